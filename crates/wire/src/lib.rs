@@ -1,0 +1,46 @@
+//! The protobuf messages and the method table of csi-proxy's API, and nothing else.
+//!
+//! csi-proxy speaks gRPC on Windows named pipes. Its API is divided into six groups, each with
+//! versions of its own, and every group in every version is a separate gRPC service on a separate
+//! pipe: 23 pipes in all. There is no negotiation: a client opens the pipe of the version that it
+//! was built for, or tries several. So all of them are served, and none may ever change.
+//!
+//! | here | what |
+//! |---|---|
+//! | `disk::v1`, `filesystem::v1beta1`, ... | the messages of one group in one version |
+//! | `disk::v1::rpc::PartitionDisk`, ... | a type per RPC, see [`Rpc`] |
+//! | `disk::v1::GROUP`, [`GROUPS`] | the names: pipe, service, methods |
+//! | [`Version`] | versions, in csi-proxy's order |
+//!
+//! All of it is generated from `proto/` when the crate is built, so the table cannot disagree with
+//! the messages. It holds no logic and does no I/O.
+//!
+//! # Names
+//! Rust names follow Rust's rules and treat acronyms as words: the field `diskIDs` is `disk_ids`, the
+//! message `DiskIDs` is `DiskIds`, the RPC `GetBIOSSerialNumber` is `GetBiosSerialNumber`. [`Group`]
+//! and [`Method`] keep the names of the wire.
+//!
+//! # Secrets
+//! A message with a password or a secret shows `<redacted>` for it in debug output and wipes it when
+//! dropped. Take such a field out with [`std::mem::take`]. Buffers that the message was decoded from
+//! or encoded to are the business of their owners.
+//!
+//! # Adding a version
+//! 1. Write `proto/csi-proxy/<group>/<version>.proto`: package named after the version, exactly one
+//!    service, no imports, a comment on the package saying what is new, and one on each service, RPC,
+//!    message, field and enum value (the compiler warns of a missing one). The build finds the file.
+//! 2. Add its lines to `tests/contract.txt` and the new totals to `tests/contract.rs`, taken from
+//!    csi-proxy's API and not from the new file: the test compares the two.
+//! 3. Serve it. A new group also takes its place in the registration order in `build/source.rs`.
+//!
+//! A version that has been released is never edited.
+
+#![warn(missing_docs)]
+
+mod table;
+mod version;
+
+pub use table::{Group, Method, Rpc};
+pub use version::{InvalidVersion, Stage, Version};
+
+include!(concat!(env!("OUT_DIR"), "/groups.rs"));
