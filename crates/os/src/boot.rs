@@ -1,0 +1,79 @@
+use crate::Result;
+use crate::WinPath;
+
+/// The firmware's tables.
+pub trait Firmware: Send + Sync {
+    /// The raw SMBIOS table (`GetSystemFirmwareTable('RSMB')`), its `RawSMBIOSData` header included.
+    ///
+    /// # Errors
+    /// The firmware has none.
+    fn smbios(&self) -> Result<Vec<u8>>;
+}
+
+/// What holds from one boot to the next.
+pub trait Boot: Send + Sync {
+    /// Tells this boot from every other one: disk numbers and mappings do not outlive it.
+    ///
+    /// # Errors
+    /// The system does not say.
+    fn boot_id(&self) -> Result<BootId>;
+
+    /// Where the system writes its memory: disks that hold these files are never touched.
+    ///
+    /// # Errors
+    /// The system does not say; a caller must then treat every disk as if it held one.
+    fn paging(&self) -> Result<Paging>;
+}
+
+/// The identity of one boot.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct BootId(pub String);
+
+/// Where page files and crash dumps live.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Paging {
+    /// The page files in use.
+    pub page_files: Vec<WinPath>,
+    /// Where a crash dump would go, if anywhere.
+    pub crash_dump: Option<WinPath>,
+}
+
+/// The system's event log.
+pub trait EventLog: Send + Sync {
+    /// Writes one event.
+    ///
+    /// # Errors
+    /// The log does not take it.
+    fn report(&self, event: &Event) -> Result<()>;
+}
+
+/// One event for the system's event log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// How grave it is.
+    pub level: EventLevel,
+    /// The event's number within our source.
+    pub id: u32,
+    /// The text.
+    pub message: String,
+}
+
+/// How grave an [`Event`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventLevel {
+    /// Something failed.
+    Error,
+    /// For the record.
+    Information,
+    /// Something may fail.
+    Warning,
+}
+
+/// The state of the `afunix` driver, without which no Unix socket works on Windows.
+pub trait AfUnix: Send + Sync {
+    /// Whether sockets of the family can be made now.
+    ///
+    /// # Errors
+    /// The system does not say.
+    fn is_available(&self) -> Result<bool>;
+}

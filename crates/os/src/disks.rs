@@ -1,0 +1,189 @@
+use uuid::Uuid;
+
+use crate::DiskNumber;
+use crate::PartitionNumber;
+use crate::Result;
+
+/// The disks as the kernel sees them: device objects, IOCTLs, raw reads.
+///
+/// All numbers are bytes unless said otherwise. Writing to a disk is the provider's business
+/// ([`crate::Provider`]); only growing a partition has a call here, for the case that the
+/// provider's own resize ended half way.
+pub trait Disks: Send + Sync {
+    /// The numbers of all present disks, ascending.
+    ///
+    /// # Errors
+    /// The device list cannot be read.
+    fn list(&self) -> Result<Vec<DiskNumber>>;
+
+    /// The `STORAGE_DEVICE_ID_DESCRIPTOR` (SCSI page 0x83) as raw bytes.
+    ///
+    /// # Errors
+    /// No such disk, or it does not answer `IOCTL_STORAGE_QUERY_PROPERTY`.
+    fn device_id_page(&self, disk: DiskNumber) -> Result<Vec<u8>>;
+
+    /// Vendor, product, serial and bus, from the `STORAGE_DEVICE_DESCRIPTOR`.
+    ///
+    /// # Errors
+    /// As [`Disks::device_id_page`].
+    fn descriptor(&self, disk: DiskNumber) -> Result<DeviceDescriptor>;
+
+    /// Where the disk hangs, from `IOCTL_SCSI_GET_ADDRESS`.
+    ///
+    /// # Errors
+    /// No such disk, or a bus without SCSI addresses.
+    fn scsi_address(&self, disk: DiskNumber) -> Result<ScsiAddress>;
+
+    /// The length of the whole disk (`IOCTL_DISK_GET_LENGTH_INFO`).
+    ///
+    /// # Errors
+    /// No such disk, or no media.
+    fn length(&self, disk: DiskNumber) -> Result<u64>;
+
+    /// The logical sector size: 512 or 4096.
+    ///
+    /// # Errors
+    /// No such disk.
+    fn sector_size(&self, disk: DiskNumber) -> Result<u32>;
+
+    /// The partition table as the kernel knows it (`IOCTL_DISK_GET_DRIVE_LAYOUT_EX`).
+    ///
+    /// # Errors
+    /// No such disk.
+    fn layout(&self, disk: DiskNumber) -> Result<DriveLayout>;
+
+    /// Whether the disk is offline or read-only (`IOCTL_DISK_GET_DISK_ATTRIBUTES`).
+    ///
+    /// # Errors
+    /// No such disk.
+    fn attributes(&self, disk: DiskNumber) -> Result<DiskAttributes>;
+
+    /// Fills `buffer` from the disk at `offset`; both must be multiples of the sector size.
+    ///
+    /// # Errors
+    /// No such disk, an unaligned or out-of-range request, a medium error. A short read is an
+    /// error: what could not be read is not blank.
+    fn read(&self, disk: DiskNumber, offset: u64, buffer: &mut [u8]) -> Result<()>;
+
+    /// Makes the kernel read size and partition table anew (`IOCTL_DISK_UPDATE_PROPERTIES`).
+    ///
+    /// # Errors
+    /// No such disk.
+    fn update_properties(&self, disk: DiskNumber) -> Result<()>;
+
+    /// Grows a partition by `by` bytes without touching its filesystem
+    /// (`IOCTL_DISK_GROW_PARTITION`; the amount is relative).
+    ///
+    /// # Errors
+    /// No such partition, or the space behind it is not free.
+    fn grow_partition(&self, disk: DiskNumber, partition: PartitionNumber, by: u64) -> Result<()>;
+}
+
+/// What a disk says of itself. Texts are as the device gave them, blanks included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceDescriptor {
+    /// The bus that the disk hangs on.
+    pub bus: BusType,
+    /// The vendor, if the device names one.
+    pub vendor: Option<String>,
+    /// The product, if the device names one.
+    pub product: Option<String>,
+    /// The serial number, if the device has one.
+    pub serial: Option<String>,
+}
+
+/// `STORAGE_BUS_TYPE`, of which the values that matter here have names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BusType(pub u16);
+
+#[allow(missing_docs, reason = "each constant is a documented Windows name")]
+impl BusType {
+    pub const SCSI: Self = Self(1);
+    pub const ATA: Self = Self(3);
+    pub const ISCSI: Self = Self(9);
+    pub const SAS: Self = Self(10);
+    pub const SATA: Self = Self(11);
+    pub const FILE_BACKED_VIRTUAL: Self = Self(15);
+    pub const SPACES: Self = Self(16);
+    pub const NVME: Self = Self(17);
+}
+
+/// `SCSI_ADDRESS`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ScsiAddress {
+    /// The adapter's port number.
+    pub port: u8,
+    /// The bus of the adapter.
+    pub path: u8,
+    /// The target on that bus.
+    pub target: u8,
+    /// The logical unit of that target.
+    pub lun: u8,
+}
+
+/// A partition table as the kernel reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriveLayout {
+    /// What kind of table there is.
+    pub style: PartitionStyle,
+    /// The partitions in table order; empty entries left out.
+    pub partitions: Vec<PartitionEntry>,
+}
+
+/// The kind of a partition table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PartitionStyle {
+    /// A GUID partition table.
+    Gpt {
+        /// The disk's GUID.
+        disk_id: Uuid,
+    },
+    /// A master boot record.
+    Mbr {
+        /// The disk signature.
+        signature: u32,
+    },
+    /// None that Windows recognises. This does not say that the disk is blank.
+    Raw,
+}
+
+/// One partition of a [`DriveLayout`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionEntry {
+    /// Its number.
+    pub number: PartitionNumber,
+    /// Where it begins, from the start of the disk.
+    pub offset: u64,
+    /// How long it is.
+    pub length: u64,
+    /// The type GUID; nil on MBR disks.
+    pub kind: Uuid,
+    /// The partition's own GUID; nil on MBR disks.
+    pub id: Uuid,
+}
+
+impl PartitionEntry {
+    /// Type of a basic data partition, `ebd0a0a2-b9e5-4433-87c0-68b6b72699c7`.
+    pub const BASIC_DATA: Uuid = Uuid::from_u128(0xebd0a0a2_b9e5_4433_87c0_68b6b72699c7);
+    /// Type of the Microsoft reserved partition, `e3c9e316-0b5c-4db8-817d-f92df00215ae`.
+    pub const RESERVED: Uuid = Uuid::from_u128(0xe3c9e316_0b5c_4db8_817d_f92df00215ae);
+    /// Type of an EFI system partition, `c12a7328-f81f-11d2-ba4b-00a0c93ec93b`.
+    pub const EFI_SYSTEM: Uuid = Uuid::from_u128(0xc12a7328_f81f_11d2_ba4b_00a0c93ec93b);
+    /// Type of a recovery partition, `de94bba4-06d1-4d40-a16a-bfd50179d6ac`.
+    pub const RECOVERY: Uuid = Uuid::from_u128(0xde94bba4_06d1_4d40_a16a_bfd50179d6ac);
+
+    /// The offset of the first byte behind the partition; `None` when that is no 64-bit number.
+    #[must_use]
+    pub fn end(&self) -> Option<u64> {
+        self.offset.checked_add(self.length)
+    }
+}
+
+/// `GET_DISK_ATTRIBUTES`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DiskAttributes {
+    /// The disk is offline: no partition of it has a volume.
+    pub offline: bool,
+    /// The disk refuses writes.
+    pub read_only: bool,
+}

@@ -1,0 +1,217 @@
+use std::fmt;
+
+/// The result of a call into the operating system.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failed call into the operating system: what was attempted, on what, and why it failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{operation} {object}: {cause}")]
+pub struct Error {
+    /// The call that failed, by its Windows name (`SetVolumeMountPointW`, `MSFT_Disk.Initialize`).
+    pub operation: &'static str,
+    /// What it was about: a path, a volume id, a disk number, a class.
+    pub object: String,
+    /// Why it failed.
+    pub cause: Cause,
+}
+
+impl Error {
+    /// An error of `operation` on `object`.
+    pub fn new(
+        operation: &'static str,
+        object: impl fmt::Display,
+        cause: impl Into<Cause>,
+    ) -> Self {
+        Self {
+            operation,
+            object: object.to_string(),
+            cause: cause.into(),
+        }
+    }
+
+    /// The Win32 code, when the cause is one.
+    #[must_use]
+    pub fn win32(&self) -> Option<Win32> {
+        match self.cause {
+            Cause::Win32(code) => Some(code),
+            _ => None,
+        }
+    }
+
+    /// Whether the object itself does not exist (not when a directory above it is out of reach).
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(
+            self.cause,
+            Cause::Win32(Win32::FILE_NOT_FOUND | Win32::PATH_NOT_FOUND)
+                | Cause::Hresult(Hresult::WBEM_E_NOT_FOUND)
+        )
+    }
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// A Win32 error code.
+    #[error("{0}")]
+    Win32(Win32),
+    /// A COM or WMI failure code.
+    #[error("{0}")]
+    Hresult(Hresult),
+    /// The call did not end before its deadline; it may still take effect.
+    #[error("did not end before its deadline")]
+    TimedOut,
+    /// The system answered something that cannot be what its documentation says.
+    #[error("malformed answer: {0}")]
+    Malformed(String),
+    /// This node has no such facility.
+    #[error("not available on this node: {0}")]
+    Unavailable(&'static str),
+}
+
+impl From<Win32> for Cause {
+    fn from(code: Win32) -> Self {
+        Self::Win32(code)
+    }
+}
+
+impl From<Hresult> for Cause {
+    fn from(code: Hresult) -> Self {
+        Self::Hresult(code)
+    }
+}
+
+/// A Win32 error code, with Microsoft's English text for those that matter here.
+///
+/// Source: <https://learn.microsoft.com/windows/win32/debug/system-error-codes>.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Win32(pub u32);
+
+macro_rules! win32_codes {
+    ($($name:ident = $code:literal, $text:literal;)*) => {
+        #[allow(missing_docs, reason = "each constant is a documented Windows name and carries its text")]
+        impl Win32 {
+            $(pub const $name: Self = Self($code);)*
+
+            /// Microsoft's English text of the code, where we carry it.
+            #[must_use]
+            pub fn text(self) -> Option<&'static str> {
+                match self.0 {
+                    $($code => Some($text),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+win32_codes! {
+    INVALID_FUNCTION = 1, "Incorrect function.";
+    FILE_NOT_FOUND = 2, "The system cannot find the file specified.";
+    PATH_NOT_FOUND = 3, "The system cannot find the path specified.";
+    ACCESS_DENIED = 5, "Access is denied.";
+    INVALID_HANDLE = 6, "The handle is invalid.";
+    WRITE_PROTECT = 19, "The media is write protected.";
+    NOT_READY = 21, "The device is not ready.";
+    SECTOR_NOT_FOUND = 27, "The drive cannot find the sector requested.";
+    GEN_FAILURE = 31, "A device attached to the system is not functioning.";
+    SHARING_VIOLATION = 32, "The process cannot access the file because it is being used by another process.";
+    HANDLE_EOF = 38, "Reached the end of the file.";
+    NOT_SUPPORTED = 50, "The request is not supported.";
+    BAD_NETPATH = 53, "The network path was not found.";
+    UNEXP_NET_ERR = 59, "An unexpected network error occurred.";
+    NETNAME_DELETED = 64, "The specified network name is no longer available.";
+    BAD_NET_NAME = 67, "The network name cannot be found.";
+    FILE_EXISTS = 80, "The file exists.";
+    INVALID_PASSWORD = 86, "The specified network password is not correct.";
+    INVALID_PARAMETER = 87, "The parameter is incorrect.";
+    DISK_FULL = 112, "There is not enough space on the disk.";
+    CALL_NOT_IMPLEMENTED = 120, "This function is not supported on this system.";
+    SEM_TIMEOUT = 121, "The semaphore timeout period has expired.";
+    INVALID_NAME = 123, "The filename, directory name, or volume label syntax is incorrect.";
+    DIR_NOT_EMPTY = 145, "The directory is not empty.";
+    BUSY = 170, "The requested resource is in use.";
+    ALREADY_EXISTS = 183, "Cannot create a file when that file already exists.";
+    FILENAME_EXCED_RANGE = 206, "The filename or extension is too long.";
+    MORE_DATA = 234, "More data is available.";
+    DIRECTORY = 267, "The directory name is invalid.";
+    UNRECOGNIZED_VOLUME = 1005, "The volume does not contain a recognized file system. Please make sure that all required file system drivers are loaded and that the volume is not corrupted.";
+    NO_SUCH_SERVICE = 1060, "The specified service does not exist as an installed service.";
+    SERVICE_ALREADY_RUNNING = 1056, "An instance of the service is already running.";
+    SERVICE_NOT_ACTIVE = 1062, "The service has not been started.";
+    DEPENDENT_SERVICES_RUNNING = 1051, "A stop control has been sent to a service that other running services are dependent on.";
+    SERVICE_DISABLED = 1058, "The service cannot be started, either because it is disabled or because it has no enabled devices associated with it.";
+    IO_DEVICE = 1117, "The request could not be performed because of an I/O device error.";
+    DEVICE_NOT_CONNECTED = 1167, "The device is not connected.";
+    NOT_FOUND = 1168, "Element not found.";
+    CANT_ACCESS_FILE = 1920, "The file cannot be accessed by the system.";
+    CANT_RESOLVE_FILENAME = 1921, "The name of the file cannot be resolved by the system.";
+    NO_SUCH_DEVICE = 433, "A device which does not exist was specified.";
+    SESSION_CREDENTIAL_CONFLICT = 1219, "Multiple connections to a server or shared resource by the same user, using more than one user name, are not allowed. Disconnect all previous connections to the server or shared resource and try again.";
+    NO_SUCH_LOGON_SESSION = 1312, "A specified logon session does not exist. It may already have been terminated.";
+    LOGON_FAILURE = 1326, "The user name or password is incorrect.";
+    TIMEOUT = 1460, "This operation returned because the timeout period expired.";
+    NOT_CONNECTED = 2250, "This network connection does not exist.";
+    NOT_A_REPARSE_POINT = 4390, "The file or directory is not a reparse point.";
+    INVALID_REPARSE_DATA = 4392, "The data present in the reparse point buffer is invalid.";
+    REPARSE_TAG_INVALID = 4393, "The tag present in the reparse point buffer is invalid.";
+}
+
+impl fmt::Display for Win32 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.text() {
+            Some(text) => f.write_str(text),
+            None => write!(f, "Windows error {}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Win32 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Win32({})", self.0)
+    }
+}
+
+/// A COM or WMI result code.
+///
+/// Source: <https://learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants>.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hresult(pub u32);
+
+impl Hresult {
+    /// A general failure inside WMI.
+    pub const WBEM_E_FAILED: Self = Self(0x8004_1001);
+    /// The object does not exist (any more).
+    pub const WBEM_E_NOT_FOUND: Self = Self(0x8004_1002);
+    /// The caller may not do this.
+    pub const WBEM_E_ACCESS_DENIED: Self = Self(0x8004_1003);
+    /// The provider failed in an unspecified way.
+    pub const WBEM_E_PROVIDER_FAILURE: Self = Self(0x8004_1004);
+    /// A value has the wrong type.
+    pub const WBEM_E_TYPE_MISMATCH: Self = Self(0x8004_1005);
+    /// A parameter is wrong or missing.
+    pub const WBEM_E_INVALID_PARAMETER: Self = Self(0x8004_1008);
+    /// The namespace does not exist.
+    pub const WBEM_E_INVALID_NAMESPACE: Self = Self(0x8004_100E);
+    /// The class does not exist.
+    pub const WBEM_E_INVALID_CLASS: Self = Self(0x8004_1010);
+    /// The query does not parse or names an unknown property.
+    pub const WBEM_E_INVALID_QUERY: Self = Self(0x8004_1017);
+    /// The method does not exist.
+    pub const WBEM_E_INVALID_METHOD: Self = Self(0x8004_102E);
+    /// The RPC server behind the connection is gone.
+    pub const RPC_S_SERVER_UNAVAILABLE: Self = Self(0x8007_06BA);
+}
+
+impl fmt::Display for Hresult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HRESULT 0x{:08X}", self.0)
+    }
+}
+
+impl fmt::Debug for Hresult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hresult(0x{:08X})", self.0)
+    }
+}

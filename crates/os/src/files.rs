@@ -1,0 +1,172 @@
+use std::ffi::OsString;
+
+use crate::Result;
+use crate::WinPath;
+
+/// Files, directories and reparse points.
+///
+/// Unless said otherwise a call is about the entry that the path names, never about what a link at
+/// the end of the path leads to; links in the middle of a path are followed, as Windows does.
+pub trait Files: Send + Sync {
+    /// Looks at one entry (`FindFirstFileW` or `GetFileAttributesExW`).
+    ///
+    /// # Errors
+    /// [`crate::Win32::FILE_NOT_FOUND`] when the entry, [`crate::Win32::PATH_NOT_FOUND`] when a directory above it
+    /// does not exist.
+    fn entry(&self, path: &WinPath) -> Result<Entry>;
+
+    /// Whether the path leads to a directory once all links are followed.
+    ///
+    /// # Errors
+    /// The path or something that a link leads to does not exist or cannot be reached.
+    fn leads_to_directory(&self, path: &WinPath) -> Result<bool>;
+
+    /// The entry's `REPARSE_DATA_BUFFER` as raw bytes (`FSCTL_GET_REPARSE_POINT`).
+    ///
+    /// # Errors
+    /// [`crate::Win32::NOT_A_REPARSE_POINT`] for a plain entry; no such entry.
+    fn reparse_data(&self, path: &WinPath) -> Result<Vec<u8>>;
+
+    /// The entries of a directory without `.` and `..`, in no particular order.
+    ///
+    /// # Errors
+    /// No such directory, or access denied.
+    fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>>;
+
+    /// Holds a plain directory in place: until the pin is dropped, nobody can rename it, delete it
+    /// or put a link where it is (an open handle without delete sharing).
+    ///
+    /// # Errors
+    /// [`crate::Win32::DIRECTORY`] for anything that is not a directory, and for a reparse point of
+    /// any tag; [`crate::Win32::SHARING_VIOLATION`] while someone is deleting it.
+    fn pin(&self, directory: &WinPath) -> Result<Pin>;
+
+    /// Creates one directory (`CreateDirectoryW`).
+    ///
+    /// # Errors
+    /// [`crate::Win32::ALREADY_EXISTS`] when anything has that name.
+    fn create_directory(&self, path: &WinPath) -> Result<()>;
+
+    /// Removes an empty directory, or a directory link, junction or mounted folder as an entry: what
+    /// it leads to stays, and the mount manager forgets a mounted folder (`RemoveDirectoryW`).
+    ///
+    /// # Errors
+    /// [`crate::Win32::DIR_NOT_EMPTY`]; [`crate::Win32::DIRECTORY`] for a file; no such entry.
+    fn remove_directory(&self, path: &WinPath) -> Result<()>;
+
+    /// Removes a file, or a file link as an entry (`DeleteFileW`).
+    ///
+    /// # Errors
+    /// [`crate::Win32::ACCESS_DENIED`] for a directory and for a read-only file; no such entry.
+    fn remove_file(&self, path: &WinPath) -> Result<()>;
+
+    /// Takes away the read-only attribute (`SetFileAttributesW`).
+    ///
+    /// # Errors
+    /// No such entry, or access denied.
+    fn clear_read_only(&self, path: &WinPath) -> Result<()>;
+
+    /// Creates a symbolic link that stores `target` as it is written (`CreateSymbolicLinkW`).
+    ///
+    /// # Errors
+    /// [`crate::Win32::ALREADY_EXISTS`] when anything has the link's name.
+    fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()>;
+}
+
+/// What is known of an entry without opening it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Directory, read-only, reparse point.
+    pub attributes: FileAttributes,
+    /// The tag, when the entry is a reparse point.
+    pub tag: Option<ReparseTag>,
+    /// The length of a file in bytes; zero for others.
+    pub size: u64,
+}
+
+impl Entry {
+    /// Whether the entry is a directory or a directory-like reparse point.
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        self.attributes.contains(FileAttributes::DIRECTORY)
+    }
+}
+
+/// One entry of a directory. The name is the system's and may be no valid Unicode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry {
+    /// Its name.
+    pub name: OsString,
+    /// What is known of it.
+    pub entry: Entry,
+}
+
+/// `FILE_ATTRIBUTE_*` bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileAttributes(pub u32);
+
+impl FileAttributes {
+    /// The entry refuses writing and deletion.
+    pub const READ_ONLY: Self = Self(0x1);
+    /// The entry is a directory.
+    pub const DIRECTORY: Self = Self(0x10);
+    /// A plain file.
+    pub const NORMAL: Self = Self(0x80);
+    /// The entry is a reparse point.
+    pub const REPARSE_POINT: Self = Self(0x400);
+
+    /// Whether all bits of `other` are set.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets of bits.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// A reparse tag. Source: [MS-FSCC] 2.1.2.1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ReparseTag(pub u32);
+
+impl ReparseTag {
+    /// Mounted folders and junctions.
+    pub const MOUNT_POINT: Self = Self(0xA000_0003);
+    /// Symbolic links.
+    pub const SYMLINK: Self = Self(0xA000_000C);
+    /// Sockets of the AF_UNIX family.
+    pub const AF_UNIX: Self = Self(0x8000_0023);
+}
+
+impl std::fmt::Debug for ReparseTag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReparseTag(0x{:08X})", self.0)
+    }
+}
+
+/// Whether a symbolic link says that it leads to a directory or to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LinkKind {
+    /// `SYMBOLIC_LINK_FLAG_DIRECTORY`.
+    Directory,
+    /// A link to a file, or to nothing yet.
+    File,
+}
+
+/// A directory that is held in place until this is dropped.
+pub struct Pin(Box<dyn Send>);
+
+impl Pin {
+    /// Wraps whatever must stay alive, a handle usually.
+    pub fn holding(guard: impl Send + 'static) -> Self {
+        Self(Box::new(guard))
+    }
+
+    /// Lets go.
+    pub fn release(self) {
+        drop(self.0);
+    }
+}

@@ -1,0 +1,55 @@
+//! What a Windows node offers to storage code, as traits and types: the seam of the project.
+//!
+//! Everything above this crate (`node`, `proxy`, drivers) learns about the world only through the
+//! traits here; everything below implements them: `os-windows` with Win32, IOCTLs and WMI,
+//! `os-sim` with a simulated node that lives in a folder. One behaviour suite, `os-suite`, runs
+//! against both. There is no logic here and no call to an operating system.
+//!
+//! # Shape
+//! A node is an [`Os`]: one trait object per [`Facility`], so that each can be simulated or native
+//! on its own (simulated disks beside real files). The traits mirror what Windows has, not what the
+//! operations need: a mounted folder is a reparse point in [`Files`] and a row of the mount manager
+//! in [`Volumes`]; a disk is a device in [`Disks`] and an `MSFT_Disk` object in [`Provider`]. The
+//! two views of a disk may differ until the provider is refreshed, as on a real node.
+//!
+//! # Calls
+//! Calls block the calling thread. Calls that Windows lets us bound take a [`Deadline`]; the
+//! others (a file system call on a dead share) end when the system ends them, and whoever must not
+//! wait for them runs them on a thread of their own.
+//!
+//! # Errors
+//! One [`Error`] for all facilities: the operation, the object, and the [`Cause`] with Windows's own
+//! code. Texts are ours and English on every node; the system's localised text is carried as data.
+
+mod boot;
+mod clock;
+mod disks;
+mod error;
+mod facility;
+mod files;
+mod ids;
+mod path;
+mod provider;
+mod services;
+mod value;
+mod volumes;
+
+pub mod schema;
+
+pub use boot::{AfUnix, Boot, BootId, Event, EventLevel, EventLog, Firmware, Paging};
+pub use clock::{Clock, Deadline, Moment};
+pub use disks::{
+    BusType, DeviceDescriptor, DiskAttributes, Disks, DriveLayout, PartitionEntry, PartitionStyle,
+    ScsiAddress,
+};
+pub use error::{Cause, Error, Hresult, Result, Win32};
+pub use facility::{Facility, Os, UnknownFacility};
+pub use files::{DirEntry, Entry, FileAttributes, Files, LinkKind, Pin, ReparseTag};
+pub use ids::{DiskNumber, ParseVolumeIdError, PartitionNumber, VolumeId};
+pub use path::{Component, PathError, Root, WinPath};
+pub use provider::{
+    Arguments, Comparison, Condition, Instance, ObjectPath, Outcome, Provider, Query, Target,
+};
+pub use services::{ServiceInfo, ServiceState, Services, StartType};
+pub use value::{Value, ValueError};
+pub use volumes::{Extent, FileSystem, Space, VolumeLock, Volumes};

@@ -1,0 +1,76 @@
+use crate::Deadline;
+use crate::Result;
+
+/// The service control manager.
+pub trait Services: Send + Sync {
+    /// What the service control manager says of a service.
+    ///
+    /// # Errors
+    /// [`crate::Win32::NO_SUCH_SERVICE`].
+    fn query(&self, name: &str) -> Result<ServiceInfo>;
+
+    /// The names of the running services that depend on this one (`EnumDependentServicesW`), in the order in
+    /// which they must be stopped.
+    ///
+    /// # Errors
+    /// As [`Services::query`].
+    fn running_dependents(&self, name: &str) -> Result<Vec<String>>;
+
+    /// Asks a service to start; does not wait for it.
+    ///
+    /// # Errors
+    /// [`crate::Win32::SERVICE_ALREADY_RUNNING`], [`crate::Win32::SERVICE_DISABLED`], no such service.
+    fn start(&self, name: &str, deadline: Deadline) -> Result<()>;
+
+    /// Asks a service to stop; does not wait for it.
+    ///
+    /// # Errors
+    /// [`crate::Win32::SERVICE_NOT_ACTIVE`], [`crate::Win32::DEPENDENT_SERVICES_RUNNING`], no such
+    /// service.
+    fn stop(&self, name: &str, deadline: Deadline) -> Result<()>;
+}
+
+/// What is known of a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceInfo {
+    /// Its name for people.
+    pub display_name: String,
+    /// When it starts.
+    pub start_type: StartType,
+    /// What it is doing.
+    pub state: ServiceState,
+}
+
+/// `SERVICE_*_START`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StartType {
+    /// With the system.
+    Automatic,
+    /// By the boot loader.
+    Boot,
+    /// Never.
+    Disabled,
+    /// On demand.
+    Manual,
+    /// During kernel initialisation.
+    System,
+}
+
+/// `SERVICE_STATUS.dwCurrentState`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ServiceState {
+    /// Going on after a pause.
+    ContinuePending,
+    /// About to pause.
+    PausePending,
+    /// Paused.
+    Paused,
+    /// Running.
+    Running,
+    /// Starting.
+    StartPending,
+    /// Stopping.
+    StopPending,
+    /// Not running.
+    Stopped,
+}
