@@ -1,0 +1,73 @@
+//! What each fuzz target asks of the crate; the tests replay `seeds/` through the same functions.
+#![allow(dead_code, reason = "each target uses one of them")]
+
+use wincsi_formats::{
+    blank::{
+        Extent, Guard, SectorSize, Verdict, View, for_create_partition, for_format, for_initialise,
+        scan,
+    },
+    device_id::DeviceIdPage,
+    location::Location,
+    reparse::{Reparse, Tag},
+};
+
+/// A whole small disk. The first byte chooses the sector size; a ragged end is cut off.
+pub(crate) fn disk(data: &[u8]) {
+    let Some((choice, image)) = data.split_first() else {
+        return;
+    };
+    let sector = if choice & 1 == 0 {
+        SectorSize::B512
+    } else {
+        SectorSize::B4096
+    };
+    let length = u64::try_from(image.len()).unwrap_or_default() / sector.bytes() * sector.bytes();
+    let Ok(extent) = Extent::new(length, sector) else {
+        return;
+    };
+    let buffers = extent.ranges().map(|range| {
+        let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
+        image[start.unwrap_or_default()..end.unwrap_or_default()].to_vec()
+    });
+    let view = View::assemble(extent, buffers).expect("every buffer has its range's length");
+    let blank = view.first_nonzero().is_none();
+    assert_eq!(scan(&view) == Verdict::Blank, blank);
+    assert_eq!(for_initialise(&view, Guard::Strict).is_ok(), blank);
+    assert_eq!(for_format(&view, Guard::Strict).is_ok(), blank);
+    let strict = for_create_partition(&view, Guard::Strict).is_ok();
+    assert!(!strict || for_create_partition(&view, Guard::Signatures).is_ok());
+}
+
+/// A device id descriptor. What is read and can be written reads the same.
+pub(crate) fn device_id(data: &[u8]) {
+    if let Ok(page) = DeviceIdPage::parse(data) {
+        assert!(page.page83_text().len() <= 4 * data.len());
+        if let Ok(written) = page.encode() {
+            assert_eq!(DeviceIdPage::parse(&written), Ok(page));
+        }
+    }
+}
+
+/// A disk's location.
+pub(crate) fn location(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        let _ = Location::parse(text);
+    }
+}
+
+/// A reparse point. What is read and can be written reads the same.
+pub(crate) fn reparse(data: &[u8]) {
+    let Ok(read) = Reparse::parse(data) else {
+        return;
+    };
+    if let Reparse::MountPoint(names) = &read {
+        names.target();
+    }
+    assert!(
+        !matches!(read.tag(), Tag::MOUNT_POINT | Tag::SYMLINK)
+            || !matches!(read, Reparse::Other { .. })
+    );
+    if let Ok(written) = read.encode() {
+        assert_eq!(Reparse::parse(&written), Ok(read));
+    }
+}

@@ -1,0 +1,25 @@
+//! What disks and Windows write, read from bytes by pure code.
+//!
+//! Nothing here opens a file or calls an operating system: callers read the bytes, this crate says
+//! what they mean. Everything that comes in may be damaged or hostile, so every access is
+//! bounds-checked and every answer is a type that says what was found.
+//!
+//! | module | bytes | answer |
+//! |---|---|---|
+//! | [`blank`] | the first 4 MiB and the last MiB of a disk or partition | blank, known signatures, or unknown bytes; and from that, leave to overwrite or a refusal |
+//! | [`gpt`] | the same ranges | the partition table, with both copies checked against each other |
+//! | [`device_id`] | a `STORAGE_DEVICE_ID_DESCRIPTOR` | the SCSI identifiers (VPD page 83h) of a disk |
+//! | [`location`] | `MSFT_Disk.Location` | adapter, bus, target, LUN |
+//! | [`reparse`] | a `REPARSE_DATA_BUFFER` | mounted folder, junction, symbolic link, or another tag |
+
+#![forbid(unsafe_code)]
+
+pub mod blank;
+pub mod device_id;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
+pub mod gpt;
+pub mod location;
+pub mod reparse;
+
+mod bytes;
