@@ -1,0 +1,189 @@
+//! What each call does. The caller holds the lock.
+
+use std::fs;
+use std::path::PathBuf;
+
+use os::Cause;
+use os::DirEntry;
+use os::Entry;
+use os::LinkKind;
+use os::Pin;
+use os::Root;
+use os::VolumeId;
+use os::Win32;
+use os::WinPath;
+
+use super::FileTree;
+use super::host;
+use super::host::Node;
+use super::marker;
+use super::marker::ReparsePoint;
+use super::names;
+use super::pins::Pins;
+use super::sys;
+use super::walk::Final;
+use super::walk::Place;
+
+impl FileTree {
+    pub(super) fn mount(&self, folder: &WinPath, volume: VolumeId) -> Result<WinPath, Cause> {
+        let place = self.writable(folder, Final::Itself)?;
+        match place.found()? {
+            Node::Directory { .. } => {}
+            Node::File { .. } => return Err(Win32::DIRECTORY.into()),
+            Node::Reparse(_) => return Err(Win32::DIR_NOT_EMPTY.into()),
+        }
+        if !host::list(&place.host)?.is_empty() {
+            return Err(Win32::DIR_NOT_EMPTY.into());
+        }
+        self.pins.refuse(&place.host)?;
+        let staging = self.staging(&place.path)?;
+        let point = ReparsePoint::mounted_folder(volume)?;
+        marker::write(&place.host, &staging, &point)?;
+        Ok(place.path)
+    }
+
+    pub(super) fn unmount(&self, folder: &WinPath) -> Result<(WinPath, VolumeId), Cause> {
+        let (place, volume) = self.mounted(folder)?;
+        self.refuse_read_only_root(place.path.root())?;
+        marker::remove(&place.host)?;
+        Ok((place.path, volume))
+    }
+
+    pub(super) fn mounted(&self, folder: &WinPath) -> Result<(Place, VolumeId), Cause> {
+        let place = self.walk(folder, Final::Itself)?;
+        let Node::Reparse(point) = place.found()? else {
+            return Err(Win32::NOT_A_REPARSE_POINT.into());
+        };
+        let volume = point.volume().ok_or(Win32::INVALID_PARAMETER)?;
+        Ok((place, volume))
+    }
+
+    pub(super) fn entry_itself(&self, path: &WinPath) -> Result<Entry, Cause> {
+        Ok(self.walk(path, Final::Itself)?.found()?.entry())
+    }
+
+    pub(super) fn raw_reparse_data(&self, path: &WinPath) -> Result<Vec<u8>, Cause> {
+        match self.walk(path, Final::Itself)?.found()? {
+            Node::Reparse(point) => Ok(point.data.clone()),
+            _ => Err(Win32::NOT_A_REPARSE_POINT.into()),
+        }
+    }
+
+    pub(super) fn listed(&self, directory: &WinPath) -> Result<Vec<DirEntry>, Cause> {
+        let place = self.walk(directory, Final::Followed)?;
+        match place.node {
+            None => Err(Win32::PATH_NOT_FOUND.into()),
+            Some(Node::Directory { .. }) => host::list(&place.host),
+            Some(_) => Err(Win32::DIRECTORY.into()),
+        }
+    }
+
+    pub(super) fn pinned(&self, directory: &WinPath) -> Result<Pin, Cause> {
+        let place = self.walk(directory, Final::Itself)?;
+        match place.found()? {
+            Node::Directory { .. } => Ok(Pin::holding(Pins::hold(&self.pins, place.host))),
+            _ => Err(Win32::DIRECTORY.into()),
+        }
+    }
+
+    pub(super) fn make_directory(&self, path: &WinPath) -> Result<(), Cause> {
+        let place = self.vacant(path)?;
+        Ok(fs::create_dir(&place.host).map_err(|error| host::cause(&error))?)
+    }
+
+    /// Removes the entry; what a mounted folder led to comes back for the mount manager.
+    pub(super) fn take_directory(
+        &self,
+        path: &WinPath,
+    ) -> Result<Option<(WinPath, VolumeId)>, Cause> {
+        let place = self.writable(path, Final::Itself)?;
+        let node = place.found()?;
+        if !node.entry().is_directory() {
+            return Err(Win32::DIRECTORY.into());
+        }
+        if place.path.name().is_none() || node.is_read_only() {
+            return Err(Win32::ACCESS_DENIED.into());
+        }
+        self.pins.refuse(&place.host)?;
+        match node {
+            Node::Reparse(point) => {
+                marker::remove_whole(&place.host, &self.staging(&place.path)?)?;
+                Ok(point.volume().map(|volume| (place.path.clone(), volume)))
+            }
+            _ => {
+                fs::remove_dir(&place.host).map_err(|error| host::cause(&error))?;
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn take_file(&self, path: &WinPath) -> Result<(), Cause> {
+        let place = self.writable(path, Final::Itself)?;
+        let node = place.found()?;
+        if node.entry().is_directory() || node.is_read_only() {
+            return Err(Win32::ACCESS_DENIED.into());
+        }
+        match node {
+            Node::Reparse(point) if point.is_marked() => {
+                marker::remove_whole(&place.host, &self.staging(&place.path)?)
+            }
+            _ => Ok(fs::remove_file(&place.host).map_err(|error| host::cause(&error))?),
+        }
+    }
+
+    pub(super) fn make_writable(&self, path: &WinPath) -> Result<(), Cause> {
+        let place = self.writable(path, Final::Itself)?;
+        place.found()?;
+        Ok(sys::set_read_only(&place.host, false).map_err(|error| host::cause(&error))?)
+    }
+
+    pub(super) fn make_symlink(
+        &self,
+        link: &WinPath,
+        target: &str,
+        kind: LinkKind,
+    ) -> Result<(), Cause> {
+        let place = self.vacant(link)?;
+        self.plant(&place, &ReparsePoint::symlink(target, kind)?)
+    }
+
+    /// Puts a reparse point where nothing is.
+    pub(super) fn plant(&self, place: &Place, point: &ReparsePoint) -> Result<(), Cause> {
+        let staging = self.staging(&place.path)?;
+        marker::create(&place.host, &staging, point)
+    }
+
+    /// The place of a path, on a root that takes writes.
+    pub(super) fn writable(&self, path: &WinPath, last: Final) -> Result<Place, Cause> {
+        let place = self.walk(path, last)?;
+        self.refuse_read_only_root(place.path.root())?;
+        Ok(place)
+    }
+
+    /// The place of a path at which nothing is yet.
+    pub(super) fn vacant(&self, path: &WinPath) -> Result<Place, Cause> {
+        let place = self.walk(path, Final::Itself)?;
+        if place.node.is_some() {
+            return Err(Win32::ALREADY_EXISTS.into());
+        }
+        self.refuse_read_only_root(place.path.root())?;
+        Ok(place)
+    }
+
+    fn refuse_read_only_root(&self, root: &Root) -> Result<(), Cause> {
+        if self.roots.is_read_only(root) {
+            return Err(Win32::WRITE_PROTECT.into());
+        }
+        Ok(())
+    }
+
+    fn staging(&self, path: &WinPath) -> Result<PathBuf, Cause> {
+        let folder = self.folder(path.root())?;
+        names::staging(&folder).map_err(|error| host::cause(&error).into())
+    }
+
+    pub(super) fn folder(&self, root: &Root) -> Result<PathBuf, Cause> {
+        let folder = self.roots.folder(root).map_err(|error| error.cause)?;
+        Ok(names::unlimited(folder))
+    }
+}

@@ -1,0 +1,151 @@
+//! What reparse data says: where it leads to, and how the node's own links are written.
+
+use formats::reparse::Names;
+use formats::reparse::Reparse;
+use formats::reparse::SymlinkBase;
+use formats::reparse::Target;
+use os::Cause;
+use os::Component;
+use os::ReparseTag;
+use os::VolumeId;
+use os::Win32;
+use os::WinPath;
+
+use super::names;
+
+/// What the object manager calls what Win32 calls `\\?\`.
+const NT_PREFIX: &str = r"\??\";
+const WIN32_PREFIX: &str = r"\\?\";
+
+/// The path that a link in `directory` leads to, with the names that follow the link.
+///
+/// # Errors
+/// [`Win32::CANT_ACCESS_FILE`] for a tag that nothing here understands, [`Win32::INVALID_NAME`] for
+/// a target that is no path.
+pub(super) fn follow(
+    data: &[u8],
+    directory: &WinPath,
+    rest: &[Component],
+) -> Result<WinPath, Cause> {
+    let target = match parse(data)? {
+        Reparse::MountPoint(names) => absolute(&names.substitute)?,
+        Reparse::Symlink { names, base } => match base {
+            SymlinkBase::Absolute => absolute(&names.substitute)?,
+            SymlinkBase::Relative => relative(&names.substitute, directory)?,
+        },
+        Reparse::Other { .. } => return Err(Win32::CANT_ACCESS_FILE.into()),
+    };
+    Ok(rest
+        .iter()
+        .cloned()
+        .fold(target, |path, name| path.join(name)))
+}
+
+/// Data of a tag without any content.
+pub(super) fn empty(tag: ReparseTag) -> Vec<u8> {
+    [tag.0.to_le_bytes(), [0; 4]].concat()
+}
+
+/// The reparse data of a mounted folder.
+pub(super) fn mounted_folder(volume: VolumeId) -> Result<Vec<u8>, Cause> {
+    encode(&Reparse::MountPoint(Names::volume(volume.0)))
+}
+
+/// The volume that a mounted folder leads to; `None` for a junction and everything else.
+pub(super) fn mounted_volume(data: &[u8]) -> Option<VolumeId> {
+    let Ok(Reparse::MountPoint(names)) = Reparse::parse(data) else {
+        return None;
+    };
+    match names.target() {
+        Target::Volume(guid) => Some(VolumeId(guid)),
+        Target::Junction(_) => None,
+    }
+}
+
+/// The reparse data of a symbolic link, as `CreateSymbolicLinkW` makes it: what names a drive, share
+/// or volume becomes a name of the object manager, and the rest stays as it is written.
+///
+/// # Errors
+/// [`Win32::INVALID_PARAMETER`] for a target that the data cannot hold.
+pub(super) fn symlink(target: &str) -> Result<Vec<u8>, Cause> {
+    let (substitute, base) = match object_name(target) {
+        Some(name) => (name, SymlinkBase::Absolute),
+        None => (target.to_owned(), SymlinkBase::Relative),
+    };
+    let print = target.to_owned();
+    encode(&Reparse::Symlink {
+        names: Names { substitute, print },
+        base,
+    })
+}
+
+fn parse(data: &[u8]) -> Result<Reparse, Cause> {
+    Reparse::parse(data).map_err(|_| Win32::INVALID_REPARSE_DATA.into())
+}
+
+/// The two failures are a target that is too long and one with a NUL.
+fn encode(content: &Reparse) -> Result<Vec<u8>, Cause> {
+    content
+        .encode()
+        .map_err(|_| Win32::INVALID_PARAMETER.into())
+}
+
+fn object_name(target: &str) -> Option<String> {
+    for verbatim in [WIN32_PREFIX, NT_PREFIX] {
+        if let Some(rest) = target.strip_prefix(verbatim) {
+            return Some(format!("{NT_PREFIX}{rest}"));
+        }
+    }
+    let target = target.replace('/', "\\");
+    if let Some(share) = target.strip_prefix(r"\\") {
+        return Some(format!(r"{NT_PREFIX}UNC\{}", collapse(share)));
+    }
+    let letter = target.chars().next().filter(char::is_ascii_alphabetic)?;
+    let below = target.get(1..)?.strip_prefix(':')?;
+    Some(format!(r"{NT_PREFIX}{letter}:\{}", collapse(below)))
+}
+
+/// Drops what Win32 drops on the way to an object name: empty names, `.`, and `..` with the name
+/// before it. A trailing backslash stays.
+fn collapse(below: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in below.split('\\') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    let mut text = names.join("\\");
+    if below.ends_with('\\') && !names.is_empty() {
+        text.push('\\');
+    }
+    text
+}
+
+fn absolute(name: &str) -> Result<WinPath, Cause> {
+    WinPath::parse_nt(name).map_err(|_| Win32::INVALID_NAME.into())
+}
+
+/// A relative target is taken from the link's directory, or from its root when it begins with a
+/// backslash. A slash separates nothing here: only Win32 knows it, and it has not seen the target.
+fn relative(text: &str, directory: &WinPath) -> Result<WinPath, Cause> {
+    let base = match text.strip_prefix('\\') {
+        Some(_) => directory.prefix(0),
+        None => directory.clone(),
+    };
+    text.split('\\').try_fold(base, |path, name| match name {
+        "" | "." => Ok(path),
+        ".." => path.parent().ok_or(Win32::INVALID_NAME.into()),
+        name => Ok(path.join(component(name)?)),
+    })
+}
+
+fn component(name: &str) -> Result<Component, Cause> {
+    if names::is_impossible(name.as_ref()) {
+        return Err(Win32::INVALID_NAME.into());
+    }
+    Component::listed(name.into()).map_err(|_| Win32::INVALID_NAME.into())
+}

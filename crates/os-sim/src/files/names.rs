@@ -1,0 +1,112 @@
+//! Names on the host and names on the node: case, characters that Windows does not have, and the
+//! names that the tree keeps for itself.
+
+use std::ffi::OsStr;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::Component;
+use std::path::Path;
+use std::path::PathBuf;
+use std::path::Prefix;
+use std::process;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+/// What the names begin with that the tree keeps for itself, in any case.
+pub(super) const RESERVED: &str = "$WinCSI.";
+
+/// The marker inside the host directory of a reparse point.
+pub(super) const MARKER: &str = "$WinCSI.Reparse";
+
+/// Where new things are built before one rename puts them in place.
+const STAGING: &str = "$WinCSI.Staging";
+
+/// Windows counts a name in UTF-16 units.
+const LONGEST: usize = 255;
+
+/// Whether the tree keeps this name for itself.
+pub(super) fn is_reserved(name: &OsStr) -> bool {
+    let text = name.to_string_lossy();
+    text.get(..RESERVED.len())
+        .is_some_and(|head| head.eq_ignore_ascii_case(RESERVED))
+}
+
+/// Whether no entry of the node can have this name.
+pub(super) fn is_impossible(name: &OsStr) -> bool {
+    let text = name.to_string_lossy();
+    is_reserved(name) || text.encode_utf16().count() > LONGEST || text.chars().any(is_foreign)
+}
+
+/// Whether Windows takes two names for the same.
+pub(super) fn same(left: &OsStr, right: &OsStr) -> bool {
+    left == right || fold(left) == fold(right)
+}
+
+/// The name that the node shows for a host entry. A character that Windows does not have in names is
+/// shown as the private-use character that Windows's own Linux subsystem puts in its place
+/// (`U+F000` plus the character).
+pub(super) fn shown(host: &OsStr) -> OsString {
+    match host.to_str() {
+        Some(text) if text.chars().any(is_foreign) => {
+            text.chars().map(show).collect::<String>().into()
+        }
+        _ => host.to_owned(),
+    }
+}
+
+/// One case for all, character by character as NTFS's table does: no character becomes two.
+pub(super) fn fold(name: &OsStr) -> String {
+    name.to_string_lossy().chars().map(upper).collect()
+}
+
+/// A fresh host path in a root's staging folder, which is created on the way. What a killed process
+/// left there is in nobody's way: the names carry the process's number and a counter.
+pub(super) fn staging(root: &Path) -> io::Result<PathBuf> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let folder = root.join(STAGING);
+    match fs::create_dir(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let fresh = folder.join(format!("{}-{number}", process::id()));
+    match fs::remove_dir_all(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(fresh),
+    }
+}
+
+/// The folder in the form that lifts Windows's limits on path length and names, where the host is
+/// Windows; unchanged elsewhere.
+pub(super) fn unlimited(folder: PathBuf) -> PathBuf {
+    let on_drive = matches!(
+        folder.components().next(),
+        Some(Component::Prefix(prefix)) if matches!(prefix.kind(), Prefix::Disk(_))
+    );
+    if !on_drive || !folder.is_absolute() {
+        return folder;
+    }
+    let mut verbatim = OsString::from(r"\\?\");
+    verbatim.push(folder.components().collect::<PathBuf>());
+    verbatim.into()
+}
+
+fn upper(character: char) -> char {
+    let mut upper = character.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(single), None) => single,
+        _ => character,
+    }
+}
+
+fn is_foreign(character: char) -> bool {
+    character.is_ascii_control() || r#"<>:"|?*\/"#.contains(character)
+}
+
+fn show(character: char) -> char {
+    if !is_foreign(character) {
+        return character;
+    }
+    char::from_u32(0xF000 + u32::from(character)).unwrap_or(character)
+}

@@ -1,0 +1,71 @@
+//! Directories that someone holds in place.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use os::Cause;
+use os::Win32;
+
+use super::names;
+
+/// How often each directory is pinned, by its host path: two paths of the node may lead to one
+/// directory.
+#[derive(Default)]
+pub(super) struct Pins {
+    counts: Mutex<HashMap<String, usize>>,
+}
+
+impl Pins {
+    /// Pins a directory until the answer is dropped.
+    pub(super) fn hold(pins: &Arc<Self>, host: PathBuf) -> Held {
+        let key = key(&host);
+        *pins.counts().entry(key.clone()).or_default() += 1;
+        Held {
+            pins: Arc::clone(pins),
+            key,
+        }
+    }
+
+    /// Refuses what nobody may do to a pinned directory.
+    pub(super) fn refuse(&self, host: &Path) -> Result<(), Cause> {
+        if self.counts().contains_key(&key(host)) {
+            return Err(Win32::SHARING_VIOLATION.into());
+        }
+        Ok(())
+    }
+
+    fn release(&self, key: &str) {
+        let mut counts = self.counts();
+        match counts.get_mut(key) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => {
+                counts.remove(key);
+            }
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One pin.
+pub(super) struct Held {
+    pins: Arc<Pins>,
+    key: String,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.pins.release(&self.key);
+    }
+}
+
+fn key(host: &Path) -> String {
+    names::fold(host.as_os_str())
+}

@@ -1,0 +1,46 @@
+//! The node's attributes on a Unix host.
+
+use std::fs;
+use std::fs::FileType;
+use std::fs::Metadata;
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use os::ReparseTag;
+
+/// The sticky bit stands for the read-only attribute: the owner of a directory may still change what
+/// is in it, as on Windows, which clearing the write bits would forbid.
+const READ_ONLY: u32 = 0o1000;
+
+pub(super) fn is_read_only(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & READ_ONLY != 0
+}
+
+pub(super) fn set_read_only(path: &Path, read_only: bool) -> io::Result<()> {
+    let mode = fs::symlink_metadata(path)?.permissions().mode();
+    let mode = if read_only {
+        mode | READ_ONLY
+    } else {
+        mode & !READ_ONLY
+    };
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// The tag under which Windows shows what is neither file nor directory. Source: [MS-FSCC] 2.1.2.1.
+pub(super) fn special(kind: FileType) -> Option<ReparseTag> {
+    const LX_SYMLINK: ReparseTag = ReparseTag(0xA000_001D);
+    const LX_FIFO: ReparseTag = ReparseTag(0x8000_0024);
+    const LX_CHR: ReparseTag = ReparseTag(0x8000_0025);
+    const LX_BLK: ReparseTag = ReparseTag(0x8000_0026);
+    let kinds = [
+        (kind.is_symlink(), LX_SYMLINK),
+        (kind.is_socket(), ReparseTag::AF_UNIX),
+        (kind.is_fifo(), LX_FIFO),
+        (kind.is_char_device(), LX_CHR),
+        (kind.is_block_device(), LX_BLK),
+    ];
+    kinds.into_iter().find_map(|(is, tag)| is.then_some(tag))
+}

@@ -1,0 +1,49 @@
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+
+use os::Files;
+use os::ReparseTag;
+use os::Win32;
+
+use super::tests::Bench;
+use super::tests::bench;
+use super::tests::code;
+use super::tests::path;
+
+#[test]
+fn a_hosts_own_links_and_sockets_are_opaque_reparse_points() {
+    let Bench { tree, host, .. } = bench();
+    let c = host.folder_of("c");
+    symlink("/etc", c.join("escape")).unwrap();
+    let _socket = UnixListener::bind(c.join("csi.sock")).unwrap();
+    assert_eq!(
+        code(tree.entry(&path(r"C:\escape\passwd"))),
+        Some(Win32::CANT_ACCESS_FILE)
+    );
+    let socket = tree.entry(&path(r"C:\CSI.sock")).unwrap();
+    assert_eq!(socket.tag, Some(ReparseTag::AF_UNIX));
+    assert!(!socket.is_directory());
+    tree.remove_file(&path(r"C:\escape")).unwrap();
+    tree.remove_file(&path(r"C:\csi.sock")).unwrap();
+    assert!(PathBuf::from("/etc").exists());
+}
+
+#[test]
+fn host_names_that_windows_cannot_have_are_shown_and_reached() {
+    let Bench { tree, host, .. } = bench();
+    let bytes = OsString::from_vec(vec![b'a', 0xff]);
+    for name in ["a:b\\c".into(), bytes] {
+        fs::write(host.folder_of("c").join(name), b"x").unwrap();
+    }
+    let listed = tree.list(&path(r"C:\")).unwrap();
+    assert_eq!(listed.len(), 2);
+    for entry in listed {
+        let name = os::Component::listed(entry.name).unwrap();
+        tree.remove_file(&path(r"C:\").join(name)).unwrap();
+    }
+    assert_eq!(tree.list(&path(r"C:\")), Ok(vec![]));
+}

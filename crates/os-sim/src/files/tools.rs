@@ -1,0 +1,104 @@
+//! What tests and demonstrations do to the node's files that the seam has no call for.
+
+use std::fs;
+use std::path::PathBuf;
+
+use os::Cause;
+use os::Error;
+use os::LinkKind;
+use os::Win32;
+use os::WinPath;
+
+use super::FileTree;
+use super::host;
+use super::host::Node;
+use super::marker::ReparsePoint;
+use super::sys;
+use super::walk::Final;
+use super::walk::Place;
+
+impl FileTree {
+    /// Where on the host the path leads to once all links are followed; the entry itself may not
+    /// exist yet.
+    ///
+    /// # Errors
+    /// A directory above it does not exist or cannot be reached.
+    pub fn host_path(&self, path: &WinPath) -> os::Result<PathBuf> {
+        let _looking = self.looking();
+        self.walk(path, Final::Followed)
+            .map(|place| place.host)
+            .map_err(|cause| Error::new("CreateFileW", path, cause))
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// [`Win32::ACCESS_DENIED`] for a directory; no such file.
+    pub fn read_file(&self, path: &WinPath) -> os::Result<Vec<u8>> {
+        let _looking = self.looking();
+        self.content(path)
+            .map_err(|cause| Error::new("ReadFile", path, cause))
+    }
+
+    /// Writes a file anew, creating it when it does not exist.
+    ///
+    /// # Errors
+    /// [`Win32::ACCESS_DENIED`] for a directory and for a read-only file; no such folder.
+    pub fn write_file(&self, path: &WinPath, content: &[u8]) -> os::Result<()> {
+        let _changing = self.changing();
+        self.overwrite(path, content)
+            .map_err(|cause| Error::new("WriteFile", path, cause))
+    }
+
+    /// Gives an entry the read-only attribute.
+    ///
+    /// # Errors
+    /// No such entry.
+    pub fn set_read_only(&self, path: &WinPath) -> os::Result<()> {
+        let _changing = self.changing();
+        self.refuse_writing(path)
+            .map_err(|cause| Error::new("SetFileAttributesW", path, cause))
+    }
+
+    /// Creates a reparse point with this `REPARSE_DATA_BUFFER`, a directory or a file otherwise
+    /// (`FSCTL_SET_REPARSE_POINT`): a junction, or a tag that nothing on the node understands.
+    ///
+    /// # Errors
+    /// [`Win32::ALREADY_EXISTS`] when anything has that name; no such folder.
+    pub fn create_reparse_point(
+        &self,
+        path: &WinPath,
+        kind: LinkKind,
+        data: &[u8],
+    ) -> os::Result<()> {
+        let _changing = self.changing();
+        self.vacant(path)
+            .and_then(|place| self.plant(&place, &ReparsePoint::new(kind, data.to_vec())))
+            .map_err(|cause| Error::new("FSCTL_SET_REPARSE_POINT", path, cause))
+    }
+
+    fn content(&self, path: &WinPath) -> Result<Vec<u8>, Cause> {
+        let place = self.walk(path, Final::Followed)?;
+        match place.found()? {
+            Node::File { .. } => fs::read(&place.host).map_err(|error| host::cause(&error).into()),
+            _ => Err(Win32::ACCESS_DENIED.into()),
+        }
+    }
+
+    fn overwrite(&self, path: &WinPath, content: &[u8]) -> Result<(), Cause> {
+        let Place { host, node, .. } = self.writable(path, Final::Followed)?;
+        match node {
+            None
+            | Some(Node::File {
+                read_only: false, ..
+            }) => fs::write(host, content).map_err(|error| host::cause(&error).into()),
+            Some(_) => Err(Win32::ACCESS_DENIED.into()),
+        }
+    }
+
+    fn refuse_writing(&self, path: &WinPath) -> Result<(), Cause> {
+        let place = self.writable(path, Final::Itself)?;
+        place.found()?;
+        sys::set_read_only(&place.host, true).map_err(|error| host::cause(&error).into())
+    }
+}

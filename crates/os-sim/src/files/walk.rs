@@ -1,0 +1,146 @@
+//! From a path of the node to a place on the host, links followed.
+
+use std::path::PathBuf;
+
+use os::Cause;
+use os::LinkKind;
+use os::ReparseTag;
+use os::Win32;
+use os::WinPath;
+
+use super::FileTree;
+use super::host;
+use super::host::Node;
+use super::links;
+use super::names;
+
+/// How many reparse points Windows follows in one path. Source:
+/// <https://learn.microsoft.com/windows/win32/fileio/symbolic-link-programming-considerations>.
+const MOST_LINKS: usize = 63;
+
+/// What is done with a link at the end of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Final {
+    /// It is what the path names.
+    Itself,
+    /// It is followed like any other.
+    Followed,
+}
+
+/// Where a path ends: its directory exists, the entry itself may not.
+pub(super) struct Place {
+    /// The path free of links. Names are spelled as they lie there when the host tells case apart, as
+    /// they were asked for otherwise.
+    pub(super) path: WinPath,
+    pub(super) host: PathBuf,
+    pub(super) node: Option<Node>,
+    /// What the last symbolic link at the end of the path said that it leads to.
+    promised: Option<LinkKind>,
+}
+
+impl Place {
+    /// What is there.
+    pub(super) fn found(&self) -> Result<&Node, Cause> {
+        self.node.as_ref().ok_or(Win32::FILE_NOT_FOUND.into())
+    }
+}
+
+/// One walk ends at a place or at a link.
+enum Step {
+    Arrived(Place),
+    Led {
+        to: WinPath,
+        promised: Option<LinkKind>,
+    },
+}
+
+impl FileTree {
+    /// Walks to the end of a path.
+    pub(super) fn walk(&self, path: &WinPath, last: Final) -> Result<Place, Cause> {
+        let mut path = path.clone();
+        let mut promised = None;
+        for _ in 0..=MOST_LINKS {
+            match self.step(&path, last)? {
+                Step::Arrived(place) => return Ok(Place { promised, ..place }),
+                Step::Led { to, promised: kind } => {
+                    path = to;
+                    promised = kind.or(promised);
+                }
+            }
+        }
+        Err(Win32::CANT_RESOLVE_FILENAME.into())
+    }
+
+    /// What a path leads to once all links are followed. A link that promised the other kind is
+    /// refused, as Windows does since version 1803 (git-for-windows/git#1646).
+    pub(super) fn followed(&self, path: &WinPath) -> Result<Node, Cause> {
+        let place = self.walk(path, Final::Followed)?;
+        let node = place.node.ok_or(Win32::FILE_NOT_FOUND)?;
+        match (place.promised, node.entry().is_directory()) {
+            (Some(LinkKind::File), true) => Err(Win32::ACCESS_DENIED.into()),
+            (Some(LinkKind::Directory), false) => Err(Win32::DIRECTORY.into()),
+            _ => Ok(node),
+        }
+    }
+
+    fn step(&self, path: &WinPath, last: Final) -> Result<Step, Cause> {
+        let mut here = self.root(path)?;
+        for (index, name) in path.components().iter().enumerate() {
+            let is_last = index + 1 == path.components().len();
+            let below = here.enter(name)?;
+            match &below.node {
+                Some(Node::Reparse(point)) if !is_last || last == Final::Followed => {
+                    let rest = path.components().get(index + 1..).unwrap_or_default();
+                    return Ok(Step::Led {
+                        to: links::follow(&point.data, &here.path, rest)?,
+                        promised: promise(point.tag(), point.kind, is_last),
+                    });
+                }
+                Some(Node::Directory { .. }) => {}
+                _ if is_last => {}
+                _ => return Err(Win32::PATH_NOT_FOUND.into()),
+            }
+            here = below;
+        }
+        Ok(Step::Arrived(here))
+    }
+
+    fn root(&self, path: &WinPath) -> Result<Place, Cause> {
+        Ok(Place {
+            path: path.prefix(0),
+            host: self.folder(path.root())?,
+            node: Some(Node::Directory { read_only: false }),
+            promised: None,
+        })
+    }
+}
+
+impl Place {
+    /// The entry of this directory with the name, which may not exist.
+    fn enter(&self, name: &os::Component) -> Result<Self, Cause> {
+        if names::is_impossible(name.as_os_str()) {
+            return Err(Win32::INVALID_NAME.into());
+        }
+        let (host, node) = match host::lookup(&self.host, name.as_os_str())? {
+            Some((host, node)) => (host, Some(node)),
+            None => (self.host.join(name.as_os_str()), None),
+        };
+        Ok(Self {
+            path: self
+                .path
+                .join(spelling(&host).unwrap_or_else(|| name.clone())),
+            host,
+            node,
+            promised: None,
+        })
+    }
+}
+
+fn promise(tag: ReparseTag, kind: LinkKind, is_last: bool) -> Option<LinkKind> {
+    (is_last && tag == ReparseTag::SYMLINK).then_some(kind)
+}
+
+/// The name as it lies on the host.
+fn spelling(host: &std::path::Path) -> Option<os::Component> {
+    os::Component::listed(names::shown(host.file_name()?)).ok()
+}

@@ -1,0 +1,325 @@
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use os::Cause;
+use os::Facility;
+use os::Outcome;
+
+use super::Op;
+use super::Pattern;
+
+/// What goes wrong, and when. Cheap to clone: all clones are the same list.
+#[derive(Debug, Clone, Default)]
+pub struct Faults(Arc<Shared>);
+
+/// Names a rule, to take it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RuleId(u64);
+
+/// An effect, and the operations that it befalls.
+///
+/// ```
+/// use os::Win32;
+/// use wincsi_os_sim::{Effect, Rule};
+///
+/// let rule = Rule::on("MSFT_Disk.CreatePartition", Effect::fail(Win32::IO_DEVICE))
+///     .from_nth(2)
+///     .times(1);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// Only operations of this facility.
+    pub facility: Option<Facility>,
+    /// Only operations with such a name.
+    pub operation: Pattern,
+    /// Only operations on such an object.
+    pub object: Pattern,
+    /// The first matching operation that it befalls, counted from 1.
+    pub from_nth: u32,
+    /// How many operations it befalls; `None`: all from then on.
+    pub times: Option<u32>,
+    /// What befalls them.
+    pub effect: Effect,
+}
+
+/// What befalls an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// A provider's method answers this instead of doing anything.
+    Answer(Outcome),
+    /// A provider's method takes effect, then answers this.
+    AnswerAfter(Outcome),
+    /// It begins later by this much. When its deadline passes before, the caller is told so then
+    /// and the operation takes effect all the same.
+    Delay(Duration),
+    /// The disk of this name is pulled out first.
+    DetachDisk(String),
+    /// It fails without an effect.
+    Fail(Cause),
+    /// It takes effect, then fails.
+    FailAfter(Cause),
+    /// It stops after its first step and fails; see the crate's essay for who has steps.
+    HalfWay,
+    /// It does not begin until it is released. Its deadline does not help.
+    Hang,
+    /// The process is killed: this and every later operation fails.
+    Kill(Kill),
+    /// It takes effect, but the caller is told after the deadline that it had not ended by then.
+    Overrun,
+    /// The SMB or iSCSI server of this name goes down first.
+    TakeServerDown(String),
+}
+
+/// When a process dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kill {
+    /// The operation has taken effect, but nobody learns of it.
+    After,
+    /// The operation has not begun.
+    Before,
+}
+
+impl Rule {
+    /// `effect` befalls every operation of this name (`*` stands for anything).
+    pub fn on(operation: &str, effect: Effect) -> Self {
+        Self {
+            facility: None,
+            operation: Pattern::from(operation),
+            object: Pattern::from("*"),
+            from_nth: 1,
+            times: None,
+            effect,
+        }
+    }
+
+    /// Only in this facility.
+    #[must_use]
+    pub fn in_facility(self, facility: Facility) -> Self {
+        Self {
+            facility: Some(facility),
+            ..self
+        }
+    }
+
+    /// Only on such objects (`*` stands for anything).
+    #[must_use]
+    pub fn object(self, object: &str) -> Self {
+        Self {
+            object: Pattern::from(object),
+            ..self
+        }
+    }
+
+    /// From the `nth` matching operation on, counted from 1.
+    #[must_use]
+    pub fn from_nth(self, nth: u32) -> Self {
+        Self {
+            from_nth: nth,
+            ..self
+        }
+    }
+
+    /// At most so many times.
+    #[must_use]
+    pub fn times(self, times: u32) -> Self {
+        Self {
+            times: Some(times),
+            ..self
+        }
+    }
+
+    fn matches(&self, op: &Op) -> bool {
+        self.facility.is_none_or(|facility| facility == op.facility)
+            && self.operation.matches(op.operation)
+            && self.object.matches(&op.object)
+    }
+
+    fn befalls(&self, occurrence: u32) -> bool {
+        let past = occurrence.checked_sub(self.from_nth);
+        past.is_some_and(|past| self.times.is_none_or(|times| past < times))
+    }
+}
+
+impl Effect {
+    /// Failure with a Win32 code or an HRESULT.
+    pub fn fail(cause: impl Into<Cause>) -> Self {
+        Self::Fail(cause.into())
+    }
+}
+
+impl Faults {
+    /// Adds a rule.
+    pub fn add(&self, rule: Rule) -> RuleId {
+        self.0.add(rule, Origin::Api)
+    }
+
+    /// Takes a rule back, which releases the operations that hang by it.
+    pub fn remove(&self, id: RuleId) {
+        self.0.retain(|armed| armed.id != id);
+    }
+
+    /// Takes all rules back.
+    pub fn clear(&self) {
+        self.0.retain(|_| false);
+    }
+
+    /// Waits until so many operations hang, for at most `patience` of real time.
+    #[must_use]
+    pub fn wait_until_hanging(&self, operations: usize, patience: Duration) -> bool {
+        let list = self.0.locked();
+        let (list, _) = self
+            .0
+            .changed
+            .wait_timeout_while(list, patience, |list| list.hanging < operations)
+            .unwrap_or_else(PoisonError::into_inner);
+        list.hanging >= operations
+    }
+
+    /// Puts the rules of the folder's script in the place of those it had before.
+    pub(super) fn replace_script(&self, rules: Vec<Rule>) {
+        self.0.retain(|armed| armed.origin != Origin::Script);
+        for rule in rules {
+            self.0.add(rule, Origin::Script);
+        }
+    }
+
+    /// Counts the operation against every rule and hands out what befalls it.
+    pub(super) fn due(&self, op: &Op) -> Vec<(RuleId, Effect)> {
+        let mut list = self.0.locked();
+        let mut due = Vec::new();
+        for armed in list.rules.iter_mut().filter(|armed| armed.rule.matches(op)) {
+            armed.occurrences = armed.occurrences.saturating_add(1);
+            if armed.rule.befalls(armed.occurrences) {
+                due.push((armed.id, armed.rule.effect.clone()));
+            }
+        }
+        due
+    }
+
+    /// Lets everything go that hangs, now and later: nobody hangs in a process that is dead.
+    pub(super) fn end(&self) {
+        self.0.locked().has_ended = true;
+        self.0.changed.notify_all();
+    }
+
+    /// Blocks until the rule is taken back.
+    pub(super) fn hang(&self, id: RuleId) {
+        let mut list = self.0.locked();
+        list.hanging += 1;
+        self.0.changed.notify_all();
+        let mut list = self
+            .0
+            .changed
+            .wait_while(list, |list| {
+                !list.has_ended && list.rules.iter().any(|armed| armed.id == id)
+            })
+            .unwrap_or_else(PoisonError::into_inner);
+        list.hanging -= 1;
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    list: Mutex<List>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    hanging: usize,
+    has_ended: bool,
+    last_id: u64,
+    rules: Vec<Armed>,
+}
+
+#[derive(Debug)]
+struct Armed {
+    id: RuleId,
+    occurrences: u32,
+    origin: Origin,
+    rule: Rule,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Api,
+    Script,
+}
+
+impl Shared {
+    fn locked(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, rule: Rule, origin: Origin) -> RuleId {
+        let mut list = self.locked();
+        list.last_id += 1;
+        let id = RuleId(list.last_id);
+        list.rules.push(Armed {
+            id,
+            occurrences: 0,
+            origin,
+            rule,
+        });
+        id
+    }
+
+    fn retain(&self, keep: impl FnMut(&Armed) -> bool) {
+        self.locked().rules.retain(keep);
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use os::Facility;
+    use os::Win32;
+
+    use super::Effect;
+    use super::Faults;
+    use super::Rule;
+    use crate::gate::Op;
+
+    fn op(operation: &'static str, object: &str) -> Op {
+        Op::new(Facility::Storage, operation, object)
+    }
+
+    #[test]
+    fn the_nth_matching_operation_is_hit_and_no_other() {
+        let faults = Faults::default();
+        let broken = Effect::fail(Win32::IO_DEVICE);
+        faults.add(
+            Rule::on("MSFT_Disk.*", broken)
+                .object("*disk-1*")
+                .from_nth(2)
+                .times(1),
+        );
+        let hits = |operation, object| faults.due(&op(operation, object)).len();
+        assert_eq!(hits("MSFT_Disk.Refresh", "disk-1"), 0);
+        assert_eq!(hits("MSFT_Disk.Refresh", "disk-2"), 0);
+        assert_eq!(hits("MSFT_Partition.Online", "disk-1"), 0);
+        assert_eq!(hits("MSFT_Disk.Online", "disk-1"), 1);
+        assert_eq!(hits("MSFT_Disk.Online", "disk-1"), 0);
+    }
+
+    #[test]
+    fn a_new_script_replaces_the_old_one_alone() {
+        let faults = Faults::default();
+        faults.add(Rule::on("a", Effect::HalfWay));
+        faults.replace_script(vec![
+            Rule::on("a", Effect::Hang),
+            Rule::on("a", Effect::Hang),
+        ]);
+        faults.replace_script(vec![Rule::on("a", Effect::Overrun)]);
+        let effects: Vec<_> = faults
+            .due(&op("a", ""))
+            .into_iter()
+            .map(|(_, effect)| effect)
+            .collect();
+        assert_eq!(effects, [Effect::HalfWay, Effect::Overrun]);
+    }
+}

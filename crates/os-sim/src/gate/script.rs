@@ -1,0 +1,260 @@
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use os::Cause;
+use os::Facility;
+use os::Hresult;
+use os::Outcome;
+use os::Win32;
+use serde::Deserialize;
+
+use super::Effect;
+use super::Faults;
+use super::Kill;
+use super::Pattern;
+use super::Rule;
+use crate::folder;
+
+/// A fault script does not read.
+#[derive(Debug, thiserror::Error)]
+#[error("fault script {path}: {source}")]
+pub struct ScriptError {
+    path: String,
+    source: toml::de::Error,
+}
+
+/// The script in a node's folder, which somebody may write or delete at any time.
+pub(crate) struct Script {
+    path: PathBuf,
+    seen: Mutex<Option<String>>,
+}
+
+impl Script {
+    pub(super) fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            seen: Mutex::new(None),
+        }
+    }
+
+    /// Puts the script's rules in force when it has changed. One that does not read changes nothing,
+    /// and is told of.
+    pub(super) fn follow(&self, faults: &Faults) {
+        let text = folder::text(&self.path).unwrap_or_default();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if *seen == text {
+            return;
+        }
+        match parse(&self.path, text.as_deref().unwrap_or_default()) {
+            Ok(rules) => faults.replace_script(rules),
+            Err(error) => tracing::warn!(%error, "the faults stay as they are"),
+        }
+        *seen = text;
+    }
+}
+
+/// Reads a script: see the crate's essay for its form.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<Rule>, ScriptError> {
+    let rules: Rules = toml::from_str(text).map_err(|source| ScriptError {
+        path: path.display().to_string(),
+        source,
+    })?;
+    Ok(rules.fault.into_iter().map(ScriptRule::armed).collect())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rules {
+    #[serde(default)]
+    fault: Vec<ScriptRule>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct ScriptRule {
+    #[serde(default, deserialize_with = "facility")]
+    facility: Option<Facility>,
+    #[serde(default = "anything")]
+    operation: Pattern,
+    #[serde(default = "anything")]
+    object: Pattern,
+    #[serde(default = "first")]
+    from_nth: u32,
+    times: Option<u32>,
+    effect: ScriptEffect,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ScriptEffect {
+    Answer(Answer),
+    AnswerAfter(Answer),
+    DelayMs(u64),
+    DetachDisk(String),
+    Fail(Code),
+    FailAfter(Code),
+    HalfWay,
+    Hang,
+    KillAfter,
+    KillBefore,
+    Overrun,
+    TakeServerDown(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    code: u32,
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Code {
+    Hresult(u32),
+    Win32(u32),
+}
+
+impl ScriptRule {
+    fn armed(self) -> Rule {
+        Rule {
+            facility: self.facility,
+            operation: self.operation,
+            object: self.object,
+            from_nth: self.from_nth,
+            times: self.times,
+            effect: self.effect.into(),
+        }
+    }
+}
+
+impl From<ScriptEffect> for Effect {
+    fn from(effect: ScriptEffect) -> Self {
+        match effect {
+            ScriptEffect::Answer(answer) => Self::Answer(answer.into()),
+            ScriptEffect::AnswerAfter(answer) => Self::AnswerAfter(answer.into()),
+            ScriptEffect::DelayMs(delay) => Self::Delay(Duration::from_millis(delay)),
+            ScriptEffect::DetachDisk(name) => Self::DetachDisk(name),
+            ScriptEffect::Fail(code) => Self::Fail(code.into()),
+            ScriptEffect::FailAfter(code) => Self::FailAfter(code.into()),
+            ScriptEffect::HalfWay => Self::HalfWay,
+            ScriptEffect::Hang => Self::Hang,
+            ScriptEffect::KillAfter => Self::Kill(Kill::After),
+            ScriptEffect::KillBefore => Self::Kill(Kill::Before),
+            ScriptEffect::Overrun => Self::Overrun,
+            ScriptEffect::TakeServerDown(name) => Self::TakeServerDown(name),
+        }
+    }
+}
+
+impl From<Answer> for Outcome {
+    fn from(Answer { code, text }: Answer) -> Self {
+        Self {
+            extended: text,
+            ..Self::of(code)
+        }
+    }
+}
+
+impl From<Code> for Cause {
+    fn from(code: Code) -> Self {
+        match code {
+            Code::Hresult(code) => Hresult(code).into(),
+            Code::Win32(code) => Win32(code).into(),
+        }
+    }
+}
+
+fn facility<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Option<Facility>, D::Error> {
+    let name = String::deserialize(input)?;
+    name.parse().map(Some).map_err(serde::de::Error::custom)
+}
+
+fn anything() -> Pattern {
+    Pattern::from("*")
+}
+
+fn first() -> u32 {
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use os::Facility;
+    use os::Hresult;
+    use os::Outcome;
+    use os::Win32;
+
+    use super::parse;
+    use crate::gate::Effect;
+    use crate::gate::Rule;
+
+    #[test]
+    fn every_form_of_the_essay_reads() {
+        let text = r#"
+            [[fault]]
+            facility = "storage"
+            operation = "MSFT_Disk.CreatePartition"
+            object = "*data1*"
+            from-nth = 2
+            times = 1
+            effect = { answer = { code = 40003, text = "out of date" } }
+
+            [[fault]]
+            operation = "FlushFileBuffers"
+            effect = { delay-ms = 1500 }
+
+            [[fault]]
+            effect = { fail = { win32 = 1117 } }
+
+            [[fault]]
+            effect = { fail-after = { hresult = 0x800706BA } }
+
+            [[fault]]
+            effect = "hang"
+        "#;
+        let rules = parse(Path::new("faults.toml"), text).unwrap();
+        let answer = Outcome {
+            extended: Some("out of date".to_owned()),
+            ..Outcome::of(40003)
+        };
+        assert_eq!(
+            rules,
+            [
+                Rule::on("MSFT_Disk.CreatePartition", Effect::Answer(answer))
+                    .in_facility(Facility::Storage)
+                    .object("*data1*")
+                    .from_nth(2)
+                    .times(1),
+                Rule::on(
+                    "FlushFileBuffers",
+                    Effect::Delay(Duration::from_millis(1500))
+                ),
+                Rule::on("*", Effect::fail(Win32::IO_DEVICE)),
+                Rule::on(
+                    "*",
+                    Effect::FailAfter(Hresult::RPC_S_SERVER_UNAVAILABLE.into())
+                ),
+                Rule::on("*", Effect::Hang),
+            ]
+        );
+    }
+
+    #[test]
+    fn misspelt_words_are_refused() {
+        for text in [
+            "[[fault]]\nefect = \"hang\"",
+            "[[fault]]\neffect = \"hand\"",
+            "[[fault]]\nfacility = \"disk\"\neffect = \"hang\"",
+            "[[faults]]\neffect = \"hang\"",
+        ] {
+            assert!(parse(Path::new("faults.toml"), text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What somebody built and plugged in: the truth that the node discovers.
+
+mod control;
+mod disk;
+mod medium;
+pub(crate) mod page83;
+pub(crate) mod place;
+
+pub use control::{Content, HardwareControl, HardwareError};
+pub use disk::{
+    Address, Arrives, Association, Bus, DiskSpec, Identifier, IdentifierKind, SectorSize, Stretch,
+};
+
+pub(crate) use control::Disk;
+pub(crate) use medium::{Medium, Stream};

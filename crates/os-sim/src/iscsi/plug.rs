@@ -1,0 +1,113 @@
+//! The disks that sessions bring: a link to the server's image among the node's disks.
+//!
+//! What is plugged in follows from the sessions and the servers, and is brought about before every
+//! operation: a server that goes down takes its disks along, and a process that is killed in between
+//! leaves nothing that the next one does not mend.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use os::VolumeId;
+
+use super::control::IscsiControl;
+use super::initiator::Initiator;
+use super::server::Lun;
+use crate::folder;
+use crate::hardware::HardwareControl;
+use crate::machine::Machine;
+
+/// Lets the initiator do what is due, and plugs disks in and out accordingly.
+pub(crate) fn reconcile(machine: &mut Machine) -> io::Result<()> {
+    if machine.state.iscsi.is_at_rest() {
+        return Ok(());
+    }
+    let mut initiator = initiator(machine)?;
+    if machine.is_service_running(super::SERVICE) {
+        initiator.come_up();
+    }
+    let plugged = match machine.folder.clone() {
+        Some(node) => plug(&node, &machine.hardware, &initiator),
+        None => BTreeSet::new(),
+    };
+    initiator.state.plugged = plugged;
+    keep(machine, initiator);
+    Ok(())
+}
+
+/// Restarts the initiator with the node. What the registry holds is there again, and the disks too if
+/// the initiator service starts by itself.
+pub(crate) fn restart(machine: &mut Machine) -> io::Result<()> {
+    machine.state.iscsi.restart();
+    reconcile(machine)
+}
+
+/// The node's initiator, with the servers as they are now. A node in memory has none.
+pub(super) fn initiator(machine: &Machine) -> io::Result<Initiator> {
+    let control = machine.folder.as_ref().map(IscsiControl::at);
+    let servers = control.as_ref().map(IscsiControl::servers).transpose()?;
+    let state = machine.state.iscsi.clone();
+    let disks = state.plugged.iter();
+    let busy = disks.filter(|disk| machine.is_disk_held(disk)).cloned();
+    Ok(Initiator {
+        busy: busy.collect(),
+        servers: servers.unwrap_or_default(),
+        state,
+    })
+}
+
+/// Keeps what the initiator did. The state is written whenever it was touched, so it is touched only
+/// for a change.
+pub(super) fn keep(machine: &mut Machine, initiator: Initiator) {
+    if initiator.state != machine.state.iscsi {
+        machine.state.iscsi = initiator.state;
+    }
+}
+
+/// Brings the node's disks in line; the names of those that are plugged in now. A disk that somebody
+/// pulled out stays out until its session is made anew.
+fn plug(node: &Path, hardware: &HardwareControl, initiator: &Initiator) -> BTreeSet<String> {
+    let known = &initiator.state.plugged;
+    let luns = initiator.luns().map(|lun| (lun.disk_name(), lun));
+    let wanted: BTreeMap<_, _> = luns.collect();
+    for name in known.iter().filter(|name| !wanted.contains_key(*name)) {
+        if let Err(error) = hardware.detach_disk(name) {
+            tracing::debug!(%error, "a disk of an iSCSI session was gone already");
+        }
+    }
+    let plugged = wanted.into_iter().filter(|(name, lun)| {
+        known.contains(name)
+            || attach(node, name, lun)
+                .inspect_err(|error| tracing::warn!(name, %error, "an iSCSI disk does not come"))
+                .is_ok()
+    });
+    plugged.map(|(name, _)| name).collect()
+}
+
+/// A hard link: what is written through the disk is in the image, and a larger image is a larger disk.
+fn attach(node: &Path, name: &str, lun: &Lun) -> io::Result<()> {
+    let disks = node.join("disks");
+    let spec = disks.join(format!("{name}.toml"));
+    let image = disks.join(format!("{name}.img"));
+    if !image.exists() {
+        fs::create_dir_all(&disks)?;
+        fs::hard_link(IscsiControl::at(node).image(&lun.image), &image)?;
+    }
+    if !spec.exists() {
+        let text = toml::to_string(&lun.disk_spec()).map_err(io::Error::other)?;
+        folder::replace(&spec, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+impl Machine {
+    /// Whether somebody has something open on a volume of the disk.
+    fn is_disk_held(&self, name: &str) -> bool {
+        let table = self.present.get(name).map(|present| &present.table);
+        let partitions = table.into_iter().flat_map(|table| &table.partitions);
+        let mut volumes = partitions.map(|partition| VolumeId(partition.id));
+        volumes.any(|volume| self.holds.contains_key(&volume) || self.locked.contains(&volume))
+    }
+}

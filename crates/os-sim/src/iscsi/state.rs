@@ -1,0 +1,111 @@
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use super::login::Authentication;
+use super::login::Endpoint;
+use super::login::Login;
+use crate::secret::Secret;
+
+/// What the initiator knows, as `state.json` keeps it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct IscsiState {
+    pub(crate) portals: Vec<Portal>,
+    pub(crate) sessions: Vec<Session>,
+    /// The logins that are made again after a restart.
+    pub(crate) persistent: Vec<Persistent>,
+    /// By which targets have to prove themselves.
+    pub(crate) proof: Option<Secret>,
+    /// How many sessions there have been since the last restart.
+    pub(crate) last_session: u32,
+    /// Whether the initiator service has come up since the last restart.
+    pub(crate) has_come_up: bool,
+    /// The disks that sessions brought.
+    pub(crate) plugged: BTreeSet<String>,
+}
+
+/// A portal that the initiator asks for targets, and what it answered last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Portal {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) authentication: Authentication,
+    pub(crate) targets: Vec<String>,
+}
+
+/// A session with a target. It has one connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Session {
+    /// Counted from 1 since the last restart.
+    pub(crate) number: u32,
+    pub(crate) login: Login,
+    /// Where it leads.
+    pub(crate) endpoint: Endpoint,
+}
+
+/// A login that is made again after a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Persistent {
+    pub(crate) login: Login,
+    /// Whether it is still to be made: nobody has made it or taken it back since the restart.
+    pub(crate) is_due: bool,
+}
+
+impl IscsiState {
+    /// What is left of it after a restart of the node: what the registry holds. The logins follow when
+    /// the initiator service comes up.
+    pub(crate) fn restart(&mut self) {
+        self.sessions.clear();
+        self.last_session = 0;
+        self.has_come_up = false;
+        for persistent in &mut self.persistent {
+            persistent.is_due = true;
+        }
+        for portal in &mut self.portals {
+            portal.targets.clear();
+        }
+    }
+
+    /// Whether there is nothing that could change by itself.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.sessions.is_empty()
+            && self.plugged.is_empty()
+            && self.persistent.is_empty()
+            && self.portals.is_empty()
+    }
+
+    /// The names of all targets that the initiator knows of, sorted.
+    pub(crate) fn targets(&self) -> BTreeSet<&str> {
+        let told = self.portals.iter().flat_map(|portal| &portal.targets);
+        let used = self.sessions.iter().map(|session| &session.login.target);
+        told.chain(used).map(String::as_str).collect()
+    }
+
+    pub(crate) fn sessions_of(&self, target: &str) -> impl Iterator<Item = &Session> {
+        let sessions = self.sessions.iter();
+        sessions.filter(move |session| session.login.target == target)
+    }
+
+    pub(crate) fn is_persistent(&self, session: &Session) -> bool {
+        let mut logins = self.persistent.iter();
+        logins.any(|persistent| persistent.login.target == session.login.target)
+    }
+}
+
+/// Two numbers with a dash between them, that of the adapter and its own for the session:
+/// <https://learn.microsoft.com/windows-hardware/drivers/ddi/iscsiop/ns-iscsiop-_logintotarget_out>. Samples
+/// of `Get-IscsiSession` have the same forms.
+impl Session {
+    /// `SessionIdentifier`.
+    pub(crate) fn id(&self) -> String {
+        format!("{ADAPTER}-4000013700{:06x}", self.number + 1)
+    }
+
+    /// `ConnectionIdentifier`.
+    pub(crate) fn connection_id(&self) -> String {
+        format!("{ADAPTER}-{:x}", self.number)
+    }
+}
+
+const ADAPTER: &str = "ffffe001e67f4020";

@@ -1,0 +1,209 @@
+mod logins;
+mod sessions;
+
+use os::Arguments;
+use os::Cause;
+use os::Deadline;
+use os::Hresult;
+use os::Instance;
+use os::ObjectPath;
+use os::Os;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::schema::ReturnCode;
+use os::schema::iscsi_associations::target_to_connection;
+use os::schema::iscsi_associations::target_to_session;
+use os::schema::iscsi_connection;
+use os::schema::iscsi_session;
+use os::schema::iscsi_target;
+use os::schema::iscsi_target_portal;
+use os::schema::storage_setting;
+use tempfile::TempDir;
+
+use super::IscsiControl;
+use super::ServerSpec;
+use super::TargetSpec;
+use crate::Bus;
+use crate::ClockMode;
+use crate::DiskSpec;
+use crate::NodeSpec;
+use crate::SimNode;
+use crate::Start;
+
+const ADDRESS: &str = "10.0.0.9";
+/// A target that asks nothing, with one disk.
+const OPEN: &str = "iqn.2026-01.com.example:open";
+/// A target that asks for CHAP and can prove itself.
+const GUARDED: &str = "iqn.2026-01.com.example:guarded";
+const SECRET: &str = "0123456789ab";
+const PROOF: &str = "ba9876543210";
+const GIB: u64 = 1 << 30;
+
+/// A node whose initiator service starts by itself, and beside it an iSCSI server.
+struct Bench {
+    folder: TempDir,
+    node: SimNode,
+    servers: IscsiControl,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let mut spec = NodeSpec::default();
+        for service in &mut spec.service {
+            if service.name == crate::iscsi::SERVICE {
+                service.start = Start::Automatic;
+            }
+        }
+        Self::of(&spec)
+    }
+
+    fn of(spec: &NodeSpec) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let node = SimNode::create(folder.path(), spec, ClockMode::Virtual).unwrap();
+        let servers = IscsiControl::at(folder.path());
+        let disk = |serial| DiskSpec::on(Bus::Iscsi).serial(serial);
+        let server = ServerSpec::at(ADDRESS)
+            .offering(TargetSpec::named(OPEN).with_disk("open", disk("1")))
+            .offering(
+                TargetSpec::named(GUARDED)
+                    .with_disk("guarded", disk("2"))
+                    .asking("node", SECRET)
+                    .proving(PROOF),
+            );
+        servers.add_server("array", &server).unwrap();
+        servers.set_image("open", GIB).unwrap();
+        servers.set_image("guarded", GIB).unwrap();
+        Self {
+            folder,
+            node,
+            servers,
+        }
+    }
+
+    /// With the portal added.
+    fn discovered() -> Self {
+        let bench = Self::new();
+        bench.add_portal(ADDRESS).unwrap();
+        bench
+    }
+
+    /// With a session of the open target.
+    fn connected() -> Self {
+        let bench = Self::discovered();
+        bench.connect(&login(OPEN)).unwrap();
+        bench
+    }
+
+    fn reopened(self) -> Self {
+        self.node.kill();
+        drop(self.node);
+        let node = SimNode::open(self.folder.path(), ClockMode::Virtual).unwrap();
+        Self { node, ..self }
+    }
+
+    fn os(&self) -> Os {
+        self.node.os()
+    }
+
+    fn invoke(
+        &self,
+        target: Target<'_>,
+        method: &'static str,
+        arguments: &Arguments,
+    ) -> Result<(), Cause> {
+        let os = self.os();
+        let done = os.iscsi.invoke(target, method, arguments, Deadline::NEVER);
+        let outcome = done.map_err(|error| error.cause)?;
+        assert_eq!(outcome.code, 0);
+        Ok(())
+    }
+
+    fn add_portal(&self, address: &str) -> Result<(), Cause> {
+        let portal = Arguments::none().with("TargetPortalAddress", Value::text(address));
+        self.invoke(
+            Target::Class(iscsi_target_portal::CLASS.name),
+            "New",
+            &portal,
+        )
+    }
+
+    fn connect(&self, login: &Arguments) -> Result<(), Cause> {
+        self.invoke(Target::Class(iscsi_target::CLASS.name), "Connect", login)
+    }
+
+    fn disconnect(&self, target: &ObjectPath, session: &Instance) -> Result<(), Cause> {
+        let id = session.text("SessionIdentifier").unwrap();
+        let session = Arguments::none().with("SessionIdentifier", Value::text(id));
+        self.invoke(Target::Instance(target), "Disconnect", &session)
+    }
+
+    fn query(&self, query: &Query<'_>) -> Vec<Instance> {
+        self.os().iscsi.query(query, Deadline::NEVER).unwrap()
+    }
+
+    fn associated(
+        &self,
+        of: &ObjectPath,
+        association: &'static str,
+        class: &'static str,
+    ) -> Vec<Instance> {
+        let os = self.os();
+        let found = os
+            .iscsi
+            .associators(of, association, class, Deadline::NEVER);
+        found.unwrap()
+    }
+
+    fn target(&self, name: &str) -> Option<Instance> {
+        let query = Query::all(iscsi_target::CLASS.name, &["NodeAddress", "IsConnected"])
+            .with("NodeAddress", Value::text(name));
+        self.query(&query).pop()
+    }
+
+    fn portal(&self) -> ObjectPath {
+        let query = Query::all(iscsi_target_portal::CLASS.name, &[]);
+        self.query(&query).pop().unwrap().path
+    }
+
+    fn sessions(&self, target: &str) -> Vec<Instance> {
+        let target = self.target(target).unwrap();
+        let association = target_to_session::CLASS.name;
+        self.associated(&target.path, association, iscsi_session::CLASS.name)
+    }
+
+    fn connections(&self, target: &str) -> Vec<Instance> {
+        let target = self.target(target).unwrap();
+        let association = target_to_connection::CLASS.name;
+        self.associated(&target.path, association, iscsi_connection::CLASS.name)
+    }
+
+    /// How many disks the kernel has, the system disk not counted.
+    fn disks(&self) -> usize {
+        self.os().disks.list().unwrap().len() - 1
+    }
+
+    fn rescan(&self) {
+        let target = Target::Class(storage_setting::CLASS.name);
+        let method = "UpdateHostStorageCache";
+        let os = self.os();
+        os.storage
+            .invoke(target, method, &Arguments::none(), Deadline::NEVER)
+            .unwrap();
+    }
+}
+
+fn login(target: &str) -> Arguments {
+    Arguments::none().with("NodeAddress", Value::text(target))
+}
+
+fn chap(target: &str, kind: &str, user: &str, secret: &str) -> Arguments {
+    login(target)
+        .with("AuthenticationType", Value::text(kind))
+        .with("ChapUsername", Value::text(user))
+        .with("ChapSecret", Value::text(secret))
+}
+
+fn failing<T>(code: ReturnCode) -> Result<T, Cause> {
+    Err(Cause::Hresult(Hresult(code.code)))
+}

@@ -1,0 +1,103 @@
+//! A simulated Windows node: everything that `os` names, kept in a folder of the host.
+//!
+//! It is stateful and behaves as Windows does: disks have partition tables that are really written,
+//! providers answer from caches that lag, volumes appear late, a pulled-out disk takes its volumes
+//! along. Tests, the demonstration and operators' experiments run on it, so a difference between it
+//! and Windows is a fault here.
+//!
+//! # A node's folder
+//! ```text
+//! node.toml             what somebody set up: name, firmware, SAN policy, services (NodeSpec)
+//! disks/<name>.toml     a disk that is plugged in (DiskSpec) ...
+//! disks/<name>.img      ... and its bytes, a sparse file
+//! volumes/<guid>/       the files of a volume, as files
+//! iscsi/<server>.toml   an iSCSI server near the node (iscsi::ServerSpec) ...
+//! iscsi/<image>.img     ... and the bytes of its disks
+//! smb/<server>.toml     an SMB server near the node (smb::ServerSpec) ...
+//! smb/<server>/<share>/ ... and what its shares hold
+//! faults.toml           optional: what goes wrong, see below
+//! state.json            what the node knows; no place for anybody's hands
+//! events.log            the event log, one event a line
+//! node.lock             held by the process that has the node open
+//! ```
+//! All of it can be read at any time. `disks/` can be edited at any time, too, while a server has the
+//! node open: put a `.img` and then a `.toml` there and a disk is plugged in, enlarge the image and
+//! the disk has grown, delete the files and it is pulled out. [`HardwareControl`] does just that.
+//!
+//! A process that is killed leaves a folder that opens; several nodes live side by side.
+//!
+//! # Two views of a disk
+//! The kernel ([`os::Disks`], [`os::Volumes`]) notices at once that a disk comes or goes, and a new
+//! length when it is told to look (`update_properties`, or a rescan). The storage provider
+//! ([`os::Os::storage`]) answers from its cache, which changes by its own methods,
+//! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone. That is no fault but
+//! how Windows is.
+//!
+//! # The gate
+//! Every operation of every facility passes one gate, which records it ([`SimNode::take_trace`]) and
+//! lets faults in ([`SimNode::faults`]). Only looking at the clock does not: nothing can go wrong with
+//! it. The same faults can be scripted in `faults.toml`, which is followed whenever it changes:
+//! ```toml
+//! [[fault]]
+//! operation = "MSFT_Disk.CreatePartition"   # `*` stands for anything; all when left out
+//! object = "*disk*"                         # likewise
+//! facility = "storage"                      # any when left out
+//! from-nth = 2                              # the first matching operation that it befalls: 1
+//! times = 1                                 # how many it befalls: all
+//! effect = { fail = { win32 = 1117 } }
+//! # or { fail-after = { hresult = 0x800706BA } }, { answer = { code = 40003, text = "..." } },
+//! # { answer-after = { code = 42002 } }, { delay-ms = 1500 }, { detach-disk = "data1" },
+//! # { take-server-down = "fs1" }, "hang", "overrun", "half-way", "kill-before", "kill-after"
+//! ```
+//! `half-way` stops a method after its first step: `MSFT_Disk.Initialize` before the reserved
+//! partition, `MSFT_Partition.Resize` before the filesystem, `MSFT_Volume.Format` before the new
+//! filesystem. Other operations have one step, and it does nothing to them.
+//!
+//! # Time
+//! With [`ClockMode::Virtual`] time passes by sleeping alone, and at once. Whatever comes late (a
+//! volume, a service) is due at a moment of the node's clock and is there once that has passed.
+//!
+//! # What it is not
+//! No file content passes the gate: workloads write to `volumes/` directly. Dynamic disks, Storage
+//! Spaces and clusters do not exist here; partitions are created on GPT disks alone.
+
+#![forbid(unsafe_code)]
+
+pub mod demo;
+pub mod files;
+pub mod iscsi;
+pub mod smb;
+
+mod clock;
+mod disks;
+mod files_gate;
+mod folder;
+mod gate;
+mod hardware;
+mod inventory;
+mod machine;
+mod node;
+mod ondisk;
+mod provider;
+mod roots;
+mod secret;
+mod services;
+mod smbios;
+mod spec;
+mod spec_files;
+mod storage;
+mod system;
+mod system_disk;
+mod volumes;
+mod world;
+
+pub use clock::ClockMode;
+pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
+pub use hardware::{
+    Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,
+    Identifier, IdentifierKind, SectorSize, Stretch,
+};
+pub use inventory::Inventory;
+pub use node::{CreateError, SimNode, VolumeHold};
+pub use secret::Secret;
+pub use spec::{NodeSpec, SanPolicy, ServiceSpec, Start};

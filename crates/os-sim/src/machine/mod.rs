@@ -1,0 +1,93 @@
+//! The node's state behind one lock: what the kernel sees, what providers remember.
+
+mod disks;
+mod mounts;
+mod state;
+mod volumes;
+
+pub(crate) use state::KernelDisk;
+pub(crate) use state::Mount;
+pub(crate) use state::State;
+pub(crate) use state::Tracked;
+pub(crate) use state::letter;
+pub(crate) use state::millis;
+pub(crate) use state::moment;
+pub(crate) use volumes::Home;
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use os::Moment;
+use os::VolumeId;
+use uuid::Uuid;
+
+use crate::hardware::Disk;
+use crate::hardware::HardwareControl;
+use crate::ondisk::Table;
+use crate::spec::NodeSpec;
+
+/// Everything that changes, of one node in one process.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    node: Arc<str>,
+    pub(crate) spec: NodeSpec,
+    pub(crate) state: Tracked<State>,
+    /// The present moment, as of the operation that has the lock.
+    pub(crate) now: Moment,
+    pub(crate) hardware: HardwareControl,
+    /// Where volumes' files lie; `None` for a node in memory.
+    pub(crate) folder: Option<PathBuf>,
+    /// The disks that are plugged in, by name.
+    pub(crate) present: BTreeMap<String, Present>,
+    /// Where to find disks by number and volumes by id.
+    numbers: HashMap<u32, String>,
+    homes: HashMap<Uuid, String>,
+    /// The generation of the hardware that was looked at last.
+    seen: Option<u64>,
+    /// Volumes that somebody has locked.
+    pub(crate) locked: BTreeSet<VolumeId>,
+    /// How often each volume is held open by others than the file tree's pins.
+    pub(crate) holds: BTreeMap<VolumeId, usize>,
+}
+
+/// A disk that is plugged in.
+#[derive(Debug)]
+pub(crate) struct Present {
+    pub(crate) disk: Disk,
+    /// The partition table as the kernel last read it.
+    pub(crate) table: Table,
+    text: String,
+}
+
+impl Machine {
+    /// The node's name.
+    pub(crate) fn node(&self) -> &Arc<str> {
+        &self.node
+    }
+
+    pub(crate) fn new(
+        spec: NodeSpec,
+        state: State,
+        hardware: HardwareControl,
+        folder: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            node: Arc::from(spec.name.as_str()),
+            spec,
+            state: Tracked::new(state),
+            now: Moment(Duration::ZERO),
+            hardware,
+            folder,
+            present: BTreeMap::new(),
+            numbers: HashMap::new(),
+            homes: HashMap::new(),
+            seen: None,
+            locked: BTreeSet::new(),
+            holds: BTreeMap::new(),
+        }
+    }
+}

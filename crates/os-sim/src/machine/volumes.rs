@@ -1,0 +1,116 @@
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+
+use os::Cause;
+use os::VolumeId;
+use os::Win32;
+
+use super::Machine;
+use super::moment;
+use crate::ondisk::Filesystem;
+use crate::ondisk::Partition;
+
+/// Where a volume lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    pub(crate) disk: String,
+    pub(crate) number: u32,
+    pub(crate) partition: Partition,
+}
+
+impl Machine {
+    /// The volumes that have appeared, in the order of the system, which is none that means anything.
+    pub(crate) fn volume_ids(&self) -> Vec<VolumeId> {
+        let disks = self.state.disks.values();
+        let mut ids: Vec<_> = disks
+            .flat_map(|disk| &disk.volumes)
+            .filter(|(_, due)| moment(**due) <= self.now)
+            .map(|(id, _)| VolumeId(*id))
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    /// Where a volume lies that has appeared.
+    pub(crate) fn home(&self, volume: VolumeId) -> Result<Home, Cause> {
+        self.find_home(volume)
+            .ok_or_else(|| Win32::FILE_NOT_FOUND.into())
+    }
+
+    fn find_home(&self, volume: VolumeId) -> Option<Home> {
+        let disk = self.homes.get(&volume.0)?;
+        let known = self.state.disks.get(disk)?;
+        let due = known.volumes.get(&volume.0)?;
+        if moment(*due) > self.now {
+            return None;
+        }
+        let mut partitions = self.present.get(disk)?.table.partitions.iter();
+        Some(Home {
+            disk: disk.clone(),
+            number: known.number?,
+            partition: partitions
+                .find(|partition| partition.id == volume.0)?
+                .clone(),
+        })
+    }
+
+    /// The volume's filesystem; `None` when it is RAW.
+    pub(crate) fn filesystem(&self, home: &Home) -> Result<Option<Filesystem>, Cause> {
+        let spec = &self.disk(&home.disk)?.disk.spec;
+        if spec.is_unreadable(home.partition.offset, 512) {
+            return Err(Win32::IO_DEVICE.into());
+        }
+        Ok(Filesystem::read(self.area(&home.disk)?, &home.partition))
+    }
+
+    /// What nothing occupies, in bytes.
+    pub(crate) fn free_space(&self, volume: VolumeId, filesystem: &Filesystem) -> u64 {
+        let cluster = u64::from(filesystem.cluster);
+        let folder = self.files_of(volume);
+        let used = folder.and_then(|folder| occupied(&folder, cluster).ok());
+        filesystem
+            .length
+            .saturating_sub(filesystem.overhead())
+            .saturating_sub(used.unwrap_or_default())
+    }
+
+    /// The host folder that holds the files of a volume; `None` for a node in memory.
+    pub(crate) fn files_of(&self, volume: VolumeId) -> Option<PathBuf> {
+        let folder = self.folder.as_ref()?;
+        Some(folder.join("volumes").join(volume.0.to_string()))
+    }
+
+    pub(crate) fn is_read_only(&self, home: &Home) -> bool {
+        let is_disk_read_only = self
+            .state
+            .disks
+            .get(&home.disk)
+            .is_some_and(|disk| disk.is_read_only);
+        is_disk_read_only || home.partition.is_read_only
+    }
+
+    pub(crate) fn label(&self, volume: VolumeId) -> String {
+        self.state
+            .labels
+            .get(&volume.0)
+            .cloned()
+            .unwrap_or_default()
+    }
+}
+
+/// The clusters that all files below the folder take.
+fn occupied(folder: &Path, cluster: u64) -> io::Result<u64> {
+    let mut total = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        total += if metadata.is_dir() {
+            occupied(&entry.path(), cluster)?
+        } else {
+            metadata.len().next_multiple_of(cluster)
+        };
+    }
+    Ok(total)
+}

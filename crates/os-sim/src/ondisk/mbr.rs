@@ -1,0 +1,78 @@
+//! The master boot record.
+
+use os::PartitionStyle;
+use uuid::Uuid;
+
+use super::number;
+use super::table::Area;
+use super::table::Partition;
+use super::table::Table;
+
+/// What sector 0 says.
+pub(super) enum Found {
+    /// There is a GPT.
+    Protective,
+    /// A table of its own, perhaps empty.
+    Partitions(Table),
+}
+
+const ENTRIES: [usize; 4] = [446, 462, 478, 494];
+const PROTECTIVE: u8 = 0xEE;
+
+/// `None` when Windows would not take sector 0 for a partition table: no signature, or the boot
+/// sector of a filesystem that covers the whole disk.
+pub(super) fn read(area: Area<'_>) -> Option<Found> {
+    let mut sector = [0; 512];
+    area.read(0, &mut sector).ok()?;
+    if number(&sector, 510, 2) != 0xAA55 {
+        return None;
+    }
+    let signature = u32::try_from(number(&sector, 440, 4)).ok()?;
+    let mut partitions = Vec::new();
+    for entry in ENTRIES.map(|at| &sector[at..at + 16]) {
+        if entry[4] == PROTECTIVE {
+            return Some(Found::Protective);
+        }
+        partitions.extend(partition(entry, signature, area)?);
+    }
+    let style = PartitionStyle::Mbr { signature };
+    Some(Found::Partitions(Table::of(style, partitions)))
+}
+
+/// Writes an empty table.
+pub(crate) fn initialize(area: Area<'_>, signature: u32) -> std::io::Result<()> {
+    let mut sector = [0; 512];
+    sector[440..444].copy_from_slice(&signature.to_le_bytes());
+    sector[510..].copy_from_slice(&[0x55, 0xAA]);
+    area.medium.write(0, &sector)
+}
+
+/// The outer `None` says that the entry cannot be one, the inner that it is empty.
+fn partition(entry: &[u8], signature: u32, area: Area<'_>) -> Option<Option<Partition>> {
+    let sector = u64::from(area.sector_size);
+    let (status, kind) = (entry[0], entry[4]);
+    if kind == 0 && entry.iter().all(|byte| *byte == 0) {
+        return Some(None);
+    }
+    let offset = number(entry, 8, 4) * sector;
+    let length = number(entry, 12, 4) * sector;
+    let fits = offset > 0 && length > 0 && offset.saturating_add(length) <= area.length;
+    if !matches!(status, 0 | 0x80) || kind == 0 || !fits {
+        return None;
+    }
+    Some(Some(Partition {
+        number: 0,
+        offset,
+        length,
+        kind: Uuid::nil(),
+        id: volume_id(signature, offset),
+        mbr_type: Some(kind),
+        is_hidden: false,
+        is_read_only: false,
+    }))
+}
+
+/// The mount manager remembers a random GUID by signature and offset; ours is made of them.
+fn volume_id(signature: u32, offset: u64) -> Uuid {
+    Uuid::from_fields(signature, 0, 0x4000, &(offset | 1 << 63).to_be_bytes())
+}

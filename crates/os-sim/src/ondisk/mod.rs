@@ -1,0 +1,25 @@
+//! What lies in the first and last sectors of disks and partitions: partition tables and boot sectors.
+
+pub(crate) mod filesystem;
+pub(crate) mod gpt;
+pub(crate) mod mbr;
+pub(crate) mod table;
+
+pub(crate) use filesystem::Filesystem;
+pub(crate) use filesystem::FilesystemKind;
+pub(crate) use table::Area;
+pub(crate) use table::Partition;
+pub(crate) use table::Table;
+
+/// One mebibyte, to which Windows aligns partitions.
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// Reads a little-endian number out of a sector.
+pub(crate) fn number(sector: &[u8], at: usize, bytes: usize) -> u64 {
+    sector
+        .iter()
+        .skip(at)
+        .take(bytes)
+        .rev()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}

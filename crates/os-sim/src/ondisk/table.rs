@@ -1,0 +1,157 @@
+use std::io;
+
+use os::DriveLayout;
+use os::PartitionEntry;
+use os::PartitionNumber;
+use os::PartitionStyle;
+use uuid::Uuid;
+
+use super::MIB;
+use super::gpt;
+use super::mbr;
+use crate::hardware::Medium;
+use crate::hardware::Stretch;
+
+/// A disk as far as the kernel knows it: a medium that may have grown since.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Area<'a> {
+    pub(crate) medium: &'a Medium,
+    pub(crate) length: u64,
+    pub(crate) sector_size: u32,
+    /// What answers with a medium error when it is read.
+    pub(crate) unreadable: &'a [Stretch],
+}
+
+impl<'a> Area<'a> {
+    /// A disk whose every sector can be read.
+    pub(crate) fn sound(medium: &'a Medium, length: u64, sector_size: u32) -> Self {
+        Self {
+            medium,
+            length,
+            sector_size,
+            unreadable: &[],
+        }
+    }
+
+    /// Reads what can be read.
+    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let length = u64::try_from(buffer.len()).map_err(io::Error::other)?;
+        if Stretch::meets_any(self.unreadable, offset, length) {
+            return Err(io::Error::other("unreadable"));
+        }
+        self.medium.read(offset, buffer)
+    }
+}
+
+/// A partition table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Table {
+    pub(crate) style: PartitionStyle,
+    /// In order of offset.
+    pub(crate) partitions: Vec<Partition>,
+}
+
+/// A partition, in bytes from the start of the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Partition {
+    pub(crate) number: u32,
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+    pub(crate) kind: Uuid,
+    pub(crate) id: Uuid,
+    /// The type byte, on MBR disks.
+    pub(crate) mbr_type: Option<u8>,
+    pub(crate) is_hidden: bool,
+    pub(crate) is_read_only: bool,
+}
+
+impl Table {
+    /// What Windows makes of the disk's first sectors. A table that cannot be read is none.
+    pub(crate) fn read(area: Area<'_>) -> Self {
+        let found = match mbr::read(area) {
+            Some(mbr::Found::Protective) => gpt::read(area),
+            Some(mbr::Found::Partitions(table)) => Some(table),
+            None => None,
+        };
+        found.unwrap_or(Self {
+            style: PartitionStyle::Raw,
+            partitions: Vec::new(),
+        })
+    }
+
+    /// A table of these partitions, put in order and numbered.
+    pub(super) fn of(style: PartitionStyle, mut partitions: Vec<Partition>) -> Self {
+        partitions.sort_by_key(|partition| partition.offset);
+        for (number, partition) in (1..).zip(&mut partitions) {
+            partition.number = number;
+        }
+        Self { style, partitions }
+    }
+
+    pub(crate) fn partition(&self, number: u32) -> Option<&Partition> {
+        self.partitions
+            .iter()
+            .find(|partition| partition.number == number)
+    }
+
+    /// The largest stretch in which a partition could be created, aligned as Windows aligns.
+    pub(crate) fn largest_gap(&self, length: u64) -> Option<(u64, u64)> {
+        let mut gaps = Vec::new();
+        let mut free = MIB;
+        for partition in &self.partitions {
+            gaps.push((free, partition.offset));
+            free = free.max(partition.end());
+        }
+        gaps.push((free, length.saturating_sub(MIB / 2)));
+        gaps.into_iter()
+            .filter_map(|(start, end)| aligned(start, end))
+            .max_by_key(|(_, length)| *length)
+    }
+
+    /// How far the partition could reach: the next one's start or the end of what is usable.
+    pub(crate) fn limit(&self, partition: &Partition, length: u64) -> u64 {
+        let next = self
+            .partitions
+            .iter()
+            .map(|other| other.offset)
+            .filter(|offset| *offset > partition.offset)
+            .min();
+        let end = next.unwrap_or(length.saturating_sub(MIB));
+        (end / MIB * MIB).max(partition.end())
+    }
+
+    pub(crate) fn layout(&self) -> DriveLayout {
+        DriveLayout {
+            style: self.style,
+            partitions: self.partitions.iter().map(Partition::entry).collect(),
+        }
+    }
+}
+
+impl Partition {
+    pub(crate) fn end(&self) -> u64 {
+        self.offset.saturating_add(self.length)
+    }
+
+    /// Whether the mount manager makes a volume of it.
+    pub(crate) fn has_volume(&self) -> bool {
+        self.kind != PartitionEntry::RESERVED
+    }
+
+    fn entry(&self) -> PartitionEntry {
+        let on_gpt = self.mbr_type.is_none();
+        PartitionEntry {
+            number: PartitionNumber(self.number),
+            offset: self.offset,
+            length: self.length,
+            kind: self.kind,
+            id: if on_gpt { self.id } else { Uuid::nil() },
+        }
+    }
+}
+
+fn aligned(start: u64, end: u64) -> Option<(u64, u64)> {
+    let start = start.next_multiple_of(MIB);
+    let end = end / MIB * MIB;
+    (end > start).then(|| (start, end - start))
+}

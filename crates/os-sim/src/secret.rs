@@ -1,0 +1,32 @@
+use std::fmt;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+/// A password or a CHAP secret. It stands in the node's folder as it is, like all that is simulated,
+/// but is never printed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Secret;
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        assert!(!format!("{:?}", Secret::from("hunter2")).contains("hunter2"));
+    }
+}

@@ -1,0 +1,206 @@
+//! SMB: servers around the node, and the node's global mappings of their shares.
+//!
+//! A server is a file `smb/<server>.toml` of the node's folder ([`ServerSpec`]), and what its shares
+//! hold lies in `smb/<server>/<share>/`. The node reaches a share by a UNC path as Windows does: only
+//! through a mapping, unless the server takes the node's own account.
+//!
+//! # What Windows is known for
+//! - One server is reached as one user: another mapping to the same server *name* with other
+//!   credentials is error 1219, another name or the address of the same server is not.
+//! - A mapping is persistent unless told otherwise. After a restart it is listed as disconnected, and
+//!   still opens the share, but mapping anything of the same server again is error 1219, because
+//!   nothing matches credentials that were saved. Both: kubernetes-csi/csi-driver-smb issue 219.
+//! - A mapping that is listed as OK may be useless: who changes a password does not tell the clients.
+//!
+//! What has no part here: drive letters of mappings in paths, who may use a mapping (`FullAccess`,
+//! `DenyAccess`), and the transports of Windows Server 2025. Those arguments are taken and change
+//! nothing.
+
+mod control;
+mod credential;
+mod mapping;
+mod redirector;
+mod refusal;
+mod server;
+
+#[cfg(test)]
+mod tests;
+
+pub use control::SmbControl;
+pub use server::{Condition, ServerSpec, Share, User, WrongPassword};
+
+pub(crate) use mapping::Mappings;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use os::Cause;
+use os::Facility;
+use os::ObjectPath;
+use os::Outcome;
+use os::Value;
+use os::schema::Class;
+use os::schema::NamedValue;
+use os::schema::smb_global_mapping::CLASS;
+use os::schema::smb_global_mapping::CREATE;
+use os::schema::smb_global_mapping::LOCAL_PATH;
+use os::schema::smb_global_mapping::REMOTE_PATH;
+use os::schema::smb_global_mapping::REMOVE;
+use os::schema::smb_global_mapping::REQUIRE_INTEGRITY;
+use os::schema::smb_global_mapping::REQUIRE_PRIVACY;
+use os::schema::smb_global_mapping::STATUS;
+use os::schema::smb_global_mapping::USE_WRITE_THROUGH;
+use os::schema::smb_global_mapping::create;
+
+use self::mapping::Mapping;
+use self::redirector::Redirector;
+use self::redirector::Wanted;
+use crate::machine::Machine;
+use crate::provider::Call;
+use crate::provider::Done;
+use crate::provider::Keyed;
+use crate::provider::Namespace;
+use crate::provider::Object;
+use crate::provider::whole;
+use crate::world::World;
+
+/// The namespace `Root\Microsoft\Windows\Smb`.
+pub(crate) struct Smb {
+    pub(crate) world: Arc<World>,
+}
+
+impl Namespace for Smb {
+    fn facility(&self) -> Facility {
+        Facility::Smb
+    }
+
+    fn world(&self) -> &Arc<World> {
+        &self.world
+    }
+
+    fn objects(&self, class: &'static Class) -> Done<Vec<Box<dyn Object>>> {
+        if class.name != CLASS.name {
+            return Ok(Vec::new());
+        }
+        self.with(|redirector| {
+            let mappings = redirector.mappings().0.iter();
+            let object = |mapping| Box::new(MappingObject::of(redirector, mapping)) as _;
+            Ok(mappings.map(object).collect())
+        })
+    }
+
+    fn associated(
+        &self,
+        _of: &Keyed<'_>,
+        _association: &Class,
+        _result: &'static Class,
+    ) -> Done<Option<Vec<Box<dyn Object>>>> {
+        Ok(None)
+    }
+
+    fn invoke(&self, call: &Call<'_>) -> Done<Outcome> {
+        match call.method.name {
+            name if name == CREATE.name => self.create(call),
+            name if name == REMOVE.name => self.remove(call),
+            other => Err(Cause::Malformed(format!("{other} is not simulated"))),
+        }
+    }
+}
+
+/// The folder of `\\host\share`, for the file tree: a UNC path leads there through a mapping.
+///
+/// # Errors
+/// What opening the share gives on Windows: no such server or one that is down (53, 59, 64), no such
+/// share (67), credentials that are not good today (1326).
+pub(crate) fn share_folder(machine: &mut Machine, host: &str, share: &str) -> Done<PathBuf> {
+    with(machine, |redirector| redirector.share_folder(host, share))
+}
+
+/// Lets `act` work with the node's client, and keeps what it changed.
+fn with<T>(machine: &mut Machine, act: impl FnOnce(&mut Redirector) -> Done<T>) -> Done<T> {
+    let known = machine.state.smb.clone();
+    let mut redirector = Redirector::new(known, machine.folder.as_deref())?;
+    let done = act(&mut redirector);
+    let mappings = redirector.into_mappings();
+    // The state is written whenever it was touched, so it is touched only for a change.
+    if mappings != machine.state.smb {
+        machine.state.smb = mappings;
+    }
+    done
+}
+
+impl Smb {
+    fn with<T>(&self, act: impl FnOnce(&mut Redirector) -> Done<T>) -> Done<T> {
+        self.world.with(|machine| with(machine, act))
+    }
+
+    fn create(&self, call: &Call<'_>) -> Done<Outcome> {
+        let wanted = wanted(call);
+        let created = self.with(|redirector| {
+            let mapping = redirector.create(wanted)?;
+            Ok(MappingObject::of(redirector, &mapping))
+        })?;
+        let pathless = || Ok(ObjectPath(String::new()));
+        let created = Value::Object(Box::new(whole(&created, &CLASS, pathless)?));
+        let mut outcome = Outcome::of(0);
+        outcome
+            .out
+            .insert(create::CREATED_MAPPING.name.to_owned(), created);
+        Ok(outcome)
+    }
+
+    fn remove(&self, call: &Call<'_>) -> Done<Outcome> {
+        let mapping = call.object()?;
+        let local = mapping.key(LOCAL_PATH.name)?;
+        let remote = mapping.key(REMOTE_PATH.name)?;
+        self.with(|redirector| redirector.remove(local, remote))?;
+        Ok(Outcome::of(0))
+    }
+}
+
+fn wanted(call: &Call<'_>) -> Wanted {
+    let text = |name| call.text(name).map(str::to_owned);
+    let flag = |name| call.bool(name).unwrap_or_default();
+    Wanted {
+        remote: text(create::REMOTE_PATH.name).unwrap_or_default(),
+        local: text(create::LOCAL_PATH.name),
+        credential: text(create::CREDENTIAL.name),
+        is_persistent: call.bool(create::PERSISTENT.name).unwrap_or(true),
+        require_integrity: flag(create::REQUIRE_INTEGRITY.name),
+        require_privacy: flag(create::REQUIRE_PRIVACY.name),
+        use_write_through: flag(create::USE_WRITE_THROUGH.name),
+    }
+}
+
+/// An `MSFT_SmbGlobalMapping`.
+struct MappingObject {
+    mapping: Mapping,
+    status: NamedValue,
+}
+
+impl MappingObject {
+    fn of(redirector: &Redirector, mapping: &Mapping) -> Self {
+        Self {
+            mapping: mapping.clone(),
+            status: redirector.status(mapping),
+        }
+    }
+}
+
+impl Object for MappingObject {
+    fn property(&self, name: &str) -> Option<Value> {
+        let mapping = &self.mapping;
+        Some(match name {
+            // A key, and so never null.
+            name if name == LOCAL_PATH.name => {
+                Value::text(mapping.local.clone().unwrap_or_default())
+            }
+            name if name == REMOTE_PATH.name => Value::text(mapping.remote.as_str()),
+            name if name == STATUS.name => Value::uint32(self.status.value),
+            name if name == REQUIRE_INTEGRITY.name => Value::Bool(mapping.require_integrity),
+            name if name == REQUIRE_PRIVACY.name => Value::Bool(mapping.require_privacy),
+            name if name == USE_WRITE_THROUGH.name => Value::Bool(mapping.use_write_through),
+            _ => return None,
+        })
+    }
+}

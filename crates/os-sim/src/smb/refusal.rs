@@ -1,0 +1,22 @@
+//! How a failure of the SMB classes reaches whoever called.
+
+use os::Cause;
+use os::Win32;
+
+/// `ERROR_NETWORK_ACCESS_DENIED`: encryption was demanded of a server that has none (csi-proxy issue
+/// 311).
+pub(crate) const NETWORK_ACCESS_DENIED: Win32 = Win32(65);
+/// `ERROR_SHARING_PAUSED`.
+pub(crate) const SHARING_PAUSED: Win32 = Win32(70);
+/// `ERROR_ALREADY_ASSIGNED`: the drive letter is in use.
+pub(crate) const ALREADY_ASSIGNED: Win32 = Win32(85);
+/// `ERROR_BAD_DEVICE`: no drive letter.
+pub(crate) const BAD_DEVICE: Win32 = Win32(1200);
+
+/// The call fails, and its error object (`MSFT_WmiError`) carries the Win32 code: `New-SmbGlobalMapping`
+/// reports `Windows System Error 53`, and that identifier is made of such an object's `error_Type` and
+/// `error_Code`. The class table has no other return code than 0, and its row says that this is
+/// unverified: should a node return the code instead, this is the one place to change.
+pub(crate) fn refuse(code: Win32) -> Cause {
+    Cause::Win32(code)
+}

@@ -1,0 +1,388 @@
+use os::Arguments;
+use os::Cause;
+use os::Deadline;
+use os::Instance;
+use os::ObjectPath;
+use os::Os;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::Win32;
+use os::schema::smb_global_mapping::CLASS;
+use os::schema::smb_global_mapping::CREATE;
+use os::schema::smb_global_mapping::LOCAL_PATH;
+use os::schema::smb_global_mapping::REMOTE_PATH;
+use os::schema::smb_global_mapping::REMOVE;
+use os::schema::smb_global_mapping::STATUS;
+use os::schema::smb_global_mapping::create;
+use os::schema::smb_global_mapping::remove;
+use os::schema::smb_global_mapping::status;
+use tempfile::TempDir;
+
+use super::Condition;
+use super::ServerSpec;
+use super::SmbControl;
+use super::User;
+use super::refusal::ALREADY_ASSIGNED;
+use super::refusal::BAD_DEVICE;
+use super::refusal::NETWORK_ACCESS_DENIED;
+use super::refusal::SHARING_PAUSED;
+use crate::ClockMode;
+use crate::Effect;
+use crate::NodeSpec;
+use crate::Rule;
+use crate::Secret;
+use crate::SimNode;
+
+const SHARE: &str = r"\\files\data";
+const ALICE: &str = r"FILES\\alice:secret";
+const BOB: &str = r"FILES\\bob:secret";
+
+/// A node, and beside it a server `files` (also 10.0.0.5) with a share `data` and the users alice and
+/// bob.
+struct Bench {
+    folder: TempDir,
+    node: SimNode,
+    servers: SmbControl,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = NodeSpec::default();
+        let node = SimNode::create(folder.path(), &spec, ClockMode::Virtual).unwrap();
+        let servers = SmbControl::at(folder.path());
+        let mut server = ServerSpec::sharing("data", r"FILES\alice", "secret");
+        server.user.push(User {
+            name: r"FILES\bob".to_owned(),
+            password: Secret::from("secret"),
+        });
+        let server = server.also_named("10.0.0.5");
+        servers.add_server("files", &server).unwrap();
+        Self {
+            folder,
+            node,
+            servers,
+        }
+    }
+
+    fn os(&self) -> Os {
+        self.node.os()
+    }
+
+    /// The same node, in another process.
+    fn reopened(self) -> Self {
+        self.node.kill();
+        drop(self.node);
+        let node = SimNode::open(self.folder.path(), ClockMode::Virtual).unwrap();
+        Self { node, ..self }
+    }
+
+    fn create(&self, arguments: Arguments) -> Result<(), Cause> {
+        let target = Target::Class(CLASS.name);
+        let created = self
+            .os()
+            .smb
+            .invoke(target, CREATE.name, &arguments, Deadline::NEVER);
+        let outcome = created.map_err(|error| error.cause)?;
+        assert_eq!(outcome.code, 0);
+        let Some(Value::Object(mapping)) = outcome.out.get(create::CREATED_MAPPING.name) else {
+            panic!("no mapping came out");
+        };
+        assert_eq!(mapping.class, CLASS.name);
+        Ok(())
+    }
+
+    fn map(&self, remote: &str, credential: &str) -> Result<(), Cause> {
+        self.create(mapping(remote, credential))
+    }
+
+    fn mappings(&self) -> Vec<Instance> {
+        let select = [REMOTE_PATH.name, LOCAL_PATH.name, STATUS.name];
+        let query = Query::all(CLASS.name, &select);
+        self.os().smb.query(&query, Deadline::NEVER).unwrap()
+    }
+
+    fn status(&self) -> u32 {
+        let mappings = self.mappings();
+        assert_eq!(mappings.len(), 1);
+        mappings[0].u32(STATUS.name).unwrap()
+    }
+
+    fn remove(&self, mapping: &ObjectPath) -> Result<(), Cause> {
+        let force = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
+        let target = Target::Instance(mapping);
+        let removed = self
+            .os()
+            .smb
+            .invoke(target, REMOVE.name, &force, Deadline::NEVER);
+        removed.map(drop).map_err(|error| error.cause)
+    }
+
+    fn look(&self, path: &str) -> Result<(), Cause> {
+        let path = path.parse().unwrap();
+        let found = self.os().files.entry(&path);
+        found.map(drop).map_err(|error| error.cause)
+    }
+}
+
+fn mapping(remote: &str, credential: &str) -> Arguments {
+    Arguments::none()
+        .with(create::REMOTE_PATH.name, Value::text(remote))
+        .with(create::CREDENTIAL.name, Value::text(credential))
+}
+
+fn failing<T>(code: Win32) -> Result<T, Cause> {
+    Err(Cause::Win32(code))
+}
+
+#[test]
+fn a_mapping_is_listed_found_by_its_path_and_removed() {
+    let bench = Bench::new();
+    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
+    let query = Query::all(CLASS.name, &[REMOTE_PATH.name, STATUS.name])
+        .with(REMOTE_PATH.name, Value::text(r"\\FILES\Data"));
+    let found = bench.os().smb.query(&query, Deadline::NEVER).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].text(REMOTE_PATH.name), Ok(SHARE));
+    assert_eq!(found[0].u32(STATUS.name), Ok(status::OK.value));
+    assert_eq!(bench.remove(&found[0].path), Ok(()));
+    assert!(bench.mappings().is_empty());
+    assert_eq!(bench.remove(&found[0].path), failing(Win32::NOT_CONNECTED));
+}
+
+#[test]
+fn a_share_is_reached_through_its_mapping_alone() {
+    let bench = Bench::new();
+    assert_eq!(bench.look(SHARE), failing(Win32::LOGON_FAILURE));
+    bench.map(SHARE, ALICE).unwrap();
+    assert_eq!(bench.look(SHARE), Ok(()));
+    assert_eq!(bench.look(r"\\FILES\DATA"), Ok(()));
+    assert_eq!(
+        bench.look(r"\\10.0.0.5\data"),
+        failing(Win32::LOGON_FAILURE)
+    );
+    assert_eq!(bench.look(r"\\files\other"), failing(Win32::LOGON_FAILURE));
+    assert_eq!(bench.look(r"\\elsewhere\data"), failing(Win32::BAD_NETPATH));
+    let directory = r"\\files\data\sub".parse().unwrap();
+    bench.os().files.create_directory(&directory).unwrap();
+    assert!(
+        bench
+            .servers
+            .share_folder("files", "data")
+            .join("sub")
+            .is_dir()
+    );
+}
+
+#[test]
+fn what_cannot_be_mapped_fails_with_the_code_of_windows() {
+    let bench = Bench::new();
+    for (remote, credential, code) in [
+        (r"\\elsewhere\data", ALICE, Win32::BAD_NETPATH),
+        (r"\\files\nothing", ALICE, Win32::BAD_NET_NAME),
+        (SHARE, r"FILES\\alice:wrong", Win32::LOGON_FAILURE),
+        (SHARE, r"FILES\\nobody:secret", Win32::LOGON_FAILURE),
+        (SHARE, "alice:secret", Win32::NO_SUCH_LOGON_SESSION),
+        (SHARE, "alice", Win32::INVALID_PARAMETER),
+        (r"\\files\data\", ALICE, Win32::INVALID_PARAMETER),
+        (r"\\files", ALICE, Win32::INVALID_PARAMETER),
+    ] {
+        assert_eq!(
+            bench.map(remote, credential),
+            failing(code),
+            "{remote} {credential}"
+        );
+    }
+    assert!(bench.mappings().is_empty());
+}
+
+#[test]
+fn a_second_user_of_a_server_conflicts_by_the_name_of_the_server() {
+    let bench = Bench::new();
+    bench.map(SHARE, ALICE).unwrap();
+    let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
+    assert_eq!(bench.map(SHARE, BOB), conflict);
+    assert_eq!(bench.map(r"\\FILES\nothing", BOB), conflict);
+    assert_eq!(bench.map(SHARE, r"FILES\\alice:other"), conflict);
+    assert_eq!(bench.map(r"\\10.0.0.5\data", BOB), Ok(()));
+    assert_eq!(bench.mappings().len(), 2);
+}
+
+#[test]
+fn mapping_a_share_twice_as_one_user_is_one_mapping() {
+    let bench = Bench::new();
+    bench.map(SHARE, ALICE).unwrap();
+    assert_eq!(bench.map(r"\\Files\DATA", r"files\\ALICE:secret"), Ok(()));
+    assert_eq!(bench.mappings().len(), 1);
+}
+
+#[test]
+fn encryption_is_refused_by_a_server_that_has_none() {
+    let bench = Bench::new();
+    let private = || mapping(SHARE, ALICE).with(create::REQUIRE_PRIVACY.name, Value::Bool(true));
+    bench
+        .servers
+        .change_server("files", |server| server.encryption = false)
+        .unwrap();
+    assert_eq!(bench.create(private()), failing(NETWORK_ACCESS_DENIED));
+    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
+    let bench = Bench::new();
+    assert_eq!(bench.create(private()), Ok(()));
+}
+
+#[test]
+fn a_drive_letter_is_given_once() {
+    let bench = Bench::new();
+    let lettered =
+        |remote, letter| mapping(remote, ALICE).with(create::LOCAL_PATH.name, Value::text(letter));
+    assert_eq!(bench.create(lettered(SHARE, "X:")), Ok(()));
+    let by_address = r"\\10.0.0.5\data";
+    assert_eq!(
+        bench.create(lettered(by_address, "x:")),
+        failing(ALREADY_ASSIGNED)
+    );
+    assert_eq!(
+        bench.create(lettered(by_address, "data")),
+        failing(BAD_DEVICE)
+    );
+    assert_eq!(bench.mappings()[0].text(LOCAL_PATH.name), Ok("X:"));
+}
+
+#[test]
+fn status_and_access_follow_the_server() {
+    let bench = Bench::new();
+    bench.map(SHARE, ALICE).unwrap();
+    for (condition, status, code) in [
+        (Condition::Down, status::DISCONNECTED, Win32::BAD_NETPATH),
+        (
+            Condition::Dropping,
+            status::NETWORK_ERROR,
+            Win32::NETNAME_DELETED,
+        ),
+        (
+            Condition::Failing,
+            status::NETWORK_ERROR,
+            Win32::UNEXP_NET_ERR,
+        ),
+        (Condition::Paused, status::PAUSED, SHARING_PAUSED),
+        (
+            Condition::Unavailable,
+            status::UNAVAILABLE,
+            Win32::SEM_TIMEOUT,
+        ),
+    ] {
+        bench.servers.set_condition("files", condition).unwrap();
+        assert_eq!(bench.status(), status.value, "{condition:?}");
+        assert_eq!(bench.look(SHARE), failing(code), "{condition:?}");
+        assert_eq!(
+            bench.map(r"\\files\x", ALICE),
+            failing(code),
+            "{condition:?}"
+        );
+    }
+    bench.servers.set_condition("files", Condition::Up).unwrap();
+    assert_eq!(bench.status(), status::OK.value);
+    assert_eq!(bench.look(SHARE), Ok(()));
+    bench.servers.remove_server("files").unwrap();
+    assert_eq!(bench.status(), status::DISCONNECTED.value);
+}
+
+#[test]
+fn a_fault_takes_a_server_down_before_it_is_asked() {
+    let bench = Bench::new();
+    let down = Effect::TakeServerDown("files".to_owned());
+    bench
+        .node
+        .faults()
+        .add(Rule::on("MSFT_SmbGlobalMapping.Create", down));
+    assert_eq!(bench.map(SHARE, ALICE), failing(Win32::BAD_NETPATH));
+}
+
+#[test]
+fn nothing_of_a_credential_is_recorded() {
+    let bench = Bench::new();
+    bench.map(SHARE, ALICE).unwrap();
+    bench.map(SHARE, BOB).unwrap_err();
+    let trace = format!("{:?}", bench.node.take_trace());
+    assert!(trace.contains("MSFT_SmbGlobalMapping.Create"));
+    assert!(!trace.contains("secret"));
+}
+
+#[test]
+fn a_new_password_makes_a_mapping_useless_that_is_listed_as_good() {
+    let bench = Bench::new();
+    bench.map(SHARE, ALICE).unwrap();
+    let renew = |server: &mut ServerSpec| server.user[0].password = Secret::from("new");
+    bench.servers.change_server("files", renew).unwrap();
+    assert_eq!(bench.status(), status::OK.value);
+    assert_eq!(bench.look(SHARE), failing(Win32::LOGON_FAILURE));
+    let new = r"FILES\\alice:new";
+    assert_eq!(
+        bench.map(SHARE, new),
+        failing(Win32::SESSION_CREDENTIAL_CONFLICT)
+    );
+    bench.remove(&bench.mappings()[0].path).unwrap();
+    assert_eq!(bench.map(SHARE, new), Ok(()));
+    assert_eq!(bench.look(SHARE), Ok(()));
+}
+
+#[test]
+fn a_share_may_be_for_some_users_only() {
+    let bench = Bench::new();
+    let close = |server: &mut ServerSpec| server.share[0].users = vec![r"FILES\bob".to_owned()];
+    bench.servers.change_server("files", close).unwrap();
+    assert_eq!(bench.map(SHARE, ALICE), failing(Win32::ACCESS_DENIED));
+    assert_eq!(bench.map(SHARE, BOB), Ok(()));
+}
+
+#[test]
+fn the_account_of_the_node_needs_no_mapping_where_it_is_known() {
+    let bench = Bench::new();
+    let nobody = Arguments::none().with(create::REMOTE_PATH.name, Value::text(SHARE));
+    assert_eq!(bench.create(nobody.clone()), failing(Win32::LOGON_FAILURE));
+    bench
+        .servers
+        .change_server("files", |server| server.machine_accounts = true)
+        .unwrap();
+    assert_eq!(bench.look(SHARE), Ok(()));
+    assert_eq!(bench.create(nobody), Ok(()));
+    assert_eq!(
+        bench.map(SHARE, ALICE),
+        failing(Win32::SESSION_CREDENTIAL_CONFLICT)
+    );
+}
+
+#[test]
+fn after_a_restart_a_persistent_mapping_is_disconnected_and_matches_nobody() {
+    let bench = Bench::new();
+    bench.map(SHARE, ALICE).unwrap();
+    bench.node.reboot().unwrap();
+    assert_eq!(bench.status(), status::DISCONNECTED.value);
+    let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
+    assert_eq!(bench.map(SHARE, ALICE), conflict);
+    assert_eq!(bench.look(SHARE), Ok(()));
+    assert_eq!(bench.status(), status::OK.value);
+    assert_eq!(bench.map(SHARE, ALICE), conflict);
+}
+
+#[test]
+fn another_mapping_does_not_outlive_a_restart() {
+    let bench = Bench::new();
+    let fleeting = mapping(SHARE, ALICE).with(create::PERSISTENT.name, Value::Bool(false));
+    bench.create(fleeting).unwrap();
+    bench.node.reboot().unwrap();
+    assert!(bench.mappings().is_empty());
+    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
+}
+
+#[test]
+fn every_mapping_outlives_the_process() {
+    let bench = Bench::new();
+    let fleeting = mapping(SHARE, ALICE).with(create::PERSISTENT.name, Value::Bool(false));
+    bench.create(fleeting).unwrap();
+    let bench = bench.reopened();
+    assert_eq!(bench.status(), status::OK.value);
+    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
+    assert_eq!(bench.look(SHARE), Ok(()));
+}

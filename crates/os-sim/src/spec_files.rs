@@ -1,0 +1,157 @@
+//! Things of the node's surroundings that are one TOML file each: servers, targets.
+
+use std::fs;
+use std::io;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::folder;
+use crate::hardware::HardwareError;
+
+/// The files `<folder>/<name>.toml`, each the specification of one thing.
+#[derive(Debug, Clone)]
+pub(crate) struct SpecFiles<T> {
+    folder: PathBuf,
+    /// What one is called in errors.
+    kind: &'static str,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize + DeserializeOwned> SpecFiles<T> {
+    pub(crate) fn new(folder: PathBuf, kind: &'static str) -> Self {
+        Self {
+            folder,
+            kind,
+            of: PhantomData,
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// All of them by name. One that does not read is as good as none, and is told of.
+    pub(crate) fn all(&self) -> io::Result<Vec<(String, T)>> {
+        let mut all = Vec::new();
+        for name in folder::stems(&self.folder, "toml")? {
+            let text = folder::text(&self.file(&name))?;
+            if let Some(spec) = text.and_then(|text| self.parsed(&name, &text)) {
+                all.push((name, spec));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Adds one.
+    pub(crate) fn add(&self, name: &str, spec: &T) -> Result<(), HardwareError> {
+        check_name(name)?;
+        if self.file(name).exists() {
+            return Err(HardwareError::Exists(self.object(name)));
+        }
+        self.write(name, spec)
+    }
+
+    /// Changes one.
+    pub(crate) fn change(&self, name: &str, act: impl FnOnce(&mut T)) -> Result<(), HardwareError> {
+        let mut spec = self.read(name)?;
+        act(&mut spec);
+        self.write(name, &spec)
+    }
+
+    /// Takes one away, and nothing that lies beside its file.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), HardwareError> {
+        check_name(name)?;
+        let removed = folder::existing(fs::remove_file(self.file(name)));
+        match removed.map_err(|source| self.failed(name, source))? {
+            Some(()) => Ok(()),
+            None => Err(HardwareError::Missing(self.object(name))),
+        }
+    }
+
+    fn read(&self, name: &str) -> Result<T, HardwareError> {
+        check_name(name)?;
+        let text = folder::text(&self.file(name)).map_err(|source| self.failed(name, source))?;
+        let text = text.ok_or_else(|| HardwareError::Missing(self.object(name)))?;
+        toml::from_str(&text).map_err(|error| self.failed(name, io::Error::other(error)))
+    }
+
+    fn write(&self, name: &str, spec: &T) -> Result<(), HardwareError> {
+        let text = toml::to_string(spec).map_err(io::Error::other);
+        text.and_then(|text| {
+            fs::create_dir_all(&self.folder)?;
+            folder::replace(&self.file(name), text.as_bytes())
+        })
+        .map_err(|source| self.failed(name, source))
+    }
+
+    fn parsed(&self, name: &str, text: &str) -> Option<T> {
+        let parsed = toml::from_str(text).inspect_err(|error| {
+            tracing::warn!(kind = self.kind, name, %error, "the file does not read");
+        });
+        parsed.ok()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.toml"))
+    }
+
+    fn object(&self, name: &str) -> String {
+        format!("{} {name}", self.kind)
+    }
+
+    fn failed(&self, name: &str, source: io::Error) -> HardwareError {
+        HardwareError::File {
+            object: self.object(name),
+            source,
+        }
+    }
+}
+
+/// Names become names of files, on every host.
+pub(crate) fn check_name(name: &str) -> Result<(), HardwareError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
+        return Err(HardwareError::Name(name.to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SpecFiles;
+
+    #[test]
+    fn one_is_added_changed_listed_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = SpecFiles::<Vec<String>>::new(folder.path().join("things"), "thing");
+        assert!(files.all().unwrap().is_empty());
+        assert!(files.remove("a").is_err());
+        assert!(files.change("a", Vec::clear).is_err());
+        for name in ["", "..", "a/b", r"a\b", ".hidden"] {
+            assert!(files.remove(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_does_not_read_is_as_good_as_none() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.toml"), "x = ").unwrap();
+        let files = SpecFiles::<toml::Table>::new(folder.path().to_owned(), "thing");
+        assert!(files.all().unwrap().is_empty());
+        files.add("b", &toml::Table::new()).unwrap();
+        assert!(files.add("b", &toml::Table::new()).is_err());
+        let names: Vec<_> = files
+            .all()
+            .unwrap()
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(names, ["b"]);
+        files.remove("b").unwrap();
+        assert!(files.all().unwrap().is_empty());
+    }
+}

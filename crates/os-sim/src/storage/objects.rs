@@ -1,0 +1,281 @@
+use std::sync::Arc;
+
+use os::Value;
+use os::VolumeId;
+
+use super::cache::CachedDisk;
+use super::cache::CachedPartition;
+use super::cache::Shared;
+use super::cache::Style;
+use super::ids;
+use crate::hardware::Bus;
+use crate::machine::Machine;
+use crate::ondisk::MIB;
+use crate::provider::Object;
+use crate::spec::SanPolicy;
+
+/// An `MSFT_Disk`.
+pub(super) struct DiskObject {
+    pub(super) node: Arc<str>,
+    pub(super) disk: Shared<CachedDisk>,
+}
+
+/// An `MSFT_Partition`, by its place among those of its disk.
+pub(super) struct PartitionObject {
+    pub(super) node: Arc<str>,
+    pub(super) disk: Shared<CachedDisk>,
+    pub(super) index: usize,
+}
+
+/// An `MSFT_Volume`, by its partition's place among those of its disk.
+pub(super) struct VolumeObject(pub(super) PartitionObject);
+
+/// The `MSFT_StorageSetting`.
+pub(super) struct SettingObject {
+    policy: SanPolicy,
+}
+
+impl Object for DiskObject {
+    fn property(&self, name: &str) -> Option<Value> {
+        self.identity(name)
+            .or_else(|| self.make(name))
+            .or_else(|| self.size(name))
+            .or_else(|| self.state(name))
+    }
+}
+
+impl DiskObject {
+    fn identity(&self, name: &str) -> Option<Value> {
+        let disk = &self.disk;
+        Some(match name {
+            "ObjectId" => Value::text(disk.object_id.as_str()),
+            "UniqueId" => Value::text(ids::unique(&self.node, disk).0),
+            "UniqueIdFormat" => Value::uint16(ids::unique(&self.node, disk).1),
+            "Number" => Value::uint32(disk.number),
+            "Path" => Value::text(disk.path.as_str()),
+            "Location" => Value::text(disk.location.as_str()),
+            "Guid" => match disk.style {
+                Style::Gpt(id) => Value::text(ids::braced(id)),
+                _ => Value::Null,
+            },
+            "Signature" => match disk.style {
+                Style::Mbr(signature) => Value::uint32(signature),
+                _ => Value::Null,
+            },
+            _ => return pass_through(name),
+        })
+    }
+
+    fn make(&self, name: &str) -> Option<Value> {
+        let spec = &self.disk.spec;
+        Some(match name {
+            "FriendlyName" => Value::text(spec.friendly_name()),
+            "SerialNumber" => text_or_null(spec.serial.as_deref()),
+            "AdapterSerialNumber" => Value::Null,
+            "FirmwareVersion" => text_or_null(spec.revision.as_deref()),
+            "Manufacturer" => text_or_null(spec.vendor.as_deref()),
+            "Model" => text_or_null(spec.product.as_deref()),
+            "BusType" => Value::uint16(spec.bus.number().0),
+            "ProvisioningType" => Value::uint16(if spec.bus == Bus::Vhd { 1 } else { 2 }),
+            _ => return None,
+        })
+    }
+
+    fn size(&self, name: &str) -> Option<Value> {
+        let disk = &self.disk;
+        let sector_size = disk.spec.sector_size.bytes();
+        Some(match name {
+            "Size" => Value::uint64(disk.length),
+            "AllocatedSize" => Value::uint64(self.allocated()),
+            "LargestFreeExtent" => Value::uint64(disk.largest_gap),
+            "LogicalSectorSize" => Value::uint32(sector_size),
+            "PhysicalSectorSize" => Value::uint32(4096),
+            "NumberOfPartitions" => Value::uint32(count(&disk.partitions)),
+            _ => return None,
+        })
+    }
+
+    fn state(&self, name: &str) -> Option<Value> {
+        let disk = &self.disk;
+        Some(match name {
+            "PartitionStyle" => Value::uint16(match disk.style {
+                Style::Raw => 0,
+                Style::Mbr(_) => 1,
+                Style::Gpt(_) => 2,
+            }),
+            "IsOffline" => Value::Bool(disk.is_offline),
+            "OfflineReason" if disk.is_offline => Value::uint16(1),
+            "OfflineReason" => Value::Null,
+            "IsReadOnly" => Value::Bool(disk.is_read_only),
+            "OperationalStatus" => {
+                let status = if disk.is_offline { 0xD013 } else { 0xD010 };
+                Value::Array(vec![Value::uint16(status)])
+            }
+            "HealthStatus" => Value::uint16(0),
+            "IsSystem" | "IsBoot" | "BootFromDisk" => Value::Bool(disk.is_system),
+            "IsClustered" | "IsHighlyAvailable" | "IsScaleOut" => Value::Bool(false),
+            _ => return None,
+        })
+    }
+
+    /// A disk without a table has nothing allocated; with one, the table and what it lists.
+    fn allocated(&self) -> u64 {
+        let partitions = self.disk.partitions.iter();
+        match self.disk.style {
+            Style::Raw => 0,
+            _ => partitions.map(|partition| partition.length).sum::<u64>() + MIB,
+        }
+    }
+}
+
+impl Object for PartitionObject {
+    fn property(&self, name: &str) -> Option<Value> {
+        let partition = self.partition()?;
+        self.identity(partition, name)
+            .or_else(|| self.state(partition, name))
+    }
+}
+
+impl PartitionObject {
+    fn partition(&self) -> Option<&CachedPartition> {
+        self.disk.partitions.get(self.index)
+    }
+
+    fn identity(&self, partition: &CachedPartition, name: &str) -> Option<Value> {
+        let disk = &self.disk;
+        let is_gpt = partition.mbr_type.is_none();
+        let on_gpt = |id| {
+            if is_gpt {
+                Value::text(ids::braced(id))
+            } else {
+                Value::Null
+            }
+        };
+        Some(match name {
+            "ObjectId" => Value::text(ids::partition(&self.node, disk, partition)),
+            "UniqueId" => {
+                let (of_disk, _) = ids::unique(&self.node, disk);
+                Value::text(format!("{}{of_disk}", ids::braced(partition.id)))
+            }
+            "DiskId" => Value::text(disk.object_id.as_str()),
+            "DiskNumber" => Value::uint32(disk.number),
+            "PartitionNumber" => Value::uint32(partition.number),
+            "DriveLetter" => letter(partition.letter),
+            "AccessPaths" => paths(&partition.paths),
+            "Offset" => Value::uint64(partition.offset),
+            "Size" => Value::uint64(partition.length),
+            "MbrType" => partition
+                .mbr_type
+                .map_or(Value::Null, |kind| Value::uint16(u16::from(kind))),
+            "GptType" => on_gpt(partition.kind),
+            "Guid" => on_gpt(partition.id),
+            _ => return pass_through(name),
+        })
+    }
+
+    fn state(&self, partition: &CachedPartition, name: &str) -> Option<Value> {
+        let disk = &self.disk;
+        let is_drive_c = partition.letter == Some('C');
+        Some(match name {
+            "OperationalStatus" => Value::uint16(if disk.is_offline { 4 } else { 1 }),
+            "TransitionState" => Value::uint16(1),
+            "IsReadOnly" => Value::Bool(partition.is_read_only || disk.is_read_only),
+            "IsOffline" => Value::Bool(disk.is_offline),
+            "IsSystem" => {
+                let is_efi = partition.kind == os::PartitionEntry::EFI_SYSTEM;
+                Value::Bool(is_efi && disk.is_system)
+            }
+            "IsBoot" => Value::Bool(is_drive_c),
+            "IsActive" if partition.mbr_type.is_none() => Value::Null,
+            "IsActive" => Value::Bool(false),
+            "IsHidden" => Value::Bool(partition.is_hidden),
+            "IsShadowCopy" | "IsDAX" => Value::Bool(false),
+            "NoDefaultDriveLetter" => Value::Bool(partition.letter.is_none()),
+            _ => return None,
+        })
+    }
+}
+
+impl Object for VolumeObject {
+    fn property(&self, name: &str) -> Option<Value> {
+        let partition = self.0.partition()?;
+        let volume = partition.volume.as_ref()?;
+        let id = VolumeId(partition.id);
+        Some(match name {
+            "ObjectId" => Value::text(ids::volume(&self.0.node, partition)),
+            "UniqueId" | "Path" => Value::text(id.to_string()),
+            "DriveLetter" => letter(partition.letter),
+            "HealthStatus" => Value::uint16(0),
+            "DedupMode" => Value::uint32(4),
+            "OperationalStatus" => {
+                let status = if self.0.disk.is_offline { 0xD013 } else { 2 };
+                Value::Array(vec![Value::uint16(status)])
+            }
+            "FileSystem" => text_or_null(volume.filesystem.as_deref()),
+            "FileSystemLabel" => Value::text(volume.label.clone()),
+            "FileSystemType" => Value::uint16(
+                volume
+                    .kind()
+                    .map_or(0, crate::ondisk::FilesystemKind::number),
+            ),
+            "Size" => Value::uint64(volume.length),
+            "SizeRemaining" => Value::uint64(volume.free),
+            "DriveType" => Value::uint32(3),
+            "AllocationUnitSize" => Value::uint32(volume.cluster),
+            _ => return pass_through(name),
+        })
+    }
+}
+
+impl SettingObject {
+    pub(super) fn of(machine: &Machine) -> Self {
+        Self {
+            policy: machine.spec.san_policy,
+        }
+    }
+}
+
+impl Object for SettingObject {
+    fn property(&self, name: &str) -> Option<Value> {
+        Some(match name {
+            "NewDiskPolicy" => Value::uint16(match self.policy {
+                SanPolicy::OnlineAll => 1,
+                SanPolicy::OfflineShared => 2,
+                SanPolicy::OfflineAll => 3,
+            }),
+            "ScrubPolicy" => Value::uint32(1),
+            _ => return None,
+        })
+    }
+}
+
+/// Properties that only objects of a remote subsystem have.
+fn pass_through(name: &str) -> Option<Value> {
+    name.starts_with("PassThrough").then_some(Value::Null)
+}
+
+/// U+0000 stands for no letter.
+fn letter(letter: Option<char>) -> Value {
+    let unit = letter.and_then(|letter| u16::try_from(u32::from(letter)).ok());
+    Value::uint16(unit.unwrap_or_default())
+}
+
+fn paths(paths: &[String]) -> Value {
+    if paths.is_empty() {
+        return Value::Null;
+    }
+    Value::Array(
+        paths
+            .iter()
+            .map(|path| Value::text(path.as_str()))
+            .collect(),
+    )
+}
+
+fn text_or_null(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, Value::text)
+}
+
+fn count<T>(items: &[T]) -> u32 {
+    u32::try_from(items.len()).unwrap_or(u32::MAX)
+}

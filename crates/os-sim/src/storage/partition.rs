@@ -1,0 +1,87 @@
+//! The methods of `MSFT_Partition`, but for `Resize`, `GetSupportedSize` and the access paths.
+
+use os::Outcome;
+use os::PartitionEntry;
+use os::schema::codes;
+
+use super::Found;
+use super::Storage;
+use super::disk::written;
+use super::failing;
+use super::not_simulated;
+use crate::machine::Machine;
+use crate::ondisk::Partition;
+use crate::ondisk::gpt;
+use crate::provider::Call;
+use crate::provider::Done;
+
+impl Storage {
+    pub(super) fn invoke_partition(&self, call: &Call<'_>) -> Done<Outcome> {
+        match call.method.name {
+            "AddAccessPath" => self.add_access_path(call),
+            "DeleteObject" => self.on(call, delete),
+            "GetAccessPaths" => self.on(call, |machine, found| Ok(machine.access_paths(found))),
+            "GetSupportedSize" => self.on(call, |machine, found| machine.supported_size(found)),
+            "Offline" => self.on(call, offline),
+            "Online" => self.on(call, online),
+            "RemoveAccessPath" => self.remove_access_path(call),
+            "Resize" => self.on(call, |machine, found| machine.resize(found, call)),
+            "SetAttributes" => Ok(failing(codes::NOT_SUPPORTED)),
+            _ => Err(not_simulated(call)),
+        }
+    }
+}
+
+impl Machine {
+    /// The partition as the kernel has it; `None` when it has gone and the cache does not know.
+    pub(super) fn partition(&self, found: &Found) -> Option<&Partition> {
+        let table = &self.present.get(&found.disk)?.table;
+        let mut partitions = table.partitions.iter();
+        partitions.find(|partition| Some(partition.offset) == found.partition)
+    }
+}
+
+fn online(machine: &mut Machine, found: &Found) -> Done<Outcome> {
+    let Some(partition) = machine.partition(found) else {
+        return Ok(failing(codes::FAILED));
+    };
+    if partition.kind != PartitionEntry::BASIC_DATA && partition.mbr_type.is_none() {
+        return Ok(failing(codes::DATA_PARTITIONS_ONLY));
+    }
+    let id = partition.id;
+    machine.change(&found.disk, |disk| {
+        disk.offline_volumes.retain(|offline| *offline != id);
+    })?;
+    machine.changed(&found.disk);
+    Ok(Outcome::of(0))
+}
+
+fn offline(machine: &mut Machine, found: &Found) -> Done<Outcome> {
+    let Some(partition) = machine.partition(found) else {
+        return Ok(failing(codes::FAILED));
+    };
+    let id = partition.id;
+    let is_data = partition.kind == PartitionEntry::BASIC_DATA || partition.mbr_type.is_some();
+    if !is_data || machine.is_system(os::VolumeId(id)) {
+        return Ok(failing(codes::DATA_PARTITIONS_ONLY));
+    }
+    machine.change(&found.disk, |disk| disk.offline_volumes.push(id))?;
+    machine.changed(&found.disk);
+    Ok(Outcome::of(0))
+}
+
+fn delete(machine: &mut Machine, found: &Found) -> Done<Outcome> {
+    let Some(partition) = machine.partition(found) else {
+        return Ok(failing(codes::FAILED));
+    };
+    let kernel = machine.kernel(&found.disk)?;
+    let is_refused = kernel.is_offline || kernel.is_read_only;
+    if is_refused || machine.is_system_disk(&found.disk) || partition.mbr_type.is_some() {
+        return Ok(failing(codes::ACCESS_DENIED));
+    }
+    let volume = partition.id;
+    let outcome = written(gpt::remove(machine.area(&found.disk)?, partition));
+    machine.state.mounts.retain(|mount| mount.volume != volume);
+    machine.changed(&found.disk);
+    Ok(outcome)
+}

@@ -1,0 +1,118 @@
+//! `MSFT_Partition.Resize` and `GetSupportedSize`.
+
+use os::Outcome;
+use os::Value;
+use os::VolumeId;
+use os::schema::ReturnCode;
+use os::schema::codes;
+
+use super::Found;
+use super::disk::written;
+use super::failing;
+use crate::machine::Machine;
+use crate::ondisk::Filesystem;
+use crate::ondisk::FilesystemKind;
+use crate::ondisk::MIB;
+use crate::ondisk::Partition;
+use crate::ondisk::filesystem;
+use crate::ondisk::gpt;
+use crate::provider::Call;
+use crate::provider::Done;
+
+impl Machine {
+    /// The partition first, then the filesystem in it.
+    pub(super) fn resize(&mut self, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+        let Some(partition) = self.partition(found).cloned() else {
+            return Ok(failing(codes::FAILED));
+        };
+        let kernel = self.kernel(&found.disk)?;
+        if kernel.is_offline || kernel.is_read_only || partition.mbr_type.is_some() {
+            return Ok(failing(codes::ACCESS_DENIED));
+        }
+        let area = self.area(&found.disk)?;
+        let size = call.u64("Size").unwrap_or_default();
+        let size = size / u64::from(area.sector_size) * u64::from(area.sector_size);
+        let filesystem = Filesystem::read(area, &partition);
+        if let Some(outcome) = self.refuse_size(found, &partition, filesystem, size) {
+            return Ok(outcome);
+        }
+        let mut outcome = written(gpt::resize(area, &partition, size));
+        if call.half_way {
+            outcome = failing(codes::FAILED);
+        } else if let Some(filesystem) = filesystem.filter(|_| outcome.code == 0) {
+            outcome = written(filesystem::extend(area, &partition, filesystem, size));
+        }
+        self.changed(&found.disk);
+        Ok(outcome)
+    }
+
+    /// The defragmenter says how far the partition could shrink, so nothing is known without its
+    /// service. Source: kubernetes-sigs/aws-ebs-csi-driver issue 2877, which has the code, too.
+    pub(super) fn supported_size(&self, found: &Found) -> Done<Outcome> {
+        let Some(partition) = self.partition(found) else {
+            return Ok(failing(codes::FAILED));
+        };
+        if self.is_disabled("defragsvc") {
+            return Ok(failing(codes::FAILED));
+        }
+        let filesystem = Filesystem::read(self.area(&found.disk)?, partition);
+        if let Some(code) = unknown(filesystem) {
+            return Ok(failing(code));
+        }
+        let least = self.smallest(partition, filesystem);
+        let most = self.reach(found, partition) - partition.offset;
+        let mut outcome = Outcome::of(0);
+        let mut answer = |name: &str, size| outcome.out.insert(name.to_owned(), size);
+        answer("SizeMin", Value::uint64(least));
+        answer("SizeMax", Value::uint64(most));
+        Ok(outcome)
+    }
+
+    fn refuse_size(
+        &self,
+        found: &Found,
+        partition: &Partition,
+        filesystem: Option<Filesystem>,
+        size: u64,
+    ) -> Option<Outcome> {
+        if let Some(code) = unknown(filesystem) {
+            return Some(failing(code));
+        }
+        let most = self.reach(found, partition) - partition.offset;
+        let is_growing = size >= partition.length;
+        if is_growing && size - partition.length < MIB {
+            return Some(too_little());
+        }
+        let is_within = size <= most && size >= self.smallest(partition, filesystem);
+        (!is_within).then(|| failing(codes::SIZE_NOT_SUPPORTED))
+    }
+
+    /// How far the partition could reach as far as the provider knows the disk.
+    fn reach(&self, found: &Found, partition: &Partition) -> u64 {
+        let cached = self.state.storage.disks.get(&found.disk);
+        let length = cached.map_or(0, |disk| disk.length);
+        let table = self.present.get(&found.disk).map(|present| &present.table);
+        table.map_or(partition.end(), |table| table.limit(partition, length))
+    }
+
+    fn smallest(&self, partition: &Partition, filesystem: Option<Filesystem>) -> u64 {
+        let Some(filesystem) = filesystem else {
+            return MIB;
+        };
+        let free = self.free_space(VolumeId(partition.id), &filesystem);
+        (filesystem.length - free).next_multiple_of(MIB)
+    }
+}
+
+/// Text and code: kubernetes-csi/csi-proxy pull request 364.
+fn too_little() -> Outcome {
+    Outcome {
+        extended: Some("The size of the extent is less than the minimum of 1MB.".to_owned()),
+        ..Outcome::of(codes::SIZE_NOT_SUPPORTED.code)
+    }
+}
+
+fn unknown(filesystem: Option<Filesystem>) -> Option<ReturnCode> {
+    let is_fat = filesystem.is_some_and(|it| it.kind == FilesystemKind::Fat32);
+    is_fat.then_some(codes::UNKNOWN_FILE_SYSTEM)
+}

@@ -1,0 +1,218 @@
+use std::sync::Arc;
+
+use os::Cause;
+use os::Extent;
+use os::Facility;
+use os::FileSystem;
+use os::Result;
+use os::Space;
+use os::VolumeId;
+use os::VolumeLock;
+use os::Win32;
+use os::WinPath;
+
+use crate::files::FileTree;
+use crate::gate::Op;
+use crate::machine::Home;
+use crate::machine::Machine;
+use crate::ondisk::Filesystem;
+use crate::ondisk::filesystem;
+use crate::world::World;
+
+/// The mount manager and the mounted filesystems.
+pub(crate) struct Volumes {
+    pub(crate) world: Arc<World>,
+    pub(crate) tree: FileTree,
+}
+
+impl Volumes {
+    fn run<T>(
+        &self,
+        operation: &'static str,
+        volume: VolumeId,
+        act: impl FnOnce(&mut Machine, Home) -> std::result::Result<T, Cause>,
+    ) -> Result<T> {
+        let op = Op::new(Facility::Volumes, operation, volume);
+        self.world.run(&op, |machine| {
+            let home = machine.home(volume)?;
+            act(machine, home)
+        })
+    }
+
+    fn pass<T>(
+        &self,
+        operation: &'static str,
+        folder: &WinPath,
+        act: impl FnOnce() -> std::result::Result<T, Cause>,
+    ) -> Result<T> {
+        let op = Op::new(Facility::Volumes, operation, folder);
+        self.world.gate.pass(&op, act)
+    }
+}
+
+impl os::Volumes for Volumes {
+    fn list(&self) -> Result<Vec<VolumeId>> {
+        let op = Op::new(Facility::Volumes, "FindFirstVolumeW", "volumes");
+        self.world.run(&op, |machine| Ok(machine.volume_ids()))
+    }
+
+    fn extents(&self, volume: VolumeId) -> Result<Vec<Extent>> {
+        let operation = "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS";
+        self.run(operation, volume, |_, home| {
+            Ok(vec![Extent {
+                disk: os::DiskNumber(home.number),
+                offset: home.partition.offset,
+                length: home.partition.length,
+            }])
+        })
+    }
+
+    fn space(&self, volume: VolumeId) -> Result<Space> {
+        self.run("GetDiskFreeSpaceExW", volume, |machine, home| {
+            let filesystem = mounted(machine, volume, &home)?;
+            Ok(Space {
+                total: filesystem.length,
+                free: machine.free_space(volume, &filesystem),
+            })
+        })
+    }
+
+    fn file_system(&self, volume: VolumeId) -> Result<Option<FileSystem>> {
+        self.run("GetVolumeInformationW", volume, |machine, home| {
+            let filesystem = machine.filesystem(&home)?;
+            Ok(filesystem.map(|filesystem| FileSystem {
+                name: filesystem.kind.name().to_owned(),
+                label: machine.label(volume),
+                read_only: machine.is_read_only(&home),
+            }))
+        })
+    }
+
+    fn mounted_at(&self, folder: &WinPath) -> Result<VolumeId> {
+        self.pass("GetVolumeNameForVolumeMountPointW", folder, || {
+            let volume = match folder.components() {
+                [] => self.world.with(|machine| root_volume(machine, folder))?,
+                _ => unwrapped(self.tree.mounted_volume(folder))?,
+            };
+            self.world.with(|machine| machine.home(volume))?;
+            Ok(volume)
+        })
+    }
+
+    fn access_paths(&self, volume: VolumeId) -> Result<Vec<WinPath>> {
+        let operation = "GetVolumePathNamesForVolumeNameW";
+        self.run(operation, volume, |machine, _| {
+            Ok(machine.state.paths_of(volume))
+        })
+    }
+
+    fn set_mount_point(&self, folder: &WinPath, volume: VolumeId) -> Result<()> {
+        self.pass("SetVolumeMountPointW", folder, || {
+            self.world.with(|machine| machine.home(volume))?;
+            let path = unwrapped(self.tree.set_mount_point(folder, volume))?;
+            self.world.with(|machine| {
+                machine.remember_mount(path, volume);
+                Ok(())
+            })
+        })
+    }
+
+    fn delete_mount_point(&self, folder: &WinPath) -> Result<()> {
+        self.pass("DeleteVolumeMountPointW", folder, || {
+            if folder.components().is_empty() {
+                return self.world.with(|machine| machine.forget_letter(folder));
+            }
+            let (path, _) = unwrapped(self.tree.remove_mount_point(folder))?;
+            self.world.with(|machine| {
+                machine.forget_mount(&path);
+                Ok(())
+            })
+        })
+    }
+
+    fn flush(&self, volume: VolumeId) -> Result<()> {
+        self.run("FlushFileBuffers", volume, |machine, home| {
+            if machine.is_read_only(&home) {
+                return Err(Win32::WRITE_PROTECT.into());
+            }
+            Ok(())
+        })
+    }
+
+    fn lock(&self, volume: VolumeId) -> Result<Box<dyn VolumeLock>> {
+        self.run("FSCTL_LOCK_VOLUME", volume, |machine, _| {
+            machine.lock(volume)
+        })?;
+        Ok(Box::new(Lock {
+            volume,
+            world: Arc::clone(&self.world),
+        }))
+    }
+
+    fn extend(&self, volume: VolumeId, bytes: u64) -> Result<()> {
+        self.run("FSCTL_EXTEND_VOLUME", volume, |machine, home| {
+            let filesystem = mounted(machine, volume, &home)?;
+            if machine.is_read_only(&home) {
+                return Err(Win32::WRITE_PROTECT.into());
+            }
+            if bytes > home.partition.length || bytes < filesystem.length {
+                return Err(Win32::INVALID_PARAMETER.into());
+            }
+            let area = machine.area(&home.disk)?;
+            filesystem::extend(area, &home.partition, filesystem, bytes)
+                .map_err(|_| Win32::IO_DEVICE.into())
+        })
+    }
+}
+
+/// The filesystem of a volume that somebody wants to use.
+pub(crate) fn mounted(
+    machine: &Machine,
+    volume: VolumeId,
+    home: &Home,
+) -> std::result::Result<Filesystem, Cause> {
+    if machine.locked.contains(&volume) {
+        return Err(Win32::ACCESS_DENIED.into());
+    }
+    let filesystem = machine.filesystem(home)?;
+    filesystem.ok_or_else(|| Win32::UNRECOGNIZED_VOLUME.into())
+}
+
+/// The volume of a drive letter, or of a volume's own root.
+fn root_volume(machine: &Machine, root: &WinPath) -> std::result::Result<VolumeId, Cause> {
+    match root.root() {
+        os::Root::Volume(volume) => Ok(*volume),
+        _ => machine.volume_of_letter(root),
+    }
+}
+
+fn unwrapped<T>(done: Result<T>) -> std::result::Result<T, Cause> {
+    done.map_err(|error| error.cause)
+}
+
+/// A volume that is ours until this is dropped.
+struct Lock {
+    volume: VolumeId,
+    world: Arc<World>,
+}
+
+impl VolumeLock for Lock {
+    fn dismount(&self) -> Result<()> {
+        let op = Op::new(Facility::Volumes, "FSCTL_DISMOUNT_VOLUME", self.volume);
+        self.world.run(&op, |machine| {
+            machine.home(self.volume)?;
+            machine.holds.remove(&self.volume);
+            Ok(())
+        })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // An unlock that the host fails has nobody to be told to; the lock is in memory anyway.
+        let _ = self.world.with(|machine| {
+            machine.locked.remove(&self.volume);
+            Ok(())
+        });
+    }
+}

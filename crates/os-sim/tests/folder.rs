@@ -1,0 +1,201 @@
+//! The node's folder: what a kill leaves in it, and what an operator does to it.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod support;
+
+use std::fs;
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::time::Duration;
+
+use os::DiskNumber;
+use os::VolumeId;
+use os::WinPath;
+use wincsi_os_sim::Bus;
+use wincsi_os_sim::ClockMode;
+use wincsi_os_sim::CreateError;
+use wincsi_os_sim::DiskSpec;
+use wincsi_os_sim::HardwareControl;
+use wincsi_os_sim::NodeSpec;
+use wincsi_os_sim::SimNode;
+
+use self::support::bench::Bench;
+use self::support::bench::DATA;
+use self::support::bench::GIB;
+use self::support::bench::gpt;
+use self::support::bench::ntfs;
+use self::support::bench::one;
+use self::support::bench::whole_disk;
+
+fn create(folder: &Path) -> Result<SimNode, CreateError> {
+    SimNode::create(folder, &NodeSpec::default(), ClockMode::Virtual)
+}
+
+fn open(folder: &Path) -> Result<SimNode, CreateError> {
+    SimNode::open(folder, ClockMode::Virtual)
+}
+
+fn drive_c() -> WinPath {
+    r"C:\Windows".parse().unwrap()
+}
+
+/// A file on a formatted volume, which has to be there whatever happened.
+fn with_file() -> (Bench, VolumeId, WinPath) {
+    let (bench, volume) = Bench::formatted();
+    let file: WinPath = format!("{volume}file").parse().unwrap();
+    bench.node.files().write_file(&file, b"content").unwrap();
+    (bench, volume, file)
+}
+
+#[test]
+fn a_state_that_is_older_than_the_disks_catches_up() {
+    let bench = Bench::with_disk(&DiskSpec::on(Bus::Nvme));
+    let state = bench.folder.path().join("state.json");
+    let old = fs::read(&state).unwrap();
+    let disk = bench.disk().path;
+    bench.call(&disk, "Initialize", &gpt());
+    bench.call(&disk, "CreatePartition", &whole_disk());
+    let volume = bench.volume();
+    bench.call(&one(bench.volumes()).path, "Format", &ntfs());
+    bench.node.kill();
+    fs::write(&state, old).unwrap();
+
+    let bench = bench.revived();
+    assert_eq!(bench.os.disks.layout(DATA).unwrap().partitions.len(), 2);
+    bench.os.clock.sleep(Duration::from_secs(1));
+    assert!(bench.os.volumes.file_system(volume).unwrap().is_some());
+    assert_eq!(bench.disk().u32("PartitionStyle"), Ok(0));
+    bench.rescan();
+    assert_eq!(bench.volume(), volume);
+}
+
+#[test]
+fn a_lost_state_costs_mounts_and_no_data() {
+    let (bench, _, file) = with_file();
+    bench.node.kill();
+    fs::remove_file(bench.folder.path().join("state.json")).unwrap();
+    let bench = bench.revived();
+    assert!(bench.os.files.entry(&drive_c()).is_ok());
+    let disk = bench.disk();
+    assert_eq!(disk.u32("PartitionStyle"), Ok(2));
+    bench.call(&disk.path, "Online", &os::Arguments::none());
+    bench.os.clock.sleep(Duration::from_secs(1));
+    assert_eq!(bench.node.files().read_file(&file), Ok(b"content".to_vec()));
+}
+
+#[test]
+fn what_a_killed_process_was_writing_is_passed_over() {
+    let (bench, _, file) = with_file();
+    bench.node.kill();
+    for name in [
+        "state.1-1.tmp",
+        "node.1-1.tmp",
+        "disks/data2.1-1.tmp",
+        "disks/data3.img",
+    ] {
+        fs::write(bench.folder.path().join(name), "{").unwrap();
+    }
+    let bench = bench.revived();
+    assert_eq!(bench.node.files().read_file(&file), Ok(b"content".to_vec()));
+    assert_eq!(bench.os.disks.list().unwrap(), [DiskNumber(0), DATA]);
+}
+
+#[test]
+fn a_node_that_was_not_finished_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    create(folder.path()).unwrap().kill();
+    fs::remove_file(folder.path().join("node.toml")).unwrap();
+    fs::remove_file(folder.path().join("state.json")).unwrap();
+    assert!(open(folder.path()).is_err());
+    let node = create(folder.path()).unwrap();
+    assert!(node.os().files.entry(&drive_c()).is_ok());
+    assert!(matches!(create(folder.path()), Err(CreateError::Exists(_))));
+}
+
+#[test]
+fn a_node_that_was_never_started_starts_when_it_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    create(folder.path()).unwrap().kill();
+    fs::remove_file(folder.path().join("state.json")).unwrap();
+    fs::remove_dir_all(folder.path().join("volumes")).unwrap();
+    let node = open(folder.path()).unwrap();
+    assert!(node.os().files.entry(&drive_c()).is_ok());
+}
+
+#[test]
+fn a_node_is_one_process_at_a_time_and_nodes_live_side_by_side() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let first = create(folders[0].path()).unwrap();
+    let second = create(folders[1].path()).unwrap();
+    assert!(matches!(
+        open(folders[0].path()),
+        Err(CreateError::InUse(_))
+    ));
+    let own = r"C:\own".parse().unwrap();
+    first.os().files.create_directory(&own).unwrap();
+    assert!(second.os().files.entry(&own).is_err());
+    first.kill();
+    assert!(
+        open(folders[0].path())
+            .unwrap()
+            .os()
+            .files
+            .entry(&own)
+            .is_ok()
+    );
+    assert!(second.os().disks.list().is_ok());
+}
+
+#[test]
+fn an_operator_plugs_in_and_pulls_out_with_files_alone() {
+    let bench = Bench::new();
+    let disks = bench.folder.path().join("disks");
+    let (image, text) = (disks.join("mine.img"), disks.join("mine.toml"));
+    let count = || bench.os.disks.list().unwrap().len();
+    File::create(&image).unwrap().set_len(GIB).unwrap();
+    assert_eq!(count(), 1);
+    fs::write(&text, "bus = \"scssi\"").unwrap();
+    assert_eq!(count(), 1);
+    fs::write(&text, "bus = \"scsi\"\nserial = \"1\"").unwrap();
+    assert_eq!(count(), 2);
+    let serial = || bench.os.disks.descriptor(DATA).unwrap().serial.unwrap();
+    assert_eq!(serial(), "1");
+    fs::write(&text, "bus = \"scsi\"\nserial = \"2\"").unwrap();
+    assert_eq!(serial(), "2");
+    let grown = OpenOptions::new().write(true).open(&image).unwrap();
+    grown.set_len(2 * GIB).unwrap();
+    assert_eq!(bench.os.disks.length(DATA), Ok(GIB));
+    bench.os.disks.update_properties(DATA).unwrap();
+    assert_eq!(bench.os.disks.length(DATA), Ok(2 * GIB));
+    drop(grown);
+    fs::remove_file(&image).unwrap();
+    assert_eq!(count(), 1);
+}
+
+#[test]
+fn a_disk_that_was_pulled_out_while_nobody_looked_is_gone() {
+    let bench = Bench::with_disk(&DiskSpec::on(Bus::Nvme));
+    bench.node.kill();
+    HardwareControl::at(bench.folder.path())
+        .detach_disk("data1")
+        .unwrap();
+    let bench = bench.revived();
+    assert_eq!(bench.os.disks.list().unwrap(), [DiskNumber(0)]);
+    assert!(bench.os.disks.layout(DATA).unwrap_err().is_not_found());
+}
+
+#[test]
+fn events_are_lines_of_a_file() {
+    let bench = Bench::new();
+    let event = os::Event {
+        level: os::EventLevel::Warning,
+        id: 7,
+        message: "one\ntwo".to_owned(),
+    };
+    bench.os.event_log.report(&event).unwrap();
+    let log = fs::read_to_string(bench.folder.path().join("events.log")).unwrap();
+    assert_eq!(log.lines().count(), 1);
+    assert!(log.contains("warning"), "{log}");
+}

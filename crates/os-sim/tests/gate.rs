@@ -1,0 +1,269 @@
+//! Every operation of the seam passes the gate.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use os::Arguments;
+use os::Deadline;
+use os::Event;
+use os::EventLevel;
+use os::Facility;
+use os::LinkKind;
+use os::ObjectPath;
+use os::Os;
+use os::PartitionNumber;
+use os::Query;
+use os::Result;
+use os::Target;
+use os::Win32;
+use wincsi_os_sim::Effect;
+use wincsi_os_sim::Op;
+use wincsi_os_sim::Rule;
+
+use self::support::scene::DISK;
+use self::support::scene::Scene;
+use self::support::scene::path;
+
+/// A method of the seam, by its trait and name, and a call of it.
+type Method = (
+    &'static str,
+    &'static str,
+    Facility,
+    fn(&Scene) -> Result<()>,
+);
+
+const METHODS: &[Method] = &[
+    ("AfUnix", "is_available", Facility::AfUnix, |it| {
+        it.os.afunix.is_available().map(drop)
+    }),
+    ("Boot", "boot_id", Facility::Boot, |it| {
+        it.os.boot.boot_id().map(drop)
+    }),
+    ("Boot", "paging", Facility::Boot, |it| {
+        it.os.boot.paging().map(drop)
+    }),
+    ("Disks", "attributes", Facility::Disks, |it| {
+        it.os.disks.attributes(DISK).map(drop)
+    }),
+    ("Disks", "descriptor", Facility::Disks, |it| {
+        it.os.disks.descriptor(DISK).map(drop)
+    }),
+    ("Disks", "device_id_page", Facility::Disks, |it| {
+        it.os.disks.device_id_page(DISK).map(drop)
+    }),
+    ("Disks", "grow_partition", Facility::Disks, |it| {
+        it.os.disks.grow_partition(DISK, PartitionNumber(1), 0)
+    }),
+    ("Disks", "layout", Facility::Disks, |it| {
+        it.os.disks.layout(DISK).map(drop)
+    }),
+    ("Disks", "length", Facility::Disks, |it| {
+        it.os.disks.length(DISK).map(drop)
+    }),
+    ("Disks", "list", Facility::Disks, |it| {
+        it.os.disks.list().map(drop)
+    }),
+    ("Disks", "read", Facility::Disks, |it| {
+        it.os.disks.read(DISK, 0, &mut [0; 512])
+    }),
+    ("Disks", "scsi_address", Facility::Disks, |it| {
+        it.os.disks.scsi_address(DISK).map(drop)
+    }),
+    ("Disks", "sector_size", Facility::Disks, |it| {
+        it.os.disks.sector_size(DISK).map(drop)
+    }),
+    ("Disks", "update_properties", Facility::Disks, |it| {
+        it.os.disks.update_properties(DISK)
+    }),
+    ("EventLog", "report", Facility::EventLog, |it| {
+        it.os.event_log.report(&Event {
+            level: EventLevel::Information,
+            id: 1,
+            message: "x".to_owned(),
+        })
+    }),
+    ("Files", "clear_read_only", Facility::Files, |it| {
+        it.os.files.clear_read_only(&path("x"))
+    }),
+    ("Files", "create_directory", Facility::Files, |it| {
+        it.os.files.create_directory(&path("x"))
+    }),
+    ("Files", "create_symlink", Facility::Files, |it| {
+        it.os.files.create_symlink(&path("l"), "x", LinkKind::File)
+    }),
+    ("Files", "entry", Facility::Files, |it| {
+        it.os.files.entry(&path("x")).map(drop)
+    }),
+    ("Files", "leads_to_directory", Facility::Files, |it| {
+        it.os.files.leads_to_directory(&path("x")).map(drop)
+    }),
+    ("Files", "list", Facility::Files, |it| {
+        it.os.files.list(&path("x")).map(drop)
+    }),
+    ("Files", "pin", Facility::Files, |it| {
+        it.os.files.pin(&path("x")).map(drop)
+    }),
+    ("Files", "remove_directory", Facility::Files, |it| {
+        it.os.files.remove_directory(&path("x"))
+    }),
+    ("Files", "remove_file", Facility::Files, |it| {
+        it.os.files.remove_file(&path("x"))
+    }),
+    ("Files", "reparse_data", Facility::Files, |it| {
+        it.os.files.reparse_data(&path("x")).map(drop)
+    }),
+    ("Firmware", "smbios", Facility::Firmware, |it| {
+        it.os.firmware.smbios().map(drop)
+    }),
+    ("Services", "query", Facility::Services, |it| {
+        it.os.services.query("vds").map(drop)
+    }),
+    ("Services", "running_dependents", Facility::Services, |it| {
+        it.os.services.running_dependents("vds").map(drop)
+    }),
+    ("Services", "start", Facility::Services, |it| {
+        it.os.services.start("vds", Deadline::NEVER)
+    }),
+    ("Services", "stop", Facility::Services, |it| {
+        it.os.services.stop("vds", Deadline::NEVER)
+    }),
+    ("VolumeLock", "dismount", Facility::Volumes, |it| {
+        it.lock.dismount()
+    }),
+    ("Volumes", "access_paths", Facility::Volumes, |it| {
+        it.os.volumes.access_paths(it.efi).map(drop)
+    }),
+    ("Volumes", "delete_mount_point", Facility::Volumes, |it| {
+        it.os.volumes.delete_mount_point(&path("x"))
+    }),
+    ("Volumes", "extend", Facility::Volumes, |it| {
+        it.os.volumes.extend(it.efi, 0)
+    }),
+    ("Volumes", "extents", Facility::Volumes, |it| {
+        it.os.volumes.extents(it.efi).map(drop)
+    }),
+    ("Volumes", "file_system", Facility::Volumes, |it| {
+        it.os.volumes.file_system(it.efi).map(drop)
+    }),
+    ("Volumes", "flush", Facility::Volumes, |it| {
+        it.os.volumes.flush(it.efi)
+    }),
+    ("Volumes", "list", Facility::Volumes, |it| {
+        it.os.volumes.list().map(drop)
+    }),
+    ("Volumes", "lock", Facility::Volumes, |it| {
+        it.os.volumes.lock(it.efi).map(drop)
+    }),
+    ("Volumes", "mounted_at", Facility::Volumes, |it| {
+        it.os.volumes.mounted_at(&path("x")).map(drop)
+    }),
+    ("Volumes", "set_mount_point", Facility::Volumes, |it| {
+        it.os.volumes.set_mount_point(&path("x"), it.efi)
+    }),
+    ("Volumes", "space", Facility::Volumes, |it| {
+        it.os.volumes.space(it.efi).map(drop)
+    }),
+];
+
+/// A provider of the node, and a class that it has.
+type Provided = (Facility, fn(&Os) -> &dyn os::Provider, &'static str);
+
+const PROVIDERS: [Provided; 3] = [
+    (Facility::Iscsi, |os| &*os.iscsi, "MSFT_iSCSITarget"),
+    (Facility::Smb, |os| &*os.smb, "MSFT_SmbGlobalMapping"),
+    (Facility::Storage, |os| &*os.storage, "MSFT_Disk"),
+];
+
+/// Looking at the clock is no operation; the sleep is, but cannot fail.
+const CLOCK: [&str; 3] = ["now", "sleep", "wall"];
+
+/// The call is recorded, can be made to fail, and fails by the names that were recorded.
+fn passes(scene: &Scene, facility: Facility, call: impl Fn() -> Result<()>) {
+    let failing = Effect::fail(Win32::GEN_FAILURE);
+    scene.node.take_trace();
+    let rule = scene
+        .node
+        .faults()
+        .add(Rule::on("*", failing).in_facility(facility));
+    let error = call().unwrap_err();
+    scene.node.faults().remove(rule);
+    let op = Op {
+        facility,
+        operation: error.operation,
+        object: error.object.clone(),
+    };
+    assert_eq!(error.win32(), Some(Win32::GEN_FAILURE), "{op}");
+    assert_eq!(scene.node.take_trace(), [op]);
+}
+
+#[test]
+fn every_method_passes() {
+    let scene = Scene::new();
+    for (_, _, facility, call) in METHODS {
+        passes(&scene, *facility, || call(&scene));
+    }
+    for (facility, provider, class) in PROVIDERS {
+        let provider = provider(&scene.os);
+        let object = ObjectPath(format!("{class}.Key=\"1\""));
+        let (never, none) = (Deadline::NEVER, Arguments::none());
+        passes(&scene, facility, || {
+            provider.query(&Query::all(class, &[]), never).map(drop)
+        });
+        passes(&scene, facility, || {
+            provider
+                .associators(&object, "MSFT_DiskToPartition", class, never)
+                .map(drop)
+        });
+        passes(&scene, facility, || {
+            provider
+                .invoke(Target::Instance(&object), "Refresh", &none, never)
+                .map(drop)
+        });
+    }
+    scene.os.clock.sleep(Duration::from_secs(1));
+    assert_eq!(scene.node.take_trace()[0].operation, "Sleep");
+}
+
+/// The methods that the seam's traits declare, read from their source.
+#[test]
+fn no_method_of_the_seam_was_forgotten() {
+    let sources = [
+        include_str!("../../os/src/boot.rs"),
+        include_str!("../../os/src/clock.rs"),
+        include_str!("../../os/src/disks.rs"),
+        include_str!("../../os/src/files.rs"),
+        include_str!("../../os/src/provider.rs"),
+        include_str!("../../os/src/services.rs"),
+        include_str!("../../os/src/volumes.rs"),
+    ];
+    let declared: BTreeSet<_> = sources.into_iter().flat_map(declared).collect();
+    let mut tried: BTreeSet<_> = METHODS
+        .iter()
+        .map(|(of, name, ..)| format!("{of}::{name}"))
+        .collect();
+    tried.extend(CLOCK.map(|name| format!("Clock::{name}")));
+    tried.extend(["query", "associators", "invoke"].map(|name| format!("Provider::{name}")));
+    assert_eq!(tried, declared);
+}
+
+fn declared(source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut current = None;
+    for line in source.lines() {
+        if let Some(rest) = line.strip_prefix("pub trait ") {
+            current = rest.split(':').next();
+        }
+        if line == "}" {
+            current = None;
+        }
+        if let (Some(of), Some(rest)) = (current, line.strip_prefix("    fn ")) {
+            let name = rest.split(['(', '<']).next().unwrap();
+            found.push(format!("{of}::{name}"));
+        }
+    }
+    found
+}

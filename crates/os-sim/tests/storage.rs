@@ -1,0 +1,511 @@
+//! The storage provider's methods: what they refuse, by which code, and what they leave behind.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod support;
+
+use std::time::Duration;
+
+use os::Arguments;
+use os::Cause;
+use os::Deadline;
+use os::DiskAttributes;
+use os::PartitionEntry;
+use os::PartitionStyle;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::VolumeId;
+use os::Win32;
+use os::WinPath;
+use wincsi_os_sim::Arrives;
+use wincsi_os_sim::Bus;
+use wincsi_os_sim::DiskSpec;
+use wincsi_os_sim::Effect;
+use wincsi_os_sim::NodeSpec;
+use wincsi_os_sim::Rule;
+use wincsi_os_sim::SanPolicy;
+use wincsi_os_sim::SectorSize;
+use wincsi_os_sim::Start;
+
+use self::support::bench::Bench;
+use self::support::bench::DATA;
+use self::support::bench::GIB;
+use self::support::bench::MIB;
+use self::support::bench::gpt;
+use self::support::bench::ntfs;
+use self::support::bench::one;
+use self::support::bench::whole_disk;
+
+const DOWN: DiskAttributes = DiskAttributes {
+    offline: true,
+    read_only: true,
+};
+const UP: DiskAttributes = DiskAttributes {
+    offline: false,
+    read_only: false,
+};
+
+fn sas() -> DiskSpec {
+    DiskSpec::on(Bus::Sas).lun(1)
+}
+
+fn none() -> Arguments {
+    Arguments::none()
+}
+
+fn sized(size: u64) -> Arguments {
+    none().with("Size", Value::uint64(size))
+}
+
+#[test]
+fn whether_a_new_disk_comes_up_is_for_disk_bus_and_policy_to_say() {
+    for (policy, spec, wanted) in [
+        (SanPolicy::OfflineShared, DiskSpec::on(Bus::Sas), DOWN),
+        (SanPolicy::OfflineShared, DiskSpec::on(Bus::Iscsi), DOWN),
+        (SanPolicy::OfflineShared, DiskSpec::on(Bus::Nvme), UP),
+        (SanPolicy::OnlineAll, DiskSpec::on(Bus::Sas), UP),
+        (SanPolicy::OfflineAll, DiskSpec::on(Bus::Nvme), DOWN),
+        (
+            SanPolicy::OfflineAll,
+            DiskSpec::on(Bus::Sas).arriving(Arrives::Online),
+            UP,
+        ),
+        (
+            SanPolicy::OnlineAll,
+            DiskSpec::on(Bus::Nvme).arriving(Arrives::Offline),
+            DOWN,
+        ),
+    ] {
+        let bench = Bench::of(&NodeSpec::default().san_policy(policy)).and_disk(&spec);
+        assert_eq!(
+            bench.os.disks.attributes(DATA),
+            Ok(wanted),
+            "{policy:?} {:?}",
+            spec.bus
+        );
+    }
+}
+
+#[test]
+fn a_partition_needs_a_table_and_an_online_writable_disk() {
+    let bench = Bench::with_disk(&sas());
+    let disk = bench.disk().path;
+    let code = |method, arguments: &Arguments| bench.call(&disk, method, arguments).code;
+    assert_eq!(code("CreatePartition", &whole_disk()), 41000);
+    assert_eq!(code("Initialize", &gpt()), 0);
+    assert_eq!(code("Initialize", &gpt()), 41001);
+    assert_eq!(code("Offline", &none()), 0);
+    assert_eq!(code("CreatePartition", &whole_disk()), 41003);
+    assert_eq!(code("Online", &none()), 0);
+    let read_only = |is| none().with("IsReadOnly", Value::Bool(is));
+    assert_eq!(code("SetAttributes", &read_only(true)), 0);
+    assert_eq!(code("CreatePartition", &whole_disk()), 41002);
+    assert_eq!(code("SetAttributes", &read_only(false)), 0);
+    assert_eq!(code("CreatePartition", &whole_disk()), 0);
+    assert_eq!(code("CreatePartition", &whole_disk()), 40000);
+}
+
+#[test]
+fn a_node_can_be_one_whose_initialize_leaves_the_disk_offline() {
+    let spec = NodeSpec {
+        initialize_brings_online: false,
+        ..NodeSpec::default()
+    };
+    let bench = Bench::of(&spec).and_disk(&sas());
+    let disk = bench.disk().path;
+    assert_eq!(bench.call(&disk, "Initialize", &gpt()).code, 40001);
+    let writable = none().with("IsReadOnly", Value::Bool(false));
+    assert_eq!(bench.call(&disk, "SetAttributes", &writable).code, 0);
+    assert_eq!(bench.call(&disk, "Initialize", &gpt()).code, 0);
+    assert_eq!(
+        bench.call(&disk, "CreatePartition", &whole_disk()).code,
+        41003
+    );
+}
+
+#[test]
+fn a_partition_is_where_and_as_long_as_was_asked() {
+    let bench = Bench::with_disk(&sas().sectors(SectorSize::Large));
+    let disk = bench.disk().path;
+    let code = |arguments: &Arguments| bench.call(&disk, "CreatePartition", arguments).code;
+    bench.call(&disk, "Initialize", &gpt());
+    let both = whole_disk().with("Size", Value::uint64(MIB));
+    assert_eq!(code(&both), 40005);
+    assert_eq!(code(&none()), 40005);
+    assert_eq!(code(&sized(2 * GIB)), 40000);
+    let at = |offset| sized(64 * MIB).with("Offset", Value::uint64(offset));
+    assert_eq!(code(&at(100 * MIB + 1)), 41012);
+    assert_eq!(code(&at(100 * MIB)), 0);
+}
+
+#[test]
+fn a_letter_that_is_taken_is_told_of_and_the_partition_is_there() {
+    let bench = Bench::with_disk(&sas());
+    let disk = bench.disk().path;
+    bench.call(&disk, "Initialize", &gpt());
+    let letter = Value::uint16(u16::from(b'C'));
+    let arguments = whole_disk().with("DriveLetter", letter);
+    assert_eq!(bench.call(&disk, "CreatePartition", &arguments).code, 42002);
+    assert_eq!(bench.partition().u64("Size"), Ok(GIB - 17 * MIB));
+}
+
+#[test]
+fn a_disk_that_windows_runs_from_is_left_alone() {
+    let bench = Bench::new();
+    let query = Query::all("MSFT_Disk", &["IsBoot"]).with("Number", Value::uint32(0));
+    let system = one(bench.query(&query));
+    assert_eq!(system.bool("IsBoot"), Ok(true));
+    let remove = none().with("RemoveData", Value::Bool(true));
+    let read_only = none().with("IsReadOnly", Value::Bool(true));
+    assert_eq!(bench.call(&system.path, "Offline", &none()).code, 41009);
+    assert_eq!(bench.call(&system.path, "Clear", &remove).code, 41009);
+    assert_eq!(
+        bench.call(&system.path, "SetAttributes", &read_only).code,
+        41009
+    );
+    let query = Query::all("MSFT_Volume", &[]).with("DriveLetter", Value::uint16(u16::from(b'C')));
+    let drive_c = one(bench.query(&query));
+    assert_eq!(bench.call(&drive_c.path, "Format", &ntfs()).code, 42010);
+}
+
+#[test]
+fn clearing_a_disk_makes_it_raw_and_takes_leave_to_lose_data() {
+    let (bench, volume) = Bench::formatted();
+    let disk = bench.disk().path;
+    assert_eq!(bench.call(&disk, "Clear", &none()).code, 41008);
+    let remove = none().with("RemoveData", Value::Bool(true));
+    assert_eq!(bench.call(&disk, "Clear", &remove).code, 0);
+    assert_eq!(
+        bench.os.disks.layout(DATA).unwrap().style,
+        PartitionStyle::Raw
+    );
+    assert!(bench.os.volumes.extents(volume).is_err());
+    let mut sector = [1; 512];
+    bench.os.disks.read(DATA, GIB - 512, &mut sector).unwrap();
+    assert_eq!(sector, [0; 512]);
+}
+
+#[test]
+fn a_partition_is_resized_within_its_limits_and_its_filesystem_with_it() {
+    let (bench, volume) = Bench::formatted();
+    let partition = bench.partition();
+    let size = partition.u64("Size").unwrap();
+    let code = |size| bench.call(&partition.path, "Resize", &sized(size)).code;
+    let little = bench.call(&partition.path, "Resize", &sized(size + MIB - 512));
+    assert_eq!(little.code, 4097);
+    assert_eq!(
+        little.extended.unwrap(),
+        "The size of the extent is less than the minimum of 1MB."
+    );
+    assert_eq!(code(size + MIB), 4097);
+    assert_eq!(code(MIB), 4097);
+    assert_eq!(code(size / 2), 0);
+    let space = bench.os.volumes.space(volume).unwrap();
+    assert!(
+        space.total < size / 2 && space.total > size / 2 - MIB,
+        "{space:?}"
+    );
+    assert_eq!(code(size), 0);
+    assert_eq!(bench.partition().u64("Size"), Ok(size));
+}
+
+#[test]
+fn the_largest_size_is_for_the_defragmenter_to_say() {
+    let mut spec = NodeSpec::default();
+    for (start, wanted) in [(Start::Manual, 0), (Start::Disabled, 4)] {
+        let mut services = spec.service.iter_mut();
+        services.find(|it| it.name == "defragsvc").unwrap().start = start;
+        let bench = Bench::of(&spec).and_disk(&sas());
+        let disk = bench.disk().path;
+        bench.call(&disk, "Initialize", &gpt());
+        bench.call(&disk, "CreatePartition", &whole_disk());
+        let outcome = bench.call(&bench.partition().path, "GetSupportedSize", &none());
+        assert_eq!(outcome.code, wanted);
+        let most = outcome
+            .out
+            .get("SizeMax")
+            .and_then(|size| size.unsigned().ok());
+        assert_eq!(most, (wanted == 0).then_some(GIB - 17 * MIB));
+    }
+}
+
+#[test]
+fn a_resize_that_ended_half_way_is_finished_by_extending_the_filesystem() {
+    let (bench, volume) = Bench::formatted();
+    bench.node.hardware().grow_disk("data1", 2 * GIB).unwrap();
+    bench.rescan();
+    let before = bench.os.volumes.space(volume).unwrap();
+    let size = 2 * GIB - 17 * MIB;
+    bench
+        .node
+        .faults()
+        .add(Rule::on("MSFT_Partition.Resize", Effect::HalfWay).times(1));
+    let path = bench.partition().path;
+    assert_ne!(bench.call(&path, "Resize", &sized(size)).code, 0);
+    assert_eq!(bench.partition().u64("Size"), Ok(size));
+    assert_eq!(bench.os.volumes.space(volume).unwrap().total, before.total);
+    assert_eq!(bench.call(&path, "Resize", &sized(size)).code, 4097);
+    bench.os.volumes.extend(volume, size).unwrap();
+    assert!(bench.os.volumes.space(volume).unwrap().total > size - MIB);
+}
+
+#[test]
+fn the_kernel_grows_a_partition_by_so_much_and_no_filesystem() {
+    let (bench, volume) = Bench::formatted();
+    bench.node.hardware().grow_disk("data1", 2 * GIB).unwrap();
+    bench.os.disks.update_properties(DATA).unwrap();
+    let before = bench.os.volumes.space(volume).unwrap();
+    let data = os::PartitionNumber(2);
+    bench
+        .os
+        .disks
+        .grow_partition(DATA, data, 512 * MIB)
+        .unwrap();
+    let layout = bench.os.disks.layout(DATA).unwrap();
+    assert_eq!(layout.partitions[1].length, GIB - 17 * MIB + 512 * MIB);
+    assert_eq!(bench.os.volumes.space(volume), Ok(before));
+    let beyond = bench.os.disks.grow_partition(DATA, data, 2 * GIB);
+    assert_eq!(beyond.unwrap_err().win32(), Some(Win32::INVALID_PARAMETER));
+    let too_long = bench.os.volumes.extend(volume, 2 * GIB);
+    assert_eq!(
+        too_long.unwrap_err().win32(),
+        Some(Win32::INVALID_PARAMETER)
+    );
+}
+
+#[test]
+fn a_format_takes_the_files_and_what_was_recognised() {
+    let (bench, volume) = Bench::formatted();
+    let file: WinPath = format!("{volume}file").parse().unwrap();
+    bench.node.files().write_file(&file, b"x").unwrap();
+    let path = one(bench.volumes()).path;
+    let with = |name: &str| ntfs().with("FileSystem", Value::text(name));
+    assert_eq!(bench.call(&path, "Format", &with("ext4")).code, 43001);
+    let odd = ntfs().with("AllocationUnitSize", Value::uint32(1000));
+    assert_eq!(bench.call(&path, "Format", &odd).code, 43000);
+    assert_eq!(bench.node.files().read_file(&file), Ok(b"x".to_vec()));
+    let labelled = with("ReFS").with("FileSystemLabel", Value::text("data"));
+    assert_eq!(bench.call(&path, "Format", &labelled).code, 0);
+    assert!(bench.node.files().read_file(&file).is_err());
+    let found = bench.os.volumes.file_system(volume).unwrap().unwrap();
+    assert_eq!(
+        (found.name.as_str(), found.label.as_str()),
+        ("ReFS", "data")
+    );
+}
+
+#[test]
+fn a_format_waits_for_whoever_holds_the_volume_unless_forced() {
+    let (bench, volume) = Bench::formatted();
+    let path = one(bench.volumes()).path;
+    let gentle = none().with("FileSystem", Value::text("NTFS"));
+    let hold = bench.node.hold(volume);
+    assert_eq!(bench.call(&path, "Format", &gentle).code, 40001);
+    assert_eq!(bench.call(&path, "Format", &ntfs()).code, 0);
+    drop(hold);
+    let lock = bench.os.volumes.lock(volume).unwrap();
+    assert_eq!(bench.call(&path, "Format", &ntfs()).code, 40001);
+    drop(lock);
+    assert_eq!(bench.call(&path, "Format", &gentle).code, 0);
+}
+
+#[test]
+fn a_format_half_way_leaves_a_raw_volume_that_can_be_formatted() {
+    let (bench, volume) = Bench::formatted();
+    bench
+        .node
+        .faults()
+        .add(Rule::on("MSFT_Volume.Format", Effect::HalfWay).times(1));
+    let path = one(bench.volumes()).path;
+    assert_ne!(bench.call(&path, "Format", &ntfs()).code, 0);
+    assert_eq!(bench.os.volumes.file_system(volume), Ok(None));
+    assert_eq!(bench.call(&path, "Format", &ntfs()).code, 0);
+}
+
+#[test]
+fn bad_sectors_show_in_reads_and_formats() {
+    let bench = Bench::with_disk(&sas().unreadable_at(100 * MIB, 4096));
+    let mut buffer = vec![0; 8192];
+    let read = |offset, buffer: &mut [u8]| bench.os.disks.read(DATA, offset, buffer);
+    assert_eq!(read(100 * MIB - 8192, &mut buffer), Ok(()));
+    let failed = read(100 * MIB - 4096, &mut buffer).unwrap_err();
+    assert_eq!(failed.win32(), Some(Win32::IO_DEVICE));
+    let disk = bench.disk().path;
+    bench.call(&disk, "Initialize", &gpt());
+    bench.call(&disk, "CreatePartition", &whole_disk());
+    bench.volume();
+    let path = one(bench.volumes()).path;
+    assert_eq!(bench.call(&path, "Format", &ntfs()).code, 40004);
+}
+
+#[test]
+fn a_partition_goes_offline_alone() {
+    let (bench, volume) = Bench::formatted();
+    let path = bench.partition().path;
+    assert_eq!(bench.call(&path, "Offline", &none()).code, 0);
+    assert!(bench.os.volumes.extents(volume).is_err());
+    assert_eq!(bench.call(&path, "Online", &none()).code, 0);
+    assert_eq!(bench.volume(), volume);
+    let reserved = Query::all("MSFT_Partition", &[]).with("DiskNumber", Value::uint32(DATA.0));
+    let reserved = &bench.query(&reserved)[0].path;
+    assert_eq!(bench.call(reserved, "Online", &none()).code, 42011);
+}
+
+#[test]
+fn access_paths_are_letters_and_folders() {
+    let (bench, volume) = Bench::formatted();
+    let path = bench.partition().path;
+    let add = |text: &str| {
+        let arguments = none().with("AccessPath", Value::text(text));
+        bench.call(&path, "AddAccessPath", &arguments).code
+    };
+    let remove = |text: &str| {
+        let arguments = none().with("AccessPath", Value::text(text));
+        bench.call(&path, "RemoveAccessPath", &arguments).code
+    };
+    let folder = bench.folder(r"C:\mount");
+    assert_eq!(add(r"C:\mount"), 0);
+    assert_eq!(add(r"C:\mount"), 42007);
+    assert_eq!(add(r"E:\"), 0);
+    assert_eq!(add(r"C:\"), 42002);
+    assert_eq!(bench.os.volumes.mounted_at(&folder), Ok(volume));
+    let drive_e: WinPath = r"E:\".parse().unwrap();
+    assert_eq!(bench.os.volumes.mounted_at(&drive_e), Ok(volume));
+    let value = bench.partition().value("AccessPaths").unwrap().clone();
+    let wanted = [r"C:\mount\", r"E:\", &volume.to_string()].map(Value::text);
+    assert_eq!(value, Value::Array(wanted.to_vec()));
+    assert_eq!(remove(&volume.to_string()), 42005);
+    assert_eq!(remove(r"C:\mount"), 0);
+    assert_eq!(remove(r"C:\mount"), 42007);
+    assert_eq!(bench.os.volumes.access_paths(volume), Ok(vec![drive_e]));
+}
+
+#[test]
+fn a_deleted_partition_takes_its_volume_and_its_letters_along() {
+    let (bench, volume) = Bench::formatted();
+    let path = bench.partition().path;
+    assert_eq!(bench.call(&path, "DeleteObject", &none()).code, 0);
+    let kinds: Vec<_> = bench.os.disks.layout(DATA).unwrap().partitions;
+    assert_eq!(
+        kinds.iter().map(|it| it.kind).collect::<Vec<_>>(),
+        [PartitionEntry::RESERVED]
+    );
+    assert!(bench.os.volumes.extents(volume).is_err());
+}
+
+#[test]
+fn the_provider_learns_of_a_mount_by_a_refresh() {
+    let (bench, volume) = Bench::formatted();
+    let folder = bench.folder(r"C:\mount");
+    bench.os.volumes.set_mount_point(&folder, volume).unwrap();
+    let paths = || bench.partition().value("AccessPaths").unwrap().clone();
+    let known = Value::Array(vec![Value::text(volume.to_string())]);
+    assert_eq!(paths(), known);
+    bench.call(&bench.disk().path, "Refresh", &none());
+    assert_ne!(paths(), known);
+}
+
+#[test]
+fn a_volume_on_a_read_only_disk_is_read_only() {
+    let (bench, volume) = Bench::formatted();
+    let read_only = none().with("IsReadOnly", Value::Bool(true));
+    assert_eq!(
+        bench
+            .call(&bench.disk().path, "SetAttributes", &read_only)
+            .code,
+        0
+    );
+    assert!(
+        bench
+            .os
+            .volumes
+            .file_system(volume)
+            .unwrap()
+            .unwrap()
+            .read_only
+    );
+    let flushed = bench.os.volumes.flush(volume).unwrap_err();
+    assert_eq!(flushed.win32(), Some(Win32::WRITE_PROTECT));
+    let file: WinPath = format!("{volume}file").parse().unwrap();
+    let written = bench.node.files().write_file(&file, b"x").unwrap_err();
+    assert_eq!(written.win32(), Some(Win32::WRITE_PROTECT));
+    assert_eq!(
+        bench
+            .call(&one(bench.volumes()).path, "Format", &ntfs())
+            .code,
+        43006
+    );
+}
+
+#[test]
+fn what_the_class_table_does_not_have_is_told_of() {
+    let bench = Bench::new();
+    let disk = one(bench.query(&Query::all("MSFT_Disk", &[])));
+    let storage = &bench.os.storage;
+    let never = Deadline::NEVER;
+    let call = |method, arguments: &Arguments| {
+        let target = Target::Instance(&disk.path);
+        storage.invoke(target, method, arguments, never).map(drop)
+    };
+    let flag = none().with("Force", Value::Bool(true));
+    let endings = [
+        storage
+            .query(&Query::all("MSFT_Disc", &[]), never)
+            .map(drop),
+        storage
+            .query(&Query::all("MSFT_Disk", &["Nummer"]), never)
+            .map(drop),
+        storage
+            .associators(&disk.path, "MSFT_PartitionToVolume", "MSFT_Volume", never)
+            .map(drop),
+        call("Refreshed", &none()),
+        call("Refresh", &flag),
+        call("UpdateHostStorageCache", &none()),
+    ];
+    for ending in endings {
+        let cause = ending.unwrap_err().cause;
+        assert!(
+            matches!(&cause, Cause::Malformed(text) if text.contains("class table")),
+            "{cause}"
+        );
+    }
+}
+
+#[test]
+fn every_property_of_the_table_is_simulated() {
+    let (bench, _) = Bench::formatted();
+    bench.os.clock.sleep(Duration::from_secs(1));
+    for class in [
+        &os::schema::disk::CLASS,
+        &os::schema::partition::CLASS,
+        &os::schema::volume::CLASS,
+    ] {
+        let names: Vec<_> = class
+            .all_properties()
+            .map(|property| property.name)
+            .collect();
+        let found = bench.query(&Query::all(class.name, &names));
+        assert!(
+            found.iter().all(|it| it.properties.len() == names.len()),
+            "{}",
+            class.name
+        );
+    }
+}
+
+#[test]
+fn a_volume_is_found_by_its_unique_id_in_any_case() {
+    let (bench, volume) = Bench::formatted();
+    let id = volume
+        .to_string()
+        .to_uppercase()
+        .replace("VOLUME", "Volume");
+    let query = Query::all("MSFT_Volume", &["UniqueId"]).with("UniqueId", Value::text(id));
+    let found: VolumeId = one(bench.query(&query))
+        .text("UniqueId")
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(found, volume);
+}

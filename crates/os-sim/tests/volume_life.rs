@@ -1,0 +1,259 @@
+//! A volume's life on a simulated node, by the calls that the operations above the seam make.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod support;
+
+use std::time::Duration;
+
+use os::Arguments;
+use os::Deadline;
+use os::DiskNumber;
+use os::PartitionEntry;
+use os::PartitionStyle;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::VolumeId;
+use os::Win32;
+use os::WinPath;
+use wincsi_os_sim::Bus;
+use wincsi_os_sim::ClockMode;
+use wincsi_os_sim::Content;
+use wincsi_os_sim::DiskSpec;
+use wincsi_os_sim::SimNode;
+
+use self::support::bench::Bench;
+use self::support::bench::DATA;
+use self::support::bench::GIB;
+use self::support::bench::MIB;
+use self::support::bench::gpt;
+
+#[test]
+fn a_fresh_node_runs_from_drive_c() {
+    let bench = Bench::new();
+    assert_eq!(bench.os.disks.list().unwrap(), [DiskNumber(0)]);
+    let drive_c: WinPath = r"C:\".parse().unwrap();
+    let volume = bench.os.volumes.mounted_at(&drive_c).unwrap();
+    assert_eq!(bench.os.volumes.access_paths(volume).unwrap(), [drive_c]);
+    assert_eq!(
+        bench.os.volumes.extents(volume).unwrap()[0].disk,
+        DiskNumber(0)
+    );
+    let system32: WinPath = r"c:\windows\SYSTEM32".parse().unwrap();
+    assert!(bench.os.files.entry(&system32).unwrap().is_directory());
+}
+
+#[test]
+fn the_kernel_sees_a_new_disk_at_once_and_the_provider_after_a_rescan() {
+    let bench = Bench::new();
+    let spec = DiskSpec::on(Bus::Sas).lun(1);
+    bench
+        .node
+        .hardware()
+        .attach_disk("data1", &spec, &Content::blank(GIB))
+        .unwrap();
+    assert_eq!(bench.os.disks.list().unwrap(), [DiskNumber(0), DATA]);
+    assert_eq!(bench.query(&Query::all("MSFT_Disk", &["Number"])).len(), 1);
+    bench.rescan();
+    let disk = bench.disk();
+    assert_eq!(disk.u64("Size"), Ok(GIB));
+    assert_eq!(disk.bool("IsOffline"), Ok(true));
+    assert_eq!(disk.bool("IsReadOnly"), Ok(true));
+}
+
+#[test]
+fn a_raw_disk_becomes_a_mounted_volume() {
+    let (bench, volume) = Bench::formatted();
+    let layout = bench.os.disks.layout(DATA).unwrap();
+    assert!(matches!(layout.style, PartitionStyle::Gpt { .. }));
+    let data = &layout.partitions[1];
+    assert_eq!(
+        (data.kind, data.offset),
+        (PartitionEntry::BASIC_DATA, 16 * MIB)
+    );
+    assert_eq!(data.end(), Some(GIB - MIB));
+    assert_eq!(data.id, volume.0);
+
+    let system = bench.os.volumes.file_system(volume).unwrap().unwrap();
+    assert_eq!((system.name.as_str(), system.read_only), ("NTFS", false));
+    let mount = bench.folder(r"C:\mount");
+    bench.os.volumes.set_mount_point(&mount, volume).unwrap();
+    assert_eq!(bench.os.volumes.mounted_at(&mount), Ok(volume));
+    let file: WinPath = r"C:\mount\file".parse().unwrap();
+    bench.node.files().write_file(&file, &[7; 10_000]).unwrap();
+    let on_host = bench
+        .folder
+        .path()
+        .join("volumes")
+        .join(volume.0.to_string())
+        .join("file");
+    assert_eq!(std::fs::read(on_host).unwrap(), [7; 10_000]);
+
+    bench.os.volumes.flush(volume).unwrap();
+    bench.os.volumes.delete_mount_point(&mount).unwrap();
+    assert_eq!(bench.os.volumes.access_paths(volume), Ok(Vec::new()));
+    assert!(bench.os.files.list(&mount).unwrap().is_empty());
+}
+
+#[test]
+fn a_new_volume_appears_late() {
+    let bench = Bench::partitioned(&DiskSpec::on(Bus::Sas).lun(1));
+    let id = VolumeId(bench.os.disks.layout(DATA).unwrap().partitions[1].id);
+    assert!(!bench.os.volumes.list().unwrap().contains(&id));
+    assert!(bench.volumes().is_empty());
+    bench.os.clock.sleep(Duration::from_millis(150));
+    assert!(bench.os.volumes.list().unwrap().contains(&id));
+    assert_eq!(bench.volumes().len(), 1);
+}
+
+#[test]
+fn files_take_space() {
+    let (bench, volume) = Bench::formatted();
+    let before = bench.os.volumes.space(volume).unwrap();
+    let file: WinPath = format!("{volume}file").parse().unwrap();
+    bench.node.files().write_file(&file, &[7; 10_000]).unwrap();
+    let after = bench.os.volumes.space(volume).unwrap();
+    assert_eq!(after.total, before.total);
+    assert_eq!(before.free - after.free, 3 * 4096);
+}
+
+#[test]
+fn a_raw_volume_has_no_space_and_no_files() {
+    let bench = Bench::partitioned(&DiskSpec::on(Bus::Sas).lun(1));
+    let volume = bench.volume();
+    assert_eq!(bench.os.volumes.file_system(volume), Ok(None));
+    let space = bench.os.volumes.space(volume).unwrap_err();
+    assert_eq!(space.win32(), Some(Win32::UNRECOGNIZED_VOLUME));
+    let file: WinPath = format!("{volume}file").parse().unwrap();
+    let written = bench.node.files().write_file(&file, b"x").unwrap_err();
+    assert_eq!(written.win32(), Some(Win32::UNRECOGNIZED_VOLUME));
+}
+
+#[test]
+fn a_grown_disk_is_noticed_by_rescan_and_its_volume_grows() {
+    let (bench, volume) = Bench::formatted();
+    bench.node.hardware().grow_disk("data1", 2 * GIB).unwrap();
+    assert_eq!(bench.os.disks.length(DATA), Ok(GIB));
+    bench.os.disks.update_properties(DATA).unwrap();
+    assert_eq!(bench.os.disks.length(DATA), Ok(2 * GIB));
+    assert_eq!(bench.disk().u64("Size"), Ok(GIB));
+    let path = bench.partition().path;
+    let size = 2 * GIB - 17 * MIB;
+    let resize = Arguments::none().with("Size", Value::uint64(size));
+    assert_eq!(bench.call(&path, "Resize", &resize).code, 4097);
+    bench.rescan();
+    assert_eq!(bench.disk().u64("Size"), Ok(2 * GIB));
+    assert_eq!(bench.call(&path, "Resize", &resize).code, 0);
+    assert_eq!(bench.partition().u64("Size"), Ok(size));
+    let space = bench.os.volumes.space(volume).unwrap();
+    assert!(space.total > size - MIB, "{space:?}");
+}
+
+#[test]
+fn a_volume_goes_with_its_disk_and_comes_back_with_it() {
+    let (bench, volume) = Bench::formatted();
+    let mount = bench.folder(r"C:\mount");
+    bench.os.volumes.set_mount_point(&mount, volume).unwrap();
+    let disk = bench.disk().path;
+    assert_eq!(bench.call(&disk, "Offline", &Arguments::none()).code, 0);
+    assert!(bench.os.volumes.mounted_at(&mount).is_err());
+    let inside: WinPath = r"C:\mount\file".parse().unwrap();
+    assert!(bench.os.files.entry(&inside).is_err());
+    assert_eq!(bench.call(&disk, "Online", &Arguments::none()).code, 0);
+    bench.os.clock.sleep(Duration::from_secs(1));
+    assert_eq!(bench.os.volumes.mounted_at(&mount), Ok(volume));
+}
+
+#[test]
+fn a_locked_volume_is_its_owners_alone() {
+    let (bench, volume) = Bench::formatted();
+    let refused =
+        |result: os::Result<Box<dyn os::VolumeLock>>| result.err().and_then(|error| error.win32());
+    let hold = bench.node.hold(volume);
+    assert_eq!(
+        refused(bench.os.volumes.lock(volume)),
+        Some(Win32::ACCESS_DENIED)
+    );
+    drop(hold);
+    let root: WinPath = volume.to_string().parse().unwrap();
+    let pin = bench.os.files.pin(&root).unwrap();
+    assert_eq!(
+        refused(bench.os.volumes.lock(volume)),
+        Some(Win32::ACCESS_DENIED)
+    );
+    pin.release();
+    let lock = bench.os.volumes.lock(volume).unwrap();
+    assert_eq!(
+        refused(bench.os.volumes.lock(volume)),
+        Some(Win32::ACCESS_DENIED)
+    );
+    assert!(bench.os.files.list(&root).is_err());
+    lock.dismount().unwrap();
+    drop(lock);
+    bench.os.files.list(&root).unwrap();
+}
+
+#[test]
+fn a_folder_opens_after_a_kill_as_it_was() {
+    let (bench, volume) = Bench::formatted();
+    let mount = bench.folder(r"C:\mount");
+    bench.os.volumes.set_mount_point(&mount, volume).unwrap();
+    assert!(SimNode::open(bench.folder.path(), ClockMode::Virtual).is_err());
+    let boot = bench.os.boot.boot_id().unwrap();
+    bench.node.kill();
+    assert!(bench.os.disks.list().is_err());
+    let again = SimNode::open(bench.folder.path(), ClockMode::Virtual).unwrap();
+    assert_eq!(again.os().boot.boot_id(), Ok(boot));
+    assert_eq!(again.os().volumes.mounted_at(&mount), Ok(volume));
+}
+
+#[test]
+fn a_reboot_numbers_disks_anew_and_keeps_volumes_mounted() {
+    let (bench, volume) = Bench::formatted();
+    let hardware = bench.node.hardware();
+    hardware
+        .attach_disk(
+            "data2",
+            &DiskSpec::on(Bus::Sas).lun(2),
+            &Content::blank(GIB),
+        )
+        .unwrap();
+    let mount = bench.folder(r"C:\mount");
+    bench.os.volumes.set_mount_point(&mount, volume).unwrap();
+    let boot = bench.os.boot.boot_id().unwrap();
+    assert_eq!(bench.os.disks.list().unwrap().len(), 3);
+    hardware.detach_disk("data1").unwrap();
+    assert_eq!(
+        bench.os.disks.list().unwrap(),
+        [DiskNumber(0), DiskNumber(2)]
+    );
+    bench.node.reboot().unwrap();
+    assert_ne!(bench.os.boot.boot_id(), Ok(boot));
+    assert_eq!(
+        bench.os.disks.list().unwrap(),
+        [DiskNumber(0), DiskNumber(1)]
+    );
+    assert_eq!(
+        bench.os.volumes.mounted_at(&mount).unwrap_err().win32(),
+        Some(Win32::FILE_NOT_FOUND)
+    );
+    bench.os.volumes.delete_mount_point(&mount).unwrap();
+}
+
+#[test]
+fn the_provider_remembers_a_disk_that_was_pulled_out() {
+    let bench = Bench::with_disk(&DiskSpec::on(Bus::Sas).lun(1));
+    bench.node.hardware().detach_disk("data1").unwrap();
+    assert_eq!(bench.os.disks.list().unwrap(), [DiskNumber(0)]);
+    let disk = bench.disk().path;
+    assert_eq!(bench.call(&disk, "Initialize", &gpt()).code, 40003);
+    let none = Arguments::none();
+    let target = Target::Instance(&disk);
+    let refreshed = bench
+        .os
+        .storage
+        .invoke(target, "Refresh", &none, Deadline::NEVER);
+    assert!(refreshed.unwrap_err().is_not_found());
+    assert_eq!(bench.query(&Query::all("MSFT_Disk", &["Number"])).len(), 1);
+}

@@ -1,0 +1,65 @@
+use os::Facility;
+
+use crate::Failure;
+use crate::Fixture;
+use crate::clock;
+use crate::disks;
+use crate::files;
+use crate::iscsi;
+use crate::services;
+use crate::smb;
+use crate::storage;
+use crate::system;
+use crate::volumes;
+
+/// One statement about the seam that can be false.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// What it states, behind its facility: `files::a_missing_entry_is_file_not_found`.
+    pub name: &'static str,
+    /// The facilities that it calls.
+    pub needs: &'static [Facility],
+    /// Tries it.
+    pub run: fn(&Fixture) -> Result<(), Failure>,
+}
+
+/// All cases, by facility.
+pub fn cases() -> impl Iterator<Item = &'static Case> {
+    [
+        clock::CASES,
+        disks::CASES,
+        files::entries::CASES,
+        files::links::CASES,
+        files::mounts::CASES,
+        files::names::CASES,
+        files::pins::CASES,
+        files::removal::CASES,
+        files::symlinks::CASES,
+        iscsi::CASES,
+        services::CASES,
+        smb::CASES,
+        storage::CASES,
+        system::afunix::CASES,
+        system::boot::CASES,
+        system::event_log::CASES,
+        system::firmware::CASES,
+        volumes::CASES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Declares the cases of a module: each is a function, and its name says what it states.
+macro_rules! declare {
+    ($facility:literal, $needs:expr; $($case:ident),* $(,)?) => {
+        pub(crate) const CASES: &[$crate::Case] = &[
+            $($crate::Case {
+                name: concat!($facility, "::", stringify!($case)),
+                needs: $needs,
+                run: $case,
+            },)*
+        ];
+    };
+}
+
+pub(crate) use declare;

@@ -1,0 +1,44 @@
+use crate::Failure;
+
+/// A case that an implementation answers otherwise, and its answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Deviation {
+    /// The [`crate::Case::name`].
+    pub case: &'static str,
+    /// The [`Failure::summary`] that the case ends with there.
+    pub answer: &'static str,
+}
+
+impl Deviation {
+    /// Compares the answer with the one in the table: another answer, the right one too, is news.
+    pub(crate) fn confirm(&self, outcome: Result<(), Failure>) -> Result<(), String> {
+        match outcome {
+            Err(failure) if failure.summary() == self.answer => Ok(()),
+            Err(failure) => Err(format!(
+                "the table says {:?}, but now it is {:?}: {failure}",
+                self.answer,
+                failure.summary()
+            )),
+            Ok(()) => Err("holds now: take its row out of the table".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Deviation;
+    use crate::Failure;
+
+    #[test]
+    fn only_the_known_answer_is_confirmed() {
+        let row = Deviation {
+            case: "files::some",
+            answer: "not so: there are links",
+        };
+        let known = Failure::Wrong("not so: there are links".to_owned());
+        let other = Failure::Wrong("not so: there are files".to_owned());
+        assert_eq!(row.confirm(Err(known)), Ok(()));
+        assert!(row.confirm(Err(other)).is_err());
+        assert!(row.confirm(Ok(())).is_err());
+    }
+}

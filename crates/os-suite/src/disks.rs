@@ -1,0 +1,187 @@
+//! What [`os::Disks`] means, as far as it can be told without changing a disk.
+
+use formats::device_id::DeviceIdPage;
+use os::DiskNumber;
+use os::Disks;
+use os::DriveLayout;
+use os::Extent;
+use os::Facility;
+use os::PartitionStyle;
+use os::Win32;
+use uuid::Uuid;
+
+use crate::Failure;
+use crate::Fixture;
+use crate::case::declare;
+use crate::failure::holds;
+use crate::failure::refused;
+use crate::failure::same;
+
+declare!("disks", &[Facility::Disks, Facility::Volumes];
+    disks_are_listed_ascending_and_once,
+    the_disk_of_a_volume_is_listed,
+    a_volume_is_a_partition_of_its_disk,
+    partitions_lie_within_the_disk_in_order_and_apart,
+    partitions_are_numbered_from_one,
+    a_disk_is_so_many_whole_sectors_long,
+    a_disk_with_a_table_has_a_boot_signature,
+    a_read_has_to_be_aligned,
+    a_read_beyond_the_end_fails,
+    a_device_id_page_reads,
+    a_device_says_what_it_hangs_on,
+    the_disk_of_a_used_volume_is_online,
+    looking_anew_changes_nothing_by_itself,
+    an_unknown_disk_answers_nothing,
+);
+
+/// The disk that the workbench's volume lies on, and where.
+fn ours(fixture: &Fixture) -> Result<Extent, Failure> {
+    let volume = fixture.workbench().volume();
+    let extents = fixture.volumes()?.extents(volume)?;
+    match extents.as_slice() {
+        [extent] => Ok(*extent),
+        _ => Err(Failure::Wrong(format!("no single extent: {extents:?}"))),
+    }
+}
+
+fn our_layout(fixture: &Fixture) -> Result<DriveLayout, Failure> {
+    Ok(fixture.disks()?.layout(ours(fixture)?.disk)?)
+}
+
+fn disks_are_listed_ascending_and_once(fixture: &Fixture) -> Result<(), Failure> {
+    let listed = fixture.disks()?.list()?;
+    holds(
+        "each number is larger than the one before",
+        listed.is_sorted_by(|left, right| left < right),
+    )
+}
+
+fn the_disk_of_a_volume_is_listed(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = ours(fixture)?.disk;
+    let listed = fixture.disks()?.list()?;
+    holds("it is listed", listed.contains(&disk))
+}
+
+fn a_volume_is_a_partition_of_its_disk(fixture: &Fixture) -> Result<(), Failure> {
+    let extent = ours(fixture)?;
+    let layout = our_layout(fixture)?;
+    let volume = fixture.workbench().volume().0;
+    let mut partitions = layout.partitions.iter();
+    let found = partitions.find(|it| it.offset == extent.offset && it.length == extent.length);
+    let found = found.ok_or_else(|| Failure::Wrong(format!("not in {layout:?}")))?;
+    match layout.style {
+        // The mount manager takes the GUID of the partition.
+        PartitionStyle::Gpt { .. } => same("GUID", &found.id, &volume),
+        _ => same("GUID", &found.id, &Uuid::nil()),
+    }
+}
+
+fn partitions_lie_within_the_disk_in_order_and_apart(fixture: &Fixture) -> Result<(), Failure> {
+    let length = fixture.disks()?.length(ours(fixture)?.disk)?;
+    let mut free = 0;
+    for partition in our_layout(fixture)?.partitions {
+        holds("it begins behind the one before", partition.offset >= free)?;
+        free = partition.end().unwrap_or(u64::MAX);
+    }
+    holds("the last ends on the disk", free <= length)
+}
+
+fn partitions_are_numbered_from_one(fixture: &Fixture) -> Result<(), Failure> {
+    let layout = our_layout(fixture)?;
+    let mut numbers: Vec<_> = layout.partitions.iter().map(|it| it.number.0).collect();
+    let is_unique = {
+        numbers.sort_unstable();
+        numbers.is_sorted_by(|left, right| left < right)
+    };
+    holds("each number is there once", is_unique)?;
+    holds("none is zero", numbers.first() != Some(&0))
+}
+
+fn a_disk_is_so_many_whole_sectors_long(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = ours(fixture)?.disk;
+    let sector = fixture.disks()?.sector_size(disk)?;
+    holds(
+        "a sector has 512 or 4096 bytes",
+        [512, 4096].contains(&sector),
+    )?;
+    let length = fixture.disks()?.length(disk)?;
+    same("rest", &(length % u64::from(sector)), &0)
+}
+
+fn a_disk_with_a_table_has_a_boot_signature(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = ours(fixture)?.disk;
+    let mut sector = sector(fixture.disks()?, disk)?;
+    fixture.disks()?.read(disk, 0, &mut sector)?;
+    same("signature", &sector.get(510..512), &Some(&[0x55, 0xAA][..]))
+}
+
+fn a_read_has_to_be_aligned(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = ours(fixture)?.disk;
+    let mut sector = sector(fixture.disks()?, disk)?;
+    let skewed = fixture.disks()?.read(disk, 1, &mut sector);
+    refused("read at 1", skewed, Win32::INVALID_PARAMETER)?;
+    let short = fixture.disks()?.read(disk, 0, &mut sector[..100]);
+    refused("read of 100 bytes", short, Win32::INVALID_PARAMETER)
+}
+
+fn a_read_beyond_the_end_fails(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = ours(fixture)?.disk;
+    let length = fixture.disks()?.length(disk)?;
+    let mut sector = sector(fixture.disks()?, disk)?;
+    let beyond = fixture.disks()?.read(disk, length, &mut sector);
+    holds("it fails", beyond.is_err())
+}
+
+fn sector(disks: &dyn Disks, disk: DiskNumber) -> Result<Vec<u8>, Failure> {
+    let size = usize::try_from(disks.sector_size(disk)?);
+    let size = size.map_err(|error| Failure::Wrong(error.to_string()))?;
+    Ok(vec![0; size])
+}
+
+fn a_device_id_page_reads(fixture: &Fixture) -> Result<(), Failure> {
+    let page = fixture.disks()?.device_id_page(ours(fixture)?.disk)?;
+    let read = DeviceIdPage::parse(&page);
+    read.map(drop)
+        .map_err(|error| Failure::Wrong(error.to_string()))
+}
+
+fn a_device_says_what_it_hangs_on(fixture: &Fixture) -> Result<(), Failure> {
+    let descriptor = fixture.disks()?.descriptor(ours(fixture)?.disk)?;
+    holds("its bus is known", descriptor.bus.0 != 0)
+}
+
+fn the_disk_of_a_used_volume_is_online(fixture: &Fixture) -> Result<(), Failure> {
+    let attributes = fixture.disks()?.attributes(ours(fixture)?.disk)?;
+    holds("it is online", !attributes.offline)?;
+    holds("it is writable", !attributes.read_only)
+}
+
+fn looking_anew_changes_nothing_by_itself(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = ours(fixture)?.disk;
+    let before = (our_layout(fixture)?, fixture.disks()?.length(disk)?);
+    fixture.disks()?.update_properties(disk)?;
+    let after = (our_layout(fixture)?, fixture.disks()?.length(disk)?);
+    same("layout and length", &after, &before)
+}
+
+fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), Failure> {
+    let unknown = DiskNumber(4_000);
+    let disks = fixture.disks()?;
+    let endings = [
+        disks.attributes(unknown).err(),
+        disks.descriptor(unknown).err(),
+        disks.device_id_page(unknown).err(),
+        disks.layout(unknown).err(),
+        disks.length(unknown).err(),
+        disks.read(unknown, 0, &mut [0; 512]).err(),
+        disks.sector_size(unknown).err(),
+        disks.update_properties(unknown).err(),
+    ];
+    let all_missing = endings
+        .iter()
+        .all(|ending| ending.as_ref().is_some_and(os::Error::is_not_found));
+    match all_missing {
+        true => Ok(()),
+        false => Err(Failure::Wrong(format!("not all missing: {endings:?}"))),
+    }
+}

@@ -1,0 +1,87 @@
+use os::Cause;
+use os::Error;
+use os::Win32;
+
+/// Why a case does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// A call that had to succeed failed.
+    #[error(transparent)]
+    Failed(#[from] Error),
+    /// A call that had to fail in one way ended in another.
+    #[error("{step}: wanted {wanted:?}, got {}", ending(got))]
+    Otherwise {
+        /// What was tried.
+        step: &'static str,
+        /// The code that it had to end with.
+        wanted: Win32,
+        /// How it ended; `None` is success.
+        got: Option<Cause>,
+    },
+    /// The fixture does not have what the case needs.
+    #[error("the fixture has no {0}")]
+    Unequipped(&'static str),
+    /// Something is not as it has to be.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl Failure {
+    /// The failure without the names of the fixture's folders: the same in every run.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Failed(error) => format!("{}: {}", error.operation, code(&error.cause)),
+            Self::Otherwise { step, got, .. } => format!("{step}: {}", ending(got)),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Passes when the call failed with this code.
+pub(crate) fn refused<T>(
+    step: &'static str,
+    result: os::Result<T>,
+    wanted: Win32,
+) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.win32() == Some(wanted) => Ok(()),
+        other => Err(Failure::Otherwise {
+            step,
+            wanted,
+            got: other.err().map(|error| error.cause),
+        }),
+    }
+}
+
+/// Passes when it is so.
+pub(crate) fn holds(statement: &str, is_so: bool) -> Result<(), Failure> {
+    if is_so {
+        return Ok(());
+    }
+    Err(Failure::Wrong(format!("not so: {statement}")))
+}
+
+/// Passes when both are equal.
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    got: &T,
+    wanted: &T,
+) -> Result<(), Failure> {
+    if got == wanted {
+        return Ok(());
+    }
+    let text = format!("{what}: wanted {wanted:?}, got {got:?}");
+    Err(Failure::Wrong(text))
+}
+
+fn ending(cause: &Option<Cause>) -> String {
+    cause.as_ref().map_or_else(|| "success".to_owned(), code)
+}
+
+fn code(cause: &Cause) -> String {
+    match cause {
+        Cause::Win32(code) => format!("{code:?}"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,254 @@
+//! Looking at entries, listing and creating directories.
+
+use os::FileAttributes;
+use os::Win32;
+use os::WinPath;
+
+use super::FILES;
+use crate::Failure;
+use crate::Fixture;
+use crate::case::declare;
+use crate::failure::holds;
+use crate::failure::refused;
+use crate::failure::same;
+use crate::scene::Scene;
+use crate::scene::component;
+
+declare!("files", FILES;
+    a_directory_says_that_it_is_one,
+    a_file_says_how_long_it_is,
+    a_read_only_file_says_so_until_it_is_cleared,
+    a_missing_entry_is_file_not_found,
+    a_missing_directory_above_is_path_not_found,
+    a_file_is_no_directory_to_go_through,
+    a_drive_that_does_not_exist_is_path_not_found,
+    a_listing_has_every_entry_and_no_dots,
+    a_listing_of_an_empty_directory_is_empty,
+    a_listing_of_nothing_is_path_not_found,
+    a_listing_of_a_file_is_an_error,
+    a_new_directory_is_empty_and_writable,
+    a_directory_needs_its_parent,
+    a_taken_name_is_taken_by_anything,
+    the_root_of_a_drive_is_a_directory,
+    clearing_read_only_needs_an_entry_and_can_be_repeated,
+    a_directory_leads_to_a_directory_and_a_file_does_not,
+    what_is_missing_leads_nowhere,
+);
+
+fn a_directory_says_that_it_is_one(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.directory("d")?;
+    let entry = scene.entry("d")?;
+    holds("it is a directory", entry.is_directory())?;
+    same("tag", &entry.tag, &None)?;
+    same("size", &entry.size, &0)
+}
+
+fn a_file_says_how_long_it_is(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.file("twelve bytes")?;
+    let entry = scene.entry("twelve bytes")?;
+    holds("it is no directory", !entry.is_directory())?;
+    same("tag", &entry.tag, &None)?;
+    same("size", &entry.size, &12)
+}
+
+fn a_read_only_file_says_so_until_it_is_cleared(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.file("f")?;
+    let is_read_only = || -> Result<bool, Failure> {
+        Ok(scene
+            .entry("f")?
+            .attributes
+            .contains(FileAttributes::READ_ONLY))
+    };
+    holds("a new file is writable", !is_read_only()?)?;
+    scene.hand.set_read_only(&path)?;
+    holds("it is read-only then", is_read_only()?)?;
+    scene.files.clear_read_only(&path)?;
+    holds("it is writable again", !is_read_only()?)
+}
+
+fn a_missing_entry_is_file_not_found(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let missing = scene.at("missing");
+    refused("entry", scene.files.entry(&missing), Win32::FILE_NOT_FOUND)?;
+    refused(
+        "reparse_data",
+        scene.files.reparse_data(&missing),
+        Win32::FILE_NOT_FOUND,
+    )?;
+    refused(
+        "remove_file",
+        scene.files.remove_file(&missing),
+        Win32::FILE_NOT_FOUND,
+    )?;
+    refused(
+        "remove_directory",
+        scene.files.remove_directory(&missing),
+        Win32::FILE_NOT_FOUND,
+    )?;
+    refused("pin", scene.files.pin(&missing), Win32::FILE_NOT_FOUND)
+}
+
+fn a_missing_directory_above_is_path_not_found(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    everything_is_path_not_found(&scene, &scene.at(r"missing\entry"))
+}
+
+fn a_file_is_no_directory_to_go_through(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.file("file")?;
+    everything_is_path_not_found(&scene, &scene.at(r"file\entry"))
+}
+
+fn a_drive_that_does_not_exist_is_path_not_found(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = WinPath::parse_on_drive(r"\entry", 'Q')
+        .map_err(|error| Failure::Wrong(error.to_string()))?;
+    everything_is_path_not_found(&scene, &path)
+}
+
+fn everything_is_path_not_found(scene: &Scene<'_>, path: &WinPath) -> Result<(), Failure> {
+    let files = scene.files;
+    refused("entry", files.entry(path), Win32::PATH_NOT_FOUND)?;
+    refused(
+        "leads_to_directory",
+        files.leads_to_directory(path),
+        Win32::PATH_NOT_FOUND,
+    )?;
+    refused(
+        "create_directory",
+        files.create_directory(path),
+        Win32::PATH_NOT_FOUND,
+    )?;
+    refused(
+        "remove_directory",
+        files.remove_directory(path),
+        Win32::PATH_NOT_FOUND,
+    )?;
+    refused(
+        "remove_file",
+        files.remove_file(path),
+        Win32::PATH_NOT_FOUND,
+    )?;
+    refused(
+        "clear_read_only",
+        files.clear_read_only(path),
+        Win32::PATH_NOT_FOUND,
+    )?;
+    refused("pin", files.pin(path), Win32::PATH_NOT_FOUND)
+}
+
+fn a_listing_has_every_entry_and_no_dots(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let directory = scene.directory("d")?;
+    scene.directory(r"d\inner")?;
+    scene.file(r"d\file")?;
+    same(
+        "names",
+        &scene.names(&directory)?,
+        &vec!["file".to_owned(), "inner".to_owned()],
+    )?;
+    for listed in scene.files.list(&directory)? {
+        let path = directory.join(component(&listed.name.to_string_lossy()));
+        same(
+            "an entry as listed",
+            &listed.entry,
+            &scene.files.entry(&path)?,
+        )?;
+    }
+    Ok(())
+}
+
+fn a_listing_of_an_empty_directory_is_empty(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let directory = scene.directory("d")?;
+    same("names", &scene.names(&directory)?, &vec![])
+}
+
+fn a_listing_of_nothing_is_path_not_found(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let listed = scene.files.list(&scene.at("missing"));
+    refused("list", listed, Win32::PATH_NOT_FOUND)
+}
+
+fn a_listing_of_a_file_is_an_error(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let file = scene.file("f")?;
+    refused("list", scene.files.list(&file), Win32::DIRECTORY)
+}
+
+fn a_new_directory_is_empty_and_writable(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.directory("d")?;
+    scene.directory(r"d\inner")?;
+    scene.file(r"d\inner\f")?;
+    same(
+        "content",
+        &scene.read(r"d\inner\f")?,
+        &r"d\inner\f".to_owned(),
+    )
+}
+
+fn a_directory_needs_its_parent(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let made = scene.files.create_directory(&scene.at(r"d\inner"));
+    refused("create_directory", made, Win32::PATH_NOT_FOUND)?;
+    refused(
+        "entry",
+        scene.files.entry(&scene.at("d")),
+        Win32::FILE_NOT_FOUND,
+    )
+}
+
+fn a_taken_name_is_taken_by_anything(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.directory("directory")?;
+    scene.file("file")?;
+    for name in ["directory", "file", "FILE"] {
+        let made = scene.files.create_directory(&scene.at(name));
+        refused("create_directory", made, Win32::ALREADY_EXISTS)?;
+    }
+    same("content", &scene.read("file")?, &"file".to_owned())
+}
+
+fn the_root_of_a_drive_is_a_directory(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let root = scene.hand.folder().prefix(0);
+    holds(
+        "it is a directory",
+        scene.files.entry(&root)?.is_directory(),
+    )?;
+    holds("it leads to one", scene.files.leads_to_directory(&root)?)?;
+    let listed = scene.files.list(&root)?;
+    holds("its listing is not empty", !listed.is_empty())
+}
+
+fn clearing_read_only_needs_an_entry_and_can_be_repeated(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let cleared = scene.files.clear_read_only(&scene.at("missing"));
+    refused("clear_read_only", cleared, Win32::FILE_NOT_FOUND)?;
+    for path in [scene.file("f")?, scene.directory("d")?] {
+        scene.files.clear_read_only(&path)?;
+        scene.files.clear_read_only(&path)?;
+    }
+    Ok(())
+}
+
+fn a_directory_leads_to_a_directory_and_a_file_does_not(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let directory = scene.directory("d")?;
+    let file = scene.file("f")?;
+    holds(
+        "a directory does",
+        scene.files.leads_to_directory(&directory)?,
+    )?;
+    holds("a file does not", !scene.files.leads_to_directory(&file)?)
+}
+
+fn what_is_missing_leads_nowhere(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let led = scene.files.leads_to_directory(&scene.at("missing"));
+    refused("leads_to_directory", led, Win32::FILE_NOT_FOUND)
+}

@@ -1,0 +1,14 @@
+//! What [`os::Files`] means.
+
+pub(crate) mod entries;
+pub(crate) mod links;
+pub(crate) mod mounts;
+pub(crate) mod names;
+pub(crate) mod pins;
+pub(crate) mod removal;
+
+pub(crate) mod symlinks;
+
+use os::Facility;
+
+const FILES: &[Facility] = &[Facility::Files];

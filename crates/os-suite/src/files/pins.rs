@@ -1,0 +1,124 @@
+//! Directories that are held in place.
+
+use os::LinkKind;
+use os::Win32;
+
+use super::FILES;
+use crate::Failure;
+use crate::Fixture;
+use crate::case::declare;
+use crate::failure::refused;
+use crate::failure::same;
+use crate::scene::Scene;
+
+declare!("files", FILES;
+    a_pinned_directory_cannot_be_removed_until_it_is_let_go,
+    a_pin_holds_under_every_spelling_of_the_path,
+    each_of_several_pins_holds,
+    a_pin_drops_with_its_value,
+    what_is_in_a_pinned_directory_may_change,
+    what_is_above_a_pinned_directory_stays,
+    only_a_plain_directory_can_be_pinned,
+    a_link_cannot_be_pinned,
+    a_junction_or_mounted_folder_cannot_be_pinned,
+    a_directory_is_pinned_through_a_link_above_it,
+);
+
+fn a_pinned_directory_cannot_be_removed_until_it_is_let_go(
+    fixture: &Fixture,
+) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.directory("d")?;
+    let pin = scene.files.pin(&path)?;
+    let removed = scene.files.remove_directory(&path);
+    refused("remove_directory", removed, Win32::SHARING_VIOLATION)?;
+    scene.entry("d")?;
+    pin.release();
+    scene.files.remove_directory(&path)?;
+    Ok(())
+}
+
+fn a_pin_holds_under_every_spelling_of_the_path(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.directory("Directory")?;
+    let _pin = scene.files.pin(&scene.at("directory"))?;
+    let removed = scene.files.remove_directory(&scene.at("DIRECTORY"));
+    refused("remove_directory", removed, Win32::SHARING_VIOLATION)
+}
+
+fn each_of_several_pins_holds(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.directory("d")?;
+    let pins = [scene.files.pin(&path)?, scene.files.pin(&path)?];
+    for pin in pins {
+        let removed = scene.files.remove_directory(&path);
+        refused("remove_directory", removed, Win32::SHARING_VIOLATION)?;
+        pin.release();
+    }
+    scene.files.remove_directory(&path)?;
+    Ok(())
+}
+
+fn a_pin_drops_with_its_value(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.directory("d")?;
+    drop(scene.files.pin(&path)?);
+    scene.files.remove_directory(&path)?;
+    Ok(())
+}
+
+fn what_is_in_a_pinned_directory_may_change(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.directory("d")?;
+    scene.directory(r"d\old")?;
+    let _pin = scene.files.pin(&path)?;
+    scene.files.remove_directory(&scene.at(r"d\old"))?;
+    scene.directory(r"d\new")?;
+    scene.file(r"d\file")?;
+    let names = ["file", "new"].map(str::to_owned).to_vec();
+    same("names", &scene.names(&path)?, &names)
+}
+
+fn what_is_above_a_pinned_directory_stays(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let above = scene.directory("above")?;
+    let path = scene.directory(r"above\d")?;
+    let _pin = scene.files.pin(&path)?;
+    let removed = scene.files.remove_directory(&above);
+    refused("remove_directory", removed, Win32::DIR_NOT_EMPTY)?;
+    scene.entry(r"above\d").map(drop)
+}
+
+fn only_a_plain_directory_can_be_pinned(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let file = scene.file("f")?;
+    refused("pin", scene.files.pin(&file), Win32::DIRECTORY)
+}
+
+fn a_link_cannot_be_pinned(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.directory("real")?;
+    let link = scene.symlink("link", "real", LinkKind::Directory)?;
+    refused("pin", scene.files.pin(&link), Win32::DIRECTORY)?;
+    let dangling = scene.symlink("dangling", "missing", LinkKind::Directory)?;
+    refused("pin", scene.files.pin(&dangling), Win32::DIRECTORY)
+}
+
+fn a_junction_or_mounted_folder_cannot_be_pinned(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.directory("real")?;
+    let junction = scene.junction("junction", "real")?;
+    refused("pin", scene.files.pin(&junction), Win32::DIRECTORY)?;
+    let mounted = scene.mounted_folder("mnt")?;
+    refused("pin", scene.files.pin(&mounted), Win32::DIRECTORY)
+}
+
+fn a_directory_is_pinned_through_a_link_above_it(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.directory("real")?;
+    scene.directory(r"real\d")?;
+    scene.symlink("link", "real", LinkKind::Directory)?;
+    let _pin = scene.files.pin(&scene.at(r"link\d"))?;
+    let removed = scene.files.remove_directory(&scene.at(r"real\d"));
+    refused("remove_directory", removed, Win32::SHARING_VIOLATION)
+}

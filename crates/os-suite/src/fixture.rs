@@ -1,0 +1,183 @@
+use std::sync::Arc;
+
+use os::AfUnix;
+use os::Boot;
+use os::Clock;
+use os::DiskNumber;
+use os::Disks;
+use os::Error;
+use os::EventLog;
+use os::Facility;
+use os::Files;
+use os::Firmware;
+use os::LinkKind;
+use os::Os;
+use os::Provider;
+use os::Services;
+use os::VolumeId;
+use os::Volumes;
+use os::Win32;
+use os::WinPath;
+
+use crate::Failure;
+
+/// A node for one case: some of its facilities, and a hand that does what the seam has no call for.
+pub struct Fixture {
+    parts: Parts,
+    workbench: Box<dyn Workbench>,
+}
+
+/// What a case does to the node apart from the seam. Dropping it takes everything away again.
+pub trait Workbench: Send + Sync {
+    /// An empty directory for this case alone: on a volume that keeps reparse points, and without a
+    /// link in its path.
+    fn folder(&self) -> &WinPath;
+
+    /// The volume on whose root [`Workbench::folder`] lies, so that the folder without its drive is
+    /// a path on the volume.
+    fn volume(&self) -> VolumeId;
+
+    /// Writes a file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn write_file(&self, path: &WinPath, content: &[u8]) -> os::Result<()>;
+
+    /// The content of a file, all links followed.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn read_file(&self, path: &WinPath) -> os::Result<Vec<u8>>;
+
+    /// Sets the read-only attribute.
+    ///
+    /// # Errors
+    /// No such entry.
+    fn set_read_only(&self, path: &WinPath) -> os::Result<()>;
+
+    /// Creates a reparse point from its `REPARSE_DATA_BUFFER` or `REPARSE_GUID_DATA_BUFFER`, on a
+    /// new directory or file.
+    ///
+    /// # Errors
+    /// It cannot be created.
+    fn create_reparse_point(&self, path: &WinPath, kind: LinkKind, data: &[u8]) -> os::Result<()>;
+
+    /// Plugs in a disk of 1 GiB for this case alone, blank, offline or not, that both views of the
+    /// node know. An implementation that has [`Facility::Storage`] can do that.
+    ///
+    /// # Errors
+    /// It cannot be plugged in, or this workbench has no disks.
+    fn raw_disk(&self) -> os::Result<DiskNumber> {
+        let cause = Win32::CALL_NOT_IMPLEMENTED;
+        Err(Error::new("plug in", "a raw disk", cause))
+    }
+
+    /// A share that the cases of SMB may map, if the node has one.
+    fn share(&self) -> Option<Share> {
+        None
+    }
+
+    /// A target that the cases of iSCSI may log in to, if the node has one.
+    fn target(&self) -> Option<IscsiTarget> {
+        None
+    }
+
+    /// The name of a service that is stopped, that nothing needs, and that cases may start and stop,
+    /// if the node has one.
+    fn idle_service(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// A share of a server that encrypts, and to which the node has no mapping.
+pub struct Share {
+    /// `\\server\share`.
+    pub path: String,
+    /// A user of it, as `DOMAIN\user`.
+    pub user: String,
+    /// The user's password.
+    pub password: String,
+}
+
+/// A target that asks for nothing, that nothing on the node leads to, and whose portal listens on
+/// 3260. The initiator service runs.
+pub struct IscsiTarget {
+    /// The address of its portal.
+    pub portal: String,
+    /// Its iSCSI qualified name.
+    pub name: String,
+}
+
+/// Declares what a fixture may have: field, way to give it, trait, facility.
+macro_rules! parts {
+    ($($field:ident, $with:ident, $part:ident, $facility:ident;)*) => {
+        #[derive(Default)]
+        struct Parts {
+            $($field: Option<Arc<dyn $part>>,)*
+        }
+
+        /// Each facility has a way to give it to the fixture and a way to ask for it, which fails
+        /// with [`Failure::Unequipped`] when it was not given.
+        #[allow(missing_docs, reason = "the names are those of the fields of `Os`")]
+        #[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+        impl Fixture {
+            $(
+                #[must_use]
+                pub fn $with(mut self, part: Arc<dyn $part>) -> Self {
+                    self.parts.$field = Some(part);
+                    self
+                }
+
+                pub fn $field(&self) -> Result<&dyn $part, Failure> {
+                    let part = self.parts.$field.as_deref();
+                    part.ok_or(Failure::Unequipped(stringify!($field)))
+                }
+            )*
+
+            /// All facilities of a node.
+            #[must_use]
+            pub fn with_os(self, os: &Os) -> Self {
+                self$(.$with(Arc::clone(&os.$field)))*
+            }
+
+            /// Whether it has a facility that a case may need.
+            #[must_use]
+            pub fn has(&self, facility: Facility) -> bool {
+                match facility {
+                    $(Facility::$facility => self.parts.$field.is_some(),)*
+                }
+            }
+        }
+    };
+}
+
+parts! {
+    afunix, with_afunix, AfUnix, AfUnix;
+    boot, with_boot, Boot, Boot;
+    clock, with_clock, Clock, Clock;
+    disks, with_disks, Disks, Disks;
+    event_log, with_event_log, EventLog, EventLog;
+    files, with_files, Files, Files;
+    firmware, with_firmware, Firmware, Firmware;
+    iscsi, with_iscsi, Provider, Iscsi;
+    services, with_services, Services, Services;
+    smb, with_smb, Provider, Smb;
+    storage, with_storage, Provider, Storage;
+    volumes, with_volumes, Volumes, Volumes;
+}
+
+impl Fixture {
+    /// A node without facilities yet.
+    pub fn new(workbench: impl Workbench + 'static) -> Self {
+        Self {
+            parts: Parts::default(),
+            workbench: Box::new(workbench),
+        }
+    }
+
+    /// The hand.
+    #[must_use]
+    pub fn workbench(&self) -> &dyn Workbench {
+        &*self.workbench
+    }
+}

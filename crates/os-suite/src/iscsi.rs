@@ -1,0 +1,227 @@
+//! What the iSCSI classes mean.
+
+use os::Arguments;
+use os::Cause;
+use os::Deadline;
+use os::Facility;
+use os::Hresult;
+use os::Instance;
+use os::ObjectPath;
+use os::Provider;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::schema::ReturnCode;
+use os::schema::iscsi_associations::target_to_session;
+use os::schema::iscsi_associations::target_to_target_portal;
+use os::schema::iscsi_codes;
+use os::schema::iscsi_session;
+use os::schema::iscsi_target;
+use os::schema::iscsi_target_portal;
+
+use crate::Failure;
+use crate::Fixture;
+use crate::IscsiTarget;
+use crate::case::declare;
+use crate::failure::holds;
+use crate::failure::same;
+
+declare!("iscsi", &[Facility::Iscsi];
+    a_portal_that_is_added_tells_of_its_targets,
+    a_portal_may_be_added_again,
+    a_portal_that_does_not_answer_is_not_added,
+    a_target_is_connected_as_long_as_it_has_a_session,
+    a_second_login_to_a_target_is_refused,
+    a_target_that_nobody_told_of_is_unknown,
+    a_secret_that_is_too_short_is_refused,
+);
+
+fn a_portal_that_is_added_tells_of_its_targets(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    initiator.add_portal(&initiator.target.portal)?;
+    let portal = initiator.portal()?;
+    let told = initiator.iscsi.associators(
+        &portal,
+        target_to_target_portal::CLASS.name,
+        iscsi_target::CLASS.name,
+        Deadline::NEVER,
+    )?;
+    let names: Result<Vec<_>, _> = told
+        .iter()
+        .map(|target| target.text(iscsi_target::NODE_ADDRESS.name))
+        .collect();
+    let is_told = names?.contains(&initiator.target.name.as_str());
+    holds("the target is among them", is_told)
+}
+
+fn a_portal_may_be_added_again(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    initiator.add_portal(&initiator.target.portal)?;
+    initiator.add_portal(&initiator.target.portal)?;
+    let query = Query::all(iscsi_target_portal::CLASS.name, &[]).with(
+        iscsi_target_portal::TARGET_PORTAL_ADDRESS.name,
+        Value::text(&initiator.target.portal),
+    );
+    let found = initiator.iscsi.query(&query, Deadline::NEVER)?;
+    same("portals", &found.len(), &1)
+}
+
+fn a_portal_that_does_not_answer_is_not_added(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    // Reserved for documentation: nobody has it.
+    let added = initiator.add_portal("192.0.2.1");
+    holds("it fails", added.is_err())
+}
+
+fn a_target_is_connected_as_long_as_it_has_a_session(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    initiator.add_portal(&initiator.target.portal)?;
+    let target = initiator.found()?;
+    let is_connected = iscsi_target::IS_CONNECTED.name;
+    same("before", &target.bool(is_connected)?, &false)?;
+    initiator.connect(&initiator.target.name)?;
+    same(
+        "with a session",
+        &initiator.found()?.bool(is_connected)?,
+        &true,
+    )?;
+    let sessions = initiator.iscsi.associators(
+        &target.path,
+        target_to_session::CLASS.name,
+        iscsi_session::CLASS.name,
+        Deadline::NEVER,
+    )?;
+    same("sessions", &sessions.len(), &1)?;
+    let of = sessions
+        .first()
+        .map(|session| session.text(iscsi_session::TARGET_NODE_ADDRESS.name));
+    same(
+        "target",
+        &of.transpose()?,
+        &Some(initiator.target.name.as_str()),
+    )?;
+    initiator.disconnect(&target.path)?;
+    same("after", &initiator.found()?.bool(is_connected)?, &false)
+}
+
+fn a_second_login_to_a_target_is_refused(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    initiator.add_portal(&initiator.target.portal)?;
+    initiator.connect(&initiator.target.name)?;
+    let again = initiator.connect(&initiator.target.name);
+    refused("Connect", again, iscsi_codes::TARGET_ALREADY_LOGGED_IN)
+}
+
+fn a_target_that_nobody_told_of_is_unknown(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    initiator.add_portal(&initiator.target.portal)?;
+    let connected = initiator.connect("iqn.2026-01.com.example:no-such-target");
+    refused("Connect", connected, iscsi_codes::TARGET_NOT_FOUND)
+}
+
+fn a_secret_that_is_too_short_is_refused(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    let secret = Arguments::none().with(
+        iscsi_session::set_chap_secret::CHAP_SECRET.name,
+        Value::text("eleven long"),
+    );
+    let class = Target::Class(iscsi_session::CLASS.name);
+    let set = initiator.invoke(class, iscsi_session::SET_CHAP_SECRET.name, &secret);
+    holds("it fails", set.is_err())
+}
+
+/// The node's initiator, with a target for this case alone, which is left again when this is
+/// dropped.
+struct Initiator<'a> {
+    iscsi: &'a dyn Provider,
+    target: IscsiTarget,
+}
+
+impl<'a> Initiator<'a> {
+    fn of(fixture: &'a Fixture) -> Result<Self, Failure> {
+        let target = fixture.workbench().target();
+        Ok(Self {
+            iscsi: fixture.iscsi()?,
+            target: target.ok_or(Failure::Unequipped("target to log in to"))?,
+        })
+    }
+
+    fn add_portal(&self, address: &str) -> os::Result<()> {
+        let arguments = Arguments::none().with(
+            iscsi_target_portal::new::TARGET_PORTAL_ADDRESS.name,
+            Value::text(address),
+        );
+        let class = Target::Class(iscsi_target_portal::CLASS.name);
+        self.invoke(class, iscsi_target_portal::NEW.name, &arguments)
+    }
+
+    fn connect(&self, target: &str) -> os::Result<()> {
+        let arguments = Arguments::none().with(
+            iscsi_target::connect::NODE_ADDRESS.name,
+            Value::text(target),
+        );
+        let class = Target::Class(iscsi_target::CLASS.name);
+        self.invoke(class, iscsi_target::CONNECT.name, &arguments)
+    }
+
+    fn disconnect(&self, target: &ObjectPath) -> os::Result<()> {
+        let target = Target::Instance(target);
+        self.invoke(target, iscsi_target::DISCONNECT.name, &Arguments::none())
+    }
+
+    /// A code that a method returns is the initiator's, as is the HRESULT of a call that fails, so that
+    /// both ways of failing are one.
+    fn invoke(
+        &self,
+        target: Target<'_>,
+        method: &'static str,
+        arguments: &Arguments,
+    ) -> os::Result<()> {
+        let done = self
+            .iscsi
+            .invoke(target, method, arguments, Deadline::NEVER)?;
+        match done.code {
+            0 => Ok(()),
+            code => Err(os::Error::new(method, target, Hresult(code))),
+        }
+    }
+
+    fn portal(&self) -> Result<ObjectPath, Failure> {
+        let query = Query::all(iscsi_target_portal::CLASS.name, &[]).with(
+            iscsi_target_portal::TARGET_PORTAL_ADDRESS.name,
+            Value::text(&self.target.portal),
+        );
+        let found = self.iscsi.query(&query, Deadline::NEVER)?.pop();
+        let found = found.map(|portal| portal.path);
+        found.ok_or_else(|| Failure::Wrong("the portal is not listed".to_owned()))
+    }
+
+    fn found(&self) -> Result<Instance, Failure> {
+        let name = iscsi_target::NODE_ADDRESS.name;
+        let select = [name, iscsi_target::IS_CONNECTED.name];
+        let query = Query::all(iscsi_target::CLASS.name, &select)
+            .with(name, Value::text(&self.target.name));
+        let found = self.iscsi.query(&query, Deadline::NEVER)?.pop();
+        found.ok_or_else(|| Failure::Wrong("the target is not listed".to_owned()))
+    }
+}
+
+impl Drop for Initiator<'_> {
+    fn drop(&mut self) {
+        // What is left over makes the next case fail, which says enough.
+        if let Ok(target) = self.found() {
+            let _ = self.disconnect(&target.path);
+        }
+        if let Ok(portal) = self.portal() {
+            let target = Target::Instance(&portal);
+            let method = iscsi_target_portal::REMOVE.name;
+            let _ = self.invoke(target, method, &Arguments::none());
+        }
+    }
+}
+
+/// Passes when the call failed with this code of the initiator.
+fn refused(step: &str, result: os::Result<()>, wanted: ReturnCode) -> Result<(), Failure> {
+    let cause = result.err().map(|error| error.cause);
+    same(step, &cause, &Some(Cause::Hresult(Hresult(wanted.code))))
+}

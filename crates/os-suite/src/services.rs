@@ -1,0 +1,92 @@
+//! What [`os::Services`] means.
+
+use std::time::Duration;
+
+use os::Deadline;
+use os::Facility;
+use os::ServiceState;
+use os::Services;
+use os::Win32;
+
+use crate::Failure;
+use crate::Fixture;
+use crate::case::declare;
+use crate::failure::holds;
+use crate::failure::refused;
+use crate::failure::same;
+
+declare!("services", &[Facility::Clock, Facility::Services];
+    a_service_is_found_without_regard_to_case,
+    a_service_that_is_not_there_is_no_such_service,
+    an_idle_service_starts_and_stops_on_request,
+    an_idle_service_has_no_running_dependents,
+);
+
+/// Of every Windows.
+const USUAL: &str = "RpcSs";
+
+fn a_service_is_found_without_regard_to_case(fixture: &Fixture) -> Result<(), Failure> {
+    let services = fixture.services()?;
+    let found = services.query(USUAL)?;
+    holds("it has a name for people", !found.display_name.is_empty())?;
+    same(
+        "upper case",
+        &services.query(&USUAL.to_uppercase())?,
+        &found,
+    )
+}
+
+fn a_service_that_is_not_there_is_no_such_service(fixture: &Fixture) -> Result<(), Failure> {
+    let services = fixture.services()?;
+    let name = "wincsi-no-such-service";
+    let missing = Win32::NO_SUCH_SERVICE;
+    refused("query", services.query(name), missing)?;
+    refused(
+        "running_dependents",
+        services.running_dependents(name),
+        missing,
+    )?;
+    refused("start", services.start(name, Deadline::NEVER), missing)?;
+    refused("stop", services.stop(name, Deadline::NEVER), missing)
+}
+
+fn an_idle_service_starts_and_stops_on_request(fixture: &Fixture) -> Result<(), Failure> {
+    let services = fixture.services()?;
+    let name = idle(fixture)?;
+    let stopped = services.stop(name, Deadline::NEVER);
+    refused("stop", stopped, Win32::SERVICE_NOT_ACTIVE)?;
+    services.start(name, Deadline::NEVER)?;
+    wait_for(fixture, services, name, ServiceState::Running)?;
+    let started = services.start(name, Deadline::NEVER);
+    refused("start", started, Win32::SERVICE_ALREADY_RUNNING)?;
+    services.stop(name, Deadline::NEVER)?;
+    wait_for(fixture, services, name, ServiceState::Stopped)
+}
+
+fn an_idle_service_has_no_running_dependents(fixture: &Fixture) -> Result<(), Failure> {
+    let dependents = fixture.services()?.running_dependents(idle(fixture)?)?;
+    same("dependents", &dependents, &Vec::new())
+}
+
+fn idle(fixture: &Fixture) -> Result<&'static str, Failure> {
+    let service = fixture.workbench().idle_service();
+    service.ok_or(Failure::Unequipped("service to start"))
+}
+
+/// The service control manager gives a service half a minute.
+fn wait_for(
+    fixture: &Fixture,
+    services: &dyn Services,
+    name: &str,
+    wanted: ServiceState,
+) -> Result<(), Failure> {
+    let clock = fixture.clock()?;
+    let limit = Deadline::within(clock, Duration::from_secs(30));
+    loop {
+        let state = services.query(name)?.state;
+        if state == wanted || limit.left(clock).is_none() {
+            return same("state", &state, &wanted);
+        }
+        clock.sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,142 @@
+//! What the small facilities mean: firmware, boot, event log, `afunix`.
+
+/// The table of the firmware.
+pub(crate) mod firmware {
+    use os::Facility;
+
+    use crate::Failure;
+    use crate::Fixture;
+    use crate::case::declare;
+    use crate::failure::holds;
+    use crate::failure::same;
+
+    declare!("firmware", &[Facility::Firmware];
+        the_table_is_as_long_as_its_header_says,
+        the_table_describes_the_system,
+        the_table_is_the_same_every_time,
+    );
+
+    /// `RawSMBIOSData`: four bytes, then the length of what follows.
+    const HEADER: usize = 8;
+
+    fn the_table_is_as_long_as_its_header_says(fixture: &Fixture) -> Result<(), Failure> {
+        let table = fixture.firmware()?.smbios()?;
+        let length = table.get(4..HEADER).and_then(|bytes| bytes.try_into().ok());
+        let length = length.map(u32::from_le_bytes).map(usize::try_from);
+        same(
+            "length",
+            &length,
+            &Some(Ok(table.len().saturating_sub(HEADER))),
+        )
+    }
+
+    fn the_table_describes_the_system(fixture: &Fixture) -> Result<(), Failure> {
+        let table = fixture.firmware()?.smbios()?;
+        let mut rest = table.get(HEADER..).unwrap_or_default();
+        let mut kinds = Vec::new();
+        while let Some((kind, behind)) = next(rest) {
+            kinds.push(kind);
+            rest = behind;
+        }
+        holds("there is a structure of type 1", kinds.contains(&1))?;
+        same("bytes that belong to no structure", &rest.len(), &0)
+    }
+
+    fn the_table_is_the_same_every_time(fixture: &Fixture) -> Result<(), Failure> {
+        let firmware = fixture.firmware()?;
+        same("table", &firmware.smbios()?, &firmware.smbios()?)
+    }
+
+    /// The type of the first structure, and what is behind its fields and strings.
+    fn next(structures: &[u8]) -> Option<(u8, &[u8])> {
+        let kind = *structures.first()?;
+        let length = usize::from(*structures.get(1)?);
+        let strings = structures.get(length..)?;
+        let end = strings.windows(2).position(|pair| pair == [0, 0])?;
+        Some((kind, &strings[end + 2..]))
+    }
+}
+
+/// What holds from one boot to the next.
+pub(crate) mod boot {
+    use os::Facility;
+    use os::Root;
+
+    use crate::Failure;
+    use crate::Fixture;
+    use crate::case::declare;
+    use crate::failure::holds;
+    use crate::failure::same;
+
+    declare!("boot", &[Facility::Boot];
+        one_boot_has_one_id,
+        memory_is_written_to_drives,
+    );
+
+    fn one_boot_has_one_id(fixture: &Fixture) -> Result<(), Failure> {
+        let boot = fixture.boot()?;
+        let id = boot.boot_id()?;
+        holds("it is not empty", !id.0.is_empty())?;
+        same("id", &boot.boot_id()?, &id)
+    }
+
+    fn memory_is_written_to_drives(fixture: &Fixture) -> Result<(), Failure> {
+        let paging = fixture.boot()?.paging()?;
+        let mut paths = paging.page_files.iter().chain(&paging.crash_dump);
+        holds(
+            "every path is a file of a drive",
+            paths.all(|path| matches!(path.root(), Root::Drive(_)) && path.name().is_some()),
+        )
+    }
+}
+
+/// The event log.
+pub(crate) mod event_log {
+    use os::Event;
+    use os::EventLevel;
+    use os::Facility;
+
+    use crate::Failure;
+    use crate::Fixture;
+    use crate::case::declare;
+
+    declare!("event-log", &[Facility::EventLog];
+        it_takes_events_of_every_level,
+    );
+
+    fn it_takes_events_of_every_level(fixture: &Fixture) -> Result<(), Failure> {
+        let levels = [
+            EventLevel::Error,
+            EventLevel::Information,
+            EventLevel::Warning,
+        ];
+        for level in levels {
+            let event = Event {
+                level,
+                id: 1,
+                message: "A test of the event log.\r\nIt has two lines.".to_owned(),
+            };
+            fixture.event_log()?.report(&event)?;
+        }
+        Ok(())
+    }
+}
+
+/// The `afunix` driver.
+pub(crate) mod afunix {
+    use os::Facility;
+
+    use crate::Failure;
+    use crate::Fixture;
+    use crate::case::declare;
+    use crate::failure::same;
+
+    declare!("afunix", &[Facility::AfUnix];
+        it_says_the_same_twice,
+    );
+
+    fn it_says_the_same_twice(fixture: &Fixture) -> Result<(), Failure> {
+        let afunix = fixture.afunix()?;
+        same("state", &afunix.is_available()?, &afunix.is_available()?)
+    }
+}

@@ -1,0 +1,187 @@
+//! What [`os::Volumes`] means.
+
+use os::Facility;
+use os::ReparseTag;
+use os::VolumeId;
+use os::Volumes;
+use os::Win32;
+use os::WinPath;
+use uuid::Uuid;
+
+use crate::Failure;
+use crate::Fixture;
+use crate::case::declare;
+use crate::failure::holds;
+use crate::failure::refused;
+use crate::failure::same;
+use crate::scene::Scene;
+
+declare!("volumes", &[Facility::Files, Facility::Volumes];
+    the_volume_of_a_drive_is_listed_once,
+    the_root_of_a_drive_is_where_its_volume_is_mounted,
+    a_plain_folder_is_not_mounted,
+    a_missing_folder_is_not_found,
+    a_volume_has_room,
+    a_volume_has_a_filesystem,
+    a_volume_lies_on_a_disk,
+    a_drive_is_among_the_access_paths,
+    an_unknown_volume_answers_nothing,
+    a_volume_can_be_flushed,
+    a_mounted_volume_is_seen_through_its_folder,
+    a_volume_is_mounted_at_an_existing_empty_folder_alone,
+    an_unmounted_folder_is_plain_and_empty_again,
+    a_mounted_folder_that_is_removed_is_forgotten,
+);
+
+fn the_volume_of_a_drive_is_listed_once(fixture: &Fixture) -> Result<(), Failure> {
+    let ours = fixture.workbench().volume();
+    let listed = fixture.volumes()?.list()?;
+    let times = listed.iter().filter(|volume| **volume == ours).count();
+    same("times", &times, &1)
+}
+
+fn the_root_of_a_drive_is_where_its_volume_is_mounted(fixture: &Fixture) -> Result<(), Failure> {
+    let bench = fixture.workbench();
+    let found = fixture.volumes()?.mounted_at(&bench.folder().prefix(0))?;
+    same("volume", &found, &bench.volume())
+}
+
+fn a_plain_folder_is_not_mounted(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let folder = scene.directory("d")?;
+    let found = fixture.volumes()?.mounted_at(&folder);
+    refused("mounted_at", found, Win32::NOT_A_REPARSE_POINT)
+}
+
+fn a_missing_folder_is_not_found(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let missing = scene.at("missing");
+    let volumes = fixture.volumes()?;
+    not_found("mounted_at", volumes.mounted_at(&missing))?;
+    let mounted = volumes.set_mount_point(&missing, scene.hand.volume());
+    not_found("set_mount_point", mounted)?;
+    not_found("delete_mount_point", volumes.delete_mount_point(&missing))
+}
+
+/// Passes for both codes: no page says which of them these calls give.
+fn not_found<T>(step: &'static str, result: os::Result<T>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.is_not_found() => Ok(()),
+        other => refused(step, other, Win32::FILE_NOT_FOUND),
+    }
+}
+
+fn a_volume_has_room(fixture: &Fixture) -> Result<(), Failure> {
+    let space = fixture.volumes()?.space(fixture.workbench().volume())?;
+    holds("it is larger than a mebibyte", space.total > 0x10_0000)?;
+    holds("no more is free than there is", space.free <= space.total)
+}
+
+fn a_volume_has_a_filesystem(fixture: &Fixture) -> Result<(), Failure> {
+    let volumes = fixture.volumes()?;
+    let Some(file_system) = volumes.file_system(fixture.workbench().volume())? else {
+        return Err(Failure::Wrong("the volume is RAW".to_owned()));
+    };
+    holds("it has a name", !file_system.name.is_empty())?;
+    holds("it takes writes", !file_system.read_only)
+}
+
+fn a_volume_lies_on_a_disk(fixture: &Fixture) -> Result<(), Failure> {
+    let extents = fixture.volumes()?.extents(fixture.workbench().volume())?;
+    holds("it has an extent", !extents.is_empty())?;
+    holds(
+        "no extent is empty",
+        extents.iter().all(|extent| extent.length > 0),
+    )
+}
+
+fn a_drive_is_among_the_access_paths(fixture: &Fixture) -> Result<(), Failure> {
+    let drive = fixture.workbench().folder().prefix(0);
+    holds("the drive is among them", is_mounted_at(fixture, &drive)?)
+}
+
+fn an_unknown_volume_answers_nothing(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let folder = scene.directory("d")?;
+    let volumes = fixture.volumes()?;
+    let unknown = VolumeId(Uuid::from_u128(0x0bad));
+    holds("no extents", volumes.extents(unknown).is_err())?;
+    holds("no space", volumes.space(unknown).is_err())?;
+    holds("no filesystem", volumes.file_system(unknown).is_err())?;
+    holds("no access paths", volumes.access_paths(unknown).is_err())?;
+    holds("no flush", volumes.flush(unknown).is_err())?;
+    let mounted = volumes.set_mount_point(&folder, unknown);
+    holds("no mounted folder", mounted.is_err())?;
+    same("tag", &scene.entry("d")?.tag, &None)
+}
+
+fn a_volume_can_be_flushed(fixture: &Fixture) -> Result<(), Failure> {
+    fixture.volumes()?.flush(fixture.workbench().volume())?;
+    Ok(())
+}
+
+fn a_mounted_volume_is_seen_through_its_folder(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let folder = mounted(&scene, fixture.volumes()?)?;
+    same(
+        "tag",
+        &scene.entry("mnt")?.tag,
+        &Some(ReparseTag::MOUNT_POINT),
+    )?;
+    let found = fixture.volumes()?.mounted_at(&folder)?;
+    same("volume", &found, &scene.hand.volume())?;
+    holds(
+        "its folder is an access path",
+        is_mounted_at(fixture, &folder)?,
+    )?;
+    let seen = scene.through(&folder);
+    same("names", &scene.names(&seen)?, &vec!["mnt".to_owned()])
+}
+
+fn a_volume_is_mounted_at_an_existing_empty_folder_alone(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let volumes = fixture.volumes()?;
+    let full = scene.directory("full")?;
+    scene.file(r"full\f")?;
+    let taken = mounted(&scene, volumes)?;
+    for folder in [full, taken] {
+        let again = volumes.set_mount_point(&folder, scene.hand.volume());
+        refused("set_mount_point", again, Win32::DIR_NOT_EMPTY)?;
+    }
+    same("content", &scene.read(r"full\f")?, &r"full\f".to_owned())
+}
+
+fn an_unmounted_folder_is_plain_and_empty_again(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let volumes = fixture.volumes()?;
+    let folder = mounted(&scene, volumes)?;
+    volumes.delete_mount_point(&folder)?;
+    same("tag", &scene.entry("mnt")?.tag, &None)?;
+    same("names", &scene.names(&folder)?, &vec![])?;
+    holds("no access path is left", !is_mounted_at(fixture, &folder)?)?;
+    let again = volumes.delete_mount_point(&folder);
+    holds("it cannot be unmounted again", again.is_err())
+}
+
+fn a_mounted_folder_that_is_removed_is_forgotten(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.file("f")?;
+    let folder = mounted(&scene, fixture.volumes()?)?;
+    scene.files.remove_directory(&folder)?;
+    refused("entry", scene.files.entry(&folder), Win32::FILE_NOT_FOUND)?;
+    holds("no access path is left", !is_mounted_at(fixture, &folder)?)?;
+    same("content", &scene.read("f")?, &"f".to_owned())
+}
+
+/// A folder at which the volume of the case's own folder is mounted.
+fn mounted(scene: &Scene<'_>, volumes: &dyn Volumes) -> Result<WinPath, Failure> {
+    let folder = scene.directory("mnt")?;
+    volumes.set_mount_point(&folder, scene.hand.volume())?;
+    Ok(folder)
+}
+
+fn is_mounted_at(fixture: &Fixture, folder: &WinPath) -> Result<bool, Failure> {
+    let volume = fixture.workbench().volume();
+    let paths = fixture.volumes()?.access_paths(volume)?;
+    Ok(paths.iter().any(|path| path.folded() == folder.folded()))
+}
