@@ -1,0 +1,234 @@
+use std::os::windows::io::OwnedHandle;
+
+use formats::reparse;
+use formats::reparse::Reparse;
+use formats::reparse::Target;
+use os::DirEntry;
+use os::Entry;
+use os::Error;
+use os::FileAttributes;
+use os::Files;
+use os::LinkKind;
+use os::Pin;
+use os::ReparseTag;
+use os::Win32;
+use os::WinPath;
+use windows_sys::Win32::Storage::FileSystem::FIND_FIRST_EX_LARGE_FETCH;
+use windows_sys::Win32::Storage::FileSystem::SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE;
+use windows_sys::Win32::Storage::FileSystem::SYMBOLIC_LINK_FLAG_DIRECTORY;
+use windows_sys::Win32::System::Ioctl::FSCTL_GET_REPARSE_POINT;
+
+use crate::raw::file;
+use crate::raw::find::Found;
+use crate::raw::find::Search;
+use crate::raw::handle;
+use crate::raw::handle::Purpose;
+use crate::raw::volume;
+use crate::wide::Wide;
+
+/// The machine's files, by Win32.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NativeFiles;
+
+impl NativeFiles {
+    /// The files.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Files for NativeFiles {
+    fn entry(&self, path: &WinPath) -> os::Result<Entry> {
+        Wide::path(path)
+            .and_then(|path| entry(&path))
+            .map_err(|code| Error::new("GetFileAttributesExW", path, code))
+    }
+
+    fn leads_to_directory(&self, path: &WinPath) -> os::Result<bool> {
+        Wide::path(path)
+            .and_then(|path| leads_to_directory(&path))
+            .map_err(|code| Error::new("CreateFileW", path, code))
+    }
+
+    fn reparse_data(&self, path: &WinPath) -> os::Result<Vec<u8>> {
+        Wide::path(path)
+            .and_then(|path| reparse_data(&path))
+            .map_err(|code| Error::new("FSCTL_GET_REPARSE_POINT", path, code))
+    }
+
+    fn list(&self, directory: &WinPath) -> os::Result<Vec<DirEntry>> {
+        Wide::everything_in(directory)
+            .and_then(|pattern| list(&pattern))
+            .map_err(|code| Error::new("FindFirstFileExW", directory, code))
+    }
+
+    /// The handle shares no deletion, so nobody can remove or rename the directory, nor one above it.
+    /// What it cannot keep out is a change of the reparse point itself: that takes no more than leave
+    /// to write attributes, which sharing does not govern ([MS-FSA] 2.1.5.10.37), and an empty
+    /// directory. A directory that holds something pinned is therefore safe, the last of a chain
+    /// only while it holds anything.
+    fn pin(&self, directory: &WinPath) -> os::Result<Pin> {
+        Wide::path(directory)
+            .and_then(|directory| hold(&directory))
+            .map(Pin::holding)
+            .map_err(|code| Error::new("CreateFileW", directory, code))
+    }
+
+    fn create_directory(&self, path: &WinPath) -> os::Result<()> {
+        Wide::path(path)
+            .and_then(|path| file::create_directory(&path))
+            .map_err(|code| Error::new("CreateDirectoryW", path, code))
+    }
+
+    /// A mounted folder is unmounted first: the documentation of `RemoveDirectoryW` speaks of
+    /// junctions, and only that of `DeleteVolumeMountPointW` of mounted folders. .NET does the same
+    /// (`FileSystem.RemoveDirectory` in dotnet/runtime). A failure of the first call is passed
+    /// over, so that a folder whose volume is gone can be removed too.
+    ///
+    /// Sources: <https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-removedirectoryw>,
+    /// <https://learn.microsoft.com/windows/win32/fileio/unmounting-a-volume-at-a-mount-point>.
+    fn remove_directory(&self, path: &WinPath) -> os::Result<()> {
+        forget_if_mounted(path)
+            .and_then(|()| Wide::path(path))
+            .and_then(|path| file::remove_directory(&path))
+            .map_err(|code| Error::new("RemoveDirectoryW", path, code))
+    }
+
+    fn remove_file(&self, path: &WinPath) -> os::Result<()> {
+        Wide::path(path)
+            .and_then(|path| file::remove_file(&path))
+            .map_err(|code| Error::new("DeleteFileW", path, code))
+    }
+
+    fn clear_read_only(&self, path: &WinPath) -> os::Result<()> {
+        Wide::path(path)
+            .and_then(|path| clear_read_only(&path))
+            .map_err(|code| Error::new("SetFileAttributesW", path, code))
+    }
+
+    fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> os::Result<()> {
+        create_symlink(link, target, kind)
+            .map_err(|code| Error::new("CreateSymbolicLinkW", link, code))
+    }
+}
+
+/// One call in the common case. A search is what tells the tag, and what an entry that somebody
+/// holds alone (a page file) still answers.
+fn entry(path: &Wide) -> Result<Entry, Win32> {
+    match file::attributes(path) {
+        Ok((attributes, size)) if !attributes.contains(FileAttributes::REPARSE_POINT) => {
+            let is_directory = attributes.contains(FileAttributes::DIRECTORY);
+            Ok(Entry {
+                attributes,
+                tag: None,
+                size: if is_directory { 0 } else { size },
+            })
+        }
+        Ok(_) | Err(Win32::SHARING_VIOLATION) => {
+            let (_search, found) = Search::begin(path, 0)?;
+            Ok(found.entry)
+        }
+        Err(code) => Err(code),
+    }
+}
+
+fn leads_to_directory(path: &Wide) -> Result<bool, Win32> {
+    let (attributes, _) = file::attributes(path)?;
+    if !attributes.contains(FileAttributes::REPARSE_POINT) {
+        return Ok(attributes.contains(FileAttributes::DIRECTORY));
+    }
+    let target = handle::open(path, Purpose::LookAtTarget)?;
+    Ok(handle::attributes(&target)?.contains(FileAttributes::DIRECTORY))
+}
+
+fn reparse_data(path: &Wide) -> Result<Vec<u8>, Win32> {
+    let link = handle::open(path, Purpose::LookAtEntry)?;
+    let mut data = vec![0; reparse::MAX_SIZE];
+    let filled = handle::control(&link, FSCTL_GET_REPARSE_POINT, &[], &mut data)?;
+    data.truncate(filled);
+    Ok(data)
+}
+
+/// The root of a drive has no dots, so an empty one has nothing at all to find.
+fn list(pattern: &Wide) -> Result<Vec<DirEntry>, Win32> {
+    let (mut search, first) = match Search::begin(pattern, FIND_FIRST_EX_LARGE_FETCH) {
+        Ok(begun) => begun,
+        Err(Win32::FILE_NOT_FOUND) => return Ok(Vec::new()),
+        Err(code) => return Err(code),
+    };
+    let mut entries = Vec::new();
+    let mut next = Some(first);
+    while let Some(Found { name, entry }) = next {
+        if name != "." && name != ".." {
+            entries.push(DirEntry { name, entry });
+        }
+        next = search.next()?;
+    }
+    Ok(entries)
+}
+
+fn hold(directory: &Wide) -> Result<OwnedHandle, Win32> {
+    let held = handle::open(directory, Purpose::HoldEntry)?;
+    let attributes = handle::attributes(&held)?;
+    let is_plain = attributes.contains(FileAttributes::DIRECTORY)
+        && !attributes.contains(FileAttributes::REPARSE_POINT);
+    if is_plain {
+        Ok(held)
+    } else {
+        Err(Win32::DIRECTORY)
+    }
+}
+
+fn forget_if_mounted(path: &WinPath) -> Result<(), Win32> {
+    let name = Wide::path(path)?;
+    let may_be_mounted = entry(&name)?.tag == Some(ReparseTag::MOUNT_POINT);
+    if may_be_mounted
+        && is_mounted_folder(&name)?
+        && let Err(code) = volume::unmount(&Wide::folder(path)?)
+    {
+        tracing::warn!(%path, %code, "the mount manager did not unmount the folder");
+    }
+    Ok(())
+}
+
+/// A junction has the same tag and leads to another name than a volume's.
+fn is_mounted_folder(path: &Wide) -> Result<bool, Win32> {
+    let parsed = Reparse::parse(&reparse_data(path)?);
+    Ok(match parsed {
+        Ok(Reparse::MountPoint(names)) => matches!(names.target(), Target::Volume(_)),
+        _ => false,
+    })
+}
+
+fn clear_read_only(path: &Wide) -> Result<(), Win32> {
+    let (attributes, _) = file::attributes(path)?;
+    if !attributes.contains(FileAttributes::READ_ONLY) {
+        return Ok(());
+    }
+    let rest = attributes.0 & !FileAttributes::READ_ONLY.0;
+    let wanted = if rest == 0 {
+        FileAttributes::NORMAL
+    } else {
+        FileAttributes(rest)
+    };
+    file::set_attributes(path, wanted)
+}
+
+/// Without the privilege to make links Windows allows them in developer mode when asked by a flag
+/// that versions before 1703 refuse.
+///
+/// Source: <https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-createsymboliclinkw>.
+fn create_symlink(link: &WinPath, target: &str, kind: LinkKind) -> Result<(), Win32> {
+    let link = Wide::path(link)?;
+    let target = Wide::new(target)?;
+    let kind = match kind {
+        LinkKind::Directory => SYMBOLIC_LINK_FLAG_DIRECTORY,
+        LinkKind::File => 0,
+    };
+    let unprivileged = kind | SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE;
+    match file::create_symlink(&link, &target, unprivileged) {
+        Err(Win32::INVALID_PARAMETER) => file::create_symlink(&link, &target, kind),
+        outcome => outcome,
+    }
+}

@@ -1,0 +1,22 @@
+//! The seam `os` over Windows itself: files, volumes, the clock, and life as a service.
+//!
+//! This crate is empty elsewhere. It is the one place with `unsafe`: the modules of `raw` turn
+//! each Win32 call into a safe function whose failure is a code, and everything above them is
+//! ordinary Rust. Handles and searches are values that close themselves; paths go out in their
+//! verbatim form (`\\?\`), so that neither length nor Win32's reading of names gets between the
+//! path that was checked and the path that is used.
+
+#![cfg(windows)]
+
+mod clock;
+mod extents;
+mod files;
+mod raw;
+mod service;
+mod volumes;
+mod wide;
+
+pub use clock::NativeClock;
+pub use files::NativeFiles;
+pub use service::{ServiceError, ServiceHandle, run_as_service};
+pub use volumes::NativeVolumes;

@@ -1,0 +1,151 @@
+//! Handles on files, directories and volumes.
+
+// UNSAFETY: handles come from and go to foreign functions, which read and fill buffers of ours.
+#![expect(unsafe_code)]
+
+use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::FromRawHandle;
+use std::os::windows::io::OwnedHandle;
+use std::ptr;
+
+use os::FileAttributes;
+use os::Win32;
+use windows_sys::Win32::Foundation::GENERIC_READ;
+use windows_sys::Win32::Foundation::GENERIC_WRITE;
+use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
+use windows_sys::Win32::Storage::FileSystem::CreateFileW;
+use windows_sys::Win32::Storage::FileSystem::FILE_ATTRIBUTE_TAG_INFO;
+use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_BACKUP_SEMANTICS;
+use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
+use windows_sys::Win32::Storage::FileSystem::FILE_LIST_DIRECTORY;
+use windows_sys::Win32::Storage::FileSystem::FILE_READ_ATTRIBUTES;
+use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_DELETE;
+use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_READ;
+use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_WRITE;
+use windows_sys::Win32::Storage::FileSystem::FileAttributeTagInfo;
+use windows_sys::Win32::Storage::FileSystem::FlushFileBuffers;
+use windows_sys::Win32::Storage::FileSystem::GetFileInformationByHandleEx;
+use windows_sys::Win32::Storage::FileSystem::OPEN_EXISTING;
+use windows_sys::Win32::System::IO::DeviceIoControl;
+
+use super::last_error;
+use super::outcome;
+use crate::wide::Wide;
+
+/// What a handle is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To ask the device behind a volume. Needs no access and hinders nobody.
+    AskDevice,
+    /// To change a volume as a whole.
+    ChangeVolume,
+    /// To hold a directory, or a link as an entry, in place: nobody may open it for deletion.
+    HoldEntry,
+    /// To look at an entry, or a link as an entry. Hinders nobody.
+    LookAtEntry,
+    /// To look at what a path leads to. Hinders nobody.
+    LookAtTarget,
+}
+
+impl Purpose {
+    fn access(self) -> u32 {
+        match self {
+            Self::AskDevice => 0,
+            Self::ChangeVolume => GENERIC_READ | GENERIC_WRITE,
+            Self::HoldEntry => FILE_LIST_DIRECTORY,
+            Self::LookAtEntry | Self::LookAtTarget => FILE_READ_ATTRIBUTES,
+        }
+    }
+
+    fn share(self) -> u32 {
+        let read_write = FILE_SHARE_READ | FILE_SHARE_WRITE;
+        match self {
+            Self::AskDevice | Self::ChangeVolume | Self::HoldEntry => read_write,
+            Self::LookAtEntry | Self::LookAtTarget => read_write | FILE_SHARE_DELETE,
+        }
+    }
+
+    /// Backup semantics are what lets a directory be opened.
+    fn flags(self) -> u32 {
+        match self {
+            Self::AskDevice | Self::ChangeVolume => 0,
+            Self::HoldEntry | Self::LookAtEntry => {
+                FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT
+            }
+            Self::LookAtTarget => FILE_FLAG_BACKUP_SEMANTICS,
+        }
+    }
+}
+
+/// Opens what exists (`CreateFileW`).
+pub(crate) fn open(path: &Wide, purpose: Purpose) -> Result<OwnedHandle, Win32> {
+    // SAFETY: the path ends in a NUL and outlives the call; the other pointers may be null.
+    let handle = unsafe {
+        CreateFileW(
+            path.as_ptr(),
+            purpose.access(),
+            purpose.share(),
+            ptr::null(),
+            OPEN_EXISTING,
+            purpose.flags(),
+            ptr::null_mut(),
+        )
+    };
+    if handle == INVALID_HANDLE_VALUE {
+        return Err(last_error());
+    }
+    // SAFETY: the call succeeded, so the handle is open, and nobody else has it.
+    Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
+}
+
+/// The attributes behind a handle (`GetFileInformationByHandleEx`).
+pub(crate) fn attributes(handle: &OwnedHandle) -> Result<FileAttributes, Win32> {
+    let mut info = FILE_ATTRIBUTE_TAG_INFO::default();
+    // SAFETY: the handle is open, and the class fills a structure of exactly this type and size.
+    outcome(unsafe {
+        GetFileInformationByHandleEx(
+            handle.as_raw_handle(),
+            FileAttributeTagInfo,
+            ptr::from_mut(&mut info).cast(),
+            size_of_u32::<FILE_ATTRIBUTE_TAG_INFO>(),
+        )
+    })?;
+    Ok(FileAttributes(info.FileAttributes))
+}
+
+/// Sends a control code, and tells how much of `output` was filled (`DeviceIoControl`).
+pub(crate) fn control(
+    handle: &OwnedHandle,
+    code: u32,
+    input: &[u8],
+    output: &mut [u8],
+) -> Result<usize, Win32> {
+    let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| Win32::INVALID_PARAMETER);
+    let (input_length, output_length) = (length(input)?, length(output)?);
+    let mut filled = 0;
+    // SAFETY: both buffers are as long as we say and outlive the call, which is not overlapped:
+    // the handle was opened without that flag.
+    outcome(unsafe {
+        DeviceIoControl(
+            handle.as_raw_handle(),
+            code,
+            input.as_ptr().cast(),
+            input_length,
+            output.as_mut_ptr().cast(),
+            output_length,
+            &raw mut filled,
+            ptr::null_mut(),
+        )
+    })?;
+    usize::try_from(filled).map_err(|_| Win32::INVALID_PARAMETER)
+}
+
+/// Writes out what is cached behind a handle (`FlushFileBuffers`).
+pub(crate) fn flush(handle: &OwnedHandle) -> Result<(), Win32> {
+    // SAFETY: the handle is open.
+    outcome(unsafe { FlushFileBuffers(handle.as_raw_handle()) })
+}
+
+fn size_of_u32<T>() -> u32 {
+    u32::try_from(size_of::<T>()).unwrap_or(u32::MAX)
+}

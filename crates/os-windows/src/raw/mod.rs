@@ -1,0 +1,31 @@
+//! Win32 calls as safe functions: owned handles, bounded buffers, and the error code as the error.
+
+pub(crate) mod file;
+pub(crate) mod find;
+pub(crate) mod handle;
+pub(crate) mod volume;
+
+// UNSAFETY: the calling thread's last error is read by a foreign function.
+#[expect(unsafe_code)]
+mod status {
+    use os::Win32;
+    use windows_sys::Win32::Foundation::GetLastError;
+    use windows_sys::core::BOOL;
+
+    /// The outcome of a call that answers zero when it failed.
+    pub(crate) fn outcome(answer: BOOL) -> Result<(), Win32> {
+        if answer == 0 {
+            return Err(last_error());
+        }
+        Ok(())
+    }
+
+    /// Why the call before this one failed.
+    pub(crate) fn last_error() -> Win32 {
+        // SAFETY: the function has no preconditions.
+        Win32(unsafe { GetLastError() })
+    }
+}
+
+use status::last_error;
+use status::outcome;

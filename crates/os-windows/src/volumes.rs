@@ -1,0 +1,236 @@
+use std::ffi::OsString;
+use std::os::windows::io::OwnedHandle;
+
+use os::Cause;
+use os::Error;
+use os::Extent;
+use os::FileSystem;
+use os::Space;
+use os::VolumeId;
+use os::VolumeLock;
+use os::Volumes;
+use os::Win32;
+use os::WinPath;
+use windows_sys::Win32::Storage::FileSystem::IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS;
+use windows_sys::Win32::System::Ioctl::FSCTL_DISMOUNT_VOLUME;
+use windows_sys::Win32::System::Ioctl::FSCTL_EXTEND_VOLUME;
+use windows_sys::Win32::System::Ioctl::FSCTL_LOCK_VOLUME;
+use windows_sys::Win32::System::Ioctl::FSCTL_UNLOCK_VOLUME;
+
+use crate::extents;
+use crate::raw::handle;
+use crate::raw::handle::Purpose;
+use crate::raw::volume;
+use crate::wide;
+use crate::wide::Wide;
+
+/// The flag of `GetVolumeInformationW` for a filesystem that is mounted read-only
+/// (`FILE_READ_ONLY_VOLUME`).
+const READ_ONLY_VOLUME: u32 = 0x0008_0000;
+
+/// How often a list is asked for again that grew since its length was told.
+const ATTEMPTS: usize = 4;
+
+/// The machine's volumes, by Win32 and control codes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NativeVolumes;
+
+impl NativeVolumes {
+    /// The volumes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Volumes for NativeVolumes {
+    fn list(&self) -> os::Result<Vec<VolumeId>> {
+        let failed = |cause| Error::new("FindFirstVolumeW", "all volumes", cause);
+        let names = volume::names().map_err(|code| failed(code.into()))?;
+        let ids = names.iter().map(volume_id);
+        ids.collect::<Result<_, _>>().map_err(failed)
+    }
+
+    fn extents(&self, volume: VolumeId) -> os::Result<Vec<Extent>> {
+        device(volume, Purpose::AskDevice)
+            .map_err(Cause::from)
+            .and_then(|device| disk_extents(&device))
+            .map_err(|cause| Error::new("IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS", volume, cause))
+    }
+
+    fn space(&self, volume: VolumeId) -> os::Result<Space> {
+        let (total, free) = root(volume)
+            .and_then(|root| volume::space(&root))
+            .map_err(|code| Error::new("GetDiskFreeSpaceExW", volume, code))?;
+        Ok(Space { total, free })
+    }
+
+    fn file_system(&self, volume: VolumeId) -> os::Result<Option<FileSystem>> {
+        match root(volume).and_then(|root| volume::information(&root)) {
+            Ok(information) => Ok(file_system(&information)),
+            Err(Win32::UNRECOGNIZED_VOLUME) => Ok(None),
+            Err(code) => Err(Error::new("GetVolumeInformationW", volume, code)),
+        }
+    }
+
+    fn mounted_at(&self, folder: &WinPath) -> os::Result<VolumeId> {
+        Wide::folder(folder)
+            .and_then(|folder| volume::name_at(&folder))
+            .map_err(Cause::from)
+            .and_then(|name| volume_id(&name))
+            .map_err(|cause| Error::new("GetVolumeNameForVolumeMountPointW", folder, cause))
+    }
+
+    fn access_paths(&self, volume: VolumeId) -> os::Result<Vec<WinPath>> {
+        root(volume)
+            .and_then(|volume| paths(&volume))
+            .map_err(Cause::from)
+            .and_then(|paths| paths.into_iter().map(path).collect())
+            .map_err(|cause| Error::new("GetVolumePathNamesForVolumeNameW", volume, cause))
+    }
+
+    fn set_mount_point(&self, folder: &WinPath, volume: VolumeId) -> os::Result<()> {
+        Wide::folder(folder)
+            .and_then(|folder| volume::mount(&folder, &root(volume)?))
+            .map_err(|code| Error::new("SetVolumeMountPointW", folder, code))
+    }
+
+    fn delete_mount_point(&self, folder: &WinPath) -> os::Result<()> {
+        Wide::folder(folder)
+            .and_then(|folder| volume::unmount(&folder))
+            .map_err(|code| Error::new("DeleteVolumeMountPointW", folder, code))
+    }
+
+    fn flush(&self, volume: VolumeId) -> os::Result<()> {
+        device(volume, Purpose::ChangeVolume)
+            .and_then(|device| handle::flush(&device))
+            .map_err(|code| Error::new("FlushFileBuffers", volume, code))
+    }
+
+    fn lock(&self, volume: VolumeId) -> os::Result<Box<dyn VolumeLock>> {
+        let lock = device(volume, Purpose::ChangeVolume)
+            .and_then(|device| Lock::take(volume, device))
+            .map_err(|code| Error::new("FSCTL_LOCK_VOLUME", volume, code))?;
+        Ok(Box::new(lock))
+    }
+
+    fn extend(&self, volume: VolumeId, bytes: u64) -> os::Result<()> {
+        extend(volume, bytes).map_err(|cause| Error::new("FSCTL_EXTEND_VOLUME", volume, cause))
+    }
+}
+
+/// A locked volume: the handle by which it was locked.
+struct Lock {
+    volume: VolumeId,
+    device: OwnedHandle,
+}
+
+impl Lock {
+    fn take(volume: VolumeId, device: OwnedHandle) -> Result<Self, Win32> {
+        handle::control(&device, FSCTL_LOCK_VOLUME, &[], &mut [])?;
+        Ok(Self { volume, device })
+    }
+}
+
+impl VolumeLock for Lock {
+    fn dismount(&self) -> os::Result<()> {
+        handle::control(&self.device, FSCTL_DISMOUNT_VOLUME, &[], &mut [])
+            .map(drop)
+            .map_err(|code| Error::new("FSCTL_DISMOUNT_VOLUME", self.volume, code))
+    }
+}
+
+impl Drop for Lock {
+    /// Closing the handle unlocks too; what fails here has no volume left to unlock.
+    fn drop(&mut self) {
+        if let Err(code) = handle::control(&self.device, FSCTL_UNLOCK_VOLUME, &[], &mut []) {
+            tracing::debug!(volume = %self.volume, %code, "unlocked by closing the handle alone");
+        }
+    }
+}
+
+fn root(volume: VolumeId) -> Result<Wide, Win32> {
+    Wide::new(volume.to_string())
+}
+
+fn device(volume: VolumeId, purpose: Purpose) -> Result<OwnedHandle, Win32> {
+    handle::open(&Wide::new(volume.device_path())?, purpose)
+}
+
+fn volume_id(name: &OsString) -> Result<VolumeId, Cause> {
+    let name = name.to_string_lossy();
+    name.parse()
+        .map_err(|error| Cause::Malformed(format!("{error}")))
+}
+
+fn path(text: OsString) -> Result<WinPath, Cause> {
+    let text = text.to_string_lossy();
+    text.parse()
+        .map_err(|error| Cause::Malformed(format!("{text:?}: {error}")))
+}
+
+fn file_system(information: &volume::Information) -> Option<FileSystem> {
+    let name = information.file_system.to_string_lossy();
+    let is_raw = name.is_empty() || name.eq_ignore_ascii_case("RAW");
+    (!is_raw).then(|| FileSystem {
+        name: name.into_owned(),
+        label: information.label.to_string_lossy().into_owned(),
+        read_only: information.flags & READ_ONLY_VOLUME != 0,
+    })
+}
+
+/// Most volumes have one extent; the answer of the others says how many there are.
+fn disk_extents(device: &OwnedHandle) -> Result<Vec<Extent>, Cause> {
+    let mut room = 1;
+    for _ in 0..ATTEMPTS {
+        let mut buffer = vec![0; extents::length(room)];
+        let code = IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS;
+        match handle::control(device, code, &[], &mut buffer) {
+            Ok(filled) => {
+                let answer = buffer.get(..filled).unwrap_or_default();
+                let malformed = || Cause::Malformed("VOLUME_DISK_EXTENTS".to_owned());
+                return extents::parse(answer).ok_or_else(malformed);
+            }
+            Err(Win32::MORE_DATA) => room = (room * 8).min(MOST_EXTENTS),
+            Err(code) => return Err(code.into()),
+        }
+    }
+    Err(Win32::MORE_DATA.into())
+}
+
+/// More than any volume has that storage code could use; bounds what is allocated.
+const MOST_EXTENTS: usize = 512;
+
+fn paths(volume: &Wide) -> Result<Vec<OsString>, Win32> {
+    let mut buffer = vec![0; 1024];
+    for _ in 0..ATTEMPTS {
+        match volume::path_names(volume, &mut buffer) {
+            (_, Ok(())) => return Ok(wide::texts(&buffer)),
+            (length, Err(Win32::MORE_DATA)) => {
+                let length = usize::try_from(length).map_err(|_| Win32::MORE_DATA)?;
+                buffer.resize(length.clamp(buffer.len(), MOST_UNITS), 0);
+            }
+            (_, Err(code)) => return Err(code),
+        }
+    }
+    Err(Win32::MORE_DATA)
+}
+
+/// 64 Ki characters of paths; bounds what is allocated.
+const MOST_UNITS: usize = 0x1_0000;
+
+/// The control code takes the filesystem's new length in sectors. Its documentation does not name
+/// the unit; public users agree on it (VeraCrypt, ImDisk).
+///
+/// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume>
+fn extend(volume: VolumeId, bytes: u64) -> Result<(), Cause> {
+    let per_sector = volume::bytes_per_sector(&root(volume)?)?;
+    let sectors = bytes
+        .checked_div(per_sector.into())
+        .and_then(|sectors| i64::try_from(sectors).ok())
+        .ok_or(Win32::INVALID_PARAMETER)?;
+    let device = device(volume, Purpose::ChangeVolume)?;
+    let input = sectors.to_le_bytes();
+    handle::control(&device, FSCTL_EXTEND_VOLUME, &input, &mut [])?;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+use std::ffi::OsStr;
+use std::ffi::OsString;
+use std::os::windows::ffi::OsStrExt;
+use std::os::windows::ffi::OsStringExt;
+
+use os::Win32;
+use os::WinPath;
+
+/// A text for a Win32 call: UTF-16 with one NUL, at its end.
+pub(crate) struct Wide(Vec<u16>);
+
+impl Wide {
+    /// The text.
+    ///
+    /// # Errors
+    /// [`Win32::INVALID_NAME`] when there is a NUL in it: the system would see less than was meant.
+    pub(crate) fn new(text: impl AsRef<OsStr>) -> Result<Self, Win32> {
+        let mut units: Vec<u16> = text.as_ref().encode_wide().collect();
+        if units.contains(&0) {
+            return Err(Win32::INVALID_NAME);
+        }
+        units.push(0);
+        Ok(Self(units))
+    }
+
+    /// A path in its verbatim form.
+    ///
+    /// # Errors
+    /// As [`Wide::new`].
+    pub(crate) fn path(path: &WinPath) -> Result<Self, Win32> {
+        Self::new(path.to_verbatim())
+    }
+
+    /// What a search for everything in a directory looks for.
+    ///
+    /// # Errors
+    /// As [`Wide::new`].
+    pub(crate) fn everything_in(directory: &WinPath) -> Result<Self, Win32> {
+        let mut pattern = with_backslash(directory.to_verbatim());
+        pattern.push("*");
+        Self::new(pattern)
+    }
+
+    /// A path with the trailing backslash that the calls on mounted folders require. They are
+    /// documented with plain paths, so the verbatim form is for what a plain path cannot say: more
+    /// than `MAX_PATH`, or a name that Win32 would change.
+    ///
+    /// # Errors
+    /// As [`Wide::new`].
+    pub(crate) fn folder(path: &WinPath) -> Result<Self, Win32> {
+        Self::new(with_backslash(plain_or_verbatim(path)))
+    }
+
+    /// The text for a call, valid as long as this is.
+    pub(crate) fn as_ptr(&self) -> *const u16 {
+        self.0.as_ptr()
+    }
+}
+
+/// The text at the start of a buffer that a call filled, up to its NUL.
+pub(crate) fn text(buffer: &[u16]) -> OsString {
+    let end = buffer.iter().position(|unit| *unit == 0);
+    OsString::from_wide(&buffer[..end.unwrap_or(buffer.len())])
+}
+
+/// The texts of a list in which each ends in a NUL and an empty one ends the list.
+pub(crate) fn texts(buffer: &[u16]) -> Vec<OsString> {
+    buffer
+        .split(|unit| *unit == 0)
+        .take_while(|text| !text.is_empty())
+        .map(OsString::from_wide)
+        .collect()
+}
+
+fn plain_or_verbatim(path: &WinPath) -> OsString {
+    let plain = path.to_plain();
+    let means_the_same = plain
+        .to_str()
+        .is_some_and(|text| text.parse().as_ref() == Ok(path));
+    if means_the_same && plain.encode_wide().count() < LONGEST_PLAIN {
+        plain
+    } else {
+        path.to_verbatim()
+    }
+}
+
+/// `MAX_PATH` but for the backslash and the NUL that follow.
+const LONGEST_PLAIN: usize = 258;
+
+/// A root's own text ends in a backslash already.
+fn with_backslash(mut text: OsString) -> OsString {
+    if !text.to_string_lossy().ends_with('\\') {
+        text.push("\\");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use os::Component;
+    use os::Win32;
+    use os::WinPath;
+
+    use super::Wide;
+    use super::plain_or_verbatim;
+    use super::text;
+    use super::texts;
+    use super::with_backslash;
+
+    fn units(text: &str) -> Vec<u16> {
+        text.encode_utf16().collect()
+    }
+
+    #[test]
+    fn a_nul_never_cuts_a_path_short() {
+        assert_eq!(Wide::new("a\0b").err(), Some(Win32::INVALID_NAME));
+        assert_eq!(Wide::new("a").map(|wide| wide.0), Ok(vec![0x61, 0]));
+    }
+
+    #[test]
+    fn a_folder_ends_in_one_backslash() {
+        let text = |path: WinPath| with_backslash(plain_or_verbatim(&path));
+        let parsed = |path: &str| -> WinPath { path.parse().expect(path) };
+        assert_eq!(text(parsed(r"C:\")), r"C:\");
+        assert_eq!(text(parsed(r"C:\a")), r"C:\a\");
+        assert_eq!(text(parsed(r"\\host\share")), r"\\host\share\");
+        let listed = |name: &str| Component::listed(name.into()).expect(name);
+        let dotted = parsed(r"C:\").join(listed("dot."));
+        assert_eq!(text(dotted), r"\\?\C:\dot.\");
+        let long = parsed(r"C:\")
+            .join(listed(&"x".repeat(255)))
+            .join(listed("y"));
+        assert!(text(long).to_string_lossy().starts_with(r"\\?\C:\x"));
+    }
+
+    #[test]
+    fn buffers_end_at_their_nul_and_lists_at_their_empty_text() {
+        assert_eq!(text(&units("ab\0cd")), OsStr::new("ab"));
+        assert_eq!(text(&units("ab")), OsStr::new("ab"));
+        assert_eq!(texts(&units("C:\\\0C:\\m\\\0\0rest")), ["C:\\", "C:\\m\\"]);
+        assert!(texts(&units("\0")).is_empty());
+        assert!(texts(&[]).is_empty());
+    }
+
+    #[test]
+    fn lone_surrogates_survive() {
+        assert_eq!(text(&[0x61, 0xD800, 0]).len(), 4);
+    }
+}

@@ -1,0 +1,96 @@
+//! The case's side: a service that is installed for one case and removed after it.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::io;
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
+
+use windows_service::service::Service;
+use windows_service::service::ServiceAccess;
+use windows_service::service::ServiceErrorControl;
+use windows_service::service::ServiceInfo;
+use windows_service::service::ServiceStartType;
+use windows_service::service::ServiceStatus;
+use windows_service::service::ServiceType;
+use windows_service::service_manager::ServiceManager;
+use windows_service::service_manager::ServiceManagerAccess;
+
+use super::servant;
+use super::wire::PATIENCE;
+use super::wire::Wire;
+
+/// A service that runs, as its own end of the wire and of the service control manager.
+pub(crate) struct Running {
+    pub(crate) wire: Wire,
+    installed: Installed,
+}
+
+impl Running {
+    /// Installs this program as a service and starts it; it has said that it is starting.
+    pub(crate) fn in_mode(mode: &str) -> Result<Self, Box<dyn Error>> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let port = listener.local_addr()?.port();
+        let installed = Installed::new(mode, port)?;
+        installed.0.start::<OsString>(&[])?;
+        let mut wire = accept(listener)?;
+        let word = wire.hear()?;
+        if word != "starting" {
+            return Err(format!("the service said {word:?}").into());
+        }
+        Ok(Self { wire, installed })
+    }
+
+    pub(crate) fn status(&self) -> windows_service::Result<ServiceStatus> {
+        self.installed.0.query_status()
+    }
+
+    pub(crate) fn stop(&self) -> windows_service::Result<ServiceStatus> {
+        self.installed.0.stop()
+    }
+}
+
+struct Installed(Service);
+
+impl Installed {
+    fn new(mode: &str, port: u16) -> Result<Self, Box<dyn Error>> {
+        let access = ServiceManagerAccess::CONNECT | ServiceManagerAccess::CREATE_SERVICE;
+        let manager = ServiceManager::local_computer(None::<&str>, access)?;
+        let info = ServiceInfo {
+            name: format!("wincsi-test-{mode}-{port}").into(),
+            display_name: format!("wincsi test: {mode} {port}").into(),
+            service_type: ServiceType::OWN_PROCESS,
+            start_type: ServiceStartType::OnDemand,
+            error_control: ServiceErrorControl::Normal,
+            executable_path: std::env::current_exe()?,
+            launch_arguments: [servant::FLAG, &port.to_string(), mode]
+                .map(OsString::from)
+                .to_vec(),
+            dependencies: Vec::new(),
+            account_name: None,
+            account_password: None,
+        };
+        let access = ServiceAccess::START
+            | ServiceAccess::STOP
+            | ServiceAccess::QUERY_STATUS
+            | ServiceAccess::DELETE;
+        Ok(Self(manager.create_service(&info, access)?))
+    }
+}
+
+impl Drop for Installed {
+    /// A service that still runs is there until it has ended.
+    fn drop(&mut self) {
+        let _ = self.0.stop();
+        let _ = self.0.delete();
+    }
+}
+
+fn accept(listener: TcpListener) -> io::Result<Wire> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(listener.accept()));
+    let accepted = receiver.recv_timeout(PATIENCE);
+    let (stream, _) = accepted.map_err(io::Error::other)??;
+    Wire::over(stream)
+}

@@ -1,0 +1,87 @@
+//! The service's side: does what its mode says, and says what it does.
+
+use std::io;
+use std::net::TcpStream;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::mpsc;
+
+use wincsi_os_windows::ServiceHandle;
+use wincsi_os_windows::run_as_service;
+
+use super::wire::Wire;
+
+/// The first argument of a process that is to be a service.
+pub(crate) const FLAG: &str = "--as-service";
+
+/// Takes the port of the case that listens, and the mode.
+pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> ExitCode {
+    let (Some(port), Some(mode)) = (arguments.next(), arguments.next()) else {
+        return ExitCode::FAILURE;
+    };
+    let Ok(wire) = connect(&port) else {
+        return ExitCode::FAILURE;
+    };
+    let wire = Arc::new(Mutex::new(wire));
+    let inside = Arc::clone(&wire);
+    let ended = run_as_service(move |service| {
+        let served = serve(&mode, &service, &mut locked(&inside));
+        served.unwrap_or(ExitCode::FAILURE)
+    });
+    let last_words = match &ended {
+        Ok(code) if *code == ExitCode::SUCCESS => "ended well",
+        Ok(_) => "ended badly",
+        Err(_) => "never was",
+    };
+    let _ = locked(&wire).say(last_words);
+    ended.unwrap_or(ExitCode::FAILURE)
+}
+
+fn serve(mode: &str, service: &ServiceHandle, wire: &mut Wire) -> io::Result<ExitCode> {
+    wire.say("starting")?;
+    wire.hear()?;
+    match mode {
+        "fail" => return Ok(ExitCode::FAILURE),
+        "panic" => panic_as_asked(),
+        _ => {}
+    }
+    service.running();
+    wire.say("running")?;
+    if mode == "closure" {
+        wait_by_closure(service);
+    } else {
+        service.wait_for_stop();
+    }
+    wire.say(if service.is_stopping() {
+        "stopping"
+    } else {
+        "confused"
+    })?;
+    wire.hear()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[allow(clippy::panic, reason = "the case is about a panic")]
+fn panic_as_asked() -> ! {
+    panic!("as the case asked");
+}
+
+fn wait_by_closure(service: &ServiceHandle) {
+    let (sender, receiver) = mpsc::channel();
+    service.on_stop(move || {
+        let _ = sender.send(());
+    });
+    let _ = receiver.recv();
+}
+
+fn connect(port: &str) -> io::Result<Wire> {
+    let port = port.parse().map_err(io::Error::other)?;
+    Wire::over(TcpStream::connect(("127.0.0.1", port))?)
+}
+
+fn locked(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
+    wire.lock().unwrap_or_else(PoisonError::into_inner)
+}

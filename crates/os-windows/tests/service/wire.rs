@@ -1,0 +1,36 @@
+//! What a case and its service say to each other: lines over a loopback connection, which is how
+//! each knows where the other is without waiting for time to pass.
+
+use std::io;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Bounds every wait: only a test that has failed already gets there.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One end of the connection.
+pub(crate) struct Wire(BufReader<TcpStream>);
+
+impl Wire {
+    pub(crate) fn over(stream: TcpStream) -> io::Result<Self> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    pub(crate) fn say(&mut self, word: &str) -> io::Result<()> {
+        self.0.get_mut().write_all(format!("{word}\n").as_bytes())
+    }
+
+    /// The next word. That the other end is gone is an error: whoever waits on must not.
+    pub(crate) fn hear(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.0.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+}

@@ -1,0 +1,131 @@
+use std::fs;
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::windows::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+
+use os::Component;
+use os::Error;
+use os::Files;
+use os::LinkKind;
+use os::Result;
+use os::VolumeId;
+use os::Volumes;
+use os::Win32;
+use os::WinPath;
+use os_suite::Workbench;
+use wincsi_os_windows::NativeFiles;
+use wincsi_os_windows::NativeVolumes;
+use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_BACKUP_SEMANTICS;
+use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
+
+/// A folder of its own in the temporary folder of the machine.
+pub(crate) struct Bench {
+    folder: WinPath,
+    volume: VolumeId,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("wincsi-suite-{}-{number}", process::id());
+        let folder = temporary()?.join(component(&name));
+        NativeFiles::new().create_directory(&folder)?;
+        let volume = NativeVolumes::new().mounted_at(&folder.prefix(0))?;
+        Ok(Self { folder, volume })
+    }
+}
+
+impl Drop for Bench {
+    /// What cannot be removed stays in the temporary folder, which says enough.
+    fn drop(&mut self) {
+        let _ = remove(&self.folder);
+    }
+}
+
+impl Workbench for Bench {
+    fn folder(&self) -> &WinPath {
+        &self.folder
+    }
+
+    fn volume(&self) -> VolumeId {
+        self.volume
+    }
+
+    fn write_file(&self, path: &WinPath, content: &[u8]) -> Result<()> {
+        fs::write(path.to_verbatim(), content).map_err(|error| failed("WriteFile", path, &error))
+    }
+
+    fn read_file(&self, path: &WinPath) -> Result<Vec<u8>> {
+        fs::read(path.to_verbatim()).map_err(|error| failed("ReadFile", path, &error))
+    }
+
+    fn set_read_only(&self, path: &WinPath) -> Result<()> {
+        let set = || -> io::Result<()> {
+            let path = PathBuf::from(path.to_verbatim());
+            let mut permissions = fs::symlink_metadata(&path)?.permissions();
+            permissions.set_readonly(true);
+            fs::set_permissions(path, permissions)
+        };
+        set().map_err(|error| failed("SetFileAttributesW", path, &error))
+    }
+
+    fn create_reparse_point(&self, path: &WinPath, kind: LinkKind, data: &[u8]) -> Result<()> {
+        match kind {
+            LinkKind::Directory => NativeFiles::new().create_directory(path)?,
+            LinkKind::File => self.write_file(path, b"")?,
+        }
+        let entry = entry(path).map_err(|error| failed("CreateFileW", path, &error))?;
+        super::wine::set_reparse_point(&entry, data)
+            .map_err(|code| Error::new("FSCTL_SET_REPARSE_POINT", path, code))
+    }
+}
+
+/// Opens an entry to change what it is.
+fn entry(path: &WinPath) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT)
+        .open(path.to_verbatim())
+}
+
+fn temporary() -> Result<WinPath> {
+    let folder = std::env::temp_dir();
+    let text = folder.to_string_lossy();
+    let parsed = text.parse::<WinPath>();
+    parsed.map_err(|_| Error::new("GetTempPathW", text, Win32::INVALID_NAME))
+}
+
+fn remove(directory: &WinPath) -> Result<()> {
+    let files = NativeFiles::new();
+    for listed in files.list(directory)? {
+        let Ok(name) = Component::listed(listed.name) else {
+            continue;
+        };
+        let path = directory.join(name);
+        files.clear_read_only(&path)?;
+        match (listed.entry.is_directory(), listed.entry.tag) {
+            (true, None) => remove(&path)?,
+            (true, Some(_)) => files.remove_directory(&path)?,
+            (false, _) => files.remove_file(&path)?,
+        }
+    }
+    files.clear_read_only(directory)?;
+    files.remove_directory(directory)
+}
+
+fn failed(operation: &'static str, path: &WinPath, error: &io::Error) -> Error {
+    let code = error
+        .raw_os_error()
+        .and_then(|code| u32::try_from(code).ok());
+    Error::new(operation, path, code.map_or(Win32::GEN_FAILURE, Win32))
+}
+
+fn component(name: &str) -> Component {
+    Component::parse(name).expect("a plain name")
+}
