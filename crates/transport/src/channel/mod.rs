@@ -1,0 +1,187 @@
+//! The client: blocking calls, each on a connection of its own for as long as it takes.
+//!
+//! A pipe or a local socket is opened in microseconds, so calls that run at the same time do not
+//! share a connection: a call takes an idle one or opens another, drives it on the caller's own
+//! thread, and puts it back. There is no thread behind a channel, nothing to hand over, and a slow
+//! call holds up no other.
+
+mod link;
+
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use thiserror::Error;
+
+use crate::{Code, Endpoint, Status, sys::Stream};
+use link::{Exchange, Line};
+
+/// A client of one server. Clones share their idle connections.
+#[derive(Clone, Debug)]
+pub struct Channel(Arc<Shared>);
+
+/// The limits and times of a channel.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ChannelOptions {
+    /// How long opening a connection may take, a busy pipe included.
+    pub connect_timeout: Duration,
+    /// The largest response message, in bytes.
+    pub max_message_bytes: usize,
+    /// Connections that are kept for the next call.
+    pub max_idle: usize,
+}
+
+/// Why a call did not bring a response.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The server answered with a status other than OK.
+    #[error(transparent)]
+    Status(#[from] Status),
+    /// No connection could be opened: the server has not seen the call.
+    #[error("cannot connect to {endpoint}: {source}")]
+    Connect {
+        /// To where.
+        endpoint: Endpoint,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The deadline passed. The server may go on with the call.
+    #[error("no answer from {endpoint} to {method} before the deadline")]
+    Deadline {
+        /// Who was called.
+        endpoint: Endpoint,
+        /// What was called.
+        method: String,
+    },
+    /// The connection broke before the answer came. The server may have run the call.
+    #[error("the connection to {endpoint} broke: {reason}")]
+    Broken {
+        /// To where.
+        endpoint: Endpoint,
+        /// How.
+        reason: String,
+    },
+}
+
+#[derive(Debug)]
+struct Shared {
+    endpoint: Endpoint,
+    options: ChannelOptions,
+    idle: Mutex<Vec<Line>>,
+}
+
+impl Default for ChannelOptions {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(5),
+            max_message_bytes: 4 << 20,
+            max_idle: 8,
+        }
+    }
+}
+
+impl Channel {
+    /// Opens a first connection, so that a server that is not there is noticed at once.
+    ///
+    /// # Errors
+    /// [`CallError::Connect`].
+    pub fn connect(endpoint: Endpoint, options: ChannelOptions) -> Result<Self, CallError> {
+        let shared = Shared {
+            endpoint,
+            options,
+            idle: Mutex::default(),
+        };
+        let line = shared.open(Instant::now() + shared.options.connect_timeout)?;
+        shared.put_back(line);
+        Ok(Self(Arc::new(shared)))
+    }
+
+    /// Calls `method` (`/v1.Disk/PartitionDisk`) with an encoded message and waits for the
+    /// encoded response, at most until `deadline`.
+    ///
+    /// # Errors
+    /// See [`CallError`]. A call is repeated on another connection only when the server has
+    /// certainly not begun it.
+    pub fn call(
+        &self,
+        method: &str,
+        message: &[u8],
+        deadline: Instant,
+    ) -> Result<Vec<u8>, CallError> {
+        let shared = &*self.0;
+        loop {
+            let (mut line, is_fresh) = shared.line(deadline)?;
+            match line.call(method, message, deadline, shared.options.max_message_bytes) {
+                Exchange::Answer(message) => {
+                    shared.put_back(line);
+                    return Ok(message);
+                }
+                Exchange::Status(status) => {
+                    if status.code != Code::ResourceExhausted {
+                        shared.put_back(line);
+                    }
+                    return Err(status.into());
+                }
+                Exchange::NotBegun(_) if !is_fresh => {}
+                Exchange::NotBegun(reason) | Exchange::Broken(reason) => {
+                    return Err(CallError::Broken {
+                        endpoint: shared.endpoint.clone(),
+                        reason,
+                    });
+                }
+                Exchange::Deadline => return Err(shared.deadline(method)),
+            }
+        }
+    }
+
+    /// Where the server is.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.0.endpoint
+    }
+}
+
+impl Shared {
+    /// An idle connection that is still good, or a new one; and whether it is new.
+    fn line(&self, deadline: Instant) -> Result<(Line, bool), CallError> {
+        loop {
+            let Some(mut line) = self.idle().pop() else {
+                let patience = Instant::now() + self.options.connect_timeout;
+                return self.open(deadline.min(patience)).map(|line| (line, true));
+            };
+            if line.is_good() {
+                return Ok((line, false));
+            }
+        }
+    }
+
+    fn open(&self, deadline: Instant) -> Result<Line, CallError> {
+        Stream::connect(&self.endpoint, deadline)
+            .and_then(|stream| Line::open(stream, self.options.max_message_bytes))
+            .map_err(|source| CallError::Connect {
+                endpoint: self.endpoint.clone(),
+                source,
+            })
+    }
+
+    fn put_back(&self, line: Line) {
+        let mut idle = self.idle();
+        if idle.len() < self.options.max_idle {
+            idle.push(line);
+        }
+    }
+
+    fn deadline(&self, method: &str) -> CallError {
+        CallError::Deadline {
+            endpoint: self.endpoint.clone(),
+            method: method.to_owned(),
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Line>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

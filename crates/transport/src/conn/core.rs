@@ -1,0 +1,526 @@
+//! What a connection holds under its lock, and a turn of its driver.
+
+use std::{
+    collections::VecDeque,
+    fmt, io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use h2::{
+    Reason, RecvStream,
+    server::{Builder, Connection as Http2, Handshake, SendResponse},
+};
+use thiserror::Error;
+
+use super::exchange::{self, Received, Receiving, Request, Running, Sending};
+use crate::{
+    Code, MethodPath, Peer, ServerOptions, Status, grpc,
+    mend::{MendError, Mender, Pings},
+    port::Port,
+    server::{Binding, Shared},
+    sys::{Handles, Interest, Read, Stream, Watch, Written},
+};
+
+/// How long a response may wait for others of its connection, so that all go in one write.
+const FLUSH_TIME: Duration = Duration::from_micros(500);
+
+/// What a thread does after a turn.
+pub(super) enum Turn {
+    /// Run this call.
+    Run(Box<Request>),
+    /// Wait: it was served at this time.
+    Wait(Instant),
+    /// Close the connection.
+    Close(CloseReason),
+}
+
+/// What there is to wait for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wait {
+    pub(crate) interest: Interest,
+    /// When the next deadline passes.
+    pub(crate) until: Option<Instant>,
+    /// Whether a call is likely to come soon.
+    pub(crate) lingers: bool,
+}
+
+/// Why a connection ends.
+#[derive(Debug, Error)]
+pub(crate) enum CloseReason {
+    #[error("the client closed it")]
+    Gone,
+    #[error("it ended as HTTP/2 says")]
+    Finished,
+    #[error("no HTTP/2 preface came in time")]
+    Silent,
+    #[error("the client does not read")]
+    Stalled,
+    #[error("the server is shutting down")]
+    Severed,
+    #[error("a thread that drove it panicked")]
+    Panic,
+    #[error(transparent)]
+    Mend(#[from] MendError),
+    #[error("HTTP/2: {0}")]
+    Http(#[from] h2::Error),
+    #[error("input or output failed: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// HTTP/2's state.
+enum Http {
+    /// Nothing has come: nothing is allocated.
+    Silent,
+    Handshake(Pin<Box<Handshake<Port, Bytes>>>),
+    Open(Box<Http2<Port, Bytes>>),
+    /// Only output is left to be sent.
+    Ended(Option<h2::Error>),
+}
+
+/// How far a drain has come.
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+enum Drain {
+    No,
+    /// The client has been asked to go.
+    Asked,
+    /// No call is left: the connection ends.
+    Ending,
+}
+
+pub(super) struct Core {
+    stream: Stream,
+    watch: Watch,
+    mender: Mender,
+    port: Port,
+    http: Http,
+    receiving: Vec<Receiving>,
+    whole: VecDeque<Request>,
+    running: Vec<Running>,
+    sending: Vec<Sending>,
+    created: Instant,
+    /// Since when output waits without any going out.
+    stalled: Option<Instant>,
+    /// Since when a response waits while other calls of the connection are run.
+    unsent_since: Option<Instant>,
+    /// When a held PING goes on to h2.
+    ping_due: Option<Instant>,
+    drain: Drain,
+    peer: Peer,
+    binding: Arc<Binding>,
+    shared: Arc<Shared>,
+}
+
+impl Core {
+    pub(super) fn new(
+        stream: Stream,
+        watch: Watch,
+        peer: Peer,
+        binding: &Arc<Binding>,
+        shared: &Arc<Shared>,
+    ) -> Self {
+        let options = &shared.options;
+        let pings = if options.ping_delay.is_zero() {
+            Pings::Pass
+        } else {
+            Pings::Hold
+        };
+        Self {
+            stream,
+            watch,
+            mender: Mender::new(pings),
+            port: Port::new(options.max_queued_output),
+            http: Http::Silent,
+            receiving: Vec::new(),
+            whole: VecDeque::new(),
+            running: Vec::new(),
+            sending: Vec::new(),
+            created: Instant::now(),
+            stalled: None,
+            unsent_since: None,
+            ping_due: None,
+            drain: Drain::No,
+            peer,
+            binding: Arc::clone(binding),
+            shared: Arc::clone(shared),
+        }
+    }
+
+    pub(super) fn look(&mut self, ready: Interest) -> bool {
+        self.stream.look(ready)
+    }
+
+    /// Does all that can be done without waiting.
+    pub(super) fn turn(&mut self, drain: bool, context: &mut Context<'_>) -> Turn {
+        self.try_turn(drain, context).unwrap_or_else(Turn::Close)
+    }
+
+    /// Makes sure that a wait will tell of input; None when there is some already.
+    pub(super) fn begin_wait(&mut self) -> Option<Wait> {
+        let wants_input = self.wants_input();
+        if wants_input && self.stream.begin_read() {
+            return None;
+        }
+        Some(Wait {
+            interest: self.stream.interest(wants_input),
+            until: self.next_deadline(),
+            lingers: !self.is_opening(),
+        })
+    }
+
+    /// Posts a call's answer.
+    pub(super) fn finish(&mut self, id: u32, answer: Result<Vec<u8>, Status>) {
+        let Some(index) = self.running.iter().position(|running| running.id == id) else {
+            return;
+        };
+        if let Some(respond) = self.running.swap_remove(index).respond {
+            let now = Instant::now();
+            self.unsent_since.get_or_insert(now);
+            self.sending.extend(exchange::reply(respond, answer, now));
+        }
+    }
+
+    pub(super) fn arm_watch(&self, handles: &Handles, wait: &Wait) -> io::Result<()> {
+        let left = wait
+            .until
+            .map(|until| until.saturating_duration_since(Instant::now()));
+        self.watch.arm(handles, wait.interest, left)
+    }
+
+    fn try_turn(&mut self, drain: bool, context: &mut Context<'_>) -> Result<Turn, CloseReason> {
+        self.take_input()?;
+        loop {
+            let now = Instant::now();
+            self.check_times(now)?;
+            self.advance(now, context)?;
+            while drain && self.continue_drain()? {
+                self.advance(now, context)?;
+            }
+            if self
+                .unsent_since
+                .is_some_and(|since| since + FLUSH_TIME <= now)
+            {
+                self.send(now)?;
+            }
+            if let Some(request) = self.next_request() {
+                return Ok(Turn::Run(Box::new(request)));
+            }
+            let has_room = self.send(now)?;
+            if !has_room && !self.take_input()? {
+                return Ok(Turn::Wait(now));
+            }
+        }
+    }
+
+    fn wants_input(&self) -> bool {
+        let buffers = self.port.buffers();
+        buffers.is_drained() && !buffers.at_end && !matches!(self.http, Http::Ended(_))
+    }
+
+    /// Lets input through the mender, if h2 has taken what came before; false when there is none.
+    fn take_input(&mut self) -> Result<bool, CloseReason> {
+        if !self.wants_input() {
+            return Ok(false);
+        }
+        let mut buffers = self.port.buffers();
+        match self.stream.read()? {
+            Read::Pending => return Ok(false),
+            Read::Closed if matches!(self.http, Http::Silent) => return Err(CloseReason::Gone),
+            Read::Closed => buffers.at_end = true,
+            Read::Data(data) => self.mender.push(data, &mut buffers.input)?,
+        }
+        drop(buffers);
+        if self.ping_due.is_none() && self.mender.holds_ping() {
+            self.ping_due = Some(later(Instant::now(), self.shared.options.ping_delay));
+        }
+        if matches!(self.http, Http::Silent) {
+            let handshake = http2(&self.shared.options).handshake(self.port.clone());
+            self.http = Http::Handshake(Box::pin(handshake));
+        }
+        Ok(true)
+    }
+
+    /// Has h2 and the calls move on.
+    fn advance(&mut self, now: Instant, context: &mut Context<'_>) -> Result<(), CloseReason> {
+        if let Http::Handshake(handshake) = &mut self.http
+            && let Poll::Ready(http) = handshake.as_mut().poll(context)
+        {
+            self.http = Http::Open(Box::new(http?));
+            tracing::info!(endpoint = %self.binding.endpoint, peer = %self.peer, "client connected");
+        }
+        loop {
+            let Http::Open(http) = &mut self.http else {
+                return Ok(());
+            };
+            match http.poll_accept(context) {
+                Poll::Pending => break,
+                Poll::Ready(Some(Ok((request, respond)))) => self.begin(request, respond, now),
+                Poll::Ready(Some(Err(error))) => self.http = Http::Ended(Some(error)),
+                Poll::Ready(None) => self.http = Http::Ended(None),
+            }
+        }
+        self.gather(now, context);
+        // What is handed to h2 here comes out at its next poll: h2 wakes the driver for it.
+        self.sending
+            .retain_mut(|sending| !sending.poll(now, context));
+        Ok(())
+    }
+
+    /// Takes a call's head.
+    fn begin(
+        &mut self,
+        request: http::Request<RecvStream>,
+        mut respond: SendResponse<Bytes>,
+        now: Instant,
+    ) {
+        let (head, body) = request.into_parts();
+        let timeout = match grpc::check(&head) {
+            Ok(timeout) => timeout.unwrap_or(self.shared.options.call_timeout),
+            Err(refusal) => return exchange::refuse(&mut respond, refusal.http, &refusal.status),
+        };
+        let Some(path) = head.uri.into_parts().path_and_query else {
+            return respond.send_reset(Reason::PROTOCOL_ERROR);
+        };
+        let deadline = later(now, timeout.min(self.shared.options.call_timeout));
+        self.receiving.push(Receiving::new(
+            MethodPath::new(path),
+            deadline,
+            respond,
+            body,
+        ));
+    }
+
+    /// Takes what has come of the calls' messages.
+    fn gather(&mut self, now: Instant, context: &mut Context<'_>) {
+        let mut index = 0;
+        while let Some(receiving) = self.receiving.get_mut(index) {
+            let received = receiving.poll(self.shared.options.max_message_bytes, context);
+            match received {
+                Received::Pending => {
+                    index += 1;
+                    continue;
+                }
+                Received::Whole(message) => {
+                    let receiving = self.receiving.remove(index);
+                    self.admit(receiving, message);
+                }
+                Received::Refused(status) => {
+                    let receiving = self.receiving.remove(index);
+                    self.sending
+                        .extend(exchange::reply(receiving.respond, Err(status), now));
+                }
+                Received::Reset => drop(self.receiving.remove(index)),
+            }
+        }
+        self.bound_receiving();
+    }
+
+    fn admit(&mut self, receiving: Receiving, message: Bytes) {
+        let Receiving {
+            method,
+            deadline,
+            mut respond,
+            ..
+        } = receiving;
+        let most =
+            usize::try_from(self.shared.options.max_concurrent_streams).unwrap_or(usize::MAX);
+        if self.running.len() >= most {
+            // Only streams that the client has reset can have left so many behind.
+            let status = Status::new(Code::ResourceExhausted, "too many calls on this connection");
+            return exchange::refuse(&mut respond, http::StatusCode::OK, &status);
+        }
+        let id = respond.stream_id().as_u32();
+        self.running.push(Running {
+            id,
+            deadline,
+            respond: Some(respond),
+        });
+        self.whole.push_back(Request {
+            id,
+            method,
+            message,
+            deadline,
+        });
+    }
+
+    /// Refuses the newest of the calls whose messages have become too much together.
+    fn bound_receiving(&mut self) {
+        while self.receiving.iter().map(Receiving::held).sum::<usize>()
+            > self.shared.options.max_receive_bytes
+        {
+            let Some(mut receiving) = self.receiving.pop() else {
+                return;
+            };
+            let status = Status::new(Code::ResourceExhausted, "too much input on this connection");
+            exchange::refuse(&mut receiving.respond, http::StatusCode::OK, &status);
+        }
+    }
+
+    /// The next request that somebody still waits for.
+    fn next_request(&mut self) -> Option<Request> {
+        loop {
+            let request = self.whole.pop_front()?;
+            let running = self
+                .running
+                .iter()
+                .position(|running| running.id == request.id)?;
+            if self.running[running].respond.is_some() {
+                return Some(request);
+            }
+            self.running.swap_remove(running);
+        }
+    }
+
+    /// Sends all that is queued; true when h2 waited for room and there is some now.
+    fn send(&mut self, now: Instant) -> Result<bool, CloseReason> {
+        let mut buffers = self.port.buffers();
+        let written = self.stream.write(&mut buffers.output)?;
+        let has_room = buffers.unblock();
+        drop(buffers);
+        self.unsent_since = None;
+        match written {
+            Written::All => self.stalled = None,
+            Written::Pending { progress: true } => self.stalled = Some(now),
+            Written::Pending { progress: false } => {
+                self.stalled.get_or_insert(now);
+            }
+        }
+        let Http::Ended(error) = &mut self.http else {
+            return Ok(has_room);
+        };
+        match (written, error.take()) {
+            (Written::All, Some(error)) => Err(error.into()),
+            (Written::All, None) => Err(CloseReason::Finished),
+            (_, error) => {
+                self.http = Http::Ended(error);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Does what is due.
+    fn check_times(&mut self, now: Instant) -> Result<(), CloseReason> {
+        if self.is_opening() && now >= later(self.created, self.shared.options.handshake_timeout) {
+            return Err(CloseReason::Silent);
+        }
+        if self
+            .stalled
+            .is_some_and(|since| now >= later(since, self.shared.options.write_stall_timeout))
+        {
+            return Err(CloseReason::Stalled);
+        }
+        if self.ping_due.is_some_and(|due| now >= due) {
+            self.mender.release_ping(&mut self.port.buffers().input);
+            let again = self.mender.holds_ping();
+            self.ping_due = again.then(|| later(now, self.shared.options.ping_delay));
+        }
+        self.expire_calls(now);
+        Ok(())
+    }
+
+    /// Tells the clients whose deadline has passed. A call that runs goes on to its real end.
+    fn expire_calls(&mut self, now: Instant) {
+        let status = || Status::new(Code::DeadlineExceeded, "context deadline exceeded");
+        for receiving in self
+            .receiving
+            .extract_if(.., |receiving| receiving.deadline <= now)
+        {
+            drop(exchange::reply(receiving.respond, Err(status()), now));
+        }
+        for running in &mut self.running {
+            if running.deadline <= now
+                && let Some(respond) = running.respond.take()
+            {
+                drop(exchange::reply(respond, Err(status()), now));
+            }
+        }
+        let stall = self.shared.options.write_stall_timeout;
+        for mut sending in self
+            .sending
+            .extract_if(.., |sending| later(sending.since, stall) <= now)
+        {
+            sending.reset();
+        }
+    }
+
+    /// Asks the client to go while calls run, and ends the connection when none does any more.
+    ///
+    /// h2's graceful shutdown would wait for the answer to a PING that an idle client may never
+    /// look at. A call that it sends meanwhile is beyond what the last GOAWAY says was seen, so it
+    /// knows that it may repeat it.
+    /// True when it has told h2 something that has to come out.
+    fn continue_drain(&mut self) -> Result<bool, CloseReason> {
+        let next = match &self.http {
+            Http::Silent | Http::Handshake(_) => return Err(CloseReason::Severed),
+            // A response that h2 still holds counts as a stream.
+            Http::Open(http) if http.has_streams() => Drain::Asked,
+            Http::Open(_) | Http::Ended(_) => Drain::Ending,
+        };
+        let goes_on = next > self.drain;
+        if goes_on && let Http::Open(http) = &mut self.http {
+            match next {
+                Drain::Ending => http.abrupt_shutdown(Reason::NO_ERROR),
+                _ => http.graceful_shutdown(),
+            }
+        }
+        self.drain = self.drain.max(next);
+        Ok(goes_on)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let handshake = self
+            .is_opening()
+            .then(|| later(self.created, self.shared.options.handshake_timeout));
+        let stall = self.shared.options.write_stall_timeout;
+        let stalled = self.stalled.map(|since| later(since, stall));
+        let receiving = self.receiving.iter().map(|receiving| receiving.deadline);
+        let waits = |running: &Running| running.respond.is_some().then_some(running.deadline);
+        let running = self.running.iter().filter_map(waits);
+        let sending = self
+            .sending
+            .iter()
+            .map(|sending| later(sending.since, stall));
+        let singles = [handshake, stalled, self.ping_due].into_iter().flatten();
+        singles.chain(receiving).chain(running).chain(sending).min()
+    }
+
+    fn is_opening(&self) -> bool {
+        matches!(self.http, Http::Silent | Http::Handshake(_))
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("receiving", &self.receiving.len())
+            .field("running", &self.running.len())
+            .field("sending", &self.sending.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A time after `now`; one that the clock cannot tell is as good as a year away.
+fn later(now: Instant, time: Duration) -> Instant {
+    now.checked_add(time)
+        .unwrap_or_else(|| now + Duration::from_secs(365 * 24 * 3600))
+}
+
+/// h2's limits, each set on purpose.
+fn http2(options: &ServerOptions) -> Builder {
+    let message = u32::try_from(options.max_message_bytes).unwrap_or(u32::MAX >> 2);
+    let window = message.saturating_add(64 << 10).min((1 << 31) - 1);
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(window)
+        .initial_connection_window_size(window.saturating_mul(2).min((1 << 31) - 1))
+        .max_concurrent_streams(options.max_concurrent_streams)
+        .max_header_list_size(32 << 10)
+        .max_send_buffer_size(options.max_queued_output)
+        .max_concurrent_reset_streams(64)
+        .max_pending_accept_reset_streams(64)
+        .max_local_error_reset_streams(Some(256));
+    builder
+}

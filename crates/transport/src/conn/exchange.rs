@@ -1,0 +1,175 @@
+//! One call's way through a connection: its request comes in, it runs, its response goes out.
+
+use std::{
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use h2::{Reason, RecvStream, SendStream, server::SendResponse};
+use http::StatusCode;
+
+use crate::{
+    Code, MethodPath, Status,
+    grpc::{self, Assembly},
+};
+
+/// A whole request.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The stream's number, which names the call on its connection.
+    pub(crate) id: u32,
+    pub(crate) method: MethodPath,
+    pub(crate) message: Bytes,
+    pub(crate) deadline: Instant,
+}
+
+/// A request whose message has not come whole.
+#[derive(Debug)]
+pub(super) struct Receiving {
+    pub(super) method: MethodPath,
+    pub(super) deadline: Instant,
+    pub(super) respond: SendResponse<Bytes>,
+    body: RecvStream,
+    assembly: Assembly,
+}
+
+/// What became of a request that was coming in.
+#[derive(Debug)]
+pub(super) enum Received {
+    Pending,
+    Whole(Bytes),
+    Refused(Status),
+    /// The client has taken the call back.
+    Reset,
+}
+
+/// A call that runs, or whose response waits for the client to make room.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) id: u32,
+    pub(super) deadline: Instant,
+    /// None once the client has been told that the deadline has passed.
+    pub(super) respond: Option<SendResponse<Bytes>>,
+}
+
+/// A response that is larger than what the client takes at the moment.
+#[derive(Debug)]
+pub(super) struct Sending {
+    stream: SendStream<Bytes>,
+    rest: Bytes,
+    /// When the client last took some.
+    pub(super) since: Instant,
+}
+
+impl Receiving {
+    pub(super) fn new(
+        method: MethodPath,
+        deadline: Instant,
+        respond: SendResponse<Bytes>,
+        body: RecvStream,
+    ) -> Self {
+        Self {
+            method,
+            deadline,
+            respond,
+            body,
+            assembly: Assembly::default(),
+        }
+    }
+
+    /// Takes what has come of the message.
+    pub(super) fn poll(&mut self, most: usize, context: &mut Context<'_>) -> Received {
+        loop {
+            match self.body.poll_data(context) {
+                Poll::Pending => return Received::Pending,
+                Poll::Ready(Some(Err(_))) => return Received::Reset,
+                Poll::Ready(Some(Ok(data))) => {
+                    // It fails only when more is released than came.
+                    let _ = self.body.flow_control().release_capacity(data.len());
+                    if let Err(status) = self.assembly.push(data, most) {
+                        return Received::Refused(status);
+                    }
+                }
+                Poll::Ready(None) => {
+                    return std::mem::take(&mut self.assembly)
+                        .finish()
+                        .map_or_else(Received::Refused, Received::Whole);
+                }
+            }
+        }
+    }
+
+    /// Bytes of the message that are held.
+    pub(super) fn held(&self) -> usize {
+        self.assembly.len()
+    }
+}
+
+impl Sending {
+    /// Sends what the client has room for; true when it is all sent or the client is gone.
+    pub(super) fn poll(&mut self, now: Instant, context: &mut Context<'_>) -> bool {
+        loop {
+            match self.stream.capacity().min(self.rest.len()) {
+                0 => match self.stream.poll_capacity(context) {
+                    Poll::Pending => return false,
+                    Poll::Ready(Some(Ok(_))) => {}
+                    Poll::Ready(_) => return true,
+                },
+                room => {
+                    self.since = now;
+                    let chunk = self.rest.split_to(room);
+                    if self.stream.send_data(chunk, false).is_err() {
+                        return true;
+                    }
+                    if self.rest.is_empty() {
+                        let _ = self.stream.send_trailers(grpc::ok_trailers());
+                        return true;
+                    }
+                    self.stream.reserve_capacity(self.rest.len());
+                }
+            }
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.stream.send_reset(Reason::CANCEL);
+    }
+}
+
+/// Answers a call. A response that cannot go out at once is returned.
+///
+/// That the client has gone or taken the call back shows as an error of h2's, and there is nobody
+/// left to tell.
+pub(super) fn reply(
+    mut respond: SendResponse<Bytes>,
+    answer: Result<Vec<u8>, Status>,
+    now: Instant,
+) -> Option<Sending> {
+    let message = match answer.and_then(|message| grpc::frame(&message)) {
+        Ok(message) => message,
+        Err(status) => {
+            refuse(&mut respond, StatusCode::OK, &status);
+            return None;
+        }
+    };
+    let mut stream = respond.send_response(grpc::response_head(), false).ok()?;
+    stream.reserve_capacity(message.len());
+    if stream.capacity() < message.len() {
+        return Some(Sending {
+            stream,
+            rest: message,
+            since: now,
+        });
+    }
+    if stream.send_data(message, false).is_ok() {
+        let _ = stream.send_trailers(grpc::ok_trailers());
+    }
+    None
+}
+
+/// Answers a call with a status alone.
+pub(super) fn refuse(respond: &mut SendResponse<Bytes>, http: StatusCode, status: &Status) {
+    debug_assert_ne!(status.code, Code::Ok, "an error status");
+    let _ = respond.send_response(grpc::trailers_only(http, status), true);
+}

@@ -1,0 +1,275 @@
+//! A connection: how it is served, and how others reach the thread that serves it.
+//!
+//! The thread that serves a connection makes *turns*: it takes what came in, lets h2 work on it,
+//! and sends all that is queued in one write ([`core`]). A turn that finds a whole request returns
+//! it, and the thread runs the service itself, outside the connection's lock. Should that take
+//! long, the connection is given to another thread ([`crate::pool`]); the first one posts its
+//! answer when it has it and is free again. [`crate::link`] has the states and the argument why no
+//! wake-up is lost.
+
+mod core;
+mod exchange;
+
+use std::{
+    any::Any,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    task::{Context, Wake, Waker},
+    time::Instant,
+};
+
+use self::core::{Core, Turn};
+use crate::{
+    Call, Code, Peer, Status,
+    link::{self, Generation, Link},
+    pool::{Pool, Task, Worker},
+    server::{Binding, Shared},
+    sys::{self, Handles, Interest, Ready, Stream},
+};
+use exchange::Request;
+
+pub(crate) use self::core::{CloseReason, Wait};
+
+/// How a connection was left by the thread that served it.
+pub(crate) enum Served {
+    /// It is to be waited for; when it was last served.
+    Waits(Instant),
+    /// It is closed.
+    Gone,
+    /// It was taken during a call, with all others of the thread.
+    Robbed,
+}
+
+/// One client's connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) id: u64,
+    link: Link,
+    /// The thread that has it, for those who want to rouse it.
+    worker: Mutex<Option<Arc<Worker>>>,
+    handles: Handles,
+    /// None once closed.
+    core: Mutex<Option<Core>>,
+    peer: Peer,
+    binding: Arc<Binding>,
+    shared: Arc<Shared>,
+}
+
+impl Connection {
+    /// Takes over a client's stream; the caller has to drive it.
+    pub(crate) fn new(
+        id: u64,
+        stream: Stream,
+        binding: &Arc<Binding>,
+        shared: &Arc<Shared>,
+    ) -> io::Result<Arc<Self>> {
+        let peer = stream.peer();
+        let connection = Arc::new(Self {
+            id,
+            link: Link::new(),
+            worker: Mutex::new(None),
+            handles: stream.handles(),
+            core: Mutex::new(None),
+            peer,
+            binding: Arc::clone(binding),
+            shared: Arc::clone(shared),
+        });
+        let watch = shared
+            .watcher
+            .watch(Arc::clone(&connection) as sys::Target)?;
+        *connection.core() = Some(Core::new(stream, watch, peer, binding, shared));
+        Ok(connection)
+    }
+
+    pub(crate) fn handles(&self) -> &Handles {
+        &self.handles
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Ends the connection without regard to what it does.
+    pub(crate) fn sever(self: &Arc<Self>) {
+        self.close(&CloseReason::Severed);
+        self.want_turn();
+    }
+
+    /// Has somebody make a turn; see [`crate::link`].
+    pub(crate) fn want_turn(self: &Arc<Self>) {
+        match self.link.want() {
+            link::Wake::Nothing => {}
+            link::Wake::Rouse => {
+                let worker = self.worker().clone();
+                if let Some(worker) = worker {
+                    worker.wakeup().set();
+                }
+            }
+            link::Wake::Queue => self.shared.pool.push(Task::Serve(Arc::clone(self))),
+        }
+    }
+
+    /// The thread that rouses when a turn is wanted.
+    pub(crate) fn set_worker(&self, worker: &Arc<Worker>) {
+        *self.worker() = Some(Arc::clone(worker));
+    }
+
+    /// Tells the stream what a wait has found, or may have; whether it is anything.
+    pub(crate) fn look(&self, ready: Interest) -> bool {
+        self.core().as_mut().is_none_or(|core| core.look(ready))
+    }
+
+    /// Makes sure that a wait will tell of input; None when there is some already.
+    pub(crate) fn begin_wait(&self) -> Option<Wait> {
+        self.core().as_mut()?.begin_wait()
+    }
+
+    /// Makes turns until there is nothing more to do.
+    pub(crate) fn serve(self: &Arc<Self>, pool: &Arc<Pool>, worker: &Worker) -> Served {
+        let generation = self.link.begin_turn();
+        let waker = Waker::from(Arc::clone(self));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            let draining = self.shared.draining.load(Ordering::Acquire);
+            let turn = match &mut *self.core() {
+                Some(core) => core.turn(draining, &mut context),
+                None => return Served::Gone,
+            };
+            match turn {
+                Turn::Run(request) => {
+                    if !self.run(*request, generation, pool, worker) {
+                        return Served::Robbed;
+                    }
+                }
+                Turn::Wait(now) if self.link.start_wait() => return Served::Waits(now),
+                Turn::Wait(_) => {}
+                Turn::Close(reason) => {
+                    self.close(&reason);
+                    return Served::Gone;
+                }
+            }
+            self.link.begin_turn();
+        }
+    }
+
+    /// Leaves the connection to the system's watch; false when a turn is wanted instead.
+    pub(crate) fn park(&self, wait: &Wait) -> bool {
+        let armed = match &*self.core() {
+            Some(core) => core.arm_watch(&self.handles, wait),
+            None => return true,
+        };
+        match armed {
+            Ok(()) => self.link.park(),
+            // Without a watch nobody would ever wake it.
+            Err(error) => {
+                self.close(&CloseReason::Io(error));
+                true
+            }
+        }
+    }
+
+    /// Ends the connection after its thread has panicked.
+    pub(crate) fn abandon(&self) {
+        self.close(&CloseReason::Panic);
+    }
+
+    /// Runs one call; false when the connection is another thread's by now.
+    fn run(
+        self: &Arc<Self>,
+        request: Request,
+        generation: Generation,
+        pool: &Arc<Pool>,
+        worker: &Worker,
+    ) -> bool {
+        let id = request.id;
+        let is_slow = worker.has_others() && pool.pace().is_slow(request.method.as_str());
+        if is_slow {
+            worker.give_up(self, pool);
+        } else {
+            worker.begin_call();
+            pool.monitor().call_begun();
+            self.link.begin_call();
+        }
+        let answer = self.answer(request, pool);
+        let is_own = !is_slow && self.link.end_call(generation);
+        if !is_slow {
+            worker.end_call();
+        }
+        if let Some(core) = &mut *self.core() {
+            core.finish(id, answer);
+        }
+        if !is_own {
+            self.want_turn();
+        }
+        is_own
+    }
+
+    /// Calls the service, unless too many calls run.
+    fn answer(&self, request: Request, pool: &Pool) -> Result<Vec<u8>, Status> {
+        let Some(_running) = self.shared.calls.admit() else {
+            let text = format!(
+                "{} calls run already",
+                self.shared.options.max_running_calls
+            );
+            return Err(Status::new(Code::ResourceExhausted, text));
+        };
+        let call = Call {
+            method: request.method,
+            message: request.message,
+            peer: self.peer,
+            deadline: request.deadline,
+            endpoint: self.binding.endpoint.clone(),
+        };
+        let start = Instant::now();
+        let caught = catch_unwind(AssertUnwindSafe(|| self.binding.service.call(&call)));
+        pool.pace().note(call.method.as_str(), start.elapsed());
+        caught.unwrap_or_else(|panic| {
+            let text = panic_text(panic.as_ref());
+            tracing::error!(method = %call.method, peer = %call.peer, panic = text, "a call panicked");
+            Err(Status::new(Code::Internal, format!("{} failed unexpectedly", call.method)))
+        })
+    }
+
+    fn close(&self, reason: &CloseReason) {
+        // Dropped without the lock: a callback of the watch may be waiting for it.
+        let core = self.core().take();
+        drop(core);
+        if !self.shared.connections.remove(self.id) {
+            return;
+        }
+        tracing::debug!(endpoint = %self.binding.endpoint, peer = %self.peer, %reason, "connection closed");
+    }
+
+    fn core(&self) -> MutexGuard<'_, Option<Core>> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn worker(&self) -> MutexGuard<'_, Option<Arc<Worker>>> {
+        self.worker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Connection {
+    fn wake(self: Arc<Self>) {
+        self.want_turn();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.want_turn();
+    }
+}
+
+impl Ready for Connection {
+    fn ready(self: Arc<Self>) {
+        self.want_turn();
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no text")
+}

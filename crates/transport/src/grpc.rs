@@ -1,0 +1,254 @@
+//! gRPC's part of a request and a response
+//! (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>).
+
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{
+    HeaderMap, HeaderValue, Method, Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderName},
+    request::Parts,
+};
+
+use crate::{Code, Status, status};
+
+pub(crate) const CONTENT: HeaderValue = HeaderValue::from_static("application/grpc");
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+
+/// The flag and the length before each message.
+pub(crate) const PREFIX: usize = 5;
+
+/// Why a request is refused before its message is read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Refusal {
+    pub(crate) http: StatusCode,
+    pub(crate) status: Status,
+}
+
+/// Checks a request's head as gRPC says; returns its timeout.
+pub(crate) fn check(head: &Parts) -> Result<Option<Duration>, Refusal> {
+    if !is_grpc(&head.headers) {
+        return Err(Refusal::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Status::new(
+                Code::InvalidArgument,
+                "the content-type is not application/grpc",
+            ),
+        ));
+    }
+    if head.method != Method::POST {
+        return Err(Refusal::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            Status::new(
+                Code::Internal,
+                format!("the method is {}, not POST", head.method),
+            ),
+        ));
+    }
+    let Some(value) = head.headers.get(GRPC_TIMEOUT) else {
+        return Ok(None);
+    };
+    parse_timeout(value.as_bytes()).map(Some).ok_or_else(|| {
+        Refusal::new(
+            StatusCode::BAD_REQUEST,
+            Status::new(Code::Internal, "malformed grpc-timeout"),
+        )
+    })
+}
+
+impl Refusal {
+    fn new(http: StatusCode, status: Status) -> Self {
+        Self { http, status }
+    }
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.as_bytes().strip_prefix(b"application/grpc"))
+        .is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+}
+
+/// One to eight digits and a unit.
+fn parse_timeout(text: &[u8]) -> Option<Duration> {
+    let (unit, digits) = text.split_last()?;
+    if !(1..=8).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let count = digits
+        .iter()
+        .fold(0u64, |count, digit| count * 10 + u64::from(digit - b'0'));
+    Some(match unit {
+        b'H' => Duration::from_secs(count * 3600),
+        b'M' => Duration::from_secs(count * 60),
+        b'S' => Duration::from_secs(count),
+        b'm' => Duration::from_millis(count),
+        b'u' => Duration::from_micros(count),
+        b'n' => Duration::from_nanos(count),
+        _ => return None,
+    })
+}
+
+/// A timeout as the header writes it, rounded up to what eight digits can say.
+pub(crate) fn timeout_header(timeout: Duration) -> (HeaderName, HeaderValue) {
+    let text = match timeout.as_micros() {
+        micros @ 0..=99_999_999 => format!("{micros}u"),
+        micros => match micros.div_ceil(1000) {
+            millis @ 0..=99_999_999 => format!("{millis}m"),
+            millis => format!("{}S", millis.div_ceil(1000).min(99_999_999)),
+        },
+    };
+    (
+        GRPC_TIMEOUT,
+        HeaderValue::try_from(text).expect("digits and a letter"),
+    )
+}
+
+/// What a client's message may be, and what of it has come.
+#[derive(Debug, Default)]
+pub(crate) struct Assembly {
+    first: Bytes,
+    rest: BytesMut,
+}
+
+impl Assembly {
+    /// Takes the next bytes of the body.
+    ///
+    /// # Errors
+    /// As soon as it is known that the message will not be accepted.
+    pub(crate) fn push(&mut self, data: Bytes, most: usize) -> Result<(), Status> {
+        match self.is_empty() {
+            true => self.first = data,
+            false => {
+                if self.rest.is_empty() {
+                    self.rest = BytesMut::with_capacity(self.expected().min(most) + PREFIX);
+                    self.rest.put(std::mem::take(&mut self.first));
+                }
+                self.rest.put(data);
+            }
+        }
+        self.check(most)
+    }
+
+    /// The bytes that have come.
+    pub(crate) fn len(&self) -> usize {
+        self.first.len() + self.rest.len()
+    }
+
+    /// The message, once the body has ended.
+    pub(crate) fn finish(self) -> Result<Bytes, Status> {
+        let mut body = if self.rest.is_empty() {
+            self.first
+        } else {
+            self.rest.freeze()
+        };
+        match body.len().checked_sub(PREFIX) {
+            Some(length) if length == declared(&body) => Ok(body.split_off(PREFIX)),
+            _ => Err(Status::new(
+                Code::Internal,
+                "the request ends within a message",
+            )),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn prefix(&self) -> &[u8] {
+        if self.rest.is_empty() {
+            &self.first
+        } else {
+            &self.rest
+        }
+    }
+
+    fn expected(&self) -> usize {
+        if self.prefix().len() < PREFIX {
+            0
+        } else {
+            declared(self.prefix())
+        }
+    }
+
+    fn check(&self, most: usize) -> Result<(), Status> {
+        if self.prefix().first().is_some_and(|&flag| flag != 0) {
+            let text = "the message is compressed, and no compression is supported";
+            return Err(Status::new(Code::Unimplemented, text));
+        }
+        if self.len() < PREFIX {
+            return Ok(());
+        }
+        let length = self.expected();
+        if length > most {
+            let text = format!("received message larger than max ({length} vs. {most})");
+            return Err(Status::new(Code::ResourceExhausted, text));
+        }
+        match self.len() > PREFIX + length {
+            true => Err(Status::new(
+                Code::Internal,
+                "the request has more than one message",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A message with its prefix.
+pub(crate) fn frame(message: &[u8]) -> Result<Bytes, Status> {
+    let length = u32::try_from(message.len())
+        .map_err(|_| Status::new(Code::Internal, "the message is larger than gRPC can frame"))?;
+    let mut framed = BytesMut::with_capacity(PREFIX + message.len());
+    framed.put_u8(0);
+    framed.put_u32(length);
+    framed.put_slice(message);
+    Ok(framed.freeze())
+}
+
+/// The head of a response that has a message.
+pub(crate) fn response_head() -> Response<()> {
+    let mut response = Response::new(());
+    response.headers_mut().insert(CONTENT_TYPE, CONTENT);
+    response
+}
+
+/// A response without a message: head and trailers in one.
+pub(crate) fn trailers_only(http: StatusCode, status: &Status) -> Response<()> {
+    let mut response = response_head();
+    *response.status_mut() = http;
+    write_status(status, response.headers_mut());
+    response
+}
+
+/// The trailers of a call that went well.
+pub(crate) fn ok_trailers() -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(1);
+    trailers.insert(GRPC_STATUS, Code::Ok.header());
+    trailers
+}
+
+/// Reads a status from trailers, or None when there is none.
+pub(crate) fn read_status(headers: &HeaderMap) -> Option<Status> {
+    let number = headers.get(GRPC_STATUS)?.to_str().ok()?.parse().ok()?;
+    let message = headers
+        .get(GRPC_MESSAGE)
+        .map(|value| status::decode_message(value.as_bytes()));
+    Some(Status::new(
+        Code::from_number(number),
+        message.unwrap_or_default(),
+    ))
+}
+
+fn write_status(status: &Status, headers: &mut HeaderMap) {
+    headers.insert(GRPC_STATUS, status.code.header());
+    if !status.message.is_empty() {
+        headers.insert(GRPC_MESSAGE, status::encode_message(&status.message));
+    }
+}
+
+fn declared(prefixed: &[u8]) -> usize {
+    let length = u32::from_be_bytes([prefixed[1], prefixed[2], prefixed[3], prefixed[4]]);
+    usize::try_from(length).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,20 @@
+//! transport
+mod channel;
+mod conn;
+mod endpoint;
+mod grpc;
+mod link;
+pub mod mend;
+mod options;
+mod pool;
+mod port;
+mod server;
+mod service;
+mod status;
+mod sys;
+pub use channel::*;
+pub use endpoint::*;
+pub use options::*;
+pub use server::*;
+pub use service::*;
+pub use status::*;

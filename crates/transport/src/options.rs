@@ -1,0 +1,72 @@
+//! What an operator or a test may set on a server.
+
+use std::time::Duration;
+
+/// Who may open the pipes unless told otherwise: LocalSystem and Administrators alone.
+pub const DEFAULT_SECURITY: &str = "D:P(A;;GA;;;SY)(A;;GA;;;BA)";
+
+/// The limits and times of a server. `Default` is fit for a node.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// Who may open the pipes, in SDDL
+    /// (<https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format>).
+    /// The default lets in LocalSystem and Administrators alone. Unix sockets are their owner's
+    /// alone (mode 0600) whatever this says.
+    pub security: String,
+    /// A connection that has not sent HTTP/2's preface after this long is closed. The default,
+    /// 120 s, is grpc-go's.
+    pub handshake_timeout: Duration,
+    /// How long an idle connection keeps its thread before it is parked.
+    pub linger: Duration,
+    /// A connection whose peer has taken nothing for this long while output waits is closed.
+    pub write_stall_timeout: Duration,
+    /// The longest a call may take, also when the client sets no deadline or a later one.
+    pub call_timeout: Duration,
+    /// How long an HTTP/2 PING may wait to be answered along with the next response.
+    ///
+    /// grpc-go pings after each response to measure bandwidth, one ping at a time; held back for
+    /// a moment the pings and their answers fall together, which halves the pipe operations of a
+    /// busy connection. Zero answers at once.
+    pub ping_delay: Duration,
+    /// The largest request message, in bytes.
+    pub max_message_bytes: usize,
+    /// The largest sum of unfinished request messages on one connection, in bytes.
+    pub max_receive_bytes: usize,
+    /// Calls that one connection may have open; more are refused by HTTP/2 itself.
+    pub max_concurrent_streams: u32,
+    /// Calls that may run at the same time in the whole server; more get ResourceExhausted.
+    pub max_running_calls: usize,
+    /// Connections of the whole server, silent ones included; more are closed at once.
+    pub max_connections: usize,
+    /// Output of one connection that may wait for its peer, in bytes.
+    pub max_queued_output: usize,
+    /// The pipes' buffer sizes, in bytes; never zero, so that a write need not meet a read.
+    pub pipe_buffer_bytes: u32,
+    /// Pipe instances that wait for a client at each endpoint.
+    pub ready_instances: usize,
+    /// The stack of a pool thread, in bytes.
+    pub stack_bytes: usize,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            security: DEFAULT_SECURITY.to_owned(),
+            handshake_timeout: Duration::from_secs(120),
+            linger: Duration::from_millis(100),
+            write_stall_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(600),
+            ping_delay: Duration::from_millis(100),
+            max_message_bytes: 4 << 20,
+            max_receive_bytes: 16 << 20,
+            max_concurrent_streams: 100,
+            max_running_calls: 256,
+            max_connections: 4096,
+            max_queued_output: 256 << 10,
+            pipe_buffer_bytes: 64 << 10,
+            ready_instances: 2,
+            stack_bytes: 512 << 10,
+        }
+    }
+}

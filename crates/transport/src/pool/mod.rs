@@ -1,0 +1,308 @@
+//! The threads: few, cached, and none for what is silent.
+//!
+//! A thread either idles, or is a *driver*: it has a set of connections that it waits for and
+//! serves ([`round`]). There are as many drivers as processors, so that connections share threads
+//! and a busy server needs few waits; a connection that wakes up goes to the queue, and the driver
+//! with the fewest connections takes it from there.
+//!
+//! Services run on the drivers themselves, so a fast call costs no hand-over. One that blocks would
+//! hold up the other connections of its driver. So methods that were slow before ([`pace`]) make
+//! their thread give up its connections first, and for one that turns out slow the [`monitor`] does
+//! the same after a few milliseconds. What was given up goes to the queue, another thread is
+//! appointed, and the slow one idles once its call has ended.
+//!
+//! Calls can never take the last threads: there may be [`SPARE`] more threads than running calls,
+//! and a call beyond the bound is refused before it is run.
+
+mod monitor;
+mod pace;
+mod round;
+mod worker;
+
+use std::{
+    collections::VecDeque,
+    fmt, io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{ServerOptions, conn::Connection, server::Acceptor, sys};
+use monitor::Monitor;
+
+pub(crate) use pace::Pace;
+pub(crate) use worker::{Slot, Worker};
+
+/// Threads beyond those that calls may occupy.
+const SPARE: usize = 64;
+/// How long a thread without work waits for some before it ends.
+const IDLE: Duration = Duration::from_secs(10);
+/// Threads that stay however long there is nothing to do.
+const KEPT: usize = 2;
+
+/// What a driver takes from the queue.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// Serve this connection, which is the taker's from now on.
+    Serve(Arc<Connection>),
+    /// Take the next client.
+    Accept(Arc<Acceptor>),
+}
+
+/// The pool of a server.
+pub(crate) struct Pool {
+    state: Mutex<State>,
+    /// Tells idle threads that one is appointed, or that the pool closes.
+    work: Condvar,
+    ended: Condvar,
+    /// The queue's length, for those who only want to know whether to look.
+    queued: AtomicUsize,
+    /// How many tasks have been taken so far.
+    taken: AtomicUsize,
+    monitor: Monitor,
+    pace: Pace,
+    /// Drivers that are wanted, and threads that there may be.
+    drivers: usize,
+    most: usize,
+    stack: usize,
+    /// How long an idle connection stays with its driver.
+    linger: Duration,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Task>,
+    workers: Vec<Arc<Worker>>,
+    threads: usize,
+    /// Threads that idle, and threads that have been started and are not there yet.
+    sleeping: usize,
+    starting: usize,
+    /// Appointments that no thread has taken yet; never more than `sleeping` and `starting`.
+    appointed: usize,
+    /// Threads that drive, and those that are appointed.
+    drivers: usize,
+    closing: bool,
+}
+
+impl Pool {
+    /// A pool with its first thread, so that a system without threads is noticed at once.
+    pub(crate) fn new(options: &ServerOptions) -> io::Result<Arc<Self>> {
+        let processors = thread::available_parallelism().map_or(2, usize::from);
+        let pool = Arc::new(Self {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            ended: Condvar::new(),
+            queued: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
+            monitor: Monitor::new(),
+            pace: Pace::new(),
+            drivers: processors.clamp(2, SPARE / 2),
+            most: options.max_running_calls + SPARE,
+            stack: options.stack_bytes,
+            linger: options.linger,
+        });
+        pool.monitor.start(&pool)?;
+        pool.lock().start_driver();
+        pool.spawn()?;
+        Ok(pool)
+    }
+
+    /// Has a driver see to `task`.
+    pub(crate) fn push(self: &Arc<Self>, task: Task) {
+        let mut state = self.lock();
+        state.queue.push_back(task);
+        self.queued.fetch_add(1, SeqCst);
+        let waiting = state.workers.iter().filter(|worker| worker.is_waiting());
+        let full = waiting.clone().filter(|worker| !worker.has_room()).count();
+        if state.drivers < self.drivers || state.drivers == full {
+            return self.appoint(state);
+        }
+        // A driver that does not wait looks at the queue before it does, and before it retires.
+        let with_room = waiting.filter(|worker| worker.has_room());
+        if let Some(worker) = with_room.min_by_key(|worker| worker.load()) {
+            worker.rouse_for_queue();
+        }
+    }
+
+    /// The next task, for a driver.
+    pub(crate) fn take(&self) -> Option<Task> {
+        if !self.has_queued() {
+            return None;
+        }
+        let mut state = self.lock();
+        let task = state.queue.pop_front()?;
+        self.queued.fetch_sub(1, SeqCst);
+        self.taken.fetch_add(1, SeqCst);
+        Some(task)
+    }
+
+    fn taken(&self) -> usize {
+        self.taken.load(SeqCst)
+    }
+
+    /// Whether there is something to take.
+    pub(crate) fn has_queued(&self) -> bool {
+        self.queued.load(SeqCst) > 0
+    }
+
+    /// Appoints one more driver although there are enough, because they cannot take what is queued.
+    pub(crate) fn help(self: &Arc<Self>) {
+        self.appoint(self.lock());
+    }
+
+    /// A driver has given up its connections because of a slow call, which it goes on with.
+    pub(crate) fn dismiss(&self) {
+        self.lock().drivers -= 1;
+    }
+
+    fn workers(&self) -> Vec<Arc<Worker>> {
+        self.lock().workers.clone()
+    }
+
+    /// How many threads there are.
+    pub(crate) fn threads(&self) -> usize {
+        self.lock().threads
+    }
+
+    pub(crate) fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// Ends the threads once they have nothing to do, and waits until no more are left than
+    /// `busy` says will stay, but not longer than `deadline`.
+    pub(crate) fn close(&self, deadline: Instant, busy: impl Fn() -> usize) {
+        let mut state = self.lock();
+        state.closing = true;
+        self.work.notify_all();
+        while state.threads > busy() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.ended.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(state);
+        self.monitor.stop();
+    }
+
+    /// Makes an idle thread a driver, or a new one.
+    fn appoint(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if state.sleeping + state.starting > state.appointed {
+            state.drivers += 1;
+            state.appointed += 1;
+            drop(state);
+            return self.work.notify_one();
+        }
+        if state.threads >= self.most || state.closing {
+            return;
+        }
+        state.start_driver();
+        drop(state);
+        if let Err(error) = self.spawn() {
+            // The task stays queued for the threads that there are.
+            tracing::warn!(%error, "cannot start another thread");
+        }
+    }
+
+    /// Starts a thread that has been counted; it is uncounted when it cannot be started.
+    fn spawn(self: &Arc<Self>) -> io::Result<()> {
+        let started = Worker::new().and_then(|worker| {
+            let pool = Arc::clone(self);
+            thread::Builder::new()
+                .name("transport".to_owned())
+                .stack_size(self.stack)
+                .spawn(move || pool.work(&Arc::new(worker)))
+        });
+        started
+            .map(drop)
+            .inspect_err(|_| self.lock().unstart_driver())
+    }
+
+    fn work(self: &Arc<Self>, worker: &Arc<Worker>) {
+        let mut state = self.lock();
+        state.starting -= 1;
+        state.workers.push(Arc::clone(worker));
+        drop(state);
+        while self.wait_for_appointment() {
+            let drive = AssertUnwindSafe(|| round::drive(self, worker));
+            if catch_unwind(drive).is_err() {
+                tracing::error!("a transport thread panicked; its connection is closed");
+                worker.abandon(self);
+            }
+            if worker.retire() {
+                self.dismiss();
+            }
+        }
+        let mut state = self.lock();
+        state.workers.retain(|other| !Arc::ptr_eq(other, worker));
+        state.threads -= 1;
+        drop(state);
+        self.ended.notify_all();
+    }
+
+    /// False when the thread is to end.
+    fn wait_for_appointment(&self) -> bool {
+        let mut state = self.lock();
+        let mut is_spare = false;
+        loop {
+            if state.appointed > 0 {
+                state.appointed -= 1;
+                return true;
+            }
+            // Queued when this thread was still a driver, and left to it.
+            if !state.queue.is_empty() && state.drivers < self.drivers {
+                state.drivers += 1;
+                return true;
+            }
+            if state.closing || is_spare && state.threads > KEPT && sys::thread_may_end() {
+                return false;
+            }
+            state.sleeping += 1;
+            let waited = self.work.wait_timeout(state, IDLE);
+            let (next, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            state.sleeping -= 1;
+            is_spare = timeout.timed_out();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn start_driver(&mut self) {
+        self.threads += 1;
+        self.starting += 1;
+        self.appointed += 1;
+        self.drivers += 1;
+    }
+
+    fn unstart_driver(&mut self) {
+        self.threads -= 1;
+        self.starting -= 1;
+        // Unless another thread has taken the appointment meanwhile, and drives.
+        if self.appointed > self.sleeping + self.starting {
+            self.appointed -= 1;
+            self.drivers -= 1;
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("threads", &self.threads())
+            .finish_non_exhaustive()
+    }
+}

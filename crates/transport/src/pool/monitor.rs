@@ -1,0 +1,165 @@
+//! Takes connections away from threads that are within a slow call.
+//!
+//! The monitor looks at all threads every [`TICK`]. One that has been within the same call at two
+//! looks in a row is slow: its connections go to other threads, and it is left with its call. This
+//! costs a fast call two writes to memory of its thread's own. The monitor also appoints another
+//! driver when nothing of the queue has been taken between two looks.
+//!
+//! # Sleep
+//! After [`QUIET`] looks at which no thread began a call the monitor sleeps without a timeout. A
+//! thread first marks that it is within a call, then looks whether the monitor sleeps; the monitor
+//! first marks that it sleeps, then looks at the threads once more. Both are sequentially
+//! consistent, so at least one of them sees the other's mark.
+
+use std::{
+    io,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    thread::{self, Thread},
+    time::Duration,
+};
+
+use super::{Pool, Worker};
+
+/// A call is slow after one to two of these.
+const TICK: Duration = Duration::from_millis(2);
+const QUIET: u32 = 32;
+
+#[derive(Debug)]
+pub(crate) struct Monitor {
+    asleep: AtomicBool,
+    stopped: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+/// What the monitor sees at one time.
+#[derive(Default)]
+struct Look {
+    workers: Vec<Seen>,
+    /// Tasks that have been taken from the queue so far, and whether there are more.
+    taken: usize,
+    is_queued: bool,
+}
+
+/// What a look saw of a thread.
+struct Seen {
+    worker: Arc<Worker>,
+    calls: u64,
+    /// Within a call, with connections that could be taken away.
+    holds: bool,
+}
+
+impl Monitor {
+    pub(super) fn new() -> Self {
+        Self {
+            asleep: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            thread: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn start(&self, pool: &Arc<Pool>) -> io::Result<()> {
+        let pool = Arc::downgrade(pool);
+        let handle = thread::Builder::new()
+            .name("transport-monitor".to_owned())
+            .stack_size(128 << 10)
+            .spawn(move || run(&pool))?;
+        self.thread.get_or_init(|| handle.thread().clone());
+        Ok(())
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, SeqCst);
+        self.unpark();
+    }
+
+    /// A thread has marked that it is within a call.
+    pub(crate) fn call_begun(&self) {
+        if self.asleep.load(SeqCst) && self.asleep.swap(false, SeqCst) {
+            self.unpark();
+        }
+    }
+
+    fn unpark(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+}
+
+fn run(pool: &Weak<Pool>) {
+    let mut before = Look::default();
+    let mut quiet = 0;
+    while let Some(pool) = pool.upgrade() {
+        let monitor = &pool.monitor;
+        if monitor.stopped.load(SeqCst) {
+            return;
+        }
+        let now = Look::at(&pool);
+        now.act(&before, &pool);
+        quiet = if now.is_quiet(&before) { quiet + 1 } else { 0 };
+        before = now;
+        if quiet < QUIET {
+            drop(pool);
+            thread::park_timeout(TICK);
+            continue;
+        }
+        monitor.asleep.store(true, SeqCst);
+        if Look::at(&pool).is_quiet(&before) {
+            before = Look::default();
+            drop(pool);
+            thread::park();
+        } else {
+            monitor.asleep.store(false, SeqCst);
+        }
+    }
+}
+
+impl Look {
+    fn at(pool: &Pool) -> Self {
+        let see = |worker: Arc<Worker>| {
+            let (calls, holds) = worker.calls();
+            Seen {
+                worker,
+                calls,
+                holds,
+            }
+        };
+        Self {
+            workers: pool.workers().into_iter().map(see).collect(),
+            taken: pool.taken(),
+            is_queued: pool.has_queued(),
+        }
+    }
+
+    fn act(&self, before: &Self, pool: &Arc<Pool>) {
+        for seen in self
+            .workers
+            .iter()
+            .filter(|seen| seen.holds && before.has(seen))
+        {
+            seen.worker.relieve(pool);
+        }
+        if self.is_queued && before.is_queued && self.taken == before.taken {
+            pool.help();
+        }
+    }
+
+    /// Whether no thread began or ended a call since, and nothing has to be watched.
+    fn is_quiet(&self, before: &Self) -> bool {
+        !self.is_queued
+            && self
+                .workers
+                .iter()
+                .all(|seen| !seen.holds && before.has(seen))
+    }
+
+    /// Whether the thread was at the same call.
+    fn has(&self, now: &Seen) -> bool {
+        self.workers
+            .iter()
+            .any(|seen| Arc::ptr_eq(&seen.worker, &now.worker) && seen.calls == now.calls)
+    }
+}

@@ -1,0 +1,111 @@
+//! The bytes between h2 and a stream: what h2 takes for its I/O object.
+
+use std::{
+    io, mem,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Both ends' view of two buffers. h2 polls it and is polled again whenever a buffer has changed,
+/// so it never has to remember a waker.
+#[derive(Clone, Debug)]
+pub(crate) struct Port {
+    buffers: Arc<Mutex<Buffers>>,
+    /// Output that may wait before h2 is told to wait as well, in bytes.
+    most_output: usize,
+}
+
+/// What is between h2 and the stream.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    /// From the peer, for h2; read up to `taken`.
+    pub(crate) input: Vec<u8>,
+    taken: usize,
+    /// From h2, for the peer.
+    pub(crate) output: Vec<u8>,
+    /// Nothing more will come.
+    pub(crate) at_end: bool,
+    /// h2 had more output than there was room for.
+    blocked: bool,
+}
+
+impl Port {
+    pub(crate) fn new(most_output: usize) -> Self {
+        Self {
+            buffers: Arc::default(),
+            most_output,
+        }
+    }
+
+    pub(crate) fn buffers(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Buffers {
+    /// Whether h2 has taken all input.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.taken == self.input.len()
+    }
+
+    /// Whether h2 waits for room in the output that there is by now. It does not ask again of
+    /// itself, so it has to be polled.
+    pub(crate) fn unblock(&mut self) -> bool {
+        self.output.is_empty() && mem::take(&mut self.blocked)
+    }
+}
+
+impl AsyncRead for Port {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut buffers = self.buffers();
+        if buffers.is_drained() {
+            return if buffers.at_end {
+                Poll::Ready(Ok(()))
+            } else {
+                Poll::Pending
+            };
+        }
+        let rest = &buffers.input[buffers.taken..];
+        let count = rest.len().min(buf.remaining());
+        buf.put_slice(&rest[..count]);
+        buffers.taken += count;
+        if buffers.is_drained() {
+            buffers.input.clear();
+            buffers.taken = 0;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Port {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut buffers = self.buffers();
+        let room = self.most_output.saturating_sub(buffers.output.len());
+        if room == 0 {
+            buffers.blocked = true;
+            return Poll::Pending;
+        }
+        let count = room.min(buf.len());
+        buffers.output.extend_from_slice(&buf[..count]);
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,157 @@
+//! What the connections of a server have in common.
+
+use std::{
+    collections::HashMap,
+    fmt, io,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use crate::{
+    Endpoint, ServerOptions, Service,
+    conn::Connection,
+    pool::Pool,
+    sys::{Stream, Watcher},
+};
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: ServerOptions,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) watcher: Watcher,
+    pub(crate) connections: Connections,
+    pub(crate) calls: Calls,
+    /// The server is shutting down.
+    pub(crate) draining: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn new(options: ServerOptions) -> io::Result<Self> {
+        Ok(Self {
+            pool: Pool::new(&options)?,
+            watcher: Watcher::new()?,
+            connections: Connections::default(),
+            calls: Calls {
+                running: AtomicUsize::new(0),
+                most: options.max_running_calls,
+            },
+            draining: AtomicBool::new(false),
+            options,
+        })
+    }
+}
+
+/// An endpoint and what it serves.
+pub(crate) struct Binding {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) service: Arc<dyn Service>,
+}
+
+impl fmt::Debug for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Binding")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Counts the calls that run.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    running: AtomicUsize,
+    most: usize,
+}
+
+/// A call that is counted until this is dropped.
+pub(crate) struct Admission<'a>(&'a Calls);
+
+impl Calls {
+    /// Counts one more call, unless there are too many.
+    pub(crate) fn admit(&self) -> Option<Admission<'_>> {
+        let before = self.running.fetch_add(1, Ordering::AcqRel);
+        let admission = Admission(self);
+        (before < self.most).then_some(admission)
+    }
+
+    pub(super) fn running(&self) -> usize {
+        self.running.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Admission<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The open connections.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    open: Mutex<HashMap<u64, Arc<Connection>>>,
+    emptied: Condvar,
+    next_id: AtomicU64,
+}
+
+impl Connections {
+    /// Takes a client's stream, unless there are too many.
+    pub(super) fn open(
+        &self,
+        stream: Stream,
+        binding: &Arc<Binding>,
+        shared: &Arc<Shared>,
+    ) -> io::Result<Arc<Connection>> {
+        let mut open = self.lock();
+        if open.len() >= shared.options.max_connections {
+            return Err(io::Error::other("too many connections are open"));
+        }
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let connection = Connection::new(id, stream, binding, shared)?;
+        open.insert(id, Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    /// How many are open.
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Forgets a connection; false when it was forgotten already.
+    pub(crate) fn remove(&self, id: u64) -> bool {
+        let mut open = self.lock();
+        let removed = open.remove(&id);
+        if open.is_empty() {
+            self.emptied.notify_all();
+        }
+        drop(open);
+        removed.is_some()
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Connection>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Returns how many are left.
+    pub(super) fn wait_empty(&self, deadline: Instant) -> usize {
+        let mut open = self.lock();
+        while !open.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            open = self
+                .emptied
+                .wait_timeout(open, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        open.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

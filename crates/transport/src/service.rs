@@ -1,0 +1,103 @@
+//! What a server runs: a service, and the call that it is given.
+
+use std::{fmt, time::Instant};
+
+use bytes::Bytes;
+
+use crate::{Endpoint, Status};
+
+/// Answers the calls of one endpoint.
+///
+/// `call` may block: it runs on a pool thread, and a call that takes longer than a few
+/// milliseconds holds up no other, neither on its connection nor elsewhere. A panic in it is
+/// caught, logged and answered as `Internal`.
+pub trait Service: Send + Sync + 'static {
+    /// Answers one call with the encoded response message.
+    ///
+    /// A method that the service does not have is [`Status::unimplemented`].
+    ///
+    /// # Errors
+    /// The status that the client is to see.
+    fn call(&self, call: &Call) -> Result<Vec<u8>, Status>;
+}
+
+/// One unary call. Its debug form has the message's length alone, because it may hold a password.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Call {
+    /// The method that is called.
+    pub method: MethodPath,
+    /// The encoded request message, without gRPC's five-byte prefix.
+    pub message: Bytes,
+    /// Who calls.
+    pub peer: Peer,
+    /// When the client gets DeadlineExceeded, whatever the service still does.
+    pub deadline: Instant,
+    /// Where the call came in.
+    pub endpoint: Endpoint,
+}
+
+/// A method as HTTP/2's `:path` names it: `/v1.Disk/PartitionDisk`.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct MethodPath(http::uri::PathAndQuery);
+
+/// The process at the other end of a connection.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Peer {
+    /// Its process id, when the system told it.
+    pub pid: Option<u32>,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("method", &self.method)
+            .field("message_bytes", &self.message.len())
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MethodPath {
+    pub(crate) fn new(path: http::uri::PathAndQuery) -> Self {
+        Self(path)
+    }
+
+    /// The whole path, with its leading slash.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The service's full name, `v1.Disk`; empty when the path has another form.
+    pub fn service(&self) -> &str {
+        self.parts().0
+    }
+
+    /// The method's name, `PartitionDisk`; empty when the path has another form.
+    pub fn method(&self) -> &str {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.as_str()
+            .strip_prefix('/')
+            .and_then(|path| path.rsplit_once('/'))
+            .unwrap_or(("", ""))
+    }
+}
+
+impl fmt::Display for MethodPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(f, "process {pid}"),
+            None => f.write_str("an unknown process"),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! gRPC's status: a code, a text, and how both look on the wire.
+
+use std::fmt::{self, Write as _};
+
+use http::HeaderValue;
+use thiserror::Error;
+
+/// How a call failed: what the client sees as `grpc-status` and `grpc-message`.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("{code}: {message}")]
+pub struct Status {
+    /// The kind of failure.
+    pub code: Code,
+    /// The text for people; drivers match on it, so it is part of the contract.
+    pub message: String,
+}
+
+/// gRPC's status codes with their numbers
+/// (<https://grpc.github.io/grpc/core/md_doc_statuscodes.html>). The set is complete.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[repr(u8)]
+#[expect(
+    missing_docs,
+    reason = "the names are the standard's own, explained at its URL"
+)]
+pub enum Code {
+    Ok = 0,
+    Cancelled = 1,
+    Unknown = 2,
+    InvalidArgument = 3,
+    DeadlineExceeded = 4,
+    NotFound = 5,
+    AlreadyExists = 6,
+    PermissionDenied = 7,
+    ResourceExhausted = 8,
+    FailedPrecondition = 9,
+    Aborted = 10,
+    OutOfRange = 11,
+    Unimplemented = 12,
+    Internal = 13,
+    Unavailable = 14,
+    DataLoss = 15,
+    Unauthenticated = 16,
+}
+
+impl Status {
+    /// A status of `code` that says `message`.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// The answer to a method that the service does not have, in grpc-go's words.
+    pub fn unimplemented(method: impl fmt::Display) -> Self {
+        Self::new(Code::Unimplemented, format!("unknown method {method}"))
+    }
+}
+
+impl Code {
+    const ALL: [(Self, &'static str); 17] = [
+        (Self::Ok, "OK"),
+        (Self::Cancelled, "Canceled"),
+        (Self::Unknown, "Unknown"),
+        (Self::InvalidArgument, "InvalidArgument"),
+        (Self::DeadlineExceeded, "DeadlineExceeded"),
+        (Self::NotFound, "NotFound"),
+        (Self::AlreadyExists, "AlreadyExists"),
+        (Self::PermissionDenied, "PermissionDenied"),
+        (Self::ResourceExhausted, "ResourceExhausted"),
+        (Self::FailedPrecondition, "FailedPrecondition"),
+        (Self::Aborted, "Aborted"),
+        (Self::OutOfRange, "OutOfRange"),
+        (Self::Unimplemented, "Unimplemented"),
+        (Self::Internal, "Internal"),
+        (Self::Unavailable, "Unavailable"),
+        (Self::DataLoss, "DataLoss"),
+        (Self::Unauthenticated, "Unauthenticated"),
+    ];
+
+    /// The number on the wire.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The name that grpc-go prints and its metrics use as the label `grpc_code`.
+    pub fn name(self) -> &'static str {
+        Self::ALL[usize::from(self.number())].1
+    }
+
+    /// The code of a number; an unknown number is `Unknown`, as gRPC says.
+    pub fn from_number(number: u64) -> Self {
+        usize::try_from(number)
+            .ok()
+            .and_then(|index| Self::ALL.get(index))
+            .map_or(Self::Unknown, |entry| entry.0)
+    }
+
+    pub(crate) fn header(self) -> HeaderValue {
+        match self {
+            Self::Ok => HeaderValue::from_static("0"),
+            _ => HeaderValue::from(u16::from(self.number())),
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// `grpc-message`: printable ASCII but `%` stands for itself, every other byte is `%XX`
+/// (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses>).
+pub(crate) fn encode_message(message: &str) -> HeaderValue {
+    let mut text = String::with_capacity(message.len());
+    for byte in message.bytes() {
+        match byte {
+            b' '..=b'~' if byte != b'%' => text.push(char::from(byte)),
+            _ => write!(text, "%{byte:02X}").expect("a String takes every write"),
+        }
+    }
+    HeaderValue::try_from(text).expect("only printable ASCII was written")
+}
+
+/// The reverse of [`encode_message`]; what is not well-formed stands as it came.
+pub(crate) fn decode_message(value: &[u8]) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((&first, tail)) = rest.split_first() {
+        match escaped_byte(rest) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &rest[3..];
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn escaped_byte(text: &[u8]) -> Option<u8> {
+    let digits = text.strip_prefix(b"%")?.get(..2)?;
+    let high = char::from(digits[0]).to_digit(16)?;
+    let low = char::from(digits[1]).to_digit(16)?;
+    u8::try_from(high * 16 + low).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_are_the_standards() {
+        assert_eq!(Code::Unimplemented.number(), 12);
+        assert_eq!(Code::Cancelled.name(), "Canceled");
+        assert_eq!(Code::from_number(99), Code::Unknown);
+        for (number, (code, _)) in Code::ALL.iter().enumerate() {
+            assert_eq!(usize::from(code.number()), number);
+        }
+    }
+
+    #[test]
+    fn escapes_what_grpc_says() {
+        let value = encode_message("a%b\n\u{e9}~");
+        assert_eq!(value.as_bytes(), b"a%25b%0A%C3%A9~");
+    }
+
+    #[test]
+    fn lone_percent_signs_survive_reading() {
+        assert_eq!(decode_message(b"50% of %zz%4"), "50% of %zz%4");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back(text in ".*") {
+            prop_assert_eq!(decode_message(encode_message(&text).as_bytes()), text);
+        }
+    }
+}

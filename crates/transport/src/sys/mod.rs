@@ -1,0 +1,62 @@
+//! The operating system's part: streams, listeners, waiting, and watching what is parked.
+//!
+//! Both systems offer the same names with the same meaning, so that everything above is one code:
+//!
+//! - [`Wakeup`]: an event of a thread that others set.
+//! - [`Stream`]: a connected pipe or socket. Reads and writes never block; what cannot be done at
+//!   once is left pending and is waited for through [`Handles`].
+//! - [`Listener`]: accepts without blocking.
+//! - [`Watcher`] and [`Watch`]: call back once a stream or listener is ready or a time is over,
+//!   without a thread for each.
+
+use std::sync::Arc;
+
+#[cfg_attr(windows, path = "windows/mod.rs")]
+#[cfg_attr(not(windows), path = "unix/mod.rs")]
+mod os;
+
+pub(crate) use os::{
+    Handles, Listener, Stream, Wakeup, Watch, Watcher, local_endpoint, thread_may_end, wait,
+};
+
+/// What a thread waits for, or what it got.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Interest {
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+}
+
+/// What [`wait`] can wait for.
+pub(crate) trait Waitable {
+    fn handles(&self) -> &Handles;
+    fn interest(&self) -> Interest;
+}
+
+/// What a read brought.
+#[derive(Debug)]
+pub(crate) enum Read<'a> {
+    /// These bytes, at least one; valid until the next call.
+    Data(&'a [u8]),
+    /// Nothing yet.
+    Pending,
+    /// The peer is gone.
+    Closed,
+}
+
+/// What became of output.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Written {
+    /// Everything is with the system.
+    All,
+    /// Some of it is on its way; `progress` tells whether any went since the last call.
+    Pending { progress: bool },
+}
+
+/// Told by a [`Watch`] that its object wants attention. Called on a thread of the system's or the
+/// watcher's, so it must be brief and must not block.
+pub(crate) trait Ready: Send + Sync + 'static {
+    fn ready(self: Arc<Self>);
+}
+
+/// Shared by the watchers of both systems.
+pub(crate) type Target = Arc<dyn Ready>;

@@ -1,0 +1,151 @@
+//! A connected Unix socket.
+
+use std::{
+    io, mem,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    sync::Arc,
+    time::Instant,
+};
+
+use rustix::{
+    io::Errno,
+    net::{RecvFlags, SendFlags, recv, send, sockopt::socket_peercred},
+};
+
+use super::{
+    super::{Interest, Read, Written},
+    Handles,
+};
+use crate::{Endpoint, Peer};
+
+const SMALL_BUFFER: usize = 4 << 10;
+const LARGE_BUFFER: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    fd: Arc<OwnedFd>,
+    ready: Interest,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    sent: usize,
+}
+
+impl Stream {
+    pub(crate) fn connect(endpoint: &Endpoint, _deadline: Instant) -> io::Result<Self> {
+        let Endpoint::Socket(path) = endpoint else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let socket = UnixStream::connect(path)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self::new(socket.into()))
+    }
+
+    /// Takes over a connected socket, which must not block.
+    pub(super) fn new(fd: OwnedFd) -> Self {
+        Self {
+            fd: Arc::new(fd),
+            ready: Interest {
+                read: true,
+                write: true,
+            },
+            input: vec![0; SMALL_BUFFER],
+            output: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    pub(crate) fn handles(&self) -> Handles {
+        Handles(Arc::clone(&self.fd))
+    }
+
+    pub(crate) fn peer(&self) -> Peer {
+        let pid = socket_peercred(&self.fd)
+            .ok()
+            .and_then(|credentials| u32::try_from(credentials.pid.as_raw_nonzero().get()).ok());
+        Peer { pid }
+    }
+
+    /// Learns what a wait has found; whether that is anything.
+    pub(crate) fn look(&mut self, ready: Interest) -> bool {
+        self.ready.read |= ready.read;
+        self.ready.write |= ready.write;
+        ready.read || ready.write
+    }
+
+    /// What a wait would have to wait for, given that there is room for input or not.
+    pub(crate) fn interest(&self, wants_input: bool) -> Interest {
+        Interest {
+            read: wants_input,
+            write: self.has_pending_output(),
+        }
+    }
+
+    /// Makes sure that a wait will tell of input; true when some is there already.
+    pub(crate) fn begin_read(&mut self) -> bool {
+        self.ready.read
+    }
+
+    /// Takes what has come in.
+    pub(crate) fn read(&mut self) -> io::Result<Read<'_>> {
+        if !self.ready.read {
+            return Ok(Read::Pending);
+        }
+        match recv(&self.fd, self.input.as_mut_slice(), RecvFlags::empty()) {
+            Ok((0, _)) => Ok(Read::Closed),
+            Ok((count, _)) if count < self.input.len() => {
+                self.ready.read = false;
+                Ok(Read::Data(&self.input[..count]))
+            }
+            Ok((count, _)) => {
+                if count < LARGE_BUFFER {
+                    self.input.resize(count * 2, 0);
+                }
+                Ok(Read::Data(&self.input[..count]))
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {
+                self.ready.read = false;
+                Ok(Read::Pending)
+            }
+            Err(Errno::CONNRESET) => Ok(Read::Closed),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Hands `output` to the system as far as it takes it; what it does not take stays here.
+    pub(crate) fn write(&mut self, output: &mut Vec<u8>) -> io::Result<Written> {
+        let mut progress = false;
+        loop {
+            if !self.has_pending_output() {
+                self.take_output(output);
+                if self.output.is_empty() {
+                    return Ok(Written::All);
+                }
+            }
+            if !self.ready.write {
+                return Ok(Written::Pending { progress });
+            }
+            match send(&self.fd, &self.output[self.sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => {
+                    self.sent += count;
+                    progress = true;
+                }
+                Err(Errno::AGAIN | Errno::INTR) => self.ready.write = false,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Whether output is on its way that the peer has not made room for.
+    pub(crate) fn has_pending_output(&self) -> bool {
+        self.sent < self.output.len()
+    }
+
+    fn take_output(&mut self, output: &mut Vec<u8>) {
+        self.sent = 0;
+        self.output.clear();
+        if self.output.capacity() > LARGE_BUFFER {
+            self.output = Vec::new();
+        }
+        mem::swap(&mut self.output, output);
+    }
+}

@@ -1,0 +1,248 @@
+//! One thread that watches everything that is parked.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt, io,
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    buffer::spare_capacity,
+    event::epoll::{self, CreateFlags, Event, EventData, EventFlags},
+};
+
+use super::{
+    super::{Interest, Target},
+    Handles, Wakeup, timespec,
+};
+
+const WAKEUP_ID: u64 = 0;
+const BATCH: usize = 64;
+
+/// Owns the thread; it ends when the watcher is dropped.
+#[derive(Debug)]
+pub(crate) struct Watcher(Arc<Shared>);
+
+/// The right to be told about one stream or listener.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    shared: Arc<Shared>,
+    id: u64,
+    /// What is registered, kept open so that its number stays its own.
+    handles: Mutex<Option<Handles>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    epoll: OwnedFd,
+    wakeup: Wakeup,
+    closing: AtomicBool,
+    targets: Mutex<Targets>,
+}
+
+#[derive(Default)]
+struct Targets {
+    next_id: u64,
+    entries: HashMap<u64, Entry>,
+    deadlines: BTreeSet<(Instant, u64)>,
+}
+
+struct Entry {
+    target: Target,
+    deadline: Option<Instant>,
+}
+
+impl Watcher {
+    pub(crate) fn new() -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wakeup = Wakeup::new()?;
+        epoll::add(
+            &epoll,
+            &wakeup.0,
+            EventData::new_u64(WAKEUP_ID),
+            EventFlags::IN,
+        )?;
+        let shared = Arc::new(Shared {
+            epoll,
+            wakeup,
+            closing: AtomicBool::new(false),
+            targets: Mutex::default(),
+        });
+        let watching = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("transport-watch".to_owned())
+            .stack_size(128 << 10)
+            .spawn(move || watching.run())?;
+        Ok(Self(shared))
+    }
+
+    pub(crate) fn watch(&self, target: Target) -> io::Result<Watch> {
+        let mut targets = self.0.targets();
+        targets.next_id += 1;
+        let id = targets.next_id;
+        targets.entries.insert(
+            id,
+            Entry {
+                target,
+                deadline: None,
+            },
+        );
+        Ok(Watch {
+            shared: Arc::clone(&self.0),
+            id,
+            handles: Mutex::new(None),
+        })
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.0.closing.store(true, Ordering::Release);
+        self.0.wakeup.set();
+    }
+}
+
+impl Watch {
+    /// Has the target told once, when `handles` are ready or the time is over. What was armed
+    /// before is replaced.
+    pub(crate) fn arm(
+        &self,
+        handles: &Handles,
+        interest: Interest,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
+        self.shared
+            .set_deadline(self.id, timeout.map(|timeout| Instant::now() + timeout));
+        let mut registered = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let data = EventData::new_u64(self.id);
+        let flags = event_flags(interest);
+        match &*registered {
+            Some(_) => epoll::modify(&self.shared.epoll, &handles.0, data, flags)?,
+            None => epoll::add(&self.shared.epoll, &handles.0, data, flags)?,
+        }
+        *registered = Some(handles.clone());
+        Ok(())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut targets = self.shared.targets();
+        if let Some(Entry {
+            deadline: Some(deadline),
+            ..
+        }) = targets.entries.remove(&self.id)
+        {
+            targets.deadlines.remove(&(deadline, self.id));
+        }
+        drop(targets);
+        if let Ok(Some(handles)) = self.handles.get_mut() {
+            let _ = epoll::delete(&self.shared.epoll, handles.0.as_fd());
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        let mut events = Vec::with_capacity(BATCH);
+        while !self.closing.load(Ordering::Acquire) {
+            events.clear();
+            let timeout = self.time_to_next().map(timespec);
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return tracing::error!(%error, "epoll failed"),
+            }
+            for target in self.due(&events) {
+                target.ready();
+            }
+        }
+    }
+
+    fn targets(&self) -> MutexGuard<'_, Targets> {
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_deadline(&self, id: u64, deadline: Option<Instant>) {
+        let mut targets = self.targets();
+        let earliest = targets.deadlines.first().copied();
+        targets.set_deadline(id, deadline);
+        let is_new_earliest = deadline.is_some() && targets.deadlines.first().copied() < earliest
+            || deadline.is_some() && earliest.is_none();
+        drop(targets);
+        if is_new_earliest {
+            self.wakeup.set();
+        }
+    }
+
+    fn time_to_next(&self) -> Option<Duration> {
+        let targets = self.targets();
+        let (deadline, _) = targets.deadlines.first()?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whom to tell: those with events, and those whose time is over.
+    fn due(&self, events: &[Event]) -> Vec<Target> {
+        let mut targets = self.targets();
+        let mut due = Vec::with_capacity(events.len());
+        for event in events {
+            match event.data.u64() {
+                WAKEUP_ID => self.wakeup.clear(),
+                id => due.extend(targets.fire(id)),
+            }
+        }
+        let now = Instant::now();
+        while let Some(&(deadline, id)) = targets.deadlines.first()
+            && deadline <= now
+        {
+            due.extend(targets.fire(id));
+        }
+        due
+    }
+}
+
+impl Targets {
+    fn fire(&mut self, id: u64) -> Option<Target> {
+        self.set_deadline(id, None);
+        self.entries.get(&id).map(|entry| Arc::clone(&entry.target))
+    }
+
+    fn set_deadline(&mut self, id: u64, deadline: Option<Instant>) {
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return;
+        };
+        if let Some(old) = entry.deadline.take() {
+            self.deadlines.remove(&(old, id));
+        }
+        entry.deadline = deadline;
+        self.deadlines
+            .extend(deadline.map(|deadline| (deadline, id)));
+    }
+}
+
+impl fmt::Debug for Targets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Targets")
+            .field("entries", &self.entries.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn event_flags(interest: Interest) -> EventFlags {
+    let read = if interest.read {
+        EventFlags::IN
+    } else {
+        EventFlags::empty()
+    };
+    let write = if interest.write {
+        EventFlags::OUT
+    } else {
+        EventFlags::empty()
+    };
+    read | write | EventFlags::ONESHOT
+}

@@ -1,0 +1,167 @@
+//! A pipe instance that waits for a client.
+
+use std::{io, mem, os::windows::io::OwnedHandle, sync::Arc};
+
+use windows_sys::Win32::Foundation::{ERROR_ACCESS_DENIED, ERROR_NO_DATA, ERROR_OPERATION_ABORTED};
+
+use super::{
+    super::Interest,
+    Handles, Stream,
+    operation::{Operation, is},
+    pipe::{self, FIRST_INSTANCE, INSTANCE},
+    security::SecurityDescriptor,
+};
+use crate::{Endpoint, PipeName, ServerOptions};
+
+/// Clients that may come and go before an instance has begun to wait, one after the other.
+const PATIENCE: usize = 16;
+
+/// Waits for one client after the other. An endpoint has several of these, so that a client finds
+/// a free instance while another is being taken.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    template: Arc<Template>,
+    instance: Instance,
+}
+
+/// How the instances of an endpoint are made.
+#[derive(Debug)]
+struct Template {
+    name: PipeName,
+    security: SecurityDescriptor,
+    buffer_bytes: u32,
+}
+
+#[derive(Debug)]
+struct Instance {
+    pipe: Arc<OwnedHandle>,
+    handles: Handles,
+    connect: Operation,
+    connected: bool,
+}
+
+impl Listener {
+    /// The listeners of one endpoint, each with an instance that waits. The first is exclusive.
+    pub(crate) fn bind(endpoint: &Endpoint, options: &ServerOptions) -> io::Result<Vec<Self>> {
+        let Endpoint::Pipe(name) = endpoint else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let template = Arc::new(Template {
+            name: name.clone(),
+            security: SecurityDescriptor::parse(&options.security)?,
+            buffer_bytes: options.pipe_buffer_bytes.max(1),
+        });
+        // The flag of the first instance is what protects; looking before gives a clear error.
+        if pipe::exists(name) {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        let first = template.instance(FIRST_INSTANCE).map_err(in_use)?;
+        let mut listeners = vec![Self {
+            template: Arc::clone(&template),
+            instance: first,
+        }];
+        for _ in 1..options.ready_instances {
+            let instance = template.instance(INSTANCE)?;
+            listeners.push(Self {
+                template: Arc::clone(&template),
+                instance,
+            });
+        }
+        Ok(listeners)
+    }
+
+    pub(crate) fn handles(&self) -> Handles {
+        self.instance.handles.clone()
+    }
+
+    pub(crate) fn interest(&self) -> Interest {
+        Interest {
+            read: true,
+            write: false,
+        }
+    }
+
+    /// The next client, or None when there is none yet.
+    ///
+    /// The instance for the one after is made first: the name is never without an instance that
+    /// waits. When it cannot be made, the client waits for the next try.
+    pub(crate) fn accept(&mut self) -> io::Result<Option<Stream>> {
+        if !self.instance.is_connected()? {
+            return Ok(None);
+        }
+        let next = self.template.instance(INSTANCE)?;
+        let Instance {
+            pipe,
+            handles,
+            connect,
+            ..
+        } = mem::replace(&mut self.instance, next);
+        drop(connect);
+        Ok(Some(Stream::new(pipe, handles)))
+    }
+}
+
+impl Template {
+    fn instance(&self, flags: u32) -> io::Result<Instance> {
+        let pipe = pipe::create(&self.name, flags, self.buffer_bytes, &self.security)?;
+        let pipe = Arc::new(pipe);
+        let handles = Handles::new()?;
+        let connect = Operation::new(&pipe, &handles, handles.read());
+        let mut instance = Instance {
+            pipe,
+            handles,
+            connect,
+            connected: false,
+        };
+        instance.begin()?;
+        Ok(instance)
+    }
+}
+
+impl Instance {
+    /// Begins to wait for a client.
+    fn begin(&mut self) -> io::Result<()> {
+        for _ in 0..PATIENCE {
+            match self.connect.connect() {
+                Ok(None) => return Ok(()),
+                Ok(Some(_)) => {
+                    self.connected = true;
+                    // Nothing was begun, so nothing else will set it.
+                    self.handles.read().set();
+                    return Ok(());
+                }
+                // A client came and went.
+                Err(error) if is(&error, ERROR_NO_DATA) => pipe::disconnect(&self.pipe),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn is_connected(&mut self) -> io::Result<bool> {
+        if !self.connected {
+            match self.connect.is_pending().then(|| self.connect.poll()) {
+                Some(Ok(None)) => {}
+                Some(Ok(Some(_))) => self.connected = true,
+                // Aborted with the thread that began it. A client may have come since, and would be
+                // cut off by a disconnect; waiting anew finds it.
+                Some(Err(error)) if is(&error, ERROR_OPERATION_ABORTED) => self.begin()?,
+                // The client is gone: wait anew.
+                Some(Err(_)) => {
+                    pipe::disconnect(&self.pipe);
+                    self.begin()?;
+                }
+                None => self.begin()?,
+            }
+        }
+        Ok(self.connected)
+    }
+}
+
+/// What the first instance's exclusiveness says when the name is taken.
+fn in_use(error: io::Error) -> io::Error {
+    match is(&error, ERROR_ACCESS_DENIED) {
+        true => io::Error::new(io::ErrorKind::AddrInUse, error),
+        false => error,
+    }
+}

@@ -1,0 +1,196 @@
+//! One overlapped operation with its buffer.
+//!
+//! All I/O on a pipe handle that is not overlapped is serialised: a pending read would block every
+//! write. So every operation here has an OVERLAPPED with an event of its own.
+
+// UNSAFETY: the kernel writes into the buffer and the OVERLAPPED of a pending operation, which the
+// borrow checker cannot see. This module alone touches them, and keeps them alive until it is over.
+#![expect(unsafe_code)]
+
+use std::{
+    io,
+    os::windows::io::{AsRawHandle, OwnedHandle},
+    ptr,
+    sync::Arc,
+};
+
+use windows_sys::Win32::{
+    Foundation::{ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, ERROR_PIPE_CONNECTED},
+    Storage::FileSystem::{ReadFile, WriteFile},
+    System::{
+        IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED},
+        Pipes::ConnectNamedPipe,
+    },
+};
+
+use super::{Handles, event::Event};
+
+/// An operation on a pipe, at most one at a time.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pipe: Arc<OwnedHandle>,
+    /// Keeps the event alive.
+    _handles: Handles,
+    /// Made by Box::into_raw, so that no Rust reference to it exists while the kernel writes.
+    overlapped: *mut OVERLAPPED,
+    buffer: Vec<u8>,
+    pending: bool,
+}
+
+// SAFETY: the OVERLAPPED belongs to this value alone, and the kernel does not care which thread
+// asks for the result.
+unsafe impl Send for Operation {}
+
+impl Operation {
+    /// An operation that will set `event`, one of those of `handles`.
+    pub(super) fn new(pipe: &Arc<OwnedHandle>, handles: &Handles, event: &Event) -> Self {
+        let overlapped = OVERLAPPED {
+            hEvent: event.raw(),
+            ..OVERLAPPED::default()
+        };
+        Self {
+            pipe: Arc::clone(pipe),
+            _handles: handles.clone(),
+            overlapped: Box::into_raw(Box::new(overlapped)),
+            buffer: Vec::new(),
+            pending: false,
+        }
+    }
+
+    pub(super) fn is_pending(&self) -> bool {
+        self.pending
+    }
+
+    /// Whether the pending operation is over, so that `poll` will tell.
+    pub(super) fn is_done(&self) -> bool {
+        if !self.pending {
+            return false;
+        }
+        let mut count = 0;
+        // SAFETY: the OVERLAPPED was given to an operation of this handle and is still alive.
+        let done = unsafe {
+            GetOverlappedResult(
+                self.pipe.as_raw_handle(),
+                self.overlapped,
+                &raw mut count,
+                0,
+            )
+        };
+        done != 0 || !is(&io::Error::last_os_error(), ERROR_IO_INCOMPLETE)
+    }
+
+    /// The buffer, while nothing is pending.
+    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+        assert!(!self.pending, "the kernel has the buffer");
+        &mut self.buffer
+    }
+
+    /// Reads into the whole buffer; Some when it was done at once.
+    pub(super) fn read(&mut self) -> io::Result<Option<usize>> {
+        let length = u32::try_from(self.buffer().len()).unwrap_or(u32::MAX);
+        let mut count = 0;
+        // SAFETY: the buffer has `length` bytes; it and the OVERLAPPED live and stay untouched
+        // until the operation is over, see `pending` and Drop.
+        let done = unsafe {
+            ReadFile(
+                self.pipe.as_raw_handle(),
+                self.buffer.as_mut_ptr(),
+                length,
+                &raw mut count,
+                self.overlapped,
+            )
+        };
+        self.begun(done, count)
+    }
+
+    /// Writes the buffer from `offset`; Some when it was done at once.
+    pub(super) fn write(&mut self, offset: usize) -> io::Result<Option<usize>> {
+        let rest = &self.buffer()[offset..];
+        let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+        let start = rest.as_ptr();
+        let mut count = 0;
+        // SAFETY: as for `read`.
+        let done = unsafe {
+            WriteFile(
+                self.pipe.as_raw_handle(),
+                start,
+                length,
+                &raw mut count,
+                self.overlapped,
+            )
+        };
+        self.begun(done, count)
+    }
+
+    /// Waits for a client; Some when it is there already.
+    pub(super) fn connect(&mut self) -> io::Result<Option<usize>> {
+        assert!(!self.pending, "one operation at a time");
+        // SAFETY: the OVERLAPPED lives and stays untouched until the operation is over.
+        let done = unsafe { ConnectNamedPipe(self.pipe.as_raw_handle(), self.overlapped) };
+        match self.begun(done, 0) {
+            Err(error) if is(&error, ERROR_PIPE_CONNECTED) => Ok(Some(0)),
+            begun => begun,
+        }
+    }
+
+    /// The result of the pending operation, or None when it still is.
+    pub(super) fn poll(&mut self) -> io::Result<Option<usize>> {
+        self.result(0)
+    }
+
+    fn begun(&mut self, done: i32, count: u32) -> io::Result<Option<usize>> {
+        if done != 0 {
+            return Ok(usize::try_from(count).ok());
+        }
+        match io::Error::last_os_error() {
+            error if is(&error, ERROR_IO_PENDING) => {
+                self.pending = true;
+                Ok(None)
+            }
+            error => Err(error),
+        }
+    }
+
+    fn result(&mut self, wait: i32) -> io::Result<Option<usize>> {
+        let mut count = 0;
+        // SAFETY: the OVERLAPPED was given to an operation of this handle and is still alive.
+        let done = unsafe {
+            GetOverlappedResult(
+                self.pipe.as_raw_handle(),
+                self.overlapped,
+                &raw mut count,
+                wait,
+            )
+        };
+        if done != 0 {
+            self.pending = false;
+            return Ok(usize::try_from(count).ok());
+        }
+        match io::Error::last_os_error() {
+            error if is(&error, ERROR_IO_INCOMPLETE) => Ok(None),
+            error => {
+                self.pending = false;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Operation {
+    /// Ends the operation and waits until the kernel has let go of the buffer.
+    fn drop(&mut self) {
+        if self.pending {
+            // SAFETY: handle and OVERLAPPED are alive. It fails when the operation is over already.
+            unsafe { CancelIoEx(self.pipe.as_raw_handle(), self.overlapped) };
+            let _ = self.result(1);
+        }
+        // SAFETY: made by Box::into_raw, and no operation uses it any more.
+        drop(unsafe { Box::from_raw(self.overlapped) });
+        self.overlapped = ptr::null_mut();
+    }
+}
+
+/// Whether `error` is this Win32 error.
+pub(super) fn is(error: &io::Error, code: u32) -> bool {
+    error.raw_os_error().and_then(|raw| u32::try_from(raw).ok()) == Some(code)
+}

@@ -1,0 +1,199 @@
+//! Parked pipes: the system's thread pool waits for their events.
+
+// UNSAFETY: the thread pool's waits are Win32 functions that keep a pointer of ours until they are
+// closed. This module alone makes and closes them.
+#![expect(unsafe_code)]
+
+use std::{
+    ffi::c_void,
+    fmt, io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use windows_sys::Win32::{
+    Foundation::FILETIME,
+    System::Threading::{
+        CloseThreadpoolWait, CreateThreadpoolWait, PTP_CALLBACK_INSTANCE, PTP_WAIT,
+        SetThreadpoolWait, WaitForThreadpoolWaitCallbacks,
+    },
+};
+
+use super::{
+    super::{Interest, Target},
+    Handles,
+    event::Event,
+};
+
+/// The system's own thread pool does the watching.
+#[derive(Debug)]
+pub(crate) struct Watcher(());
+
+/// The right to be told about one stream or listener.
+pub(crate) struct Watch {
+    target: Target,
+    armed: Mutex<Armed>,
+}
+
+/// The waits that were set, and what keeps their events open meanwhile: closing an event that is
+/// waited for is undefined.
+#[derive(Default)]
+struct Armed {
+    first: Option<Wait>,
+    second: Option<Wait>,
+    handles: Option<Handles>,
+    /// Never set: for a wait that is for the time alone.
+    never: Option<Event>,
+}
+
+/// A wait of the system's thread pool.
+struct Wait {
+    wait: PTP_WAIT,
+    /// Made by Box::into_raw; what the callback gets.
+    target: *mut Target,
+}
+
+// SAFETY: the thread pool's functions may be called from any thread; the target is Send and Sync
+// and only ever read.
+unsafe impl Send for Wait {}
+
+impl Watcher {
+    #[expect(clippy::unnecessary_wraps, reason = "the name that both systems share")]
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self(()))
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "the name that both systems share")]
+    pub(crate) fn watch(&self, target: Target) -> io::Result<Watch> {
+        Ok(Watch {
+            target,
+            armed: Mutex::default(),
+        })
+    }
+}
+
+impl Watch {
+    /// Has the target told once, when `handles` are ready or the time is over. What was armed
+    /// before is replaced.
+    pub(crate) fn arm(
+        &self,
+        handles: &Handles,
+        interest: Interest,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
+        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Armed {
+            first,
+            second,
+            never,
+            ..
+        } = &mut *armed;
+        let read = interest.read.then(|| handles.read());
+        let write = if interest.write {
+            handles.pending_write()
+        } else {
+            None
+        };
+        let (event, other) = match read.or(write) {
+            Some(event) => (event, read.and(write)),
+            None => (never_set(never)?, None),
+        };
+        made(first, &self.target)?.set(Some(event), timeout);
+        if let Some(other) = other {
+            made(second, &self.target)?.set(Some(other), None);
+        } else if let Some(second) = second {
+            second.set(None, None);
+        }
+        armed.handles = Some(handles.clone());
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
+impl Wait {
+    fn new(target: &Target) -> io::Result<Self> {
+        let target = Box::into_raw(Box::new(Arc::clone(target)));
+        // SAFETY: `target` lives until Drop has made sure that no callback runs any more.
+        let wait = unsafe { CreateThreadpoolWait(Some(fired), target.cast(), ptr::null()) };
+        if wait == 0 {
+            let error = io::Error::last_os_error();
+            // SAFETY: made above, and nobody got it.
+            drop(unsafe { Box::from_raw(target) });
+            return Err(error);
+        }
+        Ok(Self { wait, target })
+    }
+
+    /// Waits for `event` or the time; None waits for nothing.
+    fn set(&self, event: Option<&Event>, timeout: Option<Duration>) {
+        let handle = event.map_or(ptr::null_mut(), Event::raw);
+        let time = timeout.map(relative);
+        let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: the wait is open, and the event stays open until the wait is set anew or closed:
+        // `Armed` keeps it, and drops its waits first.
+        unsafe { SetThreadpoolWait(self.wait, handle, time) };
+    }
+}
+
+impl Drop for Wait {
+    /// Never runs within the callback: a watch is dropped by the thread that drives its
+    /// connection, and the callback does no more than queue.
+    fn drop(&mut self) {
+        self.set(None, None);
+        // SAFETY: the wait is open; afterwards no callback runs or is queued, so both it and the
+        // target may go.
+        unsafe {
+            WaitForThreadpoolWaitCallbacks(self.wait, 1);
+            CloseThreadpoolWait(self.wait);
+            drop(Box::from_raw(self.target));
+        }
+    }
+}
+
+/// Runs on a thread of the system's.
+unsafe extern "system" fn fired(
+    _instance: PTP_CALLBACK_INSTANCE,
+    target: *mut c_void,
+    _wait: PTP_WAIT,
+    _result: u32,
+) {
+    // SAFETY: the pointer is that of `Wait::new`, and Drop waits for this function to return.
+    let target = Arc::clone(unsafe { &*target.cast::<Target>() });
+    // A panic must not cross the system's frames.
+    if catch_unwind(AssertUnwindSafe(|| target.ready())).is_err() {
+        tracing::error!("a callback of the thread pool panicked");
+    }
+}
+
+fn made<'a>(slot: &'a mut Option<Wait>, target: &Target) -> io::Result<&'a Wait> {
+    if slot.is_none() {
+        *slot = Some(Wait::new(target)?);
+    }
+    Ok(slot.as_ref().expect("just made"))
+}
+
+fn never_set(slot: &mut Option<Event>) -> io::Result<&Event> {
+    if slot.is_none() {
+        *slot = Some(Event::manual_reset()?);
+    }
+    Ok(slot.as_ref().expect("just made"))
+}
+
+/// A time from now on: negative, in units of 100 ns.
+fn relative(timeout: Duration) -> FILETIME {
+    let units = i64::try_from(timeout.as_nanos().div_ceil(100)).unwrap_or(i64::MAX);
+    let bytes = (-units.max(1)).to_le_bytes();
+    let half =
+        |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    FILETIME {
+        dwLowDateTime: half(0),
+        dwHighDateTime: half(4),
+    }
+}

@@ -1,0 +1,290 @@
+//! Calls as a client sees them: answers, statuses, deadlines, and calls that share a connection.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
+
+mod support;
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use http::{Request, StatusCode};
+use support::{Fixture, call, call_err, frames, multiplexed::Multiplexed};
+use transport::{CallError, Code, ServerOptions};
+
+fn fixture() -> Fixture {
+    Fixture::new(ServerOptions::default())
+}
+
+#[test]
+fn answers_messages_of_every_size_up_to_the_limit() {
+    let fixture = fixture();
+    let channel = fixture.channel();
+    for size in [0, 1, 5, 16_384, 70_000, 1 << 20, 4 << 20] {
+        let message: Vec<u8> = (0u8..=255).cycle().take(size).collect();
+        assert!(
+            call(&channel, "/v1.Test/Echo", &message) == message,
+            "{size} bytes"
+        );
+    }
+}
+
+#[test]
+fn a_message_over_the_limit_is_refused_for_its_caller_alone() {
+    let fixture = fixture();
+    let channel = fixture.channel();
+    let status = call_err(&channel, "/v1.Test/Echo", &vec![0; (4 << 20) + 1]);
+    assert_eq!(status.code, Code::ResourceExhausted);
+    assert!(status.message.contains("4194305 vs. 4194304"), "{status}");
+    assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+}
+
+#[test]
+fn an_unknown_method_is_unimplemented() {
+    let fixture = fixture();
+    let status = call_err(&fixture.channel(), "/v1.Test/Nothing", b"");
+    assert_eq!(status.code, Code::Unimplemented);
+    assert!(status.message.contains("/v1.Test/Nothing"));
+}
+
+#[test]
+fn error_texts_arrive_as_they_were() {
+    let fixture = fixture();
+    let text = "path: C:\\x%20y is not within the working directories: [ä\n]";
+    let status = call_err(&fixture.channel(), "/v1.Test/Fail", text.as_bytes());
+    assert_eq!(
+        (status.code, status.message.as_str()),
+        (Code::Unknown, text)
+    );
+}
+
+#[test]
+fn a_panic_is_answered_and_the_connection_goes_on() {
+    let fixture = fixture();
+    let channel = fixture.channel();
+    for _ in 0..3 {
+        assert_eq!(
+            call_err(&channel, "/v1.Test/Panic", b"").code,
+            Code::Internal
+        );
+    }
+    assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+    assert_eq!(fixture.server.usage().connections, 1);
+}
+
+#[test]
+fn the_service_learns_who_calls() {
+    let fixture = fixture();
+    let peer = call(&fixture.channel(), "/v1.Test/Peer", b"");
+    assert_eq!(peer, format!("process {}", std::process::id()).into_bytes());
+}
+
+#[test]
+fn a_slow_call_holds_up_no_other_on_its_connection() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let slow = client.send("/v1.Test/Gate", b"slow", &[]);
+    for index in 0..20u8 {
+        let fast = client.send("/v1.Test/Echo", &[index], &[]);
+        assert_eq!(client.wait(fast).unwrap().message(), [index]);
+    }
+    fixture.gate.open();
+    assert_eq!(client.wait(slow).unwrap().message(), b"slow");
+}
+
+#[test]
+fn many_slow_calls_on_one_connection_hold_up_no_fast_one() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let slow: Vec<_> = (0..50)
+        .map(|_| client.send("/v1.Test/Gate", b"slow", &[]))
+        .collect();
+    let fast = client.send("/v1.Test/Echo", b"fast", &[]);
+    assert_eq!(client.wait(fast).unwrap().message(), b"fast");
+    fixture.gate.wait_for_waiting(50);
+    fixture.gate.open();
+    for call in slow {
+        assert_eq!(client.wait(call).unwrap().message(), b"slow");
+    }
+}
+
+#[test]
+fn slow_calls_hold_up_no_other_connection() {
+    let fixture = fixture();
+    thread::scope(|scope| {
+        let slow: Vec<_> = (0..40)
+            .map(|_| scope.spawn(|| call(&fixture.channel(), "/v1.Test/Gate", b"slow")))
+            .collect();
+        fixture.gate.wait_for_waiting(40);
+        assert_eq!(call(&fixture.channel(), "/v1.Test/Echo", b"fast"), b"fast");
+        assert_eq!(fixture.server.usage().running_calls, 40);
+        fixture.gate.open();
+        for call in slow {
+            assert_eq!(call.join().unwrap(), b"slow");
+        }
+    });
+}
+
+#[test]
+fn calls_over_the_bound_are_refused_and_the_others_go_on() {
+    let mut options = ServerOptions::default();
+    options.max_running_calls = 2;
+    let fixture = Fixture::new(options);
+    let mut client = Multiplexed::open(fixture.raw());
+    let slow = [(); 2].map(|()| client.send("/v1.Test/Gate", b"slow", &[]));
+    fixture.gate.wait_for_waiting(2);
+    let refused = client.send("/v1.Test/Echo", b"", &[]);
+    assert_eq!(client.wait(refused).unwrap().code(), 8);
+    assert_eq!(
+        call_err(&fixture.channel(), "/v1.Test/Echo", b"").code,
+        Code::ResourceExhausted
+    );
+    fixture.gate.open();
+    for call in slow {
+        assert_eq!(client.wait(call).unwrap().message(), b"slow");
+    }
+    let fast = client.send("/v1.Test/Echo", b"fast", &[]);
+    assert_eq!(client.wait(fast).unwrap().message(), b"fast");
+}
+
+#[test]
+fn a_passed_deadline_is_answered_while_the_call_goes_on() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let late = client.send("/v1.Test/Gate", b"", &[("grpc-timeout", "30m")]);
+    assert_eq!(client.wait(late).unwrap().code(), 4);
+    fixture.gate.wait_for_waiting(1);
+    assert_eq!(fixture.server.usage().running_calls, 1);
+    assert_eq!(fixture.gate.passed(), 0, "the call has not been cut");
+    fixture.gate.open();
+    fixture.gate.wait_for_passed(1);
+    let next = client.send("/v1.Test/Echo", b"next", &[]);
+    assert_eq!(client.wait(next).unwrap().message(), b"next");
+}
+
+#[test]
+fn the_servers_own_deadline_caps_the_clients() {
+    let mut options = ServerOptions::default();
+    options.call_timeout = Duration::from_secs(5);
+    let fixture = Fixture::new(options);
+    let mut client = Multiplexed::open(fixture.raw());
+    let mut left = |headers: &[(&str, &str)]| -> u64 {
+        let sent = client.send("/v1.Test/Left", b"", headers);
+        String::from_utf8_lossy(client.wait(sent).unwrap().message())
+            .parse()
+            .unwrap()
+    };
+    assert!(left(&[]) <= 5_000);
+    assert!(left(&[("grpc-timeout", "1H")]) <= 5_000);
+    assert!(left(&[("grpc-timeout", "2S")]) <= 2_000);
+}
+
+#[test]
+fn a_client_without_patience_gets_its_deadline() {
+    let fixture = fixture();
+    let channel = fixture.channel();
+    let called = channel.call(
+        "/v1.Test/Gate",
+        b"",
+        Instant::now() + Duration::from_millis(30),
+    );
+    let is_deadline = match &called {
+        Err(CallError::Deadline { .. }) => true,
+        Err(CallError::Status(status)) => status.code == Code::DeadlineExceeded,
+        _ => false,
+    };
+    assert!(is_deadline, "{called:?}");
+    fixture.gate.open();
+    assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+}
+
+#[test]
+fn a_call_that_is_taken_back_leaves_the_connection_whole() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let gone = client.send("/v1.Test/Gate", b"", &[]);
+    fixture.gate.wait_for_waiting(1);
+    client.cancel(gone);
+    fixture.gate.open();
+    let next = client.send("/v1.Test/Echo", b"next", &[]);
+    assert_eq!(client.wait(next).unwrap().message(), b"next");
+}
+
+#[test]
+fn what_is_not_grpc_is_told_so() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let json = client.send(
+        "/v1.Test/Echo",
+        b"",
+        &[("content-type", "application/json")],
+    );
+    assert_eq!(
+        client.wait(json).unwrap().http,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE
+    );
+    let put =
+        Request::put("http://localhost/v1.Test/Echo").header("content-type", "application/grpc");
+    let put = client.send_raw(put.body(()).unwrap(), &frames::message(b""));
+    assert_eq!(
+        client.wait(put).unwrap().http,
+        StatusCode::METHOD_NOT_ALLOWED
+    );
+    let odd = client.send("/v1.Test/Echo", b"", &[("grpc-timeout", "soon")]);
+    assert_eq!(client.wait(odd).unwrap().http, StatusCode::BAD_REQUEST);
+    let proto = client.send(
+        "/v1.Test/Echo",
+        b"x",
+        &[("content-type", "application/grpc+proto")],
+    );
+    assert_eq!(client.wait(proto).unwrap().message(), b"x");
+}
+
+#[test]
+fn bodies_that_are_not_one_message_are_refused() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let mut code = |body: &[u8]| {
+        let request = Request::post("http://localhost/v1.Test/Echo");
+        let request = request
+            .header("content-type", "application/grpc")
+            .body(())
+            .unwrap();
+        let sent = client.send_raw(request, body);
+        client.wait(sent).unwrap().code()
+    };
+    assert_eq!(code(&[]), 13, "no message");
+    assert_eq!(code(&[0, 0, 0]), 13, "half a prefix");
+    assert_eq!(code(&[0, 0, 0, 0, 2, b'x']), 13, "half a message");
+    assert_eq!(code(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), 13, "two messages");
+    assert_eq!(code(&[1, 0, 0, 0, 0]), 12, "a compressed message");
+    assert_eq!(code(&[0, 0xff, 0xff, 0xff, 0xff]), 8, "a message of 4 GiB");
+    assert_eq!(code(&[0, 0, 0, 0, 0]), 0, "an empty message");
+}
+
+#[test]
+fn the_authorities_of_go_clients_are_accepted() {
+    let fixture = fixture();
+    let authorities: [&[u8]; 5] = [
+        br"\\.\\pipe\\csi-proxy-disk-v1",
+        b"%5C%5C.%5C%5Cpipe%5C%5Ccsi-proxy-disk-v1",
+        b"unix:%2F%2FC:%5C%5Ccsi%5C%5Ccsi.sock",
+        b"localhost",
+        b"",
+    ];
+    let mut raw = fixture.raw();
+    let mut bytes = frames::opening();
+    for (index, authority) in authorities.into_iter().enumerate() {
+        let stream = u32::try_from(index * 2 + 1).unwrap();
+        bytes.extend(frames::call(stream, "/v1.Test/Echo", authority, authority));
+        let answer = frames::exchange(&mut raw, &bytes, stream);
+        assert_eq!(
+            answer,
+            Some(frames::message(authority)),
+            "{}",
+            authority.escape_ascii()
+        );
+        bytes.clear();
+    }
+}

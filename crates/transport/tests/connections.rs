@@ -1,0 +1,354 @@
+//! Connections as they come and go: silent, rude, deaf, and servers that start and stop.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
+
+mod support;
+
+use std::{
+    io::Write,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use support::{
+    Fixture, Gate, Home, PATIENCE, call, connect, eventually, frames, multiplexed::Multiplexed,
+};
+use transport::{BindError, CallError, Channel, ChannelOptions, Server, ServerOptions};
+
+const CROWD: usize = 1_000;
+
+fn fixture() -> Fixture {
+    Fixture::new(ServerOptions::default())
+}
+
+fn short(handshake_timeout: Duration) -> Fixture {
+    let mut options = ServerOptions::default();
+    options.handshake_timeout = handshake_timeout;
+    Fixture::new(options)
+}
+
+#[test]
+fn a_thousand_silent_connections_cost_no_threads_and_no_time() {
+    support::allow_many_connections();
+    let fixture = fixture();
+    let silent: Vec<_> = (0..CROWD).map(|_| fixture.raw()).collect();
+    eventually("all are accepted", || {
+        fixture.server.usage().connections == CROWD
+    });
+    let channel = fixture.channel();
+    for _ in 0..100 {
+        assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+    }
+    let usage = fixture.server.usage();
+    assert_eq!(usage.connections, CROWD + 1);
+    assert!(usage.threads < 16, "{usage:?}");
+    drop(silent);
+    eventually("they are forgotten", || {
+        fixture.server.usage().connections == 1
+    });
+}
+
+#[test]
+fn a_thousand_idle_connections_cost_no_threads() {
+    support::allow_many_connections();
+    let mut options = ServerOptions::default();
+    options.linger = Duration::from_millis(1);
+    let fixture = Fixture::new(options);
+    let idle: Vec<_> = (0..CROWD)
+        .map(|_| {
+            let channel = fixture.channel();
+            assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+            channel
+        })
+        .collect();
+    let usage = fixture.server.usage();
+    assert_eq!(usage.connections, CROWD);
+    assert!(usage.threads < 16, "{usage:?}");
+    for channel in &idle {
+        assert_eq!(call(channel, "/v1.Test/Echo", b"again"), b"again");
+    }
+    assert_eq!(
+        fixture.server.usage().connections,
+        CROWD,
+        "each went on with its own"
+    );
+}
+
+#[test]
+fn connections_that_say_nothing_are_closed_in_the_end() {
+    let fixture = short(Duration::from_millis(50));
+    let mut silent = fixture.raw();
+    assert_eq!(support::read_to_close(&mut silent), b"");
+    eventually("it is forgotten", || {
+        fixture.server.usage().connections == 0
+    });
+}
+
+#[test]
+fn half_a_preface_is_closed_in_the_end_and_a_whole_one_stays() {
+    let fixture = short(Duration::from_millis(50));
+    let mut whole = Multiplexed::open(fixture.raw());
+    let first = whole.send("/v1.Test/Echo", b"first", &[]);
+    assert_eq!(whole.wait(first).unwrap().message(), b"first");
+    let mut half = fixture.raw();
+    half.write_all(&frames::PREFACE[..10]).unwrap();
+    support::read_to_close(&mut half);
+    let second = whole.send("/v1.Test/Echo", b"second", &[]);
+    assert_eq!(whole.wait(second).unwrap().message(), b"second");
+}
+
+#[test]
+fn an_opening_that_comes_byte_by_byte_is_understood() {
+    let fixture = fixture();
+    let mut raw = fixture.raw();
+    let mut bytes = frames::opening();
+    bytes.extend(frames::call(
+        1,
+        "/v1.Test/Echo",
+        br"\\.\pipe\x",
+        b"slow typist",
+    ));
+    let (last, rest) = bytes.split_last().unwrap();
+    for byte in rest {
+        raw.write_all(&[*byte]).unwrap();
+    }
+    let answer = frames::exchange(&mut raw, &[*last], 1);
+    assert_eq!(answer, Some(frames::message(b"slow typist")));
+}
+
+#[test]
+fn what_is_not_http2_is_closed_at_once_for_itself_alone() {
+    let fixture = fixture();
+    let channel = fixture.channel();
+    let junk: [&[u8]; 4] = [
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        &[0; 100],
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\r",
+        &[0xff; 70_000],
+    ];
+    for bytes in junk {
+        let mut raw = fixture.raw();
+        // It may be closed before all is written.
+        let _ = raw.write_all(bytes);
+        support::read_to_close(&mut raw);
+    }
+    eventually("they are forgotten", || {
+        fixture.server.usage().connections == 1
+    });
+    assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+}
+
+#[test]
+fn malformed_frames_are_closed_for_themselves_alone() {
+    let fixture = fixture();
+    let channel = fixture.channel();
+    let bad: [Vec<u8>; 6] = [
+        frames::frame(9, 4, 1, b"\x82"),
+        frames::frame(frames::HEADERS, 4, 1, &[0x80]),
+        frames::frame(frames::HEADERS, 4, 1, &[0; 20_000]),
+        [
+            frames::frame(frames::HEADERS, 0, 1, b"\x82"),
+            frames::frame(frames::DATA, 0, 1, b"x"),
+        ]
+        .concat(),
+        frames::frame(frames::SETTINGS, 0, 0, b"odd"),
+        frames::frame(frames::DATA, 1, 7, b"data on no stream"),
+    ];
+    for bytes in bad {
+        let mut raw = fixture.raw();
+        raw.write_all(&[frames::opening(), bytes].concat()).unwrap();
+        support::read_to_close(&mut raw);
+    }
+    eventually("they are forgotten", || {
+        fixture.server.usage().connections == 1
+    });
+    assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+}
+
+#[test]
+fn clients_that_never_read_delay_nobody_and_are_closed() {
+    let mut options = ServerOptions::default();
+    options.write_stall_timeout = Duration::from_millis(100);
+    let fixture = Fixture::new(options);
+    thread::scope(|scope| {
+        let deaf: Vec<_> = (0..20)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut raw = fixture.raw();
+                    raw.write_all(&opening_with_window()).unwrap();
+                    for stream in (1..).step_by(2) {
+                        let call = frames::call(stream, "/v1.Test/Large", b"localhost", b"");
+                        if raw.write_all(&call).is_err() {
+                            return;
+                        }
+                    }
+                })
+            })
+            .collect();
+        let channel = fixture.channel();
+        while deaf.iter().any(|client| !client.is_finished()) {
+            assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+        }
+    });
+    eventually("they are forgotten", || {
+        fixture.server.usage().connections <= 1
+    });
+}
+
+#[test]
+fn responses_that_the_client_gives_no_window_for_are_given_up() {
+    let mut options = ServerOptions::default();
+    options.write_stall_timeout = Duration::from_millis(50);
+    let fixture = Fixture::new(options);
+    let mut raw = fixture.raw();
+    // A window of zero for every stream: SETTINGS_INITIAL_WINDOW_SIZE is number 4.
+    let settings = frames::frame(frames::SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
+    let call = frames::call(1, "/v1.Test/Echo", b"localhost", b"never comes");
+    let bytes = [frames::PREFACE, &settings, &call].concat();
+    assert_eq!(
+        frames::exchange(&mut raw, &bytes, 1),
+        None,
+        "the stream is reset"
+    );
+}
+
+#[test]
+fn a_shutdown_lets_calls_finish() {
+    let fixture = fixture();
+    let channel = fixture.channel();
+    let Fixture {
+        server,
+        gate,
+        endpoint,
+        _home,
+    } = fixture;
+    thread::scope(|scope| {
+        let slow = scope.spawn(|| call(&channel, "/v1.Test/Gate", b"slow"));
+        gate.wait_for_waiting(1);
+        let stopping = scope.spawn(move || server.shutdown(PATIENCE));
+        eventually("no new client gets in", || {
+            let mut options = ChannelOptions::default();
+            options.connect_timeout = Duration::from_millis(1);
+            Channel::connect(endpoint.clone(), options).is_err()
+        });
+        gate.open();
+        assert_eq!(slow.join().unwrap(), b"slow");
+        let report = stopping.join().unwrap();
+        assert_eq!((report.severed_connections, report.abandoned_calls), (0, 0));
+    });
+}
+
+#[test]
+fn a_shutdown_waits_no_longer_than_told() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let _stuck = client.send("/v1.Test/Gate", b"", &[]);
+    fixture.gate.wait_for_waiting(1);
+    let report = fixture.server.shutdown(Duration::from_millis(10));
+    assert_eq!((report.severed_connections, report.abandoned_calls), (1, 1));
+    fixture.gate.open();
+    fixture.gate.wait_for_passed(1);
+}
+
+#[test]
+fn an_idle_client_is_told_and_goes() {
+    let fixture = fixture();
+    let silent = fixture.raw();
+    let channel = fixture.channel();
+    assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+    let report = fixture.server.shutdown(PATIENCE);
+    assert_eq!(report.severed_connections, 0);
+    assert!(report.elapsed < PATIENCE, "{report:?}");
+    drop(silent);
+}
+
+#[test]
+fn a_channel_finds_a_server_that_has_been_started_again() {
+    let Fixture {
+        server,
+        gate,
+        endpoint,
+        _home,
+    } = fixture();
+    let channel = connect(&endpoint);
+    assert_eq!(call(&channel, "/v1.Test/Echo", b"one"), b"one");
+    server.shutdown(PATIENCE);
+    let failed = channel.call("/v1.Test/Echo", b"none", Instant::now() + PATIENCE);
+    assert!(
+        matches!(failed, Err(CallError::Connect { .. })),
+        "{failed:?}"
+    );
+    let _server = support::serve(&endpoint, &gate, ServerOptions::default());
+    assert_eq!(call(&channel, "/v1.Test/Echo", b"two"), b"two");
+}
+
+#[test]
+fn a_server_outlives_the_thread_that_bound_it() {
+    // Windows cancels what an ending thread has begun, waiting for clients included.
+    let fixture = thread::spawn(fixture).join().unwrap();
+    for _ in 0..5 {
+        assert_eq!(call(&fixture.channel(), "/v1.Test/Echo", b"fine"), b"fine");
+    }
+}
+
+#[test]
+fn a_channel_outlives_the_threads_that_call_on_it() {
+    let fixture = fixture();
+    let channel = fixture.channel();
+    for _ in 0..5 {
+        let channel = channel.clone();
+        let called = thread::spawn(move || call(&channel, "/v1.Test/Echo", b"fine"));
+        assert_eq!(called.join().unwrap(), b"fine");
+    }
+    assert_eq!(
+        fixture.server.usage().connections,
+        1,
+        "all went over one connection"
+    );
+}
+
+#[test]
+fn an_endpoint_has_one_server_and_a_failed_one_leaves_nothing() {
+    let home = Home::new();
+    let gate = Arc::new(Gate::default());
+    let taken = home.endpoint(&support::unique());
+    let free = home.endpoint(&support::unique());
+    let _first = support::serve(&taken, &gate, ServerOptions::default());
+    let services = [&free, &taken].map(|endpoint| (endpoint.clone(), support::service(&gate)));
+    let second = Server::bind(services.to_vec(), ServerOptions::default());
+    let Err(BindError::Endpoints(failures)) = second else {
+        panic!("refused, not {second:?}")
+    };
+    assert_eq!(failures.len(), 1);
+    assert_eq!(failures[0].endpoint, taken);
+    let _third = support::serve(&free, &gate, ServerOptions::default());
+    assert_eq!(call(&connect(&free), "/v1.Test/Echo", b"fine"), b"fine");
+}
+
+#[test]
+fn connections_over_the_bound_are_turned_away() {
+    let mut options = ServerOptions::default();
+    options.max_connections = 2;
+    let fixture = Fixture::new(options);
+    let first = fixture.channel();
+    assert_eq!(call(&first, "/v1.Test/Echo", b"fine"), b"fine");
+    let _second = fixture.raw();
+    eventually("both are in", || fixture.server.usage().connections == 2);
+    let mut third = fixture.raw();
+    assert_eq!(support::read_to_close(&mut third), b"");
+    assert_eq!(call(&first, "/v1.Test/Echo", b"fine"), b"fine");
+}
+
+/// An opening after which a great many responses may be sent: the windows are as large as can be.
+fn opening_with_window() -> Vec<u8> {
+    let window = 0x7fff_ffff_u32;
+    let setting = [&[0, 4][..], &window.to_be_bytes()].concat();
+    let more = (window - 0xffff).to_be_bytes();
+    [
+        frames::PREFACE,
+        &frames::frame(frames::SETTINGS, 0, 0, &setting),
+        &frames::frame(8, 0, 0, &more),
+    ]
+    .concat()
+}
