@@ -1,0 +1,126 @@
+//! Proof that what is about to be overwritten is blank.
+
+use std::fmt;
+
+use formats::blank::Clearance;
+use formats::blank::Extent;
+use formats::blank::Guard;
+use formats::blank::Refusal;
+use formats::blank::SectorSize;
+use formats::blank::View;
+use formats::blank::ViewError;
+use os::Cause;
+use os::Deadline;
+use os::DiskNumber;
+
+use crate::FormatGuard;
+use crate::Node;
+
+/// Something must not be overwritten.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BlankError {
+    /// It is not blank.
+    #[error("{object} is not overwritten: {refusal}")]
+    NotBlank {
+        /// The disk or partition.
+        object: String,
+        /// What is there.
+        refusal: Box<Refusal>,
+    },
+    /// It could not be read, which proves nothing.
+    #[error("{object} is not overwritten: it could not be read: {reason}")]
+    Unread {
+        /// The disk or partition.
+        object: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A stretch of a disk that is about to be overwritten.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    pub(crate) disk: DiskNumber,
+    /// Where it begins, in bytes from the start of the disk.
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+impl fmt::Display for Stretch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            disk,
+            offset,
+            length,
+        } = self;
+        match offset {
+            0 => write!(f, "disk {disk}"),
+            _ => write!(f, "disk {disk} from byte {offset} on for {length} bytes"),
+        }
+    }
+}
+
+impl Stretch {
+    /// Reads both ends of the stretch and asks `rule` whether it may be overwritten. To be called
+    /// under the disk's lock, immediately before the write.
+    ///
+    /// # Errors
+    /// It may not, or it could not be read.
+    pub(crate) fn prove_blank(
+        &self,
+        node: &Node,
+        rule: impl FnOnce(&View, Guard) -> Result<Clearance, Refusal>,
+        deadline: Deadline,
+    ) -> Result<(), BlankError> {
+        let view = self.view(node, deadline)?;
+        let guard = match node.options().format_guard {
+            FormatGuard::Signatures => Guard::Signatures,
+            FormatGuard::Strict => Guard::Strict,
+        };
+        let clearance = rule(&view, guard).map_err(|refusal| BlankError::NotBlank {
+            object: self.to_string(),
+            refusal: Box::new(refusal),
+        })?;
+        if let Some(offset) = clearance.unknown() {
+            tracing::warn!(object = %self, offset, "overwriting bytes that no known format explains");
+        }
+        Ok(())
+    }
+
+    fn view(&self, node: &Node, deadline: Deadline) -> Result<View, BlankError> {
+        let sector = node.os().disks.sector_size(self.disk);
+        let sector = sector.map_err(|error| self.unread(&error))?;
+        let sector = SectorSize::try_from(sector).map_err(|error| self.unread(&error))?;
+        let extent = Extent::new(self.length, sector).map_err(|error| self.unread(&error))?;
+        let read = |offset, buffer: &mut [u8]| self.read(node, offset, buffer, deadline);
+        View::read(extent, read).map_err(|error| match error {
+            ViewError::Read { source, .. } => self.unread(&source),
+            ViewError::Short(short) => self.unread(&short),
+        })
+    }
+
+    fn read(
+        &self,
+        node: &Node,
+        offset: u64,
+        buffer: &mut [u8],
+        deadline: Deadline,
+    ) -> os::Result<usize> {
+        let fail = |cause| os::Error::new("ReadFile", format!("disk {}", self.disk), cause);
+        if deadline.left(&*node.os().clock).is_none() {
+            return Err(fail(Cause::TimedOut));
+        }
+        let beyond = || fail(Cause::Malformed("an offset beyond 64 bits".to_owned()));
+        let offset = self.offset.checked_add(offset).ok_or_else(beyond)?;
+        node.os().disks.read(self.disk, offset, buffer)?;
+        Ok(buffer.len())
+    }
+
+    fn unread(&self, reason: &dyn fmt::Display) -> BlankError {
+        BlankError::Unread {
+            object: self.to_string(),
+            reason: reason.to_string(),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+use std::fmt;
+use std::io;
+use std::panic;
+use std::sync::mpsc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread;
+
+use os::Clock;
+use os::Deadline;
+
+use crate::Node;
+use crate::patience::SLICE;
+
+/// An operation has not ended, or not begun.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unfinished {
+    /// The deadline passed: before the operation could begin, while it waited, or while it ran in
+    /// [`Node::bounded`], where it still runs and keeps its locks.
+    #[error("{operation} {object}: did not end before its deadline")]
+    Deadline {
+        /// What was being done.
+        operation: &'static str,
+        /// On what.
+        object: String,
+    },
+    /// The system has no thread to spare, so nothing was done.
+    #[error("{operation}: no thread to run on: {reason}")]
+    NoThread {
+        /// What was to be done.
+        operation: &'static str,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+impl Unfinished {
+    pub(crate) fn deadline(operation: &'static str, object: &dyn fmt::Display) -> Self {
+        Self::Deadline {
+            operation,
+            object: object.to_string(),
+        }
+    }
+
+    fn no_thread(operation: &'static str, error: &io::Error) -> Self {
+        Self::NoThread {
+            operation,
+            reason: error.to_string(),
+        }
+    }
+}
+
+impl Node {
+    /// Runs an operation on a thread of its own and answers by the deadline at the latest. What has
+    /// not ended by then goes on, and keeps its locks until it has really ended.
+    ///
+    /// # Errors
+    /// Those of the operation; [`Unfinished`] at the deadline or when there is no thread.
+    ///
+    /// # Panics
+    /// As the operation does.
+    pub fn bounded<T, E>(
+        &self,
+        operation: &'static str,
+        deadline: Deadline,
+        run: impl FnOnce(&Self) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Unfinished> + Send + 'static,
+    {
+        let node = self.clone();
+        race(&*self.os().clock, operation, deadline, move || run(&node))?
+    }
+}
+
+/// Runs `run` on a thread of its own and waits for it until the deadline.
+pub(crate) fn race<T: Send + 'static>(
+    clock: &dyn Clock,
+    operation: &'static str,
+    deadline: Deadline,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Unfinished> {
+    let (answer, answered) = mpsc::sync_channel(1);
+    let worker = thread::Builder::new()
+        .name(operation.to_owned())
+        .spawn(move || {
+            // Nobody listens any more after the deadline.
+            let _ = answer.send(run());
+        })
+        .map_err(|error| Unfinished::no_thread(operation, &error))?;
+    loop {
+        let left = deadline.left(clock);
+        match answered.recv_timeout(left.unwrap_or_default().min(SLICE)) {
+            Ok(value) => return Ok(value),
+            Err(RecvTimeoutError::Timeout) if left.is_some() => {}
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(Unfinished::deadline(operation, &"in the background"));
+            }
+            Err(RecvTimeoutError::Disconnected) => match worker.join() {
+                Ok(()) => return Err(Unfinished::deadline(operation, &"without an answer")),
+                Err(panicked) => panic::resume_unwind(panicked),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::patience::tests::HandClock;
+
+    #[test]
+    fn an_answer_before_the_deadline_is_the_answer() {
+        let clock = HandClock::default();
+        assert_eq!(race(&clock, "add", Deadline::NEVER, || 1 + 1), Ok(2));
+    }
+
+    #[test]
+    fn at_the_deadline_the_caller_goes_and_the_work_goes_on() {
+        let clock = Arc::new(HandClock::default());
+        let deadline = Deadline::within(&*clock, Duration::from_secs(1));
+        let (release, released) = mpsc::channel();
+        let (done, ended) = mpsc::channel();
+        let worker = Arc::clone(&clock);
+        let answer = race(&*clock, "hang", deadline, move || {
+            worker.advance(Duration::from_secs(2));
+            released.recv().unwrap();
+            done.send(()).unwrap();
+        });
+        assert!(matches!(
+            answer,
+            Err(Unfinished::Deadline {
+                operation: "hang",
+                ..
+            })
+        ));
+        release.send(()).unwrap();
+        ended.recv().unwrap();
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller() {
+        let caught = panic::catch_unwind(|| {
+            let clock = HandClock::default();
+            race(&clock, "fall", Deadline::NEVER, || -> u8 { panic!("fell") })
+        });
+        assert!(caught.is_err());
+    }
+}

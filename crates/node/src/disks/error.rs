@@ -1,0 +1,84 @@
+use os::DiskNumber;
+
+use super::Guarded;
+use crate::BlankError;
+use crate::ProviderError;
+use crate::Unfinished;
+use crate::VisibilityError;
+use crate::text::list;
+
+/// An operation on a disk failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DiskError {
+    /// What is on the disk must not be overwritten.
+    #[error(transparent)]
+    Blank(#[from] BlankError),
+    /// The disk is one that is never written.
+    #[error("disk {disk} is not changed: {reason}")]
+    Guarded {
+        /// The disk.
+        disk: DiskNumber,
+        /// Why.
+        reason: Guarded,
+    },
+    /// The kernel refused a look at the disks.
+    #[error("failed to query disk {disk}. error: {source}")]
+    Kernel {
+        /// The disk.
+        disk: DiskNumber,
+        /// Why.
+        source: os::Error,
+    },
+    /// No disk has this identifier, or only such as are never written. The text is csi-proxy's.
+    #[error("could not find disk with Page83 ID {page83}: not found")]
+    NoSuchPage83 {
+        /// The identifier.
+        page83: String,
+    },
+    /// The disk's partition has no volume yet.
+    #[error(transparent)]
+    Visibility(#[from] VisibilityError),
+    /// It is not known where page files and crash dumps go, so any disk may hold one.
+    #[error("disk {disk} is not changed: it may hold a page file or a crash dump: {reason}")]
+    Paging {
+        /// The disk.
+        disk: DiskNumber,
+        /// Why it is not known.
+        reason: String,
+    },
+    /// The storage provider does not know the disk, or refused.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// Several disks have this identifier.
+    #[error("not one disk but {} have the Page83 ID {page83}", list(.disks))]
+    SeveralPage83 {
+        /// The identifier.
+        page83: String,
+        /// The disks.
+        disks: Vec<DiskNumber>,
+    },
+    /// It did not end, or did not begin.
+    #[error(transparent)]
+    Unfinished(#[from] Unfinished),
+    /// Kernel and storage provider see different disks or partition tables, also after a refresh.
+    #[error("disk {disk}: the kernel sees {kernel}, the storage provider {provider}")]
+    ViewsDiffer {
+        /// The disk.
+        disk: DiskNumber,
+        /// The kernel's view.
+        kernel: String,
+        /// The provider's view.
+        provider: String,
+    },
+}
+
+impl DiskError {
+    /// The kernel's error on a disk; "not found" reads as the provider's does.
+    pub(crate) fn kernel(disk: DiskNumber) -> impl Fn(os::Error) -> Self {
+        move |source| match source.is_not_found() {
+            true => ProviderError::not_found(&format_args!("disk {disk}")).into(),
+            false => Self::Kernel { disk, source },
+        }
+    }
+}

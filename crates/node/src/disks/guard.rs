@@ -1,0 +1,192 @@
+//! Disks that are never written.
+
+use std::fmt;
+
+use formats::gpt::types;
+use os::Deadline;
+use os::DiskNumber;
+use os::DriveLayout;
+use os::WinPath;
+
+use super::DiskError;
+use crate::Node;
+use crate::storage;
+use crate::storage::Style;
+use crate::volumes;
+use crate::volumes::target;
+
+/// The MBR type of a dynamic disk's partition, 0x42
+/// (<https://learn.microsoft.com/windows/win32/fileio/disk-partition-types>).
+const MBR_LDM: u32 = 0x42;
+
+/// Why a disk is never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Guarded {
+    /// It holds the boot volume.
+    Boot,
+    /// A cluster owns it.
+    Clustered,
+    /// A crash dump would go there.
+    CrashDump,
+    /// It is a dynamic disk.
+    Dynamic,
+    /// It holds a page file.
+    PageFile,
+    /// It is a member of a storage pool.
+    Pooled,
+    /// It holds the system volume.
+    System,
+}
+
+impl fmt::Display for Guarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Boot => "it holds the boot volume",
+            Self::Clustered => "a cluster owns it",
+            Self::CrashDump => "crash dumps go there",
+            Self::Dynamic => "it is a dynamic disk",
+            Self::PageFile => "it holds a page file",
+            Self::Pooled => "it is a member of a storage pool",
+            Self::System => "it holds the system volume",
+        })
+    }
+}
+
+/// Refuses a disk that is never written. To be called under its lock.
+///
+/// # Errors
+/// It is such a disk, or that is not known.
+pub(crate) fn refuse(
+    node: &Node,
+    disk: &storage::Disk,
+    layout: &DriveLayout,
+    deadline: Deadline,
+) -> Result<(), DiskError> {
+    match reason(node, disk, layout, deadline)? {
+        None => Ok(()),
+        Some(reason) => Err(DiskError::Guarded {
+            disk: disk.number,
+            reason,
+        }),
+    }
+}
+
+fn reason(
+    node: &Node,
+    disk: &storage::Disk,
+    layout: &DriveLayout,
+    deadline: Deadline,
+) -> Result<Option<Guarded>, DiskError> {
+    let known = by_flags(disk).or_else(|| by_partition_types(layout));
+    if known.is_some() {
+        return Ok(known);
+    }
+    if disk.style == Style::Mbr && is_dynamic_mbr(node, disk.number, deadline)? {
+        return Ok(Some(Guarded::Dynamic));
+    }
+    by_paging(node, disk.number)
+}
+
+fn by_flags(disk: &storage::Disk) -> Option<Guarded> {
+    let flags = [
+        (disk.is_boot, Guarded::Boot),
+        (disk.is_system, Guarded::System),
+        (disk.is_clustered, Guarded::Clustered),
+    ];
+    flags
+        .into_iter()
+        .find(|(set, _)| *set)
+        .map(|(_, reason)| reason)
+}
+
+fn by_partition_types(layout: &DriveLayout) -> Option<Guarded> {
+    layout
+        .partitions
+        .iter()
+        .find_map(|partition| match partition.kind {
+            types::STORAGE_SPACES => Some(Guarded::Pooled),
+            types::LDM_DATA | types::LDM_METADATA => Some(Guarded::Dynamic),
+            _ => None,
+        })
+}
+
+fn is_dynamic_mbr(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<bool, DiskError> {
+    let partitions = storage::Partition::list(node, disk, deadline)?;
+    Ok(partitions
+        .iter()
+        .any(|partition| partition.mbr_type == Some(MBR_LDM)))
+}
+
+fn by_paging(node: &Node, disk: DiskNumber) -> Result<Option<Guarded>, DiskError> {
+    let unknown = |reason: String| DiskError::Paging { disk, reason };
+    let paging = node.os().boot.paging();
+    let paging = paging.map_err(|error| unknown(error.to_string()))?;
+    let page_files = paging
+        .page_files
+        .iter()
+        .map(|path| (path, Guarded::PageFile));
+    let crash_dump = paging
+        .crash_dump
+        .iter()
+        .map(|path| (path, Guarded::CrashDump));
+    for (path, reason) in page_files.chain(crash_dump) {
+        if holds(node, disk, path).map_err(unknown)? {
+            return Ok(Some(reason));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the file is on this disk. A drive that does not exist is on none.
+fn holds(node: &Node, disk: DiskNumber, file: &WinPath) -> Result<bool, String> {
+    let folder = file.parent().unwrap_or_else(|| file.clone());
+    let volume = match target::closest(node.os(), &folder, target::Missing::LookAbove) {
+        Ok(volume) => volume,
+        Err(error) if error.is_missing() => return Ok(false),
+        Err(error) => return Err(error.to_string()),
+    };
+    let disks = volumes::disks_of(node.os(), volume).map_err(|error| error.to_string())?;
+    Ok(disks.contains(&disk))
+}
+
+#[cfg(test)]
+mod tests {
+    use os::PartitionEntry;
+    use os::PartitionNumber;
+    use os::PartitionStyle;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn layout(kinds: &[Uuid]) -> DriveLayout {
+        let partition = |kind: &Uuid| PartitionEntry {
+            number: PartitionNumber(1),
+            offset: 1 << 20,
+            length: 1 << 20,
+            kind: *kind,
+            id: Uuid::nil(),
+        };
+        DriveLayout {
+            style: PartitionStyle::Gpt {
+                disk_id: Uuid::nil(),
+            },
+            partitions: kinds.iter().map(partition).collect(),
+        }
+    }
+
+    /// The simulated node has no such disks.
+    #[test]
+    fn pooled_and_dynamic_disks_are_told_by_any_of_their_partitions() {
+        let usual = [PartitionEntry::RESERVED, PartitionEntry::BASIC_DATA];
+        assert_eq!(by_partition_types(&layout(&usual)), None);
+        for (kind, reason) in [
+            (types::STORAGE_SPACES, Guarded::Pooled),
+            (types::LDM_DATA, Guarded::Dynamic),
+            (types::LDM_METADATA, Guarded::Dynamic),
+        ] {
+            let found = by_partition_types(&layout(&[usual[0], usual[1], kind]));
+            assert_eq!(found, Some(reason));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a node says of its disks.
+
+use std::collections::BTreeMap;
+
+use formats::device_id::DeviceIdPage;
+use formats::location::Location;
+use os::Cause;
+use os::Deadline;
+use os::DiskNumber;
+use os::Instance;
+use os::Query;
+use os::Win32;
+use os::schema::disk;
+
+use super::DiskError;
+use super::guard;
+use crate::Node;
+use crate::provider::ProviderError;
+use crate::storage;
+
+/// By what a disk is told from all others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiskIds {
+    /// The first device identifier of SCSI page 0x83: text as it is, binary as lower-case hex; empty
+    /// when the disk has none.
+    pub page83: String,
+    /// The serial number without blanks around it; empty when the disk has none.
+    pub serial: String,
+}
+
+pub(super) fn locations(
+    node: &Node,
+    deadline: Deadline,
+) -> Result<BTreeMap<DiskNumber, Location>, DiskError> {
+    let rows = rows(node, &[disk::NUMBER.name, disk::LOCATION.name], deadline)?;
+    let mut locations = BTreeMap::new();
+    for (number, row) in rows {
+        let text = row
+            .text_or_null(disk::LOCATION.name)
+            .map_err(ProviderError::from)?;
+        match Location::parse(text.unwrap_or_default()) {
+            Ok(location) => {
+                locations.insert(number, location);
+            }
+            Err(error) => tracing::debug!(disk = number.0, %error, "a disk has no location"),
+        }
+    }
+    Ok(locations)
+}
+
+/// A disk that does not answer is left out: the others' owners need theirs.
+pub(super) fn ids(
+    node: &Node,
+    deadline: Deadline,
+) -> Result<BTreeMap<DiskNumber, DiskIds>, DiskError> {
+    let mut ids = BTreeMap::new();
+    for (number, row) in rows(
+        node,
+        &[disk::NUMBER.name, disk::SERIAL_NUMBER.name],
+        deadline,
+    )? {
+        let serial = row
+            .text_or_null(disk::SERIAL_NUMBER.name)
+            .map_err(ProviderError::from)?;
+        match page83(node, number) {
+            Ok(page83) => {
+                let serial = serial.unwrap_or_default().trim().to_owned();
+                ids.insert(number, DiskIds { page83, serial });
+            }
+            Err(error) => tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
+        }
+    }
+    Ok(ids)
+}
+
+/// Disks that are never written are no candidates.
+pub(super) fn by_page83(
+    node: &Node,
+    wanted: &str,
+    deadline: Deadline,
+) -> Result<DiskNumber, DiskError> {
+    let mut found = Vec::new();
+    for (number, _) in rows(node, &[disk::NUMBER.name], deadline)? {
+        match page83(node, number) {
+            Ok(page83) if page83 != wanted => {}
+            Err(error) if has_no_page(&error) => {}
+            _ if !is_candidate(node, number, deadline)? => {}
+            Ok(_) => found.push(number),
+            // It may be a second one with this identifier, or the only one.
+            Err(error) => return Err(DiskError::kernel(number)(error)),
+        }
+    }
+    let page83 = wanted.to_owned();
+    match found.as_slice() {
+        [] => Err(DiskError::NoSuchPage83 { page83 }),
+        [one] => Ok(*one),
+        _ => Err(DiskError::SeveralPage83 {
+            page83,
+            disks: found,
+        }),
+    }
+}
+
+/// A device that knows no such page says so, which is an answer.
+fn has_no_page(error: &os::Error) -> bool {
+    matches!(
+        error.win32(),
+        Some(Win32::INVALID_FUNCTION | Win32::NOT_SUPPORTED)
+    )
+}
+
+fn is_candidate(node: &Node, number: DiskNumber, deadline: Deadline) -> Result<bool, DiskError> {
+    let disk = storage::Disk::find(node, number, deadline)?;
+    let layout = node.os().disks.layout(number);
+    let layout = layout.map_err(DiskError::kernel(number))?;
+    match guard::refuse(node, &disk, &layout, deadline) {
+        Err(DiskError::Guarded { .. }) => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
+fn page83(node: &Node, number: DiskNumber) -> os::Result<String> {
+    let page = node.os().disks.device_id_page(number)?;
+    let page = DeviceIdPage::parse(&page).map_err(|error| {
+        let cause = Cause::Malformed(error.to_string());
+        os::Error::new(
+            "IOCTL_STORAGE_QUERY_PROPERTY",
+            format!("disk {number}"),
+            cause,
+        )
+    })?;
+    Ok(page.page83_text())
+}
+
+fn rows(
+    node: &Node,
+    select: &[&'static str],
+    deadline: Deadline,
+) -> Result<Vec<(DiskNumber, Instance)>, ProviderError> {
+    let query = Query::all(disk::CLASS.name, select);
+    let rows = node.os().storage.query(&query, deadline)?;
+    let numbered = rows.into_iter().map(|row| {
+        let number = row.u32_or_null(disk::NUMBER.name)?;
+        Ok(number.map(|number| (DiskNumber(number), row)))
+    });
+    numbered.filter_map(Result::transpose).collect()
+}

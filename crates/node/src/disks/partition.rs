@@ -1,0 +1,233 @@
+//! From a raw disk to a disk with one visible volume.
+
+use formats::blank;
+use os::Arguments;
+use os::Deadline;
+use os::DiskNumber;
+use os::DriveLayout;
+use os::PartitionEntry;
+use os::PartitionStyle;
+use os::Value;
+use os::schema::codes;
+use os::schema::disk;
+use os::schema::partition::ONLINE;
+use os::schema::partition::gpt_type;
+
+use super::DiskError;
+use super::guard;
+use super::identity;
+use crate::Node;
+use crate::blank::Stretch;
+use crate::patience;
+use crate::patience::VISIBLE_WITHIN;
+use crate::provider::ProviderError;
+use crate::storage;
+use crate::storage::Style;
+use crate::volumes::on_disk;
+
+/// One call of `PartitionDisk`, under the disk's lock.
+pub(super) struct Partitioning<'a> {
+    pub(super) node: &'a Node,
+    pub(super) disk: DiskNumber,
+    pub(super) deadline: Deadline,
+}
+
+/// A disk of which kernel and provider have the same picture.
+struct Seen {
+    disk: storage::Disk,
+    layout: DriveLayout,
+}
+
+/// What may be overwritten, and the rule that must allow it.
+type Rule = fn(&blank::View, blank::Guard) -> Result<blank::Clearance, blank::Refusal>;
+
+impl Partitioning<'_> {
+    pub(super) fn run(&self) -> Result<(), DiskError> {
+        let seen = self.look()?;
+        guard::refuse(self.node, &seen.disk, &seen.layout, self.deadline)?;
+        if seen.layout.partitions.iter().any(|one| !is_reserved(one)) {
+            return self.bring_up(&seen);
+        }
+        self.create(&seen)?;
+        self.online_the_one(&seen)?;
+        self.await_volumes()
+    }
+
+    /// Looks at the disk; when the provider lags behind the kernel, once more after a refresh. One
+    /// that has another disk in mind is not helped by that one's refresh: it looks at all.
+    fn look(&self) -> Result<Seen, DiskError> {
+        let seen = self.look_once()?;
+        let is_same = identity::require_same(self.node, &seen.disk);
+        if is_same.is_ok() && seen.agrees() {
+            return Ok(seen);
+        }
+        let updated = self.node.os().disks.update_properties(self.disk);
+        updated.map_err(DiskError::kernel(self.disk))?;
+        match is_same {
+            Ok(()) => seen.disk.refresh(self.node),
+            Err(_) => storage::rescan(self.node)?,
+        }
+        let seen = self.look_once()?;
+        identity::require_same(self.node, &seen.disk)?;
+        if seen.agrees() {
+            return Ok(seen);
+        }
+        Err(DiskError::ViewsDiffer {
+            disk: self.disk,
+            kernel: format!("{:?}", seen.layout.style),
+            provider: format!("{:?}", seen.disk.style),
+        })
+    }
+
+    fn look_once(&self) -> Result<Seen, DiskError> {
+        let disk = storage::Disk::find(self.node, self.disk, self.deadline)?;
+        Ok(Seen {
+            disk,
+            layout: self.layout()?,
+        })
+    }
+
+    fn layout(&self) -> Result<DriveLayout, DiskError> {
+        let layout = self.node.os().disks.layout(self.disk);
+        layout.map_err(DiskError::kernel(self.disk))
+    }
+
+    /// Initialises the disk if it is raw, and creates the one partition.
+    fn create(&self, seen: &Seen) -> Result<(), DiskError> {
+        let disk = seen.disk.callee(self.node);
+        if seen.layout.style == PartitionStyle::Raw {
+            self.prove_blank(seen, blank::for_initialise)?;
+            let style = Value::uint32(disk::partition_style::GPT.value);
+            let arguments = Arguments::none().with(disk::initialize::PARTITION_STYLE.name, style);
+            disk.invoke(&disk::INITIALIZE, &arguments)?;
+        }
+        self.prove_blank(seen, blank::for_create_partition)?;
+        let tolerated = [codes::ACCESS_PATH_IN_USE];
+        disk.invoke_tolerating(&disk::CREATE_PARTITION, &whole_disk(), &tolerated)?;
+        seen.disk.refresh(self.node);
+        Ok(())
+    }
+
+    /// Proves the kernel's disk blank, and before and after that it is the one that the provider
+    /// would write to.
+    fn prove_blank(&self, seen: &Seen, rule: Rule) -> Result<(), DiskError> {
+        self.node
+            .check(self.deadline, "partition disk", &self.disk)?;
+        let length = self.node.os().disks.length(self.disk);
+        let stretch = Stretch {
+            disk: self.disk,
+            offset: 0,
+            length: length.map_err(DiskError::kernel(self.disk))?,
+        };
+        self.require_same(seen)?;
+        stretch.prove_blank(self.node, rule, self.deadline)?;
+        self.require_same(seen)
+    }
+
+    fn require_same(&self, seen: &Seen) -> Result<(), DiskError> {
+        let now = storage::Disk::find(self.node, self.disk, self.deadline)?;
+        if !now.is_same_object(&seen.disk) {
+            return Err(DiskError::ViewsDiffer {
+                disk: self.disk,
+                kernel: "one disk".to_owned(),
+                provider: "another than before".to_owned(),
+            });
+        }
+        identity::require_same(self.node, &now)
+    }
+
+    /// Brings the partition online that was just created.
+    fn online_the_one(&self, seen: &Seen) -> Result<(), DiskError> {
+        let clock = &*self.node.os().clock;
+        let found = patience::until(clock, self.deadline, VISIBLE_WITHIN, || {
+            let rows = self.data_partitions()?;
+            Ok::<_, ProviderError>((!rows.is_empty()).then_some(rows))
+        })?;
+        let what = format!("partition of disk {}", seen.disk.number);
+        match found.unwrap_or_default().as_slice() {
+            [] => Err(ProviderError::not_found(&what).into()),
+            [one] => Ok(one.callee(self.node).invoke(&ONLINE, &Arguments::none())?),
+            several => Err(ProviderError::several(
+                &what,
+                several.iter().map(|one| one.callee(self.node).name),
+            )
+            .into()),
+        }
+    }
+
+    /// Sees to it that the partitions that were there have their volumes. An earlier call may have
+    /// died before it brought them online.
+    fn bring_up(&self, seen: &Seen) -> Result<(), DiskError> {
+        if self.is_offline()? || self.survey()?.is_complete() {
+            return Ok(());
+        }
+        seen.disk.refresh(self.node);
+        for partition in self.data_partitions()? {
+            let onlined = partition
+                .callee(self.node)
+                .invoke(&ONLINE, &Arguments::none());
+            if let Err(error) = onlined {
+                tracing::warn!(%error, "a partition did not come online");
+            }
+        }
+        self.await_volumes()
+    }
+
+    fn await_volumes(&self) -> Result<(), DiskError> {
+        if self.is_offline()? {
+            return Ok(());
+        }
+        let layout = self.layout()?;
+        on_disk::wait(self.node, self.disk, &layout, None, self.deadline)?;
+        Ok(())
+    }
+
+    fn survey(&self) -> Result<on_disk::Survey, DiskError> {
+        let layout = self.layout()?;
+        Ok(on_disk::Survey::take(
+            self.node.os(),
+            self.disk,
+            &layout,
+            None,
+        )?)
+    }
+
+    fn data_partitions(&self) -> Result<Vec<storage::Partition>, ProviderError> {
+        let mut rows = storage::Partition::list(self.node, self.disk, self.deadline)?;
+        rows.retain(storage::Partition::is_basic_data);
+        Ok(rows)
+    }
+
+    fn is_offline(&self) -> Result<bool, DiskError> {
+        let attributes = self.node.os().disks.attributes(self.disk);
+        Ok(attributes.map_err(DiskError::kernel(self.disk))?.offline)
+    }
+}
+
+impl Seen {
+    fn agrees(&self) -> bool {
+        matches!(
+            (self.layout.style, self.disk.style),
+            (PartitionStyle::Gpt { .. }, Style::Gpt)
+                | (PartitionStyle::Mbr { .. }, Style::Mbr)
+                | (PartitionStyle::Raw, Style::Raw)
+        )
+    }
+}
+
+/// One basic data partition over the largest free extent, without a drive letter: csi-proxy's
+/// arguments.
+fn whole_disk() -> Arguments {
+    use disk::create_partition as parameter;
+    let basic_data = gpt_type::BASIC_DATA.value;
+    Arguments::none()
+        .with(parameter::USE_MAXIMUM_SIZE.name, Value::Bool(true))
+        .with(parameter::ASSIGN_DRIVE_LETTER.name, Value::Bool(false))
+        .with(parameter::GPT_TYPE.name, Value::text(basic_data))
+        .with(parameter::IS_HIDDEN.name, Value::Bool(false))
+        .with(parameter::IS_ACTIVE.name, Value::Bool(false))
+}
+
+fn is_reserved(partition: &PartitionEntry) -> bool {
+    partition.kind == PartitionEntry::RESERVED
+}

@@ -1,0 +1,79 @@
+//! Bringing disks online and taking them offline.
+
+use os::Arguments;
+use os::Deadline;
+use os::DiskAttributes;
+use os::DiskNumber;
+use os::Value;
+use os::schema::disk;
+
+use super::DiskError;
+use super::guard;
+use crate::Node;
+use crate::ProviderError;
+use crate::storage;
+
+/// One call of `SetDiskState`, under the disk's lock.
+pub(super) struct Switching<'a> {
+    pub(super) node: &'a Node,
+    pub(super) disk: DiskNumber,
+    pub(super) deadline: Deadline,
+}
+
+impl Switching<'_> {
+    /// Read-only is cleared before, as cloned disks come read-only; where Windows refuses that (a disk
+    /// that the hardware protects), the disk comes online all the same.
+    pub(super) fn online(&self) -> Result<(), DiskError> {
+        let before = self.attributes()?;
+        if !before.offline {
+            return Ok(());
+        }
+        let disk = self.writable()?;
+        if before.read_only {
+            self.clear_read_only(&disk)?;
+        }
+        self.node.check(self.deadline, "online disk", &self.disk)?;
+        Ok(disk
+            .callee(self.node)
+            .invoke(&disk::ONLINE, &Arguments::none())?)
+    }
+
+    pub(super) fn offline(&self) -> Result<(), DiskError> {
+        if self.attributes()?.offline {
+            return Ok(());
+        }
+        let disk = self.writable()?;
+        self.node.check(self.deadline, "offline disk", &self.disk)?;
+        Ok(disk
+            .callee(self.node)
+            .invoke(&disk::OFFLINE, &Arguments::none())?)
+    }
+
+    fn clear_read_only(&self, disk: &storage::Disk) -> Result<(), DiskError> {
+        let writable =
+            Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(false));
+        let cleared = disk
+            .callee(self.node)
+            .invoke(&disk::SET_ATTRIBUTES, &writable);
+        match cleared {
+            Err(error @ ProviderError::Refused { .. }) => {
+                tracing::warn!(disk = self.disk.0, %error, "a disk stays read-only");
+                Ok(())
+            }
+            cleared => Ok(cleared?),
+        }
+    }
+
+    fn writable(&self) -> Result<storage::Disk, DiskError> {
+        let disk = storage::Disk::find(self.node, self.disk, self.deadline)?;
+        let layout = self.node.os().disks.layout(self.disk);
+        let layout = layout.map_err(DiskError::kernel(self.disk))?;
+        guard::refuse(self.node, &disk, &layout, self.deadline)?;
+        Ok(disk)
+    }
+
+    fn attributes(&self) -> Result<DiskAttributes, DiskError> {
+        let attributes = self.node.os().disks.attributes(self.disk);
+        attributes.map_err(DiskError::kernel(self.disk))
+    }
+}

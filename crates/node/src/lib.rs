@@ -1,0 +1,178 @@
+//! The storage operations of a Windows node, each algorithm once, as pure logic over [`os`].
+//!
+//! Partition a disk, format and mount a volume, map a share, delete a tree: what csi-proxy serves
+//! and what a CSI driver does is here, and nowhere else. The crate does no I/O of its own: all that
+//! it knows of the world came through an [`Os`], so the code that runs on a node is the code that
+//! runs in every test on a simulated one.
+//!
+//! # Calls
+//! Everything is synchronous and reached through a [`Node`]: [`Node::filesystem`], [`Node::disks`],
+//! [`Node::volumes`], [`Node::smb`]. Each operation takes a [`Deadline`]. Nothing begins after it,
+//! and no wait goes on beyond it; but a change that has begun is seen to its end, because the
+//! locks may not be given up while Windows still works. A caller that must have its answer by the
+//! deadline runs the operation with [`Node::bounded`].
+//!
+//! # Locks
+//! An operation holds a lock on exactly the objects that it changes: a disk, a volume, a target
+//! path, an SMB server. Locks are taken in one fixed order, so two operations cannot wait for each
+//! other, and two operations on different objects never meet.
+//!
+//! # Dying
+//! Every operation may be cut off at any point, by a crash or a power failure, and is then simply
+//! called again: it looks at what is there and goes on from it. Where csi-proxy answers a repeated
+//! call with an error (deleting what is gone, unmounting what is not mounted), so do we; what the
+//! call asked for holds all the same.
+//!
+//! # What is never written
+//! A disk that Windows runs from (boot, system, page file, crash dump), or that is pooled, clustered
+//! or dynamic, is refused by everything that writes, whoever names it. Lists that only report
+//! (ids, locations) still show it, as csi-proxy's do. And before a disk is initialised, a partition
+//! created or a volume formatted, what they overwrite is proved blank under the lock; see
+//! [`FormatGuard`].
+
+#![forbid(unsafe_code)]
+
+mod blank;
+mod bounded;
+mod disks;
+mod filesystem;
+mod link;
+mod locks;
+mod patience;
+mod provider;
+mod smb;
+mod storage;
+mod text;
+mod volumes;
+
+use std::sync::Arc;
+
+use os::Deadline;
+use os::Os;
+
+pub use self::blank::BlankError;
+pub use self::bounded::Unfinished;
+pub use self::disks::DiskError;
+pub use self::disks::DiskIds;
+pub use self::disks::Disks;
+pub use self::disks::Guarded;
+pub use self::filesystem::Filesystem;
+pub use self::filesystem::FilesystemError;
+use self::locks::Locks;
+pub use self::provider::ProviderError;
+pub use self::smb::Credentials;
+pub use self::smb::Mapping;
+pub use self::smb::RemotePath;
+pub use self::smb::Smb;
+pub use self::smb::SmbError;
+pub use self::volumes::NewSize;
+pub use self::volumes::TargetError;
+pub use self::volumes::VisibilityError;
+pub use self::volumes::VolumeError;
+pub use self::volumes::Volumes;
+
+/// A node and the operations on it. Cheap to clone; clones share their locks.
+#[derive(Clone)]
+pub struct Node {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    os: Os,
+    options: Options,
+    locks: Locks,
+}
+
+impl Node {
+    /// The operations on the node that `os` is. There must be one `Node` per machine and process,
+    /// and clones of it: locks hold only among clones.
+    #[must_use]
+    pub fn new(os: Os, options: Options) -> Self {
+        let locks = Locks::new(Arc::clone(&os.clock));
+        Self {
+            shared: Arc::new(Shared { os, options, locks }),
+        }
+    }
+
+    /// What the operations run on.
+    #[must_use]
+    pub fn os(&self) -> &Os {
+        &self.shared.os
+    }
+
+    /// How the operations were told to behave.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    /// Disks.
+    #[must_use]
+    pub fn disks(&self) -> Disks<'_> {
+        Disks::new(self)
+    }
+
+    /// Files, directories and links.
+    #[must_use]
+    pub fn filesystem(&self) -> Filesystem<'_> {
+        Filesystem::new(self)
+    }
+
+    /// SMB mappings.
+    #[must_use]
+    pub fn smb(&self) -> Smb<'_> {
+        Smb::new(self)
+    }
+
+    /// Volumes.
+    #[must_use]
+    pub fn volumes(&self) -> Volumes<'_> {
+        Volumes::new(self)
+    }
+
+    fn locks(&self) -> &Locks {
+        &self.shared.locks
+    }
+
+    /// Refuses to go on when the deadline has passed.
+    fn check(
+        &self,
+        deadline: Deadline,
+        operation: &'static str,
+        object: &dyn std::fmt::Display,
+    ) -> Result<(), Unfinished> {
+        match deadline.left(&*self.os().clock) {
+            Some(_) => Ok(()),
+            None => Err(Unfinished::deadline(operation, object)),
+        }
+    }
+}
+
+/// How a [`Node`] behaves where operators may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What is done about bytes that no known format explains, before they are overwritten.
+    pub format_guard: FormatGuard,
+    /// Whether new SMB mappings demand encryption (`RequirePrivacy`).
+    pub require_privacy: bool,
+}
+
+impl Default for Options {
+    /// As csi-proxy: encryption is demanded, unknown bytes are logged and overwritten.
+    fn default() -> Self {
+        Self {
+            format_guard: FormatGuard::Signatures,
+            require_privacy: true,
+        }
+    }
+}
+
+/// What is done about bytes that are not zero but carry no known signature, where a partition table
+/// or a filesystem is about to be written. A known signature always refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormatGuard {
+    /// They are logged and overwritten.
+    Signatures,
+    /// They refuse.
+    Strict,
+}

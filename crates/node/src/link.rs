@@ -1,0 +1,191 @@
+//! What links, junctions and mounted folders lead to.
+
+use formats::reparse::Names;
+use formats::reparse::Reparse;
+use formats::reparse::SymlinkBase;
+use formats::reparse::Target;
+use os::Cause;
+use os::Component;
+use os::Entry;
+use os::Error;
+use os::Files;
+use os::LinkKind;
+use os::PathError;
+use os::ReparseTag;
+use os::Root;
+use os::VolumeId;
+use os::Win32;
+use os::WinPath;
+
+/// Where an entry leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Leads {
+    /// It is no link of any kind.
+    Nowhere,
+    /// A symbolic link or a junction.
+    To(WinPath),
+    /// A mounted folder, or a symbolic link to a volume as such.
+    ToVolume(VolumeId),
+}
+
+/// Where the entry leads, by its own word; whether that exists is another question. A reparse point
+/// of another tag (deduplicated, in the cloud, a socket) leads nowhere.
+///
+/// # Errors
+/// Its reparse data cannot be read, or name no path.
+pub(crate) fn leads(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Result<Leads> {
+    if !matches!(
+        entry.tag,
+        Some(ReparseTag::MOUNT_POINT | ReparseTag::SYMLINK)
+    ) {
+        return Ok(Leads::Nowhere);
+    }
+    let data = files.reparse_data(path)?;
+    let reparse = Reparse::parse(&data).map_err(|error| malformed(path, &error))?;
+    followed(path, &reparse).map_err(|error| malformed(path, &error))
+}
+
+/// Creates a link that stores `text`, or finds one that leads to `target` already.
+///
+/// # Errors
+/// Those of [`Files::create_symlink`]; [`Win32::ALREADY_EXISTS`] when anything else has the name.
+pub(crate) fn ensure(
+    files: &dyn Files,
+    link: &WinPath,
+    target: &WinPath,
+    text: &str,
+    kind: LinkKind,
+) -> os::Result<()> {
+    match files.create_symlink(link, text, kind) {
+        Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
+            match exists(files, link, target) {
+                Ok(true) => Ok(()),
+                _ => Err(error),
+            }
+        }
+        created => created,
+    }
+}
+
+/// Whether there is a symbolic link of this name that leads to `target`.
+///
+/// # Errors
+/// There is no such entry, or it cannot be looked at.
+pub(crate) fn exists(files: &dyn Files, link: &WinPath, target: &WinPath) -> os::Result<bool> {
+    let entry = files.entry(link)?;
+    Ok(match leads(files, link, &entry)? {
+        Leads::To(there) => there.is_within(target) && target.is_within(&there),
+        Leads::ToVolume(_) | Leads::Nowhere => false,
+    })
+}
+
+/// Whether the device below a path was pulled out.
+pub(crate) fn is_device_gone(error: &Error) -> bool {
+    matches!(
+        error.win32(),
+        Some(Win32::NO_SUCH_DEVICE | Win32::DEVICE_NOT_CONNECTED)
+    )
+}
+
+fn followed(path: &WinPath, reparse: &Reparse) -> Result<Leads, PathError> {
+    match reparse {
+        Reparse::MountPoint(names) => match names.target() {
+            Target::Volume(guid) => Ok(Leads::ToVolume(VolumeId(guid))),
+            Target::Junction(name) => WinPath::parse_nt(&name).map(Leads::To),
+        },
+        Reparse::Symlink { names, base } => symlink(path, names, *base).map(to),
+        Reparse::Other { .. } => Ok(Leads::Nowhere),
+    }
+}
+
+fn to(path: WinPath) -> Leads {
+    match path.root() {
+        Root::Volume(volume) if path.name().is_none() => Leads::ToVolume(*volume),
+        _ => Leads::To(path),
+    }
+}
+
+fn symlink(path: &WinPath, names: &Names, base: SymlinkBase) -> Result<WinPath, PathError> {
+    match base {
+        SymlinkBase::Absolute => WinPath::parse_nt(&names.substitute),
+        SymlinkBase::Relative => relative(path, &names.substitute),
+    }
+}
+
+/// Follows a relative name from the folder that holds the link, or from its root if the name begins
+/// with a separator.
+fn relative(link: &WinPath, name: &str) -> Result<WinPath, PathError> {
+    let root = WinPath::of_root(link.root().clone());
+    let start = if name.starts_with('\\') {
+        root
+    } else {
+        link.parent().unwrap_or(root)
+    };
+    let mut names = name.split(['\\', '/']).filter(|name| !name.is_empty());
+    names.try_fold(start, |path, name| match name {
+        "." => Ok(path),
+        // Windows stays at the root, too.
+        ".." => Ok(path.parent().unwrap_or(path)),
+        name => Component::parse(name).map(|name| path.join(name)),
+    })
+}
+
+fn malformed(path: &WinPath, error: &dyn std::error::Error) -> Error {
+    let cause = Cause::Malformed(error.to_string());
+    Error::new("FSCTL_GET_REPARSE_POINT", path, cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> WinPath {
+        text.parse().expect(text)
+    }
+
+    fn link(substitute: &str, base: SymlinkBase) -> Leads {
+        let names = Names {
+            substitute: substitute.to_owned(),
+            print: String::new(),
+        };
+        let reparse = Reparse::Symlink { names, base };
+        followed(&path(r"C:\var\lib\link"), &reparse).unwrap()
+    }
+
+    #[test]
+    fn symbolic_links_are_followed_from_their_folder_or_from_the_root() {
+        let absolute = |name| link(name, SymlinkBase::Absolute);
+        let relative = |name| link(name, SymlinkBase::Relative);
+        assert_eq!(absolute(r"\??\D:\data\"), Leads::To(path(r"D:\data")));
+        assert_eq!(absolute(r"\??\UNC\h\s\a"), Leads::To(path(r"\\h\s\a")));
+        assert_eq!(relative(r"..\x\.\y"), Leads::To(path(r"C:\var\x\y")));
+        assert_eq!(relative(r"..\..\..\..\x"), Leads::To(path(r"C:\x")));
+        assert_eq!(relative(r"\x"), Leads::To(path(r"C:\x")));
+    }
+
+    #[test]
+    fn a_volume_as_such_is_no_path() {
+        let volume = VolumeId(uuid::Uuid::from_u128(7));
+        let names = Names::volume(volume.0);
+        let folder = followed(&path(r"C:\m"), &Reparse::MountPoint(names.clone()));
+        assert_eq!(folder, Ok(Leads::ToVolume(volume)));
+        let symlink = link(&names.substitute, SymlinkBase::Absolute);
+        assert_eq!(symlink, Leads::ToVolume(volume));
+        let below = format!("{}x", names.substitute);
+        let expected = format!(r"{volume}x");
+        assert_eq!(
+            link(&below, SymlinkBase::Absolute),
+            Leads::To(path(&expected))
+        );
+    }
+
+    #[test]
+    fn a_junction_is_followed_like_a_link() {
+        let names = Names {
+            substitute: r"\??\E:\x".to_owned(),
+            print: String::new(),
+        };
+        let junction = followed(&path(r"C:\m"), &Reparse::MountPoint(names));
+        assert_eq!(junction, Ok(Leads::To(path(r"E:\x"))));
+    }
+}

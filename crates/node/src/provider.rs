@@ -1,0 +1,152 @@
+//! Objects of the WMI providers, and calls of their methods.
+
+use std::fmt;
+
+use os::Arguments;
+use os::Deadline;
+use os::Instance;
+use os::Provider;
+use os::Target;
+use os::Win32;
+use os::schema::Class;
+use os::schema::Method;
+use os::schema::Namespace;
+use os::schema::ReturnCode;
+use os::schema::codes;
+
+/// A provider does not know an object, or does not do what it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProviderError {
+    /// No object answers to the query. The text is csi-proxy's.
+    #[error("failed to query {object}. error: not found")]
+    NotFound {
+        /// What was asked for.
+        object: String,
+    },
+    /// The call itself failed.
+    #[error(transparent)]
+    Os(#[from] os::Error),
+    /// A method answered with a code other than success.
+    #[error("WMI {class}.{method} failed (target={object}): code={code}{detail}")]
+    Refused {
+        /// The class.
+        class: &'static str,
+        /// The method.
+        method: &'static str,
+        /// What it was called on.
+        object: String,
+        /// The return value.
+        code: u32,
+        /// What the code stands for and what the provider says of it, or nothing.
+        detail: String,
+    },
+    /// Several objects answer where there must be one.
+    #[error("failed to query {object}. error: not one but {}", .seen.join(", "))]
+    Several {
+        /// What was asked for.
+        object: String,
+        /// What was found.
+        seen: Vec<String>,
+    },
+}
+
+impl ProviderError {
+    pub(crate) fn not_found(object: &dyn fmt::Display) -> Self {
+        Self::NotFound {
+            object: object.to_string(),
+        }
+    }
+
+    pub(crate) fn several(
+        object: &dyn fmt::Display,
+        seen: impl IntoIterator<Item = String>,
+    ) -> Self {
+        Self::Several {
+            object: object.to_string(),
+            seen: seen.into_iter().collect(),
+        }
+    }
+}
+
+/// The one object that a query found.
+pub(crate) fn sole(
+    object: &dyn fmt::Display,
+    found: Vec<Instance>,
+) -> Result<Instance, ProviderError> {
+    let seen: Vec<_> = found.iter().map(|one| one.path.to_string()).collect();
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (None, _) => Err(ProviderError::not_found(object)),
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => Err(ProviderError::several(object, seen)),
+    }
+}
+
+/// What a method is called on.
+pub(crate) struct Callee<'a> {
+    pub(crate) provider: &'a dyn Provider,
+    pub(crate) class: &'static Class,
+    pub(crate) target: Target<'a>,
+    /// How people call it.
+    pub(crate) name: String,
+}
+
+impl Callee<'_> {
+    /// Runs a method that changes something and sees it to its end: without a deadline, because the
+    /// locks of the caller must outlast it.
+    pub(crate) fn invoke(
+        &self,
+        method: &'static Method,
+        arguments: &Arguments,
+    ) -> Result<(), ProviderError> {
+        self.invoke_tolerating(method, arguments, &[])
+    }
+
+    /// The same, with return codes that count as success.
+    pub(crate) fn invoke_tolerating(
+        &self,
+        method: &'static Method,
+        arguments: &Arguments,
+        tolerated: &[ReturnCode],
+    ) -> Result<(), ProviderError> {
+        let outcome = self
+            .provider
+            .invoke(self.target, method.name, arguments, Deadline::NEVER)?;
+        let accepted = |code: &ReturnCode| code.code == outcome.code;
+        if accepted(&codes::SUCCESS) || tolerated.iter().any(accepted) {
+            return Ok(());
+        }
+        Err(ProviderError::Refused {
+            class: self.class.name,
+            method: method.name,
+            object: self.name.clone(),
+            code: outcome.code,
+            detail: detail(
+                self.class,
+                method,
+                outcome.code,
+                outcome.extended.as_deref(),
+            ),
+        })
+    }
+}
+
+fn detail(class: &Class, method: &Method, code: u32, extended: Option<&str>) -> String {
+    let meaning = method.meaning(code).or_else(|| match class.namespace {
+        // No codes are documented; what fails, fails with a Win32 error.
+        Namespace::Smb => win32(code).text(),
+        _ => None,
+    });
+    let said = extended.filter(|text| meaning != Some(text));
+    let parts = [meaning, said].into_iter().flatten();
+    parts.map(|part| format!(": {part}")).collect()
+}
+
+/// A Win32 error, as such or in an HRESULT of `FACILITY_WIN32`.
+fn win32(code: u32) -> Win32 {
+    match code >> 16 {
+        0x8007 => Win32(code & 0xFFFF),
+        _ => Win32(code),
+    }
+}

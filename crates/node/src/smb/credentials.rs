@@ -1,0 +1,92 @@
+use os::Arguments;
+use os::Value;
+use os::schema::smb_global_mapping::create;
+use zeroize::Zeroize;
+use zeroize::Zeroizing;
+
+/// A user of an SMB server. The password cannot be printed and is wiped when this is dropped.
+pub struct Credentials {
+    username: String,
+    password: Zeroizing<String>,
+}
+
+impl Credentials {
+    /// A user by name (`DOMAIN\user`) and password; `None` when the name is empty, with which
+    /// Windows connects as the machine.
+    #[must_use]
+    pub fn new(username: impl Into<String>, password: Zeroizing<String>) -> Option<Self> {
+        let username = username.into();
+        (!username.is_empty()).then_some(Self { username, password })
+    }
+
+    /// The one text that `MSFT_SmbGlobalMapping.Create` takes: the name with `\` and `:` escaped,
+    /// `:`, and the password as it is.
+    fn quoted(&self) -> Zeroizing<String> {
+        // Room for all of it from the start: a string that grows leaves a copy behind.
+        let room = 2 * self.username.len() + 1 + self.password.len();
+        let mut quoted = Zeroizing::new(String::with_capacity(room));
+        for character in self.username.chars() {
+            if matches!(character, '\\' | ':') {
+                quoted.push('\\');
+            }
+            quoted.push(character);
+        }
+        quoted.push(':');
+        quoted.push_str(&self.password);
+        quoted
+    }
+}
+
+/// Arguments whose texts are wiped when this is dropped.
+pub(super) struct SecretArguments(Arguments);
+
+impl SecretArguments {
+    /// `arguments` with the credentials among them.
+    pub(super) fn new(arguments: Arguments, credentials: Option<&Credentials>) -> Self {
+        let arguments = match credentials {
+            None => arguments,
+            Some(credentials) => {
+                let text = std::mem::take(&mut *credentials.quoted());
+                arguments.with(create::CREDENTIAL.name, Value::Text(text))
+            }
+        };
+        Self(arguments)
+    }
+
+    pub(super) fn expose(&self) -> &Arguments {
+        &self.0
+    }
+}
+
+impl Drop for SecretArguments {
+    fn drop(&mut self) {
+        for value in self.0.0.values_mut() {
+            if let Value::Text(text) = value {
+                text.zeroize();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quoted(username: &str, password: &str) -> String {
+        let password = Zeroizing::new(password.to_owned());
+        let credentials = Credentials::new(username, password).unwrap();
+        String::clone(&credentials.quoted())
+    }
+
+    #[test]
+    fn the_name_is_escaped_and_the_password_is_not() {
+        assert_eq!(quoted("user", "pass"), "user:pass");
+        assert_eq!(quoted(r"DOM\user", r"a\b:c"), r"DOM\\user:a\b:c");
+        assert_eq!(quoted("a:b", ""), r"a\:b:");
+    }
+
+    #[test]
+    fn nobody_is_no_user() {
+        assert!(Credentials::new("", Zeroizing::new("secret".to_owned())).is_none());
+    }
+}

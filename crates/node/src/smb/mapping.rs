@@ -1,0 +1,136 @@
+//! The mapping of one share, under the lock of its server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use os::Arguments;
+use os::Deadline;
+use os::Instance;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::Win32;
+use os::schema::smb_global_mapping::CLASS;
+use os::schema::smb_global_mapping::CREATE;
+use os::schema::smb_global_mapping::REMOTE_PATH;
+use os::schema::smb_global_mapping::REMOVE;
+use os::schema::smb_global_mapping::STATUS;
+use os::schema::smb_global_mapping::create;
+use os::schema::smb_global_mapping::remove;
+
+use super::Credentials;
+use super::RemotePath;
+use super::SmbError;
+use super::credentials::SecretArguments;
+use crate::Node;
+use crate::Unfinished;
+use crate::bounded::race;
+use crate::provider::Callee;
+use crate::provider::ProviderError;
+use crate::provider::sole;
+
+/// How long a mapped share may take to answer. Windows itself gives a dead server up to a minute.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// A share, whose server is locked.
+pub(super) struct Share<'a> {
+    pub(super) node: &'a Node,
+    pub(super) remote: &'a RemotePath,
+    pub(super) deadline: Deadline,
+}
+
+impl Share<'_> {
+    /// Maps the share, unless it is mapped and answers: then the mapping stays as it is, whatever
+    /// the credentials, as others work with it.
+    pub(super) fn ensure_mapped(&self, credentials: Option<&Credentials>) -> Result<(), SmbError> {
+        if let Some(mapping) = self.find()? {
+            let share = self.remote.share();
+            if self.answers()? {
+                tracing::debug!(share, "an SMB mapping is reused as it is");
+                return Ok(());
+            }
+            let status = mapping.u32_or_null(STATUS.name).ok().flatten();
+            tracing::warn!(
+                share,
+                status,
+                "an SMB mapping does not answer and is made anew"
+            );
+            self.check()?;
+            self.remove(&mapping)?;
+        }
+        self.check()?;
+        self.create(credentials)
+    }
+
+    pub(super) fn unmap(&self) -> Result<(), SmbError> {
+        let Some(mapping) = self.find()? else {
+            return Err(SmbError::NotMapped {
+                share: self.remote.share(),
+            });
+        };
+        self.check()?;
+        Ok(self.remove(&mapping)?)
+    }
+
+    fn find(&self) -> Result<Option<Instance>, SmbError> {
+        let share = self.remote.share();
+        let query = Query::all(CLASS.name, &[REMOTE_PATH.name, STATUS.name])
+            .with(REMOTE_PATH.name, Value::text(share.clone()));
+        let found = match self.node.os().smb.query(&query, self.deadline) {
+            Err(error) if error.is_not_found() => Vec::new(),
+            found => found.map_err(ProviderError::from)?,
+        };
+        match sole(&format_args!("SMB global mapping {share}"), found) {
+            Err(ProviderError::NotFound { .. }) => Ok(None),
+            found => Ok(found.map(Some)?),
+        }
+    }
+
+    /// Whether the server answers through the mapping; a refusal of access is an answer. A look at a
+    /// dead share cannot be cut short, so it gets a thread that may outlive the call.
+    fn answers(&self) -> Result<bool, SmbError> {
+        let clock = &*self.node.os().clock;
+        let files = Arc::clone(&self.node.os().files);
+        let root = self.remote.root();
+        let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
+        match race(clock, "look at share", limit, move || files.entry(&root)) {
+            Ok(Ok(_)) => Ok(true),
+            Ok(Err(error)) => Ok(error.win32() == Some(Win32::ACCESS_DENIED)),
+            // Other pods may have files open there: what is slow is not removed under them.
+            Err(Unfinished::Deadline { .. }) => {
+                let share = self.remote.share();
+                Err(Unfinished::deadline("look at share", &share).into())
+            }
+            Err(unfinished) => Err(unfinished.into()),
+        }
+    }
+
+    fn create(&self, credentials: Option<&Credentials>) -> Result<(), SmbError> {
+        let privacy = self.node.options().require_privacy;
+        let arguments = Arguments::none()
+            .with(create::REMOTE_PATH.name, Value::text(self.remote.share()))
+            .with(create::REQUIRE_PRIVACY.name, Value::Bool(privacy));
+        let arguments = SecretArguments::new(arguments, credentials);
+        let class = self.callee(Target::Class(CLASS.name));
+        Ok(class.invoke(&CREATE, arguments.expose())?)
+    }
+
+    fn remove(&self, mapping: &Instance) -> Result<(), ProviderError> {
+        let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
+        let mapping = self.callee(Target::Instance(&mapping.path));
+        mapping.invoke(&REMOVE, &arguments)
+    }
+
+    fn callee<'a>(&'a self, target: Target<'a>) -> Callee<'a> {
+        Callee {
+            provider: &*self.node.os().smb,
+            class: &CLASS,
+            target,
+            name: self.remote.share(),
+        }
+    }
+
+    fn check(&self) -> Result<(), Unfinished> {
+        self.node.check(self.deadline, "map share", self.remote)
+    }
+}

@@ -1,0 +1,121 @@
+//! SMB global mappings: shares that every account of the node reaches.
+
+mod credentials;
+mod error;
+mod mapping;
+mod remote;
+
+use os::Deadline;
+use os::LinkKind;
+use os::Win32;
+use os::WinPath;
+
+pub use self::credentials::Credentials;
+pub use self::error::SmbError;
+use self::mapping::Share;
+pub use self::remote::RemotePath;
+use crate::Node;
+use crate::link;
+use crate::locks::Key;
+
+/// The operations on the SMB mappings of a [`Node`].
+pub struct Smb<'a> {
+    node: &'a Node,
+}
+
+/// What [`Smb::map`] is to bring about.
+pub struct Mapping<'a> {
+    /// The share, or a folder below it. What is mapped is always the share.
+    pub remote: &'a RemotePath,
+    /// As whom; `None` for the machine itself.
+    pub credentials: Option<&'a Credentials>,
+    /// Where to put a link to `remote`, if anywhere. Whether a client may have it there is for the
+    /// caller to decide before.
+    pub link: Option<&'a WinPath>,
+}
+
+impl<'a> Smb<'a> {
+    pub(crate) fn new(node: &'a Node) -> Self {
+        Self { node }
+    }
+
+    /// Maps a share, and makes a directory link to it.
+    ///
+    /// A mapping that answers is reused, and other credentials are not applied: pods work with it.
+    /// One that definitely fails is removed and made anew; one that is merely slow stays, and is an
+    /// error. A link that is there and leads to the
+    /// remote path is success.
+    ///
+    /// # Errors
+    /// Something else has the name of the link (then nothing was mapped), or Windows refuses.
+    pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<(), SmbError> {
+        let mut keys = vec![Key::SmbServer(mapping.remote.server())];
+        keys.extend(mapping.link.map(Key::target));
+        let _held = self.node.locks().take("map share", keys, deadline)?;
+        if let Some(link) = mapping.link {
+            self.refuse_foreign(link, mapping.remote)?;
+        }
+        let share = self.share(mapping.remote, deadline);
+        share.ensure_mapped(mapping.credentials)?;
+        match mapping.link {
+            Some(link) => self.ensure_link(link, mapping.remote),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the mapping of a share, also while files are open. Nobody counts who uses it, and
+    /// links to it stay.
+    ///
+    /// # Errors
+    /// The share is not mapped, or Windows refuses.
+    pub fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), SmbError> {
+        let keys = vec![Key::SmbServer(remote.server())];
+        let _held = self.node.locks().take("unmap share", keys, deadline)?;
+        self.share(remote, deadline).unmap()
+    }
+
+    fn share<'b>(&'b self, remote: &'b RemotePath, deadline: Deadline) -> Share<'b> {
+        Share {
+            node: self.node,
+            remote,
+            deadline,
+        }
+    }
+
+    /// Refuses a name that something other than our link has, while nothing has been done yet.
+    fn refuse_foreign(&self, link: &WinPath, remote: &RemotePath) -> Result<(), SmbError> {
+        match link::exists(&*self.node.os().files, link, remote.path()) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(link_exists(link, remote)),
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(source) => Err(link_error(link, remote, source)),
+        }
+    }
+
+    fn ensure_link(&self, link: &WinPath, remote: &RemotePath) -> Result<(), SmbError> {
+        let files = &*self.node.os().files;
+        let text = remote.link_text();
+        match link::ensure(files, link, remote.path(), &text, LinkKind::Directory) {
+            Ok(()) => Ok(()),
+            Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
+                Err(link_exists(link, remote))
+            }
+            Err(source) => Err(link_error(link, remote, source)),
+        }
+    }
+}
+
+fn link_exists(link: &WinPath, remote: &RemotePath) -> SmbError {
+    SmbError::LinkExists {
+        link: link.to_string(),
+        remote: remote.to_string(),
+    }
+}
+
+fn link_error(link: &WinPath, remote: &RemotePath, source: os::Error) -> SmbError {
+    SmbError::Link {
+        link: link.to_string(),
+        remote: remote.to_string(),
+        source,
+    }
+}

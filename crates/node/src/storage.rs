@@ -1,0 +1,226 @@
+//! The storage provider's disks, partitions and volumes, read into types.
+
+use os::Arguments;
+use os::Deadline;
+use os::DiskNumber;
+use os::Instance;
+use os::ObjectPath;
+use os::PartitionNumber;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::VolumeId;
+use os::schema;
+use os::schema::disk;
+use os::schema::partition;
+use os::schema::volume;
+use uuid::Uuid;
+
+use crate::Node;
+use crate::provider::Callee;
+use crate::provider::ProviderError;
+use crate::provider::sole;
+
+/// An `MSFT_Disk`.
+pub(crate) struct Disk {
+    pub(crate) number: DiskNumber,
+    pub(crate) style: Style,
+    pub(crate) is_boot: bool,
+    pub(crate) is_clustered: bool,
+    pub(crate) is_system: bool,
+    /// As the device gave it, blanks included.
+    pub(crate) serial: Option<String>,
+    /// In bytes.
+    pub(crate) size: u64,
+    path: ObjectPath,
+}
+
+/// `MSFT_Disk.PartitionStyle`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Gpt,
+    Mbr,
+    Raw,
+    Other(u32),
+}
+
+impl Disk {
+    /// The disk of this number.
+    pub(crate) fn find(
+        node: &Node,
+        number: DiskNumber,
+        deadline: Deadline,
+    ) -> Result<Self, ProviderError> {
+        const SELECT: &[&str] = &[
+            disk::IS_BOOT.name,
+            disk::IS_CLUSTERED.name,
+            disk::IS_SYSTEM.name,
+            disk::NUMBER.name,
+            disk::PARTITION_STYLE.name,
+            disk::SERIAL_NUMBER.name,
+            disk::SIZE.name,
+        ];
+        let query =
+            Query::all(disk::CLASS.name, SELECT).with(disk::NUMBER.name, Value::uint32(number.0));
+        let found = node.os().storage.query(&query, deadline)?;
+        let row = sole(&format_args!("disk {number}"), found)?;
+        Ok(Self {
+            number,
+            style: Style::from(row.u32(disk::PARTITION_STYLE.name)?),
+            is_boot: row.bool(disk::IS_BOOT.name)?,
+            is_clustered: row.bool(disk::IS_CLUSTERED.name)?,
+            is_system: row.bool(disk::IS_SYSTEM.name)?,
+            serial: row
+                .text_or_null(disk::SERIAL_NUMBER.name)?
+                .map(str::to_owned),
+            size: row.u64(disk::SIZE.name)?,
+            path: row.path,
+        })
+    }
+
+    /// Whether both are the same object of the provider, whatever has changed about it.
+    pub(crate) fn is_same_object(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+
+    pub(crate) fn callee<'a>(&'a self, node: &'a Node) -> Callee<'a> {
+        Callee {
+            provider: &*node.os().storage,
+            class: &disk::CLASS,
+            target: Target::Instance(&self.path),
+            name: format!("disk {}", self.number),
+        }
+    }
+
+    /// Makes the provider read the disk anew. That it does not is logged: whoever needs the new
+    /// state looks for it.
+    pub(crate) fn refresh(&self, node: &Node) {
+        let refreshed = self.callee(node).invoke(&disk::REFRESH, &Arguments::none());
+        if let Err(error) = refreshed {
+            tracing::warn!(disk = self.number.0, %error, "the storage provider did not refresh a disk");
+        }
+    }
+}
+
+impl From<u32> for Style {
+    fn from(style: u32) -> Self {
+        match style {
+            _ if style == disk::partition_style::UNKNOWN.value => Self::Raw,
+            _ if style == disk::partition_style::MBR.value => Self::Mbr,
+            _ if style == disk::partition_style::GPT.value => Self::Gpt,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// An `MSFT_Partition`.
+pub(crate) struct Partition {
+    pub(crate) disk: DiskNumber,
+    pub(crate) number: PartitionNumber,
+    /// Of a GPT disk, the type in braces.
+    pub(crate) gpt_type: Option<String>,
+    /// Of an MBR disk.
+    pub(crate) mbr_type: Option<u32>,
+    pub(crate) offset: u64,
+    /// Of a GPT disk.
+    pub(crate) guid: Option<Uuid>,
+    path: ObjectPath,
+}
+
+impl Partition {
+    /// The partitions of a disk.
+    pub(crate) fn list(
+        node: &Node,
+        number: DiskNumber,
+        deadline: Deadline,
+    ) -> Result<Vec<Self>, ProviderError> {
+        const SELECT: &[&str] = &[
+            partition::DISK_NUMBER.name,
+            partition::GPT_TYPE.name,
+            partition::GUID.name,
+            partition::MBR_TYPE.name,
+            partition::OFFSET.name,
+            partition::PARTITION_NUMBER.name,
+        ];
+        let query = Query::all(partition::CLASS.name, SELECT)
+            .with(partition::DISK_NUMBER.name, Value::uint32(number.0));
+        let found = node.os().storage.query(&query, deadline)?;
+        found
+            .into_iter()
+            .map(|row| Self::read(number, row))
+            .collect()
+    }
+
+    fn read(disk: DiskNumber, row: Instance) -> Result<Self, ProviderError> {
+        Ok(Self {
+            disk,
+            number: PartitionNumber(row.u32(partition::PARTITION_NUMBER.name)?),
+            gpt_type: row
+                .text_or_null(partition::GPT_TYPE.name)?
+                .map(str::to_owned),
+            mbr_type: row.u32_or_null(partition::MBR_TYPE.name)?,
+            offset: row.u64(partition::OFFSET.name)?,
+            guid: row
+                .text_or_null(partition::GUID.name)?
+                .and_then(|guid| Uuid::try_parse(guid).ok()),
+            path: row.path,
+        })
+    }
+
+    pub(crate) fn is_basic_data(&self) -> bool {
+        let basic_data = partition::gpt_type::BASIC_DATA.value;
+        let gpt_type = self.gpt_type.as_deref();
+        gpt_type.is_some_and(|gpt_type| gpt_type.eq_ignore_ascii_case(basic_data))
+    }
+
+    pub(crate) fn callee<'a>(&'a self, node: &'a Node) -> Callee<'a> {
+        Callee {
+            provider: &*node.os().storage,
+            class: &partition::CLASS,
+            target: Target::Instance(&self.path),
+            name: format!("partition {} of disk {}", self.number, self.disk),
+        }
+    }
+}
+
+/// An `MSFT_Volume`.
+pub(crate) struct Volume {
+    id: VolumeId,
+    path: ObjectPath,
+}
+
+impl Volume {
+    /// The volume of this id.
+    pub(crate) fn find(
+        node: &Node,
+        id: VolumeId,
+        deadline: Deadline,
+    ) -> Result<Self, ProviderError> {
+        let query = Query::all(volume::CLASS.name, &[volume::UNIQUE_ID.name])
+            .with(volume::UNIQUE_ID.name, Value::text(id.to_string()));
+        let found = node.os().storage.query(&query, deadline)?;
+        let row = sole(&format_args!("volume {id}"), found)?;
+        Ok(Self { id, path: row.path })
+    }
+
+    pub(crate) fn callee<'a>(&'a self, node: &'a Node) -> Callee<'a> {
+        Callee {
+            provider: &*node.os().storage,
+            class: &volume::CLASS,
+            target: Target::Instance(&self.path),
+            name: format!("volume {}", self.id),
+        }
+    }
+}
+
+/// Makes the provider look for disks that came, went or grew.
+pub(crate) fn rescan(node: &Node) -> Result<(), ProviderError> {
+    let settings = Callee {
+        provider: &*node.os().storage,
+        class: &schema::storage_setting::CLASS,
+        target: Target::Class(schema::storage_setting::CLASS.name),
+        name: "the host's storage".to_owned(),
+    };
+    let update = &schema::storage_setting::UPDATE_HOST_STORAGE_CACHE;
+    settings.invoke(update, &Arguments::none())
+}

@@ -1,0 +1,166 @@
+use os::DiskNumber;
+use os::PartitionNumber;
+use os::VolumeId;
+
+use super::TargetError;
+use super::VisibilityError;
+use crate::BlankError;
+use crate::DiskError;
+use crate::ProviderError;
+use crate::Unfinished;
+use crate::text::list;
+
+/// An operation on a volume failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VolumeError {
+    /// What is on the volume must not be overwritten.
+    #[error(transparent)]
+    Blank(#[from] BlankError),
+    /// The volume's disk refuses, or is not known.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The volume was formatted, or said to be, and still has no filesystem.
+    #[error("volume {volume} has no filesystem after it was formatted")]
+    FormatUnseen {
+        /// The volume.
+        volume: VolumeId,
+    },
+    /// A call about the volume failed.
+    #[error("{operation} volume {volume}: {}", .source.cause)]
+    Failed {
+        /// What was being done.
+        operation: &'static str,
+        /// The volume.
+        volume: VolumeId,
+        /// Why.
+        source: os::Error,
+    },
+    /// The volume could not be mounted.
+    #[error("mount volume {volume} at {path}: {}", .source.cause)]
+    Mount {
+        /// The volume.
+        volume: VolumeId,
+        /// The folder.
+        path: String,
+        /// Why.
+        source: os::Error,
+    },
+    /// The volume is on another disk than the one that was locked for it.
+    #[error("volume {volume} was on disk {from} and is on disk {to} now")]
+    Moved {
+        /// The volume.
+        volume: VolumeId,
+        /// The locked disk.
+        from: DiskNumber,
+        /// Where it says to be now.
+        to: DiskNumber,
+    },
+    /// A size below zero. The text is csi-proxy's.
+    #[error("invalid negative size {size} for volume ({volume})")]
+    NegativeSize {
+        /// The volume.
+        volume: VolumeId,
+        /// The size.
+        size: i64,
+    },
+    /// The disk has no such partition.
+    #[error("disk {disk} has no partition {partition}, only {}", list(.seen))]
+    NoSuchPartition {
+        /// The disk.
+        disk: DiskNumber,
+        /// What was asked for.
+        partition: PartitionNumber,
+        /// What it has.
+        seen: Vec<PartitionNumber>,
+    },
+    /// Nothing is mounted there. The last sentence is that of PowerShell's
+    /// `Remove-PartitionAccessPath`, which democratic-csi looks for.
+    #[error(
+        "unmount volume {volume}: {path} is not a mounted folder. The access path is not valid."
+    )]
+    NotMounted {
+        /// The volume.
+        volume: VolumeId,
+        /// The path.
+        path: String,
+    },
+    /// The volume is not a partition of one disk.
+    #[error(
+        "volume {volume} is not one partition of one disk but has {extents} extents on disks {disks:?}"
+    )]
+    NotOnePartition {
+        /// The volume.
+        volume: VolumeId,
+        /// How many stretches of disks it has.
+        extents: usize,
+        /// The disks.
+        disks: Vec<DiskNumber>,
+    },
+    /// Another volume is mounted there.
+    #[error("unmount volume {volume}: volume {mounted} is mounted at {path}")]
+    OtherMounted {
+        /// The volume that was to be unmounted.
+        volume: VolumeId,
+        /// The one that is mounted.
+        mounted: VolumeId,
+        /// The path.
+        path: String,
+    },
+    /// There is not one volume on the disk.
+    #[error("disk {disk} has not one volume but {}", list(.volumes))]
+    NotOneVolume {
+        /// The disk.
+        disk: DiskNumber,
+        /// What it has.
+        volumes: Vec<VolumeId>,
+    },
+    /// The storage provider does not know the volume, or refused.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// A path does not lead to a volume.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// Another volume is mounted where this one was to be. The last sentence is that of PowerShell's
+    /// `Add-PartitionAccessPath`, which democratic-csi looks for.
+    #[error(
+        "mount volume {volume} at {path}: volume {mounted} is mounted there. The requested access path is already in use."
+    )]
+    TargetInUse {
+        /// The volume that was to be mounted.
+        volume: VolumeId,
+        /// The one that is.
+        mounted: VolumeId,
+        /// The path.
+        path: String,
+    },
+    /// The size is more than the disk has room for.
+    #[error("volume {volume} cannot grow to {size} bytes: there is room for {maximum}")]
+    TooLarge {
+        /// The volume.
+        volume: VolumeId,
+        /// What was asked for.
+        size: u64,
+        /// What it could grow to.
+        maximum: u64,
+    },
+    /// It did not end, or did not begin.
+    #[error(transparent)]
+    Unfinished(#[from] Unfinished),
+    /// The volumes of a disk cannot be told for certain.
+    #[error(transparent)]
+    Visibility(#[from] VisibilityError),
+}
+
+impl VolumeError {
+    pub(super) fn failed(
+        operation: &'static str,
+        volume: VolumeId,
+    ) -> impl FnOnce(os::Error) -> Self {
+        move |source| Self::Failed {
+            operation,
+            volume,
+            source,
+        }
+    }
+}

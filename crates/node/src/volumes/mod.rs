@@ -1,0 +1,240 @@
+//! Volumes.
+
+mod error;
+mod format;
+mod mount;
+pub(crate) mod on_disk;
+mod place;
+mod resize;
+pub(crate) mod target;
+
+use os::Deadline;
+use os::DiskNumber;
+use os::PartitionNumber;
+use os::Space;
+use os::VolumeId;
+use os::WinPath;
+
+pub use self::error::VolumeError;
+use self::format::Formatting;
+use self::mount::Mounting;
+pub use self::on_disk::VisibilityError;
+pub(crate) use self::place::disks_of;
+pub use self::resize::NewSize;
+use self::resize::Resizing;
+pub use self::target::TargetError;
+use crate::DiskError;
+use crate::Node;
+use crate::locks::Key;
+
+/// The operations on the volumes of a [`Node`].
+pub struct Volumes<'a> {
+    node: &'a Node,
+}
+
+impl<'a> Volumes<'a> {
+    pub(crate) fn new(node: &'a Node) -> Self {
+        Self { node }
+    }
+
+    /// The volumes on a disk, or on one of its partitions, in the order of where they begin; those
+    /// of reserved, EFI and recovery partitions are left out. Waits for a while until every
+    /// basic data partition has its volume. A disk that is offline or has no partitions has none.
+    ///
+    /// # Errors
+    /// There is no such disk or partition, or a partition's volume does not appear.
+    pub fn list_on_disk(
+        &self,
+        disk: DiskNumber,
+        partition: Option<PartitionNumber>,
+        deadline: Deadline,
+    ) -> Result<Vec<VolumeId>, VolumeError> {
+        self.node
+            .check(deadline, "list the volumes of disk", &disk)?;
+        let disks = &self.node.os().disks;
+        let attributes = disks.attributes(disk).map_err(DiskError::kernel(disk))?;
+        if attributes.offline {
+            return Ok(Vec::new());
+        }
+        let layout = disks.layout(disk).map_err(DiskError::kernel(disk))?;
+        let seen = || layout.partitions.iter().map(|one| one.number);
+        if let Some(partition) = partition
+            && !seen().any(|number| number == partition)
+        {
+            return Err(VolumeError::NoSuchPartition {
+                disk,
+                partition,
+                seen: seen().collect(),
+            });
+        }
+        Ok(on_disk::wait(
+            self.node, disk, &layout, partition, deadline,
+        )?)
+    }
+
+    /// The one volume on a disk.
+    ///
+    /// # Errors
+    /// As [`Volumes::list_on_disk`]; there is none, or there are several.
+    pub fn sole_on_disk(
+        &self,
+        disk: DiskNumber,
+        deadline: Deadline,
+    ) -> Result<VolumeId, VolumeError> {
+        let volumes = self.list_on_disk(disk, None, deadline)?;
+        match volumes.as_slice() {
+            [one] => Ok(*one),
+            _ => Err(VolumeError::NotOneVolume { disk, volumes }),
+        }
+    }
+
+    /// Mounts a volume at an existing empty folder. Where it is mounted already, nothing is done.
+    ///
+    /// # Errors
+    /// The folder is missing, holds something, or has another volume mounted; there is no such
+    /// volume.
+    pub fn mount(
+        &self,
+        volume: VolumeId,
+        folder: &WinPath,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        self.mounting("mount", volume, folder, deadline, |mounting| {
+            mounting.mount()
+        })
+    }
+
+    /// Flushes a volume and unmounts it from a folder, which stays as an empty one. Other paths to
+    /// the volume stay as they are.
+    ///
+    /// # Errors
+    /// The folder is not where the volume is mounted, or what is cached cannot be written and the
+    /// volume is still there.
+    pub fn unmount(
+        &self,
+        volume: VolumeId,
+        folder: &WinPath,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        self.mounting("unmount", volume, folder, deadline, |mounting| {
+            mounting.unmount()
+        })
+    }
+
+    /// Whether the volume has a filesystem that Windows knows.
+    ///
+    /// # Errors
+    /// There is no such volume, or it cannot be read; that is never "no".
+    pub fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool, VolumeError> {
+        self.node.check(deadline, "look at volume", &volume)?;
+        let file_system = self.node.os().volumes.file_system(volume);
+        let file_system = file_system.map_err(VolumeError::failed("look at", volume))?;
+        Ok(file_system.is_some())
+    }
+
+    /// Formats a blank volume with NTFS, quickly, and waits until the filesystem is there.
+    ///
+    /// # Errors
+    /// The volume is not blank, its disk is one that is never written, it is not one partition of
+    /// one disk, or Windows refuses.
+    pub fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
+        let node = self.node;
+        Formatting {
+            node,
+            volume,
+            deadline,
+        }
+        .run()
+    }
+
+    /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none; but a filesystem
+    /// smaller than its partition is extended in any case.
+    ///
+    /// # Errors
+    /// There is no room for the size, the volume's disk is one that is never written, it is not one
+    /// partition of one disk, or Windows refuses.
+    pub fn resize(
+        &self,
+        volume: VolumeId,
+        size: NewSize,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        let node = self.node;
+        Resizing {
+            node,
+            volume,
+            deadline,
+        }
+        .run(size)
+    }
+
+    /// Size and free space of the volume's filesystem, in bytes.
+    ///
+    /// # Errors
+    /// There is no such volume, or it has no filesystem.
+    pub fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space, VolumeError> {
+        self.node.check(deadline, "look at volume", &volume)?;
+        let space = self.node.os().volumes.space(volume);
+        space.map_err(VolumeError::failed("look at", volume))
+    }
+
+    /// The disk that holds the volume.
+    ///
+    /// # Errors
+    /// There is no such volume, or it is not one partition of one disk.
+    pub fn disk_number(
+        &self,
+        volume: VolumeId,
+        deadline: Deadline,
+    ) -> Result<DiskNumber, VolumeError> {
+        self.node.check(deadline, "look at volume", &volume)?;
+        place::disk_of(self.node.os(), volume)
+    }
+
+    /// The volume that is mounted where a path leads to by links and junctions.
+    ///
+    /// # Errors
+    /// It leads to no mounted folder.
+    pub fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId, VolumeError> {
+        self.node.check(deadline, "look at", path)?;
+        Ok(target::mounted(self.node.os(), path)?)
+    }
+
+    /// The volume that holds the entry of this path, links followed.
+    ///
+    /// # Errors
+    /// There is no such entry, or it is on no volume of this node.
+    pub fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId, VolumeError> {
+        self.node.check(deadline, "look at", path)?;
+        let fails = target::Missing::Fails;
+        Ok(target::closest(self.node.os(), path, fails)?)
+    }
+
+    /// Writes everything cached for the volume to its disk.
+    ///
+    /// # Errors
+    /// There is no such volume, or it cannot be written.
+    pub fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
+        self.node.check(deadline, "flush volume", &volume)?;
+        let flushed = self.node.os().volumes.flush(volume);
+        flushed.map_err(VolumeError::failed("flush", volume))
+    }
+
+    fn mounting(
+        &self,
+        operation: &'static str,
+        volume: VolumeId,
+        folder: &WinPath,
+        deadline: Deadline,
+        run: impl FnOnce(&Mounting<'_>) -> Result<(), VolumeError>,
+    ) -> Result<(), VolumeError> {
+        let keys = vec![Key::target(folder), Key::Volume(volume)];
+        let _held = self.node.locks().take(operation, keys, deadline)?;
+        run(&Mounting {
+            node: self.node,
+            volume,
+            folder,
+            deadline,
+        })
+    }
+}

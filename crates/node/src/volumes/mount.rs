@@ -1,0 +1,129 @@
+//! Mounted folders.
+
+use os::Deadline;
+use os::Os;
+use os::ReparseTag;
+use os::VolumeId;
+use os::Win32;
+use os::WinPath;
+
+use super::VolumeError;
+use crate::Node;
+use crate::link;
+use crate::link::Leads;
+
+/// A volume and a folder, both locked.
+pub(super) struct Mounting<'a> {
+    pub(super) node: &'a Node,
+    pub(super) volume: VolumeId,
+    pub(super) folder: &'a WinPath,
+    pub(super) deadline: Deadline,
+}
+
+impl Mounting<'_> {
+    pub(super) fn mount(&self) -> Result<(), VolumeError> {
+        let volumes = &self.os().volumes;
+        let error = match volumes.set_mount_point(self.folder, self.volume) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        if error.win32() != Some(Win32::DIR_NOT_EMPTY) {
+            return Err(self.not_mounted(error));
+        }
+        match volumes.mounted_at(self.folder) {
+            Ok(mounted) if mounted == self.volume => Ok(()),
+            Ok(mounted) => Err(VolumeError::TargetInUse {
+                volume: self.volume,
+                mounted,
+                path: self.folder.to_string(),
+            }),
+            Err(_) => Err(self.not_mounted(error)),
+        }
+    }
+
+    /// Other paths of the volume stay alive: it is neither locked nor dismounted.
+    pub(super) fn unmount(&self) -> Result<(), VolumeError> {
+        let mounted = self.mounted()?;
+        if mounted != self.volume {
+            return Err(VolumeError::OtherMounted {
+                volume: self.volume,
+                mounted,
+                path: self.folder.to_string(),
+            });
+        }
+        self.flush()?;
+        self.node
+            .check(self.deadline, "unmount volume", &self.volume)?;
+        let deleted = self.os().volumes.delete_mount_point(self.folder);
+        deleted.map_err(VolumeError::failed("unmount", self.volume))
+    }
+
+    /// The volume that is mounted at the folder, also when its disk is gone: then the folder says
+    /// it.
+    fn mounted(&self) -> Result<VolumeId, VolumeError> {
+        let failed = VolumeError::failed("unmount", self.volume);
+        let entry = match self.os().files.entry(self.folder) {
+            Ok(entry) if entry.tag == Some(ReparseTag::MOUNT_POINT) => entry,
+            Ok(_) => return Err(self.nothing_there()),
+            Err(error) if error.is_not_found() => return Err(self.nothing_there()),
+            Err(error) => return Err(failed(error)),
+        };
+        let leads = link::leads(&*self.os().files, self.folder, &entry).map_err(failed)?;
+        let Leads::ToVolume(stored) = leads else {
+            return Err(self.nothing_there());
+        };
+        Ok(self.os().volumes.mounted_at(self.folder).unwrap_or(stored))
+    }
+
+    /// Writes what is cached, unless there is nothing to write to any more.
+    fn flush(&self) -> Result<(), VolumeError> {
+        let Err(error) = self.os().volumes.flush(self.volume) else {
+            return Ok(());
+        };
+        let failed = VolumeError::failed("flush", self.volume);
+        if error.win32() == Some(Win32::WRITE_PROTECT) && self.is_read_only() {
+            return Ok(());
+        }
+        let present = self.os().volumes.list();
+        if present
+            .map_err(VolumeError::failed("look for", self.volume))?
+            .contains(&self.volume)
+        {
+            return Err(failed(error));
+        }
+        tracing::warn!(volume = %self.volume, %error, "unmounting a volume that is gone");
+        Ok(())
+    }
+
+    /// By the filesystem's word, or that of a disk.
+    fn is_read_only(&self) -> bool {
+        let file_system = self.os().volumes.file_system(self.volume);
+        if matches!(file_system, Ok(Some(found)) if found.read_only) {
+            return true;
+        }
+        let disks = super::disks_of(self.os(), self.volume).unwrap_or_default();
+        disks.into_iter().any(|disk| {
+            let attributes = self.os().disks.attributes(disk);
+            attributes.is_ok_and(|attributes| attributes.read_only)
+        })
+    }
+
+    fn not_mounted(&self, source: os::Error) -> VolumeError {
+        VolumeError::Mount {
+            volume: self.volume,
+            path: self.folder.to_string(),
+            source,
+        }
+    }
+
+    fn nothing_there(&self) -> VolumeError {
+        VolumeError::NotMounted {
+            volume: self.volume,
+            path: self.folder.to_string(),
+        }
+    }
+
+    fn os(&self) -> &Os {
+        self.node.os()
+    }
+}

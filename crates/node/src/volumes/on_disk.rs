@@ -1,0 +1,317 @@
+//! Which volumes a disk holds.
+//!
+//! Drivers take the first volume of the list for theirs, so a list that lacks one because its volume
+//! came late, or could not be looked at, would hand them somebody else's.
+
+use std::collections::BTreeMap;
+
+use os::Deadline;
+use os::DiskNumber;
+use os::DriveLayout;
+use os::Os;
+use os::PartitionEntry;
+use os::PartitionNumber;
+use os::PartitionStyle;
+use os::VolumeId;
+
+use crate::Node;
+use crate::patience;
+use crate::patience::VISIBLE_WITHIN;
+use crate::text::list;
+
+/// The volumes of a disk cannot be told for certain.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VisibilityError {
+    /// The volumes of the node cannot be listed.
+    #[error("list the volumes of disk {disk}: {}", .source.cause)]
+    List {
+        /// The disk.
+        disk: DiskNumber,
+        /// Why.
+        source: os::Error,
+    },
+    /// A partition has no volume, also after a while.
+    #[error("partition {partition} of disk {disk} has no volume; volumes that could not be looked at: {}", list(.unreadable))]
+    NotVisible {
+        /// The disk.
+        disk: DiskNumber,
+        /// The first partition without one.
+        partition: PartitionNumber,
+        /// The volumes that could not be looked at, of which one may be it.
+        unreadable: Vec<VolumeId>,
+    },
+    /// Several volumes claim one partition.
+    #[error("partition {partition} of disk {disk} has not one volume but {}", list(.volumes))]
+    Several {
+        /// The disk.
+        disk: DiskNumber,
+        /// The partition.
+        partition: PartitionNumber,
+        /// The volumes.
+        volumes: Vec<VolumeId>,
+    },
+}
+
+/// The volumes of a disk, or of one of its partitions, sorted by where they begin; waits for those
+/// that are late.
+///
+/// # Errors
+/// One does not appear.
+pub(crate) fn wait(
+    node: &Node,
+    disk: DiskNumber,
+    layout: &DriveLayout,
+    only: Option<PartitionNumber>,
+    deadline: Deadline,
+) -> Result<Vec<VolumeId>, VisibilityError> {
+    let mut last = None;
+    let complete = patience::until(&*node.os().clock, deadline, VISIBLE_WITHIN, || {
+        let survey = Survey::take(node.os(), disk, layout, only)?;
+        match survey.is_complete() {
+            true => survey.into_volumes().map(Some),
+            false => {
+                last = Some(survey);
+                Ok(None)
+            }
+        }
+    })?;
+    match (complete, last) {
+        (Some(volumes), _) => Ok(volumes),
+        (None, Some(survey)) => survey.into_volumes(),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+/// What one look at all volumes told about a disk.
+pub(crate) struct Survey {
+    disk: DiskNumber,
+    /// By the offset at which each begins.
+    partitions: BTreeMap<u64, Claimed>,
+    unreadable: Vec<VolumeId>,
+}
+
+struct Claimed {
+    number: PartitionNumber,
+    needs_volume: bool,
+    volumes: Vec<VolumeId>,
+}
+
+impl Survey {
+    /// Looks at all volumes of the node.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub(crate) fn take(
+        os: &Os,
+        disk: DiskNumber,
+        layout: &DriveLayout,
+        only: Option<PartitionNumber>,
+    ) -> Result<Self, VisibilityError> {
+        let mut survey = Self {
+            disk,
+            partitions: candidates(layout, only),
+            unreadable: Vec::new(),
+        };
+        if survey.partitions.is_empty() {
+            return Ok(survey);
+        }
+        let volumes = os.volumes.list();
+        for volume in volumes.map_err(|source| VisibilityError::List { disk, source })? {
+            match os.volumes.extents(volume) {
+                Ok(extents) => extents
+                    .iter()
+                    .filter(|extent| extent.disk == disk)
+                    .for_each(|extent| survey.claim(extent.offset, volume)),
+                Err(error) => {
+                    tracing::debug!(%volume, %error, "a volume does not say where it is");
+                    survey.unreadable.push(volume);
+                }
+            }
+        }
+        Ok(survey)
+    }
+
+    /// Whether every partition that must have a volume has one. A volume that could not be looked at
+    /// belongs to another disk then.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.first_without().is_none()
+    }
+
+    fn into_volumes(self) -> Result<Vec<VolumeId>, VisibilityError> {
+        if let Some(partition) = self.first_without() {
+            return Err(VisibilityError::NotVisible {
+                disk: self.disk,
+                partition,
+                unreadable: self.unreadable,
+            });
+        }
+        let mut volumes = Vec::new();
+        for claimed in self.partitions.into_values() {
+            match claimed.volumes.as_slice() {
+                [] => {}
+                [one] => volumes.push(*one),
+                _ => {
+                    return Err(VisibilityError::Several {
+                        disk: self.disk,
+                        partition: claimed.number,
+                        volumes: claimed.volumes,
+                    });
+                }
+            }
+        }
+        Ok(volumes)
+    }
+
+    fn claim(&mut self, offset: u64, volume: VolumeId) {
+        if let Some(claimed) = self.partitions.get_mut(&offset) {
+            claimed.volumes.push(volume);
+        }
+    }
+
+    fn first_without(&self) -> Option<PartitionNumber> {
+        let mut without = self.partitions.values();
+        let first = without.find(|claimed| claimed.needs_volume && claimed.volumes.is_empty());
+        first.map(|claimed| claimed.number)
+    }
+}
+
+fn candidates(layout: &DriveLayout, only: Option<PartitionNumber>) -> BTreeMap<u64, Claimed> {
+    let wanted = |partition: &&PartitionEntry| {
+        only.is_none_or(|number| number == partition.number) && !is_special(partition)
+    };
+    let partitions = layout.partitions.iter().filter(wanted);
+    partitions
+        .map(|partition| {
+            let claimed = Claimed {
+                number: partition.number,
+                needs_volume: needs_volume(layout, partition),
+                volumes: Vec::new(),
+            };
+            (partition.offset, claimed)
+        })
+        .collect()
+}
+
+/// Partitions that no driver may be handed.
+fn is_special(partition: &PartitionEntry) -> bool {
+    [
+        PartitionEntry::EFI_SYSTEM,
+        PartitionEntry::RECOVERY,
+        PartitionEntry::RESERVED,
+    ]
+    .contains(&partition.kind)
+}
+
+/// Of a GPT disk, basic data; of an MBR disk, all but an extended partition, which holds others.
+fn needs_volume(layout: &DriveLayout, partition: &PartitionEntry) -> bool {
+    match layout.style {
+        PartitionStyle::Gpt { .. } => partition.kind == PartitionEntry::BASIC_DATA,
+        PartitionStyle::Mbr { .. } => {
+            let holds = |other: &PartitionEntry| {
+                other.number != partition.number
+                    && other.offset >= partition.offset
+                    && other.end() <= partition.end()
+            };
+            !layout.partitions.iter().any(holds)
+        }
+        PartitionStyle::Raw => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    const GPT: PartitionStyle = PartitionStyle::Gpt {
+        disk_id: Uuid::nil(),
+    };
+    const MBR: PartitionStyle = PartitionStyle::Mbr { signature: 1 };
+
+    fn survey(style: PartitionStyle, partitions: &[(Uuid, u64, u64)]) -> Survey {
+        let partitions = (1..)
+            .zip(partitions)
+            .map(|(number, &(kind, offset, length))| PartitionEntry {
+                number: PartitionNumber(number),
+                offset,
+                length,
+                kind,
+                id: Uuid::nil(),
+            });
+        let layout = DriveLayout {
+            style,
+            partitions: partitions.collect(),
+        };
+        Survey {
+            disk: DiskNumber(3),
+            partitions: candidates(&layout, None),
+            unreadable: Vec::new(),
+        }
+    }
+
+    fn volume(number: u128) -> VolumeId {
+        VolumeId(Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn volumes_come_in_the_order_of_their_offsets_without_the_special_ones() {
+        let mut survey = survey(
+            GPT,
+            &[
+                (PartitionEntry::BASIC_DATA, 500, 10),
+                (PartitionEntry::RESERVED, 1, 10),
+                (PartitionEntry::EFI_SYSTEM, 20, 10),
+                (PartitionEntry::RECOVERY, 40, 10),
+                (PartitionEntry::BASIC_DATA, 60, 10),
+            ],
+        );
+        for (number, offset) in [(1, 500), (2, 20), (3, 40), (4, 60)] {
+            survey.claim(offset, volume(number));
+        }
+        assert_eq!(survey.into_volumes(), Ok(vec![volume(4), volume(1)]));
+    }
+
+    #[test]
+    fn a_basic_data_partition_without_a_volume_is_no_list() {
+        let mut survey = survey(
+            GPT,
+            &[
+                (PartitionEntry::BASIC_DATA, 60, 10),
+                (PartitionEntry::BASIC_DATA, 500, 10),
+            ],
+        );
+        survey.claim(500, volume(1));
+        survey.unreadable.push(volume(9));
+        assert!(!survey.is_complete());
+        let error = survey.into_volumes().unwrap_err();
+        let expected = VisibilityError::NotVisible {
+            disk: DiskNumber(3),
+            partition: PartitionNumber(1),
+            unreadable: vec![volume(9)],
+        };
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn two_volumes_on_one_partition_are_named() {
+        let mut survey = survey(GPT, &[(PartitionEntry::BASIC_DATA, 60, 10)]);
+        survey.claim(60, volume(1));
+        survey.claim(60, volume(2));
+        assert!(survey.is_complete());
+        assert!(matches!(
+            survey.into_volumes(),
+            Err(VisibilityError::Several { volumes, .. }) if volumes == [volume(1), volume(2)]
+        ));
+    }
+
+    #[test]
+    fn an_extended_partition_needs_no_volume_but_its_logical_ones_do() {
+        let partitions = [(Uuid::nil(), 60, 100), (Uuid::nil(), 70, 90)];
+        let mut survey = survey(MBR, &partitions);
+        assert_eq!(survey.first_without(), Some(PartitionNumber(2)));
+        survey.claim(70, volume(1));
+        assert_eq!(survey.into_volumes(), Ok(vec![volume(1)]));
+    }
+}

@@ -1,0 +1,156 @@
+//! Where a volume lies, under the locks of both volume and disk.
+
+use std::collections::BTreeSet;
+
+use os::Deadline;
+use os::DiskNumber;
+use os::DriveLayout;
+use os::Extent;
+use os::Os;
+use os::PartitionEntry;
+use os::PartitionStyle;
+use os::VolumeId;
+
+use super::VolumeError;
+use crate::DiskError;
+use crate::Node;
+use crate::disks::guard;
+use crate::locks::Held;
+use crate::locks::Key;
+use crate::provider::ProviderError;
+use crate::storage;
+
+/// The disks that hold parts of a volume.
+///
+/// # Errors
+/// The volume does not say.
+pub(crate) fn disks_of(os: &Os, volume: VolumeId) -> os::Result<BTreeSet<DiskNumber>> {
+    let extents = os.volumes.extents(volume)?;
+    Ok(extents.iter().map(|extent| extent.disk).collect())
+}
+
+/// The disk that holds all of a volume.
+///
+/// # Errors
+/// The volume does not say, or is on several.
+pub(super) fn disk_of(os: &Os, volume: VolumeId) -> Result<DiskNumber, VolumeError> {
+    let extents = os.volumes.extents(volume);
+    let extents = extents.map_err(VolumeError::failed("look at", volume))?;
+    let disks: BTreeSet<_> = extents.iter().map(|extent| extent.disk).collect();
+    match disks.first() {
+        Some(disk) if disks.len() == 1 => Ok(*disk),
+        _ => Err(not_one_partition(volume, &extents)),
+    }
+}
+
+/// A volume that is one partition of one disk, which may be written.
+pub(super) struct Place {
+    pub(super) disk: storage::Disk,
+    pub(super) layout: DriveLayout,
+    pub(super) partition: PartitionEntry,
+    _held: Held,
+}
+
+impl Place {
+    /// Locks the volume, finds its disk, locks that too, and refuses one that is never written.
+    pub(super) fn take(
+        node: &Node,
+        operation: &'static str,
+        volume: VolumeId,
+        deadline: Deadline,
+    ) -> Result<Self, VolumeError> {
+        let mut held = node
+            .locks()
+            .take(operation, vec![Key::Volume(volume)], deadline)?;
+        let extent = sole_extent(node.os(), operation, volume)?;
+        held.add(Key::Disk(extent.disk), deadline)?;
+        let disk = storage::Disk::find(node, extent.disk, deadline)?;
+        let layout = layout(node, extent.disk)?;
+        guard::refuse(node, &disk, &layout, deadline)?;
+        let partition = partition_at(&layout, extent, volume)?;
+        Ok(Self {
+            disk,
+            layout,
+            partition,
+            _held: held,
+        })
+    }
+
+    /// The provider's object of the partition, which must be the kernel's by offset and GUID.
+    pub(super) fn row(
+        &self,
+        node: &Node,
+        deadline: Deadline,
+    ) -> Result<storage::Partition, VolumeError> {
+        let disk = self.disk.number;
+        let rows = storage::Partition::list(node, disk, deadline)?;
+        let mut rows = rows.into_iter();
+        let found = rows.find(|row| row.offset == self.partition.offset);
+        let what = format!("partition {} of disk {disk}", self.partition.number);
+        let row = found.ok_or_else(|| ProviderError::not_found(&what))?;
+        let is_same = match self.layout.style {
+            PartitionStyle::Gpt { .. } => row.guid == Some(self.partition.id),
+            _ => row.guid.is_none(),
+        };
+        if is_same {
+            return Ok(row);
+        }
+        Err(DiskError::ViewsDiffer {
+            disk,
+            kernel: format!("partition {}", self.partition.id),
+            provider: format!("partition {:?}", row.guid),
+        }
+        .into())
+    }
+
+    /// Reads the layout anew.
+    pub(super) fn look_again(&mut self, node: &Node, volume: VolumeId) -> Result<(), VolumeError> {
+        self.layout = layout(node, self.disk.number)?;
+        let extent = sole_extent(node.os(), "look at", volume)?;
+        if extent.disk != self.disk.number {
+            return Err(VolumeError::Moved {
+                volume,
+                from: self.disk.number,
+                to: extent.disk,
+            });
+        }
+        self.partition = partition_at(&self.layout, extent, volume)?;
+        Ok(())
+    }
+}
+
+fn layout(node: &Node, disk: DiskNumber) -> Result<DriveLayout, DiskError> {
+    node.os()
+        .disks
+        .layout(disk)
+        .map_err(DiskError::kernel(disk))
+}
+
+fn sole_extent(os: &Os, operation: &'static str, volume: VolumeId) -> Result<Extent, VolumeError> {
+    let extents = os.volumes.extents(volume);
+    let extents = extents.map_err(VolumeError::failed(operation, volume))?;
+    match extents.as_slice() {
+        [one] => Ok(*one),
+        several => Err(not_one_partition(volume, several)),
+    }
+}
+
+fn partition_at(
+    layout: &DriveLayout,
+    extent: Extent,
+    volume: VolumeId,
+) -> Result<PartitionEntry, VolumeError> {
+    let mut partitions = layout.partitions.iter();
+    let found = partitions.find(|partition| partition.offset == extent.offset);
+    let found = found.ok_or_else(|| not_one_partition(volume, &[extent]));
+    found.cloned()
+}
+
+fn not_one_partition(volume: VolumeId, extents: &[Extent]) -> VolumeError {
+    let disks: BTreeSet<_> = extents.iter().map(|extent| extent.disk).collect();
+    VolumeError::NotOnePartition {
+        volume,
+        extents: extents.len(),
+        disks: disks.into_iter().collect(),
+    }
+}

@@ -1,0 +1,225 @@
+//! Growing a partition and its filesystem.
+
+use std::num::NonZeroU64;
+
+use os::Arguments;
+use os::Deadline;
+use os::Value;
+use os::VolumeId;
+use os::Win32;
+use os::schema::codes;
+use os::schema::partition;
+
+use super::VolumeError;
+use super::place::Place;
+use crate::DiskError;
+use crate::Node;
+use crate::provider::ProviderError;
+use crate::storage;
+
+const MIB: u64 = 1 << 20;
+
+/// Growth below this is none: csi-proxy's rule.
+const LEAST_GROWTH: u64 = 100 * MIB;
+
+/// What a filesystem may be smaller than its partition without being unfinished: less than a
+/// cluster, which is at most 2 MiB
+/// (<https://learn.microsoft.com/windows-server/storage/file-server/ntfs-overview>), and the last
+/// sector, where NTFS keeps its second boot sector.
+const SLACK: u64 = 4 * MIB;
+
+/// Return codes that name no reason, after which the kernel is asked to grow the partition.
+const WITHOUT_REASON: [u32; 3] = [
+    codes::NOT_SUPPORTED.code,
+    codes::UNSPECIFIED_ERROR.code,
+    codes::FAILED.code,
+];
+
+/// How large a volume is to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewSize {
+    /// So many bytes.
+    Bytes(NonZeroU64),
+    /// As large as the disk allows.
+    Maximum,
+}
+
+impl NewSize {
+    /// Reads the size of a request: bytes, or zero for the maximum.
+    ///
+    /// # Errors
+    /// It is negative.
+    pub fn from_request(volume: VolumeId, size: i64) -> Result<Self, VolumeError> {
+        let bytes = u64::try_from(size).map_err(|_| VolumeError::NegativeSize { volume, size })?;
+        Ok(NonZeroU64::new(bytes).map_or(Self::Maximum, Self::Bytes))
+    }
+
+    /// In whole MiB, as partitions are. Less than one is no growth anywhere and stays as it is.
+    fn aligned(self) -> Self {
+        match self {
+            Self::Bytes(bytes) => {
+                let whole = NonZeroU64::new(bytes.get() - bytes.get() % MIB);
+                Self::Bytes(whole.unwrap_or(bytes))
+            }
+            Self::Maximum => Self::Maximum,
+        }
+    }
+}
+
+/// One call of `ResizeVolume`.
+pub(super) struct Resizing<'a> {
+    pub(super) node: &'a Node,
+    pub(super) volume: VolumeId,
+    pub(super) deadline: Deadline,
+}
+
+impl Resizing<'_> {
+    pub(super) fn run(&self, size: NewSize) -> Result<(), VolumeError> {
+        let mut place = Place::take(self.node, "resize", self.volume, self.deadline)?;
+        if let Some(target) = self.target(&mut place, size)? {
+            self.grow_partition(&mut place, target)?;
+        }
+        self.fill(&place)
+    }
+
+    /// The size that the partition is to grow to; `None` when it is large enough.
+    fn target(&self, place: &mut Place, size: NewSize) -> Result<Option<u64>, VolumeError> {
+        let size = size.aligned();
+        let enough =
+            |place: &Place, size| size < place.partition.length.saturating_add(LEAST_GROWTH);
+        if let NewSize::Bytes(bytes) = size
+            && enough(place, bytes.get())
+        {
+            return Ok(None);
+        }
+        self.see_the_disk_anew(place)?;
+        let maximum = self.maximum(place)?;
+        let target = match size {
+            NewSize::Bytes(bytes) => bytes.get(),
+            NewSize::Maximum => maximum,
+        };
+        if enough(place, target) {
+            return Ok(None);
+        }
+        if target > maximum {
+            return Err(VolumeError::TooLarge {
+                volume: self.volume,
+                size: target,
+                maximum,
+            });
+        }
+        Ok(Some(target))
+    }
+
+    /// A disk that has grown says so to nobody by itself.
+    fn see_the_disk_anew(&self, place: &mut Place) -> Result<(), VolumeError> {
+        let disk = place.disk.number;
+        self.node
+            .check(self.deadline, "resize volume", &self.volume)?;
+        storage::rescan(self.node)?;
+        let updated = self.node.os().disks.update_properties(disk);
+        updated.map_err(DiskError::kernel(disk))?;
+        place.disk.refresh(self.node);
+        place.look_again(self.node, self.volume)
+    }
+
+    /// From the partition's start to the next one's, or to 1 MiB before the disk's end, where the
+    /// second copy of the partition table is; whole MiB. `GetSupportedSize` is not asked, as it
+    /// needs the defragmenter (aws-ebs-csi-driver#2877).
+    fn maximum(&self, place: &Place) -> Result<u64, VolumeError> {
+        let disk = place.disk.number;
+        let length = self.node.os().disks.length(disk);
+        let end_of_disk = length.map_err(DiskError::kernel(disk))?.saturating_sub(MIB);
+        let start = place.partition.offset;
+        let partitions = place.layout.partitions.iter();
+        let next = partitions
+            .map(|other| other.offset)
+            .filter(|offset| *offset > start)
+            .min();
+        let room = next.unwrap_or(end_of_disk).saturating_sub(start);
+        Ok(room - room % MIB)
+    }
+
+    fn grow_partition(&self, place: &mut Place, target: u64) -> Result<(), VolumeError> {
+        self.node
+            .check(self.deadline, "resize volume", &self.volume)?;
+        let row = place.row(self.node, self.deadline)?;
+        let size = Value::uint64(target);
+        let arguments = Arguments::none().with(partition::resize::SIZE.name, size);
+        let resized = row.callee(self.node).invoke(&partition::RESIZE, &arguments);
+        place.look_again(self.node, self.volume)?;
+        match resized {
+            Err(error) if place.partition.length < target => {
+                self.grow_by_the_kernel(place, target, error)?;
+            }
+            Err(error) => {
+                tracing::warn!(volume = %self.volume, %error, "the partition grew, its filesystem did not");
+            }
+            Ok(()) => {}
+        }
+        place.disk.refresh(self.node);
+        Ok(())
+    }
+
+    /// Only after the provider's own attempt has really ended, and only by what is missing then: the
+    /// call is relative.
+    fn grow_by_the_kernel(
+        &self,
+        place: &mut Place,
+        target: u64,
+        error: ProviderError,
+    ) -> Result<(), VolumeError> {
+        match &error {
+            ProviderError::Refused { code, .. } if WITHOUT_REASON.contains(code) => {}
+            _ => return Err(error.into()),
+        }
+        tracing::warn!(volume = %self.volume, %error, "growing a partition without the storage provider");
+        let disk = place.disk.number;
+        let by = target - place.partition.length;
+        let grown = self
+            .node
+            .os()
+            .disks
+            .grow_partition(disk, place.partition.number, by);
+        grown.map_err(DiskError::kernel(disk))?;
+        place.look_again(self.node, self.volume)
+    }
+
+    /// Lets the filesystem fill its partition, also when an earlier call died between the two.
+    fn fill(&self, place: &Place) -> Result<(), VolumeError> {
+        let volumes = &self.node.os().volumes;
+        let total = match volumes.space(self.volume) {
+            Ok(space) => space.total,
+            Err(error) if error.win32() == Some(Win32::UNRECOGNIZED_VOLUME) => return Ok(()),
+            Err(error) => return Err(VolumeError::failed("look at", self.volume)(error)),
+        };
+        let length = place.partition.length;
+        if total.saturating_add(SLACK) >= length {
+            return Ok(());
+        }
+        self.node
+            .check(self.deadline, "resize volume", &self.volume)?;
+        let extended = volumes.extend(self.volume, length);
+        extended.map_err(VolumeError::failed("extend", self.volume))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_request_names_bytes_the_maximum_or_nonsense() {
+        let volume = VolumeId(Uuid::nil());
+        let read = |size| NewSize::from_request(volume, size);
+        assert_eq!(read(0), Ok(NewSize::Maximum));
+        assert_eq!(read(5), Ok(NewSize::Bytes(NonZeroU64::new(5).unwrap())));
+        let text = read(-1).unwrap_err().to_string();
+        assert_eq!(
+            text,
+            format!("invalid negative size -1 for volume ({volume})")
+        );
+    }
+}

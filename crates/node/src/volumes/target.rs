@@ -1,0 +1,231 @@
+//! From a path to the volume that it leads to. No provider is asked.
+
+use os::Os;
+use os::ReparseTag;
+use os::Root;
+use os::VolumeId;
+use os::WinPath;
+
+use crate::link;
+use crate::link::Leads;
+
+/// Links that one look-up follows, and folders that it looks above, at most. The number is
+/// csi-proxy's.
+const MAX_STEPS: usize = 256;
+
+/// A path does not lead to a volume.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// A link on the way leads to something that does not exist.
+    #[error("{path} leads to {to}, which is not there")]
+    Dangling {
+        /// The path that was asked for.
+        path: String,
+        /// Where it leads.
+        to: String,
+    },
+    /// The path itself does not exist. The first text is Windows's, the second PowerShell's: aws-ebs
+    /// takes it for "nothing is mounted", so it stands for this alone.
+    #[error(
+        "{path}: The system cannot find the file specified. (Cannot find path '{path}' because it does not exist.)"
+    )]
+    Missing {
+        /// The path.
+        path: String,
+    },
+    /// The path hangs on something that has no volume, such as a share.
+    #[error("{path} is on no volume of this node")]
+    NoVolume {
+        /// The path.
+        path: String,
+    },
+    /// It leads to something that is no mounted folder.
+    #[error("{path}: {to} is not a mounted folder")]
+    NotAMountedFolder {
+        /// The path that was asked for.
+        path: String,
+        /// Where it leads, when that is not a mounted folder.
+        to: String,
+    },
+    /// A folder on the way, or what it hangs on, cannot be reached.
+    #[error("{path} cannot be reached: {}", .source.cause)]
+    OutOfReach {
+        /// The path.
+        path: String,
+        /// Why.
+        source: os::Error,
+    },
+    /// The path is a directory like any other. The first text is csi-proxy 1.3's, the second 1.2's:
+    /// aws-ebs takes it for "nothing is mounted", so it stands for this alone.
+    #[error(
+        "{path}: not a mounted folder (cmd: (Get-Item -Path $Env:mountpath).Target, output: , error: <nil>)"
+    )]
+    PlainDirectory {
+        /// The path.
+        path: String,
+    },
+    /// The links do not end.
+    #[error("{path} leads from link to link without an end")]
+    TooManyLinks {
+        /// The path.
+        path: String,
+    },
+}
+
+impl TargetError {
+    /// Whether what was looked for does not exist (and not: cannot be reached).
+    pub(crate) fn is_missing(&self) -> bool {
+        match self {
+            Self::Missing { .. } => true,
+            Self::OutOfReach { source, .. } => source.is_not_found(),
+            _ => false,
+        }
+    }
+
+    fn out_of_reach(path: &WinPath) -> impl FnOnce(os::Error) -> Self {
+        let path = path.to_string();
+        |source| Self::OutOfReach { path, source }
+    }
+}
+
+/// The volume of the mounted folder that `target` is, or leads to by symbolic links and junctions.
+///
+/// # Errors
+/// It leads to none.
+pub(crate) fn mounted(os: &Os, target: &WinPath) -> Result<VolumeId, TargetError> {
+    let mut at = target.clone();
+    for step in 0..MAX_STEPS {
+        let entry = match os.files.entry(&at) {
+            Ok(entry) => entry,
+            Err(error) if !error.is_not_found() => {
+                return Err(TargetError::out_of_reach(target)(error));
+            }
+            Err(error) if step == 0 => return Err(missing(os, target, error)),
+            Err(_) => return Err(dangling(target, &at)),
+        };
+        let leads = link::leads(&*os.files, &at, &entry);
+        match leads.map_err(TargetError::out_of_reach(target))? {
+            Leads::To(next) => at = next,
+            Leads::ToVolume(volume) => return mounted_at(os, target, &at, entry.tag, volume),
+            Leads::Nowhere if step == 0 && entry.is_directory() => {
+                let path = target.to_string();
+                return Err(TargetError::PlainDirectory { path });
+            }
+            Leads::Nowhere => {
+                return Err(TargetError::NotAMountedFolder {
+                    path: target.to_string(),
+                    to: at.to_string(),
+                });
+            }
+        }
+    }
+    Err(TargetError::TooManyLinks {
+        path: target.to_string(),
+    })
+}
+
+/// What to do about a folder that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is an error.
+    Fails,
+    /// The folder above it decides.
+    LookAbove,
+}
+
+/// The volume that holds the entry: that of the nearest mounted folder or drive above it, links
+/// followed.
+///
+/// # Errors
+/// It is on none.
+pub(crate) fn closest(os: &Os, path: &WinPath, absent: Missing) -> Result<VolumeId, TargetError> {
+    let mut at = path.clone();
+    for step in 0..MAX_STEPS {
+        let Some(above) = at.parent() else {
+            return volume_of_root(os, &at);
+        };
+        let entry = match os.files.entry(&at) {
+            Ok(entry) => entry,
+            Err(error) if !error.is_not_found() => {
+                return Err(TargetError::out_of_reach(path)(error));
+            }
+            Err(_) if absent == Missing::LookAbove => {
+                at = above;
+                continue;
+            }
+            Err(error) if step == 0 => return Err(missing(os, path, error)),
+            Err(_) => return Err(dangling(path, &at)),
+        };
+        let leads = link::leads(&*os.files, &at, &entry);
+        match leads.map_err(TargetError::out_of_reach(path))? {
+            Leads::Nowhere => at = above,
+            Leads::To(next) => at = next,
+            Leads::ToVolume(volume) => return mounted_at(os, path, &at, entry.tag, volume),
+        }
+    }
+    Err(TargetError::TooManyLinks {
+        path: path.to_string(),
+    })
+}
+
+/// The mount manager's name for a volume: one volume may have several, of which a folder may store
+/// any.
+fn mounted_at(
+    os: &Os,
+    asked: &WinPath,
+    folder: &WinPath,
+    tag: Option<ReparseTag>,
+    stored: VolumeId,
+) -> Result<VolumeId, TargetError> {
+    match tag {
+        Some(ReparseTag::MOUNT_POINT) => {
+            let volume = os.volumes.mounted_at(folder);
+            volume.map_err(TargetError::out_of_reach(asked))
+        }
+        _ => Ok(stored),
+    }
+}
+
+fn volume_of_root(os: &Os, root: &WinPath) -> Result<VolumeId, TargetError> {
+    match root.root() {
+        Root::Drive(_) => os
+            .volumes
+            .mounted_at(root)
+            .map_err(TargetError::out_of_reach(root)),
+        Root::Share { .. } => Err(TargetError::NoVolume {
+            path: root.to_string(),
+        }),
+        Root::Volume(volume) => Ok(*volume),
+    }
+}
+
+/// Tells a path that is missing from one that a dangling link or a vanished volume above it hides:
+/// Windows answers alike.
+fn missing(os: &Os, path: &WinPath, source: os::Error) -> TargetError {
+    let mut above = path.parent();
+    while let Some(folder) = above {
+        match os.files.leads_to_directory(&folder) {
+            Ok(true) => {
+                let path = path.to_string();
+                return TargetError::Missing { path };
+            }
+            Err(error) if error.is_not_found() && is_absent(os, &folder) => {
+                above = folder.parent();
+            }
+            _ => break,
+        }
+    }
+    TargetError::out_of_reach(path)(source)
+}
+
+fn is_absent(os: &Os, path: &WinPath) -> bool {
+    matches!(os.files.entry(path), Err(error) if error.is_not_found())
+}
+
+fn dangling(path: &WinPath, to: &WinPath) -> TargetError {
+    TargetError::Dangling {
+        path: path.to_string(),
+        to: to.to_string(),
+    }
+}

@@ -1,0 +1,305 @@
+//! A simulated node to run operations on, and a way to say what state it is in.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "these are helpers of tests"
+)]
+
+mod state;
+pub(crate) mod swap;
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use formats::reparse::Names;
+use formats::reparse::Reparse;
+use os::Arguments;
+use os::Deadline;
+use os::DiskNumber;
+use os::LinkKind;
+use os::Os;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::VolumeId;
+use os::WinPath;
+use os::schema::disk;
+use os::schema::partition;
+use os_sim::Bus;
+use os_sim::ClockMode;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::NodeSpec;
+use os_sim::Op;
+use os_sim::SanPolicy;
+use os_sim::SimNode;
+use os_sim::smb::ServerSpec;
+use os_sim::smb::SmbControl;
+use tempfile::TempDir;
+use wincsi_node::Node;
+use wincsi_node::Options;
+
+pub(crate) const GIB: u64 = 1 << 30;
+
+/// What the SMB server shares, and with whom.
+pub(crate) const SHARE: &str = r"\\files\share";
+pub(crate) const USER: &str = r"FILES\alice";
+pub(crate) const PASSWORD: &str = "correct horse";
+
+/// The data disk's name, which is its serial number as well.
+pub(crate) const DATA: &str = "data1";
+
+/// A simulated node as one process sees it, and the operations on it.
+pub(crate) struct Rig {
+    pub(crate) sim: SimNode,
+    pub(crate) node: Node,
+    options: Options,
+    home: TempDir,
+    known: Cell<Known>,
+}
+
+/// What was looked up before faults were let in.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    disk: Option<DiskNumber>,
+    volume: Option<VolumeId>,
+}
+
+impl Rig {
+    /// A node whose disks come up by themselves, and an hour to spare for each operation.
+    pub(crate) fn new() -> Self {
+        Self::with(Options::default())
+    }
+
+    pub(crate) fn with(options: Options) -> Self {
+        let spec = NodeSpec::named("node-1").san_policy(SanPolicy::OnlineAll);
+        Self::of(&spec, options)
+    }
+
+    pub(crate) fn of(spec: &NodeSpec, options: Options) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let sim = SimNode::create(home.path(), spec, ClockMode::Virtual).unwrap();
+        Self::assembled(sim, options, home)
+    }
+
+    /// [`Rig::with_mounted_volume`] on such a node, which is set up so only afterwards.
+    pub(crate) fn with_mounted_volume_on(spec: &NodeSpec) -> Self {
+        let rig = Self::with_mounted_volume();
+        let text = toml::to_string(spec).unwrap();
+        std::fs::write(rig.home.path().join("node.toml"), text).unwrap();
+        rig.reopened()
+    }
+
+    /// The operations that `act` makes.
+    pub(crate) fn trace(&self, act: impl FnOnce()) -> Vec<Op> {
+        let _ = self.sim.take_trace();
+        act();
+        self.sim.take_trace()
+    }
+
+    /// A node with one blank disk that the storage provider has seen.
+    pub(crate) fn with_data_disk() -> Self {
+        let rig = Self::new();
+        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
+        rig
+    }
+
+    /// A node with a disk that has one formatted volume.
+    pub(crate) fn with_volume() -> Self {
+        let rig = Self::with_data_disk();
+        rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+        rig.node.volumes().format(rig.volume(), rig.soon()).unwrap();
+        rig
+    }
+
+    /// A node where the volume is mounted at [`Rig::staging`] and holds a file.
+    pub(crate) fn with_mounted_volume() -> Self {
+        let rig = Self::with_volume();
+        let staging = rig.staging();
+        rig.node
+            .filesystem()
+            .make_directory(&staging, rig.soon())
+            .unwrap();
+        rig.node
+            .volumes()
+            .mount(rig.volume(), &staging, rig.soon())
+            .unwrap();
+        rig.write(&format!(r"{staging}\data.txt"), "precious");
+        rig
+    }
+
+    /// A node with the folder `C:\var` and a server that shares [`SHARE`] with [`USER`].
+    pub(crate) fn with_server() -> Self {
+        let rig = Self::with_data_disk();
+        let server = ServerSpec::sharing("share", USER, PASSWORD);
+        let servers = SmbControl::at(rig.home.path());
+        servers.add_server("files", &server).unwrap();
+        rig.node
+            .filesystem()
+            .make_directory(&path(r"C:\var"), rig.soon())
+            .unwrap();
+        rig
+    }
+
+    /// The servers around the node.
+    pub(crate) fn servers(&self) -> SmbControl {
+        SmbControl::at(self.home.path())
+    }
+
+    /// Gives the server's user another password: its sessions end, and mappings do not answer.
+    pub(crate) fn change_password(&self, password: &str) {
+        let user = ServerSpec::sharing("share", USER, password).user;
+        self.servers()
+            .change_server("files", |server| server.user = user)
+            .unwrap();
+    }
+
+    /// The same node after its process died: another process, other locks.
+    pub(crate) fn reopened(self) -> Self {
+        let Self {
+            sim,
+            node,
+            options,
+            home,
+            ..
+        } = self;
+        sim.kill();
+        drop((sim, node));
+        let sim = SimNode::open(home.path(), ClockMode::Virtual).unwrap();
+        Self::assembled(sim, options, home)
+    }
+
+    fn assembled(sim: SimNode, options: Options, home: TempDir) -> Self {
+        let node = Node::new(sim.os(), options);
+        Self {
+            sim,
+            node,
+            options,
+            home,
+            known: Cell::default(),
+        }
+    }
+
+    /// Plugs a blank disk in and lets the storage provider see it.
+    pub(crate) fn plug(&self, spec: &DiskSpec, name: &str, length: u64) {
+        let content = Content::blank(length);
+        self.sim
+            .hardware()
+            .attach_disk(name, spec, &content)
+            .unwrap();
+        self.node.disks().rescan(self.soon()).unwrap();
+    }
+
+    pub(crate) fn os(&self) -> &Os {
+        self.node.os()
+    }
+
+    pub(crate) fn soon(&self) -> Deadline {
+        Deadline::within(&*self.os().clock, Duration::from_secs(3600))
+    }
+
+    pub(crate) fn staging(&self) -> WinPath {
+        path(r"C:\var\lib\kubelet\plugins\globalmount")
+    }
+
+    /// Looks up disk and volume, so that the next operation is that of a scenario.
+    pub(crate) fn settle(&self) {
+        let disk = self.disk();
+        let volumes = self.node.volumes().list_on_disk(disk, None, self.soon());
+        self.known.set(Known {
+            disk: Some(disk),
+            volume: volumes.unwrap().first().copied(),
+        });
+        let _ = self.sim.take_trace();
+    }
+
+    /// The number of the data disk.
+    pub(crate) fn disk(&self) -> DiskNumber {
+        let known = self.known.get().disk;
+        known.unwrap_or_else(|| self.disk_of(DATA))
+    }
+
+    pub(crate) fn disk_of(&self, serial: &str) -> DiskNumber {
+        let disks = &self.os().disks;
+        let numbers = disks.list().unwrap();
+        let is_it = |number: &DiskNumber| {
+            let found = disks.descriptor(*number).unwrap().serial;
+            found.is_some_and(|found| found.trim() == serial)
+        };
+        numbers.into_iter().find(is_it).unwrap()
+    }
+
+    /// The data disk's volume.
+    pub(crate) fn volume(&self) -> VolumeId {
+        let known = self.known.get().volume;
+        known.unwrap_or_else(|| {
+            let volumes = self.node.volumes();
+            volumes.sole_on_disk(self.disk(), self.soon()).unwrap()
+        })
+    }
+
+    /// Makes a junction.
+    pub(crate) fn junction(&self, at: &str, target: &str) {
+        let names = Names {
+            substitute: format!(r"\??\{target}"),
+            print: target.to_owned(),
+        };
+        let data = Reparse::MountPoint(names).encode().unwrap();
+        self.sim
+            .files()
+            .create_reparse_point(&path(at), LinkKind::Directory, &data)
+            .unwrap();
+    }
+
+    /// Sets the data disk's read-only attribute, as an operator might.
+    pub(crate) fn make_read_only(&self) {
+        let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name])
+            .with(disk::NUMBER.name, Value::uint32(self.disk().0));
+        let read_only =
+            Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(true));
+        self.call(&query, disk::SET_ATTRIBUTES.name, &read_only);
+    }
+
+    /// Takes the data partition offline, and the disk not.
+    pub(crate) fn take_partition_offline(&self) {
+        let query = Query::all(partition::CLASS.name, &[partition::DISK_NUMBER.name])
+            .with(partition::DISK_NUMBER.name, Value::uint32(self.disk().0))
+            .with(
+                partition::GPT_TYPE.name,
+                Value::text(partition::gpt_type::BASIC_DATA.value),
+            );
+        self.call(&query, partition::OFFLINE.name, &Arguments::none());
+    }
+
+    fn call(&self, on: &Query<'_>, method: &'static str, arguments: &Arguments) {
+        let found = self.os().storage.query(on, self.soon()).unwrap();
+        let target = Target::Instance(&found[0].path);
+        let storage = &self.os().storage;
+        let outcome = storage.invoke(target, method, arguments, self.soon());
+        assert_eq!(outcome.unwrap().code, 0);
+    }
+
+    /// Writes a file behind the gate's back.
+    pub(crate) fn write(&self, at: &str, content: &str) {
+        self.sim
+            .files()
+            .write_file(&path(at), content.as_bytes())
+            .unwrap();
+    }
+
+    /// Reads a file behind the gate's back.
+    pub(crate) fn read(&self, at: &str) -> String {
+        String::from_utf8(self.sim.files().read_file(&path(at)).unwrap()).unwrap()
+    }
+
+    /// The file that [`Rig::with_mounted_volume`] put on the volume, whatever is mounted where.
+    pub(crate) fn precious(&self) -> String {
+        self.read(&format!("{}data.txt", self.volume()))
+    }
+}
+
+pub(crate) fn path(text: &str) -> WinPath {
+    text.parse().expect(text)
+}

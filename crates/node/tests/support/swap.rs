@@ -1,0 +1,142 @@
+//! Somebody who replaces a directory by a link, or mounts a volume there, at the worst moment.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use os::DirEntry;
+use os::Entry;
+use os::Files;
+use os::LinkKind;
+use os::Pin;
+use os::Result;
+use os::VolumeId;
+use os::WinPath;
+use wincsi_node::Node;
+use wincsi_node::Options;
+
+use super::Rig;
+
+/// Operations over a node where something happens to `victim` just before it is pinned or listed.
+pub(crate) struct Swap {
+    pub(crate) node: Node,
+    swapped: Arc<AtomicBool>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Pinned,
+    Listed,
+}
+
+impl Swap {
+    /// The victim becomes a link after it was found, and before it is pinned.
+    pub(crate) fn to_link(rig: &Rig, victim: WinPath, target: &str) -> Self {
+        let (tree, target) = (rig.sim.files().clone(), target.to_owned());
+        Self::new(rig, victim, When::Pinned, move |directory| {
+            tree.remove_directory(directory)?;
+            tree.create_symlink(directory, &target, LinkKind::Directory)
+        })
+    }
+
+    /// A volume is mounted at the victim after it was pinned, and before it is listed.
+    pub(crate) fn to_mount(rig: &Rig, victim: WinPath, volume: VolumeId) -> Self {
+        let volumes = Arc::clone(&rig.os().volumes);
+        Self::new(rig, victim, When::Listed, move |directory| {
+            volumes.set_mount_point(directory, volume)
+        })
+    }
+
+    fn new(
+        rig: &Rig,
+        victim: WinPath,
+        when: When,
+        act: impl Fn(&WinPath) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let swapped = Arc::new(AtomicBool::new(false));
+        let mut os = rig.os().clone();
+        os.files = Arc::new(Swapping {
+            files: Arc::clone(&os.files),
+            act: Box::new(act),
+            victim,
+            when,
+            swapped: Arc::clone(&swapped),
+        });
+        Self {
+            node: Node::new(os, Options::default()),
+            swapped,
+        }
+    }
+
+    pub(crate) fn has_swapped(&self) -> bool {
+        self.swapped.load(Ordering::SeqCst)
+    }
+}
+
+#[allow(clippy::type_complexity, reason = "it is named nowhere else")]
+struct Swapping {
+    files: Arc<dyn Files>,
+    act: Box<dyn Fn(&WinPath) -> Result<()> + Send + Sync>,
+    victim: WinPath,
+    when: When,
+    swapped: Arc<AtomicBool>,
+}
+
+impl Swapping {
+    fn strike(&self, when: When, directory: &WinPath) -> Result<()> {
+        let is_it = *directory == self.victim && when == self.when;
+        if is_it && !self.swapped.swap(true, Ordering::SeqCst) {
+            (self.act)(directory)?;
+        }
+        Ok(())
+    }
+}
+
+impl Files for Swapping {
+    fn pin(&self, directory: &WinPath) -> Result<Pin> {
+        self.strike(When::Pinned, directory)?;
+        let is_mounted_later = *directory == self.victim && self.when == When::Listed;
+        match directory.parent() {
+            // Here a pin keeps the name alone, so that a volume can be mounted all the same.
+            Some(above) if is_mounted_later => self.files.pin(&above),
+            _ => self.files.pin(directory),
+        }
+    }
+
+    fn entry(&self, path: &WinPath) -> Result<Entry> {
+        self.files.entry(path)
+    }
+
+    fn leads_to_directory(&self, path: &WinPath) -> Result<bool> {
+        self.files.leads_to_directory(path)
+    }
+
+    fn reparse_data(&self, path: &WinPath) -> Result<Vec<u8>> {
+        self.files.reparse_data(path)
+    }
+
+    fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>> {
+        self.strike(When::Listed, directory)?;
+        self.files.list(directory)
+    }
+
+    fn create_directory(&self, path: &WinPath) -> Result<()> {
+        self.files.create_directory(path)
+    }
+
+    fn remove_directory(&self, path: &WinPath) -> Result<()> {
+        self.files.remove_directory(path)
+    }
+
+    fn remove_file(&self, path: &WinPath) -> Result<()> {
+        self.files.remove_file(path)
+    }
+
+    fn clear_read_only(&self, path: &WinPath) -> Result<()> {
+        self.files.clear_read_only(path)
+    }
+
+    fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()> {
+        self.files.create_symlink(link, target, kind)
+    }
+}

@@ -1,0 +1,484 @@
+//! Volumes on a simulated node.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod support;
+
+use std::num::NonZeroU64;
+
+use os::Outcome;
+use os::PartitionNumber;
+use os::VolumeId;
+use os::Win32;
+use os::schema::codes;
+use os::schema::partition;
+use os::schema::volume;
+use os_sim::Bus;
+use os_sim::DiskSpec;
+use os_sim::Effect;
+use os_sim::Rule;
+use support::DATA;
+use support::GIB;
+use support::Rig;
+use support::path;
+use uuid::Uuid;
+use wincsi_node::NewSize;
+use wincsi_node::ProviderError;
+use wincsi_node::VisibilityError;
+use wincsi_node::VolumeError;
+
+const MIB: u64 = 1 << 20;
+
+fn bytes(size: u64) -> NewSize {
+    NewSize::Bytes(NonZeroU64::new(size).unwrap())
+}
+
+fn partition_length(rig: &Rig) -> u64 {
+    rig.os().volumes.extents(rig.volume()).unwrap()[0].length
+}
+
+fn grown(to: u64) -> Rig {
+    let rig = Rig::with_mounted_volume();
+    rig.sim.hardware().grow_disk(DATA, to).unwrap();
+    rig
+}
+
+#[test]
+fn a_volume_is_formatted_once() {
+    let rig = Rig::with_data_disk();
+    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    let volumes = rig.node.volumes();
+    let volume = rig.volume();
+    assert_eq!(volumes.is_formatted(volume, rig.soon()), Ok(false));
+    assert!(
+        volumes.stats(volume, rig.soon()).is_err(),
+        "no filesystem is not one of no bytes"
+    );
+    volumes.format(volume, rig.soon()).unwrap();
+    assert_eq!(volumes.is_formatted(volume, rig.soon()), Ok(true));
+    let stats = volumes.stats(volume, rig.soon()).unwrap();
+    assert!(stats.total > 3 * GIB && stats.free <= stats.total);
+    let again = volumes.format(volume, rig.soon()).unwrap_err();
+    assert!(
+        again.to_string().contains("NTFS filesystem at offset"),
+        "{again}"
+    );
+}
+
+/// What cannot be read is not "not formatted": the next call would format it.
+#[test]
+fn a_volume_that_does_not_answer_is_not_unformatted() {
+    let rig = Rig::with_volume();
+    let volume = rig.volume();
+    rig.sim.faults().add(Rule::on(
+        "GetVolumeInformationW",
+        Effect::fail(Win32::IO_DEVICE),
+    ));
+    assert!(rig.node.volumes().is_formatted(volume, rig.soon()).is_err());
+}
+
+#[test]
+fn the_provider_is_asked_for_nothing_that_the_kernel_knows() {
+    let rig = Rig::with_mounted_volume();
+    let (volume, staging, soon) = (rig.volume(), rig.staging(), rig.soon());
+    let trace = rig.trace(|| {
+        let volumes = rig.node.volumes();
+        volumes.stats(volume, soon).unwrap();
+        volumes.disk_number(volume, soon).unwrap();
+        volumes.flush(volume, soon).unwrap();
+        volumes.is_formatted(volume, soon).unwrap();
+        volumes.of_target(&staging, soon).unwrap();
+        volumes.list_on_disk(rig.disk(), None, soon).unwrap();
+        rig.node.filesystem().is_symlink(&staging, soon).unwrap();
+        rig.node.filesystem().path_exists(&staging, soon).unwrap();
+    });
+    let asked = trace
+        .iter()
+        .filter(|op| op.facility == os::Facility::Storage);
+    assert_eq!(asked.count(), 0);
+}
+
+#[test]
+fn a_volume_is_mounted_where_it_is_mounted() {
+    let rig = Rig::with_mounted_volume();
+    let volumes = rig.node.volumes();
+    volumes
+        .mount(rig.volume(), &rig.staging(), rig.soon())
+        .unwrap();
+    rig.plug(&DiskSpec::on(Bus::Sas).serial("other").lun(9), "other", GIB);
+    let other = rig.disk_of("other");
+    rig.node.disks().partition(other, rig.soon()).unwrap();
+    let other = volumes.sole_on_disk(other, rig.soon()).unwrap();
+    let error = volumes
+        .mount(other, &rig.staging(), rig.soon())
+        .unwrap_err();
+    assert!(matches!(&error, VolumeError::TargetInUse { mounted, .. } if *mounted == rig.volume()));
+    assert!(
+        error
+            .to_string()
+            .contains("The requested access path is already in use")
+    );
+    rig.node
+        .filesystem()
+        .make_directory(&path(r"C:\var\full\x"), rig.soon())
+        .unwrap();
+    let full = volumes
+        .mount(rig.volume(), &path(r"C:\var\full"), rig.soon())
+        .unwrap_err();
+    assert!(
+        full.to_string().ends_with("The directory is not empty."),
+        "{full}"
+    );
+}
+
+#[test]
+fn only_the_volume_that_is_mounted_is_unmounted() {
+    let rig = Rig::with_mounted_volume();
+    let volumes = rig.node.volumes();
+    let other = VolumeId(Uuid::from_u128(1));
+    let error = volumes
+        .unmount(other, &rig.staging(), rig.soon())
+        .unwrap_err();
+    let expected = format!(
+        "unmount volume {other}: volume {} is mounted at {}",
+        rig.volume(),
+        rig.staging()
+    );
+    assert_eq!(error.to_string(), expected);
+    for nothing in [r"C:\var", r"C:\var\none"] {
+        let error = volumes
+            .unmount(rig.volume(), &path(nothing), rig.soon())
+            .unwrap_err();
+        assert!(
+            error.to_string().ends_with("The access path is not valid."),
+            "{error}"
+        );
+    }
+    volumes
+        .unmount(rig.volume(), &rig.staging(), rig.soon())
+        .unwrap();
+    assert_eq!(rig.precious(), "precious");
+}
+
+/// Other paths of the volume stay alive, and so does the folder.
+#[test]
+fn one_of_two_paths_is_unmounted() {
+    let rig = Rig::with_mounted_volume();
+    let second = path(r"C:\var\second");
+    rig.node
+        .filesystem()
+        .make_directory(&second, rig.soon())
+        .unwrap();
+    let volumes = rig.node.volumes();
+    volumes.mount(rig.volume(), &second, rig.soon()).unwrap();
+    volumes
+        .unmount(rig.volume(), &rig.staging(), rig.soon())
+        .unwrap();
+    assert_eq!(rig.read(r"C:\var\second\data.txt"), "precious");
+    assert_eq!(
+        rig.node
+            .filesystem()
+            .path_exists(&rig.staging(), rig.soon()),
+        Ok(true)
+    );
+}
+
+#[test]
+fn a_volume_that_cannot_be_flushed_stays_mounted() {
+    let rig = Rig::with_mounted_volume();
+    let volume = rig.volume();
+    rig.sim
+        .faults()
+        .add(Rule::on("FlushFileBuffers", Effect::fail(Win32::IO_DEVICE)));
+    let error = rig
+        .node
+        .volumes()
+        .unmount(volume, &rig.staging(), rig.soon())
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            VolumeError::Failed {
+                operation: "flush",
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    assert_eq!(
+        rig.node.volumes().of_target(&rig.staging(), rig.soon()),
+        Ok(volume)
+    );
+}
+
+#[test]
+fn write_protection_counts_as_flushed_on_a_read_only_volume_alone() {
+    let rig = Rig::with_mounted_volume();
+    let volume = rig.volume();
+    let protected = Rule::on("FlushFileBuffers", Effect::fail(Win32::WRITE_PROTECT));
+    rig.sim.faults().add(protected);
+    let volumes = rig.node.volumes();
+    volumes
+        .unmount(volume, &rig.staging(), rig.soon())
+        .unwrap_err();
+    rig.make_read_only();
+    volumes.unmount(volume, &rig.staging(), rig.soon()).unwrap();
+}
+
+#[test]
+fn a_volume_that_is_gone_is_unmounted() {
+    let rig = Rig::with_mounted_volume();
+    let volume = rig.volume();
+    rig.sim.hardware().detach_disk(DATA).unwrap();
+    rig.node
+        .volumes()
+        .unmount(volume, &rig.staging(), rig.soon())
+        .unwrap();
+    let entry = rig.os().files.entry(&rig.staging()).unwrap();
+    assert_eq!(entry.tag, None);
+}
+
+#[test]
+fn a_partition_is_asked_for_by_its_number() {
+    let rig = Rig::with_volume();
+    let volumes = rig.node.volumes();
+    let list = |number| volumes.list_on_disk(rig.disk(), Some(PartitionNumber(number)), rig.soon());
+    assert_eq!(list(2), Ok(vec![rig.volume()]));
+    assert_eq!(
+        list(1),
+        Ok(Vec::new()),
+        "the reserved partition is nobody's"
+    );
+    let error = list(3).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("disk {} has no partition 3, only 1, 2", rig.disk())
+    );
+    rig.plug(&DiskSpec::on(Bus::Sas).serial("raw").lun(9), "raw", GIB);
+    let raw = volumes.list_on_disk(rig.disk_of("raw"), None, rig.soon());
+    assert_eq!(raw, Ok(Vec::new()));
+}
+
+/// A volume that cannot be looked at may be the one: a list without it would hand out another.
+#[test]
+fn a_volume_that_cannot_be_looked_at_hides_its_disk_alone() {
+    let rig = Rig::with_volume();
+    let (volume, disk) = (rig.volume(), rig.disk());
+    let extents = "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS";
+    let unreadable = Rule::on(extents, Effect::fail(Win32::IO_DEVICE)).object(&volume.to_string());
+    rig.sim.faults().add(unreadable);
+    let error = rig
+        .node
+        .volumes()
+        .list_on_disk(disk, None, rig.soon())
+        .unwrap_err();
+    assert!(matches!(
+        &error,
+        VolumeError::Visibility(VisibilityError::NotVisible { unreadable, .. })
+            if unreadable == &[volume]
+    ));
+    rig.plug(&DiskSpec::on(Bus::Sas).serial("other").lun(9), "other", GIB);
+    let other = rig.disk_of("other");
+    rig.node.disks().partition(other, rig.soon()).unwrap();
+    assert_eq!(
+        rig.node
+            .volumes()
+            .list_on_disk(other, None, rig.soon())
+            .unwrap()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn a_volume_grows_to_the_end_of_its_disk() {
+    let rig = grown(8 * GIB);
+    rig.node
+        .volumes()
+        .resize(rig.volume(), NewSize::Maximum, rig.soon())
+        .unwrap();
+    let extent = rig.os().volumes.extents(rig.volume()).unwrap()[0];
+    assert_eq!(extent.offset + extent.length, 8 * GIB - MIB);
+    let stats = rig.node.volumes().stats(rig.volume(), rig.soon()).unwrap();
+    assert!(stats.total > 8 * GIB - 32 * MIB, "{stats:?}");
+    assert_eq!(rig.precious(), "precious");
+}
+
+/// csi-proxy's rule: growth of less than 100 MiB is none, and nothing shrinks.
+#[test]
+fn small_growth_and_shrinking_are_nothing() {
+    let rig = grown(8 * GIB);
+    let before = partition_length(&rig);
+    let volumes = rig.node.volumes();
+    for size in [1, before, before + 100 * MIB - 1] {
+        let trace = rig.trace(|| {
+            volumes
+                .resize(rig.volume(), bytes(size), rig.soon())
+                .unwrap();
+        });
+        assert!(
+            trace.iter().all(|op| !op.operation.ends_with(".Resize")),
+            "{size}"
+        );
+        assert_eq!(partition_length(&rig), before);
+    }
+    volumes
+        .resize(rig.volume(), bytes(before + 100 * MIB), rig.soon())
+        .unwrap();
+    assert_eq!(partition_length(&rig), before + 100 * MIB);
+    let error = volumes
+        .resize(rig.volume(), bytes(9 * GIB), rig.soon())
+        .unwrap_err();
+    assert!(matches!(error, VolumeError::TooLarge { maximum, .. } if maximum < 8 * GIB));
+}
+
+/// The partition grew, its filesystem did not: that call died, or the provider failed half way.
+#[test]
+fn a_filesystem_fills_its_partition_also_when_that_need_not_grow() {
+    let rig = grown(8 * GIB);
+    let resize = format!("*{}", partition::RESIZE.name);
+    let half_way = rig.sim.faults().add(Rule::on(&resize, Effect::HalfWay));
+    rig.sim
+        .faults()
+        .add(Rule::on("FSCTL_EXTEND_VOLUME", Effect::fail(Win32::IO_DEVICE)).times(1));
+    let volumes = rig.node.volumes();
+    volumes
+        .resize(rig.volume(), NewSize::Maximum, rig.soon())
+        .unwrap_err();
+    rig.sim.faults().remove(half_way);
+    assert!(partition_length(&rig) > 7 * GIB);
+    assert!(volumes.stats(rig.volume(), rig.soon()).unwrap().total < 5 * GIB);
+    volumes.resize(rig.volume(), bytes(1), rig.soon()).unwrap();
+    assert!(volumes.stats(rig.volume(), rig.soon()).unwrap().total > 7 * GIB);
+    assert_eq!(rig.precious(), "precious");
+}
+
+#[test]
+fn the_kernel_grows_what_the_provider_fails_to_without_a_reason() {
+    let resize = format!("*{}", partition::RESIZE.name);
+    let answer = |code: u32| Rule::on(&resize, Effect::Answer(Outcome::of(code)));
+    let rig = grown(8 * GIB);
+    rig.sim.faults().add(answer(codes::FAILED.code));
+    rig.node
+        .volumes()
+        .resize(rig.volume(), NewSize::Maximum, rig.soon())
+        .unwrap();
+    assert!(
+        rig.node
+            .volumes()
+            .stats(rig.volume(), rig.soon())
+            .unwrap()
+            .total
+            > 7 * GIB
+    );
+    let rig = grown(8 * GIB);
+    rig.sim.faults().add(answer(codes::VOLUME_HAS_ERRORS.code));
+    let error = rig
+        .node
+        .volumes()
+        .resize(rig.volume(), NewSize::Maximum, rig.soon())
+        .unwrap_err();
+    assert!(
+        matches!(error, VolumeError::Provider(ProviderError::Refused { .. })),
+        "{error:?}"
+    );
+    assert!(partition_length(&rig) < 4 * GIB);
+}
+
+/// aws-ebs-csi-driver#2877: without the defragmenter the supported size is not known.
+#[test]
+fn growing_needs_no_defragmenter() {
+    let rig = grown(8 * GIB);
+    let trace = rig.trace(|| {
+        rig.node
+            .volumes()
+            .resize(rig.volume(), NewSize::Maximum, rig.soon())
+            .unwrap();
+    });
+    let asked = trace
+        .iter()
+        .any(|op| op.operation.ends_with(partition::GET_SUPPORTED_SIZE.name));
+    assert!(!asked);
+}
+
+#[test]
+fn a_refresh_that_fails_does_not_undo_a_resize() {
+    let rig = grown(8 * GIB);
+    rig.sim
+        .faults()
+        .add(Rule::on("MSFT_Disk.Refresh", Effect::fail(Win32::GEN_FAILURE)).from_nth(2));
+    rig.node
+        .volumes()
+        .resize(rig.volume(), NewSize::Maximum, rig.soon())
+        .unwrap();
+    assert!(partition_length(&rig) > 7 * GIB);
+}
+
+#[test]
+fn a_format_that_windows_refuses_says_why() {
+    let rig = Rig::with_data_disk();
+    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    let refused = Outcome {
+        extended: Some("computer says no".to_owned()),
+        ..Outcome::of(codes::NO_QUICK_FORMAT.code)
+    };
+    let format = format!("*{}", volume::FORMAT.name);
+    rig.sim
+        .faults()
+        .add(Rule::on(&format, Effect::Answer(refused)));
+    let error = rig
+        .node
+        .volumes()
+        .format(rig.volume(), rig.soon())
+        .unwrap_err();
+    let text = format!(
+        "WMI MSFT_Volume.Format failed (target=volume {}): code=43002: the volume cannot be quick \
+         formatted: computer says no",
+        rig.volume()
+    );
+    assert_eq!(error.to_string(), text);
+}
+
+/// A step of Windows's own may have been done when the call failed.
+#[test]
+fn what_windows_did_by_halves_is_done_by_the_next_call() {
+    let rig = Rig::with_data_disk();
+    let half_way = |method: &str| {
+        let rule = Rule::on(&format!("*{method}"), Effect::HalfWay).times(1);
+        rig.sim.faults().add(rule);
+    };
+    half_way(os::schema::disk::INITIALIZE.name);
+    rig.node
+        .disks()
+        .partition(rig.disk(), rig.soon())
+        .unwrap_err();
+    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    half_way(volume::FORMAT.name);
+    let volumes = rig.node.volumes();
+    volumes.format(rig.volume(), rig.soon()).unwrap_err();
+    assert_eq!(volumes.is_formatted(rig.volume(), rig.soon()), Ok(false));
+    volumes.format(rig.volume(), rig.soon()).unwrap();
+}
+
+/// Partitions are whole MiB long: neither the provider nor the kernel is asked for less.
+#[test]
+fn an_odd_size_is_taken_down_to_whole_mib_on_both_paths() {
+    let resize = format!("*{}", partition::RESIZE.name);
+    for provider_fails in [false, true] {
+        let rig = grown(8 * GIB);
+        if provider_fails {
+            let failed = Effect::Answer(Outcome::of(codes::FAILED.code));
+            rig.sim.faults().add(Rule::on(&resize, failed));
+        }
+        let before = partition_length(&rig);
+        assert_eq!(before % MIB, 0);
+        let volumes = rig.node.volumes();
+        let target = 6 * GIB + 12_345;
+        for _ in 0..2 {
+            volumes
+                .resize(rig.volume(), bytes(target), rig.soon())
+                .unwrap();
+            assert_eq!(partition_length(&rig), 6 * GIB);
+        }
+    }
+}
