@@ -1,0 +1,89 @@
+//! The command line: csi-proxy's flags in Go's style, and ours beside them, from one table.
+
+mod parse;
+mod table;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use parse::FlagError;
+pub use parse::parse;
+pub use table::FLAGS;
+pub use table::Flag;
+pub use table::Value;
+pub use table::usage;
+
+/// What the command line asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// How long a call may take before its client is answered `DeadlineExceeded`.
+    pub call_timeout: Duration,
+    /// How long a stop waits for calls in flight.
+    pub drain_timeout: Duration,
+    /// Refuse unknown non-zero bytes before a format, not only known signatures.
+    pub format_guard: node::FormatGuard,
+    /// Flags of csi-proxy that were given and have no effect here yet.
+    pub ineffective: Vec<&'static str>,
+    /// The kubelet's folder: always an allowed root.
+    pub kubelet_path: String,
+    /// The folder for sockets where there are no named pipes.
+    pub listen: PathBuf,
+    /// Write the log here instead of to standard error.
+    pub log_file: Option<PathBuf>,
+    /// Facilities of the node that stay native beside a simulated node.
+    pub native: Vec<os::Facility>,
+    /// Who may open the pipes, as SDDL; `None` is the built-in default.
+    pub pipe_security: Option<String>,
+    /// Ask for encryption in new SMB global mappings.
+    pub require_privacy: bool,
+    /// Serve a simulated node that lives in this folder.
+    pub simulate: Option<PathBuf>,
+    /// How talkative the log is, as klog counts.
+    pub verbosity: u8,
+    /// Run under the service control manager.
+    pub windows_service: bool,
+    /// Further allowed roots.
+    pub working_dirs: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            call_timeout: Duration::from_secs(600),
+            drain_timeout: Duration::from_secs(20),
+            format_guard: node::FormatGuard::Signatures,
+            ineffective: Vec::new(),
+            kubelet_path: String::from(r"C:\var\lib\kubelet"),
+            listen: PathBuf::from("csi-proxy"),
+            log_file: None,
+            native: Vec::new(),
+            pipe_security: None,
+            require_privacy: true,
+            simulate: None,
+            verbosity: 0,
+            windows_service: false,
+            working_dirs: Vec::new(),
+        }
+    }
+}
+
+impl Config {
+    /// The allowed roots in csi-proxy's order: the working folders, then the kubelet's.
+    #[must_use]
+    pub fn roots(&self) -> Vec<String> {
+        let mut roots = self.working_dirs.clone();
+        roots.push(self.kubelet_path.clone());
+        roots
+    }
+}
+
+/// What the caller of the program wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invocation {
+    /// Print the usage.
+    Help,
+    /// Serve.
+    Serve(Box<Config>),
+    /// Print the version.
+    Version,
+}

@@ -1,0 +1,66 @@
+use formats::location::Location;
+use node::DiskIds;
+use wire::disk::v1::*;
+
+use crate::operations::DiskState;
+use crate::registry::Registry;
+
+pub(super) fn register(registry: &mut Registry) {
+    reports(registry);
+    changes(registry);
+}
+
+fn reports(registry: &mut Registry) {
+    registry.on::<rpc::ListDiskLocations>(|proxy, _, deadline| {
+        let disks = proxy.disk_locations(deadline)?.into_iter();
+        let disk_locations = disks
+            .map(|(disk, location)| (disk.0, wire_location(location)))
+            .collect();
+        Ok(ListDiskLocationsResponse { disk_locations })
+    });
+    registry.on::<rpc::ListDiskIds>(|proxy, _, deadline| {
+        let disks = proxy.disk_ids(deadline)?.into_iter();
+        let disk_ids = disks.map(|(disk, ids)| (disk.0, wire_ids(ids))).collect();
+        Ok(ListDiskIdsResponse { disk_ids })
+    });
+    registry.on::<rpc::GetDiskStats>(|proxy, request, deadline| {
+        let total_bytes = proxy.disk_size(request.disk_number, deadline)?;
+        Ok(GetDiskStatsResponse { total_bytes })
+    });
+    registry.on::<rpc::GetDiskState>(|proxy, request, deadline| {
+        let is_online = proxy.is_disk_online(request.disk_number, deadline)?;
+        Ok(GetDiskStateResponse { is_online })
+    });
+}
+
+fn changes(registry: &mut Registry) {
+    registry.on::<rpc::PartitionDisk>(|proxy, request, deadline| {
+        proxy.partition_disk(request.disk_number, deadline)?;
+        Ok(PartitionDiskResponse {})
+    });
+    registry.on::<rpc::Rescan>(|proxy, _, deadline| {
+        proxy.rescan(deadline)?;
+        Ok(RescanResponse {})
+    });
+    registry.on::<rpc::SetDiskState>(|proxy, request, deadline| {
+        let state = DiskState::of(request.is_online);
+        proxy.set_disk_state(request.disk_number, state, deadline)?;
+        Ok(SetDiskStateResponse {})
+    });
+}
+
+fn wire_location(location: Location) -> DiskLocation {
+    DiskLocation {
+        adapter: location.adapter.unwrap_or_default(),
+        bus: location.bus.unwrap_or_default(),
+        target: location.target.unwrap_or_default(),
+        lun_id: location.lun.unwrap_or_default(),
+    }
+}
+
+fn wire_ids(ids: DiskIds) -> wire::disk::v1::DiskIds {
+    wire::disk::v1::DiskIds {
+        page83: ids.page83,
+        serial_number: ids.serial,
+    }
+}

@@ -1,0 +1,19 @@
+//! The groups: each operation once, each version a typed conversion to and from it.
+
+mod disk;
+mod filesystem;
+mod smb;
+mod volume;
+
+use crate::registry::Registry;
+
+/// The table of everything that is served.
+#[must_use]
+pub fn registry() -> Registry {
+    let mut registry = Registry::default();
+    filesystem::register(&mut registry);
+    disk::register(&mut registry);
+    volume::register(&mut registry);
+    smb::register(&mut registry);
+    registry
+}

@@ -1,0 +1,17 @@
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use os::Facility;
+use os::Os;
+
+/// No facility of a Windows node is native here.
+pub(super) fn take(_node: Os, _facility: Facility) -> Option<Os> {
+    None
+}
+
+/// The folder for sockets, which nobody but its owner may enter.
+pub(super) fn socket_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}

@@ -1,0 +1,22 @@
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use os::Facility;
+use os::Os;
+
+/// The node with one facility taken from Windows itself, where we have it.
+pub(super) fn take(mut node: Os, facility: Facility) -> Option<Os> {
+    match facility {
+        Facility::Clock => node.clock = Arc::new(os_windows::NativeClock::new()),
+        Facility::Files => node.files = Arc::new(os_windows::NativeFiles::new()),
+        Facility::Volumes => node.volumes = Arc::new(os_windows::NativeVolumes::new()),
+        _ => return None,
+    }
+    Some(node)
+}
+
+/// Pipes need no folder.
+pub(super) fn socket_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}

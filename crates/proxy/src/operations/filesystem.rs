@@ -1,0 +1,78 @@
+use node::FilesystemError;
+use os::Deadline;
+
+use super::Operations;
+use crate::paths::PathRule;
+
+/// Whether a removal takes one entry or everything below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Force {
+    /// Everything below; what is missing is success.
+    Everything,
+    /// The entry alone, which must exist and be empty.
+    OneEntry,
+}
+
+impl Force {
+    /// As the field `force` says.
+    pub(crate) fn of(force: bool) -> Self {
+        if force {
+            Self::Everything
+        } else {
+            Self::OneEntry
+        }
+    }
+}
+
+/// A path that breaks a rule, or an operation that failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FilesystemFailure {
+    #[error(transparent)]
+    Operation(#[from] FilesystemError),
+    #[error(transparent)]
+    Rule(#[from] PathRule),
+}
+
+type Result<T> = std::result::Result<T, FilesystemFailure>;
+
+impl Operations {
+    pub(crate) fn path_exists(&self, path: &str, deadline: Deadline) -> Result<bool> {
+        let path = self.working_dirs.admit(path)?;
+        Ok(self.node.filesystem().path_exists(&path, deadline)?)
+    }
+
+    pub(crate) fn mkdir(&self, path: &str, deadline: Deadline) -> Result<()> {
+        let path = self.working_dirs.admit(path)?;
+        Ok(self.node.filesystem().make_directory(&path, deadline)?)
+    }
+
+    pub(crate) fn rmdir(&self, path: &str, force: Force, deadline: Deadline) -> Result<()> {
+        let path = self.working_dirs.admit_removal(path)?;
+        let filesystem = self.node.filesystem();
+        match force {
+            Force::Everything => filesystem.remove_tree(&path, deadline)?,
+            Force::OneEntry => filesystem.remove_entry(&path, deadline)?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn rmdir_contents(&self, path: &str, deadline: Deadline) -> Result<()> {
+        let path = self.working_dirs.admit_removal(path)?;
+        Ok(self.node.filesystem().remove_contents(&path, deadline)?)
+    }
+
+    /// The target, which is the link to create, is looked at first, as csi-proxy does.
+    pub(crate) fn link(&self, source: &str, target: &str, deadline: Deadline) -> Result<()> {
+        let link = self.working_dirs.admit(target)?;
+        let existing = self.working_dirs.admit(source)?;
+        Ok(self
+            .node
+            .filesystem()
+            .create_symlink(&existing, &link, deadline)?)
+    }
+
+    pub(crate) fn is_symlink(&self, path: &str, deadline: Deadline) -> Result<bool> {
+        let path = self.working_dirs.normalise(path)?;
+        Ok(self.node.filesystem().is_symlink(&path, deadline)?)
+    }
+}

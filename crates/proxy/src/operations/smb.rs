@@ -1,0 +1,62 @@
+use node::Credentials;
+use node::Mapping;
+use node::RemotePath;
+use node::SmbError;
+use os::Deadline;
+use os::WinPath;
+use zeroize::Zeroizing;
+
+use super::Operations;
+use crate::paths::PathRule;
+
+/// A mapping that a client asks for. The password is taken out of its message, not copied.
+pub(crate) struct MappingRequest<'a> {
+    pub(crate) remote_path: &'a str,
+    pub(crate) local_path: &'a str,
+    pub(crate) username: &'a str,
+    pub(crate) password: Zeroizing<String>,
+}
+
+/// A path that breaks a rule, or an operation that failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SmbFailure {
+    #[error(transparent)]
+    Operation(#[from] SmbError),
+    #[error(transparent)]
+    Rule(#[from] PathRule),
+}
+
+impl Operations {
+    /// Everything that the client sent is checked before anything is mapped.
+    pub(crate) fn map_share(
+        &self,
+        request: MappingRequest<'_>,
+        deadline: Deadline,
+    ) -> Result<(), SmbFailure> {
+        let remote = RemotePath::parse(request.remote_path)?;
+        let link = self.link_path(request.local_path)?;
+        let credentials = Credentials::new(request.username, request.password);
+        let mapping = Mapping {
+            remote: &remote,
+            credentials: credentials.as_ref(),
+            link: link.as_ref(),
+        };
+        Ok(self.node.smb().map(&mapping, deadline)?)
+    }
+
+    pub(crate) fn unmap_share(
+        &self,
+        remote_path: &str,
+        deadline: Deadline,
+    ) -> Result<(), SmbFailure> {
+        let remote = RemotePath::parse(remote_path)?;
+        Ok(self.node.smb().unmap(&remote, deadline)?)
+    }
+
+    fn link_path(&self, local_path: &str) -> Result<Option<WinPath>, PathRule> {
+        if local_path.is_empty() {
+            return Ok(None);
+        }
+        self.working_dirs.admit(local_path).map(Some)
+    }
+}

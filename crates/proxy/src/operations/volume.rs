@@ -1,0 +1,144 @@
+use node::NewSize;
+use node::VolumeError;
+use os::Deadline;
+use os::DiskNumber;
+use os::ParseVolumeIdError;
+use os::PartitionNumber;
+use os::VolumeId;
+use os::WinPath;
+
+use super::Operations;
+use crate::paths::PathRule;
+
+/// A request of the volume group that is wrong, or an operation that failed. The texts of empty
+/// fields are csi-proxy's.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VolumeFailure {
+    #[error("{0}")]
+    Empty(&'static str),
+    /// csi-proxy looks a volume up by the text that it was given, and finds none.
+    #[error("{0}: not found")]
+    Id(#[from] ParseVolumeIdError),
+    #[error(transparent)]
+    Operation(#[from] VolumeError),
+    #[error(transparent)]
+    Rule(#[from] PathRule),
+    /// More bytes than the wire's signed 64 bits hold.
+    #[error("volume {volume}: size {bytes} does not fit")]
+    Size { volume: VolumeId, bytes: u64 },
+}
+
+/// Size and use of a filesystem as the wire carries them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stats {
+    pub(crate) total_bytes: i64,
+    pub(crate) used_bytes: i64,
+}
+
+type Result<T> = std::result::Result<T, VolumeFailure>;
+
+impl Operations {
+    /// The ids of a disk's volumes; partition 0 stands for all of them.
+    pub(crate) fn volumes_on_disk(
+        &self,
+        disk: u32,
+        partition: u32,
+        deadline: Deadline,
+    ) -> Result<Vec<String>> {
+        let partition = (partition > 0).then_some(PartitionNumber(partition));
+        let volumes = self.node.volumes();
+        let found = volumes.list_on_disk(DiskNumber(disk), partition, deadline)?;
+        Ok(found.iter().map(VolumeId::to_string).collect())
+    }
+
+    pub(crate) fn mount(&self, volume_id: &str, target: &str, deadline: Deadline) -> Result<()> {
+        let empty = [
+            "MountVolumeRequest.VolumeId is empty",
+            "MountVolumeRequest.TargetPath is empty",
+        ];
+        let (volume, folder) = self.volume_and_target(volume_id, target, empty)?;
+        Ok(self.node.volumes().mount(volume, &folder, deadline)?)
+    }
+
+    pub(crate) fn unmount(&self, volume_id: &str, target: &str, deadline: Deadline) -> Result<()> {
+        let empty = ["volume id empty", "target path empty"];
+        let (volume, folder) = self.volume_and_target(volume_id, target, empty)?;
+        Ok(self.node.volumes().unmount(volume, &folder, deadline)?)
+    }
+
+    pub(crate) fn is_formatted(&self, volume_id: &str, deadline: Deadline) -> Result<bool> {
+        let volume = volume(volume_id, "volume id empty")?;
+        Ok(self.node.volumes().is_formatted(volume, deadline)?)
+    }
+
+    pub(crate) fn format(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
+        let volume = volume(volume_id, "volume id empty")?;
+        Ok(self.node.volumes().format(volume, deadline)?)
+    }
+
+    /// azuredisk sends the disk number as volume id after it staged a volume: then the disk's one
+    /// volume is meant.
+    pub(crate) fn resize(&self, volume_id: &str, size: i64, deadline: Deadline) -> Result<()> {
+        let volumes = self.node.volumes();
+        let volume = match volume_id.parse() {
+            Ok(disk) => volumes.sole_on_disk(DiskNumber(disk), deadline)?,
+            Err(_) => volume(volume_id, "volume id empty")?,
+        };
+        let size = NewSize::from_request(volume, size)?;
+        Ok(volumes.resize(volume, size, deadline)?)
+    }
+
+    pub(crate) fn stats(&self, volume_id: &str, deadline: Deadline) -> Result<Stats> {
+        let volume = volume(volume_id, "volume id empty")?;
+        let space = self.node.volumes().stats(volume, deadline)?;
+        let wire =
+            |bytes: u64| i64::try_from(bytes).map_err(|_| VolumeFailure::Size { volume, bytes });
+        Ok(Stats {
+            total_bytes: wire(space.total)?,
+            used_bytes: wire(space.total.saturating_sub(space.free))?,
+        })
+    }
+
+    pub(crate) fn disk_of_volume(&self, volume_id: &str, deadline: Deadline) -> Result<u32> {
+        let volume = volume(volume_id, "volume id empty")?;
+        Ok(self.node.volumes().disk_number(volume, deadline)?.0)
+    }
+
+    pub(crate) fn volume_of_target(&self, target: &str, deadline: Deadline) -> Result<String> {
+        let path = self.target(target, "target path is empty")?;
+        Ok(self.node.volumes().of_target(&path, deadline)?.to_string())
+    }
+
+    pub(crate) fn flush(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
+        let volume = volume(volume_id, "volume id empty")?;
+        Ok(self.node.volumes().flush(volume, deadline)?)
+    }
+
+    fn volume_and_target(
+        &self,
+        volume_id: &str,
+        target: &str,
+        [no_volume, no_target]: [&'static str; 2],
+    ) -> Result<(VolumeId, WinPath)> {
+        refuse_empty(volume_id, no_volume)?;
+        let folder = self.target(target, no_target)?;
+        Ok((volume(volume_id, no_volume)?, folder))
+    }
+
+    fn target(&self, path: &str, empty: &'static str) -> Result<WinPath> {
+        refuse_empty(path, empty)?;
+        Ok(self.working_dirs.normalise(path)?)
+    }
+}
+
+fn volume(id: &str, empty: &'static str) -> Result<VolumeId> {
+    refuse_empty(id, empty)?;
+    Ok(id.parse()?)
+}
+
+fn refuse_empty(text: &str, complaint: &'static str) -> Result<()> {
+    if text.is_empty() {
+        return Err(VolumeFailure::Empty(complaint));
+    }
+    Ok(())
+}

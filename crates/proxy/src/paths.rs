@@ -1,0 +1,244 @@
+//! The path rules of csi-proxy's filesystem group, in its order and with its texts.
+
+use os::PathError;
+use os::WinPath;
+
+/// The folders that clients may name paths in.
+#[derive(Debug, Clone)]
+pub struct WorkingDirs {
+    texts: Vec<String>,
+    roots: Vec<WinPath>,
+}
+
+impl WorkingDirs {
+    /// Parses the allowed roots.
+    ///
+    /// # Errors
+    /// The first root that is no absolute path.
+    pub fn parse(roots: Vec<String>) -> Result<Self, WorkingDirError> {
+        let parsed = roots
+            .iter()
+            .map(|text| {
+                text.parse().map_err(|reason| WorkingDirError {
+                    text: text.clone(),
+                    reason,
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            texts: roots,
+            roots: parsed,
+        })
+    }
+
+    /// Parses a path that a client sent, by csi-proxy's rules and ours.
+    ///
+    /// Ours are stricter in what csi-proxy let slip: a working folder only contains what is below
+    /// it, not a sibling whose name begins alike, and names that Win32 would change are refused.
+    ///
+    /// # Errors
+    /// The first rule that the path breaks, in csi-proxy's order.
+    pub fn admit(&self, text: &str) -> Result<WinPath, PathRule> {
+        refuse_form(text)?;
+        let path = text
+            .parse()
+            .map_err(|_| PathRule::Characters(text.to_owned()))?;
+        self.confine(text, path)
+    }
+
+    /// Parses a path of a call that csi-proxy does not check at all: without a drive it is on `C:`,
+    /// and either separator will do, because drivers send such paths (`/var/lib/kubelet/...`).
+    ///
+    /// # Errors
+    /// No path, or one outside the working folders.
+    pub fn normalise(&self, text: &str) -> Result<WinPath, PathRule> {
+        let parsed = WinPath::parse_on_drive(text, 'C');
+        let path = parsed.map_err(|error| match error {
+            PathError::Empty | PathError::NotAbsolute => PathRule::NotAbsolute(text.to_owned()),
+            _ => PathRule::Characters(text.to_owned()),
+        })?;
+        self.confine(text, path)
+    }
+
+    /// As [`WorkingDirs::admit`], for what is to be removed: a working folder itself stays.
+    ///
+    /// # Errors
+    /// The first rule that the path breaks.
+    pub fn admit_removal(&self, text: &str) -> Result<WinPath, PathRule> {
+        let path = self.admit(text)?;
+        if self.roots.iter().any(|root| root.is_within(&path)) {
+            return Err(PathRule::WorkingDir(text.to_owned()));
+        }
+        Ok(path)
+    }
+
+    fn confine(&self, text: &str, path: WinPath) -> Result<WinPath, PathRule> {
+        if self.roots.iter().any(|root| path.is_within(root)) {
+            return Ok(path);
+        }
+        Err(PathRule::Outside {
+            path: text.to_owned(),
+            roots: self.texts.join(" "),
+        })
+    }
+}
+
+/// A working folder that is no absolute path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("working folder {text:?}: {reason}")]
+pub struct WorkingDirError {
+    /// What was given.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: PathError,
+}
+
+/// The rule that a path breaks. The texts are part of the wire contract.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathRule {
+    /// It begins with a backslash.
+    #[error("invalid character \\ at beginning of path: {0}")]
+    Backslash(String),
+    /// A character or form that no path may have.
+    #[error("path contains invalid characters: {0}")]
+    Characters(String),
+    /// Longer than Windows's classic limit.
+    #[error("path length {0} exceeds maximum characters: 260")]
+    Length(usize),
+    /// No drive in front.
+    #[error("not an absolute Windows path: {0}")]
+    NotAbsolute(String),
+    /// Not in any of the working folders.
+    #[error("path: {path} is not within the working directories: [{roots}]")]
+    Outside {
+        /// The path as sent.
+        path: String,
+        /// The working folders as configured, separated by blanks.
+        roots: String,
+    },
+    /// A working folder itself, which a removal would take from every driver.
+    #[error("path: {0} is a working directory and is not removed")]
+    WorkingDir(String),
+}
+
+/// csi-proxy counts bytes, and looks for characters behind the drive's colon.
+fn refuse_form(text: &str) -> Result<(), PathRule> {
+    if text.len() > 260 {
+        return Err(PathRule::Length(text.len()));
+    }
+    if text.starts_with('\\') {
+        return Err(PathRule::Backslash(text.to_owned()));
+    }
+    let below = text.get(2..).filter(|_| has_drive(text)).unwrap_or(text);
+    if below.contains(['"', '/', ':', '?', '*', '|']) || below.contains("..") {
+        return Err(PathRule::Characters(text.to_owned()));
+    }
+    if has_drive(text) && below.starts_with('\\') {
+        return Ok(());
+    }
+    Err(PathRule::NotAbsolute(text.to_owned()))
+}
+
+fn has_drive(text: &str) -> bool {
+    matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WorkingDirs;
+
+    fn dirs() -> WorkingDirs {
+        let roots = [r"C:\work", r"C:\var\lib\kubelet"];
+        WorkingDirs::parse(roots.map(str::to_owned).to_vec()).expect("both are absolute")
+    }
+
+    fn refusal(text: &str) -> String {
+        dirs().admit(text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn paths_inside_are_admitted_whatever_their_case() {
+        let admitted = dirs().admit(r"c:\VAR\lib\kubelet\pods\a").expect("inside");
+        assert_eq!(admitted.to_string(), r"C:\VAR\lib\kubelet\pods\a");
+        assert!(dirs().admit(r"C:\work").is_ok());
+    }
+
+    #[test]
+    fn refusals_have_csi_proxys_texts_in_its_order() {
+        let long = format!(r"C:\var\lib\kubelet\{}", "x".repeat(242));
+        assert_eq!(
+            refusal(&long),
+            "path length 261 exceeds maximum characters: 260"
+        );
+        assert_eq!(
+            refusal(r"\\host\share"),
+            r"invalid character \ at beginning of path: \\host\share"
+        );
+        assert_eq!(
+            refusal(r"C:\a..b"),
+            r"path contains invalid characters: C:\a..b"
+        );
+        assert_eq!(
+            refusal("C:/var"),
+            "path contains invalid characters: C:/var"
+        );
+        assert_eq!(refusal("var"), "not an absolute Windows path: var");
+        assert_eq!(refusal(""), "not an absolute Windows path: ");
+        assert_eq!(
+            refusal(r"C:\Windows"),
+            r"path: C:\Windows is not within the working directories: [C:\work C:\var\lib\kubelet]"
+        );
+    }
+
+    #[test]
+    fn paths_as_drivers_send_them_to_the_volume_group_are_understood() {
+        let there = dirs().admit(r"C:\var\lib\kubelet\pods\a").expect("inside");
+        for text in [
+            "/var/lib/kubelet/pods/a",
+            r"\var\lib\kubelet\pods\a\",
+            "c:/var/lib/kubelet//pods/a",
+        ] {
+            let same = dirs().normalise(text).expect(text);
+            assert_eq!(same.folded(), there.folded());
+        }
+        for text in [
+            "/etc",
+            r"\\host\share",
+            r"C:\var\lib\kubelet\..\x",
+            "",
+            "C:/var/lib/kubelet-evil",
+        ] {
+            assert!(dirs().normalise(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_working_folder_itself_is_not_removed() {
+        for text in [r"C:\work", r"c:\var\lib\kubelet\"] {
+            let refused = dirs().admit_removal(text).expect_err(text).to_string();
+            assert!(refused.contains("is a working directory"), "{refused}");
+        }
+        assert!(dirs().admit_removal(r"C:\work\a").is_ok());
+    }
+
+    #[test]
+    fn a_sibling_of_the_kubelets_folder_is_outside() {
+        assert!(refusal(r"C:\var\lib\kubelet-evil").contains("is not within"));
+    }
+
+    #[test]
+    fn names_that_windows_would_change_are_refused() {
+        for text in [
+            "C:\\work\\a\0",
+            r"C:\work\nul",
+            r"C:\work\a.",
+            r"C:\work\<",
+            "C:\\work\\\u{7}",
+        ] {
+            assert!(
+                refusal(text).starts_with("path contains invalid characters"),
+                "{text:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The one table: which handler answers which method of which group and version.
+//!
+//! Groups, versions and methods come from [`wire::GROUPS`]; a handler is registered by its
+//! [`wire::Rpc`] type, so it cannot stand under the wrong name. The server, the compatibility page
+//! and the tests all read this table.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use os::Deadline;
+use prost::Message;
+use transport::Call;
+use transport::Code;
+use transport::Service;
+use transport::Status;
+use wire::Group;
+use wire::Rpc;
+
+use crate::Operations;
+
+/// Handlers by group and method.
+#[derive(Default)]
+pub struct Registry {
+    groups: BTreeMap<String, GroupMethods>,
+}
+
+impl Registry {
+    /// Registers the handler of one RPC.
+    pub(crate) fn on<R: Rpc>(
+        &mut self,
+        handler: impl Fn(&Operations, R::Request, Deadline) -> Result<R::Response, Failure>
+        + Send
+        + Sync
+        + 'static,
+    ) {
+        let group = self
+            .groups
+            .entry(R::GROUP.to_string())
+            .or_insert_with(|| GroupMethods {
+                group: R::GROUP,
+                handlers: BTreeMap::new(),
+            });
+        let erased: Handler =
+            Box::new(move |operations, call| answer::<R>(&handler, operations, call));
+        group.handlers.insert(R::PATH, erased);
+    }
+
+    /// The groups that have a handler for at least one method, with their methods.
+    pub fn methods(&self) -> impl Iterator<Item = (&'static Group, &'static str)> {
+        self.groups
+            .values()
+            .flat_map(|methods| methods.handlers.keys().map(|path| (methods.group, *path)))
+    }
+
+    /// One service for each registered group and version.
+    pub fn into_services(
+        self,
+        operations: &Arc<Operations>,
+    ) -> Vec<(&'static Group, Arc<dyn Service>)> {
+        let service = |methods: GroupMethods| -> (&'static Group, Arc<dyn Service>) {
+            let operations = Arc::clone(operations);
+            (
+                methods.group,
+                Arc::new(GroupService {
+                    methods,
+                    operations,
+                }),
+            )
+        };
+        self.groups.into_values().map(service).collect()
+    }
+}
+
+/// Why a handler could not do what was asked. Clients see code `Unknown` and the text, as from
+/// csi-proxy, whose handlers return plain errors.
+pub(crate) struct Failure(Box<dyn std::error::Error + Send + Sync>);
+
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+type Handler = Box<dyn Fn(&Operations, &Call) -> Result<Vec<u8>, Status> + Send + Sync>;
+
+struct GroupMethods {
+    group: &'static Group,
+    handlers: BTreeMap<&'static str, Handler>,
+}
+
+struct GroupService {
+    methods: GroupMethods,
+    operations: Arc<Operations>,
+}
+
+impl Service for GroupService {
+    fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
+        match self.methods.handlers.get(call.method.as_str()) {
+            Some(handler) => handler(&self.operations, call),
+            None => Err(unimplemented(self.methods.group, call.method.as_str())),
+        }
+    }
+}
+
+fn answer<R: Rpc>(
+    handler: &impl Fn(&Operations, R::Request, Deadline) -> Result<R::Response, Failure>,
+    operations: &Operations,
+    call: &Call,
+) -> Result<Vec<u8>, Status> {
+    let request =
+        R::Request::decode(call.message.as_ref()).map_err(|error| undecodable::<R>(&error))?;
+    let deadline = operations.deadline(call.deadline);
+    tracing::debug!(method = R::PATH, client = ?call.peer.pid, "request");
+    match handler(operations, request, deadline) {
+        Ok(response) => Ok(response.encode_to_vec()),
+        Err(failure) => {
+            tracing::error!(method = R::PATH, client = ?call.peer.pid, "failed: {failure}");
+            Err(Status::new(Code::Unknown, bounded(failure.to_string())))
+        }
+    }
+}
+
+/// Failures name what the client sent, which may be megabytes long.
+fn bounded(mut text: String) -> String {
+    const LONGEST: usize = 4 << 10;
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push_str("...");
+    }
+    text
+}
+
+fn undecodable<R: Rpc>(error: &prost::DecodeError) -> Status {
+    tracing::warn!(method = R::PATH, "request does not decode: {error}");
+    Status::new(
+        Code::Internal,
+        format!("grpc: error unmarshalling request: {error}"),
+    )
+}
+
+/// grpc-go's texts, which tell a wrong service from a wrong method.
+fn unimplemented(group: &Group, path: &str) -> Status {
+    let (service, method) = path
+        .trim_start_matches('/')
+        .rsplit_once('/')
+        .unwrap_or((path, ""));
+    let ours = format!("{}.{}", group.package, group.service);
+    let text = if service == ours {
+        format!("unknown method {method} for service {service}")
+    } else {
+        format!("unknown service {service}")
+    };
+    Status::new(Code::Unimplemented, text)
+}

@@ -1,0 +1,199 @@
+//! Calls over the wire to a server with a simulated node, as a driver makes them.
+
+#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+use std::time::Instant;
+
+use client::Client;
+use client::ClientCause;
+use client::ClientError;
+use tempfile::TempDir;
+use transport::CallError;
+use transport::Channel;
+use transport::ChannelOptions;
+use transport::Code;
+use transport::Server;
+use wincsi_proxy::flags::Config;
+use wincsi_proxy::serve;
+use wire::Rpc;
+use wire::disk::v1 as disk;
+use wire::filesystem;
+use wire::volume::v1 as volume;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// On Windows all servers of a machine have the same pipes, so there is one at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A server on a new simulated node, in a folder of its own.
+struct Proxy {
+    _server: Server,
+    _turn: MutexGuard<'static, ()>,
+    folder: TempDir,
+    client: Client,
+}
+
+impl Proxy {
+    fn start() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = TempDir::new().expect("a temporary folder");
+        let config = Config {
+            listen: folder.path().join("sockets"),
+            simulate: Some(folder.path().join("node")),
+            ..Config::default()
+        };
+        let server = serve::start(&config).expect("a simulated node can be served");
+        let client = Client::local(&config.listen);
+        Self {
+            _server: server,
+            _turn: turn,
+            folder,
+            client,
+        }
+    }
+
+    fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, ClientError> {
+        self.client.call::<R>(request, PATIENCE)
+    }
+
+    /// The status that a call failed with.
+    fn refusal<R: Rpc>(&self, request: &R::Request) -> (Code, String) {
+        let error = self.call::<R>(request).expect_err("the call must fail");
+        match error.cause {
+            ClientCause::Call(CallError::Status(status)) => (status.code, status.message),
+            other => panic!("{other}"),
+        }
+    }
+
+    fn raw(&self, group: &wire::Group, method: &str, message: &[u8]) -> (Code, String) {
+        let sockets: &Path = &self.folder.path().join("sockets");
+        let endpoint = client::endpoint(sockets, group).expect("a group's name");
+        let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
+        match channel.call(method, message, Instant::now() + PATIENCE) {
+            Err(CallError::Status(status)) => (status.code, status.message),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn mkdir(path: &str) -> filesystem::v1::MkdirRequest {
+    filesystem::v1::MkdirRequest {
+        path: path.to_owned(),
+    }
+}
+
+fn exists(proxy: &Proxy, path: &str) -> bool {
+    let request = filesystem::v1::PathExistsRequest {
+        path: path.to_owned(),
+    };
+    let answer = proxy.call::<filesystem::v1::rpc::PathExists>(&request);
+    answer.expect("the path is inside").exists
+}
+
+#[test]
+fn directories_are_made_seen_and_removed() {
+    let proxy = Proxy::start();
+    let path = r"C:\var\lib\kubelet\plugins\a\b";
+    assert!(!exists(&proxy, path));
+    proxy
+        .call::<filesystem::v1::rpc::Mkdir>(&mkdir(path))
+        .expect("made");
+    proxy
+        .call::<filesystem::v1::rpc::Mkdir>(&mkdir(path))
+        .expect("made already");
+    assert!(exists(&proxy, path));
+    let not_empty = filesystem::v1::RmdirRequest {
+        path: r"C:\var\lib\kubelet\plugins\a".into(),
+        force: false,
+    };
+    let (code, text) = proxy.refusal::<filesystem::v1::rpc::Rmdir>(&not_empty);
+    assert_eq!(code, Code::Unknown);
+    assert!(text.contains("The directory is not empty."), "{text}");
+    let all = filesystem::v1::RmdirRequest {
+        force: true,
+        ..not_empty
+    };
+    proxy
+        .call::<filesystem::v1::rpc::Rmdir>(&all)
+        .expect("removed");
+    assert!(!exists(&proxy, path));
+}
+
+#[test]
+fn force_is_read_from_its_own_field_in_each_version() {
+    let proxy = Proxy::start();
+    proxy
+        .call::<filesystem::v1::rpc::Mkdir>(&mkdir(r"C:\var\lib\kubelet\x\y"))
+        .expect("made");
+    let request = filesystem::v1beta1::RmdirRequest {
+        path: r"C:\var\lib\kubelet\x".into(),
+        context: 1,
+        force: true,
+    };
+    let answer = proxy
+        .call::<filesystem::v1beta1::rpc::Rmdir>(&request)
+        .expect("removed");
+    assert_eq!(answer.error, "");
+    assert!(!exists(&proxy, r"C:\var\lib\kubelet\x"));
+}
+
+#[test]
+fn failures_are_unknown_with_csi_proxys_text() {
+    let proxy = Proxy::start();
+    let (code, text) = proxy.refusal::<filesystem::v1::rpc::Mkdir>(&mkdir(r"C:\Windows\x"));
+    assert_eq!(code, Code::Unknown);
+    assert_eq!(
+        text,
+        r"path: C:\Windows\x is not within the working directories: [C:\var\lib\kubelet]"
+    );
+    let missing = disk::GetDiskStatsRequest { disk_number: 99 };
+    let (code, text) = proxy.refusal::<disk::rpc::GetDiskStats>(&missing);
+    assert_eq!(
+        (code, text.as_str()),
+        (Code::Unknown, "failed to query disk 99. error: not found")
+    );
+    let empty = volume::MountVolumeRequest::default();
+    let (_, text) = proxy.refusal::<volume::rpc::MountVolume>(&empty);
+    assert_eq!(text, "MountVolumeRequest.VolumeId is empty");
+}
+
+#[test]
+fn what_is_not_served_is_unimplemented_and_junk_is_refused() {
+    let proxy = Proxy::start();
+    let group = &filesystem::v1::GROUP;
+    assert_eq!(
+        proxy.raw(group, "/v1.Filesystem/RmdirContents", &[]),
+        (
+            Code::Unimplemented,
+            "unknown method RmdirContents for service v1.Filesystem".into()
+        )
+    );
+    assert_eq!(
+        proxy.raw(group, "/v1.Disk/Rescan", &[]),
+        (Code::Unimplemented, "unknown service v1.Disk".into())
+    );
+    let (code, text) = proxy.raw(group, "/v1.Filesystem/PathExists", &[0xff; 64]);
+    assert_eq!(code, Code::Internal);
+    assert!(
+        text.starts_with("grpc: error unmarshalling request"),
+        "{text}"
+    );
+    assert!(!exists(&proxy, r"C:\var\lib\kubelet\still-there"));
+}
+
+#[test]
+fn the_boot_disk_is_never_changed() {
+    let proxy = Proxy::start();
+    let request = disk::SetDiskStateRequest {
+        disk_number: 0,
+        is_online: false,
+    };
+    let (code, text) = proxy.refusal::<disk::rpc::SetDiskState>(&request);
+    assert_eq!(code, Code::Unknown);
+    assert!(text.contains("disk 0 is not changed"), "{text}");
+}
