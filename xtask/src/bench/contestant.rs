@@ -1,0 +1,227 @@
+//! The servers that are measured: how each starts, and what drives it.
+
+use super::results::Load;
+use crate::cargo;
+use crate::env;
+use crate::env::Provision;
+use crate::host::Host;
+use crate::process;
+use crate::process::Background;
+use crate::server;
+use crate::server::Node;
+use crate::server::Server;
+use anyhow::Context;
+use anyhow::Result;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+const BUILD: Duration = Duration::from_secs(10 * 60);
+const RUN: Duration = Duration::from_secs(3 * 60);
+const START: Duration = Duration::from_secs(40);
+
+/// The pipe of the raw echo; the other servers have csi-proxy's own.
+const ECHO_PIPE: &str = r"\\.\pipe\wincsi-raw-echo";
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Contestant {
+    /// Messages there and back with nothing in between: the limit.
+    RawEcho,
+    /// grpc-go over go-winio: the peer.
+    Go,
+    /// csi-proxy.
+    Ours,
+}
+
+impl Contestant {
+    pub(super) const ALL: [Self; 3] = [Self::RawEcho, Self::Go, Self::Ours];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::RawEcho => "raw echo",
+            Self::Go => "Go peer",
+            Self::Ours => "csi-proxy",
+        }
+    }
+}
+
+/// The programs of one host, built.
+#[derive(Debug)]
+pub(super) struct Programs<'a> {
+    host: Host<'a>,
+    echo: PathBuf,
+    peer: PathBuf,
+    load: PathBuf,
+    pub(super) ours: PathBuf,
+    pub(super) idle: PathBuf,
+}
+
+impl<'a> Programs<'a> {
+    pub(super) fn build(host: Host<'a>, profile: &str, provision: &Provision) -> Result<Self> {
+        let dir = cargo::work_dir("bench")?.join(host.name());
+        fs::create_dir_all(&dir)?;
+        let program = |name: &str| dir.join(format!("{name}.exe"));
+        let go = |name: &str| go(provision, host, name, &program(name));
+        Ok(Self {
+            host,
+            echo: echo(host, &program("rawecho"))?,
+            peer: go("peer")?,
+            load: go("load")?,
+            ours: server::build(host, profile)?,
+            idle: idle(host, &program("idle"))?,
+        })
+    }
+
+    /// Starts a server; it may not yet answer.
+    pub(super) fn start(&self, contestant: Contestant, dir: &Path) -> Result<Running> {
+        let log = dir.join("server.log");
+        let background = |command: &mut Command| {
+            Background::start(contestant.name(), command, &log).map(Running::Plain)
+        };
+        match contestant {
+            Contestant::RawEcho => {
+                let mut command = self.host.command(&self.echo);
+                background(command.arg("serve").arg(self.address(contestant, dir)))
+            }
+            Contestant::Go => {
+                let mut command = self.host.command(&self.peer);
+                background(command.arg("-address").arg(self.address(contestant, dir)))
+            }
+            Contestant::Ours => {
+                let node = dir.join("node");
+                let node = match self.host {
+                    Host::Linux => Node::Simulated(&node),
+                    Host::Wine(_) => Node::NativeFiles(&node),
+                };
+                Server::spawn(self.host, &self.ours, node, dir).map(Running::Ours)
+            }
+        }
+    }
+
+    /// Drives a server with so many clients and calls.
+    pub(super) fn load(
+        &self,
+        contestant: Contestant,
+        dir: &Path,
+        clients: u32,
+        calls: u32,
+    ) -> Result<Load> {
+        let (clients, calls) = (clients.to_string(), calls.to_string());
+        let address = self.address(contestant, dir);
+        let mut command = match contestant {
+            Contestant::RawEcho => {
+                let mut command = self.host.command(&self.echo);
+                command.args(["load", &address, &clients, &calls]);
+                command
+            }
+            Contestant::Go | Contestant::Ours => {
+                let mut command = self.caller(contestant, &address)?;
+                command.args(["-clients", &clients, "-calls", &calls]);
+                command
+            }
+        };
+        let output = process::capture(&mut command, RUN)?.success("load")?;
+        Load::parse(&output)
+    }
+
+    /// Starts a client that waits for the server's first answer.
+    pub(super) fn first_caller(&self, contestant: Contestant, dir: &Path) -> Result<Background> {
+        let mut command = self.caller(contestant, &self.address(contestant, dir))?;
+        command.arg("-first");
+        let mut caller = Background::start("first caller", &mut command, &dir.join("first.log"))?;
+        caller.wait_for_line("waiting", START)?;
+        Ok(caller)
+    }
+
+    /// The official Go client; the path that it asks for is there.
+    fn caller(&self, contestant: Contestant, address: &str) -> Result<Command> {
+        let mut command = self.host.command(&self.load);
+        if let Host::Linux = self.host {
+            command.args(["-address", address]);
+        }
+        if let (Host::Linux, Contestant::Go) = (self.host, contestant) {
+            // The peer looks at this machine's own files.
+            command.args(["-path", "/proc"]);
+        }
+        Ok(command)
+    }
+
+    fn address(&self, contestant: Contestant, dir: &Path) -> String {
+        match (self.host, contestant) {
+            (Host::Wine(_), Contestant::RawEcho) => ECHO_PIPE.to_owned(),
+            (Host::Wine(_), _) => r"\\.\pipe\csi-proxy-filesystem-v1".to_owned(),
+            (Host::Linux, _) => dir
+                .join("csi-proxy-filesystem-v1.sock")
+                .display()
+                .to_string(),
+        }
+    }
+}
+
+/// A server under measurement; dropping it ends it.
+#[derive(Debug)]
+pub(super) enum Running {
+    Plain(Background),
+    Ours(Server),
+}
+
+impl Running {
+    pub(super) fn id(&self) -> u32 {
+        match self {
+            Self::Plain(process) => process.id(),
+            Self::Ours(server) => server.id(),
+        }
+    }
+}
+
+fn echo(host: Host<'_>, to: &Path) -> Result<PathBuf> {
+    let (compiler, part, options) = match host {
+        Host::Linux => ("cc", "linux.c", ["-O2", "-pthread"]),
+        Host::Wine(_) => ("x86_64-w64-mingw32-gcc", "windows.c", ["-O2", "-s"]),
+    };
+    let mut command = Command::new(compiler);
+    command.current_dir(cargo::root().join("bench/rawecho"));
+    command
+        .args(options)
+        .arg("-o")
+        .arg(to)
+        .args(["rawecho.c", part]);
+    process::capture(&mut command, BUILD)?.success("compile rawecho")?;
+    Ok(to.to_owned())
+}
+
+fn go(provision: &Provision, host: Host<'_>, package: &str, to: &Path) -> Result<PathBuf> {
+    let mut command = provision
+        .go()?
+        .command(env::GO_BENCH, &["build", "-trimpath"]);
+    command
+        .args(["-ldflags=-s -w", "-o"])
+        .arg(to)
+        .arg(format!("./{package}"));
+    command.env("GOOS", host.goos());
+    process::capture(&mut command, BUILD)?.success("go build")?;
+    Ok(to.to_owned())
+}
+
+fn idle(host: Host<'_>, to: &Path) -> Result<PathBuf> {
+    let mut command = Command::new("rustc");
+    command.current_dir(cargo::root());
+    command
+        .args([
+            "--edition=2024",
+            "-O",
+            "-Cstrip=symbols",
+            "bench/idle/main.rs",
+            "-o",
+        ])
+        .arg(to);
+    if let Some(target) = host.target() {
+        command.args(["--target", target]);
+    }
+    process::capture(&mut command, BUILD)?
+        .success("compile idle")
+        .context("bench/idle")?;
+    Ok(to.to_owned())
+}

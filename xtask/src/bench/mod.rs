@@ -1,0 +1,33 @@
+//! `cargo xtask bench`: how fast and how small, measured beside the limit and the Go peer.
+
+use anyhow::Result;
+use clap::Args;
+use clap::Subcommand;
+use std::process::ExitCode;
+
+mod contestant;
+mod machine;
+mod markdown;
+mod pipe;
+mod procfs;
+mod results;
+
+/// Measure speed and memory
+#[derive(Args)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Pipe(pipe::Pipe),
+}
+
+impl Bench {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        match self.what {
+            What::Pipe(bench) => bench.run(),
+        }
+    }
+}

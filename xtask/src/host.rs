@@ -1,0 +1,57 @@
+//! Where a program runs: on this machine, or as a Windows program under Wine.
+
+use crate::cargo;
+use crate::env::Need;
+use crate::wine;
+use crate::wine::Prefix;
+use std::path::Path;
+use std::process::Command;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Host<'a> {
+    Linux,
+    Wine(&'a Prefix),
+}
+
+impl Host<'_> {
+    /// What has to be there before a program can run under Wine.
+    pub(crate) const WINE_NEEDS: &'static [Need] = &[Need::WindowsTarget, Need::Mingw, Need::Wine];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Wine(_) => "wine",
+        }
+    }
+
+    /// Cargo's target; None is this machine.
+    pub(crate) fn target(self) -> Option<&'static str> {
+        match self {
+            Self::Linux => None,
+            Self::Wine(_) => Some(cargo::WINDOWS),
+        }
+    }
+
+    /// Go's name of the system.
+    pub(crate) fn goos(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Wine(_) => "windows",
+        }
+    }
+
+    pub(crate) fn command(self, program: &Path) -> Command {
+        match self {
+            Self::Linux => Command::new(program),
+            Self::Wine(prefix) => prefix.command(program),
+        }
+    }
+
+    /// A path of this machine as a program on the host reads it.
+    pub(crate) fn path(self, path: &Path) -> String {
+        match self {
+            Self::Linux => path.display().to_string(),
+            Self::Wine(_) => wine::windows_path(path),
+        }
+    }
+}

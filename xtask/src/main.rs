@@ -1,0 +1,67 @@
+//! Every chore of the project, each a command of `cargo xtask`.
+//!
+//! The motto: about to write a shell script? Write an xtask instead. It is typed, it is checked by
+//! the compiler, and it runs the same way on every machine. Three habits hold throughout:
+//!
+//! - **Every wait is bounded.** A child process has a time limit, and is ended with all its
+//!   descendants when the limit passes ([`process`]).
+//! - **Output goes to files.** Wine leaves services behind that inherit stdout; a pipe would then
+//!   stay open for ever. The files are followed, so the terminal still shows all as it happens.
+//! - **Nothing is skipped in silence.** What a machine lacks is installed or named, together with
+//!   what does not run because of it ([`env`]).
+
+use anyhow::Result;
+use clap::Parser;
+use clap::Subcommand;
+use std::process::ExitCode;
+
+mod bench;
+mod cargo;
+mod demo;
+mod env;
+mod host;
+mod process;
+mod server;
+mod test;
+mod tidy;
+mod wine;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    Bench(bench::Bench),
+    Demo(demo::Demo),
+    Setup(env::Setup),
+    Test(test::Test),
+    Tidy(tidy::Tidy),
+    WineRunner(wine::runner::WineRunner),
+}
+
+impl Task {
+    fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::Bench(task) => task.run(),
+            Self::Demo(task) => task.run(),
+            Self::Setup(task) => task.run(),
+            Self::Test(task) => task.run(),
+            Self::Tidy(task) => task.run(),
+            Self::WineRunner(task) => task.run(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match process::interrupt::watch().and_then(|()| Cli::parse().command.run()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A server that runs beside the work and ends with its owner.
+
+use super::POLL;
+use super::describe;
+use super::interrupt;
+use super::kill_tree;
+use super::tail;
+use super::tree::signal;
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
+use rustix::process::Signal;
+use std::fs;
+use std::fs::File;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::ExitStatus;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+/// A child process that is killed, with its descendants, when dropped.
+#[derive(Debug)]
+pub(crate) struct Background {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Background {
+    /// Starts the command with its output in the file `log`.
+    pub(crate) fn start(name: &str, command: &mut Command, log: &Path) -> Result<Self> {
+        let file = File::create(log).with_context(|| format!("create {}", log.display()))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("start {}", describe(command)))?;
+        Ok(Self {
+            name: name.to_owned(),
+            child,
+            log: log.to_owned(),
+        })
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has printed so far.
+    pub(crate) fn output(&self) -> String {
+        let bytes = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Waits until `ready` answers something; fails when the child ends first or the limit passes.
+    pub(crate) fn wait_until<T>(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        mut ready: impl FnMut(&Self) -> Option<T>,
+    ) -> Result<T> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(answer) = ready(self) {
+                return Ok(answer);
+            }
+            if let Some(status) = self.child.try_wait()? {
+                bail!(
+                    "{} ended ({status}) before {what}\n{}",
+                    self.name,
+                    self.tail()
+                );
+            }
+            interrupt::check()?;
+            if Instant::now() > deadline {
+                bail!("{}: no {what} after {limit:?}\n{}", self.name, self.tail());
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Waits until a line holding `pattern` was printed, and answers that line.
+    pub(crate) fn wait_for_line(&mut self, pattern: &str, limit: Duration) -> Result<String> {
+        self.wait_until(&format!("line with {pattern:?}"), limit, |this| {
+            let output = this.output();
+            output
+                .lines()
+                .find(|line| line.contains(pattern))
+                .map(str::to_owned)
+        })
+    }
+
+    /// Asks it to end (SIGTERM), waits, and kills it when the limit passes.
+    pub(crate) fn stop(mut self, limit: Duration) -> Result<ExitStatus> {
+        signal(self.child.id(), Signal::TERM);
+        super::wait(&mut self.child, limit).with_context(|| format!("stop {}", self.name))
+    }
+
+    /// Fails when it has ended already.
+    pub(crate) fn expect_alive(&mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!("{} ended by itself ({status})\n{}", self.name, self.tail());
+        }
+        Ok(())
+    }
+
+    /// Waits until it ends by itself.
+    pub(crate) fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
+        super::wait(&mut self.child, limit).with_context(|| self.name.clone())
+    }
+
+    /// Waits, as long as it takes, until it ends or this run is interrupted.
+    pub(crate) fn wait_for_interrupt(&mut self) -> Result<()> {
+        while !interrupt::happened() {
+            self.expect_alive()?;
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// The last lines that it has printed.
+    pub(crate) fn tail(&self) -> String {
+        tail(&self.output(), 30)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        kill_tree(self.child.id());
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,215 @@
+//! Child processes with a limit on every wait.
+
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
+use std::fs::File;
+use std::io::Read;
+use std::io::Seek;
+use std::io::Write;
+use std::process::Child;
+use std::process::Command;
+use std::process::ExitStatus;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+mod background;
+pub(crate) mod interrupt;
+mod tree;
+
+pub(crate) use background::Background;
+pub(crate) use tree::kill_tree;
+
+/// How long the poll for a child's end or a file's growth sleeps.
+const POLL: Duration = Duration::from_millis(20);
+
+/// What a finished child left behind; stdout and stderr are one stream in the order of writing.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) status: ExitStatus,
+    pub(crate) output: String,
+    pub(crate) took: Duration,
+}
+
+impl Finished {
+    /// Turns a failure into an error that ends with the last lines of the output.
+    pub(crate) fn success(self, what: &str) -> Result<String> {
+        if self.status.success() {
+            return Ok(self.output);
+        }
+        bail!("{what}: {}\n{}", self.status, tail(&self.output, 30));
+    }
+}
+
+/// Runs a command without showing its output.
+pub(crate) fn capture(command: &mut Command, limit: Duration) -> Result<Finished> {
+    finish(command, limit, Echo::Off)
+}
+
+/// Runs a command and shows its output while it comes.
+pub(crate) fn follow(command: &mut Command, limit: Duration) -> Result<Finished> {
+    finish(command, limit, Echo::On)
+}
+
+/// Runs a command on this process's own stdout and stderr, with nothing to read.
+pub(crate) fn inherit(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .spawn()
+        .with_context(|| format!("start {}", describe(command)))?;
+    wait(&mut child, limit).with_context(|| describe(command))
+}
+
+/// Waits for a child; ends it and all its descendants when the limit passes.
+pub(crate) fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
+    wait_with(child, limit, || Ok(()))
+}
+
+/// The command as a person would type it, for messages.
+pub(crate) fn describe(command: &Command) -> String {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let arguments = command.get_args().map(|a| a.to_string_lossy().into_owned());
+    std::iter::once(program)
+        .chain(arguments)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The last `lines` lines of a text.
+pub(crate) fn tail(text: &str, lines: usize) -> String {
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Echo {
+    On,
+    Off,
+}
+
+fn finish(command: &mut Command, limit: Duration, echo: Echo) -> Result<Finished> {
+    let started = Instant::now();
+    let mut file = tempfile::tempfile().context("make a file for the output")?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file.try_clone()?)
+        .spawn()
+        .with_context(|| format!("start {}", describe(command)))?;
+    let mut reader = Reader::new(file.try_clone()?, echo)?;
+    let status = wait_with(&mut child, limit, || reader.advance())
+        .with_context(|| format!("{}\n{}", describe(command), tail(&reader.text(), 30)))?;
+    reader.advance()?;
+    file.flush()?;
+    Ok(Finished {
+        status,
+        output: reader.text(),
+        took: started.elapsed(),
+    })
+}
+
+fn wait_with(
+    child: &mut Child,
+    limit: Duration,
+    mut turn: impl FnMut() -> Result<()>,
+) -> Result<ExitStatus> {
+    let deadline = Instant::now() + limit;
+    loop {
+        turn()?;
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if let Err(error) = may_wait(deadline, limit) {
+            kill_tree(child.id());
+            child.wait()?;
+            return Err(error);
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// Fails when the time is up or the run was interrupted.
+fn may_wait(deadline: Instant, limit: Duration) -> Result<()> {
+    interrupt::check()?;
+    if Instant::now() > deadline {
+        bail!("ended after {} s without finishing", limit.as_secs());
+    }
+    Ok(())
+}
+
+/// Reads a growing file that another process writes.
+///
+/// The descriptor shares its offset with the writer, so it is opened anew through `/proc`.
+struct Reader {
+    file: File,
+    seen: Vec<u8>,
+    echo: Echo,
+}
+
+impl Reader {
+    fn new(file: File, echo: Echo) -> Result<Self> {
+        use std::os::fd::AsRawFd;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let mut own = File::open(path).context("open the output for reading")?;
+        own.rewind()?;
+        Ok(Self {
+            file: own,
+            seen: Vec::new(),
+            echo,
+        })
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        let before = self.seen.len();
+        self.file.read_to_end(&mut self.seen)?;
+        if self.echo == Echo::On && self.seen.len() > before {
+            let mut out = std::io::stdout().lock();
+            out.write_all(&self.seen[before..])?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.seen).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn output_and_status_come_back() {
+        let done = capture(
+            &mut shell("echo out; echo err >&2; exit 3"),
+            Duration::from_secs(20),
+        );
+        let done = done.unwrap();
+        assert_eq!(done.status.code(), Some(3));
+        assert_eq!(done.output, "out\nerr\n");
+    }
+
+    #[test]
+    fn a_child_that_never_ends_is_ended_with_its_descendants() {
+        let marker = format!("987{}", std::process::id());
+        let script = format!("sleep {marker} & sleep {marker}");
+        let error = capture(&mut shell(&script), Duration::from_millis(300)).unwrap_err();
+        assert!(format!("{error:#}").contains("ended after"), "{error:#}");
+        assert!(!tree::command_lines().any(|line| line.contains(&marker)));
+    }
+
+    #[test]
+    fn tail_keeps_the_end() {
+        assert_eq!(tail("a\nb\nc\n", 2), "b\nc");
+        assert_eq!(tail("a", 5), "a");
+    }
+}

@@ -1,0 +1,62 @@
+//! The descendants of a process, from `/proc`.
+
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Ends a process and everything that descends from it, children first.
+pub(crate) fn kill_tree(root: u32) {
+    for pid in descendants(root).into_iter().rev().chain([root]) {
+        signal(pid, Signal::KILL);
+    }
+}
+
+/// Sends a signal; a process that is gone already is no error.
+pub(super) fn signal(pid: u32, signal: Signal) {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    let _ = kill_process(pid, signal);
+}
+
+/// The command lines of all running processes, arguments joined by blanks.
+#[cfg(test)]
+pub(super) fn command_lines() -> impl Iterator<Item = String> {
+    processes().filter_map(|pid| {
+        let raw = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&raw).replace('\0', " "))
+    })
+}
+
+fn descendants(root: u32) -> Vec<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for pid in processes() {
+        if let Some(parent) = parent(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied() {
+        found.extend(children.remove(&pid).unwrap_or_default());
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Field 4 of `/proc/PID/stat`; the name in field 2 may hold blanks and brackets.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(1)?.parse().ok()
+}

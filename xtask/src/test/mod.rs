@@ -1,0 +1,170 @@
+//! `cargo xtask test`: every test of the project, on Linux and under Wine, ours and foreign ones.
+
+use crate::demo;
+use crate::env;
+use crate::env::Need;
+use crate::env::Provision;
+use crate::host::Host;
+use crate::wine::Prefix;
+use anyhow::Result;
+use clap::Args;
+use std::cell::OnceCell;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+mod counts;
+mod go;
+mod report;
+mod rust;
+
+use counts::Counts;
+use report::Row;
+
+/// Run all tests and print a table of what ran
+#[derive(Args)]
+pub(crate) struct Test {
+    /// Run this step alone; may be given several times
+    #[arg(long, value_name = "STEP", value_parser = step_names())]
+    only: Vec<String>,
+}
+
+/// A part of the tests that is reported in a row of its own.
+struct Step {
+    name: &'static str,
+    about: &'static str,
+    needs: &'static [Need],
+    run: fn(&Session) -> Result<Outcome>,
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        name: "linux",
+        about: "cargo test --workspace",
+        needs: &[],
+        run: rust::linux,
+    },
+    Step {
+        name: "wine",
+        about: "the Windows test programs of the crates under Wine",
+        needs: Host::WINE_NEEDS,
+        run: rust::wine,
+    },
+    Step {
+        name: "go-linux",
+        about: "the official Go clients, old and new, against csi-proxy on Unix sockets",
+        needs: &[Need::Go, Need::GoModules],
+        run: go::linux,
+    },
+    Step {
+        name: "go-wine",
+        about: "the official Go clients, old and new, against csi-proxy.exe on named pipes",
+        needs: &[
+            Need::WindowsTarget,
+            Need::Mingw,
+            Need::Wine,
+            Need::Go,
+            Need::GoModules,
+        ],
+        run: go::wine,
+    },
+    Step {
+        name: "demo-linux",
+        about: "the demo: a volume's life over the wire",
+        needs: &[],
+        run: |_| demo(Host::Linux),
+    },
+    Step {
+        name: "demo-wine",
+        about: "the demo with the Windows programs",
+        needs: Host::WINE_NEEDS,
+        run: |session| demo(Host::Wine(session.prefix()?)),
+    },
+];
+
+/// What a step did.
+#[derive(Debug, Default)]
+struct Outcome {
+    counts: Counts,
+    /// The part of the step's time that went into compiling.
+    building: Duration,
+}
+
+/// What the steps of one run share.
+struct Session {
+    provision: Provision,
+    prefix: OnceCell<Prefix>,
+}
+
+impl Session {
+    /// The run's Wine prefix, made when the first step asks for it.
+    fn prefix(&self) -> Result<&Prefix> {
+        if let Some(prefix) = self.prefix.get() {
+            return Ok(prefix);
+        }
+        let prefix = Prefix::create()?;
+        Ok(self.prefix.get_or_init(|| prefix))
+    }
+}
+
+impl Test {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let steps: Vec<&Step> = STEPS.iter().filter(|step| self.selects(step)).collect();
+        let session = Session {
+            provision: env::provide(&needs(&steps))?,
+            prefix: OnceCell::new(),
+        };
+        let mut rows: Vec<Row> = steps.iter().map(|step| run_step(step, &session)).collect();
+        rows.extend(report::missing_tools(&session.provision));
+        drop(session);
+        Ok(report::print(&rows))
+    }
+
+    fn selects(&self, step: &Step) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == step.name)
+    }
+}
+
+/// The demo counts as one test; its lines show what it checks.
+fn demo(host: Host<'_>) -> Result<Outcome> {
+    let (succeeded, building) = demo::rehearse(host)?;
+    let passed = Counts {
+        passed: u32::from(succeeded),
+        ..Counts::default()
+    };
+    let counts = passed.with_status(succeeded);
+    Ok(Outcome { counts, building })
+}
+
+fn step_names() -> clap::builder::PossibleValuesParser {
+    STEPS
+        .iter()
+        .map(|step| step.name)
+        .collect::<Vec<_>>()
+        .into()
+}
+
+/// What the steps need, and the makers of fixtures, which tests look for by themselves.
+fn needs(steps: &[&Step]) -> Vec<Need> {
+    steps
+        .iter()
+        .flat_map(|step| step.needs)
+        .copied()
+        .chain([Need::Mkfs])
+        .collect()
+}
+
+fn run_step(step: &Step, session: &Session) -> Row {
+    let lacking: Vec<String> = step
+        .needs
+        .iter()
+        .filter_map(|need| session.provision.lacks(*need))
+        .collect();
+    if !lacking.is_empty() {
+        return Row::skipped(step.name, lacking.join("; "));
+    }
+    println!("\n== {}: {}", step.name, step.about);
+    let started = Instant::now();
+    let outcome = (step.run)(session);
+    Row::ran(step.name, step.about, outcome, started.elapsed())
+}

@@ -1,0 +1,106 @@
+//! The rules of the house that no other tool checks: one file a rule.
+
+use super::sources;
+use super::sources::Source;
+use anyhow::Result;
+use anyhow::bail;
+use std::fmt;
+
+mod child_process;
+mod crate_doc;
+mod file_length;
+mod function_length;
+mod machine_paths;
+mod manifests;
+mod platform_cfg;
+mod text_form;
+mod unfinished;
+mod unsafe_code;
+mod waiting_tests;
+
+/// A place that breaks a rule.
+#[derive(Debug)]
+struct Finding {
+    path: String,
+    /// 0 means the whole file.
+    line: usize,
+    text: String,
+}
+
+impl Finding {
+    fn new(source: &Source, line: usize, text: impl Into<String>) -> Self {
+        Self {
+            path: source.path.clone(),
+            line,
+            text: text.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.text)
+    }
+}
+
+/// A rule, and what breaks it.
+struct Lint {
+    rule: &'static str,
+    check: fn(&[Source]) -> Vec<Finding>,
+}
+
+const LINTS: &[Lint] = &[
+    child_process::LINT,
+    crate_doc::LINT,
+    file_length::LINT,
+    function_length::LINT,
+    machine_paths::LINT,
+    manifests::LINT,
+    platform_cfg::LINT,
+    text_form::LINT,
+    unfinished::LINT,
+    unsafe_code::LINT,
+    unsafe_code::REASON,
+    waiting_tests::LINT,
+];
+
+/// Checks every rule on every file.
+pub(super) fn run() -> Result<()> {
+    let sources = sources::all()?;
+    function_length::report(&sources);
+    let broken: Vec<String> = LINTS
+        .iter()
+        .filter_map(|lint| broken(lint, &sources))
+        .collect();
+    if !broken.is_empty() {
+        bail!("{}", broken.join("\n"));
+    }
+    Ok(())
+}
+
+fn broken(lint: &Lint, sources: &[Source]) -> Option<String> {
+    let findings = (lint.check)(sources);
+    if findings.is_empty() {
+        return None;
+    }
+    let places: Vec<String> = findings
+        .iter()
+        .map(|finding| format!("  {finding}"))
+        .collect();
+    Some(format!("rule: {}\n{}", lint.rule, places.join("\n")))
+}
+
+#[cfg(test)]
+const CLEAN: [usize; 0] = [];
+
+#[cfg(test)]
+fn findings(lint: &Lint, path: &str, text: &str) -> Vec<usize> {
+    let source = Source {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    };
+    (lint.check)(&[source])
+        .iter()
+        .map(|finding| finding.line)
+        .collect()
+}

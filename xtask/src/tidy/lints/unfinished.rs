@@ -1,0 +1,56 @@
+//! What is not done is an issue, not a mark in the code.
+
+use super::Finding;
+use super::Lint;
+use super::Source;
+
+pub(super) const LINT: Lint = Lint {
+    rule: "no unfinished code and no test that is switched off",
+    check: |sources| {
+        let code = sources
+            .iter()
+            .filter(|source| source.is_rust() || source.is_go());
+        code.flat_map(check).collect()
+    },
+};
+
+/// Written in halves, so that this file does not find itself.
+const MARKS: [(&str, &str); 6] = [
+    ("todo", "!("),
+    ("unimplemented", "!("),
+    ("#[ign", "ore"),
+    ("TO", "DO"),
+    ("FIX", "ME"),
+    ("assert!(", "true)"),
+];
+
+fn check(source: &Source) -> Vec<Finding> {
+    let marked = source
+        .text
+        .lines()
+        .zip(1..)
+        .filter(|(line, _)| is_marked(line));
+    marked
+        .map(|(line, number)| Finding::new(source, number, line.trim()))
+        .collect()
+}
+
+fn is_marked(line: &str) -> bool {
+    MARKS.iter().any(|(a, b)| line.contains(&format!("{a}{b}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::lints::CLEAN;
+    use crate::tidy::lints::findings;
+
+    #[test]
+    fn marks_are_found() {
+        assert_eq!(
+            findings(&LINT, "a.rs", &format!("x\n{}{}\n", "TO", "DO")),
+            [2]
+        );
+        assert_eq!(findings(&LINT, "a.rs", "let todos = 1;\n"), CLEAN);
+    }
+}

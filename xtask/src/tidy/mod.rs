@@ -1,0 +1,171 @@
+//! `cargo xtask tidy`: all that can be said about the code without running it.
+
+use crate::cargo;
+use crate::cargo::MSVC;
+use crate::cargo::WINDOWS;
+use crate::env;
+use crate::env::Need;
+use crate::env::Provision;
+use crate::process;
+use anyhow::Result;
+use anyhow::bail;
+use clap::Args;
+use std::process::Command;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+mod functions;
+mod licences;
+mod lints;
+mod sources;
+
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// Check formatting, lints and the rules of the house
+#[derive(Args)]
+pub(crate) struct Tidy {
+    /// Check the rules of the house alone, which takes no compiling
+    #[arg(long)]
+    quick: bool,
+}
+
+/// A check that is reported in a line of its own.
+struct Check {
+    name: &'static str,
+    needs: &'static [Need],
+    run: fn(&Provision) -> Result<()>,
+}
+
+const QUICK: &[Check] = &[
+    Check {
+        name: "house rules",
+        needs: &[],
+        run: |_| lints::run(),
+    },
+    Check {
+        name: "rustfmt",
+        needs: &[],
+        run: |_| rustfmt(),
+    },
+];
+
+const SLOW: &[Check] = &[
+    Check {
+        name: "licences",
+        needs: &[],
+        run: |_| licences::run(),
+    },
+    Check {
+        name: "cargo deny",
+        needs: &[Need::CargoDeny],
+        run: |_| licences::cargo_deny(),
+    },
+    Check {
+        name: "gofmt",
+        needs: &[Need::Go],
+        run: gofmt,
+    },
+    Check {
+        name: "go vet",
+        needs: &[Need::Go, Need::GoModules],
+        run: go_vet,
+    },
+    Check {
+        name: "clippy",
+        needs: &[],
+        run: |_| clippy(None),
+    },
+    Check {
+        name: "clippy for Windows (gnu)",
+        needs: &[Need::WindowsTarget, Need::Mingw],
+        run: |_| clippy(Some(WINDOWS)),
+    },
+    Check {
+        name: "clippy for Windows (msvc)",
+        needs: &[Need::MsvcTarget],
+        run: |_| clippy(Some(MSVC)),
+    },
+];
+
+impl Tidy {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let slow = if self.quick { &[] } else { SLOW };
+        let checks: Vec<&Check> = QUICK.iter().chain(slow).collect();
+        let needs: Vec<Need> = checks
+            .iter()
+            .flat_map(|check| check.needs)
+            .copied()
+            .collect();
+        let provision = env::provide(&needs)?;
+        let failed = checks
+            .iter()
+            .filter(|check| !check.passes(&provision))
+            .count();
+        println!("tidy: {} of {} checks failed", failed, checks.len());
+        Ok(if failed == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}
+
+impl Check {
+    fn passes(&self, provision: &Provision) -> bool {
+        if let Some(reason) = self.needs.iter().find_map(|need| provision.lacks(*need)) {
+            println!("tidy: {}: skipped, {reason}", self.name);
+            return true;
+        }
+        let started = Instant::now();
+        let outcome = (self.run)(provision);
+        let seconds = started.elapsed().as_secs();
+        match &outcome {
+            Ok(()) => println!("tidy: {}: good ({seconds} s)", self.name),
+            Err(error) => println!("tidy: {}: FAILED ({seconds} s)\n{error:#}", self.name),
+        }
+        outcome.is_ok()
+    }
+}
+
+fn rustfmt() -> Result<()> {
+    run(cargo::cargo().args(["fmt", "--all", "--check"]))
+}
+
+/// All targets, tests included, each lint an error.
+fn clippy(target: Option<&str>) -> Result<()> {
+    let mut command = cargo::cargo();
+    command.args(["clippy", "--quiet", "--workspace", "--all-targets"]);
+    if let Some(target) = target {
+        // The chores themselves run on Linux alone.
+        command.args(["--target", target, "--exclude", "xtask"]);
+    }
+    run(command.args(["--", "-D", "warnings"]))
+}
+
+fn gofmt(provision: &Provision) -> Result<()> {
+    let go = provision.go()?;
+    for module in [env::GO_CLIENTS[0], env::GO_BENCH] {
+        let mut command = go.gofmt(module)?;
+        let unformatted = process::capture(command.args(["-l", "."]), LIMIT)?.success("gofmt")?;
+        if !unformatted.is_empty() {
+            bail!("not in gofmt's form: {unformatted}");
+        }
+    }
+    Ok(())
+}
+
+fn go_vet(provision: &Provision) -> Result<()> {
+    let go = provision.go()?;
+    for module in env::GO_CLIENTS.iter().chain([&env::GO_BENCH]) {
+        for system in ["linux", "windows"] {
+            run(go.command(*module, &["vet", "./..."]).env("GOOS", system))?;
+        }
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let what = process::describe(command);
+    process::capture(command, LIMIT)?.success(&what).map(drop)
+}

@@ -1,0 +1,116 @@
+//! The files of the repository, read once.
+
+use crate::cargo;
+use crate::process;
+use anyhow::Result;
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+const LIST: Duration = Duration::from_secs(60);
+
+/// A text file of the repository.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// From the repository's root, with `/`.
+    pub(super) path: String,
+    pub(super) text: String,
+}
+
+impl Source {
+    pub(super) fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    pub(super) fn is_go(&self) -> bool {
+        self.path.ends_with(".go")
+    }
+
+    /// A package's manifest; the root's has no package.
+    pub(super) fn is_member_manifest(&self) -> bool {
+        self.path.ends_with("/Cargo.toml") && !self.path.contains("/fuzz/")
+    }
+
+    /// Whether all of the file is for tests, benchmarks or examples.
+    pub(super) fn is_for_tests(&self) -> bool {
+        let folders = ["/tests/", "/benches/", "/fuzz/", "/examples/"];
+        folders.iter().any(|folder| self.path.contains(folder))
+            || self.path.starts_with("tests/")
+            || self.path.ends_with("/tests.rs")
+            || self.path.ends_with("_test.go")
+    }
+
+    /// The lines with their numbers, each with whether it belongs to tests.
+    ///
+    /// Tests stand at the bottom of a file, below `#[cfg(test)]` on the module that holds them.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        let mut in_tests = self.is_for_tests();
+        self.text.lines().zip(1..).map(move |(text, number)| {
+            in_tests |= text == "#[cfg(test)]";
+            Line {
+                number,
+                text,
+                in_tests,
+            }
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    pub(super) number: usize,
+    pub(super) text: &'a str,
+    pub(super) in_tests: bool,
+}
+
+impl<'a> Line<'a> {
+    /// The line without a comment that fills it or follows the code.
+    pub(super) fn code(self) -> &'a str {
+        self.text
+            .split_once("//")
+            .map_or(self.text, |(code, _)| code)
+    }
+}
+
+/// All text files that git knows or would know.
+pub(super) fn all() -> Result<Vec<Source>> {
+    let mut command = Command::new("git");
+    command.current_dir(cargo::root());
+    command.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
+    let list = process::capture(&mut command, LIST)?.success("git ls-files")?;
+    Ok(list.lines().filter_map(read).collect())
+}
+
+fn read(path: &str) -> Option<Source> {
+    let text = fs::read_to_string(cargo::root().join(path)).ok()?;
+    Some(Source {
+        path: path.to_owned(),
+        text,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_begin_at_their_attribute() {
+        let text = "fn a() {}\n#[cfg(test)]\nmod tests {}\n".to_owned();
+        let source = Source {
+            path: "crates/x/src/lib.rs".to_owned(),
+            text,
+        };
+        let in_tests: Vec<bool> = source.lines().map(|line| line.in_tests).collect();
+        assert_eq!(in_tests, [false, true, true]);
+    }
+
+    #[test]
+    fn comments_are_no_code() {
+        let line = Line {
+            number: 1,
+            text: "code(); // comment",
+            in_tests: false,
+        };
+        assert_eq!(line.code(), "code(); ");
+    }
+}

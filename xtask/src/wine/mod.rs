@@ -1,0 +1,174 @@
+//! Wine: a Windows of its own for each test run.
+//!
+//! A prefix is a machine of its own: pipes, services, drive C. One per run keeps runs apart, and a
+//! fresh one keeps a run's leftovers from the next.
+
+use crate::cargo;
+use crate::env;
+use crate::process;
+use crate::process::interrupt;
+use anyhow::Context;
+use anyhow::Result;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+pub(crate) mod runner;
+mod shim;
+
+/// Wine's programs by name: Debian 12 has them in its library folder, Debian 13 on PATH.
+pub(crate) const LOADERS: &[&str] = &["wine64", "wine"];
+const SERVERS: &[&str] = &["wineserver64", "wineserver"];
+
+const BOOT: Duration = Duration::from_secs(180);
+const SHUTDOWN: Duration = Duration::from_secs(30);
+
+/// A fresh Wine prefix that is ended and removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Prefix {
+    dir: PathBuf,
+    loader: PathBuf,
+}
+
+impl Prefix {
+    /// Makes a prefix and boots it; about 7 s.
+    pub(crate) fn create() -> Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let parent = cargo::work_dir("wine")?;
+        remove_orphans(&parent)?;
+        let dir = parent.join(format!("{}-{number}", std::process::id()));
+        let prefix = Self {
+            dir,
+            loader: loader()?,
+        };
+        prefix.boot()?;
+        shim::install(&prefix.system32())?;
+        Ok(prefix)
+    }
+
+    /// The prefix that `WINEPREFIX` names, made by someone else.
+    fn borrowed(dir: PathBuf) -> Result<std::mem::ManuallyDrop<Self>> {
+        Ok(std::mem::ManuallyDrop::new(Self {
+            dir,
+            loader: loader()?,
+        }))
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Where Linux sees drive C.
+    pub(crate) fn drive_c(&self) -> PathBuf {
+        self.dir.join("drive_c")
+    }
+
+    /// A command that runs a Windows program in this prefix.
+    pub(crate) fn command(&self, exe: &Path) -> Command {
+        let mut command = self.wine();
+        command.arg(exe);
+        command
+    }
+
+    fn wine(&self) -> Command {
+        let mut command = Command::new(&self.loader);
+        self.surround(&mut command);
+        command
+    }
+
+    /// The environment of every program in this prefix. The overrides keep Wine from offering to
+    /// download its .NET and browser parts, and from writing menu entries; the locale is what Wine
+    /// takes the encoding of file names from.
+    fn surround(&self, command: &mut Command) {
+        command
+            .env("WINEPREFIX", &self.dir)
+            .env("WINEARCH", "win64")
+            .env("WINEDEBUG", "-all")
+            .env("LC_ALL", "C.UTF-8")
+            .env("WINEDLLOVERRIDES", "mscoree,mshtml=;winemenubuilder.exe=d")
+            .env_remove("DISPLAY");
+    }
+
+    fn boot(&self) -> Result<()> {
+        let mut command = self.wine();
+        command.args(["wineboot", "-i"]);
+        process::capture(&mut command, BOOT)?
+            .success("wineboot -i")
+            .map(drop)
+    }
+
+    fn system32(&self) -> PathBuf {
+        self.drive_c().join("windows/system32")
+    }
+
+    /// Ends all programs of the prefix, then waits until its server is gone.
+    fn end_server(&self) -> Result<()> {
+        let server = SERVERS.iter().find_map(|name| env::find_program(name));
+        let server = server.context("no wineserver")?;
+        for step in ["-k", "-w"] {
+            let mut command = Command::new(&server);
+            self.surround(&mut command);
+            process::capture(command.arg(step), SHUTDOWN)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Prefix {
+    fn drop(&mut self) {
+        if let Err(error) = interrupt::regardless(|| self.end_server()) {
+            eprintln!("warning: end Wine in {}: {error:#}", self.dir.display());
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// A Linux path as a Windows program sees it: drive Z is the root.
+pub(crate) fn windows_path(path: &Path) -> String {
+    format!("Z:{}", path.display()).replace('/', "\\")
+}
+
+/// Wine's version, as it says it itself.
+pub(crate) fn version() -> Result<String> {
+    let mut command = Command::new(loader()?);
+    let output = process::capture(command.arg("--version"), SHUTDOWN)?.success("wine --version")?;
+    Ok(output.trim().to_owned())
+}
+
+fn loader() -> Result<PathBuf> {
+    LOADERS
+        .iter()
+        .find_map(|name| env::find_program(name))
+        .context("no Wine")
+}
+
+/// Removes the prefixes of runs that were killed: the folder's name begins with the run's pid.
+fn remove_orphans(parent: &Path) -> Result<()> {
+    for entry in fs::read_dir(parent)?.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.split_once('-'));
+        let alive = |pid: &str| Path::new("/proc").join(pid).exists();
+        if owner.is_some_and(|(pid, _)| !alive(pid)) {
+            drop(Prefix {
+                dir: entry.path(),
+                loader: loader()?,
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drive_z_is_the_root() {
+        assert_eq!(windows_path(Path::new("/a/b c")), r"Z:\a\b c");
+    }
+}
