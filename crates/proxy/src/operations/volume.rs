@@ -14,6 +14,11 @@ use crate::paths::PathRule;
 /// fields are csi-proxy's.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VolumeFailure {
+    #[error("error getting the closest volume for the path={path}, err={source}")]
+    Closest {
+        path: String,
+        source: Box<VolumeError>,
+    },
     #[error("{0}")]
     Empty(&'static str),
     /// csi-proxy looks a volume up by the text that it was given, and finds none.
@@ -26,6 +31,20 @@ pub(crate) enum VolumeFailure {
     /// More bytes than the wire's signed 64 bits hold.
     #[error("volume {volume}: size {bytes} does not fit")]
     Size { volume: VolumeId, bytes: u64 },
+}
+
+/// A call under a name of old, which failed under its name of today. The text is csi-proxy's.
+#[derive(Debug, thiserror::Error)]
+#[error("Forward to {rpc} failed, err={source}")]
+pub(crate) struct Forwarded {
+    rpc: &'static str,
+    source: VolumeFailure,
+}
+
+impl Forwarded {
+    pub(crate) fn to(rpc: &'static str) -> impl FnOnce(VolumeFailure) -> Self {
+        move |source| Self { rpc, source }
+    }
 }
 
 /// Size and use of a filesystem as the wire carries them.
@@ -107,6 +126,16 @@ impl Operations {
     pub(crate) fn volume_of_target(&self, target: &str, deadline: Deadline) -> Result<String> {
         let path = self.target(target, "target path is empty")?;
         Ok(self.node.volumes().of_target(&path, deadline)?.to_string())
+    }
+
+    pub(crate) fn closest_volume(&self, target: &str, deadline: Deadline) -> Result<String> {
+        let path = self.target(target, "target path is empty")?;
+        let volume = self.node.volumes().closest(&path, deadline);
+        let volume = volume.map_err(|source| VolumeFailure::Closest {
+            path: target.to_owned(),
+            source: Box::new(source),
+        })?;
+        Ok(volume.to_string())
     }
 
     pub(crate) fn flush(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
