@@ -43,6 +43,7 @@ mod provider;
 mod smb;
 mod storage;
 mod text;
+pub mod texts;
 mod volumes;
 
 use std::sync::Arc;
@@ -81,6 +82,7 @@ struct Shared {
     os: Os,
     options: Options,
     locks: Locks,
+    known_mappings: smb::Known,
 }
 
 impl Node {
@@ -90,7 +92,12 @@ impl Node {
     pub fn new(os: Os, options: Options) -> Self {
         let locks = Locks::new(Arc::clone(&os.clock));
         Self {
-            shared: Arc::new(Shared { os, options, locks }),
+            shared: Arc::new(Shared {
+                os,
+                options,
+                locks,
+                known_mappings: smb::Known::default(),
+            }),
         }
     }
 
@@ -132,6 +139,10 @@ impl Node {
 
     fn locks(&self) -> &Locks {
         &self.shared.locks
+    }
+
+    fn known_mappings(&self) -> &smb::Known {
+        &self.shared.known_mappings
     }
 
     /// Refuses to go on when the deadline has passed.

@@ -103,6 +103,8 @@ pub(crate) enum Key {
     Target(Place),
     Volume(VolumeId),
     Disk(DiskNumber),
+    /// A look at a share of this server, which may take longer than the call that wants to know.
+    SmbProbe(String),
 }
 
 impl Key {
@@ -156,6 +158,7 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disk(disk) => write!(f, "disk {disk}"),
+            Self::SmbProbe(server) => write!(f, "the look at SMB server {server}"),
             Self::SmbServer(server) => write!(f, "SMB server {server}"),
             Self::Target(path) => write!(f, "path {}", path.names.join("\\")),
             Self::Volume(volume) => write!(f, "volume {volume}"),

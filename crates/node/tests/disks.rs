@@ -295,19 +295,51 @@ fn one_dead_disk_does_not_hide_the_others() {
     assert_eq!(ids.keys().collect::<Vec<_>>(), [&disk]);
 }
 
-/// The dead one may be a second disk with this identifier, or the only one.
+/// csi-proxy gives the search up at the first disk that does not answer.
 #[test]
-fn a_candidate_that_does_not_say_its_identifier_makes_the_search_fail() {
-    let rig = Rig::with_data_disk();
-    let disk = rig.disk();
-    let dead = Effect::fail(Win32::IO_DEVICE);
-    let dead = Rule::on("IOCTL_STORAGE_QUERY_PROPERTY", dead).object("*1");
-    rig.sim.faults().add(dead);
-    let found = rig.node.disks().by_page83("nobody", rig.soon());
-    assert!(
-        matches!(found, Err(DiskError::Kernel { disk: dead, .. }) if dead == disk),
-        "{found:?}"
+fn a_disk_that_does_not_say_its_identifier_does_not_end_the_search() {
+    let rig = Rig::new();
+    for name in ["dead", "alive"] {
+        let spec = DiskSpec::on(Bus::Sas)
+            .serial(name)
+            .identified(IdentifierKind::Vendor, name);
+        rig.plug(&spec, name, GIB);
+    }
+    let (dead, alive) = (rig.disk_of("dead"), rig.disk_of("alive"));
+    assert!(dead < alive);
+    let query = Rule::on(
+        "IOCTL_STORAGE_QUERY_PROPERTY",
+        Effect::fail(Win32::IO_DEVICE),
     );
+    rig.sim.faults().add(query.object(&format!("*{dead}")));
+    let disks = rig.node.disks();
+    assert_eq!(disks.by_page83("alive", rig.soon()), Ok(alive));
+    let missing = disks.by_page83("dead", rig.soon());
+    assert!(
+        matches!(missing, Err(DiskError::NoSuchPage83 { .. })),
+        "{missing:?}"
+    );
+}
+
+/// The identifier is compared exactly, and that of a disk without one is not the empty text.
+#[test]
+fn an_identifier_that_is_almost_that_of_a_disk_finds_none() {
+    let rig = Rig::new();
+    let spec = DiskSpec::on(Bus::Sas)
+        .serial("named")
+        .identified(IdentifierKind::Vendor, "Name");
+    rig.plug(&spec, "named", GIB);
+    rig.plug(&DiskSpec::on(Bus::Sas).serial("nameless"), "nameless", GIB);
+    let disks = rig.node.disks();
+    assert_eq!(
+        disks.by_page83("Name", rig.soon()),
+        Ok(rig.disk_of("named"))
+    );
+    for almost in ["name", "Nam", "Name ", ""] {
+        let error = disks.by_page83(almost, rig.soon()).unwrap_err();
+        let text = format!("could not find disk with Page83 ID {almost}: not found");
+        assert_eq!(error.to_string(), text);
+    }
 }
 
 #[test]

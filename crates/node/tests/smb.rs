@@ -4,9 +4,17 @@
 
 mod support;
 
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
 use os::Deadline;
+use os::Facility;
 use os::Files;
+use os::Instance;
+use os::LinkKind;
 use os::Query;
+use os::Value;
 use os::Win32;
 use os::schema::smb_global_mapping as mapping;
 use os_sim::Effect;
@@ -17,11 +25,14 @@ use support::PASSWORD;
 use support::Rig;
 use support::SHARE;
 use support::USER;
+use support::meddle;
 use support::path;
 use wincsi_node::Credentials;
 use wincsi_node::Mapping;
+use wincsi_node::Node;
 use wincsi_node::RemotePath;
 use wincsi_node::SmbError;
+use wincsi_node::texts;
 use zeroize::Zeroizing;
 
 const LINK: &str = r"C:\var\globalmount";
@@ -44,10 +55,20 @@ fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<(), Sm
     rig.node.smb().map(&mapping, rig.soon())
 }
 
+/// Maps the share without a link, by any node.
+fn plainly(node: &Node, deadline: Deadline) -> Result<(), SmbError> {
+    let mapping = Mapping {
+        remote: &remote(SHARE),
+        credentials: Some(&credentials(PASSWORD)),
+        link: None,
+    };
+    node.smb().map(&mapping, deadline)
+}
+
 fn mapped(rig: &Rig) -> Vec<String> {
     let query = Query::all(mapping::CLASS.name, &[mapping::REMOTE_PATH.name]);
     let found = rig.os().smb.query(&query, Deadline::NEVER).unwrap();
-    let remote = |row: &os::Instance| row.text(mapping::REMOTE_PATH.name).unwrap().to_owned();
+    let remote = |row: &Instance| row.text(mapping::REMOTE_PATH.name).unwrap().to_owned();
     found.iter().map(remote).collect()
 }
 
@@ -118,20 +139,13 @@ fn a_share_that_hangs_is_neither_waited_for_nor_unmapped() {
     let hang = rig.sim.faults().add(hang);
     let _ = rig.sim.take_trace();
     let (node, soon) = (rig.node.clone(), rig.soon());
-    let mapper = std::thread::spawn(move || {
-        let mapping = Mapping {
-            remote: &remote(SHARE),
-            credentials: Some(&credentials(PASSWORD)),
-            link: None,
-        };
-        node.smb().map(&mapping, soon)
-    });
+    let mapper = thread::spawn(move || plainly(&node, soon));
     assert!(
         rig.sim
             .faults()
-            .wait_until_hanging(1, std::time::Duration::from_secs(60))
+            .wait_until_hanging(1, Duration::from_secs(60))
     );
-    rig.os().clock.sleep(std::time::Duration::from_secs(60));
+    rig.os().clock.sleep(Duration::from_secs(60));
     let error = mapper.join().unwrap().unwrap_err();
     assert!(error.to_string().contains(SHARE), "{error}");
     let trace = rig.sim.take_trace();
@@ -154,6 +168,127 @@ fn what_has_the_links_name_refuses_before_anything_is_mapped() {
     );
     assert_eq!(error.to_string(), text);
     assert_eq!(mapped(&rig), Vec::<String>::new());
+}
+
+/// democratic-csi takes that text and a link for its own link, wherever that leads.
+#[test]
+fn a_link_that_leads_elsewhere_is_not_called_an_existing_resource() {
+    let rig = Rig::with_server();
+    let foreign = path(LINK);
+    for target in [r"\\files\other\", r"C:\var", r"C:\nowhere"] {
+        rig.sim
+            .files()
+            .create_symlink(&foreign, target, LinkKind::Directory)
+            .unwrap();
+        let error = map(&rig, SHARE, PASSWORD, Some(LINK)).unwrap_err();
+        assert!(
+            matches!(error, SmbError::LinksElsewhere { .. }),
+            "{error:?}"
+        );
+        assert!(!error.to_string().contains(texts::NAME_TAKEN), "{error}");
+        rig.sim.files().remove_directory(&foreign).unwrap();
+    }
+    assert_eq!(mapped(&rig), Vec::<String>::new());
+}
+
+/// csi-proxy takes a look-up that fails for "not mapped", and maps over what is there.
+#[test]
+fn a_look_up_that_fails_is_not_taken_for_unmapped() {
+    let rig = Rig::with_server();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let failing = Rule::on("*", Effect::fail(Win32::GEN_FAILURE)).in_facility(Facility::Smb);
+    let failing = rig.sim.faults().add(failing.times(1));
+    let trace = rig.trace(|| {
+        map(&rig, SHARE, PASSWORD, None).unwrap_err();
+    });
+    assert_eq!(calls(&trace, mapping::CREATE.name), 0);
+    rig.sim.faults().remove(failing);
+    rig.sim.faults().add(
+        Rule::on("*", Effect::fail(Win32::GEN_FAILURE))
+            .in_facility(Facility::Smb)
+            .times(1),
+    );
+    let removed = rig.node.smb().unmap(&remote(SHARE), rig.soon());
+    let text = removed.unwrap_err().to_string();
+    assert!(!text.contains(texts::NOT_MAPPED), "{text}");
+    assert_eq!(mapped(&rig), [SHARE]);
+}
+
+/// A status is what Windows saw last; the look at the share says how it is.
+#[test]
+fn a_mapping_of_a_bad_status_that_answers_is_reused() {
+    fn disconnected(row: &mut Instance) {
+        if let Some(status) = row.properties.get_mut(mapping::STATUS.name) {
+            *status = Value::uint32(mapping::status::DISCONNECTED.value);
+        }
+    }
+    let rig = Rig::with_server();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let node = meddle::node(&rig, |os| {
+        let (provider, rewrite) = (Arc::clone(&os.smb), disconnected);
+        os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
+    });
+    let trace = rig.trace(|| plainly(&node, rig.soon()).unwrap());
+    let changes = calls(&trace, mapping::CREATE.name) + calls(&trace, mapping::REMOVE.name);
+    assert_eq!(changes, 0);
+    rig.change_password("new");
+    let wanted = Mapping {
+        remote: &remote(SHARE),
+        credentials: Some(&credentials("new")),
+        link: None,
+    };
+    let trace = rig.trace(|| node.smb().map(&wanted, rig.soon()).unwrap());
+    assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
+    assert_eq!(calls(&trace, mapping::CREATE.name), 1);
+}
+
+#[test]
+fn two_calls_for_one_share_make_one_mapping() {
+    let rig = Rig::with_server();
+    let (node, soon) = (rig.node.clone(), rig.soon());
+    let trace = rig.trace(|| {
+        thread::scope(|scope| {
+            let call = || plainly(&node, soon);
+            let calls: Vec<_> = (0..4).map(|_| scope.spawn(call)).collect();
+            for call in calls {
+                call.join().unwrap().unwrap();
+            }
+        });
+    });
+    assert_eq!(calls(&trace, mapping::CREATE.name), 1);
+    assert_eq!(mapped(&rig), [SHARE]);
+}
+
+/// A dead share is looked at once, however often the kubelet repeats its call.
+#[test]
+fn one_look_at_a_server_is_under_way_at_a_time() {
+    let rig = Rig::with_server();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let hang = Rule::on("GetFileAttributesExW", Effect::Hang).object(r"\\files\*");
+    let hang = rig.sim.faults().add(hang);
+    let _ = rig.sim.take_trace();
+    for _ in 0..3 {
+        let (node, soon) = (rig.node.clone(), rig.soon());
+        let call = thread::spawn(move || plainly(&node, soon));
+        assert!(
+            rig.sim
+                .faults()
+                .wait_until_hanging(1, Duration::from_secs(60))
+        );
+        while !call.is_finished() {
+            rig.os().clock.sleep(Duration::from_secs(60));
+            thread::yield_now();
+        }
+        call.join().unwrap().unwrap_err();
+    }
+    rig.sim.faults().remove(hang);
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let trace = rig.sim.take_trace();
+    assert_eq!(
+        calls(&trace, "GetFileAttributesExW"),
+        2,
+        "the look that hung, and the last"
+    );
 }
 
 #[test]

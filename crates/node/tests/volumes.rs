@@ -5,10 +5,11 @@
 mod support;
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
 
 use os::Outcome;
 use os::PartitionNumber;
-use os::VolumeId;
 use os::Win32;
 use os::schema::codes;
 use os::schema::partition;
@@ -20,8 +21,8 @@ use os_sim::Rule;
 use support::DATA;
 use support::GIB;
 use support::Rig;
-use support::path;
-use uuid::Uuid;
+use support::meddle;
+use wincsi_node::DiskError;
 use wincsi_node::NewSize;
 use wincsi_node::ProviderError;
 use wincsi_node::VisibilityError;
@@ -99,146 +100,6 @@ fn the_provider_is_asked_for_nothing_that_the_kernel_knows() {
 }
 
 #[test]
-fn a_volume_is_mounted_where_it_is_mounted() {
-    let rig = Rig::with_mounted_volume();
-    let volumes = rig.node.volumes();
-    volumes
-        .mount(rig.volume(), &rig.staging(), rig.soon())
-        .unwrap();
-    rig.plug(&DiskSpec::on(Bus::Sas).serial("other").lun(9), "other", GIB);
-    let other = rig.disk_of("other");
-    rig.node.disks().partition(other, rig.soon()).unwrap();
-    let other = volumes.sole_on_disk(other, rig.soon()).unwrap();
-    let error = volumes
-        .mount(other, &rig.staging(), rig.soon())
-        .unwrap_err();
-    assert!(matches!(&error, VolumeError::TargetInUse { mounted, .. } if *mounted == rig.volume()));
-    assert!(
-        error
-            .to_string()
-            .contains("The requested access path is already in use")
-    );
-    rig.node
-        .filesystem()
-        .make_directory(&path(r"C:\var\full\x"), rig.soon())
-        .unwrap();
-    let full = volumes
-        .mount(rig.volume(), &path(r"C:\var\full"), rig.soon())
-        .unwrap_err();
-    assert!(
-        full.to_string().ends_with("The directory is not empty."),
-        "{full}"
-    );
-}
-
-#[test]
-fn only_the_volume_that_is_mounted_is_unmounted() {
-    let rig = Rig::with_mounted_volume();
-    let volumes = rig.node.volumes();
-    let other = VolumeId(Uuid::from_u128(1));
-    let error = volumes
-        .unmount(other, &rig.staging(), rig.soon())
-        .unwrap_err();
-    let expected = format!(
-        "unmount volume {other}: volume {} is mounted at {}",
-        rig.volume(),
-        rig.staging()
-    );
-    assert_eq!(error.to_string(), expected);
-    for nothing in [r"C:\var", r"C:\var\none"] {
-        let error = volumes
-            .unmount(rig.volume(), &path(nothing), rig.soon())
-            .unwrap_err();
-        assert!(
-            error.to_string().ends_with("The access path is not valid."),
-            "{error}"
-        );
-    }
-    volumes
-        .unmount(rig.volume(), &rig.staging(), rig.soon())
-        .unwrap();
-    assert_eq!(rig.precious(), "precious");
-}
-
-/// Other paths of the volume stay alive, and so does the folder.
-#[test]
-fn one_of_two_paths_is_unmounted() {
-    let rig = Rig::with_mounted_volume();
-    let second = path(r"C:\var\second");
-    rig.node
-        .filesystem()
-        .make_directory(&second, rig.soon())
-        .unwrap();
-    let volumes = rig.node.volumes();
-    volumes.mount(rig.volume(), &second, rig.soon()).unwrap();
-    volumes
-        .unmount(rig.volume(), &rig.staging(), rig.soon())
-        .unwrap();
-    assert_eq!(rig.read(r"C:\var\second\data.txt"), "precious");
-    assert_eq!(
-        rig.node
-            .filesystem()
-            .path_exists(&rig.staging(), rig.soon()),
-        Ok(true)
-    );
-}
-
-#[test]
-fn a_volume_that_cannot_be_flushed_stays_mounted() {
-    let rig = Rig::with_mounted_volume();
-    let volume = rig.volume();
-    rig.sim
-        .faults()
-        .add(Rule::on("FlushFileBuffers", Effect::fail(Win32::IO_DEVICE)));
-    let error = rig
-        .node
-        .volumes()
-        .unmount(volume, &rig.staging(), rig.soon())
-        .unwrap_err();
-    assert!(
-        matches!(
-            error,
-            VolumeError::Failed {
-                operation: "flush",
-                ..
-            }
-        ),
-        "{error:?}"
-    );
-    assert_eq!(
-        rig.node.volumes().of_target(&rig.staging(), rig.soon()),
-        Ok(volume)
-    );
-}
-
-#[test]
-fn write_protection_counts_as_flushed_on_a_read_only_volume_alone() {
-    let rig = Rig::with_mounted_volume();
-    let volume = rig.volume();
-    let protected = Rule::on("FlushFileBuffers", Effect::fail(Win32::WRITE_PROTECT));
-    rig.sim.faults().add(protected);
-    let volumes = rig.node.volumes();
-    volumes
-        .unmount(volume, &rig.staging(), rig.soon())
-        .unwrap_err();
-    rig.make_read_only();
-    volumes.unmount(volume, &rig.staging(), rig.soon()).unwrap();
-}
-
-#[test]
-fn a_volume_that_is_gone_is_unmounted() {
-    let rig = Rig::with_mounted_volume();
-    let volume = rig.volume();
-    rig.sim.hardware().detach_disk(DATA).unwrap();
-    rig.node
-        .volumes()
-        .unmount(volume, &rig.staging(), rig.soon())
-        .unwrap();
-    let entry = rig.os().files.entry(&rig.staging()).unwrap();
-    assert_eq!(entry.tag, None);
-}
-
-#[test]
 fn a_partition_is_asked_for_by_its_number() {
     let rig = Rig::with_volume();
     let volumes = rig.node.volumes();
@@ -288,6 +149,73 @@ fn a_volume_that_cannot_be_looked_at_hides_its_disk_alone() {
             .len(),
         1
     );
+}
+
+/// The wait is for a state that may have changed since it began.
+#[test]
+fn a_disk_that_goes_offline_while_its_volume_is_waited_for_has_none() {
+    let rig = Rig::with_volume();
+    let (disk, node) = (rig.disk(), rig.node.clone());
+    let soon = rig.soon();
+    let late = meddle::node(&rig, |os| {
+        let volumes = Arc::clone(&os.volumes);
+        os.volumes = Arc::new(meddle::Elsewhere::of(volumes, move |before, _| {
+            if before == 5 {
+                node.disks().set_offline(disk, soon).unwrap();
+            }
+            Err(os::Error::new("extents", "volume", Win32::NOT_READY))
+        }));
+    });
+    let began = rig.os().clock.now();
+    assert_eq!(
+        late.volumes().list_on_disk(disk, None, soon),
+        Ok(Vec::new())
+    );
+    let waited = rig.os().clock.now().0 - began.0;
+    assert!(waited < Duration::from_secs(10), "{waited:?}");
+}
+
+#[test]
+fn a_disk_that_goes_away_while_its_volume_is_waited_for_is_no_disk() {
+    let rig = Rig::with_volume();
+    let (disk, sim) = (rig.disk(), rig.sim.clone());
+    let late = meddle::node(&rig, |os| {
+        let volumes = Arc::clone(&os.volumes);
+        os.volumes = Arc::new(meddle::Elsewhere::of(volumes, move |before, _| {
+            if before == 5 {
+                sim.hardware().detach_disk(DATA).unwrap();
+            }
+            Err(os::Error::new("extents", "volume", Win32::NOT_READY))
+        }));
+    });
+    let gone = late
+        .volumes()
+        .list_on_disk(disk, Some(PartitionNumber(2)), rig.soon());
+    assert!(
+        matches!(
+            gone,
+            Err(VolumeError::Disk(DiskError::Provider(
+                ProviderError::NotFound { .. }
+            )))
+        ),
+        "{gone:?}"
+    );
+}
+
+/// Sizes near the end of 64 bits neither wrap nor are taken for small ones.
+#[test]
+fn an_absurd_size_is_too_large() {
+    let rig = grown(8 * GIB);
+    let before = partition_length(&rig);
+    for size in [i64::MAX, i64::MAX - 1, 1 << 62] {
+        let size = NewSize::from_request(rig.volume(), size).unwrap();
+        let error = rig.node.volumes().resize(rig.volume(), size, rig.soon());
+        assert!(
+            matches!(error, Err(VolumeError::TooLarge { .. })),
+            "{error:?}"
+        );
+    }
+    assert_eq!(partition_length(&rig), before);
 }
 
 #[test]

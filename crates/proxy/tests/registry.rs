@@ -1,37 +1,31 @@
-//! What is served is what the table says, whole groups and versions at a time.
+//! What is served is what the table says, whole groups with all their versions at a time.
 
 use std::collections::BTreeSet;
 
 use wincsi_proxy::groups::registry;
 
-const SERVED: [&str; 8] = [
-    "filesystem/v1alpha1",
-    "filesystem/v1beta1",
-    "filesystem/v1beta2",
-    "filesystem/v1",
-    "filesystem/v2alpha1",
-    "disk/v1",
-    "volume/v1",
-    "smb/v1",
+const SERVED: &[&str] = &[
+    "filesystem", //
+    "disk",
+    "volume",
+    "smb",
 ];
 
 #[test]
-fn every_method_of_every_served_version_has_a_handler() {
+fn every_method_of_every_version_of_a_served_group_has_a_handler() {
     let registry = registry();
     let handled: BTreeSet<_> = registry
         .methods()
         .map(|(group, path)| (group.to_string(), path))
         .collect();
-    let declared: BTreeSet<_> = wire::GROUPS
+    let served = wire::GROUPS
         .iter()
-        .filter(|group| SERVED.contains(&group.to_string().as_str()))
+        .filter(|group| SERVED.contains(&group.name));
+    let declared: BTreeSet<_> = served
         .flat_map(|group| {
-            group
-                .methods
-                .iter()
-                .map(|method| (group.to_string(), method.path))
+            let methods = group.methods.iter();
+            methods.map(|method| (group.to_string(), method.path))
         })
         .collect();
     assert_eq!(handled, declared);
-    assert_eq!(handled.len(), 45);
 }

@@ -3,9 +3,34 @@
 //! The provider answers from a cache. After a disk was pulled out and another took its number, its
 //! object of that number is still the first one's, and what it writes goes there.
 
+use os::Deadline;
+use os::DiskNumber;
+
 use super::DiskError;
 use crate::Node;
 use crate::storage;
+
+/// The provider's disk of this number, which is the kernel's; looks once more after a rescan when it
+/// is another.
+///
+/// # Errors
+/// There is none; [`DiskError::ViewsDiffer`] when it stays another.
+pub(super) fn find(
+    node: &Node,
+    number: DiskNumber,
+    deadline: Deadline,
+) -> Result<storage::Disk, DiskError> {
+    let disk = storage::Disk::find(node, number, deadline)?;
+    if require_same(node, &disk).is_ok() {
+        return Ok(disk);
+    }
+    let updated = node.os().disks.update_properties(number);
+    updated.map_err(DiskError::kernel(number))?;
+    storage::rescan(node)?;
+    let disk = storage::Disk::find(node, number, deadline)?;
+    require_same(node, &disk)?;
+    Ok(disk)
+}
 
 /// What of a disk both views tell.
 struct Face {

@@ -9,7 +9,6 @@ use os::Deadline;
 use os::DiskNumber;
 use os::Instance;
 use os::Query;
-use os::Win32;
 use os::schema::disk;
 
 use super::DiskError;
@@ -73,24 +72,26 @@ pub(super) fn ids(
     Ok(ids)
 }
 
-/// Disks that are never written are no candidates.
+/// Disks that are never written are no candidates, and neither are such as do not say what they are:
+/// one dead disk must not keep all others from being found.
 pub(super) fn by_page83(
     node: &Node,
     wanted: &str,
     deadline: Deadline,
 ) -> Result<DiskNumber, DiskError> {
+    let page83 = wanted.to_owned();
+    if wanted.is_empty() {
+        // Disks without an identifier have none that could be asked for.
+        return Err(DiskError::NoSuchPage83 { page83 });
+    }
     let mut found = Vec::new();
     for (number, _) in rows(node, &[disk::NUMBER.name], deadline)? {
-        match page83(node, number) {
-            Ok(page83) if page83 != wanted => {}
-            Err(error) if has_no_page(&error) => {}
-            _ if !is_candidate(node, number, deadline)? => {}
-            Ok(_) => found.push(number),
-            // It may be a second one with this identifier, or the only one.
-            Err(error) => return Err(DiskError::kernel(number)(error)),
+        match self::page83(node, number) {
+            Ok(own) if own == wanted && is_candidate(node, number, deadline)? => found.push(number),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
         }
     }
-    let page83 = wanted.to_owned();
     match found.as_slice() {
         [] => Err(DiskError::NoSuchPage83 { page83 }),
         [one] => Ok(*one),
@@ -99,14 +100,6 @@ pub(super) fn by_page83(
             disks: found,
         }),
     }
-}
-
-/// A device that knows no such page says so, which is an answer.
-fn has_no_page(error: &os::Error) -> bool {
-    matches!(
-        error.win32(),
-        Some(Win32::INVALID_FUNCTION | Win32::NOT_SUPPORTED)
-    )
 }
 
 fn is_candidate(node: &Node, number: DiskNumber, deadline: Deadline) -> Result<bool, DiskError> {

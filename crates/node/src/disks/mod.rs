@@ -55,10 +55,10 @@ impl<'a> Disks<'a> {
     }
 
     /// The one disk with this page 0x83 identifier, exactly as [`Disks::ids`] spells it. Disks that
-    /// are never written are no candidates.
+    /// are never written are no candidates; one that does not answer is passed over and logged.
     ///
     /// # Errors
-    /// There is none, there are several, or a disk does not say its own.
+    /// There is none, or there are several.
     pub fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber, DiskError> {
         lists::by_page83(self.node, page83, deadline)
     }

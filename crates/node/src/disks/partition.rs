@@ -174,12 +174,7 @@ impl Partitioning<'_> {
     }
 
     fn await_volumes(&self) -> Result<(), DiskError> {
-        if self.is_offline()? {
-            return Ok(());
-        }
-        let layout = self.layout()?;
-        on_disk::wait(self.node, self.disk, &layout, None, self.deadline)?;
-        Ok(())
+        on_disk::wait::<DiskError>(self.node, self.disk, None, self.deadline).map(drop)
     }
 
     fn survey(&self) -> Result<on_disk::Survey, DiskError> {

@@ -5,10 +5,12 @@ use os::Deadline;
 use os::DiskAttributes;
 use os::DiskNumber;
 use os::Value;
+use os::schema::Method;
 use os::schema::disk;
 
 use super::DiskError;
 use super::guard;
+use super::identity;
 use crate::Node;
 use crate::ProviderError;
 use crate::storage;
@@ -33,9 +35,7 @@ impl Switching<'_> {
             self.clear_read_only(&disk)?;
         }
         self.node.check(self.deadline, "online disk", &self.disk)?;
-        Ok(disk
-            .callee(self.node)
-            .invoke(&disk::ONLINE, &Arguments::none())?)
+        self.switch(&disk, &disk::ONLINE)
     }
 
     pub(super) fn offline(&self) -> Result<(), DiskError> {
@@ -44,12 +44,17 @@ impl Switching<'_> {
         }
         let disk = self.writable()?;
         self.node.check(self.deadline, "offline disk", &self.disk)?;
-        Ok(disk
-            .callee(self.node)
-            .invoke(&disk::OFFLINE, &Arguments::none())?)
+        self.switch(&disk, &disk::OFFLINE)
+    }
+
+    /// The number may have gone to another disk since it was looked at.
+    fn switch(&self, disk: &storage::Disk, method: &'static Method) -> Result<(), DiskError> {
+        identity::require_same(self.node, disk)?;
+        Ok(disk.callee(self.node).invoke(method, &Arguments::none())?)
     }
 
     fn clear_read_only(&self, disk: &storage::Disk) -> Result<(), DiskError> {
+        identity::require_same(self.node, disk)?;
         let writable =
             Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(false));
         let cleared = disk
@@ -65,7 +70,7 @@ impl Switching<'_> {
     }
 
     fn writable(&self) -> Result<storage::Disk, DiskError> {
-        let disk = storage::Disk::find(self.node, self.disk, self.deadline)?;
+        let disk = identity::find(self.node, self.disk, self.deadline)?;
         let layout = self.node.os().disks.layout(self.disk);
         let layout = layout.map_err(DiskError::kernel(self.disk))?;
         guard::refuse(self.node, &disk, &layout, self.deadline)?;

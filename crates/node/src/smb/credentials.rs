@@ -19,6 +19,11 @@ impl Credentials {
         (!username.is_empty()).then_some(Self { username, password })
     }
 
+    /// Name and password, the name without regard to case as Windows compares it.
+    pub(super) fn parts(&self) -> (String, &str) {
+        (self.username.to_lowercase(), &self.password)
+    }
+
     /// The one text that `MSFT_SmbGlobalMapping.Create` takes: the name with `\` and `:` escaped,
     /// `:`, and the password as it is.
     fn quoted(&self) -> Zeroizing<String> {

@@ -1,5 +1,6 @@
 use crate::ProviderError;
 use crate::Unfinished;
+use crate::texts;
 
 /// An operation on an SMB mapping failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,10 +25,10 @@ pub enum SmbError {
         /// Why.
         source: os::Error,
     },
-    /// Something else has the name of the link. The last word is PowerShell's, which democratic-csi
-    /// looks for.
+    /// A file or directory has the name of the link. The last word is one that drivers look for.
     #[error(
-        "creating link {link} to {remote} failed with error: Cannot create a file when that file already exists. (ResourceExists)"
+        "creating link {link} to {remote} failed with error: Cannot create a file when that file already exists. ({})",
+        texts::NAME_TAKEN
     )]
     LinkExists {
         /// The link.
@@ -35,10 +36,21 @@ pub enum SmbError {
         /// Where it was to lead.
         remote: String,
     },
-    /// The share is not mapped. The last sentence is that of PowerShell's `Remove-SmbGlobalMapping`,
-    /// which democratic-csi looks for.
+    /// A link or mounted folder has the name, and leads elsewhere. [`texts::NAME_TAKEN`] is not said of
+    /// it.
     #[error(
-        "failed to query SMB global mapping {share}. error: not found. No MSFT_SmbGlobalMapping objects found."
+        "creating link {link} to {remote} failed with error: Cannot create a file when that file already exists: a link that leads elsewhere."
+    )]
+    LinksElsewhere {
+        /// The link.
+        link: String,
+        /// Where it was to lead.
+        remote: String,
+    },
+    /// The share is not mapped. The last sentence is one that drivers look for.
+    #[error(
+        "failed to query SMB global mapping {share}. error: not found. {}.",
+        texts::NOT_MAPPED
     )]
     NotMapped {
         /// The share.

@@ -22,15 +22,20 @@ use super::Credentials;
 use super::RemotePath;
 use super::SmbError;
 use super::credentials::SecretArguments;
+use super::known::Compared;
 use crate::Node;
 use crate::Unfinished;
 use crate::bounded::race;
+use crate::locks::Key;
 use crate::provider::Callee;
 use crate::provider::ProviderError;
 use crate::provider::sole;
 
 /// How long a mapped share may take to answer. Windows itself gives a dead server up to a minute.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// The look at a share, by which its lock and thread are named.
+const LOOK: &str = "look at share";
 
 /// A share, whose server is locked.
 pub(super) struct Share<'a> {
@@ -42,16 +47,18 @@ pub(super) struct Share<'a> {
 impl Share<'_> {
     /// Maps the share, unless it is mapped and answers: then the mapping stays as it is, whatever
     /// the credentials, as others work with it.
+    ///
+    /// What `Status` says does not decide: a mapping that is called disconnected comes back when
+    /// somebody uses it, and one that is called good may be refused by its server today.
     pub(super) fn ensure_mapped(&self, credentials: Option<&Credentials>) -> Result<(), SmbError> {
         if let Some(mapping) = self.find()? {
-            let share = self.remote.share();
             if self.answers()? {
-                tracing::debug!(share, "an SMB mapping is reused as it is");
+                self.log_reuse(credentials);
                 return Ok(());
             }
             let status = mapping.u32_or_null(STATUS.name).ok().flatten();
             tracing::warn!(
-                share,
+                share = self.remote.share(),
                 status,
                 "an SMB mapping does not answer and is made anew"
             );
@@ -60,6 +67,21 @@ impl Share<'_> {
         }
         self.check()?;
         self.create(credentials)
+    }
+
+    fn log_reuse(&self, credentials: Option<&Credentials>) {
+        let share = self.remote.share();
+        match self.node.known_mappings().compare(&share, credentials) {
+            Compared::Equal => tracing::debug!(share, "an SMB mapping is reused"),
+            Compared::Different => tracing::warn!(
+                share,
+                "an SMB mapping is reused as it is, though other credentials came for it"
+            ),
+            Compared::Unknown => tracing::info!(
+                share,
+                "an SMB mapping is reused as it is, whose credentials are not known"
+            ),
+        }
     }
 
     pub(super) fn unmap(&self) -> Result<(), SmbError> {
@@ -87,19 +109,27 @@ impl Share<'_> {
     }
 
     /// Whether the server answers through the mapping; a refusal of access is an answer. A look at a
-    /// dead share cannot be cut short, so it gets a thread that may outlive the call.
+    /// dead share cannot be cut short, so it gets a thread that may outlive the call; it keeps a lock
+    /// until it has ended, so that calls that are repeated do not pile up threads.
     fn answers(&self) -> Result<bool, SmbError> {
         let clock = &*self.node.os().clock;
+        let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
+        let key = Key::SmbProbe(self.remote.server());
+        let looking = self.node.locks().take(LOOK, vec![key], limit)?;
         let files = Arc::clone(&self.node.os().files);
         let root = self.remote.root();
-        let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
-        match race(clock, "look at share", limit, move || files.entry(&root)) {
+        let look = move || {
+            let entry = files.entry(&root);
+            drop(looking);
+            entry
+        };
+        match race(clock, LOOK, limit, look) {
             Ok(Ok(_)) => Ok(true),
             Ok(Err(error)) => Ok(error.win32() == Some(Win32::ACCESS_DENIED)),
             // Other pods may have files open there: what is slow is not removed under them.
             Err(Unfinished::Deadline { .. }) => {
                 let share = self.remote.share();
-                Err(Unfinished::deadline("look at share", &share).into())
+                Err(Unfinished::deadline(LOOK, &share).into())
             }
             Err(unfinished) => Err(unfinished.into()),
         }
@@ -107,15 +137,19 @@ impl Share<'_> {
 
     fn create(&self, credentials: Option<&Credentials>) -> Result<(), SmbError> {
         let privacy = self.node.options().require_privacy;
+        let share = self.remote.share();
         let arguments = Arguments::none()
-            .with(create::REMOTE_PATH.name, Value::text(self.remote.share()))
+            .with(create::REMOTE_PATH.name, Value::text(share.clone()))
             .with(create::REQUIRE_PRIVACY.name, Value::Bool(privacy));
         let arguments = SecretArguments::new(arguments, credentials);
         let class = self.callee(Target::Class(CLASS.name));
-        Ok(class.invoke(&CREATE, arguments.expose())?)
+        class.invoke(&CREATE, arguments.expose())?;
+        self.node.known_mappings().remember(&share, credentials);
+        Ok(())
     }
 
     fn remove(&self, mapping: &Instance) -> Result<(), ProviderError> {
+        self.node.known_mappings().forget(&self.remote.share());
         let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
         let mapping = self.callee(Target::Instance(&mapping.path));
         mapping.invoke(&REMOVE, &arguments)

@@ -2,6 +2,7 @@
 
 mod credentials;
 mod error;
+mod known;
 mod mapping;
 mod remote;
 
@@ -12,6 +13,7 @@ use os::WinPath;
 
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
+pub(crate) use self::known::Known;
 use self::mapping::Share;
 pub use self::remote::RemotePath;
 use crate::Node;
@@ -43,8 +45,7 @@ impl<'a> Smb<'a> {
     ///
     /// A mapping that answers is reused, and other credentials are not applied: pods work with it.
     /// One that definitely fails is removed and made anew; one that is merely slow stays, and is an
-    /// error. A link that is there and leads to the
-    /// remote path is success.
+    /// error. A link that is there and leads to the remote path is success.
     ///
     /// # Errors
     /// Something else has the name of the link (then nothing was mapped), or Windows refuses.
@@ -84,9 +85,10 @@ impl<'a> Smb<'a> {
 
     /// Refuses a name that something other than our link has, while nothing has been done yet.
     fn refuse_foreign(&self, link: &WinPath, remote: &RemotePath) -> Result<(), SmbError> {
-        match link::exists(&*self.node.os().files, link, remote.path()) {
+        let files = &*self.node.os().files;
+        match link::exists(files, link, remote.path()) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(link_exists(link, remote)),
+            Ok(false) => Err(self.name_taken(link, remote)),
             Err(error) if error.is_not_found() => Ok(()),
             Err(source) => Err(link_error(link, remote, source)),
         }
@@ -98,17 +100,20 @@ impl<'a> Smb<'a> {
         match link::ensure(files, link, remote.path(), &text, LinkKind::Directory) {
             Ok(()) => Ok(()),
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
-                Err(link_exists(link, remote))
+                Err(self.name_taken(link, remote))
             }
             Err(source) => Err(link_error(link, remote, source)),
         }
     }
-}
 
-fn link_exists(link: &WinPath, remote: &RemotePath) -> SmbError {
-    SmbError::LinkExists {
-        link: link.to_string(),
-        remote: remote.to_string(),
+    fn name_taken(&self, link: &WinPath, remote: &RemotePath) -> SmbError {
+        let entry = self.node.os().files.entry(link);
+        let is_plain = entry.is_ok_and(|entry| entry.tag.is_none());
+        let (link, remote) = (link.to_string(), remote.to_string());
+        match is_plain {
+            true => SmbError::LinkExists { link, remote },
+            false => SmbError::LinksElsewhere { link, remote },
+        }
     }
 }
 

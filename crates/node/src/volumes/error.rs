@@ -1,6 +1,6 @@
 use os::DiskNumber;
-use os::PartitionNumber;
 use os::VolumeId;
+use os::Win32;
 
 use super::TargetError;
 use super::VisibilityError;
@@ -9,6 +9,7 @@ use crate::DiskError;
 use crate::ProviderError;
 use crate::Unfinished;
 use crate::text::list;
+use crate::texts;
 
 /// An operation on a volume failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,20 +65,20 @@ pub enum VolumeError {
         /// The size.
         size: i64,
     },
-    /// The disk has no such partition.
-    #[error("disk {disk} has no partition {partition}, only {}", list(.seen))]
-    NoSuchPartition {
-        /// The disk.
-        disk: DiskNumber,
-        /// What was asked for.
-        partition: PartitionNumber,
-        /// What it has.
-        seen: Vec<PartitionNumber>,
+    /// Something is there that is no mounted folder and no plain directory either: a link, a junction, a
+    /// file.
+    #[error("unmount volume {volume}: {path} is no mounted folder but something else")]
+    NotAMountedFolder {
+        /// The volume.
+        volume: VolumeId,
+        /// The path.
+        path: String,
     },
-    /// Nothing is mounted there. The last sentence is that of PowerShell's
-    /// `Remove-PartitionAccessPath`, which democratic-csi looks for.
+    /// Nothing is mounted there: it is a plain directory, or does not exist. The last sentence is one
+    /// that drivers look for.
     #[error(
-        "unmount volume {volume}: {path} is not a mounted folder. The access path is not valid."
+        "unmount volume {volume}: {path} is not a mounted folder. {}.",
+        texts::NOT_MOUNTED
     )]
     NotMounted {
         /// The volume.
@@ -121,10 +122,9 @@ pub enum VolumeError {
     /// A path does not lead to a volume.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// Another volume is mounted where this one was to be. The last sentence is that of PowerShell's
-    /// `Add-PartitionAccessPath`, which democratic-csi looks for.
+    /// Another volume is mounted where this one was to be. [`texts::PATH_IN_USE`] is not said of it.
     #[error(
-        "mount volume {volume} at {path}: volume {mounted} is mounted there. The requested access path is already in use."
+        "mount volume {volume} at {path}: volume {mounted} is mounted there: The directory is not empty."
     )]
     TargetInUse {
         /// The volume that was to be mounted.
@@ -153,6 +153,12 @@ pub enum VolumeError {
 }
 
 impl VolumeError {
+    /// Whether the volume has no filesystem that Windows knows.
+    #[must_use]
+    pub fn is_unformatted(&self) -> bool {
+        matches!(self, Self::Failed { source, .. } if source.win32() == Some(Win32::UNRECOGNIZED_VOLUME))
+    }
+
     pub(super) fn failed(
         operation: &'static str,
         volume: VolumeId,

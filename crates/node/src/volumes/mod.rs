@@ -23,7 +23,6 @@ pub(crate) use self::place::disks_of;
 pub use self::resize::NewSize;
 use self::resize::Resizing;
 pub use self::target::TargetError;
-use crate::DiskError;
 use crate::Node;
 use crate::locks::Key;
 
@@ -51,25 +50,7 @@ impl<'a> Volumes<'a> {
     ) -> Result<Vec<VolumeId>, VolumeError> {
         self.node
             .check(deadline, "list the volumes of disk", &disk)?;
-        let disks = &self.node.os().disks;
-        let attributes = disks.attributes(disk).map_err(DiskError::kernel(disk))?;
-        if attributes.offline {
-            return Ok(Vec::new());
-        }
-        let layout = disks.layout(disk).map_err(DiskError::kernel(disk))?;
-        let seen = || layout.partitions.iter().map(|one| one.number);
-        if let Some(partition) = partition
-            && !seen().any(|number| number == partition)
-        {
-            return Err(VolumeError::NoSuchPartition {
-                disk,
-                partition,
-                seen: seen().collect(),
-            });
-        }
-        Ok(on_disk::wait(
-            self.node, disk, &layout, partition, deadline,
-        )?)
+        on_disk::wait(self.node, disk, partition, deadline)
     }
 
     /// The one volume on a disk.

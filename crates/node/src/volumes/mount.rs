@@ -7,7 +7,9 @@ use os::VolumeId;
 use os::Win32;
 use os::WinPath;
 
+use super::TargetError;
 use super::VolumeError;
+use super::target;
 use crate::Node;
 use crate::link;
 use crate::link::Leads;
@@ -63,16 +65,37 @@ impl Mounting<'_> {
     fn mounted(&self) -> Result<VolumeId, VolumeError> {
         let failed = VolumeError::failed("unmount", self.volume);
         let entry = match self.os().files.entry(self.folder) {
-            Ok(entry) if entry.tag == Some(ReparseTag::MOUNT_POINT) => entry,
-            Ok(_) => return Err(self.nothing_there()),
-            Err(error) if error.is_not_found() => return Err(self.nothing_there()),
+            Ok(entry) => entry,
+            Err(error) if error.is_not_found() => return Err(self.out_of_sight()),
             Err(error) => return Err(failed(error)),
         };
-        let leads = link::leads(&*self.os().files, self.folder, &entry).map_err(failed)?;
-        let Leads::ToVolume(stored) = leads else {
+        if entry.tag.is_none() && entry.is_directory() {
             return Err(self.nothing_there());
-        };
-        Ok(self.os().volumes.mounted_at(self.folder).unwrap_or(stored))
+        }
+        match link::leads(&*self.os().files, self.folder, &entry).map_err(failed)? {
+            Leads::ToVolume(stored) if entry.tag == Some(ReparseTag::MOUNT_POINT) => {
+                Ok(self.os().volumes.mounted_at(self.folder).unwrap_or(stored))
+            }
+            _ => Err(VolumeError::NotAMountedFolder {
+                volume: self.volume,
+                path: self.folder.to_string(),
+            }),
+        }
+    }
+
+    /// A path that is missing has nothing mounted; one that a dangling link or a vanished volume hides
+    /// may well have.
+    fn out_of_sight(&self) -> VolumeError {
+        match target::mounted(self.os(), self.folder) {
+            Err(TargetError::Missing { .. }) => self.nothing_there(),
+            Err(error) => error.into(),
+            // It has come back meanwhile: whoever asks again will see it.
+            Ok(volume) => VolumeError::OtherMounted {
+                volume: self.volume,
+                mounted: volume,
+                path: self.folder.to_string(),
+            },
+        }
     }
 
     /// Writes what is cached, unless there is nothing to write to any more.

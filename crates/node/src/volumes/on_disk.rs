@@ -14,6 +14,7 @@ use os::PartitionNumber;
 use os::PartitionStyle;
 use os::VolumeId;
 
+use crate::DiskError;
 use crate::Node;
 use crate::patience;
 use crate::patience::VISIBLE_WITHIN;
@@ -30,6 +31,16 @@ pub enum VisibilityError {
         disk: DiskNumber,
         /// Why.
         source: os::Error,
+    },
+    /// The disk has no such partition.
+    #[error("disk {disk} has no partition {partition}, only {}", list(.seen))]
+    NoSuchPartition {
+        /// The disk.
+        disk: DiskNumber,
+        /// What was asked for.
+        partition: PartitionNumber,
+        /// What it has.
+        seen: Vec<PartitionNumber>,
     },
     /// A partition has no volume, also after a while.
     #[error("partition {partition} of disk {disk} has no volume; volumes that could not be looked at: {}", list(.unreadable))]
@@ -54,22 +65,25 @@ pub enum VisibilityError {
 }
 
 /// The volumes of a disk, or of one of its partitions, sorted by where they begin; waits for those
-/// that are late.
+/// that are late. A disk that is offline has none, also when it goes offline meanwhile.
 ///
 /// # Errors
-/// One does not appear.
-pub(crate) fn wait(
+/// There is no such disk or partition, or a volume does not appear.
+pub(crate) fn wait<E: From<DiskError> + From<VisibilityError>>(
     node: &Node,
     disk: DiskNumber,
-    layout: &DriveLayout,
     only: Option<PartitionNumber>,
     deadline: Deadline,
-) -> Result<Vec<VolumeId>, VisibilityError> {
+) -> Result<Vec<VolumeId>, E> {
     let mut last = None;
     let complete = patience::until(&*node.os().clock, deadline, VISIBLE_WITHIN, || {
-        let survey = Survey::take(node.os(), disk, layout, only)?;
+        // The disk may be partitioned, or go offline, while this waits.
+        let Some(layout) = online_layout(node, disk)? else {
+            return Ok::<_, E>(Some(Vec::new()));
+        };
+        let survey = Survey::take(node.os(), disk, &layout, only)?;
         match survey.is_complete() {
-            true => survey.into_volumes().map(Some),
+            true => Ok(Some(survey.into_volumes()?)),
             false => {
                 last = Some(survey);
                 Ok(None)
@@ -78,9 +92,20 @@ pub(crate) fn wait(
     })?;
     match (complete, last) {
         (Some(volumes), _) => Ok(volumes),
-        (None, Some(survey)) => survey.into_volumes(),
+        (None, Some(survey)) => Ok(survey.into_volumes()?),
         (None, None) => Ok(Vec::new()),
     }
+}
+
+/// The kernel's layout of a disk; `None` when it is offline.
+fn online_layout(node: &Node, disk: DiskNumber) -> Result<Option<DriveLayout>, DiskError> {
+    let disks = &node.os().disks;
+    let attributes = disks.attributes(disk).map_err(DiskError::kernel(disk))?;
+    if attributes.offline {
+        return Ok(None);
+    }
+    let layout = disks.layout(disk).map_err(DiskError::kernel(disk))?;
+    Ok(Some(layout))
 }
 
 /// What one look at all volumes told about a disk.
@@ -101,13 +126,16 @@ impl Survey {
     /// Looks at all volumes of the node.
     ///
     /// # Errors
-    /// They cannot be listed.
+    /// They cannot be listed, or there is no such partition.
     pub(crate) fn take(
         os: &Os,
         disk: DiskNumber,
         layout: &DriveLayout,
         only: Option<PartitionNumber>,
     ) -> Result<Self, VisibilityError> {
+        if let Some(partition) = only {
+            require(disk, layout, partition)?;
+        }
         let mut survey = Self {
             disk,
             partitions: candidates(layout, only),
@@ -174,6 +202,22 @@ impl Survey {
         let first = without.find(|claimed| claimed.needs_volume && claimed.volumes.is_empty());
         first.map(|claimed| claimed.number)
     }
+}
+
+fn require(
+    disk: DiskNumber,
+    layout: &DriveLayout,
+    partition: PartitionNumber,
+) -> Result<(), VisibilityError> {
+    let seen: Vec<_> = layout.partitions.iter().map(|one| one.number).collect();
+    if seen.contains(&partition) {
+        return Ok(());
+    }
+    Err(VisibilityError::NoSuchPartition {
+        disk,
+        partition,
+        seen,
+    })
 }
 
 fn candidates(layout: &DriveLayout, only: Option<PartitionNumber>) -> BTreeMap<u64, Claimed> {

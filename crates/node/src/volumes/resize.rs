@@ -19,7 +19,8 @@ use crate::storage;
 
 const MIB: u64 = 1 << 20;
 
-/// Growth below this is none: csi-proxy's rule.
+/// Growth below this is none. It is csi-proxy's rule, and a needed one: drivers ask for the maximum each
+/// time that they stage a volume, and by a few MiB Windows's maximum may be another than ours.
 const LEAST_GROWTH: u64 = 100 * MIB;
 
 /// What a filesystem may be smaller than its partition without being unfinished: less than a

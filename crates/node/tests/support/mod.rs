@@ -7,6 +7,7 @@
     reason = "these are helpers of tests"
 )]
 
+pub(crate) mod meddle;
 mod state;
 pub(crate) mod swap;
 

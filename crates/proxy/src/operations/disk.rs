@@ -50,6 +50,11 @@ impl Operations {
         Ok(self.node.disks().ids(deadline)?)
     }
 
+    /// The disk with this page 0x83 identifier, spelt as [`Operations::disk_ids`] does.
+    pub(crate) fn disk_of_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber> {
+        Ok(self.node.disks().by_page83(page83, deadline)?)
+    }
+
     pub(crate) fn partition_disk(&self, disk: u32, deadline: Deadline) -> Result<()> {
         Ok(self.node.disks().partition(DiskNumber(disk), deadline)?)
     }

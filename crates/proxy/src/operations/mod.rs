@@ -1,6 +1,7 @@
 //! What the groups do, once for all versions: parse what a client sent, call `node`.
 
 mod disk;
+pub(crate) mod disk_id;
 mod filesystem;
 mod smb;
 mod volume;
@@ -13,8 +14,10 @@ use os::Deadline;
 use crate::paths::WorkingDirs;
 
 pub(crate) use disk::DiskState;
+pub(crate) use disk_id::DiskIdError;
 pub(crate) use filesystem::Force;
 pub(crate) use smb::MappingRequest;
+pub(crate) use volume::Forwarded;
 
 /// The operations of one node as clients of the pipes may call them.
 pub struct Operations {

@@ -1,19 +1,33 @@
+use node::DiskError;
 use node::NewSize;
+use node::ProviderError;
+use node::VisibilityError;
 use node::VolumeError;
 use os::Deadline;
 use os::DiskNumber;
 use os::ParseVolumeIdError;
 use os::PartitionNumber;
+use os::Space;
 use os::VolumeId;
 use os::WinPath;
 
 use super::Operations;
+use super::disk_id;
+use super::disk_id::ParseUint;
 use crate::paths::PathRule;
 
 /// A request of the volume group that is wrong, or an operation that failed. The texts of empty
 /// fields are csi-proxy's.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VolumeFailure {
+    #[error("error getting the closest volume for the path={path}, err={source}")]
+    Closest {
+        path: String,
+        source: Box<VolumeError>,
+    },
+    /// A disk number in the place of a volume id.
+    #[error("volume id: {0}")]
+    Disk(#[from] ParseUint),
     #[error("{0}")]
     Empty(&'static str),
     /// csi-proxy looks a volume up by the text that it was given, and finds none.
@@ -28,6 +42,20 @@ pub(crate) enum VolumeFailure {
     Size { volume: VolumeId, bytes: u64 },
 }
 
+/// A call under a name of old, which failed under its name of today. The text is csi-proxy's.
+#[derive(Debug, thiserror::Error)]
+#[error("Forward to {rpc} failed, err={source}")]
+pub(crate) struct Forwarded {
+    rpc: &'static str,
+    source: VolumeFailure,
+}
+
+impl Forwarded {
+    pub(crate) fn to(rpc: &'static str) -> impl FnOnce(VolumeFailure) -> Self {
+        move |source| Self { rpc, source }
+    }
+}
+
 /// Size and use of a filesystem as the wire carries them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stats {
@@ -38,7 +66,9 @@ pub(crate) struct Stats {
 type Result<T> = std::result::Result<T, VolumeFailure>;
 
 impl Operations {
-    /// The ids of a disk's volumes; partition 0 stands for all of them.
+    /// The ids of a disk's volumes; partition 0 stands for all of them. A disk or partition that does
+    /// not exist has none, as csi-proxy says; of one that exists, none is never said for want of
+    /// knowing.
     pub(crate) fn volumes_on_disk(
         &self,
         disk: u32,
@@ -47,8 +77,13 @@ impl Operations {
     ) -> Result<Vec<String>> {
         let partition = (partition > 0).then_some(PartitionNumber(partition));
         let volumes = self.node.volumes();
-        let found = volumes.list_on_disk(DiskNumber(disk), partition, deadline)?;
-        Ok(found.iter().map(VolumeId::to_string).collect())
+        match volumes.list_on_disk(DiskNumber(disk), partition, deadline) {
+            Err(error) if is_absent(&error) => {
+                tracing::info!(disk, "no volumes: {error}");
+                Ok(Vec::new())
+            }
+            found => Ok(found?.iter().map(VolumeId::to_string).collect()),
+        }
     }
 
     pub(crate) fn mount(&self, volume_id: &str, target: &str, deadline: Deadline) -> Result<()> {
@@ -80,17 +115,22 @@ impl Operations {
     /// volume is meant.
     pub(crate) fn resize(&self, volume_id: &str, size: i64, deadline: Deadline) -> Result<()> {
         let volumes = self.node.volumes();
-        let volume = match volume_id.parse() {
-            Ok(disk) => volumes.sole_on_disk(DiskNumber(disk), deadline)?,
-            Err(_) => volume(volume_id, "volume id empty")?,
+        let volume = if is_number(volume_id) {
+            volumes.sole_on_disk(disk_id::parse(volume_id)?, deadline)?
+        } else {
+            volume(volume_id, "volume id empty")?
         };
         let size = NewSize::from_request(volume, size)?;
         Ok(volumes.resize(volume, size, deadline)?)
     }
 
+    /// A volume without a filesystem has none of no size: csi-proxy's answer.
     pub(crate) fn stats(&self, volume_id: &str, deadline: Deadline) -> Result<Stats> {
         let volume = volume(volume_id, "volume id empty")?;
-        let space = self.node.volumes().stats(volume, deadline)?;
+        let space = match self.node.volumes().stats(volume, deadline) {
+            Err(error) if error.is_unformatted() => Space { total: 0, free: 0 },
+            space => space?,
+        };
         let wire =
             |bytes: u64| i64::try_from(bytes).map_err(|_| VolumeFailure::Size { volume, bytes });
         Ok(Stats {
@@ -107,6 +147,16 @@ impl Operations {
     pub(crate) fn volume_of_target(&self, target: &str, deadline: Deadline) -> Result<String> {
         let path = self.target(target, "target path is empty")?;
         Ok(self.node.volumes().of_target(&path, deadline)?.to_string())
+    }
+
+    pub(crate) fn closest_volume(&self, target: &str, deadline: Deadline) -> Result<String> {
+        let path = self.target(target, "target path is empty")?;
+        let volume = self.node.volumes().closest(&path, deadline);
+        let volume = volume.map_err(|source| VolumeFailure::Closest {
+            path: target.to_owned(),
+            source: Box::new(source),
+        })?;
+        Ok(volume.to_string())
     }
 
     pub(crate) fn flush(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
@@ -129,6 +179,18 @@ impl Operations {
         refuse_empty(path, empty)?;
         Ok(self.working_dirs.normalise(path)?)
     }
+}
+
+fn is_absent(error: &VolumeError) -> bool {
+    matches!(
+        error,
+        VolumeError::Disk(DiskError::Provider(ProviderError::NotFound { .. }))
+            | VolumeError::Visibility(VisibilityError::NoSuchPartition { .. })
+    )
+}
+
+fn is_number(volume_id: &str) -> bool {
+    !volume_id.is_empty() && volume_id.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn volume(id: &str, empty: &'static str) -> Result<VolumeId> {

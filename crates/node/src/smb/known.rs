@@ -1,0 +1,86 @@
+//! Whose credentials shares were mapped with.
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+use std::hash::RandomState;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use super::Credentials;
+
+/// What this process mapped shares with: Windows does not tell. Kept are hashes under a key that
+/// this process drew, which tell equal from different and nothing else.
+#[derive(Default)]
+pub(crate) struct Known {
+    key: RandomState,
+    shares: Mutex<BTreeMap<String, u64>>,
+}
+
+/// How the credentials of a request compare with those of the mapping that it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compared {
+    Equal,
+    Different,
+    /// Another process mapped it.
+    Unknown,
+}
+
+impl Known {
+    /// To be called when a share was mapped with these.
+    pub(super) fn remember(&self, share: &str, credentials: Option<&Credentials>) {
+        let hash = self.hash(credentials);
+        self.shares().insert(share.to_owned(), hash);
+    }
+
+    /// To be called when a share was unmapped.
+    pub(super) fn forget(&self, share: &str) {
+        self.shares().remove(share);
+    }
+
+    pub(super) fn compare(&self, share: &str, credentials: Option<&Credentials>) -> Compared {
+        match self.shares().get(share) {
+            None => Compared::Unknown,
+            Some(hash) if *hash == self.hash(credentials) => Compared::Equal,
+            Some(_) => Compared::Different,
+        }
+    }
+
+    fn hash(&self, credentials: Option<&Credentials>) -> u64 {
+        self.key.hash_one(credentials.map(Credentials::parts))
+    }
+
+    /// A panic elsewhere cannot leave the map half changed: nothing in here can panic.
+    fn shares(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+
+    fn user(name: &str, password: &str) -> Option<Credentials> {
+        Credentials::new(name, Zeroizing::new(password.to_owned()))
+    }
+
+    #[test]
+    fn other_credentials_than_those_of_the_mapping_are_told() {
+        let known = Known::default();
+        let compare = |credentials: Option<Credentials>| known.compare("s", credentials.as_ref());
+        assert_eq!(compare(user("a", "x")), Compared::Unknown);
+        known.remember("s", user("a", "x").as_ref());
+        assert_eq!(
+            compare(user("A", "x")),
+            Compared::Equal,
+            "names have no case"
+        );
+        for other in [user("a", "y"), user("b", "x"), user("ax", ""), None] {
+            assert_eq!(compare(other), Compared::Different);
+        }
+        known.forget("s");
+        assert_eq!(compare(user("a", "x")), Compared::Unknown);
+    }
+}

@@ -1,0 +1,235 @@
+//! Nothing is written by a number alone: kernel and provider must mean the same disk, partition and
+//! volume, when an operation looks and still when it acts.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod support;
+
+use std::sync::Arc;
+
+use os::DiskNumber;
+use os::Instance;
+use os::Outcome;
+use os::Value;
+use os::Win32;
+use os::schema::codes;
+use os::schema::disk;
+use os::schema::partition;
+use os_sim::Bus;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::Effect;
+use os_sim::Op;
+use os_sim::Rule;
+use os_sim::SimNode;
+use support::DATA;
+use support::GIB;
+use support::Rig;
+use support::meddle;
+use wincsi_node::DiskError;
+use wincsi_node::NewSize;
+use wincsi_node::ProviderError;
+use wincsi_node::VolumeError;
+
+const OTHER: &str = "other";
+
+fn spec(serial: &str) -> DiskSpec {
+    DiskSpec::on(Bus::Sas).serial(serial)
+}
+
+/// The data disk is pulled out, another takes its number, and it comes back under the next one; the
+/// storage provider hears of nothing.
+fn swap_numbers(sim: &SimNode) {
+    let hardware = sim.hardware();
+    hardware.detach_disk(DATA).unwrap();
+    sim.os().disks.list().unwrap();
+    hardware
+        .attach_disk(OTHER, &spec(OTHER).lun(2), &Content::blank(GIB))
+        .unwrap();
+    sim.os().disks.list().unwrap();
+    hardware
+        .attach_disk(DATA, &spec(DATA), &Content::blank(GIB))
+        .unwrap();
+    sim.os().disks.list().unwrap();
+}
+
+fn is_offline(rig: &Rig, serial: &str) -> bool {
+    let disk = rig.disk_of(serial);
+    rig.os().disks.attributes(disk).unwrap().offline
+}
+
+fn ran(trace: &[Op], method: &str) -> bool {
+    trace.iter().any(|op| op.operation.ends_with(method))
+}
+
+#[test]
+fn a_disk_whose_number_went_to_another_is_not_switched_in_its_place() {
+    let rig = Rig::new();
+    rig.plug(&spec(DATA), DATA, GIB);
+    let number = rig.disk();
+    swap_numbers(&rig.sim);
+    assert_eq!(rig.disk_of(OTHER), number, "the number is reused");
+    let disks = rig.node.disks();
+    let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
+    let stuck = rig.sim.faults().add(rescan);
+    disks.set_offline(number, rig.soon()).unwrap_err();
+    assert!(!is_offline(&rig, DATA) && !is_offline(&rig, OTHER));
+    rig.sim.faults().remove(stuck);
+    disks.set_offline(number, rig.soon()).unwrap();
+    assert!(is_offline(&rig, OTHER), "the kernel's disk was meant");
+    assert!(!is_offline(&rig, DATA));
+    disks.set_online(number, rig.soon()).unwrap();
+    assert!(!is_offline(&rig, OTHER));
+}
+
+#[test]
+fn a_disk_that_changes_its_number_between_look_and_act_is_not_switched() {
+    let rig = Rig::new();
+    rig.plug(&spec(DATA), DATA, GIB);
+    let (number, sim) = (rig.disk(), rig.sim.clone());
+    let node = meddle::node(&rig, |os| {
+        let boot = Arc::clone(&os.boot);
+        os.boot = Arc::new(meddle::Meanwhile::of(boot, move || swap_numbers(&sim)));
+    });
+    let refused = node.disks().set_offline(number, rig.soon());
+    assert!(
+        matches!(refused, Err(DiskError::ViewsDiffer { disk, .. }) if disk == number),
+        "{refused:?}"
+    );
+    assert_eq!(rig.disk_of(OTHER), number);
+    assert!(!is_offline(&rig, DATA) && !is_offline(&rig, OTHER));
+}
+
+/// The provider has another partition in mind at this place.
+#[test]
+fn a_partition_of_another_guid_is_neither_formatted_nor_resized() {
+    fn other_guid(row: &mut Instance) {
+        if let Some(guid) = row.properties.get_mut(partition::GUID.name) {
+            *guid = Value::text("{00000000-0000-0000-0000-000000000001}");
+        }
+    }
+    let rig = Rig::with_data_disk();
+    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    let volume = rig.volume();
+    let node = meddle::node(&rig, |os| {
+        let (provider, rewrite) = (Arc::clone(&os.storage), other_guid);
+        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+    });
+    let differ = |done| {
+        let is_it = matches!(done, Err(VolumeError::Disk(DiskError::ViewsDiffer { .. })));
+        assert!(is_it, "{done:?}");
+    };
+    let trace = rig.trace(|| {
+        differ(node.volumes().format(volume, rig.soon()));
+        rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+        differ(node.volumes().resize(volume, NewSize::Maximum, rig.soon()));
+    });
+    assert!(!ran(&trace, "MSFT_Volume.Format") && !ran(&trace, "MSFT_Partition.Resize"));
+}
+
+#[test]
+fn a_volume_that_moves_to_another_disk_while_it_is_resized_is_left_alone() {
+    let rig = Rig::with_volume();
+    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    let (volume, from) = (rig.volume(), rig.disk());
+    let to = DiskNumber(from.0 + 1);
+    let node = meddle::node(&rig, |os| {
+        let volumes = Arc::clone(&os.volumes);
+        os.volumes = Arc::new(meddle::Elsewhere::of(volumes, move |before, extents| {
+            let mut extents = extents?;
+            if before > 0 {
+                extents.iter_mut().for_each(|extent| extent.disk = to);
+            }
+            Ok(extents)
+        }));
+    });
+    let trace = rig.trace(|| {
+        let moved = node.volumes().resize(volume, NewSize::Maximum, rig.soon());
+        assert_eq!(moved, Err(VolumeError::Moved { volume, from, to }));
+    });
+    assert!(!ran(&trace, "MSFT_Partition.Resize"));
+}
+
+/// csi-proxy reads a null as zero, which is the style of a raw disk.
+#[test]
+fn a_style_that_the_provider_leaves_unsaid_is_not_raw() {
+    fn unsaid(row: &mut Instance) {
+        if let Some(style) = row.properties.get_mut(disk::PARTITION_STYLE.name) {
+            *style = Value::Null;
+        }
+    }
+    let rig = Rig::with_data_disk();
+    let node = meddle::node(&rig, |os| {
+        let (provider, rewrite) = (Arc::clone(&os.storage), unsaid);
+        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+    });
+    let trace = rig.trace(|| {
+        let refused = node.disks().partition(rig.disk(), rig.soon());
+        refused.unwrap_err();
+    });
+    assert!(!ran(&trace, disk::INITIALIZE.name));
+}
+
+/// A null number is no disk 0.
+#[test]
+fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
+    fn unsaid(row: &mut Instance) {
+        if let Some(number) = row.properties.get_mut(disk::NUMBER.name) {
+            *number = Value::Null;
+        }
+    }
+    let rig = Rig::with_data_disk();
+    let node = meddle::node(&rig, |os| {
+        let (provider, rewrite) = (Arc::clone(&os.storage), unsaid);
+        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+    });
+    assert!(node.disks().ids(rig.soon()).unwrap().is_empty());
+    assert!(node.disks().locations(rig.soon()).unwrap().is_empty());
+}
+
+/// csi-proxy asks for partitions whose GPT type is not the reserved one; on an MBR disk the type is
+/// null, which no comparison meets, and it would create a second partition.
+#[test]
+fn an_mbr_disk_with_a_partition_is_left_alone() {
+    let rig = Rig::new();
+    let image = formats::fixtures::all()
+        .into_iter()
+        .find(|fixture| fixture.name == "mbr-sfdisk")
+        .unwrap()
+        .image;
+    let hardware = rig.sim.hardware();
+    hardware
+        .attach_disk(DATA, &spec(DATA), &Content::blank(image.length()))
+        .unwrap();
+    for (at, bytes) in image.runs() {
+        hardware.write_disk(DATA, at, bytes).unwrap();
+    }
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let before = rig.os().disks.layout(rig.disk()).unwrap();
+    assert_eq!(before.partitions.len(), 1);
+    let trace = rig.trace(|| {
+        rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    });
+    assert!(!ran(&trace, disk::CREATE_PARTITION.name));
+    assert_eq!(rig.os().disks.layout(rig.disk()), Ok(before));
+}
+
+/// csi-proxy wraps an error that is none, and takes whichever partition comes first.
+#[test]
+fn a_partition_that_does_not_appear_is_said_to_be_missing() {
+    let rig = Rig::with_data_disk();
+    let create = format!("*{}", disk::CREATE_PARTITION.name);
+    let nothing = Effect::Answer(Outcome::of(codes::SUCCESS.code));
+    rig.sim.faults().add(Rule::on(&create, nothing));
+    let error = rig.node.disks().partition(rig.disk(), rig.soon());
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error, DiskError::Provider(ProviderError::NotFound { .. })),
+        "{error:?}"
+    );
+    let text = format!(
+        "failed to query partition of disk {}. error: not found",
+        rig.disk()
+    );
+    assert_eq!(error.to_string(), text);
+}

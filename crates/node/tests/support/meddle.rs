@@ -1,0 +1,171 @@
+//! Systems that say something else, or in which something else happens, at the worst moment.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+
+use os::Arguments;
+use os::Boot;
+use os::BootId;
+use os::Deadline;
+use os::Extent;
+use os::FileSystem;
+use os::Instance;
+use os::ObjectPath;
+use os::Os;
+use os::Outcome;
+use os::Paging;
+use os::Provider;
+use os::Query;
+use os::Result;
+use os::Space;
+use os::Target;
+use os::VolumeId;
+use os::VolumeLock;
+use os::Volumes;
+use os::WinPath;
+use wincsi_node::Node;
+use wincsi_node::Options;
+
+use super::Rig;
+
+/// Operations over the rig's node, after `change` was made to what they see of it.
+pub(crate) fn node(rig: &Rig, change: impl FnOnce(&mut Os)) -> Node {
+    let mut os = rig.os().clone();
+    change(&mut os);
+    Node::new(os, Options::default())
+}
+
+/// A provider whose answers to queries are rewritten.
+pub(crate) struct Rewritten {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) rewrite: fn(&mut Instance),
+}
+
+impl Provider for Rewritten {
+    fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
+        let mut found = self.provider.query(query, deadline)?;
+        found.iter_mut().for_each(self.rewrite);
+        Ok(found)
+    }
+
+    fn associators(
+        &self,
+        of: &ObjectPath,
+        association: &'static str,
+        result_class: &'static str,
+        deadline: Deadline,
+    ) -> Result<Vec<Instance>> {
+        self.provider
+            .associators(of, association, result_class, deadline)
+    }
+
+    fn invoke(
+        &self,
+        target: Target<'_>,
+        method: &'static str,
+        arguments: &Arguments,
+        deadline: Deadline,
+    ) -> Result<Outcome> {
+        self.provider.invoke(target, method, arguments, deadline)
+    }
+}
+
+/// Something happens once, when an operation asks where paging goes: after it looked at a disk, before
+/// it writes there.
+pub(crate) struct Meanwhile<F> {
+    boot: Arc<dyn Boot>,
+    act: F,
+    asked: AtomicU32,
+}
+
+impl<F: Fn() + Send + Sync> Meanwhile<F> {
+    pub(crate) fn of(boot: Arc<dyn Boot>, act: F) -> Self {
+        let asked = AtomicU32::new(0);
+        Self { boot, act, asked }
+    }
+}
+
+impl<F: Fn() + Send + Sync> Boot for Meanwhile<F> {
+    fn boot_id(&self) -> Result<BootId> {
+        self.boot.boot_id()
+    }
+
+    fn paging(&self) -> Result<Paging> {
+        if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+            (self.act)();
+        }
+        self.boot.paging()
+    }
+}
+
+/// Volumes whose extents are what `say` makes of them, given how often they were asked for before.
+pub(crate) struct Elsewhere<F> {
+    volumes: Arc<dyn Volumes>,
+    say: F,
+    asked: AtomicU32,
+}
+
+impl<F> Elsewhere<F>
+where
+    F: Fn(u32, Result<Vec<Extent>>) -> Result<Vec<Extent>> + Send + Sync,
+{
+    pub(crate) fn of(volumes: Arc<dyn Volumes>, say: F) -> Self {
+        let asked = AtomicU32::new(0);
+        Self {
+            volumes,
+            say,
+            asked,
+        }
+    }
+}
+
+impl<F> Volumes for Elsewhere<F>
+where
+    F: Fn(u32, Result<Vec<Extent>>) -> Result<Vec<Extent>> + Send + Sync,
+{
+    fn extents(&self, volume: VolumeId) -> Result<Vec<Extent>> {
+        let before = self.asked.fetch_add(1, Ordering::SeqCst);
+        (self.say)(before, self.volumes.extents(volume))
+    }
+
+    fn list(&self) -> Result<Vec<VolumeId>> {
+        self.volumes.list()
+    }
+
+    fn space(&self, volume: VolumeId) -> Result<Space> {
+        self.volumes.space(volume)
+    }
+
+    fn file_system(&self, volume: VolumeId) -> Result<Option<FileSystem>> {
+        self.volumes.file_system(volume)
+    }
+
+    fn mounted_at(&self, folder: &WinPath) -> Result<VolumeId> {
+        self.volumes.mounted_at(folder)
+    }
+
+    fn access_paths(&self, volume: VolumeId) -> Result<Vec<WinPath>> {
+        self.volumes.access_paths(volume)
+    }
+
+    fn set_mount_point(&self, folder: &WinPath, volume: VolumeId) -> Result<()> {
+        self.volumes.set_mount_point(folder, volume)
+    }
+
+    fn delete_mount_point(&self, folder: &WinPath) -> Result<()> {
+        self.volumes.delete_mount_point(folder)
+    }
+
+    fn flush(&self, volume: VolumeId) -> Result<()> {
+        self.volumes.flush(volume)
+    }
+
+    fn lock(&self, volume: VolumeId) -> Result<Box<dyn VolumeLock>> {
+        self.volumes.lock(volume)
+    }
+
+    fn extend(&self, volume: VolumeId, bytes: u64) -> Result<()> {
+        self.volumes.extend(volume, bytes)
+    }
+}

@@ -1,0 +1,26 @@
+//! The disk group. v1beta3 numbers its disks as v1 does; the versions before it write the number as
+//! text.
+
+/// A location as the messages in scope carry it: those of all versions are alike.
+macro_rules! wire_location {
+    () => {
+        fn wire_location(location: formats::location::Location) -> DiskLocation {
+            DiskLocation {
+                adapter: location.adapter.unwrap_or_default(),
+                bus: location.bus.unwrap_or_default(),
+                target: location.target.unwrap_or_default(),
+                lun_id: location.lun.unwrap_or_default(),
+            }
+        }
+    };
+}
+
+mod numbered;
+mod texts;
+
+use crate::registry::Registry;
+
+pub(super) fn register(registry: &mut Registry) {
+    texts::register(registry);
+    numbered::register(registry);
+}
