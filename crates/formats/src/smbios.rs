@@ -117,8 +117,11 @@ mod tests {
 
     use super::*;
 
-    /// A table of structures, each by type, fields and strings.
-    fn raw(structures: &[(u8, &[u8], &[&[u8]])]) -> Vec<u8> {
+    /// Type, fields behind the header, strings.
+    type Parts<'a> = (u8, &'a [u8], &'a [&'a [u8]]);
+
+    /// A table of structures.
+    fn raw(structures: &[Parts<'_>]) -> Vec<u8> {
         let mut table = Vec::new();
         for (kind, fields, strings) in structures {
             table.extend([*kind, u8::try_from(4 + fields.len()).unwrap(), 0, 0]);
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn there_is_exactly_one_system() {
-        let one: (u8, &[u8], &[&[u8]]) = (1, &[1, 1, 1, 1], &[b"x"]);
+        let one: Parts<'_> = (1, &[1, 1, 1, 1], &[b"x"]);
         assert_eq!(
             System::parse(&raw(&[(0, &[], &[]), (127, &[], &[]), one])),
             Err(SmbiosError::NoSystem)
@@ -186,7 +189,7 @@ mod tests {
                 "{length}"
             );
         }
-        let mut unterminated = whole.clone();
+        let mut unterminated = whole;
         *unterminated.last_mut().unwrap() = b'x';
         assert_eq!(System::parse(&unterminated), Err(SmbiosError::NoSystem));
     }
@@ -222,7 +225,7 @@ mod tests {
         ) {
             let strings: Vec<_> = before.iter().map(|(_, text)| [text.as_bytes()]).collect();
             let kinds = before.iter().map(|(kind, _)| *kind).zip(&strings);
-            let mut structures: Vec<(u8, &[u8], &[&[u8]])> =
+            let mut structures: Vec<Parts<'_>> =
                 kinds.map(|(kind, strings)| (kind, &[1][..], &strings[..])).collect();
             let own = [serial.as_bytes()];
             structures.push((1, &[0, 0, 0, 1], &own));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use wincsi_proxy::groups::registry;
 
-const SERVED: [&str; 8] = [
+const SERVED: [&str; 11] = [
     "filesystem/v1alpha1",
     "filesystem/v1beta1",
     "filesystem/v1beta2",
@@ -13,6 +13,9 @@ const SERVED: [&str; 8] = [
     "disk/v1",
     "volume/v1",
     "smb/v1",
+    "system/v1alpha1",
+    "iscsi/v1alpha1",
+    "iscsi/v1alpha2",
 ];
 
 #[test]
@@ -33,5 +36,5 @@ fn every_method_of_every_served_version_has_a_handler() {
         })
         .collect();
     assert_eq!(handled, declared);
-    assert_eq!(handled.len(), 45);
+    assert_eq!(handled.len(), 64);
 }

@@ -2,7 +2,9 @@
 
 mod disk;
 mod filesystem;
+mod iscsi;
 mod smb;
+mod system;
 mod volume;
 
 use std::time::Instant;
@@ -14,6 +16,9 @@ use crate::paths::WorkingDirs;
 
 pub(crate) use disk::DiskState;
 pub(crate) use filesystem::Force;
+pub(crate) use iscsi::LoginRequest;
+pub(crate) use iscsi::PortalRequest;
+pub(crate) use iscsi::TargetRequest;
 pub(crate) use smb::MappingRequest;
 
 /// The operations of one node as clients of the pipes may call them.
