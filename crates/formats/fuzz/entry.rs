@@ -9,6 +9,7 @@ use wincsi_formats::{
     device_id::DeviceIdPage,
     location::Location,
     reparse::{Reparse, Tag},
+    smbios::System,
 };
 
 /// A whole small disk. The first byte chooses the sector size; a ragged end is cut off.
@@ -69,5 +70,17 @@ pub(crate) fn reparse(data: &[u8]) {
     );
     if let Ok(written) = read.encode() {
         assert_eq!(Reparse::parse(&written), Ok(read));
+    }
+}
+
+/// A firmware's table. What it gives is no blank.
+pub(crate) fn smbios(data: &[u8]) {
+    if let Ok(System {
+        serial: Some(serial),
+    }) = System::parse(data)
+    {
+        assert!(!serial.trim().is_empty());
+        // An invalid byte becomes a character of three.
+        assert!(serial.len() <= 3 * data.len());
     }
 }

@@ -11,6 +11,7 @@
 //! | [`device_id`] | a `STORAGE_DEVICE_ID_DESCRIPTOR` | the SCSI identifiers (VPD page 83h) of a disk |
 //! | [`location`] | `MSFT_Disk.Location` | adapter, bus, target, LUN |
 //! | [`reparse`] | a `REPARSE_DATA_BUFFER` | mounted folder, junction, symbolic link, or another tag |
+//! | [`smbios`] | a `RawSMBIOSData` | the machine's serial number |
 
 #![forbid(unsafe_code)]
 
@@ -21,5 +22,6 @@ pub mod fixtures;
 pub mod gpt;
 pub mod location;
 pub mod reparse;
+pub mod smbios;
 
 mod bytes;

@@ -37,3 +37,8 @@ fn location() {
 fn reparse() {
     replay("reparse", entry::reparse);
 }
+
+#[test]
+fn smbios() {
+    replay("smbios", entry::smbios);
+}

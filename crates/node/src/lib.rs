@@ -7,14 +7,14 @@
 //!
 //! # Calls
 //! Everything is synchronous and reached through a [`Node`]: [`Node::filesystem`], [`Node::disks`],
-//! [`Node::volumes`], [`Node::smb`]. Each operation takes a [`Deadline`]. Nothing begins after it,
+//! [`Node::volumes`], [`Node::smb`], [`Node::iscsi`], [`Node::services`]. Each operation takes a [`Deadline`]. Nothing begins after it,
 //! and no wait goes on beyond it; but a change that has begun is seen to its end, because the
 //! locks may not be given up while Windows still works. A caller that must have its answer by the
 //! deadline runs the operation with [`Node::bounded`].
 //!
 //! # Locks
 //! An operation holds a lock on exactly the objects that it changes: a disk, a volume, a target
-//! path, an SMB server. Locks are taken in one fixed order, so two operations cannot wait for each
+//! path, an SMB server, an iSCSI target or portal, a service. Locks are taken in one fixed order, so two operations cannot wait for each
 //! other, and two operations on different objects never meet.
 //!
 //! # Dying
@@ -36,10 +36,13 @@ mod blank;
 mod bounded;
 mod disks;
 mod filesystem;
+mod firmware;
+mod iscsi;
 mod link;
 mod locks;
 mod patience;
 mod provider;
+mod services;
 mod smb;
 mod storage;
 mod text;
@@ -59,8 +62,22 @@ pub use self::disks::Disks;
 pub use self::disks::Guarded;
 pub use self::filesystem::Filesystem;
 pub use self::filesystem::FilesystemError;
+pub use self::firmware::Firmware;
+pub use self::firmware::FirmwareError;
+pub use self::iscsi::Authentication;
+pub use self::iscsi::Chap;
+pub use self::iscsi::ChapSecret;
+pub use self::iscsi::Connected;
+pub use self::iscsi::Iscsi;
+pub use self::iscsi::IscsiError;
+pub use self::iscsi::Portal;
+pub use self::iscsi::TargetName;
 use self::locks::Locks;
 pub use self::provider::ProviderError;
+pub use self::services::Dependents;
+pub use self::services::ServiceError;
+pub use self::services::ServiceName;
+pub use self::services::Services;
 pub use self::smb::Credentials;
 pub use self::smb::Mapping;
 pub use self::smb::RemotePath;
@@ -123,6 +140,24 @@ impl Node {
     #[must_use]
     pub fn filesystem(&self) -> Filesystem<'_> {
         Filesystem::new(self)
+    }
+
+    /// The firmware's tables.
+    #[must_use]
+    pub fn firmware(&self) -> Firmware<'_> {
+        Firmware::new(self)
+    }
+
+    /// The iSCSI initiator.
+    #[must_use]
+    pub fn iscsi(&self) -> Iscsi<'_> {
+        Iscsi::new(self)
+    }
+
+    /// Windows services.
+    #[must_use]
+    pub fn services(&self) -> Services<'_> {
+        Services::new(self)
     }
 
     /// SMB mappings.

@@ -13,6 +13,8 @@ use os::VolumeId;
 use os::WinPath;
 
 use crate::Unfinished;
+use crate::iscsi::Portal;
+use crate::iscsi::TargetName;
 use crate::patience::SLICE;
 
 /// The locks of a node: one per object that is being changed, none for any other.
@@ -99,6 +101,12 @@ impl Locks {
 /// taken: an operation learns a target's volume, and a volume's disk, while it holds the former.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
+    /// What is one for all targets: the secret by which they prove themselves.
+    IscsiInitiator,
+    IscsiTarget(TargetName),
+    IscsiPortal(Portal),
+    /// By its name in lower case.
+    Service(String),
     SmbServer(String),
     Target(Place),
     Volume(VolumeId),
@@ -158,6 +166,10 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disk(disk) => write!(f, "disk {disk}"),
+            Self::IscsiInitiator => f.write_str("the iSCSI initiator"),
+            Self::IscsiPortal(portal) => write!(f, "portal {portal}"),
+            Self::IscsiTarget(target) => write!(f, "target {target}"),
+            Self::Service(service) => write!(f, "service {service}"),
             Self::SmbProbe(server) => write!(f, "the look at SMB server {server}"),
             Self::SmbServer(server) => write!(f, "SMB server {server}"),
             Self::Target(path) => write!(f, "path {}", path.names.join("\\")),

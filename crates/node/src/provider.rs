@@ -7,12 +7,15 @@ use os::Deadline;
 use os::Instance;
 use os::Provider;
 use os::Target;
+use os::Value;
 use os::Win32;
 use os::schema::Class;
 use os::schema::Method;
 use os::schema::Namespace;
 use os::schema::ReturnCode;
 use os::schema::codes;
+use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 /// A provider does not know an object, or does not do what it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -129,6 +132,36 @@ impl Callee<'_> {
                 outcome.extended.as_deref(),
             ),
         })
+    }
+}
+
+/// Arguments with secrets among them, whose texts are wiped when this is dropped.
+pub(crate) struct SecretArguments(Arguments);
+
+impl SecretArguments {
+    pub(crate) fn new(arguments: Arguments) -> Self {
+        Self(arguments)
+    }
+
+    /// Sets one argument, without a copy of its text.
+    pub(crate) fn with(mut self, name: &'static str, mut secret: Zeroizing<String>) -> Self {
+        let text = std::mem::take(&mut *secret);
+        self.0.0.insert(name, Value::Text(text));
+        self
+    }
+
+    pub(crate) fn expose(&self) -> &Arguments {
+        &self.0
+    }
+}
+
+impl Drop for SecretArguments {
+    fn drop(&mut self) {
+        for value in self.0.0.values_mut() {
+            if let Value::Text(text) = value {
+                text.zeroize();
+            }
+        }
     }
 }
 

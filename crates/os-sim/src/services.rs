@@ -21,8 +21,6 @@ use crate::world::World;
 
 /// `ERROR_CIRCULAR_DEPENDENCY`.
 const CIRCULAR_DEPENDENCY: Win32 = Win32(1059);
-/// `ERROR_SERVICE_CANNOT_ACCEPT_CTRL`: it is on its way up or down.
-const CANNOT_ACCEPT_CONTROL: Win32 = Win32(1061);
 /// `ERROR_SERVICE_DEPENDENCY_FAIL`.
 const DEPENDENCY_FAILED: Win32 = Win32(1068);
 /// `ERROR_SERVICE_DEPENDENCY_DELETED`: it depends on a service that there is not.
@@ -103,7 +101,7 @@ impl os::Services for Services {
             match machine.service_state(&service) {
                 ServiceState::Running => {}
                 ServiceState::Stopped => return Err(Win32::SERVICE_NOT_ACTIVE.into()),
-                _ => return Err(CANNOT_ACCEPT_CONTROL.into()),
+                _ => return Err(Win32::SERVICE_CANNOT_ACCEPT_CTRL.into()),
             }
             if !machine.running_dependents(&service.name).is_empty() {
                 return Err(Win32::DEPENDENT_SERVICES_RUNNING.into());
@@ -235,7 +233,6 @@ mod tests {
     use os::Win32;
     use tempfile::TempDir;
 
-    use super::CANNOT_ACCEPT_CONTROL;
     use super::CIRCULAR_DEPENDENCY;
     use super::DEPENDENCY_DELETED;
     use super::DEPENDENCY_FAILED;
@@ -286,12 +283,12 @@ mod tests {
         assert_eq!(start(&os, "A"), None);
         assert_eq!(state(&os, "a"), ServiceState::StartPending);
         assert_eq!(start(&os, "a"), Some(Win32::SERVICE_ALREADY_RUNNING));
-        assert_eq!(stop(&os, "a"), Some(CANNOT_ACCEPT_CONTROL));
+        assert_eq!(stop(&os, "a"), Some(Win32::SERVICE_CANNOT_ACCEPT_CTRL));
         os.clock.sleep(DELAY);
         assert_eq!(state(&os, "a"), ServiceState::Running);
         assert_eq!(stop(&os, "a"), None);
         assert_eq!(state(&os, "a"), ServiceState::StopPending);
-        assert_eq!(stop(&os, "a"), Some(CANNOT_ACCEPT_CONTROL));
+        assert_eq!(stop(&os, "a"), Some(Win32::SERVICE_CANNOT_ACCEPT_CTRL));
         os.clock.sleep(DELAY);
         assert_eq!(state(&os, "a"), ServiceState::Stopped);
     }

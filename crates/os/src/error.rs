@@ -139,6 +139,7 @@ win32_codes! {
     UNRECOGNIZED_VOLUME = 1005, "The volume does not contain a recognized file system. Please make sure that all required file system drivers are loaded and that the volume is not corrupted.";
     NO_SUCH_SERVICE = 1060, "The specified service does not exist as an installed service.";
     SERVICE_ALREADY_RUNNING = 1056, "An instance of the service is already running.";
+    SERVICE_CANNOT_ACCEPT_CTRL = 1061, "The service cannot accept control messages at this time.";
     SERVICE_NOT_ACTIVE = 1062, "The service has not been started.";
     DEPENDENT_SERVICES_RUNNING = 1051, "A stop control has been sent to a service that other running services are dependent on.";
     SERVICE_DISABLED = 1058, "The service cannot be started, either because it is disabled or because it has no enabled devices associated with it.";

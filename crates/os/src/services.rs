@@ -25,8 +25,8 @@ pub trait Services: Send + Sync {
     /// Asks a service to stop; does not wait for it.
     ///
     /// # Errors
-    /// [`crate::Win32::SERVICE_NOT_ACTIVE`], [`crate::Win32::DEPENDENT_SERVICES_RUNNING`], no such
-    /// service.
+    /// [`crate::Win32::SERVICE_NOT_ACTIVE`], [`crate::Win32::DEPENDENT_SERVICES_RUNNING`],
+    /// [`crate::Win32::SERVICE_CANNOT_ACCEPT_CTRL`] on its way up or down, no such service.
     fn stop(&self, name: &str, deadline: Deadline) -> Result<()>;
 }
 

@@ -1,7 +1,3 @@
-use os::Arguments;
-use os::Value;
-use os::schema::smb_global_mapping::create;
-use zeroize::Zeroize;
 use zeroize::Zeroizing;
 
 /// A user of an SMB server. The password cannot be printed and is wiped when this is dropped.
@@ -26,7 +22,7 @@ impl Credentials {
 
     /// The one text that `MSFT_SmbGlobalMapping.Create` takes: the name with `\` and `:` escaped,
     /// `:`, and the password as it is.
-    fn quoted(&self) -> Zeroizing<String> {
+    pub(super) fn quoted(&self) -> Zeroizing<String> {
         // Room for all of it from the start: a string that grows leaves a copy behind.
         let room = 2 * self.username.len() + 1 + self.password.len();
         let mut quoted = Zeroizing::new(String::with_capacity(room));
@@ -39,37 +35,6 @@ impl Credentials {
         quoted.push(':');
         quoted.push_str(&self.password);
         quoted
-    }
-}
-
-/// Arguments whose texts are wiped when this is dropped.
-pub(super) struct SecretArguments(Arguments);
-
-impl SecretArguments {
-    /// `arguments` with the credentials among them.
-    pub(super) fn new(arguments: Arguments, credentials: Option<&Credentials>) -> Self {
-        let arguments = match credentials {
-            None => arguments,
-            Some(credentials) => {
-                let text = std::mem::take(&mut *credentials.quoted());
-                arguments.with(create::CREDENTIAL.name, Value::Text(text))
-            }
-        };
-        Self(arguments)
-    }
-
-    pub(super) fn expose(&self) -> &Arguments {
-        &self.0
-    }
-}
-
-impl Drop for SecretArguments {
-    fn drop(&mut self) {
-        for value in self.0.0.values_mut() {
-            if let Value::Text(text) = value {
-                text.zeroize();
-            }
-        }
     }
 }
 

@@ -21,7 +21,6 @@ use os::schema::smb_global_mapping::remove;
 use super::Credentials;
 use super::RemotePath;
 use super::SmbError;
-use super::credentials::SecretArguments;
 use super::known::Compared;
 use crate::Node;
 use crate::Unfinished;
@@ -29,6 +28,7 @@ use crate::bounded::race;
 use crate::locks::Key;
 use crate::provider::Callee;
 use crate::provider::ProviderError;
+use crate::provider::SecretArguments;
 use crate::provider::sole;
 
 /// How long a mapped share may take to answer. Windows itself gives a dead server up to a minute.
@@ -141,7 +141,11 @@ impl Share<'_> {
         let arguments = Arguments::none()
             .with(create::REMOTE_PATH.name, Value::text(share.clone()))
             .with(create::REQUIRE_PRIVACY.name, Value::Bool(privacy));
-        let arguments = SecretArguments::new(arguments, credentials);
+        let arguments = SecretArguments::new(arguments);
+        let arguments = match credentials {
+            Some(known) => arguments.with(create::CREDENTIAL.name, known.quoted()),
+            None => arguments,
+        };
         let class = self.callee(Target::Class(CLASS.name));
         class.invoke(&CREATE, arguments.expose())?;
         self.node.known_mappings().remember(&share, credentials);

@@ -2,7 +2,9 @@
 
 mod disk;
 mod filesystem;
+mod iscsi;
 mod smb;
+mod system;
 mod volume;
 
 use crate::registry::Registry;
@@ -15,5 +17,7 @@ pub fn registry() -> Registry {
     disk::register(&mut registry);
     volume::register(&mut registry);
     smb::register(&mut registry);
+    system::register(&mut registry);
+    iscsi::register(&mut registry);
     registry
 }

@@ -3,7 +3,9 @@
 mod disk;
 pub(crate) mod disk_id;
 mod filesystem;
+mod iscsi;
 mod smb;
+mod system;
 mod volume;
 
 use std::time::Instant;
@@ -16,6 +18,9 @@ use crate::paths::WorkingDirs;
 pub(crate) use disk::DiskState;
 pub(crate) use disk_id::DiskIdError;
 pub(crate) use filesystem::Force;
+pub(crate) use iscsi::LoginRequest;
+pub(crate) use iscsi::PortalRequest;
+pub(crate) use iscsi::TargetRequest;
 pub(crate) use smb::MappingRequest;
 pub(crate) use volume::Forwarded;
 

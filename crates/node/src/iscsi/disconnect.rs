@@ -1,0 +1,74 @@
+//! Logging out of a target, under its lock.
+
+use std::collections::BTreeSet;
+
+use os::Arguments;
+use os::Target as Callable;
+use os::Value;
+use os::schema::iscsi_codes;
+use os::schema::iscsi_session;
+use os::schema::iscsi_target;
+use os::schema::iscsi_target::disconnect as parameters;
+
+use super::IscsiError;
+use super::TargetName;
+use super::initiator::Initiator;
+use super::initiator::KnownTarget;
+use super::initiator::Session;
+
+/// Ends every session of the target. They are looked at anew after each: which of them are persistent
+/// changes when one of them stops to be.
+pub(super) fn end_sessions(
+    initiator: &Initiator<'_>,
+    name: &TargetName,
+    target: &KnownTarget,
+) -> Result<(), IscsiError> {
+    let mut ended = BTreeSet::new();
+    while let Some(session) = initiator.sessions(target)?.into_iter().next() {
+        initiator
+            .node
+            .check(initiator.deadline, "disconnect", name)?;
+        end(initiator, target, &session)?;
+        if !ended.insert(session.id.clone()) {
+            return Err(IscsiError::SessionRemains {
+                target: name.to_string(),
+                session: session.id,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Takes a login that would come back after a restart back first: without its session nobody could
+/// name it any more.
+fn end(
+    initiator: &Initiator<'_>,
+    target: &KnownTarget,
+    session: &Session,
+) -> Result<(), IscsiError> {
+    if session.is_persistent {
+        unless_gone(initiator.invoke(
+            &iscsi_session::CLASS,
+            Callable::Instance(&session.path),
+            &iscsi_session::UNREGISTER,
+            &Arguments::none(),
+            format!("session {}", session.id),
+        ))?;
+    }
+    let id = Value::text(&session.id);
+    unless_gone(initiator.invoke(
+        &iscsi_target::CLASS,
+        Callable::Instance(&target.path),
+        &iscsi_target::DISCONNECT,
+        &Arguments::none().with(parameters::SESSION_IDENTIFIER.name, id),
+        target.name.clone(),
+    ))
+}
+
+/// A session that ended by itself is no session.
+fn unless_gone(done: Result<(), IscsiError>) -> Result<(), IscsiError> {
+    match done {
+        Err(error) if error.is(iscsi_codes::INVALID_SESSION_ID) => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,146 @@
+use os::Cause;
+use os::schema::ReturnCode;
+use os::schema::iscsi_codes;
+
+use crate::ProviderError;
+use crate::Unfinished;
+
+/// An operation on the iSCSI initiator failed.
+///
+/// `ObjectNotFound` is PowerShell's category for a query that finds nothing, and the sentence about the
+/// login Microsoft's text of 0xEFFF003F: democratic-csi looks for both, and takes them for "not there"
+/// and "connected", so they stand in the errors that say just that and in no other.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IscsiError {
+    /// Neither an address nor a host name.
+    #[error("target address {address:?} is neither an IP address nor a host name")]
+    Address {
+        /// What was given.
+        address: String,
+    },
+    /// A session with the target exists, and its connection is down. Another login is refused while
+    /// Windows tries to mend it.
+    #[error(
+        "failed to connect target {target}: its session is not connected: The target has already been logged in via an iSCSI session."
+    )]
+    AlreadyLoggedIn {
+        /// The target.
+        target: String,
+    },
+    /// A CHAP secret that the initiator would not take.
+    #[error("a CHAP secret must have 12 to 16 bytes, and no NUL")]
+    ChapSecret,
+    /// A CHAP user name with a NUL.
+    #[error("a CHAP user name must have no NUL")]
+    ChapUsername,
+    /// The target has sessions, but not through this portal.
+    #[error(
+        "target {target} has sessions ({}), but portal {portal} does not lead to it", .sessions.join(", ")
+    )]
+    Elsewhere {
+        /// The target.
+        target: String,
+        /// The portal.
+        portal: String,
+        /// The identifiers of its sessions.
+        sessions: Vec<String>,
+    },
+    /// The initiator refused, with a code of its own.
+    #[error("{source}: {meaning}")]
+    Initiator {
+        /// What the code stands for.
+        meaning: &'static str,
+        /// What was attempted.
+        source: os::Error,
+    },
+    /// No name of a target.
+    #[error("target name {name:?} is not valid: {reason}")]
+    Name {
+        /// What was given.
+        name: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A port that TCP does not have.
+    #[error("target port {port} is not valid: ports have 16 bits")]
+    Port {
+        /// What was given.
+        port: u32,
+    },
+    /// The initiator does not know the portal.
+    #[error("failed to query target portal {portal} (ObjectNotFound). error: not found")]
+    PortalNotFound {
+        /// The portal.
+        portal: String,
+    },
+    /// The iSCSI provider does not answer, or refused.
+    #[error(transparent)]
+    Provider(ProviderError),
+    /// The session is there still, after Windows said that it is not.
+    #[error("target {target} is not disconnected: session {session} is listed still")]
+    SessionRemains {
+        /// The target.
+        target: String,
+        /// The session's identifier.
+        session: String,
+    },
+    /// The portal does not tell of the target, and the target has no session.
+    #[error(
+        "failed to query target {target} of portal {portal} (ObjectNotFound). error: not found"
+    )]
+    TargetNotFound {
+        /// The target.
+        target: String,
+        /// The portal.
+        portal: String,
+    },
+    /// It did not end, or did not begin.
+    #[error(transparent)]
+    Unfinished(#[from] Unfinished),
+}
+
+impl IscsiError {
+    /// Whether the initiator answered with this code: as a return value or as an HRESULT, for which of
+    /// both it is no page says.
+    pub(super) fn is(&self, code: ReturnCode) -> bool {
+        self.code() == Some(code.code)
+    }
+
+    fn code(&self) -> Option<u32> {
+        match self {
+            Self::Initiator { source, .. } => hresult(source),
+            Self::Provider(ProviderError::Refused { code, .. }) => Some(*code),
+            _ => None,
+        }
+    }
+}
+
+impl From<ProviderError> for IscsiError {
+    fn from(error: ProviderError) -> Self {
+        match error {
+            ProviderError::Os(source) => source.into(),
+            error => Self::Provider(error),
+        }
+    }
+}
+
+impl From<os::Error> for IscsiError {
+    fn from(source: os::Error) -> Self {
+        let mut known = iscsi_codes::ALL.iter();
+        match known.find(|known| Some(known.code) == hresult(&source)) {
+            Some(known) => Self::Initiator {
+                meaning: known.meaning,
+                source,
+            },
+            None => Self::Provider(source.into()),
+        }
+    }
+}
+
+fn hresult(error: &os::Error) -> Option<u32> {
+    match error.cause {
+        Cause::Hresult(code) => Some(code.0),
+        _ => None,
+    }
+}

@@ -1,0 +1,244 @@
+//! The initiator's objects, read into types.
+
+use std::collections::BTreeMap;
+
+use os::Arguments;
+use os::Deadline;
+use os::DiskNumber;
+use os::Instance;
+use os::ObjectPath;
+use os::Query;
+use os::Target as Callable;
+use os::schema::Class;
+use os::schema::Method;
+use os::schema::disk;
+use os::schema::iscsi_associations::connection_to_disk;
+use os::schema::iscsi_associations::target_to_connection;
+use os::schema::iscsi_associations::target_to_session;
+use os::schema::iscsi_associations::target_to_target_portal;
+use os::schema::iscsi_connection;
+use os::schema::iscsi_session;
+use os::schema::iscsi_target;
+use os::schema::iscsi_target_portal;
+
+use super::IscsiError;
+use super::Portal;
+use super::TargetName;
+use crate::Node;
+use crate::provider::Callee;
+use crate::provider::ProviderError;
+
+/// The node's initiator, for one operation.
+pub(super) struct Initiator<'a> {
+    pub(super) node: &'a Node,
+    pub(super) deadline: Deadline,
+}
+
+/// An `MSFT_iSCSITargetPortal`.
+pub(super) struct KnownPortal {
+    pub(super) address: String,
+    pub(super) port: u32,
+    pub(super) path: ObjectPath,
+}
+
+/// An `MSFT_iSCSITarget`.
+pub(super) struct KnownTarget {
+    /// As the target spells it.
+    pub(super) name: String,
+    pub(super) is_connected: bool,
+    pub(super) path: ObjectPath,
+}
+
+/// An `MSFT_iSCSISession`.
+pub(super) struct Session {
+    pub(super) id: String,
+    pub(super) is_persistent: bool,
+    /// `None` where Windows does not say.
+    pub(super) authentication: Option<String>,
+    pub(super) path: ObjectPath,
+}
+
+/// An `MSFT_iSCSIConnection`.
+pub(super) struct Connection {
+    pub(super) address: String,
+    pub(super) port: u32,
+    path: ObjectPath,
+}
+
+impl Initiator<'_> {
+    /// All portals. One without an address or a port is left out and logged: nobody can name it.
+    pub(super) fn portals(&self) -> Result<Vec<KnownPortal>, IscsiError> {
+        const SELECT: &[&str] = &[
+            iscsi_target_portal::TARGET_PORTAL_ADDRESS.name,
+            iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name,
+        ];
+        let query = Query::all(iscsi_target_portal::CLASS.name, SELECT);
+        let rows = self.node.os().iscsi.query(&query, self.deadline)?;
+        let known = rows.into_iter().filter_map(|row| {
+            KnownPortal::read(row)
+                .inspect_err(|error| tracing::warn!(%error, "a target portal is passed over"))
+                .ok()
+        });
+        Ok(known.collect())
+    }
+
+    /// The objects of one portal: several when it was added for several addresses of our own.
+    pub(super) fn portal(&self, portal: &Portal) -> Result<Vec<KnownPortal>, IscsiError> {
+        let mut known = self.portals()?;
+        known.retain(|known| portal.is(&known.address, known.port));
+        match known.is_empty() {
+            true => Err(IscsiError::PortalNotFound {
+                portal: portal.to_string(),
+            }),
+            false => Ok(known),
+        }
+    }
+
+    /// The targets that a portal told of, by their objects.
+    pub(super) fn told(&self, portal: &Portal) -> Result<Vec<KnownTarget>, IscsiError> {
+        let mut told = BTreeMap::new();
+        for known in self.portal(portal)? {
+            let association = target_to_target_portal::CLASS.name;
+            for row in self.associated(&known.path, association, &iscsi_target::CLASS)? {
+                told.insert(row.path.clone(), KnownTarget::read(row)?);
+            }
+        }
+        Ok(told.into_values().collect())
+    }
+
+    /// The one target of this name that a portal told of.
+    pub(super) fn told_target(
+        &self,
+        portal: &Portal,
+        name: &TargetName,
+    ) -> Result<Option<KnownTarget>, IscsiError> {
+        sole(name, self.told(portal)?)
+    }
+
+    /// The one target of this name, whoever told of it.
+    pub(super) fn any_target(&self, name: &TargetName) -> Result<Option<KnownTarget>, IscsiError> {
+        const SELECT: &[&str] = &[
+            iscsi_target::IS_CONNECTED.name,
+            iscsi_target::NODE_ADDRESS.name,
+        ];
+        let query = Query::all(iscsi_target::CLASS.name, SELECT);
+        let rows = self.node.os().iscsi.query(&query, self.deadline)?;
+        let known: Result<Vec<_>, _> = rows.into_iter().map(KnownTarget::read).collect();
+        sole(name, known?)
+    }
+
+    /// The sessions of a target; none when the target has gone.
+    pub(super) fn sessions(&self, target: &KnownTarget) -> Result<Vec<Session>, IscsiError> {
+        let association = target_to_session::CLASS.name;
+        let rows = self.associated(&target.path, association, &iscsi_session::CLASS)?;
+        rows.into_iter().map(Session::read).collect()
+    }
+
+    /// The connections of a target that are up; none when the target has gone.
+    pub(super) fn connections(&self, target: &KnownTarget) -> Result<Vec<Connection>, IscsiError> {
+        let association = target_to_connection::CLASS.name;
+        let rows = self.associated(&target.path, association, &iscsi_connection::CLASS)?;
+        rows.into_iter().map(Connection::read).collect()
+    }
+
+    /// The disks that a connection leads to; none when it has gone.
+    pub(super) fn disks(&self, connection: &Connection) -> Result<Vec<DiskNumber>, IscsiError> {
+        let association = connection_to_disk::CLASS.name;
+        let rows = self.associated(&connection.path, association, &disk::CLASS)?;
+        let numbers = rows.iter().map(|row| row.u32(disk::NUMBER.name));
+        numbers
+            .map(|number| Ok(DiskNumber(number?)))
+            .collect::<Result<_, os::Error>>()
+            .map_err(IscsiError::from)
+    }
+
+    /// Runs a method of a class or of one object, which people call `name`.
+    pub(super) fn invoke(
+        &self,
+        class: &'static Class,
+        target: Callable<'_>,
+        method: &'static Method,
+        arguments: &Arguments,
+        name: String,
+    ) -> Result<(), IscsiError> {
+        let callee = Callee {
+            provider: &*self.node.os().iscsi,
+            class,
+            target,
+            name,
+        };
+        Ok(callee.invoke(method, arguments)?)
+    }
+
+    fn associated(
+        &self,
+        of: &ObjectPath,
+        association: &'static str,
+        class: &'static Class,
+    ) -> Result<Vec<Instance>, IscsiError> {
+        let iscsi = &self.node.os().iscsi;
+        match iscsi.associators(of, association, class.name, self.deadline) {
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            found => Ok(found?),
+        }
+    }
+}
+
+impl KnownPortal {
+    fn read(row: Instance) -> os::Result<Self> {
+        Ok(Self {
+            address: row
+                .text(iscsi_target_portal::TARGET_PORTAL_ADDRESS.name)?
+                .to_owned(),
+            port: row.u32(iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name)?,
+            path: row.path,
+        })
+    }
+}
+
+impl KnownTarget {
+    fn read(row: Instance) -> os::Result<Self> {
+        Ok(Self {
+            name: row.text(iscsi_target::NODE_ADDRESS.name)?.to_owned(),
+            is_connected: row.bool(iscsi_target::IS_CONNECTED.name)?,
+            path: row.path,
+        })
+    }
+}
+
+impl Session {
+    fn read(row: Instance) -> Result<Self, IscsiError> {
+        let authentication = row.text_or_null(iscsi_session::AUTHENTICATION_TYPE.name)?;
+        Ok(Self {
+            authentication: authentication.map(str::to_owned),
+            id: row.text(iscsi_session::SESSION_IDENTIFIER.name)?.to_owned(),
+            is_persistent: row.bool(iscsi_session::IS_PERSISTENT.name)?,
+            path: row.path,
+        })
+    }
+}
+
+impl Connection {
+    fn read(row: Instance) -> Result<Self, IscsiError> {
+        Ok(Self {
+            address: row.text(iscsi_connection::TARGET_ADDRESS.name)?.to_owned(),
+            port: row.u32(iscsi_connection::TARGET_PORT_NUMBER.name)?,
+            path: row.path,
+        })
+    }
+}
+
+/// The one target of this name. Targets that differ in case alone break RFC 3722, and which of them is
+/// meant nobody can say.
+fn sole(name: &TargetName, known: Vec<KnownTarget>) -> Result<Option<KnownTarget>, IscsiError> {
+    let mut ours = known.into_iter().filter(|known| name.is(&known.name));
+    let one = ours.next();
+    let others: Vec<_> = ours.map(|other| other.name).collect();
+    match one {
+        Some(one) if !others.is_empty() => {
+            let seen = std::iter::once(one.name).chain(others);
+            Err(ProviderError::several(&format_args!("target {name}"), seen).into())
+        }
+        one => Ok(one),
+    }
+}

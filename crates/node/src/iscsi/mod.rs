@@ -1,0 +1,304 @@
+//! The iSCSI initiator: portals, targets, sessions and the disks that they bring.
+
+mod chap;
+mod connect;
+mod disconnect;
+mod error;
+mod initiator;
+mod name;
+mod portal;
+
+use std::collections::BTreeSet;
+
+use os::Arguments;
+use os::Deadline;
+use os::DiskNumber;
+use os::Target as Callable;
+use os::Value;
+use os::schema::iscsi_codes;
+use os::schema::iscsi_session;
+use os::schema::iscsi_target_portal;
+
+pub use self::chap::Authentication;
+pub use self::chap::Chap;
+pub use self::chap::ChapSecret;
+pub use self::connect::Connected;
+pub use self::error::IscsiError;
+use self::initiator::Initiator;
+use self::initiator::KnownPortal;
+use self::initiator::KnownTarget;
+pub use self::name::TargetName;
+pub use self::portal::Portal;
+use crate::Node;
+use crate::ProviderError;
+use crate::locks::Key;
+
+/// The operations on the iSCSI initiator of a [`Node`]. Nothing of it works while Windows's initiator
+/// service (`MSiSCSI`) does not run; starting it is for the node's administrator, or
+/// [`Services`](crate::Services).
+pub struct Iscsi<'a> {
+    node: &'a Node,
+}
+
+impl<'a> Iscsi<'a> {
+    pub(crate) fn new(node: &'a Node) -> Self {
+        Self { node }
+    }
+
+    /// Makes the initiator know a portal, and asks the portal for its targets. One that is known is
+    /// success, and is not asked.
+    ///
+    /// # Errors
+    /// The portal does not answer, or Windows refuses.
+    pub fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
+        let keys = vec![Key::IscsiPortal(portal.clone())];
+        let _held = self.node.locks().take("add portal", keys, deadline)?;
+        let initiator = self.initiator(deadline);
+        if is_known(&initiator, portal)? {
+            return Ok(());
+        }
+        self.node.check(deadline, "add portal", portal)?;
+        let arguments = address(
+            portal,
+            iscsi_target_portal::new::TARGET_PORTAL_ADDRESS.name,
+            iscsi_target_portal::new::TARGET_PORTAL_PORT_NUMBER.name,
+        );
+        let class = &iscsi_target_portal::CLASS;
+        let method = &iscsi_target_portal::NEW;
+        let on = Callable::Class(class.name);
+        match initiator.invoke(class, on, method, &arguments, portal.to_string()) {
+            // Somebody else was faster.
+            Err(error) if error.is(iscsi_codes::TARGET_PORTAL_ALREADY_EXISTS) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// The portals that the initiator knows: address and port of each, as Windows spells them.
+    ///
+    /// # Errors
+    /// The initiator does not answer.
+    pub fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>, IscsiError> {
+        let known = self.initiator(deadline).portals()?.into_iter();
+        Ok(known.map(|known| (known.address, known.port)).collect())
+    }
+
+    /// Makes the initiator forget a portal. Sessions that came about through it stay.
+    ///
+    /// # Errors
+    /// The initiator does not know it, knows it for several addresses of our own, or Windows refuses.
+    pub fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
+        let keys = vec![Key::IscsiPortal(portal.clone())];
+        let _held = self.node.locks().take("remove portal", keys, deadline)?;
+        let initiator = self.initiator(deadline);
+        let known = sole_portal(portal, initiator.portal(portal)?)?;
+        self.node.check(deadline, "remove portal", portal)?;
+        let arguments = spelled(
+            &known,
+            iscsi_target_portal::remove::TARGET_PORTAL_ADDRESS.name,
+            iscsi_target_portal::remove::TARGET_PORTAL_PORT_NUMBER.name,
+        );
+        let class = &iscsi_target_portal::CLASS;
+        let method = &iscsi_target_portal::REMOVE;
+        let on = Callable::Instance(&known.path);
+        initiator.invoke(class, on, method, &arguments, portal.to_string())
+    }
+
+    /// The names of a portal's targets, sorted. The portal is asked anew, which csi-proxy does not do;
+    /// when it does not answer, that is logged and what it told before is returned.
+    ///
+    /// # Errors
+    /// The initiator does not know the portal, or it does not answer and has told nothing before.
+    pub fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>, IscsiError> {
+        let keys = vec![Key::IscsiPortal(portal.clone())];
+        let _held = self.node.locks().take("discover", keys, deadline)?;
+        let initiator = self.initiator(deadline);
+        let refreshed = refresh(&initiator, portal);
+        let told = initiator.told(portal)?;
+        match refreshed {
+            Err(error) if told.is_empty() => return Err(error),
+            Err(error) => tracing::warn!(%portal, %error, "a portal is not discovered anew"),
+            Ok(()) => {}
+        }
+        let names: BTreeSet<_> = told.into_iter().map(|target| target.name).collect();
+        Ok(names.into_iter().collect())
+    }
+
+    /// Logs in to a target through a portal, until the next restart. A target that is connected stays
+    /// as it is, whatever portal and authentication it was connected with: somebody works with it, and
+    /// its disks are the whole node's anyway. [`Connected`] says how it differs.
+    ///
+    /// A target that the portal has not told of is looked for once more after asking the portal anew.
+    ///
+    /// # Errors
+    /// Portal or target are not known, the target refuses, or its session has lost its connection.
+    pub fn connect(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        authentication: &Authentication,
+        deadline: Deadline,
+    ) -> Result<Connected, IscsiError> {
+        let keys = vec![Key::IscsiTarget(target.clone())];
+        let held = self.node.locks().take("connect", keys, deadline)?;
+        let initiator = self.initiator(deadline);
+        connect::connect(&initiator, held, portal, target, authentication)
+    }
+
+    /// Logs out of all sessions of a target that the portal leads to, those that would come back after
+    /// a restart included, and those that came about through other portals: [`Iscsi::connect`] takes
+    /// them for its own as well. A target without a session is success.
+    ///
+    /// # Errors
+    /// Portal or target are not known, a disk of the target is in use, or its sessions lead elsewhere.
+    pub fn disconnect(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        deadline: Deadline,
+    ) -> Result<(), IscsiError> {
+        let keys = vec![Key::IscsiTarget(target.clone())];
+        let _held = self.node.locks().take("disconnect", keys, deadline)?;
+        let initiator = self.initiator(deadline);
+        let known = find(&initiator, portal, target)?;
+        disconnect::end_sessions(&initiator, target, &known)
+    }
+
+    /// The disks that a target's connections lead to, as far as the storage provider knows them; none
+    /// while it is not connected.
+    ///
+    /// # Errors
+    /// Portal or target are not known, or the initiator does not answer.
+    pub fn disks(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<DiskNumber>, IscsiError> {
+        let initiator = self.initiator(deadline);
+        let known = find(&initiator, portal, target)?;
+        let mut disks = BTreeSet::new();
+        for connection in initiator.connections(&known)? {
+            disks.extend(initiator.disks(&connection)?);
+        }
+        Ok(disks)
+    }
+
+    /// Sets the secret by which targets prove themselves to this node: one for all of them.
+    ///
+    /// # Errors
+    /// Windows refuses.
+    pub fn set_mutual_chap_secret(
+        &self,
+        secret: &ChapSecret,
+        deadline: Deadline,
+    ) -> Result<(), IscsiError> {
+        let keys = vec![Key::IscsiInitiator];
+        let operation = "set mutual CHAP secret";
+        let _held = self.node.locks().take(operation, keys, deadline)?;
+        let name = iscsi_session::set_chap_secret::CHAP_SECRET.name;
+        let arguments = secret.argument(Arguments::none(), name);
+        let class = &iscsi_session::CLASS;
+        self.initiator(deadline).invoke(
+            class,
+            Callable::Class(class.name),
+            &iscsi_session::SET_CHAP_SECRET,
+            arguments.expose(),
+            "the initiator".to_owned(),
+        )
+    }
+
+    fn initiator(&self, deadline: Deadline) -> Initiator<'a> {
+        Initiator {
+            node: self.node,
+            deadline,
+        }
+    }
+}
+
+fn is_known(initiator: &Initiator<'_>, portal: &Portal) -> Result<bool, IscsiError> {
+    match initiator.portal(portal) {
+        Err(IscsiError::PortalNotFound { .. }) => Ok(false),
+        found => found.map(|_| true),
+    }
+}
+
+/// Asks a portal anew which targets it has.
+fn refresh(initiator: &Initiator<'_>, portal: &Portal) -> Result<(), IscsiError> {
+    let mut asked = BTreeSet::new();
+    for known in initiator.portal(portal)? {
+        if !asked.insert(known.path.clone()) {
+            continue;
+        }
+        initiator
+            .node
+            .check(initiator.deadline, "discover", portal)?;
+        let arguments = spelled(
+            &known,
+            iscsi_target_portal::update::TARGET_PORTAL_ADDRESS.name,
+            iscsi_target_portal::update::TARGET_PORTAL_PORT_NUMBER.name,
+        );
+        let class = &iscsi_target_portal::CLASS;
+        let method = &iscsi_target_portal::UPDATE;
+        let on = Callable::Instance(&known.path);
+        initiator.invoke(class, on, method, &arguments, portal.to_string())?;
+    }
+    Ok(())
+}
+
+/// The target that a portal leads to: it has told of it, or a session leads there. A session that has no
+/// connection leads anywhere: the target may be gone for good, and somebody has to end it.
+fn find(
+    initiator: &Initiator<'_>,
+    portal: &Portal,
+    name: &TargetName,
+) -> Result<KnownTarget, IscsiError> {
+    let told = match initiator.told_target(portal, name) {
+        Ok(Some(target)) => return Ok(target),
+        Ok(None) => IscsiError::TargetNotFound {
+            target: name.to_string(),
+            portal: portal.to_string(),
+        },
+        Err(error @ IscsiError::PortalNotFound { .. }) => error,
+        Err(error) => return Err(error),
+    };
+    let target = initiator.any_target(name)?.ok_or_else(|| told.clone())?;
+    let sessions = initiator.sessions(&target)?;
+    if sessions.is_empty() {
+        return Err(told);
+    }
+    let connections = initiator.connections(&target)?;
+    let mut leads = connections
+        .iter()
+        .map(|one| portal.is(&one.address, one.port));
+    if connections.is_empty() || leads.any(|leads| leads) {
+        return Ok(target);
+    }
+    Err(IscsiError::Elsewhere {
+        target: name.to_string(),
+        portal: portal.to_string(),
+        sessions: sessions.into_iter().map(|session| session.id).collect(),
+    })
+}
+
+fn sole_portal(portal: &Portal, known: Vec<KnownPortal>) -> Result<KnownPortal, IscsiError> {
+    let seen: Vec<_> = known.iter().map(|one| one.path.to_string()).collect();
+    let mut known = known.into_iter();
+    match (known.next(), known.next()) {
+        (Some(one), None) => Ok(one),
+        _ => Err(ProviderError::several(&format_args!("target portal {portal}"), seen).into()),
+    }
+}
+
+/// The arguments that name a portal as we spell it.
+fn address(portal: &Portal, address: &'static str, port: &'static str) -> Arguments {
+    Arguments::none()
+        .with(address, Value::text(portal.host()))
+        .with(port, Value::uint16(portal.port()))
+}
+
+/// The arguments that name a portal as Windows spells it.
+fn spelled(known: &KnownPortal, address: &'static str, port: &'static str) -> Arguments {
+    Arguments::none()
+        .with(address, Value::text(&known.address))
+        .with(port, Value::uint32(known.port))
+}

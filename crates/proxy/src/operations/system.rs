@@ -1,0 +1,39 @@
+use node::Dependents;
+use node::FirmwareError;
+use node::ServiceError;
+use node::ServiceName;
+use os::Deadline;
+use os::ServiceInfo;
+
+use super::Operations;
+
+type Result<T> = std::result::Result<T, ServiceError>;
+
+impl Operations {
+    pub(crate) fn bios_serial_number(
+        &self,
+        deadline: Deadline,
+    ) -> std::result::Result<String, FirmwareError> {
+        self.node.firmware().serial_number(deadline)
+    }
+
+    pub(crate) fn service(&self, name: &str, deadline: Deadline) -> Result<ServiceInfo> {
+        let name = ServiceName::parse(name)?;
+        self.node.services().service(&name, deadline)
+    }
+
+    pub(crate) fn start_service(&self, name: &str, deadline: Deadline) -> Result<()> {
+        let name = ServiceName::parse(name)?;
+        self.node.services().start(&name, deadline)
+    }
+
+    pub(crate) fn stop_service(
+        &self,
+        name: &str,
+        dependents: Dependents,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let name = ServiceName::parse(name)?;
+        self.node.services().stop(&name, dependents, deadline)
+    }
+}

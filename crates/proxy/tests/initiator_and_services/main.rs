@@ -1,0 +1,7 @@
+//! The groups iscsi and system over the wire, every RPC of every version, on a simulated node.
+
+#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+
+mod iscsi;
+mod stage;
+mod system;

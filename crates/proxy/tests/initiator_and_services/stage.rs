@@ -1,0 +1,148 @@
+//! A server on a simulated node that has an iSCSI server near it and services of its own.
+
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use client::Client;
+use client::ClientCause;
+use client::ClientError;
+use os_sim::Bus;
+use os_sim::ClockMode;
+use os_sim::DiskSpec;
+use os_sim::NodeSpec;
+use os_sim::ServiceSpec;
+use os_sim::SimNode;
+use os_sim::Start;
+use os_sim::iscsi::IscsiControl;
+use os_sim::iscsi::ServerSpec;
+use os_sim::iscsi::TargetSpec;
+use tempfile::TempDir;
+use transport::CallError;
+use transport::Code;
+use transport::Server;
+use wincsi_proxy::flags::Config;
+use wincsi_proxy::serve;
+use wire::Rpc;
+
+pub(crate) const ADDRESS: &str = "10.0.0.9";
+/// A target that asks nothing, with one disk.
+pub(crate) const OPEN: &str = "iqn.2026-01.com.example:open";
+/// A target that asks for CHAP and can prove itself.
+pub(crate) const GUARDED: &str = "iqn.2026-01.com.example:guarded";
+pub(crate) const SECRET: &str = "0123456789ab";
+pub(crate) const PROOF: &str = "ba9876543210";
+pub(crate) const SERIAL: &str = "VMware-56 4d 01 02 03 04 05 06-07 08 09 0a 0b 0c 0d 0e";
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// On Windows all servers of a machine have the same pipes, so there is one at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A server on a new simulated node, in a folder of its own.
+pub(crate) struct Stage {
+    _server: Server,
+    _turn: MutexGuard<'static, ()>,
+    folder: TempDir,
+    client: Client,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self::on(&spec())
+    }
+
+    pub(crate) fn on(spec: &NodeSpec) -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = TempDir::new().expect("a temporary folder");
+        let node = folder.path().join("node");
+        let sim = SimNode::create(&node, spec, ClockMode::Real).expect("a node can be made");
+        sim.kill();
+        drop(sim);
+        let servers = IscsiControl::at(&node);
+        servers.add_server("array", &array()).expect("a server");
+        for image in ["open", "guarded"] {
+            servers.set_image(image, 1 << 30).expect("an image");
+        }
+        let config = Config {
+            listen: folder.path().join("sockets"),
+            simulate: Some(node),
+            ..Config::default()
+        };
+        let server = serve::start(&config).expect("a simulated node can be served");
+        let client = Client::local(&config.listen);
+        Self {
+            _server: server,
+            _turn: turn,
+            folder,
+            client,
+        }
+    }
+
+    /// The servers around the node.
+    pub(crate) fn servers(&self) -> IscsiControl {
+        IscsiControl::at(self.folder.path().join("node"))
+    }
+
+    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, ClientError> {
+        self.client.call::<R>(request, PATIENCE)
+    }
+
+    /// What a call that must succeed answers.
+    pub(crate) fn answer<R: Rpc>(&self, request: &R::Request) -> R::Response {
+        self.call::<R>(request)
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The text that a call failed with, as code `Unknown`.
+    pub(crate) fn refusal<R: Rpc>(&self, request: &R::Request) -> String {
+        let error = self.call::<R>(request).expect_err("the call must fail");
+        match error.cause {
+            ClientCause::Call(CallError::Status(status)) => {
+                assert_eq!(status.code, Code::Unknown, "{}", status.message);
+                status.message
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+/// A node whose initiator service starts by itself.
+pub(crate) fn spec() -> NodeSpec {
+    let mut spec = NodeSpec {
+        serial: format!(" {SERIAL}  "),
+        ..NodeSpec::named("node-1")
+    };
+    for service in &mut spec.service {
+        if service.name == "MSiSCSI" {
+            service.start = Start::Automatic;
+        }
+    }
+    spec.service.push(service("base", &[]));
+    spec.service.push(service("left", &["base"]));
+    spec.service.push(service("right", &["base"]));
+    spec.service.push(service("top", &["left", "right"]));
+    spec
+}
+
+fn service(name: &str, depends_on: &[&str]) -> ServiceSpec {
+    ServiceSpec {
+        name: name.to_owned(),
+        display_name: format!("The {name}"),
+        start: Start::Automatic,
+        depends_on: depends_on.iter().map(|&name| name.to_owned()).collect(),
+    }
+}
+
+fn array() -> ServerSpec {
+    let disk = |serial| DiskSpec::on(Bus::Iscsi).serial(serial);
+    ServerSpec::at(ADDRESS)
+        .offering(TargetSpec::named(OPEN).with_disk("open", disk("1")))
+        .offering(
+            TargetSpec::named(GUARDED)
+                .with_disk("guarded", disk("2"))
+                .asking("node", SECRET)
+                .proving(PROOF),
+        )
+}
