@@ -18,6 +18,7 @@ use std::process::ExitCode;
 mod bench;
 mod cargo;
 mod demo;
+mod docs;
 mod env;
 mod host;
 mod process;
@@ -37,6 +38,7 @@ struct Cli {
 enum Task {
     Bench(bench::Bench),
     Demo(demo::Demo),
+    Docs(docs::Docs),
     Setup(env::Setup),
     Test(test::Test),
     Tidy(tidy::Tidy),
@@ -48,6 +50,7 @@ impl Task {
         match self {
             Self::Bench(task) => task.run(),
             Self::Demo(task) => task.run(),
+            Self::Docs(task) => task.run(),
             Self::Setup(task) => task.run(),
             Self::Test(task) => task.run(),
             Self::Tidy(task) => task.run(),

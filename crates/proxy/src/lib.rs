@@ -8,11 +8,14 @@
 
 pub mod flags;
 pub mod groups;
+pub mod http;
 pub mod log;
 pub mod paths;
 pub mod registry;
 pub mod serve;
 
 mod operations;
+mod rotate;
+mod text;
 
 pub use operations::Operations;

@@ -15,7 +15,7 @@ use wincsi_proxy::serve;
 mod run;
 
 fn main() -> ExitCode {
-    match flags::parse(env::args().skip(1)) {
+    match flags::parse_os(env::args_os().skip(1)) {
         Ok(Invocation::Help) => {
             print!("{}", flags::usage());
             ExitCode::SUCCESS
@@ -59,7 +59,10 @@ fn serve_until(config: &Config, ready: impl FnOnce(), stopped: impl FnOnce()) ->
     }
     tracing::info!("csi-proxy (wincsi) {} starts", env!("CARGO_PKG_VERSION"));
     for flag in &config.ineffective {
-        tracing::warn!("-{flag} is taken and has no effect yet");
+        tracing::warn!("-{flag} is taken and has no effect");
+    }
+    if !config.ignored.is_empty() {
+        tracing::warn!("arguments without effect: {:?}", config.ignored);
     }
     let server = match serve::start(config) {
         Ok(server) => server,

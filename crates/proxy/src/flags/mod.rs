@@ -1,45 +1,62 @@
 //! The command line: csi-proxy's flags in Go's style, and ours beside them, from one table.
 
+mod klog;
 mod parse;
+mod render;
 mod table;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::http::BindAddress;
+use crate::log;
+
 pub use parse::FlagError;
 pub use parse::parse;
-pub use table::FLAGS;
+pub use parse::parse_os;
+pub use render::page;
+pub use render::usage;
 pub use table::Flag;
+pub use table::SECTIONS;
+pub use table::Section;
 pub use table::Value;
-pub use table::usage;
+pub use table::all;
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
+    /// Where each call that changes the node is recorded.
+    pub audit_log: Option<PathBuf>,
     /// How long a call may take before its client is answered `DeadlineExceeded`.
     pub call_timeout: Duration,
     /// How long a stop waits for calls in flight.
     pub drain_timeout: Duration,
     /// Refuse unknown non-zero bytes before a format, not only known signatures.
     pub format_guard: node::FormatGuard,
-    /// Flags of csi-proxy that were given and have no effect here yet.
+    /// Where `/healthz` alone is served.
+    pub healthz_address: Option<BindAddress>,
+    /// Arguments behind the flags, which mean nothing.
+    pub ignored: Vec<String>,
+    /// Flags of csi-proxy that were given and have no effect here.
     pub ineffective: Vec<&'static str>,
     /// The kubelet's folder: always an allowed root.
     pub kubelet_path: String,
     /// The folder for sockets where there are no named pipes.
     pub listen: PathBuf,
-    /// Write the log here instead of to standard error.
-    pub log_file: Option<PathBuf>,
+    /// Where the log goes, and how it looks.
+    pub log: log::Options,
+    /// Where `/metrics` and `/healthz` are served.
+    pub metrics_address: Option<BindAddress>,
     /// Facilities of the node that stay native beside a simulated node.
     pub native: Vec<os::Facility>,
     /// Who may open the pipes, as SDDL; `None` is the built-in default.
     pub pipe_security: Option<String>,
+    /// Which operations may be called; `None` is all.
+    pub policy_file: Option<PathBuf>,
     /// Ask for encryption in new SMB global mappings.
     pub require_privacy: bool,
     /// Serve a simulated node that lives in this folder.
     pub simulate: Option<PathBuf>,
-    /// How talkative the log is, as klog counts.
-    pub verbosity: u8,
     /// Run under the service control manager.
     pub windows_service: bool,
     /// Further allowed roots.
@@ -49,18 +66,22 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            audit_log: None,
             call_timeout: Duration::from_secs(600),
             drain_timeout: Duration::from_secs(20),
             format_guard: node::FormatGuard::Signatures,
+            healthz_address: None,
+            ignored: Vec::new(),
             ineffective: Vec::new(),
             kubelet_path: String::from(r"C:\var\lib\kubelet"),
             listen: PathBuf::from("csi-proxy"),
-            log_file: None,
+            log: log::Options::default(),
+            metrics_address: None,
             native: Vec::new(),
             pipe_security: None,
+            policy_file: None,
             require_privacy: true,
             simulate: None,
-            verbosity: 0,
             windows_service: false,
             working_dirs: Vec::new(),
         }

@@ -1,22 +1,40 @@
+use std::ffi::OsString;
+
 use super::Config;
-use super::FLAGS;
-use super::Flag;
 use super::Invocation;
-use super::Value;
 use super::table::Apply;
+use super::table::Flag;
+use super::table::Value;
+use super::table::all;
+
+/// Reads a command line as [`parse`] does, from arguments as the system gives them.
+///
+/// # Errors
+/// As [`parse`]; an argument is no valid Unicode.
+pub fn parse_os(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, FlagError> {
+    let arguments: Result<Vec<String>, FlagError> = arguments
+        .into_iter()
+        .map(|argument| argument.into_string().map_err(FlagError::NoUnicode))
+        .collect();
+    parse(arguments?)
+}
 
 /// Reads a command line in the style of Go's `flag` package, without the program's name.
 ///
 /// One dash or two; `-flag=value` or, for flags that are not boolean, `-flag value`; a repeated
-/// flag overrides, or adds where it may be given several times.
+/// flag overrides, or adds where it may be given several times; `--` ends the flags. Arguments behind
+/// the flags are ignored, but not when there is a flag among them.
 ///
 /// # Errors
-/// An unknown flag, a missing or wrong value, or an argument that is no flag.
+/// An unknown flag, a missing or wrong value, or a flag behind an argument that is none.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, FlagError> {
     let mut config = Config::default();
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
-        let (name, value) = split(&argument)?;
+        let Some((name, value)) = split(&argument)? else {
+            config.ignored = behind(argument, arguments)?;
+            break;
+        };
         match name {
             "h" | "help" => return Ok(Invocation::Help),
             "version" => return Ok(Invocation::Version),
@@ -29,42 +47,84 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, 
 /// A command line that cannot be understood. Texts are those of Go's `flag` package where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FlagError {
+    /// The value of a flag that is true or false is neither.
+    #[error("invalid boolean value {value:?} for -{name}: parse error")]
+    Boolean {
+        /// The flag.
+        name: &'static str,
+        /// What it was given.
+        value: String,
+    },
     /// The flag needs a value and is the last argument.
     #[error("flag needs an argument: -{0}")]
     NeedsArgument(&'static str),
-    /// An argument without a dash.
-    #[error("unexpected argument {0:?}")]
-    NoFlag(String),
+    /// An argument is no valid Unicode.
+    #[error("argument is no valid Unicode: {0:?}")]
+    NoUnicode(OsString),
+    /// A flag behind an argument that is none: Go would ignore it.
+    #[error("{stray:?} is no flag, and {flag:?} behind it would have no effect")]
+    Shadowed {
+        /// The argument that is no flag.
+        stray: String,
+        /// The first flag behind it.
+        flag: String,
+    },
+    /// Three dashes, or no name.
+    #[error("bad flag syntax: {0}")]
+    Syntax(String),
     /// No flag has this name.
     #[error("flag provided but not defined: -{0}")]
     Undefined(String),
     /// The value is not what the flag takes.
-    #[error("invalid value {value:?} for flag -{name}: want {wanted}")]
+    #[error("invalid value {value:?} for flag -{name}: {reason}")]
     Value {
         /// The flag.
         name: &'static str,
         /// What it was given.
         value: String,
-        /// What it takes.
-        wanted: &'static str,
+        /// What is wrong with it, or what it takes.
+        reason: String,
     },
 }
 
-fn split(argument: &str) -> Result<(&str, Option<&str>), FlagError> {
+/// The flag's name and the value behind `=`; `None` for what is no flag.
+#[allow(
+    clippy::type_complexity,
+    reason = "a name for this pair would say less"
+)]
+fn split(argument: &str) -> Result<Option<(&str, Option<&str>)>, FlagError> {
     let body = argument
         .strip_prefix("--")
         .or_else(|| argument.strip_prefix('-'));
-    match body {
-        Some(body) if !body.is_empty() && !body.starts_with(['-', '=']) => Ok(body
-            .split_once('=')
-            .map_or((body, None), |(name, value)| (name, Some(value)))),
-        _ => Err(FlagError::NoFlag(argument.to_owned())),
+    let Some(body) = body.filter(|body| !body.is_empty()) else {
+        return Ok(None);
+    };
+    if body.starts_with(['-', '=']) {
+        return Err(FlagError::Syntax(argument.to_owned()));
+    }
+    Ok(Some(
+        body.split_once('=')
+            .map_or((body, None), |(name, value)| (name, Some(value))),
+    ))
+}
+
+/// What follows the flags. `--` says that it is meant so.
+fn behind(first: String, rest: impl Iterator<Item = String>) -> Result<Vec<String>, FlagError> {
+    if first == "--" {
+        return Ok(rest.collect());
+    }
+    let rest: Vec<String> = rest.collect();
+    match rest.iter().find(|argument| argument.starts_with('-')) {
+        Some(flag) => Err(FlagError::Shadowed {
+            stray: first,
+            flag: flag.clone(),
+        }),
+        None => Ok([vec![first], rest].concat()),
     }
 }
 
 fn find(name: &str) -> Result<&'static Flag, FlagError> {
-    FLAGS
-        .iter()
+    all()
         .find(|flag| flag.name == name)
         .ok_or_else(|| FlagError::Undefined(name.to_owned()))
 }
@@ -75,35 +135,35 @@ fn apply(
     value: Option<&str>,
     rest: &mut impl Iterator<Item = String>,
 ) -> Result<(), FlagError> {
-    match flag.apply {
+    let value = match (flag.value, value) {
+        (_, Some(value)) => value.to_owned(),
+        (Value::Bool, None) => String::from("true"),
+        (Value::Of(_), None) => rest.next().ok_or(FlagError::NeedsArgument(flag.name))?,
+    };
+    let outcome = match flag.apply {
         Apply::Bool(apply) => {
-            let text = value.unwrap_or("true");
-            let on = go_bool(text).ok_or_else(|| wrong(flag, text, "true or false"))?;
+            let on = go_bool(&value).ok_or_else(|| not_boolean(flag, &value))?;
             apply(config, on);
             Ok(())
         }
+        Apply::Go(apply) => apply(config, &value),
         Apply::Nothing(note) => {
-            if flag.value != Value::Bool && value.is_none() {
-                rest.next().ok_or(FlagError::NeedsArgument(flag.name))?;
-            }
             note(config);
             Ok(())
         }
-        Apply::Text(apply) => {
-            let text = match value {
-                Some(value) => value.to_owned(),
-                None => rest.next().ok_or(FlagError::NeedsArgument(flag.name))?,
-            };
-            apply(config, &text).map_err(|wanted| wrong(flag, &text, wanted))
-        }
-    }
+        Apply::Text(apply) => apply(config, &value).map_err(|wanted| format!("want {wanted}")),
+    };
+    outcome.map_err(|reason| FlagError::Value {
+        name: flag.name,
+        value,
+        reason,
+    })
 }
 
-fn wrong(flag: &Flag, value: &str, wanted: &'static str) -> FlagError {
-    FlagError::Value {
+fn not_boolean(flag: &Flag, value: &str) -> FlagError {
+    FlagError::Boolean {
         name: flag.name,
         value: value.to_owned(),
-        wanted,
     }
 }
 
@@ -118,11 +178,12 @@ fn go_bool(text: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::FLAGS;
     use super::super::Invocation;
+    use super::super::all;
     use super::super::usage;
     use super::FlagError;
     use super::parse;
+    use crate::log::Severity;
 
     fn serve(line: &str) -> super::Config {
         match parse(line.split_whitespace().map(str::to_owned)) {
@@ -138,62 +199,124 @@ mod tests {
         );
         assert!(config.windows_service);
         assert!(!config.require_privacy);
-        assert_eq!(config.verbosity, 5);
+        assert_eq!(config.log.verbosity, 5);
+        assert_eq!(config.log.to_stderr, Some(false));
         assert_eq!(config.roots(), [r"C:\a", r"C:\b", r"D:\kubelet"]);
     }
 
     #[test]
-    fn every_flag_of_csi_proxy_is_taken() {
+    fn every_flag_of_csi_proxy_is_taken_with_its_default() {
         // Source: csi-proxy's usage, and klog's for the logging flags.
-        const THEIRS: [&str; 18] = [
-            "kubelet-path",
-            "working-dir",
-            "windows-service",
-            "require-privacy",
-            "metrics-bind-address",
-            "v",
-            "logtostderr",
-            "alsologtostderr",
-            "log_dir",
-            "log_file",
-            "log_file_max_size",
-            "add_dir_header",
-            "skip_headers",
-            "skip_log_headers",
-            "one_output",
-            "stderrthreshold",
-            "vmodule",
-            "log_backtrace_at",
+        const THEIRS: [(&str, &str); 20] = [
+            ("kubelet-path", r"C:\var\lib\kubelet"),
+            ("working-dir", ""),
+            ("windows-service", "false"),
+            ("require-privacy", "true"),
+            ("metrics-bind-address", ""),
+            ("v", "0"),
+            ("logtostderr", ""),
+            ("alsologtostderr", "false"),
+            ("log_dir", ""),
+            ("log_file", ""),
+            ("log_file_max_size", "1800"),
+            ("add_dir_header", "false"),
+            ("skip_headers", "false"),
+            ("skip_log_headers", "false"),
+            ("one_output", "false"),
+            ("stderrthreshold", "2"),
+            ("alsologtostderrthreshold", "0"),
+            ("legacy_stderr_threshold_behavior", "true"),
+            ("vmodule", ""),
+            ("log_backtrace_at", ""),
         ];
-        for name in THEIRS {
-            assert!(FLAGS.iter().any(|flag| flag.name == name), "{name}");
+        for (name, default) in THEIRS {
+            let flag = all().find(|flag| flag.name == name).expect(name);
+            assert_eq!(flag.default, default, "{name}");
         }
-        let config = serve("-log_dir=x -vmodule a=1 -skip_headers -v=2");
-        assert_eq!(config.ineffective, ["log_dir", "vmodule", "skip_headers"]);
-        assert_eq!(config.verbosity, 2);
     }
 
     #[test]
-    fn what_go_refuses_is_refused() {
-        let error = |line: &str| parse(line.split_whitespace().map(str::to_owned)).unwrap_err();
-        assert_eq!(
-            error("-nonsense"),
-            FlagError::Undefined(String::from("nonsense"))
+    fn every_name_is_there_once() {
+        let mut names: Vec<_> = all().map(|flag| flag.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn klogs_flags_reach_the_log() {
+        let log = serve(
+            "-log_dir=x -vmodule a=1,b*=7 -skip_headers -v=-2 --stderrthreshold=warning -log_file_max_size 3 -logtostderr=0 -log_backtrace_at a.go:1 -alsologtostderrthreshold 1",
         );
-        assert_eq!(error("-v"), FlagError::NeedsArgument("v"));
-        assert!(matches!(
-            error("-windows-service=perhaps"),
-            FlagError::Value { .. }
-        ));
-        assert!(matches!(error("serve"), FlagError::NoFlag(_)));
-        assert!(matches!(error("---v=1"), FlagError::NoFlag(_)));
-        assert!(matches!(error("-working-dir="), FlagError::Value { .. }));
+        assert_eq!(log.ineffective, ["log_backtrace_at"]);
+        let log = log.log;
+        assert_eq!((log.verbosity, log.max_megabytes), (-2, 3));
+        assert_eq!(log.folder.as_deref(), Some("x".as_ref()));
+        assert_eq!(log.to_stderr, Some(false));
+        assert_eq!(
+            (log.threshold, log.also_threshold),
+            (Severity::Warning, Severity::Warning)
+        );
+        assert_eq!(log.modules.len(), 2);
+        assert!(log.skip_headers);
+    }
+
+    #[test]
+    fn what_go_refuses_is_refused_in_its_words() {
+        let error = |line: &str| {
+            parse(line.split(' ').map(str::to_owned))
+                .expect_err(line)
+                .to_string()
+        };
+        for (line, text) in [
+            ("-nonsense", "flag provided but not defined: -nonsense"),
+            ("-v", "flag needs an argument: -v"),
+            (
+                "-windows-service=perhaps",
+                r#"invalid boolean value "perhaps" for -windows-service: parse error"#,
+            ),
+            (
+                "-windows-service=",
+                r#"invalid boolean value "" for -windows-service: parse error"#,
+            ),
+            ("---v=1", "bad flag syntax: ---v=1"),
+            ("-=1", "bad flag syntax: -=1"),
+            (
+                "-v=much",
+                r#"invalid value "much" for flag -v: strconv.ParseInt: parsing "much": invalid syntax"#,
+            ),
+            (
+                "-log_file_max_size=-1",
+                r#"invalid value "-1" for flag -log_file_max_size: parse error"#,
+            ),
+            (
+                "-format-guard=none",
+                r#"invalid value "none" for flag -format-guard: want strict or signatures"#,
+            ),
+        ] {
+            assert_eq!(error(line), text);
+        }
+        assert!(error("-working-dir=").contains("every path"));
+    }
+
+    #[test]
+    fn no_flag_is_ignored_in_silence() {
+        assert_eq!(serve("-v=2 serve now").ignored, ["serve", "now"]);
+        assert_eq!(serve("-v 2 -- -v=3").ignored, ["-v=3"]);
+        let line = "-windows-service true -policy-file=x";
+        let error = parse(line.split(' ').map(str::to_owned)).expect_err("a flag would be lost");
+        assert_eq!(
+            error,
+            FlagError::Shadowed {
+                stray: String::from("true"),
+                flag: String::from("-policy-file=x"),
+            }
+        );
     }
 
     #[test]
     fn the_usage_names_every_flag_and_its_default() {
         let text = usage();
-        for flag in FLAGS {
+        for flag in all() {
             assert!(text.contains(&format!("  -{}", flag.name)), "{}", flag.name);
             assert!(text.contains(flag.default), "{}", flag.name);
         }
@@ -202,7 +325,7 @@ mod tests {
     #[test]
     fn written_defaults_are_the_real_ones() {
         let mut line = Vec::new();
-        for flag in FLAGS.iter().filter(|flag| !flag.default.is_empty()) {
+        for flag in all().filter(|flag| !flag.default.is_empty()) {
             line.push(format!("-{}={}", flag.name, flag.default));
         }
         let Ok(Invocation::Serve(mut config)) = parse(line) else {

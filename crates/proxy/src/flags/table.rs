@@ -1,8 +1,10 @@
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Config;
+use super::klog::KLOG;
+use crate::http::BindAddress;
+use crate::log::Format;
 
 /// One flag of the command line.
 pub struct Flag {
@@ -29,12 +31,48 @@ pub enum Value {
 /// How a flag changes the configuration; the error says what its value should have been.
 pub(super) enum Apply {
     Bool(fn(&mut Config, bool)),
+    /// As [`Apply::Text`], but the error is Go's own text.
+    Go(fn(&mut Config, &str) -> Result<(), String>),
     Nothing(fn(&mut Config)),
     Text(fn(&mut Config, &str) -> Result<(), &'static str>),
 }
 
+/// A group of flags under one heading.
+pub struct Section {
+    /// The heading.
+    pub title: &'static str,
+    /// What the reader should know about all of them.
+    pub about: &'static str,
+    /// The flags.
+    pub flags: &'static [Flag],
+}
+
 /// Every flag, csi-proxy's first.
-pub const FLAGS: &[Flag] = &[
+pub const SECTIONS: &[Section] = &[
+    Section {
+        title: "csi-proxy's flags",
+        about: "Names, values and defaults are csi-proxy's.",
+        flags: FLAGS,
+    },
+    Section {
+        title: "klog's flags",
+        about: "csi-proxy has them from klog; names, values and defaults are klog's.",
+        flags: KLOG,
+    },
+    Section {
+        title: "wincsi's flags",
+        about: "csi-proxy does not have these.",
+        flags: OURS,
+    },
+];
+
+/// Every flag of every section.
+pub fn all() -> impl Iterator<Item = &'static Flag> {
+    SECTIONS.iter().flat_map(|section| section.flags)
+}
+
+/// csi-proxy's own flags.
+const FLAGS: &[Flag] = &[
     Flag {
         name: "kubelet-path",
         value: Value::Of("path"),
@@ -64,145 +102,27 @@ pub const FLAGS: &[Flag] = &[
         apply: Apply::Bool(|config, on| config.require_privacy = on),
     },
     Flag {
-        name: "v",
-        value: Value::Of("level"),
-        default: "0",
-        help: "How talkative the log is: 2 logs requests, 5 details.",
-        apply: Apply::Text(|config, text| number(text).map(|level| config.verbosity = level)),
-    },
-    Flag {
-        name: "logtostderr",
-        value: Value::Bool,
-        default: "true",
-        help: "Log to standard error unless log_file is given.",
-        apply: Apply::Bool(|_, _| {}),
-    },
-    Flag {
-        name: "log_file",
-        value: Value::Of("path"),
+        name: "metrics-bind-address",
+        value: Value::Of("address"),
         default: "",
-        help: "Append the log to this file instead.",
+        help: "Serve /metrics and /healthz on this TCP address; without a host, on loopback alone. Empty is off.",
         apply: Apply::Text(|config, text| {
-            set(&mut config.log_file, optional(text).map(PathBuf::from))
+            address(text).map(|address| config.metrics_address = address)
         }),
     },
-    ineffective(
-        "metrics-bind-address",
-        Value::Of("address"),
-        "",
-        "TCP address of the metrics endpoint (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("metrics-bind-address");
-        },
-    ),
-    ineffective(
-        "alsologtostderr",
-        Value::Bool,
-        "false",
-        "Log to standard error as well as to files (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("alsologtostderr");
-        },
-    ),
-    ineffective(
-        "log_dir",
-        Value::Of("folder"),
-        "",
-        "Write log files into this folder (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("log_dir");
-        },
-    ),
-    ineffective(
-        "log_file_max_size",
-        Value::Of("MB"),
-        "1800",
-        "The size at which a log file is rotated (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("log_file_max_size");
-        },
-    ),
-    ineffective(
-        "add_dir_header",
-        Value::Bool,
-        "false",
-        "Add the source file's folder to the header (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("add_dir_header");
-        },
-    ),
-    ineffective(
-        "skip_headers",
-        Value::Bool,
-        "false",
-        "Leave the headers out of the log (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("skip_headers");
-        },
-    ),
-    ineffective(
-        "skip_log_headers",
-        Value::Bool,
-        "false",
-        "Leave the headers out of new log files (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("skip_log_headers");
-        },
-    ),
-    ineffective(
-        "one_output",
-        Value::Bool,
-        "false",
-        "Write each message to its own severity alone (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("one_output");
-        },
-    ),
-    ineffective(
-        "stderrthreshold",
-        Value::Of("severity"),
-        "2",
-        "The least severity that goes to standard error (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("stderrthreshold");
-        },
-    ),
-    ineffective(
-        "alsologtostderrthreshold",
-        Value::Of("severity"),
-        "",
-        "The least severity that goes to standard error as well (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("alsologtostderrthreshold");
-        },
-    ),
-    ineffective(
-        "legacy_stderr_threshold_behavior",
-        Value::Bool,
-        "true",
-        "How stderrthreshold and logtostderr meet (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("legacy_stderr_threshold_behavior");
-        },
-    ),
-    ineffective(
-        "vmodule",
-        Value::Of("pattern=N,..."),
-        "",
-        "Verbosity by source file (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("vmodule");
-        },
-    ),
-    ineffective(
-        "log_backtrace_at",
-        Value::Of("file:N"),
-        "",
-        "Write a stack trace when this line logs (accepted, no effect yet).",
-        |config| {
-            config.ineffective.push("log_backtrace_at");
-        },
-    ),
+];
+
+/// Our own flags, in csi-proxy's style.
+const OURS: &[Flag] = &[
+    Flag {
+        name: "audit-log",
+        value: Value::Of("path"),
+        default: "",
+        help: "Append a JSON line for each call that changes the node to this file.",
+        apply: Apply::Text(|config, text| {
+            set(&mut config.audit_log, optional(text).map(PathBuf::from))
+        }),
+    },
     Flag {
         name: "call-timeout",
         value: Value::Of("seconds"),
@@ -225,11 +145,34 @@ pub const FLAGS: &[Flag] = &[
         apply: Apply::Text(format_guard),
     },
     Flag {
+        name: "healthz-bind-address",
+        value: Value::Of("address"),
+        default: "",
+        help: "Serve /healthz alone on this TCP address; without a host, on loopback alone. Empty is off.",
+        apply: Apply::Text(|config, text| {
+            address(text).map(|address| config.healthz_address = address)
+        }),
+    },
+    Flag {
         name: "listen",
         value: Value::Of("folder"),
         default: "csi-proxy",
         help: "Where the sockets go on systems without named pipes.",
         apply: Apply::Text(|config, text| set(&mut config.listen, PathBuf::from(text))),
+    },
+    Flag {
+        name: "log-file-backups",
+        value: Value::Of("number"),
+        default: "1",
+        help: "How many full files of the log, and of the audit log, are kept beside the current one.",
+        apply: Apply::Text(|config, text| backups(text).map(|count| config.log.backups = count)),
+    },
+    Flag {
+        name: "log-format",
+        value: Value::Of("text|json"),
+        default: "text",
+        help: "Log lines in klog's text form, or as JSON objects.",
+        apply: Apply::Text(log_format),
     },
     Flag {
         name: "pipe-security",
@@ -238,6 +181,15 @@ pub const FLAGS: &[Flag] = &[
         help: "Who may open the pipes.",
         apply: Apply::Text(|config, text| {
             set(&mut config.pipe_security, optional(text).map(str::to_owned))
+        }),
+    },
+    Flag {
+        name: "policy-file",
+        value: Value::Of("path"),
+        default: "",
+        help: "Which operations may be called; read anew when it changes. Without it all may.",
+        apply: Apply::Text(|config, text| {
+            set(&mut config.policy_file, optional(text).map(PathBuf::from))
         }),
     },
     Flag {
@@ -258,57 +210,13 @@ pub const FLAGS: &[Flag] = &[
     },
 ];
 
-/// The usage text, rendered from [`FLAGS`].
-#[must_use]
-pub fn usage() -> String {
-    let mut text = String::from("Usage of csi-proxy:\n");
-    for flag in FLAGS {
-        let value = match flag.value {
-            Value::Bool => String::new(),
-            Value::Of(name) => format!(" {name}"),
-        };
-        let default = match flag.default {
-            "" => String::new(),
-            default => format!(" (default {default})"),
-        };
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "  -{}{value}\n    \t{}{default}",
-            flag.name, flag.help
-        );
-    }
-    text
-}
-
-/// A flag of csi-proxy that existing service definitions may carry, and that does nothing here yet.
-const fn ineffective(
-    name: &'static str,
-    value: Value,
-    default: &'static str,
-    help: &'static str,
-    note: fn(&mut Config),
-) -> Flag {
-    Flag {
-        name,
-        value,
-        default,
-        help,
-        apply: Apply::Nothing(note),
-    }
-}
-
-fn set<T>(place: &mut T, value: T) -> Result<(), &'static str> {
+pub(super) fn set<T>(place: &mut T, value: T) -> Result<(), &'static str> {
     *place = value;
     Ok(())
 }
 
-fn optional(text: &str) -> Option<&str> {
+pub(super) fn optional(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
-}
-
-fn number(text: &str) -> Result<u8, &'static str> {
-    text.parse().map_err(|_| "a number from 0 to 255")
 }
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {
@@ -324,6 +232,26 @@ fn working_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
         return Err("a folder; an empty one would allow every path");
     }
     config.working_dirs.push(text.to_owned());
+    Ok(())
+}
+
+fn address(text: &str) -> Result<Option<BindAddress>, &'static str> {
+    optional(text).map(BindAddress::parse).transpose()
+}
+
+fn backups(text: &str) -> Result<u32, &'static str> {
+    match text.parse() {
+        Ok(count @ 1..=100) => Ok(count),
+        _ => Err("a number from 1 to 100"),
+    }
+}
+
+fn log_format(config: &mut Config, text: &str) -> Result<(), &'static str> {
+    config.log.format = match text {
+        "json" => Format::Json,
+        "text" => Format::Text,
+        _ => return Err("text or json"),
+    };
     Ok(())
 }
 

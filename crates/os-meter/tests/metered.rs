@@ -1,0 +1,117 @@
+//! A metered node behaves as the node, and tells of each operation once.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use os::Arguments;
+use os::Deadline;
+use os::DiskNumber;
+use os::Facility;
+use os::Os;
+use os::Query;
+use os::Target;
+use os::WinPath;
+use os_meter::Ending;
+use os_meter::Kind;
+use os_meter::Meter;
+use os_meter::Operation;
+use os_meter::Tally;
+use os_sim::ClockMode;
+use tempfile::TempDir;
+use wincsi_os_meter as os_meter;
+
+#[derive(Default)]
+struct Endings(Mutex<Vec<(Facility, &'static str, &'static str, Ending)>>);
+
+impl Meter for Endings {
+    fn began(&self, _operation: &Operation) {}
+
+    fn ended(&self, operation: &Operation, _took: Duration, ending: Ending) {
+        let line = (
+            operation.facility,
+            operation.name,
+            operation.subject,
+            ending,
+        );
+        self.0.lock().expect("no panic").push(line);
+    }
+}
+
+fn node() -> (TempDir, Os) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = os_sim::demo::create(&folder.path().join("node"), ClockMode::Virtual);
+    (folder, node.expect("a node").os())
+}
+
+#[test]
+fn operations_are_told_with_how_they_ended() {
+    let (_folder, plain) = node();
+    let endings = Arc::new(Endings::default());
+    let os = os_meter::metered(plain, &(Arc::clone(&endings) as Arc<dyn Meter>));
+    let missing: WinPath = r"C:\missing".parse().expect("a path");
+    let error = os.files.entry(&missing).expect_err("it is missing");
+    assert_eq!(error.operation, "GetFileAttributesExW");
+    os.disks.length(DiskNumber(0)).expect("the boot disk");
+    os.clock.sleep(Duration::from_secs(5));
+    let gone = os.files.pin(&missing);
+    assert!(gone.is_err());
+    assert_eq!(
+        *endings.0.lock().expect("no panic"),
+        [
+            (Facility::Files, "GetFileAttributesExW", "", Ending::Failed),
+            (
+                Facility::Disks,
+                "IOCTL_DISK_GET_LENGTH_INFO",
+                "",
+                Ending::Done
+            ),
+            (Facility::Clock, "Sleep", "", Ending::Done),
+            (Facility::Files, "CreateFileW", "pin", Ending::Failed),
+        ]
+    );
+}
+
+#[test]
+fn a_method_that_answers_with_a_code_has_failed() {
+    let (_folder, plain) = node();
+    let endings = Arc::new(Endings::default());
+    let os = os_meter::metered(plain, &(Arc::clone(&endings) as Arc<dyn Meter>));
+    let query = Query::all("MSFT_Disk", &["Number", "IsBoot"]);
+    let disks = os.storage.query(&query, Deadline::NEVER).expect("disks");
+    let boot = disks.iter().find(|disk| disk.bool("IsBoot") == Ok(true));
+    let boot = Target::Instance(&boot.expect("a boot disk").path);
+    let arguments = Arguments::none();
+    let outcome = os
+        .storage
+        .invoke(boot, "Offline", &arguments, Deadline::NEVER)
+        .expect("the provider answers");
+    assert_ne!(outcome.code, 0, "a boot disk cannot go offline");
+    assert_eq!(
+        *endings.0.lock().expect("no panic"),
+        [
+            (Facility::Storage, "query", "MSFT_Disk", Ending::Done),
+            (Facility::Storage, "invoke", "Offline", Ending::Failed),
+        ]
+    );
+}
+
+#[test]
+fn a_tally_counts_what_one_call_costs() {
+    let (_folder, plain) = node();
+    let tally = Arc::new(Tally::default());
+    let os = os_meter::metered(plain, &(Arc::clone(&tally) as Arc<dyn Meter>));
+    let volumes = os.volumes.list().expect("volumes");
+    let ((), counts) = tally.during(|| {
+        for volume in &volumes {
+            os.volumes.extents(*volume).expect("a volume of one disk");
+        }
+        os.volumes.space(volumes[0]).expect("a filesystem");
+        os.clock.sleep(Duration::from_secs(1));
+    });
+    let many = u64::try_from(volumes.len()).expect("few volumes");
+    assert_eq!(counts.of(Kind::Handle), many);
+    assert_eq!(counts.of(Kind::Query) + counts.of(Kind::Method), 0);
+    assert_eq!(counts.total(), many + 1);
+    assert_eq!(tally.take().total(), 0);
+}

@@ -1,0 +1,132 @@
+use std::io;
+use std::io::Read as _;
+use std::io::Write as _;
+use std::net::Shutdown;
+use std::net::TcpStream;
+use std::time::Duration;
+use std::time::Instant;
+
+use super::Page;
+use super::Site;
+use super::Status;
+
+/// How long a connection may take from its beginning to its end.
+const LIFE: Duration = Duration::from_secs(10);
+
+/// The longest request line and headers, in bytes.
+const LONGEST_HEAD: usize = 8 << 10;
+
+const MOST_HEADERS: usize = 64;
+
+/// Bytes that are given to the system at a time.
+const PIECE: usize = 16 << 10;
+
+/// Answers the one request of a connection.
+pub(super) fn run(stream: &TcpStream, site: &dyn Site) -> io::Result<()> {
+    let deadline = Instant::now() + LIFE;
+    let head = read_head(stream, deadline)?;
+    let request = Request::parse(&head);
+    let page = match &request {
+        Some(request) => request.page(site),
+        None => Page::text(Status::BadRequest, "bad request\n"),
+    };
+    let wants_body = request.is_none_or(|request| request.method != "HEAD");
+    write(stream, &rendered(&page, wants_body), deadline)?;
+    stream.shutdown(Shutdown::Write)
+}
+
+struct Request {
+    method: String,
+    path: String,
+}
+
+impl Request {
+    fn parse(head: &[u8]) -> Option<Self> {
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        let status = request.parse(head).ok()?;
+        let target = request.path?;
+        let path = target.split('?').next().unwrap_or(target);
+        status.is_complete().then_some(Self {
+            method: request.method?.to_owned(),
+            path: path.to_owned(),
+        })
+    }
+
+    fn page(&self, site: &dyn Site) -> Page {
+        if !matches!(self.method.as_str(), "GET" | "HEAD") {
+            return Page::text(Status::MethodNotAllowed, "only GET and HEAD\n");
+        }
+        site.page(&self.path)
+            .unwrap_or_else(|| Page::text(Status::NotFound, "not found\n"))
+    }
+}
+
+/// The bytes up to the empty line, or as many as a request may have.
+fn read_head(mut stream: &TcpStream, deadline: Instant) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let mut piece = [0; 1024];
+    while !is_complete(&head) && head.len() < LONGEST_HEAD {
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        match stream.read(&mut piece)? {
+            0 => break,
+            count => head.extend_from_slice(&piece[..count]),
+        }
+    }
+    Ok(head)
+}
+
+fn is_complete(head: &[u8]) -> bool {
+    head.windows(4).any(|end| end == b"\r\n\r\n") || head.windows(2).any(|end| end == b"\n\n")
+}
+
+fn write(mut stream: &TcpStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        match stream.write(piece)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            count => bytes = &bytes[count..],
+        }
+    }
+    Ok(())
+}
+
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    match left.is_zero() {
+        true => Err(io::ErrorKind::TimedOut.into()),
+        false => Ok(left),
+    }
+}
+
+fn rendered(page: &Page, wants_body: bool) -> Vec<u8> {
+    let mut bytes = format!(
+        "HTTP/1.1 {}\r\n\
+         Content-Type: {}\r\n\
+         Content-Length: {}\r\n\
+         Cache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\n\
+         Connection: close\r\n\r\n",
+        page.status.line(),
+        page.content_type,
+        page.body.len()
+    )
+    .into_bytes();
+    if wants_body {
+        bytes.extend_from_slice(page.body.as_bytes());
+    }
+    bytes
+}
+
+impl Status {
+    fn line(self) -> &'static str {
+        match self {
+            Self::Ok => "200 OK",
+            Self::BadRequest => "400 Bad Request",
+            Self::NotFound => "404 Not Found",
+            Self::MethodNotAllowed => "405 Method Not Allowed",
+            Self::Unavailable => "503 Service Unavailable",
+        }
+    }
+}

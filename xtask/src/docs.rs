@@ -1,0 +1,47 @@
+//! `cargo xtask docs`: the pages that are written from tables in the code.
+//!
+//! Each page is written by an example of the crate that has the table; a test of that crate fails when
+//! the page that is checked in is another.
+
+use crate::cargo;
+use crate::process;
+use anyhow::Result;
+use clap::Args;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// Write the pages that come from tables in the code
+#[derive(Args)]
+pub(crate) struct Docs {}
+
+struct Page {
+    path: &'static str,
+    package: &'static str,
+    example: &'static str,
+}
+
+const PAGES: &[Page] = &[Page {
+    path: "docs/flags.md",
+    package: "wincsi-proxy",
+    example: "flags_page",
+}];
+
+impl Docs {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        PAGES.iter().try_for_each(Page::write)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Page {
+    fn write(&self) -> Result<()> {
+        let mut command = cargo::cargo();
+        command.args(["run", "--quiet", "--package", self.package]);
+        command.args(["--example", self.example, "--", self.path]);
+        process::capture(&mut command, LIMIT)?.success(&process::describe(&command))?;
+        println!("docs: {} written", self.path);
+        Ok(())
+    }
+}
