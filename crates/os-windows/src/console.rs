@@ -20,7 +20,8 @@ use crate::raw::console;
 /// of the machine or of a container.
 ///
 /// The first request is heard by [`EndRequests::wait`]; the process then has time to end by itself. A
-/// second one ends it at once.
+/// second one after Ctrl-C or Ctrl-Break ends it at once. After the others no second one comes through,
+/// since the first holds the system's thread; there the system ends the process when it sees fit.
 pub struct EndRequests(Arc<Shared>);
 
 impl EndRequests {

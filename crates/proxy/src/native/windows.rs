@@ -9,12 +9,18 @@ use os::Os;
 pub(super) fn take(mut node: Os, facility: Facility) -> Option<Os> {
     match facility {
         Facility::Clock => node.clock = Arc::new(os_windows::NativeClock::new()),
+        Facility::EventLog => {
+            node.event_log = Arc::new(os_windows::NativeEventLog::of(EVENT_SOURCE));
+        }
         Facility::Files => node.files = Arc::new(os_windows::NativeFiles::new()),
         Facility::Volumes => node.volumes = Arc::new(os_windows::NativeVolumes::new()),
         _ => return None,
     }
     Some(node)
 }
+
+/// What our events in the system's log are from.
+const EVENT_SOURCE: &str = "csiproxy";
 
 /// Pipes need no folder.
 pub(super) fn socket_folder(_folder: &Path) -> io::Result<()> {
