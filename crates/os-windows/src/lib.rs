@@ -8,12 +8,13 @@
 
 #![cfg(windows)]
 
+pub mod installation;
+
 mod clock;
 mod console;
 mod event_log;
 mod extents;
 mod files;
-mod installation;
 mod raw;
 mod service;
 mod volumes;
@@ -23,9 +24,5 @@ pub use clock::NativeClock;
 pub use console::EndRequests;
 pub use event_log::NativeEventLog;
 pub use files::NativeFiles;
-pub use installation::{
-    Change, Definition, Effort, Ending, Installation, InstallationError, Removal, Report, RunState,
-    install, start, status, stop, uninstall,
-};
-pub use service::{ServiceError, ServiceHandle, run_as_service};
+pub use service::{SERVICE_NAME, ServiceError, ServiceHandle, run_as_service};
 pub use volumes::NativeVolumes;

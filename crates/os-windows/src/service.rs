@@ -22,9 +22,9 @@ use windows_service::service_dispatcher;
 
 use crate::installation::cause;
 
-/// The name that csi-proxy registers for. The service control manager ignores it for a service with a
+/// The name that csi-proxy registers for, and under which its events are in the system's log. The service control manager ignores it for a service with a
 /// process of its own, so it binds nobody who installs the service under another name.
-const NAME: &str = "csiproxy";
+pub const SERVICE_NAME: &str = "csiproxy";
 
 /// How long the service control manager waits for the next word while we start.
 const START: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ pub fn run_as_service(
         stage.is_busy = true;
         stage.main = Some((stop_time, Box::new(main)));
     }
-    let dispatched = service_dispatcher::start(NAME, service_main);
+    let dispatched = service_dispatcher::start(SERVICE_NAME, service_main);
     let ended = {
         let mut stage = stage();
         stage.is_busy = false;
@@ -297,8 +297,9 @@ fn serve(stop_time: Duration, main: Main) -> Result<(), ServiceError> {
         changed: Condvar::new(),
     });
     let handler = Arc::clone(&shared);
-    let status = service_control_handler::register(NAME, move |control| handler.control(control))
-        .map_err(ServiceError::Register)?;
+    let status =
+        service_control_handler::register(SERVICE_NAME, move |control| handler.control(control))
+            .map_err(ServiceError::Register)?;
     {
         let mut state = shared.state();
         state.status = Some(status);

@@ -12,6 +12,7 @@ pub mod log;
 pub mod paths;
 pub mod registry;
 pub mod serve;
+pub mod service;
 
 mod operations;
 

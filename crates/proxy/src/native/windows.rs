@@ -10,7 +10,7 @@ pub(super) fn take(mut node: Os, facility: Facility) -> Option<Os> {
     match facility {
         Facility::Clock => node.clock = Arc::new(os_windows::NativeClock::new()),
         Facility::EventLog => {
-            node.event_log = Arc::new(os_windows::NativeEventLog::of(EVENT_SOURCE));
+            node.event_log = Arc::new(os_windows::NativeEventLog::of(os_windows::SERVICE_NAME));
         }
         Facility::Files => node.files = Arc::new(os_windows::NativeFiles::new()),
         Facility::Volumes => node.volumes = Arc::new(os_windows::NativeVolumes::new()),
@@ -18,9 +18,6 @@ pub(super) fn take(mut node: Os, facility: Facility) -> Option<Os> {
     }
     Some(node)
 }
-
-/// What our events in the system's log are from.
-const EVENT_SOURCE: &str = "csiproxy";
 
 /// Pipes need no folder.
 pub(super) fn socket_folder(_folder: &Path) -> io::Result<()> {
