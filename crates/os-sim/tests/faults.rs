@@ -240,3 +240,18 @@ fn a_script_is_followed_whenever_it_changes() {
     std::fs::remove_file(&script).unwrap();
     assert_eq!(flush(), Ok(()));
 }
+
+#[test]
+fn a_hang_ends_when_its_script_goes() {
+    let scene = Scene::new();
+    let script = scene.folder.path().join("faults.toml");
+    let text = "[[fault]]\noperation = \"Flush*\"\neffect = \"hang\"";
+    std::fs::write(&script, text).unwrap();
+    thread::scope(|scope| {
+        let flush = scope.spawn(|| scene.os.volumes.flush(scene.efi));
+        let faults = scene.node.faults();
+        assert!(faults.wait_until_hanging(1, Duration::from_secs(30)));
+        std::fs::remove_file(&script).unwrap();
+        assert_eq!(flush.join().unwrap(), Ok(()));
+    });
+}

@@ -8,7 +8,11 @@
 
 #![cfg(windows)]
 
+pub mod installation;
+
 mod clock;
+mod console;
+mod event_log;
 mod extents;
 mod files;
 mod raw;
@@ -17,6 +21,8 @@ mod volumes;
 mod wide;
 
 pub use clock::NativeClock;
+pub use console::EndRequests;
+pub use event_log::NativeEventLog;
 pub use files::NativeFiles;
-pub use service::{ServiceError, ServiceHandle, run_as_service};
+pub use service::{SERVICE_NAME, ServiceError, ServiceHandle, run_as_service};
 pub use volumes::NativeVolumes;

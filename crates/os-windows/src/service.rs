@@ -1,7 +1,6 @@
 use std::ffi::OsString;
 use std::panic;
 use std::panic::AssertUnwindSafe;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::Condvar;
 use std::sync::Mutex;
@@ -21,45 +20,57 @@ use windows_service::service_control_handler::ServiceControlHandlerResult;
 use windows_service::service_control_handler::ServiceStatusHandle;
 use windows_service::service_dispatcher;
 
-/// The name that csi-proxy registers for. The service control manager ignores it for a service with a
+use crate::installation::cause;
+
+/// The name that csi-proxy registers for, and under which its events are in the system's log. The service control manager ignores it for a service with a
 /// process of its own, so it binds nobody who installs the service under another name.
-const NAME: &str = "csiproxy";
+pub const SERVICE_NAME: &str = "csiproxy";
 
-/// How long the service control manager waits for the next word while we start or stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the service control manager waits for the next word while we start.
+const START: Duration = Duration::from_secs(60);
 
-/// What a failed service ends with, as a code of its own.
-const FAILED: u32 = 1;
+/// What a stop may take beyond what was announced, before anybody may call it hung.
+const MARGIN: Duration = Duration::from_secs(10);
+
+/// What a service ends with whose `main` panicked.
+const PANICKED: u8 = 1;
+
+/// ERROR_FAILED_SERVICE_CONTROLLER_CONNECT.
+const NOT_STARTED_BY_THE_MANAGER: i32 = 1063;
 
 /// Runs `main` as a service, on a thread of the service control manager, until it returns.
 ///
 /// The service is starting until `main` calls [`ServiceHandle::running`]. Stop and shutdown reach it
 /// through [`ServiceHandle::wait_for_stop`] or [`ServiceHandle::on_stop`]; the service is stopping
-/// until `main` returns, and stopped then: with code 0 for [`ExitCode::SUCCESS`], else with 1 as the
-/// service's own code. A panic in `main` counts as failure.
+/// until `main` returns, for which it has about `stop_time`, and stopped then: with code 0 when `main`
+/// answered 0, else with that answer as the service's own code. A panic in `main` counts as 1.
+///
+/// Preshutdown is not asked for: the kubelet may end its pods then, and their volumes are unmounted
+/// through us.
 ///
 /// # Errors
 /// The process was not started by the service control manager, or runs a service already.
 pub fn run_as_service(
-    main: impl FnOnce(ServiceHandle) -> ExitCode + Send + 'static,
-) -> Result<ExitCode, ServiceError> {
+    stop_time: Duration,
+    main: impl FnOnce(ServiceHandle) -> u8 + Send + 'static,
+) -> Result<u8, ServiceError> {
     {
         let mut stage = stage();
         if stage.is_busy {
             return Err(ServiceError::Busy);
         }
         stage.is_busy = true;
-        stage.main = Some(Box::new(main));
+        stage.main = Some((stop_time, Box::new(main)));
     }
-    let dispatched = service_dispatcher::start(NAME, service_main);
+    let dispatched = service_dispatcher::start(SERVICE_NAME, service_main);
     let ended = {
         let mut stage = stage();
         stage.is_busy = false;
         stage.main = None;
         stage.ended.take()
     };
-    dispatched.map_err(ServiceError::NotAService)?;
-    ended.unwrap_or(Ok(ExitCode::FAILURE))
+    dispatched.map_err(not_dispatched)?;
+    ended.unwrap_or(Ok(PANICKED))
 }
 
 /// Why the process cannot be a service.
@@ -68,11 +79,17 @@ pub enum ServiceError {
     /// It is one already.
     #[error("this process runs a service already")]
     Busy,
+    /// The service control manager cannot be reached.
+    #[error("reach the service control manager: {}", cause(.0))]
+    Dispatch(#[source] windows_service::Error),
     /// The service control manager did not start it.
-    #[error("the service control manager did not start this process")]
-    NotAService(#[source] windows_service::Error),
+    #[error(
+        "the service control manager did not start this process \
+         ({NOT_STARTED_BY_THE_MANAGER}, ERROR_FAILED_SERVICE_CONTROLLER_CONNECT)"
+    )]
+    NotAService,
     /// The service control manager took no handler for its requests.
-    #[error("register for service control requests")]
+    #[error("register for service control requests: {}", cause(.0))]
     Register(#[source] windows_service::Error),
 }
 
@@ -83,12 +100,21 @@ pub struct ServiceHandle {
 }
 
 impl ServiceHandle {
+    /// Tells the service control manager that the start goes on, so that it waits once more. Says
+    /// nothing later.
+    pub fn still_starting(&self) {
+        let mut state = self.shared.state();
+        if state.phase == Phase::Starting {
+            state.report(ServiceExitCode::NO_ERROR);
+        }
+    }
+
     /// Tells the service control manager that the service does its work now. Says nothing once it is
     /// being stopped.
     pub fn running(&self) {
         let mut state = self.shared.state();
         if state.phase == Phase::Starting {
-            state.phase = Phase::Running;
+            state.enter(Phase::Running);
             state.report(ServiceExitCode::NO_ERROR);
         }
     }
@@ -129,6 +155,9 @@ struct Shared {
 
 struct State {
     phase: Phase,
+    /// Counts the words that were said in this phase.
+    checkpoint: u32,
+    stop_time: Duration,
     /// None until the service control manager has given it.
     status: Option<ServiceStatusHandle>,
     stops: Vec<Box<dyn FnOnce() + Send>>,
@@ -164,7 +193,7 @@ impl Shared {
         if matches!(state.phase, Phase::Stopping | Phase::Stopped) {
             return;
         }
-        state.phase = Phase::Stopping;
+        state.enter(Phase::Stopping);
         state.report(ServiceExitCode::NO_ERROR);
         let stops = std::mem::take(&mut state.stops);
         drop(state);
@@ -176,20 +205,36 @@ impl Shared {
 }
 
 impl State {
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.checkpoint = 0;
+    }
+
     /// A status that is not taken leaves the manager with the one before; the work goes on.
-    fn report(&self, exit_code: ServiceExitCode) {
+    fn report(&mut self, exit_code: ServiceExitCode) {
+        if self.phase.is_pending() {
+            self.checkpoint += 1;
+        }
         let Some(handle) = &self.status else { return };
         let reported = handle.set_service_status(ServiceStatus {
             service_type: ServiceType::OWN_PROCESS,
             current_state: self.phase.state(),
             controls_accepted: self.phase.accepted(),
             exit_code,
-            checkpoint: 0,
-            wait_hint: self.phase.wait_hint(),
+            checkpoint: self.checkpoint,
+            wait_hint: self.wait_hint(),
             process_id: None,
         });
         if let Err(error) = reported {
             tracing::warn!(%error, phase = ?self.phase, "the service control manager took no status");
+        }
+    }
+
+    fn wait_hint(&self) -> Duration {
+        match self.phase {
+            Phase::Starting => START,
+            Phase::Stopping => self.stop_time + MARGIN,
+            Phase::Running | Phase::Stopped => Duration::ZERO,
         }
     }
 }
@@ -211,11 +256,20 @@ impl Phase {
         }
     }
 
-    fn wait_hint(self) -> Duration {
-        match self {
-            Self::Starting | Self::Stopping => PATIENCE,
-            Self::Running | Self::Stopped => Duration::ZERO,
+    /// In such a phase alone the manager wants to hear how it goes on.
+    fn is_pending(self) -> bool {
+        matches!(self, Self::Starting | Self::Stopping)
+    }
+}
+
+fn not_dispatched(error: windows_service::Error) -> ServiceError {
+    match &error {
+        windows_service::Error::Winapi(source)
+            if source.raw_os_error() == Some(NOT_STARTED_BY_THE_MANAGER) =>
+        {
+            ServiceError::NotAService
         }
+        _ => ServiceError::Dispatch(error),
     }
 }
 
@@ -223,26 +277,29 @@ define_windows_service!(service_main, on_service_thread);
 
 /// Entered by the service control manager, which passes nothing of ours along: the stage does.
 fn on_service_thread(_arguments: Vec<OsString>) {
-    let Some(main) = stage().main.take() else {
+    let Some((stop_time, main)) = stage().main.take() else {
         return;
     };
-    if let Err(error) = serve(main) {
+    if let Err(error) = serve(stop_time, main) {
         stage().ended = Some(Err(error));
     }
 }
 
-fn serve(main: Main) -> Result<(), ServiceError> {
+fn serve(stop_time: Duration, main: Main) -> Result<(), ServiceError> {
     let shared = Arc::new(Shared {
         state: Mutex::new(State {
             phase: Phase::Starting,
+            checkpoint: 0,
+            stop_time,
             status: None,
             stops: Vec::new(),
         }),
         changed: Condvar::new(),
     });
     let handler = Arc::clone(&shared);
-    let status = service_control_handler::register(NAME, move |control| handler.control(control))
-        .map_err(ServiceError::Register)?;
+    let status =
+        service_control_handler::register(SERVICE_NAME, move |control| handler.control(control))
+            .map_err(ServiceError::Register)?;
     {
         let mut state = shared.state();
         state.status = Some(status);
@@ -252,24 +309,23 @@ fn serve(main: Main) -> Result<(), ServiceError> {
         shared: Arc::clone(&shared),
     };
     let code = panic::catch_unwind(AssertUnwindSafe(|| main(service)));
-    let code = code.unwrap_or(ExitCode::FAILURE);
+    let code = code.unwrap_or(PANICKED);
     // Before the report: the dispatcher returns on that, and the process may end.
     stage().ended = Some(Ok(code));
     let mut state = shared.state();
-    state.phase = Phase::Stopped;
+    state.enter(Phase::Stopped);
     state.report(exit_code(code));
     Ok(())
 }
 
-fn exit_code(code: ExitCode) -> ServiceExitCode {
-    if code == ExitCode::SUCCESS {
-        ServiceExitCode::NO_ERROR
-    } else {
-        ServiceExitCode::ServiceSpecific(FAILED)
+fn exit_code(code: u8) -> ServiceExitCode {
+    match code {
+        0 => ServiceExitCode::NO_ERROR,
+        code => ServiceExitCode::ServiceSpecific(code.into()),
     }
 }
 
-type Main = Box<dyn FnOnce(ServiceHandle) -> ExitCode + Send>;
+type Main = Box<dyn FnOnce(ServiceHandle) -> u8 + Send>;
 
 /// What passes between [`run_as_service`] and the thread that the service control manager makes.
 static STAGE: Mutex<Stage> = Mutex::new(Stage {
@@ -280,8 +336,8 @@ static STAGE: Mutex<Stage> = Mutex::new(Stage {
 
 struct Stage {
     is_busy: bool,
-    main: Option<Main>,
-    ended: Option<Result<ExitCode, ServiceError>>,
+    main: Option<(Duration, Main)>,
+    ended: Option<Result<u8, ServiceError>>,
 }
 
 fn stage() -> MutexGuard<'static, Stage> {

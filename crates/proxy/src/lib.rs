@@ -13,6 +13,7 @@ pub mod log;
 pub mod paths;
 pub mod registry;
 pub mod serve;
+pub mod service;
 
 mod operations;
 mod rotate;

@@ -206,21 +206,44 @@ impl Faults {
         self.0.changed.notify_all();
     }
 
-    /// Blocks until the rule is taken back.
-    pub(super) fn hang(&self, id: RuleId) {
+    /// Blocks until the rule is taken back, which `follow` may do: it is called now and then.
+    pub(super) fn hang(&self, id: RuleId, follow: Option<&dyn Fn()>) {
+        self.count(|hanging| hanging + 1);
+        while self.hangs(id, follow.map(|_| FOLLOW)) {
+            follow.inspect(|follow| follow());
+        }
+        self.count(|hanging| hanging - 1);
+    }
+
+    fn count(&self, change: impl Fn(usize) -> usize) {
         let mut list = self.0.locked();
-        list.hanging += 1;
+        list.hanging = change(list.hanging);
+        drop(list);
         self.0.changed.notify_all();
-        let mut list = self
-            .0
-            .changed
-            .wait_while(list, |list| {
-                !list.has_ended && list.rules.iter().any(|armed| armed.id == id)
-            })
-            .unwrap_or_else(PoisonError::into_inner);
-        list.hanging -= 1;
+    }
+
+    /// Waits until the rule is taken back, and tells whether it is still there after `pause`.
+    fn hangs(&self, id: RuleId, pause: Option<Duration>) -> bool {
+        let is_there =
+            |list: &mut List| !list.has_ended && list.rules.iter().any(|armed| armed.id == id);
+        let changed = &self.0.changed;
+        let list = self.0.locked();
+        let mut list = match pause {
+            Some(pause) => {
+                let waited = changed.wait_timeout_while(list, pause, is_there);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => {
+                let waited = changed.wait_while(list, is_there);
+                waited.unwrap_or_else(PoisonError::into_inner)
+            }
+        };
+        is_there(&mut list)
     }
 }
+
+/// How often somebody who hangs looks whether the script has changed.
+const FOLLOW: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]
 struct Shared {

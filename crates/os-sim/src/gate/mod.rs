@@ -271,7 +271,7 @@ impl Gate {
             Effect::Fail(cause) => return Err(op.error(cause)),
             Effect::FailAfter(cause) => admission.after = After::Fail(cause),
             Effect::HalfWay => admission.half_way = true,
-            Effect::Hang => self.faults.hang(rule),
+            Effect::Hang => self.hang(rule),
             Effect::Kill(Kill::After) => admission.after = After::Kill,
             Effect::Kill(Kill::Before) => {
                 self.kill();
@@ -281,6 +281,16 @@ impl Gate {
             Effect::TakeServerDown(name) => self.hands.take_server_down(&name),
         }
         Ok(())
+    }
+
+    /// A hang that the script began ends with the script's change, and no other operation may come by
+    /// to notice that.
+    fn hang(&self, rule: RuleId) {
+        let Some(script) = &self.script else {
+            return self.faults.hang(rule, None);
+        };
+        let follow = || script.follow(&self.faults);
+        self.faults.hang(rule, Some(&follow));
     }
 
     fn delay(&self, delay: Duration, deadline: Deadline, admission: &mut Admission) {

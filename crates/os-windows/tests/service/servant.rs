@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use wincsi_os_windows::ServiceHandle;
 use wincsi_os_windows::run_as_service;
@@ -16,6 +17,12 @@ use super::wire::Wire;
 
 /// The first argument of a process that is to be a service.
 pub(crate) const FLAG: &str = "--as-service";
+
+/// How long the service says that its stop may take.
+pub(crate) const STOP_TIME: Duration = Duration::from_secs(20);
+
+/// What it ends with when it is told to fail.
+pub(crate) const FAILURE: u8 = 7;
 
 /// Takes the port of the case that listens, and the mode.
 pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> ExitCode {
@@ -27,24 +34,26 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     };
     let wire = Arc::new(Mutex::new(wire));
     let inside = Arc::clone(&wire);
-    let ended = run_as_service(move |service| {
-        let served = serve(&mode, &service, &mut locked(&inside));
-        served.unwrap_or(ExitCode::FAILURE)
+    let ended = run_as_service(STOP_TIME, move |service| {
+        serve(&mode, &service, &mut locked(&inside)).unwrap_or(1)
     });
     let last_words = match &ended {
-        Ok(code) if *code == ExitCode::SUCCESS => "ended well",
+        Ok(0) => "ended well",
         Ok(_) => "ended badly",
         Err(_) => "never was",
     };
     let _ = locked(&wire).say(last_words);
-    ended.unwrap_or(ExitCode::FAILURE)
+    ended.map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-fn serve(mode: &str, service: &ServiceHandle, wire: &mut Wire) -> io::Result<ExitCode> {
+fn serve(mode: &str, service: &ServiceHandle, wire: &mut Wire) -> io::Result<u8> {
     wire.say("starting")?;
-    wire.hear()?;
+    while wire.hear()? == "say more" {
+        service.still_starting();
+        wire.say("said more")?;
+    }
     match mode {
-        "fail" => return Ok(ExitCode::FAILURE),
+        "fail" => return Ok(FAILURE),
         "panic" => panic_as_asked(),
         _ => {}
     }
@@ -61,7 +70,7 @@ fn serve(mode: &str, service: &ServiceHandle, wire: &mut Wire) -> io::Result<Exi
         "confused"
     })?;
     wire.hear()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 #[allow(clippy::panic, reason = "the case is about a panic")]

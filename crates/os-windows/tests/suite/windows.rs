@@ -5,6 +5,7 @@ use os::Facility;
 use os_suite::Fixture;
 use os_suite::Implementation;
 use wincsi_os_windows::NativeClock;
+use wincsi_os_windows::NativeEventLog;
 use wincsi_os_windows::NativeFiles;
 use wincsi_os_windows::NativeVolumes;
 
@@ -16,7 +17,12 @@ mod wine;
 /// Runs the suite, with Wine's table of answers where this is Wine.
 pub(crate) fn main() -> ExitCode {
     os_suite::run(Implementation {
-        facilities: &[Facility::Clock, Facility::Files, Facility::Volumes],
+        facilities: &[
+            Facility::Clock,
+            Facility::EventLog,
+            Facility::Files,
+            Facility::Volumes,
+        ],
         fixture,
         deviations: if wine::is_here() { wine::ANSWERS } else { &[] },
     })
@@ -26,6 +32,7 @@ fn fixture() -> Result<Fixture, String> {
     let bench = bench::Bench::new().map_err(|error| error.to_string())?;
     Ok(Fixture::new(bench)
         .with_clock(Arc::new(NativeClock::new()))
+        .with_event_log(Arc::new(NativeEventLog::of("wincsi-test")))
         .with_files(Arc::new(NativeFiles::new()))
         .with_volumes(Arc::new(NativeVolumes::new())))
 }

@@ -13,7 +13,7 @@ use crate::log;
 
 pub use parse::FlagError;
 pub use parse::parse;
-pub use parse::parse_os;
+pub use parse::unicode;
 pub use render::page;
 pub use render::usage;
 pub use table::Flag;

@@ -7,16 +7,15 @@ use super::table::Flag;
 use super::table::Value;
 use super::table::all;
 
-/// Reads a command line as [`parse`] does, from arguments as the system gives them.
+/// A command line as the system gives it, as text.
 ///
 /// # Errors
-/// As [`parse`]; an argument is no valid Unicode.
-pub fn parse_os(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, FlagError> {
-    let arguments: Result<Vec<String>, FlagError> = arguments
+/// An argument is no valid Unicode.
+pub fn unicode(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<String>, FlagError> {
+    arguments
         .into_iter()
         .map(|argument| argument.into_string().map_err(FlagError::NoUnicode))
-        .collect();
-    parse(arguments?)
+        .collect()
 }
 
 /// Reads a command line in the style of Go's `flag` package, without the program's name.

@@ -9,6 +9,9 @@ use os::Os;
 pub(super) fn take(mut node: Os, facility: Facility) -> Option<Os> {
     match facility {
         Facility::Clock => node.clock = Arc::new(os_windows::NativeClock::new()),
+        Facility::EventLog => {
+            node.event_log = Arc::new(os_windows::NativeEventLog::of(os_windows::SERVICE_NAME));
+        }
         Facility::Files => node.files = Arc::new(os_windows::NativeFiles::new()),
         Facility::Volumes => node.volumes = Arc::new(os_windows::NativeVolumes::new()),
         _ => return None,

@@ -1,12 +1,66 @@
-use std::process::ExitCode;
+use std::process;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::mpsc;
+use std::sync::mpsc::Receiver;
 
 use wincsi_proxy::flags::Config;
+use wincsi_proxy::flags::FlagError;
 
-/// Serves until the process is asked to end. There is no service control manager here.
-pub(crate) fn run(config: Config) -> ExitCode {
+use super::Surroundings;
+
+/// Serves until a signal asks the process to end. There is no service control manager here.
+pub(crate) fn run(config: Config) -> u8 {
     if config.windows_service {
-        eprintln!("-windows-service needs Windows");
-        return ExitCode::FAILURE;
+        return super::complain(&NoManager);
     }
-    crate::serve_in_console(&config)
+    match Signals::listen() {
+        Ok(signals) => super::serve_in_console(&config, &signals),
+        Err(error) => super::complain(&error),
+    }
+}
+
+/// Ends a program whose flags are wrong.
+pub(crate) fn refuse(_error: &FlagError, _arguments: &[String]) -> u8 {
+    super::USAGE
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("-windows-service needs Windows")]
+struct NoManager;
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "asked twice: nothing is to be waited for any more, a drain least of all"
+)]
+fn end_now() -> ! {
+    tracing::warn!("asked a second time to end: calls in flight are left");
+    process::exit(super::FAILED.into())
+}
+
+/// Interrupt, termination and hang-up.
+struct Signals(Mutex<Receiver<()>>);
+
+impl Signals {
+    /// The first signal is heard by `wait_for_end`; a second one ends the process at once.
+    fn listen() -> Result<Self, ctrlc::Error> {
+        let (asked, requests) = mpsc::sync_channel(1);
+        let mut is_first = true;
+        ctrlc::set_handler(move || {
+            if !std::mem::take(&mut is_first) {
+                end_now();
+            }
+            // There is room for one, and nobody waits any more only when the end is under way.
+            let _ = asked.try_send(());
+        })?;
+        Ok(Self(Mutex::new(requests)))
+    }
+}
+
+impl Surroundings for Signals {
+    fn wait_for_end(&self) {
+        let requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The handler holds the other end for as long as the process lives.
+        let _ = requests.recv();
+    }
 }

@@ -1,17 +1,96 @@
-use std::process::ExitCode;
+use std::time::Duration;
 
+use os::Event;
+use os::EventLevel;
+use os::EventLog as _;
+use os_windows::EndRequests;
+use os_windows::NativeEventLog;
+use os_windows::ServiceError;
+use os_windows::ServiceHandle;
 use wincsi_proxy::flags::Config;
+use wincsi_proxy::flags::FlagError;
+
+use super::Surroundings;
 
 /// Serves until the process is asked to end, or under the service control manager until that does.
-pub(crate) fn run(config: Config) -> ExitCode {
-    if !config.windows_service {
-        return crate::serve_in_console(&config);
+pub(crate) fn run(config: Config) -> u8 {
+    if config.windows_service {
+        let drain = config.drain_timeout;
+        return as_service(drain, move |service| {
+            super::serve(&config, &service).map_err(|failure| (super::FAILED, failure.to_string()))
+        });
     }
-    let outcome = os_windows::run_as_service(move |service| {
-        crate::serve_until(&config, || service.running(), || service.wait_for_stop())
+    match EndRequests::listen() {
+        Ok(requests) => super::serve_in_console(&config, &requests),
+        Err(error) => super::complain(&os::Error::new("SetConsoleCtrlHandler", "console", error)),
+    }
+}
+
+/// Ends a program whose flags are wrong. The service control manager hears of it if it started us, since
+/// nobody else would.
+pub(crate) fn refuse(error: &FlagError, arguments: &[String]) -> u8 {
+    let is_service = |argument: &String| {
+        argument
+            .trim_start_matches('-')
+            .starts_with("windows-service")
+    };
+    if !arguments.iter().any(is_service) {
+        return super::USAGE;
+    }
+    let text = error.to_string();
+    as_service(Duration::ZERO, move |_| Err((super::USAGE, text)))
+}
+
+impl Surroundings for ServiceHandle {
+    fn still_starting(&self) {
+        Self::still_starting(self);
+    }
+
+    fn running(&self) {
+        Self::running(self);
+    }
+
+    fn wait_for_end(&self) {
+        self.wait_for_stop();
+    }
+}
+
+impl Surroundings for EndRequests {
+    fn wait_for_end(&self) {
+        self.wait();
+    }
+}
+
+/// An event's number within our source.
+const NEVER_RAN: u32 = 1;
+
+/// A failure is an exit code of the service's own and a text for the event log.
+fn as_service(
+    stop_time: Duration,
+    main: impl FnOnce(ServiceHandle) -> Result<(), (u8, String)> + Send + 'static,
+) -> u8 {
+    let outcome = os_windows::run_as_service(stop_time, move |service| match main(service) {
+        Ok(()) => 0,
+        Err((code, text)) => {
+            report(text);
+            code
+        }
     });
     outcome.unwrap_or_else(|error| {
-        eprintln!("service: {error}");
-        ExitCode::FAILURE
+        let code = super::complain(&error);
+        if matches!(error, ServiceError::NotAService) {
+            eprintln!("Leave -windows-service out to run in a console; csi-proxy service install makes a service of it.");
+        }
+        code
     })
+}
+
+/// The log file may be what failed. That the event log fails too is beyond telling.
+fn report(message: String) {
+    let event = Event {
+        level: EventLevel::Error,
+        id: NEVER_RAN,
+        message,
+    };
+    let _ = NativeEventLog::of(os_windows::SERVICE_NAME).report(&event);
 }

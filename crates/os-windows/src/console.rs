@@ -1,0 +1,135 @@
+//! The ways a console, or a container, asks a program to end.
+
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::thread;
+
+use os::Win32;
+use windows_sys::Win32::System::Console::CTRL_BREAK_EVENT;
+use windows_sys::Win32::System::Console::CTRL_C_EVENT;
+use windows_sys::Win32::System::Console::CTRL_CLOSE_EVENT;
+use windows_sys::Win32::System::Console::CTRL_LOGOFF_EVENT;
+use windows_sys::Win32::System::Console::CTRL_SHUTDOWN_EVENT;
+
+use crate::raw::console;
+
+/// Hears when the process is asked to end: Ctrl-C, Ctrl-Break, the console's closing, and the shutdown
+/// of the machine or of a container.
+///
+/// The first request is heard by [`EndRequests::wait`]; the process then has time to end by itself. A
+/// second one after Ctrl-C or Ctrl-Break ends it at once. After the others no second one comes through,
+/// since the first holds the system's thread; there the system ends the process when it sees fit.
+pub struct EndRequests(Arc<Shared>);
+
+impl EndRequests {
+    /// Listens from now on, once in a process.
+    ///
+    /// # Errors
+    /// The process listens already, or the system takes no handler.
+    pub fn listen() -> Result<Self, Win32> {
+        let shared = Arc::new(Shared::default());
+        let handler = Arc::clone(&shared);
+        console::handle(Box::new(move |event| handler.on_event(event)))?;
+        Ok(Self(shared))
+    }
+
+    /// Waits until the process is asked to end.
+    pub fn wait(&self) {
+        let asked = self.0.asked();
+        let waited = self.0.changed.wait_while(asked, |asked| !*asked);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    asked: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// What becomes of a control event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reaction {
+    /// The process goes on to end by itself.
+    Handled,
+    /// Windows ends the process when the handler returns, so it does not.
+    Hold,
+    /// The system's own handler ends the process.
+    Leave,
+}
+
+impl Shared {
+    fn on_event(&self, event: u32) -> bool {
+        match self.reaction(event) {
+            Reaction::Handled => true,
+            Reaction::Hold => hold(),
+            Reaction::Leave => false,
+        }
+    }
+
+    fn reaction(&self, event: u32) -> Reaction {
+        let kind = match event {
+            CTRL_C_EVENT | CTRL_BREAK_EVENT => Reaction::Handled,
+            CTRL_CLOSE_EVENT | CTRL_SHUTDOWN_EVENT => Reaction::Hold,
+            // Any user's, and of no concern to a server: other users' sessions go on.
+            CTRL_LOGOFF_EVENT => return Reaction::Handled,
+            _ => return Reaction::Leave,
+        };
+        let mut asked = self.asked();
+        if std::mem::replace(&mut asked, true) {
+            return Reaction::Leave;
+        }
+        drop(asked);
+        self.changed.notify_all();
+        kind
+    }
+
+    fn asked(&self) -> MutexGuard<'_, bool> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the system's thread until the process ends, which the end of `main` brings about.
+fn hold() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windows_sys::Win32::System::Console::CTRL_BREAK_EVENT;
+    use windows_sys::Win32::System::Console::CTRL_C_EVENT;
+    use windows_sys::Win32::System::Console::CTRL_CLOSE_EVENT;
+    use windows_sys::Win32::System::Console::CTRL_LOGOFF_EVENT;
+    use windows_sys::Win32::System::Console::CTRL_SHUTDOWN_EVENT;
+
+    use super::Reaction;
+    use super::Shared;
+
+    #[test]
+    fn the_first_request_is_heard_and_the_second_ends_the_process() {
+        let requests = [
+            (CTRL_C_EVENT, Reaction::Handled),
+            (CTRL_BREAK_EVENT, Reaction::Handled),
+            (CTRL_CLOSE_EVENT, Reaction::Hold),
+            (CTRL_SHUTDOWN_EVENT, Reaction::Hold),
+        ];
+        for (event, reaction) in requests {
+            let shared = Shared::default();
+            assert_eq!(shared.reaction(event), reaction);
+            assert!(*shared.asked());
+            assert_eq!(shared.reaction(event), Reaction::Leave);
+        }
+    }
+
+    #[test]
+    fn a_users_logoff_ends_nothing() {
+        let shared = Shared::default();
+        assert_eq!(shared.reaction(CTRL_LOGOFF_EVENT), Reaction::Handled);
+        assert!(!*shared.asked());
+    }
+}

@@ -1,0 +1,48 @@
+//! The process that is asked to end: says on standard output what happens to it, and does what it is told
+//! on standard input.
+
+use std::io;
+use std::io::BufRead as _;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use wincsi_os_windows::EndRequests;
+
+use super::raise;
+
+/// The argument of such a process.
+pub(crate) const FLAG: &str = "--as-server";
+
+/// Ends well once its drain, which lasts for as long as it is told, has ended.
+pub(crate) fn main() -> ExitCode {
+    let Ok(requests) = EndRequests::listen() else {
+        return ExitCode::FAILURE;
+    };
+    if EndRequests::listen().is_ok() {
+        return ExitCode::FAILURE;
+    }
+    println!("listening");
+    let (drained, drain) = mpsc::channel();
+    thread::spawn(move || obey(&drained));
+    requests.wait();
+    println!("asked");
+    if drain.recv().is_err() {
+        return ExitCode::FAILURE;
+    }
+    println!("drained");
+    ExitCode::SUCCESS
+}
+
+fn obey(drained: &Sender<()>) {
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        match line.trim().parse() {
+            Ok(event) => drop(thread::spawn(move || {
+                raise::raise(event);
+                println!("handled {event}");
+            })),
+            Err(_) => drop(drained.send(())),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The server's life: started, asked to end, drained.
+
+use std::io;
+use std::panic;
+
+use wincsi_proxy::flags::Config;
+use wincsi_proxy::log;
+use wincsi_proxy::serve;
+use wincsi_proxy::serve::StartError;
+
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(not(windows), path = "elsewhere.rs")]
+mod platform;
+
+pub(crate) use platform::refuse;
+pub(crate) use platform::run;
+
+/// The program could not do what it was started for.
+const FAILED: u8 = 1;
+
+/// The command line does not say what to do. Go's `flag` package ends a program with this.
+pub(crate) const USAGE: u8 = 2;
+
+/// Who starts the server and ends it.
+trait Surroundings {
+    /// The start goes on.
+    fn still_starting(&self) {}
+    /// All endpoints answer.
+    fn running(&self) {}
+    /// Returns when the server is to end.
+    fn wait_for_end(&self);
+}
+
+/// Why the server never ran.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("log file: {0}")]
+    Log(io::Error),
+    #[error("start failed: {0}")]
+    Start(#[from] StartError),
+}
+
+/// Serves until the surroundings say so, then drains for at most the drain timeout.
+fn serve(config: &Config, surroundings: &impl Surroundings) -> Result<(), Failure> {
+    log::start(config).map_err(Failure::Log)?;
+    log_panics();
+    tracing::info!("csi-proxy (wincsi) {} starts", env!("CARGO_PKG_VERSION"));
+    for flag in &config.ineffective {
+        tracing::warn!("-{flag} is taken and has no effect");
+    }
+    if !config.ignored.is_empty() {
+        tracing::warn!("arguments without effect: {:?}", config.ignored);
+    }
+    surroundings.still_starting();
+    let server = serve::start(config)
+        .map_err(Failure::Start)
+        .inspect_err(|failure| tracing::error!("{failure}"))?;
+    tracing::info!("ready");
+    surroundings.running();
+    surroundings.wait_for_end();
+    tracing::info!("stopping: calls in flight have {:?}", config.drain_timeout);
+    let report = server.shutdown(config.drain_timeout);
+    tracing::info!("stopped: {report:?}");
+    Ok(())
+}
+
+/// Serves in a console or a container, and answers the program's exit status.
+fn serve_in_console(config: &Config, surroundings: &impl Surroundings) -> u8 {
+    match serve(config, surroundings) {
+        Ok(()) => 0,
+        Err(failure) => complain(&failure),
+    }
+}
+
+/// Tells people, who may not look at the log.
+fn complain(failure: &dyn std::error::Error) -> u8 {
+    eprintln!("csi-proxy: {failure}");
+    FAILED
+}
+
+/// A service has no standard error, where a panic is told of otherwise.
+fn log_panics() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |information| {
+        tracing::error!("{information}");
+        print(information);
+    }));
+}

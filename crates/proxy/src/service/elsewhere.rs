@@ -1,0 +1,11 @@
+use super::Command;
+use super::Status;
+
+/// Services are Windows's.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no service control manager on this system")]
+pub(super) struct NoManager;
+
+pub(super) fn perform(_command: &Command) -> Result<Status, NoManager> {
+    Err(NoManager)
+}

@@ -1,0 +1,74 @@
+//! `csi-proxy service ...`: csi-proxy as a Windows service, installed and looked after without `sc.exe`.
+
+mod name;
+mod parse;
+
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(not(windows), path = "elsewhere.rs")]
+mod platform;
+
+use std::process::ExitCode;
+
+pub use name::ServiceName;
+pub use name::ServiceNameError;
+pub use parse::ArgumentError;
+pub use parse::Command;
+pub use parse::parse;
+
+/// The first argument of such a command line.
+pub const WORD: &str = "service";
+
+/// Does what the arguments after [`WORD`] say, and answers the program's exit status, as [`HELP`] lists
+/// them.
+#[must_use]
+pub fn main(arguments: &[String]) -> ExitCode {
+    let status = match parse(arguments) {
+        Ok(Command::Help) => {
+            print!("{HELP}");
+            Status::Done
+        }
+        Ok(command) => platform::perform(&command).unwrap_or_else(|error| {
+            eprintln!("csi-proxy service: {error}");
+            Status::Failed
+        }),
+        Err(error) => {
+            eprint!("csi-proxy service: {error}\n\n{HELP}");
+            Status::Usage
+        }
+    };
+    ExitCode::from(status as u8)
+}
+
+/// How the commands are used, and what their exit statuses mean.
+pub const HELP: &str = "\
+Usage of csi-proxy service:
+  csi-proxy service install [-name=NAME] [--] [flags of csi-proxy]
+    \tInstall csi-proxy as a service that starts with the system, as LocalSystem, and is
+    \tstarted again 10 s after a failure. It runs this very file with these flags, so put the
+    \tfile first where administrators alone can write. A service that is there already gets
+    \tthis configuration, in force from its next start.
+  csi-proxy service uninstall [-name=NAME]
+    \tStop the service and remove it.
+  csi-proxy service start [-name=NAME]
+    \tStart the service and wait until all pipes answer.
+  csi-proxy service stop [-name=NAME]
+    \tStop the service and wait until it has ended.
+  csi-proxy service status [-name=NAME]
+    \tTell how the service stands.
+The name is csiproxy when none is given.
+Exit status: 0 done, or status: it runs; 1 failed; 2 wrong usage; 3 status: it does not run;
+4 status: it is not installed.
+";
+
+/// A program's exit status; those of `status` are what init scripts answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Status {
+    Done = 0,
+    Failed = 1,
+    Usage = 2,
+    #[cfg_attr(not(windows), expect(dead_code, reason = "nothing is installed here"))]
+    NotRunning = 3,
+    #[cfg_attr(not(windows), expect(dead_code, reason = "nothing is installed here"))]
+    Absent = 4,
+}

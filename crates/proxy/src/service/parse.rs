@@ -1,0 +1,217 @@
+use super::ServiceName;
+use super::ServiceNameError;
+use crate::flags;
+use crate::flags::Config;
+use crate::flags::FlagError;
+use crate::flags::Invocation;
+
+/// What is to be done, to which service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Print how the commands are used.
+    Help,
+    /// Install it.
+    Install {
+        /// Which.
+        name: ServiceName,
+        /// The arguments that it is started with. They parse, and ask for life as a service.
+        arguments: Vec<String>,
+        /// What these arguments mean.
+        config: Box<Config>,
+    },
+    /// Start it.
+    Start(ServiceName),
+    /// Tell how it stands.
+    Status(ServiceName),
+    /// Stop it.
+    Stop(ServiceName),
+    /// Remove it.
+    Uninstall(ServiceName),
+}
+
+/// A command line that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArgumentError {
+    /// No command is given.
+    #[error("install, uninstall, start, stop or status?")]
+    Missing,
+    /// There is no such command.
+    #[error("unknown command {0:?}")]
+    Unknown(String),
+    /// The command takes no such argument.
+    #[error("unexpected argument {0:?}")]
+    Unexpected(String),
+    /// The name is none.
+    #[error(transparent)]
+    Name(#[from] ServiceNameError),
+    /// `-name` is the last argument.
+    #[error("flag needs an argument: -name")]
+    NeedsName,
+    /// csi-proxy would not start with these flags.
+    #[error("csi-proxy would not start: {0}")]
+    Flags(#[from] FlagError),
+    /// With this flag csi-proxy does something else than serve as a service.
+    #[error("-{0} is nothing for a service")]
+    NoService(&'static str),
+}
+
+/// Reads the arguments after the word `service`.
+///
+/// `-name` is the command's own; what else follows `install`, and everything after `--`, are flags that
+/// the service will be started with.
+///
+/// # Errors
+/// An unknown command or argument, or flags that csi-proxy would not start with.
+pub fn parse(arguments: &[String]) -> Result<Command, ArgumentError> {
+    let (command, rest) = arguments.split_first().ok_or(ArgumentError::Missing)?;
+    let is_help =
+        |argument: &String| argument.trim_start_matches('-') == "help" || argument == "-h";
+    if is_help(command) || rest.iter().take_while(|word| *word != "--").any(is_help) {
+        return Ok(Command::Help);
+    }
+    let (name, flags) = name_and_flags(rest)?;
+    if command == "install" {
+        return install(name, flags);
+    }
+    let make = match command.as_str() {
+        "start" => Command::Start,
+        "status" => Command::Status,
+        "stop" => Command::Stop,
+        "uninstall" => Command::Uninstall,
+        other => return Err(ArgumentError::Unknown(other.to_owned())),
+    };
+    match flags.into_iter().next() {
+        Some(flag) => Err(ArgumentError::Unexpected(flag)),
+        None => Ok(make(name)),
+    }
+}
+
+/// The flag under which csi-proxy lives as a service.
+const AS_SERVICE: &str = "-windows-service";
+
+fn install(name: ServiceName, flags: Vec<String>) -> Result<Command, ArgumentError> {
+    let mut arguments = flags;
+    if !serving(&arguments)?.windows_service {
+        arguments.insert(0, String::from(AS_SERVICE));
+    }
+    let config = serving(&arguments)?;
+    if !config.windows_service {
+        return Err(ArgumentError::NoService("windows-service=false"));
+    }
+    Ok(Command::Install {
+        name,
+        arguments,
+        config,
+    })
+}
+
+fn serving(arguments: &[String]) -> Result<Box<Config>, ArgumentError> {
+    match flags::parse(arguments.iter().cloned())? {
+        Invocation::Serve(config) => Ok(config),
+        Invocation::Help => Err(ArgumentError::NoService("help")),
+        Invocation::Version => Err(ArgumentError::NoService("version")),
+    }
+}
+
+/// Splits the command's own flag from those of the service.
+fn name_and_flags(arguments: &[String]) -> Result<(ServiceName, Vec<String>), ArgumentError> {
+    let mut name = ServiceName::default();
+    let mut flags = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.strip_prefix("--").or(argument.strip_prefix('-')) {
+            Some("") if argument == "--" => {
+                flags.extend(arguments.by_ref().cloned());
+            }
+            Some("name") => {
+                name = arguments.next().ok_or(ArgumentError::NeedsName)?.parse()?;
+            }
+            Some(flag) if flag.starts_with("name=") => name = flag["name=".len()..].parse()?,
+            _ => flags.push(argument.clone()),
+        }
+    }
+    Ok((name, flags))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ArgumentError;
+    use super::Command;
+    use super::parse;
+    use crate::flags::FlagError;
+
+    fn of(line: &str) -> Result<Command, ArgumentError> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        parse(&words)
+    }
+
+    fn installed(line: &str) -> (String, Vec<String>) {
+        match of(line) {
+            Ok(Command::Install {
+                name, arguments, ..
+            }) => (name.to_string(), arguments),
+            other => panic!("{line:?} gives {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_flags_of_the_service_are_kept_with_and_without_dashes_before() {
+        let wanted = ["-windows-service", r"-kubelet-path=D:\k", "-v=4"].map(String::from);
+        for line in [
+            r"install -- -kubelet-path=D:\k -v=4",
+            r"install -kubelet-path=D:\k -v=4",
+            r"install -name=csiproxy -kubelet-path=D:\k -- -v=4",
+            r"install -- -windows-service -kubelet-path=D:\k -v=4",
+        ] {
+            let (name, arguments) = installed(line);
+            assert_eq!(
+                (name.as_str(), arguments),
+                ("csiproxy", wanted.to_vec()),
+                "{line}"
+            );
+        }
+        assert_eq!(installed("install --name other").0, "other");
+    }
+
+    #[test]
+    fn what_would_not_start_is_not_installed() {
+        assert_eq!(
+            of("install -- -nonsense"),
+            Err(ArgumentError::Flags(FlagError::Undefined(
+                "nonsense".into()
+            )))
+        );
+        assert_eq!(
+            of("install -- -name=x"),
+            Err(ArgumentError::Flags(FlagError::Undefined("name".into())))
+        );
+        assert_eq!(
+            of("install -windows-service=false"),
+            Err(ArgumentError::NoService("windows-service=false"))
+        );
+        assert_eq!(
+            of("install -- -version"),
+            Err(ArgumentError::NoService("version"))
+        );
+        assert!(matches!(
+            of("install -- D:\\k"),
+            Err(ArgumentError::Flags(_))
+        ));
+    }
+
+    #[test]
+    fn commands_take_a_name_and_nothing_else() {
+        assert!(matches!(of("status -name=a"), Ok(Command::Status(name)) if name.as_str() == "a"));
+        assert_eq!(
+            of("stop -v=4"),
+            Err(ArgumentError::Unexpected("-v=4".into()))
+        );
+        assert_eq!(of("restart"), Err(ArgumentError::Unknown("restart".into())));
+        assert_eq!(of(""), Err(ArgumentError::Missing));
+        assert_eq!(of("start -name"), Err(ArgumentError::NeedsName));
+        assert!(matches!(of("start -name=a/b"), Err(ArgumentError::Name(_))));
+        for help in ["help", "--help", "install -h"] {
+            assert_eq!(of(help), Ok(Command::Help), "{help}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use os_windows::installation;
+use os_windows::installation::Change;
+use os_windows::installation::Definition;
+use os_windows::installation::Effort;
+use os_windows::installation::InstallationError;
+use os_windows::installation::Removal;
+use os_windows::installation::Report;
+use os_windows::installation::RunState;
+
+use super::Command;
+use super::ServiceName;
+use super::Status;
+use crate::flags::Config;
+
+pub(super) fn perform(command: &Command) -> Result<Status, Failure> {
+    match command {
+        // Printed already.
+        Command::Help => Ok(Status::Done),
+        Command::Install {
+            name,
+            arguments,
+            config,
+        } => install(name, arguments, config),
+        Command::Start(name) => start(name),
+        Command::Status(name) => status(name),
+        Command::Stop(name) => stop(name),
+        Command::Uninstall(name) => uninstall(name),
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("service {name} runs another program and is left alone: {command_line}")]
+    Foreign {
+        name: ServiceName,
+        command_line: String,
+    },
+    #[error(transparent)]
+    Installation(#[from] InstallationError),
+    #[error("find this program: {0}")]
+    Program(#[source] io::Error),
+}
+
+/// How long a start or a stop may take; a stop longer if the service says so.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// As csi-proxy's installation notes set it with `sc.exe failure`.
+const RESTART_DELAY: Duration = Duration::from_secs(10);
+
+const DESCRIPTION: &str =
+    "Serves storage operations of this node to CSI drivers over named pipes (wincsi).";
+
+fn install(name: &ServiceName, arguments: &[String], config: &Config) -> Result<Status, Failure> {
+    let executable = env::current_exe().map_err(Failure::Program)?;
+    refuse_foreign(name, &executable)?;
+    let installation = installation::install(&definition(name, executable, arguments))?;
+    match installation.change {
+        Change::Created => {
+            println!("service {name} is installed; start it with: csi-proxy service start")
+        }
+        Change::Updated => println!(
+            "service {name} was installed already: its configuration is replaced, and in force from its next start"
+        ),
+    }
+    for warning in &installation.warnings {
+        eprintln!("warning: {warning}");
+    }
+    if config.log_file.is_none() {
+        eprintln!(
+            "warning: no -log_file is given, and nobody sees the standard error of a service"
+        );
+    }
+    Ok(Status::Done)
+}
+
+fn definition(name: &ServiceName, executable: PathBuf, arguments: &[String]) -> Definition {
+    Definition {
+        name: name.to_string(),
+        display_name: name.display(),
+        description: String::from(DESCRIPTION),
+        executable,
+        arguments: arguments.iter().map(OsString::from).collect(),
+        restart_delay: RESTART_DELAY,
+    }
+}
+
+fn uninstall(name: &ServiceName) -> Result<Status, Failure> {
+    refuse_foreign(name, &env::current_exe().map_err(Failure::Program)?)?;
+    match installation::uninstall(name.as_str(), PATIENCE)? {
+        Removal::Absent => println!("service {name} is not installed"),
+        Removal::Marked => println!(
+            "service {name} is stopped and marked for deletion: it goes when the last program that has it open, such as the services console, is closed"
+        ),
+        Removal::Removed => println!("service {name} is removed"),
+    }
+    Ok(Status::Done)
+}
+
+fn start(name: &ServiceName) -> Result<Status, Failure> {
+    match installation::start(name.as_str(), PATIENCE)? {
+        Effort::AlreadySo => println!("service {name} runs already"),
+        Effort::Done => println!("service {name} runs"),
+    }
+    Ok(Status::Done)
+}
+
+fn stop(name: &ServiceName) -> Result<Status, Failure> {
+    match installation::stop(name.as_str(), PATIENCE)? {
+        Effort::AlreadySo => println!("service {name} does not run"),
+        Effort::Done => println!("service {name} is stopped"),
+    }
+    Ok(Status::Done)
+}
+
+fn status(name: &ServiceName) -> Result<Status, Failure> {
+    let Some(report) = installation::status(name.as_str())? else {
+        println!("service {name} is not installed");
+        return Ok(Status::Absent);
+    };
+    print!("{}", lines(name, &report));
+    Ok(match report.state {
+        RunState::Running => Status::Done,
+        _ => Status::NotRunning,
+    })
+}
+
+fn lines(name: &ServiceName, report: &Report) -> String {
+    let process = report
+        .process_id
+        .map_or(String::from("none"), |id| id.to_string());
+    let account = report.account.as_deref().unwrap_or_default();
+    format!(
+        "name: {name}\nstate: {}\nprocess id: {process}\nlast end: {}\naccount: {}\ncommand line: {}\n",
+        report.state,
+        report.ending,
+        account.to_string_lossy(),
+        report.command_line.to_string_lossy(),
+    )
+}
+
+/// A slip in `-name` must not replace or remove a service of somebody else.
+fn refuse_foreign(name: &ServiceName, executable: &Path) -> Result<(), Failure> {
+    let Some(report) = installation::status(name.as_str())? else {
+        return Ok(());
+    };
+    let command_line = report.command_line.to_string_lossy();
+    if is_csi_proxy(&command_line, executable) {
+        return Ok(());
+    }
+    Err(Failure::Foreign {
+        name: name.clone(),
+        command_line: command_line.into_owned(),
+    })
+}
+
+/// Whether a command line starts csi-proxy: this file's name, or the one that it is known by.
+fn is_csi_proxy(command_line: &str, executable: &Path) -> bool {
+    let line = command_line.to_lowercase();
+    let own = executable.file_name().unwrap_or_default().to_string_lossy();
+    [own.to_lowercase().as_str(), "csi-proxy", "csiproxy"]
+        .iter()
+        .any(|name| !name.is_empty() && line.contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::is_csi_proxy;
+
+    #[test]
+    fn a_slip_in_the_name_is_noticed() {
+        let exe = Path::new(r"C:\bin\Proxy-2.exe");
+        assert!(is_csi_proxy(r"C:\etc\CSI-Proxy.exe -windows-service", exe));
+        assert!(is_csi_proxy(r#""C:\b in\proxy-2.exe" -v=4"#, exe));
+        assert!(!is_csi_proxy(r"C:\Windows\System32\spoolsv.exe", exe));
+    }
+}
