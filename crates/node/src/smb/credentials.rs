@@ -19,6 +19,18 @@ impl Credentials {
         (!username.is_empty()).then_some(Self { username, password })
     }
 
+    /// The user's name.
+    #[must_use]
+    pub fn username(&self) -> &str {
+        &self.username
+    }
+
+    /// The password itself; whoever copies it, wipes the copy.
+    #[must_use]
+    pub fn expose_password(&self) -> &str {
+        &self.password
+    }
+
     /// The one text that `MSFT_SmbGlobalMapping.Create` takes: the name with `\` and `:` escaped,
     /// `:`, and the password as it is.
     fn quoted(&self) -> Zeroizing<String> {
