@@ -64,25 +64,24 @@ const PHRASES: &[(&str, Condition)] = &[
     ("not one disk but", Condition::Ambiguous),
     ("error: not one but", Condition::Ambiguous),
     (" has no partition ", Condition::NotFound),
-    ("The directory is not empty", Condition::NotEmpty),
-    (
-        "Cannot create a file when that file already exists",
-        Condition::AlreadyExists,
-    ),
-    ("The file exists", Condition::AlreadyExists),
-    ("Access is denied", Condition::AccessDenied),
-    (
-        "The system cannot find the file specified",
-        Condition::NotFound,
-    ),
-    (
-        "The system cannot find the path specified",
-        Condition::NotFound,
-    ),
-    (
-        "The specified service does not exist as an installed service",
-        Condition::NotFound,
-    ),
+];
+
+/// The system's own texts, which stand for themselves wherever they occur. csi-proxy 1.3 hands them on
+/// in the language of the node; in others than English they are not recognised.
+const SYSTEM: &[Win32] = &[
+    Win32::DIR_NOT_EMPTY,
+    Win32::ACCESS_DENIED,
+    Win32::ALREADY_EXISTS,
+    Win32::FILE_EXISTS,
+    Win32::FILE_NOT_FOUND,
+    Win32::PATH_NOT_FOUND,
+    Win32::NO_SUCH_SERVICE,
+    Win32::BAD_NETPATH,
+    Win32::BAD_NET_NAME,
+    Win32::INVALID_PASSWORD,
+    Win32::LOGON_FAILURE,
+    Win32::NO_SUCH_LOGON_SESSION,
+    Win32::SESSION_CREDENTIAL_CONFLICT,
 ];
 
 /// The cause that a failure's text stands for.
@@ -105,8 +104,17 @@ fn condition(text: &str) -> Condition {
     match ending.or_else(phrase) {
         Some((_, condition)) => *condition,
         None if text.ends_with("not found") => Condition::NotFound,
-        None => smb_code(text).map_or(Condition::Other, Condition::of_smb_code),
+        None => system_code(text).map_or(Condition::Other, Condition::of_win32),
     }
+}
+
+/// The code whose text the system's is, or with which the SMB provider refused.
+fn system_code(text: &str) -> Option<Win32> {
+    let says = |code: &&Win32| {
+        let words = code.text().map(|words| words.trim_end_matches('.'));
+        words.is_some_and(|words| text.contains(words))
+    };
+    SYSTEM.iter().find(says).copied().or_else(|| smb_code(text))
 }
 
 /// The code with which the SMB provider refused: `WMI MSFT_SmbGlobalMapping.Create failed (...):

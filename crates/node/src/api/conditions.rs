@@ -41,7 +41,8 @@ trait Classified {
 }
 
 impl Condition {
-    /// What a Win32 code says of the object that a call was about.
+    /// What a Win32 code says of the object that a call was about, or of the server that it is on.
+    /// `MSFT_SmbGlobalMapping` refuses with the same codes.
     #[must_use]
     pub fn of_win32(code: Win32) -> Self {
         match code {
@@ -50,21 +51,13 @@ impl Condition {
             }
             Win32::ACCESS_DENIED => Self::AccessDenied,
             Win32::ALREADY_EXISTS | Win32::FILE_EXISTS => Self::AlreadyExists,
-            Win32::DIR_NOT_EMPTY => Self::NotEmpty,
-            _ => Self::Other,
-        }
-    }
-
-    /// What the code says with which `MSFT_SmbGlobalMapping` refuses: it is Win32's.
-    #[must_use]
-    pub fn of_smb_code(code: Win32) -> Self {
-        match code {
             Win32::BAD_NETPATH | Win32::BAD_NET_NAME => Self::ServerNotFound,
-            Win32::SESSION_CREDENTIAL_CONFLICT => Self::CredentialsConflict,
+            Win32::DIR_NOT_EMPTY => Self::NotEmpty,
             Win32::LOGON_FAILURE | Win32::INVALID_PASSWORD | Win32::NO_SUCH_LOGON_SESSION => {
                 Self::LogonFailure
             }
-            _ => Self::of_win32(code),
+            Win32::SESSION_CREDENTIAL_CONFLICT => Self::CredentialsConflict,
+            _ => Self::Other,
         }
     }
 }
@@ -100,7 +93,7 @@ impl Classified for ProviderError {
             Self::NotFound { .. } => Condition::NotFound,
             Self::Several { .. } => Condition::Ambiguous,
             Self::Refused { class, code, .. } if *class == smb_global_mapping::CLASS.name => {
-                Condition::of_smb_code(Win32(*code))
+                Condition::of_win32(Win32(*code))
             }
             Self::Os(error) => return error.kind(),
             Self::Refused { .. } => Condition::Other,
