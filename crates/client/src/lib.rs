@@ -1,115 +1,75 @@
-//! Calls csi-proxy, ours or the Go one, over its pipes: every RPC of every group and version, typed.
+//! The operations of a Windows node, spoken over csi-proxy's pipes, to our proxy or the Go one.
+//!
+//! A driver in an ordinary container may not touch the node's disks itself and asks csi-proxy. With
+//! this crate it does so through the same traits, types and errors as with the library in its own
+//! process, [`node::api`]: what is chosen by the one line that makes the handle.
 //!
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! let client = wincsi_client::Client::local("csi-proxy");
-//! let request = wire::disk::v1::RescanRequest {};
-//! client.call::<wire::disk::v1::rpc::Rescan>(&request, Duration::from_secs(30))?;
-//! # Ok::<(), wincsi_client::ClientError>(())
+//! use node::api::NodeApi;
+//!
+//! let node = wincsi_client::Node::local("csi-proxy");
+//! let deadline = node.deadline(Duration::from_secs(60));
+//!
+//! node.disks().rescan(deadline)?;
+//! let disk = node.disks().by_page83("naa.600224801234567890abcdef00000001", deadline)?;
+//! node.disks().partition(disk, deadline)?;
+//! let volume = node.volumes().sole_on_disk(disk, deadline)?;
+//! if !node.volumes().is_formatted(volume, deadline)? {
+//!     node.volumes().format(volume, deadline)?;
+//! }
+//! let folder = r"C:\var\lib\kubelet\plugins\example\globalmount".parse()?;
+//! node.filesystem().make_directory(&folder, deadline)?;
+//! node.volumes().mount(volume, &folder, deadline)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Versions
+//! csi-proxy has no negotiation: each group in each version is a pipe of its own, and which of them
+//! exist depends on the proxy's age. A [`Node`] opens the newest pipe that exists of each group, and
+//! converts to and from its messages, so that a disk number is a disk number also where the wire says
+//! `"1"`. A method that the version does not serve is looked for in older ones. What was found is
+//! remembered and forgotten with the connection; when it is not the newest version there is, the newer
+//! pipes are looked for again every now and then ([`Options::look_again`]), because a proxy creates
+//! its pipes one by one.
+//!
+//! An operation that exists only in newer versions than the proxy's fails with
+//! [`Cause::NeedsVersion`](node::api::Cause::NeedsVersion).
+//!
+//! # Errors
+//! See [`node::api::Cause`]. csi-proxy has one code for every failure, and a text; the texts of its
+//! versions 1.1 to 1.3 and of ours are recognised and become a
+//! [`Condition`](node::api::Condition). What the caller itself sent is left out of the text before
+//! that, so that no path can be named after an error.
+//!
+//! # Deadlines
+//! A call ends by its deadline, which the proxy is told too. What the proxy has begun by then goes on
+//! there.
+//!
+//! # When the proxy restarts
+//! A call that has certainly not begun waits for the proxy to come back, for [`Options::patience`] or
+//! its deadline. When the connection breaks under a call, what only looks is asked once more; what
+//! changes something is not, and fails with [`Cause::Lost`](node::api::Cause::Lost): the caller looks
+//! at what is there and goes on from it, since every operation may be repeated.
+//!
+//! # Secrets
+//! Passwords and CHAP secrets are wiped in the request's message and in the buffer that it is encoded
+//! to. What the transport copies on its way to the system is its own.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+#![forbid(unsafe_code)]
 
-use prost::Message;
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
-use transport::Endpoint;
-use transport::EndpointError;
-use wire::Group;
-use wire::Rpc;
+mod dialect;
+mod failure;
+mod groups;
+mod pipes;
+mod raw;
+mod remote;
+mod texts;
 
-/// A client of one node's csi-proxy. Connects to a group when it is first called, and anew when the
-/// server was restarted.
-pub struct Client {
-    sockets: PathBuf,
-    channels: Mutex<BTreeMap<String, Arc<Channel>>>,
-}
-
-impl Client {
-    /// A client of the proxy on this machine: csi-proxy's pipes on Windows; elsewhere the sockets in
-    /// the folder that the proxy was given as `-listen`.
-    pub fn local(sockets: impl Into<PathBuf>) -> Self {
-        Self {
-            sockets: sockets.into(),
-            channels: Mutex::default(),
-        }
-    }
-
-    /// Calls one RPC and waits for its answer, at most `timeout`.
-    ///
-    /// # Errors
-    /// The proxy cannot be reached, answers with a status other than OK, or not in time.
-    pub fn call<R: Rpc>(
-        &self,
-        request: &R::Request,
-        timeout: Duration,
-    ) -> Result<R::Response, ClientError> {
-        let failed = |cause| ClientError {
-            method: R::PATH,
-            cause,
-        };
-        let deadline = Instant::now() + timeout;
-        let channel = self.channel(R::GROUP).map_err(failed)?;
-        let answer = channel
-            .call(R::PATH, &request.encode_to_vec(), deadline)
-            .map_err(|error| failed(error.into()))?;
-        R::Response::decode(answer.as_slice()).map_err(|error| failed(error.into()))
-    }
-
-    fn channel(&self, group: &'static Group) -> Result<Arc<Channel>, ClientCause> {
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(channel) = channels.get(&group.to_string()) {
-            return Ok(Arc::clone(channel));
-        }
-        let endpoint = endpoint(&self.sockets, group)?;
-        let channel = Arc::new(Channel::connect(endpoint, ChannelOptions::default())?);
-        channels.insert(group.to_string(), Arc::clone(&channel));
-        Ok(channel)
-    }
-}
-
-/// Where the proxy serves a group and version: csi-proxy's pipe on Windows, elsewhere the socket of the
-/// same name in `folder`.
-///
-/// # Errors
-/// The name is none for a pipe; those of [`wire::GROUPS`] all are.
-pub fn endpoint(folder: &Path, group: &Group) -> Result<Endpoint, EndpointError> {
-    Endpoint::local(
-        folder,
-        &format!("csi-proxy-{}-{}", group.name, group.version),
-    )
-}
-
-/// A call that failed.
-#[derive(Debug, thiserror::Error)]
-#[error("{method}: {cause}")]
-pub struct ClientError {
-    /// The RPC's path.
-    pub method: &'static str,
-    /// Why it failed.
-    pub cause: ClientCause,
-}
-
-/// Why a call failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClientCause {
-    /// The transport failed, or the proxy answered with a status.
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// The group has no endpoint here.
-    #[error(transparent)]
-    Endpoint(#[from] EndpointError),
-    /// The answer is no message of the expected type.
-    #[error("answer does not decode: {0}")]
-    Decode(#[from] prost::DecodeError),
-}
+pub use self::raw::Client;
+pub use self::raw::ClientCause;
+pub use self::raw::ClientError;
+pub use self::raw::endpoint;
+pub use self::remote::Node;
+pub use self::remote::Options;

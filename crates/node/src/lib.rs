@@ -23,6 +23,9 @@
 //! call with an error (deleting what is gone, unmounting what is not mounted), so do we; what the
 //! call asked for holds all the same.
 //!
+//! # In this process or over pipes
+//! [`api`] has the same operations as traits, which the crate `wincsi-client` implements too.
+//!
 //! # What is never written
 //! A disk that Windows runs from (boot, system, page file, crash dump), or that is pooled, clustered
 //! or dynamic, is refused by everything that writes, whoever names it. Lists that only report
@@ -31,6 +34,8 @@
 //! [`FormatGuard`].
 
 #![forbid(unsafe_code)]
+
+pub mod api;
 
 mod blank;
 mod bounded;

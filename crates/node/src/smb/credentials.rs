@@ -15,6 +15,18 @@ impl Credentials {
         (!username.is_empty()).then_some(Self { username, password })
     }
 
+    /// The user's name.
+    #[must_use]
+    pub fn username(&self) -> &str {
+        &self.username
+    }
+
+    /// The password itself; whoever copies it, wipes the copy.
+    #[must_use]
+    pub fn expose_password(&self) -> &str {
+        &self.password
+    }
+
     /// Name and password, the name without regard to case as Windows compares it.
     pub(super) fn parts(&self) -> (String, &str) {
         (self.username.to_lowercase(), &self.password)

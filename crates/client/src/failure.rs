@@ -1,0 +1,137 @@
+//! From what the transport says to what a driver branches on.
+
+use std::io;
+
+use node::api::Cause;
+use node::api::Condition;
+use node::api::Unreachable;
+use transport::CallError;
+use transport::Code;
+use transport::Endpoint;
+use transport::Status;
+
+use crate::texts;
+
+/// `ERROR_PIPE_BUSY`: all instances of a pipe are in use. No Unix has so high an error number.
+const PIPE_BUSY: i32 = 231;
+
+/// Why one attempt failed.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Call(CallError),
+    Final(Cause),
+}
+
+/// What can be done about a fault.
+pub(crate) enum Remedy {
+    /// The version does not have the method: an older one may.
+    AskOlder(String),
+    /// Nothing: the operation has failed.
+    GiveUp(Cause),
+    /// The connection broke while the call was on its way.
+    Repeat(Cause),
+    /// The proxy is gone, and has not seen the call.
+    Wait(Cause),
+}
+
+impl From<CallError> for Fault {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl From<Cause> for Fault {
+    fn from(cause: Cause) -> Self {
+        Self::Final(cause)
+    }
+}
+
+impl Fault {
+    /// `about` is what the caller sent: see [`texts::condition`].
+    pub(crate) fn remedy(self, about: &[String]) -> Remedy {
+        match self {
+            Self::Final(cause) => Remedy::GiveUp(cause),
+            Self::Call(CallError::Status(status)) => answered(status, about),
+            Self::Call(CallError::Deadline { .. }) => Remedy::GiveUp(Cause::Deadline),
+            Self::Call(CallError::Connect { endpoint, source }) => {
+                match unreachable(&endpoint, &source) {
+                    gone @ Cause::Unreachable {
+                        reason: Unreachable::NoPipe,
+                        ..
+                    } => Remedy::Wait(gone),
+                    other => Remedy::GiveUp(other),
+                }
+            }
+            Self::Call(CallError::Broken { reason, .. }) => Remedy::Repeat(Cause::Lost { reason }),
+            Self::Call(other) => Remedy::GiveUp(Cause::Lost {
+                reason: other.to_string(),
+            }),
+        }
+    }
+}
+
+/// Whether a pipe is not there, as opposed to there and closed to us or busy. The file of a Unix
+/// socket may outlive its server, which then refuses.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+    )
+}
+
+pub(crate) fn unreachable(endpoint: &Endpoint, error: &io::Error) -> Cause {
+    let reason = match error.kind() {
+        _ if is_absent(error) => Unreachable::NoPipe,
+        _ if error.raw_os_error() == Some(PIPE_BUSY) => Unreachable::Busy,
+        io::ErrorKind::PermissionDenied => Unreachable::AccessDenied,
+        io::ErrorKind::ResourceBusy | io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            Unreachable::Busy
+        }
+        _ => Unreachable::Other(error.to_string()),
+    };
+    Cause::Unreachable {
+        endpoint: endpoint.to_string(),
+        reason,
+    }
+}
+
+fn answered(status: Status, about: &[String]) -> Remedy {
+    let text = status.message;
+    Remedy::GiveUp(match status.code {
+        Code::Unimplemented => return Remedy::AskOlder(text),
+        Code::DeadlineExceeded => Cause::Deadline,
+        Code::PermissionDenied => Cause::Refused { text },
+        Code::Unknown => texts::cause(text, about),
+        code => Cause::failed(Condition::Other, format_args!("{code}: {text}")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(error: &io::Error) -> Unreachable {
+        let endpoint = Endpoint::pipe("csi-proxy-disk-v1").unwrap();
+        match unreachable(&endpoint, error) {
+            Cause::Unreachable { reason, .. } => reason,
+            other => unreachable!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_pipe_that_is_missing_busy_or_closed_to_us_is_told_apart() {
+        let of = |kind: io::ErrorKind| reason(&kind.into());
+        assert_eq!(of(io::ErrorKind::NotFound), Unreachable::NoPipe);
+        assert_eq!(of(io::ErrorKind::ConnectionRefused), Unreachable::NoPipe);
+        assert_eq!(
+            of(io::ErrorKind::PermissionDenied),
+            Unreachable::AccessDenied
+        );
+        let busy = io::Error::from_raw_os_error(PIPE_BUSY);
+        assert_eq!(reason(&busy), Unreachable::Busy);
+        assert!(matches!(
+            of(io::ErrorKind::BrokenPipe),
+            Unreachable::Other(_)
+        ));
+    }
+}

@@ -1,0 +1,191 @@
+use std::collections::BTreeMap;
+
+use formats::location::Location;
+use node::DiskIds;
+use node::api::Cause;
+use node::api::Condition;
+use node::api::Disks;
+use node::api::Error;
+use node::api::Result;
+use os::Deadline;
+use os::DiskNumber;
+
+use super::Read;
+use super::bytes;
+use super::disk_of_text;
+use crate::Node;
+use crate::dialect::dialects;
+
+/// The keys of a disk's identifiers before they became fields.
+const PAGE83: &str = "page83";
+const SERIAL: &str = "serialNumber";
+
+impl Disks for Node {
+    fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>> {
+        let spoken = dialects![
+            disk[v1 v1beta3] ListDiskLocations: ListDiskLocationsRequest {} => |answer| {
+                let rows = answer.disk_locations.into_iter();
+                Ok(rows.map(|(disk, at)| {
+                    (DiskNumber(disk), location([at.adapter, at.bus, at.target, at.lun_id]))
+                }).collect())
+            };
+            disk[v1beta2 v1beta1 v1alpha1] ListDiskLocations: ListDiskLocationsRequest {} => |answer| {
+                let rows = answer.disk_locations.into_iter();
+                rows.map(|(disk, at)| {
+                    Ok((disk_of_text(&disk)?, location([at.adapter, at.bus, at.target, at.lun_id])))
+                }).collect()
+            };
+        ];
+        self.look("list the locations of disks", &[], deadline, &spoken)
+    }
+
+    fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>> {
+        let spoken = dialects![
+            disk[v1 v1beta3] ListDiskIds: ListDiskIdsRequest {} => |answer| {
+                let rows = answer.disk_ids.into_iter();
+                Ok(rows.map(|(disk, ids)| {
+                    (DiskNumber(disk), disk_ids(ids.page83, &ids.serial_number))
+                }).collect())
+            };
+            disk[v1beta2 v1beta1] ListDiskIds: ListDiskIdsRequest {} => |answer| {
+                let rows = answer.disk_ids.into_iter();
+                rows.map(|(disk, ids)| Ok((disk_of_text(&disk)?, keyed_ids(ids.identifiers)))).collect()
+            };
+        ];
+        self.look("list the ids of disks", &[], deadline, &spoken)
+    }
+
+    /// Only the first version could be asked for it; of the others the list is searched.
+    fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber> {
+        let listed = |disks: &BTreeMap<DiskNumber, DiskIds>| sole(page83, disks);
+        let failed = |cause| Error::new("find disk", page83, cause);
+        match self.ids(deadline) {
+            Ok(disks) => listed(&disks).map_err(failed),
+            Err(Error {
+                cause: Cause::NeedsVersion { .. },
+                ..
+            }) => {
+                let spoken = dialects![
+                    disk[v1alpha1] GetDiskNumberByName: GetDiskNumberByNameRequest {
+                        disk_name: page83.to_owned(),
+                    } => |answer| disk_of_text(&answer.disk_number);
+                ];
+                self.look("find disk", &[&page83], deadline, &spoken)
+            }
+            Err(error) => Err(failed(error.cause)),
+        }
+    }
+
+    fn rescan(&self, deadline: Deadline) -> Result<()> {
+        let spoken = dialects![
+            disk[v1 v1beta3 v1beta2 v1beta1 v1alpha1] Rescan: RescanRequest {} => |_| Ok(());
+        ];
+        self.change("rescan disks", &[], deadline, &spoken)
+    }
+
+    fn partition(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
+        let spoken = dialects![
+            disk[v1 v1beta3] PartitionDisk: PartitionDiskRequest {
+                disk_number: disk.0,
+            } => |_| Ok(());
+            disk[v1beta2 v1beta1 v1alpha1] PartitionDisk: PartitionDiskRequest {
+                disk_id: disk.to_string(),
+            } => |_| Ok(());
+        ];
+        self.change("partition disk", &[&disk], deadline, &spoken)
+    }
+
+    fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64> {
+        let spoken = dialects![
+            disk[v1 v1beta3] GetDiskStats: GetDiskStatsRequest {
+                disk_number: disk.0,
+            } => |answer| bytes(answer.total_bytes);
+            disk[v1beta2 v1beta1] DiskStats: DiskStatsRequest {
+                disk_id: disk.to_string(),
+            } => |answer| bytes(answer.disk_size);
+        ];
+        self.look("look at disk", &[&disk], deadline, &spoken)
+    }
+
+    fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool> {
+        let spoken = dialects![
+            disk[v1 v1beta3] GetDiskState: GetDiskStateRequest {
+                disk_number: disk.0,
+            } => |answer| Ok(answer.is_online);
+            disk[v1beta2] GetAttachState: GetAttachStateRequest {
+                disk_id: disk.to_string(),
+            } => |answer| Ok(answer.is_online);
+        ];
+        self.look("look at disk", &[&disk], deadline, &spoken)
+    }
+
+    fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
+        switch(self, "online disk", disk, State::Online, deadline)
+    }
+
+    fn set_offline(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
+        switch(self, "offline disk", disk, State::Offline, deadline)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Offline,
+    Online,
+}
+
+fn switch(
+    node: &Node,
+    operation: &'static str,
+    disk: DiskNumber,
+    state: State,
+    deadline: Deadline,
+) -> Result<()> {
+    let is_online = state == State::Online;
+    let spoken = dialects![
+        disk[v1 v1beta3] SetDiskState: SetDiskStateRequest {
+            disk_number: disk.0,
+            is_online,
+        } => |_| Ok(());
+        disk[v1beta2] SetAttachState: SetAttachStateRequest {
+            disk_id: disk.to_string(),
+            is_online,
+        } => |_| Ok(());
+    ];
+    node.change(operation, &[&disk], deadline, &spoken)
+}
+
+fn location(parts: [String; 4]) -> Location {
+    let [adapter, bus, target, lun] = parts.map(|part| (!part.is_empty()).then_some(part));
+    Location {
+        adapter,
+        bus,
+        target,
+        lun,
+        ..Location::default()
+    }
+}
+
+/// csi-proxy hands the serial number on as the disk has it, blanks included.
+fn disk_ids(page83: String, serial: &str) -> DiskIds {
+    let serial = serial.trim().to_owned();
+    DiskIds { page83, serial }
+}
+
+fn keyed_ids(mut identifiers: BTreeMap<String, String>) -> DiskIds {
+    let page83 = identifiers.remove(PAGE83).unwrap_or_default();
+    disk_ids(page83, identifiers.get(SERIAL).map_or("", String::as_str))
+}
+
+fn sole(page83: &str, disks: &BTreeMap<DiskNumber, DiskIds>) -> Read<DiskNumber> {
+    let same = disks.iter().filter(|(_, ids)| ids.page83 == page83);
+    let found: Vec<_> = same.map(|(number, _)| *number).collect();
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(Cause::failed(Condition::NotFound, "no disk has it")),
+        several => {
+            let text = format!("not one disk but {several:?} have it");
+            Err(Cause::failed(Condition::Ambiguous, text))
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The groups: each operation with its dialects, newest first.
+//!
+//! What the versions call differently and what they lack is said here and nowhere else; where an
+//! operation is not listed for a version, that version does not have it.
+
+mod disks;
+mod filesystem;
+mod iscsi;
+mod smb;
+mod system;
+mod volumes;
+
+use node::api::Cause;
+use node::api::Condition;
+use node::api::Error;
+use node::api::Result;
+use os::DiskNumber;
+use os::WinPath;
+
+type Read<T> = std::result::Result<T, Cause>;
+
+/// A path as the wire carries it. One that is no Unicode would arrive as another one.
+fn path_text(operation: &'static str, path: &WinPath) -> Result<String> {
+    path.to_plain().into_string().map_err(|_| {
+        let cause = Cause::Inexpressible("a path that is no Unicode cannot be sent".to_owned());
+        Error::new(operation, path, cause)
+    })
+}
+
+/// The answer of a version that has a field for errors beside gRPC's. csi-proxy never fills it.
+fn unless<T>(error: String, answer: T) -> Read<T> {
+    match error.is_empty() {
+        true => Ok(answer),
+        false => Err(Cause::failed(Condition::Other, error)),
+    }
+}
+
+/// A size that the wire carries with a sign.
+fn bytes(signed: i64) -> Read<u64> {
+    u64::try_from(signed).map_err(|_| malformed(format_args!("a size of {signed} bytes")))
+}
+
+/// A disk number that the wire carries as text.
+fn disk_of_text(text: &str) -> Read<DiskNumber> {
+    let number = text.parse().map(DiskNumber);
+    number.map_err(|_| malformed(format_args!("a disk called {text:?}")))
+}
+
+fn malformed(what: impl std::fmt::Display) -> Cause {
+    Cause::Malformed(what.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_in_the_answer_is_an_error() {
+        assert_eq!(unless(String::new(), 1), Ok(1));
+        let failed = unless("Access is denied.".to_owned(), 1);
+        assert!(matches!(failed, Err(Cause::Failed { .. })));
+    }
+
+    #[test]
+    fn a_disk_number_is_never_cut() {
+        assert_eq!(disk_of_text("1"), Ok(DiskNumber(1)));
+        for text in ["4294967297", "-1", "", "one"] {
+            assert!(
+                matches!(disk_of_text(text), Err(Cause::Malformed(_))),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,68 @@
+use node::Mapping;
+use node::RemotePath;
+use node::api::Cause;
+use node::api::Condition;
+use node::api::Error;
+use node::api::Result;
+use node::api::Smb;
+use os::Deadline;
+
+use super::path_text;
+use super::unless;
+use crate::Node;
+use crate::dialect::dialects;
+
+impl Smb for Node {
+    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()> {
+        let name = "map";
+        let remote = path_text(name, mapping.remote.path())?;
+        let link = mapping.link.map(|link| path_text(name, link)).transpose()?;
+        let link = link.unwrap_or_default();
+        let username = mapping.credentials.map_or("", |user| user.username());
+        let password = mapping
+            .credentials
+            .map_or("", |user| user.expose_password());
+        let spoken = dialects![
+            smb[v1 v1beta2] NewSmbGlobalMapping: NewSmbGlobalMappingRequest {
+                remote_path: remote.clone(),
+                local_path: link.clone(),
+                username: username.to_owned(),
+                password: password.to_owned(),
+            } => |_| Ok(());
+            smb[v1beta1 v1alpha1] NewSmbGlobalMapping: NewSmbGlobalMappingRequest {
+                remote_path: remote.clone(),
+                local_path: link.clone(),
+                username: username.to_owned(),
+                password: password.to_owned(),
+            } => |answer| unless(answer.error, ());
+        ];
+        let about: [&dyn std::fmt::Display; 2] = [mapping.remote, &link];
+        let known = if link.is_empty() { 1 } else { 2 };
+        self.change(name, &about[..known], deadline, &spoken)
+    }
+
+    /// csi-proxy 1.3 has one text for everything that is not found.
+    fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()> {
+        let name = "unmap";
+        let text = path_text(name, remote.path())?;
+        let spoken = dialects![
+            smb[v1 v1beta2] RemoveSmbGlobalMapping: RemoveSmbGlobalMappingRequest {
+                remote_path: text.clone(),
+            } => |_| Ok(());
+            smb[v1beta1 v1alpha1] RemoveSmbGlobalMapping: RemoveSmbGlobalMappingRequest {
+                remote_path: text.clone(),
+            } => |answer| unless(answer.error, ());
+        ];
+        let removed = self.change(name, &[remote], deadline, &spoken);
+        removed.map_err(not_mapped)
+    }
+}
+
+fn not_mapped(mut error: Error) -> Error {
+    if let Cause::Failed { condition, .. } = &mut error.cause
+        && *condition == Condition::NotFound
+    {
+        *condition = Condition::NotMapped;
+    }
+    error
+}

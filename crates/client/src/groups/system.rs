@@ -1,0 +1,89 @@
+use node::api::Dependents;
+use node::api::Result;
+use node::api::System;
+use os::Deadline;
+use os::ServiceInfo;
+use os::ServiceState;
+use os::StartType;
+use wire::system::v1alpha1;
+
+use super::Read;
+use super::malformed;
+use crate::Node;
+use crate::dialect::dialects;
+
+impl System for Node {
+    /// csi-proxy before 1.3 leaves blanks behind it.
+    fn serial_number(&self, deadline: Deadline) -> Result<String> {
+        let spoken = dialects![
+            system[v1alpha1] GetBiosSerialNumber: GetBiosSerialNumberRequest {} => |answer| {
+                Ok(answer.serial_number.trim().to_owned())
+            };
+        ];
+        self.look("read the firmware's serial number", &[], deadline, &spoken)
+    }
+
+    fn service(&self, name: &str, deadline: Deadline) -> Result<ServiceInfo> {
+        let spoken = dialects![
+            system[v1alpha1] GetService: GetServiceRequest {
+                name: name.to_owned(),
+            } => |answer| service(answer);
+        ];
+        self.look("look at service", &[&name], deadline, &spoken)
+    }
+
+    fn start_service(&self, name: &str, deadline: Deadline) -> Result<()> {
+        let spoken = dialects![
+            system[v1alpha1] StartService: StartServiceRequest {
+                name: name.to_owned(),
+            } => |_| Ok(());
+        ];
+        self.change("start service", &[&name], deadline, &spoken)
+    }
+
+    fn stop_service(&self, name: &str, dependents: Dependents, deadline: Deadline) -> Result<()> {
+        let spoken = dialects![
+            system[v1alpha1] StopService: StopServiceRequest {
+                name: name.to_owned(),
+                force: dependents == Dependents::StopFirst,
+            } => |_| Ok(());
+        ];
+        self.change("stop service", &[&name], deadline, &spoken)
+    }
+}
+
+fn service(answer: v1alpha1::GetServiceResponse) -> Read<ServiceInfo> {
+    Ok(ServiceInfo {
+        start_type: start_type(answer.start_type)?,
+        state: state(answer.status)?,
+        display_name: answer.display_name,
+    })
+}
+
+fn start_type(number: i32) -> Read<StartType> {
+    use v1alpha1::StartType as Wire;
+    let known = Wire::try_from(number);
+    let known = known.map_err(|_| malformed(format_args!("the start type {number}")))?;
+    Ok(match known {
+        Wire::Automatic => StartType::Automatic,
+        Wire::Boot => StartType::Boot,
+        Wire::Disabled => StartType::Disabled,
+        Wire::Manual => StartType::Manual,
+        Wire::System => StartType::System,
+    })
+}
+
+/// The wire's "unknown" says nothing that a driver could act on.
+fn state(number: i32) -> Read<ServiceState> {
+    use v1alpha1::ServiceStatus as Wire;
+    match Wire::try_from(number) {
+        Ok(Wire::ContinuePending) => Ok(ServiceState::ContinuePending),
+        Ok(Wire::PausePending) => Ok(ServiceState::PausePending),
+        Ok(Wire::Paused) => Ok(ServiceState::Paused),
+        Ok(Wire::Running) => Ok(ServiceState::Running),
+        Ok(Wire::StartPending) => Ok(ServiceState::StartPending),
+        Ok(Wire::StopPending) => Ok(ServiceState::StopPending),
+        Ok(Wire::Stopped) => Ok(ServiceState::Stopped),
+        Ok(Wire::Unknown) | Err(_) => Err(malformed(format_args!("the service state {number}"))),
+    }
+}

@@ -1,0 +1,243 @@
+use node::NewSize;
+use node::api::Cause;
+use node::api::Condition;
+use node::api::Error;
+use node::api::Result;
+use node::api::Volumes;
+use os::Deadline;
+use os::DiskNumber;
+use os::PartitionNumber;
+use os::Space;
+use os::VolumeId;
+use os::WinPath;
+
+use super::Read;
+use super::bytes;
+use super::malformed;
+use super::path_text;
+use crate::Node;
+use crate::dialect::dialects;
+
+const LIST: &str = "list the volumes of disk";
+
+impl Volumes for Node {
+    fn list_on_disk(
+        &self,
+        disk: DiskNumber,
+        partition: Option<PartitionNumber>,
+        deadline: Deadline,
+    ) -> Result<Vec<VolumeId>> {
+        let mut spoken = dialects![
+            volume[v2alpha1 v1 v1beta3] ListVolumesOnDisk: ListVolumesOnDiskRequest {
+                disk_number: disk.0,
+                partition_number: partition.map_or(0, |number| number.0),
+            } => |answer| volumes(&answer.volume_ids);
+        ];
+        if partition.is_none() {
+            spoken.extend(dialects![
+                volume[v1beta2 v1beta1 v1alpha1] ListVolumesOnDisk: ListVolumesOnDiskRequest {
+                    disk_id: disk.to_string(),
+                } => |answer| volumes(&answer.volume_ids);
+            ]);
+        }
+        self.look(LIST, &[&disk], deadline, &spoken)
+    }
+
+    fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId> {
+        let found = self.list_on_disk(disk, None, deadline)?;
+        let cause = match found.as_slice() {
+            [one] => return Ok(*one),
+            [] => Cause::failed(Condition::NotFound, "it has none"),
+            several => {
+                let names: Vec<_> = several.iter().map(VolumeId::to_string).collect();
+                let text = format!("not one volume but {}", names.join(", "));
+                Cause::failed(Condition::Ambiguous, text)
+            }
+        };
+        Err(Error::new("find the volume of disk", disk, cause))
+    }
+
+    fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
+        let folder_text = path_text("mount", folder)?;
+        let spoken = dialects![
+            volume[v2alpha1 v1 v1beta3] MountVolume: MountVolumeRequest {
+                volume_id: volume.to_string(),
+                target_path: folder_text.clone(),
+            } => |_| Ok(());
+            volume[v1beta2 v1beta1 v1alpha1] MountVolume: MountVolumeRequest {
+                volume_id: volume.to_string(),
+                path: folder_text.clone(),
+            } => |_| Ok(());
+        ];
+        self.change("mount", &[folder, &volume], deadline, &spoken)
+    }
+
+    fn unmount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
+        let folder_text = path_text("unmount", folder)?;
+        let spoken = dialects![
+            volume[v2alpha1 v1 v1beta3] UnmountVolume: UnmountVolumeRequest {
+                volume_id: volume.to_string(),
+                target_path: folder_text.clone(),
+            } => |_| Ok(());
+            volume[v1beta2 v1beta1 v1alpha1] DismountVolume: DismountVolumeRequest {
+                volume_id: volume.to_string(),
+                path: folder_text.clone(),
+            } => |_| Ok(());
+        ];
+        self.change("unmount", &[folder, &volume], deadline, &spoken)
+    }
+
+    fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool> {
+        let spoken = dialects![
+            volume[v2alpha1 v1 v1beta3 v1beta2 v1beta1 v1alpha1]
+                IsVolumeFormatted: IsVolumeFormattedRequest {
+                    volume_id: volume.to_string(),
+                } => |answer| Ok(answer.formatted);
+        ];
+        self.look("look at volume", &[&volume], deadline, &spoken)
+    }
+
+    fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<()> {
+        let spoken = dialects![
+            volume[v2alpha1 v1 v1beta3 v1beta2 v1beta1 v1alpha1] FormatVolume: FormatVolumeRequest {
+                volume_id: volume.to_string(),
+            } => |_| Ok(());
+        ];
+        self.change("format volume", &[&volume], deadline, &spoken)
+    }
+
+    fn resize(&self, volume: VolumeId, size: NewSize, deadline: Deadline) -> Result<()> {
+        let name = "resize volume";
+        let size = signed(size).map_err(|cause| Error::new(name, volume, cause))?;
+        let spoken = dialects![
+            volume[v2alpha1 v1 v1beta3] ResizeVolume: ResizeVolumeRequest {
+                volume_id: volume.to_string(),
+                size_bytes: size,
+            } => |_| Ok(());
+            volume[v1beta2 v1beta1 v1alpha1] ResizeVolume: ResizeVolumeRequest {
+                volume_id: volume.to_string(),
+                size,
+            } => |_| Ok(());
+        ];
+        self.change(name, &[&volume], deadline, &spoken)
+    }
+
+    fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space> {
+        let spoken = dialects![
+            volume[v2alpha1 v1 v1beta3] GetVolumeStats: GetVolumeStatsRequest {
+                volume_id: volume.to_string(),
+            } => |answer| space(answer.total_bytes, answer.used_bytes);
+            volume[v1beta2 v1beta1] VolumeStats: VolumeStatsRequest {
+                volume_id: volume.to_string(),
+            } => |answer| space(answer.volume_size, answer.volume_used_size);
+        ];
+        self.look("look at volume", &[&volume], deadline, &spoken)
+    }
+
+    fn disk_number(&self, volume: VolumeId, deadline: Deadline) -> Result<DiskNumber> {
+        let spoken = dialects![
+            volume[v2alpha1 v1 v1beta3]
+                GetDiskNumberFromVolumeId: GetDiskNumberFromVolumeIdRequest {
+                    volume_id: volume.to_string(),
+                } => |answer| Ok(DiskNumber(answer.disk_number));
+            volume[v1beta2 v1beta1] GetVolumeDiskNumber: VolumeDiskNumberRequest {
+                volume_id: volume.to_string(),
+            } => |answer| disk(answer.disk_number);
+        ];
+        self.look("find the disk of volume", &[&volume], deadline, &spoken)
+    }
+
+    fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId> {
+        let name = "find the volume at";
+        let text = path_text(name, path)?;
+        let spoken = dialects![
+            volume[v2alpha1 v1 v1beta3]
+                GetVolumeIdFromTargetPath: GetVolumeIdFromTargetPathRequest {
+                    target_path: text.clone(),
+                } => |answer| volume(&answer.volume_id);
+            volume[v1beta2 v1beta1] GetVolumeIdFromMount: VolumeIdFromMountRequest {
+                mount: text.clone(),
+            } => |answer| volume(&answer.volume_id);
+        ];
+        self.look(name, &[path], deadline, &spoken)
+    }
+
+    fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId> {
+        let name = "find the volume of";
+        let text = path_text(name, path)?;
+        let spoken = dialects![
+            volume[v2alpha1]
+                GetClosestVolumeIdFromTargetPath: GetClosestVolumeIdFromTargetPathRequest {
+                    target_path: text.clone(),
+                } => |answer| volume(&answer.volume_id);
+        ];
+        self.look(name, &[path], deadline, &spoken)
+    }
+
+    fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()> {
+        let spoken = dialects![
+            volume[v2alpha1 v1 v1beta3 v1beta2] WriteVolumeCache: WriteVolumeCacheRequest {
+                volume_id: volume.to_string(),
+            } => |_| Ok(());
+        ];
+        self.change("flush volume", &[&volume], deadline, &spoken)
+    }
+}
+
+fn volume(id: &str) -> Read<VolumeId> {
+    id.parse().map_err(malformed)
+}
+
+/// csi-proxy before 1.3 has an empty id for a partition without a volume, such as the reserved one.
+fn volumes(ids: &[String]) -> Read<Vec<VolumeId>> {
+    let named = ids.iter().filter(|id| !id.is_empty());
+    named.map(|id| volume(id)).collect()
+}
+
+/// Zero stands for the maximum.
+fn signed(size: NewSize) -> Read<i64> {
+    match size {
+        NewSize::Maximum => Ok(0),
+        NewSize::Bytes(bytes) => i64::try_from(bytes.get())
+            .map_err(|_| Cause::Inexpressible(format!("a size of {bytes} bytes"))),
+    }
+}
+
+fn space(total: i64, used: i64) -> Read<Space> {
+    let (total, used) = (bytes(total)?, bytes(used)?);
+    let free = total.checked_sub(used);
+    let free = free.ok_or_else(|| malformed(format_args!("{used} of {total} bytes used")))?;
+    Ok(Space { total, free })
+}
+
+fn disk(number: i64) -> Read<DiskNumber> {
+    let narrow = u32::try_from(number).map(DiskNumber);
+    narrow.map_err(|_| malformed(format_args!("a disk with the number {number}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+
+    use super::*;
+
+    #[test]
+    fn sizes_and_numbers_are_never_cut() {
+        assert_eq!(space(10, 4), Ok(Space { total: 10, free: 6 }));
+        assert!(space(4, 10).is_err());
+        assert!(space(-1, -1).is_err());
+        assert_eq!(disk(1), Ok(DiskNumber(1)));
+        assert!(disk(4_294_967_297).is_err());
+        assert!(disk(-1).is_err());
+        let largest = NewSize::Bytes(NonZeroU64::MAX);
+        assert!(matches!(signed(largest), Err(Cause::Inexpressible(_))));
+    }
+
+    #[test]
+    fn a_partition_without_a_volume_is_left_out() {
+        let id = r"\\?\Volume{6f1c2d3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f}\";
+        let ids = [String::new(), id.to_owned()];
+        assert_eq!(volumes(&ids), Ok(vec![id.parse().unwrap()]));
+        assert!(volumes(&["D:".to_owned()]).is_err());
+    }
+}

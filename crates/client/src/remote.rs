@@ -1,0 +1,198 @@
+//! The handle: a node whose operations csi-proxy does.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use node::api::Cause;
+use node::api::Disks;
+use node::api::Error;
+use node::api::Filesystem;
+use node::api::Iscsi;
+use node::api::NodeApi;
+use node::api::Result;
+use node::api::Smb;
+use node::api::System;
+use node::api::Volumes;
+use os::Deadline;
+use os::Moment;
+use transport::Endpoint;
+use transport::EndpointError;
+use wire::Group;
+
+use crate::dialect::Dialect;
+use crate::pipes::Asking;
+use crate::pipes::Effect;
+use crate::pipes::Endpoints;
+use crate::pipes::Pipes;
+
+/// What a deadline is taken for that lies beyond all times the system can say.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The node whose csi-proxy answers at the pipes. Cheap to clone; clones share their connections.
+#[derive(Clone)]
+pub struct Node(Arc<Shared>);
+
+/// How a [`Node`] treats its pipes.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// How long opening a pipe may take that is busy. The default, 2 s, is that of csi-proxy's Go
+    /// client.
+    pub connect_timeout: Duration,
+    /// After what time a newer version, or a method, that was not there is looked for again. The
+    /// default is 10 s.
+    pub look_again: Duration,
+    /// How long a call waits for a proxy that was there to come back, when its deadline leaves it that
+    /// long. The default is 5 s.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(2),
+            look_again: Duration::from_secs(10),
+            patience: Duration::from_secs(5),
+        }
+    }
+}
+
+struct Shared {
+    /// The beginning of this node's time: [`Deadline`]s count from here.
+    began: Instant,
+    endpoints: Box<Endpoints>,
+    options: Options,
+    /// By the group's name.
+    pipes: BTreeMap<&'static str, Pipes>,
+}
+
+impl Node {
+    /// The node that this runs on: csi-proxy's pipes on Windows; elsewhere the sockets in the folder
+    /// that the proxy was given as `-listen`. Nothing is connected before it is needed.
+    pub fn local(sockets: impl Into<PathBuf>) -> Self {
+        let sockets = sockets.into();
+        Self::at(
+            move |group| crate::endpoint(&sockets, group),
+            Options::default(),
+        )
+    }
+
+    /// The node whose proxy serves each group and version where `endpoints` says.
+    pub fn at(
+        endpoints: impl Fn(&Group) -> std::result::Result<Endpoint, EndpointError>
+        + Send
+        + Sync
+        + 'static,
+        options: Options,
+    ) -> Self {
+        let names = wire::GROUPS.iter().map(|group| group.name);
+        Self(Arc::new(Shared {
+            began: Instant::now(),
+            endpoints: Box::new(endpoints),
+            options,
+            pipes: names.map(|name| (name, Pipes::new(name))).collect(),
+        }))
+    }
+
+    /// Asks for an operation that only looks.
+    pub(crate) fn look<T>(
+        &self,
+        name: &'static str,
+        about: &[&dyn fmt::Display],
+        deadline: Deadline,
+        dialects: &[Dialect<'_, T>],
+    ) -> Result<T> {
+        let asked = self.ask(Effect::None, about, deadline, dialects);
+        asked.map_err(|cause| Error::new(name, Names(about), cause))
+    }
+
+    /// Asks for an operation that changes something.
+    pub(crate) fn change<T>(
+        &self,
+        name: &'static str,
+        about: &[&dyn fmt::Display],
+        deadline: Deadline,
+        dialects: &[Dialect<'_, T>],
+    ) -> Result<T> {
+        let asked = self.ask(Effect::Changes, about, deadline, dialects);
+        asked.map_err(|cause| Error::new(name, Names(about), cause))
+    }
+
+    fn ask<T>(
+        &self,
+        effect: Effect,
+        about: &[&dyn fmt::Display],
+        deadline: Deadline,
+        dialects: &[Dialect<'_, T>],
+    ) -> std::result::Result<T, Cause> {
+        let about: Vec<_> = about.iter().map(ToString::to_string).collect();
+        let asking = Asking {
+            endpoints: &*self.0.endpoints,
+            options: &self.0.options,
+            deadline: self.instant(deadline),
+            effect,
+            about: &about,
+        };
+        let group = dialects.first().map_or("", |dialect| dialect.group.name);
+        match self.0.pipes.get(group) {
+            Some(pipes) => pipes.ask(&asking, dialects),
+            None => Err(Cause::Unimplemented {
+                text: "no version of csi-proxy has it".to_owned(),
+            }),
+        }
+    }
+
+    fn instant(&self, deadline: Deadline) -> Instant {
+        let Deadline(Moment(since_beginning)) = deadline;
+        let latest = Instant::now() + LONGEST;
+        let exact = self.0.began.checked_add(since_beginning);
+        exact.map_or(latest, |exact| exact.min(latest))
+    }
+}
+
+/// The objects of an operation, in one line.
+struct Names<'a>(&'a [&'a dyn fmt::Display]);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, name) in self.0.iter().enumerate() {
+            let gap = if index > 0 { " " } else { "" };
+            write!(f, "{gap}{name}")?;
+        }
+        Ok(())
+    }
+}
+
+impl NodeApi for Node {
+    fn deadline(&self, within: Duration) -> Deadline {
+        Deadline(Moment(self.0.began.elapsed()).after(within))
+    }
+
+    fn disks(&self) -> &dyn Disks {
+        self
+    }
+
+    fn filesystem(&self) -> &dyn Filesystem {
+        self
+    }
+
+    fn iscsi(&self) -> &dyn Iscsi {
+        self
+    }
+
+    fn smb(&self) -> &dyn Smb {
+        self
+    }
+
+    fn system(&self) -> &dyn System {
+        self
+    }
+
+    fn volumes(&self) -> &dyn Volumes {
+        self
+    }
+}

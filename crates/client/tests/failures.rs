@@ -1,0 +1,167 @@
+//! What a driver is told when a call fails, by a proxy that misbehaves as the test says.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use std::time::Duration;
+use std::time::Instant;
+
+use node::api::Cause;
+use node::api::Condition;
+use node::api::NodeApi;
+use os::Deadline;
+use os::DiskNumber;
+use os::Moment;
+use support::Counter;
+use support::PATIENCE;
+use support::Place;
+use support::Script;
+use support::soon;
+use transport::Code;
+use transport::Status;
+use wire::disk::v1;
+use wire::disk::v1::rpc;
+
+fn rescanning(answer: impl Fn() -> Result<(), Status> + Send + Sync + 'static) -> Script {
+    Script::of(&v1::GROUP).on::<rpc::Rescan>(move |_| answer().map(|()| v1::RescanResponse {}))
+}
+
+fn failure(script: Script) -> Cause {
+    let place = Place::new();
+    let _proxy = place.serve([script]);
+    let node = place.node();
+    node.disks().rescan(soon(&node)).unwrap_err().cause
+}
+
+#[test]
+fn a_policys_refusal_is_told_from_a_failure() {
+    let refused = rescanning(|| Err(Status::new(Code::PermissionDenied, "no rescans here")));
+    assert_eq!(
+        failure(refused),
+        Cause::Refused {
+            text: "no rescans here".to_owned()
+        }
+    );
+    let failed = rescanning(|| Err(Status::new(Code::Unknown, "Access is denied.")));
+    assert_eq!(
+        failure(failed),
+        Cause::failed(Condition::AccessDenied, "Access is denied.")
+    );
+    let full = rescanning(|| Err(Status::new(Code::ResourceExhausted, "too many calls")));
+    assert_eq!(
+        failure(full),
+        Cause::failed(Condition::Other, "ResourceExhausted: too many calls")
+    );
+}
+
+#[test]
+fn the_error_names_operation_and_object() {
+    let place = Place::new();
+    let _proxy = place.serve([Script::of(&v1::GROUP).on::<rpc::PartitionDisk>(|_| {
+        Err(Status::new(
+            Code::Unknown,
+            "failed to query disk 7. error: not found",
+        ))
+    })]);
+    let node = place.node();
+    let error = node
+        .disks()
+        .partition(DiskNumber(7), soon(&node))
+        .unwrap_err();
+    assert_eq!(error.condition(), Some(Condition::NotFound));
+    assert_eq!(
+        error.to_string(),
+        "partition disk 7: failed to query disk 7. error: not found"
+    );
+}
+
+#[test]
+fn an_answer_that_is_none_is_malformed() {
+    let junk = Script::of(&v1::GROUP).on_call::<rpc::Rescan>(|_| Ok(vec![0xff; 9]));
+    assert!(matches!(failure(junk), Cause::Malformed(_)));
+    let negative = Script::of(&v1::GROUP)
+        .on::<rpc::GetDiskStats>(|_| Ok(v1::GetDiskStatsResponse { total_bytes: -1 }));
+    let place = Place::new();
+    let _proxy = place.serve([negative]);
+    let node = place.node();
+    let error = node.disks().size(DiskNumber(0), soon(&node)).unwrap_err();
+    assert!(matches!(error.cause, Cause::Malformed(_)), "{error}");
+}
+
+#[test]
+fn the_proxy_is_told_the_deadline() {
+    let script = Script::of(&v1::GROUP).on_call::<rpc::GetDiskStats>(|call| {
+        let left = call.deadline.saturating_duration_since(Instant::now());
+        assert!(left <= PATIENCE, "{left:?}");
+        Ok(Vec::new())
+    });
+    let place = Place::new();
+    let _proxy = place.serve([script]);
+    let node = place.node();
+    assert_eq!(node.disks().size(DiskNumber(0), soon(&node)), Ok(0));
+}
+
+#[test]
+fn at_the_deadline_the_caller_has_its_answer() {
+    let place = Place::new();
+    let (entered, release) = (Counter::default(), Counter::default());
+    let (enter, released) = (entered.clone(), release.clone());
+    let _proxy = place.serve([rescanning(move || {
+        enter.add();
+        released.wait_for(1);
+        Ok(())
+    })]);
+    let node = place.node();
+    let soon = node.deadline(Duration::from_millis(200));
+    let error = node.disks().rescan(soon).unwrap_err();
+    assert_eq!(error.cause, Cause::Deadline);
+    entered.wait_for(1);
+    release.add();
+}
+
+#[test]
+fn the_proxys_own_deadline_is_one_too() {
+    let late = rescanning(|| {
+        Err(Status::new(
+            Code::DeadlineExceeded,
+            "context deadline exceeded",
+        ))
+    });
+    assert_eq!(failure(late), Cause::Deadline);
+}
+
+#[test]
+fn nothing_is_sent_after_the_deadline() {
+    let place = Place::new();
+    let asked = Counter::default();
+    let count = asked.clone();
+    let _proxy = place.serve([rescanning(move || {
+        count.add();
+        Ok(())
+    })]);
+    let node = place.node();
+    let over = Deadline(Moment(Duration::ZERO));
+    let error = node.disks().rescan(over).unwrap_err();
+    assert_eq!(error.cause, Cause::Deadline);
+    assert_eq!(asked.count(), 0);
+    node.disks().rescan(Deadline::NEVER).unwrap();
+    assert_eq!(asked.count(), 1);
+}
+
+#[test]
+fn a_path_that_sounds_like_an_error_does_not_become_one() {
+    let place = Place::new();
+    let _proxy =
+        place.serve([Script::of(&wire::volume::v1::GROUP)
+            .on::<wire::volume::v1::rpc::GetVolumeIdFromTargetPath>(|request| {
+            let text = format!("{}: The device is not ready.", request.target_path);
+            Err(Status::new(Code::Unknown, text))
+        })]);
+    let node = place.node();
+    let path = r"C:\var\lib\kubelet\because it does not exist"
+        .parse()
+        .unwrap();
+    let error = node.volumes().of_target(&path, soon(&node)).unwrap_err();
+    assert_eq!(error.condition(), Some(Condition::Other));
+}

@@ -1,0 +1,283 @@
+//! The same driver code on the library in this process and over the pipes to a proxy, each with a
+//! simulated node of its own: it does the same and fails alike.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use node::Credentials;
+use node::Mapping;
+use node::NewSize;
+use node::Node;
+use node::Options;
+use node::RemotePath;
+use node::api::Condition;
+use node::api::Error;
+use node::api::NodeApi;
+use os::Deadline;
+use os::DiskNumber;
+use os::VolumeId;
+use os::WinPath;
+use os_sim::ClockMode;
+use os_sim::demo;
+use proxy::flags::Config;
+use proxy::serve;
+use tempfile::TempDir;
+use transport::Server;
+use zeroize::Zeroizing;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// On Windows all proxies of a machine have the same pipes, so there is one at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A simulated node and whoever does the operations on it.
+struct Rig {
+    node: Arc<dyn NodeApi>,
+    _server: Option<(Server, MutexGuard<'static, ()>)>,
+    _folder: TempDir,
+}
+
+impl Rig {
+    fn in_process() -> Self {
+        let folder = TempDir::new().unwrap();
+        let simulated = demo::create(folder.path(), ClockMode::Virtual).unwrap();
+        Self {
+            node: Arc::new(Node::new(simulated.os(), Options::default())),
+            _server: None,
+            _folder: folder,
+        }
+    }
+
+    fn over_pipes() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = TempDir::new().unwrap();
+        let sockets = folder.path().join("sockets");
+        let server = serve::start(&config(folder.path(), &sockets)).unwrap();
+        Self {
+            node: Arc::new(wincsi_client::Node::local(sockets)),
+            _server: Some((server, turn)),
+            _folder: folder,
+        }
+    }
+
+    fn soon(&self) -> Deadline {
+        self.node.deadline(PATIENCE)
+    }
+
+    fn disk(&self) -> DiskNumber {
+        self.node.disks().rescan(self.soon()).unwrap();
+        let ids = self.node.disks().ids(self.soon()).unwrap();
+        let ours = |ids: &node::DiskIds| ids.serial == demo::DISK_SERIAL;
+        *ids.iter().find(|(_, ids)| ours(ids)).unwrap().0
+    }
+
+    fn formatted_volume(&self) -> VolumeId {
+        let (node, soon) = (&*self.node, self.soon());
+        let disk = self.disk();
+        node.disks().partition(disk, soon).unwrap();
+        let volume = node.volumes().sole_on_disk(disk, soon).unwrap();
+        assert_eq!(node.volumes().is_formatted(volume, soon), Ok(false));
+        node.volumes().format(volume, soon).unwrap();
+        assert_eq!(node.volumes().is_formatted(volume, soon), Ok(true));
+        assert_eq!(node.volumes().disk_number(volume, soon), Ok(disk));
+        volume
+    }
+
+    fn folder(&self, below: &str) -> WinPath {
+        let path = path(below);
+        let made = self.node.filesystem().make_directory(&path, self.soon());
+        made.unwrap();
+        path
+    }
+}
+
+fn config(folder: &Path, sockets: &Path) -> Config {
+    Config {
+        listen: sockets.to_owned(),
+        simulate: Some(folder.join("node")),
+        ..Config::default()
+    }
+}
+
+fn path(below: &str) -> WinPath {
+    format!(r"C:\var\lib\kubelet\{below}").parse().unwrap()
+}
+
+/// What both must do.
+fn both(act: impl Fn(&Rig)) {
+    act(&Rig::in_process());
+    act(&Rig::over_pipes());
+}
+
+/// What both must fail with.
+fn fails<T: std::fmt::Debug>(condition: Condition, act: impl Fn(&Rig) -> Result<T, Error>) {
+    both(|rig| {
+        let error = act(rig).unwrap_err();
+        assert_eq!(error.condition(), Some(condition), "{error}");
+    });
+}
+
+#[test]
+fn a_volume_lives_the_same_life() {
+    both(|rig| {
+        let (node, soon) = (&*rig.node, rig.soon());
+        let volume = rig.formatted_volume();
+        let target = rig.folder(r"plugins\a\globalmount");
+        node.volumes().mount(volume, &target, soon).unwrap();
+        node.volumes().mount(volume, &target, soon).unwrap();
+        assert_eq!(node.volumes().of_target(&target, soon), Ok(volume));
+        let space = node.volumes().stats(volume, soon).unwrap();
+        assert!(space.free > 0 && space.free <= space.total, "{space:?}");
+        node.volumes().flush(volume, soon).unwrap();
+        node.volumes()
+            .resize(volume, NewSize::Maximum, soon)
+            .unwrap();
+        let link = path(r"pods");
+        node.filesystem()
+            .create_symlink(&target, &link, soon)
+            .unwrap();
+        assert_eq!(node.filesystem().is_symlink(&link, soon), Ok(true));
+        assert_eq!(node.volumes().of_target(&link, soon), Ok(volume));
+        node.filesystem().remove_entry(&link, soon).unwrap();
+        node.volumes().unmount(volume, &target, soon).unwrap();
+        node.filesystem().remove_tree(&target, soon).unwrap();
+        assert_eq!(node.filesystem().path_exists(&target, soon), Ok(false));
+    });
+}
+
+#[test]
+fn a_disk_is_found_sized_and_switched() {
+    both(|rig| {
+        let (disks, soon, disk) = (rig.node.disks(), rig.soon(), rig.disk());
+        let ids = disks.ids(soon).unwrap();
+        assert_eq!(disks.by_page83(&ids[&disk].page83, soon), Ok(disk));
+        let location = &disks.locations(soon).unwrap()[&disk];
+        assert_eq!(location.lun.as_deref(), Some("1"));
+        assert_eq!(disks.size(disk, soon), Ok(2 << 30));
+        disks.set_offline(disk, soon).unwrap();
+        assert_eq!(disks.is_online(disk, soon), Ok(false));
+        disks.set_online(disk, soon).unwrap();
+        assert_eq!(disks.is_online(disk, soon), Ok(true));
+    });
+}
+
+fn map(rig: &Rig, password: &str, link: &WinPath) -> Result<(), Error> {
+    let remote = RemotePath::parse(demo::SHARE).unwrap();
+    let password = Zeroizing::new(password.to_owned());
+    let credentials = Credentials::new(demo::SMB_USER, password);
+    let mapping = Mapping {
+        remote: &remote,
+        credentials: credentials.as_ref(),
+        link: Some(link),
+    };
+    rig.node.smb().map(&mapping, rig.soon())
+}
+
+#[test]
+fn a_share_is_mapped_linked_and_unmapped() {
+    both(|rig| {
+        let (link, remote) = (path("share"), RemotePath::parse(demo::SHARE).unwrap());
+        map(rig, demo::SMB_PASSWORD, &link).unwrap();
+        let seen = rig.node.filesystem().is_symlink(&link, rig.soon());
+        assert_eq!(seen, Ok(true));
+        rig.node.smb().unmap(&remote, rig.soon()).unwrap();
+        let again = rig.node.smb().unmap(&remote, rig.soon()).unwrap_err();
+        assert_eq!(again.condition(), Some(Condition::NotMapped), "{again}");
+    });
+}
+
+#[test]
+fn a_wrong_password_and_a_taken_name_fail_alike() {
+    fails(Condition::LogonFailure, |rig| {
+        map(rig, "wrong", &path("share"))
+    });
+    fails(Condition::AlreadyExists, |rig| {
+        let taken = rig.folder("share");
+        map(rig, demo::SMB_PASSWORD, &taken)
+    });
+}
+
+#[test]
+fn what_is_not_there_fails_alike() {
+    let nobody: VolumeId = r"\\?\Volume{6f1c2d3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f}\"
+        .parse()
+        .unwrap();
+    let missing = path("missing");
+    fails(Condition::NotFound, |rig| {
+        rig.node.disks().size(DiskNumber(99), rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        rig.node.disks().partition(DiskNumber(99), rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        rig.node.disks().by_page83("naa.0", rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        rig.node.volumes().stats(nobody, rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        rig.node.volumes().of_target(&missing, rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        rig.node.filesystem().is_symlink(&missing, rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        rig.node.filesystem().remove_entry(&missing, rig.soon())
+    });
+}
+
+#[test]
+fn targets_without_a_volume_fail_alike() {
+    fails(Condition::NotAMountedFolder, |rig| {
+        let plain = rig.folder("plain");
+        rig.node.volumes().of_target(&plain, rig.soon())
+    });
+    fails(Condition::DanglingLink, |rig| {
+        let (gone, link) = (rig.folder("gone"), path("link"));
+        let (files, soon) = (rig.node.filesystem(), rig.soon());
+        files.create_symlink(&gone, &link, soon).unwrap();
+        files.remove_entry(&gone, soon).unwrap();
+        rig.node.volumes().of_target(&link, soon)
+    });
+    fails(Condition::NotAMountedFolder, |rig| {
+        let (volume, plain) = (rig.formatted_volume(), rig.folder("plain"));
+        rig.node.volumes().unmount(volume, &plain, rig.soon())
+    });
+    fails(Condition::NotEmpty, |rig| {
+        rig.folder(r"full\of");
+        rig.node
+            .filesystem()
+            .remove_entry(&path("full"), rig.soon())
+    });
+}
+
+#[test]
+fn what_must_not_be_written_fails_alike() {
+    fails(Condition::Guarded, |rig| {
+        rig.node.disks().set_offline(DiskNumber(0), rig.soon())
+    });
+    fails(Condition::NotBlank, |rig| {
+        let volume = rig.formatted_volume();
+        rig.node.volumes().format(volume, rig.soon())
+    });
+    fails(Condition::NoRoom, |rig| {
+        let volume = rig.formatted_volume();
+        let size = NewSize::from_request(volume, 1 << 50).unwrap();
+        rig.node.volumes().resize(volume, size, rig.soon())
+    });
+}
+
+#[test]
+fn only_the_proxy_keeps_clients_in_the_kubelets_folder() {
+    let rig = Rig::over_pipes();
+    let outside = r"C:\Windows\System32".parse().unwrap();
+    let error = rig.node.filesystem().remove_tree(&outside, rig.soon());
+    let error = error.unwrap_err();
+    assert_eq!(error.condition(), Some(Condition::PathRefused), "{error}");
+}

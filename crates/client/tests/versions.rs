@@ -1,0 +1,733 @@
+//! Each operation in each version that has it: the same question and the same answer, whatever the
+//! wire calls them.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use formats::location::Location;
+use node::Credentials;
+use node::DiskIds;
+use node::Mapping;
+use node::NewSize;
+use node::RemotePath;
+use node::api::Cause;
+use node::api::Chap;
+use node::api::ChapSecret;
+use node::api::Dependents;
+use node::api::Login;
+use node::api::NodeApi;
+use node::api::Portal;
+use node::api::Target;
+use os::DiskNumber;
+use os::PartitionNumber;
+use os::ServiceInfo;
+use os::ServiceState;
+use os::Space;
+use os::StartType;
+use os::VolumeId;
+use os::WinPath;
+use support::Place;
+use support::Script;
+use support::soon;
+use wincsi_client::Node;
+use zeroize::Zeroizing;
+
+const DISK: DiskNumber = DiskNumber(2);
+const VOLUME: &str = r"\\?\Volume{6f1c2d3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f}\";
+const TARGET: &str = r"C:\var\lib\kubelet\plugins\a";
+
+/// What a proxy was asked, in words that are the same for all versions.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    fn note(&self, text: impl Into<String>) {
+        self.0.lock().unwrap().push(text.into());
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+/// Answers an RPC of a version and notes what was asked. The answer sees the request.
+macro_rules! script {
+    ($heard:expr, $group:ident $version:ident; $(
+        $rpc:ident |$request:ident| $note:expr => $response:ident $body:tt
+    )+) => {
+        Script::of(&wire::$group::$version::GROUP)$(
+            .on::<wire::$group::$version::rpc::$rpc>({
+                let heard: Heard = $heard.clone();
+                move |$request| {
+                    heard.note($note);
+                    Ok(wire::$group::$version::$response $body)
+                }
+            })
+        )+
+    };
+}
+
+fn volume() -> VolumeId {
+    VOLUME.parse().unwrap()
+}
+
+fn target() -> WinPath {
+    TARGET.parse().unwrap()
+}
+
+fn location() -> Location {
+    Location {
+        adapter: Some("0".into()),
+        target: Some("1".into()),
+        lun: Some("4".into()),
+        ..Location::default()
+    }
+}
+
+fn ids() -> DiskIds {
+    DiskIds {
+        page83: "naa.6".into(),
+        serial: "SERIAL".into(),
+    }
+}
+
+/// A row of locations, whatever the type of the key.
+macro_rules! located {
+    ($version:ident, $key:expr) => {
+        BTreeMap::from([(
+            $key,
+            wire::disk::$version::DiskLocation {
+                adapter: "0".into(),
+                bus: String::new(),
+                target: "1".into(),
+                lun_id: "4".into(),
+            },
+        )])
+    };
+}
+
+macro_rules! numbered_disks {
+    ($heard:expr, $version:ident) => {
+        script!($heard, disk $version;
+            ListDiskLocations |_request| "locations" => ListDiskLocationsResponse {
+                disk_locations: located!($version, 2),
+            }
+            ListDiskIds |_request| "ids" => ListDiskIdsResponse {
+                disk_ids: BTreeMap::from([(2, wire::disk::$version::DiskIds {
+                    page83: "naa.6".into(),
+                    serial_number: "  SERIAL ".into(),
+                })]),
+            }
+            Rescan |_request| "rescan" => RescanResponse {}
+            PartitionDisk |request| format!("partition {}", request.disk_number) => PartitionDiskResponse {}
+            GetDiskStats |request| format!("size {}", request.disk_number) => GetDiskStatsResponse {
+                total_bytes: 1 << 40,
+            }
+            GetDiskState |request| format!("state {}", request.disk_number) => GetDiskStateResponse {
+                is_online: true,
+            }
+            SetDiskState |request| format!("online {}: {}", request.disk_number, request.is_online)
+                => SetDiskStateResponse {}
+        )
+    };
+}
+
+macro_rules! named_disks {
+    ($heard:expr, $version:ident) => {
+        script!($heard, disk $version;
+            ListDiskLocations |_request| "locations" => ListDiskLocationsResponse {
+                disk_locations: located!($version, "2".to_owned()),
+            }
+            Rescan |_request| "rescan" => RescanResponse {}
+            PartitionDisk |request| format!("partition {}", request.disk_id) => PartitionDiskResponse {}
+        )
+    };
+}
+
+macro_rules! with_ids {
+    ($script:expr, $heard:expr, $version:ident) => {{
+        let (listed, sized): (Heard, Heard) = ($heard.clone(), $heard.clone());
+        $script
+            .on::<wire::disk::$version::rpc::ListDiskIds>(move |_| {
+                listed.note("ids");
+                let identifiers = BTreeMap::from([
+                    ("page83".to_owned(), "naa.6".to_owned()),
+                    ("serialNumber".to_owned(), "SERIAL".to_owned()),
+                ]);
+                let ids = wire::disk::$version::DiskIds { identifiers };
+                Ok(wire::disk::$version::ListDiskIdsResponse {
+                    disk_ids: BTreeMap::from([("2".to_owned(), ids)]),
+                })
+            })
+            .on::<wire::disk::$version::rpc::DiskStats>(move |request| {
+                sized.note(format!("size {}", request.disk_id));
+                Ok(wire::disk::$version::DiskStatsResponse { disk_size: 1 << 40 })
+            })
+    }};
+}
+
+fn with_state(script: Script, heard: &Heard) -> Script {
+    use wire::disk::v1beta2;
+    let (asked, set) = (heard.clone(), heard.clone());
+    script
+        .on::<v1beta2::rpc::GetAttachState>(move |request| {
+            asked.note(format!("state {}", request.disk_id));
+            Ok(v1beta2::GetAttachStateResponse { is_online: true })
+        })
+        .on::<v1beta2::rpc::SetAttachState>(move |request| {
+            set.note(format!("online {}: {}", request.disk_id, request.is_online));
+            Ok(v1beta2::SetAttachStateResponse {})
+        })
+}
+
+fn every_disk_operation(node: &Node) {
+    let (disks, deadline) = (node.disks(), soon(node));
+    let locations = BTreeMap::from([(DISK, location())]);
+    assert_eq!(disks.locations(deadline), Ok(locations));
+    disks.rescan(deadline).unwrap();
+    disks.partition(DISK, deadline).unwrap();
+}
+
+fn every_disk_look(node: &Node) {
+    let (disks, deadline) = (node.disks(), soon(node));
+    assert_eq!(disks.ids(deadline), Ok(BTreeMap::from([(DISK, ids())])));
+    assert_eq!(disks.by_page83("naa.6", deadline), Ok(DISK));
+    assert_eq!(disks.size(DISK, deadline), Ok(1 << 40));
+}
+
+fn every_disk_state(node: &Node) {
+    let (disks, deadline) = (node.disks(), soon(node));
+    assert_eq!(disks.is_online(DISK, deadline), Ok(true));
+    disks.set_online(DISK, deadline).unwrap();
+    disks.set_offline(DISK, deadline).unwrap();
+}
+
+/// How much of the group a version has.
+type Steps = &'static [fn(&Node)];
+
+fn disk_versions(heard: &Heard) -> Vec<(Script, Steps)> {
+    let all: Steps = &[every_disk_operation, every_disk_look, every_disk_state];
+    let beta1 = with_ids!(named_disks!(heard, v1beta1), heard, v1beta1);
+    let beta2 = with_ids!(named_disks!(heard, v1beta2), heard, v1beta2);
+    vec![
+        (numbered_disks!(heard, v1), all),
+        (numbered_disks!(heard, v1beta3), all),
+        (with_state(beta2, heard), all),
+        (beta1, &[every_disk_operation, every_disk_look]),
+        (named_disks!(heard, v1alpha1), &[every_disk_operation]),
+    ]
+}
+
+#[test]
+fn disks_are_the_same_in_every_version() {
+    let expected = [
+        "locations",
+        "rescan",
+        "partition 2",
+        "ids",
+        "ids",
+        "size 2",
+        "state 2",
+        "online 2: true",
+        "online 2: false",
+    ];
+    let heard = Heard::default();
+    for (script, steps) in disk_versions(&heard) {
+        let place = Place::new();
+        let _proxy = place.serve([script]);
+        let node = place.node();
+        steps.iter().for_each(|step| step(&node));
+        let heard = heard.take();
+        assert_eq!(heard, expected[..heard.len()]);
+        assert_eq!(heard.len(), [0, 3, 6, 9][steps.len()]);
+    }
+}
+
+#[test]
+fn the_first_version_finds_a_disk_by_its_page83() {
+    let heard = Heard::default();
+    let place = Place::new();
+    let _proxy = place.serve([script!(heard, disk v1alpha1;
+        GetDiskNumberByName |request| request.disk_name.clone() => GetDiskNumberByNameResponse {
+            disk_number: "2".into(),
+        }
+    )]);
+    let node = place.node();
+    assert_eq!(node.disks().by_page83("naa.6", soon(&node)), Ok(DISK));
+    assert_eq!(heard.take(), ["naa.6"]);
+}
+
+#[test]
+fn a_disk_is_never_the_first_of_several() {
+    let place = Place::new();
+    let _proxy = place.serve([Script::of(&wire::disk::v1::GROUP)
+        .on::<wire::disk::v1::rpc::ListDiskIds>(|_| {
+            let same = wire::disk::v1::DiskIds {
+                page83: "naa.6".into(),
+                serial_number: String::new(),
+            };
+            Ok(wire::disk::v1::ListDiskIdsResponse {
+                disk_ids: BTreeMap::from([(1, same.clone()), (2, same)]),
+            })
+        })]);
+    let node = place.node();
+    let several = node.disks().by_page83("naa.6", soon(&node)).unwrap_err();
+    assert_eq!(several.condition(), Some(node::api::Condition::Ambiguous));
+    let none = node.disks().by_page83("naa.7", soon(&node)).unwrap_err();
+    assert_eq!(none.condition(), Some(node::api::Condition::NotFound));
+}
+
+macro_rules! volumes_now {
+    ($heard:expr, $version:ident) => {
+        script!($heard, volume $version;
+            ListVolumesOnDisk |request| format!("list {} {}", request.disk_number, request.partition_number)
+                => ListVolumesOnDiskResponse { volume_ids: vec![VOLUME.into()] }
+            MountVolume |request| format!("mount {} {}", request.volume_id, request.target_path)
+                => MountVolumeResponse {}
+            UnmountVolume |request| format!("unmount {} {}", request.volume_id, request.target_path)
+                => UnmountVolumeResponse {}
+            IsVolumeFormatted |request| format!("formatted {}", request.volume_id)
+                => IsVolumeFormattedResponse { formatted: true }
+            FormatVolume |request| format!("format {}", request.volume_id) => FormatVolumeResponse {}
+            ResizeVolume |request| format!("resize {} {}", request.volume_id, request.size_bytes)
+                => ResizeVolumeResponse {}
+            GetVolumeStats |request| format!("stats {}", request.volume_id)
+                => GetVolumeStatsResponse { total_bytes: 10, used_bytes: 4 }
+            GetDiskNumberFromVolumeId |request| format!("disk {}", request.volume_id)
+                => GetDiskNumberFromVolumeIdResponse { disk_number: 2 }
+            GetVolumeIdFromTargetPath |request| format!("at {}", request.target_path)
+                => GetVolumeIdFromTargetPathResponse { volume_id: VOLUME.into() }
+            WriteVolumeCache |request| format!("flush {}", request.volume_id)
+                => WriteVolumeCacheResponse {}
+        )
+    };
+}
+
+macro_rules! volumes_first {
+    ($heard:expr, $version:ident; $($more:tt)*) => {
+        script!($heard, volume $version;
+            ListVolumesOnDisk |request| format!("list {} 0", request.disk_id)
+                => ListVolumesOnDiskResponse { volume_ids: vec![String::new(), VOLUME.into()] }
+            MountVolume |request| format!("mount {} {}", request.volume_id, request.path)
+                => MountVolumeResponse {}
+            DismountVolume |request| format!("unmount {} {}", request.volume_id, request.path)
+                => DismountVolumeResponse {}
+            IsVolumeFormatted |request| format!("formatted {}", request.volume_id)
+                => IsVolumeFormattedResponse { formatted: true }
+            FormatVolume |request| format!("format {}", request.volume_id) => FormatVolumeResponse {}
+            ResizeVolume |request| format!("resize {} {}", request.volume_id, request.size)
+                => ResizeVolumeResponse {}
+            $($more)*
+        )
+    };
+}
+
+macro_rules! volumes_then {
+    ($heard:expr, $version:ident; $($more:tt)*) => {
+        volumes_first!($heard, $version;
+            VolumeStats |request| format!("stats {}", request.volume_id)
+                => VolumeStatsResponse { volume_size: 10, volume_used_size: 4 }
+            GetVolumeDiskNumber |request| format!("disk {}", request.volume_id)
+                => VolumeDiskNumberResponse { disk_number: 2 }
+            GetVolumeIdFromMount |request| format!("at {}", request.mount)
+                => VolumeIdFromMountResponse { volume_id: VOLUME.into() }
+            $($more)*
+        )
+    };
+}
+
+fn every_volume_change(node: &Node) {
+    let (volumes, deadline) = (node.volumes(), soon(node));
+    let size = NewSize::Bytes(NonZeroU64::new(1 << 40).unwrap());
+    let listed = volumes.list_on_disk(DISK, None, deadline);
+    assert_eq!(listed, Ok(vec![volume()]));
+    assert_eq!(volumes.sole_on_disk(DISK, deadline), Ok(volume()));
+    volumes.mount(volume(), &target(), deadline).unwrap();
+    volumes.unmount(volume(), &target(), deadline).unwrap();
+    assert_eq!(volumes.is_formatted(volume(), deadline), Ok(true));
+    volumes.format(volume(), deadline).unwrap();
+    volumes
+        .resize(volume(), NewSize::Maximum, deadline)
+        .unwrap();
+    volumes.resize(volume(), size, deadline).unwrap();
+}
+
+fn every_volume_look(node: &Node) {
+    let (volumes, deadline) = (node.volumes(), soon(node));
+    let space = Space { total: 10, free: 6 };
+    assert_eq!(volumes.stats(volume(), deadline), Ok(space));
+    assert_eq!(volumes.disk_number(volume(), deadline), Ok(DISK));
+    assert_eq!(volumes.of_target(&target(), deadline), Ok(volume()));
+}
+
+fn volume_flush(node: &Node) {
+    node.volumes().flush(volume(), soon(node)).unwrap();
+}
+
+fn volume_versions(heard: &Heard) -> Vec<(Script, Steps)> {
+    let all: Steps = &[every_volume_change, every_volume_look, volume_flush];
+    vec![
+        (volumes_now!(heard, v2alpha1), all),
+        (volumes_now!(heard, v1), all),
+        (volumes_now!(heard, v1beta3), all),
+        (
+            volumes_then!(heard, v1beta2;
+                WriteVolumeCache |request| format!("flush {}", request.volume_id)
+                    => WriteVolumeCacheResponse {}
+            ),
+            all,
+        ),
+        (
+            volumes_then!(heard, v1beta1;),
+            &[every_volume_change, every_volume_look],
+        ),
+        (volumes_first!(heard, v1alpha1;), &[every_volume_change]),
+    ]
+}
+
+#[test]
+fn volumes_are_the_same_in_every_version() {
+    let expected = [
+        "list 2 0".to_owned(),
+        "list 2 0".to_owned(),
+        format!("mount {VOLUME} {TARGET}"),
+        format!("unmount {VOLUME} {TARGET}"),
+        format!("formatted {VOLUME}"),
+        format!("format {VOLUME}"),
+        format!("resize {VOLUME} 0"),
+        format!("resize {VOLUME} {}", 1u64 << 40),
+        format!("stats {VOLUME}"),
+        format!("disk {VOLUME}"),
+        format!("at {TARGET}"),
+        format!("flush {VOLUME}"),
+    ];
+    let heard = Heard::default();
+    for (script, steps) in volume_versions(&heard) {
+        let place = Place::new();
+        let _proxy = place.serve([script]);
+        let node = place.node();
+        steps.iter().for_each(|step| step(&node));
+        let heard = heard.take();
+        assert_eq!(heard, expected[..heard.len()]);
+        assert_eq!(heard.len(), [0, 8, 11, 12][steps.len()]);
+    }
+}
+
+#[test]
+fn one_partition_and_the_closest_volume_are_asked_for() {
+    let heard = Heard::default();
+    let place = Place::new();
+    let _proxy = place.serve([script!(heard, volume v2alpha1;
+        ListVolumesOnDisk |request| format!("partition {}", request.partition_number)
+            => ListVolumesOnDiskResponse { volume_ids: Vec::new() }
+        GetClosestVolumeIdFromTargetPath |request| format!("closest {}", request.target_path)
+            => GetClosestVolumeIdFromTargetPathResponse { volume_id: VOLUME.into() }
+    )]);
+    let (node, one) = (place.node(), Some(PartitionNumber(1)));
+    let (volumes, deadline) = (node.volumes(), soon(&node));
+    assert_eq!(volumes.list_on_disk(DISK, one, deadline), Ok(Vec::new()));
+    assert_eq!(volumes.closest(&target(), deadline), Ok(volume()));
+    assert_eq!(
+        heard.take(),
+        ["partition 1".to_owned(), format!("closest {TARGET}")]
+    );
+}
+
+macro_rules! files_now {
+    ($heard:expr, $version:ident; $($more:tt)*) => {
+        script!($heard, filesystem $version;
+            PathExists |request| format!("exists {}", request.path) => PathExistsResponse { exists: true }
+            Mkdir |request| format!("mkdir {}", request.path) => MkdirResponse {}
+            Rmdir |request| format!("rmdir {} {}", request.path, request.force) => RmdirResponse {}
+            CreateSymlink |request| format!("link {} {}", request.source_path, request.target_path)
+                => CreateSymlinkResponse {}
+            IsSymlink |request| format!("linked {}", request.path) => IsSymlinkResponse { is_symlink: true }
+            $($more)*
+        )
+    };
+}
+
+macro_rules! files_first {
+    ($heard:expr, $version:ident) => {
+        script!($heard, filesystem $version;
+            PathExists |request| format!("exists {}", request.path) => PathExistsResponse {
+                error: String::new(),
+                exists: true,
+            }
+            Mkdir |request| format!("mkdir {}", request.path) => MkdirResponse { error: String::new() }
+            Rmdir |request| format!("rmdir {} {}", request.path, request.force) => RmdirResponse {
+                error: String::new(),
+            }
+            LinkPath |request| format!("link {} {}", request.source_path, request.target_path)
+                => LinkPathResponse { error: String::new() }
+            IsMountPoint |request| format!("linked {}", request.path) => IsMountPointResponse {
+                error: String::new(),
+                is_mount_point: true,
+            }
+        )
+    };
+}
+
+#[test]
+fn files_are_the_same_in_every_version() {
+    let heard = Heard::default();
+    let versions = [
+        files_now!(heard, v2alpha1;),
+        files_now!(heard, v1;),
+        files_now!(heard, v1beta2;),
+        files_first!(heard, v1beta1),
+        files_first!(heard, v1alpha1),
+    ];
+    let link: WinPath = r"C:\var\lib\kubelet\pods\1".parse().unwrap();
+    for script in versions {
+        let place = Place::new();
+        let _proxy = place.serve([script]);
+        let node = place.node();
+        let (files, deadline) = (node.filesystem(), soon(&node));
+        assert_eq!(files.path_exists(&target(), deadline), Ok(true));
+        files.make_directory(&target(), deadline).unwrap();
+        files.remove_entry(&target(), deadline).unwrap();
+        files.remove_tree(&target(), deadline).unwrap();
+        files.create_symlink(&target(), &link, deadline).unwrap();
+        assert_eq!(files.is_symlink(&link, deadline), Ok(true));
+        let expected = [
+            format!("exists {TARGET}"),
+            format!("mkdir {TARGET}"),
+            format!("rmdir {TARGET} false"),
+            format!("rmdir {TARGET} true"),
+            format!("link {TARGET} {link}"),
+            format!("linked {link}"),
+        ];
+        assert_eq!(heard.take(), expected);
+    }
+}
+
+#[test]
+fn only_the_newest_version_empties_a_directory() {
+    let heard = Heard::default();
+    let place = Place::new();
+    let _proxy = place.serve([files_now!(heard, v2alpha1;
+        RmdirContents |request| format!("empty {}", request.path) => RmdirContentsResponse {}
+    )]);
+    let node = place.node();
+    let emptied = node.filesystem().remove_contents(&target(), soon(&node));
+    emptied.unwrap();
+    assert_eq!(heard.take(), [format!("empty {TARGET}")]);
+}
+
+macro_rules! shares {
+    ($heard:expr, $version:ident $answer:tt) => {
+        script!($heard, smb $version;
+            NewSmbGlobalMapping |request| format!(
+                "map {} {} {} {}",
+                request.remote_path, request.local_path, request.username, request.password
+            ) => NewSmbGlobalMappingResponse $answer
+            RemoveSmbGlobalMapping |request| format!("unmap {}", request.remote_path)
+                => RemoveSmbGlobalMappingResponse $answer
+        )
+    };
+}
+
+#[test]
+fn shares_are_the_same_in_every_version() {
+    let heard = Heard::default();
+    let versions = [
+        shares!(heard, v1 {}),
+        shares!(heard, v1beta2 {}),
+        shares!(
+            heard,
+            v1beta1 {
+                error: String::new()
+            }
+        ),
+        shares!(
+            heard,
+            v1alpha1 {
+                error: String::new()
+            }
+        ),
+    ];
+    let remote = RemotePath::parse("//Server/share/sub").unwrap();
+    let credentials = Credentials::new(r"DOM\user", Zeroizing::new("secret".to_owned()));
+    for script in versions {
+        let place = Place::new();
+        let _proxy = place.serve([script]);
+        let (node, link) = (place.node(), target());
+        let linked = Mapping {
+            remote: &remote,
+            credentials: credentials.as_ref(),
+            link: Some(&link),
+        };
+        let bare = Mapping {
+            remote: &remote,
+            credentials: None,
+            link: None,
+        };
+        node.smb().map(&linked, soon(&node)).unwrap();
+        node.smb().map(&bare, soon(&node)).unwrap();
+        node.smb().unmap(&remote, soon(&node)).unwrap();
+        let expected = [
+            format!(r"map \\Server\share\sub {TARGET} DOM\user secret"),
+            r"map \\Server\share\sub   ".to_owned(),
+            r"unmap \\Server\share\sub".to_owned(),
+        ];
+        assert_eq!(heard.take(), expected);
+    }
+}
+
+macro_rules! portal_words {
+    ($portal:expr) => {{
+        let portal = $portal.unwrap();
+        format!("{}:{}", portal.target_address, portal.target_port)
+    }};
+}
+
+macro_rules! iscsi {
+    ($heard:expr, $version:ident; $($more:tt)*) => {
+        script!($heard, iscsi $version;
+            AddTargetPortal |request| format!("add {}", portal_words!(request.target_portal))
+                => AddTargetPortalResponse {}
+            DiscoverTargetPortal |request| format!("discover {}", portal_words!(request.target_portal))
+                => DiscoverTargetPortalResponse { iqns: vec!["iqn.a".into()] }
+            RemoveTargetPortal |request| format!("remove {}", portal_words!(request.target_portal))
+                => RemoveTargetPortalResponse {}
+            ListTargetPortals |_request| "portals" => ListTargetPortalsResponse {
+                target_portals: vec![wire::iscsi::$version::TargetPortal {
+                    target_address: "10.0.0.1".into(),
+                    target_port: 0,
+                }],
+            }
+            ConnectTarget |request| format!(
+                "connect {} {} {} {} {}",
+                portal_words!(request.target_portal.clone()), request.iqn, request.auth_type,
+                request.chap_username, request.chap_secret
+            ) => ConnectTargetResponse {}
+            DisconnectTarget |request| format!("disconnect {}", request.iqn) => DisconnectTargetResponse {}
+            GetTargetDisks |request| format!("disks {}", request.iqn) => GetTargetDisksResponse {
+                disk_ids: vec!["2".into(), "1".into(), "2".into()],
+            }
+            $($more)*
+        )
+    };
+}
+
+fn chap() -> Chap {
+    Chap {
+        username: "me".into(),
+        secret: secret(),
+    }
+}
+
+fn secret() -> ChapSecret {
+    ChapSecret::new(Zeroizing::new("twelve bytes".to_owned()))
+}
+
+fn every_iscsi_operation(node: &Node) {
+    let (iscsi, deadline, chap) = (node.iscsi(), soon(node), chap());
+    let target = Target {
+        portal: Portal::at("10.0.0.1"),
+        iqn: "iqn.a".into(),
+    };
+    iscsi.add_portal(&target.portal, deadline).unwrap();
+    let found = iscsi.discover(&target.portal, deadline);
+    assert_eq!(found, Ok(vec!["iqn.a".to_owned()]));
+    let portals = iscsi.portals(deadline);
+    assert_eq!(portals, Ok(vec![target.portal.clone()]));
+    for login in [Login::Anonymous, Login::OneWay(&chap), Login::Mutual(&chap)] {
+        iscsi.connect(&target, login, deadline).unwrap();
+    }
+    let disks = iscsi.target_disks(&target, deadline);
+    assert_eq!(disks, Ok(vec![DiskNumber(1), DISK]));
+    iscsi.disconnect(&target, deadline).unwrap();
+    iscsi.remove_portal(&target.portal, deadline).unwrap();
+}
+
+#[test]
+fn iscsi_is_the_same_in_both_versions() {
+    let expected = [
+        "add 10.0.0.1:3260",
+        "discover 10.0.0.1:3260",
+        "portals",
+        "connect 10.0.0.1:3260 iqn.a 0  ",
+        "connect 10.0.0.1:3260 iqn.a 1 me twelve bytes",
+        "connect 10.0.0.1:3260 iqn.a 2 me twelve bytes",
+        "disks iqn.a",
+        "disconnect iqn.a",
+        "remove 10.0.0.1:3260",
+    ];
+    let heard = Heard::default();
+    for script in [iscsi!(heard, v1alpha2;), iscsi!(heard, v1alpha1;)] {
+        let place = Place::new();
+        let _proxy = place.serve([script]);
+        every_iscsi_operation(&place.node());
+        assert_eq!(heard.take(), expected);
+    }
+}
+
+#[test]
+fn the_mutual_secret_came_with_the_second_version() {
+    let heard = Heard::default();
+    let place = Place::new();
+    let second = iscsi!(heard, v1alpha2;
+        SetMutualChapSecret |request| request.mutual_chap_secret.clone() => SetMutualChapSecretResponse {}
+    );
+    let proxy = place.serve([second]);
+    let node = place.node();
+    node.iscsi()
+        .set_mutual_secret(&secret(), soon(&node))
+        .unwrap();
+    assert_eq!(heard.take(), ["twelve bytes"]);
+    drop(proxy);
+    let _older = place.serve([iscsi!(heard, v1alpha1;)]);
+    let error = node.iscsi().set_mutual_secret(&secret(), soon(&node));
+    let error = error.unwrap_err();
+    assert!(matches!(error.cause, Cause::NeedsVersion { .. }), "{error}");
+    assert!(!error.to_string().contains("twelve"), "{error}");
+}
+
+#[test]
+fn the_system_group_has_one_version() {
+    let heard = Heard::default();
+    let place = Place::new();
+    let _proxy = place.serve([script!(heard, system v1alpha1;
+        GetBiosSerialNumber |_request| "serial" => GetBiosSerialNumberResponse {
+            serial_number: "VMware-56 4d  \r\n".into(),
+        }
+        GetService |request| format!("service {}", request.name) => GetServiceResponse {
+            display_name: "iSCSI".into(),
+            start_type: 3,
+            status: 4,
+        }
+        StartService |request| format!("start {}", request.name) => StartServiceResponse {}
+        StopService |request| format!("stop {} {}", request.name, request.force) => StopServiceResponse {}
+    )]);
+    let node = place.node();
+    let (system, deadline) = (node.system(), soon(&node));
+    assert_eq!(system.serial_number(deadline).unwrap(), "VMware-56 4d");
+    let service = ServiceInfo {
+        display_name: "iSCSI".into(),
+        start_type: StartType::Manual,
+        state: ServiceState::Running,
+    };
+    assert_eq!(system.service("msiscsi", deadline), Ok(service));
+    system.start_service("msiscsi", deadline).unwrap();
+    for dependents in [Dependents::Keep, Dependents::StopFirst] {
+        system
+            .stop_service("msiscsi", dependents, deadline)
+            .unwrap();
+    }
+    let expected = [
+        "serial",
+        "service msiscsi",
+        "start msiscsi",
+        "stop msiscsi false",
+        "stop msiscsi true",
+    ];
+    assert_eq!(heard.take(), expected);
+}

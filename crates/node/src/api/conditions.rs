@@ -1,0 +1,191 @@
+//! The node's own errors as causes that a driver branches on.
+
+use os::Win32;
+use os::schema::smb_global_mapping;
+
+use super::Cause;
+use super::Condition;
+use crate::BlankError;
+use crate::DiskError;
+use crate::FilesystemError;
+use crate::ProviderError;
+use crate::SmbError;
+use crate::TargetError;
+use crate::Unfinished;
+use crate::VisibilityError;
+use crate::VolumeError;
+
+/// Errors come here through `Into<Cause>`: with the condition of their variant and their own text.
+macro_rules! causes {
+    ($($error:ty),+) => {
+        $(impl From<$error> for Cause {
+            fn from(error: $error) -> Self {
+                match error.kind() {
+                    Kind::Condition(condition) => Self::failed(condition, error),
+                    Kind::Deadline => Self::Deadline,
+                }
+            }
+        })+
+    };
+}
+
+causes!(DiskError, FilesystemError, SmbError, VolumeError);
+
+enum Kind {
+    Condition(Condition),
+    Deadline,
+}
+
+trait Classified {
+    fn kind(&self) -> Kind;
+}
+
+impl Condition {
+    /// What a Win32 code says of the object that a call was about, or of the server that it is on.
+    /// `MSFT_SmbGlobalMapping` refuses with the same codes.
+    #[must_use]
+    pub fn of_win32(code: Win32) -> Self {
+        match code {
+            Win32::FILE_NOT_FOUND | Win32::PATH_NOT_FOUND | Win32::NO_SUCH_SERVICE => {
+                Self::NotFound
+            }
+            Win32::ACCESS_DENIED => Self::AccessDenied,
+            Win32::ALREADY_EXISTS | Win32::FILE_EXISTS => Self::AlreadyExists,
+            Win32::BAD_NETPATH | Win32::BAD_NET_NAME => Self::ServerNotFound,
+            Win32::DIR_NOT_EMPTY => Self::NotEmpty,
+            Win32::LOGON_FAILURE | Win32::INVALID_PASSWORD | Win32::NO_SUCH_LOGON_SESSION => {
+                Self::LogonFailure
+            }
+            Win32::SESSION_CREDENTIAL_CONFLICT => Self::CredentialsConflict,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Classified for os::Error {
+    fn kind(&self) -> Kind {
+        match &self.cause {
+            os::Cause::TimedOut => Kind::Deadline,
+            _ if self.is_not_found() => Kind::Condition(Condition::NotFound),
+            _ => Kind::Condition(self.win32().map_or(Condition::Other, Condition::of_win32)),
+        }
+    }
+}
+
+impl Classified for Unfinished {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Deadline { .. } => Kind::Deadline,
+            Self::NoThread { .. } => Kind::Condition(Condition::Other),
+        }
+    }
+}
+
+impl Classified for BlankError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(Condition::NotBlank)
+    }
+}
+
+impl Classified for ProviderError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(match self {
+            Self::NotFound { .. } => Condition::NotFound,
+            Self::Several { .. } => Condition::Ambiguous,
+            Self::Refused { class, code, .. } if *class == smb_global_mapping::CLASS.name => {
+                Condition::of_win32(Win32(*code))
+            }
+            Self::Os(error) => return error.kind(),
+            Self::Refused { .. } => Condition::Other,
+        })
+    }
+}
+
+impl Classified for VisibilityError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::List { source, .. } => source.kind(),
+            Self::NotVisible { .. } => Kind::Condition(Condition::Other),
+            Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
+        }
+    }
+}
+
+impl Classified for DiskError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(match self {
+            Self::Guarded { .. } | Self::Paging { .. } => Condition::Guarded,
+            Self::NoSuchPage83 { .. } => Condition::NotFound,
+            Self::SeveralPage83 { .. } => Condition::Ambiguous,
+            Self::Blank(error) => return error.kind(),
+            Self::Kernel { source, .. } => return source.kind(),
+            Self::Provider(error) => return error.kind(),
+            Self::Unfinished(error) => return error.kind(),
+            Self::Visibility(error) => return error.kind(),
+            _ => Condition::Other,
+        })
+    }
+}
+
+impl Classified for TargetError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(match self {
+            Self::Dangling { .. } => Condition::DanglingLink,
+            Self::Missing { .. } => Condition::NotFound,
+            Self::NotAMountedFolder { .. } | Self::PlainDirectory { .. } => {
+                Condition::NotAMountedFolder
+            }
+            // Also when the system says "not found": that is then said of something above the path.
+            Self::OutOfReach { .. } => Condition::OutOfReach,
+            _ => Condition::Other,
+        })
+    }
+}
+
+impl Classified for VolumeError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(match self {
+            Self::NoSuchPartition { .. } => Condition::NotFound,
+            Self::NotMounted { .. } => Condition::NotAMountedFolder,
+            Self::NotOneVolume { volumes, .. } if volumes.is_empty() => Condition::NotFound,
+            Self::NotOneVolume { .. } => Condition::Ambiguous,
+            Self::OtherMounted { .. } | Self::TargetInUse { .. } => Condition::TargetInUse,
+            Self::TooLarge { .. } => Condition::NoRoom,
+            Self::Blank(error) => return error.kind(),
+            Self::Disk(error) => return error.kind(),
+            Self::Failed { source, .. } | Self::Mount { source, .. } => return source.kind(),
+            Self::Provider(error) => return error.kind(),
+            Self::Target(error) => return error.kind(),
+            Self::Unfinished(error) => return error.kind(),
+            Self::Visibility(error) => return error.kind(),
+            _ => Condition::Other,
+        })
+    }
+}
+
+impl Classified for FilesystemError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::CreateDirectory { source, .. }
+            | Self::CreateLink { source, .. }
+            | Self::Inspect { source, .. }
+            | Self::Remove { source, .. } => source.kind(),
+            Self::NotADirectory { .. } => Kind::Condition(Condition::AlreadyExists),
+            Self::Unfinished(error) => error.kind(),
+            _ => Kind::Condition(Condition::Other),
+        }
+    }
+}
+
+impl Classified for SmbError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(match self {
+            Self::LinkExists { .. } => Condition::AlreadyExists,
+            Self::NotMapped { .. } => Condition::NotMapped,
+            Self::Link { source, .. } => return source.kind(),
+            Self::Provider(error) => return error.kind(),
+            Self::Unfinished(error) => return error.kind(),
+            _ => Condition::Other,
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! One trait for each group of operations.
+//!
+//! What each operation does, and what it refuses, is said in full at the method of the same name in
+//! [`crate::Disks`], [`crate::Filesystem`], [`crate::Smb`] and [`crate::Volumes`].
+
+use std::collections::BTreeMap;
+
+use formats::location::Location;
+use os::Deadline;
+use os::DiskNumber;
+use os::PartitionNumber;
+use os::ServiceInfo;
+use os::Space;
+use os::VolumeId;
+use os::WinPath;
+
+use super::ChapSecret;
+use super::Login;
+use super::Portal;
+use super::Result;
+use super::Target;
+use crate::DiskIds;
+use crate::Mapping;
+use crate::NewSize;
+use crate::RemotePath;
+
+/// The operations on disks.
+pub trait Disks: Send + Sync {
+    /// Where each disk is plugged in; disks whose location says nothing usable are left out.
+    ///
+    /// # Errors
+    /// See [`super::Cause`], here and everywhere.
+    fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>>;
+
+    /// By what each disk is told from the others.
+    ///
+    /// # Errors
+    /// As everywhere.
+    fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>>;
+
+    /// The one disk with this page 0x83 identifier, exactly as [`Disks::ids`] spells it.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`], [`super::Condition::Ambiguous`].
+    fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber>;
+
+    /// Makes Windows look for disks that came, went or grew.
+    ///
+    /// # Errors
+    /// As everywhere.
+    fn rescan(&self, deadline: Deadline) -> Result<()>;
+
+    /// Sees to it that the disk has a partition table and a partition with a volume.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`], [`super::Condition::NotBlank`], [`super::Condition::Guarded`].
+    fn partition(&self, disk: DiskNumber, deadline: Deadline) -> Result<()>;
+
+    /// The length of the whole disk in bytes.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64>;
+
+    /// Whether the disk is online.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
+
+    /// Brings the disk online; one that is online is left as it is.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`], [`super::Condition::Guarded`].
+    fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<()>;
+
+    /// Takes the disk offline; one that is offline is left as it is.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`], [`super::Condition::Guarded`].
+    fn set_offline(&self, disk: DiskNumber, deadline: Deadline) -> Result<()>;
+}
+
+/// The operations on files, directories and links.
+pub trait Filesystem: Send + Sync {
+    /// Whether an entry of this name exists; a dangling link does.
+    ///
+    /// # Errors
+    /// Never [`super::Condition::NotFound`].
+    fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
+
+    /// Creates a directory and those above it; one that is there already is success.
+    ///
+    /// # Errors
+    /// As everywhere.
+    fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Removes one entry: a file, an empty directory, or a link, whose target stays untouched.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`], [`super::Condition::NotEmpty`].
+    fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Removes an entry and, if it is a plain directory, everything in it; no link is entered. What is
+    /// missing already is success.
+    ///
+    /// # Errors
+    /// As everywhere.
+    fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Empties a plain directory and keeps it.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn remove_contents(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Creates a symbolic link at `link` that leads to `source`.
+    ///
+    /// # Errors
+    /// [`super::Condition::AlreadyExists`]; also for a link that leads there already, when an older
+    /// csi-proxy is asked.
+    fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Whether the entry is a link of any kind, and what it leads to exists.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
+}
+
+/// The operations on volumes.
+pub trait Volumes: Send + Sync {
+    /// The volumes on a disk, or on one of its partitions, in the order of where they begin.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn list_on_disk(
+        &self,
+        disk: DiskNumber,
+        partition: Option<PartitionNumber>,
+        deadline: Deadline,
+    ) -> Result<Vec<VolumeId>>;
+
+    /// The one volume on a disk.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`] when there is none, [`super::Condition::Ambiguous`] when there
+    /// are several.
+    fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId>;
+
+    /// Mounts a volume at an existing empty folder; where it is mounted already, nothing is done.
+    ///
+    /// # Errors
+    /// [`super::Condition::TargetInUse`], [`super::Condition::NotEmpty`],
+    /// [`super::Condition::NotFound`].
+    fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Flushes a volume and unmounts it from a folder, which stays as an empty one.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotAMountedFolder`], [`super::Condition::NotFound`].
+    fn unmount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Whether the volume has a filesystem that Windows knows.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool>;
+
+    /// Formats a blank volume with NTFS. Other proxies than ours format whatever they are given: ask
+    /// [`Volumes::is_formatted`] before.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotBlank`], [`super::Condition::Guarded`], [`super::Condition::NotFound`].
+    fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<()>;
+
+    /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none.
+    ///
+    /// # Errors
+    /// [`super::Condition::NoRoom`], [`super::Condition::NothingToGrow`],
+    /// [`super::Condition::NotFound`].
+    fn resize(&self, volume: VolumeId, size: NewSize, deadline: Deadline) -> Result<()>;
+
+    /// Size and free space of the volume's filesystem, in bytes.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space>;
+
+    /// The disk that holds the volume.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn disk_number(&self, volume: VolumeId, deadline: Deadline) -> Result<DiskNumber>;
+
+    /// The volume that is mounted where a path leads to by links.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`] when the path itself is missing,
+    /// [`super::Condition::NotAMountedFolder`], [`super::Condition::DanglingLink`],
+    /// [`super::Condition::OutOfReach`]. The first two mean that nothing is mounted there; the others
+    /// do not.
+    fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>;
+
+    /// The volume that holds the entry of this path, links followed.
+    ///
+    /// # Errors
+    /// As [`Volumes::of_target`].
+    fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>;
+
+    /// Writes everything cached for the volume to its disk.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()>;
+}
+
+/// The operations on SMB mappings.
+pub trait Smb: Send + Sync {
+    /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is
+    /// reused as it is, whatever the credentials.
+    ///
+    /// # Errors
+    /// [`super::Condition::AlreadyExists`], [`super::Condition::LogonFailure`],
+    /// [`super::Condition::ServerNotFound`], [`super::Condition::CredentialsConflict`].
+    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()>;
+
+    /// Removes the mapping of a share, whoever uses it. Links to it stay.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotMapped`].
+    fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>;
+}
+
+/// The operations on iSCSI portals, targets and sessions.
+pub trait Iscsi: Send + Sync {
+    /// Makes a portal known to the node; one that is known is left as it is.
+    ///
+    /// # Errors
+    /// As everywhere.
+    fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
+
+    /// The qualified names of the targets that a known portal offers.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>>;
+
+    /// Makes the node forget a portal.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
+
+    /// The portals that the node knows.
+    ///
+    /// # Errors
+    /// As everywhere.
+    fn portals(&self, deadline: Deadline) -> Result<Vec<Portal>>;
+
+    /// Connects to a target; one that is connected is left as it is, whatever the login.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`], [`super::Condition::AlreadyConnected`].
+    fn connect(&self, target: &Target, login: Login<'_>, deadline: Deadline) -> Result<()>;
+
+    /// Disconnects from a target; one that is not connected is left as it is.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn disconnect(&self, target: &Target, deadline: Deadline) -> Result<()>;
+
+    /// The disks of a target, each once, by number; none when it is not connected.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn target_disks(&self, target: &Target, deadline: Deadline) -> Result<Vec<DiskNumber>>;
+
+    /// Sets the secret by which targets prove themselves to this node, for all of them.
+    ///
+    /// # Errors
+    /// As everywhere.
+    fn set_mutual_secret(&self, secret: &ChapSecret, deadline: Deadline) -> Result<()>;
+}
+
+/// The computer and its services.
+pub trait System: Send + Sync {
+    /// The serial number in the firmware, without blanks around it; virtual machines are known by it.
+    ///
+    /// # Errors
+    /// As everywhere.
+    fn serial_number(&self, deadline: Deadline) -> Result<String>;
+
+    /// What is known of a service.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn service(&self, name: &str, deadline: Deadline) -> Result<ServiceInfo>;
+
+    /// Starts a service and waits until it runs; one that runs is left as it is.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn start_service(&self, name: &str, deadline: Deadline) -> Result<()>;
+
+    /// Stops a service and waits until it has stopped; one that is stopped is left as it is.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`].
+    fn stop_service(&self, name: &str, dependents: Dependents, deadline: Deadline) -> Result<()>;
+}
+
+/// What becomes of running services that depend on one that is to be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependents {
+    /// They keep it from being stopped.
+    Keep,
+    /// They are stopped first.
+    StopFirst,
+}

@@ -1,0 +1,389 @@
+//! The API, done by this process: each operation is [`Node`]'s own, bounded by its deadline.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use formats::location::Location;
+use os::Deadline;
+use os::DiskNumber;
+use os::PartitionNumber;
+use os::ServiceInfo;
+use os::Space;
+use os::VolumeId;
+use os::WinPath;
+use zeroize::Zeroizing;
+
+use super::Cause;
+use super::ChapSecret;
+use super::Dependents;
+use super::Disks;
+use super::Error;
+use super::Filesystem;
+use super::Iscsi;
+use super::Login;
+use super::NodeApi;
+use super::Portal;
+use super::Result;
+use super::Smb;
+use super::System;
+use super::Target;
+use super::Volumes;
+use crate::Credentials;
+use crate::DiskIds;
+use crate::Mapping;
+use crate::NewSize;
+use crate::Node;
+use crate::RemotePath;
+use crate::Unfinished;
+
+impl NodeApi for Node {
+    fn deadline(&self, within: Duration) -> Deadline {
+        Deadline::within(&*self.os().clock, within)
+    }
+
+    fn disks(&self) -> &dyn Disks {
+        self
+    }
+
+    fn filesystem(&self) -> &dyn Filesystem {
+        self
+    }
+
+    fn iscsi(&self) -> &dyn Iscsi {
+        self
+    }
+
+    fn smb(&self) -> &dyn Smb {
+        self
+    }
+
+    fn system(&self) -> &dyn System {
+        self
+    }
+
+    fn volumes(&self) -> &dyn Volumes {
+        self
+    }
+}
+
+impl Disks for Node {
+    fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>> {
+        run(self, "list locations of", "disks", deadline, move |node| {
+            node.disks().locations(deadline)
+        })
+    }
+
+    fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>> {
+        run(self, "list ids of", "disks", deadline, move |node| {
+            node.disks().ids(deadline)
+        })
+    }
+
+    fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber> {
+        let wanted = page83.to_owned();
+        run(self, "find disk", page83, deadline, move |node| {
+            node.disks().by_page83(&wanted, deadline)
+        })
+    }
+
+    fn rescan(&self, deadline: Deadline) -> Result<()> {
+        run(self, "rescan", "disks", deadline, move |node| {
+            node.disks().rescan(deadline)
+        })
+    }
+
+    fn partition(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
+        run(self, "partition disk", disk, deadline, move |node| {
+            node.disks().partition(disk, deadline)
+        })
+    }
+
+    fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64> {
+        run(self, "look at disk", disk, deadline, move |node| {
+            node.disks().size(disk, deadline)
+        })
+    }
+
+    fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool> {
+        run(self, "look at disk", disk, deadline, move |node| {
+            node.disks().is_online(disk, deadline)
+        })
+    }
+
+    fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
+        run(self, "online disk", disk, deadline, move |node| {
+            node.disks().set_online(disk, deadline)
+        })
+    }
+
+    fn set_offline(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
+        run(self, "offline disk", disk, deadline, move |node| {
+            node.disks().set_offline(disk, deadline)
+        })
+    }
+}
+
+impl Filesystem for Node {
+    fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool> {
+        on_path(self, "look at", path, deadline, move |node, path| {
+            node.filesystem().path_exists(path, deadline)
+        })
+    }
+
+    fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
+        on_path(self, "mkdir", path, deadline, move |node, path| {
+            node.filesystem().make_directory(path, deadline)
+        })
+    }
+
+    fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
+        on_path(self, "remove", path, deadline, move |node, path| {
+            node.filesystem().remove_entry(path, deadline)
+        })
+    }
+
+    fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
+        on_path(self, "remove tree", path, deadline, move |node, path| {
+            node.filesystem().remove_tree(path, deadline)
+        })
+    }
+
+    fn remove_contents(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
+        on_path(self, "empty", path, deadline, move |node, path| {
+            node.filesystem().remove_contents(path, deadline)
+        })
+    }
+
+    fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()> {
+        let source = source.clone();
+        on_path(self, "symlink", link, deadline, move |node, link| {
+            node.filesystem().create_symlink(&source, link, deadline)
+        })
+    }
+
+    fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool> {
+        on_path(self, "look at", path, deadline, move |node, path| {
+            node.filesystem().is_symlink(path, deadline)
+        })
+    }
+}
+
+impl Volumes for Node {
+    fn list_on_disk(
+        &self,
+        disk: DiskNumber,
+        partition: Option<PartitionNumber>,
+        deadline: Deadline,
+    ) -> Result<Vec<VolumeId>> {
+        run(
+            self,
+            "list the volumes of disk",
+            disk,
+            deadline,
+            move |node| node.volumes().list_on_disk(disk, partition, deadline),
+        )
+    }
+
+    fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId> {
+        run(
+            self,
+            "find the volume of disk",
+            disk,
+            deadline,
+            move |node| node.volumes().sole_on_disk(disk, deadline),
+        )
+    }
+
+    fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
+        on_path(self, "mount", folder, deadline, move |node, folder| {
+            node.volumes().mount(volume, folder, deadline)
+        })
+    }
+
+    fn unmount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
+        on_path(self, "unmount", folder, deadline, move |node, folder| {
+            node.volumes().unmount(volume, folder, deadline)
+        })
+    }
+
+    fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool> {
+        run(self, "look at volume", volume, deadline, move |node| {
+            node.volumes().is_formatted(volume, deadline)
+        })
+    }
+
+    fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<()> {
+        run(self, "format volume", volume, deadline, move |node| {
+            node.volumes().format(volume, deadline)
+        })
+    }
+
+    fn resize(&self, volume: VolumeId, size: NewSize, deadline: Deadline) -> Result<()> {
+        run(self, "resize volume", volume, deadline, move |node| {
+            node.volumes().resize(volume, size, deadline)
+        })
+    }
+
+    fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space> {
+        run(self, "look at volume", volume, deadline, move |node| {
+            node.volumes().stats(volume, deadline)
+        })
+    }
+
+    fn disk_number(&self, volume: VolumeId, deadline: Deadline) -> Result<DiskNumber> {
+        run(
+            self,
+            "find the disk of volume",
+            volume,
+            deadline,
+            move |node| node.volumes().disk_number(volume, deadline),
+        )
+    }
+
+    fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId> {
+        on_path(
+            self,
+            "find the volume at",
+            path,
+            deadline,
+            move |node, path| node.volumes().of_target(path, deadline),
+        )
+    }
+
+    fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId> {
+        on_path(
+            self,
+            "find the volume of",
+            path,
+            deadline,
+            move |node, path| node.volumes().closest(path, deadline),
+        )
+    }
+
+    fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()> {
+        run(self, "flush volume", volume, deadline, move |node| {
+            node.volumes().flush(volume, deadline)
+        })
+    }
+}
+
+impl Smb for Node {
+    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()> {
+        let remote = mapping.remote.clone();
+        let link = mapping.link.cloned();
+        let credentials = mapping.credentials.and_then(again);
+        run(self, "map", mapping.remote, deadline, move |node| {
+            let mapping = Mapping {
+                remote: &remote,
+                credentials: credentials.as_ref(),
+                link: link.as_ref(),
+            };
+            node.smb().map(&mapping, deadline)
+        })
+    }
+
+    fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()> {
+        let owned = remote.clone();
+        run(self, "unmap", remote, deadline, move |node| {
+            node.smb().unmap(&owned, deadline)
+        })
+    }
+}
+
+impl Iscsi for Node {
+    fn add_portal(&self, portal: &Portal, _: Deadline) -> Result<()> {
+        missing("add portal", portal)
+    }
+
+    fn discover(&self, portal: &Portal, _: Deadline) -> Result<Vec<String>> {
+        missing("discover targets of portal", portal)
+    }
+
+    fn remove_portal(&self, portal: &Portal, _: Deadline) -> Result<()> {
+        missing("remove portal", portal)
+    }
+
+    fn portals(&self, _: Deadline) -> Result<Vec<Portal>> {
+        missing("list", "portals")
+    }
+
+    fn connect(&self, target: &Target, _: Login<'_>, _: Deadline) -> Result<()> {
+        missing("connect to", target)
+    }
+
+    fn disconnect(&self, target: &Target, _: Deadline) -> Result<()> {
+        missing("disconnect from", target)
+    }
+
+    fn target_disks(&self, target: &Target, _: Deadline) -> Result<Vec<DiskNumber>> {
+        missing("list the disks of", target)
+    }
+
+    fn set_mutual_secret(&self, _: &ChapSecret, _: Deadline) -> Result<()> {
+        missing("set the mutual secret of", "this node")
+    }
+}
+
+impl System for Node {
+    fn serial_number(&self, _: Deadline) -> Result<String> {
+        missing("read the serial number of", "the firmware")
+    }
+
+    fn service(&self, name: &str, _: Deadline) -> Result<ServiceInfo> {
+        missing("look at service", name)
+    }
+
+    fn start_service(&self, name: &str, _: Deadline) -> Result<()> {
+        missing("start service", name)
+    }
+
+    fn stop_service(&self, name: &str, _: Dependents, _: Deadline) -> Result<()> {
+        missing("stop service", name)
+    }
+}
+
+/// Runs an operation and answers by its deadline; what has begun goes on under its locks.
+fn run<T, E>(
+    node: &Node,
+    operation: &'static str,
+    object: impl fmt::Display,
+    deadline: Deadline,
+    act: impl FnOnce(&Node) -> std::result::Result<T, E> + Send + 'static,
+) -> Result<T>
+where
+    T: Send + 'static,
+    E: From<Unfinished> + Into<Cause> + Send + 'static,
+{
+    node.bounded(operation, deadline, act)
+        .map_err(|error| Error::new(operation, object, error))
+}
+
+fn on_path<T, E>(
+    node: &Node,
+    operation: &'static str,
+    path: &WinPath,
+    deadline: Deadline,
+    act: impl FnOnce(&Node, &WinPath) -> std::result::Result<T, E> + Send + 'static,
+) -> Result<T>
+where
+    T: Send + 'static,
+    E: From<Unfinished> + Into<Cause> + Send + 'static,
+{
+    let owned = path.clone();
+    run(node, operation, path, deadline, move |node| {
+        act(node, &owned)
+    })
+}
+
+/// The operation may outlive its caller, and so must what it logs in with.
+fn again(credentials: &Credentials) -> Option<Credentials> {
+    let password = Zeroizing::new(credentials.expose_password().to_owned());
+    Credentials::new(credentials.username(), password)
+}
+
+/// For groups that `Node` does not have yet.
+fn missing<T>(operation: &'static str, object: impl fmt::Display) -> Result<T> {
+    let text = "the library does not have this group yet".to_owned();
+    Err(Error::new(operation, object, Cause::Unimplemented { text }))
+}

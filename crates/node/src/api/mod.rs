@@ -1,0 +1,97 @@
+//! The operations of a node as traits, so that a driver does not know whose process does them.
+//!
+//! A driver in a HostProcess container does the work itself, through [`crate::Node`]; a driver in an
+//! ordinary container asks csi-proxy for it, through the crate `wincsi-client`. Both are a
+//! [`NodeApi`], with the same types, deadlines and errors, so that the switch is the line that makes
+//! the handle:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use wincsi_node::Node;
+//! use wincsi_node::Options;
+//! use wincsi_node::api::Condition;
+//! use wincsi_node::api::NodeApi;
+//!
+//! /// What a driver does does not depend on who does it.
+//! fn is_staged(node: &dyn NodeApi, target: &str) -> Result<bool, Box<dyn std::error::Error>> {
+//!     let deadline = node.deadline(Duration::from_secs(30));
+//!     match node.volumes().of_target(&target.parse()?, deadline) {
+//!         Ok(_) => Ok(true),
+//!         Err(error) => match error.condition() {
+//!             Some(Condition::NotFound | Condition::NotAMountedFolder) => Ok(false),
+//!             _ => Err(error.into()),
+//!         },
+//!     }
+//! }
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let simulated = os_sim::demo::create(folder.path(), os_sim::ClockMode::Virtual)?;
+//! # let os = simulated.os();
+//! let node: Arc<dyn NodeApi> = Arc::new(Node::new(os, Options::default()));
+//! // or: Arc::new(wincsi_client::Node::local("csi-proxy"))
+//! assert!(!is_staged(&*node, r"C:\var\lib\kubelet\plugins\demo\globalmount")?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Deadlines
+//! Every operation takes an [`os::Deadline`] by the clock of its node, made with
+//! [`NodeApi::deadline`], and answers by then. What has begun on the node may go on, under its
+//! locks, to its real end.
+//!
+//! # Errors
+//! One [`Error`] for all: the operation, the object and the [`Cause`]. A driver branches on the
+//! cause, and on the [`Condition`] of a failure, never on texts; those are for people.
+
+mod conditions;
+mod error;
+mod groups;
+mod in_process;
+mod iscsi;
+
+use std::time::Duration;
+
+use os::Deadline;
+
+pub use self::error::Cause;
+pub use self::error::Condition;
+pub use self::error::Error;
+pub use self::error::Result;
+pub use self::error::Unreachable;
+pub use self::groups::Dependents;
+pub use self::groups::Disks;
+pub use self::groups::Filesystem;
+pub use self::groups::Iscsi;
+pub use self::groups::Smb;
+pub use self::groups::System;
+pub use self::groups::Volumes;
+pub use self::iscsi::Chap;
+pub use self::iscsi::ChapSecret;
+pub use self::iscsi::Login;
+pub use self::iscsi::Portal;
+pub use self::iscsi::Target;
+
+/// A node and the operations on it, whoever does them.
+pub trait NodeApi: Send + Sync {
+    /// The deadline `within` from now, by the node's clock. One deadline may bound many calls.
+    fn deadline(&self, within: Duration) -> Deadline;
+
+    /// Disks.
+    fn disks(&self) -> &dyn Disks;
+
+    /// Files, directories and links.
+    fn filesystem(&self) -> &dyn Filesystem;
+
+    /// iSCSI portals, targets and sessions.
+    fn iscsi(&self) -> &dyn Iscsi;
+
+    /// SMB mappings.
+    fn smb(&self) -> &dyn Smb;
+
+    /// The computer and its services.
+    fn system(&self) -> &dyn System;
+
+    /// Volumes.
+    fn volumes(&self) -> &dyn Volumes;
+}
