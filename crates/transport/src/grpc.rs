@@ -135,7 +135,7 @@ pub(crate) fn timeout_header(timeout: Duration) -> (HeaderName, HeaderValue) {
 pub(crate) struct Assembly {
     /// The first bytes as h2 gave them: most messages come in one piece, which is not copied.
     first: Bytes,
-    rest: BytesMut,
+    rest: Vec<u8>,
 }
 
 impl Assembly {
@@ -148,8 +148,8 @@ impl Assembly {
             true => self.first = data,
             false => {
                 self.own();
-                // Grown as bytes come, and never by what the prefix promises.
-                self.rest.put(data);
+                self.grow(data.len());
+                self.rest.extend_from_slice(&data);
             }
         }
         self.check(most)
@@ -159,7 +159,22 @@ impl Assembly {
     /// of that buffer.
     pub(crate) fn own(&mut self) {
         if self.rest.is_empty() {
-            self.rest.put(mem::take(&mut self.first));
+            self.rest = mem::take(&mut self.first).to_vec();
+        }
+    }
+
+    /// Makes room for more: for as much again at most, up to the message's end, but never
+    /// for all that the prefix merely promises.
+    fn grow(&mut self, more: usize) {
+        let length = self.rest.len();
+        let needed = length + more;
+        if needed > self.rest.capacity() {
+            let whole = match length {
+                0..PREFIX => needed,
+                _ => declared(&self.rest).saturating_add(PREFIX),
+            };
+            let wanted = needed.saturating_mul(2).min(whole).max(needed);
+            self.rest.reserve_exact(wanted - length);
         }
     }
 
@@ -173,7 +188,7 @@ impl Assembly {
         let mut body = if self.rest.is_empty() {
             self.first
         } else {
-            self.rest.freeze()
+            self.rest.into()
         };
         match body.len().checked_sub(PREFIX) {
             Some(length) if length == declared(&body) => Ok(body.split_off(PREFIX)),

@@ -15,8 +15,7 @@ use std::{
 pub(crate) fn contain<T>(what: &str, work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work))
         .map_err(|panic| {
-            let log =
-                || tracing::error!(panic = text(panic.as_ref()), "{what} panicked");
+            let log = || tracing::error!(panic = text(panic.as_ref()), "{what} panicked");
             // The log may be what panics.
             let _ = catch_unwind(AssertUnwindSafe(log));
         })

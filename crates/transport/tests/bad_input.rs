@@ -90,8 +90,7 @@ fn bad_framing_gets_grpc_gos_codes_and_words() {
     let mut client = Multiplexed::open(fixture.raw());
     let mut refused = |body: &[u8]| status_of(&mut client, &[], body);
     let internal = |text: &str| (13, text.to_owned());
-    let none =
-        "cardinality violation: received no request message from non-client-streaming RPC";
+    let none = "cardinality violation: received no request message from non-client-streaming RPC";
     let two =
         "cardinality violation: received multiple request messages for non-client-streaming RPC";
     let cut = "unexpected EOF";
@@ -108,10 +107,7 @@ fn bad_framing_gets_grpc_gos_codes_and_words() {
         internal("grpc: received unexpected payload format 7")
     );
     let huge = "grpc: received message larger than max (4294967295 vs. 4194304)";
-    assert_eq!(
-        refused(&[0, 0xff, 0xff, 0xff, 0xff]),
-        (8, huge.to_owned())
-    );
+    assert_eq!(refused(&[0, 0xff, 0xff, 0xff, 0xff]), (8, huge.to_owned()));
     drop(client);
     nobody_else_noticed(&fixture, &channel);
 }
@@ -143,7 +139,14 @@ fn unknown_methods_and_odd_paths_are_unimplemented() {
     };
     let unknown = "unknown method Nothing for service v1.Test".to_owned();
     assert_eq!(called("/v1.Test/Nothing"), (12, unknown));
-    for path in ["/", "/v1.Test", "/v1.Test/", "//", "/v1.Test/Echo/More", "/v9.Other/Echo"] {
+    for path in [
+        "/",
+        "/v1.Test",
+        "/v1.Test/",
+        "//",
+        "/v1.Test/Echo/More",
+        "/v9.Other/Echo",
+    ] {
         assert_eq!(called(path).0, 12, "{path}");
     }
     drop(client);

@@ -22,8 +22,8 @@ pub(super) struct Calls {
     whole: VecDeque<Request>,
     running: Vec<Running>,
     sending: Vec<Sending>,
-    /// Bytes of responses that h2 has been given and may still have.
-    handed: usize,
+    /// Bytes of output that h2 has been given and the stream has not got yet.
+    queued: usize,
     /// No call may begin any more.
     closed: bool,
 }
@@ -109,12 +109,17 @@ impl Calls {
         let before = self.unsent();
         self.sending
             .retain_mut(|sending| !sending.poll(now, context));
-        self.handed += before - self.unsent();
+        self.queued += before - self.unsent();
     }
 
-    /// h2 has written all that it was given.
-    pub(super) fn all_written(&mut self) {
-        self.handed = 0;
+    /// h2 has passed on all that it was given, and so much of it has not gone on to the stream.
+    pub(super) fn passed_on(&mut self, left: usize) {
+        self.queued = left;
+    }
+
+    /// So much has gone on to the stream.
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.queued = self.queued.saturating_sub(bytes);
     }
 
     /// The next request that somebody still waits for.
@@ -185,13 +190,16 @@ impl Calls {
 
     /// The memory of requests that do not run yet, and of responses that the client has not taken.
     pub(super) fn held(&self) -> usize {
-        self.requests() + self.unsent() + self.handed
+        self.requests() + self.unsent() + self.queued
     }
 
     /// Gives up the largest of what [`Calls::held`] counts, the newest if several are; false when
     /// there is nothing that could be.
     pub(super) fn shed(&mut self) -> bool {
-        let receiving = largest(self.receiving.iter().map(Receiving::held), Ballast::Receiving);
+        let receiving = largest(
+            self.receiving.iter().map(Receiving::held),
+            Ballast::Receiving,
+        );
         let whole = largest(self.whole.iter().map(Request::held), Ballast::Whole);
         let sending = largest(self.sending.iter().map(Sending::left), Ballast::Sending);
         let Some((_, ballast)) = [sending, whole, receiving].into_iter().flatten().max() else {
@@ -257,7 +265,9 @@ impl Calls {
         let Some(request) = self.whole.remove(index) else {
             return;
         };
-        let running = self.place(request.id).map(|at| self.running.swap_remove(at));
+        let running = self
+            .place(request.id)
+            .map(|at| self.running.swap_remove(at));
         if let Some(mut respond) = running.and_then(|running| running.respond) {
             exchange::refuse(&mut respond, StatusCode::OK, status);
         }
@@ -274,7 +284,7 @@ impl Calls {
             Err(status) => status.message.len(),
         };
         let sending = exchange::reply(respond, answer, now);
-        self.handed += length.saturating_sub(sending.as_ref().map_or(0, Sending::left));
+        self.queued += length.saturating_sub(sending.as_ref().map_or(0, Sending::left));
         self.sending.extend(sending);
     }
 

@@ -263,9 +263,11 @@ impl Core {
                 Poll::Ready(None) => self.http = Http::Ended(None),
             }
         }
-        if !self.port.buffers().is_blocked() {
-            self.calls.all_written();
+        let buffers = self.port.buffers();
+        if !buffers.is_blocked() {
+            self.calls.passed_on(buffers.output.len());
         }
+        drop(buffers);
         self.calls.gather(options, now, context);
         self.calls.send(now, context);
         Ok(())
@@ -301,15 +303,16 @@ impl Core {
 
     /// What waits here for more bytes, for a thread or for the client, in bytes.
     fn held(&self) -> usize {
-        let buffers = self.port.buffers();
-        let queued = buffers.output.len() + self.stream.unsent();
-        queued + buffers.input.len() + self.mender.held() + self.calls.held()
+        let input = self.port.buffers().input.len() + self.mender.held();
+        input + self.calls.held() + self.stream.unsent()
     }
 
     /// Sends all that is queued; true when h2 waited for room and there is some now.
     fn send(&mut self, now: Instant) -> Result<bool, CloseReason> {
         let mut buffers = self.port.buffers();
+        let before = buffers.output.len();
         let written = self.stream.write(&mut buffers.output)?;
+        self.calls.sent(before - buffers.output.len());
         let has_room = buffers.unblock();
         drop(buffers);
         self.unsent_since = None;

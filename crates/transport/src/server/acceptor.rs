@@ -107,11 +107,7 @@ impl Acceptor {
             return;
         };
         // The time is kept also when the rest of it fails.
-        let armed = watch.arm(
-            &listener.handles(),
-            Interest::default(),
-            Some(ACCEPT_RETRY),
-        );
+        let armed = watch.arm(&listener.handles(), Interest::default(), Some(ACCEPT_RETRY));
         if let Err(error) = armed {
             tracing::error!(endpoint = %self.binding.endpoint, %error, "cannot watch for clients");
         }

@@ -10,6 +10,7 @@
 )]
 
 pub mod frames;
+pub mod log;
 pub mod multiplexed;
 
 #[cfg_attr(windows, path = "windows.rs")]
@@ -30,7 +31,7 @@ use transport::{
     Status,
 };
 
-pub use os::{Home, RawStream, allow_many_connections};
+pub use os::{Home, RawStream, allow_many_connections, open};
 
 /// Long enough for anything that is going to happen at all.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -64,7 +65,7 @@ impl Fixture {
     }
 
     pub fn raw(&self) -> RawStream {
-        os::open(&self.endpoint)
+        open(&self.endpoint)
     }
 }
 
@@ -195,6 +196,7 @@ impl Service for TestService {
         }
         match call.method.method() {
             "Echo" => Ok(call.message.to_vec()),
+            "Debug" => Ok(format!("{call:?}").into_bytes()),
             "Panic" => panic!("as told"),
             "Fail" => Err(Status::new(
                 Code::Unknown,

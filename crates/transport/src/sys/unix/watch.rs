@@ -229,9 +229,14 @@ impl Shared {
 }
 
 impl Targets {
+    /// Everybody, with no deadline left.
     fn all(&mut self) -> Vec<Target> {
-        let ids: Vec<_> = self.entries.keys().copied().collect();
-        ids.into_iter().filter_map(|id| self.fire(id)).collect()
+        self.deadlines.clear();
+        let take = |entry: &mut Entry| {
+            entry.deadline = None;
+            Arc::clone(&entry.target)
+        };
+        self.entries.values_mut().map(take).collect()
     }
 
     fn fire(&mut self, id: u64) -> Option<Target> {
@@ -355,7 +360,9 @@ mod tests {
         let (target, receiver) = told("in time");
         let watch = watcher.watch(target).unwrap();
         // epoll refuses files.
-        let file = Handles(Arc::new(std::fs::File::open("/proc/self/exe").unwrap().into()));
+        let file = Handles(Arc::new(
+            std::fs::File::open("/proc/self/exe").unwrap().into(),
+        ));
         assert!(watch.arm(&file, READ, Some(Duration::ZERO)).is_err());
         assert_eq!(receiver.recv_timeout(PATIENCE), Ok("in time"));
     }
