@@ -31,8 +31,13 @@ pub struct ServerOptions {
     pub ping_delay: Duration,
     /// The largest request message, in bytes.
     pub max_message_bytes: usize,
-    /// The largest sum of unfinished request messages on one connection, in bytes.
+    /// The largest sum of requests on one connection that do not run yet, in bytes.
     pub max_receive_bytes: usize,
+    /// What the clients may make the server hold together, in bytes: requests that are not whole,
+    /// wait for a thread or run, and output that they do not take. Over it the connection that
+    /// holds the most has its largest request refused as ResourceExhausted, or is closed when it
+    /// has none; one that holds no more than 16 KiB is left alone.
+    pub max_held_bytes: usize,
     /// Calls that one connection may have open; more are refused by HTTP/2 itself.
     pub max_concurrent_streams: u32,
     /// Calls that may run at the same time in the whole server; more get ResourceExhausted.
@@ -60,6 +65,7 @@ impl Default for ServerOptions {
             ping_delay: Duration::from_millis(100),
             max_message_bytes: 4 << 20,
             max_receive_bytes: 16 << 20,
+            max_held_bytes: 64 << 20,
             max_concurrent_streams: 100,
             max_running_calls: 256,
             max_connections: 4096,

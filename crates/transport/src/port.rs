@@ -1,7 +1,7 @@
 //! The bytes between h2 and a stream: what h2 takes for its I/O object.
 
 use std::{
-    io, mem,
+    fmt, io, mem,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
@@ -19,7 +19,7 @@ pub(crate) struct Port {
 }
 
 /// What is between h2 and the stream.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Buffers {
     /// From the peer, for h2; read up to `taken`.
     pub(crate) input: Vec<u8>,
@@ -51,10 +51,26 @@ impl Buffers {
         self.taken == self.input.len()
     }
 
+    /// Whether h2 has more output than there was room for.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
     /// Whether h2 waits for room in the output that there is by now. It does not ask again of
     /// itself, so it has to be polled.
     pub(crate) fn unblock(&mut self) -> bool {
         self.output.is_empty() && mem::take(&mut self.blocked)
+    }
+}
+
+impl fmt::Debug for Buffers {
+    /// Without the bytes: they may be a password's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffers")
+            .field("input_bytes", &(self.input.len() - self.taken))
+            .field("output_bytes", &self.output.len())
+            .field("at_end", &self.at_end)
+            .finish_non_exhaustive()
     }
 }
 

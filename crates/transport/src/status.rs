@@ -5,6 +5,8 @@ use std::fmt::{self, Write as _};
 use http::HeaderValue;
 use thiserror::Error;
 
+use crate::MethodPath;
+
 /// How a call failed: what the client sees as `grpc-status` and `grpc-message`.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{code}: {message}")]
@@ -53,8 +55,13 @@ impl Status {
     }
 
     /// The answer to a method that the service does not have, in grpc-go's words.
-    pub fn unimplemented(method: impl fmt::Display) -> Self {
-        Self::new(Code::Unimplemented, format!("unknown method {method}"))
+    pub fn unimplemented(path: &MethodPath) -> Self {
+        let (service, method) = (path.service(), path.method());
+        let text = match service {
+            "" => format!("malformed method name: {:?}", path.as_str()),
+            _ => format!("unknown method {method} for service {service}"),
+        };
+        Self::new(Code::Unimplemented, text)
     }
 }
 

@@ -12,11 +12,14 @@ use std::{
 };
 
 use support::{
-    Fixture, Gate, Home, PATIENCE, call, connect, eventually, frames, multiplexed::Multiplexed,
+    Fixture, Gate, Home, PATIENCE, RawStream, call, connect, eventually, frames,
+    multiplexed::Multiplexed,
 };
-use transport::{BindError, CallError, Channel, ChannelOptions, Server, ServerOptions};
+use transport::{BindError, CallError, Channel, ChannelOptions, Endpoint, Server, ServerOptions};
 
 const CROWD: usize = 1_000;
+/// csi-proxy's group-versions.
+const ENDPOINTS: usize = 23;
 
 fn fixture() -> Fixture {
     Fixture::new(ServerOptions::default())
@@ -176,7 +179,7 @@ fn clients_that_never_read_delay_nobody_and_are_closed() {
             .map(|_| {
                 scope.spawn(|| {
                     let mut raw = fixture.raw();
-                    raw.write_all(&opening_with_window()).unwrap();
+                    raw.write_all(&frames::opening_with_window()).unwrap();
                     for stream in (1..).step_by(2) {
                         let call = frames::call(stream, "/v1.Test/Large", b"localhost", b"");
                         if raw.write_all(&call).is_err() {
@@ -227,11 +230,7 @@ fn a_shutdown_lets_calls_finish() {
         let slow = scope.spawn(|| call(&channel, "/v1.Test/Gate", b"slow"));
         gate.wait_for_waiting(1);
         let stopping = scope.spawn(move || server.shutdown(PATIENCE));
-        eventually("no new client gets in", || {
-            let mut options = ChannelOptions::default();
-            options.connect_timeout = Duration::from_millis(1);
-            Channel::connect(endpoint.clone(), options).is_err()
-        });
+        eventually("no new client gets in", || !accepts(&endpoint));
         gate.open();
         assert_eq!(slow.join().unwrap(), b"slow");
         let report = stopping.join().unwrap();
@@ -249,6 +248,96 @@ fn a_shutdown_waits_no_longer_than_told() {
     assert_eq!((report.severed_connections, report.abandoned_calls), (1, 1));
     fixture.gate.open();
     fixture.gate.wait_for_passed(1);
+}
+
+#[test]
+fn a_shutdown_refuses_new_calls_of_old_clients_as_unavailable() {
+    let Fixture {
+        server,
+        gate,
+        endpoint,
+        _home,
+    } = fixture();
+    let mut client = Multiplexed::open(support::open(&endpoint));
+    let slow = client.send("/v1.Test/Gate", b"slow", &[]);
+    gate.wait_for_waiting(1);
+    thread::scope(|scope| {
+        let stopping = scope.spawn(|| server.shutdown(PATIENCE));
+        eventually("no new client gets in", || !accepts(&endpoint));
+        let late = client.send("/v1.Test/Echo", b"late", &[]);
+        let refused = client.wait(late).unwrap();
+        assert_eq!(
+            (refused.code(), refused.text().as_str()),
+            (14, "the server is shutting down")
+        );
+        gate.open();
+        assert_eq!(client.wait(slow).unwrap().message(), b"slow");
+        drop(client);
+        let report = stopping.join().unwrap();
+        assert_eq!((report.severed_connections, report.abandoned_calls), (0, 0));
+    });
+}
+
+#[test]
+fn an_idle_client_gets_a_goaway_that_names_its_last_call() {
+    let fixture = fixture();
+    let mut raw = fixture.raw();
+    let bytes = [
+        frames::opening(),
+        frames::call(1, "/v1.Test/Echo", b"localhost", b"fine"),
+    ];
+    let answer = frames::exchange(&mut raw, &bytes.concat(), 1);
+    assert_eq!(answer, Some(frames::message(b"fine")));
+    let report = fixture.server.shutdown(PATIENCE);
+    assert_eq!(report.severed_connections, 0);
+    assert_eq!(goaways(&mut raw), [1], "then it is closed");
+}
+
+#[test]
+fn a_busy_client_gets_a_goaway_before_its_answer_and_one_after() {
+    let fixture = fixture();
+    let mut raw = fixture.raw();
+    let bytes = [
+        frames::opening(),
+        frames::call(1, "/v1.Test/Gate", b"localhost", b"slow"),
+    ];
+    raw.write_all(&bytes.concat()).unwrap();
+    fixture.gate.wait_for_waiting(1);
+    thread::scope(|scope| {
+        let stopping = scope.spawn(|| fixture.server.shutdown(PATIENCE));
+        let first = loop {
+            let frame = frames::read_frame(&mut raw).unwrap();
+            if frame.kind == frames::GOAWAY {
+                break frame;
+            }
+        };
+        // Go clients make a new connection at the first, and keep this one for the calls on it.
+        assert_eq!(frames::goaway(&first), (0x7fff_ffff, 0));
+        fixture.gate.open();
+        let answer = frames::exchange(&mut raw, &[], 1);
+        assert_eq!(answer, Some(frames::message(b"slow")));
+        assert_eq!(goaways(&mut raw), [1]);
+        assert_eq!(stopping.join().unwrap().severed_connections, 0);
+    });
+}
+
+#[test]
+fn a_second_shutdown_is_harmless_and_tells_what_is_left() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let _stuck = client.send("/v1.Test/Gate", b"", &[]);
+    fixture.gate.wait_for_waiting(1);
+    let first = fixture.server.shutdown(Duration::ZERO);
+    assert_eq!((first.severed_connections, first.abandoned_calls), (1, 1));
+    let second = fixture.server.shutdown(Duration::MAX);
+    assert_eq!((second.severed_connections, second.abandoned_calls), (0, 1));
+    fixture.gate.open();
+    eventually("the call ends", || {
+        fixture.server.usage().running_calls == 0
+    });
+    let third = fixture.server.shutdown(Duration::ZERO);
+    assert_eq!((third.severed_connections, third.abandoned_calls), (0, 0));
+    assert_eq!(fixture.server.usage().threads, 0);
 }
 
 #[test]
@@ -327,6 +416,57 @@ fn an_endpoint_has_one_server_and_a_failed_one_leaves_nothing() {
 }
 
 #[test]
+fn many_endpoints_with_silent_connections_cost_no_more_threads_than_one() {
+    support::allow_many_connections();
+    let (home, gate) = (Home::new(), Arc::new(Gate::default()));
+    let endpoints: Vec<_> = (0..ENDPOINTS)
+        .map(|_| home.endpoint(&support::unique()))
+        .collect();
+    let services = endpoints
+        .iter()
+        .map(|endpoint| (endpoint.clone(), support::service(&gate)));
+    let server = Server::bind(services.collect(), ServerOptions::default()).unwrap();
+    let before = server.usage().threads;
+    let silent: Vec<_> = (0..CROWD)
+        .map(|index| support::open(&endpoints[index % ENDPOINTS]))
+        .collect();
+    eventually("all are accepted", || server.usage().connections == CROWD);
+    for endpoint in &endpoints {
+        assert_eq!(call(&connect(endpoint), "/v1.Test/Echo", b"fine"), b"fine");
+    }
+    let after = server.usage().threads;
+    assert!(before < 8 && after < 16, "{before} and {after} threads");
+    drop(silent);
+    eventually("they are forgotten", || server.usage().connections == 0);
+    assert_eq!(server.shutdown(PATIENCE).severed_connections, 0);
+}
+
+#[test]
+fn of_many_endpoints_the_one_that_fails_is_named_and_the_others_are_closed() {
+    let (home, gate) = (Home::new(), Arc::new(Gate::default()));
+    let endpoints: Vec<_> = (0..ENDPOINTS)
+        .map(|_| home.endpoint(&support::unique()))
+        .collect();
+    let taken = &endpoints[ENDPOINTS / 2];
+    let _first = support::serve(taken, &gate, ServerOptions::default());
+    let services: Vec<_> = endpoints
+        .iter()
+        .map(|endpoint| (endpoint.clone(), support::service(&gate)))
+        .collect();
+    let failed = Server::bind(services, ServerOptions::default()).unwrap_err();
+    let text = failed.to_string();
+    assert!(
+        text.contains(&format!("cannot listen on {taken}: ")),
+        "{text}"
+    );
+    for endpoint in endpoints.iter().filter(|endpoint| *endpoint != taken) {
+        assert!(!text.contains(&endpoint.to_string()), "{text}");
+        assert!(!accepts(endpoint), "{endpoint} is closed");
+    }
+    assert_eq!(call(&connect(taken), "/v1.Test/Echo", b"fine"), b"fine");
+}
+
+#[test]
 fn connections_over_the_bound_are_turned_away() {
     let mut options = ServerOptions::default();
     options.max_connections = 2;
@@ -340,15 +480,22 @@ fn connections_over_the_bound_are_turned_away() {
     assert_eq!(call(&first, "/v1.Test/Echo", b"fine"), b"fine");
 }
 
-/// An opening after which a great many responses may be sent: the windows are as large as can be.
-fn opening_with_window() -> Vec<u8> {
-    let window = 0x7fff_ffff_u32;
-    let setting = [&[0, 4][..], &window.to_be_bytes()].concat();
-    let more = (window - 0xffff).to_be_bytes();
-    [
-        frames::PREFACE,
-        &frames::frame(frames::SETTINGS, 0, 0, &setting),
-        &frames::frame(8, 0, 0, &more),
-    ]
-    .concat()
+/// Whether somebody listens there.
+fn accepts(endpoint: &Endpoint) -> bool {
+    let mut options = ChannelOptions::default();
+    options.connect_timeout = Duration::from_millis(1);
+    Channel::connect(endpoint.clone(), options).is_ok()
+}
+
+/// The last streams that the GOAWAYs name which come until the connection is closed.
+fn goaways(stream: &mut RawStream) -> Vec<u32> {
+    let mut last = Vec::new();
+    while let Some(frame) = frames::read_frame(stream) {
+        if frame.kind == frames::GOAWAY {
+            let (stream, reason) = frames::goaway(&frame);
+            assert_eq!(reason, 0, "nobody did anything wrong");
+            last.push(stream);
+        }
+    }
+    last
 }

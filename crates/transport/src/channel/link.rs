@@ -25,6 +25,10 @@ use crate::{
     sys::{self, Handles, Interest, Read, Stream, Waitable, Wakeup, Written},
 };
 
+/// grpc-go's words for a response that is OK and empty.
+const NO_MESSAGE: &str =
+    "cardinality violation: received no response message from non-server-streaming RPC";
+
 type Opening =
     dyn Future<Output = Result<(SendRequest<Bytes>, Connection<Port, Bytes>), h2::Error>> + Send;
 
@@ -384,6 +388,9 @@ fn answer(trailers: Result<Option<http::HeaderMap>, h2::Error>, assembly: Assemb
         Ok(trailers) => trailers.as_ref().and_then(grpc::read_status),
     };
     match status {
+        Some(Status { code: Code::Ok, .. }) if assembly.is_empty() => {
+            Exchange::Status(Status::new(Code::Internal, NO_MESSAGE))
+        }
         Some(Status { code: Code::Ok, .. }) => match assembly.finish() {
             Ok(message) => Exchange::Answer(message.to_vec()),
             Err(status) => Exchange::Status(status),

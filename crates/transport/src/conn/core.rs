@@ -1,7 +1,6 @@
 //! What a connection holds under its lock, and a turn of its driver.
 
 use std::{
-    collections::VecDeque,
     fmt, io,
     pin::Pin,
     sync::Arc,
@@ -11,17 +10,17 @@ use std::{
 
 use bytes::Bytes;
 use h2::{
-    Reason, RecvStream,
-    server::{Builder, Connection as Http2, Handshake, SendResponse},
+    Reason,
+    server::{Builder, Connection as Http2, Handshake},
 };
 use thiserror::Error;
 
-use super::exchange::{self, Received, Receiving, Request, Running, Sending};
+use super::{calls::Calls, exchange::Request, later};
 use crate::{
-    Code, MethodPath, Peer, ServerOptions, Status, grpc,
+    Peer, ServerOptions, Status,
     mend::{MendError, Mender, Pings},
     port::Port,
-    server::{Binding, Shared},
+    server::{Account, Binding, Budget, Shared},
     sys::{Handles, Interest, Read, Stream, Watch, Written},
 };
 
@@ -59,6 +58,8 @@ pub(crate) enum CloseReason {
     Silent,
     #[error("the client does not read")]
     Stalled,
+    #[error("it held the most when the server was to hold no more")]
+    Greedy,
     #[error("the server is shutting down")]
     Severed,
     #[error("a thread that drove it panicked")]
@@ -97,10 +98,7 @@ pub(super) struct Core {
     mender: Mender,
     port: Port,
     http: Http,
-    receiving: Vec<Receiving>,
-    whole: VecDeque<Request>,
-    running: Vec<Running>,
-    sending: Vec<Sending>,
+    calls: Calls,
     created: Instant,
     /// Since when output waits without any going out.
     stalled: Option<Instant>,
@@ -110,6 +108,7 @@ pub(super) struct Core {
     ping_due: Option<Instant>,
     drain: Drain,
     peer: Peer,
+    account: Arc<Account>,
     binding: Arc<Binding>,
     shared: Arc<Shared>,
 }
@@ -118,7 +117,7 @@ impl Core {
     pub(super) fn new(
         stream: Stream,
         watch: Watch,
-        peer: Peer,
+        account: &Arc<Account>,
         binding: &Arc<Binding>,
         shared: &Arc<Shared>,
     ) -> Self {
@@ -129,21 +128,19 @@ impl Core {
             Pings::Hold
         };
         Self {
+            peer: stream.peer(),
             stream,
             watch,
             mender: Mender::new(pings),
             port: Port::new(options.max_queued_output),
             http: Http::Silent,
-            receiving: Vec::new(),
-            whole: VecDeque::new(),
-            running: Vec::new(),
-            sending: Vec::new(),
+            calls: Calls::default(),
             created: Instant::now(),
             stalled: None,
             unsent_since: None,
             ping_due: None,
             drain: Drain::No,
-            peer,
+            account: Arc::clone(account),
             binding: Arc::clone(binding),
             shared: Arc::clone(shared),
         }
@@ -173,13 +170,9 @@ impl Core {
 
     /// Posts a call's answer.
     pub(super) fn finish(&mut self, id: u32, answer: Result<Vec<u8>, Status>) {
-        let Some(index) = self.running.iter().position(|running| running.id == id) else {
-            return;
-        };
-        if let Some(respond) = self.running.swap_remove(index).respond {
-            let now = Instant::now();
+        let now = Instant::now();
+        if self.calls.finish(id, answer, now) {
             self.unsent_since.get_or_insert(now);
-            self.sending.extend(exchange::reply(respond, answer, now));
         }
     }
 
@@ -191,6 +184,9 @@ impl Core {
     }
 
     fn try_turn(&mut self, drain: bool, context: &mut Context<'_>) -> Result<Turn, CloseReason> {
+        if drain {
+            self.calls.close();
+        }
         self.take_input()?;
         loop {
             let now = Instant::now();
@@ -205,10 +201,12 @@ impl Core {
             {
                 self.send(now)?;
             }
-            if let Some(request) = self.next_request() {
+            if let Some(request) = self.calls.next_request() {
+                self.settle()?;
                 return Ok(Turn::Run(Box::new(request)));
             }
             let has_room = self.send(now)?;
+            self.settle()?;
             if !has_room && !self.take_input()? {
                 return Ok(Turn::Wait(now));
             }
@@ -251,133 +249,70 @@ impl Core {
             self.http = Http::Open(Box::new(http?));
             tracing::info!(endpoint = %self.binding.endpoint, peer = %self.peer, "client connected");
         }
+        let options = &self.shared.options;
         loop {
             let Http::Open(http) = &mut self.http else {
                 return Ok(());
             };
             match http.poll_accept(context) {
                 Poll::Pending => break,
-                Poll::Ready(Some(Ok((request, respond)))) => self.begin(request, respond, now),
+                Poll::Ready(Some(Ok((request, respond)))) => {
+                    self.calls.begin(request, respond, options, now);
+                }
                 Poll::Ready(Some(Err(error))) => self.http = Http::Ended(Some(error)),
                 Poll::Ready(None) => self.http = Http::Ended(None),
             }
         }
-        self.gather(now, context);
-        // What is handed to h2 here comes out at its next poll: h2 wakes the driver for it.
-        self.sending
-            .retain_mut(|sending| !sending.poll(now, context));
+        let buffers = self.port.buffers();
+        if !buffers.is_blocked() {
+            self.calls.passed_on(buffers.output.len());
+        }
+        drop(buffers);
+        self.calls.gather(options, now, context);
+        self.calls.send(now, context);
         Ok(())
     }
 
-    /// Takes a call's head.
-    fn begin(
-        &mut self,
-        request: http::Request<RecvStream>,
-        mut respond: SendResponse<Bytes>,
-        now: Instant,
-    ) {
-        let (head, body) = request.into_parts();
-        let timeout = match grpc::check(&head) {
-            Ok(timeout) => timeout.unwrap_or(self.shared.options.call_timeout),
-            Err(refusal) => return exchange::refuse(&mut respond, refusal.http, &refusal.status),
-        };
-        let Some(path) = head.uri.into_parts().path_and_query else {
-            return respond.send_reset(Reason::PROTOCOL_ERROR);
-        };
-        let deadline = later(now, timeout.min(self.shared.options.call_timeout));
-        self.receiving.push(Receiving::new(
-            MethodPath::new(path),
-            deadline,
-            respond,
-            body,
-        ));
-    }
-
-    /// Takes what has come of the calls' messages.
-    fn gather(&mut self, now: Instant, context: &mut Context<'_>) {
-        let mut index = 0;
-        while let Some(receiving) = self.receiving.get_mut(index) {
-            let received = receiving.poll(self.shared.options.max_message_bytes, context);
-            match received {
-                Received::Pending => {
-                    index += 1;
-                    continue;
-                }
-                Received::Whole(message) => {
-                    let receiving = self.receiving.remove(index);
-                    self.admit(receiving, message);
-                }
-                Received::Refused(status) => {
-                    let receiving = self.receiving.remove(index);
-                    self.sending
-                        .extend(exchange::reply(receiving.respond, Err(status), now));
-                }
-                Received::Reset => drop(self.receiving.remove(index)),
+    /// Accounts for what the connection holds, and makes room when that is its part.
+    fn settle(&mut self) -> Result<(), CloseReason> {
+        self.shared.budget.settle(&self.account, self.held());
+        while self.has_to_make_room() {
+            if !self.calls.shed() {
+                return Err(CloseReason::Greedy);
             }
+            self.shared.budget.settle(&self.account, self.held());
         }
-        self.bound_receiving();
+        Ok(())
     }
 
-    fn admit(&mut self, receiving: Receiving, message: Bytes) {
-        let Receiving {
-            method,
-            deadline,
-            mut respond,
-            ..
-        } = receiving;
-        let most =
-            usize::try_from(self.shared.options.max_concurrent_streams).unwrap_or(usize::MAX);
-        if self.running.len() >= most {
-            // Only streams that the client has reset can have left so many behind.
-            let status = Status::new(Code::ResourceExhausted, "too many calls on this connection");
-            return exchange::refuse(&mut respond, http::StatusCode::OK, &status);
+    /// Whether the server holds too much, and this connection the most of it. Should another hold
+    /// more it is told so, and this one goes on unless the server holds far too much.
+    fn has_to_make_room(&self) -> bool {
+        let budget = &self.shared.budget;
+        if !budget.is_over() || self.account.held() <= Budget::DUE {
+            return false;
         }
-        let id = respond.stream_id().as_u32();
-        self.running.push(Running {
-            id,
-            deadline,
-            respond: Some(respond),
-        });
-        self.whole.push_back(Request {
-            id,
-            method,
-            message,
-            deadline,
-        });
-    }
-
-    /// Refuses the newest of the calls whose messages have become too much together.
-    fn bound_receiving(&mut self) {
-        while self.receiving.iter().map(Receiving::held).sum::<usize>()
-            > self.shared.options.max_receive_bytes
-        {
-            let Some(mut receiving) = self.receiving.pop() else {
-                return;
-            };
-            let status = Status::new(Code::ResourceExhausted, "too much input on this connection");
-            exchange::refuse(&mut receiving.respond, http::StatusCode::OK, &status);
-        }
-    }
-
-    /// The next request that somebody still waits for.
-    fn next_request(&mut self) -> Option<Request> {
-        loop {
-            let request = self.whole.pop_front()?;
-            let running = self
-                .running
-                .iter()
-                .position(|running| running.id == request.id)?;
-            if self.running[running].respond.is_some() {
-                return Some(request);
+        match self.shared.connections.largest() {
+            Some(largest) if !largest.has_account(&self.account) => {
+                largest.want_turn();
+                budget.is_far_over()
             }
-            self.running.swap_remove(running);
+            _ => true,
         }
+    }
+
+    /// What waits here for more bytes, for a thread or for the client, in bytes.
+    fn held(&self) -> usize {
+        let input = self.port.buffers().input.len() + self.mender.held();
+        input + self.calls.held() + self.stream.unsent()
     }
 
     /// Sends all that is queued; true when h2 waited for room and there is some now.
     fn send(&mut self, now: Instant) -> Result<bool, CloseReason> {
         let mut buffers = self.port.buffers();
+        let before = buffers.output.len();
         let written = self.stream.write(&mut buffers.output)?;
+        self.calls.sent(before - buffers.output.len());
         let has_room = buffers.unblock();
         drop(buffers);
         self.unsent_since = None;
@@ -417,33 +352,9 @@ impl Core {
             let again = self.mender.holds_ping();
             self.ping_due = again.then(|| later(now, self.shared.options.ping_delay));
         }
-        self.expire_calls(now);
+        self.calls
+            .expire(now, self.shared.options.write_stall_timeout);
         Ok(())
-    }
-
-    /// Tells the clients whose deadline has passed. A call that runs goes on to its real end.
-    fn expire_calls(&mut self, now: Instant) {
-        let status = || Status::new(Code::DeadlineExceeded, "context deadline exceeded");
-        for receiving in self
-            .receiving
-            .extract_if(.., |receiving| receiving.deadline <= now)
-        {
-            drop(exchange::reply(receiving.respond, Err(status()), now));
-        }
-        for running in &mut self.running {
-            if running.deadline <= now
-                && let Some(respond) = running.respond.take()
-            {
-                drop(exchange::reply(respond, Err(status()), now));
-            }
-        }
-        let stall = self.shared.options.write_stall_timeout;
-        for mut sending in self
-            .sending
-            .extract_if(.., |sending| later(sending.since, stall) <= now)
-        {
-            sending.reset();
-        }
     }
 
     /// Asks the client to go while calls run, and ends the connection when none does any more.
@@ -476,15 +387,11 @@ impl Core {
             .then(|| later(self.created, self.shared.options.handshake_timeout));
         let stall = self.shared.options.write_stall_timeout;
         let stalled = self.stalled.map(|since| later(since, stall));
-        let receiving = self.receiving.iter().map(|receiving| receiving.deadline);
-        let waits = |running: &Running| running.respond.is_some().then_some(running.deadline);
-        let running = self.running.iter().filter_map(waits);
-        let sending = self
-            .sending
-            .iter()
-            .map(|sending| later(sending.since, stall));
-        let singles = [handshake, stalled, self.ping_due].into_iter().flatten();
-        singles.chain(receiving).chain(running).chain(sending).min()
+        let calls = self.calls.next_deadline(stall);
+        [handshake, stalled, self.ping_due, calls]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn is_opening(&self) -> bool {
@@ -492,20 +399,18 @@ impl Core {
     }
 }
 
-impl fmt::Debug for Core {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core")
-            .field("receiving", &self.receiving.len())
-            .field("running", &self.running.len())
-            .field("sending", &self.sending.len())
-            .finish_non_exhaustive()
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.shared.budget.settle(&self.account, 0);
     }
 }
 
-/// A time after `now`; one that the clock cannot tell is as good as a year away.
-fn later(now: Instant, time: Duration) -> Instant {
-    now.checked_add(time)
-        .unwrap_or_else(|| now + Duration::from_secs(365 * 24 * 3600))
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("calls", &self.calls)
+            .finish_non_exhaustive()
+    }
 }
 
 /// h2's limits, each set on purpose.

@@ -1,6 +1,7 @@
 //! One call's way through a connection: its request comes in, it runs, its response goes out.
 
 use std::{
+    fmt,
     task::{Context, Poll},
     time::Instant,
 };
@@ -14,8 +15,10 @@ use crate::{
     grpc::{self, Assembly},
 };
 
+/// What a call costs beside its message and its path: h2's part and ours.
+const CALL_BYTES: usize = 1 << 10;
+
 /// A whole request.
-#[derive(Debug)]
 pub(crate) struct Request {
     /// The stream's number, which names the call on its connection.
     pub(crate) id: u32,
@@ -35,7 +38,6 @@ pub(super) struct Receiving {
 }
 
 /// What became of a request that was coming in.
-#[derive(Debug)]
 pub(super) enum Received {
     Pending,
     Whole(Bytes),
@@ -54,12 +56,29 @@ pub(super) struct Running {
 }
 
 /// A response that is larger than what the client takes at the moment.
-#[derive(Debug)]
 pub(super) struct Sending {
     stream: SendStream<Bytes>,
     rest: Bytes,
     /// When the client last took some.
     pub(super) since: Instant,
+}
+
+impl Request {
+    /// The memory that it holds, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        CALL_BYTES + self.method.as_str().len() + self.message.len()
+    }
+}
+
+impl fmt::Debug for Request {
+    /// Without the message: it may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("id", &self.id)
+            .field("method", &self.method)
+            .field("message_bytes", &self.message.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Receiving {
@@ -82,7 +101,10 @@ impl Receiving {
     pub(super) fn poll(&mut self, most: usize, context: &mut Context<'_>) -> Received {
         loop {
             match self.body.poll_data(context) {
-                Poll::Pending => return Received::Pending,
+                Poll::Pending => {
+                    self.assembly.own();
+                    return Received::Pending;
+                }
                 Poll::Ready(Some(Err(_))) => return Received::Reset,
                 Poll::Ready(Some(Ok(data))) => {
                     // It fails only when more is released than came.
@@ -100,9 +122,9 @@ impl Receiving {
         }
     }
 
-    /// Bytes of the message that are held.
+    /// The memory that it holds, in bytes.
     pub(super) fn held(&self) -> usize {
-        self.assembly.len()
+        CALL_BYTES + self.method.as_str().len() + self.assembly.held()
     }
 }
 
@@ -132,8 +154,22 @@ impl Sending {
         }
     }
 
-    pub(super) fn reset(&mut self) {
-        self.stream.send_reset(Reason::CANCEL);
+    /// Bytes that h2 has not been given.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub(super) fn reset(&mut self, reason: Reason) {
+        self.stream.send_reset(reason);
+    }
+}
+
+impl fmt::Debug for Sending {
+    /// Without the response: it may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sending")
+            .field("left", &self.left())
+            .finish_non_exhaustive()
     }
 }
 

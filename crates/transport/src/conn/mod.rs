@@ -7,24 +7,24 @@
 //! answer when it has it and is free again. [`crate::link`] has the states and the argument why no
 //! wake-up is lost.
 
+mod calls;
 mod core;
 mod exchange;
 
 use std::{
-    any::Any,
     io,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     task::{Context, Wake, Waker},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use self::core::{Core, Turn};
 use crate::{
     Call, Code, Peer, Status,
     link::{self, Generation, Link},
+    panics::contain,
     pool::{Pool, Task, Worker},
-    server::{Binding, Shared},
+    server::{Account, Binding, Shared},
     sys::{self, Handles, Interest, Ready, Stream},
 };
 use exchange::Request;
@@ -51,6 +51,7 @@ pub(crate) struct Connection {
     handles: Handles,
     /// None once closed.
     core: Mutex<Option<Core>>,
+    account: Arc<Account>,
     peer: Peer,
     binding: Arc<Binding>,
     shared: Arc<Shared>,
@@ -64,22 +65,33 @@ impl Connection {
         binding: &Arc<Binding>,
         shared: &Arc<Shared>,
     ) -> io::Result<Arc<Self>> {
-        let peer = stream.peer();
         let connection = Arc::new(Self {
             id,
             link: Link::new(),
             worker: Mutex::new(None),
             handles: stream.handles(),
             core: Mutex::new(None),
-            peer,
+            account: Arc::default(),
+            peer: stream.peer(),
             binding: Arc::clone(binding),
             shared: Arc::clone(shared),
         });
         let watch = shared
             .watcher
             .watch(Arc::clone(&connection) as sys::Target)?;
-        *connection.core() = Some(Core::new(stream, watch, peer, binding, shared));
+        let core = Core::new(stream, watch, &connection.account, binding, shared);
+        *connection.core() = Some(core);
         Ok(connection)
+    }
+
+    /// What it holds of the server's budget, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.account.held()
+    }
+
+    /// Whether that is this connection's account.
+    pub(crate) fn has_account(&self, account: &Arc<Account>) -> bool {
+        Arc::ptr_eq(&self.account, account)
     }
 
     pub(crate) fn handles(&self) -> &Handles {
@@ -117,16 +129,44 @@ impl Connection {
 
     /// Tells the stream what a wait has found, or may have; whether it is anything.
     pub(crate) fn look(&self, ready: Interest) -> bool {
-        self.core().as_mut().is_none_or(|core| core.look(ready))
+        let look = || self.core().as_mut().is_none_or(|core| core.look(ready));
+        self.or_closed(look, true)
     }
 
     /// Makes sure that a wait will tell of input; None when there is some already.
     pub(crate) fn begin_wait(&self) -> Option<Wait> {
-        self.core().as_mut()?.begin_wait()
+        self.or_closed(|| self.core().as_mut()?.begin_wait(), None)
     }
 
     /// Makes turns until there is nothing more to do.
     pub(crate) fn serve(self: &Arc<Self>, pool: &Arc<Pool>, worker: &Worker) -> Served {
+        self.or_closed(|| self.make_turns(pool, worker), Served::Gone)
+    }
+
+    /// Leaves the connection to the system's watch; false when a turn is wanted instead.
+    pub(crate) fn park(&self, wait: &Wait) -> bool {
+        let arm = || Some(self.core().as_ref()?.arm_watch(&self.handles, wait));
+        match self.or_closed(arm, None) {
+            None => true,
+            Some(Ok(())) => self.link.park(),
+            // Without a watch nobody would ever wake it.
+            Some(Err(error)) => {
+                self.close(&CloseReason::Io(error));
+                true
+            }
+        }
+    }
+
+    /// Does `work` for the thread that has the connection; a panic in it closes the connection and
+    /// no other, and `closed` stands for the result.
+    fn or_closed<T>(&self, work: impl FnOnce() -> T, closed: T) -> T {
+        contain("serving a connection", work).unwrap_or_else(|| {
+            self.abandon();
+            closed
+        })
+    }
+
+    fn make_turns(self: &Arc<Self>, pool: &Arc<Pool>, worker: &Worker) -> Served {
         let generation = self.link.begin_turn();
         let waker = Waker::from(Arc::clone(self));
         let mut context = Context::from_waker(&waker);
@@ -153,23 +193,7 @@ impl Connection {
         }
     }
 
-    /// Leaves the connection to the system's watch; false when a turn is wanted instead.
-    pub(crate) fn park(&self, wait: &Wait) -> bool {
-        let armed = match &*self.core() {
-            Some(core) => core.arm_watch(&self.handles, wait),
-            None => return true,
-        };
-        match armed {
-            Ok(()) => self.link.park(),
-            // Without a watch nobody would ever wake it.
-            Err(error) => {
-                self.close(&CloseReason::Io(error));
-                true
-            }
-        }
-    }
-
-    /// Ends the connection after its thread has panicked.
+    /// Ends the connection after a panic in what served it.
     pub(crate) fn abandon(&self) {
         self.close(&CloseReason::Panic);
     }
@@ -196,9 +220,12 @@ impl Connection {
         if !is_slow {
             worker.end_call();
         }
-        if let Some(core) = &mut *self.core() {
-            core.finish(id, answer);
-        }
+        let finish = || {
+            if let Some(core) = &mut *self.core() {
+                core.finish(id, answer);
+            }
+        };
+        self.or_closed(finish, ());
         if !is_own {
             self.want_turn();
         }
@@ -214,6 +241,7 @@ impl Connection {
             );
             return Err(Status::new(Code::ResourceExhausted, text));
         };
+        let _held = self.shared.budget.hold(request.held());
         let call = Call {
             method: request.method,
             message: request.message,
@@ -222,23 +250,25 @@ impl Connection {
             endpoint: self.binding.endpoint.clone(),
         };
         let start = Instant::now();
-        let caught = catch_unwind(AssertUnwindSafe(|| self.binding.service.call(&call)));
+        let answer = contain(call.method.as_str(), || self.binding.service.call(&call));
         pool.pace().note(call.method.as_str(), start.elapsed());
-        caught.unwrap_or_else(|panic| {
-            let text = panic_text(panic.as_ref());
-            tracing::error!(method = %call.method, peer = %call.peer, panic = text, "a call panicked");
-            Err(Status::new(Code::Internal, format!("{} failed unexpectedly", call.method)))
+        answer.unwrap_or_else(|| {
+            let text = format!("{} failed unexpectedly", call.method);
+            Err(Status::new(Code::Internal, text))
         })
     }
 
     fn close(&self, reason: &CloseReason) {
-        // Dropped without the lock: a callback of the watch may be waiting for it.
+        // Dropped without the lock: a callback of the watch may be waiting for it. After a panic
+        // within h2 its own drop panics as well.
         let core = self.core().take();
-        drop(core);
+        contain("closing a connection", || drop(core));
         if !self.shared.connections.remove(self.id) {
             return;
         }
-        tracing::debug!(endpoint = %self.binding.endpoint, peer = %self.peer, %reason, "connection closed");
+        contain("logging", || {
+            tracing::debug!(endpoint = %self.binding.endpoint, peer = %self.peer, %reason, "connection closed");
+        });
     }
 
     fn core(&self) -> MutexGuard<'_, Option<Core>> {
@@ -266,10 +296,8 @@ impl Ready for Connection {
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no text")
+/// A time after `now`; one that the clock cannot tell is as good as a year away.
+pub(crate) fn later(now: Instant, time: Duration) -> Instant {
+    now.checked_add(time)
+        .unwrap_or_else(|| now + Duration::from_secs(365 * 24 * 3600))
 }

@@ -18,7 +18,7 @@ mod frame;
 pub(crate) mod hpack;
 mod huffman;
 
-use std::mem;
+use std::{fmt, mem};
 
 use thiserror::Error;
 
@@ -59,7 +59,6 @@ pub enum MendError {
 }
 
 /// The filter's state for one connection.
-#[derive(Debug)]
 pub struct Mender {
     state: State,
     /// The header block that is being gathered over several frames.
@@ -78,7 +77,6 @@ pub enum Pings {
     Hold,
 }
 
-#[derive(Debug)]
 enum State {
     /// So many bytes of the preface have been seen.
     Preface(usize),
@@ -91,7 +89,6 @@ enum State {
 }
 
 /// A header block over several frames.
-#[derive(Debug)]
 struct Block {
     first: Head,
     frames: usize,
@@ -191,6 +188,16 @@ impl Mender {
     /// Whether the preface has been seen whole.
     pub fn is_open(&self) -> bool {
         !matches!(self.state, State::Preface(_))
+    }
+
+    /// The client's bytes that are held back until their frame or block is whole.
+    pub(crate) fn held(&self) -> usize {
+        let gathered = match &self.state {
+            State::Gathering(_, payload) => payload.capacity(),
+            State::Preface(_) | State::Head(_) | State::Streaming(_) => 0,
+        };
+        let block = self.block.as_ref();
+        gathered + block.map_or(0, |block| block.raw.capacity() + block.encoded.capacity())
     }
 
     /// Whether a PING is held back.
@@ -314,6 +321,16 @@ impl Mender {
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Mender {
+    /// Without the client's bytes: headers may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mender")
+            .field("is_open", &self.is_open())
+            .field("held", &self.held())
+            .finish_non_exhaustive()
     }
 }
 

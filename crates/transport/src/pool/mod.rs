@@ -22,7 +22,6 @@ mod worker;
 use std::{
     collections::VecDeque,
     fmt, io,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering::SeqCst},
@@ -31,7 +30,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{ServerOptions, conn::Connection, server::Acceptor, sys};
+use crate::{
+    ServerOptions, conn::Connection, panics::contain, server::Acceptor, sys, throttle::Throttle,
+};
 use monitor::Monitor;
 
 pub(crate) use pace::Pace;
@@ -65,6 +66,8 @@ pub(crate) struct Pool {
     taken: AtomicUsize,
     monitor: Monitor,
     pace: Pace,
+    /// Of the lines about threads that cannot be started.
+    failing: Throttle,
     /// Drivers that are wanted, and threads that there may be.
     drivers: usize,
     most: usize,
@@ -100,6 +103,7 @@ impl Pool {
             taken: AtomicUsize::new(0),
             monitor: Monitor::new(),
             pace: Pace::new(),
+            failing: Throttle::default(),
             drivers: processors.clamp(2, SPARE / 2),
             most: options.max_running_calls + SPARE,
             stack: options.stack_bytes,
@@ -207,9 +211,11 @@ impl Pool {
         }
         state.start_driver();
         drop(state);
-        if let Err(error) = self.spawn() {
-            // The task stays queued for the threads that there are.
-            tracing::warn!(%error, "cannot start another thread");
+        // Should that fail, the task stays queued for the threads that there are.
+        if let Err(error) = self.spawn()
+            && let Some(held_back) = self.failing.pass()
+        {
+            tracing::warn!(%error, held_back, "cannot start another thread");
         }
     }
 
@@ -233,10 +239,8 @@ impl Pool {
         state.workers.push(Arc::clone(worker));
         drop(state);
         while self.wait_for_appointment() {
-            let drive = AssertUnwindSafe(|| round::drive(self, worker));
-            if catch_unwind(drive).is_err() {
-                tracing::error!("a transport thread panicked; its connection is closed");
-                worker.abandon(self);
+            if contain("a transport thread", || round::drive(self, worker)).is_none() {
+                contain("giving connections back", || worker.abandon(self));
             }
             if worker.retire() {
                 self.dismiss();

@@ -22,6 +22,7 @@ use std::{
 };
 
 use super::{Pool, Worker};
+use crate::panics::contain;
 
 /// A call is slow after one to two of these.
 const TICK: Duration = Duration::from_millis(2);
@@ -98,7 +99,7 @@ fn run(pool: &Weak<Pool>) {
             return;
         }
         let now = Look::at(&pool);
-        now.act(&before, &pool);
+        contain("the monitor", || now.act(&before, &pool));
         quiet = if now.is_quiet(&before) { quiet + 1 } else { 0 };
         before = now;
         if quiet < QUIET {

@@ -74,11 +74,11 @@ impl Round<'_> {
                 Some(Task::Accept(acceptor)) => acceptor.accept(),
             };
             if let Some(connection) = connection {
+                self.add(&connection);
                 connection.look(Interest {
                     read: true,
                     write: true,
                 });
-                self.add(&connection);
                 self.serve(&connection)?;
             }
         }

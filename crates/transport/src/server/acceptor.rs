@@ -2,13 +2,14 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
 use super::{Binding, Shared};
 use crate::{
     conn::Connection,
+    panics::contain,
     pool::Task,
     sys::{self, Interest, Listener, Ready, Stream, Watch},
 };
@@ -40,6 +41,8 @@ impl Acceptor {
             .shared
             .watcher
             .watch(Arc::clone(&acceptor) as sys::Target)?;
+        // Armed once, for nothing: what arming needs of the system is there from now on.
+        watch.arm(&listener.handles(), Interest::default(), None)?;
         *acceptor.lock() = Some((listener, watch));
         Ok(acceptor)
     }
@@ -53,41 +56,61 @@ impl Acceptor {
     /// Takes the next client, and has the watch tell of the one after. The connection is the
     /// caller's to serve.
     pub(crate) fn accept(&self) -> Option<Arc<Connection>> {
-        let stream = self.next_stream()?;
-        match self
+        let stream = contain("taking a client", || self.next_stream()).unwrap_or_else(|| {
+            self.try_later();
+            None
+        })?;
+        contain("opening a connection", || self.open_connection(stream)).flatten()
+    }
+
+    fn open_connection(&self, stream: Stream) -> Option<Arc<Connection>> {
+        let opened = self
             .shared
             .connections
-            .open(stream, &self.binding, &self.shared)
-        {
-            Ok(connection) => Some(connection),
-            Err(error) => {
-                tracing::warn!(endpoint = %self.binding.endpoint, %error, "a client is turned away");
-                None
-            }
-        }
+            .open(stream, &self.binding, &self.shared);
+        opened
+            .inspect_err(|error| {
+                self.shared.turned_away.fetch_add(1, Ordering::Relaxed);
+                if let Some(held_back) = self.binding.turning_away.pass() {
+                    tracing::warn!(endpoint = %self.binding.endpoint, %error, held_back, "a client is turned away");
+                }
+            })
+            .ok()
     }
 
     fn next_stream(&self) -> Option<Stream> {
         let mut inner = self.lock();
         let (listener, watch) = inner.as_mut()?;
-        let (stream, armed) = match listener.accept() {
-            Ok(stream) => (
-                stream,
-                watch.arm(&listener.handles(), listener.interest(), None),
-            ),
-            Err(error) => {
-                tracing::warn!(endpoint = %self.binding.endpoint, %error, "cannot accept a client");
-                let nothing = Interest::default();
-                (
-                    None,
-                    watch.arm(&listener.handles(), nothing, Some(ACCEPT_RETRY)),
-                )
+        let (stream, failed) = match listener.accept() {
+            Ok(stream) => {
+                let armed = watch.arm(&listener.handles(), listener.interest(), None);
+                (stream, armed.err())
             }
+            Err(error) => (None, Some(error)),
         };
+        drop(inner);
+        if let Some(error) = failed {
+            // Before anything else: nothing but the watch ever comes back here.
+            self.try_later();
+            self.shared.failed_accepts.fetch_add(1, Ordering::Relaxed);
+            if let Some(held_back) = self.binding.failing.pass() {
+                tracing::warn!(endpoint = %self.binding.endpoint, %error, held_back, "cannot accept a client");
+            }
+        }
+        stream
+    }
+
+    /// Has the watch come back after a while, whether a client is there or not.
+    fn try_later(&self) {
+        let inner = self.lock();
+        let Some((listener, watch)) = &*inner else {
+            return;
+        };
+        // The time is kept also when the rest of it fails.
+        let armed = watch.arm(&listener.handles(), Interest::default(), Some(ACCEPT_RETRY));
         if let Err(error) = armed {
             tracing::error!(endpoint = %self.binding.endpoint, %error, "cannot watch for clients");
         }
-        stream
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<(Listener, Watch)>> {

@@ -1,11 +1,12 @@
 //! Binding endpoints, and shutting down.
 
 mod acceptor;
+mod budget;
 mod shared;
 
 use std::{
-    io,
-    sync::{Arc, atomic::Ordering},
+    io, mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -13,11 +14,12 @@ use thiserror::Error;
 
 use crate::{
     Endpoint, ServerOptions, Service,
-    conn::Connection,
+    conn::{Connection, later},
     sys::{Listener, Ready},
 };
 
 pub(crate) use acceptor::Acceptor;
+pub(crate) use budget::{Account, Budget};
 pub(crate) use shared::{Binding, Shared};
 
 /// How long it may take to cut what a shutdown has left.
@@ -27,7 +29,8 @@ const CUTTING: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
-    acceptors: Vec<Arc<Acceptor>>,
+    /// None are left once it has been shut down.
+    acceptors: Mutex<Vec<Arc<Acceptor>>>,
 }
 
 /// What a server holds at a moment.
@@ -40,6 +43,12 @@ pub struct Usage {
     pub running_calls: usize,
     /// Threads of the pool.
     pub threads: usize,
+    /// What unfinished requests, requests that run and unsent responses hold, in bytes.
+    pub held_bytes: usize,
+    /// Clients that were closed at once since the start, because there were too many.
+    pub turned_away: u64,
+    /// Tries to take a client since the start that the system refused.
+    pub failed_accepts: u64,
 }
 
 /// What a shutdown left behind.
@@ -89,16 +98,16 @@ impl Server {
     ) -> Result<Self, BindError> {
         let bound = listen(services, &options)?;
         let shared = Shared::new(options).map_err(BindError::Threads)?;
-        let mut server = Self {
+        let server = Self {
             shared: Arc::new(shared),
-            acceptors: Vec::new(),
+            acceptors: Mutex::default(),
         };
         for (binding, listener) in bound {
             let acceptor =
                 Acceptor::open(binding, listener, &server.shared).map_err(BindError::Threads)?;
-            server.acceptors.push(acceptor);
+            server.acceptors().push(acceptor);
         }
-        for acceptor in &server.acceptors {
+        for acceptor in &*server.acceptors() {
             Arc::clone(acceptor).ready();
         }
         Ok(server)
@@ -110,28 +119,29 @@ impl Server {
             connections: self.shared.connections.len(),
             running_calls: self.shared.calls.running(),
             threads: self.shared.pool.threads(),
+            held_bytes: self.shared.budget.used(),
+            turned_away: self.shared.turned_away.load(Ordering::Relaxed),
+            failed_accepts: self.shared.failed_accepts.load(Ordering::Relaxed),
         }
     }
 
-    /// Accepts no more, asks the clients to go and waits for the calls that run, but not longer
-    /// than `drain`; then it cuts what is left.
+    /// Accepts no more, refuses new calls as `Unavailable`, asks the clients to go and waits for
+    /// the calls that run, but not longer than `drain`; then it cuts what is left.
     ///
     /// A call that still runs then keeps its thread until its end, since it holds what it has
-    /// locked; it is counted in the report.
-    pub fn shutdown(mut self, drain: Duration) -> DrainReport {
-        self.stop(drain)
-    }
-
-    fn stop(&mut self, drain: Duration) -> DrainReport {
+    /// locked; it is counted in the report. A second shutdown, be it later or meanwhile, waits for
+    /// what is left as well and cuts what outlasts its own time.
+    pub fn shutdown(&self, drain: Duration) -> DrainReport {
         let start = Instant::now();
         // A client that is just being taken either sees this or is among those below.
         self.shared.draining.store(true, Ordering::Release);
-        for acceptor in self.acceptors.drain(..) {
+        let acceptors = mem::take(&mut *self.acceptors());
+        for acceptor in acceptors {
             acceptor.close();
         }
         let connections = &self.shared.connections;
         connections.all().iter().for_each(Connection::want_turn);
-        let severed_connections = connections.wait_empty(start + drain);
+        let severed_connections = connections.wait_empty(later(start, drain));
         connections.all().iter().for_each(Connection::sever);
         self.shared
             .pool
@@ -143,12 +153,18 @@ impl Server {
             abandoned_calls,
         }
     }
+
+    fn acceptors(&self) -> MutexGuard<'_, Vec<Arc<Acceptor>>> {
+        self.acceptors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if !self.acceptors.is_empty() {
-            self.stop(Duration::ZERO);
+        if !self.shared.draining.load(Ordering::Acquire) {
+            self.shutdown(Duration::ZERO);
         }
     }
 }
@@ -163,7 +179,7 @@ fn listen(
     for (endpoint, service) in services {
         match Listener::bind(&endpoint, options) {
             Ok(listeners) => {
-                let binding = Arc::new(Binding { endpoint, service });
+                let binding = Arc::new(Binding::new(endpoint, service));
                 bound.extend(
                     listeners
                         .into_iter()

@@ -10,11 +10,13 @@ use std::{
     time::Instant,
 };
 
+use super::Budget;
 use crate::{
     Endpoint, ServerOptions, Service,
     conn::Connection,
     pool::Pool,
     sys::{Stream, Watcher},
+    throttle::Throttle,
 };
 
 /// What all connections of a server share.
@@ -25,6 +27,10 @@ pub(crate) struct Shared {
     pub(crate) watcher: Watcher,
     pub(crate) connections: Connections,
     pub(crate) calls: Calls,
+    pub(crate) budget: Budget,
+    /// Clients that were closed at once, and tries to take one that failed.
+    pub(super) turned_away: AtomicU64,
+    pub(super) failed_accepts: AtomicU64,
     /// The server is shutting down.
     pub(crate) draining: AtomicBool,
 }
@@ -39,6 +45,9 @@ impl Shared {
                 running: AtomicUsize::new(0),
                 most: options.max_running_calls,
             },
+            budget: Budget::new(options.max_held_bytes),
+            turned_away: AtomicU64::new(0),
+            failed_accepts: AtomicU64::new(0),
             draining: AtomicBool::new(false),
             options,
         })
@@ -49,6 +58,20 @@ impl Shared {
 pub(crate) struct Binding {
     pub(crate) endpoint: Endpoint,
     pub(crate) service: Arc<dyn Service>,
+    /// Of the lines about clients that are turned away, and about those that cannot be taken.
+    pub(super) turning_away: Throttle,
+    pub(super) failing: Throttle,
+}
+
+impl Binding {
+    pub(super) fn new(endpoint: Endpoint, service: Arc<dyn Service>) -> Self {
+        Self {
+            endpoint,
+            service,
+            turning_away: Throttle::default(),
+            failing: Throttle::default(),
+        }
+    }
 }
 
 impl fmt::Debug for Binding {
@@ -128,6 +151,14 @@ impl Connections {
         }
         drop(open);
         removed.is_some()
+    }
+
+    /// The one that holds the most of the server's budget.
+    pub(crate) fn largest(&self) -> Option<Arc<Connection>> {
+        let open = self.lock();
+        open.values()
+            .max_by_key(|connection| connection.held())
+            .cloned()
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Connection>> {

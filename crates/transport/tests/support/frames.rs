@@ -9,6 +9,10 @@ pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
+pub const PING: u8 = 6;
+pub const GOAWAY: u8 = 7;
+pub const WINDOW_UPDATE: u8 = 8;
+pub const CONTINUATION: u8 = 9;
 pub const END_STREAM: u8 = 1;
 pub const END_HEADERS: u8 = 4;
 
@@ -24,6 +28,24 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 /// What opens a connection.
 pub fn opening() -> Vec<u8> {
     [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()
+}
+
+/// What opens a connection, with the consent to the server's windows.
+pub fn opening_with_ack() -> Vec<u8> {
+    [opening(), frame(SETTINGS, 1, 0, &[])].concat()
+}
+
+/// An opening after which a great many responses may be sent: the windows are as large as can be.
+pub fn opening_with_window() -> Vec<u8> {
+    let window = 0x7fff_ffff_u32;
+    let setting = [&[0, 4][..], &window.to_be_bytes()].concat();
+    let more = (window - 0xffff).to_be_bytes();
+    [
+        PREFACE,
+        &frame(SETTINGS, 0, 0, &setting),
+        &frame(WINDOW_UPDATE, 0, 0, &more),
+    ]
+    .concat()
 }
 
 /// A header block of literals that nobody stores.
@@ -109,4 +131,10 @@ pub fn exchange(with: &mut RawStream, bytes: &[u8], stream: u32) -> Option<Vec<u
             return Some(body);
         }
     }
+}
+
+/// A GOAWAY's last stream and reason.
+pub fn goaway(frame: &Frame) -> (u32, u32) {
+    let number = |at: usize| u32::from_be_bytes(frame.payload[at..at + 4].try_into().unwrap());
+    (number(0), number(4))
 }

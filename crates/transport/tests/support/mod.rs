@@ -10,6 +10,7 @@
 )]
 
 pub mod frames;
+pub mod log;
 pub mod multiplexed;
 
 #[cfg_attr(windows, path = "windows.rs")]
@@ -30,7 +31,7 @@ use transport::{
     Status,
 };
 
-pub use os::{Home, RawStream, allow_many_connections};
+pub use os::{Home, RawStream, allow_many_connections, open};
 
 /// Long enough for anything that is going to happen at all.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -64,7 +65,7 @@ impl Fixture {
     }
 
     pub fn raw(&self) -> RawStream {
-        os::open(&self.endpoint)
+        open(&self.endpoint)
     }
 }
 
@@ -190,9 +191,12 @@ struct TestService {
 
 impl Service for TestService {
     fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
-        assert_eq!(call.method.service(), "v1.Test");
+        if call.method.service() != "v1.Test" {
+            return Err(Status::unimplemented(&call.method));
+        }
         match call.method.method() {
             "Echo" => Ok(call.message.to_vec()),
+            "Debug" => Ok(format!("{call:?}").into_bytes()),
             "Panic" => panic!("as told"),
             "Fail" => Err(Status::new(
                 Code::Unknown,

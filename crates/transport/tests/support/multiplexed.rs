@@ -159,6 +159,12 @@ impl Reply {
             .unwrap()
     }
 
+    /// The text in `grpc-message`, as it is on the wire.
+    pub fn text(&self) -> String {
+        let text = self.trailers.get("grpc-message");
+        text.map_or_else(String::new, |text| text.to_str().unwrap().to_owned())
+    }
+
     /// The message without its prefix.
     pub fn message(&self) -> &[u8] {
         &self.body[5..]

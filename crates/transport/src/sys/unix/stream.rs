@@ -1,7 +1,7 @@
 //! A connected Unix socket.
 
 use std::{
-    io, mem,
+    fmt, io, mem,
     os::{fd::OwnedFd, unix::net::UnixStream},
     sync::Arc,
     time::Instant,
@@ -21,7 +21,6 @@ use crate::{Endpoint, Peer};
 const SMALL_BUFFER: usize = 4 << 10;
 const LARGE_BUFFER: usize = 64 << 10;
 
-#[derive(Debug)]
 pub(crate) struct Stream {
     fd: Arc<OwnedFd>,
     ready: Interest,
@@ -135,9 +134,14 @@ impl Stream {
         }
     }
 
+    /// Output that the system has not taken, in bytes.
+    pub(crate) fn unsent(&self) -> usize {
+        self.output.len() - self.sent
+    }
+
     /// Whether output is on its way that the peer has not made room for.
     pub(crate) fn has_pending_output(&self) -> bool {
-        self.sent < self.output.len()
+        self.unsent() > 0
     }
 
     fn take_output(&mut self, output: &mut Vec<u8>) {
@@ -147,5 +151,15 @@ impl Stream {
             self.output = Vec::new();
         }
         mem::swap(&mut self.output, output);
+    }
+}
+
+impl fmt::Debug for Stream {
+    /// Without the bytes: they may be a password's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("fd", &self.fd)
+            .field("unsent", &self.unsent())
+            .finish_non_exhaustive()
     }
 }

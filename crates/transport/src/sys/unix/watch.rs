@@ -15,15 +15,19 @@ use std::{
 use rustix::{
     buffer::spare_capacity,
     event::epoll::{self, CreateFlags, Event, EventData, EventFlags},
+    io::Errno,
 };
 
 use super::{
     super::{Interest, Target},
     Handles, Wakeup, timespec,
 };
+use crate::{panics::contain, throttle::Throttle};
 
 const WAKEUP_ID: u64 = 0;
 const BATCH: usize = 64;
+/// How long the thread lets everybody look for themselves when epoll fails, before it tries again.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Owns the thread; it ends when the watcher is dropped.
 #[derive(Debug)]
@@ -44,6 +48,8 @@ struct Shared {
     wakeup: Wakeup,
     closing: AtomicBool,
     targets: Mutex<Targets>,
+    /// Of the lines about epoll.
+    failing: Throttle,
 }
 
 #[derive(Default)]
@@ -73,6 +79,7 @@ impl Watcher {
             wakeup,
             closing: AtomicBool::new(false),
             targets: Mutex::default(),
+            failing: Throttle::default(),
         });
         let watching = Arc::clone(&shared);
         thread::Builder::new()
@@ -149,17 +156,32 @@ impl Drop for Watch {
 }
 
 impl Shared {
+    /// Watches until the watcher is dropped. Nothing else ends the thread: without it nothing that
+    /// is parked would ever be served again.
     fn run(&self) {
         let mut events = Vec::with_capacity(BATCH);
         while !self.closing.load(Ordering::Acquire) {
             events.clear();
             let timeout = self.time_to_next().map(timespec);
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return tracing::error!(%error, "epoll failed"),
+            let waited = epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref());
+            for target in self.found(waited.map(drop), &events) {
+                contain("a watched object", || target.ready());
             }
-            for target in self.due(&events) {
-                target.ready();
+        }
+    }
+
+    /// Whom to tell after a wait. When the wait failed all are told: they find out for themselves
+    /// what they are watched for, and arm again.
+    fn found(&self, waited: Result<(), Errno>, events: &[Event]) -> Vec<Target> {
+        match waited {
+            Ok(()) | Err(Errno::INTR) => self.due(events),
+            Err(error) => {
+                if let Some(held_back) = self.failing.pass() {
+                    let log = || tracing::error!(%error, held_back, "epoll failed");
+                    contain("logging", log);
+                }
+                thread::park_timeout(PAUSE);
+                self.targets().all()
             }
         }
     }
@@ -207,6 +229,16 @@ impl Shared {
 }
 
 impl Targets {
+    /// Everybody, with no deadline left.
+    fn all(&mut self) -> Vec<Target> {
+        self.deadlines.clear();
+        let take = |entry: &mut Entry| {
+            entry.deadline = None;
+            Arc::clone(&entry.target)
+        };
+        self.entries.values_mut().map(take).collect()
+    }
+
     fn fire(&mut self, id: u64) -> Option<Target> {
         self.set_deadline(id, None);
         self.entries.get(&id).map(|entry| Arc::clone(&entry.target))
@@ -245,4 +277,93 @@ fn event_flags(interest: Interest) -> EventFlags {
         EventFlags::empty()
     };
     read | write | EventFlags::ONESHOT
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        os::unix::net::UnixStream,
+        sync::mpsc::{Receiver, Sender, channel},
+    };
+
+    use super::{super::super::Ready, *};
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const READ: Interest = Interest {
+        read: true,
+        write: false,
+    };
+
+    /// Tells that it was told; panics when it is to.
+    struct Told {
+        sender: Mutex<Sender<&'static str>>,
+        name: &'static str,
+    }
+
+    impl Ready for Told {
+        fn ready(self: Arc<Self>) {
+            self.sender.lock().unwrap().send(self.name).unwrap();
+            assert_ne!(self.name, "panics");
+        }
+    }
+
+    fn told(name: &'static str) -> (Target, Receiver<&'static str>) {
+        let (sender, receiver) = channel();
+        let sender = Mutex::new(sender);
+        (Arc::new(Told { sender, name }), receiver)
+    }
+
+    fn socket() -> (Handles, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (Handles(Arc::new(ours.into())), theirs)
+    }
+
+    #[test]
+    fn a_failed_wait_has_everybody_look_for_themselves() {
+        let watcher = Watcher::new().unwrap();
+        let (target, _receiver) = told("armed");
+        let watch = watcher.watch(target).unwrap();
+        let (handles, _theirs) = socket();
+        watch.arm(&handles, READ, None).unwrap();
+        for error in [Errno::BADF, Errno::INVAL, Errno::NOMEM] {
+            assert_eq!(watcher.0.found(Err(error), &[]).len(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn an_interrupted_wait_is_none() {
+        let watcher = Watcher::new().unwrap();
+        let (target, _receiver) = told("armed");
+        let watch = watcher.watch(target).unwrap();
+        let (handles, _theirs) = socket();
+        watch.arm(&handles, READ, None).unwrap();
+        assert!(watcher.0.found(Err(Errno::INTR), &[]).is_empty());
+    }
+
+    #[test]
+    fn the_thread_outlives_a_callback_that_panics() {
+        let watcher = Watcher::new().unwrap();
+        for name in ["panics", "after it"] {
+            let (target, receiver) = told(name);
+            let watch = watcher.watch(target).unwrap();
+            let (handles, _theirs) = socket();
+            watch
+                .arm(&handles, Interest::default(), Some(Duration::ZERO))
+                .unwrap();
+            assert_eq!(receiver.recv_timeout(PATIENCE), Ok(name));
+        }
+    }
+
+    #[test]
+    fn a_time_is_kept_although_the_object_cannot_be_watched() {
+        let watcher = Watcher::new().unwrap();
+        let (target, receiver) = told("in time");
+        let watch = watcher.watch(target).unwrap();
+        // epoll refuses files.
+        let file = Handles(Arc::new(
+            std::fs::File::open("/proc/self/exe").unwrap().into(),
+        ));
+        assert!(watch.arm(&file, READ, Some(Duration::ZERO)).is_err());
+        assert_eq!(receiver.recv_timeout(PATIENCE), Ok("in time"));
+    }
 }

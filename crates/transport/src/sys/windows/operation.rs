@@ -8,7 +8,7 @@
 #![expect(unsafe_code)]
 
 use std::{
-    io,
+    fmt, io,
     os::windows::io::{AsRawHandle, OwnedHandle},
     ptr,
     sync::Arc,
@@ -26,7 +26,6 @@ use windows_sys::Win32::{
 use super::{Handles, event::Event};
 
 /// An operation on a pipe, at most one at a time.
-#[derive(Debug)]
 pub(super) struct Operation {
     pipe: Arc<OwnedHandle>,
     /// Keeps the event alive.
@@ -77,6 +76,11 @@ impl Operation {
             )
         };
         done != 0 || !is(&io::Error::last_os_error(), ERROR_IO_INCOMPLETE)
+    }
+
+    /// The buffer's length, in bytes.
+    pub(super) fn length(&self) -> usize {
+        self.buffer.len()
     }
 
     /// The buffer, while nothing is pending.
@@ -187,6 +191,16 @@ impl Drop for Operation {
         // SAFETY: made by Box::into_raw, and no operation uses it any more.
         drop(unsafe { Box::from_raw(self.overlapped) });
         self.overlapped = ptr::null_mut();
+    }
+}
+
+impl fmt::Debug for Operation {
+    /// Without the bytes: they may be a password's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operation")
+            .field("length", &self.length())
+            .field("pending", &self.pending)
+            .finish_non_exhaustive()
     }
 }
 

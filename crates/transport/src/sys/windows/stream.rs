@@ -1,6 +1,6 @@
 //! A connected pipe.
 
-use std::{io, mem, os::windows::io::OwnedHandle, sync::Arc, time::Instant};
+use std::{fmt, io, mem, os::windows::io::OwnedHandle, sync::Arc, time::Instant};
 
 use windows_sys::Win32::Foundation::{
     ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_NOT_CONNECTED,
@@ -17,7 +17,6 @@ use crate::{Endpoint, Peer};
 const SMALL_BUFFER: usize = 4 << 10;
 const LARGE_BUFFER: usize = 64 << 10;
 
-#[derive(Debug)]
 pub(crate) struct Stream {
     pipe: Arc<OwnedHandle>,
     handles: Handles,
@@ -134,6 +133,13 @@ impl Stream {
         }
     }
 
+    /// Output that the system has not taken, in bytes.
+    pub(crate) fn unsent(&self) -> usize {
+        self.write
+            .as_ref()
+            .map_or(0, |write| write.length().saturating_sub(self.sent))
+    }
+
     /// The bytes that a read has brought. One that filled its buffer gets a larger one next time.
     fn taken(&mut self, count: usize) -> &[u8] {
         let buffer = self.read.buffer();
@@ -141,6 +147,16 @@ impl Stream {
             buffer.resize(count * 2, 0);
         }
         &self.read.buffer()[..count]
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("pipe", &self.pipe)
+            .field("read", &self.read)
+            .field("write", &self.write)
+            .finish_non_exhaustive()
     }
 }
 

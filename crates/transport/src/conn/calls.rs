@@ -1,0 +1,314 @@
+//! The calls of one connection, by how far they have come.
+
+use std::{
+    collections::VecDeque,
+    task::Context,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use h2::{Reason, RecvStream, server::SendResponse};
+use http::StatusCode;
+
+use super::{
+    exchange::{self, Received, Receiving, Request, Running, Sending},
+    later,
+};
+use crate::{Code, MethodPath, ServerOptions, Status, grpc};
+
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    receiving: Vec<Receiving>,
+    whole: VecDeque<Request>,
+    running: Vec<Running>,
+    sending: Vec<Sending>,
+    /// Bytes of output that h2 has been given and the stream has not got yet.
+    queued: usize,
+    /// No call may begin any more.
+    closed: bool,
+}
+
+/// What can be given up, with its size and its place.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Ballast {
+    Sending(usize),
+    Whole(usize),
+    Receiving(usize),
+}
+
+impl Calls {
+    /// Refuses what begins from now on.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Takes a call's head.
+    pub(super) fn begin(
+        &mut self,
+        request: http::Request<RecvStream>,
+        mut respond: SendResponse<Bytes>,
+        options: &ServerOptions,
+        now: Instant,
+    ) {
+        if self.closed {
+            let status = Status::new(Code::Unavailable, "the server is shutting down");
+            return exchange::refuse(&mut respond, StatusCode::OK, &status);
+        }
+        let (head, body) = request.into_parts();
+        let timeout = match grpc::check(&head) {
+            Ok(timeout) => timeout.unwrap_or(options.call_timeout),
+            Err(refusal) => return exchange::refuse(&mut respond, refusal.http, &refusal.status),
+        };
+        let Some(path) = head.uri.into_parts().path_and_query else {
+            return respond.send_reset(Reason::PROTOCOL_ERROR);
+        };
+        let deadline = later(now, timeout.min(options.call_timeout));
+        self.receiving.push(Receiving::new(
+            MethodPath::new(path),
+            deadline,
+            respond,
+            body,
+        ));
+    }
+
+    /// Takes what has come of the calls' messages.
+    pub(super) fn gather(
+        &mut self,
+        options: &ServerOptions,
+        now: Instant,
+        context: &mut Context<'_>,
+    ) {
+        let mut index = 0;
+        while let Some(receiving) = self.receiving.get_mut(index) {
+            let received = receiving.poll(options.max_message_bytes, context);
+            match received {
+                Received::Pending => {
+                    index += 1;
+                    continue;
+                }
+                Received::Whole(message) => {
+                    let receiving = self.receiving.remove(index);
+                    self.admit(receiving, message, options);
+                }
+                Received::Refused(status) => {
+                    let receiving = self.receiving.remove(index);
+                    self.reply(receiving.respond, Err(status), now);
+                }
+                Received::Reset => drop(self.receiving.remove(index)),
+            }
+        }
+        self.bound_requests(options.max_receive_bytes);
+    }
+
+    /// Sends more of the responses that had to wait. What is handed to h2 here comes out at its
+    /// next poll: h2 wakes the driver for it.
+    pub(super) fn send(&mut self, now: Instant, context: &mut Context<'_>) {
+        if self.sending.is_empty() {
+            return;
+        }
+        let before = self.unsent();
+        self.sending
+            .retain_mut(|sending| !sending.poll(now, context));
+        self.queued += before - self.unsent();
+    }
+
+    /// h2 has passed on all that it was given, and so much of it has not gone on to the stream.
+    pub(super) fn passed_on(&mut self, left: usize) {
+        self.queued = left;
+    }
+
+    /// So much has gone on to the stream.
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.queued = self.queued.saturating_sub(bytes);
+    }
+
+    /// The next request that somebody still waits for.
+    pub(super) fn next_request(&mut self) -> Option<Request> {
+        loop {
+            let request = self.whole.pop_front()?;
+            let running = self.place(request.id)?;
+            if self.running[running].respond.is_some() {
+                return Some(request);
+            }
+            self.running.swap_remove(running);
+        }
+    }
+
+    /// Posts a call's answer; false when nobody waits for it.
+    pub(super) fn finish(
+        &mut self,
+        id: u32,
+        answer: Result<Vec<u8>, Status>,
+        now: Instant,
+    ) -> bool {
+        let Some(place) = self.place(id) else {
+            return false;
+        };
+        let Some(respond) = self.running.swap_remove(place).respond else {
+            return false;
+        };
+        self.reply(respond, answer, now);
+        true
+    }
+
+    /// Tells the clients whose deadline has passed, and gives up responses that nobody has taken
+    /// any of for `stall`. A call that runs goes on to its real end.
+    pub(super) fn expire(&mut self, now: Instant, stall: Duration) {
+        let status = || Status::new(Code::DeadlineExceeded, "context deadline exceeded");
+        for mut receiving in self
+            .receiving
+            .extract_if(.., |receiving| receiving.deadline <= now)
+        {
+            exchange::refuse(&mut receiving.respond, StatusCode::OK, &status());
+        }
+        for running in &mut self.running {
+            if running.deadline <= now
+                && let Some(mut respond) = running.respond.take()
+            {
+                exchange::refuse(&mut respond, StatusCode::OK, &status());
+            }
+        }
+        for mut sending in self
+            .sending
+            .extract_if(.., |sending| later(sending.since, stall) <= now)
+        {
+            sending.reset(Reason::CANCEL);
+        }
+    }
+
+    /// When [`Calls::expire`] has something to do next.
+    pub(super) fn next_deadline(&self, stall: Duration) -> Option<Instant> {
+        let receiving = self.receiving.iter().map(|receiving| receiving.deadline);
+        let waits = |running: &Running| running.respond.is_some().then_some(running.deadline);
+        let running = self.running.iter().filter_map(waits);
+        let sending = self
+            .sending
+            .iter()
+            .map(|sending| later(sending.since, stall));
+        receiving.chain(running).chain(sending).min()
+    }
+
+    /// The memory of requests that do not run yet, and of responses that the client has not taken.
+    pub(super) fn held(&self) -> usize {
+        self.requests() + self.unsent() + self.queued
+    }
+
+    /// Gives up the largest of what [`Calls::held`] counts, the newest if several are; false when
+    /// there is nothing that could be.
+    pub(super) fn shed(&mut self) -> bool {
+        let receiving = largest(
+            self.receiving.iter().map(Receiving::held),
+            Ballast::Receiving,
+        );
+        let whole = largest(self.whole.iter().map(Request::held), Ballast::Whole);
+        let sending = largest(self.sending.iter().map(Sending::left), Ballast::Sending);
+        let Some((_, ballast)) = [sending, whole, receiving].into_iter().flatten().max() else {
+            return false;
+        };
+        let status = Status::new(
+            Code::ResourceExhausted,
+            "the server holds too many unfinished requests",
+        );
+        match ballast {
+            Ballast::Receiving(index) => {
+                let mut receiving = self.receiving.remove(index);
+                exchange::refuse(&mut receiving.respond, StatusCode::OK, &status);
+            }
+            Ballast::Whole(index) => self.refuse_whole(index, &status),
+            Ballast::Sending(index) => {
+                // A Go client sees it as ResourceExhausted.
+                self.sending.remove(index).reset(Reason::ENHANCE_YOUR_CALM);
+            }
+        }
+        true
+    }
+
+    fn admit(&mut self, receiving: Receiving, message: Bytes, options: &ServerOptions) {
+        let Receiving {
+            method,
+            deadline,
+            mut respond,
+            ..
+        } = receiving;
+        let most = usize::try_from(options.max_concurrent_streams).unwrap_or(usize::MAX);
+        if self.running.len() >= most {
+            // Only streams that the client has reset can have left so many behind.
+            let status = Status::new(Code::ResourceExhausted, "too many calls on this connection");
+            return exchange::refuse(&mut respond, StatusCode::OK, &status);
+        }
+        let id = respond.stream_id().as_u32();
+        self.running.push(Running {
+            id,
+            deadline,
+            respond: Some(respond),
+        });
+        self.whole.push_back(Request {
+            id,
+            method,
+            message,
+            deadline,
+        });
+    }
+
+    /// Refuses the newest of the calls whose messages have become too much together.
+    fn bound_requests(&mut self, most: usize) {
+        while self.requests() > most {
+            let Some(mut receiving) = self.receiving.pop() else {
+                return;
+            };
+            let status = Status::new(Code::ResourceExhausted, "too much input on this connection");
+            exchange::refuse(&mut receiving.respond, StatusCode::OK, &status);
+        }
+    }
+
+    fn refuse_whole(&mut self, index: usize, status: &Status) {
+        let Some(request) = self.whole.remove(index) else {
+            return;
+        };
+        let running = self
+            .place(request.id)
+            .map(|at| self.running.swap_remove(at));
+        if let Some(mut respond) = running.and_then(|running| running.respond) {
+            exchange::refuse(&mut respond, StatusCode::OK, status);
+        }
+    }
+
+    fn reply(
+        &mut self,
+        respond: SendResponse<Bytes>,
+        answer: Result<Vec<u8>, Status>,
+        now: Instant,
+    ) {
+        let length = match &answer {
+            Ok(message) => message.len(),
+            Err(status) => status.message.len(),
+        };
+        let sending = exchange::reply(respond, answer, now);
+        self.queued += length.saturating_sub(sending.as_ref().map_or(0, Sending::left));
+        self.sending.extend(sending);
+    }
+
+    fn requests(&self) -> usize {
+        let receiving = self.receiving.iter().map(Receiving::held);
+        let whole = self.whole.iter().map(Request::held);
+        receiving.chain(whole).sum()
+    }
+
+    fn unsent(&self) -> usize {
+        self.sending.iter().map(Sending::left).sum()
+    }
+
+    fn place(&self, id: u32) -> Option<usize> {
+        self.running.iter().position(|running| running.id == id)
+    }
+}
+
+fn largest(
+    sizes: impl Iterator<Item = usize>,
+    ballast: impl Fn(usize) -> Ballast,
+) -> Option<(usize, Ballast)> {
+    sizes
+        .enumerate()
+        .map(|(index, size)| (size, ballast(index)))
+        .max()
+}

@@ -1,0 +1,178 @@
+//! What clients can make the server hold, all together.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
+
+mod support;
+
+use std::{io::Write, thread};
+
+use support::{Fixture, RawStream, call, eventually, frames};
+use transport::{Code, ServerOptions};
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+const ECHO: &str = "/v1.Test/Echo";
+
+fn fixture(max_held_bytes: usize) -> Fixture {
+    let mut options = ServerOptions::default();
+    options.max_held_bytes = max_held_bytes;
+    Fixture::new(options)
+}
+
+/// The head of a call, and the promise of a message of so many bytes.
+fn promise(stream: u32, bytes: usize) -> Vec<u8> {
+    let block = frames::call_block(ECHO, b"localhost");
+    let mut prefix = vec![0];
+    prefix.extend(u32::try_from(bytes).unwrap().to_be_bytes());
+    [
+        frames::frame(frames::HEADERS, frames::END_HEADERS, stream, &block),
+        frames::frame(frames::DATA, 0, stream, &prefix),
+    ]
+    .concat()
+}
+
+/// So many bytes of a message of 4 MiB, that never ends.
+fn unfinished(stream: u32, bytes: usize) -> Vec<u8> {
+    let mut call = promise(stream, 4 * MIB);
+    for _ in 0..bytes / (16 * KIB) {
+        call.extend(frames::frame(frames::DATA, 0, stream, &[0; 16 * KIB]));
+    }
+    call
+}
+
+/// A client that has begun so many requests with so many bytes each.
+fn begun(fixture: &Fixture, requests: u32, bytes: usize) -> RawStream {
+    let mut raw = fixture.raw();
+    raw.write_all(&frames::opening_with_ack()).unwrap();
+    for request in 0..requests {
+        // The server may have closed it in between.
+        let _ = raw.write_all(&unfinished(request * 2 + 1, bytes));
+    }
+    raw
+}
+
+#[test]
+fn unfinished_requests_of_many_connections_stay_within_the_budget() {
+    let fixture = fixture(2 * MIB);
+    let channel = fixture.channel();
+    let mut clients = Vec::new();
+    for _ in 0..20 {
+        clients.push(begun(&fixture, 2, 512 * KIB));
+        assert_eq!(call(&channel, ECHO, b"small"), b"small");
+        let held = fixture.server.usage().held_bytes;
+        assert!(held < 4 * MIB, "{held} bytes");
+    }
+    eventually("the sum fits", || {
+        fixture.server.usage().held_bytes <= 2 * MIB
+    });
+    assert!(fixture.server.usage().held_bytes > 0, "some are kept");
+    drop(clients);
+    eventually("nothing is held", || fixture.server.usage().held_bytes == 0);
+}
+
+#[test]
+fn the_one_that_holds_the_most_is_refused_and_told_so() {
+    let fixture = fixture(MIB);
+    let mut modest = begun(&fixture, 1, 64 * KIB);
+    eventually("it has come", || {
+        fixture.server.usage().held_bytes >= 64 * KIB
+    });
+    let greedy = fixture.channel();
+    let refused = support::call_err(&greedy, ECHO, &vec![0; 3 * MIB]);
+    assert_eq!(refused.code, Code::ResourceExhausted);
+    assert_eq!(
+        refused.message,
+        "the server holds too many unfinished requests"
+    );
+    assert_eq!(call(&greedy, ECHO, b"small"), b"small");
+    let rest = frames::frame(frames::RST_STREAM, 0, 1, &8u32.to_be_bytes());
+    modest.write_all(&rest).unwrap();
+    let next = frames::call(3, ECHO, b"localhost", b"next");
+    let answer = frames::exchange(&mut modest, &next, 3);
+    assert_eq!(answer, Some(frames::message(b"next")));
+}
+
+#[test]
+fn a_flood_of_unfinished_requests_leaves_small_calls_alone() {
+    let fixture = fixture(MIB);
+    let channel = fixture.channel();
+    assert_eq!(call(&channel, ECHO, b"before"), b"before");
+    thread::scope(|scope| {
+        let flood: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| drop(begun(&fixture, 40, 128 * KIB))))
+            .collect();
+        while flood.iter().any(|client| !client.is_finished()) {
+            assert_eq!(call(&channel, ECHO, b"small"), b"small");
+        }
+    });
+    assert_eq!(
+        call(&fixture.channel(), ECHO, &vec![1; 512 * KIB]).len(),
+        512 * KIB,
+        "a large call has room again"
+    );
+}
+
+#[test]
+fn promises_of_much_hold_next_to_nothing() {
+    let fixture = fixture(64 * MIB);
+    let mut raw = fixture.raw();
+    raw.write_all(&frames::opening_with_ack()).unwrap();
+    for stream in (1..200).step_by(2) {
+        raw.write_all(&promise(stream, 4 * MIB)).unwrap();
+        let data = frames::frame(frames::DATA, 0, stream, b"x");
+        raw.write_all(&data).unwrap();
+    }
+    eventually("all have come", || {
+        fixture.server.usage().held_bytes > 100 * KIB
+    });
+    let held = fixture.server.usage().held_bytes;
+    assert!(held < 400 * KIB, "{held} bytes for a hundred bytes");
+}
+
+#[test]
+fn requests_that_run_count() {
+    let fixture = fixture(MIB);
+    let large = vec![7; 900 * KIB];
+    thread::scope(|scope| {
+        let slow = scope.spawn(|| call(&fixture.channel(), "/v1.Test/Gate", &large));
+        fixture.gate.wait_for_waiting(1);
+        assert!(fixture.server.usage().held_bytes > 900 * KIB);
+        let refused = support::call_err(&fixture.channel(), ECHO, &large);
+        assert_eq!(refused.code, Code::ResourceExhausted);
+        assert_eq!(call(&fixture.channel(), ECHO, b"small"), b"small");
+        fixture.gate.open();
+        assert_eq!(slow.join().unwrap(), large);
+    });
+    assert_eq!(call(&fixture.channel(), ECHO, &large), large);
+    eventually("nothing is held", || fixture.server.usage().held_bytes == 0);
+}
+
+#[test]
+fn responses_that_nobody_takes_count_and_the_greediest_is_closed() {
+    let fixture = fixture(MIB);
+    let channel = fixture.channel();
+    let deaf: Vec<_> = (0..12)
+        .map(|_| {
+            let mut raw = fixture.raw();
+            raw.write_all(&frames::opening_with_window()).unwrap();
+            thread::spawn(move || {
+                for stream in (1..).step_by(2) {
+                    let call = frames::call(stream, "/v1.Test/Large", b"localhost", b"");
+                    if raw.write_all(&call).is_err() {
+                        return;
+                    }
+                }
+            })
+        })
+        .collect();
+    eventually("one is closed", || {
+        deaf.iter().any(thread::JoinHandle::is_finished)
+    });
+    assert_eq!(call(&channel, ECHO, b"small"), b"small");
+    eventually("the sum fits", || fixture.server.usage().held_bytes <= MIB);
+    fixture.server.shutdown(std::time::Duration::ZERO);
+    for client in deaf {
+        client.join().unwrap();
+    }
+    assert_eq!(fixture.server.usage().held_bytes, 0);
+}

@@ -1,0 +1,106 @@
+//! What is logged, and what becomes of the server when the log panics. One test, since a process
+//! has one log.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
+
+mod support;
+
+use std::{io::Write, time::Instant};
+
+use support::{Fixture, call, eventually, frames, log::Log};
+use transport::ServerOptions;
+
+const ECHO: &str = "/v1.Test/Echo";
+const INTERVAL_SECONDS: u64 = 10;
+
+#[test]
+fn a_log_that_panics_or_is_flooded_harms_nobody() {
+    let log = Log::install();
+    a_panic_in_a_connections_first_turn_closes_it_alone(&log);
+    a_panic_in_taking_a_client_leaves_the_door_open(&log);
+    a_panic_while_a_call_panics_is_answered(&log);
+    a_panic_at_the_end_of_a_connection_leaves_none_behind(&log);
+    clients_that_are_turned_away_cost_a_line_an_interval(&log);
+}
+
+fn a_panic_in_a_connections_first_turn_closes_it_alone(log: &Log) {
+    let fixture = Fixture::new(ServerOptions::default());
+    let channel = fixture.channel();
+    assert_eq!(call(&channel, ECHO, b"before"), b"before");
+    log.explode_at("client connected");
+    let mut raw = fixture.raw();
+    raw.write_all(&frames::opening()).unwrap();
+    support::read_to_close(&mut raw);
+    assert!(log.has_exploded());
+    eventually("it is forgotten", || {
+        fixture.server.usage().connections == 1
+    });
+    assert_eq!(call(&channel, ECHO, b"after"), b"after");
+    assert_eq!(call(&fixture.channel(), ECHO, b"new"), b"new");
+    assert_eq!(
+        fixture
+            .server
+            .shutdown(support::PATIENCE)
+            .severed_connections,
+        0
+    );
+}
+
+fn a_panic_in_taking_a_client_leaves_the_door_open(log: &Log) {
+    let mut options = ServerOptions::default();
+    options.max_connections = 1;
+    let fixture = Fixture::new(options);
+    let channel = fixture.channel();
+    assert_eq!(call(&channel, ECHO, b"before"), b"before");
+    log.explode_at("a client is turned away");
+    assert_eq!(support::read_to_close(&mut fixture.raw()), b"");
+    eventually("the line is written", || log.has_exploded());
+    assert_eq!(support::read_to_close(&mut fixture.raw()), b"", "as before");
+    drop(channel);
+    eventually("there is room", || fixture.server.usage().connections == 0);
+    assert_eq!(call(&fixture.channel(), ECHO, b"new"), b"new");
+}
+
+fn a_panic_while_a_call_panics_is_answered(log: &Log) {
+    let fixture = Fixture::new(ServerOptions::default());
+    let channel = fixture.channel();
+    log.explode_at("/v1.Test/Panic panicked");
+    let status = support::call_err(&channel, "/v1.Test/Panic", b"");
+    assert_eq!(status.message, "/v1.Test/Panic failed unexpectedly");
+    assert!(log.has_exploded());
+    assert_eq!(call(&channel, ECHO, b"after"), b"after");
+    assert_eq!(fixture.server.usage().running_calls, 0);
+}
+
+fn a_panic_at_the_end_of_a_connection_leaves_none_behind(log: &Log) {
+    let fixture = Fixture::new(ServerOptions::default());
+    let other = fixture.channel();
+    assert_eq!(call(&other, ECHO, b"before"), b"before");
+    log.explode_at("connection closed");
+    drop(fixture.raw());
+    eventually("the line is written", || log.has_exploded());
+    eventually("it is forgotten", || {
+        fixture.server.usage().connections == 1
+    });
+    assert_eq!(call(&other, ECHO, b"after"), b"after");
+}
+
+fn clients_that_are_turned_away_cost_a_line_an_interval(log: &Log) {
+    let mut options = ServerOptions::default();
+    options.max_connections = 1;
+    let fixture = Fixture::new(options);
+    let channel = fixture.channel();
+    assert_eq!(call(&channel, ECHO, b"before"), b"before");
+    let before = log.count("a client is turned away");
+    let start = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(support::read_to_close(&mut fixture.raw()), b"");
+    }
+    eventually("all are counted", || {
+        fixture.server.usage().turned_away == 100
+    });
+    let lines = u64::try_from(log.count("a client is turned away") - before).unwrap();
+    let intervals = start.elapsed().as_secs() / INTERVAL_SECONDS;
+    assert!((1..=intervals + 1).contains(&lines), "{lines} lines");
+    assert_eq!(call(&channel, ECHO, b"after"), b"after");
+}
