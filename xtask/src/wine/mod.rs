@@ -6,6 +6,7 @@
 use crate::cargo;
 use crate::env;
 use crate::process;
+use crate::process::Finished;
 use crate::process::interrupt;
 use anyhow::Context;
 use anyhow::Result;
@@ -25,7 +26,11 @@ pub(crate) const LOADERS: &[&str] = &["wine64", "wine"];
 const SERVERS: &[&str] = &["wineserver64", "wineserver"];
 
 const BOOT: Duration = Duration::from_secs(180);
-const SHUTDOWN: Duration = Duration::from_secs(30);
+
+/// How long the server stays without a program: longer than any build between two of them, and not
+/// for ever, lest a run that was killed leaves it behind for good.
+const LINGER: &str = "-p3600";
+const SERVER: Duration = Duration::from_secs(30);
 
 /// A fresh Wine prefix that is ended and removed when dropped.
 #[derive(Debug)]
@@ -94,7 +99,14 @@ impl Prefix {
             .env_remove("DISPLAY");
     }
 
+    /// Starts the server for the whole run, then boots.
+    ///
+    /// Left to itself, the first program starts a server that shuts down about a second after the
+    /// last program has ended (Debian starts it with `-p0`). A program that comes just then is cut
+    /// off before its first instruction: "wine client error:0: recvmsg: Connection reset by peer".
     fn boot(&self) -> Result<()> {
+        fs::create_dir(&self.dir).with_context(|| format!("create {}", self.dir.display()))?;
+        self.ask_server(LINGER)?.success("wineserver")?;
         let mut command = self.wine();
         command.args(["wineboot", "-i"]);
         process::capture(&mut command, BOOT)?
@@ -108,14 +120,18 @@ impl Prefix {
 
     /// Ends all programs of the prefix, then waits until its server is gone.
     fn end_server(&self) -> Result<()> {
-        let server = SERVERS.iter().find_map(|name| env::find_program(name));
-        let server = server.context("no wineserver")?;
         for step in ["-k", "-w"] {
-            let mut command = Command::new(&server);
-            self.surround(&mut command);
-            process::capture(command.arg(step), SHUTDOWN)?;
+            self.ask_server(step)?;
         }
         Ok(())
+    }
+
+    /// Runs Wine's server program; a server that it starts is ready when it answers.
+    fn ask_server(&self, option: &str) -> Result<Finished> {
+        let server = SERVERS.iter().find_map(|name| env::find_program(name));
+        let mut command = Command::new(server.context("no wineserver")?);
+        self.surround(&mut command);
+        process::capture(command.arg(option), SERVER)
     }
 }
 
@@ -136,7 +152,7 @@ pub(crate) fn windows_path(path: &Path) -> String {
 /// Wine's version, as it says it itself.
 pub(crate) fn version() -> Result<String> {
     let mut command = Command::new(loader()?);
-    let output = process::capture(command.arg("--version"), SHUTDOWN)?.success("wine --version")?;
+    let output = process::capture(command.arg("--version"), SERVER)?.success("wine --version")?;
     Ok(output.trim().to_owned())
 }
 
