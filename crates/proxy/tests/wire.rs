@@ -1,85 +1,12 @@
 //! Calls over the wire to a server with a simulated node, as a driver makes them.
 
-#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+mod support;
 
-use std::path::Path;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
-
-use client::Client;
-use client::ClientCause;
-use client::ClientError;
-use tempfile::TempDir;
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
+use support::Proxy;
 use transport::Code;
-use transport::Server;
-use wincsi_proxy::flags::Config;
-use wincsi_proxy::serve;
-use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::filesystem;
 use wire::volume::v1 as volume;
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// On Windows all servers of a machine have the same pipes, so there is one at a time.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// A server on a new simulated node, in a folder of its own.
-struct Proxy {
-    _server: Server,
-    _turn: MutexGuard<'static, ()>,
-    folder: TempDir,
-    client: Client,
-}
-
-impl Proxy {
-    fn start() -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = TempDir::new().expect("a temporary folder");
-        let config = Config {
-            listen: folder.path().join("sockets"),
-            simulate: Some(folder.path().join("node")),
-            ..Config::default()
-        };
-        let server = serve::start(&config).expect("a simulated node can be served");
-        let client = Client::local(&config.listen);
-        Self {
-            _server: server,
-            _turn: turn,
-            folder,
-            client,
-        }
-    }
-
-    fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, ClientError> {
-        self.client.call::<R>(request, PATIENCE)
-    }
-
-    /// The status that a call failed with.
-    fn refusal<R: Rpc>(&self, request: &R::Request) -> (Code, String) {
-        let error = self.call::<R>(request).expect_err("the call must fail");
-        match error.cause {
-            ClientCause::Call(CallError::Status(status)) => (status.code, status.message),
-            other => panic!("{other}"),
-        }
-    }
-
-    fn raw(&self, group: &wire::Group, method: &str, message: &[u8]) -> (Code, String) {
-        let sockets: &Path = &self.folder.path().join("sockets");
-        let endpoint = client::endpoint(sockets, group).expect("a group's name");
-        let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
-        match channel.call(method, message, Instant::now() + PATIENCE) {
-            Err(CallError::Status(status)) => (status.code, status.message),
-            other => panic!("{other:?}"),
-        }
-    }
-}
 
 fn mkdir(path: &str) -> filesystem::v1::MkdirRequest {
     filesystem::v1::MkdirRequest {

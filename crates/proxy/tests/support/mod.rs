@@ -1,0 +1,109 @@
+//! A server on a simulated node, and a client of it.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+use std::time::Instant;
+
+use client::Client;
+use client::ClientCause;
+use client::ClientError;
+use os_sim::HardwareControl;
+use tempfile::TempDir;
+use transport::CallError;
+use transport::Channel;
+use transport::ChannelOptions;
+use transport::Code;
+use transport::Server;
+use wincsi_proxy::flags::Config;
+use wincsi_proxy::serve;
+use wire::Rpc;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// On Windows all servers of a machine have the same pipes, so there is one at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A server on a new simulated node, in a folder of its own.
+pub(crate) struct Proxy {
+    _server: Server,
+    _turn: MutexGuard<'static, ()>,
+    folder: TempDir,
+    client: Client,
+}
+
+impl Proxy {
+    pub(crate) fn start() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = TempDir::new().expect("a temporary folder");
+        let config = Config {
+            listen: folder.path().join("sockets"),
+            simulate: Some(folder.path().join("node")),
+            ..Config::default()
+        };
+        let server = serve::start(&config).expect("a simulated node can be served");
+        let client = Client::local(&config.listen);
+        Self {
+            _server: server,
+            _turn: turn,
+            folder,
+            client,
+        }
+    }
+
+    /// The hand at the node's hardware.
+    pub(crate) fn hardware(&self) -> HardwareControl {
+        HardwareControl::at(self.folder.path().join("node"))
+    }
+
+    /// The answer to a call that must succeed.
+    pub(crate) fn answer<R: Rpc>(&self, request: &R::Request) -> R::Response {
+        self.call::<R>(request)
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The text of a failure, whose code must be the one that csi-proxy has.
+    pub(crate) fn complaint<R: Rpc>(&self, request: &R::Request) -> String {
+        self.text::<R>(request).expect_err("the call must fail")
+    }
+
+    /// The answer, or the text of a failure.
+    pub(crate) fn text<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, String> {
+        match self.call::<R>(request) {
+            Ok(answer) => Ok(answer),
+            Err(ClientError {
+                cause: ClientCause::Call(CallError::Status(status)),
+                ..
+            }) if status.code == Code::Unknown => Err(status.message),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, ClientError> {
+        self.client.call::<R>(request, PATIENCE)
+    }
+
+    /// The status that a call failed with.
+    pub(crate) fn refusal<R: Rpc>(&self, request: &R::Request) -> (Code, String) {
+        let error = self.call::<R>(request).expect_err("the call must fail");
+        match error.cause {
+            ClientCause::Call(CallError::Status(status)) => (status.code, status.message),
+            other => panic!("{other}"),
+        }
+    }
+
+    pub(crate) fn raw(&self, group: &wire::Group, method: &str, message: &[u8]) -> (Code, String) {
+        let sockets: &Path = &self.folder.path().join("sockets");
+        let endpoint = client::endpoint(sockets, group).expect("a group's name");
+        let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
+        match channel.call(method, message, Instant::now() + PATIENCE) {
+            Err(CallError::Status(status)) => (status.code, status.message),
+            other => panic!("{other:?}"),
+        }
+    }
+}
