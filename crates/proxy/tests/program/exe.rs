@@ -1,0 +1,168 @@
+//! The program, started and waited for. Its output goes to files: under Wine a service can inherit a pipe
+//! and keep it open for ever.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::fs::File;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::ExitStatus;
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+/// Bounds every wait: only a test that has failed already gets there.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// On Windows all servers of a machine have the same pipes, and under Wine a process takes for its own
+/// whatever service is being started: so there is one at a time.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How the program ended, and what it wrote.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) output: String,
+}
+
+/// Runs the program to its end.
+pub(crate) fn exe(arguments: &[impl AsRef<OsStr>]) -> Ended {
+    let folder = TempDir::new().expect("a temporary folder");
+    let log = folder.path().join("output");
+    let mut process = Process(spawn(arguments, &log));
+    let status = process.end(&log);
+    Ended {
+        code: status.code(),
+        output: text(&log),
+    }
+}
+
+/// A process that is ended when dropped.
+struct Process(Child);
+
+impl Process {
+    fn end(&mut self, log: &Path) -> ExitStatus {
+        let mut status = None;
+        look_until(
+            || format!("the end of a process: {}", text(log)),
+            || {
+                status = self.0.try_wait().expect("its status");
+                status.is_some()
+            },
+        );
+        status.expect("it has ended")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended already, or nobody needs it to end well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The program as a server in a folder of its own, where `node` is the simulated node and `sockets` has the
+/// sockets where there are no pipes. It is ended when dropped.
+pub(crate) struct Server {
+    process: Process,
+    pub(crate) folder: TempDir,
+}
+
+impl Server {
+    /// Starts it and waits until it is ready.
+    pub(crate) fn start() -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let arguments = serving(folder.path());
+        let process = Process(spawn(&arguments, &log_in(&folder)));
+        let mut server = Self { process, folder };
+        server.wait_for("] ready");
+        server
+    }
+
+    pub(crate) fn output(&self) -> String {
+        text(&log_in(&self.folder))
+    }
+
+    #[cfg_attr(
+        windows,
+        expect(dead_code, reason = "signals go to process ids elsewhere")
+    )]
+    pub(crate) fn id(&self) -> u32 {
+        self.process.0.id()
+    }
+
+    /// Waits until it has ended.
+    #[cfg_attr(
+        windows,
+        expect(dead_code, reason = "nothing asks a process to end there")
+    )]
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        self.process.end(&log_in(&self.folder))
+    }
+
+    /// Waits until it has written this.
+    pub(crate) fn wait_for(&mut self, words: &str) {
+        let log = log_in(&self.folder);
+        let look = || {
+            // Looked at first, for the last words are written before the end.
+            let ended = self.process.0.try_wait().expect("its status");
+            let output = text(&log);
+            assert!(
+                ended.is_none() || output.contains(words),
+                "ended with {ended:?}: {output}"
+            );
+            output.contains(words)
+        };
+        look_until(|| format!("{words:?} in {}", text(&log)), look);
+    }
+}
+
+fn log_in(folder: &TempDir) -> PathBuf {
+    folder.path().join("output")
+}
+
+/// The flags of a server that lives in a folder.
+pub(crate) fn serving(folder: &Path) -> Vec<String> {
+    let flag = |name: &str, path: &str| format!("-{name}={}", folder.join(path).display());
+    vec![flag("simulate", "node"), flag("listen", "sockets")]
+}
+
+/// Looks again and again, for at most [`PATIENCE`]: what is looked at lies in another process.
+pub(crate) fn look_until(what: impl Fn() -> String, mut look: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !look() {
+        assert!(Instant::now() < deadline, "waited in vain for {}", what());
+        thread::park_timeout(PAUSE);
+    }
+}
+
+/// Leaves the processor to those who are waited for.
+const PAUSE: Duration = Duration::from_millis(20);
+
+fn spawn(arguments: &[impl AsRef<OsStr>], log: &Path) -> Child {
+    let output = File::create(log).expect("a file for the output");
+    let errors = output.try_clone().expect("a second handle");
+    Command::new(env!("CARGO_BIN_EXE_csi-proxy"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .spawn()
+        .expect("the program starts")
+}
+
+fn text(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}

@@ -1,0 +1,42 @@
+//! csi-proxy as a program: its exit codes, its life as a server and as a service, what it is made of.
+
+#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+
+mod call;
+mod exe;
+mod weaknesses;
+
+#[cfg_attr(windows, path = "windows/mod.rs")]
+#[cfg_attr(not(windows), path = "elsewhere/mod.rs")]
+mod platform;
+
+use exe::exe;
+
+#[test]
+fn a_wrong_command_line_ends_with_2_and_the_usage() {
+    for line in [
+        &["-nonsense"][..],
+        &["serve"],
+        &["service"],
+        &["service", "restart"],
+        &["service", "install", "--", "-nonsense"],
+        &["service", "install", "-windows-service=false"],
+        &["service", "status", "-v=4"],
+    ] {
+        let ended = exe(line);
+        assert_eq!(ended.code, Some(2), "{line:?}: {}", ended.output);
+        assert!(ended.output.contains("Usage of csi-proxy"), "{line:?}");
+    }
+}
+
+#[test]
+fn the_version_and_the_help_of_services_are_told() {
+    let version = exe(&["-version"]);
+    assert_eq!(version.code, Some(0));
+    assert!(version.output.contains(env!("CARGO_PKG_VERSION")));
+    let help = exe(&["service", "help"]);
+    assert_eq!(help.code, Some(0));
+    for command in ["install", "uninstall", "start", "stop", "status"] {
+        assert!(help.output.contains(&format!("service {command}")));
+    }
+}

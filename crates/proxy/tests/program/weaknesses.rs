@@ -1,0 +1,57 @@
+//! Weaknesses of csi-proxy's process, by their number in our notes on it, that are absent here.
+
+use std::path::Path;
+
+use crate::call;
+use crate::exe::Server;
+use crate::exe::exe;
+use crate::exe::serving;
+use crate::exe::turn;
+use crate::platform;
+
+#[test]
+fn weakness_4_a_failed_start_is_a_text_and_an_exit_code_and_no_panic() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("node"), "no folder").expect("a file");
+    let ended = exe(&serving(folder.path()));
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    assert!(ended.output.contains("start failed: "), "{}", ended.output);
+    assert!(!ended.output.contains("panicked"), "{}", ended.output);
+}
+
+#[test]
+fn weakness_4_an_endpoint_that_is_taken_is_named() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let taken = platform::take_endpoint(folder.path(), "csi-proxy-disk-v1");
+    let ended = exe(&serving(folder.path()));
+    drop(taken);
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    let text = &ended.output;
+    assert!(
+        text.contains("cannot listen on ") && text.contains("csi-proxy-disk-v1"),
+        "{text}"
+    );
+    // The others were free, and are not blamed.
+    assert!(!text.contains("csi-proxy-volume-v1"), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+#[test]
+fn weakness_6_what_happens_to_one_endpoint_stops_no_other() {
+    let _turn = turn();
+    let mut server = Server::start();
+    let folder: &Path = server.folder.path();
+    for junk in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4096], &[0; 9], b""] {
+        platform::send_to(folder, "csi-proxy-disk-v1", junk);
+    }
+    assert!(call::answers(folder));
+    assert!(call::disks_answer(folder));
+    let folder = folder.to_owned();
+    platform::lose_endpoint(&folder, "csi-proxy-disk-v1");
+    assert!(call::answers(&folder));
+    // It lives, and has nothing to say of a panic.
+    server.wait_for("ready");
+    assert!(!server.output().contains("panicked"));
+}

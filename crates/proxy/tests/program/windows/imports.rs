@@ -1,0 +1,135 @@
+//! What the program takes from the system when it is loaded.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fs;
+
+use object::LittleEndian as LE;
+use object::pe;
+use object::read::pe::ImageOptionalHeader as _;
+use object::read::pe::Import;
+use object::read::pe::PeFile64;
+
+/// The libraries that may be loaded with the program, each part of every Windows since Server 2019. Whatever
+/// else stands in its folder is never looked at.
+///
+/// user32.dll and gdi32.dll are not among them for a reason of their own: with these a program counts as one with
+/// windows, and its console handler is no longer told of a shutdown (says the documentation of
+/// SetConsoleCtrlHandler).
+const LIBRARIES: &[&str] = &[
+    "advapi32.dll",
+    "bcryptprimitives.dll",
+    "kernel32.dll",
+    "msvcrt.dll",
+    "ntdll.dll",
+    "userenv.dll",
+    "ws2_32.dll",
+];
+
+/// Forwarders to the system's own libraries, by the beginning of their names.
+const API_SETS: &str = "api-ms-win-";
+
+/// What starts a process, by the beginnings of the functions' names.
+const STARTERS: &[&str] = &[
+    "CreateProcess",
+    "ShellExecute",
+    "WinExec",
+    "LoadModule",
+    "NtCreateProcess",
+    "NtCreateUserProcess",
+    "RtlCreateUserProcess",
+    "ZwCreate",
+    "_exec",
+    "_spawn",
+    "_wexec",
+    "_wspawn",
+    "_popen",
+    "_wpopen",
+    "system",
+    "_wsystem",
+];
+
+/// Starters that the standard library brings with it: `std::process::Command` is linked in one piece with the
+/// rest of it where nothing strips what is unused. Our own code names none of it, which `cargo xtask tidy`
+/// checks.
+const OF_STD: &[&str] = &["CreateProcessW"];
+
+#[test]
+fn only_the_systems_libraries_are_loaded() {
+    let imports = imports();
+    let foreign: Vec<_> = imports
+        .keys()
+        .filter(|name| !LIBRARIES.contains(&name.as_str()) && !name.starts_with(API_SETS))
+        .collect();
+    assert!(foreign.is_empty(), "{foreign:?}");
+    // That there is anything to be seen at all.
+    assert!(imports["kernel32.dll"].contains("CreateFileW"));
+    assert!(imports["advapi32.dll"].contains("StartServiceCtrlDispatcherW"));
+}
+
+#[test]
+fn nothing_starts_a_process_but_what_the_standard_library_brings() {
+    for (library, functions) in imports() {
+        for function in functions {
+            let starts = STARTERS.iter().any(|starter| function.starts_with(starter));
+            assert!(
+                !starts || OF_STD.contains(&function.as_str()),
+                "{library}: {function}"
+            );
+        }
+    }
+}
+
+#[test]
+fn addresses_are_random_and_data_is_not_run() {
+    let bytes = program();
+    let file = PeFile64::parse(&*bytes).expect("a program of 64 bits");
+    let header = &file.nt_headers().optional_header;
+    let flags = header.dll_characteristics();
+    for (flag, name) in [
+        (pe::IMAGE_DLLCHARACTERISTICS_DYNAMIC_BASE, "DYNAMIC_BASE"),
+        (
+            pe::IMAGE_DLLCHARACTERISTICS_HIGH_ENTROPY_VA,
+            "HIGH_ENTROPY_VA",
+        ),
+        (pe::IMAGE_DLLCHARACTERISTICS_NX_COMPAT, "NX_COMPAT"),
+    ] {
+        assert!(flags.contains(flag), "{name} in {flags:?}");
+    }
+    // Without relocations a base cannot be moved, whatever the flags say.
+    let relocations = file.data_directory(pe::IMAGE_DIRECTORY_ENTRY_BASERELOC);
+    assert!(relocations.is_some_and(|table| table.size.get(LE) > 0));
+}
+
+fn program() -> Vec<u8> {
+    fs::read(env!("CARGO_BIN_EXE_csi-proxy")).expect("the program can be read")
+}
+
+/// The libraries, in small letters, and what is taken from each.
+fn imports() -> BTreeMap<String, BTreeSet<String>> {
+    let bytes = program();
+    let file = PeFile64::parse(&*bytes).expect("a program of 64 bits");
+    let table = file.import_table().expect("it reads").expect("it is there");
+    let mut imports = BTreeMap::new();
+    let mut libraries = table.descriptors().expect("it reads");
+    while let Some(library) = libraries.next().expect("it reads") {
+        let name = table.name(library.name.get(LE)).expect("a name");
+        let thunks = table.thunks(library.original_first_thunk.get(LE));
+        let mut thunks = thunks.expect("its functions");
+        // A library may be listed several times.
+        let library = String::from_utf8_lossy(name).to_lowercase();
+        let functions: &mut BTreeSet<String> = imports.entry(library).or_default();
+        while let Some(thunk) = thunks.next::<pe::ImageNtHeaders64>().expect("it reads") {
+            functions.insert(
+                match table
+                    .import::<pe::ImageNtHeaders64>(thunk)
+                    .expect("a function")
+                {
+                    Import::Name(_, name) => String::from_utf8_lossy(name).into_owned(),
+                    Import::Ordinal(number) => format!("#{number}"),
+                },
+            );
+        }
+    }
+    imports
+}

@@ -1,0 +1,218 @@
+//! The program's life as a service, from its installation to its removal.
+
+use std::fs;
+use std::path::Path;
+use std::process;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::thread;
+
+use tempfile::TempDir;
+
+use crate::call;
+use crate::call::Held;
+use crate::exe::Ended;
+use crate::exe::PATIENCE;
+use crate::exe::exe;
+use crate::exe::look_until;
+use crate::exe::turn;
+
+#[test]
+fn a_service_is_installed_runs_drains_and_is_removed() {
+    let _turn = turn();
+    let service = Service::new();
+    service.does("install", 0, "is installed");
+    let stopped = service.does("status", 3, "state: stopped");
+    assert_eq!(command_line(&stopped), service.expected_command_line());
+    service.does("install", 0, "was installed already");
+    assert_eq!(
+        command_line(&service.status()),
+        service.expected_command_line()
+    );
+    service.does("start", 0, "runs");
+    // Running is said when the pipes answer, not before.
+    assert!(call::answers(service.folder()) && call::disks_answer(service.folder()));
+    service.does("status", 0, "state: running");
+    service.does("start", 0, "runs already");
+    service.drains_before_it_stops();
+    service.does("status", 3, "last end: exit code 0 of Windows");
+    service.does("stop", 0, "does not run");
+    service.does("uninstall", 0, "is removed");
+    service.does("status", 4, "is not installed");
+    service.does("uninstall", 0, "is not installed");
+    service.does("start", 1, "is not installed");
+}
+
+#[test]
+fn weakness_5_a_running_service_is_stopped_before_it_is_removed() {
+    let _turn = turn();
+    let service = Service::new();
+    service.does("install", 0, "is installed");
+    service.does("start", 0, "runs");
+    service.does("uninstall", 0, "is removed");
+    assert!(service.log().contains("] stopped: "), "{}", service.log());
+}
+
+#[test]
+fn weakness_4_a_failed_start_reaches_the_caller_the_status_and_the_log() {
+    let _turn = turn();
+    let service = Service::new();
+    fs::write(service.folder().join("node"), "no folder").expect("a file");
+    service.does("install", 0, "is installed");
+    service.does("start", 1, "exit code 1 of its own");
+    service.does("status", 3, "last end: exit code 1 of its own");
+    assert!(
+        service.log().contains("start failed: "),
+        "{}",
+        service.log()
+    );
+}
+
+#[test]
+fn weakness_5_a_process_that_is_no_service_says_so() {
+    let _turn = turn();
+    let ended = exe(&["-windows-service"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    assert!(ended.output.contains("1063"), "{}", ended.output);
+    assert!(!ended.output.contains("panicked"), "{}", ended.output);
+    let ended = exe(&["-windows-service", "-nonsense"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    assert!(
+        ended.output.contains("not defined: -nonsense"),
+        "{}",
+        ended.output
+    );
+}
+
+#[test]
+fn a_service_of_somebody_else_is_left_alone() {
+    let _turn = turn();
+    for command in ["install", "uninstall"] {
+        let ended = exe(&["service", command, "-name=PlugPlay"]);
+        assert_eq!(ended.code, Some(1), "{command}: {}", ended.output);
+        assert!(
+            ended.output.contains("runs another program"),
+            "{}",
+            ended.output
+        );
+    }
+    assert_ne!(exe(&["service", "status", "-name=PlugPlay"]).code, Some(4));
+}
+
+/// A service with a name and a folder of its own, removed when dropped.
+struct Service {
+    name: String,
+    folder: TempDir,
+}
+
+impl Service {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        // With a space, for what is not quoted falls apart there.
+        let folder = tempfile::Builder::new().prefix("a service ").tempdir();
+        Self {
+            name: format!("wincsi-test-{}-{number}", process::id()),
+            folder: folder.expect("a temporary folder"),
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn flags(&self) -> [String; 3] {
+        let flag =
+            |name: &str, path: &str| format!("-{name}={}", self.folder().join(path).display());
+        // The trailing backslash is what a quotation mark after it would be escaped by.
+        [
+            flag("simulate", "node"),
+            flag("log_file", "log"),
+            format!("{}\\", flag("working-dir", "a folder")),
+        ]
+    }
+
+    fn expected_command_line(&self) -> String {
+        let program = env!("CARGO_BIN_EXE_csi-proxy");
+        let program = program.strip_prefix('"').unwrap_or(program);
+        let file = Path::new(program).file_name().unwrap_or_default();
+        let [node, log, folder] = self.flags();
+        format!(
+            "{} -windows-service \"{node}\" \"{log}\" \"{folder}\\\"",
+            file.to_string_lossy()
+        )
+    }
+
+    fn run(&self, command: &str) -> Ended {
+        let mut line = vec![
+            "service".to_owned(),
+            command.to_owned(),
+            format!("-name={}", self.name),
+        ];
+        if command == "install" {
+            line.push("--".to_owned());
+            line.extend(self.flags());
+        }
+        exe(&line)
+    }
+
+    /// Runs a command, which ends with this code and has this to say; answers all that it says.
+    fn does(&self, command: &str, code: i32, words: &str) -> String {
+        let Ended { code: got, output } = self.run(command);
+        let log = self.log();
+        assert_eq!(got, Some(code), "{command}: {output}\n{log}");
+        assert!(output.contains(words), "{command}: {output}\n{log}");
+        output
+    }
+
+    fn status(&self) -> String {
+        self.run("status").output
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder().join("log")).unwrap_or_default()
+    }
+
+    /// Stops the service while a call hangs in it.
+    fn drains_before_it_stops(&self) {
+        let held = Held::begin(self.folder());
+        thread::scope(|scope| {
+            let (sender, stopped) = mpsc::channel();
+            scope.spawn(move || sender.send(self.run("stop")));
+            look_until(
+                || "a service that stops".to_owned(),
+                || self.status().contains("state: stopping"),
+            );
+            held.assert_unanswered();
+            assert!(
+                stopped.try_recv().is_err(),
+                "the call hangs, so the service cannot have stopped"
+            );
+            held.let_go().expect("the call ends well");
+            let stop = stopped.recv_timeout(PATIENCE).expect("it stops");
+            assert_eq!(stop.code, Some(0), "{}", stop.output);
+            assert!(stop.output.contains("is stopped"), "{}", stop.output);
+        });
+        assert!(self.log().contains("abandoned_calls: 0"), "{}", self.log());
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Gone already, unless the test failed.
+        self.run("uninstall");
+    }
+}
+
+/// The command line in a status, from the program's name on: in what folder it lies is not ours to say.
+fn command_line(status: &str) -> String {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("command line: "));
+    let line = line.unwrap_or_else(|| panic!("no command line in {status}"));
+    let name = line
+        .find("csi-proxy.exe")
+        .unwrap_or_else(|| panic!("another program: {line}"));
+    line[name..].to_owned()
+}
