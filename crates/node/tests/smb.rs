@@ -22,6 +22,7 @@ use wincsi_node::Credentials;
 use wincsi_node::Mapping;
 use wincsi_node::RemotePath;
 use wincsi_node::SmbError;
+use wincsi_node::Way;
 use zeroize::Zeroizing;
 
 const LINK: &str = r"C:\var\globalmount";
@@ -35,7 +36,7 @@ fn remote(text: &str) -> RemotePath {
 }
 
 fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<(), SmbError> {
-    let link = link.map(path);
+    let link = link.map(|link| Way::from(&path(link)));
     let mapping = Mapping {
         remote: &remote(to),
         credentials: Some(&credentials(password)),

@@ -13,6 +13,8 @@ pub use table::Flag;
 pub use table::Value;
 pub use table::usage;
 
+use crate::paths::Reach;
+
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -40,6 +42,8 @@ pub struct Config {
     pub simulate: Option<PathBuf>,
     /// How talkative the log is, as klog counts.
     pub verbosity: u8,
+    /// Where the paths of clients may lead.
+    pub reach: Reach,
     /// Run under the service control manager.
     pub windows_service: bool,
     /// Further allowed roots.
@@ -58,6 +62,7 @@ impl Default for Config {
             log_file: None,
             native: Vec::new(),
             pipe_security: None,
+            reach: Reach::WorkingDirs,
             require_privacy: true,
             simulate: None,
             verbosity: 0,

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Config;
+use crate::paths::Reach;
 
 /// One flag of the command line.
 pub struct Flag {
@@ -211,6 +212,13 @@ pub const FLAGS: &[Flag] = &[
         apply: Apply::Text(|config, text| seconds(text).map(|time| config.call_timeout = time)),
     },
     Flag {
+        name: "confine-paths",
+        value: Value::Bool,
+        default: "true",
+        help: "Keep every path within the allowed roots, links resolved; false is csi-proxy's reach.",
+        apply: Apply::Bool(|config, on| config.reach = reach(on)),
+    },
+    Flag {
         name: "drain-timeout",
         value: Value::Of("seconds"),
         default: "20",
@@ -325,6 +333,13 @@ fn working_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
     }
     config.working_dirs.push(text.to_owned());
     Ok(())
+}
+
+fn reach(confined: bool) -> Reach {
+    match confined {
+        true => Reach::WorkingDirs,
+        false => Reach::Anywhere,
+    }
 }
 
 fn format_guard(config: &mut Config, text: &str) -> Result<(), &'static str> {
