@@ -16,6 +16,7 @@ use node::NewSize;
 use node::Node;
 use node::Options;
 use node::RemotePath;
+use node::Way;
 use node::api::Condition;
 use node::api::Error;
 use node::api::NodeApi;
@@ -171,10 +172,11 @@ fn map(rig: &Rig, password: &str, link: &WinPath) -> Result<(), Error> {
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let password = Zeroizing::new(password.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
+    let link = Way::from(link);
     let mapping = Mapping {
         remote: &remote,
         credentials: credentials.as_ref(),
-        link: Some(link),
+        link: Some(&link),
     };
     rig.node.smb().map(&mapping, rig.soon())
 }

@@ -16,6 +16,7 @@ use node::DiskIds;
 use node::Mapping;
 use node::NewSize;
 use node::RemotePath;
+use node::Way;
 use node::api::Cause;
 use node::api::Chap;
 use node::api::ChapSecret;
@@ -558,7 +559,7 @@ fn shares_are_the_same_in_every_version() {
     for script in versions {
         let place = Place::new();
         let _proxy = place.serve([script]);
-        let (node, link) = (place.node(), target());
+        let (node, link) = (place.node(), Way::from(&target()));
         let linked = Mapping {
             remote: &remote,
             credentials: credentials.as_ref(),

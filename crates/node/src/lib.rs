@@ -12,6 +12,12 @@
 //! locks may not be given up while Windows still works. A caller that must have its answer by the
 //! deadline runs the operation with [`Node::bounded`].
 //!
+//! # Paths
+//! An operation on an entry takes a [`Way`]: a bare path of a caller who answers for it, or what
+//! [`Bounds::resolve`] made of a path that somebody else named. Of the latter, every link on the way
+//! was followed within the bounds, nothing is followed any more, and what lies between is held in
+//! place while something is changed.
+//!
 //! # Locks
 //! An operation holds a lock on exactly the objects that it changes: a disk, a volume, a target
 //! path, an SMB server, an iSCSI target or portal, a service. Locks are taken in one fixed order, so two operations cannot wait for each
@@ -53,6 +59,7 @@ mod storage;
 mod text;
 pub mod texts;
 mod volumes;
+mod way;
 
 use std::sync::Arc;
 
@@ -93,6 +100,9 @@ pub use self::volumes::TargetError;
 pub use self::volumes::VisibilityError;
 pub use self::volumes::VolumeError;
 pub use self::volumes::Volumes;
+pub use self::way::Bounds;
+pub use self::way::Way;
+pub use self::way::WayError;
 
 /// A node and the operations on it. Cheap to clone; clones share their locks.
 #[derive(Clone)]

@@ -36,6 +36,7 @@ use wincsi_node::NewSize;
 use wincsi_node::RemotePath;
 use wincsi_node::TargetError;
 use wincsi_node::VolumeError;
+use wincsi_node::Way;
 use zeroize::Zeroizing;
 
 struct Scenario {
@@ -381,7 +382,7 @@ fn map_with_link(rig: &Rig) -> Result<(), String> {
         &Mapping {
             remote: &remote(),
             credentials: Credentials::new(USER, password).as_ref(),
-            link: Some(&path(r"C:\var\globalmount")),
+            link: Some(&Way::from(&path(r"C:\var\globalmount"))),
         },
     )
 }

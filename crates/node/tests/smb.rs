@@ -32,6 +32,7 @@ use wincsi_node::Mapping;
 use wincsi_node::Node;
 use wincsi_node::RemotePath;
 use wincsi_node::SmbError;
+use wincsi_node::Way;
 use wincsi_node::texts;
 use zeroize::Zeroizing;
 
@@ -46,7 +47,7 @@ fn remote(text: &str) -> RemotePath {
 }
 
 fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<(), SmbError> {
-    let link = link.map(path);
+    let link = link.map(|link| Way::from(&path(link)));
     let mapping = Mapping {
         remote: &remote(to),
         credentials: Some(&credentials(password)),

@@ -1,5 +1,11 @@
 //! The path rules of csi-proxy's filesystem group, in its order and with its texts.
 
+use std::sync::Arc;
+
+use node::Bounds;
+use node::Way;
+use node::WayError;
+use os::Os;
 use os::PathError;
 use os::WinPath;
 
@@ -8,6 +14,18 @@ use os::WinPath;
 pub struct WorkingDirs {
     texts: Vec<String>,
     roots: Vec<WinPath>,
+    reach: Reach,
+    bounds: Option<Arc<Bounds>>,
+}
+
+/// How far the paths of clients may lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// csi-proxy's: links are followed wherever they lead, and IsSymlink and the volume group take
+    /// any path.
+    Anywhere,
+    /// Into the working folders alone, by whatever links.
+    WorkingDirs,
 }
 
 impl WorkingDirs {
@@ -28,7 +46,51 @@ impl WorkingDirs {
         Ok(Self {
             texts: roots,
             roots: parsed,
+            reach: Reach::WorkingDirs,
+            bounds: None,
         })
+    }
+
+    /// The same folders with another reach.
+    #[must_use]
+    pub fn reaching(mut self, reach: Reach) -> Self {
+        self.reach = reach;
+        self
+    }
+
+    /// Looks where the folders lead: from now on the places count as well, and paths lead there.
+    #[must_use]
+    pub fn resolved(mut self, os: &Os) -> Self {
+        if self.reach == Reach::WorkingDirs {
+            self.bounds = Some(Bounds::resolve_roots(os, &self.roots));
+        }
+        self
+    }
+
+    /// Follows the links on an admitted path, each within the working folders.
+    ///
+    /// # Errors
+    /// A link leads out of them, or cannot be followed.
+    pub fn follow(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
+        match &self.bounds {
+            Some(bounds) => Ok(bounds.resolve(os, &path)?),
+            None => Ok(Way::from(&path)),
+        }
+    }
+
+    /// As [`WorkingDirs::follow`], for what is to be removed: the links may lead to a working folder
+    /// by another name, too.
+    ///
+    /// # Errors
+    /// Also that it is a working folder, or holds one.
+    pub fn follow_removal(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
+        let way = self.follow(os, path)?;
+        match &self.bounds {
+            Some(bounds) if bounds.lie_within(way.path()) => {
+                Err(PathRule::WorkingDir(way.path().to_string()))
+            }
+            _ => Ok(way),
+        }
     }
 
     /// Parses a path that a client sent, by csi-proxy's rules and ours.
@@ -57,7 +119,10 @@ impl WorkingDirs {
             PathError::Empty | PathError::NotAbsolute => PathRule::NotAbsolute(text.to_owned()),
             _ => PathRule::Characters(text.to_owned()),
         })?;
-        self.confine(text, path)
+        match self.reach {
+            Reach::Anywhere => Ok(path),
+            Reach::WorkingDirs => self.confine(text, path),
+        }
     }
 
     /// As [`WorkingDirs::admit`], for what is to be removed: a working folder itself stays.
@@ -73,7 +138,9 @@ impl WorkingDirs {
     }
 
     fn confine(&self, text: &str, path: WinPath) -> Result<WinPath, PathRule> {
-        if self.roots.iter().any(|root| path.is_within(root)) {
+        let is_at_a_place = |bounds: &Arc<Bounds>| bounds.contain(&path);
+        let is_inside = self.roots.iter().any(|root| path.is_within(root));
+        if is_inside || self.bounds.as_ref().is_some_and(is_at_a_place) {
             return Ok(path);
         }
         Err(PathRule::Outside {
@@ -116,6 +183,9 @@ pub enum PathRule {
         /// The working folders as configured, separated by blanks.
         roots: String,
     },
+    /// A link on the path leads out of the working folders, or cannot be followed.
+    #[error(transparent)]
+    Way(#[from] WayError),
     /// A working folder itself, which a removal would take from every driver.
     #[error("path: {0} is a working directory and is not removed")]
     WorkingDir(String),

@@ -30,7 +30,7 @@ mod native;
 /// # Errors
 /// A working folder is no path, there is no node to serve, or an endpoint cannot be had.
 pub fn start(config: &Config) -> Result<Server, StartError> {
-    let working_dirs = WorkingDirs::parse(config.roots())?;
+    let working_dirs = WorkingDirs::parse(config.roots())?.reaching(config.reach);
     let node = Node::new(node_of(config)?, options(config));
     let operations = Arc::new(Operations::new(node, working_dirs));
     let services = groups::registry().into_services(&operations);

@@ -16,7 +16,10 @@ impl Smb for Node {
     fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()> {
         let name = "map";
         let remote = path_text(name, mapping.remote.path())?;
-        let link = mapping.link.map(|link| path_text(name, link)).transpose()?;
+        let link = mapping
+            .link
+            .map(|link| path_text(name, link.path()))
+            .transpose()?;
         let link = link.unwrap_or_default();
         let username = mapping.credentials.map_or("", |user| user.username());
         let password = mapping

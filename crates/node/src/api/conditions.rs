@@ -105,6 +105,7 @@ impl Classified for VisibilityError {
     fn kind(&self) -> Kind {
         match self {
             Self::List { source, .. } => source.kind(),
+            Self::NoSuchPartition { .. } => Kind::Condition(Condition::NotFound),
             Self::NotVisible { .. } => Kind::Condition(Condition::Other),
             Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
         }
@@ -145,7 +146,6 @@ impl Classified for TargetError {
 impl Classified for VolumeError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
-            Self::NoSuchPartition { .. } => Condition::NotFound,
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
             Self::NotOneVolume { volumes, .. } if volumes.is_empty() => Condition::NotFound,
             Self::NotOneVolume { .. } => Condition::Ambiguous,

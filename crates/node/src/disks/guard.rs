@@ -10,6 +10,7 @@ use os::WinPath;
 
 use super::DiskError;
 use crate::Node;
+use crate::Way;
 use crate::storage;
 use crate::storage::Style;
 use crate::volumes;
@@ -141,7 +142,8 @@ fn by_paging(node: &Node, disk: DiskNumber) -> Result<Option<Guarded>, DiskError
 /// Whether the file is on this disk. A drive that does not exist is on none.
 fn holds(node: &Node, disk: DiskNumber, file: &WinPath) -> Result<bool, String> {
     let folder = file.parent().unwrap_or_else(|| file.clone());
-    let volume = match target::closest(node.os(), &folder, target::Missing::LookAbove) {
+    let above = target::Missing::LookAbove;
+    let volume = match target::closest(node.os(), &Way::from(&folder), above) {
         Ok(volume) => volume,
         Err(error) if error.is_missing() => return Ok(false),
         Err(error) => return Err(error.to_string()),

@@ -2,6 +2,7 @@ use os::ReparseTag;
 use os::WinPath;
 
 use crate::Unfinished;
+use crate::WayError;
 
 /// An operation on files, directories or links failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,9 +72,17 @@ pub enum FilesystemError {
     /// It did not end, or did not begin.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
+    /// A link at the end of the path cannot be followed.
+    #[error(transparent)]
+    Way(#[from] WayError),
 }
 
 impl FilesystemError {
+    pub(super) fn mkdir(path: &WinPath) -> impl FnOnce(os::Error) -> Self {
+        let path = path.to_string();
+        |source| Self::CreateDirectory { path, source }
+    }
+
     pub(super) fn is_missing_parent(&self) -> bool {
         matches!(self, Self::CreateDirectory { source, .. } if source.is_not_found())
     }

@@ -1,19 +1,20 @@
 //! Files, directories and links.
 
 mod error;
+mod make;
 mod remove;
 
 use os::Deadline;
-use os::Entry;
 use os::Files;
 use os::LinkKind;
 use os::Root;
-use os::Win32;
 use os::WinPath;
 
 pub use self::error::FilesystemError;
+use self::make::Making;
 use self::remove::Walk;
 use crate::Node;
+use crate::Way;
 use crate::link;
 use crate::link::Leads;
 use crate::locks::Held;
@@ -21,7 +22,7 @@ use crate::locks::Key;
 
 /// The operations on files, directories and links of a [`Node`].
 ///
-/// Paths are taken as they are: whether a client may name them is for the caller to decide.
+/// Whether a client may name a path is for the caller to decide, by [`crate::Bounds`].
 pub struct Filesystem<'a> {
     node: &'a Node,
 }
@@ -35,9 +36,18 @@ impl<'a> Filesystem<'a> {
     ///
     /// # Errors
     /// The path cannot be looked at for another reason than that it is missing.
-    pub fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool, FilesystemError> {
-        self.node.check(deadline, "look at", path)?;
-        Ok(self.look(path)?.is_some())
+    pub fn path_exists(
+        &self,
+        at: impl Into<Way>,
+        deadline: Deadline,
+    ) -> Result<bool, FilesystemError> {
+        let way = at.into();
+        self.node.check(deadline, "look at", way.path())?;
+        match self.files().entry(way.path()) {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(source) => Err(FilesystemError::inspect(way.path())(source)),
+        }
     }
 
     /// Creates a directory and those above it; one that is there already, or a link to one, is
@@ -47,23 +57,18 @@ impl<'a> Filesystem<'a> {
     /// Something other than a directory has the name, or Windows refuses.
     pub fn make_directory(
         &self,
-        path: &WinPath,
+        at: impl Into<Way>,
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
-        let _held = self.lock("mkdir", path, deadline)?;
-        let depth = path.components().len();
-        let mut ready = depth;
-        while let Err(error) = self.make_one(&path.prefix(ready)) {
-            if ready < 2 || !error.is_missing_parent() {
-                return Err(error);
-            }
-            ready -= 1;
+        let way = at.into();
+        let _held = self.lock("mkdir", way.path(), deadline)?;
+        let (node, way) = (self.node, &way);
+        Making {
+            node,
+            way,
+            deadline,
         }
-        for below in ready + 1..=depth {
-            self.node.check(deadline, "mkdir", path)?;
-            self.make_one(&path.prefix(below))?;
-        }
-        Ok(())
+        .run()
     }
 
     /// Removes one entry: a file, an empty directory, or a link, junction or mounted folder, whose
@@ -71,8 +76,17 @@ impl<'a> Filesystem<'a> {
     ///
     /// # Errors
     /// There is no such entry, a directory is not empty, or Windows refuses.
-    pub fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<(), FilesystemError> {
+    pub fn remove_entry(
+        &self,
+        at: impl Into<Way>,
+        deadline: Deadline,
+    ) -> Result<(), FilesystemError> {
+        let way = at.into();
+        let path = way.path();
         let _held = self.lock("remove", path, deadline)?;
+        let _pins = way
+            .hold(self.files())
+            .map_err(FilesystemError::remove(path))?;
         let entry = self.files().entry(path);
         let entry = entry.map_err(FilesystemError::remove(path))?;
         remove::entry(self.files(), path, &entry).map_err(FilesystemError::remove(path))
@@ -84,8 +98,18 @@ impl<'a> Filesystem<'a> {
     ///
     /// # Errors
     /// An entry cannot be removed; those before it are gone.
-    pub fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<(), FilesystemError> {
+    pub fn remove_tree(
+        &self,
+        at: impl Into<Way>,
+        deadline: Deadline,
+    ) -> Result<(), FilesystemError> {
+        let way = at.into();
+        let path = way.path();
         let _held = self.lock_tree("remove", path, deadline)?;
+        let _pins = match way.hold(self.files()) {
+            Err(error) if error.is_not_found() => return Ok(()),
+            held => held.map_err(FilesystemError::remove(path))?,
+        };
         Walk::new(self.node, path, deadline).remove()
     }
 
@@ -96,10 +120,15 @@ impl<'a> Filesystem<'a> {
     /// before it are gone.
     pub fn remove_contents(
         &self,
-        path: &WinPath,
+        at: impl Into<Way>,
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
+        let way = at.into();
+        let path = way.path();
         let _held = self.lock_tree("remove contents of", path, deadline)?;
+        let _pins = way
+            .hold(self.files())
+            .map_err(FilesystemError::remove(path))?;
         let entry = self.files().entry(path);
         let entry = entry.map_err(FilesystemError::remove(path))?;
         if let Some(tag) = entry.tag {
@@ -109,45 +138,59 @@ impl<'a> Filesystem<'a> {
         Walk::new(self.node, path, deadline).clear(entry)
     }
 
-    /// Creates a symbolic link at `link` that leads to `source`: a directory link if `source` leads to
-    /// a directory now, otherwise a file link. A link that is there and leads to `source` already is
-    /// success.
+    /// Creates a symbolic link that stores `target` as it is written: a directory link if `source`,
+    /// which is where `target` is, leads to a directory now, otherwise a file link. A link that is
+    /// there and leads to `target` already is success.
     ///
     /// # Errors
     /// Anything else has the link's name, or Windows refuses.
     pub fn create_symlink(
         &self,
-        source: &WinPath,
-        link: &WinPath,
+        source: impl Into<Way>,
+        link: impl Into<Way>,
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
-        let _held = self.lock("symlink", link, deadline)?;
-        let kind = match self.files().leads_to_directory(source) {
+        let (source, link) = (source.into(), link.into());
+        let _held = self.lock("symlink", link.path(), deadline)?;
+        let kind = match source.leads_to_directory(self.node.os())? {
             Ok(true) => LinkKind::Directory,
             Ok(false) => LinkKind::File,
             Err(error) if error.is_not_found() => LinkKind::File,
-            Err(error) => return Err(FilesystemError::inspect(source)(error)),
+            Err(error) => return Err(FilesystemError::inspect(source.path())(error)),
         };
-        let created = link::ensure(self.files(), link, source, &source.to_string(), kind);
+        let target = source.asked();
+        let created = link.hold(self.files()).and_then(|_pins| {
+            let text = target.to_string();
+            link::ensure(self.files(), link.path(), target, &text, kind)
+        });
         created.map_err(|error| FilesystemError::CreateLink {
-            link: link.to_string(),
-            target: source.to_string(),
+            link: link.path().to_string(),
+            target: target.to_string(),
             source: error,
         })
     }
 
     /// Whether the entry is a symbolic link, junction or mounted folder, and what it leads to
-    /// exists.
+    /// exists. Of a confined way, what it leads to is only looked at within bounds; a share is not,
+    /// and a link to one counts.
     ///
     /// # Errors
-    /// There is no such entry, or it or what it leads to cannot be looked at.
-    pub fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool, FilesystemError> {
+    /// There is no such entry, it leads out of bounds, or it or what it leads to cannot be looked
+    /// at.
+    pub fn is_symlink(
+        &self,
+        at: impl Into<Way>,
+        deadline: Deadline,
+    ) -> Result<bool, FilesystemError> {
+        let way = at.into();
+        let path = way.path();
         self.node.check(deadline, "look at", path)?;
         let inspect = FilesystemError::inspect;
         let entry = self.files().entry(path).map_err(inspect(path))?;
         match link::leads(self.files(), path, &entry).map_err(inspect(path))? {
             Leads::Nowhere => Ok(false),
-            Leads::To(target) => self.is_there(&target),
+            Leads::To(target) if way.is_confined() && is_on_share(&target) => Ok(true),
+            Leads::To(target) => self.is_there(way.next(self.node.os(), &target)?.path()),
             Leads::ToVolume(volume) => self.is_there(&WinPath::of_root(Root::Volume(volume))),
         }
     }
@@ -158,40 +201,6 @@ impl<'a> Filesystem<'a> {
             Ok(_) => Ok(true),
             Err(error) if error.is_not_found() || link::is_device_gone(&error) => Ok(false),
             Err(source) => Err(FilesystemError::inspect(target)(source)),
-        }
-    }
-
-    fn make_one(&self, path: &WinPath) -> Result<(), FilesystemError> {
-        if path.name().is_none() {
-            return self.require_directory(path);
-        }
-        match self.files().create_directory(path) {
-            Ok(()) => Ok(()),
-            Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
-                self.require_directory(path)
-            }
-            Err(source) => Err(FilesystemError::CreateDirectory {
-                path: path.to_string(),
-                source,
-            }),
-        }
-    }
-
-    fn require_directory(&self, path: &WinPath) -> Result<(), FilesystemError> {
-        let leads = self.files().leads_to_directory(path);
-        match leads.map_err(FilesystemError::inspect(path))? {
-            true => Ok(()),
-            false => Err(FilesystemError::NotADirectory {
-                path: path.to_string(),
-            }),
-        }
-    }
-
-    fn look(&self, path: &WinPath) -> Result<Option<Entry>, FilesystemError> {
-        match self.files().entry(path) {
-            Ok(entry) => Ok(Some(entry)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(source) => Err(FilesystemError::inspect(path)(source)),
         }
     }
 
@@ -218,4 +227,8 @@ impl<'a> Filesystem<'a> {
     fn files(&self) -> &'a dyn Files {
         &*self.node.os().files
     }
+}
+
+fn is_on_share(path: &WinPath) -> bool {
+    matches!(path.root(), Root::Share { .. })
 }

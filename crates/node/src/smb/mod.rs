@@ -8,6 +8,7 @@ mod remote;
 
 use os::Deadline;
 use os::LinkKind;
+use os::Pin;
 use os::Win32;
 use os::WinPath;
 
@@ -17,6 +18,7 @@ pub(crate) use self::known::Known;
 use self::mapping::Share;
 pub use self::remote::RemotePath;
 use crate::Node;
+use crate::Way;
 use crate::link;
 use crate::locks::Key;
 
@@ -33,7 +35,7 @@ pub struct Mapping<'a> {
     pub credentials: Option<&'a Credentials>,
     /// Where to put a link to `remote`, if anywhere. Whether a client may have it there is for the
     /// caller to decide before.
-    pub link: Option<&'a WinPath>,
+    pub link: Option<&'a Way>,
 }
 
 impl<'a> Smb<'a> {
@@ -51,15 +53,16 @@ impl<'a> Smb<'a> {
     /// Something else has the name of the link (then nothing was mapped), or Windows refuses.
     pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<(), SmbError> {
         let mut keys = vec![Key::SmbServer(mapping.remote.server())];
-        keys.extend(mapping.link.map(Key::target));
+        keys.extend(mapping.link.map(|link| Key::target(link.path())));
         let _held = self.node.locks().take("map share", keys, deadline)?;
-        if let Some(link) = mapping.link {
-            self.refuse_foreign(link, mapping.remote)?;
-        }
+        let _pins = match mapping.link {
+            Some(link) => self.hold(link, mapping.remote)?,
+            None => Vec::new(),
+        };
         let share = self.share(mapping.remote, deadline);
         share.ensure_mapped(mapping.credentials)?;
         match mapping.link {
-            Some(link) => self.ensure_link(link, mapping.remote),
+            Some(link) => self.ensure_link(link.path(), mapping.remote),
             None => Ok(()),
         }
     }
@@ -83,7 +86,15 @@ impl<'a> Smb<'a> {
         }
     }
 
-    /// Refuses a name that something other than our link has, while nothing has been done yet.
+    /// Holds the place of the link, while nothing has been done yet.
+    fn hold(&self, link: &Way, remote: &RemotePath) -> Result<Vec<Pin>, SmbError> {
+        let held = link.hold(&*self.node.os().files);
+        let pins = held.map_err(|source| link_error(link.path(), remote, source))?;
+        self.refuse_foreign(link.path(), remote)?;
+        Ok(pins)
+    }
+
+    /// Refuses a name that something other than our link has.
     fn refuse_foreign(&self, link: &WinPath, remote: &RemotePath) -> Result<(), SmbError> {
         let files = &*self.node.os().files;
         match link::exists(files, link, remote.path()) {

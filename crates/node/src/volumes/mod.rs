@@ -13,7 +13,6 @@ use os::DiskNumber;
 use os::PartitionNumber;
 use os::Space;
 use os::VolumeId;
-use os::WinPath;
 
 pub use self::error::VolumeError;
 use self::format::Formatting;
@@ -24,6 +23,7 @@ pub use self::resize::NewSize;
 use self::resize::Resizing;
 pub use self::target::TargetError;
 use crate::Node;
+use crate::Way;
 use crate::locks::Key;
 
 /// The operations on the volumes of a [`Node`].
@@ -77,10 +77,10 @@ impl<'a> Volumes<'a> {
     pub fn mount(
         &self,
         volume: VolumeId,
-        folder: &WinPath,
+        folder: impl Into<Way>,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
-        self.mounting("mount", volume, folder, deadline, |mounting| {
+        self.mounting("mount", volume, &folder.into(), deadline, |mounting| {
             mounting.mount()
         })
     }
@@ -94,10 +94,10 @@ impl<'a> Volumes<'a> {
     pub fn unmount(
         &self,
         volume: VolumeId,
-        folder: &WinPath,
+        folder: impl Into<Way>,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
-        self.mounting("unmount", volume, folder, deadline, |mounting| {
+        self.mounting("unmount", volume, &folder.into(), deadline, |mounting| {
             mounting.unmount()
         })
     }
@@ -176,19 +176,29 @@ impl<'a> Volumes<'a> {
     ///
     /// # Errors
     /// It leads to no mounted folder.
-    pub fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId, VolumeError> {
-        self.node.check(deadline, "look at", path)?;
-        Ok(target::mounted(self.node.os(), path)?)
+    pub fn of_target(
+        &self,
+        path: impl Into<Way>,
+        deadline: Deadline,
+    ) -> Result<VolumeId, VolumeError> {
+        let way = path.into();
+        self.node.check(deadline, "look at", way.path())?;
+        Ok(target::mounted(self.node.os(), &way)?)
     }
 
     /// The volume that holds the entry of this path, links followed.
     ///
     /// # Errors
     /// There is no such entry, or it is on no volume of this node.
-    pub fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId, VolumeError> {
-        self.node.check(deadline, "look at", path)?;
+    pub fn closest(
+        &self,
+        path: impl Into<Way>,
+        deadline: Deadline,
+    ) -> Result<VolumeId, VolumeError> {
+        let way = path.into();
+        self.node.check(deadline, "look at", way.path())?;
         let fails = target::Missing::Fails;
-        Ok(target::closest(self.node.os(), path, fails)?)
+        Ok(target::closest(self.node.os(), &way, fails)?)
     }
 
     /// Writes everything cached for the volume to its disk.
@@ -205,16 +215,17 @@ impl<'a> Volumes<'a> {
         &self,
         operation: &'static str,
         volume: VolumeId,
-        folder: &WinPath,
+        way: &Way,
         deadline: Deadline,
         run: impl FnOnce(&Mounting<'_>) -> Result<(), VolumeError>,
     ) -> Result<(), VolumeError> {
-        let keys = vec![Key::target(folder), Key::Volume(volume)];
+        let keys = vec![Key::target(way.path()), Key::Volume(volume)];
         let _held = self.node.locks().take(operation, keys, deadline)?;
         run(&Mounting {
             node: self.node,
             volume,
-            folder,
+            folder: way.path(),
+            way,
             deadline,
         })
     }

@@ -1,6 +1,7 @@
 //! Mounted folders.
 
 use os::Deadline;
+use os::Entry;
 use os::Os;
 use os::ReparseTag;
 use os::VolumeId;
@@ -11,6 +12,7 @@ use super::TargetError;
 use super::VolumeError;
 use super::target;
 use crate::Node;
+use crate::Way;
 use crate::link;
 use crate::link::Leads;
 
@@ -19,15 +21,24 @@ pub(super) struct Mounting<'a> {
     pub(super) node: &'a Node,
     pub(super) volume: VolumeId,
     pub(super) folder: &'a WinPath,
+    pub(super) way: &'a Way,
     pub(super) deadline: Deadline,
 }
 
 impl Mounting<'_> {
+    /// A link at the end of the path is not looked through: what would be mounted is elsewhere.
     pub(super) fn mount(&self) -> Result<(), VolumeError> {
+        let held = self.way.hold(&*self.os().files);
+        let _pins = held.map_err(|source| self.not_mounted(source))?;
+        let found = self.os().files.entry(self.folder);
+        let found = found.map_err(|source| self.not_mounted(source))?;
         let volumes = &self.os().volumes;
-        let error = match volumes.set_mount_point(self.folder, self.volume) {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
+        let error = match self.refuse_link(found) {
+            Ok(()) => volumes.set_mount_point(self.folder, self.volume).err(),
+            Err(error) => Some(error),
+        };
+        let Some(error) = error else {
+            return Ok(());
         };
         if error.win32() != Some(Win32::DIR_NOT_EMPTY) {
             return Err(self.not_mounted(error));
@@ -45,6 +56,10 @@ impl Mounting<'_> {
 
     /// Other paths of the volume stay alive: it is neither locked nor dismounted.
     pub(super) fn unmount(&self) -> Result<(), VolumeError> {
+        let _pins = match self.way.hold(&*self.os().files) {
+            Err(error) if error.is_not_found() => return Err(self.out_of_sight()),
+            held => held.map_err(VolumeError::failed("unmount", self.volume))?,
+        };
         let mounted = self.mounted()?;
         if mounted != self.volume {
             return Err(VolumeError::OtherMounted {
@@ -86,7 +101,7 @@ impl Mounting<'_> {
     /// A path that is missing has nothing mounted; one that a dangling link or a vanished volume hides
     /// may well have.
     fn out_of_sight(&self) -> VolumeError {
-        match target::mounted(self.os(), self.folder) {
+        match target::mounted(self.os(), self.way) {
             Err(TargetError::Missing { .. }) => self.nothing_there(),
             Err(error) => error.into(),
             // It has come back meanwhile: whoever asks again will see it.
@@ -129,6 +144,16 @@ impl Mounting<'_> {
             let attributes = self.os().disks.attributes(disk);
             attributes.is_ok_and(|attributes| attributes.read_only)
         })
+    }
+
+    /// Windows's answer for a mounted folder that is mounted over, given before it is asked.
+    fn refuse_link(&self, found: Entry) -> os::Result<()> {
+        let code = match found.tag {
+            None => return Ok(()),
+            Some(ReparseTag::MOUNT_POINT) => Win32::DIR_NOT_EMPTY,
+            Some(_) => Win32::REPARSE_POINT_ENCOUNTERED,
+        };
+        Err(os::Error::new("SetVolumeMountPointW", self.folder, code))
     }
 
     fn not_mounted(&self, source: os::Error) -> VolumeError {

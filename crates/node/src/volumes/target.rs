@@ -6,6 +6,8 @@ use os::Root;
 use os::VolumeId;
 use os::WinPath;
 
+use crate::Way;
+use crate::WayError;
 use crate::link;
 use crate::link::Leads;
 
@@ -17,8 +19,9 @@ const MAX_STEPS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// A link on the way leads to something that does not exist.
-    #[error("{path} leads to {to}, which is not there")]
+    /// A link on the way leads to something that does not exist. What the link says is not in the
+    /// text: whoever made it could write there what drivers look for.
+    #[error("{path} leads to something that is not there")]
     Dangling {
         /// The path that was asked for.
         path: String,
@@ -41,7 +44,7 @@ pub enum TargetError {
         path: String,
     },
     /// It leads to something that is no mounted folder.
-    #[error("{path}: {to} is not a mounted folder")]
+    #[error("{path} leads to something that is not a mounted folder")]
     NotAMountedFolder {
         /// The path that was asked for.
         path: String,
@@ -71,6 +74,9 @@ pub enum TargetError {
         /// The path.
         path: String,
     },
+    /// A link on the way cannot be followed, or may not.
+    #[error(transparent)]
+    Way(#[from] WayError),
 }
 
 impl TargetError {
@@ -93,21 +99,24 @@ impl TargetError {
 ///
 /// # Errors
 /// It leads to none.
-pub(crate) fn mounted(os: &Os, target: &WinPath) -> Result<VolumeId, TargetError> {
-    let mut at = target.clone();
+pub(crate) fn mounted(os: &Os, way: &Way) -> Result<VolumeId, TargetError> {
+    let target = way.asked();
+    let mut at = way.clone();
     for step in 0..MAX_STEPS {
-        let entry = match os.files.entry(&at) {
+        let entry = match os.files.entry(at.path()) {
             Ok(entry) => entry,
             Err(error) if !error.is_not_found() => {
                 return Err(TargetError::out_of_reach(target)(error));
             }
-            Err(error) if step == 0 => return Err(missing(os, target, error)),
-            Err(_) => return Err(dangling(target, &at)),
+            Err(error) if step == 0 => return Err(missing(os, way, error)),
+            Err(_) => return Err(dangling(target, at.path())),
         };
-        let leads = link::leads(&*os.files, &at, &entry);
+        let leads = link::leads(&*os.files, at.path(), &entry);
         match leads.map_err(TargetError::out_of_reach(target))? {
-            Leads::To(next) => at = next,
-            Leads::ToVolume(volume) => return mounted_at(os, target, &at, entry.tag, volume),
+            Leads::To(next) => at = at.next(os, &next)?,
+            Leads::ToVolume(volume) => {
+                return mounted_at(os, target, at.path(), entry.tag, volume);
+            }
             Leads::Nowhere if step == 0 && entry.is_directory() => {
                 let path = target.to_string();
                 return Err(TargetError::PlainDirectory { path });
@@ -115,7 +124,7 @@ pub(crate) fn mounted(os: &Os, target: &WinPath) -> Result<VolumeId, TargetError
             Leads::Nowhere => {
                 return Err(TargetError::NotAMountedFolder {
                     path: target.to_string(),
-                    to: at.to_string(),
+                    to: at.path().to_string(),
                 });
             }
         }
@@ -139,13 +148,14 @@ pub(crate) enum Missing {
 ///
 /// # Errors
 /// It is on none.
-pub(crate) fn closest(os: &Os, path: &WinPath, absent: Missing) -> Result<VolumeId, TargetError> {
-    let mut at = path.clone();
+pub(crate) fn closest(os: &Os, way: &Way, absent: Missing) -> Result<VolumeId, TargetError> {
+    let path = way.asked();
+    let mut at = way.clone();
     for step in 0..MAX_STEPS {
-        let Some(above) = at.parent() else {
-            return volume_of_root(os, &at);
+        let Some(above) = at.above() else {
+            return volume_of_root(os, at.path());
         };
-        let entry = match os.files.entry(&at) {
+        let entry = match os.files.entry(at.path()) {
             Ok(entry) => entry,
             Err(error) if !error.is_not_found() => {
                 return Err(TargetError::out_of_reach(path)(error));
@@ -154,14 +164,16 @@ pub(crate) fn closest(os: &Os, path: &WinPath, absent: Missing) -> Result<Volume
                 at = above;
                 continue;
             }
-            Err(error) if step == 0 => return Err(missing(os, path, error)),
-            Err(_) => return Err(dangling(path, &at)),
+            Err(error) if step == 0 => return Err(missing(os, way, error)),
+            Err(_) => return Err(dangling(path, at.path())),
         };
-        let leads = link::leads(&*os.files, &at, &entry);
+        let leads = link::leads(&*os.files, at.path(), &entry);
         match leads.map_err(TargetError::out_of_reach(path))? {
             Leads::Nowhere => at = above,
-            Leads::To(next) => at = next,
-            Leads::ToVolume(volume) => return mounted_at(os, path, &at, entry.tag, volume),
+            Leads::To(next) => at = at.next(os, &next)?,
+            Leads::ToVolume(volume) => {
+                return mounted_at(os, path, at.path(), entry.tag, volume);
+            }
         }
     }
     Err(TargetError::TooManyLinks {
@@ -202,8 +214,12 @@ fn volume_of_root(os: &Os, root: &WinPath) -> Result<VolumeId, TargetError> {
 
 /// Tells a path that is missing from one that a dangling link or a vanished volume above it hides:
 /// Windows answers alike.
-fn missing(os: &Os, path: &WinPath, source: os::Error) -> TargetError {
-    let mut above = path.parent();
+fn missing(os: &Os, way: &Way, source: os::Error) -> TargetError {
+    let path = way.asked();
+    if way.led_through_links() {
+        return dangling(path, way.path());
+    }
+    let mut above = way.path().parent();
     while let Some(folder) = above {
         match os.files.leads_to_directory(&folder) {
             Ok(true) => {

@@ -22,6 +22,8 @@ pub use table::Section;
 pub use table::Value;
 pub use table::all;
 
+use crate::paths::Reach;
+
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -57,6 +59,8 @@ pub struct Config {
     pub require_privacy: bool,
     /// Serve a simulated node that lives in this folder.
     pub simulate: Option<PathBuf>,
+    /// Where the paths of clients may lead.
+    pub reach: Reach,
     /// Run under the service control manager.
     pub windows_service: bool,
     /// Further allowed roots.
@@ -80,6 +84,7 @@ impl Default for Config {
             native: Vec::new(),
             pipe_security: None,
             policy_file: None,
+            reach: Reach::WorkingDirs,
             require_privacy: true,
             simulate: None,
             windows_service: false,

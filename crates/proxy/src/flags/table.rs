@@ -5,6 +5,7 @@ use super::Config;
 use super::klog::KLOG;
 use crate::http::BindAddress;
 use crate::log::Format;
+use crate::paths::Reach;
 
 /// One flag of the command line.
 pub struct Flag {
@@ -131,6 +132,13 @@ const OURS: &[Flag] = &[
         apply: Apply::Text(|config, text| seconds(text).map(|time| config.call_timeout = time)),
     },
     Flag {
+        name: "confine-paths",
+        value: Value::Bool,
+        default: "true",
+        help: "Keep every path within the allowed roots, links resolved; false is csi-proxy's reach.",
+        apply: Apply::Bool(|config, on| config.reach = reach(on)),
+    },
+    Flag {
         name: "drain-timeout",
         value: Value::Of("seconds"),
         default: "20",
@@ -253,6 +261,13 @@ fn log_format(config: &mut Config, text: &str) -> Result<(), &'static str> {
         _ => return Err("text or json"),
     };
     Ok(())
+}
+
+fn reach(confined: bool) -> Reach {
+    match confined {
+        true => Reach::WorkingDirs,
+        false => Reach::Anywhere,
+    }
 }
 
 fn format_guard(config: &mut Config, text: &str) -> Result<(), &'static str> {

@@ -37,17 +37,17 @@ type Result<T> = std::result::Result<T, FilesystemFailure>;
 
 impl Operations {
     pub(crate) fn path_exists(&self, path: &str, deadline: Deadline) -> Result<bool> {
-        let path = self.working_dirs.admit(path)?;
+        let path = self.way(path)?;
         Ok(self.node.filesystem().path_exists(&path, deadline)?)
     }
 
     pub(crate) fn mkdir(&self, path: &str, deadline: Deadline) -> Result<()> {
-        let path = self.working_dirs.admit(path)?;
+        let path = self.way(path)?;
         Ok(self.node.filesystem().make_directory(&path, deadline)?)
     }
 
     pub(crate) fn rmdir(&self, path: &str, force: Force, deadline: Deadline) -> Result<()> {
-        let path = self.working_dirs.admit_removal(path)?;
+        let path = self.way_to_removal(path)?;
         let filesystem = self.node.filesystem();
         match force {
             Force::Everything => filesystem.remove_tree(&path, deadline)?,
@@ -57,14 +57,14 @@ impl Operations {
     }
 
     pub(crate) fn rmdir_contents(&self, path: &str, deadline: Deadline) -> Result<()> {
-        let path = self.working_dirs.admit_removal(path)?;
+        let path = self.way_to_removal(path)?;
         Ok(self.node.filesystem().remove_contents(&path, deadline)?)
     }
 
     /// The target, which is the link to create, is looked at first, as csi-proxy does.
     pub(crate) fn link(&self, source: &str, target: &str, deadline: Deadline) -> Result<()> {
-        let link = self.working_dirs.admit(target)?;
-        let existing = self.working_dirs.admit(source)?;
+        let link = self.way(target)?;
+        let existing = self.way(source)?;
         Ok(self
             .node
             .filesystem()
@@ -72,7 +72,7 @@ impl Operations {
     }
 
     pub(crate) fn is_symlink(&self, path: &str, deadline: Deadline) -> Result<bool> {
-        let path = self.working_dirs.normalise(path)?;
+        let path = self.way_of_any_form(path)?;
         Ok(self.node.filesystem().is_symlink(&path, deadline)?)
     }
 }

@@ -11,8 +11,10 @@ mod volume;
 use std::time::Instant;
 
 use node::Node;
+use node::Way;
 use os::Deadline;
 
+use crate::paths::PathRule;
 use crate::paths::WorkingDirs;
 
 pub(crate) use disk::DiskState;
@@ -31,10 +33,30 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// The operations on `node`, with paths confined to the working folders.
+    /// The operations on `node`, with paths confined to the working folders, which are looked up
+    /// now.
     #[must_use]
     pub fn new(node: Node, working_dirs: WorkingDirs) -> Self {
+        let working_dirs = working_dirs.resolved(node.os());
         Self { node, working_dirs }
+    }
+
+    /// Where a path leads to which csi-proxy's rules apply.
+    pub(crate) fn way(&self, path: &str) -> Result<Way, PathRule> {
+        let admitted = self.working_dirs.admit(path)?;
+        self.working_dirs.follow(self.node.os(), admitted)
+    }
+
+    /// As [`Operations::way`], for what is to be removed.
+    pub(crate) fn way_to_removal(&self, path: &str) -> Result<Way, PathRule> {
+        let admitted = self.working_dirs.admit_removal(path)?;
+        self.working_dirs.follow_removal(self.node.os(), admitted)
+    }
+
+    /// Where a path leads that csi-proxy takes as it comes, in any of the forms that drivers send.
+    pub(crate) fn way_of_any_form(&self, path: &str) -> Result<Way, PathRule> {
+        let normalised = self.working_dirs.normalise(path)?;
+        self.working_dirs.follow(self.node.os(), normalised)
     }
 
     /// A call's deadline in the node's own time.

@@ -2,8 +2,8 @@ use node::Credentials;
 use node::Mapping;
 use node::RemotePath;
 use node::SmbError;
+use node::Way;
 use os::Deadline;
-use os::WinPath;
 use zeroize::Zeroizing;
 
 use super::Operations;
@@ -53,10 +53,10 @@ impl Operations {
         Ok(self.node.smb().unmap(&remote, deadline)?)
     }
 
-    fn link_path(&self, local_path: &str) -> Result<Option<WinPath>, PathRule> {
+    fn link_path(&self, local_path: &str) -> Result<Option<Way>, PathRule> {
         if local_path.is_empty() {
             return Ok(None);
         }
-        self.working_dirs.admit(local_path).map(Some)
+        self.way(local_path).map(Some)
     }
 }

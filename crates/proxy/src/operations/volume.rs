@@ -3,13 +3,13 @@ use node::NewSize;
 use node::ProviderError;
 use node::VisibilityError;
 use node::VolumeError;
+use node::Way;
 use os::Deadline;
 use os::DiskNumber;
 use os::ParseVolumeIdError;
 use os::PartitionNumber;
 use os::Space;
 use os::VolumeId;
-use os::WinPath;
 
 use super::Operations;
 use super::disk_id;
@@ -169,15 +169,15 @@ impl Operations {
         volume_id: &str,
         target: &str,
         [no_volume, no_target]: [&'static str; 2],
-    ) -> Result<(VolumeId, WinPath)> {
+    ) -> Result<(VolumeId, Way)> {
         refuse_empty(volume_id, no_volume)?;
         let folder = self.target(target, no_target)?;
         Ok((volume(volume_id, no_volume)?, folder))
     }
 
-    fn target(&self, path: &str, empty: &'static str) -> Result<WinPath> {
+    fn target(&self, path: &str, empty: &'static str) -> Result<Way> {
         refuse_empty(path, empty)?;
-        Ok(self.working_dirs.normalise(path)?)
+        Ok(self.way_of_any_form(path)?)
     }
 }
 

@@ -1,0 +1,102 @@
+//! Making directories down to the last.
+
+use os::Deadline;
+use os::Pin;
+use os::Win32;
+use os::WinPath;
+
+use super::FilesystemError;
+use crate::Node;
+use crate::Way;
+
+/// A directory that is to be, whose path is locked.
+pub(super) struct Making<'a> {
+    pub(super) node: &'a Node,
+    pub(super) way: &'a Way,
+    pub(super) deadline: Deadline,
+}
+
+impl Making<'_> {
+    pub(super) fn run(&self) -> Result<(), FilesystemError> {
+        match self.way.is_confined() {
+            true => self.step_by_step(),
+            false => self.deepest_first(),
+        }
+    }
+
+    /// Each directory is held before the next is made in it: what somebody else put there meanwhile
+    /// is entered only if it is a directory.
+    fn step_by_step(&self) -> Result<(), FilesystemError> {
+        let (path, files) = (self.way.path(), &*self.node.os().files);
+        let depth = path.components().len();
+        let held = self.way.hold_what_is_there(files);
+        let (mut pins, ready): (Vec<Pin>, usize) = held.map_err(FilesystemError::mkdir(path))?;
+        for below in ready + 1..depth {
+            self.node.check(self.deadline, "mkdir", path)?;
+            pins.push(self.make_and_hold(below)?);
+        }
+        self.make_one(path)
+    }
+
+    fn make_and_hold(&self, depth: usize) -> Result<Pin, FilesystemError> {
+        let (path, files) = (self.way.path().prefix(depth), &*self.node.os().files);
+        let was_there = match files.create_directory(&path) {
+            Ok(()) => false,
+            Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => true,
+            Err(source) => return Err(FilesystemError::mkdir(&path)(source)),
+        };
+        match self.way.hold_one(files, depth) {
+            Err(error) if was_there && error.is_not_found() => {
+                Err(FilesystemError::NotADirectory {
+                    path: path.to_string(),
+                })
+            }
+            held => held.map_err(FilesystemError::mkdir(&path)),
+        }
+    }
+
+    fn deepest_first(&self) -> Result<(), FilesystemError> {
+        let path = self.way.path();
+        let depth = path.components().len();
+        let mut ready = depth;
+        while let Err(error) = self.make_one(&path.prefix(ready)) {
+            if ready < 2 || !error.is_missing_parent() {
+                return Err(error);
+            }
+            ready -= 1;
+        }
+        for below in ready + 1..=depth {
+            self.node.check(self.deadline, "mkdir", path)?;
+            self.make_one(&path.prefix(below))?;
+        }
+        Ok(())
+    }
+
+    fn make_one(&self, path: &WinPath) -> Result<(), FilesystemError> {
+        if path.name().is_none() {
+            return self.require_directory(path);
+        }
+        match self.node.os().files.create_directory(path) {
+            Ok(()) => Ok(()),
+            Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
+                self.require_directory(path)
+            }
+            Err(source) => Err(FilesystemError::mkdir(path)(source)),
+        }
+    }
+
+    /// A link at the end of the path is followed within bounds; one before that is no directory.
+    fn require_directory(&self, path: &WinPath) -> Result<(), FilesystemError> {
+        let os = self.node.os();
+        let leads = match path == self.way.path() {
+            true => self.way.leads_to_directory(os)?,
+            false => os.files.leads_to_directory(path),
+        };
+        match leads.map_err(FilesystemError::inspect(path))? {
+            true => Ok(()),
+            false => Err(FilesystemError::NotADirectory {
+                path: path.to_string(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+use std::sync::Arc;
+
+use os::Component;
+use os::Os;
+use os::Root;
+use os::VolumeId;
+use os::WinPath;
+
+use super::Way;
+use super::WayError;
+use super::resolve;
+use super::resolve::Resolver;
+
+/// How deep volumes may be mounted in one another.
+const MOST_NESTED: usize = 16;
+
+/// The folders that paths of clients are confined to.
+///
+/// They are resolved once: the text of each as it was given and the place that it led to at that
+/// time both count, whatever becomes of the links between the two (the kubelet's folder is often a
+/// junction to another drive). What lies above them is the administrator's and is trusted. Of a
+/// folder that does not exist yet, what exists of it is resolved; the rest must be plain directories
+/// when it appears, since anybody may have made it.
+#[derive(Debug)]
+pub struct Bounds {
+    roots: Vec<Bound>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    given: WinPath,
+    /// As much of the place as existed.
+    base: WinPath,
+    /// The names below that were missing.
+    missing: Vec<Component>,
+}
+
+/// A path as names below a directory that is free of links.
+pub(super) struct Start {
+    pub(super) base: WinPath,
+    /// How many of the names must not be links.
+    pub(super) plain: usize,
+    pub(super) names: Vec<Component>,
+}
+
+impl Bounds {
+    /// Resolves the folders. What cannot be followed is taken by its name, and must then be no link.
+    #[must_use]
+    pub fn resolve_roots(os: &Os, roots: &[WinPath]) -> Arc<Self> {
+        let mut roots: Vec<_> = roots.iter().map(|root| Bound::find(os, root)).collect();
+        // Of folders within one another the innermost counts: it was resolved as such.
+        roots.sort_by_key(|root| std::cmp::Reverse(root.given.components().len()));
+        Arc::new(Self { roots })
+    }
+
+    /// Follows every link on the path but one at its end, each to a place within bounds.
+    ///
+    /// Nothing outside is looked at, and no other machine: a link's word decides, before it is
+    /// followed. A mounted folder counts as inside when every path of its volume that the mount
+    /// manager knows is inside, and it knows one: a reparse point that merely looks like a mounted
+    /// folder is easily made.
+    ///
+    /// # Errors
+    /// The path or a link leads out of bounds, or a part of it cannot be looked at. A part that is
+    /// missing is no error: the way is then the path as far as it can be told.
+    pub fn resolve(self: &Arc<Self>, os: &Os, path: &WinPath) -> Result<Way, WayError> {
+        Resolver::begin(os, self, path, (path, path))?.run()
+    }
+
+    /// Whether the path, by its names, lies in one of the folders.
+    #[must_use]
+    pub fn contain(&self, path: &WinPath) -> bool {
+        self.roots
+            .iter()
+            .any(|root| path.is_within(&root.given) || path.is_within(&root.place()))
+    }
+
+    /// Whether one of the folders is this or lies in it.
+    #[must_use]
+    pub fn lie_within(&self, path: &WinPath) -> bool {
+        self.roots
+            .iter()
+            .any(|root| root.given.is_within(path) || root.place().is_within(path))
+    }
+
+    /// Where to begin with a path; `None` when it is outside.
+    pub(super) fn start(&self, os: &Os, path: &WinPath) -> os::Result<Option<Start>> {
+        for root in &self.roots {
+            let names = below(path, &root.given).or_else(|| below(path, &root.place()));
+            if let Some(names) = names {
+                return Ok(Some(root.start(names)));
+            }
+        }
+        let Root::Volume(volume) = path.root() else {
+            return Ok(None);
+        };
+        let is_inside = self.is_mounted_inside(os, *volume, MOST_NESTED)?;
+        Ok(is_inside.then(|| Start {
+            base: path.prefix(0),
+            plain: 0,
+            names: path.components().to_vec(),
+        }))
+    }
+
+    fn is_mounted_inside(&self, os: &Os, volume: VolumeId, depth: usize) -> os::Result<bool> {
+        let Some(depth) = depth.checked_sub(1) else {
+            return Ok(false);
+        };
+        let paths = os.volumes.access_paths(volume)?;
+        for path in &paths {
+            let is_inside = match path.root() {
+                _ if self.contain(path) => true,
+                Root::Volume(outer) => self.is_mounted_inside(os, *outer, depth)?,
+                _ => false,
+            };
+            if !is_inside {
+                return Ok(false);
+            }
+        }
+        Ok(!paths.is_empty())
+    }
+}
+
+impl Bound {
+    fn find(os: &Os, given: &WinPath) -> Self {
+        let (base, missing) = resolve::root(os, given);
+        Self {
+            given: given.clone(),
+            base,
+            missing,
+        }
+    }
+
+    fn place(&self) -> WinPath {
+        let missing = self.missing.iter().cloned();
+        missing.fold(self.base.clone(), |path, name| path.join(name))
+    }
+
+    fn start(&self, names: &[Component]) -> Start {
+        Start {
+            base: self.base.clone(),
+            plain: self.missing.len(),
+            names: [&self.missing, names].concat(),
+        }
+    }
+}
+
+/// The names of a path below another, if it lies there.
+fn below<'a>(path: &'a WinPath, above: &WinPath) -> Option<&'a [Component]> {
+    if !path.is_within(above) {
+        return None;
+    }
+    path.components().get(above.components().len()..)
+}

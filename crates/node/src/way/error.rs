@@ -1,0 +1,79 @@
+use os::Cause;
+use os::ReparseTag;
+use os::VolumeId;
+
+/// A path cannot be followed to where it leads.
+///
+/// The texts name what the client named and nothing that a link says: whoever plants a link must not
+/// be able to write what drivers look for in errors.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WayError {
+    /// A link on the way leads out of the working folders, or to another machine.
+    #[error("path: {path} is refused: the link {link} leads out of the working directories")]
+    Outside {
+        /// The path that was asked for.
+        path: String,
+        /// The link.
+        link: String,
+    },
+    /// A mounted folder on the way leads to a volume that is reachable from elsewhere, or that the
+    /// mount manager does not know as mounted inside.
+    #[error(
+        "path: {path} is refused: volume {volume}, to which {link} leads, is not mounted inside the working directories alone"
+    )]
+    ForeignVolume {
+        /// The path that was asked for.
+        path: String,
+        /// The mounted folder, or what looks like one.
+        link: String,
+        /// The volume.
+        volume: VolumeId,
+    },
+    /// A reparse point that is neither link nor mounted folder stands in the way.
+    #[error("path: {path} is refused: {link} is a reparse point ({tag:?}) that is not followed")]
+    NotFollowed {
+        /// The path that was asked for.
+        path: String,
+        /// The reparse point.
+        link: String,
+        /// Its tag.
+        tag: ReparseTag,
+    },
+    /// A working folder was missing at the start, and a link stands there now.
+    #[error(
+        "path: {path} is refused: {link} is a link that was not there when the working directories were resolved"
+    )]
+    LateLink {
+        /// The path that was asked for.
+        path: String,
+        /// The link.
+        link: String,
+    },
+    /// The links do not end.
+    #[error("path: {path} is refused: it leads from link to link without an end")]
+    TooManyLinks {
+        /// The path that was asked for.
+        path: String,
+    },
+    /// Something on the way cannot be looked at.
+    #[error("path: {path} cannot be followed beyond {at}: {}", shown(.source))]
+    Unreadable {
+        /// The path that was asked for.
+        path: String,
+        /// What cannot be looked at.
+        at: String,
+        /// Why.
+        source: os::Error,
+    },
+}
+
+/// Drivers read the system's text for what is missing as "nothing is there", and a volume or link
+/// that vanished is not that.
+fn shown(source: &os::Error) -> String {
+    match &source.cause {
+        _ if source.is_not_found() => "it is gone".to_owned(),
+        Cause::Malformed(_) => "it leads to no path".to_owned(),
+        cause => cause.to_string(),
+    }
+}

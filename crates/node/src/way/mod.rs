@@ -1,0 +1,182 @@
+//! Where an operation acts: a path whose links were followed beforehand, each within bounds.
+
+mod bounds;
+mod error;
+mod resolve;
+
+use std::sync::Arc;
+
+use os::Files;
+use os::Os;
+use os::Pin;
+use os::Win32;
+use os::WinPath;
+
+pub use self::bounds::Bounds;
+pub use self::error::WayError;
+use self::resolve::Resolver;
+
+/// Where an operation acts.
+///
+/// Made by [`Bounds::resolve`], its path is free of links but for the last name, and what lies
+/// between is held in place while an operation changes something. Made from a bare path, it is that
+/// path, with whatever links the system follows on it: for callers that answer for their paths.
+#[derive(Clone, Debug)]
+pub struct Way {
+    path: WinPath,
+    confined: Option<Confined>,
+}
+
+/// What is known of a path that was resolved.
+#[derive(Clone, Debug)]
+struct Confined {
+    asked: WinPath,
+    bounds: Arc<Bounds>,
+    /// How many of the path's names lie above what clients can change.
+    trusted: usize,
+    followed: Followed,
+}
+
+/// Whether a path led through a link on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Followed {
+    Links,
+    Nothing,
+}
+
+impl Way {
+    /// The path to act on.
+    #[must_use]
+    pub fn path(&self) -> &WinPath {
+        &self.path
+    }
+
+    /// Whether the path is other than what was asked for because of a link. What is missing behind a
+    /// link is not simply missing.
+    pub(crate) fn led_through_links(&self) -> bool {
+        matches!(&self.confined, Some(confined) if confined.followed == Followed::Links)
+    }
+
+    /// The way to what a link at the end of this one says.
+    ///
+    /// # Errors
+    /// It leads out of bounds, or cannot be followed.
+    pub(crate) fn next(&self, os: &Os, target: &WinPath) -> Result<Self, WayError> {
+        match &self.confined {
+            None => Ok(Self::from(target)),
+            Some(Confined { asked, bounds, .. }) => {
+                let resolver = Resolver::begin(os, bounds, asked, (&self.path, target))?;
+                resolver.run().map(Self::behind_a_link)
+            }
+        }
+    }
+
+    /// Whether this leads to a directory once the link at its end is followed, hop by hop and within
+    /// bounds. What a link to a share leads to is not looked at: the link's own word counts.
+    ///
+    /// # Errors
+    /// A hop leads out of bounds or to nothing, or cannot be looked at.
+    pub(crate) fn leads_to_directory(&self, os: &Os) -> Result<os::Result<bool>, WayError> {
+        match &self.confined {
+            None => Ok(os.files.leads_to_directory(&self.path)),
+            Some(_) => resolve::ends_in_directory(os, self),
+        }
+    }
+
+    /// Holds in place what lies between the trusted part of the path and its last name: until the
+    /// pins are dropped, nobody can put a link there, but for the last of them, and that only while
+    /// it is empty.
+    ///
+    /// # Errors
+    /// One of them is missing, or became something else than a directory.
+    pub(crate) fn hold(&self, files: &dyn Files) -> os::Result<Vec<Pin>> {
+        self.between()
+            .map(|depth| self.hold_one(files, depth))
+            .collect()
+    }
+
+    /// As [`Way::hold`], as far as there is something to hold; and how many names that covers.
+    ///
+    /// # Errors
+    /// One of them is no directory.
+    pub(crate) fn hold_what_is_there(&self, files: &dyn Files) -> os::Result<(Vec<Pin>, usize)> {
+        let mut pins = Vec::new();
+        for depth in self.between() {
+            match self.hold_one(files, depth) {
+                Ok(pin) => pins.push(pin),
+                Err(error) if error.is_not_found() => return Ok((pins, depth.saturating_sub(1))),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((pins, self.path.components().len().saturating_sub(1)))
+    }
+
+    /// Holds the directory that the first `depth` names are.
+    ///
+    /// # Errors
+    /// It is missing, or no directory.
+    pub(crate) fn hold_one(&self, files: &dyn Files, depth: usize) -> os::Result<Pin> {
+        let directory = self.path.prefix(depth);
+        let error = match files.pin(&directory) {
+            Err(error) if error.win32() == Some(Win32::DIRECTORY) => error,
+            pinned => return pinned,
+        };
+        let became = match files.entry(&directory)?.tag {
+            Some(_) => Win32::REPARSE_POINT_ENCOUNTERED,
+            None => Win32::PATH_NOT_FOUND,
+        };
+        Err(os::Error::new(error.operation, directory, became))
+    }
+
+    /// Whether directories are held for this way at all.
+    pub(crate) fn is_confined(&self) -> bool {
+        self.confined.is_some()
+    }
+
+    /// The way to the directory above; `None` for a root.
+    pub(crate) fn above(&self) -> Option<Self> {
+        Some(Self {
+            path: self.path.parent()?,
+            confined: self.confined.clone(),
+        })
+    }
+
+    /// What the caller named.
+    pub(crate) fn asked(&self) -> &WinPath {
+        match &self.confined {
+            Some(confined) => &confined.asked,
+            None => &self.path,
+        }
+    }
+
+    /// The numbers of names that make the directories between what is trusted and the entry.
+    fn between(&self) -> std::ops::Range<usize> {
+        let depth = self.path.components().len();
+        match &self.confined {
+            Some(confined) => confined.trusted..depth,
+            None => depth..depth,
+        }
+    }
+
+    fn behind_a_link(mut self) -> Self {
+        if let Some(confined) = &mut self.confined {
+            confined.followed = Followed::Links;
+        }
+        self
+    }
+}
+
+impl From<&WinPath> for Way {
+    fn from(path: &WinPath) -> Self {
+        Self {
+            path: path.clone(),
+            confined: None,
+        }
+    }
+}
+
+impl From<&Self> for Way {
+    fn from(way: &Self) -> Self {
+        way.clone()
+    }
+}
