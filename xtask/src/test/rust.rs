@@ -55,6 +55,9 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
 /// Builds the test programs, then runs all but those left out.
 fn programs(host: Host<'_>, arguments: &[&str], left_out: &[(&str, &str)]) -> Result<Outcome> {
     let (mut outcome, mut built) = build(host, arguments)?;
+    if !outcome.failures.is_empty() {
+        return Ok(outcome);
+    }
     for (name, why) in left_out {
         let before = built.len();
         built.retain(|artifact| artifact.name != *name);
@@ -95,10 +98,8 @@ fn build(host: Host<'_>, arguments: &[&str]) -> Result<(Outcome, Vec<Artifact>)>
         ..Outcome::default()
     };
     if !done.status.success() {
-        outcome.add(Outcome::failed(Failure::new(
-            "cargo test --no-run",
-            done.output,
-        )));
+        let what = format!("the tests cannot be built: {}", done.status);
+        outcome.add(Outcome::failed(Failure::new(what, done.output)));
         return Ok((outcome, Vec::new()));
     }
     Ok((outcome, artifacts::read(&messages, &cargo::root())?))
