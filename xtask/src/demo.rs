@@ -5,6 +5,7 @@ use crate::cargo::Build;
 use crate::env;
 use crate::host::Host;
 use crate::process;
+use crate::process::Finished;
 use crate::server;
 use crate::server::Node;
 use crate::server::Server;
@@ -42,7 +43,7 @@ impl Demo {
 
     fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
         let mut stage = Stage::set(host, Programs::build(host)?)?;
-        let succeeded = stage.play()?;
+        let succeeded = stage.play()?.status.success();
         if self.serve {
             stage.serve()?;
         } else {
@@ -56,15 +57,28 @@ impl Demo {
     }
 }
 
-/// Plays the demo once; for the tests. Answers whether it succeeded, and how long the building took.
-pub(crate) fn rehearse(host: Host<'_>) -> Result<(bool, Duration)> {
+/// What became of the demo that was played as a test.
+pub(crate) struct Rehearsal {
+    pub(crate) played: Finished,
+    pub(crate) building: Duration,
+    /// The end of the server's log.
+    pub(crate) log: String,
+    /// How the server ended.
+    pub(crate) stopped: Result<()>,
+}
+
+/// Plays the demo once; for the tests.
+pub(crate) fn rehearse(host: Host<'_>) -> Result<Rehearsal> {
     let started = Instant::now();
     let programs = Programs::build(host)?;
     let building = started.elapsed();
     let stage = Stage::set(host, programs)?;
-    let succeeded = stage.play()?;
-    stage.server.stop()?;
-    Ok((succeeded, building))
+    Ok(Rehearsal {
+        played: stage.play()?,
+        building,
+        log: stage.server.log(),
+        stopped: stage.server.stop(),
+    })
 }
 
 /// The server's and the driver's programs.
@@ -109,9 +123,9 @@ impl<'a> Stage<'a> {
         })
     }
 
-    fn play(&self) -> Result<bool> {
+    fn play(&self) -> Result<Finished> {
         let mut command = driver(self.host, &self.driver, self.dir.path());
-        Ok(process::follow(&mut command, PLAY)?.status.success())
+        process::follow(&mut command, PLAY)
     }
 
     fn serve(&mut self) -> Result<()> {

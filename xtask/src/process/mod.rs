@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use anyhow::Result;
+use anyhow::anyhow;
 use anyhow::bail;
 use std::fs::File;
 use std::io::Read;
@@ -25,6 +26,9 @@ pub(crate) use tree::kill_tree;
 /// How long the poll for a child's end or a file's growth sleeps.
 const POLL: Duration = Duration::from_millis(20);
 
+/// How many lines of its output an error about a child shows.
+const TAIL: usize = 60;
+
 /// What a finished child left behind; stdout and stderr are one stream in the order of writing.
 #[derive(Debug)]
 pub(crate) struct Finished {
@@ -39,7 +43,7 @@ impl Finished {
         if self.status.success() {
             return Ok(self.output);
         }
-        bail!("{what}: {}\n{}", self.status, tail(&self.output, 30));
+        bail!("{what}: {}\n{}", self.status, tail(&self.output, TAIL));
     }
 }
 
@@ -51,6 +55,18 @@ pub(crate) fn capture(command: &mut Command, limit: Duration) -> Result<Finished
 /// Runs a command and shows its output while it comes.
 pub(crate) fn follow(command: &mut Command, limit: Duration) -> Result<Finished> {
     finish(command, limit, Echo::On)
+}
+
+/// Runs a command whose stdout is data for us, which is answered apart; shows its stderr while it
+/// comes.
+pub(crate) fn data(command: &mut Command, limit: Duration) -> Result<(Finished, String)> {
+    let mut data = tempfile::tempfile().context("make a file for the data")?;
+    command.stdout(data.try_clone()?);
+    let done = supervise(command, tempfile::tempfile()?, limit, Echo::On)?;
+    let mut text = String::new();
+    data.rewind()?;
+    data.read_to_string(&mut text).context("read the data")?;
+    Ok((done, text))
 }
 
 /// Runs a command on this process's own stdout and stderr, with nothing to read.
@@ -90,17 +106,29 @@ enum Echo {
 }
 
 fn finish(command: &mut Command, limit: Duration, echo: Echo) -> Result<Finished> {
+    let file = tempfile::tempfile().context("make a file for the output")?;
+    command.stdout(file.try_clone()?);
+    supervise(command, file, limit, echo)
+}
+
+/// Runs a command with its stderr in `file`, until it has ended or the limit passes.
+fn supervise(
+    command: &mut Command,
+    mut file: File,
+    limit: Duration,
+    echo: Echo,
+) -> Result<Finished> {
     let started = Instant::now();
-    let mut file = tempfile::tempfile().context("make a file for the output")?;
     let mut child = command
         .stdin(Stdio::null())
-        .stdout(file.try_clone()?)
         .stderr(file.try_clone()?)
         .spawn()
         .with_context(|| format!("start {}", describe(command)))?;
     let mut reader = Reader::new(file.try_clone()?, echo)?;
-    let status = wait_with(&mut child, limit, || reader.advance())
-        .with_context(|| format!("{}\n{}", describe(command), tail(&reader.text(), 30)))?;
+    let status = wait_with(&mut child, limit, || reader.advance()).map_err(|error| {
+        let end = tail(&reader.text(), TAIL);
+        anyhow!("{}: {error:#}\n{end}", describe(command))
+    })?;
     reader.advance()?;
     file.flush()?;
     Ok(Finished {

@@ -10,15 +10,20 @@ use anyhow::Result;
 use clap::Args;
 use std::cell::OnceCell;
 use std::process::ExitCode;
-use std::time::Duration;
 use std::time::Instant;
 
+mod artifacts;
 mod counts;
 mod go;
+mod outcome;
+mod program;
 mod report;
 mod rust;
+mod verdict;
 
 use counts::Counts;
+use outcome::Failure;
+use outcome::Outcome;
 use report::Row;
 
 /// Run all tests and print a table of what ran
@@ -82,14 +87,6 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// What a step did.
-#[derive(Debug, Default)]
-struct Outcome {
-    counts: Counts,
-    /// The part of the step's time that went into compiling.
-    building: Duration,
-}
-
 /// What the steps of one run share.
 struct Session {
     provision: Provision,
@@ -127,13 +124,24 @@ impl Test {
 
 /// The demo counts as one test; its lines show what it checks.
 fn demo(host: Host<'_>) -> Result<Outcome> {
-    let (succeeded, building) = demo::rehearse(host)?;
-    let passed = Counts {
-        passed: u32::from(succeeded),
-        ..Counts::default()
+    let rehearsal = demo::rehearse(host)?;
+    let mut outcome = Outcome {
+        building: rehearsal.building,
+        ..Outcome::default()
     };
-    let counts = passed.with_status(succeeded);
-    Ok(Outcome { counts, building })
+    let played = rehearsal.played;
+    if played.status.success() {
+        outcome.counts = Counts::passed(1);
+    } else {
+        let (status, log) = (played.status, rehearsal.log);
+        let output = format!("{}\nthe end of csi-proxy's log:\n{log}", played.output);
+        outcome.add(Outcome::failed(Failure::new(
+            format!("the demo: {status}"),
+            output,
+        )));
+    }
+    outcome.check("csi-proxy", rehearsal.stopped);
+    Ok(outcome)
 }
 
 fn step_names() -> clap::builder::PossibleValuesParser {
@@ -161,7 +169,7 @@ fn run_step(step: &Step, session: &Session) -> Row {
         .filter_map(|need| session.provision.lacks(*need))
         .collect();
     if !lacking.is_empty() {
-        return Row::skipped(step.name, lacking.join("; "));
+        return Row::skipped(step.name, &lacking.join("; "), 1);
     }
     println!("\n== {}: {}", step.name, step.about);
     let started = Instant::now();

@@ -1,21 +1,25 @@
-//! The table at the end of a test run.
+//! The table at the end of a test run, and after it whatever is red.
 
-use super::Outcome;
-use super::counts::Counts;
+use super::outcome::Failure;
+use super::outcome::Outcome;
 use crate::env;
 use crate::env::Need;
 use crate::env::Provision;
+use crate::test::counts::Counts;
 use anyhow::Result;
+use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// How many failures are shown with their output; of the others the closing list has the names.
+const SHOWN: usize = 10;
 
 /// A line of the table.
 #[derive(Debug)]
 pub(super) struct Row {
     step: &'static str,
-    note: String,
-    counts: Counts,
-    building: Duration,
+    about: String,
+    outcome: Outcome,
     took: Duration,
 }
 
@@ -26,37 +30,29 @@ impl Row {
         outcome: Result<Outcome>,
         took: Duration,
     ) -> Self {
-        match outcome {
-            Ok(Outcome { counts, building }) => Self {
-                step,
-                note: about.to_owned(),
-                counts,
-                building,
-                took,
-            },
-            Err(error) => {
-                eprintln!("error in step {step}: {error:#}");
-                let note = first_line(&format!("{error:#}"));
-                Self {
-                    step,
-                    note,
-                    counts: Counts::one_failed(),
-                    building: Duration::ZERO,
-                    took,
-                }
-            }
+        let outcome = outcome.unwrap_or_else(|error| {
+            Outcome::failed(Failure::of_error("the step could not go on", &error))
+        });
+        Self {
+            step,
+            about: about.to_owned(),
+            outcome: outcome.not_empty("the step"),
+            took,
         }
     }
 
-    pub(super) fn skipped(step: &'static str, reason: String) -> Self {
+    pub(super) fn skipped(step: &'static str, reason: &str, count: usize) -> Self {
         println!("\n== {step}: skipped, {reason}");
-        let note = format!("skipped: {}", first_line(&reason));
-        let counts = Counts::skipped(1);
+        let mut outcome = Outcome {
+            counts: Counts::skipped(u32::try_from(count).unwrap_or(u32::MAX)),
+            ..Outcome::default()
+        };
+        outcome.note(format!("skipped: {reason}"));
+        let about = format!("skipped: {}", reason.lines().next().unwrap_or_default());
         Self {
             step,
-            note,
-            counts,
-            building: Duration::ZERO,
+            about,
+            outcome,
             took: Duration::ZERO,
         }
     }
@@ -65,36 +61,61 @@ impl Row {
 /// A row for the fixtures whose mkfs tools this machine lacks.
 pub(super) fn missing_tools(provision: &Provision) -> Option<Row> {
     let reason = provision.lacks(Need::Mkfs)?;
-    let mut row = Row::skipped("fixtures", reason);
-    row.counts.skipped = u32::try_from(provision.count_missing(Need::Mkfs)).unwrap_or(u32::MAX);
-    Some(row)
+    let count = provision.count_missing(Need::Mkfs);
+    Some(Row::skipped("fixtures", &reason, count))
 }
 
-/// Prints the table and the closing line, and answers the exit status of the run.
+/// Prints the table, what is red and the closing line, and answers the exit status of the run.
 pub(super) fn print(rows: &[Row]) -> ExitCode {
-    println!(
-        "\n{:<11} {:>7} {:>7} {:>7} {:>7} {:>7}  what",
+    let reds = reds(rows, env::is_ci());
+    print!("{}{}{}", table(rows), details(rows), closing(rows, &reds));
+    if reds.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Why the run is red, a line each; none when it is green. The exit status follows from this list
+/// alone, so a run cannot be red without saying why.
+fn reds(rows: &[Row], strict: bool) -> Vec<String> {
+    let mut reds = Vec::new();
+    for Row { step, outcome, .. } in rows {
+        let counts = outcome.counts;
+        let named = outcome.failures.iter().map(|failure| &failure.what);
+        reds.extend(named.map(|what| format!("{step}: {what}")));
+        if outcome.failures.is_empty() && counts.failed > 0 {
+            reds.push(format!("{step}: {} failed without a name", counts.failed));
+        }
+        if strict && counts.skipped > 0 {
+            let skipped = counts.skipped;
+            reds.push(format!(
+                "{step}: {skipped} skipped, where CI may skip nothing"
+            ));
+        }
+    }
+    if rows.iter().all(|row| row.outcome.counts.passed == 0) {
+        reds.push("no test has passed".to_owned());
+    }
+    reds
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text = format!(
+        "\n{:<11} {:>7} {:>7} {:>7} {:>7} {:>7}  what\n",
         "step", "passed", "failed", "skipped", "build", "run"
     );
     for row in rows {
-        println!("{}", line(row));
+        text += &line(row);
     }
-    let total: Counts = rows.iter().map(|row| row.counts).sum();
     let took: Duration = rows.iter().map(|row| row.took).sum();
-    println!("minutes in all: {}\n", minutes(took));
-    println!(
-        "{} passed, {} failed, {} skipped",
-        total.passed, total.failed, total.skipped
-    );
-    verdict(total, env::is_ci())
-}
-
-fn verdict(total: Counts, strict: bool) -> ExitCode {
-    let nothing_ran = total.passed == 0;
-    if total.failed > 0 || nothing_ran || (strict && total.skipped > 0) {
-        return ExitCode::FAILURE;
+    let _ = writeln!(text, "minutes in all: {}\n", minutes(took));
+    for Row { step, outcome, .. } in rows {
+        for note in &outcome.notes {
+            let _ = writeln!(text, "{step}: {note}");
+        }
     }
-    ExitCode::SUCCESS
+    text
 }
 
 fn line(row: &Row) -> String {
@@ -102,13 +123,44 @@ fn line(row: &Row) -> String {
         passed,
         failed,
         skipped,
-    } = row.counts;
-    let running = row.took.saturating_sub(row.building);
-    let (build, run) = (minutes(row.building), minutes(running));
+    } = row.outcome.counts;
+    let running = row.took.saturating_sub(row.outcome.building);
+    let (build, run) = (minutes(row.outcome.building), minutes(running));
     format!(
-        "{:<11} {passed:>7} {failed:>7} {skipped:>7} {build:>7} {run:>7}  {}",
-        row.step, row.note
+        "{:<11} {passed:>7} {failed:>7} {skipped:>7} {build:>7} {run:>7}  {}\n",
+        row.step, row.about
     )
+}
+
+/// What failed, with the output that belongs to it.
+fn details(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let all = rows.iter().flat_map(|row| {
+        row.outcome
+            .failures
+            .iter()
+            .map(|failure| (row.step, failure))
+    });
+    for (step, failure) in all.take(SHOWN) {
+        let (what, excerpt) = (&failure.what, failure.excerpt());
+        let _ = writeln!(text, "\n---- {step}: {what}\n{excerpt}");
+    }
+    text
+}
+
+/// The last lines, which are what is left of a log that was cut: all that is red, and the counts.
+fn closing(rows: &[Row], reds: &[String]) -> String {
+    let mut text = String::from("\n");
+    for red in reds {
+        let _ = writeln!(text, "RED: {red}");
+    }
+    let total: Counts = rows.iter().map(|row| row.outcome.counts).sum();
+    let _ = writeln!(
+        text,
+        "{} passed, {} failed, {} skipped",
+        total.passed, total.failed, total.skipped
+    );
+    text
 }
 
 /// Minutes and seconds.
@@ -116,37 +168,69 @@ fn minutes(time: Duration) -> String {
     format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn code(passed: u32, failed: u32, skipped: u32, strict: bool) -> String {
-        format!(
-            "{:?}",
-            verdict(
-                Counts {
-                    passed,
-                    failed,
-                    skipped
-                },
-                strict
-            )
-        )
+    fn row(counts: Counts, failures: Vec<Failure>) -> Row {
+        let outcome = Outcome {
+            counts,
+            failures,
+            ..Outcome::default()
+        };
+        Row::ran("wine", "", Ok(outcome), Duration::ZERO)
+    }
+
+    fn failed() -> Row {
+        let failure = Failure::new("calls.rs: exit status: 1", "connection reset");
+        row(Counts::passed(3) + Counts::failed(1), vec![failure])
     }
 
     #[test]
-    fn the_verdict_follows_the_counts() {
-        let (good, bad) = (
-            format!("{:?}", ExitCode::SUCCESS),
-            format!("{:?}", ExitCode::FAILURE),
-        );
-        assert_eq!(code(3, 0, 1, false), good);
-        assert_eq!(code(3, 0, 1, true), bad);
-        assert_eq!(code(3, 1, 0, false), bad);
-        assert_eq!(code(0, 0, 0, false), bad);
+    fn a_run_is_red_for_named_reasons_alone() {
+        assert!(reds(&[row(Counts::passed(3), vec![])], true).is_empty());
+        assert_eq!(reds(&[failed()], false), ["wine: calls.rs: exit status: 1"]);
+        let nameless = row(Counts::passed(3) + Counts::failed(2), vec![]);
+        assert_eq!(reds(&[nameless], false), ["wine: 2 failed without a name"]);
+    }
+
+    #[test]
+    fn what_is_skipped_is_red_where_nothing_may_be() {
+        let rows = [row(Counts::passed(3) + Counts::skipped(1), vec![])];
+        assert!(reds(&rows, false).is_empty());
+        assert_eq!(reds(&rows, true).len(), 1);
+    }
+
+    #[test]
+    fn a_step_in_which_no_test_ran_is_red() {
+        let rows = [
+            row(Counts::passed(3), vec![]),
+            row(Counts::default(), vec![]),
+        ];
+        assert_eq!(reds(&rows, false), ["wine: the step: no test ran"]);
+    }
+
+    #[test]
+    fn a_run_in_which_all_was_skipped_is_red() {
+        let rows = [Row::skipped("wine", "no Wine", 1)];
+        assert_eq!(reds(&rows, false), ["no test has passed"]);
+    }
+
+    #[test]
+    fn an_error_of_a_step_is_named_with_its_text() {
+        let error = anyhow::anyhow!("csi-proxy: no ready\nits log");
+        let rows = [Row::ran("demo", "", Err(error), Duration::ZERO)];
+        let wanted = "demo: the step could not go on: csi-proxy: no ready";
+        assert_eq!(reds(&rows, false)[0], wanted);
+        assert!(details(&rows).contains("\nits log\n"));
+    }
+
+    #[test]
+    fn the_last_lines_say_what_is_red() {
+        let rows = [failed()];
+        let text = closing(&rows, &reds(&rows, false));
+        let wanted = "\nRED: wine: calls.rs: exit status: 1\n3 passed, 1 failed, 0 skipped\n";
+        assert_eq!(text, wanted);
+        assert!(details(&rows).contains("connection reset"));
     }
 }

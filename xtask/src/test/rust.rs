@@ -1,61 +1,134 @@
-//! The steps that cargo runs.
+//! The steps whose tests are written in Rust.
+//!
+//! Cargo builds the test programs; they are run here, each by itself, so that one that dies is known
+//! by name, status and last words.
 
-use super::Outcome;
 use super::Session;
-use super::counts::Counts;
+use super::artifacts;
+use super::artifacts::Artifact;
+use super::outcome::Failure;
+use super::outcome::Outcome;
+use super::program::Language;
+use super::program::Program;
 use crate::cargo;
+use crate::host::Host;
 use crate::process;
-use crate::wine::runner;
 use anyhow::Result;
-use std::process::Command;
 use std::time::Duration;
 
 const BUILD: Duration = Duration::from_secs(30 * 60);
-const RUN: Duration = Duration::from_secs(20 * 60);
+const DOCUMENTATION: Duration = Duration::from_secs(20 * 60);
 
-/// No test program runs longer than this under Wine.
-const ONE_PROGRAM: Duration = Duration::from_secs(5 * 60);
+/// No test program runs longer than this.
+const ONE_PROGRAM: Duration = Duration::from_secs(10 * 60);
+
+/// The test programs that stay out under Wine, and why.
+const NOT_UNDER_WINE: &[(&str, &str)] = &[
+    ("crates/node/tests/crash.rs", MANY_NODES),
+    ("crates/node/tests/filesystem.rs", MANY_NODES),
+    ("crates/node/tests/fixtures.rs", MANY_NODES),
+];
+
+const MANY_NODES: &str = "its many simulated nodes take Wine minutes";
 
 pub(super) fn linux(_: &Session) -> Result<Outcome> {
-    tests(&|| {
-        let mut command = test_command();
-        command.arg("--workspace");
-        Ok(command)
-    })
+    let mut outcome = programs(Host::Linux, &["--workspace"], &[])?;
+    outcome.add(documentation()?);
+    Ok(outcome)
 }
 
 pub(super) fn wine(session: &Session) -> Result<Outcome> {
-    let prefix = session.prefix()?;
-    tests(&|| {
-        let mut command = test_command();
-        // Documentation tests are built by rustdoc for the machine that runs it: not for Wine.
-        command.args(["--target", cargo::WINDOWS, "--lib", "--bins", "--tests"]);
-        // The chores themselves run on Linux alone. So does `node`: it has no code for a platform, and
-        // its thousands of deaths and repetitions on a simulated disk take Wine half an hour.
-        command.args(["--workspace", "--exclude", "xtask"]);
-        command.args(["--exclude", "wincsi-node"]);
-        runner::install(&mut command, prefix, ONE_PROGRAM)?;
-        Ok(command)
-    })
+    let host = Host::Wine(session.prefix()?);
+    // Documentation tests are built by rustdoc for the machine that runs it: not for Wine. The chores
+    // themselves run on Linux alone.
+    let arguments = [
+        "--lib",
+        "--bins",
+        "--tests",
+        "--workspace",
+        "--exclude",
+        "xtask",
+    ];
+    programs(host, &arguments, NOT_UNDER_WINE)
 }
 
-fn test_command() -> Command {
-    let mut command = cargo::cargo();
-    command.args(["test", "--no-fail-fast"]);
-    command
-}
-
-/// Builds first, so that the table can tell compiling from running.
-fn tests(command: &dyn Fn() -> Result<Command>) -> Result<Outcome> {
-    let build = process::follow(command()?.arg("--no-run"), BUILD)?;
-    let building = build.took;
-    if !build.status.success() {
-        return Ok(Outcome {
-            counts: Counts::one_failed(),
-            building,
-        });
+/// Builds the test programs, then runs all but those left out.
+fn programs(host: Host<'_>, arguments: &[&str], left_out: &[(&str, &str)]) -> Result<Outcome> {
+    let (mut outcome, mut built) = build(host, arguments)?;
+    if !outcome.failures.is_empty() {
+        return Ok(outcome);
     }
-    let run = process::follow(&mut command()?, RUN)?;
-    let counts = Counts::of_cargo(&run.output).with_status(run.status.success());
-    Ok(Outcome { counts, building })
+    for (name, why) in left_out {
+        let before = built.len();
+        built.retain(|artifact| artifact.name != *name);
+        anyhow::ensure!(
+            built.len() < before,
+            "{name} is to be left out, and is not there"
+        );
+        outcome.note(format!("left out: {name} ({why})"));
+    }
+    let mut without_tests = Vec::new();
+    for artifact in &built {
+        let ran = run(host, artifact)?;
+        if ran.is_empty() {
+            without_tests.push(artifact.name.as_str());
+        }
+        outcome.add(ran);
+    }
+    if !without_tests.is_empty() {
+        outcome.note(format!("without a test here: {}", without_tests.join(", ")));
+    }
+    Ok(outcome)
+}
+
+fn build(host: Host<'_>, arguments: &[&str]) -> Result<(Outcome, Vec<Artifact>)> {
+    let mut command = cargo::cargo();
+    command.args([
+        "test",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ]);
+    command.args(arguments);
+    if let Some(target) = host.target() {
+        command.args(["--target", target]);
+    }
+    let (done, messages) = process::data(&mut command, BUILD)?;
+    let mut outcome = Outcome {
+        building: done.took,
+        ..Outcome::default()
+    };
+    if !done.status.success() {
+        let what = format!("the tests cannot be built: {}", done.status);
+        outcome.add(Outcome::failed(Failure::new(what, done.output)));
+        return Ok((outcome, Vec::new()));
+    }
+    Ok((outcome, artifacts::read(&messages, &cargo::root())?))
+}
+
+/// Runs a test program as cargo does: in its package's folder.
+fn run(host: Host<'_>, artifact: &Artifact) -> Result<Outcome> {
+    let mut command = host.command(&artifact.exe);
+    command
+        .current_dir(&artifact.dir)
+        .env("CARGO_MANIFEST_DIR", &artifact.dir);
+    let program = Program {
+        step: host.name(),
+        name: &artifact.name,
+        limit: ONE_PROGRAM,
+        language: Language::Rust,
+    };
+    program.run(&mut command)
+}
+
+/// The examples in the documentation, which cargo builds and runs in one go.
+fn documentation() -> Result<Outcome> {
+    let mut command = cargo::cargo();
+    command.args(["test", "--doc", "--workspace", "--no-fail-fast"]);
+    let program = Program {
+        step: Host::Linux.name(),
+        name: "examples in the documentation",
+        limit: DOCUMENTATION,
+        language: Language::Rust,
+    };
+    program.run(&mut command)
 }

@@ -56,14 +56,6 @@ impl Prefix {
         Ok(prefix)
     }
 
-    /// The prefix that `WINEPREFIX` names, made by someone else.
-    fn borrowed(dir: PathBuf) -> Result<std::mem::ManuallyDrop<Self>> {
-        Ok(std::mem::ManuallyDrop::new(Self {
-            dir,
-            loader: loader()?,
-        }))
-    }
-
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -99,19 +91,23 @@ impl Prefix {
             .env_remove("DISPLAY");
     }
 
-    /// Starts the server for the whole run, then boots.
+    /// Makes the prefix, and then starts the server that stays for the whole run.
     ///
     /// Left to itself, the first program starts a server that shuts down about a second after the
     /// last program has ended (Debian starts it with `-p0`). A program that comes just then is cut
     /// off before its first instruction: "wine client error:0: recvmsg: Connection reset by peer".
+    ///
+    /// The server of the boot that makes the prefix cannot be the one that stays: under it no service
+    /// of ours has ever started (Wine 8: error 1053 after 10 s, each time), under the next one each
+    /// does. So the machine is started anew after its installation.
     fn boot(&self) -> Result<()> {
         fs::create_dir(&self.dir).with_context(|| format!("create {}", self.dir.display()))?;
-        self.ask_server(LINGER)?.success("wineserver")?;
         let mut command = self.wine();
         command.args(["wineboot", "-i"]);
-        process::capture(&mut command, BOOT)?
-            .success("wineboot -i")
-            .map(drop)
+        process::capture(&mut command, BOOT)?.success("wineboot -i")?;
+        self.end_server()?;
+        self.ask_server(LINGER)?.success("wineserver")?;
+        Ok(())
     }
 
     fn system32(&self) -> PathBuf {

@@ -1,0 +1,136 @@
+//! What a step did, and what of it is red.
+
+use super::counts::Counts;
+use crate::process;
+use std::time::Duration;
+
+/// What a step did.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) counts: Counts,
+    /// The part of the step's time that went into compiling.
+    pub(super) building: Duration,
+    pub(super) failures: Vec<Failure>,
+    /// What the counts do not show: tests that were skipped or left out, programs without a test.
+    pub(super) notes: Vec<String>,
+}
+
+/// Something that is red.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// One line: the program, what became of it, the tests that failed.
+    pub(super) what: String,
+    /// What helps to find out why.
+    pub(super) output: String,
+}
+
+impl Failure {
+    pub(super) fn new(what: impl Into<String>, output: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            output: output.into(),
+        }
+    }
+
+    /// An error, whose text after the first line is output.
+    pub(super) fn of_error(what: &str, error: &anyhow::Error) -> Self {
+        let text = format!("{error:#}");
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        Self::new(format!("{what}: {first}"), rest)
+    }
+
+    /// The output, cut to a length that leaves room for others: the middle goes.
+    pub(super) fn excerpt(&self) -> String {
+        const HEAD: usize = 100;
+        const TAIL: usize = 100;
+        let lines: Vec<&str> = self.output.lines().collect();
+        if lines.len() <= HEAD + TAIL {
+            return self.output.trim_end().to_owned();
+        }
+        let head = lines[..HEAD].join("\n");
+        let left_out = lines.len() - HEAD - TAIL;
+        let tail = process::tail(&self.output, TAIL);
+        format!("{head}\n[{left_out} lines left out]\n{tail}")
+    }
+}
+
+impl Outcome {
+    /// A step that did not get to its tests.
+    pub(super) fn failed(failure: Failure) -> Self {
+        Self {
+            counts: Counts::failed(1),
+            failures: vec![failure],
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.counts = self.counts + other.counts;
+        self.building += other.building;
+        self.failures.extend(other.failures);
+        self.notes.extend(other.notes);
+    }
+
+    /// Whether not one test ran, was skipped or failed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.counts == Counts::default()
+    }
+
+    /// Makes an outcome without a test a failure.
+    pub(super) fn not_empty(mut self, what: &str) -> Self {
+        if self.is_empty() {
+            self.add(Self::failed(Failure::new(
+                format!("{what}: no test ran"),
+                "",
+            )));
+        }
+        self
+    }
+
+    /// Adds a failure when something that went along with the tests went wrong.
+    pub(super) fn check(&mut self, what: &str, done: anyhow::Result<()>) {
+        if let Err(error) = done {
+            self.add(Self::failed(Failure::of_error(what, &error)));
+        }
+    }
+
+    pub(super) fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(count: usize) -> String {
+        (0..count)
+            .map(|number| format!("line {number}\n"))
+            .collect()
+    }
+
+    #[test]
+    fn an_excerpt_is_bounded_and_keeps_both_ends() {
+        let excerpt = Failure::new("", numbered(1000)).excerpt();
+        assert!(excerpt.starts_with("line 0\n"), "{excerpt}");
+        assert!(excerpt.ends_with("\nline 999"), "{excerpt}");
+        assert!(
+            excerpt.contains("\n[800 lines left out]\nline 900\n"),
+            "{excerpt}"
+        );
+        assert_eq!(excerpt.lines().count(), 201);
+    }
+
+    #[test]
+    fn a_short_output_is_shown_whole() {
+        let output = numbered(200);
+        assert_eq!(Failure::new("", &*output).excerpt(), output.trim_end());
+    }
+
+    #[test]
+    fn an_errors_first_line_says_what() {
+        let failure = Failure::of_error("a", &anyhow::anyhow!("ended after 3 s\nlast words"));
+        assert_eq!(failure.what, "a: ended after 3 s");
+        assert_eq!(failure.output, "last words");
+    }
+}

@@ -1,0 +1,262 @@
+//! One test program: run it, and judge it by its status and its words.
+
+use super::counts::Counts;
+use super::outcome::Failure;
+use super::outcome::Outcome;
+use super::verdict::Verdict;
+use crate::cargo;
+use crate::process;
+use crate::process::Finished;
+use crate::process::interrupt;
+use anyhow::Context;
+use anyhow::Result;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// How many lines of a program that died are shown.
+const LAST_WORDS: usize = 60;
+
+/// A test program that is ready to run.
+pub(super) struct Program<'a> {
+    /// The step that it belongs to.
+    pub(super) step: &'a str,
+    pub(super) name: &'a str,
+    pub(super) limit: Duration,
+    pub(super) language: Language,
+}
+
+/// Whose test harness a program has.
+#[derive(Clone, Copy)]
+pub(super) enum Language {
+    Go,
+    Rust,
+}
+
+impl Program<'_> {
+    /// Runs the program. Only what keeps this run from going on is an error; a program that cannot be
+    /// started, dies or takes too long has failed.
+    pub(super) fn run(&self, command: &mut Command) -> Result<Outcome> {
+        let outcome = match process::capture(command, self.limit) {
+            Ok(done) => {
+                self.keep(&done.output)?;
+                self.judge(&done)
+            }
+            Err(error) if interrupt::happened() => return Err(error),
+            Err(error) => Outcome::failed(Failure::of_error(self.name, &error)),
+        };
+        for failure in &outcome.failures {
+            println!("RED     {}", failure.what);
+        }
+        Ok(outcome)
+    }
+
+    /// Green needs all of it: a good status, a result that was printed, and no failed test in it.
+    fn judge(&self, done: &Finished) -> Outcome {
+        let verdict = self.language.read(&done.output);
+        let good = done.status.success() && verdict.concluded;
+        let mut outcome = Outcome {
+            counts: verdict.counts,
+            ..Outcome::default()
+        };
+        for skipped in &verdict.skipped {
+            outcome.note(format!("skipped: {skipped} ({})", self.name));
+        }
+        if good && verdict.counts.failed == 0 {
+            self.say_passed(verdict.counts, done.took);
+            return outcome;
+        }
+        if verdict.counts.failed == 0 {
+            outcome.counts.failed = 1;
+        }
+        outcome.failures.push(self.failure(done, &verdict));
+        outcome
+    }
+
+    fn failure(&self, done: &Finished, verdict: &Verdict) -> Failure {
+        let Self { name, language, .. } = self;
+        if !verdict.concluded {
+            let what = format!("{name}: {}, died before its result", done.status);
+            return Failure::new(what, process::tail(&done.output, LAST_WORDS));
+        }
+        if verdict.counts.failed == 0 {
+            let what = format!("{name}: {}, though no test failed", done.status);
+            return Failure::new(what, process::tail(&done.output, LAST_WORDS));
+        }
+        let failed = verdict.failed.join(", ");
+        Failure::new(
+            format!("{name}: failed {failed}"),
+            language.about_failures(&done.output),
+        )
+    }
+
+    fn say_passed(&self, counts: Counts, took: Duration) {
+        let (passed, seconds) = (counts.passed, took.as_secs_f32());
+        println!("{passed:>4} passed {seconds:>6.1} s  {}", self.name);
+    }
+
+    /// Keeps the whole output for whoever wants more than the excerpt.
+    fn keep(&self, output: &str) -> Result<()> {
+        let file = self.log()?;
+        fs::write(&file, output).with_context(|| format!("write {}", file.display()))
+    }
+
+    fn log(&self) -> Result<PathBuf> {
+        let plain = |c: char| {
+            if c.is_alphanumeric() || c == '.' {
+                c
+            } else {
+                '-'
+            }
+        };
+        let name: String = self.name.chars().map(plain).collect();
+        Ok(cargo::work_dir(&format!("tests/{}", self.step))?.join(format!("{name}.log")))
+    }
+}
+
+impl Language {
+    fn read(self, output: &str) -> Verdict {
+        match self {
+            Self::Go => Verdict::of_go(output),
+            Self::Rust => Verdict::of_rust(output),
+        }
+    }
+
+    /// The part of a program's output that is about its failed tests.
+    fn about_failures(self, output: &str) -> String {
+        match self {
+            Self::Go => go_failures(output),
+            Self::Rust => from_line(output, "failures:").to_owned(),
+        }
+    }
+}
+
+/// The text from the first such line on.
+fn from_line<'a>(text: &'a str, line: &str) -> &'a str {
+    if text.starts_with(&format!("{line}\n")) {
+        return text;
+    }
+    let found = text.find(&format!("\n{line}\n"));
+    found.map_or(text, |at| &text[at + 1..])
+}
+
+/// The parts of `go test -v`'s output in which a test failed: each from where a test begins.
+fn go_failures(output: &str) -> String {
+    const BEGINS: &str = "=== RUN   ";
+    let mut parts: Vec<String> = vec![String::new()];
+    for line in output.lines() {
+        let begins = line.strip_prefix(BEGINS);
+        if begins.is_some_and(|name| !name.contains('/')) {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push_str(line);
+            part.push('\n');
+        }
+    }
+    parts.retain(|part| part.contains("--- FAIL: "));
+    parts.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+    const RESULT: &str = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured;";
+
+    fn outcome(script: &str, limit: Duration) -> Outcome {
+        let program = Program {
+            step: "self-test",
+            name: "it",
+            limit,
+            language: Language::Rust,
+        };
+        let mut command = Command::new("sh");
+        program.run(command.args(["-c", script])).unwrap()
+    }
+
+    fn only_failure(script: &str) -> Failure {
+        let outcome = outcome(script, LIMIT);
+        assert_eq!(outcome.counts.failed, 1);
+        let [failure] = outcome.failures.try_into().unwrap();
+        failure
+    }
+
+    #[test]
+    fn a_good_program_is_green() {
+        let outcome = outcome(&format!("echo '{RESULT}'"), LIMIT);
+        assert_eq!(outcome.counts, Counts::passed(2));
+        assert!(outcome.failures.is_empty());
+    }
+
+    #[test]
+    fn a_program_that_dies_is_named_with_its_status_and_last_words() {
+        let failure = only_failure("echo 'test a ... ok'; echo 'connection reset'; exit 7");
+        assert_eq!(failure.what, "it: exit status: 7, died before its result");
+        assert_eq!(failure.output, "test a ... ok\nconnection reset");
+    }
+
+    #[test]
+    fn a_program_that_ends_well_without_a_result_is_red() {
+        let failure = only_failure("echo 'test a ... ok'");
+        assert_eq!(failure.what, "it: exit status: 0, died before its result");
+    }
+
+    #[test]
+    fn a_bad_status_after_a_good_result_is_red() {
+        let failure = only_failure(&format!("echo '{RESULT}'; exit 3"));
+        assert_eq!(failure.what, "it: exit status: 3, though no test failed");
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_named() {
+        let outcome = outcome("echo going; sleep 60", Duration::from_millis(300));
+        let what = &outcome.failures[0].what;
+        assert!(
+            what.contains("ended after") && what.starts_with("it: "),
+            "{what}"
+        );
+        assert_eq!(outcome.failures[0].output, "going");
+    }
+
+    #[test]
+    fn a_program_that_cannot_start_is_named() {
+        let program = Program {
+            step: "self-test",
+            name: "it",
+            limit: LIMIT,
+            language: Language::Go,
+        };
+        let mut nothing = Command::new("/no/such/program");
+        let outcome = program.run(&mut nothing).unwrap();
+        assert!(outcome.failures[0].what.contains("/no/such/program"));
+    }
+
+    #[test]
+    fn of_gos_output_the_failed_tests_are_shown() {
+        let output = "\
+=== RUN   TestA
+--- PASS: TestA (0.00s)
+=== RUN   TestB
+=== RUN   TestB/sub
+    b.go:1: why
+--- FAIL: TestB (0.00s)
+    --- FAIL: TestB/sub (0.00s)
+=== RUN   TestC
+--- PASS: TestC (0.00s)
+FAIL
+";
+        let shown = go_failures(output);
+        assert!(shown.starts_with("=== RUN   TestB\n"), "{shown}");
+        assert!(shown.ends_with("TestB/sub (0.00s)\n"), "{shown}");
+    }
+
+    #[test]
+    fn of_rusts_output_the_failures_are_shown() {
+        let output = "test a ... ok\n\nfailures:\n\n---- b stdout ----\nfailures:\n    b\n";
+        assert!(from_line(output, "failures:").starts_with("failures:\n\n---- b"));
+        assert_eq!(from_line("nothing", "failures:"), "nothing");
+    }
+}
