@@ -41,7 +41,7 @@ pub(crate) use worker::{Slot, Worker};
 /// Threads beyond those that calls may occupy.
 const SPARE: usize = 64;
 /// How long a thread without work waits for some before it ends.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_secs(3);
 /// Threads that stay however long there is nothing to do.
 const KEPT: usize = 1;
 

@@ -1,7 +1,7 @@
-//! Parked pipes: a thread pool of the system's waits for their events.
+//! Parked pipes: the system's thread pool waits for their events.
 
-// UNSAFETY: a thread pool and its waits are Win32 functions that keep a pointer of ours until they
-// are closed. This module alone makes and closes them.
+// UNSAFETY: the thread pool's waits are Win32 functions that keep a pointer of ours until they are
+// closed. This module alone makes and closes them.
 #![expect(unsafe_code)]
 
 use std::{
@@ -16,9 +16,8 @@ use std::{
 use windows_sys::Win32::{
     Foundation::FILETIME,
     System::Threading::{
-        CloseThreadpool, CloseThreadpoolWait, CreateThreadpool, CreateThreadpoolWait,
-        PTP_CALLBACK_INSTANCE, PTP_POOL, PTP_WAIT, SetThreadpoolThreadMaximum, SetThreadpoolWait,
-        TP_CALLBACK_ENVIRON_V3, TP_CALLBACK_PRIORITY_NORMAL, WaitForThreadpoolWaitCallbacks,
+        CloseThreadpoolWait, CreateThreadpoolWait, PTP_CALLBACK_INSTANCE, PTP_WAIT,
+        SetThreadpoolWait, WaitForThreadpoolWaitCallbacks,
     },
 };
 
@@ -28,21 +27,15 @@ use super::{
     event::Event,
 };
 
-/// A thread pool of our own does the watching: of one thread, since a callback does no more than
-/// queue, and apart from the process's common pool, where others' callbacks may block.
+/// The system's own thread pool does the watching.
 #[derive(Debug)]
-pub(crate) struct Watcher(Arc<ThreadPool>);
+pub(crate) struct Watcher(());
 
 /// The right to be told about one stream or listener.
 pub(crate) struct Watch {
     target: Target,
     armed: Mutex<Armed>,
-    /// Behind its waits, which are closed first.
-    pool: Arc<ThreadPool>,
 }
-
-#[derive(Debug)]
-struct ThreadPool(PTP_POOL);
 
 /// The waits that were set, and what keeps their events open meanwhile: closing an event that is
 /// waited for is undefined.
@@ -67,8 +60,9 @@ struct Wait {
 unsafe impl Send for Wait {}
 
 impl Watcher {
+    #[expect(clippy::unnecessary_wraps, reason = "the name that both systems share")]
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self(Arc::new(ThreadPool::new()?)))
+        Ok(Self(()))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "the name that both systems share")]
@@ -76,7 +70,6 @@ impl Watcher {
         Ok(Watch {
             target,
             armed: Mutex::default(),
-            pool: Arc::clone(&self.0),
         })
     }
 }
@@ -107,53 +100,14 @@ impl Watch {
             Some(event) => (event, read.and(write)),
             None => (never_set(never)?, None),
         };
-        self.made(first)?.set(Some(event), timeout);
+        made(first, &self.target)?.set(Some(event), timeout);
         if let Some(other) = other {
-            self.made(second)?.set(Some(other), None);
+            made(second, &self.target)?.set(Some(other), None);
         } else if let Some(second) = second {
             second.set(None, None);
         }
         armed.handles = Some(handles.clone());
         Ok(())
-    }
-
-    fn made<'a>(&self, slot: &'a mut Option<Wait>) -> io::Result<&'a Wait> {
-        if slot.is_none() {
-            *slot = Some(Wait::new(&self.target, &self.pool)?);
-        }
-        Ok(slot.as_ref().expect("just made"))
-    }
-}
-
-impl ThreadPool {
-    fn new() -> io::Result<Self> {
-        // SAFETY: the reserved argument is to be null.
-        let pool = unsafe { CreateThreadpool(ptr::null()) };
-        if pool == 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the pool was just made.
-        unsafe { SetThreadpoolThreadMaximum(pool, 1) };
-        Ok(Self(pool))
-    }
-
-    /// What has callbacks run in this pool; as InitializeThreadpoolEnvironment and
-    /// SetThreadpoolCallbackPool of winbase.h fill it, which are inline functions there.
-    fn environment(&self) -> TP_CALLBACK_ENVIRON_V3 {
-        TP_CALLBACK_ENVIRON_V3 {
-            Version: 3,
-            Pool: self.0,
-            CallbackPriority: TP_CALLBACK_PRIORITY_NORMAL,
-            Size: u32::try_from(size_of::<TP_CALLBACK_ENVIRON_V3>()).expect("a few words"),
-            ..TP_CALLBACK_ENVIRON_V3::default()
-        }
-    }
-}
-
-impl Drop for ThreadPool {
-    fn drop(&mut self) {
-        // SAFETY: the pool is open, and every wait in it has been closed: each keeps the pool.
-        unsafe { CloseThreadpool(self.0) };
     }
 }
 
@@ -164,13 +118,10 @@ impl fmt::Debug for Watch {
 }
 
 impl Wait {
-    fn new(target: &Target, pool: &ThreadPool) -> io::Result<Self> {
+    fn new(target: &Target) -> io::Result<Self> {
         let target = Box::into_raw(Box::new(Arc::clone(target)));
-        let environment = pool.environment();
-        // SAFETY: `target` lives until Drop has made sure that no callback runs any more, and the
-        // environment, which is copied, outlives the call.
-        let wait =
-            unsafe { CreateThreadpoolWait(Some(fired), target.cast(), &raw const environment) };
+        // SAFETY: `target` lives until Drop has made sure that no callback runs any more.
+        let wait = unsafe { CreateThreadpoolWait(Some(fired), target.cast(), ptr::null()) };
         if wait == 0 {
             let error = io::Error::last_os_error();
             // SAFETY: made above, and nobody got it.
@@ -219,6 +170,13 @@ unsafe extern "system" fn fired(
     if catch_unwind(AssertUnwindSafe(|| target.ready())).is_err() {
         tracing::error!("a callback of the thread pool panicked");
     }
+}
+
+fn made<'a>(slot: &'a mut Option<Wait>, target: &Target) -> io::Result<&'a Wait> {
+    if slot.is_none() {
+        *slot = Some(Wait::new(target)?);
+    }
+    Ok(slot.as_ref().expect("just made"))
 }
 
 fn never_set(slot: &mut Option<Event>) -> io::Result<&Event> {
