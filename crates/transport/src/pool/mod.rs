@@ -153,9 +153,13 @@ impl Pool {
         self.queued.load(SeqCst) > 0
     }
 
-    /// Appoints one more driver although there are enough, because they cannot take what is queued.
+    /// Appoints one more driver although there are enough, because they cannot take what is queued;
+    /// unless one is on its way, which on a busy machine takes a while.
     pub(crate) fn help(self: &Arc<Self>) {
-        self.appoint(self.lock());
+        let state = self.lock();
+        if state.appointed == 0 {
+            self.appoint(state);
+        }
     }
 
     /// A driver has given up its connections because of a slow call, which it goes on with.
