@@ -118,11 +118,23 @@ impl fmt::Display for Code {
     }
 }
 
+/// The most of a text that goes out, in bytes. Many clients bound the headers that they take, and
+/// a text may repeat what the client has sent.
+const TEXT_LIMIT: usize = 8 << 10;
+
 /// `grpc-message`: printable ASCII but `%` stands for itself, every other byte is `%XX`
 /// (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses>).
+///
+/// What is over [`TEXT_LIMIT`] is left out.
 pub(crate) fn encode_message(message: &str) -> HeaderValue {
-    let mut text = String::with_capacity(message.len());
-    for byte in message.bytes() {
+    let kept = &message[..message.floor_char_boundary(TEXT_LIMIT)];
+    let more = if kept.len() < message.len() {
+        "..."
+    } else {
+        ""
+    };
+    let mut text = String::with_capacity(kept.len() + more.len());
+    for byte in kept.bytes().chain(more.bytes()) {
         match byte {
             b' '..=b'~' if byte != b'%' => text.push(char::from(byte)),
             _ => write!(text, "%{byte:02X}").expect("a String takes every write"),
@@ -177,6 +189,16 @@ mod tests {
     fn escapes_what_grpc_says() {
         let value = encode_message("a%b\n\u{e9}~");
         assert_eq!(value.as_bytes(), b"a%25b%0A%C3%A9~");
+    }
+
+    #[test]
+    fn a_text_as_long_as_a_request_is_cut() {
+        for (long, kept) in [("x", TEXT_LIMIT), ("\u{20ac}", TEXT_LIMIT / 3 * 3)] {
+            let value = encode_message(&long.repeat(1 << 20));
+            let text = decode_message(value.as_bytes());
+            assert_eq!(text.len(), kept + 3, "{long}");
+            assert!(text.ends_with(&format!("{long}...")));
+        }
     }
 
     #[test]

@@ -219,3 +219,12 @@ fn an_endless_flood_of_resets_is_one_clients_trouble() {
     drop(raw);
     nobody_else_noticed(&fixture, &channel);
 }
+
+#[test]
+fn an_error_that_repeats_a_large_request_still_reaches_its_caller() {
+    let (fixture, channel) = served();
+    let status = support::call_err(&channel, "/v1.Test/Fail", &vec![b'%'; 4 * MIB]);
+    assert!(status.message.starts_with("%%%"), "{}", status.code);
+    assert!(status.message.len() < 64 << 10);
+    nobody_else_noticed(&fixture, &channel);
+}

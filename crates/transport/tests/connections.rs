@@ -18,6 +18,8 @@ use support::{
 use transport::{BindError, CallError, Channel, ChannelOptions, Endpoint, Server, ServerOptions};
 
 const CROWD: usize = 1_000;
+/// Threads of a pool that is not made to wait: a busy machine may make it a few more.
+const FEW: usize = 32;
 /// csi-proxy's group-versions.
 const ENDPOINTS: usize = 23;
 
@@ -45,7 +47,7 @@ fn a_thousand_silent_connections_cost_no_threads_and_no_time() {
     }
     let usage = fixture.server.usage();
     assert_eq!(usage.connections, CROWD + 1);
-    assert!(usage.threads < 16, "{usage:?}");
+    assert!(usage.threads < FEW, "{usage:?}");
     drop(silent);
     eventually("they are forgotten", || {
         fixture.server.usage().connections == 1
@@ -67,7 +69,7 @@ fn a_thousand_idle_connections_cost_no_threads() {
         .collect();
     let usage = fixture.server.usage();
     assert_eq!(usage.connections, CROWD);
-    assert!(usage.threads < 16, "{usage:?}");
+    assert!(usage.threads < FEW, "{usage:?}");
     for channel in &idle {
         assert_eq!(call(channel, "/v1.Test/Echo", b"again"), b"again");
     }
@@ -435,7 +437,7 @@ fn many_endpoints_with_silent_connections_cost_no_more_threads_than_one() {
         assert_eq!(call(&connect(endpoint), "/v1.Test/Echo", b"fine"), b"fine");
     }
     let after = server.usage().threads;
-    assert!(before < 8 && after < 16, "{before} and {after} threads");
+    assert!(before == 1 && after < FEW, "{before} and {after} threads");
     drop(silent);
     eventually("they are forgotten", || server.usage().connections == 0);
     assert_eq!(server.shutdown(PATIENCE).severed_connections, 0);

@@ -41,9 +41,9 @@ pub(crate) use worker::{Slot, Worker};
 /// Threads beyond those that calls may occupy.
 const SPARE: usize = 64;
 /// How long a thread without work waits for some before it ends.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_secs(3);
 /// Threads that stay however long there is nothing to do.
-const KEPT: usize = 2;
+const KEPT: usize = 1;
 
 /// What a driver takes from the queue.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Pool {
         });
         pool.monitor.start(&pool)?;
         pool.lock().start_driver();
-        pool.spawn()?;
+        pool.spawn().inspect_err(|_| pool.monitor.stop())?;
         Ok(pool)
     }
 
@@ -153,14 +153,23 @@ impl Pool {
         self.queued.load(SeqCst) > 0
     }
 
-    /// Appoints one more driver although there are enough, because they cannot take what is queued.
+    /// Appoints one more driver although there are enough, because they cannot take what is queued;
+    /// unless one is on its way, which on a busy machine takes a while.
     pub(crate) fn help(self: &Arc<Self>) {
-        self.appoint(self.lock());
+        let state = self.lock();
+        if state.appointed == 0 {
+            self.appoint(state);
+        }
     }
 
     /// A driver has given up its connections because of a slow call, which it goes on with.
     pub(crate) fn dismiss(&self) {
         self.lock().drivers -= 1;
+    }
+
+    /// Whether a failure may be logged; see [`Throttle::pass`].
+    fn may_log_failure(&self) -> Option<u64> {
+        self.failing.pass()
     }
 
     fn workers(&self) -> Vec<Arc<Worker>> {
@@ -213,7 +222,7 @@ impl Pool {
         drop(state);
         // Should that fail, the task stays queued for the threads that there are.
         if let Err(error) = self.spawn()
-            && let Some(held_back) = self.failing.pass()
+            && let Some(held_back) = self.may_log_failure()
         {
             tracing::warn!(%error, held_back, "cannot start another thread");
         }

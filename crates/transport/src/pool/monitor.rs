@@ -24,9 +24,10 @@ use std::{
 use super::{Pool, Worker};
 use crate::panics::contain;
 
-/// A call is slow after one to two of these.
-const TICK: Duration = Duration::from_millis(2);
-const QUIET: u32 = 32;
+/// A call is slow after one to two of these. Shorter, and a busy machine that merely does not let a
+/// thread run looks slow, which costs threads.
+const TICK: Duration = Duration::from_millis(5);
+const QUIET: u32 = 13;
 
 #[derive(Debug)]
 pub(crate) struct Monitor {

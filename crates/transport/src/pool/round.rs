@@ -8,6 +8,7 @@
 use std::{
     mem,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -20,6 +21,8 @@ use crate::{
 /// The thread has no connections any more: they were taken, or it gave them up.
 struct Dismissed;
 
+/// How long a thread that cannot wait does nothing, lest it spin.
+const PAUSE: Duration = Duration::from_millis(1);
 /// Rounds that may pass without a look at those connections that have a read pending.
 const UNWAITED: u32 = 4;
 
@@ -75,10 +78,7 @@ impl Round<'_> {
             };
             if let Some(connection) = connection {
                 self.add(&connection);
-                connection.look(Interest {
-                    read: true,
-                    write: true,
-                });
+                connection.look(Interest::BOTH);
                 self.serve(&connection)?;
             }
         }
@@ -129,12 +129,13 @@ impl Round<'_> {
         };
         if let Err(error) = sys::wait(self.worker.wakeup(), &slots, Some(timeout), &mut self.ready)
         {
+            if let Some(held_back) = self.pool.may_log_failure() {
+                tracing::warn!(%error, held_back, "cannot wait");
+            }
             // Reading tells what is wrong with one of them, and the others are served meanwhile.
-            tracing::warn!(%error, "cannot wait");
-            self.ready.fill(Interest {
-                read: true,
-                write: true,
-            });
+            self.ready.clear();
+            self.ready.resize(slots.len(), Interest::BOTH);
+            thread::sleep(PAUSE);
         }
         self.worker.end_wait();
         let now = Instant::now();

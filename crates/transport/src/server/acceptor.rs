@@ -41,10 +41,18 @@ impl Acceptor {
             .shared
             .watcher
             .watch(Arc::clone(&acceptor) as sys::Target)?;
-        // Armed once, for nothing: what arming needs of the system is there from now on.
+        // Armed for nothing yet: what arming needs of the system is there from now on.
         watch.arm(&listener.handles(), Interest::default(), None)?;
         *acceptor.lock() = Some((listener, watch));
         Ok(acceptor)
+    }
+
+    /// Begins to take clients, without a thread until one comes.
+    pub(super) fn start(&self) -> io::Result<()> {
+        match &*self.lock() {
+            Some((listener, watch)) => watch.arm(&listener.handles(), listener.interest(), None),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn close(&self) {

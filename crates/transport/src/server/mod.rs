@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::{
     Endpoint, ServerOptions, Service,
     conn::{Connection, later},
-    sys::{Listener, Ready},
+    sys::Listener,
 };
 
 pub(crate) use acceptor::Acceptor;
@@ -108,7 +108,7 @@ impl Server {
             server.acceptors().push(acceptor);
         }
         for acceptor in &*server.acceptors() {
-            Arc::clone(acceptor).ready();
+            acceptor.start().map_err(BindError::Threads)?;
         }
         Ok(server)
     }

@@ -26,6 +26,13 @@ pub(crate) struct Interest {
     pub(crate) write: bool,
 }
 
+impl Interest {
+    pub(crate) const BOTH: Self = Self {
+        read: true,
+        write: true,
+    };
+}
+
 /// What [`wait`] can wait for.
 pub(crate) trait Waitable {
     fn handles(&self) -> &Handles;
