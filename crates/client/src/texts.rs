@@ -27,6 +27,7 @@ const PHRASES: &[(&str, Condition)] = &[
         Condition::TargetInUse,
     ),
     (" is mounted at", Condition::TargetInUse),
+    (" is mounted there", Condition::TargetInUse),
     (
         "No MSFT_SmbGlobalMapping objects found",
         Condition::NotMapped,

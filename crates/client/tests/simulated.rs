@@ -251,6 +251,13 @@ fn targets_without_a_volume_fail_alike() {
         let (volume, plain) = (rig.formatted_volume(), rig.folder("plain"));
         rig.node.volumes().unmount(volume, &plain, rig.soon())
     });
+    fails(Condition::TargetInUse, |rig| {
+        let (volume, folder) = (rig.formatted_volume(), rig.folder("folder"));
+        let (volumes, soon) = (rig.node.volumes(), rig.soon());
+        volumes.mount(volume, &folder, soon).unwrap();
+        let other = volumes.closest(&path("folder").parent().unwrap(), soon);
+        volumes.mount(other.unwrap(), &folder, soon)
+    });
     fails(Condition::NotEmpty, |rig| {
         rig.folder(r"full\of");
         rig.node

@@ -12,6 +12,7 @@ mod support;
 
 use std::num::NonZeroU64;
 
+use os::DiskNumber;
 use os::Facility;
 use os::Outcome;
 use os::Win32;
@@ -101,6 +102,34 @@ fn take_a_disk_offline() {
         name: "offline",
         prepare: Rig::with_volume,
         act: |rig| told(rig.node.disks().set_offline(rig.disk(), rig.soon())),
+        done_already: &[],
+    });
+}
+
+/// The storage provider still has the number for another disk, and has to look anew.
+#[test]
+fn bring_a_disk_online_that_took_the_number_of_another() {
+    const LATE: DiskNumber = DiskNumber(1);
+    check(&Scenario {
+        name: "online under a number of old",
+        prepare: || {
+            let rig = Rig::with_data_disk();
+            let hardware = rig.sim.hardware();
+            hardware.detach_disk(DATA).unwrap();
+            rig.os().disks.list().unwrap();
+            let spec = DiskSpec::on(Bus::Sas)
+                .serial("late")
+                .arriving(Arrives::Offline);
+            let content = os_sim::Content::blank(GIB);
+            hardware.attach_disk("late", &spec, &content).unwrap();
+            rig.os().disks.list().unwrap();
+            let spec = DiskSpec::on(Bus::Sas).serial(DATA);
+            let content = os_sim::Content::blank(4 * GIB);
+            hardware.attach_disk(DATA, &spec, &content).unwrap();
+            assert_eq!(rig.disk_of("late"), LATE);
+            rig
+        },
+        act: |rig| told(rig.node.disks().set_online(LATE, rig.soon())),
         done_already: &[],
     });
 }

@@ -7,6 +7,7 @@ mod support;
 
 use std::sync::Arc;
 
+use formats::fixtures::SparseImage;
 use os::DiskNumber;
 use os::Instance;
 use os::Outcome;
@@ -51,6 +52,13 @@ fn swap_numbers(sim: &SimNode) {
         .attach_disk(DATA, &spec(DATA), &Content::blank(GIB))
         .unwrap();
     sim.os().disks.list().unwrap();
+}
+
+/// A disk with one MBR partition.
+fn mbr_image() -> SparseImage {
+    let mut fixtures = formats::fixtures::all().into_iter();
+    let found = fixtures.find(|fixture| fixture.name == "mbr-sfdisk");
+    found.unwrap().image
 }
 
 fn is_offline(rig: &Rig, serial: &str) -> bool {
@@ -98,6 +106,64 @@ fn a_disk_that_changes_its_number_between_look_and_act_is_not_switched() {
     );
     assert_eq!(rig.disk_of(OTHER), number);
     assert!(!is_offline(&rig, DATA) && !is_offline(&rig, OTHER));
+}
+
+/// A driver that looks for a serial number is handed the disk that the kernel has under the number.
+#[test]
+fn a_disk_is_not_listed_with_the_serial_number_of_another() {
+    let rig = Rig::new();
+    rig.plug(&spec(DATA), DATA, GIB);
+    let number = rig.disk();
+    assert_eq!(
+        rig.node.disks().ids(rig.soon()).unwrap()[&number].serial,
+        DATA
+    );
+    swap_numbers(&rig.sim);
+    let ids = rig.node.disks().ids(rig.soon()).unwrap();
+    assert_eq!(ids[&number].serial, OTHER);
+}
+
+#[test]
+fn a_serial_number_is_listed_without_its_padding() {
+    let rig = Rig::new();
+    rig.plug(&spec("  padded  "), DATA, GIB);
+    let ids = rig.node.disks().ids(rig.soon()).unwrap();
+    assert!(ids.values().any(|ids| ids.serial == "padded"), "{ids:?}");
+}
+
+/// On an MBR disk partitions have no GUID by which they are told, so the disks must be.
+#[test]
+fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
+    let rig = Rig::new();
+    let image = mbr_image();
+    let hardware = rig.sim.hardware();
+    let plug = |name: &str| {
+        let content = Content::blank(image.length());
+        hardware.attach_disk(name, &spec(name), &content).unwrap();
+        for (at, bytes) in image.runs() {
+            hardware.write_disk(name, at, bytes).unwrap();
+        }
+        let signature = name.as_bytes().first_chunk::<4>().unwrap();
+        hardware.write_disk(name, 440, signature).unwrap();
+        rig.sim.os().disks.list().unwrap();
+    };
+    plug(DATA);
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let number = rig.disk();
+    hardware.detach_disk(DATA).unwrap();
+    rig.os().disks.list().unwrap();
+    plug(OTHER);
+    plug(DATA);
+    assert_eq!(rig.disk_of(OTHER), number);
+    let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
+    rig.sim.faults().add(rescan);
+    let volume = rig.node.volumes().sole_on_disk(number, rig.soon()).unwrap();
+    let trace = rig.trace(|| {
+        rig.node.volumes().format(volume, rig.soon()).unwrap_err();
+    });
+    assert!(!ran(&trace, "MSFT_Volume.Format"));
+    let looked = |op: &Op| op.operation.ends_with("UpdateHostStorageCache");
+    assert!(trace.iter().any(looked), "the disks were told apart");
 }
 
 /// The provider has another partition in mind at this place.
@@ -192,11 +258,7 @@ fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
 #[test]
 fn an_mbr_disk_with_a_partition_is_left_alone() {
     let rig = Rig::new();
-    let image = formats::fixtures::all()
-        .into_iter()
-        .find(|fixture| fixture.name == "mbr-sfdisk")
-        .unwrap()
-        .image;
+    let image = mbr_image();
     let hardware = rig.sim.hardware();
     hardware
         .attach_disk(DATA, &spec(DATA), &Content::blank(image.length()))

@@ -124,3 +124,38 @@ fn the_boot_disk_is_never_changed() {
     assert_eq!(code, Code::Unknown);
     assert!(text.contains("disk 0 is not changed"), "{text}");
 }
+
+/// A NUL ends a text for Windows: csi-proxy hands Win32 a null pointer, or half of the path.
+#[test]
+fn a_text_with_a_nul_in_it_is_an_error_for_its_caller() {
+    let proxy = Proxy::start();
+    let path = "C:\\var\\lib\\kubelet\\a\0b".to_owned();
+    let volume_id = r"\\?\Volume{00000000-0000-0000-0000-000000000001}\".to_owned();
+    let mount = volume::MountVolumeRequest {
+        volume_id: volume_id.clone(),
+        target_path: path.clone(),
+    };
+    let unmount = volume::UnmountVolumeRequest {
+        volume_id: volume_id.clone(),
+        target_path: path.clone(),
+    };
+    let look_up = volume::GetVolumeIdFromTargetPathRequest { target_path: path };
+    let format = volume::FormatVolumeRequest {
+        volume_id: format!("{volume_id}\0"),
+    };
+    let remove = wire::smb::v1::RemoveSmbGlobalMappingRequest {
+        remote_path: "\\\\server\\sha\0re".to_owned(),
+    };
+    let characters = "path contains invalid characters: ";
+    let mount = proxy.complaint::<volume::rpc::MountVolume>(&mount);
+    assert!(mount.starts_with(characters), "{mount}");
+    let unmount = proxy.complaint::<volume::rpc::UnmountVolume>(&unmount);
+    assert!(unmount.starts_with(characters), "{unmount}");
+    let look_up = proxy.complaint::<volume::rpc::GetVolumeIdFromTargetPath>(&look_up);
+    assert!(look_up.starts_with(characters), "{look_up}");
+    let format = proxy.complaint::<volume::rpc::FormatVolume>(&format);
+    assert!(format.ends_with(": not found"), "{format}");
+    let remove = proxy.complaint::<wire::smb::v1::rpc::RemoveSmbGlobalMapping>(&remove);
+    assert!(remove.ends_with("is invalid"), "{remove}");
+    assert!(!exists(&proxy, r"C:\var\lib\kubelet\a"));
+}

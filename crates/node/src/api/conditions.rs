@@ -180,7 +180,7 @@ impl Classified for FilesystemError {
 impl Classified for SmbError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
-            Self::LinkExists { .. } => Condition::AlreadyExists,
+            Self::LinkExists { .. } | Self::LinksElsewhere { .. } => Condition::AlreadyExists,
             Self::NotMapped { .. } => Condition::NotMapped,
             Self::Link { source, .. } => return source.kind(),
             Self::Provider(error) => return error.kind(),

@@ -133,7 +133,8 @@ pub trait Volumes: Send + Sync {
     /// The volumes on a disk, or on one of its partitions, in the order of where they begin.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`super::Condition::NotFound`] when there is no such disk or partition; over csi-proxy's pipes
+    /// that is an empty list.
     fn list_on_disk(
         &self,
         disk: DiskNumber,
@@ -181,7 +182,8 @@ pub trait Volumes: Send + Sync {
     /// [`super::Condition::NotFound`].
     fn resize(&self, volume: VolumeId, size: NewSize, deadline: Deadline) -> Result<()>;
 
-    /// Size and free space of the volume's filesystem, in bytes.
+    /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over
+    /// csi-proxy's pipes its filesystem has no size.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`].

@@ -15,7 +15,7 @@ use crate::storage;
 ///
 /// # Errors
 /// There is none; [`DiskError::ViewsDiffer`] when it stays another.
-pub(super) fn find(
+pub(crate) fn find(
     node: &Node,
     number: DiskNumber,
     deadline: Deadline,
@@ -85,7 +85,8 @@ pub(super) fn require_same(node: &Node, disk: &storage::Disk) -> Result<(), Disk
     })
 }
 
-fn known(serial: Option<&str>) -> Option<String> {
+/// A serial number without what pads it; none for one of padding alone.
+pub(super) fn known(serial: Option<&str>) -> Option<String> {
     let serial = serial?.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     (!serial.is_empty()).then(|| serial.to_owned())
 }

@@ -13,6 +13,7 @@ use os::schema::disk;
 
 use super::DiskError;
 use super::guard;
+use super::identity;
 use crate::Node;
 use crate::provider::ProviderError;
 use crate::storage;
@@ -52,24 +53,39 @@ pub(super) fn ids(
     node: &Node,
     deadline: Deadline,
 ) -> Result<BTreeMap<DiskNumber, DiskIds>, DiskError> {
+    const SELECT: &[&str] = &[disk::NUMBER.name, disk::SERIAL_NUMBER.name];
     let mut ids = BTreeMap::new();
-    for (number, row) in rows(
-        node,
-        &[disk::NUMBER.name, disk::SERIAL_NUMBER.name],
-        deadline,
-    )? {
-        let serial = row
+    for (number, row) in rows(node, SELECT, deadline)? {
+        let listed = row
             .text_or_null(disk::SERIAL_NUMBER.name)
             .map_err(ProviderError::from)?;
         match page83(node, number) {
             Ok(page83) => {
-                let serial = serial.unwrap_or_default().trim().to_owned();
+                let serial = serial(node, number, listed);
                 ids.insert(number, DiskIds { page83, serial });
             }
             Err(error) => tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
         }
     }
     Ok(ids)
+}
+
+/// The provider's serial number, as drivers know it, unless the kernel has another disk under this
+/// number: nobody may be handed one disk's number with another's serial.
+fn serial(node: &Node, number: DiskNumber, listed: Option<&str>) -> String {
+    let listed = identity::known(listed);
+    let descriptor = node.os().disks.descriptor(number).ok();
+    let own = identity::known(descriptor.and_then(|found| found.serial).as_deref());
+    match (own, listed) {
+        (Some(own), Some(listed)) if own != listed => {
+            tracing::warn!(
+                disk = number.0,
+                "the storage provider has another disk in mind"
+            );
+            own
+        }
+        (own, listed) => listed.or(own).unwrap_or_default(),
+    }
 }
 
 /// Disks that are never written are no candidates, and neither are such as do not say what they are:

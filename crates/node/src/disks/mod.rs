@@ -2,7 +2,7 @@
 
 mod error;
 pub(crate) mod guard;
-mod identity;
+pub(crate) mod identity;
 mod lists;
 mod partition;
 mod state;

@@ -15,6 +15,7 @@ use super::VolumeError;
 use crate::DiskError;
 use crate::Node;
 use crate::disks::guard;
+use crate::disks::identity;
 use crate::locks::Held;
 use crate::locks::Key;
 use crate::provider::ProviderError;
@@ -64,7 +65,7 @@ impl Place {
             .take(operation, vec![Key::Volume(volume)], deadline)?;
         let extent = sole_extent(node.os(), operation, volume)?;
         held.add(Key::Disk(extent.disk), deadline)?;
-        let disk = storage::Disk::find(node, extent.disk, deadline)?;
+        let disk = identity::find(node, extent.disk, deadline)?;
         let layout = layout(node, extent.disk)?;
         guard::refuse(node, &disk, &layout, deadline)?;
         let partition = partition_at(&layout, extent, volume)?;
