@@ -132,6 +132,7 @@ fn service(name: &str, depends_on: &[&str]) -> ServiceSpec {
         display_name: format!("The {name}"),
         start: Start::Automatic,
         depends_on: depends_on.iter().map(|&name| name.to_owned()).collect(),
+        dies_at_start: false,
     }
 }
 
