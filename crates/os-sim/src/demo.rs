@@ -12,9 +12,13 @@ use crate::ClockMode;
 use crate::Content;
 use crate::CreateError;
 use crate::DiskSpec;
+use crate::HardwareError;
 use crate::IdentifierKind;
 use crate::NodeSpec;
 use crate::SimNode;
+use crate::iscsi;
+use crate::iscsi::IscsiControl;
+use crate::iscsi::TargetSpec;
 use crate::smb::ServerSpec;
 use crate::smb::SmbControl;
 
@@ -30,6 +34,24 @@ pub const SMB_USER: &str = r"DOMAIN\user";
 /// The user's password. It opens nothing but a simulated share.
 pub const SMB_PASSWORD: &str = "password";
 
+/// Where the one iSCSI server near the node listens, on port 3260.
+pub const ISCSI_ADDRESS: &str = "10.0.0.9";
+
+/// Its target that asks for nothing, with one disk.
+pub const ISCSI_TARGET: &str = "iqn.2026-01.com.example:open";
+
+/// Its target that asks for CHAP and can prove itself, with one disk.
+pub const ISCSI_GUARDED_TARGET: &str = "iqn.2026-01.com.example:guarded";
+
+/// Who may log in to the guarded target.
+pub const ISCSI_USER: &str = "node";
+
+/// The user's secret. It opens nothing but a simulated target.
+pub const ISCSI_SECRET: &str = "0123456789ab";
+
+/// By what the guarded target proves itself to a node.
+pub const ISCSI_PROOF: &str = "ba9876543210";
+
 const KUBELET: &str = r"C:\var\lib\kubelet";
 
 const SMB_SERVER: &str = "fileserver";
@@ -39,7 +61,12 @@ const DISK: &str = "data";
 
 const DISK_LENGTH: u64 = 2 << 30;
 
-/// Makes a node in a folder: drive C, one raw data disk of 2 GiB that is online, and one SMB server.
+const ISCSI_SERVER: &str = "array";
+
+const ISCSI_DISK_LENGTH: u64 = 1 << 30;
+
+/// Makes a node in a folder: drive C, one raw data disk of 2 GiB that is online, one SMB and one iSCSI
+/// server. The node's initiator service does not run, as on a new Windows.
 ///
 /// # Errors
 /// The folder holds a node already, or cannot be written.
@@ -54,11 +81,26 @@ pub fn create(folder: &Path, clock: ClockMode) -> Result<SimNode, CreateError> {
         .attach_disk(DISK, &data, &Content::blank(DISK_LENGTH))?;
     let server = ServerSpec::sharing("share", SMB_USER, SMB_PASSWORD);
     SmbControl::at(folder).add_server(SMB_SERVER, &server)?;
+    prepare_targets(&IscsiControl::at(folder))?;
     prepare_kubelet(&node).map_err(|source| CreateError::File {
         path: folder.to_owned(),
         source,
     })?;
     Ok(node)
+}
+
+fn prepare_targets(servers: &IscsiControl) -> Result<(), HardwareError> {
+    let disk = |serial| DiskSpec::on(Bus::Iscsi).serial(serial);
+    let open = TargetSpec::named(ISCSI_TARGET).with_disk("open", disk("WINCSIDEMO0002"));
+    let guarded = TargetSpec::named(ISCSI_GUARDED_TARGET)
+        .with_disk("guarded", disk("WINCSIDEMO0003"))
+        .asking(ISCSI_USER, ISCSI_SECRET)
+        .proving(ISCSI_PROOF);
+    for image in ["open", "guarded"] {
+        servers.set_image(image, ISCSI_DISK_LENGTH)?;
+    }
+    let server = iscsi::ServerSpec::at(ISCSI_ADDRESS);
+    servers.add_server(ISCSI_SERVER, &server.offering(open).offering(guarded))
 }
 
 /// A node that runs pods has the kubelet's folder.

@@ -149,6 +149,7 @@ impl Machine {
             return ServiceState::Stopped;
         };
         match (asked.wanted, moment(asked.due) <= self.now) {
+            (Wanted::Running, true) if service.dies_at_start => ServiceState::Stopped,
             (Wanted::Running, true) => ServiceState::Running,
             (Wanted::Running, false) => ServiceState::StartPending,
             (Wanted::Stopped, true) => ServiceState::Stopped,
@@ -251,6 +252,7 @@ mod tests {
             display_name: name.to_owned(),
             start,
             depends_on: depends_on.iter().map(|&name| name.to_owned()).collect(),
+            dies_at_start: name == "frail",
         };
         let spec = NodeSpec {
             service: services.iter().map(service).collect(),
@@ -291,6 +293,15 @@ mod tests {
         assert_eq!(stop(&os, "a"), Some(Win32::SERVICE_CANNOT_ACCEPT_CTRL));
         os.clock.sleep(DELAY);
         assert_eq!(state(&os, "a"), ServiceState::Stopped);
+    }
+
+    #[test]
+    fn a_service_that_dies_at_start_is_pending_first() {
+        let (_folder, os) = node(&[("frail", Start::Manual, &[])]);
+        assert_eq!(start(&os, "frail"), None);
+        assert_eq!(state(&os, "frail"), ServiceState::StartPending);
+        os.clock.sleep(DELAY);
+        assert_eq!(state(&os, "frail"), ServiceState::Stopped);
     }
 
     #[test]

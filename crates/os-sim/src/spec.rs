@@ -57,7 +57,7 @@ pub enum SanPolicy {
 }
 
 /// A service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ServiceSpec {
     /// Its name.
@@ -70,6 +70,9 @@ pub struct ServiceSpec {
     /// The services that must run for it to run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
+    /// Whether it stops again instead of running: its process ends, or its driver does not load.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dies_at_start: bool,
 }
 
 /// When a service starts.
@@ -189,6 +192,7 @@ fn usual_services() -> Vec<ServiceSpec> {
         display_name: display_name.to_owned(),
         start,
         depends_on: depends_on.iter().map(|&name| name.to_owned()).collect(),
+        dies_at_start: false,
     };
     vec![
         service(

@@ -34,6 +34,10 @@ declare!("iscsi", &[Facility::Iscsi];
     a_second_login_to_a_target_is_refused,
     a_target_that_nobody_told_of_is_unknown,
     a_secret_that_is_too_short_is_refused,
+    a_secret_of_twelve_to_sixteen_bytes_is_taken,
+    a_session_is_persistent_from_register_to_unregister,
+    a_session_is_ended_by_its_identifier_and_once,
+    a_portal_is_asked_anew_and_removed_by_address_and_port,
 );
 
 fn a_portal_that_is_added_tells_of_its_targets(fixture: &Fixture) -> Result<(), Failure> {
@@ -130,6 +134,79 @@ fn a_secret_that_is_too_short_is_refused(fixture: &Fixture) -> Result<(), Failur
     holds("it fails", set.is_err())
 }
 
+fn a_secret_of_twelve_to_sixteen_bytes_is_taken(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    for secret in ["0123456789ab", "0123456789abcdef"] {
+        let secret = Arguments::none().with(
+            iscsi_session::set_chap_secret::CHAP_SECRET.name,
+            Value::text(secret),
+        );
+        let class = Target::Class(iscsi_session::CLASS.name);
+        initiator.invoke(class, iscsi_session::SET_CHAP_SECRET.name, &secret)?;
+    }
+    Ok(())
+}
+
+fn a_session_is_persistent_from_register_to_unregister(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    initiator.add_portal(&initiator.target.portal)?;
+    initiator.connect(&initiator.target.name)?;
+    let is_persistent = || initiator.session()?.bool(iscsi_session::IS_PERSISTENT.name);
+    same("at first", &is_persistent()?, &false)?;
+    let session = initiator.session()?.path;
+    let run = |method| initiator.invoke(Target::Instance(&session), method, &Arguments::none());
+    run(iscsi_session::REGISTER.name)?;
+    same("registered", &is_persistent()?, &true)?;
+    run(iscsi_session::UNREGISTER.name)?;
+    same("unregistered", &is_persistent()?, &false)
+}
+
+fn a_session_is_ended_by_its_identifier_and_once(fixture: &Fixture) -> Result<(), Failure> {
+    let initiator = Initiator::of(fixture)?;
+    initiator.add_portal(&initiator.target.portal)?;
+    initiator.connect(&initiator.target.name)?;
+    let session = initiator.session()?;
+    let id = session.text(iscsi_session::SESSION_IDENTIFIER.name)?;
+    let id = Arguments::none().with(
+        iscsi_target::disconnect::SESSION_IDENTIFIER.name,
+        Value::text(id),
+    );
+    let target = initiator.found()?.path;
+    let end = || {
+        let target = Target::Instance(&target);
+        initiator.invoke(target, iscsi_target::DISCONNECT.name, &id)
+    };
+    end()?;
+    refused("Disconnect", end(), iscsi_codes::INVALID_SESSION_ID)
+}
+
+fn a_portal_is_asked_anew_and_removed_by_address_and_port(
+    fixture: &Fixture,
+) -> Result<(), Failure> {
+    const PORT: u16 = 3260;
+    let initiator = Initiator::of(fixture)?;
+    initiator.add_portal(&initiator.target.portal)?;
+    let portal = initiator.portal()?;
+    let run = |method, address, port| {
+        let arguments = Arguments::none()
+            .with(address, Value::text(&initiator.target.portal))
+            .with(port, Value::uint16(PORT));
+        initiator.invoke(Target::Instance(&portal), method, &arguments)
+    };
+    run(
+        iscsi_target_portal::UPDATE.name,
+        iscsi_target_portal::update::TARGET_PORTAL_ADDRESS.name,
+        iscsi_target_portal::update::TARGET_PORTAL_PORT_NUMBER.name,
+    )?;
+    initiator.found()?;
+    run(
+        iscsi_target_portal::REMOVE.name,
+        iscsi_target_portal::remove::TARGET_PORTAL_ADDRESS.name,
+        iscsi_target_portal::remove::TARGET_PORTAL_PORT_NUMBER.name,
+    )?;
+    holds("the portal is gone", initiator.portal().is_err())
+}
+
 /// The node's initiator, with a target for this case alone, which is left again when this is
 /// dropped.
 struct Initiator<'a> {
@@ -194,6 +271,26 @@ impl<'a> Initiator<'a> {
         let found = self.iscsi.query(&query, Deadline::NEVER)?.pop();
         let found = found.map(|portal| portal.path);
         found.ok_or_else(|| Failure::Wrong("the portal is not listed".to_owned()))
+    }
+
+    /// The one session of the target.
+    fn session(&self) -> os::Result<Instance> {
+        const SELECT: &[&str] = &[
+            iscsi_session::IS_PERSISTENT.name,
+            iscsi_session::SESSION_IDENTIFIER.name,
+        ];
+        let name = iscsi_session::TARGET_NODE_ADDRESS.name;
+        let query = Query::all(iscsi_session::CLASS.name, SELECT)
+            .with(name, Value::text(&self.target.name));
+        let mut found = self.iscsi.query(&query, Deadline::NEVER)?;
+        match (found.pop(), found.is_empty()) {
+            (Some(session), true) => Ok(session),
+            _ => Err(os::Error::new(
+                "query",
+                &self.target.name,
+                Hresult::WBEM_E_NOT_FOUND,
+            )),
+        }
     }
 
     fn found(&self) -> Result<Instance, Failure> {

@@ -65,11 +65,12 @@ fn look(
     portal: &Portal,
     name: &TargetName,
 ) -> Result<KnownTarget, IscsiError> {
-    if let Some(target) = initiator.told_target(portal, name)? {
+    let known = initiator.portal(portal)?;
+    if let Some(target) = initiator.told_target(&known, name)? {
         return Ok(target);
     }
     held.add(Key::IscsiPortal(portal.clone()), initiator.deadline)?;
-    refresh(initiator, portal)?;
+    refresh(initiator, portal, &known)?;
     find(initiator, portal, name)
 }
 

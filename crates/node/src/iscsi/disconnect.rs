@@ -16,27 +16,33 @@ use super::initiator::Initiator;
 use super::initiator::KnownTarget;
 use super::initiator::Session;
 
-/// Ends every session of the target. They are looked at anew after each: which of them are persistent
-/// changes when one of them stops to be.
+/// Ends every session of the target. While there is more than one they are looked at anew after each:
+/// which of them are persistent changes when one of them stops to be.
 pub(super) fn end_sessions(
     initiator: &Initiator<'_>,
     name: &TargetName,
     target: &KnownTarget,
 ) -> Result<(), IscsiError> {
     let mut ended = BTreeSet::new();
-    while let Some(session) = initiator.sessions(target)?.into_iter().next() {
+    loop {
+        let sessions = initiator.sessions(target)?;
+        let Some(session) = sessions.first() else {
+            return Ok(());
+        };
         initiator
             .node
             .check(initiator.deadline, "disconnect", name)?;
-        end(initiator, target, &session)?;
+        end(initiator, target, session)?;
+        if sessions.len() == 1 {
+            return Ok(());
+        }
         if !ended.insert(session.id.clone()) {
             return Err(IscsiError::SessionRemains {
                 target: name.to_string(),
-                session: session.id,
+                session: session.id.clone(),
             });
         }
     }
-    Ok(())
 }
 
 /// Takes a login that would come back after a restart back first: without its session nobody could

@@ -94,10 +94,10 @@ impl Initiator<'_> {
         }
     }
 
-    /// The targets that a portal told of, by their objects.
-    pub(super) fn told(&self, portal: &Portal) -> Result<Vec<KnownTarget>, IscsiError> {
+    /// The targets that a portal told of, by its objects.
+    pub(super) fn told(&self, portal: &[KnownPortal]) -> Result<Vec<KnownTarget>, IscsiError> {
         let mut told = BTreeMap::new();
-        for known in self.portal(portal)? {
+        for known in portal {
             let association = target_to_target_portal::CLASS.name;
             for row in self.associated(&known.path, association, &iscsi_target::CLASS)? {
                 told.insert(row.path.clone(), KnownTarget::read(row)?);
@@ -109,7 +109,7 @@ impl Initiator<'_> {
     /// The one target of this name that a portal told of.
     pub(super) fn told_target(
         &self,
-        portal: &Portal,
+        portal: &[KnownPortal],
         name: &TargetName,
     ) -> Result<Option<KnownTarget>, IscsiError> {
         sole(name, self.told(portal)?)

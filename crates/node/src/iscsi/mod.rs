@@ -112,8 +112,9 @@ impl<'a> Iscsi<'a> {
         let keys = vec![Key::IscsiPortal(portal.clone())];
         let _held = self.node.locks().take("discover", keys, deadline)?;
         let initiator = self.initiator(deadline);
-        let refreshed = refresh(&initiator, portal);
-        let told = initiator.told(portal)?;
+        let known = initiator.portal(portal)?;
+        let refreshed = refresh(&initiator, portal, &known);
+        let told = initiator.told(&known)?;
         match refreshed {
             Err(error) if told.is_empty() => return Err(error),
             Err(error) => tracing::warn!(%portal, %error, "a portal is not discovered anew"),
@@ -223,9 +224,13 @@ fn is_known(initiator: &Initiator<'_>, portal: &Portal) -> Result<bool, IscsiErr
 }
 
 /// Asks a portal anew which targets it has.
-fn refresh(initiator: &Initiator<'_>, portal: &Portal) -> Result<(), IscsiError> {
+fn refresh(
+    initiator: &Initiator<'_>,
+    portal: &Portal,
+    known: &[KnownPortal],
+) -> Result<(), IscsiError> {
     let mut asked = BTreeSet::new();
-    for known in initiator.portal(portal)? {
+    for known in known {
         if !asked.insert(known.path.clone()) {
             continue;
         }
@@ -233,7 +238,7 @@ fn refresh(initiator: &Initiator<'_>, portal: &Portal) -> Result<(), IscsiError>
             .node
             .check(initiator.deadline, "discover", portal)?;
         let arguments = spelled(
-            &known,
+            known,
             iscsi_target_portal::update::TARGET_PORTAL_ADDRESS.name,
             iscsi_target_portal::update::TARGET_PORTAL_PORT_NUMBER.name,
         );
@@ -252,7 +257,8 @@ fn find(
     portal: &Portal,
     name: &TargetName,
 ) -> Result<KnownTarget, IscsiError> {
-    let told = match initiator.told_target(portal, name) {
+    let known = initiator.portal(portal);
+    let told = match known.and_then(|known| initiator.told_target(&known, name)) {
         Ok(Some(target)) => return Ok(target),
         Ok(None) => IscsiError::TargetNotFound {
             target: name.to_string(),

@@ -7,11 +7,14 @@
     reason = "these are helpers of tests"
 )]
 
+pub(crate) mod crash;
+pub(crate) mod initiator;
 pub(crate) mod meddle;
 mod state;
 pub(crate) mod swap;
 
 use std::cell::Cell;
+use std::path::Path;
 use std::time::Duration;
 
 use formats::reparse::Names;
@@ -191,6 +194,11 @@ impl Rig {
             .attach_disk(name, spec, &content)
             .unwrap();
         self.node.disks().rescan(self.soon()).unwrap();
+    }
+
+    /// The folder that the node lives in.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
     }
 
     pub(crate) fn os(&self) -> &Os {

@@ -21,7 +21,7 @@ use super::Rig;
 use super::path;
 
 impl Rig {
-    /// Disks, partitions, volumes, files and mappings.
+    /// Disks, partitions, volumes, files, mappings, services, and what the initiator knows.
     pub(crate) fn state(&self) -> String {
         // Volumes come late, and what only memory held of the clock is gone after a death.
         self.os().clock.sleep(Duration::from_secs(60));
@@ -36,6 +36,8 @@ impl Rig {
             self.say_folder(&mut text, &kubelet, &names);
         }
         self.say_mappings(&mut text);
+        self.say_services(&mut text);
+        self.say_initiator(&mut text);
         text
     }
 

@@ -1,5 +1,7 @@
 //! A server on a simulated node that has an iSCSI server near it and services of its own.
 
+use std::fs;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
@@ -8,16 +10,13 @@ use std::time::Duration;
 use client::Client;
 use client::ClientCause;
 use client::ClientError;
-use os_sim::Bus;
 use os_sim::ClockMode;
-use os_sim::DiskSpec;
 use os_sim::NodeSpec;
 use os_sim::ServiceSpec;
 use os_sim::SimNode;
 use os_sim::Start;
+use os_sim::demo;
 use os_sim::iscsi::IscsiControl;
-use os_sim::iscsi::ServerSpec;
-use os_sim::iscsi::TargetSpec;
 use tempfile::TempDir;
 use transport::CallError;
 use transport::Code;
@@ -26,13 +25,11 @@ use wincsi_proxy::flags::Config;
 use wincsi_proxy::serve;
 use wire::Rpc;
 
-pub(crate) const ADDRESS: &str = "10.0.0.9";
-/// A target that asks nothing, with one disk.
-pub(crate) const OPEN: &str = "iqn.2026-01.com.example:open";
-/// A target that asks for CHAP and can prove itself.
-pub(crate) const GUARDED: &str = "iqn.2026-01.com.example:guarded";
-pub(crate) const SECRET: &str = "0123456789ab";
-pub(crate) const PROOF: &str = "ba9876543210";
+pub(crate) use os_sim::demo::ISCSI_ADDRESS as ADDRESS;
+pub(crate) use os_sim::demo::ISCSI_GUARDED_TARGET as GUARDED;
+pub(crate) use os_sim::demo::ISCSI_PROOF as PROOF;
+pub(crate) use os_sim::demo::ISCSI_SECRET as SECRET;
+pub(crate) use os_sim::demo::ISCSI_TARGET as OPEN;
 pub(crate) const SERIAL: &str = "VMware-56 4d 01 02 03 04 05 06-07 08 09 0a 0b 0c 0d 0e";
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,14 +54,7 @@ impl Stage {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().expect("a temporary folder");
         let node = folder.path().join("node");
-        let sim = SimNode::create(&node, spec, ClockMode::Real).expect("a node can be made");
-        sim.kill();
-        drop(sim);
-        let servers = IscsiControl::at(&node);
-        servers.add_server("array", &array()).expect("a server");
-        for image in ["open", "guarded"] {
-            servers.set_image(image, 1 << 30).expect("an image");
-        }
+        prepare(&node, spec);
         let config = Config {
             listen: folder.path().join("sockets"),
             simulate: Some(node),
@@ -108,6 +98,18 @@ impl Stage {
     }
 }
 
+/// The demo's node with this specification, from its next start on.
+fn prepare(node: &Path, spec: &NodeSpec) {
+    let demo = demo::create(node, ClockMode::Real).expect("the demo's node");
+    demo.kill();
+    drop(demo);
+    let text = toml::to_string(spec).expect("a node's specification");
+    fs::write(node.join("node.toml"), text).expect("it can be written");
+    let node = SimNode::open(node, ClockMode::Real).expect("it opens");
+    node.reboot().expect("it starts");
+    node.kill();
+}
+
 /// A node whose initiator service starts by itself.
 pub(crate) fn spec() -> NodeSpec {
     let mut spec = NodeSpec {
@@ -132,17 +134,6 @@ fn service(name: &str, depends_on: &[&str]) -> ServiceSpec {
         display_name: format!("The {name}"),
         start: Start::Automatic,
         depends_on: depends_on.iter().map(|&name| name.to_owned()).collect(),
+        dies_at_start: false,
     }
-}
-
-fn array() -> ServerSpec {
-    let disk = |serial| DiskSpec::on(Bus::Iscsi).serial(serial);
-    ServerSpec::at(ADDRESS)
-        .offering(TargetSpec::named(OPEN).with_disk("open", disk("1")))
-        .offering(
-            TargetSpec::named(GUARDED)
-                .with_disk("guarded", disk("2"))
-                .asking("node", SECRET)
-                .proving(PROOF),
-        )
 }

@@ -1,0 +1,175 @@
+//! Every mutating operation on initiator and services, cut off at every operation of the system that it
+//! makes, and called again; how is in `support::crash`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod support;
+
+use os_sim::Start;
+use os_sim::iscsi::TargetSpec;
+use support::Rig;
+use support::crash::Scenario;
+use support::crash::check;
+use support::crash::told;
+use support::initiator::ADDRESS;
+use support::initiator::GUARDED;
+use support::initiator::OPEN;
+use support::initiator::PROOF;
+use support::initiator::at;
+use support::initiator::chap;
+use support::initiator::named;
+use support::initiator::secret;
+use wincsi_node::Authentication;
+use wincsi_node::Dependents;
+use wincsi_node::ServiceName;
+
+#[test]
+fn add_a_portal() {
+    check(&Scenario {
+        name: "add portal",
+        prepare: Rig::with_array,
+        act: |rig| told(rig.add_portal()),
+        done_already: &[],
+    });
+}
+
+#[test]
+fn remove_a_portal() {
+    check(&Scenario {
+        name: "remove portal",
+        prepare: Rig::with_portal,
+        act: |rig| told(rig.node.iscsi().remove_portal(&at(ADDRESS), rig.soon())),
+        done_already: &["error: not found"],
+    });
+}
+
+#[test]
+fn discover_what_came_later() {
+    check(&Scenario {
+        name: "discover",
+        prepare: with_a_later_target,
+        act: |rig| told(rig.node.iscsi().discover(&at(ADDRESS), rig.soon())).map(drop),
+        done_already: &[],
+    });
+}
+
+#[test]
+fn connect_a_target() {
+    check(&Scenario {
+        name: "connect",
+        prepare: Rig::with_portal,
+        act: |rig| told(rig.connect(OPEN, &Authentication::None)).map(drop),
+        done_already: &[],
+    });
+}
+
+#[test]
+fn connect_a_target_that_came_later() {
+    check(&Scenario {
+        name: "connect what came later",
+        prepare: with_a_later_target,
+        act: |rig| told(rig.connect(LATER, &Authentication::None)).map(drop),
+        done_already: &[],
+    });
+}
+
+#[test]
+fn connect_a_target_that_proves_itself() {
+    check(&Scenario {
+        name: "connect with mutual CHAP",
+        prepare: Rig::with_portal,
+        act: |rig| {
+            let iscsi = rig.node.iscsi();
+            told(iscsi.set_mutual_chap_secret(&secret(PROOF), rig.soon()))?;
+            told(rig.connect(GUARDED, &Authentication::MutualChap(chap()))).map(drop)
+        },
+        done_already: &[],
+    });
+}
+
+#[test]
+fn disconnect_a_target_with_several_sessions() {
+    check(&Scenario {
+        name: "disconnect",
+        prepare: || {
+            let rig = Rig::with_portal();
+            rig.connect(OPEN, &Authentication::None).unwrap();
+            rig.log_in_again(OPEN);
+            rig
+        },
+        act: |rig| told(rig.disconnect(OPEN)),
+        done_already: &[],
+    });
+}
+
+#[test]
+fn stage_and_unstage_as_democratic_csi_does() {
+    check(&Scenario {
+        name: "stage and unstage",
+        prepare: Rig::with_array,
+        act: |rig| {
+            let (iscsi, soon) = (rig.node.iscsi(), rig.soon());
+            told(rig.add_portal())?;
+            told(rig.connect(OPEN, &Authentication::None))?;
+            told(rig.node.disks().rescan(soon))?;
+            let disks = told(iscsi.disks(&at(ADDRESS), &named(OPEN), soon))?;
+            let disk = disks.first().ok_or("the disk is not there")?;
+            told(rig.node.disks().set_online(*disk, soon))?;
+            told(rig.disconnect(OPEN))
+        },
+        done_already: &[],
+    });
+}
+
+#[test]
+fn start_a_service_and_what_it_needs() {
+    check(&Scenario {
+        name: "start service",
+        prepare: || Rig::with_diamond(Start::Manual),
+        act: |rig| told(rig.node.services().start(&service("top"), rig.soon())),
+        done_already: &[],
+    });
+}
+
+#[test]
+fn stop_a_service() {
+    check(&Scenario {
+        name: "stop service",
+        prepare: || Rig::with_diamond(Start::Automatic),
+        act: |rig| stop(rig, "top", Dependents::Refuse),
+        done_already: &[],
+    });
+}
+
+#[test]
+fn stop_a_service_and_what_depends_on_it() {
+    check(&Scenario {
+        name: "stop service with dependents",
+        prepare: || Rig::with_diamond(Start::Automatic),
+        act: |rig| stop(rig, "base", Dependents::Stop),
+        done_already: &[],
+    });
+}
+
+const LATER: &str = "iqn.2026-01.com.example:later";
+
+/// A node whose portal was asked before the target came.
+fn with_a_later_target() -> Rig {
+    let rig = Rig::with_portal();
+    let array = rig.array();
+    array
+        .change_server("array", |server| {
+            server.target.push(TargetSpec::named(LATER));
+        })
+        .unwrap();
+    rig
+}
+
+fn stop(rig: &Rig, name: &str, dependents: Dependents) -> Result<(), String> {
+    let services = rig.node.services();
+    told(services.stop(&service(name), dependents, rig.soon()))
+}
+
+fn service(name: &str) -> ServiceName {
+    ServiceName::parse(name).unwrap()
+}

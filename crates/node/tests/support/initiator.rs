@@ -1,0 +1,225 @@
+//! An iSCSI server near a node, and what there is to say of initiator and services.
+
+use std::fmt::Write as _;
+
+use os::Arguments;
+use os::Deadline;
+use os::Instance;
+use os::Query;
+use os::ServiceState;
+use os::Target;
+use os::Value;
+use os::schema::disk;
+use os::schema::iscsi_associations::session_to_disk;
+use os::schema::iscsi_session;
+use os::schema::iscsi_target;
+use os::schema::iscsi_target_portal as portal;
+use os_sim::Bus;
+use os_sim::DiskSpec;
+use os_sim::NodeSpec;
+use os_sim::SanPolicy;
+use os_sim::ServiceSpec;
+use os_sim::Start;
+use os_sim::iscsi::IscsiControl;
+use os_sim::iscsi::ServerSpec;
+use os_sim::iscsi::TargetSpec;
+use wincsi_node::Authentication;
+use wincsi_node::Chap;
+use wincsi_node::ChapSecret;
+use wincsi_node::Connected;
+use wincsi_node::IscsiError;
+use wincsi_node::Options;
+use wincsi_node::Portal;
+use wincsi_node::TargetName;
+use zeroize::Zeroizing;
+
+use super::DATA;
+use super::GIB;
+use super::Rig;
+
+pub(crate) const ADDRESS: &str = "10.0.0.9";
+/// A target that asks nothing, with one disk.
+pub(crate) const OPEN: &str = "iqn.2026-01.com.example:open";
+/// A target that asks for CHAP and can prove itself, with one disk.
+pub(crate) const GUARDED: &str = "iqn.2026-01.com.example:guarded";
+pub(crate) const SECRET: &str = "0123456789ab";
+pub(crate) const PROOF: &str = "ba9876543210";
+
+/// Services that depend on each other: `left` and `right` on `base`, `top` on both of them.
+const DIAMOND: [(&str, &[&str]); 4] = [
+    ("base", &[]),
+    ("left", &["base"]),
+    ("right", &["base"]),
+    ("top", &["left", "right"]),
+];
+
+impl Rig {
+    /// A node whose initiator service runs, with the server `array` near it, and a disk of its own.
+    pub(crate) fn with_array() -> Self {
+        let rig = Self::of(&with_services(Start::Automatic), Options::default());
+        rig.array().add_server("array", &array()).unwrap();
+        for image in ["open", "guarded"] {
+            rig.array().set_image(image, GIB).unwrap();
+        }
+        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
+        rig
+    }
+
+    /// The same, where the initiator knows the portal.
+    pub(crate) fn with_portal() -> Self {
+        let rig = Self::with_array();
+        rig.add_portal().unwrap();
+        rig
+    }
+
+    /// A node where the diamond of services runs, or not.
+    pub(crate) fn with_diamond(start: Start) -> Self {
+        let rig = Self::of(&with_services(start), Options::default());
+        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
+        rig
+    }
+
+    /// The iSCSI servers around the node.
+    pub(crate) fn array(&self) -> IscsiControl {
+        IscsiControl::at(self.home())
+    }
+
+    pub(crate) fn add_portal(&self) -> Result<(), IscsiError> {
+        self.node.iscsi().add_portal(&at(ADDRESS), self.soon())
+    }
+
+    pub(crate) fn connect(
+        &self,
+        target: &str,
+        authentication: &Authentication,
+    ) -> Result<Connected, IscsiError> {
+        let iscsi = self.node.iscsi();
+        iscsi.connect(&at(ADDRESS), &named(target), authentication, self.soon())
+    }
+
+    pub(crate) fn disconnect(&self, target: &str) -> Result<(), IscsiError> {
+        let iscsi = self.node.iscsi();
+        iscsi.disconnect(&at(ADDRESS), &named(target), self.soon())
+    }
+
+    /// Logs in by another hand than ours: once more, and for good.
+    pub(crate) fn log_in_again(&self, target: &str) {
+        let name = Value::text(target);
+        let login = Arguments::none()
+            .with(iscsi_target::connect::NODE_ADDRESS.name, name)
+            .with(
+                iscsi_target::connect::IS_MULTIPATH_ENABLED.name,
+                Value::Bool(true),
+            )
+            .with(iscsi_target::connect::IS_PERSISTENT.name, Value::Bool(true));
+        let on = Target::Class(iscsi_target::CLASS.name);
+        let method = iscsi_target::CONNECT.name;
+        let iscsi = &self.os().iscsi;
+        let outcome = iscsi.invoke(on, method, &login, Deadline::NEVER);
+        assert_eq!(outcome.unwrap().code, 0);
+    }
+
+    pub(crate) fn sessions(&self) -> Vec<Instance> {
+        const SELECT: &[&str] = &[
+            iscsi_session::AUTHENTICATION_TYPE.name,
+            iscsi_session::IS_PERSISTENT.name,
+            iscsi_session::TARGET_NODE_ADDRESS.name,
+        ];
+        let query = Query::all(iscsi_session::CLASS.name, SELECT);
+        self.os().iscsi.query(&query, Deadline::NEVER).unwrap()
+    }
+
+    pub(crate) fn state_of(&self, service: &str) -> ServiceState {
+        self.os().services.query(service).unwrap().state
+    }
+
+    pub(super) fn say_services(&self, text: &mut String) {
+        let usual = NodeSpec::default().service;
+        let diamond = DIAMOND.iter().map(|(name, _)| (*name).to_owned());
+        for name in usual.into_iter().map(|service| service.name).chain(diamond) {
+            if let Ok(service) = self.os().services.query(&name) {
+                let _ = writeln!(text, "service {name} {:?}", service.state);
+            }
+        }
+    }
+
+    pub(super) fn say_initiator(&self, text: &mut String) {
+        if self.state_of("MSiSCSI") != ServiceState::Running {
+            return;
+        }
+        let ports = [
+            portal::TARGET_PORTAL_ADDRESS.name,
+            portal::TARGET_PORTAL_PORT_NUMBER.name,
+        ];
+        let query = Query::all(portal::CLASS.name, &ports);
+        for row in self.os().iscsi.query(&query, Deadline::NEVER).unwrap() {
+            let _ = writeln!(text, "portal {:?}", row.properties);
+        }
+        let query = Query::all(
+            iscsi_target::CLASS.name,
+            &[
+                iscsi_target::NODE_ADDRESS.name,
+                iscsi_target::IS_CONNECTED.name,
+            ],
+        );
+        for row in self.os().iscsi.query(&query, Deadline::NEVER).unwrap() {
+            let _ = writeln!(text, "target {:?}", row.properties);
+        }
+        for row in self.sessions() {
+            let disks = self.os().iscsi.associators(
+                &row.path,
+                session_to_disk::CLASS.name,
+                disk::CLASS.name,
+                Deadline::NEVER,
+            );
+            let disks = disks.unwrap().len();
+            let _ = writeln!(text, "session {:?}, {disks} disks", row.properties);
+        }
+    }
+}
+
+pub(crate) fn at(address: &str) -> Portal {
+    Portal::parse(address, 0).unwrap()
+}
+
+pub(crate) fn named(target: &str) -> TargetName {
+    TargetName::parse(target).unwrap()
+}
+
+pub(crate) fn secret(text: &str) -> ChapSecret {
+    ChapSecret::new(Zeroizing::new(text.to_owned())).unwrap()
+}
+
+pub(crate) fn chap() -> Chap {
+    Chap::new("node", secret(SECRET)).unwrap()
+}
+
+/// The server that [`Rig::with_array`] puts up.
+pub(crate) fn array() -> ServerSpec {
+    let disk = |serial| DiskSpec::on(Bus::Iscsi).serial(serial);
+    ServerSpec::at(ADDRESS)
+        .offering(TargetSpec::named(OPEN).with_disk("open", disk("open")))
+        .offering(
+            TargetSpec::named(GUARDED)
+                .with_disk("guarded", disk("guarded"))
+                .asking("node", SECRET)
+                .proving(PROOF),
+        )
+}
+
+fn with_services(start: Start) -> NodeSpec {
+    let mut spec = NodeSpec::named("node-1").san_policy(SanPolicy::OnlineAll);
+    for service in &mut spec.service {
+        if service.name == "MSiSCSI" {
+            service.start = Start::Automatic;
+        }
+    }
+    let diamond = DIAMOND.iter().map(|(name, depends_on)| ServiceSpec {
+        name: (*name).to_owned(),
+        start,
+        depends_on: depends_on.iter().map(|&name| name.to_owned()).collect(),
+        ..ServiceSpec::default()
+    });
+    spec.service.extend(diamond);
+    spec
+}
