@@ -129,11 +129,11 @@ mod tests {
         let mut used = BTreeSet::new();
         for group in wire::GROUPS {
             for method in group.methods {
-                let operations: Vec<_> = OPERATIONS
+                let operations = OPERATIONS
                     .iter()
                     .filter(|row| row.group == group.name && row.is_called(method.name))
-                    .collect();
-                assert_eq!(operations.len(), 1, "{group} {}", method.name);
+                    .count();
+                assert_eq!(operations, 1, "{group} {}", method.name);
                 used.insert((group.name, method.name));
             }
         }

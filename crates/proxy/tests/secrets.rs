@@ -10,6 +10,10 @@ use std::path::Path;
 use std::time::Duration;
 use std::time::Instant;
 
+use client::Client;
+use os_sim::ClockMode;
+use os_sim::smb::ServerSpec;
+use os_sim::smb::SmbControl;
 use prost::Message as _;
 use transport::CallError;
 use transport::Channel;
@@ -23,6 +27,8 @@ use wincsi_proxy::serve::Running;
 
 /// In no text by accident.
 const SECRET: &str = "Zx81-qUUx-correct-horse";
+
+const USER: &str = r"DOMAIN\ann";
 
 /// The fields that hold secrets, as the contract calls them.
 const FIELDS: [&str; 3] = ["password", "chap_secret", "MutualChapSecret"];
@@ -70,7 +76,7 @@ fn requests(group: &wire::Group, method: &wire::Method) -> Vec<Vec<u8>> {
             let text = match field.name() {
                 name if FIELDS.contains(&name) => SECRET,
                 "remote_path" => server,
-                "username" | "chap_username" => "ann",
+                "username" | "chap_username" => USER,
                 "iqn" => "iqn.2020-01.example:none",
                 _ => continue,
             };
@@ -79,10 +85,32 @@ fn requests(group: &wire::Group, method: &wire::Method) -> Vec<Vec<u8>> {
         }
         bytes
     };
-    let whole = [r"\\files.example\data", r"\\nowhere\none", "no share"].map(encoded);
+    let whole = [os_sim::demo::SHARE, r"\\nowhere\none", "no share"].map(encoded);
     let mut damaged = whole[0].clone();
     damaged.push(0xff);
     whole.into_iter().chain([damaged]).collect()
+}
+
+/// A server of shares that takes the secret for a password.
+fn add_server(node: &Path) {
+    os_sim::demo::create(node, ClockMode::Real).expect("a node");
+    let server = ServerSpec::sharing("data", USER, SECRET);
+    SmbControl::at(node)
+        .add_server("vault", &server)
+        .expect("a server");
+}
+
+/// A mapping with the right password.
+fn accepted(config: &Config) -> String {
+    let request = wire::smb::v1::NewSmbGlobalMappingRequest {
+        remote_path: String::from(r"\\vault\data"),
+        local_path: String::new(),
+        username: String::from(USER),
+        password: String::from(SECRET),
+    };
+    let answer = Client::local(&config.listen)
+        .call::<wire::smb::v1::rpc::NewSmbGlobalMapping>(&request, Duration::from_secs(60));
+    format!("{:?}", answer.expect("the share's own password"))
 }
 
 #[test]
@@ -90,6 +118,7 @@ fn secrets_reach_no_output() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(folder.path());
     log::start(&config).expect("a log file");
+    add_server(&folder.path().join("node"));
     let server = serve::start(&config).expect("a simulated node can be served");
     let mut answers = Vec::new();
     for (group, path) in wincsi_proxy::groups::registry().methods() {
@@ -106,6 +135,7 @@ fn secrets_reach_no_output() {
         }
     }
     assert!(answers.len() >= 4, "SMB at least takes a password");
+    answers.push(accepted(&config));
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
     let (log, audit) = (read("log"), read("audit"));
     assert_eq!(audit.lines().count(), answers.len());

@@ -49,7 +49,7 @@ pub(crate) fn times() -> Result<Times, Win32> {
 
 /// The bytes of the process in memory (`K32GetProcessMemoryInfo`).
 pub(crate) fn resident_bytes() -> Result<usize, Win32> {
-    const SIZE: usize = mem::size_of::<PROCESS_MEMORY_COUNTERS>();
+    const SIZE: usize = size_of::<PROCESS_MEMORY_COUNTERS>();
     let size = u32::try_from(SIZE).unwrap_or(u32::MAX);
     // SAFETY: a structure of integers, for which all zeros is a value.
     let mut counters: PROCESS_MEMORY_COUNTERS = unsafe { mem::zeroed() };

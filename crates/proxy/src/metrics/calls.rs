@@ -98,30 +98,33 @@ impl Calls {
             .cloned()
             .collect();
         drop(all);
-        let counters: [(&str, &str, fn(&CallSeries) -> u64); 3] = [
-            (
-                "grpc_server_started_total",
-                "Total number of RPCs started on the server.",
-                |series| series.started.value(),
-            ),
-            (
-                "grpc_server_msg_received_total",
-                "Total number of RPC messages received on the server.",
-                |series| series.started.value(),
-            ),
-            (
-                "grpc_server_msg_sent_total",
-                "Total number of RPC messages sent by the server.",
-                |series| series.sent.value(),
-            ),
-        ];
-        for (name, help, value) in counters {
-            page.family(name, help, Kind::Counter);
-            for series in &used {
-                page.sample(name, &series.labels(), value(series));
-            }
-        }
+        render_count(page, "started", "RPCs started on", &used, |series| {
+            &series.started
+        });
+        // A unary call has one message, which has come when the call starts.
+        let name = "msg_received";
+        render_count(page, name, "RPC messages received on", &used, |series| {
+            &series.started
+        });
+        render_count(page, "msg_sent", "RPC messages sent by", &used, |series| {
+            &series.sent
+        });
         render_ends(page, &used);
+    }
+}
+
+fn render_count(
+    page: &mut Exposition,
+    name: &str,
+    what: &str,
+    used: &[Arc<CallSeries>],
+    count: fn(&CallSeries) -> &Count,
+) {
+    let name = format!("grpc_server_{name}_total");
+    let help = format!("Total number of {what} the server.");
+    page.family(&name, &help, Kind::Counter);
+    for series in used {
+        page.sample(&name, &series.labels(), count(series).value());
     }
 }
 
