@@ -6,6 +6,7 @@
 //! converts one version's messages, [`Operations`] parses what clients send into types and calls
 //! `node`, and errors become the texts that clients know.
 
+pub mod catalogue;
 pub mod flags;
 pub mod groups;
 pub mod http;
@@ -15,8 +16,17 @@ pub mod registry;
 pub mod serve;
 pub mod service;
 
+mod audit;
+mod health;
+mod metrics;
+mod monitoring;
 mod operations;
+mod oversight;
+mod policy;
 mod rotate;
 mod text;
 
 pub use operations::Operations;
+pub use oversight::Oversight;
+pub use oversight::OversightError;
+pub use policy::PolicyError;

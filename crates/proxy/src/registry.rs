@@ -18,6 +18,8 @@ use wire::Group;
 use wire::Rpc;
 
 use crate::Operations;
+use crate::Oversight;
+use crate::oversight::Overseer;
 
 /// Handlers by group and method.
 #[derive(Default)]
@@ -57,16 +59,11 @@ impl Registry {
     pub fn into_services(
         self,
         operations: &Arc<Operations>,
+        oversight: &Oversight,
     ) -> Vec<(&'static Group, Arc<dyn Service>)> {
         let service = |methods: GroupMethods| -> (&'static Group, Arc<dyn Service>) {
-            let operations = Arc::clone(operations);
-            (
-                methods.group,
-                Arc::new(GroupService {
-                    methods,
-                    operations,
-                }),
-            )
+            let service = GroupService::new(methods, operations, oversight);
+            (service.group, Arc::new(service))
         };
         self.groups.into_values().map(service).collect()
     }
@@ -96,15 +93,34 @@ struct GroupMethods {
 }
 
 struct GroupService {
-    methods: GroupMethods,
+    group: &'static Group,
+    methods: BTreeMap<&'static str, (Overseer, Handler)>,
     operations: Arc<Operations>,
+}
+
+impl GroupService {
+    fn new(registered: GroupMethods, operations: &Arc<Operations>, oversight: &Oversight) -> Self {
+        let GroupMethods {
+            group,
+            mut handlers,
+        } = registered;
+        let methods = group.methods.iter().filter_map(|method| {
+            let handler = handlers.remove(method.path)?;
+            Some((method.path, (oversight.over(group, method), handler)))
+        });
+        Self {
+            group,
+            methods: methods.collect(),
+            operations: Arc::clone(operations),
+        }
+    }
 }
 
 impl Service for GroupService {
     fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
-        match self.methods.handlers.get(call.method.as_str()) {
-            Some(handler) => handler(&self.operations, call),
-            None => Err(unimplemented(self.methods.group, call.method.as_str())),
+        match self.methods.get(call.method.as_str()) {
+            Some((overseer, handler)) => overseer.run(call, || handler(&self.operations, call)),
+            None => Err(unimplemented(self.group, call.method.as_str())),
         }
     }
 }

@@ -254,6 +254,21 @@ mod tests {
     }
 
     #[test]
+    fn after_a_write_that_failed_the_next_line_begins_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        let mut file = open(&path, 1000, 1);
+        let good = file
+            .file
+            .replace(fs::File::open(&path).expect("for reading alone"));
+        assert!(file.write(b"lost\n").is_err());
+        file.file = good;
+        file.write(b"a\n").expect("written");
+        file.write(b"b\n").expect("written");
+        assert_eq!(read(&path, ""), "head\n\na\nb\n");
+    }
+
+    #[test]
     fn a_file_that_cannot_be_written_is_an_error_of_each_line_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("sub").join("log");

@@ -1,9 +1,13 @@
 //! From a configuration to a running server.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
 
 use node::Node;
 use os::Os;
@@ -11,13 +15,24 @@ use os_sim::ClockMode;
 use os_sim::CreateError;
 use os_sim::SimNode;
 use transport::BindError;
+use transport::DrainReport;
 use transport::EndpointError;
 use transport::Server;
 use transport::ServerOptions;
 
 use crate::Operations;
+use crate::Oversight;
+use crate::OversightError;
 use crate::flags::Config;
 use crate::groups;
+use crate::health::Health;
+use crate::http::BindAddress;
+use crate::http::HttpServer;
+use crate::metrics::Metrics;
+use crate::metrics::NodeKind;
+use crate::monitoring;
+use crate::monitoring::Monitored;
+use crate::monitoring::SharedServer;
 use crate::paths::WorkingDirError;
 use crate::paths::WorkingDirs;
 
@@ -28,12 +43,15 @@ mod native;
 /// Starts serving as the configuration says. All endpoints answer when this returns.
 ///
 /// # Errors
-/// A working folder is no path, there is no node to serve, or an endpoint cannot be had.
-pub fn start(config: &Config) -> Result<Server, StartError> {
+/// A working folder is no path, there is no node to serve, the policy or the audit log is not to be
+/// had, or an endpoint or an HTTP address cannot be had.
+pub fn start(config: &Config) -> Result<Running, StartError> {
     let working_dirs = WorkingDirs::parse(config.roots())?.reaching(config.reach);
-    let node = Node::new(node_of(config)?, options(config));
+    let oversight = Oversight::open(config)?;
+    let os = os_meter::metered(node_of(config)?, &oversight.metrics().meter());
+    let node = Node::new(os, options(config));
     let operations = Arc::new(Operations::new(node, working_dirs));
-    let services = groups::registry().into_services(&operations);
+    let services = groups::registry().into_services(&operations, &oversight);
     prepare(&config.listen)?;
     let served: Vec<_> = services
         .iter()
@@ -42,7 +60,9 @@ pub fn start(config: &Config) -> Result<Server, StartError> {
     let endpoints = services
         .into_iter()
         .map(|(group, service)| Ok((client::endpoint(&config.listen, group)?, service)))
-        .collect::<Result<_, EndpointError>>()?;
+        .collect::<Result<Vec<_>, EndpointError>>()?;
+    let names = endpoints.iter().map(|(endpoint, _)| endpoint.clone());
+    let health = Health::new(kind(config), names.collect());
     let server = Server::bind(endpoints, server_options(config))?;
     tracing::info!(
         "serving {}; require-privacy={}, working directories: {:?}",
@@ -50,8 +70,80 @@ pub fn start(config: &Config) -> Result<Server, StartError> {
         config.require_privacy,
         config.roots()
     );
-    Ok(server)
+    Running::new(config, server, oversight.metrics(), health)
 }
+
+/// A server with what is around it. Dropping it closes all at once.
+pub struct Running {
+    server: SharedServer,
+    /// The address of `/metrics` and `/healthz`, where they are served.
+    metrics: Option<HttpServer>,
+    health: Option<HttpServer>,
+}
+
+impl Running {
+    fn new(
+        config: &Config,
+        server: Server,
+        metrics: &Arc<Metrics>,
+        health: Health,
+    ) -> Result<Self, StartError> {
+        let server = Arc::new(Mutex::new(Some(server)));
+        let monitored = Arc::new(Monitored {
+            node: kind(config),
+            metrics: Arc::clone(metrics),
+            health,
+            server: Arc::clone(&server),
+        });
+        let http = |address: &Option<BindAddress>, serve: Serve| {
+            let address = address.as_ref()?;
+            let failed = |source| StartError::Http {
+                address: address.clone(),
+                source,
+            };
+            Some(serve(address, &monitored).map_err(failed))
+        };
+        Ok(Self {
+            metrics: http(&config.metrics_address, monitoring::serve_all).transpose()?,
+            health: http(&config.healthz_address, monitoring::serve_health).transpose()?,
+            server,
+        })
+    }
+
+    /// Where `/metrics` and `/healthz` are served, if they are.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(HttpServer::address)
+    }
+
+    /// Where `/healthz` alone is served, if it is.
+    #[must_use]
+    pub fn healthz_address(&self) -> Option<SocketAddr> {
+        self.health.as_ref().map(HttpServer::address)
+    }
+
+    /// Accepts no more, and waits for the calls that run, but not longer than `drain`; see
+    /// [`Server::shutdown`]. The pages are served until then.
+    #[must_use]
+    pub fn shutdown(self, drain: Duration) -> Option<DrainReport> {
+        let mut shared = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = shared.take();
+        drop(shared);
+        server.map(|server| server.shutdown(drain))
+    }
+}
+
+impl Drop for Running {
+    /// The pages share the server; it ends here all the same.
+    fn drop(&mut self) {
+        let mut shared = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = shared.take();
+        drop(shared);
+        drop(server);
+    }
+}
+
+type Serve = fn(&BindAddress, &Arc<Monitored>) -> io::Result<HttpServer>;
 
 /// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +170,17 @@ pub enum StartError {
     /// A facility was asked for natively that has no native implementation here.
     #[error("facility {0} has no native implementation on this system")]
     NotNative(os::Facility),
+    /// The pages cannot be served at an address.
+    #[error("http on {address}: {source}")]
+    Http {
+        /// The address.
+        address: BindAddress,
+        /// Why.
+        source: io::Error,
+    },
+    /// The policy or the audit log is not to be had.
+    #[error(transparent)]
+    Oversight(#[from] OversightError),
     /// The simulated node does not open.
     #[error("simulated node: {0}")]
     Simulation(#[from] CreateError),
@@ -100,6 +203,13 @@ fn node_of(config: &Config) -> Result<Os, StartError> {
         os = native::take(os, *facility).ok_or(StartError::NotNative(*facility))?;
     }
     Ok(os)
+}
+
+fn kind(config: &Config) -> NodeKind {
+    match config.simulate {
+        Some(_) => NodeKind::Simulated,
+        None => NodeKind::Windows,
+    }
 }
 
 /// A folder without a node gets the one that the demo plays on.

@@ -1,7 +1,6 @@
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
-use super::Config;
 use super::table::Apply;
 use super::table::Flag;
 use super::table::Value;

@@ -79,17 +79,19 @@ impl Stderr {
 
 enum Files {
     None,
-    One(RotatingFile),
-    BySeverity(Folder),
+    One(Box<RotatingFile>),
+    BySeverity(Box<Folder>),
 }
 
 impl Files {
     fn open(options: &Options) -> io::Result<Self> {
         if let Some(path) = &options.file {
-            return open_file(path.clone(), options).map(Self::One);
+            let file = open_file(path.clone(), options)?;
+            return Ok(Self::One(Box::new(file)));
         }
         let folder = options.folder.clone().unwrap_or_else(env::temp_dir);
-        Folder::open(folder, options.clone()).map(Self::BySeverity)
+        let folder = Folder::open(folder, options.clone())?;
+        Ok(Self::BySeverity(Box::new(folder)))
     }
 
     fn write(&mut self, severity: Severity, line: &[u8]) -> io::Result<()> {

@@ -59,8 +59,9 @@ fn serve(config: &Config, surroundings: &impl Surroundings) -> Result<(), Failur
     surroundings.running();
     surroundings.wait_for_end();
     tracing::info!("stopping: calls in flight have {:?}", config.drain_timeout);
-    let report = server.shutdown(config.drain_timeout);
-    tracing::info!("stopped: {report:?}");
+    if let Some(report) = server.shutdown(config.drain_timeout) {
+        tracing::info!("stopped: {report:?}");
+    }
     Ok(())
 }
 

@@ -107,7 +107,11 @@ fn install(name: ServiceName, flags: Vec<String>) -> Result<Command, ArgumentErr
 
 fn serving(arguments: &[String]) -> Result<Box<Config>, ArgumentError> {
     match flags::parse(arguments.iter().cloned())? {
-        Invocation::Serve(config) => Ok(config),
+        Invocation::Serve(config) => match config.ignored.first() {
+            // csi-proxy would start without it; what is installed should mean what it says.
+            Some(ignored) => Err(ArgumentError::Unexpected(ignored.clone())),
+            None => Ok(config),
+        },
         Invocation::Help => Err(ArgumentError::NoService("help")),
         Invocation::Version => Err(ArgumentError::NoService("version")),
     }
@@ -193,10 +197,10 @@ mod tests {
             of("install -- -version"),
             Err(ArgumentError::NoService("version"))
         );
-        assert!(matches!(
+        assert_eq!(
             of("install -- D:\\k"),
-            Err(ArgumentError::Flags(_))
-        ));
+            Err(ArgumentError::Unexpected("D:\\k".into()))
+        );
     }
 
     #[test]

@@ -20,9 +20,9 @@ use os_sim::iscsi::IscsiControl;
 use tempfile::TempDir;
 use transport::CallError;
 use transport::Code;
-use transport::Server;
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::serve;
+use wincsi_proxy::serve::Running;
 use wire::Rpc;
 
 pub(crate) use os_sim::demo::ISCSI_ADDRESS as ADDRESS;
@@ -39,7 +39,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// A server on a new simulated node, in a folder of its own.
 pub(crate) struct Stage {
-    _server: Server,
+    _server: Running,
     _turn: MutexGuard<'static, ()>,
     folder: TempDir,
     client: Client,

@@ -19,9 +19,9 @@ use transport::CallError;
 use transport::Channel;
 use transport::ChannelOptions;
 use transport::Code;
-use transport::Server;
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::serve;
+use wincsi_proxy::serve::Running;
 use wire::Rpc;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// A server on a new simulated node, in a folder of its own.
 pub(crate) struct Proxy {
-    _server: Server,
+    _server: Running,
     _turn: MutexGuard<'static, ()>,
     folder: TempDir,
     client: Client,

@@ -1,0 +1,63 @@
+use std::time::Duration;
+
+use os::Error;
+use os::Result;
+
+use crate::raw::process;
+
+/// 100 ns units between 1601, where Windows's time begins, and 1970.
+const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
+
+/// What this process uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessUsage {
+    /// Processor time, in the kernel and in user code together.
+    pub cpu: Duration,
+    /// Open handles.
+    pub handles: u32,
+    /// The working set, in bytes.
+    pub resident_bytes: usize,
+    /// When the process began, as time since the Unix epoch.
+    pub started: Duration,
+}
+
+/// Asks the system what this process uses.
+///
+/// # Errors
+/// The system does not say.
+pub fn process_usage() -> Result<ProcessUsage> {
+    let failed = |operation| move |code| Error::new(operation, "this process", code);
+    let times = process::times().map_err(failed("GetProcessTimes"))?;
+    Ok(ProcessUsage {
+        cpu: duration(times.kernel.saturating_add(times.user)),
+        handles: process::handles().map_err(failed("GetProcessHandleCount"))?,
+        resident_bytes: process::resident_bytes().map_err(failed("K32GetProcessMemoryInfo"))?,
+        started: duration(times.created.saturating_sub(UNIX_EPOCH)),
+    })
+}
+
+fn duration(units: u64) -> Duration {
+    Duration::from_nanos(units.saturating_mul(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+    use std::time::UNIX_EPOCH;
+
+    use super::process_usage;
+
+    #[test]
+    fn the_figures_are_those_of_a_running_process() {
+        let usage = process_usage().expect("the system says");
+        assert!(usage.handles > 0);
+        assert!(usage.resident_bytes > 100_000);
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("after 1970");
+        assert!(usage.started <= now && now - usage.started < std::time::Duration::from_secs(3600));
+        let open = std::fs::File::open(std::env::current_exe().expect("a path")).expect("a file");
+        assert!(process_usage().expect("the system says").handles > usage.handles);
+        drop(open);
+    }
+}

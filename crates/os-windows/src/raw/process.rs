@@ -1,0 +1,72 @@
+//! What this process uses, as the system counts it.
+
+// UNSAFETY: foreign functions fill structures of ours whose size they are told.
+#![expect(unsafe_code)]
+
+use std::mem;
+
+use os::Win32;
+use windows_sys::Win32::Foundation::FILETIME;
+use windows_sys::Win32::System::ProcessStatus::K32GetProcessMemoryInfo;
+use windows_sys::Win32::System::ProcessStatus::PROCESS_MEMORY_COUNTERS;
+use windows_sys::Win32::System::Threading::GetCurrentProcess;
+use windows_sys::Win32::System::Threading::GetProcessHandleCount;
+use windows_sys::Win32::System::Threading::GetProcessTimes;
+
+use super::outcome;
+
+const EMPTY: FILETIME = FILETIME {
+    dwLowDateTime: 0,
+    dwHighDateTime: 0,
+};
+
+/// When the process began, and its time in the kernel and in user code, in units of 100 ns.
+pub(crate) struct Times {
+    pub(crate) created: u64,
+    pub(crate) kernel: u64,
+    pub(crate) user: u64,
+}
+
+/// The process's times (`GetProcessTimes`).
+pub(crate) fn times() -> Result<Times, Win32> {
+    let (mut created, mut exited, mut kernel, mut user) = (EMPTY, EMPTY, EMPTY, EMPTY);
+    // SAFETY: the pseudo handle is always good, and each structure is ours.
+    outcome(unsafe {
+        GetProcessTimes(
+            GetCurrentProcess(),
+            &mut created,
+            &mut exited,
+            &mut kernel,
+            &mut user,
+        )
+    })?;
+    Ok(Times {
+        created: joined(created),
+        kernel: joined(kernel),
+        user: joined(user),
+    })
+}
+
+/// The bytes of the process in memory (`K32GetProcessMemoryInfo`).
+pub(crate) fn resident_bytes() -> Result<usize, Win32> {
+    const SIZE: usize = size_of::<PROCESS_MEMORY_COUNTERS>();
+    let size = u32::try_from(SIZE).unwrap_or(u32::MAX);
+    // SAFETY: a structure of integers, for which all zeros is a value.
+    let mut counters: PROCESS_MEMORY_COUNTERS = unsafe { mem::zeroed() };
+    counters.cb = size;
+    // SAFETY: the pseudo handle is always good, and the structure is as long as we say.
+    outcome(unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size) })?;
+    Ok(counters.WorkingSetSize)
+}
+
+/// How many handles are open (`GetProcessHandleCount`).
+pub(crate) fn handles() -> Result<u32, Win32> {
+    let mut count = 0;
+    // SAFETY: the pseudo handle is always good, and the number is ours.
+    outcome(unsafe { GetProcessHandleCount(GetCurrentProcess(), &mut count) })?;
+    Ok(count)
+}
+
+fn joined(time: FILETIME) -> u64 {
+    u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)
+}

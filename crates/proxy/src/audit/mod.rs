@@ -1,0 +1,107 @@
+//! The audit log: a JSON line for each call that changes the node, or would have.
+//!
+//! A line says when, which process, which operation, on which objects, and how it ended. It is written
+//! when the call really ends, also when its client was answered `DeadlineExceeded` before. Objects are
+//! the fields of the request that are known to name objects; everything else, secrets above all, is
+//! left out. Each line is with the operating system when the client has its answer. A line that cannot
+//! be written is counted, logged, and does not fail the call: a full disk must not keep volumes
+//! mounted.
+
+mod object;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Map;
+use serde_json::Value;
+use time::OffsetDateTime;
+
+use crate::metrics::Metrics;
+use crate::rotate::Limits;
+use crate::rotate::RotatingFile;
+use crate::text;
+
+pub(crate) use self::object::Shape;
+
+/// The open audit log.
+pub(crate) struct Audit {
+    file: Mutex<RotatingFile>,
+    metrics: Arc<Metrics>,
+}
+
+/// One call.
+pub(crate) struct Record<'a> {
+    pub(crate) began: OffsetDateTime,
+    pub(crate) took: Duration,
+    /// The client's process, when the system told it.
+    pub(crate) client: Option<u32>,
+    pub(crate) group: &'static wire::Group,
+    pub(crate) method: &'static str,
+    pub(crate) operation: String,
+    pub(crate) object: Map<String, Value>,
+    /// gRPC's code by name, and the text that the client got.
+    pub(crate) outcome: &'static str,
+    pub(crate) text: &'a str,
+}
+
+/// A line, in the order of its fields.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    client_pid: Option<u32>,
+    group: &'static str,
+    version: String,
+    method: &'static str,
+    operation: &'a str,
+    object: &'a Map<String, Value>,
+    outcome: &'static str,
+    text: String,
+    duration_seconds: f64,
+}
+
+impl Audit {
+    /// Opens the file to append to it.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) fn open(path: PathBuf, limits: Limits, metrics: &Arc<Metrics>) -> io::Result<Self> {
+        Ok(Self {
+            file: Mutex::new(RotatingFile::open(path, limits, String::new)?),
+            metrics: Arc::clone(metrics),
+        })
+    }
+
+    /// Writes the line of one call.
+    pub(crate) fn write(&self, record: &Record<'_>) {
+        let written = line(record).and_then(|line| {
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.write(line.as_bytes())
+        });
+        if let Err(error) = written {
+            self.metrics.audit_lost.add_one();
+            let operation = &record.operation;
+            tracing::error!(client = ?record.client, "AUDIT: {operation} is not recorded: {error}");
+        }
+    }
+}
+
+fn line(record: &Record<'_>) -> io::Result<String> {
+    let line = Line {
+        time: text::rfc3339(record.began),
+        client_pid: record.client,
+        group: record.group.name,
+        version: record.group.version.to_string(),
+        method: record.method,
+        operation: &record.operation,
+        object: &record.object,
+        outcome: record.outcome,
+        text: text::one_line(record.text),
+        duration_seconds: record.took.as_secs_f64(),
+    };
+    Ok(serde_json::to_string(&line)? + "\n")
+}

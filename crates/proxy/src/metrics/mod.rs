@@ -1,0 +1,239 @@
+//! The figures of `/metrics`, in Prometheus's text format.
+//!
+//! What csi-proxy has keeps its name, labels and buckets. A series exists from its first use on, as
+//! upstream. Everything is counted in atomics that are found once per method or operation; only
+//! rendering allocates.
+
+mod calls;
+mod figures;
+mod histogram;
+mod operations;
+#[cfg_attr(windows, path = "process/windows.rs")]
+#[cfg_attr(not(windows), path = "process/elsewhere.rs")]
+mod process;
+mod text;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+use os_meter::Meter;
+use transport::Usage;
+
+use self::calls::Calls;
+use self::operations::Operations;
+use self::text::Exposition;
+use self::text::Kind;
+use crate::log;
+
+pub(crate) use self::calls::CallSeries;
+
+/// The content type of [`Metrics::render`].
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All figures of one server.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    calls: Calls,
+    operations: Arc<Operations>,
+    /// Lines of the audit log that could not be written.
+    pub(crate) audit_lost: Count,
+    /// Changed policies that were adopted.
+    pub(crate) policies_adopted: Count,
+    /// Changed policies that were refused.
+    pub(crate) policies_refused: Count,
+}
+
+impl Metrics {
+    /// The series of one RPC.
+    pub(crate) fn call_series(
+        &self,
+        group: &'static wire::Group,
+        method: &'static wire::Method,
+    ) -> Arc<CallSeries> {
+        self.calls.series(group, method)
+    }
+
+    /// What hears of the operations of the system.
+    pub(crate) fn meter(&self) -> Arc<dyn Meter> {
+        Arc::clone(&self.operations) as Arc<dyn Meter>
+    }
+
+    /// All series as text.
+    pub(crate) fn render(&self, node: NodeKind, usage: Option<Usage>) -> String {
+        let mut page = Exposition::default();
+        self.calls.render(&mut page);
+        self.operations.render(&mut page);
+        self.render_counts(&mut page);
+        if let Some(usage) = usage {
+            render_usage(&mut page, usage);
+        }
+        render_build(&mut page, node);
+        process::sample().render(&mut page);
+        page.into_text()
+    }
+
+    fn render_counts(&self, page: &mut Exposition) {
+        page.family(
+            "wincsi_log_records_lost_total",
+            "Records that their log file did not take.",
+            Kind::Counter,
+        );
+        page.sample("wincsi_log_records_lost_total", &[], log::lost());
+        page.family(
+            "wincsi_audit_records_lost_total",
+            "Calls that the audit log did not take.",
+            Kind::Counter,
+        );
+        page.sample(
+            "wincsi_audit_records_lost_total",
+            &[],
+            self.audit_lost.value(),
+        );
+        let name = "wincsi_policy_reloads_total";
+        page.family(name, "Changes of the policy file.", Kind::Counter);
+        for (outcome, count) in [
+            ("adopted", &self.policies_adopted),
+            ("refused", &self.policies_refused),
+        ] {
+            page.sample(name, &[("outcome", outcome)], count.value());
+        }
+    }
+}
+
+/// What is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    Simulated,
+    Windows,
+}
+
+impl NodeKind {
+    /// As pages say it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Simulated => "SIMULATED",
+            Self::Windows => "windows",
+        }
+    }
+}
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+fn render_usage(page: &mut Exposition, usage: Usage) {
+    for (name, help, value) in [
+        (
+            "wincsi_connections",
+            "Open connections on all pipes.",
+            usage.connections,
+        ),
+        (
+            "wincsi_running_calls",
+            "Calls that run.",
+            usage.running_calls,
+        ),
+        (
+            "wincsi_pool_threads",
+            "Threads that drive connections and calls.",
+            usage.threads,
+        ),
+    ] {
+        page.family(name, help, Kind::Gauge);
+        page.sample(name, &[], value);
+    }
+}
+
+fn render_build(page: &mut Exposition, node: NodeKind) {
+    let name = "wincsi_build_info";
+    page.family(
+        name,
+        "The program and what it serves; always 1.",
+        Kind::Gauge,
+    );
+    let labels = [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("os", std::env::consts::OS),
+        ("node", node.name()),
+    ];
+    page.sample(name, &labels, 1);
+}
+
+#[cfg(test)]
+mod tests {
+    use os_meter::Ending;
+
+    use super::Metrics;
+    use super::NodeKind;
+
+    #[test]
+    fn series_appear_with_their_first_use() {
+        let metrics = Metrics::default();
+        let group = &wire::disk::v1::GROUP;
+        let method = group.method("Rescan").expect("disk has it");
+        let series = metrics.call_series(group, method);
+        assert!(!metrics.render(NodeKind::Simulated, None).contains("Rescan"));
+        series.began();
+        series.ended(
+            transport::Code::Unknown,
+            std::time::Duration::from_millis(20),
+        );
+        let text = metrics.render(NodeKind::Simulated, None);
+        let labels = r#"{grpc_type="unary",grpc_service="v1.Disk",grpc_method="Rescan"#;
+        for line in [
+            format!("grpc_server_started_total{labels}\"}} 1"),
+            format!("grpc_server_msg_received_total{labels}\"}} 1"),
+            format!("grpc_server_handled_total{labels}\",grpc_code=\"Unknown\"}} 1"),
+            format!("grpc_server_handling_seconds_bucket{labels}\",le=\"0.01\"}} 0"),
+            format!("grpc_server_handling_seconds_bucket{labels}\",le=\"0.1\"}} 1"),
+            format!("grpc_server_handling_seconds_bucket{labels}\",le=\"+Inf\"}} 1"),
+            format!("grpc_server_handling_seconds_count{labels}\"}} 1"),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+        // Nothing was sent, as the call failed.
+        assert!(!text.contains(r#"grpc_code="OK""#));
+        assert!(text.contains(&format!("grpc_server_msg_sent_total{labels}\"}} 0")));
+    }
+
+    #[test]
+    fn operations_of_the_system_are_told_by_facility_and_name() {
+        let metrics = Metrics::default();
+        let meter = metrics.meter();
+        let operation = os_meter::Operation {
+            facility: os::Facility::Storage,
+            name: "query",
+            subject: "MSFT_Disk",
+            kind: os_meter::Kind::Query,
+        };
+        meter.began(&operation);
+        meter.began(&operation);
+        meter.ended(
+            &operation,
+            std::time::Duration::from_secs(2),
+            Ending::Failed,
+        );
+        let text = metrics.render(NodeKind::Simulated, None);
+        let labels = r#"{facility="storage",operation="query MSFT_Disk""#;
+        for line in [
+            format!("wincsi_os_operation_seconds_bucket{labels},le=\"1\"}} 0"),
+            format!("wincsi_os_operation_seconds_bucket{labels},le=\"3\"}} 1"),
+            format!("wincsi_os_operation_seconds_sum{labels}}} 2"),
+            format!("wincsi_os_operation_failures_total{labels}}} 1"),
+            format!("wincsi_os_operations_running{labels}}} 1"),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+}

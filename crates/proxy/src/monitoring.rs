@@ -1,0 +1,97 @@
+//! The pages for those who watch the node.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use transport::Server;
+
+use crate::health::Health;
+use crate::http::BindAddress;
+use crate::http::HttpServer;
+use crate::http::Page;
+use crate::http::Site;
+use crate::http::Status;
+use crate::metrics;
+use crate::metrics::Metrics;
+use crate::metrics::NodeKind;
+
+/// The server while it runs. It is shared with the pages, which tell of its use.
+pub(crate) type SharedServer = Arc<Mutex<Option<Server>>>;
+
+/// What the pages tell of.
+pub(crate) struct Monitored {
+    pub(crate) node: NodeKind,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: Health,
+    pub(crate) server: SharedServer,
+}
+
+/// Serves `/metrics` and `/healthz`.
+///
+/// # Errors
+/// As [`HttpServer::start`].
+pub(crate) fn serve_all(address: &BindAddress, of: &Arc<Monitored>) -> io::Result<HttpServer> {
+    start(
+        address,
+        Arc::new(All(Arc::clone(of))),
+        "/metrics and /healthz",
+    )
+}
+
+/// Serves `/healthz` alone.
+///
+/// # Errors
+/// As [`HttpServer::start`].
+pub(crate) fn serve_health(address: &BindAddress, of: &Arc<Monitored>) -> io::Result<HttpServer> {
+    start(address, Arc::new(HealthAlone(Arc::clone(of))), "/healthz")
+}
+
+fn start(address: &BindAddress, site: Arc<dyn Site>, pages: &str) -> io::Result<HttpServer> {
+    let server = HttpServer::start(address, site)?;
+    tracing::info!("{pages} on http://{}", server.address());
+    if address.is_narrowed() {
+        let port = server.address().port();
+        tracing::info!(
+            "{address} means loopback here; csi-proxy listens on every address: say 0.0.0.0:{port} for that"
+        );
+    }
+    Ok(server)
+}
+
+struct All(Arc<Monitored>);
+
+impl Site for All {
+    fn page(&self, path: &str) -> Option<Page> {
+        match path {
+            "/metrics" => Some(self.0.metrics_page()),
+            _ => self.0.health_page(path),
+        }
+    }
+}
+
+struct HealthAlone(Arc<Monitored>);
+
+impl Site for HealthAlone {
+    fn page(&self, path: &str) -> Option<Page> {
+        self.0.health_page(path)
+    }
+}
+
+impl Monitored {
+    fn metrics_page(&self) -> Page {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let usage = server.as_ref().map(Server::usage);
+        drop(server);
+        Page {
+            status: Status::Ok,
+            content_type: metrics::CONTENT_TYPE,
+            body: self.metrics.render(self.node, usage),
+        }
+    }
+
+    fn health_page(&self, path: &str) -> Option<Page> {
+        (path == "/healthz").then(|| self.health.page())
+    }
+}

@@ -1,0 +1,117 @@
+//! A server on a new simulated node, with the flags that a test wants.
+
+use std::fs;
+use std::io::Read as _;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use client::Client;
+use client::ClientCause;
+use client::ClientError;
+use serde_json::Value;
+use tempfile::TempDir;
+use transport::CallError;
+use transport::Code;
+use wincsi_proxy::flags::Config;
+use wincsi_proxy::serve;
+use wincsi_proxy::serve::Running;
+use wincsi_proxy::serve::StartError;
+use wire::Rpc;
+use wire::filesystem::v1 as filesystem;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// On Windows all servers of a machine have the same pipes, so there is one at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+pub(crate) struct Proxy {
+    pub(crate) server: Running,
+    pub(crate) folder: TempDir,
+    client: Client,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Proxy {
+    pub(crate) fn start(change: impl FnOnce(&mut Config)) -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (folder, config) = configured(change);
+        let server = serve::start(&config).expect("a simulated node can be served");
+        Self {
+            server,
+            folder,
+            client: Client::local(&config.listen),
+            _turn: turn,
+        }
+    }
+
+    /// Why a server does not start.
+    pub(crate) fn start_error(change: impl FnOnce(&mut Config)) -> StartError {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_folder, config) = configured(change);
+        match serve::start(&config) {
+            Ok(_) => panic!("it started"),
+            Err(error) => error,
+        }
+    }
+
+    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, ClientError> {
+        self.client.call::<R>(request, PATIENCE)
+    }
+
+    /// The status that a call failed with.
+    pub(crate) fn refusal<R: Rpc>(&self, request: &R::Request) -> (Code, String) {
+        let error = self.call::<R>(request).expect_err("the call must fail");
+        match error.cause {
+            ClientCause::Call(CallError::Status(status)) => (status.code, status.message),
+            other => panic!("{other}"),
+        }
+    }
+
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        let request = filesystem::PathExistsRequest {
+            path: path.to_owned(),
+        };
+        let answer = self.call::<filesystem::rpc::PathExists>(&request);
+        answer.expect("the path is inside").exists
+    }
+
+    /// The status and body of a page.
+    pub(crate) fn get(&self, address: Option<SocketAddr>, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(address.expect("it is served")).expect("it listens");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).expect("a status");
+        (status.parse().expect("a number"), body.to_owned())
+    }
+
+    pub(crate) fn audit_lines(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.folder.path().join("audit.log")).expect("the log");
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("an object"))
+            .collect()
+    }
+}
+
+fn configured(change: impl FnOnce(&mut Config)) -> (TempDir, Config) {
+    let folder = TempDir::new().expect("a temporary folder");
+    let mut config = Config {
+        listen: folder.path().join("sockets"),
+        simulate: Some(folder.path().join("node")),
+        ..Config::default()
+    };
+    change(&mut config);
+    (folder, config)
+}
+
+pub(crate) fn mkdir(path: &str) -> filesystem::MkdirRequest {
+    filesystem::MkdirRequest {
+        path: path.to_owned(),
+    }
+}
