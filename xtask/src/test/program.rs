@@ -37,15 +37,24 @@ pub(super) enum Language {
 impl Program<'_> {
     /// Runs the program. Only what keeps this run from going on is an error; a program that cannot be
     /// started, dies or takes too long has failed.
+    ///
+    /// A program that Wine did not let begin is started once more, and the report says so. Whatever
+    /// began is never repeated.
     pub(super) fn run(&self, command: &mut Command) -> Result<Outcome> {
-        let outcome = match process::capture(command, self.limit) {
+        let mut outcome = Outcome::default();
+        let mut ended = process::capture(command, self.limit);
+        if let Some(words) = ended.as_ref().ok().and_then(turned_away_by_wine) {
+            outcome.note(format!("repeated: {}, {words}", self.name));
+            ended = process::capture(command, self.limit);
+        }
+        outcome.add(match ended {
             Ok(done) => {
                 self.keep(&done.output)?;
                 self.judge(&done)
             }
             Err(error) if interrupt::happened() => return Err(error),
             Err(error) => Outcome::failed(Failure::of_error(self.name, &error)),
-        };
+        });
         for failure in &outcome.failures {
             println!("RED     {}", failure.what);
         }
@@ -113,6 +122,14 @@ impl Program<'_> {
         let name: String = self.name.chars().map(plain).collect();
         Ok(cargo::work_dir(&format!("tests/{}", self.step))?.join(format!("{name}.log")))
     }
+}
+
+/// The status and words of a program that ended before its first instruction, since Wine's loader
+/// lost the connection to Wine's server: that is all it printed, and it has no thread yet (thread 0).
+fn turned_away_by_wine(done: &Finished) -> Option<String> {
+    let words = done.output.trim_end();
+    let turned_away = words.starts_with("wine client error:0: ") && words.lines().count() == 1;
+    (turned_away && !done.status.success()).then(|| format!("{}: {words}", done.status))
 }
 
 impl Language {
@@ -208,6 +225,28 @@ mod tests {
     fn a_bad_status_after_a_good_result_is_red() {
         let failure = only_failure(&format!("echo '{RESULT}'; exit 3"));
         assert_eq!(failure.what, "it: exit status: 3, though no test failed");
+    }
+
+    #[test]
+    fn a_program_that_wine_turned_away_is_repeated_once_and_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let once = dir.path().join("once").display().to_string();
+        let error = "wine client error:0: recvmsg: Connection reset by peer";
+        let first_time = format!("mkdir {once} 2>/dev/null && echo '{error}' && exit 1");
+        let repeated = outcome(&format!("{first_time}; echo '{RESULT}'"), LIMIT);
+        assert_eq!(repeated.counts, Counts::passed(2));
+        let note = format!("repeated: it, exit status: 1: {error}");
+        assert_eq!(repeated.notes, [note]);
+        assert!(repeated.failures.is_empty());
+        only_failure(&format!("echo '{error}'; exit 1"));
+    }
+
+    #[test]
+    fn a_program_that_began_is_not_repeated() {
+        let error = "wine client error:0: recvmsg: Connection reset by peer";
+        let began = format!("echo 'running 3 tests'; echo '{error}'; exit 1");
+        let outcome = outcome(&began, LIMIT);
+        assert_eq!((outcome.counts.failed, outcome.notes.len()), (1, 0));
     }
 
     #[test]

@@ -93,9 +93,10 @@ impl Prefix {
 
     /// Makes the prefix, and then starts the server that stays for the whole run.
     ///
-    /// Left to itself, the first program starts a server that shuts down about a second after the
-    /// last program has ended (Debian starts it with `-p0`). A program that comes just then is cut
-    /// off before its first instruction: "wine client error:0: recvmsg: Connection reset by peer".
+    /// Debian's server (`-p0`) shuts down as soon as no program is left, and comes anew with the next
+    /// one. Among such comings and goings a program has been seen cut off before its first
+    /// instruction ("wine client error:0: recvmsg: Connection reset by peer"). It could not be
+    /// brought about at will; a server that stays has no shutdown for a start to meet.
     ///
     /// The server of the boot that makes the prefix cannot be the one that stays: under it no service
     /// of ours has ever started (Wine 8: error 1053 after 10 s, each time), under the next one each
