@@ -107,6 +107,10 @@ fn install(name: ServiceName, flags: Vec<String>) -> Result<Command, ArgumentErr
 
 fn serving(arguments: &[String]) -> Result<Box<Config>, ArgumentError> {
     match flags::parse(arguments.iter().cloned())? {
+        // A program that is started may ignore them; who installs one is there to be told.
+        Invocation::Serve(config) if !config.ignored.is_empty() => {
+            Err(ArgumentError::Unexpected(config.ignored.join(" ")))
+        }
         Invocation::Serve(config) => Ok(config),
         Invocation::Help => Err(ArgumentError::NoService("help")),
         Invocation::Version => Err(ArgumentError::NoService("version")),
@@ -193,10 +197,10 @@ mod tests {
             of("install -- -version"),
             Err(ArgumentError::NoService("version"))
         );
-        assert!(matches!(
+        assert_eq!(
             of("install -- D:\\k"),
-            Err(ArgumentError::Flags(_))
-        ));
+            Err(ArgumentError::Unexpected("D:\\k".into()))
+        );
     }
 
     #[test]
