@@ -6,6 +6,8 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
+use std::time::Instant;
 
 use windows_service::service::Service;
 use windows_service::service::ServiceAccess;
@@ -33,7 +35,7 @@ impl Running {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let port = listener.local_addr()?.port();
         let installed = Installed::new(mode, port)?;
-        installed.0.start::<OsString>(&[])?;
+        installed.start()?;
         let mut wire = accept(listener)?;
         let word = wire.hear()?;
         if word != "starting" {
@@ -78,6 +80,30 @@ impl Installed {
         Ok(Self(manager.create_service(&info, access)?))
     }
 }
+
+impl Installed {
+    /// While a system starts its own services, it locks its database; a fresh one does so for a while.
+    fn start(&self) -> windows_service::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.0.start::<OsString>(&[]) {
+                Err(windows_service::Error::Winapi(error))
+                    if error.raw_os_error() == Some(DATABASE_LOCKED)
+                        && Instant::now() < deadline =>
+                {
+                    thread::park_timeout(PAUSE);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+/// ERROR_SERVICE_DATABASE_LOCKED.
+const DATABASE_LOCKED: i32 = 1055;
+
+/// Leaves the processor to those who hold the lock.
+const PAUSE: Duration = Duration::from_millis(20);
 
 impl Drop for Installed {
     /// A service that still runs is there until it has ended.

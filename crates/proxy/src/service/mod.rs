@@ -63,12 +63,15 @@ Exit status: 0 done, or status: it runs; 1 failed; 2 wrong usage; 3 status: it d
 /// A program's exit status; those of `status` are what init scripts answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Status {
+pub enum Status {
+    /// What was asked for is so; the service runs.
     Done = 0,
+    /// It could not be done.
     Failed = 1,
+    /// The command line says nothing that could be done.
     Usage = 2,
-    #[cfg_attr(not(windows), expect(dead_code, reason = "nothing is installed here"))]
+    /// The service does not run.
     NotRunning = 3,
-    #[cfg_attr(not(windows), expect(dead_code, reason = "nothing is installed here"))]
+    /// The service is not installed.
     Absent = 4,
 }

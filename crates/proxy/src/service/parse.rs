@@ -107,11 +107,11 @@ fn install(name: ServiceName, flags: Vec<String>) -> Result<Command, ArgumentErr
 
 fn serving(arguments: &[String]) -> Result<Box<Config>, ArgumentError> {
     match flags::parse(arguments.iter().cloned())? {
-        Invocation::Serve(config) => match config.ignored.first() {
-            // csi-proxy would start without it; what is installed should mean what it says.
-            Some(ignored) => Err(ArgumentError::Unexpected(ignored.clone())),
-            None => Ok(config),
-        },
+        // A program that is started may ignore them; who installs one is there to be told.
+        Invocation::Serve(config) if !config.ignored.is_empty() => {
+            Err(ArgumentError::Unexpected(config.ignored.join(" ")))
+        }
+        Invocation::Serve(config) => Ok(config),
         Invocation::Help => Err(ArgumentError::NoService("help")),
         Invocation::Version => Err(ArgumentError::NoService("version")),
     }

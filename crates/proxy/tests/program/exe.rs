@@ -83,8 +83,14 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it and waits until it is ready.
     pub(crate) fn start() -> Self {
+        Self::with_flags(&[])
+    }
+
+    /// As [`Server::start`], with these flags too.
+    pub(crate) fn with_flags(flags: &[&str]) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let arguments = serving(folder.path());
+        let mut arguments = serving(folder.path());
+        arguments.extend(flags.iter().map(ToString::to_string));
         let process = Process(spawn(&arguments, &log_in(&folder)));
         let mut server = Self { process, folder };
         server.wait_for("] ready");

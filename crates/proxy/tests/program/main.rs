@@ -16,7 +16,7 @@ use exe::exe;
 fn a_wrong_command_line_ends_with_2_and_the_usage() {
     for line in [
         &["-nonsense"][..],
-        &["serve"],
+        &["-v"],
         &["service"],
         &["service", "restart"],
         &["service", "install", "--", "-nonsense"],

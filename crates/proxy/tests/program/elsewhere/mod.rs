@@ -74,6 +74,17 @@ fn a_signal_lets_the_call_in_flight_end_first() {
 }
 
 #[test]
+fn a_call_that_does_not_end_is_left_when_the_drain_is_over() {
+    let mut server = Server::with_flags(&["-drain-timeout=1"]);
+    let held = Held::begin(server.folder.path());
+    send(&server, Signal::TERM);
+    assert_eq!(server.end().code(), Some(0), "{}", server.output());
+    let output = server.output();
+    assert!(output.contains("abandoned_calls: 1"), "{output}");
+    assert!(held.let_go().is_err());
+}
+
+#[test]
 fn a_second_signal_ends_the_process_at_once() {
     let mut server = Server::start();
     let held = Held::begin(server.folder.path());

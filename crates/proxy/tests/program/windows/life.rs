@@ -122,13 +122,15 @@ impl Service {
         self.folder.path()
     }
 
-    fn flags(&self) -> [String; 3] {
+    fn flags(&self) -> [String; 4] {
         let flag =
             |name: &str, path: &str| format!("-{name}={}", self.folder().join(path).display());
         // The trailing backslash is what a quotation mark after it would be escaped by.
         [
             flag("simulate", "node"),
             flag("log_file", "log"),
+            // As service definitions of the field have it.
+            "-logtostderr=false".to_owned(),
             format!("{}\\", flag("working-dir", "a folder")),
         ]
     }
@@ -137,9 +139,9 @@ impl Service {
         let program = env!("CARGO_BIN_EXE_csi-proxy");
         let program = program.strip_prefix('"').unwrap_or(program);
         let file = Path::new(program).file_name().unwrap_or_default();
-        let [node, log, folder] = self.flags();
+        let [node, log, to_file, folder] = self.flags();
         format!(
-            "{} -windows-service \"{node}\" \"{log}\" \"{folder}\\\"",
+            "{} -windows-service \"{node}\" \"{log}\" {to_file} \"{folder}\\\"",
             file.to_string_lossy()
         )
     }
