@@ -6,25 +6,27 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::Mutex;
 
 use formats::location::Location;
+use node::Authentication;
+use node::Chap;
+use node::ChapSecret;
 use node::Credentials;
+use node::Dependents;
 use node::DiskIds;
 use node::Mapping;
 use node::NewSize;
+use node::Portal;
 use node::RemotePath;
+use node::ServiceName;
+use node::TargetName;
 use node::Way;
 use node::api::Cause;
-use node::api::Chap;
-use node::api::ChapSecret;
-use node::api::Dependents;
-use node::api::Login;
 use node::api::NodeApi;
-use node::api::Portal;
-use node::api::Target;
 use os::DiskNumber;
 use os::PartitionNumber;
 use os::ServiceInfo;
@@ -601,7 +603,7 @@ macro_rules! iscsi {
             ListTargetPortals |_request| "portals" => ListTargetPortalsResponse {
                 target_portals: vec![wire::iscsi::$version::TargetPortal {
                     target_address: "10.0.0.1".into(),
-                    target_port: 0,
+                    target_port: 3260,
                 }],
             }
             ConnectTarget |request| format!(
@@ -619,34 +621,34 @@ macro_rules! iscsi {
 }
 
 fn chap() -> Chap {
-    Chap {
-        username: "me".into(),
-        secret: secret(),
-    }
+    Chap::new("me", secret()).unwrap()
 }
 
 fn secret() -> ChapSecret {
-    ChapSecret::new(Zeroizing::new("twelve bytes".to_owned()))
+    ChapSecret::new(Zeroizing::new("twelve bytes".to_owned())).unwrap()
 }
 
 fn every_iscsi_operation(node: &Node) {
-    let (iscsi, deadline, chap) = (node.iscsi(), soon(node), chap());
-    let target = Target {
-        portal: Portal::at("10.0.0.1"),
-        iqn: "iqn.a".into(),
-    };
-    iscsi.add_portal(&target.portal, deadline).unwrap();
-    let found = iscsi.discover(&target.portal, deadline);
+    let (iscsi, deadline) = (node.iscsi(), soon(node));
+    let portal = Portal::parse("10.0.0.1", 0).unwrap();
+    let target = TargetName::parse("iqn.a").unwrap();
+    iscsi.add_portal(&portal, deadline).unwrap();
+    let found = iscsi.discover(&portal, deadline);
     assert_eq!(found, Ok(vec!["iqn.a".to_owned()]));
     let portals = iscsi.portals(deadline);
-    assert_eq!(portals, Ok(vec![target.portal.clone()]));
-    for login in [Login::Anonymous, Login::OneWay(&chap), Login::Mutual(&chap)] {
-        iscsi.connect(&target, login, deadline).unwrap();
+    assert_eq!(portals, Ok(vec![("10.0.0.1".to_owned(), 3260)]));
+    for authentication in [
+        Authentication::None,
+        Authentication::OneWayChap(chap()),
+        Authentication::MutualChap(chap()),
+    ] {
+        let connected = iscsi.connect(&portal, &target, &authentication, deadline);
+        connected.unwrap();
     }
-    let disks = iscsi.target_disks(&target, deadline);
-    assert_eq!(disks, Ok(vec![DiskNumber(1), DISK]));
-    iscsi.disconnect(&target, deadline).unwrap();
-    iscsi.remove_portal(&target.portal, deadline).unwrap();
+    let disks = iscsi.disks(&portal, &target, deadline);
+    assert_eq!(disks, Ok(BTreeSet::from([DiskNumber(1), DISK])));
+    iscsi.disconnect(&portal, &target, deadline).unwrap();
+    iscsi.remove_portal(&portal, deadline).unwrap();
 }
 
 #[test]
@@ -681,12 +683,12 @@ fn the_mutual_secret_came_with_the_second_version() {
     let proxy = place.serve([second]);
     let node = place.node();
     node.iscsi()
-        .set_mutual_secret(&secret(), soon(&node))
+        .set_mutual_chap_secret(&secret(), soon(&node))
         .unwrap();
     assert_eq!(heard.take(), ["twelve bytes"]);
     drop(proxy);
     let _older = place.serve([iscsi!(heard, v1alpha1;)]);
-    let error = node.iscsi().set_mutual_secret(&secret(), soon(&node));
+    let error = node.iscsi().set_mutual_chap_secret(&secret(), soon(&node));
     let error = error.unwrap_err();
     assert!(matches!(error.cause, Cause::NeedsVersion { .. }), "{error}");
     assert!(!error.to_string().contains("twelve"), "{error}");
@@ -710,18 +712,17 @@ fn the_system_group_has_one_version() {
     )]);
     let node = place.node();
     let (system, deadline) = (node.system(), soon(&node));
+    let name = ServiceName::parse("msiscsi").unwrap();
     assert_eq!(system.serial_number(deadline).unwrap(), "VMware-56 4d");
     let service = ServiceInfo {
         display_name: "iSCSI".into(),
         start_type: StartType::Manual,
         state: ServiceState::Running,
     };
-    assert_eq!(system.service("msiscsi", deadline), Ok(service));
-    system.start_service("msiscsi", deadline).unwrap();
-    for dependents in [Dependents::Keep, Dependents::StopFirst] {
-        system
-            .stop_service("msiscsi", dependents, deadline)
-            .unwrap();
+    assert_eq!(system.service(&name, deadline), Ok(service));
+    system.start_service(&name, deadline).unwrap();
+    for dependents in [Dependents::Refuse, Dependents::Stop] {
+        system.stop_service(&name, dependents, deadline).unwrap();
     }
     let expected = [
         "serial",

@@ -8,7 +8,10 @@ use super::Condition;
 use crate::BlankError;
 use crate::DiskError;
 use crate::FilesystemError;
+use crate::FirmwareError;
+use crate::IscsiError;
 use crate::ProviderError;
+use crate::ServiceError;
 use crate::SmbError;
 use crate::TargetError;
 use crate::Unfinished;
@@ -29,7 +32,15 @@ macro_rules! causes {
     };
 }
 
-causes!(DiskError, FilesystemError, SmbError, VolumeError);
+causes!(
+    DiskError,
+    FilesystemError,
+    FirmwareError,
+    IscsiError,
+    ServiceError,
+    SmbError,
+    VolumeError
+);
 
 enum Kind {
     Condition(Condition),
@@ -187,5 +198,39 @@ impl Classified for SmbError {
             Self::Unfinished(error) => return error.kind(),
             _ => Condition::Other,
         })
+    }
+}
+
+impl Classified for FirmwareError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Os(source) => source.kind(),
+            Self::Unfinished(error) => error.kind(),
+            _ => Kind::Condition(Condition::Other),
+        }
+    }
+}
+
+impl Classified for IscsiError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(match self {
+            Self::AlreadyLoggedIn { .. } => Condition::AlreadyConnected,
+            Self::PortalNotFound { .. } | Self::TargetNotFound { .. } => Condition::NotFound,
+            Self::Initiator { source, .. } => return source.kind(),
+            Self::Provider(error) => return error.kind(),
+            Self::Unfinished(error) => return error.kind(),
+            _ => Condition::Other,
+        })
+    }
+}
+
+impl Classified for ServiceError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::NotFound { .. } => Kind::Condition(Condition::NotFound),
+            Self::Query { source, .. } | Self::Refused { source, .. } => source.kind(),
+            Self::Unfinished(error) => error.kind(),
+            _ => Kind::Condition(Condition::Other),
+        }
     }
 }
