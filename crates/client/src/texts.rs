@@ -5,16 +5,21 @@ use node::api::Cause;
 use node::api::Condition;
 use os::Win32;
 
-/// Endings that decide whatever stands before them: the rest may name what a link leads to, and so
-/// may say anything.
+/// Endings that decide whatever stands before them: the rest may name something that the caller did
+/// not send, and so may say anything.
 const ENDINGS: &[(&str, Condition)] = &[
-    ("which is not there", Condition::DanglingLink),
+    (
+        "leads to something that is not there",
+        Condition::DanglingLink,
+    ),
     ("exists and is not a directory", Condition::AlreadyExists),
 ];
 
 /// Of several that occur, the first decides.
 const PHRASES: &[(&str, Condition)] = &[
-    ("cannot be reached: ", Condition::OutOfReach),
+    (" is refused: ", Condition::PathRefused),
+    (" cannot be followed beyond ", Condition::OutOfReach),
+    (" cannot be reached: ", Condition::OutOfReach),
     ("because it does not exist", Condition::NotFound),
     (
         ".Target, output: , error: <nil>",
@@ -227,9 +232,9 @@ mod tests {
         let path = r"C:\var\lib\kubelet\because it does not exist\not found";
         let text = format!("remove {path}: Access is denied.");
         assert_eq!(of(&text, &[path]), Some(Condition::AccessDenied));
-        let target = r"C:\because it does not exist";
-        let text = format!(r"C:\a leads to {target}, which is not there");
-        assert_eq!(of(&text, &[r"C:\a"]), Some(Condition::DanglingLink));
+        let link = r"C:\a\is refused: x";
+        let text = format!("{link} leads to something that is not there");
+        assert_eq!(of(&text, &[link]), Some(Condition::DanglingLink));
     }
 
     #[test]

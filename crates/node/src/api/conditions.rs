@@ -17,6 +17,7 @@ use crate::TargetError;
 use crate::Unfinished;
 use crate::VisibilityError;
 use crate::VolumeError;
+use crate::WayError;
 
 /// Errors come here through `Into<Cause>`: with the condition of their variant and their own text.
 macro_rules! causes {
@@ -139,6 +140,15 @@ impl Classified for DiskError {
     }
 }
 
+impl Classified for WayError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(match self {
+            Self::Unreadable { .. } => Condition::OutOfReach,
+            _ => Condition::PathRefused,
+        })
+    }
+}
+
 impl Classified for TargetError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
@@ -147,6 +157,7 @@ impl Classified for TargetError {
             Self::NotAMountedFolder { .. } | Self::PlainDirectory { .. } => {
                 Condition::NotAMountedFolder
             }
+            Self::Way(error) => return error.kind(),
             // Also when the system says "not found": that is then said of something above the path.
             Self::OutOfReach { .. } => Condition::OutOfReach,
             _ => Condition::Other,
@@ -183,6 +194,7 @@ impl Classified for FilesystemError {
             | Self::Remove { source, .. } => source.kind(),
             Self::NotADirectory { .. } => Kind::Condition(Condition::AlreadyExists),
             Self::Unfinished(error) => error.kind(),
+            Self::Way(error) => error.kind(),
             _ => Kind::Condition(Condition::Other),
         }
     }
