@@ -144,6 +144,75 @@ fn without(text: &str, about: &[String]) -> String {
 mod tests {
     use super::*;
 
+    const TEXTS: &[(&str, Condition)] = &[
+        (
+            "error getting volume from mount. cmd: (Get-Item -Path $Env:mountpath).Target, output: , error: <nil>",
+            Condition::NotAMountedFolder,
+        ),
+        ("not a mounted folder", Condition::NotAMountedFolder),
+        (
+            r"Get-Item : Cannot find path 'C:\a' because it does not exist.",
+            Condition::NotFound,
+        ),
+        (
+            "CreateFile C:\\a: The system cannot find the file specified.",
+            Condition::NotFound,
+        ),
+        (
+            "Add-PartitionAccessPath : The requested access path is already in use.",
+            Condition::TargetInUse,
+        ),
+        (
+            "Remove-PartitionAccessPath : The access path is not valid.",
+            Condition::NotAMountedFolder,
+        ),
+        (
+            "CategoryInfo : ResourceExists: (C:\\a:String) [New-Item], IOException",
+            Condition::AlreadyExists,
+        ),
+        (
+            "Remove-SmbGlobalMapping : No MSFT_SmbGlobalMapping objects found with property",
+            Condition::NotMapped,
+        ),
+        (
+            "Connect-IscsiTarget : The target has already been logged in via an iSCSI session.",
+            Condition::AlreadyConnected,
+        ),
+        (
+            "CategoryInfo : ObjectNotFound: (MSFT_iSCSITarget)",
+            Condition::NotFound,
+        ),
+        (
+            "Resize-Partition : The size of the extent is less than the minimum of 1MB.",
+            Condition::NothingToGrow,
+        ),
+        (
+            "failed to query disk 9. error: not found",
+            Condition::NotFound,
+        ),
+        (
+            "could not find disk with Page83 ID x: not found",
+            Condition::NotFound,
+        ),
+        ("not an absolute Windows path: a", Condition::PathRefused),
+        (
+            "WMI MSFT_SmbGlobalMapping.Create failed (target=&{0xc0}): code=1326",
+            Condition::LogonFailure,
+        ),
+        (
+            "WMI MSFT_SmbGlobalMapping.Create failed (target=x): code=1219 (SESSION_CREDENTIAL_CONFLICT)",
+            Condition::CredentialsConflict,
+        ),
+        (
+            "WMI MSFT_SmbGlobalMapping.Create failed (target=x): code=53",
+            Condition::ServerNotFound,
+        ),
+        (
+            "WMI MSFT_Disk.Online failed (target=x): code=53",
+            Condition::Other,
+        ),
+    ];
+
     fn of(text: &str, about: &[&str]) -> Option<Condition> {
         let about: Vec<_> = about.iter().map(|one| (*one).to_owned()).collect();
         match cause(text.to_owned(), &about) {
@@ -154,76 +223,8 @@ mod tests {
 
     #[test]
     fn texts_of_csi_proxy_are_recognised_in_every_wording() {
-        let texts = [
-            (
-                "error getting volume from mount. cmd: (Get-Item -Path $Env:mountpath).Target, output: , error: <nil>",
-                Condition::NotAMountedFolder,
-            ),
-            ("not a mounted folder", Condition::NotAMountedFolder),
-            (
-                r"Get-Item : Cannot find path 'C:\a' because it does not exist.",
-                Condition::NotFound,
-            ),
-            (
-                "CreateFile C:\\a: The system cannot find the file specified.",
-                Condition::NotFound,
-            ),
-            (
-                "Add-PartitionAccessPath : The requested access path is already in use.",
-                Condition::TargetInUse,
-            ),
-            (
-                "Remove-PartitionAccessPath : The access path is not valid.",
-                Condition::NotAMountedFolder,
-            ),
-            (
-                "CategoryInfo : ResourceExists: (C:\\a:String) [New-Item], IOException",
-                Condition::AlreadyExists,
-            ),
-            (
-                "Remove-SmbGlobalMapping : No MSFT_SmbGlobalMapping objects found with property",
-                Condition::NotMapped,
-            ),
-            (
-                "Connect-IscsiTarget : The target has already been logged in via an iSCSI session.",
-                Condition::AlreadyConnected,
-            ),
-            (
-                "CategoryInfo : ObjectNotFound: (MSFT_iSCSITarget)",
-                Condition::NotFound,
-            ),
-            (
-                "Resize-Partition : The size of the extent is less than the minimum of 1MB.",
-                Condition::NothingToGrow,
-            ),
-            (
-                "failed to query disk 9. error: not found",
-                Condition::NotFound,
-            ),
-            (
-                "could not find disk with Page83 ID x: not found",
-                Condition::NotFound,
-            ),
-            ("not an absolute Windows path: a", Condition::PathRefused),
-            (
-                "WMI MSFT_SmbGlobalMapping.Create failed (target=&{0xc0}): code=1326",
-                Condition::LogonFailure,
-            ),
-            (
-                "WMI MSFT_SmbGlobalMapping.Create failed (target=x): code=1219 (SESSION_CREDENTIAL_CONFLICT)",
-                Condition::CredentialsConflict,
-            ),
-            (
-                "WMI MSFT_SmbGlobalMapping.Create failed (target=x): code=53",
-                Condition::ServerNotFound,
-            ),
-            (
-                "WMI MSFT_Disk.Online failed (target=x): code=53",
-                Condition::Other,
-            ),
-        ];
-        for (text, condition) in texts {
-            assert_eq!(of(text, &[]), Some(condition), "{text}");
+        for (text, condition) in TEXTS {
+            assert_eq!(of(text, &[]), Some(*condition), "{text}");
         }
     }
 

@@ -8,6 +8,7 @@ use node::Credentials;
 use node::Mapping;
 use node::NewSize;
 use node::RemotePath;
+use node::Way;
 use os::DiskNumber;
 use os::Space;
 use os::VolumeId;
@@ -170,10 +171,11 @@ fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
     let link = stage.kubelet(r"plugins\demo\share")?;
     let password = Zeroizing::new(os_sim::demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(os_sim::demo::SMB_USER, password);
+    let way = Way::from(&link);
     let mapping = Mapping {
         remote: &remote,
         credentials: credentials.as_ref(),
-        link: Some(&link),
+        link: Some(&way),
     };
     stage.call(
         "smb.map",

@@ -28,7 +28,7 @@ impl System for Node {
         let spoken = dialects![
             system[v1alpha1] GetService: GetServiceRequest {
                 name: name.to_string(),
-            } => |answer| service(answer);
+            } => service;
         ];
         self.look("look at service", &[name], deadline, &spoken)
     }
