@@ -11,12 +11,14 @@ use zeroize::Zeroizing;
 
 use crate::failure::Fault;
 
+type Speech<'a, T> = dyn Fn(&Line<'_>) -> Result<T, Fault> + 'a;
+
 /// An operation as one version has it.
 pub(crate) struct Dialect<'a, T> {
     pub(crate) group: &'static Group,
     /// The RPC's path, by which a version that does not serve it is remembered.
     pub(crate) path: &'static str,
-    speak: Box<dyn Fn(&Line<'_>) -> Result<T, Fault> + 'a>,
+    speak: Box<Speech<'a, T>>,
 }
 
 /// A connection to one version, and when the answer must be there.

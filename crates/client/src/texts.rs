@@ -5,16 +5,21 @@ use node::api::Cause;
 use node::api::Condition;
 use os::Win32;
 
-/// Endings that decide whatever stands before them: the rest may name what a link leads to, and so
-/// may say anything.
+/// Endings that decide whatever stands before them: the rest may name something that the caller did
+/// not send, and so may say anything.
 const ENDINGS: &[(&str, Condition)] = &[
-    ("which is not there", Condition::DanglingLink),
+    (
+        "leads to something that is not there",
+        Condition::DanglingLink,
+    ),
     ("exists and is not a directory", Condition::AlreadyExists),
 ];
 
 /// Of several that occur, the first decides.
 const PHRASES: &[(&str, Condition)] = &[
-    ("cannot be reached: ", Condition::OutOfReach),
+    (" is refused: ", Condition::PathRefused),
+    (" cannot be followed beyond ", Condition::OutOfReach),
+    (" cannot be reached: ", Condition::OutOfReach),
     ("because it does not exist", Condition::NotFound),
     (
         ".Target, output: , error: <nil>",
@@ -140,6 +145,75 @@ fn without(text: &str, about: &[String]) -> String {
 mod tests {
     use super::*;
 
+    const TEXTS: &[(&str, Condition)] = &[
+        (
+            "error getting volume from mount. cmd: (Get-Item -Path $Env:mountpath).Target, output: , error: <nil>",
+            Condition::NotAMountedFolder,
+        ),
+        ("not a mounted folder", Condition::NotAMountedFolder),
+        (
+            r"Get-Item : Cannot find path 'C:\a' because it does not exist.",
+            Condition::NotFound,
+        ),
+        (
+            "CreateFile C:\\a: The system cannot find the file specified.",
+            Condition::NotFound,
+        ),
+        (
+            "Add-PartitionAccessPath : The requested access path is already in use.",
+            Condition::TargetInUse,
+        ),
+        (
+            "Remove-PartitionAccessPath : The access path is not valid.",
+            Condition::NotAMountedFolder,
+        ),
+        (
+            "CategoryInfo : ResourceExists: (C:\\a:String) [New-Item], IOException",
+            Condition::AlreadyExists,
+        ),
+        (
+            "Remove-SmbGlobalMapping : No MSFT_SmbGlobalMapping objects found with property",
+            Condition::NotMapped,
+        ),
+        (
+            "Connect-IscsiTarget : The target has already been logged in via an iSCSI session.",
+            Condition::AlreadyConnected,
+        ),
+        (
+            "CategoryInfo : ObjectNotFound: (MSFT_iSCSITarget)",
+            Condition::NotFound,
+        ),
+        (
+            "Resize-Partition : The size of the extent is less than the minimum of 1MB.",
+            Condition::NothingToGrow,
+        ),
+        (
+            "failed to query disk 9. error: not found",
+            Condition::NotFound,
+        ),
+        (
+            "could not find disk with Page83 ID x: not found",
+            Condition::NotFound,
+        ),
+        ("not an absolute Windows path: a", Condition::PathRefused),
+        (
+            "WMI MSFT_SmbGlobalMapping.Create failed (target=&{0xc0}): code=1326",
+            Condition::LogonFailure,
+        ),
+        (
+            "WMI MSFT_SmbGlobalMapping.Create failed (target=x): code=1219 (SESSION_CREDENTIAL_CONFLICT)",
+            Condition::CredentialsConflict,
+        ),
+        (
+            "WMI MSFT_SmbGlobalMapping.Create failed (target=x): code=53",
+            Condition::ServerNotFound,
+        ),
+        (
+            "WMI MSFT_Disk.Online failed (target=x): code=53",
+            Condition::Other,
+        ),
+    ];
+
     fn of(text: &str, about: &[&str]) -> Option<Condition> {
         let about: Vec<_> = about.iter().map(|one| (*one).to_owned()).collect();
         match cause(text.to_owned(), &about) {
@@ -150,76 +224,8 @@ mod tests {
 
     #[test]
     fn texts_of_csi_proxy_are_recognised_in_every_wording() {
-        let texts = [
-            (
-                "error getting volume from mount. cmd: (Get-Item -Path $Env:mountpath).Target, output: , error: <nil>",
-                Condition::NotAMountedFolder,
-            ),
-            ("not a mounted folder", Condition::NotAMountedFolder),
-            (
-                r"Get-Item : Cannot find path 'C:\a' because it does not exist.",
-                Condition::NotFound,
-            ),
-            (
-                "CreateFile C:\\a: The system cannot find the file specified.",
-                Condition::NotFound,
-            ),
-            (
-                "Add-PartitionAccessPath : The requested access path is already in use.",
-                Condition::TargetInUse,
-            ),
-            (
-                "Remove-PartitionAccessPath : The access path is not valid.",
-                Condition::NotAMountedFolder,
-            ),
-            (
-                "CategoryInfo : ResourceExists: (C:\\a:String) [New-Item], IOException",
-                Condition::AlreadyExists,
-            ),
-            (
-                "Remove-SmbGlobalMapping : No MSFT_SmbGlobalMapping objects found with property",
-                Condition::NotMapped,
-            ),
-            (
-                "Connect-IscsiTarget : The target has already been logged in via an iSCSI session.",
-                Condition::AlreadyConnected,
-            ),
-            (
-                "CategoryInfo : ObjectNotFound: (MSFT_iSCSITarget)",
-                Condition::NotFound,
-            ),
-            (
-                "Resize-Partition : The size of the extent is less than the minimum of 1MB.",
-                Condition::NothingToGrow,
-            ),
-            (
-                "failed to query disk 9. error: not found",
-                Condition::NotFound,
-            ),
-            (
-                "could not find disk with Page83 ID x: not found",
-                Condition::NotFound,
-            ),
-            ("not an absolute Windows path: a", Condition::PathRefused),
-            (
-                "WMI MSFT_SmbGlobalMapping.Create failed (target=&{0xc0}): code=1326",
-                Condition::LogonFailure,
-            ),
-            (
-                "WMI MSFT_SmbGlobalMapping.Create failed (target=x): code=1219 (SESSION_CREDENTIAL_CONFLICT)",
-                Condition::CredentialsConflict,
-            ),
-            (
-                "WMI MSFT_SmbGlobalMapping.Create failed (target=x): code=53",
-                Condition::ServerNotFound,
-            ),
-            (
-                "WMI MSFT_Disk.Online failed (target=x): code=53",
-                Condition::Other,
-            ),
-        ];
-        for (text, condition) in texts {
-            assert_eq!(of(text, &[]), Some(condition), "{text}");
+        for (text, condition) in TEXTS {
+            assert_eq!(of(text, &[]), Some(*condition), "{text}");
         }
     }
 
@@ -228,9 +234,9 @@ mod tests {
         let path = r"C:\var\lib\kubelet\because it does not exist\not found";
         let text = format!("remove {path}: Access is denied.");
         assert_eq!(of(&text, &[path]), Some(Condition::AccessDenied));
-        let target = r"C:\because it does not exist";
-        let text = format!(r"C:\a leads to {target}, which is not there");
-        assert_eq!(of(&text, &[r"C:\a"]), Some(Condition::DanglingLink));
+        let link = r"C:\a\is refused: x";
+        let text = format!("{link} leads to something that is not there");
+        assert_eq!(of(&text, &[link]), Some(Condition::DanglingLink));
     }
 
     #[test]

@@ -103,12 +103,9 @@ fn a_call_waits_for_the_proxy_to_come_back() {
     });
     let began = Counter::default();
     let begin = began.clone();
-    let caller = thread::spawn({
-        let node = node.clone();
-        move || {
-            begin.add();
-            node.disks().partition(DISK, soon(&node))
-        }
+    let caller = thread::spawn(move || {
+        begin.add();
+        node.disks().partition(DISK, soon(&node))
     });
     began.wait_for(1);
     let _proxy = answering(&place, &asked);
@@ -186,10 +183,7 @@ fn a_look_is_not_repeated_for_ever() {
     let place = Place::new();
     let node = place.node();
     let first = Hanging::new(&place);
-    let caller = thread::spawn({
-        let node = node.clone();
-        move || node.disks().size(DISK, soon(&node))
-    });
+    let caller = thread::spawn(move || node.disks().size(DISK, soon(&node)));
     first.die();
     Hanging::new(&place).die();
     let error = caller.join().unwrap().unwrap_err();

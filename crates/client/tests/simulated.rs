@@ -10,18 +10,23 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use node::Authentication;
 use node::Credentials;
 use node::Mapping;
 use node::NewSize;
 use node::Node;
 use node::Options;
+use node::Portal;
 use node::RemotePath;
+use node::ServiceName;
+use node::TargetName;
 use node::Way;
 use node::api::Condition;
 use node::api::Error;
 use node::api::NodeApi;
 use os::Deadline;
 use os::DiskNumber;
+use os::ServiceState;
 use os::VolumeId;
 use os::WinPath;
 use os_sim::ClockMode;
@@ -264,6 +269,49 @@ fn targets_without_a_volume_fail_alike() {
             .filesystem()
             .remove_entry(&path("full"), rig.soon())
     });
+}
+
+#[test]
+fn the_computer_says_who_it_is_and_what_runs() {
+    both(|rig| {
+        let (system, soon) = (rig.node.system(), rig.soon());
+        assert_ne!(system.serial_number(soon), Ok(String::new()));
+        let initiator = ServiceName::parse("MSiSCSI").unwrap();
+        system.start_service(&initiator, soon).unwrap();
+        let service = system.service(&initiator, soon).unwrap();
+        assert_eq!(service.state, ServiceState::Running);
+        assert_eq!(rig.node.iscsi().portals(soon), Ok(Vec::new()));
+    });
+}
+
+#[test]
+fn services_portals_and_targets_that_are_unknown_fail_alike() {
+    let nothing = ServiceName::parse("nothing").unwrap();
+    let portal = Portal::parse("10.0.0.1", 0).unwrap();
+    let target = TargetName::parse("iqn.2026-01.com.example:data").unwrap();
+    fails(Condition::NotFound, |rig| {
+        rig.node.system().service(&nothing, rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        rig.node.system().start_service(&nothing, rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        start_initiator(rig);
+        rig.node.iscsi().discover(&portal, rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        start_initiator(rig);
+        let none = Authentication::None;
+        rig.node
+            .iscsi()
+            .connect(&portal, &target, &none, rig.soon())
+    });
+}
+
+fn start_initiator(rig: &Rig) {
+    let initiator = ServiceName::parse("MSiSCSI").unwrap();
+    let started = rig.node.system().start_service(&initiator, rig.soon());
+    started.unwrap();
 }
 
 #[test]

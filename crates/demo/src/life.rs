@@ -4,10 +4,16 @@ use std::fs;
 
 use anyhow::Context as _;
 use anyhow::ensure;
-use wire::disk::v1 as disk;
-use wire::filesystem::v1 as filesystem;
-use wire::smb::v1 as smb;
-use wire::volume::v1 as volume;
+use node::Credentials;
+use node::Mapping;
+use node::NewSize;
+use node::RemotePath;
+use node::Way;
+use os::DiskNumber;
+use os::Space;
+use os::VolumeId;
+use os::WinPath;
+use zeroize::Zeroizing;
 
 use crate::stage;
 use crate::stage::Stage;
@@ -17,27 +23,30 @@ const FILE: &str = "hello.txt";
 const TEXT: &str = "written through the volume's folder\n";
 
 pub(crate) fn play(stage: &mut Stage) -> anyhow::Result<()> {
-    let number = find_disk(stage)?;
-    let id = make_volume(stage, number)?;
-    let target = stage.kubelet(r"plugins\demo\globalmount");
-    mount(stage, &id, &target)?;
-    use_volume(stage, &id, &target)?;
-    grow(stage, number, &id)?;
+    let disk = find_disk(stage)?;
+    let volume = make_volume(stage, disk)?;
+    let target = stage.kubelet(r"plugins\demo\globalmount")?;
+    mount(stage, volume, &target)?;
+    use_volume(stage, volume, &target)?;
+    grow(stage, disk, volume)?;
     map_share(stage)?;
-    unmount(stage, number, &id, &target)
+    unmount(stage, disk, volume, &target)
 }
 
-fn find_disk(stage: &mut Stage) -> anyhow::Result<u32> {
-    stage.call::<disk::rpc::Rescan>(&disk::RescanRequest {}, |_| {
-        "the node looked for new disks".into()
-    })?;
-    let ids = stage.call::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {}, |answer| {
-        format!("{} disks", answer.disk_ids.len())
-    })?;
+fn find_disk(stage: &mut Stage) -> anyhow::Result<DiskNumber> {
+    stage.call(
+        "disks.rescan",
+        |node, deadline| node.disks().rescan(deadline),
+        |()| "the node looked for new disks".into(),
+    )?;
+    let ids = stage.call(
+        "disks.ids",
+        |node, deadline| node.disks().ids(deadline),
+        |ids| format!("{} disks", ids.len()),
+    )?;
     let found: Vec<_> = ids
-        .disk_ids
         .iter()
-        .filter(|(_, ids)| ids.serial_number == os_sim::demo::DISK_SERIAL)
+        .filter(|(_, ids)| ids.serial == os_sim::demo::DISK_SERIAL)
         .map(|(number, _)| *number)
         .collect();
     let [number] = found.as_slice() else {
@@ -50,195 +59,171 @@ fn find_disk(stage: &mut Stage) -> anyhow::Result<u32> {
     Ok(*number)
 }
 
-fn make_volume(stage: &mut Stage, disk_number: u32) -> anyhow::Result<String> {
-    let partition = disk::PartitionDiskRequest { disk_number };
-    stage.call::<disk::rpc::PartitionDisk>(&partition, |_| {
-        format!("disk {disk_number}: a partition table and one partition")
-    })?;
-    let list = volume::ListVolumesOnDiskRequest {
-        disk_number,
-        partition_number: 0,
-    };
-    let volumes = stage
-        .call::<volume::rpc::ListVolumesOnDisk>(&list, |answer| answer.volume_ids.join(" "))?
-        .volume_ids;
-    let [id] = volumes.as_slice() else {
-        anyhow::bail!("the disk has {} volumes, not one", volumes.len());
-    };
-    format(stage, id)?;
-    Ok(id.clone())
-}
-
-fn format(stage: &mut Stage, volume_id: &str) -> anyhow::Result<()> {
-    let volume_id = volume_id.to_owned();
-    let ask = volume::IsVolumeFormattedRequest {
-        volume_id: volume_id.clone(),
-    };
-    let word = |formatted: bool| {
-        if formatted {
-            "formatted"
-        } else {
-            "not formatted"
-        }
-    };
-    let tell = |answer: &volume::IsVolumeFormattedResponse| word(answer.formatted).to_owned();
-    let before = stage.call::<volume::rpc::IsVolumeFormatted>(&ask, tell)?;
-    ensure!(!before.formatted, "a raw disk has a filesystem");
-    let request = volume::FormatVolumeRequest { volume_id };
-    stage.call::<volume::rpc::FormatVolume>(&request, |_| "NTFS".into())?;
-    let after = stage.call::<volume::rpc::IsVolumeFormatted>(&ask, tell)?;
+fn make_volume(stage: &mut Stage, disk: DiskNumber) -> anyhow::Result<VolumeId> {
+    stage.call(
+        "disks.partition",
+        |node, deadline| node.disks().partition(disk, deadline),
+        |()| format!("disk {disk}: a partition table and one partition"),
+    )?;
+    let volume = stage.call(
+        "volumes.sole_on_disk",
+        |node, deadline| node.volumes().sole_on_disk(disk, deadline),
+        VolumeId::to_string,
+    )?;
+    ensure!(!is_formatted(stage, volume)?, "a raw disk has a filesystem");
+    stage.call(
+        "volumes.format",
+        |node, deadline| node.volumes().format(volume, deadline),
+        |()| "NTFS".into(),
+    )?;
     ensure!(
-        after.formatted,
+        is_formatted(stage, volume)?,
         "the volume has no filesystem after the format"
     );
+    Ok(volume)
+}
+
+fn is_formatted(stage: &mut Stage, volume: VolumeId) -> anyhow::Result<bool> {
+    stage.call(
+        "volumes.is_formatted",
+        |node, deadline| node.volumes().is_formatted(volume, deadline),
+        |formatted| format!("formatted: {formatted}"),
+    )
+}
+
+fn mount(stage: &mut Stage, volume: VolumeId, target: &WinPath) -> anyhow::Result<()> {
+    stage.call(
+        "filesystem.make_directory",
+        |node, deadline| node.filesystem().make_directory(target, deadline),
+        |()| target.to_string(),
+    )?;
+    stage.call(
+        "volumes.mount",
+        |node, deadline| node.volumes().mount(volume, target, deadline),
+        |()| format!("mounted at {target}"),
+    )?;
+    let found = stage.call(
+        "volumes.of_target",
+        |node, deadline| node.volumes().of_target(target, deadline),
+        VolumeId::to_string,
+    )?;
+    ensure!(found == volume, "another volume is mounted there");
     Ok(())
 }
 
-fn mount(stage: &mut Stage, volume_id: &str, target: &str) -> anyhow::Result<()> {
-    let (volume_id, path) = (volume_id.to_owned(), target.to_owned());
-    stage
-        .call::<filesystem::rpc::Mkdir>(&filesystem::MkdirRequest { path: path.clone() }, |_| {
-            path.clone()
-        })?;
-    let request = volume::MountVolumeRequest {
-        volume_id: volume_id.clone(),
-        target_path: path.clone(),
-    };
-    stage.call::<volume::rpc::MountVolume>(&request, |_| format!("mounted at {path}"))?;
-    let lookup = volume::GetVolumeIdFromTargetPathRequest {
-        target_path: path.clone(),
-    };
-    let found = stage.call::<volume::rpc::GetVolumeIdFromTargetPath>(&lookup, |answer| {
-        answer.volume_id.clone()
+fn use_volume(stage: &mut Stage, volume: VolumeId, target: &WinPath) -> anyhow::Result<()> {
+    let before = stats(stage, volume)?;
+    let written: WinPath = format!(r"{target}\{FILE}").parse()?;
+    stage.meanwhile("a pod writes a file", &written.to_string(), |node| {
+        fs::write(Stage::volume_folder(node, volume).join(FILE), TEXT)
     })?;
-    ensure!(
-        found.volume_id == volume_id,
-        "another volume is mounted there"
-    );
-    Ok(())
+    let exists = stage.call(
+        "filesystem.path_exists",
+        |node, deadline| node.filesystem().path_exists(&written, deadline),
+        |exists| format!("exists: {exists}"),
+    )?;
+    ensure!(exists, "the file is not seen through the mounted folder");
+    let after = stats(stage, volume)?;
+    ensure!(after.free < before.free, "the file takes no space");
+    stage.call(
+        "volumes.flush",
+        |node, deadline| node.volumes().flush(volume, deadline),
+        |()| "written to the disk".into(),
+    )
 }
 
-fn use_volume(stage: &mut Stage, volume_id: &str, target: &str) -> anyhow::Result<()> {
-    let before = stats(stage, volume_id)?;
-    let written = format!(r"{target}\{FILE}");
-    stage.meanwhile("a pod writes a file", &written, |node| {
-        fs::write(Stage::volume_folder(node, volume_id).join(FILE), TEXT)
-    })?;
-    let ask = filesystem::PathExistsRequest { path: written };
-    let seen = stage
-        .call::<filesystem::rpc::PathExists>(&ask, |answer| format!("exists: {}", answer.exists))?;
-    ensure!(
-        seen.exists,
-        "the file is not seen through the mounted folder"
-    );
-    let after = stats(stage, volume_id)?;
-    ensure!(
-        after.used_bytes > before.used_bytes,
-        "the file takes no space"
-    );
-    let flush = volume::WriteVolumeCacheRequest {
-        volume_id: volume_id.to_owned(),
-    };
-    stage.call::<volume::rpc::WriteVolumeCache>(&flush, |_| "written to the disk".into())?;
-    Ok(())
+fn stats(stage: &mut Stage, volume: VolumeId) -> anyhow::Result<Space> {
+    stage.call(
+        "volumes.stats",
+        |node, deadline| node.volumes().stats(volume, deadline),
+        |space| format!("{} of {} bytes free", space.free, space.total),
+    )
 }
 
-fn stats(stage: &mut Stage, volume_id: &str) -> anyhow::Result<volume::GetVolumeStatsResponse> {
-    let request = volume::GetVolumeStatsRequest {
-        volume_id: volume_id.to_owned(),
-    };
-    stage.call::<volume::rpc::GetVolumeStats>(&request, |answer| {
-        format!("{} of {} bytes used", answer.used_bytes, answer.total_bytes)
-    })
-}
-
-fn grow(stage: &mut Stage, disk_number: u32, volume_id: &str) -> anyhow::Result<()> {
-    let before = stats(stage, volume_id)?;
+fn grow(stage: &mut Stage, disk: DiskNumber, volume: VolumeId) -> anyhow::Result<()> {
+    let before = stats(stage, volume)?;
     stage.meanwhile("the cloud grows the disk", "3 GiB", |node| {
         stage::grow(&os_sim::demo::disk_image(node), 3 * GIB)
     })?;
-    stage.call::<disk::rpc::Rescan>(&disk::RescanRequest {}, |_| {
-        "the node looked at its disks".into()
-    })?;
-    let size = stage
-        .call::<disk::rpc::GetDiskStats>(&disk::GetDiskStatsRequest { disk_number }, |answer| {
-            format!("disk {disk_number} has {} bytes", answer.total_bytes)
-        })?;
-    ensure!(
-        u64::try_from(size.total_bytes)? == 3 * GIB,
-        "the node does not see the growth"
-    );
-    let resize = volume::ResizeVolumeRequest {
-        volume_id: volume_id.to_owned(),
-        size_bytes: 0,
-    };
-    stage.call::<volume::rpc::ResizeVolume>(&resize, |_| "as large as the disk allows".into())?;
-    let after = stats(stage, volume_id)?;
-    ensure!(
-        after.total_bytes > before.total_bytes,
-        "the filesystem did not grow"
-    );
+    stage.call(
+        "disks.rescan",
+        |node, deadline| node.disks().rescan(deadline),
+        |()| "the node looked at its disks".into(),
+    )?;
+    let size = stage.call(
+        "disks.size",
+        |node, deadline| node.disks().size(disk, deadline),
+        |size| format!("disk {disk} has {size} bytes"),
+    )?;
+    ensure!(size == 3 * GIB, "the node does not see the growth");
+    stage.call(
+        "volumes.resize",
+        |node, deadline| node.volumes().resize(volume, NewSize::Maximum, deadline),
+        |()| "as large as the disk allows".into(),
+    )?;
+    let after = stats(stage, volume)?;
+    ensure!(after.total > before.total, "the filesystem did not grow");
     Ok(())
 }
 
 fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
-    let remote_path = os_sim::demo::SHARE.to_owned();
-    let link = stage.kubelet(r"plugins\demo\share");
-    let request = smb::NewSmbGlobalMappingRequest {
-        remote_path: remote_path.clone(),
-        local_path: link.clone(),
-        username: os_sim::demo::SMB_USER.to_owned(),
-        password: os_sim::demo::SMB_PASSWORD.to_owned(),
+    let remote = RemotePath::parse(os_sim::demo::SHARE)?;
+    let link = stage.kubelet(r"plugins\demo\share")?;
+    let password = Zeroizing::new(os_sim::demo::SMB_PASSWORD.to_owned());
+    let credentials = Credentials::new(os_sim::demo::SMB_USER, password);
+    let way = Way::from(&link);
+    let mapping = Mapping {
+        remote: &remote,
+        credentials: credentials.as_ref(),
+        link: Some(&way),
     };
-    stage.call::<smb::rpc::NewSmbGlobalMapping>(&request, |_| {
-        format!("{remote_path} linked at {link}")
-    })?;
-    let ask = filesystem::IsSymlinkRequest { path: link.clone() };
-    let seen = stage.call::<filesystem::rpc::IsSymlink>(&ask, |answer| {
-        format!("a link: {}", answer.is_symlink)
-    })?;
-    ensure!(
-        seen.is_symlink,
-        "the link to the share does not lead anywhere"
-    );
-    let unlink = filesystem::RmdirRequest {
-        path: link.clone(),
-        force: false,
-    };
-    stage
-        .call::<filesystem::rpc::Rmdir>(&unlink, |_| "the link is gone, the share is not".into())?;
-    let remove = smb::RemoveSmbGlobalMappingRequest { remote_path };
-    stage.call::<smb::rpc::RemoveSmbGlobalMapping>(&remove, |_| "unmapped".into())?;
-    Ok(())
+    stage.call(
+        "smb.map",
+        |node, deadline| node.smb().map(&mapping, deadline),
+        |()| format!("{remote} linked at {link}"),
+    )?;
+    let is_link = stage.call(
+        "filesystem.is_symlink",
+        |node, deadline| node.filesystem().is_symlink(&link, deadline),
+        |is_link| format!("a link: {is_link}"),
+    )?;
+    ensure!(is_link, "the link to the share does not lead anywhere");
+    stage.call(
+        "filesystem.remove_entry",
+        |node, deadline| node.filesystem().remove_entry(&link, deadline),
+        |()| "the link is gone, the share is not".into(),
+    )?;
+    stage.call(
+        "smb.unmap",
+        |node, deadline| node.smb().unmap(&remote, deadline),
+        |()| "unmapped".into(),
+    )
 }
 
 fn unmount(
     stage: &mut Stage,
-    disk_number: u32,
-    volume_id: &str,
-    target: &str,
+    disk: DiskNumber,
+    volume: VolumeId,
+    target: &WinPath,
 ) -> anyhow::Result<()> {
-    let path = target.to_owned();
-    let request = volume::UnmountVolumeRequest {
-        volume_id: volume_id.to_owned(),
-        target_path: path.clone(),
-    };
-    stage.call::<volume::rpc::UnmountVolume>(&request, |_| {
-        format!("{path} is a plain folder again")
-    })?;
-    stage
-        .call::<filesystem::rpc::Rmdir>(&filesystem::RmdirRequest { path, force: true }, |_| {
-            "the folder is gone".into()
-        })?;
-    let offline = disk::SetDiskStateRequest {
-        disk_number,
-        is_online: false,
-    };
-    stage
-        .call::<disk::rpc::SetDiskState>(&offline, |_| format!("disk {disk_number} is offline"))?;
+    stage.call(
+        "volumes.unmount",
+        |node, deadline| node.volumes().unmount(volume, target, deadline),
+        |()| format!("{target} is a plain folder again"),
+    )?;
+    stage.call(
+        "filesystem.remove_tree",
+        |node, deadline| node.filesystem().remove_tree(target, deadline),
+        |()| "the folder is gone".into(),
+    )?;
+    stage.call(
+        "disks.set_offline",
+        |node, deadline| node.disks().set_offline(disk, deadline),
+        |()| format!("disk {disk} is offline"),
+    )?;
     stage
         .meanwhile("the pod's file", "is still on the disk", |node| {
-            let kept = fs::read_to_string(Stage::volume_folder(node, volume_id).join(FILE))?;
+            let kept = fs::read_to_string(Stage::volume_folder(node, volume).join(FILE))?;
             Ok(kept == TEXT)
         })?
         .then_some(())

@@ -1,15 +1,21 @@
 //! Plays a CSI driver over csi-proxy's pipes: a volume's whole life on a simulated node.
 //!
 //! One line a call: how long it took, which call, what changed. The last lines sum up; the exit
-//! status is zero when every call did what a driver needs.
+//! status is zero when every call did what a driver needs. With `--in-process` the same driver does
+//! without csi-proxy: the line that makes its handle is another one, and nothing else.
 
 mod life;
 mod stage;
 
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
+use node::api::NodeApi;
+use os_sim::ClockMode;
+use os_sim::SimNode;
 
 use crate::stage::Stage;
 
@@ -25,18 +31,43 @@ struct Arguments {
     /// The kubelet's folder on the node.
     #[arg(long, default_value = r"C:\var\lib\kubelet")]
     kubelet: String,
+    /// Do the work in this process, without a server.
+    #[arg(long)]
+    in_process: bool,
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let mut stage = Stage::new(&arguments.sockets, &arguments.node, &arguments.kubelet);
-    let outcome = life::play(&mut stage);
-    stage.summary();
-    match outcome {
+    match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("failed: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let node: Arc<dyn NodeApi> = match arguments.in_process {
+        true => Arc::new(node::Node::new(
+            simulated(&arguments.node)?,
+            node::Options::default(),
+        )),
+        false => Arc::new(client::Node::local(&arguments.sockets)),
+    };
+    let mut stage = Stage::new(node, &arguments.node, &arguments.kubelet);
+    let outcome = life::play(&mut stage);
+    stage.summary();
+    outcome
+}
+
+fn simulated(folder: &Path) -> anyhow::Result<os::Os> {
+    println!(
+        "SIMULATED NODE in {}: nothing here touches a real disk\n",
+        folder.display()
+    );
+    let node = match SimNode::exists(folder) {
+        true => SimNode::open(folder, ClockMode::Real)?,
+        false => os_sim::demo::create(folder, ClockMode::Real)?,
+    };
+    Ok(node.os())
 }

@@ -1,21 +1,24 @@
-//! What the play stands on: the client, the node's folder, and a line for each call.
+//! What the play stands on: the handle, the node's folder, and a line for each call.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use client::Client;
-use wire::Rpc;
+use node::api::NodeApi;
+use os::Deadline;
+use os::VolumeId;
+use os::WinPath;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One play: calls go through here, so that each gets its line.
 pub(crate) struct Stage {
-    client: Client,
-    node: PathBuf,
+    node: Arc<dyn NodeApi>,
+    folder: PathBuf,
     kubelet: String,
     calls: u32,
     spent: Duration,
@@ -23,11 +26,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(sockets: &Path, node: &Path, kubelet: &str) -> Self {
+    pub(crate) fn new(node: Arc<dyn NodeApi>, folder: &Path, kubelet: &str) -> Self {
         println!("{:>10}  {:<38} what changed", "took", "call");
         Self {
-            client: Client::local(sockets),
-            node: node.to_owned(),
+            node,
+            folder: folder.to_owned(),
             kubelet: kubelet.to_owned(),
             calls: 0,
             spent: Duration::ZERO,
@@ -35,19 +38,21 @@ impl Stage {
         }
     }
 
-    /// Calls one RPC and prints its line; `changed` says what the answer means.
-    pub(crate) fn call<R: Rpc>(
+    /// Makes one call and prints its line; `changed` says what the answer means.
+    pub(crate) fn call<T>(
         &mut self,
-        request: &R::Request,
-        changed: impl FnOnce(&R::Response) -> String,
-    ) -> anyhow::Result<R::Response> {
+        name: &'static str,
+        act: impl FnOnce(&dyn NodeApi, Deadline) -> node::api::Result<T>,
+        changed: impl FnOnce(&T) -> String,
+    ) -> anyhow::Result<T> {
+        let deadline = self.node.deadline(PATIENCE);
         let began = Instant::now();
-        let answer = self.client.call::<R>(request, PATIENCE);
+        let answer = act(&*self.node, deadline);
         let took = began.elapsed();
-        self.count(R::PATH, took);
-        let response = answer?;
-        line(took, &name::<R>(), &changed(&response));
-        Ok(response)
+        self.count(name, took);
+        let answer = answer?;
+        line(took, name, &changed(&answer));
+        Ok(answer)
     }
 
     /// Does something outside of the API, as the world around a node does, and prints its line.
@@ -58,36 +63,33 @@ impl Stage {
         act: impl FnOnce(&Path) -> io::Result<T>,
     ) -> anyhow::Result<T> {
         let began = Instant::now();
-        let done = act(&self.node)?;
+        let done = act(&self.folder)?;
         line(began.elapsed(), what, changed);
         Ok(done)
     }
 
     /// A path below the kubelet's folder.
-    pub(crate) fn kubelet(&self, below: &str) -> String {
-        format!(r"{}\{below}", self.kubelet)
+    pub(crate) fn kubelet(&self, below: &str) -> anyhow::Result<WinPath> {
+        Ok(format!(r"{}\{below}", self.kubelet).parse()?)
     }
 
     /// Where the simulated node keeps the files of a volume.
-    pub(crate) fn volume_folder(node: &Path, volume_id: &str) -> PathBuf {
-        let guid = volume_id
-            .trim_start_matches(r"\\?\Volume{")
-            .trim_end_matches(r"}\");
-        node.join("volumes").join(guid)
+    pub(crate) fn volume_folder(node: &Path, VolumeId(guid): VolumeId) -> PathBuf {
+        node.join("volumes").join(guid.to_string())
     }
 
     pub(crate) fn summary(&self) {
         println!("\n{} calls in {}", self.calls, milliseconds(self.spent));
-        if let Some((took, path)) = self.slowest {
-            println!("slowest: {path} with {}", milliseconds(took));
+        if let Some((took, name)) = self.slowest {
+            println!("slowest: {name} with {}", milliseconds(took));
         }
     }
 
-    fn count(&mut self, path: &'static str, took: Duration) {
+    fn count(&mut self, name: &'static str, took: Duration) {
         self.calls += 1;
         self.spent += took;
         if self.slowest.is_none_or(|(slowest, _)| took > slowest) {
-            self.slowest = Some((took, path));
+            self.slowest = Some((took, name));
         }
     }
 }
@@ -98,10 +100,6 @@ pub(crate) fn grow(image: &Path, bytes: u64) -> io::Result<()> {
         .write(true)
         .open(image)?
         .set_len(bytes)
-}
-
-fn name<R: Rpc>() -> String {
-    format!("{} {}", R::GROUP, R::METHOD.name)
 }
 
 fn line(took: Duration, call: &str, changed: &str) {

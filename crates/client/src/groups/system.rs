@@ -1,4 +1,5 @@
-use node::api::Dependents;
+use node::Dependents;
+use node::ServiceName;
 use node::api::Result;
 use node::api::System;
 use os::Deadline;
@@ -23,32 +24,37 @@ impl System for Node {
         self.look("read the firmware's serial number", &[], deadline, &spoken)
     }
 
-    fn service(&self, name: &str, deadline: Deadline) -> Result<ServiceInfo> {
+    fn service(&self, name: &ServiceName, deadline: Deadline) -> Result<ServiceInfo> {
         let spoken = dialects![
             system[v1alpha1] GetService: GetServiceRequest {
-                name: name.to_owned(),
-            } => |answer| service(answer);
+                name: name.to_string(),
+            } => service;
         ];
-        self.look("look at service", &[&name], deadline, &spoken)
+        self.look("look at service", &[name], deadline, &spoken)
     }
 
-    fn start_service(&self, name: &str, deadline: Deadline) -> Result<()> {
+    fn start_service(&self, name: &ServiceName, deadline: Deadline) -> Result<()> {
         let spoken = dialects![
             system[v1alpha1] StartService: StartServiceRequest {
-                name: name.to_owned(),
+                name: name.to_string(),
             } => |_| Ok(());
         ];
-        self.change("start service", &[&name], deadline, &spoken)
+        self.change("start service", &[name], deadline, &spoken)
     }
 
-    fn stop_service(&self, name: &str, dependents: Dependents, deadline: Deadline) -> Result<()> {
+    fn stop_service(
+        &self,
+        name: &ServiceName,
+        dependents: Dependents,
+        deadline: Deadline,
+    ) -> Result<()> {
         let spoken = dialects![
             system[v1alpha1] StopService: StopServiceRequest {
-                name: name.to_owned(),
-                force: dependents == Dependents::StopFirst,
+                name: name.to_string(),
+                force: dependents == Dependents::Stop,
             } => |_| Ok(());
         ];
-        self.change("stop service", &[&name], deadline, &spoken)
+        self.change("stop service", &[name], deadline, &spoken)
     }
 }
 

@@ -4,8 +4,12 @@
     clippy::unwrap_used,
     dead_code,
     unreachable_pub,
+    unused_imports,
+    unused_macros,
     reason = "shared by several tests"
 )]
+
+pub mod heard;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,12 +8,16 @@ use super::Condition;
 use crate::BlankError;
 use crate::DiskError;
 use crate::FilesystemError;
+use crate::FirmwareError;
+use crate::IscsiError;
 use crate::ProviderError;
+use crate::ServiceError;
 use crate::SmbError;
 use crate::TargetError;
 use crate::Unfinished;
 use crate::VisibilityError;
 use crate::VolumeError;
+use crate::WayError;
 
 /// Errors come here through `Into<Cause>`: with the condition of their variant and their own text.
 macro_rules! causes {
@@ -29,7 +33,15 @@ macro_rules! causes {
     };
 }
 
-causes!(DiskError, FilesystemError, SmbError, VolumeError);
+causes!(
+    DiskError,
+    FilesystemError,
+    FirmwareError,
+    IscsiError,
+    ServiceError,
+    SmbError,
+    VolumeError
+);
 
 enum Kind {
     Condition(Condition),
@@ -128,6 +140,15 @@ impl Classified for DiskError {
     }
 }
 
+impl Classified for WayError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(match self {
+            Self::Unreadable { .. } => Condition::OutOfReach,
+            _ => Condition::PathRefused,
+        })
+    }
+}
+
 impl Classified for TargetError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
@@ -136,6 +157,7 @@ impl Classified for TargetError {
             Self::NotAMountedFolder { .. } | Self::PlainDirectory { .. } => {
                 Condition::NotAMountedFolder
             }
+            Self::Way(error) => return error.kind(),
             // Also when the system says "not found": that is then said of something above the path.
             Self::OutOfReach { .. } => Condition::OutOfReach,
             _ => Condition::Other,
@@ -172,6 +194,7 @@ impl Classified for FilesystemError {
             | Self::Remove { source, .. } => source.kind(),
             Self::NotADirectory { .. } => Kind::Condition(Condition::AlreadyExists),
             Self::Unfinished(error) => error.kind(),
+            Self::Way(error) => error.kind(),
             _ => Kind::Condition(Condition::Other),
         }
     }
@@ -187,5 +210,39 @@ impl Classified for SmbError {
             Self::Unfinished(error) => return error.kind(),
             _ => Condition::Other,
         })
+    }
+}
+
+impl Classified for FirmwareError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Os(source) => source.kind(),
+            Self::Unfinished(error) => error.kind(),
+            _ => Kind::Condition(Condition::Other),
+        }
+    }
+}
+
+impl Classified for IscsiError {
+    fn kind(&self) -> Kind {
+        Kind::Condition(match self {
+            Self::AlreadyLoggedIn { .. } => Condition::AlreadyConnected,
+            Self::PortalNotFound { .. } | Self::TargetNotFound { .. } => Condition::NotFound,
+            Self::Initiator { source, .. } => return source.kind(),
+            Self::Provider(error) => return error.kind(),
+            Self::Unfinished(error) => return error.kind(),
+            _ => Condition::Other,
+        })
+    }
+}
+
+impl Classified for ServiceError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::NotFound { .. } => Kind::Condition(Condition::NotFound),
+            Self::Query { source, .. } | Self::Refused { source, .. } => source.kind(),
+            Self::Unfinished(error) => error.kind(),
+            _ => Kind::Condition(Condition::Other),
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! One trait for each group of operations.
 //!
 //! What each operation does, and what it refuses, is said in full at the method of the same name in
-//! [`crate::Disks`], [`crate::Filesystem`], [`crate::Smb`] and [`crate::Volumes`].
+//! [`crate::Disks`], [`crate::Filesystem`], [`crate::Firmware`], [`crate::Iscsi`], [`crate::Services`],
+//! [`crate::Smb`] and [`crate::Volumes`].
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use formats::location::Location;
 use os::Deadline;
@@ -14,15 +16,17 @@ use os::Space;
 use os::VolumeId;
 use os::WinPath;
 
-use super::ChapSecret;
-use super::Login;
-use super::Portal;
 use super::Result;
-use super::Target;
+use crate::Authentication;
+use crate::ChapSecret;
+use crate::Dependents;
 use crate::DiskIds;
 use crate::Mapping;
 use crate::NewSize;
+use crate::Portal;
 use crate::RemotePath;
+use crate::ServiceName;
+use crate::TargetName;
 
 /// The operations on disks.
 pub trait Disks: Send + Sync {
@@ -254,35 +258,47 @@ pub trait Iscsi: Send + Sync {
     /// [`super::Condition::NotFound`].
     fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
 
-    /// The portals that the node knows.
+    /// The portals that the node knows: address and port of each, as Windows spells them.
     ///
     /// # Errors
     /// As everywhere.
-    fn portals(&self, deadline: Deadline) -> Result<Vec<Portal>>;
+    fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>>;
 
-    /// Connects to a target; one that is connected is left as it is, whatever the login.
+    /// Logs in to a target through a portal; a target that is connected stays as it is, whatever it was
+    /// connected with.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`], [`super::Condition::AlreadyConnected`].
-    fn connect(&self, target: &Target, login: Login<'_>, deadline: Deadline) -> Result<()>;
+    fn connect(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        authentication: &Authentication,
+        deadline: Deadline,
+    ) -> Result<()>;
 
-    /// Disconnects from a target; one that is not connected is left as it is.
+    /// Logs out of a target; one that is not connected is left as it is.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`].
-    fn disconnect(&self, target: &Target, deadline: Deadline) -> Result<()>;
+    fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>;
 
-    /// The disks of a target, each once, by number; none when it is not connected.
+    /// The disks of a target; none while it is not connected.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`].
-    fn target_disks(&self, target: &Target, deadline: Deadline) -> Result<Vec<DiskNumber>>;
+    fn disks(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<DiskNumber>>;
 
     /// Sets the secret by which targets prove themselves to this node, for all of them.
     ///
     /// # Errors
     /// As everywhere.
-    fn set_mutual_secret(&self, secret: &ChapSecret, deadline: Deadline) -> Result<()>;
+    fn set_mutual_chap_secret(&self, secret: &ChapSecret, deadline: Deadline) -> Result<()>;
 }
 
 /// The computer and its services.
@@ -297,26 +313,22 @@ pub trait System: Send + Sync {
     ///
     /// # Errors
     /// [`super::Condition::NotFound`].
-    fn service(&self, name: &str, deadline: Deadline) -> Result<ServiceInfo>;
+    fn service(&self, name: &ServiceName, deadline: Deadline) -> Result<ServiceInfo>;
 
     /// Starts a service and waits until it runs; one that runs is left as it is.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`].
-    fn start_service(&self, name: &str, deadline: Deadline) -> Result<()>;
+    fn start_service(&self, name: &ServiceName, deadline: Deadline) -> Result<()>;
 
     /// Stops a service and waits until it has stopped; one that is stopped is left as it is.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`].
-    fn stop_service(&self, name: &str, dependents: Dependents, deadline: Deadline) -> Result<()>;
-}
-
-/// What becomes of running services that depend on one that is to be stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dependents {
-    /// They keep it from being stopped.
-    Keep,
-    /// They are stopped first.
-    StopFirst,
+    fn stop_service(
+        &self,
+        name: &ServiceName,
+        dependents: Dependents,
+        deadline: Deadline,
+    ) -> Result<()>;
 }

@@ -1,6 +1,7 @@
 //! The API, done by this process: each operation is [`Node`]'s own, bounded by its deadline.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -15,26 +16,27 @@ use os::WinPath;
 use zeroize::Zeroizing;
 
 use super::Cause;
-use super::ChapSecret;
-use super::Dependents;
 use super::Disks;
 use super::Error;
 use super::Filesystem;
 use super::Iscsi;
-use super::Login;
 use super::NodeApi;
-use super::Portal;
 use super::Result;
 use super::Smb;
 use super::System;
-use super::Target;
 use super::Volumes;
+use crate::Authentication;
+use crate::ChapSecret;
 use crate::Credentials;
+use crate::Dependents;
 use crate::DiskIds;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Node;
+use crate::Portal;
 use crate::RemotePath;
+use crate::ServiceName;
+use crate::TargetName;
 use crate::Unfinished;
 
 impl NodeApi for Node {
@@ -292,54 +294,112 @@ impl Smb for Node {
 }
 
 impl Iscsi for Node {
-    fn add_portal(&self, portal: &Portal, _: Deadline) -> Result<()> {
-        missing("add portal", portal)
+    fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()> {
+        let owned = portal.clone();
+        run(self, "add portal", portal, deadline, move |node| {
+            node.iscsi().add_portal(&owned, deadline)
+        })
     }
 
-    fn discover(&self, portal: &Portal, _: Deadline) -> Result<Vec<String>> {
-        missing("discover targets of portal", portal)
+    fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>> {
+        let owned = portal.clone();
+        run(self, "discover", portal, deadline, move |node| {
+            node.iscsi().discover(&owned, deadline)
+        })
     }
 
-    fn remove_portal(&self, portal: &Portal, _: Deadline) -> Result<()> {
-        missing("remove portal", portal)
+    fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()> {
+        let owned = portal.clone();
+        run(self, "remove portal", portal, deadline, move |node| {
+            node.iscsi().remove_portal(&owned, deadline)
+        })
     }
 
-    fn portals(&self, _: Deadline) -> Result<Vec<Portal>> {
-        missing("list", "portals")
+    fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>> {
+        run(self, "list", "portals", deadline, move |node| {
+            node.iscsi().portals(deadline)
+        })
     }
 
-    fn connect(&self, target: &Target, _: Login<'_>, _: Deadline) -> Result<()> {
-        missing("connect to", target)
+    fn connect(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        authentication: &Authentication,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let (portal, name) = (portal.clone(), target.clone());
+        let authentication = authentication.duplicate();
+        run(self, "connect", target, deadline, move |node| {
+            let connected = node
+                .iscsi()
+                .connect(&portal, &name, &authentication, deadline);
+            connected.map(drop)
+        })
     }
 
-    fn disconnect(&self, target: &Target, _: Deadline) -> Result<()> {
-        missing("disconnect from", target)
+    fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()> {
+        let (portal, name) = (portal.clone(), target.clone());
+        run(self, "disconnect", target, deadline, move |node| {
+            node.iscsi().disconnect(&portal, &name, deadline)
+        })
     }
 
-    fn target_disks(&self, target: &Target, _: Deadline) -> Result<Vec<DiskNumber>> {
-        missing("list the disks of", target)
+    fn disks(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<DiskNumber>> {
+        let (portal, name) = (portal.clone(), target.clone());
+        run(self, "list the disks of", target, deadline, move |node| {
+            node.iscsi().disks(&portal, &name, deadline)
+        })
     }
 
-    fn set_mutual_secret(&self, _: &ChapSecret, _: Deadline) -> Result<()> {
-        missing("set the mutual secret of", "this node")
+    fn set_mutual_chap_secret(&self, secret: &ChapSecret, deadline: Deadline) -> Result<()> {
+        let secret = secret.duplicate();
+        run(
+            self,
+            "set",
+            "the mutual CHAP secret",
+            deadline,
+            move |node| node.iscsi().set_mutual_chap_secret(&secret, deadline),
+        )
     }
 }
 
 impl System for Node {
-    fn serial_number(&self, _: Deadline) -> Result<String> {
-        missing("read the serial number of", "the firmware")
+    fn serial_number(&self, deadline: Deadline) -> Result<String> {
+        run(self, "read", "the serial number", deadline, move |node| {
+            node.firmware().serial_number(deadline)
+        })
     }
 
-    fn service(&self, name: &str, _: Deadline) -> Result<ServiceInfo> {
-        missing("look at service", name)
+    fn service(&self, name: &ServiceName, deadline: Deadline) -> Result<ServiceInfo> {
+        let owned = name.clone();
+        run(self, "look at service", name, deadline, move |node| {
+            node.services().service(&owned, deadline)
+        })
     }
 
-    fn start_service(&self, name: &str, _: Deadline) -> Result<()> {
-        missing("start service", name)
+    fn start_service(&self, name: &ServiceName, deadline: Deadline) -> Result<()> {
+        let owned = name.clone();
+        run(self, "start service", name, deadline, move |node| {
+            node.services().start(&owned, deadline)
+        })
     }
 
-    fn stop_service(&self, name: &str, _: Dependents, _: Deadline) -> Result<()> {
-        missing("stop service", name)
+    fn stop_service(
+        &self,
+        name: &ServiceName,
+        dependents: Dependents,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let owned = name.clone();
+        run(self, "stop service", name, deadline, move |node| {
+            node.services().stop(&owned, dependents, deadline)
+        })
     }
 }
 
@@ -380,10 +440,4 @@ where
 fn again(credentials: &Credentials) -> Option<Credentials> {
     let password = Zeroizing::new(credentials.expose_password().to_owned());
     Credentials::new(credentials.username(), password)
-}
-
-/// For groups that `Node` does not have yet.
-fn missing<T>(operation: &'static str, object: impl fmt::Display) -> Result<T> {
-    let text = "the library does not have this group yet".to_owned();
-    Err(Error::new(operation, object, Cause::Unimplemented { text }))
 }

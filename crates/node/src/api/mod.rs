@@ -48,7 +48,6 @@ mod conditions;
 mod error;
 mod groups;
 mod in_process;
-mod iscsi;
 
 use std::time::Duration;
 
@@ -59,18 +58,12 @@ pub use self::error::Condition;
 pub use self::error::Error;
 pub use self::error::Result;
 pub use self::error::Unreachable;
-pub use self::groups::Dependents;
 pub use self::groups::Disks;
 pub use self::groups::Filesystem;
 pub use self::groups::Iscsi;
 pub use self::groups::Smb;
 pub use self::groups::System;
 pub use self::groups::Volumes;
-pub use self::iscsi::Chap;
-pub use self::iscsi::ChapSecret;
-pub use self::iscsi::Login;
-pub use self::iscsi::Portal;
-pub use self::iscsi::Target;
 
 /// A node and the operations on it, whoever does them.
 pub trait NodeApi: Send + Sync {

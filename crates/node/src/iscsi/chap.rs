@@ -39,6 +39,25 @@ impl Chap {
         let username = (!username.is_empty()).then(|| username.to_owned());
         Ok(Self { username, secret })
     }
+
+    /// The name; `None` for the initiator's own.
+    #[must_use]
+    pub fn username(&self) -> Option<&str> {
+        self.username.as_deref()
+    }
+
+    /// The secret.
+    #[must_use]
+    pub fn secret(&self) -> &ChapSecret {
+        &self.secret
+    }
+
+    fn duplicate(&self) -> Self {
+        Self {
+            username: self.username.clone(),
+            secret: self.secret.duplicate(),
+        }
+    }
 }
 
 impl ChapSecret {
@@ -55,6 +74,17 @@ impl ChapSecret {
             .ok_or(IscsiError::ChapSecret)
     }
 
+    /// The secret itself; whoever copies it, wipes the copy.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// For an operation that may outlive its caller.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self(self.0.clone())
+    }
+
     /// `arguments` with this secret among them.
     pub(super) fn argument(&self, arguments: Arguments, name: &'static str) -> SecretArguments {
         SecretArguments::new(arguments).with(name, self.0.clone())
@@ -62,6 +92,15 @@ impl ChapSecret {
 }
 
 impl Authentication {
+    /// For an operation that may outlive its caller.
+    pub(crate) fn duplicate(&self) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::OneWayChap(chap) => Self::OneWayChap(chap.duplicate()),
+            Self::MutualChap(chap) => Self::MutualChap(chap.duplicate()),
+        }
+    }
+
     /// As the class table spells it.
     pub(super) fn word(&self) -> &'static str {
         match self {

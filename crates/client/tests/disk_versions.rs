@@ -1,5 +1,5 @@
-//! Each operation in each version that has it: the same question and the same answer, whatever the
-//! wire calls them.
+//! Each operation on disks and volumes in each version that has it: the same question and the same
+//! answer, whatever the wire calls them.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -7,72 +7,26 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::sync::Arc;
-use std::sync::Mutex;
 
 use formats::location::Location;
-use node::Credentials;
 use node::DiskIds;
-use node::Mapping;
 use node::NewSize;
-use node::RemotePath;
-use node::Way;
-use node::api::Cause;
-use node::api::Chap;
-use node::api::ChapSecret;
-use node::api::Dependents;
-use node::api::Login;
 use node::api::NodeApi;
-use node::api::Portal;
-use node::api::Target;
 use os::DiskNumber;
 use os::PartitionNumber;
-use os::ServiceInfo;
-use os::ServiceState;
 use os::Space;
-use os::StartType;
 use os::VolumeId;
 use os::WinPath;
 use support::Place;
 use support::Script;
+use support::heard::Heard;
+use support::heard::script;
 use support::soon;
 use wincsi_client::Node;
-use zeroize::Zeroizing;
 
 const DISK: DiskNumber = DiskNumber(2);
 const VOLUME: &str = r"\\?\Volume{6f1c2d3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f}\";
 const TARGET: &str = r"C:\var\lib\kubelet\plugins\a";
-
-/// What a proxy was asked, in words that are the same for all versions.
-#[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<String>>>);
-
-impl Heard {
-    fn note(&self, text: impl Into<String>) {
-        self.0.lock().unwrap().push(text.into());
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap())
-    }
-}
-
-/// Answers an RPC of a version and notes what was asked. The answer sees the request.
-macro_rules! script {
-    ($heard:expr, $group:ident $version:ident; $(
-        $rpc:ident |$request:ident| $note:expr => $response:ident $body:tt
-    )+) => {
-        Script::of(&wire::$group::$version::GROUP)$(
-            .on::<wire::$group::$version::rpc::$rpc>({
-                let heard: Heard = $heard.clone();
-                move |$request| {
-                    heard.note($note);
-                    Ok(wire::$group::$version::$response $body)
-                }
-            })
-        )+
-    };
-}
 
 fn volume() -> VolumeId {
     VOLUME.parse().unwrap()
@@ -255,7 +209,7 @@ fn the_first_version_finds_a_disk_by_its_page83() {
     let heard = Heard::default();
     let place = Place::new();
     let _proxy = place.serve([script!(heard, disk v1alpha1;
-        GetDiskNumberByName |request| request.disk_name.clone() => GetDiskNumberByNameResponse {
+        GetDiskNumberByName |request| request.disk_name => GetDiskNumberByNameResponse {
             disk_number: "2".into(),
         }
     )]);
@@ -438,297 +392,4 @@ fn one_partition_and_the_closest_volume_are_asked_for() {
         heard.take(),
         ["partition 1".to_owned(), format!("closest {TARGET}")]
     );
-}
-
-macro_rules! files_now {
-    ($heard:expr, $version:ident; $($more:tt)*) => {
-        script!($heard, filesystem $version;
-            PathExists |request| format!("exists {}", request.path) => PathExistsResponse { exists: true }
-            Mkdir |request| format!("mkdir {}", request.path) => MkdirResponse {}
-            Rmdir |request| format!("rmdir {} {}", request.path, request.force) => RmdirResponse {}
-            CreateSymlink |request| format!("link {} {}", request.source_path, request.target_path)
-                => CreateSymlinkResponse {}
-            IsSymlink |request| format!("linked {}", request.path) => IsSymlinkResponse { is_symlink: true }
-            $($more)*
-        )
-    };
-}
-
-macro_rules! files_first {
-    ($heard:expr, $version:ident) => {
-        script!($heard, filesystem $version;
-            PathExists |request| format!("exists {}", request.path) => PathExistsResponse {
-                error: String::new(),
-                exists: true,
-            }
-            Mkdir |request| format!("mkdir {}", request.path) => MkdirResponse { error: String::new() }
-            Rmdir |request| format!("rmdir {} {}", request.path, request.force) => RmdirResponse {
-                error: String::new(),
-            }
-            LinkPath |request| format!("link {} {}", request.source_path, request.target_path)
-                => LinkPathResponse { error: String::new() }
-            IsMountPoint |request| format!("linked {}", request.path) => IsMountPointResponse {
-                error: String::new(),
-                is_mount_point: true,
-            }
-        )
-    };
-}
-
-#[test]
-fn files_are_the_same_in_every_version() {
-    let heard = Heard::default();
-    let versions = [
-        files_now!(heard, v2alpha1;),
-        files_now!(heard, v1;),
-        files_now!(heard, v1beta2;),
-        files_first!(heard, v1beta1),
-        files_first!(heard, v1alpha1),
-    ];
-    let link: WinPath = r"C:\var\lib\kubelet\pods\1".parse().unwrap();
-    for script in versions {
-        let place = Place::new();
-        let _proxy = place.serve([script]);
-        let node = place.node();
-        let (files, deadline) = (node.filesystem(), soon(&node));
-        assert_eq!(files.path_exists(&target(), deadline), Ok(true));
-        files.make_directory(&target(), deadline).unwrap();
-        files.remove_entry(&target(), deadline).unwrap();
-        files.remove_tree(&target(), deadline).unwrap();
-        files.create_symlink(&target(), &link, deadline).unwrap();
-        assert_eq!(files.is_symlink(&link, deadline), Ok(true));
-        let expected = [
-            format!("exists {TARGET}"),
-            format!("mkdir {TARGET}"),
-            format!("rmdir {TARGET} false"),
-            format!("rmdir {TARGET} true"),
-            format!("link {TARGET} {link}"),
-            format!("linked {link}"),
-        ];
-        assert_eq!(heard.take(), expected);
-    }
-}
-
-#[test]
-fn only_the_newest_version_empties_a_directory() {
-    let heard = Heard::default();
-    let place = Place::new();
-    let _proxy = place.serve([files_now!(heard, v2alpha1;
-        RmdirContents |request| format!("empty {}", request.path) => RmdirContentsResponse {}
-    )]);
-    let node = place.node();
-    let emptied = node.filesystem().remove_contents(&target(), soon(&node));
-    emptied.unwrap();
-    assert_eq!(heard.take(), [format!("empty {TARGET}")]);
-}
-
-macro_rules! shares {
-    ($heard:expr, $version:ident $answer:tt) => {
-        script!($heard, smb $version;
-            NewSmbGlobalMapping |request| format!(
-                "map {} {} {} {}",
-                request.remote_path, request.local_path, request.username, request.password
-            ) => NewSmbGlobalMappingResponse $answer
-            RemoveSmbGlobalMapping |request| format!("unmap {}", request.remote_path)
-                => RemoveSmbGlobalMappingResponse $answer
-        )
-    };
-}
-
-#[test]
-fn shares_are_the_same_in_every_version() {
-    let heard = Heard::default();
-    let versions = [
-        shares!(heard, v1 {}),
-        shares!(heard, v1beta2 {}),
-        shares!(
-            heard,
-            v1beta1 {
-                error: String::new()
-            }
-        ),
-        shares!(
-            heard,
-            v1alpha1 {
-                error: String::new()
-            }
-        ),
-    ];
-    let remote = RemotePath::parse("//Server/share/sub").unwrap();
-    let credentials = Credentials::new(r"DOM\user", Zeroizing::new("secret".to_owned()));
-    for script in versions {
-        let place = Place::new();
-        let _proxy = place.serve([script]);
-        let (node, link) = (place.node(), Way::from(&target()));
-        let linked = Mapping {
-            remote: &remote,
-            credentials: credentials.as_ref(),
-            link: Some(&link),
-        };
-        let bare = Mapping {
-            remote: &remote,
-            credentials: None,
-            link: None,
-        };
-        node.smb().map(&linked, soon(&node)).unwrap();
-        node.smb().map(&bare, soon(&node)).unwrap();
-        node.smb().unmap(&remote, soon(&node)).unwrap();
-        let expected = [
-            format!(r"map \\Server\share\sub {TARGET} DOM\user secret"),
-            r"map \\Server\share\sub   ".to_owned(),
-            r"unmap \\Server\share\sub".to_owned(),
-        ];
-        assert_eq!(heard.take(), expected);
-    }
-}
-
-macro_rules! portal_words {
-    ($portal:expr) => {{
-        let portal = $portal.unwrap();
-        format!("{}:{}", portal.target_address, portal.target_port)
-    }};
-}
-
-macro_rules! iscsi {
-    ($heard:expr, $version:ident; $($more:tt)*) => {
-        script!($heard, iscsi $version;
-            AddTargetPortal |request| format!("add {}", portal_words!(request.target_portal))
-                => AddTargetPortalResponse {}
-            DiscoverTargetPortal |request| format!("discover {}", portal_words!(request.target_portal))
-                => DiscoverTargetPortalResponse { iqns: vec!["iqn.a".into()] }
-            RemoveTargetPortal |request| format!("remove {}", portal_words!(request.target_portal))
-                => RemoveTargetPortalResponse {}
-            ListTargetPortals |_request| "portals" => ListTargetPortalsResponse {
-                target_portals: vec![wire::iscsi::$version::TargetPortal {
-                    target_address: "10.0.0.1".into(),
-                    target_port: 0,
-                }],
-            }
-            ConnectTarget |request| format!(
-                "connect {} {} {} {} {}",
-                portal_words!(request.target_portal.clone()), request.iqn, request.auth_type,
-                request.chap_username, request.chap_secret
-            ) => ConnectTargetResponse {}
-            DisconnectTarget |request| format!("disconnect {}", request.iqn) => DisconnectTargetResponse {}
-            GetTargetDisks |request| format!("disks {}", request.iqn) => GetTargetDisksResponse {
-                disk_ids: vec!["2".into(), "1".into(), "2".into()],
-            }
-            $($more)*
-        )
-    };
-}
-
-fn chap() -> Chap {
-    Chap {
-        username: "me".into(),
-        secret: secret(),
-    }
-}
-
-fn secret() -> ChapSecret {
-    ChapSecret::new(Zeroizing::new("twelve bytes".to_owned()))
-}
-
-fn every_iscsi_operation(node: &Node) {
-    let (iscsi, deadline, chap) = (node.iscsi(), soon(node), chap());
-    let target = Target {
-        portal: Portal::at("10.0.0.1"),
-        iqn: "iqn.a".into(),
-    };
-    iscsi.add_portal(&target.portal, deadline).unwrap();
-    let found = iscsi.discover(&target.portal, deadline);
-    assert_eq!(found, Ok(vec!["iqn.a".to_owned()]));
-    let portals = iscsi.portals(deadline);
-    assert_eq!(portals, Ok(vec![target.portal.clone()]));
-    for login in [Login::Anonymous, Login::OneWay(&chap), Login::Mutual(&chap)] {
-        iscsi.connect(&target, login, deadline).unwrap();
-    }
-    let disks = iscsi.target_disks(&target, deadline);
-    assert_eq!(disks, Ok(vec![DiskNumber(1), DISK]));
-    iscsi.disconnect(&target, deadline).unwrap();
-    iscsi.remove_portal(&target.portal, deadline).unwrap();
-}
-
-#[test]
-fn iscsi_is_the_same_in_both_versions() {
-    let expected = [
-        "add 10.0.0.1:3260",
-        "discover 10.0.0.1:3260",
-        "portals",
-        "connect 10.0.0.1:3260 iqn.a 0  ",
-        "connect 10.0.0.1:3260 iqn.a 1 me twelve bytes",
-        "connect 10.0.0.1:3260 iqn.a 2 me twelve bytes",
-        "disks iqn.a",
-        "disconnect iqn.a",
-        "remove 10.0.0.1:3260",
-    ];
-    let heard = Heard::default();
-    for script in [iscsi!(heard, v1alpha2;), iscsi!(heard, v1alpha1;)] {
-        let place = Place::new();
-        let _proxy = place.serve([script]);
-        every_iscsi_operation(&place.node());
-        assert_eq!(heard.take(), expected);
-    }
-}
-
-#[test]
-fn the_mutual_secret_came_with_the_second_version() {
-    let heard = Heard::default();
-    let place = Place::new();
-    let second = iscsi!(heard, v1alpha2;
-        SetMutualChapSecret |request| request.mutual_chap_secret.clone() => SetMutualChapSecretResponse {}
-    );
-    let proxy = place.serve([second]);
-    let node = place.node();
-    node.iscsi()
-        .set_mutual_secret(&secret(), soon(&node))
-        .unwrap();
-    assert_eq!(heard.take(), ["twelve bytes"]);
-    drop(proxy);
-    let _older = place.serve([iscsi!(heard, v1alpha1;)]);
-    let error = node.iscsi().set_mutual_secret(&secret(), soon(&node));
-    let error = error.unwrap_err();
-    assert!(matches!(error.cause, Cause::NeedsVersion { .. }), "{error}");
-    assert!(!error.to_string().contains("twelve"), "{error}");
-}
-
-#[test]
-fn the_system_group_has_one_version() {
-    let heard = Heard::default();
-    let place = Place::new();
-    let _proxy = place.serve([script!(heard, system v1alpha1;
-        GetBiosSerialNumber |_request| "serial" => GetBiosSerialNumberResponse {
-            serial_number: "VMware-56 4d  \r\n".into(),
-        }
-        GetService |request| format!("service {}", request.name) => GetServiceResponse {
-            display_name: "iSCSI".into(),
-            start_type: 3,
-            status: 4,
-        }
-        StartService |request| format!("start {}", request.name) => StartServiceResponse {}
-        StopService |request| format!("stop {} {}", request.name, request.force) => StopServiceResponse {}
-    )]);
-    let node = place.node();
-    let (system, deadline) = (node.system(), soon(&node));
-    assert_eq!(system.serial_number(deadline).unwrap(), "VMware-56 4d");
-    let service = ServiceInfo {
-        display_name: "iSCSI".into(),
-        start_type: StartType::Manual,
-        state: ServiceState::Running,
-    };
-    assert_eq!(system.service("msiscsi", deadline), Ok(service));
-    system.start_service("msiscsi", deadline).unwrap();
-    for dependents in [Dependents::Keep, Dependents::StopFirst] {
-        system
-            .stop_service("msiscsi", dependents, deadline)
-            .unwrap();
-    }
-    let expected = [
-        "serial",
-        "service msiscsi",
-        "start msiscsi",
-        "stop msiscsi false",
-        "stop msiscsi true",
-    ];
-    assert_eq!(heard.take(), expected);
 }

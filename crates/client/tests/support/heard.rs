@@ -1,0 +1,37 @@
+//! What a proxy was asked, and scripts that note it.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+/// What a proxy was asked, in words that are the same for all versions.
+#[derive(Clone, Default)]
+pub struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    pub fn note(&self, text: impl Into<String>) {
+        self.0.lock().unwrap().push(text.into());
+    }
+
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+/// Answers an RPC of a version and notes what was asked. The answer sees the request.
+macro_rules! script {
+    ($heard:expr, $group:ident $version:ident; $(
+        $rpc:ident |$request:ident| $note:expr => $response:ident $body:tt
+    )+) => {
+        $crate::support::Script::of(&wire::$group::$version::GROUP)$(
+            .on::<wire::$group::$version::rpc::$rpc>({
+                let heard: $crate::support::heard::Heard = $heard.clone();
+                move |$request| {
+                    heard.note($note);
+                    Ok(wire::$group::$version::$response $body)
+                }
+            })
+        )+
+    };
+}
+
+pub(crate) use script;
