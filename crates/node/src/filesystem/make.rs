@@ -30,7 +30,7 @@ impl Making<'_> {
         let (path, files) = (self.way.path(), &*self.node.os().files);
         let depth = path.components().len();
         let held = self.way.hold_what_is_there(files);
-        let (mut pins, ready): (Vec<Pin>, usize) = held.map_err(FilesystemError::mkdir(path))?;
+        let (mut pins, ready): (Vec<Pin>, usize) = held.map_err(|error| self.failed(error))?;
         for below in ready + 1..depth {
             self.node.check(self.deadline, "mkdir", path)?;
             pins.push(self.make_and_hold(below)?);
@@ -43,15 +43,11 @@ impl Making<'_> {
         let was_there = match files.create_directory(&path) {
             Ok(()) => false,
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => true,
-            Err(source) => return Err(FilesystemError::mkdir(&path)(source)),
+            Err(source) => return Err(self.failed(source)),
         };
         match self.way.hold_one(files, depth) {
-            Err(error) if was_there && error.is_not_found() => {
-                Err(FilesystemError::NotADirectory {
-                    path: path.to_string(),
-                })
-            }
-            held => held.map_err(FilesystemError::mkdir(&path)),
+            Err(error) if was_there && error.is_not_found() => Err(self.not_a_directory()),
+            held => held.map_err(|error| self.failed(error)),
         }
     }
 
@@ -81,7 +77,7 @@ impl Making<'_> {
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
                 self.require_directory(path)
             }
-            Err(source) => Err(FilesystemError::mkdir(path)(source)),
+            Err(source) => Err(self.failed(source)),
         }
     }
 
@@ -92,11 +88,19 @@ impl Making<'_> {
             true => self.way.leads_to_directory(os)?,
             false => os.files.leads_to_directory(path),
         };
-        match leads.map_err(FilesystemError::inspect(path))? {
+        match leads.map_err(FilesystemError::inspect(self.way.asked()))? {
             true => Ok(()),
-            false => Err(FilesystemError::NotADirectory {
-                path: path.to_string(),
-            }),
+            false => Err(self.not_a_directory()),
+        }
+    }
+
+    fn failed(&self, source: os::Error) -> FilesystemError {
+        FilesystemError::mkdir(self.way.asked())(source)
+    }
+
+    fn not_a_directory(&self) -> FilesystemError {
+        FilesystemError::NotADirectory {
+            path: self.way.asked().to_string(),
         }
     }
 }
