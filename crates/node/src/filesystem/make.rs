@@ -33,19 +33,19 @@ impl Making<'_> {
         let (mut pins, ready): (Vec<Pin>, usize) = held.map_err(|error| self.failed(error))?;
         for below in ready + 1..depth {
             self.node.check(self.deadline, "mkdir", path)?;
-            pins.push(self.make_and_hold(below)?);
+            pins.push(self.make_and_hold(pins.last(), below)?);
         }
-        self.make_one(path)
+        self.make_one(pins.last(), path)
     }
 
-    fn make_and_hold(&self, depth: usize) -> Result<Pin, FilesystemError> {
+    fn make_and_hold(&self, above: Option<&Pin>, depth: usize) -> Result<Pin, FilesystemError> {
         let (path, files) = (self.way.path().prefix(depth), &*self.node.os().files);
-        let was_there = match files.create_directory(&path) {
+        let was_there = match self.create(above, &path) {
             Ok(()) => false,
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => true,
             Err(source) => return Err(self.failed(source)),
         };
-        match self.way.hold_one(files, depth) {
+        match self.way.hold_one(files, above, depth) {
             Err(error) if was_there && error.is_not_found() => Err(self.not_a_directory()),
             held => held.map_err(|error| self.failed(error)),
         }
@@ -55,7 +55,7 @@ impl Making<'_> {
         let path = self.way.path();
         let depth = path.components().len();
         let mut ready = depth;
-        while let Err(error) = self.make_one(&path.prefix(ready)) {
+        while let Err(error) = self.make_one(None, &path.prefix(ready)) {
             if ready < 2 || !error.is_missing_parent() {
                 return Err(error);
             }
@@ -63,21 +63,29 @@ impl Making<'_> {
         }
         for below in ready + 1..=depth {
             self.node.check(self.deadline, "mkdir", path)?;
-            self.make_one(&path.prefix(below))?;
+            self.make_one(None, &path.prefix(below))?;
         }
         Ok(())
     }
 
-    fn make_one(&self, path: &WinPath) -> Result<(), FilesystemError> {
+    fn make_one(&self, above: Option<&Pin>, path: &WinPath) -> Result<(), FilesystemError> {
         if path.name().is_none() {
             return self.require_directory(path);
         }
-        match self.node.os().files.create_directory(path) {
+        match self.create(above, path) {
             Ok(()) => Ok(()),
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
                 self.require_directory(path)
             }
             Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// In the directory that is held, if one is.
+    fn create(&self, above: Option<&Pin>, path: &WinPath) -> os::Result<()> {
+        match (above, path.name()) {
+            (Some(above), Some(name)) => above.create_directory(name),
+            _ => self.node.os().files.create_directory(path),
         }
     }
 

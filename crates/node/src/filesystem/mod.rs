@@ -84,12 +84,14 @@ impl<'a> Filesystem<'a> {
         let way = at.into();
         let path = way.path();
         let _held = self.lock("remove", path, deadline)?;
-        let _pins = way
+        let pins = way
             .hold(self.files())
             .map_err(FilesystemError::remove(way.asked()))?;
-        let entry = self.files().entry(path);
-        let entry = entry.map_err(FilesystemError::remove(way.asked()))?;
-        remove::entry(self.files(), path, &entry).map_err(FilesystemError::remove(way.asked()))
+        let removed = match (pins.last(), path.name()) {
+            (Some(directory), Some(name)) => directory.remove(name),
+            _ => remove::look_and_remove(self.files(), path),
+        };
+        removed.map_err(FilesystemError::remove(way.asked()))
     }
 
     /// Removes an entry and, if it is a plain directory, everything in it. What is missing already
@@ -106,11 +108,11 @@ impl<'a> Filesystem<'a> {
         let way = at.into();
         let path = way.path();
         let _held = self.lock_tree("remove", path, deadline)?;
-        let _pins = match way.hold(self.files()) {
+        let pins = match way.hold(self.files()) {
             Err(error) if error.is_not_found() => return Ok(()),
             held => held.map_err(FilesystemError::remove(way.asked()))?,
         };
-        Walk::new(self.node, path, deadline).remove()
+        Walk::new(self.node, path, pins, deadline).remove()
     }
 
     /// Empties a plain directory, as [`Filesystem::remove_tree`] does, and keeps it.
@@ -126,7 +128,7 @@ impl<'a> Filesystem<'a> {
         let way = at.into();
         let path = way.path();
         let _held = self.lock_tree("remove contents of", path, deadline)?;
-        let _pins = way
+        let pins = way
             .hold(self.files())
             .map_err(FilesystemError::remove(way.asked()))?;
         let entry = self.files().entry(path);
@@ -135,7 +137,7 @@ impl<'a> Filesystem<'a> {
             let path = way.asked().to_string();
             return Err(FilesystemError::NotEntered { path, tag });
         }
-        Walk::new(self.node, path, deadline).clear(entry)
+        Walk::new(self.node, path, pins, deadline).clear(entry)
     }
 
     /// Creates a symbolic link that stores `target` as it is written: a directory link if `source`,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use os::Cause;
 use os::DirEntry;
 use os::Entry;
+use os::FileAttributes;
 use os::LinkKind;
 use os::Pin;
 use os::Root;
@@ -14,12 +15,12 @@ use os::Win32;
 use os::WinPath;
 
 use super::FileTree;
+use super::held::HeldDirectory;
 use super::host;
 use super::host::Node;
 use super::marker;
 use super::marker::ReparsePoint;
 use super::names;
-use super::pins::Pins;
 use super::sys;
 use super::walk::Final;
 use super::walk::Place;
@@ -81,7 +82,7 @@ impl FileTree {
     pub(super) fn pinned(&self, directory: &WinPath) -> Result<Pin, Cause> {
         let place = self.walk(directory, Final::Itself)?;
         match place.found()? {
-            Node::Directory { .. } => Ok(Pin::holding(Pins::hold(&self.pins, place.host))),
+            Node::Directory { .. } => Ok(Pin::holding(HeldDirectory::new(self, place))),
             _ => Err(Win32::DIRECTORY.into()),
         }
     }
@@ -128,6 +129,18 @@ impl FileTree {
                 marker::remove_whole(&place.host, &self.staging(&place.path)?)
             }
             _ => Ok(fs::remove_file(&place.host).map_err(|error| host::cause(&error))?),
+        }
+    }
+
+    /// Removes the entry, whatever it is.
+    pub(super) fn take_entry(&self, path: &WinPath) -> Result<Option<(WinPath, VolumeId)>, Cause> {
+        let entry = self.entry_itself(path)?;
+        if entry.attributes.contains(FileAttributes::READ_ONLY) {
+            self.make_writable(path)?;
+        }
+        match entry.is_directory() {
+            true => self.take_directory(path),
+            false => self.take_file(path).map(|()| None),
         }
     }
 

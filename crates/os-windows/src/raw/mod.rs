@@ -5,6 +5,7 @@ pub(crate) mod event_log;
 pub(crate) mod file;
 pub(crate) mod find;
 pub(crate) mod handle;
+pub(crate) mod relative;
 pub(crate) mod volume;
 
 // UNSAFETY: the calling thread's last error is read by a foreign function.

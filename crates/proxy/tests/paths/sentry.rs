@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use os::Component;
 use os::DirEntry;
 use os::Entry;
 use os::Extent;
 use os::FileSystem;
 use os::Files;
+use os::Held;
 use os::LinkKind;
 use os::Os;
 use os::Pin;
@@ -110,6 +112,49 @@ impl Sentry {
     }
 }
 
+impl Sentry {
+    fn watching(&self, directory: &WinPath, pin: Pin) -> Pin {
+        Pin::holding(Watching {
+            sentry: self.clone(),
+            directory: directory.clone(),
+            pin,
+        })
+    }
+}
+
+/// A pinned directory.
+struct Watching {
+    sentry: Sentry,
+    directory: WinPath,
+    pin: Pin,
+}
+
+impl Watching {
+    fn see(&self, call: &str, name: &Component) -> WinPath {
+        let path = self.directory.join(name.clone());
+        self.sentry.see(call, &path);
+        path
+    }
+}
+
+impl Held for Watching {
+    fn pin(&self, name: &Component) -> Result<Pin> {
+        let path = self.see("pin in", name);
+        let pin = self.pin.pin(name)?;
+        Ok(self.sentry.watching(&path, pin))
+    }
+
+    fn remove(&self, name: &Component) -> Result<()> {
+        self.see("remove in", name);
+        self.pin.remove(name)
+    }
+
+    fn create_directory(&self, name: &Component) -> Result<()> {
+        self.see("create_directory in", name);
+        self.pin.create_directory(name)
+    }
+}
+
 impl Files for Sentry {
     fn entry(&self, path: &WinPath) -> Result<Entry> {
         self.see("entry", path);
@@ -133,7 +178,8 @@ impl Files for Sentry {
 
     fn pin(&self, directory: &WinPath) -> Result<Pin> {
         self.see("pin", directory);
-        self.files.pin(directory)
+        let pin = self.files.pin(directory)?;
+        Ok(self.watching(directory, pin))
     }
 
     fn create_directory(&self, path: &WinPath) -> Result<()> {
