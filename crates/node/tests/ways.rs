@@ -166,6 +166,48 @@ fn what_lies_between_stays_in_place_while_something_is_changed() {
         .unwrap();
 }
 
+/// An empty directory can be made a junction while it is held. Its entries are reached by the
+/// directory itself, so nothing is led away: neither what is removed nor what is made.
+#[test]
+fn a_directory_that_becomes_a_junction_while_it_is_held_leads_nothing_away() {
+    for (operation, is_removal) in [
+        ("SetFileInformationByHandle", true),
+        ("NtCreateFile", false),
+    ] {
+        let (rig, bounds) = scene();
+        let victim = path(r"C:\var\lib\kubelet\a\b");
+        let target = victim.join(os::Component::parse("empty").unwrap());
+        if is_removal {
+            rig.sim.files().create_directory(&target).unwrap();
+        }
+        let way = resolved(&rig, &bounds, r"a\b\empty");
+        let rule = Rule::on(operation, Effect::Hang).object("*empty");
+        let hang = rig.sim.faults().add(rule);
+        let caller = {
+            let (node, soon) = (rig.node.clone(), rig.soon());
+            std::thread::spawn(move || match is_removal {
+                true => node.filesystem().remove_tree(&way, soon),
+                false => node.filesystem().make_directory(&way, soon),
+            })
+        };
+        assert!(
+            rig.sim
+                .faults()
+                .wait_until_hanging(1, Duration::from_secs(60))
+        );
+        let _ = rig.sim.files().remove_directory(&target);
+        rig.become_junction(&victim, r"C:\outside");
+        let before = outside(&rig);
+        rig.sim.faults().remove(hang);
+        let text = caller.join().unwrap().unwrap_err().to_string();
+        assert!(
+            text.contains("encountered a reparse point"),
+            "{operation}: {text}"
+        );
+        assert_eq!(outside(&rig), before);
+    }
+}
+
 /// Others delete these folders while we look: a look must not stand in their way.
 #[test]
 fn a_look_holds_nothing() {

@@ -37,9 +37,7 @@ impl FileTree {
             return Err(Win32::DIR_NOT_EMPTY.into());
         }
         self.pins.refuse(&place.host)?;
-        let staging = self.staging(&place.path)?;
-        let point = ReparsePoint::mounted_folder(volume)?;
-        marker::write(&place.host, &staging, &point)?;
+        self.rewrite(&place, &ReparsePoint::mounted_folder(volume)?)?;
         Ok(place.path)
     }
 
@@ -164,6 +162,12 @@ impl FileTree {
     pub(super) fn plant(&self, place: &Place, point: &ReparsePoint) -> Result<(), Cause> {
         let staging = self.staging(&place.path)?;
         marker::create(&place.host, &staging, point)
+    }
+
+    /// Makes a reparse point of an empty directory.
+    pub(super) fn rewrite(&self, place: &Place, point: &ReparsePoint) -> Result<(), Cause> {
+        let staging = self.staging(&place.path)?;
+        marker::write(&place.host, &staging, point)
     }
 
     /// The place of a path, on a root that takes writes.
