@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use os::Cause;
+use os::Component;
 use os::DirEntry;
 use os::Entry;
 use os::Facility;
 use os::Files;
+use os::Held;
 use os::LinkKind;
 use os::Pin;
 use os::Result;
@@ -21,6 +23,7 @@ use crate::machine::Machine;
 use crate::world::World;
 
 /// The node's files, every call through the gate.
+#[derive(Clone)]
 pub(crate) struct GatedFiles {
     pub(crate) world: Arc<World>,
     pub(crate) tree: FileTree,
@@ -37,6 +40,16 @@ impl GatedFiles {
         self.world
             .gate
             .pass(&op, || act().map_err(|error| error.cause))
+    }
+
+    /// The same pin, every call through the gate.
+    fn gated(&self, directory: &WinPath, pin: Pin) -> Pin {
+        Pin::holding(GatedHeld {
+            files: self.clone(),
+            path: directory.clone(),
+            _hold: self.hold(directory),
+            pin,
+        })
     }
 
     /// Counts a handle on the volume that the directory lies on, for whoever wants to lock it.
@@ -88,7 +101,7 @@ impl Files for GatedFiles {
     fn pin(&self, directory: &WinPath) -> Result<Pin> {
         self.pass("CreateFileW", directory, || {
             let pin = self.tree.pin(directory)?;
-            Ok(Pin::holding((pin, self.hold(directory))))
+            Ok(self.gated(directory, pin))
         })
     }
 
@@ -118,6 +131,37 @@ impl Files for GatedFiles {
         self.pass("CreateSymbolicLinkW", link, || {
             self.tree.create_symlink(link, target, kind)
         })
+    }
+}
+
+/// A directory that somebody holds.
+struct GatedHeld {
+    files: GatedFiles,
+    path: WinPath,
+    _hold: Option<Hold>,
+    pin: Pin,
+}
+
+impl Held for GatedHeld {
+    fn pin(&self, name: &Component) -> Result<Pin> {
+        let path = self.path.join(name.clone());
+        self.files.pass("NtCreateFile", &path, || {
+            let pin = self.pin.pin(name)?;
+            Ok(self.files.gated(&path, pin))
+        })
+    }
+
+    fn remove(&self, name: &Component) -> Result<()> {
+        let path = self.path.join(name.clone());
+        self.files.pass("SetFileInformationByHandle", &path, || {
+            self.pin.remove(name)
+        })
+    }
+
+    fn create_directory(&self, name: &Component) -> Result<()> {
+        let path = self.path.join(name.clone());
+        self.files
+            .pass("NtCreateFile", &path, || self.pin.create_directory(name))
     }
 }
 

@@ -1,5 +1,3 @@
-use std::os::windows::io::OwnedHandle;
-
 use formats::reparse;
 use formats::reparse::Reparse;
 use formats::reparse::Target;
@@ -18,6 +16,7 @@ use windows_sys::Win32::Storage::FileSystem::SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEG
 use windows_sys::Win32::Storage::FileSystem::SYMBOLIC_LINK_FLAG_DIRECTORY;
 use windows_sys::Win32::System::Ioctl::FSCTL_GET_REPARSE_POINT;
 
+use crate::held::HeldDirectory;
 use crate::raw::file;
 use crate::raw::find::Found;
 use crate::raw::find::Search;
@@ -63,14 +62,10 @@ impl Files for NativeFiles {
             .map_err(|code| Error::new("FindFirstFileExW", directory, code))
     }
 
-    /// The handle shares no deletion, so nobody can remove or rename the directory, nor one above it.
-    /// What it cannot keep out is a change of the reparse point itself: that takes no more than leave
-    /// to write attributes, which sharing does not govern ([MS-FSA] 2.1.5.10.37), and an empty
-    /// directory. A directory that holds something pinned is therefore safe, the last of a chain
-    /// only while it holds anything.
     fn pin(&self, directory: &WinPath) -> os::Result<Pin> {
         Wide::path(directory)
-            .and_then(|directory| hold(&directory))
+            .and_then(|path| handle::open(&path, Purpose::HoldEntry))
+            .and_then(|handle| HeldDirectory::of(directory.clone(), handle))
             .map(Pin::holding)
             .map_err(|code| Error::new("CreateFileW", directory, code))
     }
@@ -168,19 +163,8 @@ fn list(pattern: &Wide) -> Result<Vec<DirEntry>, Win32> {
     Ok(entries)
 }
 
-fn hold(directory: &Wide) -> Result<OwnedHandle, Win32> {
-    let held = handle::open(directory, Purpose::HoldEntry)?;
-    let attributes = handle::attributes(&held)?;
-    let is_plain = attributes.contains(FileAttributes::DIRECTORY)
-        && !attributes.contains(FileAttributes::REPARSE_POINT);
-    if is_plain {
-        Ok(held)
-    } else {
-        Err(Win32::DIRECTORY)
-    }
-}
-
-fn forget_if_mounted(path: &WinPath) -> Result<(), Win32> {
+/// Tells the mount manager that a folder is about to go, if it is a mounted one.
+pub(crate) fn forget_if_mounted(path: &WinPath) -> Result<(), Win32> {
     let name = Wide::path(path)?;
     let may_be_mounted = entry(&name)?.tag == Some(ReparseTag::MOUNT_POINT);
     if may_be_mounted
@@ -206,13 +190,15 @@ fn clear_read_only(path: &Wide) -> Result<(), Win32> {
     if !attributes.contains(FileAttributes::READ_ONLY) {
         return Ok(());
     }
-    let rest = attributes.0 & !FileAttributes::READ_ONLY.0;
-    let wanted = if rest == 0 {
-        FileAttributes::NORMAL
-    } else {
-        FileAttributes(rest)
-    };
-    file::set_attributes(path, wanted)
+    file::set_attributes(path, without_read_only(attributes))
+}
+
+/// The other attributes; zero would change nothing.
+pub(crate) fn without_read_only(attributes: FileAttributes) -> FileAttributes {
+    match attributes.0 & !FileAttributes::READ_ONLY.0 {
+        0 => FileAttributes::NORMAL,
+        rest => FileAttributes(rest),
+    }
 }
 
 /// Without the privilege to make links Windows allows them in developer mode when asked by a flag

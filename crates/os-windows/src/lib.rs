@@ -15,6 +15,7 @@ mod console;
 mod event_log;
 mod extents;
 mod files;
+mod held;
 mod process;
 mod raw;
 mod service;

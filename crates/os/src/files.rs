@@ -1,5 +1,6 @@
 use std::ffi::OsString;
 
+use crate::Component;
 use crate::Result;
 use crate::WinPath;
 
@@ -27,14 +28,16 @@ pub trait Files: Send + Sync {
     /// [`crate::Win32::NOT_A_REPARSE_POINT`] for a plain entry; no such entry.
     fn reparse_data(&self, path: &WinPath) -> Result<Vec<u8>>;
 
-    /// The entries of a directory without `.` and `..`, in no particular order.
+    /// The entries of a directory without `.` and `..`, in no particular order. Unlike other calls
+    /// this one follows a link at the end of the path: who must not, looks again afterwards.
     ///
     /// # Errors
     /// No such directory, or access denied.
     fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>>;
 
-    /// Holds a plain directory in place: until the pin is dropped, nobody can rename it, delete it
-    /// or put a link where it is (an open handle without delete sharing).
+    /// Holds a plain directory in place: until the pin is dropped, nobody can rename it or delete it
+    /// (an open handle without delete sharing). While it is empty, somebody may still make a junction
+    /// of it; its entries are therefore reached through the pin, where that matters.
     ///
     /// # Errors
     /// [`crate::Win32::DIRECTORY`] for anything that is not a directory, and for a reparse point of
@@ -156,17 +159,48 @@ pub enum LinkKind {
     File,
 }
 
+/// A directory that is held in place, by which its entries are reached: by the directory itself, not
+/// by its path, so that whatever became of the path meanwhile leads nobody elsewhere.
+pub trait Held: Send {
+    /// Holds a directory in this one, as [`Files::pin`].
+    ///
+    /// # Errors
+    /// As [`Files::pin`].
+    fn pin(&self, name: &Component) -> Result<Pin>;
+
+    /// Removes an entry of this directory as an entry: a file, an empty directory, or a link,
+    /// junction or mounted folder, read-only or not.
+    ///
+    /// # Errors
+    /// [`crate::Win32::DIR_NOT_EMPTY`]; no such entry.
+    fn remove(&self, name: &Component) -> Result<()>;
+
+    /// Creates a directory in this one.
+    ///
+    /// # Errors
+    /// [`crate::Win32::ALREADY_EXISTS`] when anything has that name.
+    fn create_directory(&self, name: &Component) -> Result<()>;
+}
+
 /// A directory that is held in place until this is dropped.
-pub struct Pin(Box<dyn Send>);
+pub struct Pin(Box<dyn Held>);
 
 impl Pin {
-    /// Wraps whatever must stay alive, a handle usually.
-    pub fn holding(guard: impl Send + 'static) -> Self {
-        Self(Box::new(guard))
+    /// Wraps what holds the directory, a handle usually.
+    pub fn holding(held: impl Held + 'static) -> Self {
+        Self(Box::new(held))
     }
 
     /// Lets go.
     pub fn release(self) {
         drop(self.0);
+    }
+}
+
+impl std::ops::Deref for Pin {
+    type Target = dyn Held;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
     }
 }

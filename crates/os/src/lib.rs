@@ -44,7 +44,7 @@ pub use disks::{
 };
 pub use error::{Cause, Error, Hresult, Result, Win32};
 pub use facility::{Facility, Os, UnknownFacility};
-pub use files::{DirEntry, Entry, FileAttributes, Files, LinkKind, Pin, ReparseTag};
+pub use files::{DirEntry, Entry, FileAttributes, Files, Held, LinkKind, Pin, ReparseTag};
 pub use ids::{DiskNumber, ParseVolumeIdError, PartitionNumber, VolumeId};
 pub use path::{Component, PathError, Root, WinPath};
 pub use provider::{

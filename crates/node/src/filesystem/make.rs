@@ -30,28 +30,24 @@ impl Making<'_> {
         let (path, files) = (self.way.path(), &*self.node.os().files);
         let depth = path.components().len();
         let held = self.way.hold_what_is_there(files);
-        let (mut pins, ready): (Vec<Pin>, usize) = held.map_err(FilesystemError::mkdir(path))?;
+        let (mut pins, ready): (Vec<Pin>, usize) = held.map_err(|error| self.failed(error))?;
         for below in ready + 1..depth {
             self.node.check(self.deadline, "mkdir", path)?;
-            pins.push(self.make_and_hold(below)?);
+            pins.push(self.make_and_hold(pins.last(), below)?);
         }
-        self.make_one(path)
+        self.make_one(pins.last(), path)
     }
 
-    fn make_and_hold(&self, depth: usize) -> Result<Pin, FilesystemError> {
+    fn make_and_hold(&self, above: Option<&Pin>, depth: usize) -> Result<Pin, FilesystemError> {
         let (path, files) = (self.way.path().prefix(depth), &*self.node.os().files);
-        let was_there = match files.create_directory(&path) {
+        let was_there = match self.create(above, &path) {
             Ok(()) => false,
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => true,
-            Err(source) => return Err(FilesystemError::mkdir(&path)(source)),
+            Err(source) => return Err(self.failed(source)),
         };
-        match self.way.hold_one(files, depth) {
-            Err(error) if was_there && error.is_not_found() => {
-                Err(FilesystemError::NotADirectory {
-                    path: path.to_string(),
-                })
-            }
-            held => held.map_err(FilesystemError::mkdir(&path)),
+        match self.way.hold_one(files, above, depth) {
+            Err(error) if was_there && error.is_not_found() => Err(self.not_a_directory()),
+            held => held.map_err(|error| self.failed(error)),
         }
     }
 
@@ -59,7 +55,7 @@ impl Making<'_> {
         let path = self.way.path();
         let depth = path.components().len();
         let mut ready = depth;
-        while let Err(error) = self.make_one(&path.prefix(ready)) {
+        while let Err(error) = self.make_one(None, &path.prefix(ready)) {
             if ready < 2 || !error.is_missing_parent() {
                 return Err(error);
             }
@@ -67,21 +63,29 @@ impl Making<'_> {
         }
         for below in ready + 1..=depth {
             self.node.check(self.deadline, "mkdir", path)?;
-            self.make_one(&path.prefix(below))?;
+            self.make_one(None, &path.prefix(below))?;
         }
         Ok(())
     }
 
-    fn make_one(&self, path: &WinPath) -> Result<(), FilesystemError> {
+    fn make_one(&self, above: Option<&Pin>, path: &WinPath) -> Result<(), FilesystemError> {
         if path.name().is_none() {
             return self.require_directory(path);
         }
-        match self.node.os().files.create_directory(path) {
+        match self.create(above, path) {
             Ok(()) => Ok(()),
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
                 self.require_directory(path)
             }
-            Err(source) => Err(FilesystemError::mkdir(path)(source)),
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// In the directory that is held, if one is.
+    fn create(&self, above: Option<&Pin>, path: &WinPath) -> os::Result<()> {
+        match (above, path.name()) {
+            (Some(above), Some(name)) => above.create_directory(name),
+            _ => self.node.os().files.create_directory(path),
         }
     }
 
@@ -92,11 +96,19 @@ impl Making<'_> {
             true => self.way.leads_to_directory(os)?,
             false => os.files.leads_to_directory(path),
         };
-        match leads.map_err(FilesystemError::inspect(path))? {
+        match leads.map_err(FilesystemError::inspect(self.way.asked()))? {
             true => Ok(()),
-            false => Err(FilesystemError::NotADirectory {
-                path: path.to_string(),
-            }),
+            false => Err(self.not_a_directory()),
+        }
+    }
+
+    fn failed(&self, source: os::Error) -> FilesystemError {
+        FilesystemError::mkdir(self.way.asked())(source)
+    }
+
+    fn not_a_directory(&self) -> FilesystemError {
+        FilesystemError::NotADirectory {
+            path: self.way.asked().to_string(),
         }
     }
 }

@@ -46,7 +46,7 @@ impl<'a> Filesystem<'a> {
         match self.files().entry(way.path()) {
             Ok(_) => Ok(true),
             Err(error) if error.is_not_found() => Ok(false),
-            Err(source) => Err(FilesystemError::inspect(way.path())(source)),
+            Err(source) => Err(FilesystemError::inspect(way.asked())(source)),
         }
     }
 
@@ -84,12 +84,14 @@ impl<'a> Filesystem<'a> {
         let way = at.into();
         let path = way.path();
         let _held = self.lock("remove", path, deadline)?;
-        let _pins = way
+        let pins = way
             .hold(self.files())
-            .map_err(FilesystemError::remove(path))?;
-        let entry = self.files().entry(path);
-        let entry = entry.map_err(FilesystemError::remove(path))?;
-        remove::entry(self.files(), path, &entry).map_err(FilesystemError::remove(path))
+            .map_err(FilesystemError::remove(way.asked()))?;
+        let removed = match (pins.last(), path.name()) {
+            (Some(directory), Some(name)) => directory.remove(name),
+            _ => remove::look_and_remove(self.files(), path),
+        };
+        removed.map_err(FilesystemError::remove(way.asked()))
     }
 
     /// Removes an entry and, if it is a plain directory, everything in it. What is missing already
@@ -106,11 +108,11 @@ impl<'a> Filesystem<'a> {
         let way = at.into();
         let path = way.path();
         let _held = self.lock_tree("remove", path, deadline)?;
-        let _pins = match way.hold(self.files()) {
+        let pins = match way.hold(self.files()) {
             Err(error) if error.is_not_found() => return Ok(()),
-            held => held.map_err(FilesystemError::remove(path))?,
+            held => held.map_err(FilesystemError::remove(way.asked()))?,
         };
-        Walk::new(self.node, path, deadline).remove()
+        Walk::new(self.node, path, pins, deadline).remove()
     }
 
     /// Empties a plain directory, as [`Filesystem::remove_tree`] does, and keeps it.
@@ -126,16 +128,16 @@ impl<'a> Filesystem<'a> {
         let way = at.into();
         let path = way.path();
         let _held = self.lock_tree("remove contents of", path, deadline)?;
-        let _pins = way
+        let pins = way
             .hold(self.files())
-            .map_err(FilesystemError::remove(path))?;
+            .map_err(FilesystemError::remove(way.asked()))?;
         let entry = self.files().entry(path);
-        let entry = entry.map_err(FilesystemError::remove(path))?;
+        let entry = entry.map_err(FilesystemError::remove(way.asked()))?;
         if let Some(tag) = entry.tag {
-            let path = path.to_string();
+            let path = way.asked().to_string();
             return Err(FilesystemError::NotEntered { path, tag });
         }
-        Walk::new(self.node, path, deadline).clear(entry)
+        Walk::new(self.node, path, pins, deadline).clear(entry)
     }
 
     /// Creates a symbolic link that stores `target` as it is written: a directory link if `source`,
@@ -152,19 +154,19 @@ impl<'a> Filesystem<'a> {
     ) -> Result<(), FilesystemError> {
         let (source, link) = (source.into(), link.into());
         let _held = self.lock("symlink", link.path(), deadline)?;
+        let target = source.asked();
         let kind = match source.leads_to_directory(self.node.os())? {
             Ok(true) => LinkKind::Directory,
             Ok(false) => LinkKind::File,
             Err(error) if error.is_not_found() => LinkKind::File,
-            Err(error) => return Err(FilesystemError::inspect(source.path())(error)),
+            Err(error) => return Err(FilesystemError::inspect(target)(error)),
         };
-        let target = source.asked();
         let created = link.hold(self.files()).and_then(|_pins| {
             let text = target.to_string();
             link::ensure(self.files(), link.path(), target, &text, kind)
         });
         created.map_err(|error| FilesystemError::CreateLink {
-            link: link.path().to_string(),
+            link: link.asked().to_string(),
             target: target.to_string(),
             source: error,
         })
@@ -185,22 +187,23 @@ impl<'a> Filesystem<'a> {
         let way = at.into();
         let path = way.path();
         self.node.check(deadline, "look at", path)?;
-        let inspect = FilesystemError::inspect;
-        let entry = self.files().entry(path).map_err(inspect(path))?;
-        match link::leads(self.files(), path, &entry).map_err(inspect(path))? {
-            Leads::Nowhere => Ok(false),
-            Leads::To(target) if way.is_confined() && is_on_share(&target) => Ok(true),
-            Leads::To(target) => self.is_there(way.next(self.node.os(), &target)?.path()),
-            Leads::ToVolume(volume) => self.is_there(&WinPath::of_root(Root::Volume(volume))),
-        }
+        let inspect = |source| FilesystemError::inspect(way.asked())(source);
+        let entry = self.files().entry(path).map_err(inspect)?;
+        let there = match link::leads(self.files(), path, &entry).map_err(inspect)? {
+            Leads::Nowhere => return Ok(false),
+            Leads::To(target) if way.is_confined() && is_on_share(&target) => return Ok(true),
+            Leads::To(target) => way.next(self.node.os(), &target)?.path().clone(),
+            Leads::ToVolume(volume) => WinPath::of_root(Root::Volume(volume)),
+        };
+        self.is_there(&there).map_err(inspect)
     }
 
     /// Whether a link's target exists; a volume whose disk is gone does not.
-    fn is_there(&self, target: &WinPath) -> Result<bool, FilesystemError> {
+    fn is_there(&self, target: &WinPath) -> os::Result<bool> {
         match self.files().entry(target) {
             Ok(_) => Ok(true),
             Err(error) if error.is_not_found() || link::is_device_gone(&error) => Ok(false),
-            Err(source) => Err(FilesystemError::inspect(target)(source)),
+            Err(error) => Err(error),
         }
     }
 

@@ -23,7 +23,12 @@ const MAX_DEPTH: usize = 16_384;
 const ATTEMPTS: u32 = 4;
 
 /// Removes one entry as such: of a link, junction or mounted folder the entry and no more.
-pub(super) fn entry(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Result<()> {
+pub(super) fn look_and_remove(files: &dyn Files, path: &WinPath) -> os::Result<()> {
+    let found = files.entry(path)?;
+    entry(files, path, &found)
+}
+
+fn entry(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Result<()> {
     if entry.attributes.contains(FileAttributes::READ_ONLY) {
         files.clear_read_only(path)?;
     }
@@ -36,13 +41,16 @@ pub(super) fn entry(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Res
 
 /// A walk through a tree that removes it from below.
 ///
-/// Each directory is pinned before it is listed and until it is empty. So it cannot be replaced by
-/// a link between the look and the removal, and a path below it leads where it led before. The
-/// stack is ours, because the depth of the tree is somebody else's choice.
+/// Each directory is pinned before it is listed and until it is empty, and what is in it is pinned
+/// and removed by the directory itself: a list is a hint, and whatever becomes of a path meanwhile,
+/// nothing but the directory's own entries goes. The stack is ours, because the depth of the tree is
+/// somebody else's choice.
 pub(super) struct Walk<'a> {
     files: &'a dyn Files,
     node: &'a Node,
     deadline: Deadline,
+    /// What is held above the root; none if the caller answers for the path.
+    above: Vec<Pin>,
     /// The directories that are being emptied, each within the one before it.
     stack: Vec<Frame>,
     /// The path of the last of them.
@@ -60,11 +68,12 @@ struct Frame {
 
 impl<'a> Walk<'a> {
     /// A walk that begins at `root`.
-    pub(super) fn new(node: &'a Node, root: &WinPath, deadline: Deadline) -> Self {
+    pub(super) fn new(node: &'a Node, root: &WinPath, above: Vec<Pin>, deadline: Deadline) -> Self {
         Self {
             files: &*node.os().files,
             node,
             deadline,
+            above,
             stack: Vec::new(),
             current: root.clone(),
             keep_root: false,
@@ -137,10 +146,11 @@ impl<'a> Walk<'a> {
                 path: path.to_string(),
             });
         }
-        let pin = self
-            .files
-            .pin(&path)
-            .map_err(FilesystemError::remove(&path))?;
+        let pinned = match (self.holder(), path.name()) {
+            (Some(holder), Some(name)) => holder.pin(name),
+            _ => self.files.pin(&path),
+        };
+        let pin = pinned.map_err(FilesystemError::remove(&path))?;
         let left = self
             .files
             .list(&path)
@@ -193,10 +203,20 @@ impl<'a> Walk<'a> {
     }
 
     fn remove_entry(&self, path: &WinPath, found: &Entry) -> Result<(), FilesystemError> {
-        match entry(self.files, path, found) {
+        let removed = match (self.holder(), path.name()) {
+            (Some(holder), Some(name)) => holder.remove(name),
+            _ => entry(self.files, path, found),
+        };
+        match removed {
             Err(error) if error.is_not_found() => Ok(()),
             removed => removed.map_err(FilesystemError::remove(path)),
         }
+    }
+
+    /// The directory that holds what is being met: the last on the stack, or the one above all.
+    fn holder(&self) -> Option<&Pin> {
+        let last = self.stack.last().map(|frame| &frame.pin);
+        last.or(self.above.last())
     }
 
     fn look(&self, path: &WinPath) -> Result<Option<Entry>, FilesystemError> {

@@ -62,7 +62,7 @@ impl<'a> Smb<'a> {
         let share = self.share(mapping.remote, deadline);
         share.ensure_mapped(mapping.credentials)?;
         match mapping.link {
-            Some(link) => self.ensure_link(link.path(), mapping.remote),
+            Some(link) => self.ensure_link(link, mapping.remote),
             None => Ok(()),
         }
     }
@@ -89,38 +89,43 @@ impl<'a> Smb<'a> {
     /// Holds the place of the link, while nothing has been done yet.
     fn hold(&self, link: &Way, remote: &RemotePath) -> Result<Vec<Pin>, SmbError> {
         let held = link.hold(&*self.node.os().files);
-        let pins = held.map_err(|source| link_error(link.path(), remote, source))?;
-        self.refuse_foreign(link.path(), remote)?;
+        let pins = held.map_err(|source| link_error(link.asked(), remote, source))?;
+        self.refuse_foreign(link, remote)?;
         Ok(pins)
     }
 
     /// Refuses a name that something other than our link has.
-    fn refuse_foreign(&self, link: &WinPath, remote: &RemotePath) -> Result<(), SmbError> {
-        let files = &*self.node.os().files;
-        match link::exists(files, link, remote.path()) {
+    fn refuse_foreign(&self, link: &Way, remote: &RemotePath) -> Result<(), SmbError> {
+        match link::exists(&*self.node.os().files, link.path(), remote.path()) {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.name_taken(link, remote)),
             Err(error) if error.is_not_found() => Ok(()),
-            Err(source) => Err(link_error(link, remote, source)),
+            Err(source) => Err(link_error(link.asked(), remote, source)),
         }
     }
 
-    fn ensure_link(&self, link: &WinPath, remote: &RemotePath) -> Result<(), SmbError> {
+    fn ensure_link(&self, link: &Way, remote: &RemotePath) -> Result<(), SmbError> {
         let files = &*self.node.os().files;
         let text = remote.link_text();
-        match link::ensure(files, link, remote.path(), &text, LinkKind::Directory) {
+        match link::ensure(
+            files,
+            link.path(),
+            remote.path(),
+            &text,
+            LinkKind::Directory,
+        ) {
             Ok(()) => Ok(()),
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
                 Err(self.name_taken(link, remote))
             }
-            Err(source) => Err(link_error(link, remote, source)),
+            Err(source) => Err(link_error(link.asked(), remote, source)),
         }
     }
 
-    fn name_taken(&self, link: &WinPath, remote: &RemotePath) -> SmbError {
-        let entry = self.node.os().files.entry(link);
+    fn name_taken(&self, link: &Way, remote: &RemotePath) -> SmbError {
+        let entry = self.node.os().files.entry(link.path());
         let is_plain = entry.is_ok_and(|entry| entry.tag.is_none());
-        let (link, remote) = (link.to_string(), remote.to_string());
+        let (link, remote) = (link.asked().to_string(), remote.to_string());
         match is_plain {
             true => SmbError::LinkExists { link, remote },
             false => SmbError::LinksElsewhere { link, remote },

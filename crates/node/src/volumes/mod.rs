@@ -224,7 +224,6 @@ impl<'a> Volumes<'a> {
         run(&Mounting {
             node: self.node,
             volume,
-            folder: way.path(),
             way,
             deadline,
         })

@@ -6,7 +6,6 @@ use os::Os;
 use os::ReparseTag;
 use os::VolumeId;
 use os::Win32;
-use os::WinPath;
 
 use super::TargetError;
 use super::VolumeError;
@@ -20,7 +19,6 @@ use crate::link::Leads;
 pub(super) struct Mounting<'a> {
     pub(super) node: &'a Node,
     pub(super) volume: VolumeId,
-    pub(super) folder: &'a WinPath,
     pub(super) way: &'a Way,
     pub(super) deadline: Deadline,
 }
@@ -30,11 +28,11 @@ impl Mounting<'_> {
     pub(super) fn mount(&self) -> Result<(), VolumeError> {
         let held = self.way.hold(&*self.os().files);
         let _pins = held.map_err(|source| self.not_mounted(source))?;
-        let found = self.os().files.entry(self.folder);
+        let found = self.os().files.entry(self.way.path());
         let found = found.map_err(|source| self.not_mounted(source))?;
         let volumes = &self.os().volumes;
         let error = match self.refuse_link(found) {
-            Ok(()) => volumes.set_mount_point(self.folder, self.volume).err(),
+            Ok(()) => volumes.set_mount_point(self.way.path(), self.volume).err(),
             Err(error) => Some(error),
         };
         let Some(error) = error else {
@@ -43,12 +41,12 @@ impl Mounting<'_> {
         if error.win32() != Some(Win32::DIR_NOT_EMPTY) {
             return Err(self.not_mounted(error));
         }
-        match volumes.mounted_at(self.folder) {
+        match volumes.mounted_at(self.way.path()) {
             Ok(mounted) if mounted == self.volume => Ok(()),
             Ok(mounted) => Err(VolumeError::TargetInUse {
                 volume: self.volume,
                 mounted,
-                path: self.folder.to_string(),
+                path: self.way.asked().to_string(),
             }),
             Err(_) => Err(self.not_mounted(error)),
         }
@@ -65,13 +63,13 @@ impl Mounting<'_> {
             return Err(VolumeError::OtherMounted {
                 volume: self.volume,
                 mounted,
-                path: self.folder.to_string(),
+                path: self.way.asked().to_string(),
             });
         }
         self.flush()?;
         self.node
             .check(self.deadline, "unmount volume", &self.volume)?;
-        let deleted = self.os().volumes.delete_mount_point(self.folder);
+        let deleted = self.os().volumes.delete_mount_point(self.way.path());
         deleted.map_err(VolumeError::failed("unmount", self.volume))
     }
 
@@ -79,7 +77,7 @@ impl Mounting<'_> {
     /// it.
     fn mounted(&self) -> Result<VolumeId, VolumeError> {
         let failed = VolumeError::failed("unmount", self.volume);
-        let entry = match self.os().files.entry(self.folder) {
+        let entry = match self.os().files.entry(self.way.path()) {
             Ok(entry) => entry,
             Err(error) if error.is_not_found() => return Err(self.out_of_sight()),
             Err(error) => return Err(failed(error)),
@@ -87,13 +85,15 @@ impl Mounting<'_> {
         if entry.tag.is_none() && entry.is_directory() {
             return Err(self.nothing_there());
         }
-        match link::leads(&*self.os().files, self.folder, &entry).map_err(failed)? {
-            Leads::ToVolume(stored) if entry.tag == Some(ReparseTag::MOUNT_POINT) => {
-                Ok(self.os().volumes.mounted_at(self.folder).unwrap_or(stored))
-            }
+        match link::leads(&*self.os().files, self.way.path(), &entry).map_err(failed)? {
+            Leads::ToVolume(stored) if entry.tag == Some(ReparseTag::MOUNT_POINT) => Ok(self
+                .os()
+                .volumes
+                .mounted_at(self.way.path())
+                .unwrap_or(stored)),
             _ => Err(VolumeError::NotAMountedFolder {
                 volume: self.volume,
-                path: self.folder.to_string(),
+                path: self.way.asked().to_string(),
             }),
         }
     }
@@ -108,7 +108,7 @@ impl Mounting<'_> {
             Ok(volume) => VolumeError::OtherMounted {
                 volume: self.volume,
                 mounted: volume,
-                path: self.folder.to_string(),
+                path: self.way.asked().to_string(),
             },
         }
     }
@@ -153,13 +153,17 @@ impl Mounting<'_> {
             Some(ReparseTag::MOUNT_POINT) => Win32::DIR_NOT_EMPTY,
             Some(_) => Win32::REPARSE_POINT_ENCOUNTERED,
         };
-        Err(os::Error::new("SetVolumeMountPointW", self.folder, code))
+        Err(os::Error::new(
+            "SetVolumeMountPointW",
+            self.way.path(),
+            code,
+        ))
     }
 
     fn not_mounted(&self, source: os::Error) -> VolumeError {
         VolumeError::Mount {
             volume: self.volume,
-            path: self.folder.to_string(),
+            path: self.way.asked().to_string(),
             source,
         }
     }
@@ -167,7 +171,7 @@ impl Mounting<'_> {
     fn nothing_there(&self) -> VolumeError {
         VolumeError::NotMounted {
             volume: self.volume,
-            path: self.folder.to_string(),
+            path: self.way.asked().to_string(),
         }
     }
 

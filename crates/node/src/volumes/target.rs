@@ -117,7 +117,7 @@ pub(crate) fn mounted(os: &Os, way: &Way) -> Result<VolumeId, TargetError> {
             Leads::ToVolume(volume) => {
                 return mounted_at(os, target, at.path(), entry.tag, volume);
             }
-            Leads::Nowhere if step == 0 && entry.is_directory() => {
+            Leads::Nowhere if step == 0 && entry.is_directory() && entry.tag.is_none() => {
                 let path = target.to_string();
                 return Err(TargetError::PlainDirectory { path });
             }

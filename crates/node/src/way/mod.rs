@@ -87,12 +87,16 @@ impl Way {
     /// pins are dropped, nobody can put a link there, but for the last of them, and that only while
     /// it is empty.
     ///
+    /// The last of the pins is the directory of the entry, if there are any: a bare path has none.
+    ///
     /// # Errors
     /// One of them is missing, or became something else than a directory.
     pub(crate) fn hold(&self, files: &dyn Files) -> os::Result<Vec<Pin>> {
-        self.between()
-            .map(|depth| self.hold_one(files, depth))
-            .collect()
+        let mut pins = Vec::new();
+        for depth in self.between() {
+            pins.push(self.hold_one(files, pins.last(), depth)?);
+        }
+        Ok(pins)
     }
 
     /// As [`Way::hold`], as far as there is something to hold; and how many names that covers.
@@ -102,7 +106,7 @@ impl Way {
     pub(crate) fn hold_what_is_there(&self, files: &dyn Files) -> os::Result<(Vec<Pin>, usize)> {
         let mut pins = Vec::new();
         for depth in self.between() {
-            match self.hold_one(files, depth) {
+            match self.hold_one(files, pins.last(), depth) {
                 Ok(pin) => pins.push(pin),
                 Err(error) if error.is_not_found() => return Ok((pins, depth.saturating_sub(1))),
                 Err(error) => return Err(error),
@@ -111,13 +115,22 @@ impl Way {
         Ok((pins, self.path.components().len().saturating_sub(1)))
     }
 
-    /// Holds the directory that the first `depth` names are.
+    /// Holds the directory that the first `depth` names are, in the one above if that is held.
     ///
     /// # Errors
     /// It is missing, or no directory.
-    pub(crate) fn hold_one(&self, files: &dyn Files, depth: usize) -> os::Result<Pin> {
+    pub(crate) fn hold_one(
+        &self,
+        files: &dyn Files,
+        above: Option<&Pin>,
+        depth: usize,
+    ) -> os::Result<Pin> {
         let directory = self.path.prefix(depth);
-        let error = match files.pin(&directory) {
+        let pinned = match (above, directory.name()) {
+            (Some(above), Some(name)) => above.pin(name),
+            _ => files.pin(&directory),
+        };
+        let error = match pinned {
             Err(error) if error.win32() == Some(Win32::DIRECTORY) => error,
             pinned => return pinned,
         };

@@ -249,13 +249,16 @@ impl Rig {
         })
     }
 
+    /// Makes a junction of an empty directory in place, whoever holds it.
+    pub(crate) fn become_junction(&self, directory: &WinPath, target: &str) {
+        let data = junction_to(target);
+        let tree = self.sim.files();
+        tree.become_reparse_point(directory, &data).unwrap();
+    }
+
     /// Makes a junction.
     pub(crate) fn junction(&self, at: &str, target: &str) {
-        let names = Names {
-            substitute: format!(r"\??\{target}"),
-            print: target.to_owned(),
-        };
-        let data = Reparse::MountPoint(names).encode().unwrap();
+        let data = junction_to(target);
         self.sim
             .files()
             .create_reparse_point(&path(at), LinkKind::Directory, &data)
@@ -307,6 +310,14 @@ impl Rig {
     pub(crate) fn precious(&self) -> String {
         self.read(&format!("{}data.txt", self.volume()))
     }
+}
+
+fn junction_to(target: &str) -> Vec<u8> {
+    let names = Names {
+        substitute: format!(r"\??\{target}"),
+        print: target.to_owned(),
+    };
+    Reparse::MountPoint(names).encode().unwrap()
 }
 
 pub(crate) fn path(text: &str) -> WinPath {

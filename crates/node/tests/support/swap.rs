@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
+use os::Component;
 use os::DirEntry;
 use os::Entry;
 use os::Files;
+use os::Held;
 use os::LinkKind;
 use os::Pin;
 use os::Result;
@@ -57,7 +59,7 @@ impl Swap {
         let mut os = rig.os().clone();
         os.files = Arc::new(Swapping {
             files: Arc::clone(&os.files),
-            act: Box::new(act),
+            act: Arc::new(act),
             victim,
             when,
             swapped: Arc::clone(&swapped),
@@ -74,9 +76,10 @@ impl Swap {
 }
 
 #[allow(clippy::type_complexity, reason = "it is named nowhere else")]
+#[derive(Clone)]
 struct Swapping {
     files: Arc<dyn Files>,
-    act: Box<dyn Fn(&WinPath) -> Result<()> + Send + Sync>,
+    act: Arc<dyn Fn(&WinPath) -> Result<()> + Send + Sync>,
     victim: WinPath,
     when: When,
     swapped: Arc<AtomicBool>,
@@ -92,6 +95,44 @@ impl Swapping {
     }
 }
 
+impl Swapping {
+    fn watching(&self, directory: &WinPath, pin: Pin) -> Pin {
+        Pin::holding(Watching {
+            swapping: self.clone(),
+            directory: directory.clone(),
+            pin,
+        })
+    }
+}
+
+/// A pinned directory, below which the victim may be.
+struct Watching {
+    swapping: Swapping,
+    directory: WinPath,
+    pin: Pin,
+}
+
+impl Held for Watching {
+    fn pin(&self, name: &Component) -> Result<Pin> {
+        let below = self.directory.join(name.clone());
+        self.swapping.strike(When::Pinned, &below)?;
+        let is_mounted_later = below == self.swapping.victim && self.swapping.when == When::Listed;
+        match is_mounted_later {
+            true => self.swapping.files.pin(&self.directory),
+            false => self.pin.pin(name),
+        }
+        .map(|pin| self.swapping.watching(&below, pin))
+    }
+
+    fn remove(&self, name: &Component) -> Result<()> {
+        self.pin.remove(name)
+    }
+
+    fn create_directory(&self, name: &Component) -> Result<()> {
+        self.pin.create_directory(name)
+    }
+}
+
 impl Files for Swapping {
     fn pin(&self, directory: &WinPath) -> Result<Pin> {
         self.strike(When::Pinned, directory)?;
@@ -101,6 +142,7 @@ impl Files for Swapping {
             Some(above) if is_mounted_later => self.files.pin(&above),
             _ => self.files.pin(directory),
         }
+        .map(|pin| self.watching(directory, pin))
     }
 
     fn entry(&self, path: &WinPath) -> Result<Entry> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use os::Cause;
 use os::DirEntry;
 use os::Entry;
+use os::FileAttributes;
 use os::LinkKind;
 use os::Pin;
 use os::Root;
@@ -14,12 +15,12 @@ use os::Win32;
 use os::WinPath;
 
 use super::FileTree;
+use super::held::HeldDirectory;
 use super::host;
 use super::host::Node;
 use super::marker;
 use super::marker::ReparsePoint;
 use super::names;
-use super::pins::Pins;
 use super::sys;
 use super::walk::Final;
 use super::walk::Place;
@@ -36,9 +37,7 @@ impl FileTree {
             return Err(Win32::DIR_NOT_EMPTY.into());
         }
         self.pins.refuse(&place.host)?;
-        let staging = self.staging(&place.path)?;
-        let point = ReparsePoint::mounted_folder(volume)?;
-        marker::write(&place.host, &staging, &point)?;
+        self.rewrite(&place, &ReparsePoint::mounted_folder(volume)?)?;
         Ok(place.path)
     }
 
@@ -81,7 +80,7 @@ impl FileTree {
     pub(super) fn pinned(&self, directory: &WinPath) -> Result<Pin, Cause> {
         let place = self.walk(directory, Final::Itself)?;
         match place.found()? {
-            Node::Directory { .. } => Ok(Pin::holding(Pins::hold(&self.pins, place.host))),
+            Node::Directory { .. } => Ok(Pin::holding(HeldDirectory::new(self, place))),
             _ => Err(Win32::DIRECTORY.into()),
         }
     }
@@ -131,6 +130,18 @@ impl FileTree {
         }
     }
 
+    /// Removes the entry, whatever it is.
+    pub(super) fn take_entry(&self, path: &WinPath) -> Result<Option<(WinPath, VolumeId)>, Cause> {
+        let entry = self.entry_itself(path)?;
+        if entry.attributes.contains(FileAttributes::READ_ONLY) {
+            self.make_writable(path)?;
+        }
+        match entry.is_directory() {
+            true => self.take_directory(path),
+            false => self.take_file(path).map(|()| None),
+        }
+    }
+
     pub(super) fn make_writable(&self, path: &WinPath) -> Result<(), Cause> {
         let place = self.writable(path, Final::Itself)?;
         place.found()?;
@@ -151,6 +162,12 @@ impl FileTree {
     pub(super) fn plant(&self, place: &Place, point: &ReparsePoint) -> Result<(), Cause> {
         let staging = self.staging(&place.path)?;
         marker::create(&place.host, &staging, point)
+    }
+
+    /// Makes a reparse point of an empty directory.
+    pub(super) fn rewrite(&self, place: &Place, point: &ReparsePoint) -> Result<(), Cause> {
+        let staging = self.staging(&place.path)?;
+        marker::write(&place.host, &staging, point)
     }
 
     /// The place of a path, on a root that takes writes.

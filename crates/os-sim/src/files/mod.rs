@@ -13,6 +13,7 @@
 //! `$WinCSI.` are ours and exist for nobody else.
 
 mod acts;
+mod held;
 mod host;
 mod links;
 mod marker;

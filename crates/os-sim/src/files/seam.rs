@@ -64,7 +64,7 @@ impl Files for FileTree {
 }
 
 impl FileTree {
-    fn look<T>(
+    pub(super) fn look<T>(
         &self,
         operation: &'static str,
         path: &WinPath,
@@ -74,7 +74,7 @@ impl FileTree {
         effect().map_err(|cause| Error::new(operation, path, cause))
     }
 
-    fn change<T>(
+    pub(super) fn change<T>(
         &self,
         operation: &'static str,
         path: &WinPath,

@@ -77,6 +77,28 @@ impl FileTree {
             .map_err(|cause| Error::new("FSCTL_SET_REPARSE_POINT", path, cause))
     }
 
+    /// Makes a reparse point of an empty directory in place, pinned or not: a pin does not govern
+    /// attribute writes ([MS-FSA] 2.1.5.10.37).
+    ///
+    /// # Errors
+    /// [`Win32::DIR_NOT_EMPTY`] when it holds something; no such directory.
+    pub fn become_reparse_point(&self, directory: &WinPath, data: &[u8]) -> os::Result<()> {
+        let _changing = self.changing();
+        self.retag(directory, data)
+            .map_err(|cause| Error::new("FSCTL_SET_REPARSE_POINT", directory, cause))
+    }
+
+    fn retag(&self, directory: &WinPath, data: &[u8]) -> Result<(), Cause> {
+        let place = self.writable(directory, Final::Itself)?;
+        match place.found()? {
+            Node::Directory { .. } if host::list(&place.host)?.is_empty() => {}
+            Node::Directory { .. } => return Err(Win32::DIR_NOT_EMPTY.into()),
+            _ => return Err(Win32::DIRECTORY.into()),
+        }
+        let point = ReparsePoint::new(LinkKind::Directory, data.to_vec());
+        self.rewrite(&place, &point)
+    }
+
     fn content(&self, path: &WinPath) -> Result<Vec<u8>, Cause> {
         let place = self.walk(path, Final::Followed)?;
         match place.found()? {

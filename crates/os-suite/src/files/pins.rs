@@ -1,5 +1,6 @@
 //! Directories that are held in place.
 
+use os::Component;
 use os::LinkKind;
 use os::Win32;
 
@@ -7,6 +8,7 @@ use super::FILES;
 use crate::Failure;
 use crate::Fixture;
 use crate::case::declare;
+use crate::failure::holds;
 use crate::failure::refused;
 use crate::failure::same;
 use crate::scene::Scene;
@@ -22,6 +24,11 @@ declare!("files", FILES;
     a_link_cannot_be_pinned,
     a_junction_or_mounted_folder_cannot_be_pinned,
     a_directory_is_pinned_through_a_link_above_it,
+    a_directory_is_made_pinned_and_removed_in_one_that_is_pinned,
+    an_entry_is_removed_in_a_pinned_directory_whatever_it_is,
+    a_directory_that_holds_something_stays_in_a_pinned_one,
+    only_a_plain_directory_can_be_pinned_in_a_pinned_one,
+    a_link_goes_as_an_entry_of_a_pinned_directory,
 );
 
 fn a_pinned_directory_cannot_be_removed_until_it_is_let_go(
@@ -121,4 +128,76 @@ fn a_directory_is_pinned_through_a_link_above_it(fixture: &Fixture) -> Result<()
     let _pin = scene.files.pin(&scene.at(r"link\d"))?;
     let removed = scene.files.remove_directory(&scene.at(r"real\d"));
     refused("remove_directory", removed, Win32::SHARING_VIOLATION)
+}
+
+fn a_directory_is_made_pinned_and_removed_in_one_that_is_pinned(
+    fixture: &Fixture,
+) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let outer = scene.files.pin(&scene.directory("outer")?)?;
+    let name = named("inner")?;
+    outer.create_directory(&name)?;
+    holds("it is there", scene.entry(r"outer\inner")?.is_directory())?;
+    refused(
+        "create_directory",
+        outer.create_directory(&name),
+        Win32::ALREADY_EXISTS,
+    )?;
+    let inner = outer.pin(&name)?;
+    refused("remove", outer.remove(&name), Win32::SHARING_VIOLATION)?;
+    inner.release();
+    outer.remove(&name)?;
+    refused("remove", outer.remove(&name), Win32::FILE_NOT_FOUND)?;
+    refused("pin", outer.pin(&name), Win32::FILE_NOT_FOUND)
+}
+
+fn an_entry_is_removed_in_a_pinned_directory_whatever_it_is(
+    fixture: &Fixture,
+) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let pin = scene.files.pin(&scene.directory("d")?)?;
+    scene.file(r"d\file")?;
+    scene.hand.set_read_only(&scene.file(r"d\read-only")?)?;
+    scene.directory(r"d\directory")?;
+    for name in ["FILE", "read-only", "directory"] {
+        pin.remove(&named(name)?)?;
+    }
+    same("names", &scene.names(&scene.at("d"))?, &vec![])
+}
+
+fn a_directory_that_holds_something_stays_in_a_pinned_one(
+    fixture: &Fixture,
+) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let pin = scene.files.pin(&scene.directory("d")?)?;
+    scene.directory(r"d\full")?;
+    scene.file(r"d\full\file")?;
+    let name = named("full")?;
+    refused("remove", pin.remove(&name), Win32::DIR_NOT_EMPTY)?;
+    scene.entry(r"d\full\file").map(drop)
+}
+
+fn only_a_plain_directory_can_be_pinned_in_a_pinned_one(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let pin = scene.files.pin(&scene.directory("d")?)?;
+    scene.file(r"d\file")?;
+    let name = named("file")?;
+    refused("pin", pin.pin(&name), Win32::DIRECTORY)
+}
+
+fn a_link_goes_as_an_entry_of_a_pinned_directory(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.directory("kept")?;
+    scene.file(r"kept\file")?;
+    let pin = scene.files.pin(&scene.directory("d")?)?;
+    scene.symlink(r"d\link", &scene.text("kept"), LinkKind::Directory)?;
+    let name = named("link")?;
+    refused("pin", pin.pin(&name), Win32::DIRECTORY)?;
+    pin.remove(&name)?;
+    same("names", &scene.names(&scene.at("d"))?, &vec![])?;
+    scene.entry(r"kept\file").map(drop)
+}
+
+fn named(name: &str) -> Result<Component, Failure> {
+    Component::parse(name).map_err(|error| Failure::Wrong(format!("{name}: {error}")))
 }

@@ -146,6 +146,6 @@ pub(crate) fn flush(handle: &OwnedHandle) -> Result<(), Win32> {
     outcome(unsafe { FlushFileBuffers(handle.as_raw_handle()) })
 }
 
-fn size_of_u32<T>() -> u32 {
+pub(crate) fn size_of_u32<T>() -> u32 {
     u32::try_from(size_of::<T>()).unwrap_or(u32::MAX)
 }

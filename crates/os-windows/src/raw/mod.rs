@@ -6,6 +6,7 @@ pub(crate) mod file;
 pub(crate) mod find;
 pub(crate) mod handle;
 pub(crate) mod process;
+pub(crate) mod relative;
 pub(crate) mod volume;
 
 // UNSAFETY: the calling thread's last error is read by a foreign function.

@@ -110,6 +110,10 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     ),
     row("files::a_link_cannot_be_pinned", NO_SYMLINKS),
     row(
+        "files::a_link_goes_as_an_entry_of_a_pinned_directory",
+        NO_SYMLINKS,
+    ),
+    row(
         "files::a_link_to_a_directory_is_no_file_to_remove",
         NO_SYMLINKS,
     ),

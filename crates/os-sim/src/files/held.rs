@@ -1,0 +1,76 @@
+//! A directory that someone holds, and its entries by the directory itself.
+
+use std::path::PathBuf;
+
+use os::Cause;
+use os::Component;
+use os::Held;
+use os::Pin;
+use os::Win32;
+use os::WinPath;
+
+use super::FileTree;
+use super::host;
+use super::host::Node;
+use super::pins;
+use super::pins::Pins;
+use super::walk::Place;
+
+/// A pinned directory. Its path is free of links, and stays so while it is pinned, but for the
+/// directory itself: whoever may write there can make a reparse point of it while it is empty.
+pub(super) struct HeldDirectory {
+    tree: FileTree,
+    path: WinPath,
+    host: PathBuf,
+    _held: pins::Held,
+}
+
+impl HeldDirectory {
+    pub(super) fn new(tree: &FileTree, place: Place) -> Self {
+        Self {
+            tree: tree.clone(),
+            path: place.path,
+            host: place.host.clone(),
+            _held: Pins::hold(&tree.pins, place.host),
+        }
+    }
+
+    /// What Windows answers who asks by the handle of a directory that is a reparse point by now, and
+    /// does not want that followed.
+    fn still_plain(&self) -> Result<(), Cause> {
+        match host::look(&self.host)? {
+            Some(Node::Directory { .. }) => Ok(()),
+            _ => Err(Win32::REPARSE_POINT_ENCOUNTERED.into()),
+        }
+    }
+}
+
+impl Held for HeldDirectory {
+    fn pin(&self, name: &Component) -> os::Result<Pin> {
+        let path = self.path.join(name.clone());
+        self.tree.look("NtCreateFile", &path, || {
+            self.still_plain()?;
+            self.tree.pinned(&path)
+        })
+    }
+
+    fn remove(&self, name: &Component) -> os::Result<()> {
+        let path = self.path.join(name.clone());
+        let unmounted = self.tree.change("SetFileInformationByHandle", &path, || {
+            self.still_plain()?;
+            self.tree.take_entry(&path)
+        })?;
+        if let Some((folder, volume)) = unmounted {
+            self.tree.mounts.forget(&folder, volume);
+        }
+        Ok(())
+    }
+
+    fn create_directory(&self, name: &Component) -> os::Result<()> {
+        let path = self.path.join(name.clone());
+        self.tree.change("NtCreateFile", &path, || {
+            self.still_plain()?;
+            self.tree.make_directory(&path)
+        })
+    }
+}

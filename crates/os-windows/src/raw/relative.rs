@@ -1,0 +1,191 @@
+//! Entries of a directory by the directory's handle: the only calls that no change of a path can
+//! lead elsewhere. Rust's `remove_dir_all` works by the same calls (CVE-2022-21658).
+
+// UNSAFETY: handles and names of ours go to foreign functions, which give handles back.
+#![expect(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::os::windows::ffi::OsStrExt;
+use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::FromRawHandle;
+use std::os::windows::io::OwnedHandle;
+use std::ptr;
+
+use os::FileAttributes;
+use os::Win32;
+use windows_sys::Wdk::Foundation::OBJECT_ATTRIBUTES;
+use windows_sys::Wdk::Storage::FileSystem::FILE_CREATE;
+use windows_sys::Wdk::Storage::FileSystem::FILE_DIRECTORY_FILE;
+use windows_sys::Wdk::Storage::FileSystem::FILE_OPEN;
+use windows_sys::Wdk::Storage::FileSystem::FILE_OPEN_FOR_BACKUP_INTENT;
+use windows_sys::Wdk::Storage::FileSystem::FILE_OPEN_REPARSE_POINT;
+use windows_sys::Wdk::Storage::FileSystem::FILE_SYNCHRONOUS_IO_NONALERT;
+use windows_sys::Wdk::Storage::FileSystem::NtCreateFile;
+use windows_sys::Win32::Foundation::OBJ_CASE_INSENSITIVE;
+use windows_sys::Win32::Foundation::OBJ_DONT_REPARSE;
+use windows_sys::Win32::Foundation::RtlNtStatusToDosError;
+use windows_sys::Win32::Foundation::UNICODE_STRING;
+use windows_sys::Win32::Storage::FileSystem::DELETE;
+use windows_sys::Win32::Storage::FileSystem::FILE_ATTRIBUTE_NORMAL;
+use windows_sys::Win32::Storage::FileSystem::FILE_BASIC_INFO;
+use windows_sys::Win32::Storage::FileSystem::FILE_DISPOSITION_FLAG_DELETE;
+use windows_sys::Win32::Storage::FileSystem::FILE_DISPOSITION_FLAG_POSIX_SEMANTICS;
+use windows_sys::Win32::Storage::FileSystem::FILE_DISPOSITION_INFO;
+use windows_sys::Win32::Storage::FileSystem::FILE_DISPOSITION_INFO_EX;
+use windows_sys::Win32::Storage::FileSystem::FILE_INFO_BY_HANDLE_CLASS;
+use windows_sys::Win32::Storage::FileSystem::FILE_LIST_DIRECTORY;
+use windows_sys::Win32::Storage::FileSystem::FILE_READ_ATTRIBUTES;
+use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_DELETE;
+use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_READ;
+use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_WRITE;
+use windows_sys::Win32::Storage::FileSystem::FILE_WRITE_ATTRIBUTES;
+use windows_sys::Win32::Storage::FileSystem::FileBasicInfo;
+use windows_sys::Win32::Storage::FileSystem::FileDispositionInfo;
+use windows_sys::Win32::Storage::FileSystem::FileDispositionInfoEx;
+use windows_sys::Win32::Storage::FileSystem::SYNCHRONIZE;
+use windows_sys::Win32::Storage::FileSystem::SetFileInformationByHandle;
+use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
+
+use super::outcome;
+
+/// What an entry is opened for. A link is opened as an entry in each case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To change its attributes.
+    ChangeAttributes,
+    /// To make a directory of this name, which must not exist.
+    CreateDirectory,
+    /// To hold it in place: nobody may open it for deletion.
+    Hold,
+    /// To remove it.
+    Remove,
+}
+
+impl Purpose {
+    fn access(self) -> u32 {
+        let for_that = match self {
+            Self::ChangeAttributes => FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES,
+            Self::CreateDirectory | Self::Hold => FILE_LIST_DIRECTORY | FILE_READ_ATTRIBUTES,
+            Self::Remove => DELETE | FILE_READ_ATTRIBUTES,
+        };
+        for_that | SYNCHRONIZE
+    }
+
+    fn share(self) -> u32 {
+        let read_write = FILE_SHARE_READ | FILE_SHARE_WRITE;
+        match self {
+            Self::Hold => read_write,
+            _ => read_write | FILE_SHARE_DELETE,
+        }
+    }
+
+    fn disposition(self) -> u32 {
+        match self {
+            Self::CreateDirectory => FILE_CREATE,
+            _ => FILE_OPEN,
+        }
+    }
+
+    fn options(self) -> u32 {
+        let always =
+            FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_NONALERT | FILE_OPEN_FOR_BACKUP_INTENT;
+        match self {
+            Self::CreateDirectory => always | FILE_DIRECTORY_FILE,
+            _ => always,
+        }
+    }
+}
+
+/// Opens or creates one entry of a directory (`NtCreateFile` with a root directory). No reparse point
+/// is followed on the way, the directory itself included, should it be one by now
+/// (`OBJ_DONT_REPARSE`, Windows Server 2016 and later).
+///
+/// <https://learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes>
+pub(crate) fn open(
+    directory: &OwnedHandle,
+    name: &OsStr,
+    purpose: Purpose,
+) -> Result<OwnedHandle, Win32> {
+    let mut units: Vec<u16> = name.encode_wide().collect();
+    let length = u16::try_from(units.len() * 2).map_err(|_| Win32::FILENAME_EXCED_RANGE)?;
+    let object_name = UNICODE_STRING {
+        Length: length,
+        MaximumLength: length,
+        Buffer: units.as_mut_ptr(),
+    };
+    let attributes = OBJECT_ATTRIBUTES {
+        Length: super::handle::size_of_u32::<OBJECT_ATTRIBUTES>(),
+        RootDirectory: directory.as_raw_handle(),
+        ObjectName: &raw const object_name,
+        Attributes: OBJ_CASE_INSENSITIVE | OBJ_DONT_REPARSE,
+        ..OBJECT_ATTRIBUTES::default()
+    };
+    let mut handle = ptr::null_mut();
+    let mut status = IO_STATUS_BLOCK::default();
+    // SAFETY: the name, the attributes that point to it, and both results outlive the call, which is
+    // synchronous by its options; the directory is open; the other pointers may be null.
+    let answer = unsafe {
+        NtCreateFile(
+            &raw mut handle,
+            purpose.access(),
+            &raw const attributes,
+            &raw mut status,
+            ptr::null(),
+            FILE_ATTRIBUTE_NORMAL,
+            purpose.share(),
+            purpose.disposition(),
+            purpose.options(),
+            ptr::null(),
+            0,
+        )
+    };
+    if answer < 0 {
+        // SAFETY: the function translates a number.
+        return Err(Win32(unsafe { RtlNtStatusToDosError(answer) }));
+    }
+    // SAFETY: the call succeeded, so the handle is open, and nobody else has it.
+    Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
+}
+
+/// Deletes what a handle is on, at once if the filesystem can, else when its last handle closes.
+pub(crate) fn delete(entry: &OwnedHandle) -> Result<(), Win32> {
+    let at_once = FILE_DISPOSITION_INFO_EX {
+        Flags: FILE_DISPOSITION_FLAG_DELETE | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS,
+    };
+    match set(entry, FileDispositionInfoEx, &at_once) {
+        Err(
+            Win32::INVALID_PARAMETER
+            | Win32::INVALID_FUNCTION
+            | Win32::NOT_SUPPORTED
+            | Win32::CALL_NOT_IMPLEMENTED,
+        ) => set(
+            entry,
+            FileDispositionInfo,
+            &FILE_DISPOSITION_INFO { DeleteFile: true },
+        ),
+        outcome => outcome,
+    }
+}
+
+/// Sets the attributes of what a handle is on; its times stay, which zeros say.
+pub(crate) fn set_attributes(entry: &OwnedHandle, wanted: FileAttributes) -> Result<(), Win32> {
+    let info = FILE_BASIC_INFO {
+        FileAttributes: wanted.0,
+        ..FILE_BASIC_INFO::default()
+    };
+    set(entry, FileBasicInfo, &info)
+}
+
+/// `SetFileInformationByHandle` with the structure of a class. Which goes with which is written
+/// above, and nowhere else.
+fn set<T>(entry: &OwnedHandle, class: FILE_INFO_BY_HANDLE_CLASS, info: &T) -> Result<(), Win32> {
+    // SAFETY: the handle is open, and the structure is of this size and outlives the call.
+    outcome(unsafe {
+        SetFileInformationByHandle(
+            entry.as_raw_handle(),
+            class,
+            ptr::from_ref(info).cast(),
+            super::handle::size_of_u32::<T>(),
+        )
+    })
+}

@@ -1,0 +1,17 @@
+//! Where paths of clients may lead, over the wire and on a simulated node: what a text may be, what
+//! a link on the way may do, and that nothing outside the working folders is ever touched.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+
+mod forms;
+mod links;
+mod random;
+mod rig;
+mod roots;
+mod sentry;
+mod texts;
