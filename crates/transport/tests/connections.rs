@@ -260,12 +260,16 @@ fn a_shutdown_refuses_new_calls_of_old_clients_as_unavailable() {
         endpoint,
         _home,
     } = fixture();
+    let mut idle = support::open(&endpoint);
+    let first = frames::call(1, "/v1.Test/Echo", b"localhost", b"");
+    let opening = [frames::opening(), first].concat();
+    assert!(frames::exchange(&mut idle, &opening, 1).is_some());
     let mut client = Multiplexed::open(support::open(&endpoint));
     let slow = client.send("/v1.Test/Gate", b"slow", &[]);
     gate.wait_for_waiting(1);
     thread::scope(|scope| {
         let stopping = scope.spawn(|| server.shutdown(PATIENCE));
-        eventually("no new client gets in", || !accepts(&endpoint));
+        assert_eq!(goaways(&mut idle), [1], "the shutdown has begun");
         let late = client.send("/v1.Test/Echo", b"late", &[]);
         let refused = client.wait(late).unwrap();
         assert_eq!(

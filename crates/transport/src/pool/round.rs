@@ -82,9 +82,6 @@ impl Round<'_> {
                 self.serve(&connection)?;
             }
         }
-        if self.pool.has_queued() {
-            self.pool.help();
-        }
         Ok(())
     }
 
@@ -150,6 +147,11 @@ impl Round<'_> {
             slot.stale || slot.next(linger) > now || !slot.park()
         });
         self.worker.set_load(slots.len());
+        drop(slots);
+        // Those that were idle have just made room for what is queued.
+        if !self.worker.has_room() && self.pool.has_queued() {
+            self.pool.help();
+        }
     }
 
     fn serve_due(&mut self) -> Result<(), Dismissed> {
