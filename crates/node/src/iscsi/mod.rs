@@ -104,7 +104,8 @@ impl<'a> Iscsi<'a> {
     }
 
     /// The names of a portal's targets, sorted. The portal is asked anew, which csi-proxy does not do;
-    /// when it does not answer, that is logged and what it told before is returned.
+    /// when it does not answer, that is logged and what it told before is returned. Windows names a
+    /// portal's object by the address alone, so the ports of one address tell of their targets together.
     ///
     /// # Errors
     /// The initiator does not know the portal, or it does not answer and has told nothing before.
