@@ -92,10 +92,15 @@ impl RotatingFile {
             self.looked = Instant::now();
         }
         match &self.file {
-            Some(_) if !is_due || self.path.exists() => Ok(()),
+            Some(_) if !is_due || self.is_in_place() => Ok(()),
             None if !is_due => Err(io::Error::other("the file is not open")),
             _ => self.reopen(),
         }
+    }
+
+    fn is_in_place(&self) -> bool {
+        let metadata = fs::metadata(&self.path);
+        metadata.is_ok_and(|metadata| !metadata.is_dir())
     }
 
     fn reopen(&mut self) -> io::Result<()> {
@@ -271,15 +276,14 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_is_an_error_of_each_line_alone() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("sub").join("log");
-        fs::create_dir(folder.path().join("sub")).expect("a folder");
+        let path = folder.path().join("log");
         let mut file = open(&path, 1000, 1);
-        fs::remove_file(&path).expect("removed");
-        fs::remove_dir(folder.path().join("sub")).expect("removed");
+        fs::rename(&path, folder.path().join("moved")).expect("renamed");
+        fs::create_dir(&path).expect("a folder in its place");
         file.looked -= LOOK;
         assert!(file.write(b"a\n").is_err());
         assert!(file.write(b"b\n").is_err());
-        fs::create_dir(folder.path().join("sub")).expect("a folder");
+        fs::remove_dir(&path).expect("removed");
         file.looked -= LOOK;
         file.write(b"c\n").expect("written");
         assert_eq!(read(&path, ""), "head\nc\n");

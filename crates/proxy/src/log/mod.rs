@@ -98,6 +98,15 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Whether the log goes to files: there are some, and standard error is not asked for instead.
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        let named = self.file.is_some() || self.folder.is_some();
+        named && self.to_stderr != Some(true)
+    }
+}
+
 /// How grave a record is, as klog counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "klog's own names")]

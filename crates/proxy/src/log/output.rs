@@ -34,8 +34,8 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn open(options: &Options) -> io::Result<Self> {
-        let has_files = options.file.is_some() || options.folder.is_some();
-        let to_stderr = options.to_stderr.unwrap_or(!has_files);
+        // Without a file or folder, klog's `-logtostderr=false` means files in the temporary folder.
+        let to_stderr = options.to_stderr.unwrap_or(!options.has_files());
         let files = match to_stderr {
             true => Files::None,
             false => Files::open(options)?,

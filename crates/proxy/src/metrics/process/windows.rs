@@ -7,7 +7,8 @@ pub(super) fn sample() -> Figures {
     };
     Figures {
         cpu: Some(usage.cpu.as_secs_f64()),
-        open_fds: Some(usage.handles.into()),
+        // No process is without handles: 0 is no answer.
+        open_fds: (usage.handles > 0).then(|| usage.handles.into()),
         resident_bytes: u64::try_from(usage.resident_bytes).ok(),
         started: Some(usage.started.as_secs_f64()),
         ..Figures::default()
