@@ -107,6 +107,8 @@ fn put(rig: &Rig, at: &str, plant: &Plant) {
     };
     match plant {
         Plant::Directory => drop(tree.create_directory(&path)),
+        // What is written goes through a link at the end.
+        Plant::File if tree.entry(&path).is_ok() => {}
         Plant::File => drop(tree.write_file(&path, b"x")),
         Plant::Junction(target) => point(Reparse::MountPoint(Names {
             substitute: format!(r"\??\{target}"),
