@@ -34,7 +34,6 @@ use os_sim::demo;
 use proxy::flags::Config;
 use proxy::serve;
 use tempfile::TempDir;
-use transport::Server;
 use zeroize::Zeroizing;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,7 +44,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// A simulated node and whoever does the operations on it.
 struct Rig {
     node: Arc<dyn NodeApi>,
-    _server: Option<(Server, MutexGuard<'static, ()>)>,
+    _server: Option<(serve::Running, MutexGuard<'static, ()>)>,
     _folder: TempDir,
 }
 
