@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use os::Component;
 use os::DirEntry;
 use os::Entry;
 use os::Files;
+use os::Held;
 use os::LinkKind;
 use os::Pin;
 use os::Result;
@@ -35,7 +37,8 @@ impl Files for Metered {
 
     fn pin(&self, directory: &WinPath) -> Result<Pin> {
         let run = || self.0.pin(directory);
-        self.1.run(Kind::Handle, "CreateFileW", "pin", run)
+        let pin = self.1.run(Kind::Handle, "CreateFileW", "pin", run)?;
+        Ok(Pin::holding(MeteredPin(pin, self.1.clone())))
     }
 
     fn create_directory(&self, path: &WinPath) -> Result<()> {
@@ -61,5 +64,27 @@ impl Files for Metered {
         self.1.call("CreateSymbolicLinkW", || {
             self.0.create_symlink(link, target, kind)
         })
+    }
+}
+
+/// A held directory whose operations are told.
+struct MeteredPin(Pin, Probe);
+
+impl Held for MeteredPin {
+    fn pin(&self, name: &Component) -> Result<Pin> {
+        let run = || self.0.pin(name);
+        let pin = self.1.run(Kind::Handle, "NtCreateFile", "pin", run)?;
+        Ok(Pin::holding(Self(pin, self.1.clone())))
+    }
+
+    fn remove(&self, name: &Component) -> Result<()> {
+        let run = || self.0.remove(name);
+        self.1.handle("SetFileInformationByHandle", run)
+    }
+
+    fn create_directory(&self, name: &Component) -> Result<()> {
+        let run = || self.0.create_directory(name);
+        self.1
+            .run(Kind::Handle, "NtCreateFile", "create directory", run)
     }
 }

@@ -73,6 +73,33 @@ fn operations_are_told_with_how_they_ended() {
 }
 
 #[test]
+fn what_is_done_through_a_pin_is_told_too() {
+    let (_folder, plain) = node();
+    let tally = Arc::new(Tally::default());
+    let os = os_meter::metered(plain, &(Arc::clone(&tally) as Arc<dyn Meter>));
+    let root: WinPath = r"C:\var".parse().expect("a path");
+    let name = os::Component::parse("made").expect("a name");
+    let pin = os.files.pin(&root).expect("the demo has it");
+    drop(tally.take());
+    pin.create_directory(&name).expect("made");
+    pin.pin(&name).expect("held").release();
+    pin.remove(&name).expect("removed");
+    let told: Vec<_> = tally
+        .take()
+        .iter()
+        .map(|(operation, count)| (operation.name, operation.subject, count))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("NtCreateFile", "create directory", 1),
+            ("NtCreateFile", "pin", 1),
+            ("SetFileInformationByHandle", "", 1),
+        ]
+    );
+}
+
+#[test]
 fn a_method_that_answers_with_a_code_has_failed() {
     let (_folder, plain) = node();
     let endings = Arc::new(Endings::default());

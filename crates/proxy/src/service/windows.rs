@@ -18,7 +18,6 @@ use super::Command;
 use super::ServiceName;
 use super::Status;
 use crate::flags::Config;
-use crate::log;
 
 pub(super) fn perform(command: &Command) -> Result<Status, Failure> {
     match command {
@@ -74,16 +73,12 @@ fn install(name: &ServiceName, arguments: &[String], config: &Config) -> Result<
     for warning in &installation.warnings {
         eprintln!("warning: {warning}");
     }
-    if !logs_to_files(&config.log) {
+    if !config.log.has_files() {
         eprintln!(
             "warning: the log goes to standard error, which nobody sees of a service: give -log_file or -log_dir"
         );
     }
     Ok(Status::Done)
-}
-
-fn logs_to_files(log: &log::Options) -> bool {
-    (log.file.is_some() || log.folder.is_some()) && log.to_stderr != Some(true)
 }
 
 fn definition(name: &ServiceName, executable: PathBuf, arguments: &[String]) -> Definition {
