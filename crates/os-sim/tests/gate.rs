@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use os::Arguments;
+use os::Component;
 use os::Deadline;
 use os::Event;
 use os::EventLevel;
@@ -119,6 +120,15 @@ const METHODS: &[Method] = &[
     ("Firmware", "smbios", Facility::Firmware, |it| {
         it.os.firmware.smbios().map(drop)
     }),
+    ("Held", "create_directory", Facility::Files, |it| {
+        it.held.create_directory(&name("x"))
+    }),
+    ("Held", "pin", Facility::Files, |it| {
+        it.held.pin(&name("x")).map(drop)
+    }),
+    ("Held", "remove", Facility::Files, |it| {
+        it.held.remove(&name("x"))
+    }),
     ("Services", "query", Facility::Services, |it| {
         it.os.services.query("vds").map(drop)
     }),
@@ -168,6 +178,10 @@ const METHODS: &[Method] = &[
         it.os.volumes.space(it.efi).map(drop)
     }),
 ];
+
+fn name(text: &str) -> Component {
+    Component::parse(text).unwrap()
+}
 
 /// A provider of the node, and a class that it has.
 type Provided = (Facility, fn(&Os) -> &dyn os::Provider, &'static str);

@@ -7,6 +7,7 @@ use os::Deadline;
 use os::DiskNumber;
 use os::Os;
 use os::Outcome;
+use os::Pin;
 use os::Query;
 use os::Result;
 use os::Target;
@@ -21,10 +22,11 @@ use wincsi_os_sim::SimNode;
 /// The disk that the node runs from.
 pub(crate) const DISK: DiskNumber = DiskNumber(0);
 
-/// A node, and a lock on its EFI system volume, which nobody else needs.
+/// A node with a directory that is held, and a lock on its EFI system volume, which nobody else needs.
 pub(crate) struct Scene {
     pub(crate) efi: VolumeId,
     pub(crate) folder: TempDir,
+    pub(crate) held: Pin,
     pub(crate) lock: Box<dyn VolumeLock>,
     pub(crate) node: SimNode,
     pub(crate) os: Os,
@@ -42,8 +44,10 @@ impl Scene {
             .iter()
             .find(|it| it.kind == os::PartitionEntry::EFI_SYSTEM);
         let efi = VolumeId(efi.unwrap().id);
+        os.files.create_directory(&path("held")).unwrap();
         Self {
             efi,
+            held: os.files.pin(&path("held")).unwrap(),
             lock: os.volumes.lock(efi).unwrap(),
             folder,
             node,
