@@ -12,6 +12,7 @@ use super::calls::Answer;
 use super::calls::Api;
 use super::calls::Failure;
 use super::calls::Force;
+use super::calls::Lifeline;
 use super::calls::Pipes;
 use super::calls::State;
 use super::calls::Stats;
@@ -43,7 +44,7 @@ impl<'a> AwsEbs<'a> {
 
     /// `FindDevicePath`.
     fn find_disk(&self) -> Answer<u32> {
-        let pipes = Pipes::new(NAME, Api::V1, self.stage);
+        let pipes = self.pipes.reopened(self.stage);
         let disks = pipes.list_disk_ids()?;
         let volume = VOLUME.replace('-', "");
         let mut found = disks
@@ -104,6 +105,10 @@ impl<'a> AwsEbs<'a> {
 impl Driver for AwsEbs<'_> {
     fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.pipes.lifeline
     }
 
     fn node_stage_volume(&self) -> Answer<()> {

@@ -12,6 +12,7 @@ use os_sim::SanPolicy;
 use super::calls::Answer;
 use super::calls::Api;
 use super::calls::Force;
+use super::calls::Lifeline;
 use super::calls::OldVolume;
 use super::calls::Pipes;
 use super::calls::Stats;
@@ -75,6 +76,10 @@ impl<'a> AzureDisk<'a> {
 impl Driver for AzureDisk<'_> {
     fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.pipes.lifeline
     }
 
     fn node_stage_volume(&self) -> Answer<()> {

@@ -7,6 +7,7 @@ use os_sim::SanPolicy;
 use super::calls::Answer;
 use super::calls::Api;
 use super::calls::Force;
+use super::calls::Lifeline;
 use super::calls::OldVolume;
 use super::calls::Pipes;
 use super::lives::Driver;
@@ -58,6 +59,10 @@ impl<'a> AzureFile<'a> {
 impl Driver for AzureFile<'_> {
     fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.pipes.lifeline
     }
 
     fn node_stage_volume(&self) -> Answer<()> {

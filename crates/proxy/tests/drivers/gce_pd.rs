@@ -14,6 +14,7 @@ use super::calls::Answer;
 use super::calls::Api;
 use super::calls::DiskIds;
 use super::calls::Force;
+use super::calls::Lifeline;
 use super::calls::OldVolume;
 use super::calls::Pipes;
 use super::calls::State;
@@ -88,6 +89,10 @@ impl<'a> GcePd<'a> {
 impl Driver for GcePd<'_> {
     fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.pipes.lifeline
     }
 
     fn node_stage_volume(&self) -> Answer<()> {

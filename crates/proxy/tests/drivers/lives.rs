@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use super::calls::Answer;
+use super::calls::Lifeline;
 use super::calls::Stats;
 use super::stage::Stage;
 
 /// One driver, as the kubelet calls it for one volume and one pod.
 pub(crate) trait Driver {
     fn paths(&self) -> &Paths;
+    fn lifeline(&self) -> &Lifeline;
 
     fn node_stage_volume(&self) -> Answer<()>;
     fn node_publish_volume(&self) -> Answer<()>;
@@ -182,6 +184,52 @@ pub(crate) fn rebooted<'a, D: Driver>(
     Ok(())
 }
 
+/// The driver is killed at each of its calls in turn, when the call is made and its answer is not there.
+/// The kubelet asks the next one again; after a volume that was half unstaged it asks for it once more.
+pub(crate) fn killed<'a, D: Driver>(
+    stage: &'a Stage,
+    start: impl Fn(&'a Stage) -> D,
+) -> Answer<()> {
+    until_it_survives(&|| start(stage), |driver| kubelet_stages(stage, driver))?;
+    until_it_survives(&|| start(stage), |driver| kubelet_publishes(stage, driver))?;
+    let driver = start(stage);
+    stage.pod_writes(&driver.paths().target, "kept");
+    until_it_survives(&|| start(stage), Driver::node_unpublish_volume)?;
+    for number in 1.. {
+        let driver = start(stage);
+        driver.lifeline().ends_with_call(number);
+        let answer = driver.node_unstage_volume();
+        if !driver.lifeline().is_over() {
+            answer?;
+            break;
+        }
+        let driver = start(stage);
+        kubelet_stages(stage, &driver)?;
+        kubelet_publishes(stage, &driver)?;
+        check_file(stage, &driver, "kept");
+        driver.node_unpublish_volume()?;
+    }
+    check_down(stage, &driver);
+    Ok(())
+}
+
+/// Asks drivers that live ever longer, until one gets through.
+fn until_it_survives<D: Driver>(
+    start: &dyn Fn() -> D,
+    ask: impl Fn(&D) -> Answer<()>,
+) -> Answer<()> {
+    for number in 1.. {
+        let driver = start();
+        driver.lifeline().ends_with_call(number);
+        let answer = ask(&driver);
+        if !driver.lifeline().is_over() {
+            return answer;
+        }
+        assert!(answer.is_err(), "a driver that was killed answered");
+    }
+    unreachable!("a driver makes fewer calls than there are numbers")
+}
+
 fn kubelet_stages(stage: &Stage, driver: &impl Driver) -> Answer<()> {
     let paths = driver.paths();
     stage.make_directories(&paths.staging);
@@ -287,15 +335,21 @@ macro_rules! lives_of {
             }
 
             #[test]
-            fn the_driver_restarts_at_each_call() -> Answer<()> {
+            fn the_driver_restarts_between_calls() -> Answer<()> {
                 let $form = Form::Drive;
                 lives::interrupted(&$node, |$stage| $start, Between::DriverRestarts)
             }
 
             #[test]
-            fn csi_proxy_restarts_at_each_call() -> Answer<()> {
+            fn csi_proxy_restarts_between_calls() -> Answer<()> {
                 let $form = Form::Slashes;
                 lives::interrupted(&$node, |$stage| $start, Between::ProxyRestarts)
+            }
+
+            #[test]
+            fn the_driver_is_killed_at_each_call() -> Answer<()> {
+                let $form = Form::Drive;
+                lives::killed(&$node, |$stage| $start)
             }
 
             #[test]

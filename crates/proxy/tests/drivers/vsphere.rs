@@ -22,6 +22,9 @@ use os_sim::SanPolicy;
 
 use super::calls::Answer;
 use super::calls::Failure;
+use super::calls::Fate;
+use super::calls::KILLED;
+use super::calls::Lifeline;
 use super::calls::Stats;
 use super::lives::Driver;
 use super::lives::Form;
@@ -44,6 +47,7 @@ struct Vsphere<'a> {
     stage: &'a Stage,
     node: Arc<dyn NodeApi>,
     mode: Mode,
+    lifeline: Lifeline,
     paths: Paths,
 }
 
@@ -57,15 +61,25 @@ impl<'a> Vsphere<'a> {
             stage,
             node,
             mode,
+            lifeline: Lifeline::default(),
             paths: Paths::new("csi.vsphere.vmware.com", "pvc-1", form),
         }
     }
 
     /// One call of the library.
     fn call<T>(&self, act: impl FnOnce(&dyn NodeApi, Deadline) -> api::Result<T>) -> Answer<T> {
+        let fate = self.lifeline.spend();
+        let killed = || Err(Failure::new("vsphere", self.mode, "a call", KILLED));
+        if fate == Fate::Dead {
+            return killed();
+        }
         let deadline = self.node.deadline(Duration::from_secs(60));
-        act(&*self.node, deadline)
-            .map_err(|error| Failure::new("vsphere", self.mode, error.operation, &error))
+        let answer = act(&*self.node, deadline)
+            .map_err(|error| Failure::new("vsphere", self.mode, error.operation, &error));
+        if fate == Fate::Dying {
+            return killed();
+        }
+        answer
     }
 
     fn staging(&self) -> WinPath {
@@ -107,6 +121,10 @@ impl<'a> Vsphere<'a> {
 impl Driver for Vsphere<'_> {
     fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.lifeline
     }
 
     fn node_stage_volume(&self) -> Answer<()> {

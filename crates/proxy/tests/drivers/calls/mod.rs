@@ -2,6 +2,7 @@
 
 mod disk;
 mod filesystem;
+mod lifeline;
 mod smb;
 mod volume;
 
@@ -17,11 +18,16 @@ use wire::Rpc;
 pub(crate) use disk::DiskIds;
 pub(crate) use disk::State;
 pub(crate) use filesystem::Force;
+pub(crate) use lifeline::Fate;
+pub(crate) use lifeline::Lifeline;
 pub(crate) use volume::Stats;
 
 use super::stage::Stage;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a driver that was killed says no more.
+pub(crate) const KILLED: &str = "the driver was killed";
 
 /// The versions that a driver found pipes of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +50,7 @@ pub(crate) struct Pipes {
     driver: &'static str,
     api: Api,
     client: Client,
+    pub(crate) lifeline: Lifeline,
 }
 
 /// What a step of a driver ends with.
@@ -88,15 +95,37 @@ impl fmt::Debug for Failure {
 
 impl Pipes {
     pub(crate) fn new(driver: &'static str, api: Api, stage: &Stage) -> Self {
-        let client = stage.client();
         Self {
             driver,
             api,
-            client,
+            client: stage.client(),
+            lifeline: Lifeline::default(),
+        }
+    }
+
+    /// New clients of the same process.
+    pub(crate) fn reopened(&self, stage: &Stage) -> Self {
+        Self {
+            client: stage.client(),
+            lifeline: self.lifeline.clone(),
+            ..*self
         }
     }
 
     pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Answer<R::Response> {
+        let killed = || Err(self.failure(R::PATH, KILLED));
+        let fate = self.lifeline.spend();
+        if fate == Fate::Dead {
+            return killed();
+        }
+        let answer = self.answer::<R>(request);
+        if fate == Fate::Dying {
+            return killed();
+        }
+        answer
+    }
+
+    fn answer<R: Rpc>(&self, request: &R::Request) -> Answer<R::Response> {
         let fail = |text: String| self.failure(R::PATH, text);
         match self.client.call::<R>(request, PATIENCE) {
             Ok(answer) => Ok(answer),

@@ -4,6 +4,7 @@ use os_sim::SanPolicy;
 use os_sim::iscsi::IscsiControl;
 
 use super::*;
+use crate::calls::Lifeline;
 use crate::calls::Stats;
 use crate::lives::Form;
 use crate::lives::Paths;
@@ -114,6 +115,10 @@ impl Iscsi {
 impl Driver for Iscsi {
     fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.calls.pipes.lifeline
     }
 
     fn node_stage_volume(&self) -> Answer<()> {

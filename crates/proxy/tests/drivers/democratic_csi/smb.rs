@@ -1,6 +1,7 @@
 use os_sim::SanPolicy;
 
 use super::*;
+use crate::calls::Lifeline;
 use crate::lives::Form;
 use crate::lives::Paths;
 use crate::lives::lives_of;
@@ -33,6 +34,10 @@ impl Smb {
 impl Driver for Smb {
     fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.calls.pipes.lifeline
     }
 
     /// The share is mapped each time, and the link made again.
