@@ -2,7 +2,6 @@
 
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
-mod democratic_csi;
 mod iscsi;
 mod stage;
 mod system;

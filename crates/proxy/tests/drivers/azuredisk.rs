@@ -1,0 +1,164 @@
+//! azuredisk through csi-proxy. It knows its disk by the logical unit, resizes by the disk's number in
+//! the place of a volume id, passes some paths as the kubelet wrote them, and unmounts by removing the
+//! folder.
+
+use std::path::PathBuf;
+
+use os_sim::Bus;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::SanPolicy;
+
+use super::calls::Answer;
+use super::calls::Api;
+use super::calls::Force;
+use super::calls::Lifeline;
+use super::calls::OldVolume;
+use super::calls::Pipes;
+use super::calls::Stats;
+use super::lives::Driver;
+use super::lives::Form;
+use super::lives::Paths;
+use super::lives::lives_of;
+use super::share_mounter::Found;
+use super::share_mounter::Mounter;
+use super::stage::Stage;
+
+const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta2);
+const LUN: &str = "3";
+const SERIAL: &str = "azuredisk";
+
+struct AzureDisk<'a> {
+    stage: &'a Stage,
+    pipes: Pipes,
+    paths: Paths,
+}
+
+impl<'a> AzureDisk<'a> {
+    fn start(stage: &'a Stage, api: Api, form: Form) -> Self {
+        Self {
+            stage,
+            pipes: Pipes::new("azuredisk", api, stage),
+            paths: Paths::new("disk.csi.azure.com", "pvc-1", form),
+        }
+    }
+
+    fn mounter(&self) -> Mounter<'_> {
+        Mounter {
+            stage: self.stage,
+            pipes: &self.pipes,
+        }
+    }
+
+    fn find_disk(&self) -> Answer<u32> {
+        self.pipes.rescan()?;
+        let locations = self.pipes.list_disk_locations()?;
+        let mut found = locations.iter().filter(|(_, lun)| *lun == LUN);
+        let disk = found.next().map(|(disk, _)| *disk);
+        disk.ok_or_else(|| self.pipes.failure("find disk", format!("{locations:?}")))
+    }
+
+    /// `FormatAndMount`.
+    fn format_and_mount(&self, disk: u32) -> Answer<()> {
+        self.pipes.partition_disk(disk)?;
+        let volume = &self.pipes.list_volumes_on_disk(disk)?[0];
+        if !self.pipes.is_volume_formatted(volume)? {
+            self.pipes.format_volume(volume)?;
+        }
+        self.pipes.mount_volume(volume, &self.paths.staging)
+    }
+
+    fn volume_id(&self) -> Answer<String> {
+        self.pipes.volume_of_target(&self.paths.raw_target)
+    }
+}
+
+impl Driver for AzureDisk<'_> {
+    fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.pipes.lifeline
+    }
+
+    fn node_stage_volume(&self) -> Answer<()> {
+        let disk = self.find_disk()?;
+        if self.mounter().ensure_mount_point(&self.paths.staging)? == Found::Nothing {
+            self.format_and_mount(disk)?;
+        }
+        self.pipes.resize_volume(&disk.to_string(), 0)
+    }
+
+    fn node_publish_volume(&self) -> Answer<()> {
+        let target = &self.paths.target;
+        self.mounter().clear(target)?;
+        if self.pipes.path_exists(target)? {
+            self.pipes.is_symlink(target)?;
+        }
+        self.pipes.create_symlink(&self.paths.staging, target)
+    }
+
+    fn node_unpublish_volume(&self) -> Answer<()> {
+        self.pipes.rmdir(&self.paths.target, Force::Yes)
+    }
+
+    /// Where the volume cannot be flushed, the driver writes that to its log.
+    fn node_unstage_volume(&self) -> Answer<()> {
+        if let Ok(volume) = self.pipes.volume_of_target(&self.paths.raw_staging) {
+            self.pipes.write_volume_cache(&volume)?;
+        }
+        self.pipes.rmdir(&self.paths.staging, Force::Yes)
+    }
+
+    fn node_get_volume_stats(&self) -> Answer<Option<Stats>> {
+        let volume = self.volume_id()?;
+        self.pipes.volume_stats(&volume).map(Some)
+    }
+
+    fn node_expand_volume(&self) -> Answer<Option<()>> {
+        let volume = self.volume_id()?;
+        self.pipes.volume_stats(&volume)?;
+        self.pipes.resize_volume(&volume, 0)?;
+        let stats = self.pipes.volume_stats(&volume)?;
+        match stats.total > 3 << 30 {
+            true => Ok(Some(())),
+            false => Err(self.pipes.failure("expand", format!("{stats:?}"))),
+        }
+    }
+
+    fn content(&self, stage: &Stage) -> PathBuf {
+        let volume = stage.mounted_at(&self.paths.staging).unwrap();
+        stage.volume_folder(volume)
+    }
+
+    fn grow(&self, stage: &Stage) {
+        stage.sim.hardware().grow_disk(SERIAL, 4 << 30).unwrap();
+    }
+
+    fn check_unstaged(&self, stage: &Stage) {
+        assert!(stage.is_online(SERIAL), "the disk stays online");
+        for volume in stage.volumes_of(SERIAL) {
+            assert_eq!(stage.mounts_of(volume), Vec::<String>::new());
+        }
+    }
+}
+
+/// A node of Azure, whose images let disks come up.
+fn stage() -> Stage {
+    let stage = Stage::new(SanPolicy::OnlineAll);
+    let disk = DiskSpec::on(Bus::Sas).serial(SERIAL).lun(3);
+    let content = Content::blank(2 << 30);
+    let hardware = stage.sim.hardware();
+    hardware.attach_disk(SERIAL, &disk, &content).unwrap();
+    stage
+}
+
+lives_of!(v1, stage(), |stage, form| AzureDisk::start(
+    stage,
+    Api::V1,
+    form
+));
+lives_of!(v1beta2, stage(), |stage, form| AzureDisk::start(
+    stage, FALLBACK, form
+));

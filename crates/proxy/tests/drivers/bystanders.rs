@@ -1,0 +1,86 @@
+//! The volumes of others, which no driver here may touch: a mounted one that a pod uses, a blank disk
+//! and a mapped share.
+
+use os::Deadline;
+use os::VolumeId;
+use os_sim::Arrives;
+use os_sim::Bus;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::IdentifierKind;
+
+use super::servers;
+use super::stage::KUBELET;
+use super::stage::Stage;
+use super::stage::path;
+
+const SHARE: &str = r"\\fileserver\other";
+const USED: &str = "used-by-another";
+const BLANK: &str = "blank";
+const FILE: &str = "kept";
+
+pub(crate) struct Bystanders {
+    volume: VolumeId,
+    mounts: Vec<String>,
+}
+
+impl Bystanders {
+    pub(crate) fn on(stage: &Stage) -> Self {
+        attach(stage, USED, 9, Arrives::Online);
+        attach(stage, BLANK, 8, Arrives::ByPolicy);
+        servers::map(&stage.sim, SHARE);
+        let volume = format(stage);
+        let staging = staging();
+        stage.make_directories(&staging);
+        let volumes = stage.sim.os().volumes;
+        volumes.set_mount_point(&path(&staging), volume).unwrap();
+        stage.pod_writes(&staging, FILE);
+        let mounts = stage.mounts_of(volume);
+        assert_eq!(mounts.len(), 1, "{mounts:?}");
+        Self { volume, mounts }
+    }
+
+    pub(crate) fn check(&self, stage: &Stage) {
+        let kept = stage.pod_reads(&staging(), FILE);
+        assert_eq!(kept.as_deref(), Ok(FILE), "another volume's file");
+        assert_eq!(stage.mounts_of(self.volume), self.mounts, "another volume");
+        assert!(stage.is_online(USED), "another volume's disk");
+        let mut start = vec![0xff; 2 << 20];
+        let hardware = stage.sim.hardware();
+        hardware.read_disk(BLANK, 0, &mut start).unwrap();
+        assert!(start == vec![0; start.len()], "another disk is blank");
+        let mapped = servers::mapped(&stage.sim);
+        assert!(mapped.iter().any(|share| share == SHARE), "{mapped:?}");
+    }
+}
+
+fn staging() -> String {
+    format!(r"{KUBELET}\plugins\kubernetes.io\csi\another\globalmount")
+}
+
+fn attach(stage: &Stage, name: &str, lun: u8, arrives: Arrives) {
+    let spec = DiskSpec::on(Bus::Sas)
+        .serial(name)
+        .lun(lun)
+        .identified(
+            IdentifierKind::Vendor,
+            &format!("Google  PersistentDisk  {name}"),
+        )
+        .arriving(arrives);
+    let content = Content::blank(1 << 30);
+    stage
+        .sim
+        .hardware()
+        .attach_disk(name, &spec, &content)
+        .unwrap();
+}
+
+fn format(stage: &Stage) -> VolumeId {
+    let node = stage.library();
+    node.disks().rescan(Deadline::NEVER).unwrap();
+    let disk = stage.disk(USED).unwrap();
+    node.disks().partition(disk, Deadline::NEVER).unwrap();
+    let volume = node.volumes().sole_on_disk(disk, Deadline::NEVER).unwrap();
+    node.volumes().format(volume, Deadline::NEVER).unwrap();
+    volume
+}

@@ -1,0 +1,158 @@
+//! The calls of drivers as their Go clients put them on the wire, in the versions that they speak.
+
+mod disk;
+mod filesystem;
+mod lifeline;
+mod smb;
+mod volume;
+
+use std::fmt;
+use std::time::Duration;
+
+use client::Client;
+use client::ClientCause;
+use transport::CallError;
+use transport::Code;
+use wire::Rpc;
+
+pub(crate) use disk::DiskIds;
+pub(crate) use disk::State;
+pub(crate) use filesystem::Force;
+pub(crate) use lifeline::Fate;
+pub(crate) use lifeline::Lifeline;
+pub(crate) use volume::Stats;
+
+use super::stage::Stage;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a driver that was killed says no more.
+pub(crate) const KILLED: &str = "the driver was killed";
+
+/// The versions that a driver found pipes of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    /// v1 of every group.
+    V1,
+    /// filesystem v1beta1, smb v1beta1, disk v1beta2; the volume group in the version that is named.
+    Fallback(OldVolume),
+}
+
+/// The version of the volume group that a driver falls back to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OldVolume {
+    V1Beta1,
+    V1Beta2,
+}
+
+/// A driver's clients.
+pub(crate) struct Pipes {
+    driver: &'static str,
+    api: Api,
+    client: Client,
+    pub(crate) lifeline: Lifeline,
+}
+
+/// What a step of a driver ends with.
+pub(crate) type Answer<T> = Result<T, Failure>;
+
+/// A step that failed.
+pub(crate) struct Failure {
+    driver: &'static str,
+    mode: String,
+    call: String,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    pub(crate) fn new(
+        driver: &'static str,
+        mode: impl fmt::Debug,
+        call: &str,
+        text: impl fmt::Display,
+    ) -> Self {
+        Self {
+            driver,
+            mode: format!("{mode:?}"),
+            call: call.to_owned(),
+            text: text.to_string(),
+        }
+    }
+}
+
+/// Tests show it when they fail.
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            driver,
+            mode,
+            call,
+            text,
+        } = self;
+        write!(f, "{driver} ({mode}), {call}: {text}")
+    }
+}
+
+impl Pipes {
+    pub(crate) fn new(driver: &'static str, api: Api, stage: &Stage) -> Self {
+        Self {
+            driver,
+            api,
+            client: stage.client(),
+            lifeline: Lifeline::default(),
+        }
+    }
+
+    /// New clients of the same process.
+    pub(crate) fn reopened(&self, stage: &Stage) -> Self {
+        Self {
+            client: stage.client(),
+            lifeline: self.lifeline.clone(),
+            ..*self
+        }
+    }
+
+    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Answer<R::Response> {
+        let killed = || Err(self.failure(R::PATH, KILLED));
+        let fate = self.lifeline.spend();
+        if fate == Fate::Dead {
+            return killed();
+        }
+        let answer = self.answer::<R>(request);
+        if fate == Fate::Dying {
+            return killed();
+        }
+        answer
+    }
+
+    fn answer<R: Rpc>(&self, request: &R::Request) -> Answer<R::Response> {
+        let fail = |text: String| self.failure(R::PATH, text);
+        match self.client.call::<R>(request, PATIENCE) {
+            Ok(answer) => Ok(answer),
+            Err(error) => match error.cause {
+                ClientCause::Call(CallError::Status(status)) if status.code == Code::Unknown => {
+                    Err(fail(status.message))
+                }
+                other => panic!("{:?}", fail(other.to_string())),
+            },
+        }
+    }
+
+    /// A failure of the driver itself.
+    pub(crate) fn failure(&self, call: &str, text: impl fmt::Display) -> Failure {
+        Failure::new(self.driver, self.api, call, text)
+    }
+}
+
+/// Makes one RPC of one version of a group: `ask!(pipes, disk::v1::Rescan(RescanRequest {}))`.
+macro_rules! ask {
+    (@ $field:ident) => { $field.into() };
+    (@ $field:ident $value:expr) => { $value.into() };
+    ($pipes:ident, $group:ident :: $version:ident :: $rpc:ident
+        ($request:ident { $($field:ident $(: $value:expr)?),* $(,)? })) => {
+        $pipes.call::<wire::$group::$version::rpc::$rpc>(
+            &wire::$group::$version::$request { $($field: ask!(@ $field $($value)?)),* },
+        )?
+    };
+}
+use ask;

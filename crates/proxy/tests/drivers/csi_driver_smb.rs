@@ -1,0 +1,194 @@
+//! csi-driver-smb through csi-proxy. It counts itself who uses a share, in files of its container, and
+//! these are lost with it.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use os_sim::SanPolicy;
+
+use super::calls::Answer;
+use super::calls::Api;
+use super::calls::Force;
+use super::calls::Lifeline;
+use super::calls::OldVolume;
+use super::calls::Pipes;
+use super::lives::Driver;
+use super::lives::Form;
+use super::lives::Paths;
+use super::lives::lives_of;
+use super::servers;
+use super::share_mounter::Found;
+use super::share_mounter::Mounter;
+use super::stage::Stage;
+
+const NAME: &str = "csi-driver-smb";
+/// The volume group is none of its own.
+const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta1);
+
+/// The files under `c:\csi\smbmounts\fileserver\share` of the driver's container.
+type Counts = Rc<RefCell<BTreeSet<&'static str>>>;
+
+struct Smb<'a> {
+    stage: &'a Stage,
+    pipes: Pipes,
+    paths: Paths,
+    remote: &'static str,
+    volume: &'static str,
+    counts: Counts,
+}
+
+impl<'a> Smb<'a> {
+    fn start(stage: &'a Stage, api: Api, form: Form) -> Self {
+        Self {
+            stage,
+            pipes: Pipes::new(NAME, api, stage),
+            paths: Paths::new("smb.csi.k8s.io", "pvc-1", form),
+            remote: r"\\fileserver\share\pvc-1",
+            volume: "pvc-1",
+            counts: Counts::default(),
+        }
+    }
+
+    /// The same process with another volume of the same share.
+    fn another(&self) -> Self {
+        Self {
+            pipes: Pipes::new(NAME, Api::V1, self.stage),
+            paths: Paths::new("smb.csi.k8s.io", "pvc-2", Form::Backslashes),
+            remote: r"\\FileServer\share/pvc-2",
+            volume: "pvc-2",
+            counts: Rc::clone(&self.counts),
+            ..*self
+        }
+    }
+
+    fn mounter(&self) -> Mounter<'_> {
+        Mounter {
+            stage: self.stage,
+            pipes: &self.pipes,
+        }
+    }
+
+    /// `SMBMount`: the server makes the link.
+    fn mount(&self) -> Answer<()> {
+        let parent = self.paths.staging_parent();
+        if !self.pipes.path_exists(parent)? {
+            self.pipes.mkdir(parent)?;
+        }
+        let account = [servers::USER, servers::PASSWORD];
+        self.pipes
+            .new_smb_global_mapping(self.remote, &self.paths.staging, account)?;
+        self.counts.borrow_mut().insert(self.volume);
+        Ok(())
+    }
+}
+
+impl Driver for Smb<'_> {
+    fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.pipes.lifeline
+    }
+
+    fn node_stage_volume(&self) -> Answer<()> {
+        let mounter = self.mounter();
+        if mounter.ensure_mount_point(&self.paths.staging)? == Found::Mounted {
+            return Ok(());
+        }
+        mounter.clear(&self.paths.staging)?;
+        self.mount()
+    }
+
+    fn node_publish_volume(&self) -> Answer<()> {
+        self.mounter()
+            .publish(&self.paths.staging, &self.paths.target)
+    }
+
+    fn node_unpublish_volume(&self) -> Answer<()> {
+        self.pipes.rmdir(&self.paths.target, Force::Yes)
+    }
+
+    fn node_unstage_volume(&self) -> Answer<()> {
+        if let Some(remote) = self.stage.read_link(&self.paths.staging) {
+            self.counts.borrow_mut().remove(self.volume);
+            if self.counts.borrow().is_empty() {
+                self.pipes.remove_smb_global_mapping(&remote)?;
+            }
+        }
+        self.pipes.rmdir(&self.paths.staging, Force::Yes)
+    }
+
+    fn content(&self, stage: &Stage) -> PathBuf {
+        stage.node_folder("smb/fileserver/share").join(self.volume)
+    }
+
+    fn check_unstaged(&self, stage: &Stage) {
+        assert_eq!(shares(stage), 0, "the share is mapped no more");
+    }
+}
+
+fn shares(stage: &Stage) -> usize {
+    let mapped = servers::mapped(&stage.sim);
+    mapped
+        .iter()
+        .filter(|share| *share == r"\\fileserver\share")
+        .count()
+}
+
+fn stage() -> Stage {
+    Stage::new(SanPolicy::OfflineShared)
+}
+
+lives_of!(v1, stage(), |stage, form| Smb::start(stage, Api::V1, form));
+lives_of!(v1beta1, stage(), |stage, form| Smb::start(
+    stage, FALLBACK, form
+));
+
+#[test]
+fn two_volumes_of_a_share_share_its_mapping() -> Answer<()> {
+    let stage = stage();
+    let one = Smb::start(&stage, Api::V1, Form::Backslashes);
+    let two = one.another();
+    for driver in [&one, &two] {
+        driver.node_stage_volume()?;
+        driver.node_publish_volume()?;
+        stage.pod_writes(&driver.paths.target, driver.volume);
+    }
+    assert_eq!(shares(&stage), 1);
+    one.node_unpublish_volume()?;
+    one.node_unstage_volume()?;
+    assert_eq!(shares(&stage), 1, "the other volume is in use");
+    let read = stage.pod_reads(&two.paths.target, "pvc-2");
+    assert_eq!(read.as_deref(), Ok("pvc-2"));
+    two.node_unpublish_volume()?;
+    two.node_unstage_volume()?;
+    two.check_unstaged(&stage);
+    Ok(())
+}
+
+/// The driver takes its other volume's mapping away then; staging that one again must bring it back.
+#[test]
+fn a_driver_that_lost_its_counts_stages_again() -> Answer<()> {
+    let stage = stage();
+    let before = Smb::start(&stage, Api::V1, Form::Backslashes);
+    before.node_stage_volume()?;
+    let two = before.another();
+    two.node_stage_volume()?;
+    two.node_publish_volume()?;
+    stage.pod_writes(&two.paths.target, "kept");
+    let one = Smb::start(&stage, Api::V1, Form::Backslashes);
+    let two = one.another();
+    one.node_unstage_volume()?;
+    assert_eq!(shares(&stage), 0, "nobody was counted");
+    two.node_stage_volume()?;
+    two.node_publish_volume()?;
+    let read = stage.pod_reads(&two.paths.target, "kept");
+    assert_eq!(read.as_deref(), Ok("kept"));
+    two.node_unpublish_volume()?;
+    two.node_unstage_volume()?;
+    two.check_unstaged(&stage);
+    Ok(())
+}

@@ -1,0 +1,90 @@
+use os_sim::SanPolicy;
+
+use super::*;
+use crate::calls::Lifeline;
+use crate::lives::Form;
+use crate::lives::Paths;
+use crate::lives::lives_of;
+use crate::servers;
+
+const REMOTE: &str = r"\\nas\share\pvc-1";
+const SHARE: &str = r"\\nas\share";
+
+struct Smb {
+    calls: Calls,
+    paths: Paths,
+}
+
+impl Smb {
+    fn start(stage: &Stage, form: Form) -> Self {
+        Self {
+            calls: Calls::start(stage),
+            paths: Paths::new("org.democratic-csi.smb", "pvc-1", form),
+        }
+    }
+
+    fn map(&self) -> Answer<()> {
+        let account = [servers::NAS_USER, servers::PASSWORD];
+        let pipes = &self.calls.pipes;
+        let mapped = pipes.new_smb_global_mapping(REMOTE, &self.paths.staging, account);
+        unless(mapped, "ResourceExists", ())
+    }
+}
+
+impl Driver for Smb {
+    fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.calls.pipes.lifeline
+    }
+
+    /// The share is mapped each time, and the link made again.
+    fn node_stage_volume(&self) -> Answer<()> {
+        let staging = &self.paths.staging;
+        if self.calls.path_exists(staging)? && !self.calls.is_symlink(staging)? {
+            self.calls.rmdir(staging)?;
+        }
+        self.map()
+    }
+
+    fn node_publish_volume(&self) -> Answer<()> {
+        self.calls.publish(&self.paths.staging, &self.paths.target)
+    }
+
+    fn node_unpublish_volume(&self) -> Answer<()> {
+        self.calls.unpublish(&self.paths.target)
+    }
+
+    fn node_unstage_volume(&self) -> Answer<()> {
+        let removed = self.calls.pipes.remove_smb_global_mapping(REMOTE);
+        unless(removed, "No MSFT_SmbGlobalMapping objects found", ())?;
+        self.calls.rmdir(&self.paths.staging)
+    }
+
+    fn content(&self, stage: &Stage) -> PathBuf {
+        stage.node_folder(r"smb/nas/share/pvc-1")
+    }
+
+    fn check_unstaged(&self, stage: &Stage) {
+        let mapped = servers::mapped(&stage.sim);
+        assert!(!mapped.iter().any(|share| share == SHARE), "{mapped:?}");
+    }
+}
+
+fn stage() -> Stage {
+    Stage::new(SanPolicy::OfflineShared)
+}
+
+lives_of!(v1, stage(), |stage, form| Smb::start(stage, form));
+
+/// It asks for paths as they came to it, and takes the text for "there is nothing".
+#[test]
+fn a_path_without_a_drive_is_taken_for_missing() -> Answer<()> {
+    let stage = stage();
+    let calls = Calls::start(&stage);
+    assert!(!calls.path_exists(r"var\lib\kubelet")?);
+    assert!(!calls.is_symlink(r"var\lib\kubelet")?);
+    Ok(())
+}

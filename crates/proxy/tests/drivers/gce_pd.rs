@@ -1,0 +1,211 @@
+//! gce-pd through csi-proxy. It knows an NVMe disk by a number in its serial number, others by the last
+//! word of their page 0x83, asks `IsSymlink` alone whether a volume is staged, and takes the disk
+//! offline at the end.
+
+use std::path::PathBuf;
+
+use os_sim::Bus;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::IdentifierKind;
+use os_sim::SanPolicy;
+
+use super::calls::Answer;
+use super::calls::Api;
+use super::calls::DiskIds;
+use super::calls::Force;
+use super::calls::Lifeline;
+use super::calls::OldVolume;
+use super::calls::Pipes;
+use super::calls::State;
+use super::calls::Stats;
+use super::lives;
+use super::lives::Driver;
+use super::lives::Form;
+use super::lives::Paths;
+use super::lives::lives_of;
+use super::stage::Stage;
+
+const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta1);
+const NAME: &str = "pvc-1";
+const SERIAL: &str = "00AB_CDEF_0123_4567_0000.";
+/// The metadata server's word for the NVMe disk.
+const NAMESPACE: u64 = 0x00ab_cdef_0123_4567;
+
+#[derive(Debug, Clone, Copy)]
+enum Model {
+    Nvme,
+    Scsi,
+}
+
+struct GcePd<'a> {
+    stage: &'a Stage,
+    pipes: Pipes,
+    paths: Paths,
+    model: Model,
+}
+
+impl<'a> GcePd<'a> {
+    fn start(stage: &'a Stage, api: Api, model: Model, form: Form) -> Self {
+        Self {
+            stage,
+            pipes: Pipes::new("gce-pd", api, stage),
+            paths: Paths::new("pd.csi.storage.gke.io", NAME, form),
+            model,
+        }
+    }
+
+    fn find_disk(&self) -> Answer<u32> {
+        let disks = self.pipes.list_disk_ids()?;
+        let is_ours = |ids: &DiskIds| match self.model {
+            Model::Nvme => namespace(&ids.serial_number) == Some(NAMESPACE),
+            Model::Scsi => ids.page83.split_whitespace().last() == Some(NAME),
+        };
+        let mut found = disks.iter().filter(|(_, ids)| is_ours(ids));
+        let disk = found.next().map(|(disk, _)| *disk);
+        disk.ok_or_else(|| {
+            self.pipes
+                .failure("find disk", format!("{} disks", disks.len()))
+        })
+    }
+
+    /// An error counts as "not mounted".
+    fn is_mounted(&self, path: &str) -> bool {
+        self.pipes.is_symlink(path).unwrap_or(false)
+    }
+
+    fn format_and_mount(&self, disk: u32) -> Answer<()> {
+        self.pipes.disk_stats(disk)?;
+        self.pipes.partition_disk(disk)?;
+        self.pipes.set_disk_state(disk, State::Online)?;
+        let volume = &self.pipes.list_volumes_on_disk(disk)?[0];
+        if !self.pipes.is_volume_formatted(volume)? {
+            self.pipes.format_volume(volume)?;
+        }
+        self.pipes.mount_volume(volume, &self.paths.raw_staging)
+    }
+}
+
+impl Driver for GcePd<'_> {
+    fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.pipes.lifeline
+    }
+
+    fn node_stage_volume(&self) -> Answer<()> {
+        let disk = self.find_disk()?;
+        if self.is_mounted(&self.paths.staging) {
+            return Ok(());
+        }
+        self.format_and_mount(disk)?;
+        let volume = self.pipes.volume_of_target(&self.paths.raw_staging)?;
+        self.pipes.resize_volume(&volume, 0)
+    }
+
+    fn node_publish_volume(&self) -> Answer<()> {
+        let target = &self.paths.target;
+        if self.is_mounted(target) {
+            return Ok(());
+        }
+        if self.pipes.path_exists(target)? {
+            self.pipes.rmdir(target, Force::Yes)?;
+        }
+        self.stage
+            .make_directories(target.rsplit_once('\\').unwrap().0);
+        self.pipes.create_symlink(&self.paths.staging, target)
+    }
+
+    fn node_unpublish_volume(&self) -> Answer<()> {
+        self.pipes.rmdir(&self.paths.target, Force::Yes)
+    }
+
+    fn node_unstage_volume(&self) -> Answer<()> {
+        if !self.pipes.path_exists(&self.paths.staging)? {
+            return Ok(());
+        }
+        let volume = self.pipes.volume_of_target(&self.paths.raw_staging)?;
+        self.pipes
+            .unmount_volume(&volume, &self.paths.raw_staging)?;
+        self.pipes.rmdir(&self.paths.staging, Force::Yes)?;
+        let disk = self.pipes.disk_number_of(&volume)?;
+        self.pipes.set_disk_state(disk, State::Offline)
+    }
+
+    fn node_get_volume_stats(&self) -> Answer<Option<Stats>> {
+        let volume = self.pipes.volume_of_target(&self.paths.raw_target)?;
+        self.pipes.volume_stats(&volume).map(Some)
+    }
+
+    fn node_expand_volume(&self) -> Answer<Option<()>> {
+        let disk = self.find_disk()?;
+        let volume = self.pipes.volume_of_target(&self.paths.raw_target)?;
+        self.pipes.resize_volume(&volume, 0)?;
+        let bytes = self.pipes.disk_stats(disk)?;
+        assert_eq!(bytes, 4 << 30, "{disk}");
+        Ok(Some(()))
+    }
+
+    fn content(&self, stage: &Stage) -> PathBuf {
+        let volume = stage.mounted_at(&self.paths.staging).unwrap();
+        stage.volume_folder(volume)
+    }
+
+    fn grow(&self, stage: &Stage) {
+        stage.sim.hardware().grow_disk(NAME, 4 << 30).unwrap();
+    }
+
+    fn check_unstaged(&self, stage: &Stage) {
+        assert!(!stage.is_online(SERIAL), "the disk is offline");
+    }
+}
+
+/// `AAAA_BBBB_CCCC_DDDD_0000.`: the first 16 digits are the namespace's number.
+fn namespace(serial: &str) -> Option<u64> {
+    let digits = serial.strip_suffix('.')?.replace('_', "");
+    u64::from_str_radix(digits.get(..16)?, 16).ok()
+}
+
+/// A node whose disks stay offline until somebody brings them online.
+fn stage(model: Model) -> Stage {
+    let stage = Stage::new(SanPolicy::OfflineAll);
+    let page83 = format!("Google  PersistentDisk  {NAME}");
+    let disk = match model {
+        Model::Nvme => DiskSpec::on(Bus::Nvme),
+        Model::Scsi => DiskSpec::on(Bus::Scsi).identified(IdentifierKind::Vendor, &page83),
+    };
+    let content = Content::blank(2 << 30);
+    let hardware = stage.sim.hardware();
+    let disk = disk.serial(SERIAL).lun(3);
+    hardware.attach_disk(NAME, &disk, &content).unwrap();
+    stage.attach_is_noticed();
+    stage
+}
+
+lives_of!(v1_nvme, stage(Model::Nvme), |stage, form| GcePd::start(
+    stage,
+    Api::V1,
+    Model::Nvme,
+    form
+));
+lives_of!(
+    v1beta1_scsi,
+    stage(Model::Scsi),
+    |stage, form| GcePd::start(stage, FALLBACK, Model::Scsi, form)
+);
+
+#[test]
+fn v1_scsi_whole_life() -> Answer<()> {
+    let stage = stage(Model::Scsi);
+    let driver = GcePd::start(&stage, Api::V1, Model::Scsi, Form::Drive);
+    lives::whole(&stage, &driver)
+}
+
+#[test]
+fn v1beta1_nvme_whole_life() -> Answer<()> {
+    let stage = stage(Model::Nvme);
+    let driver = GcePd::start(&stage, FALLBACK, Model::Nvme, Form::Drive);
+    lives::whole(&stage, &driver)
+}

@@ -1,0 +1,369 @@
+//! The lives of a volume: the kubelet's calls in its order, with what may come between them.
+
+use std::path::PathBuf;
+
+use super::calls::Answer;
+use super::calls::Lifeline;
+use super::calls::Stats;
+use super::stage::Stage;
+
+/// One driver, as the kubelet calls it for one volume and one pod.
+pub(crate) trait Driver {
+    fn paths(&self) -> &Paths;
+    fn lifeline(&self) -> &Lifeline;
+
+    fn node_stage_volume(&self) -> Answer<()>;
+    fn node_publish_volume(&self) -> Answer<()>;
+    fn node_unpublish_volume(&self) -> Answer<()>;
+    fn node_unstage_volume(&self) -> Answer<()>;
+
+    /// `None` where the driver asks csi-proxy for nothing.
+    fn node_get_volume_stats(&self) -> Answer<Option<Stats>> {
+        Ok(None)
+    }
+
+    /// The driver's call to expand a volume whose disk has grown to 4 GiB; `None` where it has none.
+    fn node_expand_volume(&self) -> Answer<Option<()>> {
+        Ok(None)
+    }
+
+    /// Where the files of a staged volume lie outside of the node.
+    fn content(&self, stage: &Stage) -> PathBuf;
+
+    /// Makes the disk below the volume 4 GiB long.
+    fn grow(&self, _stage: &Stage) {}
+
+    /// What the driver leaves behind once the volume is unstaged, beside its files.
+    fn check_unstaged(&self, stage: &Stage);
+}
+
+/// The kubelet's two paths for a volume.
+#[derive(Debug, Clone)]
+pub(crate) struct Paths {
+    /// As the kubelet says it, in one of its forms.
+    pub(crate) raw_staging: String,
+    /// Likewise.
+    pub(crate) raw_target: String,
+    /// As drivers make it of that: backslashes, and `c:` where there is no drive.
+    pub(crate) staging: String,
+    /// Likewise.
+    pub(crate) target: String,
+}
+
+/// The forms of paths that kubelets send.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Form {
+    /// `\var\lib\kubelet\...`
+    Backslashes,
+    /// `c:\var\lib\kubelet\...`
+    Drive,
+    /// `/var/lib/kubelet/...`
+    Slashes,
+}
+
+/// What happens between two calls of the kubelet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Between {
+    DriverRestarts,
+    ProxyRestarts,
+}
+
+/// What the kubelet does with a volume after its node started anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterReboot {
+    /// The pod is still to run.
+    StageAgain,
+    /// The pod was deleted meanwhile.
+    Unstage,
+}
+
+impl Paths {
+    pub(crate) fn new(driver: &str, volume: &str, form: Form) -> Self {
+        let staging = format!("plugins/kubernetes.io/csi/{driver}/{volume}/globalmount");
+        let target = format!("pods/0001-{volume}/volumes/kubernetes.io~csi/{volume}/mount");
+        let raw = |below: String| match form {
+            Form::Backslashes => format!(r"\var\lib\kubelet\{}", below.replace('/', r"\")),
+            Form::Drive => format!(r"c:\var\lib\kubelet\{}", below.replace('/', r"\")),
+            Form::Slashes => format!("/var/lib/kubelet/{below}"),
+        };
+        let (raw_staging, raw_target) = (raw(staging), raw(target));
+        Self {
+            staging: normalised(&raw_staging),
+            target: normalised(&raw_target),
+            raw_staging,
+            raw_target,
+        }
+    }
+
+    pub(crate) fn staging_parent(&self) -> &str {
+        self.staging.rsplit_once('\\').unwrap().0
+    }
+}
+
+/// What the drivers' helper makes of a path.
+fn normalised(raw: &str) -> String {
+    let path = raw.replace('/', r"\");
+    if path.starts_with('\\') {
+        return format!("c:{path}");
+    }
+    path
+}
+
+/// The whole life, each call made twice as the kubelet may, and then once more from the beginning:
+/// the volume's files are still there.
+pub(crate) fn whole<D: Driver>(stage: &Stage, driver: &D) -> Answer<()> {
+    stage_twice(stage, driver)?;
+    publish_twice(stage, driver)?;
+    let paths = driver.paths();
+    stage.pod_writes(&paths.target, "first");
+    check_file(stage, driver, "first");
+    stats_and_growth(stage, driver)?;
+    driver.node_publish_volume()?;
+    check_file(stage, driver, "first");
+    take_down_twice(stage, driver)?;
+    stage_twice(stage, driver)?;
+    publish_twice(stage, driver)?;
+    check_file(stage, driver, "first");
+    take_down_twice(stage, driver)
+}
+
+/// Something restarts after each call. `start` is the driver's start.
+pub(crate) fn interrupted<'a, D: Driver>(
+    stage: &'a Stage,
+    start: impl Fn(&'a Stage) -> D,
+    between: Between,
+) -> Answer<()> {
+    let mut driver = start(stage);
+    let restart = |driver: &mut D| match between {
+        Between::DriverRestarts => *driver = start(stage),
+        Between::ProxyRestarts => stage.restart_proxy(),
+    };
+    kubelet_stages(stage, &driver)?;
+    restart(&mut driver);
+    kubelet_stages(stage, &driver)?;
+    restart(&mut driver);
+    kubelet_publishes(stage, &driver)?;
+    stage.pod_writes(&driver.paths().target, "written");
+    restart(&mut driver);
+    driver.node_publish_volume()?;
+    check_file(stage, &driver, "written");
+    restart(&mut driver);
+    stats_and_growth(stage, &driver)?;
+    restart(&mut driver);
+    driver.node_unpublish_volume()?;
+    restart(&mut driver);
+    driver.node_unstage_volume()?;
+    restart(&mut driver);
+    check_down(stage, &driver);
+    driver.node_unstage_volume()?;
+    check_down(stage, &driver);
+    Ok(())
+}
+
+/// The node restarts while a pod uses the volume.
+pub(crate) fn rebooted<'a, D: Driver>(
+    stage: &'a Stage,
+    start: impl Fn(&'a Stage) -> D,
+    after: AfterReboot,
+) -> Answer<()> {
+    let driver = start(stage);
+    kubelet_stages(stage, &driver)?;
+    kubelet_publishes(stage, &driver)?;
+    stage.pod_writes(&driver.paths().target, "before");
+    let content = driver.content(stage).join("before");
+    stage.reboot();
+    let driver = start(stage);
+    if after == AfterReboot::StageAgain {
+        kubelet_stages(stage, &driver)?;
+        kubelet_publishes(stage, &driver)?;
+        check_file(stage, &driver, "before");
+        stats_and_growth(stage, &driver)?;
+    }
+    take_down_twice(stage, &driver)?;
+    assert!(content.exists(), "{}", content.display());
+    Ok(())
+}
+
+/// The driver is killed at each of its calls in turn, when the call is made and its answer is not there.
+/// The kubelet asks the next one again; after a volume that was half unstaged it asks for it once more.
+pub(crate) fn killed<'a, D: Driver>(
+    stage: &'a Stage,
+    start: impl Fn(&'a Stage) -> D,
+) -> Answer<()> {
+    until_it_survives(&|| start(stage), |driver| kubelet_stages(stage, driver))?;
+    until_it_survives(&|| start(stage), |driver| kubelet_publishes(stage, driver))?;
+    let driver = start(stage);
+    stage.pod_writes(&driver.paths().target, "kept");
+    until_it_survives(&|| start(stage), Driver::node_unpublish_volume)?;
+    for number in 1.. {
+        let driver = start(stage);
+        driver.lifeline().ends_with_call(number);
+        let answer = driver.node_unstage_volume();
+        if !driver.lifeline().is_over() {
+            answer?;
+            break;
+        }
+        let driver = start(stage);
+        kubelet_stages(stage, &driver)?;
+        kubelet_publishes(stage, &driver)?;
+        check_file(stage, &driver, "kept");
+        driver.node_unpublish_volume()?;
+    }
+    check_down(stage, &driver);
+    Ok(())
+}
+
+/// Asks drivers that live ever longer, until one gets through.
+fn until_it_survives<D: Driver>(
+    start: &dyn Fn() -> D,
+    ask: impl Fn(&D) -> Answer<()>,
+) -> Answer<()> {
+    for number in 1.. {
+        let driver = start();
+        driver.lifeline().ends_with_call(number);
+        let answer = ask(&driver);
+        if !driver.lifeline().is_over() {
+            return answer;
+        }
+        assert!(answer.is_err(), "a driver that was killed answered");
+    }
+    unreachable!("a driver makes fewer calls than there are numbers")
+}
+
+fn kubelet_stages(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+    let paths = driver.paths();
+    stage.make_directories(&paths.staging);
+    driver.node_stage_volume()?;
+    assert!(stage.is_there(&paths.staging), "{paths:?}");
+    Ok(())
+}
+
+fn stage_twice(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+    kubelet_stages(stage, driver)?;
+    let content = driver.content(stage);
+    kubelet_stages(stage, driver)?;
+    assert_eq!(driver.content(stage), content, "the same volume again");
+    Ok(())
+}
+
+/// The kubelet makes the target's folder before it asks for the volume there.
+fn kubelet_publishes(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+    let Paths {
+        target, staging, ..
+    } = driver.paths();
+    stage.make_directories(target);
+    driver.node_publish_volume()?;
+    let source = stage.read_link(target).expect("the target is a link");
+    let (source, staging) = (source.to_lowercase(), staging.to_lowercase());
+    assert_eq!(
+        source.trim_end_matches('\\'),
+        staging,
+        "where {target} leads"
+    );
+    Ok(())
+}
+
+fn publish_twice(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+    kubelet_publishes(stage, driver)?;
+    kubelet_publishes(stage, driver)
+}
+
+/// The pod sees its file, and it lies on the volume.
+fn check_file(stage: &Stage, driver: &impl Driver, name: &str) {
+    let seen = stage.pod_reads(&driver.paths().target, name);
+    assert_eq!(seen.as_deref(), Ok(name), "{:?}", driver.paths());
+    let content = driver.content(stage).join(name);
+    let stored = std::fs::read_to_string(&content).ok();
+    assert_eq!(stored.as_deref(), Some(name), "{}", content.display());
+}
+
+fn stats_and_growth(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+    let Some(before) = driver.node_get_volume_stats()? else {
+        return Ok(());
+    };
+    assert!(before.total > 900 << 20, "{before:?}");
+    assert!((0..before.total).contains(&before.used), "{before:?}");
+    driver.grow(stage);
+    if driver.node_expand_volume()?.is_some() {
+        let after = driver.node_get_volume_stats()?.expect("it had some");
+        assert!(after.total > 3900 << 20, "{before:?} became {after:?}");
+        assert!(
+            driver.node_expand_volume()?.is_some(),
+            "nothing is left to grow"
+        );
+    }
+    Ok(())
+}
+
+fn take_down_twice(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+    driver.node_unpublish_volume()?;
+    driver.node_unpublish_volume()?;
+    assert!(
+        !stage.is_there(&driver.paths().target),
+        "{:?}",
+        driver.paths()
+    );
+    driver.node_unstage_volume()?;
+    check_down(stage, driver);
+    driver.node_unstage_volume()?;
+    check_down(stage, driver);
+    Ok(())
+}
+
+fn check_down(stage: &Stage, driver: &impl Driver) {
+    let paths = driver.paths();
+    assert!(!stage.is_there(&paths.target), "{paths:?}");
+    assert!(!stage.is_there(&paths.staging), "{paths:?}");
+    driver.check_unstaged(stage);
+    stage.check_bystanders();
+}
+
+/// The tests of a driver in one of its modes, `lives_of!(v1, stage(), |stage, form| ...)`: on a node
+/// like this, with a driver that starts like this. Each has its paths in another form.
+macro_rules! lives_of {
+    ($mode:ident, $node:expr, |$stage:ident, $form:ident| $start:expr) => {
+        mod $mode {
+            use super::*;
+            use crate::lives;
+            use crate::lives::AfterReboot;
+            use crate::lives::Between;
+
+            #[test]
+            fn whole_life() -> Answer<()> {
+                let ($stage, $form) = (&$node, Form::Backslashes);
+                lives::whole($stage, &$start)
+            }
+
+            #[test]
+            fn the_driver_restarts_between_calls() -> Answer<()> {
+                let $form = Form::Drive;
+                lives::interrupted(&$node, |$stage| $start, Between::DriverRestarts)
+            }
+
+            #[test]
+            fn csi_proxy_restarts_between_calls() -> Answer<()> {
+                let $form = Form::Slashes;
+                lives::interrupted(&$node, |$stage| $start, Between::ProxyRestarts)
+            }
+
+            #[test]
+            fn the_driver_is_killed_at_each_call() -> Answer<()> {
+                let $form = Form::Drive;
+                lives::killed(&$node, |$stage| $start)
+            }
+
+            #[test]
+            fn the_node_reboots_and_the_volume_is_staged_again() -> Answer<()> {
+                let $form = Form::Backslashes;
+                lives::rebooted(&$node, |$stage| $start, AfterReboot::StageAgain)
+            }
+
+            #[test]
+            fn the_node_reboots_and_the_volume_is_unstaged() -> Answer<()> {
+                let $form = Form::Slashes;
+                lives::rebooted(&$node, |$stage| $start, AfterReboot::Unstage)
+            }
+        }
+    };
+}
+pub(crate) use lives_of;

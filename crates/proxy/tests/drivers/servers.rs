@@ -1,0 +1,100 @@
+//! The SMB and iSCSI servers near the node.
+
+use std::path::Path;
+
+use os::Arguments;
+use os::Deadline;
+use os::Query;
+use os::schema::smb_global_mapping::CLASS;
+use os::schema::smb_global_mapping::REMOTE_PATH;
+use os_sim::Bus;
+use os_sim::DiskSpec;
+use os_sim::SimNode;
+use os_sim::iscsi;
+use os_sim::iscsi::IscsiControl;
+use os_sim::iscsi::TargetSpec;
+use os_sim::smb::ServerSpec;
+use os_sim::smb::SmbControl;
+
+/// A server with the shares `share` and `other`.
+pub(crate) const FILE_SERVER: &str = "fileserver";
+pub(crate) const USER: &str = r"DOMAIN\user";
+pub(crate) const PASSWORD: &str = "password";
+
+/// A storage account, whose share is `share`.
+pub(crate) const ACCOUNT: &str = "account";
+pub(crate) const ACCOUNT_HOST: &str = "account.file.core.windows.net";
+pub(crate) const ACCOUNT_USER: &str = r"AZURE\account";
+pub(crate) const ACCOUNT_KEY: &str = "bm90IGEga2V5IGF0IGFsbA==";
+
+/// A server for democratic-csi, whose user carries its name; its share is `share`.
+pub(crate) const NAS: &str = "nas";
+pub(crate) const NAS_USER: &str = r"nas\user";
+
+pub(crate) const PORTAL: &str = "10.0.0.9";
+pub(crate) const TARGET: &str = "iqn.2026-01.com.example:volume";
+pub(crate) const TARGET_SERIAL: &str = "ISCSI0001";
+/// The image of the target's disk.
+pub(crate) const TARGET_IMAGE: &str = "volume";
+pub(crate) const CHAP_USER: &str = "node";
+pub(crate) const CHAP_SECRET: &str = "0123456789ab";
+
+/// Sets all of them up around the node of this folder.
+pub(crate) fn around(node: &Path) {
+    let servers = SmbControl::at(node);
+    let mut files = ServerSpec::sharing("share", USER, PASSWORD);
+    let other = ServerSpec::sharing("other", USER, PASSWORD);
+    files.share.extend(other.share);
+    servers.add_server(FILE_SERVER, &files).unwrap();
+    let account = ServerSpec::sharing("share", ACCOUNT_USER, ACCOUNT_KEY);
+    let account = account.also_named(ACCOUNT_HOST);
+    servers.add_server(ACCOUNT, &account).unwrap();
+    let nas = ServerSpec::sharing("share", NAS_USER, PASSWORD);
+    servers.add_server(NAS, &nas).unwrap();
+    for (server, below) in [
+        (FILE_SERVER, "pvc-1"),
+        (FILE_SERVER, "pvc-2"),
+        (NAS, "pvc-1"),
+    ] {
+        let share = servers.share_folder(server, "share");
+        std::fs::create_dir_all(share.join(below)).unwrap();
+    }
+    targets_around(node);
+}
+
+fn targets_around(node: &Path) {
+    let servers = IscsiControl::at(node);
+    servers.set_image(TARGET_IMAGE, 1 << 30).unwrap();
+    let disk = DiskSpec::on(Bus::Iscsi).serial(TARGET_SERIAL);
+    let target = TargetSpec::named(TARGET)
+        .with_disk(TARGET_IMAGE, disk)
+        .asking(CHAP_USER, CHAP_SECRET);
+    let server = iscsi::ServerSpec::at(PORTAL).offering(target);
+    servers.add_server("array", &server).unwrap();
+}
+
+/// The shares that are mapped on the node, in whatever state.
+pub(crate) fn mapped(sim: &SimNode) -> Vec<String> {
+    let query = Query::all(CLASS.name, &[REMOTE_PATH.name]);
+    let found = sim.os().smb.query(&query, Deadline::NEVER).unwrap();
+    let paths = found.iter().map(|mapping| mapping.text(REMOTE_PATH.name));
+    let mut paths: Vec<_> = paths.map(|path| path.unwrap().to_owned()).collect();
+    paths.sort();
+    paths
+}
+
+/// Maps a share as somebody else does.
+pub(crate) fn map(sim: &SimNode, share: &str) {
+    use os::schema::smb_global_mapping::CREATE;
+    use os::schema::smb_global_mapping::create;
+    let credential = format!("{}:{PASSWORD}", USER.replace('\\', r"\\"));
+    let arguments = Arguments::none()
+        .with(create::REMOTE_PATH.name, os::Value::text(share))
+        .with(create::CREDENTIAL.name, os::Value::text(credential));
+    let class = os::Target::Class(CLASS.name);
+    let done = sim
+        .os()
+        .smb
+        .invoke(class, CREATE.name, &arguments, Deadline::NEVER);
+    assert_eq!(done.unwrap().code, 0, "mapping {share}");
+}

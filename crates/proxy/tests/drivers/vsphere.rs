@@ -1,0 +1,237 @@
+//! The vSphere driver. It runs in HostProcess containers only and does all by a library in its own
+//! process; that is `node::api` here, and, as the two are to be one, `client` over the pipes as well.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use node::NewSize;
+use node::api;
+use node::api::NodeApi;
+use os::Deadline;
+use os::DiskNumber;
+use os::Files;
+use os::WinPath;
+use os_sim::Arrives;
+use os_sim::Bus;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::IdentifierKind;
+use os_sim::NodeSpec;
+use os_sim::SanPolicy;
+
+use super::calls::Answer;
+use super::calls::Failure;
+use super::calls::Fate;
+use super::calls::KILLED;
+use super::calls::Lifeline;
+use super::calls::Stats;
+use super::lives::Driver;
+use super::lives::Form;
+use super::lives::Paths;
+use super::lives::lives_of;
+use super::stage::Stage;
+use super::stage::path;
+
+const UUID: &str = "6000c29a1b2c3d4e5f60718293a4b5c6";
+const SERIAL: &str = "vsphere";
+
+/// Who does the operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    InProcess,
+    OverPipes,
+}
+
+struct Vsphere<'a> {
+    stage: &'a Stage,
+    node: Arc<dyn NodeApi>,
+    mode: Mode,
+    lifeline: Lifeline,
+    paths: Paths,
+}
+
+impl<'a> Vsphere<'a> {
+    fn start(stage: &'a Stage, mode: Mode, form: Form) -> Self {
+        let node: Arc<dyn NodeApi> = match mode {
+            Mode::InProcess => Arc::new(stage.library()),
+            Mode::OverPipes => Arc::new(client::Node::local(stage.sockets())),
+        };
+        Self {
+            stage,
+            node,
+            mode,
+            lifeline: Lifeline::default(),
+            paths: Paths::new("csi.vsphere.vmware.com", "pvc-1", form),
+        }
+    }
+
+    /// One call of the library.
+    fn call<T>(&self, act: impl FnOnce(&dyn NodeApi, Deadline) -> api::Result<T>) -> Answer<T> {
+        let fate = self.lifeline.spend();
+        let killed = || Err(Failure::new("vsphere", self.mode, "a call", KILLED));
+        if fate == Fate::Dead {
+            return killed();
+        }
+        let deadline = self.node.deadline(Duration::from_secs(60));
+        let answer = act(&*self.node, deadline)
+            .map_err(|error| Failure::new("vsphere", self.mode, error.operation, &error));
+        if fate == Fate::Dying {
+            return killed();
+        }
+        answer
+    }
+
+    fn staging(&self) -> WinPath {
+        path(&self.paths.staging)
+    }
+
+    fn target(&self) -> WinPath {
+        path(&self.paths.target)
+    }
+
+    fn find_disk(&self) -> Answer<DiskNumber> {
+        let disks = self.call(|node, deadline| node.disks().ids(deadline))?;
+        let mut found = disks.iter().filter(|(_, ids)| ids.page83 == UUID);
+        let disk = found.next().map(|(disk, _)| *disk);
+        let none = || Failure::new("vsphere", self.mode, "find disk", disks.len());
+        disk.ok_or_else(none)
+    }
+
+    /// Its own `IsLikelyNotMountPoint`, turned round, with the look into the folder.
+    fn is_mounted(&self) -> bool {
+        let entry = self.stage.sim.files().entry(&self.staging());
+        let is_reparse_point = entry.is_ok_and(|entry| entry.tag.is_some());
+        is_reparse_point && self.stage.read_directory(&self.paths.staging).is_ok()
+    }
+
+    fn format_and_mount(&self, disk: DiskNumber) -> Answer<()> {
+        self.call(|node, deadline| node.disks().partition(disk, deadline))?;
+        self.call(|node, deadline| node.disks().set_online(disk, deadline))?;
+        let volumes =
+            self.call(|node, deadline| node.volumes().list_on_disk(disk, None, deadline))?;
+        let volume = volumes[0];
+        if !self.call(|node, deadline| node.volumes().is_formatted(volume, deadline))? {
+            self.call(|node, deadline| node.volumes().format(volume, deadline))?;
+        }
+        self.call(|node, deadline| node.volumes().mount(volume, &self.staging(), deadline))
+    }
+}
+
+impl Driver for Vsphere<'_> {
+    fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    fn lifeline(&self) -> &Lifeline {
+        &self.lifeline
+    }
+
+    fn node_stage_volume(&self) -> Answer<()> {
+        let disk = self.find_disk()?;
+        if self.is_mounted() {
+            return Ok(());
+        }
+        self.format_and_mount(disk)
+    }
+
+    fn node_publish_volume(&self) -> Answer<()> {
+        let target = self.target();
+        let parent = target.parent().unwrap();
+        if self.call(|node, deadline| node.filesystem().path_exists(&target, deadline))? {
+            self.call(|node, deadline| node.filesystem().remove_tree(&target, deadline))?;
+        }
+        self.call(|node, deadline| node.filesystem().make_directory(&parent, deadline))?;
+        let staging = self.staging();
+        self.call(|node, deadline| {
+            node.filesystem()
+                .create_symlink(&staging, &target, deadline)
+        })
+    }
+
+    fn node_unpublish_volume(&self) -> Answer<()> {
+        self.call(|node, deadline| node.filesystem().remove_tree(&self.target(), deadline))
+    }
+
+    fn node_unstage_volume(&self) -> Answer<()> {
+        let staging = self.staging();
+        if !self.call(|node, deadline| node.filesystem().path_exists(&staging, deadline))? {
+            return Ok(());
+        }
+        let volume = self.call(|node, deadline| node.volumes().of_target(&staging, deadline))?;
+        self.call(|node, deadline| node.volumes().unmount(volume, &staging, deadline))?;
+        self.call(|node, deadline| node.filesystem().remove_tree(&staging, deadline))?;
+        let disk = self.call(|node, deadline| node.volumes().disk_number(volume, deadline))?;
+        self.call(|node, deadline| node.disks().set_offline(disk, deadline))
+    }
+
+    fn node_get_volume_stats(&self) -> Answer<Option<Stats>> {
+        let target = self.target();
+        let volume = self.call(|node, deadline| node.volumes().of_target(&target, deadline))?;
+        let space = self.call(|node, deadline| node.volumes().stats(volume, deadline))?;
+        Ok(Some(Stats::from(space)))
+    }
+
+    fn node_expand_volume(&self) -> Answer<Option<()>> {
+        let target = self.target();
+        let volume = self.call(|node, deadline| node.volumes().of_target(&target, deadline))?;
+        self.call(|node, deadline| node.disks().rescan(deadline))?;
+        let disk = self.call(|node, deadline| node.volumes().disk_number(volume, deadline))?;
+        let bytes = self.call(|node, deadline| node.disks().size(disk, deadline))?;
+        assert_eq!(bytes, 4 << 30, "{disk}");
+        self.call(|node, deadline| node.disks().set_online(disk, deadline))?;
+        self.call(|node, deadline| node.volumes().resize(volume, NewSize::Maximum, deadline))?;
+        Ok(Some(()))
+    }
+
+    fn content(&self, stage: &Stage) -> PathBuf {
+        let volume = stage.mounted_at(&self.paths.staging).unwrap();
+        stage.volume_folder(volume)
+    }
+
+    fn grow(&self, stage: &Stage) {
+        stage.sim.hardware().grow_disk(SERIAL, 4 << 30).unwrap();
+    }
+
+    fn check_unstaged(&self, stage: &Stage) {
+        assert!(!stage.is_online(SERIAL), "the disk is offline");
+    }
+}
+
+/// A node with a disk that arrives offline, as VMware's do on Windows Server.
+fn stage() -> Stage {
+    let stage = Stage::new(SanPolicy::OfflineShared);
+    let disk = DiskSpec::on(Bus::Sas)
+        .serial(SERIAL)
+        .lun(3)
+        .identified(IdentifierKind::Naa, UUID)
+        .arriving(Arrives::Offline);
+    let content = Content::blank(2 << 30);
+    let hardware = stage.sim.hardware();
+    hardware.attach_disk(SERIAL, &disk, &content).unwrap();
+    stage.attach_is_noticed();
+    stage
+}
+
+lives_of!(in_process, stage(), |stage, form| Vsphere::start(
+    stage,
+    Mode::InProcess,
+    form
+));
+lives_of!(over_pipes, stage(), |stage, form| Vsphere::start(
+    stage,
+    Mode::OverPipes,
+    form
+));
+
+/// NodeGetInfo: the node's UUID comes from there.
+#[test]
+fn in_both_modes_the_nodes_serial_number_is_known() -> Answer<()> {
+    let stage = stage();
+    for mode in [Mode::InProcess, Mode::OverPipes] {
+        let driver = Vsphere::start(&stage, mode, Form::Backslashes);
+        let serial = driver.call(|node, deadline| node.system().serial_number(deadline))?;
+        assert_eq!(serial, NodeSpec::default().serial, "{mode:?}");
+    }
+    Ok(())
+}
