@@ -17,12 +17,6 @@ import (
 	"google.golang.org/grpc"
 )
 
-// pipePath is the name of a pipe as the clients spell it: their prefix is a raw Go string, so its
-// separators are doubled. Windows reads them as single ones.
-func pipePath(name string) string {
-	return `\\.\\pipe\\` + name
-}
-
 // The clients hand the pipe's path to grpc-go as target, and that makes it the authority of every
 // request. Neither form is a legal one; a server that refuses them serves no driver. The form is
 // grpc-go's own doing and the same on every system.

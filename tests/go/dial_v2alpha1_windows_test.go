@@ -3,11 +3,11 @@
 package clients
 
 import (
-	"testing"
-
 	filesystemv2alpha1 "github.com/kubernetes-csi/csi-proxy/client/groups/filesystem/v2alpha1"
+	volumev2alpha1 "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v2alpha1"
 )
 
-func dialFilesystemV2alpha1(t *testing.T) *filesystemv2alpha1.Client {
-	return opened(t, "filesystem v2alpha1", filesystemv2alpha1.NewClient)
-}
+var (
+	dialFilesystemV2alpha1 = constructor("filesystem v2alpha1", filesystemv2alpha1.NewClient)
+	dialVolumeV2alpha1     = constructor("volume v2alpha1", volumev2alpha1.NewClient)
+)

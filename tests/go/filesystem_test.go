@@ -1,16 +1,45 @@
 package clients
 
 import (
+	"context"
 	"strings"
 	"testing"
 )
 
+// folderContents is what came with v2alpha1.
+type folderContents interface {
+	empty(ctx context.Context, path string) error
+}
+
+// lifeOfAFolder makes folders and a link, and removes them, each seen past the server, too.
+func lifeOfAFolder(t *testing.T, files filesystem) {
+	ctx := deadline(t)
+	path := freshPath(t)
+	folder, link := path+`\folder`, path+`\link`
+	must(t, "Mkdir", files.mkdir(ctx, folder+`\inner`))
+	wantExists(t, files, folder+`\inner`, true)
+	wantFolder(t, onDriveC(t, folder+`\inner`), true)
+
+	must(t, "link", files.link(ctx, folder, link))
+	wantLink(t, files, link, true)
+	wantLink(t, files, folder, false)
+	wantExists(t, files, link+`\inner`, true)
+	must(t, "Rmdir of the link", files.rmdir(ctx, link, false))
+	wantExists(t, files, link, false)
+	if contents, ok := files.(folderContents); ok {
+		must(t, "RmdirContents", contents.empty(ctx, folder))
+		wantFolder(t, onDriveC(t, folder), true)
+		wantFolder(t, onDriveC(t, folder+`\inner`), false)
+	}
+	must(t, "Rmdir with force", files.rmdir(ctx, path, true))
+	wantExists(t, files, path, false)
+	wantFolder(t, onDriveC(t, path), false)
+}
+
 // eachFilesystem runs a test against every version of the group.
 func eachFilesystem(t *testing.T, test func(*testing.T, filesystem)) {
 	kubelet(t)
-	for version, open := range filesystems {
-		t.Run(version, func(t *testing.T) { test(t, open(t)) })
-	}
+	eachVersion(t, "filesystem", filesystems, test)
 }
 
 func wantExists(t *testing.T, files filesystem, path string, want bool) {

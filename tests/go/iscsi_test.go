@@ -1,17 +1,13 @@
 package clients
 
 import (
+	"context"
 	"slices"
 	"testing"
-
-	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
-	iscsiv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/iscsi/v1alpha1"
-	iscsiv1alpha2 "github.com/kubernetes-csi/csi-proxy/client/api/iscsi/v1alpha2"
 )
 
 // The targets near every simulated node that is made with the demo's hardware.
 const (
-	portalAddress = "10.0.0.9"
 	openTarget    = "iqn.2026-01.com.example:open"
 	guardedTarget = "iqn.2026-01.com.example:guarded"
 	chapUser      = "node"
@@ -19,118 +15,129 @@ const (
 	chapProof     = "ba9876543210"
 )
 
-func TestALifeOfATarget(t *testing.T) {
-	kubelet(t)
-	targets := dialIscsiV1alpha2(t)
-	disks := dialDiskV1(t)
+// targets is what both versions of the group offer.
+type targets interface {
+	addPortal(ctx context.Context, at *portal) error
+	discover(ctx context.Context, at *portal) ([]string, error)
+	removePortal(ctx context.Context, at *portal) error
+	portals(ctx context.Context) ([]portal, error)
+	logIn(ctx context.Context, at *portal, iqn string, by login) error
+	logOut(ctx context.Context, at *portal, iqn string) error
+	disks(ctx context.Context, at *portal, iqn string) ([]string, error)
+}
+
+// mutualTargets is what came with v1alpha2.
+type mutualTargets interface {
+	setMutualSecret(ctx context.Context, secret string) error
+}
+
+type portal struct {
+	address string
+	port    uint32
+}
+
+// login is how to log in; the kinds have the same numbers in both versions.
+type login struct {
+	kind         int32
+	user, secret string
+}
+
+const (
+	oneWayChap = 1
+	mutualChap = 2
+)
+
+var iscsiVersions = map[string]func(*testing.T) targets{
+	"v1alpha1": func(t *testing.T) targets { return iscsiV1alpha1{dialIscsiV1alpha1(t)} },
+	"v1alpha2": func(t *testing.T) targets { return iscsiV1alpha2{dialIscsiV1alpha2(t)} },
+}
+
+func lifeOfATarget(t *testing.T, targets targets) {
+	startInitiator(t)
 	ctx := deadline(t)
-	startInitiator(ctx, t)
-	portal := &iscsiv1alpha2.TargetPortal{TargetAddress: portalAddress}
+	// Port 0 stands for 3260.
+	at := &portal{address: "10.0.0.9"}
 	for range 2 {
-		_, err := targets.AddTargetPortal(ctx, &iscsiv1alpha2.AddTargetPortalRequest{TargetPortal: portal})
-		must(t, "AddTargetPortal", err)
+		must(t, "AddTargetPortal", targets.addPortal(ctx, at))
 	}
-	listed, err := targets.ListTargetPortals(ctx, &iscsiv1alpha2.ListTargetPortalsRequest{})
-	must(t, "ListTargetPortals", err)
-	if len(listed.TargetPortals) != 1 || listed.TargetPortals[0].TargetPort != 3260 {
-		t.Errorf("portals %v, want one at port 3260", listed.TargetPortals)
-	}
-	told, err := targets.DiscoverTargetPortal(ctx, &iscsiv1alpha2.DiscoverTargetPortalRequest{TargetPortal: portal})
+	wantPortals(t, targets, portal{"10.0.0.9", 3260})
+	told, err := targets.discover(ctx, at)
 	must(t, "DiscoverTargetPortal", err)
-	if !slices.Contains(told.Iqns, guardedTarget) {
-		t.Errorf("targets %v, want %s among them", told.Iqns, guardedTarget)
+	slices.Sort(told)
+	if !slices.Equal(told, []string{guardedTarget, openTarget}) {
+		t.Errorf("targets %v, want %s and %s", told, guardedTarget, openTarget)
 	}
 
-	login := &iscsiv1alpha2.ConnectTargetRequest{
-		TargetPortal: portal,
-		Iqn:          guardedTarget,
-		AuthType:     iscsiv1alpha2.AuthenticationType_MUTUAL_CHAP,
-		ChapUsername: chapUser,
-		ChapSecret:   chapSecret,
+	wantLogin(t, targets, at, openTarget, login{}, "WINCSIDEMO0002")
+	wrong := login{oneWayChap, chapUser, chapSecret + "!"}
+	if targets.logIn(ctx, at, guardedTarget, wrong) == nil {
+		t.Error("ConnectTarget with a wrong secret succeeded")
 	}
-	_, err = targets.ConnectTarget(ctx, login)
-	if err == nil {
-		t.Fatal("ConnectTarget without the secret of the target succeeded")
+	wantLogin(t, targets, at, guardedTarget, login{oneWayChap, chapUser, chapSecret}, "WINCSIDEMO0003")
+	if mutual, ok := targets.(mutualTargets); ok {
+		wantMutualLogin(t, targets, mutual, at)
 	}
-	_, err = targets.SetMutualChapSecret(ctx, &iscsiv1alpha2.SetMutualChapSecretRequest{MutualChapSecret: "short"})
-	wantRefusal(t, "SetMutualChapSecret", err, "12 to 16 bytes")
-	_, err = targets.SetMutualChapSecret(ctx, &iscsiv1alpha2.SetMutualChapSecretRequest{MutualChapSecret: chapProof})
-	must(t, "SetMutualChapSecret", err)
-	for range 2 {
-		_, err = targets.ConnectTarget(ctx, login)
-		must(t, "ConnectTarget", err)
-	}
-	_, err = disks.Rescan(ctx, &diskv1.RescanRequest{})
-	must(t, "Rescan", err)
-	of := &iscsiv1alpha2.GetTargetDisksRequest{TargetPortal: portal, Iqn: guardedTarget}
-	found, err := targets.GetTargetDisks(ctx, of)
-	must(t, "GetTargetDisks", err)
-	if len(found.DiskIDs) != 1 {
-		t.Errorf("disks %v, want one", found.DiskIDs)
-	}
-	for range 2 {
-		_, err = targets.DisconnectTarget(ctx, &iscsiv1alpha2.DisconnectTargetRequest{TargetPortal: portal, Iqn: guardedTarget})
-		must(t, "DisconnectTarget", err)
-	}
-	remove := &iscsiv1alpha2.RemoveTargetPortalRequest{TargetPortal: portal}
-	_, err = targets.RemoveTargetPortal(ctx, remove)
-	must(t, "RemoveTargetPortal", err)
-	_, err = targets.RemoveTargetPortal(ctx, remove)
-	wantRefusal(t, "RemoveTargetPortal again", err, ": not found")
+
+	must(t, "RemoveTargetPortal", targets.removePortal(ctx, at))
+	wantRefusal(t, "RemoveTargetPortal again", targets.removePortal(ctx, at), ": not found")
+	wantPortals(t, targets)
 	// democratic-csi reads this text as "not connected".
-	_, err = targets.GetTargetDisks(ctx, of)
+	_, err = targets.disks(ctx, at, guardedTarget)
 	wantRefusal(t, "GetTargetDisks", err, "ObjectNotFound")
 }
 
-func TestALifeOfATargetInTheFirstVersion(t *testing.T) {
-	kubelet(t)
-	targets := dialIscsiV1alpha1(t)
-	ctx := deadline(t)
-	startInitiator(ctx, t)
-	portal := &iscsiv1alpha1.TargetPortal{TargetAddress: portalAddress, TargetPort: 3260}
-	_, err := targets.AddTargetPortal(ctx, &iscsiv1alpha1.AddTargetPortalRequest{TargetPortal: portal})
-	must(t, "AddTargetPortal", err)
-	told, err := targets.DiscoverTargetPortal(ctx, &iscsiv1alpha1.DiscoverTargetPortalRequest{TargetPortal: portal})
-	must(t, "DiscoverTargetPortal", err)
-	if !slices.Contains(told.Iqns, openTarget) {
-		t.Errorf("targets %v, want %s among them", told.Iqns, openTarget)
-	}
-	_, err = targets.ConnectTarget(ctx, &iscsiv1alpha1.ConnectTargetRequest{TargetPortal: portal, Iqn: openTarget})
-	must(t, "ConnectTarget", err)
-	_, err = dialDiskV1(t).Rescan(ctx, &diskv1.RescanRequest{})
-	must(t, "Rescan", err)
-	found, err := targets.GetTargetDisks(ctx, &iscsiv1alpha1.GetTargetDisksRequest{TargetPortal: portal, Iqn: openTarget})
-	must(t, "GetTargetDisks", err)
-	if len(found.DiskIDs) != 1 {
-		t.Errorf("disks %v, want one", found.DiskIDs)
-	}
-	_, err = targets.DisconnectTarget(ctx, &iscsiv1alpha1.DisconnectTargetRequest{TargetPortal: portal, Iqn: openTarget})
-	must(t, "DisconnectTarget", err)
-	listed, err := targets.ListTargetPortals(ctx, &iscsiv1alpha1.ListTargetPortalsRequest{})
-	must(t, "ListTargetPortals", err)
-	if len(listed.TargetPortals) != 1 {
-		t.Errorf("portals %v, want one", listed.TargetPortals)
-	}
-	_, err = targets.RemoveTargetPortal(ctx, &iscsiv1alpha1.RemoveTargetPortalRequest{TargetPortal: portal})
-	must(t, "RemoveTargetPortal", err)
-}
-
-// csi-proxy dies of this, and with it every driver's calls.
-func TestARequestWithoutAPortalIsAnErrorForItsCallerAlone(t *testing.T) {
-	kubelet(t)
-	targets := dialIscsiV1alpha2(t)
-	ctx := deadline(t)
-	_, err := targets.ConnectTarget(ctx, &iscsiv1alpha2.ConnectTargetRequest{Iqn: openTarget})
-	wantRefusal(t, "ConnectTarget", err, "target portal is missing")
-	wide := &iscsiv1alpha2.TargetPortal{TargetAddress: portalAddress, TargetPort: 65536 + 3260}
-	_, err = targets.AddTargetPortal(ctx, &iscsiv1alpha2.AddTargetPortalRequest{TargetPortal: wide})
-	wantRefusal(t, "AddTargetPortal", err, "16 bits")
-	wantStatusOK(t)
-}
-
-// wantStatusOK asserts that the server is there still.
-func wantStatusOK(t *testing.T) {
+// wantMutualLogin has the target prove itself, which it cannot to a node that does not know by what.
+func wantMutualLogin(t *testing.T, targets targets, mutual mutualTargets, at *portal) {
 	t.Helper()
-	_, err := dialDiskV1(t).ListDiskLocations(deadline(t), &diskv1.ListDiskLocationsRequest{})
-	must(t, "ListDiskLocations", err)
+	ctx := deadline(t)
+	by := login{mutualChap, chapUser, chapSecret}
+	if targets.logIn(ctx, at, guardedTarget, by) == nil {
+		t.Fatal("ConnectTarget without the secret of the target succeeded")
+	}
+	wantRefusal(t, "SetMutualChapSecret", mutual.setMutualSecret(ctx, "short"), "12 to 16 bytes")
+	must(t, "SetMutualChapSecret", mutual.setMutualSecret(ctx, chapProof))
+	wantLogin(t, targets, at, guardedTarget, by, "WINCSIDEMO0003")
+}
+
+// wantLogin logs in to a target, finds the disk behind it, and logs out.
+func wantLogin(t *testing.T, targets targets, at *portal, iqn string, by login, serial string) {
+	t.Helper()
+	ctx := deadline(t)
+	for range 2 {
+		must(t, "ConnectTarget", targets.logIn(ctx, at, iqn, by))
+	}
+	rescan(t)
+	found, err := targets.disks(ctx, at, iqn)
+	must(t, "GetTargetDisks", err)
+	if len(found) != 1 {
+		t.Fatalf("disks %v, want one", found)
+	}
+	disk, err := number(found[0])
+	must(t, "read the disk's number", err)
+	if known := knownDisks(t)[disk]; known.serial != serial {
+		t.Errorf("disk %d behind %s is %v, want the serial %s", disk, iqn, known, serial)
+	}
+	for range 2 {
+		must(t, "DisconnectTarget", targets.logOut(ctx, at, iqn))
+	}
+	rescan(t)
+	if known, ok := knownDisks(t)[disk]; ok {
+		t.Errorf("disk %v is there after DisconnectTarget", known)
+	}
+}
+
+func knownDisks(t *testing.T) map[uint32]identity {
+	t.Helper()
+	known, err := diskV1{dialDiskV1(t)}.identities(deadline(t))
+	must(t, "ListDiskIDs", err)
+	return known
+}
+
+func wantPortals(t *testing.T, targets targets, want ...portal) {
+	t.Helper()
+	found, err := targets.portals(deadline(t))
+	must(t, "ListTargetPortals", err)
+	if !slices.Equal(found, want) {
+		t.Errorf("portals %v, want %v", found, want)
+	}
 }

@@ -12,6 +12,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// pipePath is the name of a pipe as the clients spell it: their prefix is a raw Go string, so its
+// separators are doubled. Windows reads them as single ones.
+func pipePath(name string) string {
+	return `\\.\\pipe\\` + name
+}
+
 // kubelet is the kubelet folder as the server under test names it.
 func kubelet(t *testing.T) string {
 	t.Helper()

@@ -1,10 +1,9 @@
 package clients
 
 import (
+	"context"
 	"os"
 	"testing"
-
-	smbv1 "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 )
 
 // The share of the simulated node, and who may use it.
@@ -14,44 +13,59 @@ var (
 	password = os.Getenv("WINCSI_PASSWORD")
 )
 
+// shares is what every version of the group offers.
+type shares interface {
+	add(ctx context.Context, remote, local, user, password string) error
+	remove(ctx context.Context, remote string) error
+}
+
+var smbVersions = map[string]func(*testing.T) shares{
+	"v1":       func(t *testing.T) shares { return smbV1{dialSmbV1(t)} },
+	"v1alpha1": func(t *testing.T) shares { return smbV1alpha1{dialSmbV1alpha1(t)} },
+	"v1beta1":  func(t *testing.T) shares { return smbV1beta1{dialSmbV1beta1(t)} },
+	"v1beta2":  func(t *testing.T) shares { return smbV1beta2{dialSmbV1beta2(t)} },
+}
+
 // csi-driver-smb stages a share in one call and unstages it in two.
-func TestALifeOfAShare(t *testing.T) {
+func lifeOfAShare(t *testing.T, shares shares) {
 	files := filesystemV1{dialFilesystemV1(t)}
-	shares := dialSmbV1(t)
 	ctx := deadline(t)
 	link := freshPath(t)
-	request := &smbv1.NewSmbGlobalMappingRequest{
-		RemotePath: share,
-		LocalPath:  link,
-		Username:   user,
-		Password:   password,
-	}
-	_, err := shares.NewSmbGlobalMapping(ctx, withPassword(request, password+"-not"))
-	if err == nil {
+	wrong := password + "-not"
+	if err := shares.add(ctx, share, link, user, wrong); err == nil {
 		t.Fatal("NewSmbGlobalMapping with a wrong password succeeded")
 	}
 	wantExists(t, files, link, false)
-	_, err = shares.NewSmbGlobalMapping(ctx, request)
-	must(t, "NewSmbGlobalMapping", err)
+	must(t, "NewSmbGlobalMapping", shares.add(ctx, share, link, user, password))
 	wantLink(t, files, link, true)
+	// A mapping that answers is reused, whatever password comes: so this shows that there is one.
+	must(t, "NewSmbGlobalMapping of a mapped share", shares.add(ctx, share, "", user, wrong))
 	// A share is not inside: what is in it is the driver's to reach, as the pod does.
-	inside := link + `\made-by-` + t.Name()
+	inside := link + `\made-by-a-driver`
 	wantRefusal(t, "Mkdir in the share", files.mkdir(ctx, inside), "leads out of the working directories")
 
 	must(t, "Rmdir with force of the link", files.rmdir(ctx, link, true))
 	wantExists(t, files, link, false)
-	_, err = shares.RemoveSmbGlobalMapping(ctx, &smbv1.RemoveSmbGlobalMappingRequest{RemotePath: share})
-	must(t, "RemoveSmbGlobalMapping", err)
-	_, err = shares.RemoveSmbGlobalMapping(ctx, &smbv1.RemoveSmbGlobalMappingRequest{RemotePath: share})
+	must(t, "RemoveSmbGlobalMapping", shares.remove(ctx, share))
 	// democratic-csi reads this text as "was not mapped".
-	wantRefusal(t, "RemoveSmbGlobalMapping again", err, "No MSFT_SmbGlobalMapping objects found")
+	wantRefusal(t, "RemoveSmbGlobalMapping again", shares.remove(ctx, share), "No MSFT_SmbGlobalMapping objects found")
+	if err := shares.add(ctx, share, "", user, wrong); err == nil {
+		t.Error("a wrong password is good enough after RemoveSmbGlobalMapping")
+	}
 }
 
-func withPassword(request *smbv1.NewSmbGlobalMappingRequest, password string) *smbv1.NewSmbGlobalMappingRequest {
-	return &smbv1.NewSmbGlobalMappingRequest{
-		RemotePath: request.RemotePath,
-		LocalPath:  request.LocalPath,
-		Username:   request.Username,
-		Password:   password,
+// withoutErrorField is the error of a call whose answer has an error field, too, which csi-proxy
+// never filled.
+func withoutErrorField(answer interface{ GetError() string }, err error) error {
+	if text := answer.GetError(); text != "" {
+		return filledErrorField(text)
 	}
+	return err
+}
+
+// filledErrorField is never wanted, not even where an error is.
+type filledErrorField string
+
+func (f filledErrorField) Error() string {
+	return "the answer's error field says " + string(f)
 }

@@ -1,7 +1,9 @@
 package clients
 
 import (
-	"context"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	systemv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
@@ -10,34 +12,34 @@ import (
 // initiatorService is the service without which there is no iSCSI.
 const initiatorService = "MSiSCSI"
 
-func TestTheMachineHasASerialNumber(t *testing.T) {
-	kubelet(t)
-	system := dialSystemV1alpha1(t)
-	answer, err := system.GetBIOSSerialNumber(deadline(t), &systemv1alpha1.GetBIOSSerialNumberRequest{})
-	must(t, "GetBIOSSerialNumber", err)
-	if answer.SerialNumber == "" {
-		t.Error("the serial number is empty")
-	}
-}
-
-func TestAServiceIsStartedAndStopped(t *testing.T) {
-	kubelet(t)
-	system := dialSystemV1alpha1(t)
+// lifeOfAService is all of the group, which has one version.
+func lifeOfAService(t *testing.T) {
 	ctx := deadline(t)
+	system := dialSystemV1alpha1(t)
+	machine, err := system.GetBIOSSerialNumber(ctx, &systemv1alpha1.GetBIOSSerialNumberRequest{})
+	must(t, "GetBIOSSerialNumber", err)
+	built, err := os.ReadFile(node("node.toml"))
+	must(t, "read what the node is", err)
+	if line := fmt.Sprintf("serial = %q\n", machine.SerialNumber); !strings.Contains(string(built), line) {
+		t.Errorf("the serial number is %q, but the node is\n%s", machine.SerialNumber, built)
+	}
+
 	const service = "vds"
 	stop := &systemv1alpha1.StopServiceRequest{Name: service, Force: true}
-	_, err := system.StopService(ctx, stop)
-	must(t, "StopService of a stopped service", err)
+	must(t, "StopService of a stopped service", done(system.StopService(ctx, stop)))
 	wantStatus(t, service, systemv1alpha1.ServiceStatus_STOPPED)
-	start := &systemv1alpha1.StartServiceRequest{Name: service}
 	for range 2 {
-		_, err = system.StartService(ctx, start)
-		must(t, "StartService", err)
+		must(t, "StartService", done(system.StartService(ctx, &systemv1alpha1.StartServiceRequest{Name: service})))
 		wantStatus(t, service, systemv1alpha1.ServiceStatus_RUNNING)
 	}
-	_, err = system.StopService(ctx, stop)
-	must(t, "StopService", err)
+	must(t, "StopService", done(system.StopService(ctx, stop)))
 	wantStatus(t, service, systemv1alpha1.ServiceStatus_STOPPED)
+
+	told, err := system.GetService(ctx, &systemv1alpha1.GetServiceRequest{Name: service})
+	must(t, "GetService", err)
+	if told.DisplayName != "Virtual Disk" || told.StartType != systemv1alpha1.StartType_MANUAL {
+		t.Errorf("%s is %v", service, told)
+	}
 }
 
 func TestDependentsKeepAServiceRunning(t *testing.T) {
@@ -66,15 +68,11 @@ func wantStatus(t *testing.T, service string, want systemv1alpha1.ServiceStatus)
 	if answer.Status != want {
 		t.Errorf("%s is %v, want %v", service, answer.Status, want)
 	}
-	if answer.DisplayName == "" {
-		t.Errorf("%s has no name for people", service)
-	}
 }
 
 // startInitiator sees to it that there is iSCSI.
-func startInitiator(ctx context.Context, t *testing.T) {
+func startInitiator(t *testing.T) {
 	t.Helper()
-	system := dialSystemV1alpha1(t)
-	_, err := system.StartService(ctx, &systemv1alpha1.StartServiceRequest{Name: initiatorService})
-	must(t, "StartService", err)
+	request := &systemv1alpha1.StartServiceRequest{Name: initiatorService}
+	must(t, "StartService", done(dialSystemV1alpha1(t).StartService(deadline(t), request)))
 }

@@ -1,250 +1,261 @@
 package clients
 
 import (
-	"os"
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
-	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
-	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 )
 
-const gib = 1 << 30
+// volumes is what every version of the group offers, under whichever names.
+type volumes interface {
+	onDisk(ctx context.Context, disk uint32) ([]string, error)
+	mount(ctx context.Context, id, path string) error
+	unmount(ctx context.Context, id, path string) error
+	isFormatted(ctx context.Context, id string) (bool, error)
+	format(ctx context.Context, id string) error
+	resize(ctx context.Context, id string, size int64) error
+}
+
+// volumeLookups is what came with v1beta1.
+type volumeLookups interface {
+	stats(ctx context.Context, id string) (space, error)
+	diskNumber(ctx context.Context, id string) (int64, error)
+	ofTarget(ctx context.Context, path string) (string, error)
+}
+
+// volumeCaches is what came with v1beta2.
+type volumeCaches interface {
+	flush(ctx context.Context, id string) error
+}
+
+// volumePartitions is what came with v1beta3.
+type volumePartitions interface {
+	onPartition(ctx context.Context, disk, partition uint32) ([]string, error)
+}
+
+// volumeSurroundings is what came with v2alpha1.
+type volumeSurroundings interface {
+	closest(ctx context.Context, path string) (string, error)
+}
+
+// space is a filesystem's bytes.
+type space struct{ total, used int64 }
+
+// volumeVersions opens each version; v2alpha1 adds itself where the client has it.
+var volumeVersions = map[string]func(*testing.T) volumes{
+	"v1":       func(t *testing.T) volumes { return volumeV1{dialVolumeV1(t)} },
+	"v1alpha1": func(t *testing.T) volumes { return volumeV1alpha1{dialVolumeV1alpha1(t)} },
+	"v1beta1":  func(t *testing.T) volumes { return volumeV1beta1{dialVolumeV1beta1(t)} },
+	"v1beta2":  func(t *testing.T) volumes { return volumeV1beta2{dialVolumeV1beta2(t)} },
+	"v1beta3":  func(t *testing.T) volumes { return volumeV1beta3{dialVolumeV1beta3(t)} },
+}
 
 // lun is a disk as a driver holds it while it stages and unstages a volume on it.
 type lun struct {
-	disks   diskv1.DiskClient
-	volumes volumev1.VolumeClient
-	files   filesystemv1.FilesystemClient
+	volumes volumes
+	files   filesystem
+	drive   drive
 	number  uint32
 	volume  string
 	target  string
 }
 
 // The order of calls is azuredisk's: NodeStage, NodeExpand, NodeUnstage.
-func TestALifeOfAVolume(t *testing.T) {
-	l := &lun{
-		disks:   dialDiskV1(t),
-		volumes: dialVolumeV1(t),
-		files:   dialFilesystemV1(t),
-		target:  freshPath(t),
-	}
-	l.findRawDisk(t)
-	l.partition(t)
-	l.format(t)
-	l.mount(t)
+func lifeOfAVolume(t *testing.T, volumes volumes) {
+	l := partitionedDisk(t, plug(t, gib), volumes)
+	l.stage(t)
 	l.grow(t)
 	l.unmount(t)
-	l.takeOffline(t)
+	l.lose(t)
 }
 
-// findRawDisk takes the one disk that has neither volumes nor partitions.
-func (l *lun) findRawDisk(t *testing.T) {
-	ctx := deadline(t)
-	_, err := l.disks.Rescan(ctx, &diskv1.RescanRequest{})
-	must(t, "Rescan", err)
-	ids, err := l.disks.ListDiskIDs(ctx, &diskv1.ListDiskIDsRequest{})
-	must(t, "ListDiskIDs", err)
-	locations, err := l.disks.ListDiskLocations(ctx, &diskv1.ListDiskLocationsRequest{})
-	must(t, "ListDiskLocations", err)
-
-	var raw []uint32
-	for number := range ids.DiskIDs {
-		if len(l.volumesOn(t, number)) == 0 {
-			raw = append(raw, number)
-		}
+// partitionedDisk gives a new disk of 1 GiB its partition, and a path to mount it at.
+func partitionedDisk(t *testing.T, drive drive, volumes volumes) *lun {
+	t.Helper()
+	l := &lun{
+		volumes: volumes,
+		files:   filesystemV1{dialFilesystemV1(t)},
+		drive:   drive,
+		target:  freshPath(t),
 	}
-	if len(raw) != 1 {
-		t.Fatalf("disks without volumes: %v, want one of %v", raw, ids.DiskIDs)
-	}
-	l.number = raw[0]
-	if id := ids.DiskIDs[l.number]; id.GetPage83() == "" && id.GetSerialNumber() == "" {
-		t.Errorf("disk %d has neither page 83 id nor serial number", l.number)
-	}
-	if place, ok := locations.DiskLocations[l.number]; !ok || place.GetLUNID() == "" {
-		t.Errorf("disk %d has no place with a LUN: %v", l.number, place)
-	}
+	l.number = l.drive.number(t)
+	must(t, "PartitionDisk", diskV1{dialDiskV1(t)}.partition(deadline(t), l.number))
+	return l
 }
 
-func (l *lun) partition(t *testing.T) {
+func (l *lun) stage(t *testing.T) {
+	t.Helper()
+	l.find(t)
+	l.format(t)
+	l.mount(t)
+}
+
+func (l *lun) find(t *testing.T) {
+	t.Helper()
 	ctx := deadline(t)
-	request := &diskv1.PartitionDiskRequest{DiskNumber: l.number}
-	_, err := l.disks.PartitionDisk(ctx, request)
-	must(t, "PartitionDisk", err)
-	volumes := l.volumesOn(t, l.number)
-	if len(volumes) != 1 {
-		t.Fatalf("volumes after PartitionDisk: %q, want one", volumes)
+	found := l.onDisk(t)
+	if len(found) != 1 {
+		t.Fatalf("volumes of a partitioned disk: %q, want one", found)
 	}
-	l.volume = volumes[0]
+	l.volume = found[0]
 	if !strings.HasPrefix(l.volume, `\\?\Volume{`) || !strings.HasSuffix(l.volume, `}\`) {
 		t.Errorf("volume id %q is no volume name", l.volume)
 	}
-	_, err = l.disks.PartitionDisk(ctx, request)
-	must(t, "PartitionDisk again", err)
-	if again := l.volumesOn(t, l.number); !slices.Equal(again, volumes) {
-		t.Errorf("volumes after PartitionDisk again: %q, want %q", again, volumes)
+	if numbered, ok := l.volumes.(volumePartitions); ok {
+		reserved, err := numbered.onPartition(ctx, l.number, 1)
+		must(t, "ListVolumesOnDisk", err)
+		data, err := numbered.onPartition(ctx, l.number, 2)
+		must(t, "ListVolumesOnDisk", err)
+		if len(reserved) != 0 || !slices.Equal(data, found) {
+			t.Errorf("volumes of the reserved partition %q, of the other %q", reserved, data)
+		}
 	}
-	state, err := l.disks.GetDiskState(ctx, &diskv1.GetDiskStateRequest{DiskNumber: l.number})
-	must(t, "GetDiskState", err)
-	if !state.IsOnline {
-		t.Error("the partitioned disk is offline")
+	if lookups, ok := l.volumes.(volumeLookups); ok {
+		number, err := lookups.diskNumber(ctx, l.volume)
+		must(t, "the volume's disk", err)
+		if number != int64(l.number) {
+			t.Errorf("the volume is on disk %d, want %d", number, l.number)
+		}
 	}
 }
 
 func (l *lun) format(t *testing.T) {
-	ctx := deadline(t)
+	t.Helper()
 	l.wantFormatted(t, false)
-	_, err := l.volumes.FormatVolume(ctx, &volumev1.FormatVolumeRequest{VolumeId: l.volume})
-	must(t, "FormatVolume", err)
+	must(t, "FormatVolume", l.volumes.format(deadline(t), l.volume))
 	l.wantFormatted(t, true)
-	number, err := l.volumes.GetDiskNumberFromVolumeID(ctx,
-		&volumev1.GetDiskNumberFromVolumeIDRequest{VolumeId: l.volume})
-	must(t, "GetDiskNumberFromVolumeID", err)
-	if number.DiskNumber != l.number {
-		t.Errorf("the volume is on disk %d, want %d", number.DiskNumber, l.number)
+	total := l.stats(t).total
+	if total <= gib-64*mib || total > gib {
+		t.Errorf("a volume on a disk of %d bytes has %d", gib, total)
 	}
 }
 
 func (l *lun) mount(t *testing.T) {
+	t.Helper()
 	ctx := deadline(t)
-	_, err := l.files.Mkdir(ctx, &filesystemv1.MkdirRequest{Path: l.target})
-	must(t, "Mkdir", err)
-	lookup := &volumev1.GetVolumeIDFromTargetPathRequest{TargetPath: l.target}
-	_, err = l.volumes.GetVolumeIDFromTargetPath(ctx, lookup)
-	wantRefusal(t, "GetVolumeIDFromTargetPath of a plain folder", err, "not a mounted folder")
-	// aws-ebs reads the end of this text as "nothing is mounted there".
-	wantRefusal(t, "GetVolumeIDFromTargetPath of a plain folder", err, ".Target, output: , error: <nil>")
-
-	request := &volumev1.MountVolumeRequest{VolumeId: l.volume, TargetPath: l.target}
-	_, err = l.volumes.MountVolume(ctx, request)
-	must(t, "MountVolume", err)
-	_, err = l.volumes.MountVolume(ctx, request)
-	must(t, "MountVolume again", err)
-
-	found, err := l.volumes.GetVolumeIDFromTargetPath(ctx, lookup)
-	must(t, "GetVolumeIDFromTargetPath", err)
-	if found.VolumeId != l.volume {
-		t.Errorf("mounted is %q, want %q", found.VolumeId, l.volume)
+	must(t, "Mkdir", l.files.mkdir(ctx, l.target))
+	if lookups, ok := l.volumes.(volumeLookups); ok {
+		_, err := lookups.ofTarget(ctx, l.target)
+		wantRefusal(t, "volume of a plain folder", err, "not a mounted folder")
+		// aws-ebs reads the end of this text as "nothing is mounted there".
+		wantRefusal(t, "volume of a plain folder", err, ".Target, output: , error: <nil>")
 	}
-	inside := l.target + `\data`
-	_, err = l.files.Mkdir(ctx, &filesystemv1.MkdirRequest{Path: inside})
-	must(t, "Mkdir in the volume", err)
+	for range 2 {
+		must(t, "MountVolume", l.volumes.mount(ctx, l.volume, l.target))
+	}
+	l.wantMounted(t)
+	must(t, "Mkdir in the volume", l.files.mkdir(ctx, l.target+`\data\inner`))
+	l.wantInside(t, true)
+	if near, ok := l.volumes.(volumeSurroundings); ok {
+		found, err := near.closest(ctx, l.target+`\data\inner`)
+		must(t, "GetClosestVolumeIDFromTargetPath", err)
+		if found != l.volume {
+			t.Errorf("the closest volume is %q, want %q", found, l.volume)
+		}
+	}
+	wantRefusal(t, "FormatVolume of a volume in use", l.volumes.format(ctx, l.volume), "it holds NTFS filesystem")
 	l.wantInside(t, true)
 }
 
+// wantMounted asks for what is mounted, in this version if it can tell.
+func (l *lun) wantMounted(t *testing.T) {
+	t.Helper()
+	var lookups volumeLookups = volumeV1{dialVolumeV1(t)}
+	if own, ok := l.volumes.(volumeLookups); ok {
+		lookups = own
+	}
+	found, err := lookups.ofTarget(deadline(t), l.target)
+	must(t, "the mounted volume", err)
+	if found != l.volume {
+		t.Errorf("mounted is %q, want %q", found, l.volume)
+	}
+}
+
+// grow gives the disk 2 GiB more, and the volume first a part of them and then the rest.
 func (l *lun) grow(t *testing.T) {
+	t.Helper()
 	ctx := deadline(t)
 	before := l.stats(t)
-	if before.TotalBytes <= 0 || before.UsedBytes <= 0 || before.UsedBytes >= before.TotalBytes {
+	if before.used <= 0 || before.used >= before.total {
 		t.Errorf("statistics of a fresh volume: %v", before)
 	}
-	size := l.diskSize(t)
-	must(t, "grow the disk", os.Truncate(l.image(t), size+gib))
-
-	_, err := l.disks.Rescan(ctx, &diskv1.RescanRequest{})
-	must(t, "Rescan", err)
-	if now := l.diskSize(t); now != size+gib {
-		t.Fatalf("the disk has %d bytes, want %d", now, size+gib)
-	}
-	_, err = l.volumes.ResizeVolume(ctx, &volumev1.ResizeVolumeRequest{VolumeId: l.volume})
-	must(t, "ResizeVolume", err)
-	grown := l.stats(t).TotalBytes - before.TotalBytes
-	if grown < gib-8<<20 || grown > gib {
-		t.Errorf("the volume grew by %d bytes, the disk by %d", grown, gib)
-	}
+	l.drive.setLength(t, 3*gib)
+	rescan(t)
+	must(t, "ResizeVolume to a size", l.volumes.resize(ctx, l.volume, 2*gib))
+	wantAbout(t, l.stats(t).total, 2*gib)
+	must(t, "ResizeVolume to all there is", l.volumes.resize(ctx, l.volume, 0))
+	wantAbout(t, l.stats(t).total-before.total, 2*gib)
 	l.wantInside(t, true)
+}
+
+func wantAbout(t *testing.T, bytes, want int64) {
+	t.Helper()
+	if bytes < want-8*mib || bytes > want {
+		t.Errorf("%d bytes, want %d or up to 8 MiB less", bytes, want)
+	}
 }
 
 func (l *lun) unmount(t *testing.T) {
-	ctx := deadline(t)
-	_, err := l.volumes.WriteVolumeCache(ctx, &volumev1.WriteVolumeCacheRequest{VolumeId: l.volume})
-	must(t, "WriteVolumeCache", err)
-	_, err = l.volumes.UnmountVolume(ctx,
-		&volumev1.UnmountVolumeRequest{VolumeId: l.volume, TargetPath: l.target})
-	must(t, "UnmountVolume", err)
-	l.wantInside(t, false)
-
-	_, err = l.volumes.MountVolume(ctx,
-		&volumev1.MountVolumeRequest{VolumeId: l.volume, TargetPath: l.target})
-	must(t, "MountVolume after UnmountVolume", err)
-	l.wantInside(t, true)
-	_, err = l.volumes.UnmountVolume(ctx,
-		&volumev1.UnmountVolumeRequest{VolumeId: l.volume, TargetPath: l.target})
-	must(t, "UnmountVolume", err)
-	_, err = l.files.Rmdir(ctx, &filesystemv1.RmdirRequest{Path: l.target})
-	must(t, "Rmdir of the target", err)
-}
-
-func (l *lun) takeOffline(t *testing.T) {
-	ctx := deadline(t)
-	_, err := l.disks.SetDiskState(ctx, &diskv1.SetDiskStateRequest{DiskNumber: l.number})
-	must(t, "SetDiskState offline", err)
-	state, err := l.disks.GetDiskState(ctx, &diskv1.GetDiskStateRequest{DiskNumber: l.number})
-	must(t, "GetDiskState", err)
-	if state.IsOnline {
-		t.Error("the disk is online after SetDiskState offline")
-	}
-	if volumes := l.volumesOn(t, l.number); len(volumes) != 0 {
-		t.Errorf("volumes of an offline disk: %q", volumes)
-	}
-}
-
-func (l *lun) volumesOn(t *testing.T, number uint32) []string {
 	t.Helper()
-	answer, err := l.volumes.ListVolumesOnDisk(deadline(t),
-		&volumev1.ListVolumesOnDiskRequest{DiskNumber: number})
+	ctx := deadline(t)
+	if caches, ok := l.volumes.(volumeCaches); ok {
+		must(t, "WriteVolumeCache", caches.flush(ctx, l.volume))
+	}
+	must(t, "unmount", l.volumes.unmount(ctx, l.volume, l.target))
+	l.wantInside(t, false)
+	must(t, "MountVolume after unmount", l.volumes.mount(ctx, l.volume, l.target))
+	l.wantInside(t, true)
+	must(t, "unmount", l.volumes.unmount(ctx, l.volume, l.target))
+	must(t, "Rmdir of the target", l.files.rmdir(ctx, l.target, false))
+	wantFolder(t, filepath.Join(volumeFolder(l.volume), "data", "inner"), true)
+}
+
+// lose pulls the disk out: its volume goes with it.
+func (l *lun) lose(t *testing.T) {
+	t.Helper()
+	l.drive.pullOut()
+	rescan(t)
+	if found := l.onDisk(t); len(found) != 0 {
+		t.Errorf("volumes of a disk that is gone: %q", found)
+	}
+	_, err := l.volumes.isFormatted(deadline(t), l.volume)
+	wantRefusal(t, "IsVolumeFormatted of a volume that is gone", err, l.volume)
+}
+
+func (l *lun) onDisk(t *testing.T) []string {
+	t.Helper()
+	found, err := l.volumes.onDisk(deadline(t), l.number)
 	must(t, "ListVolumesOnDisk", err)
-	return answer.VolumeIds
+	return found
 }
 
 func (l *lun) wantFormatted(t *testing.T, want bool) {
 	t.Helper()
-	answer, err := l.volumes.IsVolumeFormatted(deadline(t),
-		&volumev1.IsVolumeFormattedRequest{VolumeId: l.volume})
+	formatted, err := l.volumes.isFormatted(deadline(t), l.volume)
 	must(t, "IsVolumeFormatted", err)
-	if answer.Formatted != want {
-		t.Errorf("IsVolumeFormatted: %v, want %v", answer.Formatted, want)
+	if formatted != want {
+		t.Errorf("IsVolumeFormatted: %v, want %v", formatted, want)
 	}
 }
 
-// wantInside looks for the folder that was made in the mounted volume.
+// wantInside looks at the mount point for the folder that was made in the volume, where it must be
+// in either case.
 func (l *lun) wantInside(t *testing.T, want bool) {
 	t.Helper()
-	wantExists(t, filesystemV1{l.files}, l.target+`\data`, want)
+	wantExists(t, l.files, l.target+`\data\inner`, want)
+	wantFolder(t, filepath.Join(volumeFolder(l.volume), "data", "inner"), true)
 }
 
-func (l *lun) stats(t *testing.T) *volumev1.GetVolumeStatsResponse {
+// stats are the volume's, from this version if it can tell.
+func (l *lun) stats(t *testing.T) space {
 	t.Helper()
-	answer, err := l.volumes.GetVolumeStats(deadline(t),
-		&volumev1.GetVolumeStatsRequest{VolumeId: l.volume})
-	must(t, "GetVolumeStats", err)
-	return answer
-}
-
-func (l *lun) diskSize(t *testing.T) int64 {
-	t.Helper()
-	answer, err := l.disks.GetDiskStats(deadline(t),
-		&diskv1.GetDiskStatsRequest{DiskNumber: l.number})
-	must(t, "GetDiskStats", err)
-	return answer.TotalBytes
-}
-
-// image is the file that the simulated node keeps this disk in, found by the disk's serial number.
-func (l *lun) image(t *testing.T) string {
-	t.Helper()
-	ids, err := l.disks.ListDiskIDs(deadline(t), &diskv1.ListDiskIDsRequest{})
-	must(t, "ListDiskIDs", err)
-	serial := ids.DiskIDs[l.number].GetSerialNumber()
-	specs, err := filepath.Glob(filepath.Join(os.Getenv("WINCSI_NODE"), "disks", "*.toml"))
-	must(t, "look for the node's disks", err)
-	for _, spec := range specs {
-		if text, err := os.ReadFile(spec); err == nil && strings.Contains(string(text), serial) {
-			return strings.TrimSuffix(spec, ".toml") + ".img"
-		}
+	var lookups volumeLookups = volumeV1{dialVolumeV1(t)}
+	if own, ok := l.volumes.(volumeLookups); ok {
+		lookups = own
 	}
-	t.Fatalf("no disk with the serial %q among %q", serial, specs)
-	return ""
+	found, err := lookups.stats(deadline(t), l.volume)
+	must(t, "statistics", err)
+	return found
 }

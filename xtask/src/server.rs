@@ -40,6 +40,14 @@ pub(crate) enum Node<'a> {
     NativeFiles(&'a Path),
 }
 
+impl<'a> Node<'a> {
+    /// Where the simulated part of it lives.
+    pub(crate) fn folder(self) -> &'a Path {
+        let (Self::Simulated(folder) | Self::NativeFiles(folder)) = self;
+        folder
+    }
+}
+
 /// A running csi-proxy; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -100,8 +108,7 @@ impl Server {
 fn command(host: Host<'_>, exe: &Path, node: Node<'_>, sockets: Option<&Path>) -> Command {
     let mut command = host.command(exe);
     command.arg(format!("--kubelet-path={KUBELET}"));
-    let (Node::Simulated(folder) | Node::NativeFiles(folder)) = node;
-    command.arg(format!("--simulate={}", host.path(folder)));
+    command.arg(format!("--simulate={}", host.path(node.folder())));
     if let Node::NativeFiles(_) = node {
         command.arg("--native=files");
     }

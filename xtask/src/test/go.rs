@@ -22,15 +22,28 @@ use std::time::Instant;
 const BUILD: Duration = Duration::from_secs(10 * 60);
 const RUN: Duration = Duration::from_secs(5 * 60);
 
+/// The test that starts csi-proxy itself, and kills it.
+const RESTARTS: &str = "TestClientsOutliveTheProxy";
+
 /// The tests that stay out when files are Wine's own, and why.
 const NOT_WITH_WINES_FILES: &[(&str, &str)] = &[
     ("TestALinkLeadsToItsSourceUntilThatIsGone", NO_SYMLINKS),
-    ("TestALifeOfAShare", NO_SYMLINKS),
-    ("TestALifeOfAVolume", NO_MOUNTING),
+    (
+        "TestAClientThatStartsAnewFindsItsVolumeMounted",
+        NO_MOUNTING,
+    ),
+    ("TestEveryRPCOfEveryVersion", NO_MOUNTING),
+    ("TestTwoClientsAtATimeStageTheirOwnVolumes", NO_MOUNTING),
 ];
 
 const NO_SYMLINKS: &str = "Wine's CreateSymbolicLinkW reports success and makes nothing";
 const NO_MOUNTING: &str = "a simulated volume is mounted into simulated folders alone";
+
+/// What that leaves to simulated files, by the names of all versions.
+const ON_SIMULATED_FILES: &str = "on simulated files alone: CreateSymlink, LinkPath, IsSymlink and \
+    IsMountPoint of a link, MountVolume, UnmountVolume, DismountVolume, GetVolumeIDFromTargetPath, \
+    GetVolumeIDFromMount and GetClosestVolumeIDFromTargetPath of a mounted folder, \
+    NewSmbGlobalMapping with a local path";
 
 /// The share of every simulated node that is made with the demo's hardware.
 const SHARE: [(&str, &str); 3] = [
@@ -48,6 +61,7 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
     for (test, why) in NOT_WITH_WINES_FILES {
         outcome.note(format!("left out with native files: {test} ({why})"));
     }
+    outcome.note(ON_SIMULATED_FILES);
     Ok(outcome)
 }
 
@@ -78,23 +92,19 @@ fn build(session: &Session, host: Host<'_>, client: GoModule) -> Result<PathBuf>
 }
 
 /// A client's tests, once on a node that is simulated whole and under Wine once more with Wine's own
-/// files.
+/// files, and then the test that runs csi-proxy itself.
 fn one_client(host: Host<'_>, client: GoModule, server: &Path, test: &Path) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
-    let simulated = dir.path().join("simulated");
+    let simulated = Node::Simulated(&dir.path().join("simulated"));
     let name = format!("{}, simulated node", client.name);
-    let mut outcome = one_node(host, Node::Simulated(&simulated), server, test, &name)?;
+    let mut outcome = one_node(host, simulated, server, test, &name)?;
     if let Host::Wine(_) = host {
-        let native = dir.path().join("native");
+        let native = Node::NativeFiles(&dir.path().join("native"));
         let name = format!("{}, native files", client.name);
-        outcome.add(one_node(
-            host,
-            Node::NativeFiles(&native),
-            server,
-            test,
-            &name,
-        )?);
+        outcome.add(one_node(host, native, server, test, &name)?);
     }
+    let name = format!("{}, csi-proxy restarted", client.name);
+    outcome.add(restarted(host, server, test, &name)?);
     Ok(outcome)
 }
 
@@ -108,14 +118,13 @@ fn one_node(
 ) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
     let server = Server::start(host, server, node, dir.path())?;
-    let program = Program {
-        step: &format!("go-{}", host.name()),
-        name,
-        limit: RUN,
-        language: Language::Go,
-    };
-    let outcome = program.run(&mut test_command(host, node, test, &server))?;
-    let mut outcome = outcome.not_empty(name);
+    let mut command = test_command(host, node.folder(), test, server.sockets());
+    let mut left_out = vec![RESTARTS];
+    if let Node::NativeFiles(_) = node {
+        left_out.extend(NOT_WITH_WINES_FILES.iter().map(|(name, _)| name));
+    }
+    command.arg(format!("-test.skip=^({})$", left_out.join("|")));
+    let mut outcome = run(host, name, &mut command)?;
     for failure in &mut outcome.failures {
         failure.output += &format!("\nthe end of csi-proxy's log:\n{}", server.log());
     }
@@ -123,20 +132,36 @@ fn one_node(
     Ok(outcome)
 }
 
-fn test_command(host: Host<'_>, node: Node<'_>, test: &Path, server: &Server) -> Command {
+/// Names of pipes are the machine's, so the test that starts csi-proxy meets no other.
+fn restarted(host: Host<'_>, server: &Path, test: &Path, name: &str) -> Result<Outcome> {
+    let dir = tempfile::tempdir()?;
+    let sockets = matches!(host, Host::Linux).then(|| dir.path());
+    let mut command = test_command(host, &dir.path().join("node"), test, sockets);
+    command
+        .arg(format!("-test.run=^{RESTARTS}$"))
+        .env("WINCSI_SERVER", host.path(server));
+    run(host, name, &mut command)
+}
+
+fn run(host: Host<'_>, name: &str, command: &mut Command) -> Result<Outcome> {
+    let program = Program {
+        step: &format!("go-{}", host.name()),
+        name,
+        limit: RUN,
+        language: Language::Go,
+    };
+    Ok(program.run(command)?.not_empty(name))
+}
+
+fn test_command(host: Host<'_>, node: &Path, test: &Path, sockets: Option<&Path>) -> Command {
     let mut command = host.command(test);
     command
         .args(["-test.v", "-test.count=1"])
-        .env("WINCSI_KUBELET", server::KUBELET);
-    if let Some(sockets) = server.sockets() {
+        .env("WINCSI_KUBELET", server::KUBELET)
+        .env("WINCSI_NODE", host.path(node))
+        .envs(SHARE);
+    if let Some(sockets) = sockets {
         command.env("WINCSI_SOCKETS", sockets);
-    }
-    let (Node::Simulated(folder) | Node::NativeFiles(folder)) = node;
-    command.env("WINCSI_NODE", host.path(folder));
-    command.envs(SHARE);
-    if let Node::NativeFiles(_) = node {
-        let names: Vec<&str> = NOT_WITH_WINES_FILES.iter().map(|(name, _)| *name).collect();
-        command.arg(format!("-test.skip=^({})$", names.join("|")));
     }
     command
 }
@@ -155,7 +180,8 @@ mod tests {
             .filter(|file| file.path().extension().is_some_and(|e| e == "go"))
             .map(|file| fs::read_to_string(file.path()).unwrap())
             .collect();
-        for (name, _) in NOT_WITH_WINES_FILES {
+        let names = NOT_WITH_WINES_FILES.iter().map(|(name, _)| name);
+        for name in names.chain([&RESTARTS]) {
             assert!(sources.contains(&format!("func {name}(")), "{name}");
         }
     }
