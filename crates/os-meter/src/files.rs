@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use os::Component;
 use os::DirEntry;
 use os::Entry;
 use os::Files;
+use os::Held;
 use os::LinkKind;
 use os::Pin;
 use os::Result;
@@ -35,7 +37,8 @@ impl Files for Metered {
 
     fn pin(&self, directory: &WinPath) -> Result<Pin> {
         let run = || self.0.pin(directory);
-        self.1.run(Kind::Handle, "CreateFileW", "pin", run)
+        let pin = self.1.run(Kind::Handle, "CreateFileW", "pin", run)?;
+        Ok(MeteredHeld::over(pin, &self.1))
     }
 
     fn create_directory(&self, path: &WinPath) -> Result<()> {
@@ -61,5 +64,32 @@ impl Files for Metered {
         self.1.call("CreateSymbolicLinkW", || {
             self.0.create_symlink(link, target, kind)
         })
+    }
+}
+
+/// A held directory through which operations are told, and those through the directories held in it.
+struct MeteredHeld(Pin, Probe);
+
+impl MeteredHeld {
+    fn over(pin: Pin, probe: &Probe) -> Pin {
+        Pin::holding(Self(pin, probe.clone()))
+    }
+}
+
+impl Held for MeteredHeld {
+    fn pin(&self, name: &Component) -> Result<Pin> {
+        let run = || self.0.pin(name);
+        let pin = self.1.run(Kind::Handle, "NtCreateFile", "pin", run)?;
+        Ok(Self::over(pin, &self.1))
+    }
+
+    fn remove(&self, name: &Component) -> Result<()> {
+        self.1
+            .handle("SetFileInformationByHandle", || self.0.remove(name))
+    }
+
+    fn create_directory(&self, name: &Component) -> Result<()> {
+        let run = || self.0.create_directory(name);
+        self.1.run(Kind::Handle, "NtCreateFile", "create", run)
     }
 }
