@@ -142,3 +142,35 @@ fn a_tally_counts_what_one_call_costs() {
     assert_eq!(counts.total(), many + 1);
     assert_eq!(tally.take().total(), 0);
 }
+
+#[test]
+fn what_is_done_through_held_directories_is_told_too() {
+    let (_folder, plain) = node();
+    let tally = Arc::new(Tally::default());
+    let os = os_meter::metered(plain, &(Arc::clone(&tally) as Arc<dyn Meter>));
+    let drive: WinPath = r"C:\".parse().expect("a drive");
+    let path: WinPath = r"C:\held\inner".parse().expect("a path");
+    let [held, inner] = path.components() else {
+        panic!("two names");
+    };
+    let ((), counts) = tally.during(|| {
+        let drive = os.files.pin(&drive).expect("drive C");
+        drive.create_directory(held).expect("it is new");
+        let held_pin = drive.pin(held).expect("it is there");
+        held_pin.create_directory(inner).expect("it is new");
+        held_pin.remove(inner).expect("it is empty");
+    });
+    let told: Vec<_> = counts
+        .iter()
+        .map(|(operation, count)| (operation.name, operation.subject, operation.kind, count))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("CreateFileW", "pin", Kind::Handle, 1),
+            ("NtCreateFile", "create", Kind::Handle, 2),
+            ("NtCreateFile", "pin", Kind::Handle, 1),
+            ("SetFileInformationByHandle", "", Kind::Handle, 1),
+        ]
+    );
+}

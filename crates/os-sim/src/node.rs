@@ -135,6 +135,32 @@ impl SimNode {
         inventory: Inventory,
         clock: ClockMode,
     ) -> Result<Self, CreateError> {
+        Self::unsaved(spec, inventory, clock, None)
+    }
+
+    /// A node that lives in memory but for its files, which lie in a folder of the host. What it knows
+    /// is not saved, so nobody can open it again, and no operation takes time for saving.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn in_memory_with_files(
+        spec: &NodeSpec,
+        inventory: Inventory,
+        clock: ClockMode,
+        folder: &Path,
+    ) -> Result<Self, CreateError> {
+        let node = Self::unsaved(spec, inventory, clock, Some(folder.to_owned()))?;
+        node.furnish()
+            .map_err(|error| CreateError::malformed(folder, error))?;
+        Ok(node)
+    }
+
+    fn unsaved(
+        spec: &NodeSpec,
+        inventory: Inventory,
+        clock: ClockMode,
+        files: Option<PathBuf>,
+    ) -> Result<Self, CreateError> {
         let hardware = HardwareControl::in_memory();
         system_disk::build(&hardware)?;
         inventory.plug_into(&hardware)?;
@@ -142,7 +168,7 @@ impl SimNode {
         let clock = Arc::new(NodeClock::new(clock, Duration::ZERO));
         let hands = Box::new(hardware.clone());
         let gate = Gate::new(Arc::clone(&clock), Faults::default(), hands);
-        let machine = Machine::new(spec.clone(), state, hardware.clone(), None);
+        let machine = Machine::new(spec.clone(), state, hardware.clone(), files);
         let world = Arc::new(World::new(clock, gate, machine, None));
         let node = Self::of(world, hardware, None);
         node.reboot()

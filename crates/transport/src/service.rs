@@ -1,6 +1,6 @@
 //! What a server runs: a service, and the call that it is given.
 
-use std::{fmt, time::Instant};
+use std::{fmt, path::PathBuf, time::Instant};
 
 use bytes::Bytes;
 
@@ -56,6 +56,20 @@ impl fmt::Debug for Call {
             .field("message_bytes", &self.message.len())
             .field("peer", &self.peer)
             .finish_non_exhaustive()
+    }
+}
+
+impl Call {
+    /// A call that no client made, for who runs a [`Service`] without a server. `None` when no method
+    /// can have such a path.
+    pub fn in_process(method: &str, message: Bytes, deadline: Instant) -> Option<Self> {
+        Some(Self {
+            method: MethodPath::new(method.parse().ok()?),
+            message,
+            peer: Peer::default(),
+            deadline,
+            endpoint: Endpoint::Socket(PathBuf::new()),
+        })
     }
 }
 

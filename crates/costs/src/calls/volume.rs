@@ -1,0 +1,179 @@
+use anyhow::Result;
+use os_sim::Arrives;
+use wire::volume::v2alpha1::*;
+
+use crate::Sample;
+use crate::Scenario;
+use crate::Stage;
+use crate::stage::GIB;
+use crate::stage::KUBELET;
+use crate::stage::Known;
+use crate::stage::MOUNTED;
+
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario::of("volume.ListVolumesOnDisk", list)
+        .when("a reserved and a data partition")
+        .asking(3, 0)
+        .by("6.2", "MSFT_Partition; the volume of each of the two"),
+    Scenario::of("volume.MountVolume", mount).by("6.3", "SetVolumeMountPoint"),
+    Scenario::of("volume.UnmountVolume", unmount)
+        .asking(1, 1)
+        .by("6.4", "MSFT_Volume; Flush; DeleteVolumeMountPoint"),
+    Scenario::of("volume.IsVolumeFormatted", is_formatted)
+        .asking(1, 0)
+        .by("6.5", "MSFT_Volume.FileSystemType"),
+    Scenario::of("volume.FormatVolume", format)
+        .asking(1, 1)
+        .by("6.6", "MSFT_Volume; Format, whatever is on the volume")
+        .more_because(
+            "MSFT_Disk says whether the disk is one that is never written, and MSFT_Partition, after \
+             the proof that the volume is blank, whether the provider means the same partition as \
+             the kernel; csi-proxy looks at neither",
+        ),
+    Scenario::of("volume.ResizeVolume", resize)
+        .when("to a size")
+        .asking(3, 2)
+        .by("6.7", "MSFT_Volume, its partition, its disk; Resize, Refresh"),
+    Scenario::of("volume.ResizeVolume", resize_to_maximum)
+        .when("to the maximum")
+        .asking(3, 3)
+        .by("6.7", "as before; GetSupportedSize"),
+    Scenario::of("volume.ResizeVolume", resize_to_nothing_new)
+        .when("it is large enough")
+        .asking(2, 0)
+        .by("6.7", "MSFT_Volume, its partition"),
+    Scenario::of("volume.GetVolumeStats", stats)
+        .asking(1, 0)
+        .by("6.8", "MSFT_Volume.Size, SizeRemaining"),
+    Scenario::of("volume.GetDiskNumberFromVolumeID", disk_number)
+        .asking(2, 0)
+        .by("6.8", "MSFT_Volume, its partition"),
+    Scenario::of("volume.GetVolumeIDFromTargetPath", of_target)
+        .opening(1)
+        .by("6.9", "FindFirstFile for the tag; all else by name"),
+    Scenario::of("volume.GetClosestVolumeIDFromTargetPath", closest_mounted)
+        .when("a mounted folder")
+        .opening(1)
+        .by("6.10, 6.9", "FindFirstFile for the tag; all else by name"),
+    Scenario::of("volume.GetClosestVolumeIDFromTargetPath", closest_root)
+        .when("a folder of drive C")
+        .asking(2, 0)
+        .by("6.10", "MSFT_Partition by DriveLetter, its volume"),
+    Scenario::of("volume.WriteVolumeCache", flush)
+        .asking(1, 1)
+        .by("6.8", "MSFT_Volume; Flush"),
+];
+
+fn list(stage: &Stage) -> Result<Sample> {
+    stage.measured::<rpc::ListVolumesOnDisk>(&ListVolumesOnDiskRequest {
+        disk_number: stage.volume().disk,
+        partition_number: 0,
+    })
+}
+
+fn mount(stage: &Stage) -> Result<Sample> {
+    Ok(mount_and_unmount(stage)?.0)
+}
+
+fn unmount(stage: &Stage) -> Result<Sample> {
+    Ok(mount_and_unmount(stage)?.1)
+}
+
+fn mount_and_unmount(stage: &Stage) -> Result<(Sample, Sample)> {
+    let target_path = stage.folder()?;
+    let volume_id = id(stage);
+    let mounted = stage.measured::<rpc::MountVolume>(&MountVolumeRequest {
+        volume_id: volume_id.clone(),
+        target_path: target_path.clone(),
+    })?;
+    let unmounted = stage.measured::<rpc::UnmountVolume>(&UnmountVolumeRequest {
+        volume_id,
+        target_path,
+    })?;
+    Ok((mounted, unmounted))
+}
+
+fn is_formatted(stage: &Stage) -> Result<Sample> {
+    let volume_id = id(stage);
+    stage.measured::<rpc::IsVolumeFormatted>(&IsVolumeFormattedRequest { volume_id })
+}
+
+fn format(stage: &Stage) -> Result<Sample> {
+    let spare = stage.plug(Arrives::Online)?;
+    let volume_id = stage.raw_volume_on(spare.number)?.volume;
+    let sample = stage.measured::<rpc::FormatVolume>(&FormatVolumeRequest { volume_id })?;
+    stage.pull(&spare)?;
+    Ok(sample)
+}
+
+fn resize(stage: &Stage) -> Result<Sample> {
+    resized(stage, 3 << 29)
+}
+
+fn resize_to_maximum(stage: &Stage) -> Result<Sample> {
+    resized(stage, 0)
+}
+
+/// A disk has grown, and the driver has had it looked at, as it must with csi-proxy.
+fn resized(stage: &Stage, size_bytes: i64) -> Result<Sample> {
+    let spare = stage.plug(Arrives::Online)?;
+    let Known { volume, .. } = stage.volume_on(spare.number)?;
+    stage.hardware().grow_disk(&spare.name, 2 * GIB)?;
+    stage.rescan()?;
+    let sample = stage.measured::<rpc::ResizeVolume>(&ResizeVolumeRequest {
+        volume_id: volume,
+        size_bytes,
+    })?;
+    stage.pull(&spare)?;
+    Ok(sample)
+}
+
+fn resize_to_nothing_new(stage: &Stage) -> Result<Sample> {
+    stage.measured::<rpc::ResizeVolume>(&ResizeVolumeRequest {
+        volume_id: id(stage),
+        size_bytes: 1 << 30,
+    })
+}
+
+fn stats(stage: &Stage) -> Result<Sample> {
+    let volume_id = id(stage);
+    stage.measured::<rpc::GetVolumeStats>(&GetVolumeStatsRequest { volume_id })
+}
+
+fn disk_number(stage: &Stage) -> Result<Sample> {
+    let volume_id = id(stage);
+    stage
+        .measured::<rpc::GetDiskNumberFromVolumeId>(&GetDiskNumberFromVolumeIdRequest { volume_id })
+}
+
+fn of_target(stage: &Stage) -> Result<Sample> {
+    let target_path = MOUNTED.to_owned();
+    stage.measured::<rpc::GetVolumeIdFromTargetPath>(&GetVolumeIdFromTargetPathRequest {
+        target_path,
+    })
+}
+
+fn closest_mounted(stage: &Stage) -> Result<Sample> {
+    closest(stage, MOUNTED)
+}
+
+fn closest_root(stage: &Stage) -> Result<Sample> {
+    closest(stage, KUBELET)
+}
+
+fn closest(stage: &Stage, path: &str) -> Result<Sample> {
+    stage.measured::<rpc::GetClosestVolumeIdFromTargetPath>(
+        &GetClosestVolumeIdFromTargetPathRequest {
+            target_path: path.to_owned(),
+        },
+    )
+}
+
+fn flush(stage: &Stage) -> Result<Sample> {
+    let volume_id = id(stage);
+    stage.measured::<rpc::WriteVolumeCache>(&WriteVolumeCacheRequest { volume_id })
+}
+
+fn id(stage: &Stage) -> String {
+    stage.volume().volume.clone()
+}

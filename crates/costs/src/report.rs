@@ -1,0 +1,141 @@
+//! The tables of docs/benchmarks-node.md.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use os_meter::Counts;
+use os_meter::Kind;
+
+use crate::Cpu;
+use crate::Growth;
+use crate::Provider;
+use crate::SIZES;
+use crate::Sample;
+use crate::Scenario;
+
+/// The work of providers and the handles, beside csi-proxy's.
+#[must_use]
+pub fn provider_table(samples: &[(&Scenario, Sample)]) -> String {
+    let head = "| call | situation | queries | csi-proxy | methods | csi-proxy | handles | csi-proxy | all operations |\n\
+                |---|---|---:|---:|---:|---:|---:|---:|---:|\n";
+    let rows = samples.iter().map(|(scenario, sample)| {
+        let ours = Provider::of(&sample.counts);
+        let peer = scenario.peer;
+        format!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            scenario.operation,
+            scenario.state,
+            marked(ours.queries, peer.provider.queries),
+            peer.provider.queries,
+            marked(ours.methods, peer.provider.methods),
+            peer.provider.methods,
+            sample.counts.of(Kind::Handle),
+            peer.handles,
+            sample.counts.total(),
+        )
+    });
+    rows.fold(head.to_owned(), |table, row| table + &row)
+}
+
+/// Where the provider has more to do than with csi-proxy, and why.
+#[must_use]
+pub fn excess_table(scenarios: &[&Scenario]) -> String {
+    let head = "| call | situation | why more |\n|---|---|---|\n";
+    let rows = scenarios.iter().filter_map(|scenario| {
+        let reason = scenario.excess?;
+        Some(format!(
+            "| {} | {} | {reason} |\n",
+            scenario.operation, scenario.state
+        ))
+    });
+    rows.fold(head.to_owned(), |table, row| table + &row)
+}
+
+/// Every operation of the system that a call makes.
+#[must_use]
+pub fn operations_table(samples: &[(&Scenario, Sample)]) -> String {
+    let head = "| call | situation | operations |\n|---|---|---|\n";
+    let rows = samples.iter().map(|(scenario, sample)| {
+        format!(
+            "| {} | {} | {} |\n",
+            scenario.operation,
+            scenario.state,
+            operations(&sample.counts)
+        )
+    });
+    rows.fold(head.to_owned(), |table, row| table + &row)
+}
+
+/// How csi-proxy's counts follow from what it does.
+#[must_use]
+pub fn derivation_table(scenarios: &[&Scenario]) -> String {
+    let head = "| call | situation | section | queries and methods |\n|---|---|---|---|\n";
+    let rows = scenarios.iter().map(|scenario| {
+        let peer = scenario.peer;
+        format!(
+            "| {} | {} | {} | {} |\n",
+            scenario.operation, scenario.state, peer.section, peer.derivation
+        )
+    });
+    rows.fold(head.to_owned(), |table, row| table + &row)
+}
+
+/// Operations, and microseconds, on nodes of many volumes.
+#[must_use]
+pub fn growth_table(growth: &[Growth]) -> String {
+    let volumes = SIZES.map(|size| format!(" {size} volumes |")).concat();
+    let mut table = format!("| call |{volumes}\n|---|---:|---:|---:|\n");
+    let mut calls: BTreeMap<_, String> = BTreeMap::new();
+    for one in growth {
+        let cell = format!(
+            " {} operations, {:.0} µs |",
+            one.sample.counts.total(),
+            one.time.as_secs_f64() * 1e6
+        );
+        calls.entry(one.operation).or_default().push_str(&cell);
+    }
+    for (call, cells) in calls {
+        table += &format!("| {call} |{cells}\n");
+    }
+    table
+}
+
+/// Processor time of calls: the means, in seconds per 1,000 calls.
+#[must_use]
+pub fn cpu_table(means: &[(&Scenario, Cpu)]) -> String {
+    let head = "| call | situation | ours | simulated node |\n|---|---|---:|---:|\n";
+    let thousand = |time: Duration| time.as_secs_f64() * 1e3;
+    let rows = means.iter().map(|(scenario, cpu)| {
+        format!(
+            "| {} | {} | {:.3} | {:.3} |\n",
+            scenario.operation,
+            scenario.state,
+            thousand(cpu.above),
+            thousand(cpu.below)
+        )
+    });
+    rows.fold(head.to_owned(), |table, row| table + &row)
+}
+
+fn marked(ours: u64, peer: u64) -> String {
+    if ours > peer {
+        format!("**{ours}**")
+    } else {
+        ours.to_string()
+    }
+}
+
+fn operations(counts: &Counts) -> String {
+    let counted = counts.iter().map(|(operation, count)| {
+        let subject = match operation.subject {
+            "" => String::new(),
+            subject => format!(" {subject}"),
+        };
+        let times = match count {
+            1 => String::new(),
+            many => format!(" ×{many}"),
+        };
+        format!("{}{subject}{times}", operation.name)
+    });
+    counted.collect::<Vec<_>>().join(", ")
+}

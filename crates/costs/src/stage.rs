@@ -1,0 +1,254 @@
+//! A simulated node and the handlers that serve it, called in this process.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::ensure;
+use node::Node;
+use node::Options;
+use os_meter::Meter;
+use os_sim::Arrives;
+use os_sim::Bus;
+use os_sim::ClockMode;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::HardwareControl;
+use os_sim::IdentifierKind;
+use os_sim::Inventory;
+use os_sim::NodeSpec;
+use os_sim::SimNode;
+use os_sim::demo;
+use prost::Message;
+use proxy::Operations;
+use proxy::Oversight;
+use proxy::groups;
+use proxy::paths::WorkingDirs;
+use tempfile::TempDir;
+use transport::Call;
+use transport::Service;
+use wire::Rpc;
+use wire::disk::v1 as disk;
+use wire::filesystem::v2alpha1 as filesystem;
+use wire::system::v1alpha1 as system;
+use wire::volume::v2alpha1 as volume;
+
+use crate::Sample;
+use crate::sample::Gauge;
+
+pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
+/// Where the stage's volume is mounted.
+pub(crate) const MOUNTED: &str = r"C:\var\lib\kubelet\mounted";
+pub(crate) const GIB: u64 = 1 << 30;
+
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// A node with the handlers of every group, and one formatted volume that is mounted.
+pub struct Stage {
+    services: BTreeMap<String, Arc<dyn Service>>,
+    gauge: Arc<Gauge>,
+    hardware: HardwareControl,
+    volume: Known,
+    spares: AtomicU32,
+    _folder: TempDir,
+}
+
+/// A volume and its disk.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    pub(crate) disk: u32,
+    pub(crate) volume: String,
+}
+
+/// A disk that was plugged in for one call.
+pub(crate) struct Spare {
+    pub(crate) name: String,
+    pub(crate) number: u32,
+}
+
+impl Stage {
+    /// The demonstration's node: a system disk, a data disk with the volume, a file server and an
+    /// iSCSI server.
+    ///
+    /// # Errors
+    /// The node cannot be made.
+    pub fn new() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let node = demo::create(&folder.path().join("node"), ClockMode::Virtual)?;
+        let mut stage = Self::on(&node, folder)?;
+        stage.rescan()?;
+        let disk = stage.number_of(demo::DISK_SERIAL)?;
+        stage.volume = stage.volume_on(disk)?;
+        stage.mount()?;
+        stage.call::<system::rpc::StartService>(&system::StartServiceRequest {
+            name: "MSiSCSI".to_owned(),
+        })?;
+        Ok(stage)
+    }
+
+    /// A node in memory with so many disks of one formatted volume each, of which one is mounted.
+    ///
+    /// # Errors
+    /// The node cannot be made.
+    pub fn of_volumes(volumes: u32) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let spec = NodeSpec::named("many");
+        let inventory = Inventory::of(volumes);
+        let clock = ClockMode::Virtual;
+        let node = SimNode::in_memory_with_files(&spec, inventory, clock, folder.path())?;
+        let mut stage = Self::on(&node, folder)?;
+        stage.call::<filesystem::rpc::Mkdir>(&filesystem::MkdirRequest {
+            path: KUBELET.to_owned(),
+        })?;
+        // Number 0 is the system disk.
+        stage.volume = stage.known_on(1)?;
+        stage.mount()?;
+        Ok(stage)
+    }
+
+    fn on(node: &SimNode, folder: TempDir) -> Result<Self> {
+        let gauge = Arc::new(Gauge::default());
+        let os = os_meter::metered(node.os(), &(Arc::clone(&gauge) as Arc<dyn Meter>));
+        let working_dirs = WorkingDirs::parse(vec![KUBELET.to_owned()])?;
+        let operations = Operations::new(Node::new(os, Options::default()), working_dirs);
+        let registry = groups::registry();
+        let services = registry.into_services(&Arc::new(operations), &Oversight::default());
+        Ok(Self {
+            services: services
+                .into_iter()
+                .map(|(group, service)| (group.to_string(), service))
+                .collect(),
+            gauge,
+            hardware: node.hardware().clone(),
+            volume: Known::default(),
+            spares: AtomicU32::new(0),
+            _folder: folder,
+        })
+    }
+
+    /// Calls, and tells what the call took.
+    pub(crate) fn measured<R: Rpc>(&self, request: &R::Request) -> Result<Sample> {
+        Ok(self.answered::<R>(request)?.1)
+    }
+
+    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response> {
+        Ok(self.answered::<R>(request)?.0)
+    }
+
+    fn answered<R: Rpc>(&self, request: &R::Request) -> Result<(R::Response, Sample)> {
+        let service = self.services.get(&R::GROUP.to_string());
+        let service = service.with_context(|| format!("nobody serves {}", R::GROUP))?;
+        let message = request.encode_to_vec().into();
+        let call = Call::in_process(R::PATH, message, Instant::now() + LIMIT);
+        let call = call.context("a method's path")?;
+        let (answer, sample) = self.gauge.measure(|| service.call(&call));
+        let answer = answer.map_err(|status| anyhow::anyhow!("{}: {}", R::PATH, status.message))?;
+        Ok((R::Response::decode(answer.as_slice())?, sample))
+    }
+
+    /// The volume that is formatted and mounted, and its disk.
+    pub(crate) fn volume(&self) -> &Known {
+        &self.volume
+    }
+
+    pub(crate) fn hardware(&self) -> &HardwareControl {
+        &self.hardware
+    }
+
+    /// A path in the kubelet's folder where nothing is.
+    pub(crate) fn free_path(&self) -> String {
+        let number = self.spares.fetch_add(1, Ordering::Relaxed);
+        format!(r"{KUBELET}\free{number}")
+    }
+
+    /// A new folder.
+    pub(crate) fn folder(&self) -> Result<String> {
+        let path = self.free_path();
+        self.call::<filesystem::rpc::Mkdir>(&filesystem::MkdirRequest { path: path.clone() })?;
+        Ok(path)
+    }
+
+    /// Plugs in a blank disk of 1 GiB that everybody knows.
+    pub(crate) fn plug(&self, arrives: Arrives) -> Result<Spare> {
+        let serial = self.spares.fetch_add(1, Ordering::Relaxed);
+        let name = format!("spare{serial}");
+        let spec = DiskSpec::on(Bus::Sas)
+            .serial(&name)
+            .lun(9)
+            .identified(IdentifierKind::Naa, &format!("6002248{serial:025x}"))
+            .arriving(arrives);
+        self.hardware
+            .attach_disk(&name, &spec, &Content::blank(GIB))?;
+        self.rescan()?;
+        let number = self.number_of(&name)?;
+        Ok(Spare { name, number })
+    }
+
+    pub(crate) fn pull(&self, spare: &Spare) -> Result<()> {
+        self.hardware.detach_disk(&spare.name)?;
+        self.rescan()
+    }
+
+    /// Has the storage provider see what was plugged in, pulled out or grew.
+    pub(crate) fn rescan(&self) -> Result<()> {
+        self.call::<disk::rpc::Rescan>(&disk::RescanRequest {})?;
+        Ok(())
+    }
+
+    /// The volume of a blank disk, without a filesystem.
+    pub(crate) fn raw_volume_on(&self, disk_number: u32) -> Result<Known> {
+        self.call::<disk::rpc::PartitionDisk>(&disk::PartitionDiskRequest { disk_number })?;
+        self.known_on(disk_number)
+    }
+
+    /// The volume of a blank disk, formatted.
+    pub(crate) fn volume_on(&self, disk_number: u32) -> Result<Known> {
+        let known = self.raw_volume_on(disk_number)?;
+        let volume_id = known.volume.clone();
+        self.call::<volume::rpc::FormatVolume>(&volume::FormatVolumeRequest { volume_id })?;
+        Ok(known)
+    }
+
+    fn known_on(&self, disk: u32) -> Result<Known> {
+        let request = volume::ListVolumesOnDiskRequest {
+            disk_number: disk,
+            partition_number: 0,
+        };
+        let listed = self.call::<volume::rpc::ListVolumesOnDisk>(&request)?;
+        let [volume] = listed.volume_ids.as_slice() else {
+            anyhow::bail!("disk {disk} has not one volume: {:?}", listed.volume_ids);
+        };
+        Ok(Known {
+            disk,
+            volume: volume.clone(),
+        })
+    }
+
+    fn number_of(&self, serial: &str) -> Result<u32> {
+        let listed = self.call::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {})?;
+        let mut found = listed
+            .disk_ids
+            .iter()
+            .filter(|(_, ids)| ids.serial_number == serial)
+            .map(|(number, _)| *number);
+        let number = found.next().with_context(|| format!("no disk {serial}"))?;
+        ensure!(found.next().is_none(), "several disks {serial}");
+        Ok(number)
+    }
+
+    fn mount(&self) -> Result<()> {
+        self.call::<filesystem::rpc::Mkdir>(&filesystem::MkdirRequest {
+            path: MOUNTED.to_owned(),
+        })?;
+        self.call::<volume::rpc::MountVolume>(&volume::MountVolumeRequest {
+            volume_id: self.volume.volume.clone(),
+            target_path: MOUNTED.to_owned(),
+        })?;
+        Ok(())
+    }
+}
