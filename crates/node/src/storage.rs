@@ -28,10 +28,14 @@ pub(crate) struct Disk {
     pub(crate) is_boot: bool,
     pub(crate) is_clustered: bool,
     pub(crate) is_system: bool,
+    /// By which the kernel opens the device behind this object, wherever that has gone since.
+    pub(crate) device_path: Option<String>,
     /// As the device gave it, blanks included.
     pub(crate) serial: Option<String>,
     /// In bytes.
     pub(crate) size: u64,
+    /// What the provider made of an identifier of SCSI page 0x83, when it was made of such.
+    pub(crate) unique_id: Option<String>,
     path: ObjectPath,
 }
 
@@ -57,23 +61,35 @@ impl Disk {
             disk::IS_SYSTEM.name,
             disk::NUMBER.name,
             disk::PARTITION_STYLE.name,
+            disk::PATH.name,
             disk::SERIAL_NUMBER.name,
             disk::SIZE.name,
+            disk::UNIQUE_ID.name,
+            disk::UNIQUE_ID_FORMAT.name,
         ];
         let query =
             Query::all(disk::CLASS.name, SELECT).with(disk::NUMBER.name, Value::uint32(number.0));
         let found = node.os().storage.query(&query, deadline)?;
-        let row = sole(&format_args!("disk {number}"), found)?;
+        Self::read(number, sole(&format_args!("disk {number}"), found)?)
+    }
+
+    fn read(number: DiskNumber, row: Instance) -> Result<Self, ProviderError> {
+        let text =
+            |property| Ok::<_, ProviderError>(row.text_or_null(property)?.map(str::to_owned));
+        // Others are made of whatever the provider found: not of what the kernel tells.
+        let is_of_page83 = row
+            .u32_or_null(disk::UNIQUE_ID_FORMAT.name)?
+            .is_some_and(|format| format != disk::unique_id_format::VENDOR_SPECIFIC.value);
         Ok(Self {
             number,
             style: Style::from(row.u32(disk::PARTITION_STYLE.name)?),
             is_boot: row.bool(disk::IS_BOOT.name)?,
             is_clustered: row.bool(disk::IS_CLUSTERED.name)?,
             is_system: row.bool(disk::IS_SYSTEM.name)?,
-            serial: row
-                .text_or_null(disk::SERIAL_NUMBER.name)?
-                .map(str::to_owned),
+            device_path: text(disk::PATH.name)?.filter(|path| !path.is_empty()),
+            serial: text(disk::SERIAL_NUMBER.name)?,
             size: row.u64(disk::SIZE.name)?,
+            unique_id: text(disk::UNIQUE_ID.name)?.filter(|_| is_of_page83),
             path: row.path,
         })
     }

@@ -27,6 +27,12 @@ impl Disks for Metered<dyn Disks> {
         self.1.handle("SetupDiGetClassDevsW", || self.0.list())
     }
 
+    fn number_of(&self, device_path: &str) -> Result<DiskNumber> {
+        self.1.handle("IOCTL_STORAGE_GET_DEVICE_NUMBER", || {
+            self.0.number_of(device_path)
+        })
+    }
+
     fn device_id_page(&self, disk: DiskNumber) -> Result<Vec<u8>> {
         let run = || self.0.device_id_page(disk);
         self.1.run(

@@ -42,6 +42,15 @@ impl os::Disks for Disks {
         self.0.run(&op, |machine| Ok(machine.disk_numbers()))
     }
 
+    fn number_of(&self, device_path: &str) -> Result<DiskNumber> {
+        let op = Op::new(
+            Facility::Disks,
+            "IOCTL_STORAGE_GET_DEVICE_NUMBER",
+            device_path,
+        );
+        self.0.run(&op, |machine| machine.number_at(device_path))
+    }
+
     fn device_id_page(&self, disk: DiskNumber) -> Result<Vec<u8>> {
         self.run("IOCTL_STORAGE_QUERY_PROPERTY", disk, |machine, name| {
             page83::descriptor(&machine.disk(name)?.disk.spec.identifier)

@@ -68,6 +68,9 @@ const METHODS: &[Method] = &[
     ("Disks", "list", Facility::Disks, |it| {
         it.os.disks.list().map(drop)
     }),
+    ("Disks", "number_of", Facility::Disks, |it| {
+        it.os.disks.number_of(r"\\?\scsi#disk&ven_none").map(drop)
+    }),
     ("Disks", "read", Facility::Disks, |it| {
         it.os.disks.read(DISK, 0, &mut [0; 512])
     }),

@@ -34,6 +34,10 @@ declare!("disks", &[Facility::Disks, Facility::Volumes];
     an_unknown_disk_answers_nothing,
 );
 
+/// The form of a disk's device interface path; nothing is there.
+const NO_DISK: &str =
+    r"\\?\scsi#disk&ven_none&prod_none#5&0&0&000000#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}";
+
 /// The disk that the workbench's volume lies on, and where.
 fn ours(fixture: &Fixture) -> Result<Extent, Failure> {
     let volume = fixture.workbench().volume();
@@ -173,6 +177,7 @@ fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), Failure> {
         disks.device_id_page(unknown).err(),
         disks.layout(unknown).err(),
         disks.length(unknown).err(),
+        disks.number_of(NO_DISK).err(),
         disks.read(unknown, 0, &mut [0; 512]).err(),
         disks.sector_size(unknown).err(),
         disks.update_properties(unknown).err(),

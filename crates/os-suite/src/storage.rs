@@ -41,6 +41,7 @@ const NEEDS: &[Facility] = &[
 
 declare!("storage", NEEDS;
     both_views_know_the_same_disks,
+    the_path_of_a_disk_opens_the_disk_of_its_number,
     an_answer_has_what_was_selected_and_no_more,
     a_size_travels_as_text,
     a_query_finds_what_meets_all_conditions,
@@ -230,6 +231,19 @@ fn both_views_know_the_same_disks(fixture: &Fixture) -> Result<(), Failure> {
     }
     known.sort();
     same("disks", &known, &kernel.list()?)
+}
+
+fn the_path_of_a_disk_opens_the_disk_of_its_number(fixture: &Fixture) -> Result<(), Failure> {
+    for disk in all(
+        fixture,
+        disk::CLASS.name,
+        &[disk::NUMBER.name, disk::PATH.name],
+    )? {
+        let path = disk.text(disk::PATH.name)?;
+        let number = DiskNumber(disk.u32(disk::NUMBER.name)?);
+        same(path, &fixture.disks()?.number_of(path)?, &number)?;
+    }
+    Ok(())
 }
 
 fn an_answer_has_what_was_selected_and_no_more(fixture: &Fixture) -> Result<(), Failure> {

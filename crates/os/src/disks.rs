@@ -16,6 +16,20 @@ pub trait Disks: Send + Sync {
     /// The device list cannot be read.
     fn list(&self) -> Result<Vec<DiskNumber>>;
 
+    /// The number of the disk that a device path opens now, such as `MSFT_Disk.Path`
+    /// (`IOCTL_STORAGE_GET_DEVICE_NUMBER` on a handle without access rights, which the call does not
+    /// need). A number stays with a device until that is removed.
+    ///
+    /// Sources: <https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk>,
+    /// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-ioctl_storage_get_device_number>,
+    /// <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntddstor/ns-ntddstor-_storage_device_number>.
+    ///
+    /// # Errors
+    /// Nothing has this path ([`Error::is_not_found`](crate::Error::is_not_found)); it is no disk
+    /// (`DeviceType` is not `FILE_DEVICE_DISK`), or one without a number (`0xFFFFFFFF`: a single path of
+    /// a multi-path disk).
+    fn number_of(&self, device_path: &str) -> Result<DiskNumber>;
+
     /// The `STORAGE_DEVICE_ID_DESCRIPTOR` (SCSI page 0x83) as raw bytes.
     ///
     /// # Errors

@@ -14,6 +14,8 @@ use os::schema::disk;
 use super::DiskError;
 use super::guard;
 use super::identity;
+use super::identity::serial;
+use super::identity::serial::Serial;
 use crate::Node;
 use crate::provider::ProviderError;
 use crate::storage;
@@ -53,15 +55,13 @@ pub(super) fn ids(
     node: &Node,
     deadline: Deadline,
 ) -> Result<BTreeMap<DiskNumber, DiskIds>, DiskError> {
-    const SELECT: &[&str] = &[disk::NUMBER.name, disk::SERIAL_NUMBER.name];
+    const SELECT: &[&str] = &[disk::NUMBER.name, disk::PATH.name, disk::SERIAL_NUMBER.name];
     let mut ids = BTreeMap::new();
     for (number, row) in rows(node, SELECT, deadline)? {
-        let listed = row
-            .text_or_null(disk::SERIAL_NUMBER.name)
-            .map_err(ProviderError::from)?;
+        let listed = Listed::read(&row)?;
         match page83(node, number) {
             Ok(page83) => {
-                let serial = serial(node, number, listed);
+                let serial = listed.serial(node, number);
                 ids.insert(number, DiskIds { page83, serial });
             }
             Err(error) => tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
@@ -70,22 +70,52 @@ pub(super) fn ids(
     Ok(ids)
 }
 
-/// The provider's serial number, as drivers know it, unless the kernel has another disk under this
-/// number: nobody may be handed one disk's number with another's serial.
-fn serial(node: &Node, number: DiskNumber, listed: Option<&str>) -> String {
-    let listed = identity::known(listed);
-    let descriptor = node.os().disks.descriptor(number).ok();
-    let own = identity::known(descriptor.and_then(|found| found.serial).as_deref());
-    match (own, listed) {
-        (Some(own), Some(listed)) if own != listed => {
-            tracing::warn!(
-                disk = number.0,
-                "the storage provider has another disk in mind"
-            );
-            own
-        }
-        (own, listed) => listed.or(own).unwrap_or_default(),
+/// What the provider says of a disk beside its number.
+struct Listed<'a> {
+    path: Option<&'a str>,
+    serial: Option<&'a str>,
+}
+
+impl<'a> Listed<'a> {
+    fn read(row: &'a Instance) -> Result<Self, ProviderError> {
+        let path = row.text_or_null(disk::PATH.name)?;
+        Ok(Self {
+            path: path.filter(|path| !path.is_empty()),
+            serial: row.text_or_null(disk::SERIAL_NUMBER.name)?,
+        })
     }
+
+    /// The provider's serial number, as drivers know it, unless the kernel has another disk under this
+    /// number: nobody may be handed one disk's number with another's serial.
+    fn serial(&self, node: &Node, number: DiskNumber) -> String {
+        let path = self.path;
+        match path.map(|path| identity::require_number(node, number, path)) {
+            Some(Ok(())) => {
+                serial::known(self.serial).unwrap_or_else(|| self.agreed_serial(node, number))
+            }
+            Some(Err(error @ DiskError::ViewsDiffer { .. })) => {
+                tracing::warn!(%error, "the storage provider has another disk in mind");
+                let own = own_serial(node, number);
+                own.map_or_else(String::new, |own| own.text().to_owned())
+            }
+            _ => self.agreed_serial(node, number),
+        }
+    }
+
+    /// The same by the texts alone.
+    fn agreed_serial(&self, node: &Node, number: DiskNumber) -> String {
+        let listed = Serial::read(self.serial);
+        let told = match (own_serial(node, number), listed) {
+            (Some(own), Some(listed)) if own.is(&listed) => Some(listed),
+            (own, listed) => own.or(listed),
+        };
+        told.map_or_else(String::new, |told| told.text().to_owned())
+    }
+}
+
+fn own_serial(node: &Node, number: DiskNumber) -> Option<Serial> {
+    let descriptor = node.os().disks.descriptor(number).ok()?;
+    Serial::of_device(&descriptor)
 }
 
 /// Disks that are never written are no candidates, and neither are such as do not say what they are:

@@ -36,6 +36,8 @@ pub(super) struct Partitioning<'a> {
 struct Seen {
     disk: storage::Disk,
     layout: DriveLayout,
+    /// The kernel's, in bytes.
+    length: u64,
 }
 
 /// What may be overwritten, and the rule that must allow it.
@@ -54,18 +56,20 @@ impl Partitioning<'_> {
     }
 
     /// Looks at the disk; when the provider lags behind the kernel, once more after a refresh. One
-    /// that has another disk in mind is not helped by that one's refresh: it looks at all.
+    /// that has another disk in mind, or another length, is not helped by that: it looks at all.
+    /// Whether lengths come to agree then is not asked, as nothing is decided by the provider's.
     fn look(&self) -> Result<Seen, DiskError> {
         let seen = self.look_once()?;
-        let is_same = identity::require_same(self.node, &seen.disk);
-        if is_same.is_ok() && seen.agrees() {
+        let is_same = identity::require_same(self.node, &seen.disk).is_ok();
+        let has_length = seen.length == seen.disk.size;
+        if is_same && has_length && seen.agrees() {
             return Ok(seen);
         }
         let updated = self.node.os().disks.update_properties(self.disk);
         updated.map_err(DiskError::kernel(self.disk))?;
-        match is_same {
-            Ok(()) => seen.disk.refresh(self.node),
-            Err(_) => storage::rescan(self.node)?,
+        match is_same && has_length {
+            true => seen.disk.refresh(self.node),
+            false => storage::rescan(self.node)?,
         }
         let seen = self.look_once()?;
         identity::require_same(self.node, &seen.disk)?;
@@ -84,7 +88,13 @@ impl Partitioning<'_> {
         Ok(Seen {
             disk,
             layout: self.layout()?,
+            length: self.length()?,
         })
+    }
+
+    fn length(&self) -> Result<u64, DiskError> {
+        let length = self.node.os().disks.length(self.disk);
+        length.map_err(DiskError::kernel(self.disk))
     }
 
     fn layout(&self) -> Result<DriveLayout, DiskError> {
@@ -113,11 +123,10 @@ impl Partitioning<'_> {
     fn prove_blank(&self, seen: &Seen, rule: Rule) -> Result<(), DiskError> {
         self.node
             .check(self.deadline, "partition disk", &self.disk)?;
-        let length = self.node.os().disks.length(self.disk);
         let stretch = Stretch {
             disk: self.disk,
             offset: 0,
-            length: length.map_err(DiskError::kernel(self.disk))?,
+            length: self.length()?,
         };
         self.require_same(seen)?;
         stretch.prove_blank(self.node, rule, self.deadline)?;

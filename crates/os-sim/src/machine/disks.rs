@@ -14,6 +14,7 @@ use super::State;
 use super::millis;
 use crate::hardware::Arrives;
 use crate::hardware::DiskSpec;
+use crate::hardware::place;
 use crate::iscsi;
 use crate::ondisk::Area;
 use crate::ondisk::Table;
@@ -82,6 +83,16 @@ impl Machine {
         self.numbers
             .get(&number.0)
             .cloned()
+            .ok_or_else(|| Win32::FILE_NOT_FOUND.into())
+    }
+
+    /// The number of the disk that this device path opens.
+    pub(crate) fn number_at(&self, path: &str) -> Result<DiskNumber, Cause> {
+        let mut present = self.present.iter();
+        let found = present.find(|(_, disk)| disk.path == path);
+        let number = found.and_then(|(name, _)| self.state.disks.get(name)?.number);
+        number
+            .map(DiskNumber)
             .ok_or_else(|| Win32::FILE_NOT_FOUND.into())
     }
 
@@ -203,7 +214,13 @@ impl Machine {
             style: PartitionStyle::Raw,
             partitions: Vec::new(),
         };
-        let present = Present { disk, table, text };
+        let path = place::path(&disk.spec, name);
+        let present = Present {
+            disk,
+            table,
+            path,
+            text,
+        };
         self.present.insert(name.to_owned(), present);
         self.reread_table(name);
         Ok(true)

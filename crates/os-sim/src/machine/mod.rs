@@ -60,6 +60,8 @@ pub(crate) struct Present {
     pub(crate) disk: Disk,
     /// The partition table as the kernel last read it.
     pub(crate) table: Table,
+    /// The device interface path.
+    pub(crate) path: String,
     text: String,
 }
 

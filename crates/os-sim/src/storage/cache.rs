@@ -203,7 +203,7 @@ impl Machine {
         let kernel = self.state.disks.get(name)?;
         let partitions = &present.table.partitions;
         let spec = &present.disk.spec;
-        let path = place::path(spec, name);
+        let path = present.path.clone();
         Some(CachedDisk {
             object_id: ids::disk(&self.spec.name, &path),
             path,
