@@ -1,4 +1,5 @@
-//! The seam `os` over Windows itself: files, volumes, the clock, and life as a service.
+//! The seam `os` over Windows itself: files, volumes, services, the firmware's table, the clock, and
+//! life as a service.
 //!
 //! This crate is empty elsewhere. It is the one place with `unsafe`: the modules of `raw` turn
 //! each Win32 call into a safe function whose failure is a code, and everything above them is
@@ -15,10 +16,12 @@ mod console;
 mod event_log;
 mod extents;
 mod files;
+mod firmware;
 mod held;
 mod process;
 mod raw;
 mod service;
+mod services;
 mod volumes;
 mod wide;
 
@@ -26,6 +29,8 @@ pub use clock::NativeClock;
 pub use console::EndRequests;
 pub use event_log::NativeEventLog;
 pub use files::NativeFiles;
+pub use firmware::NativeFirmware;
 pub use process::{ProcessUsage, process_usage};
 pub use service::{SERVICE_NAME, ServiceError, ServiceHandle, run_as_service};
+pub use services::NativeServices;
 pub use volumes::NativeVolumes;

@@ -4,9 +4,11 @@ pub(crate) mod console;
 pub(crate) mod event_log;
 pub(crate) mod file;
 pub(crate) mod find;
+pub(crate) mod firmware;
 pub(crate) mod handle;
 pub(crate) mod process;
 pub(crate) mod relative;
+pub(crate) mod service;
 pub(crate) mod volume;
 
 // UNSAFETY: the calling thread's last error is read by a foreign function.

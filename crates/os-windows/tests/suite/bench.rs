@@ -84,6 +84,14 @@ impl Workbench for Bench {
         super::wine::set_reparse_point(&entry, data)
             .map_err(|code| Error::new("FSCTL_SET_REPARSE_POINT", path, code))
     }
+
+    /// Of every Windows Server, the optimisation of drives is started on demand; of Wine, printing.
+    fn idle_service(&self) -> Option<&'static str> {
+        Some(match super::wine::is_here() {
+            true => "Spooler",
+            false => "defragsvc",
+        })
+    }
 }
 
 /// Opens an entry to change what it is.

@@ -7,6 +7,8 @@ use os_suite::Implementation;
 use wincsi_os_windows::NativeClock;
 use wincsi_os_windows::NativeEventLog;
 use wincsi_os_windows::NativeFiles;
+use wincsi_os_windows::NativeFirmware;
+use wincsi_os_windows::NativeServices;
 use wincsi_os_windows::NativeVolumes;
 
 #[path = "bench.rs"]
@@ -21,6 +23,8 @@ pub(crate) fn main() -> ExitCode {
             Facility::Clock,
             Facility::EventLog,
             Facility::Files,
+            Facility::Firmware,
+            Facility::Services,
             Facility::Volumes,
         ],
         fixture,
@@ -34,5 +38,7 @@ fn fixture() -> Result<Fixture, String> {
         .with_clock(Arc::new(NativeClock::new()))
         .with_event_log(Arc::new(NativeEventLog::of("wincsi-test")))
         .with_files(Arc::new(NativeFiles::new()))
+        .with_firmware(Arc::new(NativeFirmware::new()))
+        .with_services(Arc::new(NativeServices::new()))
         .with_volumes(Arc::new(NativeVolumes::new())))
 }

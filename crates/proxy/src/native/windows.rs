@@ -13,6 +13,8 @@ pub(super) fn take(mut node: Os, facility: Facility) -> Option<Os> {
             node.event_log = Arc::new(os_windows::NativeEventLog::of(os_windows::SERVICE_NAME));
         }
         Facility::Files => node.files = Arc::new(os_windows::NativeFiles::new()),
+        Facility::Firmware => node.firmware = Arc::new(os_windows::NativeFirmware::new()),
+        Facility::Services => node.services = Arc::new(os_windows::NativeServices::new()),
         Facility::Volumes => node.volumes = Arc::new(os_windows::NativeVolumes::new()),
         _ => return None,
     }

@@ -1,0 +1,157 @@
+use std::ffi::OsString;
+
+use os::Cause;
+use os::Deadline;
+use os::Error;
+use os::ServiceInfo;
+use os::ServiceState;
+use os::Services;
+use os::StartType;
+use os::Win32;
+use windows_sys::Win32::System::Services as codes;
+
+use crate::raw::service::Purpose;
+use crate::raw::service::Service;
+use crate::wide::Wide;
+
+/// The machine's services, by the service control manager. Windows has no bound for its calls, so
+/// deadlines are the caller's to keep.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NativeServices;
+
+impl NativeServices {
+    /// The services.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Services for NativeServices {
+    fn query(&self, name: &str) -> os::Result<ServiceInfo> {
+        let service = open(name, Purpose::Query)?;
+        let config = service
+            .config()
+            .map_err(|cause| Error::new("QueryServiceConfigW", name, cause))?;
+        let start_type = start_type(config.start_type)
+            .map_err(|cause| Error::new("QueryServiceConfigW", name, cause))?;
+        let state = service
+            .state()
+            .map_err(Cause::from)
+            .and_then(state)
+            .map_err(|cause| Error::new("QueryServiceStatusEx", name, cause))?;
+        Ok(ServiceInfo {
+            display_name: lossy(&config.display_name),
+            start_type,
+            state,
+        })
+    }
+
+    /// Those that depend on it through others come along: the documentation of the call says that
+    /// the order is the reverse of the order in which they are started.
+    ///
+    /// <https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw>
+    fn running_dependents(&self, name: &str) -> os::Result<Vec<String>> {
+        let names = open(name, Purpose::ListDependents)?
+            .running_dependents()
+            .and_then(|names| names.into_iter().map(exact).collect())
+            .map_err(|cause| Error::new("EnumDependentServicesW", name, cause))?;
+        Ok(names)
+    }
+
+    fn start(&self, name: &str, _deadline: Deadline) -> os::Result<()> {
+        open(name, Purpose::Start)?
+            .start()
+            .map_err(|code| Error::new("StartServiceW", name, code))
+    }
+
+    fn stop(&self, name: &str, _deadline: Deadline) -> os::Result<()> {
+        open(name, Purpose::Stop)?
+            .stop()
+            .map_err(|code| Error::new("ControlService", name, code))
+    }
+}
+
+/// A name that no service can have is that of a service that there is not.
+fn open(name: &str, purpose: Purpose) -> os::Result<Service> {
+    Wide::new(name)
+        .and_then(|name| Service::open(&name, purpose))
+        .map_err(|code| match code {
+            Win32::INVALID_NAME => Win32::NO_SUCH_SERVICE,
+            code => code,
+        })
+        .map_err(|code| Error::new("OpenServiceW", name, code))
+}
+
+fn start_type(code: u32) -> Result<StartType, Cause> {
+    match code {
+        codes::SERVICE_AUTO_START => Ok(StartType::Automatic),
+        codes::SERVICE_BOOT_START => Ok(StartType::Boot),
+        codes::SERVICE_DEMAND_START => Ok(StartType::Manual),
+        codes::SERVICE_DISABLED => Ok(StartType::Disabled),
+        codes::SERVICE_SYSTEM_START => Ok(StartType::System),
+        other => Err(Cause::Malformed(format!("no start type: {other}"))),
+    }
+}
+
+fn state(code: u32) -> Result<ServiceState, Cause> {
+    match code {
+        codes::SERVICE_CONTINUE_PENDING => Ok(ServiceState::ContinuePending),
+        codes::SERVICE_PAUSE_PENDING => Ok(ServiceState::PausePending),
+        codes::SERVICE_PAUSED => Ok(ServiceState::Paused),
+        codes::SERVICE_RUNNING => Ok(ServiceState::Running),
+        codes::SERVICE_START_PENDING => Ok(ServiceState::StartPending),
+        codes::SERVICE_STOP_PENDING => Ok(ServiceState::StopPending),
+        codes::SERVICE_STOPPED => Ok(ServiceState::Stopped),
+        other => Err(Cause::Malformed(format!("no service state: {other}"))),
+    }
+}
+
+/// A name that a service is asked for again.
+fn exact(name: OsString) -> Result<String, Cause> {
+    name.into_string()
+        .map_err(|name| Cause::Malformed(format!("a service's name is no Unicode: {name:?}")))
+}
+
+/// A name that people are shown.
+fn lossy(name: &OsString) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use os::Deadline;
+    use os::ServiceState;
+    use os::Services;
+    use os::StartType;
+    use os::Win32;
+
+    use super::NativeServices;
+    use super::start_type;
+    use super::state;
+
+    /// csi-proxy answers `BOOT` for a start type that it does not know (its zero value).
+    #[test]
+    fn what_is_no_start_type_or_state_is_an_error() {
+        assert_eq!(start_type(0), Ok(StartType::Boot));
+        assert_eq!(start_type(4), Ok(StartType::Disabled));
+        assert!(start_type(5).is_err());
+        assert!(start_type(u32::MAX).is_err());
+        assert_eq!(state(1), Ok(ServiceState::Stopped));
+        assert_eq!(state(7), Ok(ServiceState::Paused));
+        assert!(state(0).is_err());
+        assert!(state(8).is_err());
+    }
+
+    #[test]
+    fn names_that_no_service_can_have_are_of_no_service() {
+        let services = NativeServices::new();
+        for name in ["", "a\0b", r"a\b", "a/b", &"x".repeat(300)] {
+            let found = services.query(name).err().and_then(|error| error.win32());
+            assert_eq!(found, Some(Win32::NO_SUCH_SERVICE), "{name:?}");
+            let started = services.start(name, Deadline::NEVER).err();
+            let code = started.and_then(|error| error.win32());
+            assert_eq!(code, Some(Win32::NO_SUCH_SERVICE), "{name:?}");
+        }
+    }
+}
