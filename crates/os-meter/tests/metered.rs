@@ -168,7 +168,7 @@ fn what_is_done_through_held_directories_is_told_too() {
         told,
         [
             ("CreateFileW", "pin", Kind::Handle, 1),
-            ("NtCreateFile", "create", Kind::Handle, 2),
+            ("NtCreateFile", "create directory", Kind::Handle, 2),
             ("NtCreateFile", "pin", Kind::Handle, 1),
             ("SetFileInformationByHandle", "", Kind::Handle, 1),
         ]
