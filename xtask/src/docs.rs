@@ -22,11 +22,18 @@ struct Page {
     example: &'static str,
 }
 
-const PAGES: &[Page] = &[Page {
-    path: "docs/flags.md",
-    package: "wincsi-proxy",
-    example: "flags_page",
-}];
+const PAGES: &[Page] = &[
+    Page {
+        path: "docs/compatibility.md",
+        package: "wincsi-proxy",
+        example: "compatibility_page",
+    },
+    Page {
+        path: "docs/flags.md",
+        package: "wincsi-proxy",
+        example: "flags_page",
+    },
+];
 
 impl Docs {
     pub(crate) fn run(self) -> Result<ExitCode> {

@@ -12,6 +12,7 @@
 //! | [`location`] | `MSFT_Disk.Location` | adapter, bus, target, LUN |
 //! | [`reparse`] | a `REPARSE_DATA_BUFFER` | mounted folder, junction, symbolic link, or another tag |
 //! | [`smbios`] | a `RawSMBIOSData` | the machine's serial number |
+//! | [`wql`] | a text for a query of WMI | its literal, and back |
 
 #![forbid(unsafe_code)]
 
@@ -23,5 +24,6 @@ pub mod gpt;
 pub mod location;
 pub mod reparse;
 pub mod smbios;
+pub mod wql;
 
 mod bytes;

@@ -14,6 +14,8 @@ pub struct Operation {
     pub name: &'static str,
     /// The names in other versions.
     pub older_names: &'static [&'static str],
+    /// What a call does, in one sentence of Markdown.
+    pub summary: &'static str,
     /// What a call does to the node.
     pub effect: Effect,
 }
@@ -52,61 +54,206 @@ pub fn find(group: &str, name: &str) -> Option<&'static Operation> {
 
 /// Every operation of every group.
 pub const OPERATIONS: &[Operation] = &[
-    reads("filesystem", "PathExists"),
-    changes("filesystem", "Mkdir"),
-    changes("filesystem", "Rmdir"),
-    changes("filesystem", "RmdirContents"),
-    changes("filesystem", "CreateSymlink").formerly(&["LinkPath"]),
-    reads("filesystem", "IsSymlink").formerly(&["IsMountPoint"]),
-    reads("disk", "ListDiskLocations"),
-    changes("disk", "PartitionDisk"),
-    reads("disk", "Rescan"),
-    reads("disk", "GetDiskNumberByName"),
-    reads("disk", "ListDiskIDs"),
-    reads("disk", "GetDiskStats").formerly(&["DiskStats"]),
-    changes("disk", "SetDiskState").formerly(&["SetAttachState"]),
-    reads("disk", "GetDiskState").formerly(&["GetAttachState"]),
-    reads("volume", "ListVolumesOnDisk"),
-    changes("volume", "MountVolume"),
-    changes("volume", "UnmountVolume").formerly(&["DismountVolume"]),
-    reads("volume", "IsVolumeFormatted"),
-    changes("volume", "FormatVolume"),
-    changes("volume", "ResizeVolume"),
-    reads("volume", "GetVolumeStats").formerly(&["VolumeStats"]),
-    reads("volume", "GetDiskNumberFromVolumeID").formerly(&["GetVolumeDiskNumber"]),
-    reads("volume", "GetVolumeIDFromTargetPath").formerly(&["GetVolumeIDFromMount"]),
-    reads("volume", "GetClosestVolumeIDFromTargetPath"),
-    reads("volume", "WriteVolumeCache"),
-    changes("smb", "NewSmbGlobalMapping"),
-    changes("smb", "RemoveSmbGlobalMapping"),
-    reads("system", "GetBIOSSerialNumber"),
-    reads("system", "GetService"),
-    changes("system", "StartService"),
-    changes("system", "StopService"),
-    changes("iscsi", "AddTargetPortal"),
-    changes("iscsi", "DiscoverTargetPortal"),
-    changes("iscsi", "RemoveTargetPortal"),
-    reads("iscsi", "ListTargetPortals"),
-    changes("iscsi", "ConnectTarget"),
-    changes("iscsi", "DisconnectTarget"),
-    reads("iscsi", "GetTargetDisks"),
-    changes("iscsi", "SetMutualChapSecret"),
+    reads(
+        "filesystem",
+        "PathExists",
+        "Says whether there is an entry at a path; a link at the end is one, whatever it leads to.",
+    ),
+    changes(
+        "filesystem",
+        "Mkdir",
+        "Makes a directory and what is missing above it; one that is there is success.",
+    ),
+    changes(
+        "filesystem",
+        "Rmdir",
+        "Removes an empty directory or a link, or with `force` all that is below; no link is entered.",
+    ),
+    changes(
+        "filesystem",
+        "RmdirContents",
+        "Removes all that is in a directory and keeps the directory; no link is entered.",
+    ),
+    changes(
+        "filesystem",
+        "CreateSymlink",
+        "Makes a symbolic link to a directory; one that leads there already is success.",
+    )
+    .formerly(&["LinkPath"]),
+    reads(
+        "filesystem",
+        "IsSymlink",
+        "Says whether a path is a link or mounted folder whose target is there.",
+    )
+    .formerly(&["IsMountPoint"]),
+    reads(
+        "disk",
+        "ListDiskLocations",
+        "Lists adapter, bus, target and LUN of each disk that has them.",
+    ),
+    changes(
+        "disk",
+        "PartitionDisk",
+        "Makes a GPT disk with one partition of a blank disk; a disk with a partition is left alone.",
+    ),
+    reads("disk", "Rescan", "Has the node look for disks anew."),
+    reads(
+        "disk",
+        "GetDiskNumberByName",
+        "Finds the one disk that has a page 0x83 identifier.",
+    ),
+    reads(
+        "disk",
+        "ListDiskIDs",
+        "Lists page 0x83 identifier and serial number of each disk.",
+    ),
+    reads("disk", "GetDiskStats", "Says how long a disk is, in bytes.").formerly(&["DiskStats"]),
+    changes(
+        "disk",
+        "SetDiskState",
+        "Brings a disk online and makes it writable, or takes it offline.",
+    )
+    .formerly(&["SetAttachState"]),
+    reads("disk", "GetDiskState", "Says whether a disk is online.").formerly(&["GetAttachState"]),
+    reads(
+        "volume",
+        "ListVolumesOnDisk",
+        "Lists the volumes of a disk, or of one of its partitions, by offset.",
+    ),
+    changes(
+        "volume",
+        "MountVolume",
+        "Mounts a volume in an empty directory; where it is mounted is success.",
+    ),
+    changes(
+        "volume",
+        "UnmountVolume",
+        "Flushes a volume and takes it from the directory, if it is the one that is mounted there.",
+    )
+    .formerly(&["DismountVolume"]),
+    reads(
+        "volume",
+        "IsVolumeFormatted",
+        "Says whether a volume has a filesystem that Windows knows.",
+    ),
+    changes(
+        "volume",
+        "FormatVolume",
+        "Formats a blank volume with NTFS; one that is formatted is left alone.",
+    ),
+    changes(
+        "volume",
+        "ResizeVolume",
+        "Grows a partition and its filesystem to a size, or as far as there is room.",
+    ),
+    reads(
+        "volume",
+        "GetVolumeStats",
+        "Says how large a volume's filesystem is and how much of it is used, in bytes.",
+    )
+    .formerly(&["VolumeStats"]),
+    reads(
+        "volume",
+        "GetDiskNumberFromVolumeID",
+        "Says on which disk a volume lies.",
+    )
+    .formerly(&["GetVolumeDiskNumber"]),
+    reads(
+        "volume",
+        "GetVolumeIDFromTargetPath",
+        "Follows a path's links to a mounted folder and names its volume.",
+    )
+    .formerly(&["GetVolumeIDFromMount"]),
+    reads(
+        "volume",
+        "GetClosestVolumeIDFromTargetPath",
+        "Names the volume that a path lies on.",
+    ),
+    reads("volume", "WriteVolumeCache", "Flushes a volume."),
+    changes(
+        "smb",
+        "NewSmbGlobalMapping",
+        "Maps a share for the whole node and makes a link to it, if asked; a mapping that answers is reused.",
+    ),
+    changes(
+        "smb",
+        "RemoveSmbGlobalMapping",
+        "Removes the mapping of a share.",
+    ),
+    reads(
+        "system",
+        "GetBIOSSerialNumber",
+        "Names the computer's serial number, without blanks around it.",
+    ),
+    reads(
+        "system",
+        "GetService",
+        "Says how a service starts and whether it runs.",
+    ),
+    changes(
+        "system",
+        "StartService",
+        "Starts a service and waits until it runs.",
+    ),
+    changes(
+        "system",
+        "StopService",
+        "Stops a service, with `force` also those that depend on it, and waits until it stopped.",
+    ),
+    changes(
+        "iscsi",
+        "AddTargetPortal",
+        "Adds a target portal; one that is known is success.",
+    ),
+    changes(
+        "iscsi",
+        "DiscoverTargetPortal",
+        "Asks a portal anew and lists its targets.",
+    ),
+    changes(
+        "iscsi",
+        "RemoveTargetPortal",
+        "Removes a target portal; sessions go on.",
+    ),
+    reads("iscsi", "ListTargetPortals", "Lists the target portals."),
+    changes(
+        "iscsi",
+        "ConnectTarget",
+        "Logs in to a target, with CHAP if asked; a target that is connected is success.",
+    ),
+    changes(
+        "iscsi",
+        "DisconnectTarget",
+        "Ends all sessions with a target, and none comes back after a restart.",
+    ),
+    reads(
+        "iscsi",
+        "GetTargetDisks",
+        "Lists the numbers of a target's disks.",
+    ),
+    changes(
+        "iscsi",
+        "SetMutualChapSecret",
+        "Sets the secret by which targets prove themselves to this node.",
+    ),
 ];
 
-const fn reads(group: &'static str, name: &'static str) -> Operation {
+const fn reads(group: &'static str, name: &'static str, summary: &'static str) -> Operation {
     Operation {
         group,
         name,
         older_names: &[],
+        summary,
         effect: Effect::Reads,
     }
 }
 
-const fn changes(group: &'static str, name: &'static str) -> Operation {
+const fn changes(group: &'static str, name: &'static str, summary: &'static str) -> Operation {
     Operation {
         group,
         name,
         older_names: &[],
+        summary,
         effect: Effect::Changes,
     }
 }

@@ -158,6 +158,10 @@ fn identifiers_of_old_are_exactly_page83_and_serial_number() {
     let newest = proxy.answer::<disk::v1::rpc::ListDiskIds>(&Default::default());
     assert_eq!(newest.disk_ids[&DATA].page83, NAA);
     assert_eq!(newest.disk_ids[&DATA].serial_number, demo::DISK_SERIAL);
+    let before = proxy.answer::<disk::v1beta3::rpc::ListDiskIds>(&Default::default());
+    let before = &before.disk_ids[&DATA];
+    let told = (before.page83.as_str(), before.serial_number.as_str());
+    assert_eq!(told, (NAA, demo::DISK_SERIAL));
     let newest: BTreeMap<_, _> = newest
         .disk_ids
         .iter()

@@ -3,6 +3,7 @@
 //! A mistake here is one of ours, in the client or in the simulator, and no code of Windows: it comes
 //! back as [`Cause::Malformed`], which nobody takes for an answer.
 
+use formats::wql;
 use os::Arguments;
 use os::Cause;
 use os::Outcome;
@@ -128,7 +129,8 @@ pub(super) fn literal(value: &Value) -> String {
     match value {
         Value::Bool(value) => value.to_string().to_uppercase(),
         Value::I4(value) => value.cast_unsigned().to_string(),
-        Value::Text(text) => format!("'{text}'"),
+        // A text with a NUL has no literal.
+        Value::Text(text) => wql::quoted(text).unwrap_or_else(|_| format!("{text:?}")),
         other => format!("{other:?}"),
     }
 }

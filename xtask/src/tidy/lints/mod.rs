@@ -12,6 +12,7 @@ mod file_length;
 mod function_length;
 mod machine_paths;
 mod manifests;
+mod named_tests;
 mod platform_cfg;
 mod text_form;
 mod unfinished;
@@ -56,6 +57,7 @@ const LINTS: &[Lint] = &[
     function_length::LINT,
     machine_paths::LINT,
     manifests::LINT,
+    named_tests::LINT,
     platform_cfg::LINT,
     text_form::LINT,
     unfinished::LINT,

@@ -1,0 +1,17 @@
+//! Writes the page of compatibility to the file that is named, for `cargo xtask docs`.
+
+mod evidence;
+mod page;
+mod sources;
+
+use std::env;
+use std::fs;
+use std::io;
+
+fn main() -> io::Result<()> {
+    let path = env::args_os()
+        .nth(1)
+        .ok_or_else(|| io::Error::other("name the file to write"))?;
+    let page = page::page(&sources::Sources::read()).map_err(io::Error::other)?;
+    fs::write(path, page)
+}

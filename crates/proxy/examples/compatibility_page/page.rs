@@ -1,0 +1,126 @@
+//! The page of compatibility: every method of every version, and the texts that drivers look for.
+
+use std::fmt::Write as _;
+
+use node::texts;
+use node::texts::Matched;
+use node::texts::Said;
+use wincsi_proxy::catalogue::OPERATIONS;
+use wincsi_proxy::catalogue::Operation;
+use wire::Group;
+use wire::Method;
+
+use crate::evidence::TESTS;
+use crate::evidence::TEXTS;
+use crate::sources::Sources;
+
+const HEAD: &str = "\
+# Compatibility with csi-proxy
+
+<!-- Written by `cargo xtask docs` from wire::GROUPS, proxy::catalogue and node::texts. -->
+
+Every method of every group and version that csi-proxy has, each served on the pipe
+`\\\\.\\pipe\\csi-proxy-GROUP-VERSION`. A row is a name that a version has for an operation; each
+operation exists once. A test is named by its file and function; it stands in the rows of the versions
+that it calls.
+
+Besides, `bad_bytes::no_bytes_harm_anybody_whatever_method_they_are_sent_to` and
+`hostile_texts::no_text_reaches_further_than_its_field` go through every row, and the Go tests in
+`tests/go` call the methods of each official client. All of this runs on the simulated node, on Linux and
+under Wine; nothing here has run on real Windows.
+";
+
+const TEXTS_HEAD: &str = "
+## Texts that drivers look for
+csi-proxy tells all failures by text, with the code `Unknown`. Drivers know some by these fragments, and
+take most of them for success, so each is said of its one condition and of no other.
+
+| text | call | drivers | read as | said | tested by |
+|---|---|---|---|---|---|
+";
+
+/// The page.
+///
+/// # Errors
+/// A test that is named does not exist.
+pub(crate) fn page(sources: &Sources) -> Result<String, String> {
+    let mut page = HEAD.to_owned();
+    let versions = wire::GROUPS.chunk_by(|one, next| one.name == next.name);
+    for versions in versions {
+        write_group(sources, versions, &mut page)?;
+    }
+    page.push_str(TEXTS_HEAD);
+    for text in texts::ALL {
+        write_text(sources, text, &mut page)?;
+    }
+    Ok(page)
+}
+
+/// The tests of an operation that name a version's method.
+///
+/// # Errors
+/// One of them does not exist.
+pub(crate) fn tests_of(
+    sources: &Sources,
+    group: &Group,
+    method: &Method,
+    operation: &Operation,
+) -> Result<Vec<&'static str>, String> {
+    let operation = operation.to_string();
+    let row = TESTS.iter().find(|(name, _)| *name == operation);
+    let (_, tests) = row.ok_or_else(|| format!("{operation} has no tests"))?;
+    let mut of_version = Vec::new();
+    for test in *tests {
+        let text = sources
+            .test(test)
+            .ok_or_else(|| format!("there is no test {test}"))?;
+        let names = [group.name, method.name, &group.version.to_string()];
+        if names.iter().all(|name| text.names(name)) {
+            of_version.push(*test);
+        }
+    }
+    Ok(of_version)
+}
+
+fn write_group(sources: &Sources, versions: &[Group], page: &mut String) -> Result<(), String> {
+    let Some(first) = versions.first() else {
+        return Ok(());
+    };
+    let head = "| version | method | what it does | tested by |\n|---|---|---|---|\n";
+    let _ = write!(page, "\n## {}\n{head}", first.name);
+    for operation in OPERATIONS.iter().filter(|row| row.group == first.name) {
+        for group in versions.iter().rev() {
+            let called = group.methods.iter();
+            for method in called.filter(|method| operation.is_called(method.name)) {
+                let tests = tests_of(sources, group, method, operation)?;
+                let tests: Vec<_> = tests.iter().map(|test| format!("`{test}`")).collect();
+                let (version, name, tests) = (group.version, method.name, tests.join(", "));
+                let summary = operation.summary;
+                let _ = writeln!(page, "| {version} | {name} | {summary} | {tests} |");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_text(sources: &Sources, text: &Matched, page: &mut String) -> Result<(), String> {
+    let row = TEXTS.iter().find(|(words, _)| *words == text.words);
+    let (_, test) = row.ok_or_else(|| format!("no test for {:?}", text.words))?;
+    sources
+        .test(test)
+        .ok_or_else(|| format!("there is no test {test}"))?;
+    let said = match text.said {
+        Said::When(condition) => format!("when {condition}"),
+        Said::Never(reason) => format!("never: {reason}"),
+    };
+    let Matched {
+        words,
+        call,
+        reads_as,
+        ..
+    } = text;
+    let drivers = text.drivers.join(", ");
+    let row = format!("| `{words}` | {call} | {drivers} | {reads_as} | {said} | `{test}` |");
+    let _ = writeln!(page, "{row}");
+    Ok(())
+}

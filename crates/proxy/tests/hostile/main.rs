@@ -1,0 +1,8 @@
+//! What clients may send that no driver would: every method, every field.
+
+#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+
+mod bad_bytes;
+mod hostile_texts;
+mod messages;
+mod rig;
