@@ -7,6 +7,7 @@ use wincsi_formats::{
         scan,
     },
     device_id::DeviceIdPage,
+    ioctl::{self, DeviceDescriptor, DriveLayout},
     location::Location,
     reparse::{Reparse, Tag},
     smbios::System,
@@ -47,6 +48,23 @@ pub(crate) fn device_id(data: &[u8]) {
             assert_eq!(DeviceIdPage::parse(&written), Ok(page));
         }
     }
+}
+
+/// What a disk answers to control codes. No more is read than there is.
+pub(crate) fn ioctl(data: &[u8]) {
+    if let Ok(layout) = DriveLayout::parse(data) {
+        assert!(DriveLayout::length(layout.partitions.len()) <= data.len().max(48));
+    }
+    if let Ok(descriptor) = DeviceDescriptor::parse(data) {
+        let serial = descriptor.serial.unwrap_or_default();
+        assert!(serial.len() <= 4 * data.len());
+    }
+    let _ = ioctl::bytes_per_sector(data);
+    let _ = ioctl::disk_length(data);
+    let _ = ioctl::disk_number(data);
+    let _ = ioctl::size(data);
+    let _ = ioctl::DiskAttributes::parse(data);
+    let _ = ioctl::ScsiAddress::parse(data);
 }
 
 /// A disk's location.

@@ -1,5 +1,7 @@
 //! Bounds-checked integers and fields in a byte slice; `None` where the slice is too short.
 
+use std::fmt::Write as _;
+
 use uuid::Uuid;
 
 /// The `len` bytes at `at`.
@@ -27,6 +29,18 @@ pub(crate) fn u64_le(bytes: &[u8], at: usize) -> Option<u64> {
 /// A GUID in the mixed-endian order in which Windows and UEFI store it.
 pub(crate) fn guid(bytes: &[u8], at: usize) -> Option<Uuid> {
     array(bytes, at).map(Uuid::from_bytes_le)
+}
+
+/// Text that ought to be ASCII; a byte that is not becomes `\xNN`, so that texts stay different.
+pub(crate) fn ascii(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        if byte.is_ascii() {
+            text.push(char::from(*byte));
+        } else {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+        text
+    })
 }
 
 /// A length or index as the 64-bit number that disks count in.

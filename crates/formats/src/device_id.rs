@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
-use crate::bytes::{slice, u16_le, u32_le};
+use crate::bytes::{ascii, slice, u16_le, u32_le};
 
 /// Bytes before the first identifier.
 const HEADER: usize = 12;
@@ -233,17 +233,6 @@ fn link(next: u16) -> Option<usize> {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn ascii(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii() {
-            text.push(char::from(*byte));
-        } else {
-            let _ = write!(text, "\\x{byte:02x}");
-        }
         text
     })
 }

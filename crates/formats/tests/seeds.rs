@@ -29,6 +29,11 @@ fn device_id() {
 }
 
 #[test]
+fn ioctl() {
+    replay("ioctl", entry::ioctl);
+}
+
+#[test]
 fn location() {
     replay("location", entry::location);
 }
