@@ -30,7 +30,11 @@ func TestAClientThatStartsAnewFindsItsVolumeMounted(t *testing.T) {
 		l.volumes = volumeV1{dialVolumeV1(t)}
 		l.files = filesystemV1{dialFilesystemV1(t)}
 		l.wantMounted(t)
-		must(t, "MountVolume again", l.volumes.mount(deadline(t), l.volume, l.target))
+		ctx := deadline(t)
+		must(t, "MountVolume again", l.volumes.mount(ctx, l.volume, l.target))
+		must(t, "UnmountVolume", l.volumes.unmount(ctx, l.volume, l.target))
+		l.wantInside(t, false)
+		must(t, "MountVolume after UnmountVolume", l.volumes.mount(ctx, l.volume, l.target))
 		l.wantInside(t, true)
 		l.unmount(t)
 	})

@@ -132,29 +132,29 @@ func TestIsLinkOfFoldersAndOfNothing(t *testing.T) {
 	})
 }
 
-// Not on the files of Wine, whose CreateSymbolicLinkW reports success and makes nothing.
+// Not on the files of Wine, whose CreateSymbolicLinkW reports success and makes nothing. That each
+// version can make and read links shows in lifeOfAFolder.
 func TestALinkLeadsToItsSourceUntilThatIsGone(t *testing.T) {
-	eachFilesystem(t, func(t *testing.T, files filesystem) {
-		path := freshPath(t)
-		source, link := path+`\source`, path+`\link`
-		ctx := deadline(t)
-		must(t, "Mkdir", files.mkdir(ctx, source+`\inside`))
-		must(t, "link", files.link(ctx, source, link))
-		wantLink(t, files, link, true)
-		must(t, "the same link again", files.link(ctx, source, link))
-		other := files.link(ctx, path, link)
-		wantRefusal(t, "another link of that name", other, "symlink "+path+" "+link+": ")
-		wantLink(t, files, link, true)
+	path := freshPath(t)
+	files := filesystemV1{dialFilesystemV1(t)}
+	source, link := path+`\source`, path+`\link`
+	ctx := deadline(t)
+	must(t, "Mkdir", files.mkdir(ctx, source+`\inside`))
+	must(t, "link", files.link(ctx, source, link))
+	wantLink(t, files, link, true)
+	must(t, "the same link again", files.link(ctx, source, link))
+	other := files.link(ctx, path, link)
+	wantRefusal(t, "another link of that name", other, "symlink "+path+" "+link+": ")
+	wantLink(t, files, link, true)
 
-		must(t, "Rmdir with force of the link", files.rmdir(ctx, link, true))
-		wantExists(t, files, link, false)
-		wantExists(t, files, source+`\inside`, true)
+	must(t, "Rmdir with force of the link", files.rmdir(ctx, link, true))
+	wantExists(t, files, link, false)
+	wantExists(t, files, source+`\inside`, true)
 
-		must(t, "link again", files.link(ctx, source, link))
-		must(t, "Rmdir with force of the source", files.rmdir(ctx, source, true))
-		wantLink(t, files, link, false)
-		wantExists(t, files, link, true)
-	})
+	must(t, "link again", files.link(ctx, source, link))
+	must(t, "Rmdir with force of the source", files.rmdir(ctx, source, true))
+	wantLink(t, files, link, false)
+	wantExists(t, files, link, true)
 }
 
 func wantLink(t *testing.T, files filesystem, path string, want bool) {

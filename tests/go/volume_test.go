@@ -205,9 +205,6 @@ func (l *lun) unmount(t *testing.T) {
 	}
 	must(t, "unmount", l.volumes.unmount(ctx, l.volume, l.target))
 	l.wantInside(t, false)
-	must(t, "MountVolume after unmount", l.volumes.mount(ctx, l.volume, l.target))
-	l.wantInside(t, true)
-	must(t, "unmount", l.volumes.unmount(ctx, l.volume, l.target))
 	must(t, "Rmdir of the target", l.files.rmdir(ctx, l.target, false))
 	wantFolder(t, filepath.Join(volumeFolder(l.volume), "data", "inner"), true)
 }

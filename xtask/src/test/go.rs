@@ -25,7 +25,7 @@ const RUN: Duration = Duration::from_secs(5 * 60);
 /// The test that starts csi-proxy itself, and kills it.
 const RESTARTS: &str = "TestClientsOutliveTheProxy";
 
-/// The tests that stay out when files are Wine's own, and why.
+/// The tests that need simulated files under Wine, and why.
 const NOT_WITH_WINES_FILES: &[(&str, &str)] = &[
     ("TestALinkLeadsToItsSourceUntilThatIsGone", NO_SYMLINKS),
     (
@@ -40,7 +40,7 @@ const NO_SYMLINKS: &str = "Wine's CreateSymbolicLinkW reports success and makes 
 const NO_MOUNTING: &str = "a simulated volume is mounted into simulated folders alone";
 
 /// What that leaves to simulated files, by the names of all versions.
-const ON_SIMULATED_FILES: &str = "on simulated files alone: CreateSymlink, LinkPath, IsSymlink and \
+const ON_SIMULATED_FILES: &str = "so on simulated files alone: CreateSymlink, LinkPath, IsSymlink and \
     IsMountPoint of a link, MountVolume, UnmountVolume, DismountVolume, GetVolumeIDFromTargetPath, \
     GetVolumeIDFromMount and GetClosestVolumeIDFromTargetPath of a mounted folder, \
     NewSmbGlobalMapping with a local path";
@@ -59,7 +59,7 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
 pub(super) fn wine(session: &Session) -> Result<Outcome> {
     let mut outcome = all_clients(session, Host::Wine(session.prefix()?))?;
     for (test, why) in NOT_WITH_WINES_FILES {
-        outcome.note(format!("left out with native files: {test} ({why})"));
+        outcome.note(format!("on simulated files alone: {test} ({why})"));
     }
     outcome.note(ON_SIMULATED_FILES);
     Ok(outcome)
@@ -91,8 +91,8 @@ fn build(session: &Session, host: Host<'_>, client: GoModule) -> Result<PathBuf>
     Ok(test)
 }
 
-/// A client's tests, once on a node that is simulated whole and under Wine once more with Wine's own
-/// files, and then the test that runs csi-proxy itself.
+/// A client's tests, on a node that is simulated whole and under Wine on one with Wine's own files,
+/// and then the test that runs csi-proxy itself.
 fn one_client(host: Host<'_>, client: GoModule, server: &Path, test: &Path) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
     let simulated = Node::Simulated(&dir.path().join("simulated"));
@@ -119,17 +119,27 @@ fn one_node(
     let dir = tempfile::tempdir()?;
     let server = Server::start(host, server, node, dir.path())?;
     let mut command = test_command(host, node.folder(), test, server.sockets());
-    let mut left_out = vec![RESTARTS];
-    if let Node::NativeFiles(_) = node {
-        left_out.extend(NOT_WITH_WINES_FILES.iter().map(|(name, _)| name));
-    }
-    command.arg(format!("-test.skip=^({})$", left_out.join("|")));
+    command.args(selection(host, node));
     let mut outcome = run(host, name, &mut command)?;
     for failure in &mut outcome.failures {
         failure.output += &format!("\nthe end of csi-proxy's log:\n{}", server.log());
     }
     outcome.check("csi-proxy", server.stop());
     Ok(outcome)
+}
+
+/// Under Wine each test runs once, with Wine's own files where those will do: each operation on
+/// simulated ones is many of Wine's.
+fn selection(host: Host<'_>, node: Node<'_>) -> Vec<String> {
+    let simulated: Vec<&str> = NOT_WITH_WINES_FILES.iter().map(|(name, _)| *name).collect();
+    let simulated = simulated.join("|");
+    match (host, node) {
+        (Host::Linux, _) => vec![format!("-test.skip=^{RESTARTS}$")],
+        (Host::Wine(_), Node::Simulated(_)) => vec![format!("-test.run=^({simulated})$")],
+        (Host::Wine(_), Node::NativeFiles(_)) => {
+            vec![format!("-test.skip=^({simulated}|{RESTARTS})$")]
+        }
+    }
 }
 
 /// Names of pipes are the machine's, so the test that starts csi-proxy meets no other.
