@@ -45,25 +45,32 @@ pub(crate) enum Style {
 }
 
 impl Disk {
+    /// What [`Disk::read`] reads.
+    pub(crate) const SELECT: &'static [&'static str] = &[
+        disk::IS_BOOT.name,
+        disk::IS_CLUSTERED.name,
+        disk::IS_SYSTEM.name,
+        disk::NUMBER.name,
+        disk::PARTITION_STYLE.name,
+        disk::SERIAL_NUMBER.name,
+        disk::SIZE.name,
+    ];
+
     /// The disk of this number.
     pub(crate) fn find(
         node: &Node,
         number: DiskNumber,
         deadline: Deadline,
     ) -> Result<Self, ProviderError> {
-        const SELECT: &[&str] = &[
-            disk::IS_BOOT.name,
-            disk::IS_CLUSTERED.name,
-            disk::IS_SYSTEM.name,
-            disk::NUMBER.name,
-            disk::PARTITION_STYLE.name,
-            disk::SERIAL_NUMBER.name,
-            disk::SIZE.name,
-        ];
-        let query =
-            Query::all(disk::CLASS.name, SELECT).with(disk::NUMBER.name, Value::uint32(number.0));
+        let query = Query::all(disk::CLASS.name, Self::SELECT)
+            .with(disk::NUMBER.name, Value::uint32(number.0));
         let found = node.os().storage.query(&query, deadline)?;
         let row = sole(&format_args!("disk {number}"), found)?;
+        Self::read(number, row)
+    }
+
+    /// The disk of this number, from its row.
+    pub(crate) fn read(number: DiskNumber, row: Instance) -> Result<Self, ProviderError> {
         Ok(Self {
             number,
             style: Style::from(row.u32(disk::PARTITION_STYLE.name)?),
