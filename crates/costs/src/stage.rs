@@ -12,6 +12,7 @@ use anyhow::Result;
 use anyhow::ensure;
 use node::Node;
 use node::Options;
+use os::WinPath;
 use os_meter::Meter;
 use os_sim::Arrives;
 use os_sim::Bus;
@@ -101,10 +102,11 @@ impl Stage {
         let inventory = Inventory::of(volumes);
         let clock = ClockMode::Virtual;
         let node = SimNode::in_memory_with_files(&spec, inventory, clock, folder.path())?;
+        let kubelet: WinPath = KUBELET.parse()?;
+        for depth in 1..=kubelet.components().len() {
+            node.os().files.create_directory(&kubelet.prefix(depth))?;
+        }
         let mut stage = Self::on(&node, folder)?;
-        stage.call::<filesystem::rpc::Mkdir>(&filesystem::MkdirRequest {
-            path: KUBELET.to_owned(),
-        })?;
         // Number 0 is the system disk.
         stage.volume = stage.known_on(1)?;
         stage.mount()?;

@@ -49,31 +49,35 @@ pub(crate) enum Style {
 }
 
 impl Disk {
+    /// What [`Disk::read`] reads.
+    pub(crate) const SELECT: &'static [&'static str] = &[
+        disk::IS_BOOT.name,
+        disk::IS_CLUSTERED.name,
+        disk::IS_SYSTEM.name,
+        disk::NUMBER.name,
+        disk::PARTITION_STYLE.name,
+        disk::PATH.name,
+        disk::SERIAL_NUMBER.name,
+        disk::SIZE.name,
+        disk::UNIQUE_ID.name,
+        disk::UNIQUE_ID_FORMAT.name,
+    ];
+
     /// The disk of this number.
     pub(crate) fn find(
         node: &Node,
         number: DiskNumber,
         deadline: Deadline,
     ) -> Result<Self, ProviderError> {
-        const SELECT: &[&str] = &[
-            disk::IS_BOOT.name,
-            disk::IS_CLUSTERED.name,
-            disk::IS_SYSTEM.name,
-            disk::NUMBER.name,
-            disk::PARTITION_STYLE.name,
-            disk::PATH.name,
-            disk::SERIAL_NUMBER.name,
-            disk::SIZE.name,
-            disk::UNIQUE_ID.name,
-            disk::UNIQUE_ID_FORMAT.name,
-        ];
-        let query =
-            Query::all(disk::CLASS.name, SELECT).with(disk::NUMBER.name, Value::uint32(number.0));
+        let query = Query::all(disk::CLASS.name, Self::SELECT)
+            .with(disk::NUMBER.name, Value::uint32(number.0));
         let found = node.os().storage.query(&query, deadline)?;
-        Self::read(number, sole(&format_args!("disk {number}"), found)?)
+        let row = sole(&format_args!("disk {number}"), found)?;
+        Self::read(number, row)
     }
 
-    fn read(number: DiskNumber, row: Instance) -> Result<Self, ProviderError> {
+    /// The disk of this number, from its row.
+    pub(crate) fn read(number: DiskNumber, row: Instance) -> Result<Self, ProviderError> {
         let text =
             |property| Ok::<_, ProviderError>(row.text_or_null(property)?.map(str::to_owned));
         // Others are made of whatever the provider found: not of what the kernel tells.

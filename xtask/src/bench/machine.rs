@@ -13,29 +13,41 @@ use std::time::SystemTime;
 /// Where and when a measurement was made; no names of machines or users.
 #[derive(Debug)]
 pub(super) struct Machine {
+    pub(super) here: Here,
+    pub(super) wine: String,
+    pub(super) go: String,
+}
+
+/// What every measurement has.
+#[derive(Debug)]
+pub(super) struct Here {
     pub(super) date: String,
     pub(super) processor: String,
     pub(super) cores: usize,
     pub(super) kernel: String,
-    pub(super) wine: String,
     pub(super) rust: String,
-    pub(super) go: String,
 }
 
 impl Machine {
     pub(super) fn look(go: &Go) -> Result<Self> {
         Ok(Self {
-            date: date(SystemTime::now()),
-            processor: processor(),
-            cores: thread::available_parallelism()?.get(),
-            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?
-                .trim()
-                .to_owned(),
+            here: here()?,
             wine: wine::version()?,
-            rust: rust()?,
             go: go.version()?,
         })
     }
+}
+
+pub(super) fn here() -> Result<Here> {
+    Ok(Here {
+        date: date(SystemTime::now()),
+        processor: processor(),
+        cores: thread::available_parallelism()?.get(),
+        kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?
+            .trim()
+            .to_owned(),
+        rust: rust()?,
+    })
 }
 
 fn processor() -> String {

@@ -45,16 +45,16 @@ pub(super) fn render(machine: &Machine, rounds: u32, sections: &[Section]) -> St
     let mut lines = vec![
         format!(
             "Measured on {} with `cargo xtask bench pipe`.",
-            machine.date
+            machine.here.date
         ),
         String::new(),
         format!(
             "- Machine: {}, {} cores, Linux {}",
-            machine.processor, machine.cores, machine.kernel
+            machine.here.processor, machine.here.cores, machine.here.kernel
         ),
         format!(
             "- Software: {}, {}, {}",
-            machine.wine, machine.rust, machine.go
+            machine.wine, machine.here.rust, machine.go
         ),
         format!(
             "- Driven by the official Go client 1.3.0, filesystem v1 PathExists, {rounds} rounds in \

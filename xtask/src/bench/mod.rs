@@ -8,6 +8,7 @@ use std::process::ExitCode;
 mod contestant;
 mod machine;
 mod markdown;
+mod node;
 mod pipe;
 mod procfs;
 mod results;
@@ -21,12 +22,14 @@ pub(crate) struct Bench {
 
 #[derive(Subcommand)]
 enum What {
+    Node(node::Node),
     Pipe(pipe::Pipe),
 }
 
 impl Bench {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self.what {
+            What::Node(bench) => bench.run(),
             What::Pipe(bench) => bench.run(),
         }
     }

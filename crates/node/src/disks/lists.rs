@@ -131,9 +131,14 @@ pub(super) fn by_page83(
         return Err(DiskError::NoSuchPage83 { page83 });
     }
     let mut found = Vec::new();
-    for (number, _) in rows(node, &[disk::NUMBER.name], deadline)? {
+    for (number, row) in rows(node, storage::Disk::SELECT, deadline)? {
         match self::page83(node, number) {
-            Ok(own) if own == wanted && is_candidate(node, number, deadline)? => found.push(number),
+            Ok(own) if own == wanted => {
+                let disk = storage::Disk::read(number, row)?;
+                if is_candidate(node, &disk, deadline)? {
+                    found.push(number);
+                }
+            }
             Ok(_) => {}
             Err(error) => tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
         }
@@ -148,11 +153,10 @@ pub(super) fn by_page83(
     }
 }
 
-fn is_candidate(node: &Node, number: DiskNumber, deadline: Deadline) -> Result<bool, DiskError> {
-    let disk = storage::Disk::find(node, number, deadline)?;
-    let layout = node.os().disks.layout(number);
-    let layout = layout.map_err(DiskError::kernel(number))?;
-    match guard::refuse(node, &disk, &layout, deadline) {
+fn is_candidate(node: &Node, disk: &storage::Disk, deadline: Deadline) -> Result<bool, DiskError> {
+    let layout = node.os().disks.layout(disk.number);
+    let layout = layout.map_err(DiskError::kernel(disk.number))?;
+    match guard::refuse(node, disk, &layout, deadline) {
         Err(DiskError::Guarded { .. }) => Ok(false),
         other => other.map(|()| true),
     }

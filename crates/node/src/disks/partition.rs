@@ -119,7 +119,7 @@ impl Partitioning<'_> {
     }
 
     /// Proves the kernel's disk blank, and before and after that it is the one that the provider
-    /// would write to.
+    /// would write to. What the provider says of it is old before, and asked anew after.
     fn prove_blank(&self, seen: &Seen, rule: Rule) -> Result<(), DiskError> {
         self.node
             .check(self.deadline, "partition disk", &self.disk)?;
@@ -128,7 +128,7 @@ impl Partitioning<'_> {
             offset: 0,
             length: self.length()?,
         };
-        self.require_same(seen)?;
+        identity::require_same(self.node, &seen.disk)?;
         stretch.prove_blank(self.node, rule, self.deadline)?;
         self.require_same(seen)
     }

@@ -27,8 +27,8 @@ impl Formatting<'_> {
     pub(super) fn run(&self) -> Result<(), VolumeError> {
         let place = Place::take(self.node, "format", self.volume, self.deadline)?;
         let row = self.row(&place)?;
-        place.row(self.node, self.deadline)?;
         self.prove_blank(&place)?;
+        // Last, so that what the provider would write to is what was proved blank.
         place.row(self.node, self.deadline)?;
         row.callee(self.node).invoke(&volume::FORMAT, &ntfs())?;
         self.await_file_system()

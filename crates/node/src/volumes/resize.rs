@@ -93,7 +93,7 @@ impl Resizing<'_> {
         {
             return Ok(None);
         }
-        self.see_the_disk_anew(place)?;
+        self.see_the_disk_anew(place, size)?;
         let maximum = self.maximum(place)?;
         let target = match size {
             NewSize::Bytes(bytes) => bytes.get(),
@@ -112,12 +112,19 @@ impl Resizing<'_> {
         Ok(Some(target))
     }
 
-    /// A disk that has grown says so to nobody by itself.
-    fn see_the_disk_anew(&self, place: &mut Place) -> Result<(), VolumeError> {
+    /// A disk that has grown says so to nobody by itself. Drivers have all disks looked at before
+    /// they resize, so that is only done again for want of room.
+    fn see_the_disk_anew(&self, place: &mut Place, size: NewSize) -> Result<(), VolumeError> {
         let disk = place.disk.number;
         self.node
             .check(self.deadline, "resize volume", &self.volume)?;
-        storage::rescan(self.node)?;
+        let has_room = match size {
+            NewSize::Bytes(bytes) => bytes.get() <= self.maximum(place)?,
+            NewSize::Maximum => false,
+        };
+        if !has_room {
+            storage::rescan(self.node)?;
+        }
         let updated = self.node.os().disks.update_properties(disk);
         updated.map_err(DiskError::kernel(disk))?;
         place.disk.refresh(self.node);
@@ -156,7 +163,8 @@ impl Resizing<'_> {
             Err(error) => {
                 tracing::warn!(volume = %self.volume, %error, "the partition grew, its filesystem did not");
             }
-            Ok(()) => {}
+            // The provider knows what it has done itself.
+            Ok(()) => return Ok(()),
         }
         place.disk.refresh(self.node);
         Ok(())

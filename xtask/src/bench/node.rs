@@ -1,0 +1,57 @@
+//! `cargo xtask bench node`: what each call costs the node, on a simulated one.
+
+use super::machine;
+use crate::cargo;
+use crate::cargo::Build;
+use crate::process;
+use anyhow::Context;
+use anyhow::Result;
+use clap::Args;
+use std::fs;
+use std::process::Command;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const PAGE: &str = "docs/benchmarks-node.md";
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// Operations, provider queries and handles of each call, beside csi-proxy's
+#[derive(Args)]
+pub(super) struct Node {
+    /// How the measured code is built
+    #[arg(long, default_value = "fast")]
+    profile: String,
+}
+
+impl Node {
+    pub(super) fn run(self) -> Result<ExitCode> {
+        let program = Build {
+            package: "wincsi-costs",
+            binary: "wincsi-costs",
+            profile: &self.profile,
+            target: None,
+        }
+        .run()?;
+        let mut command = Command::new(program);
+        let output = process::capture(&mut command, LIMIT)?;
+        let tables = output.success(&process::describe(&command))?;
+        let page = format!("{}{tables}", head(&self.profile)?);
+        println!("{page}");
+        let path = cargo::root().join(PAGE);
+        fs::write(&path, page.trim_end().to_owned() + "\n")
+            .with_context(|| format!("write {}", path.display()))?;
+        println!("written: {PAGE}");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn head(profile: &str) -> Result<String> {
+    let here = machine::here()?;
+    Ok(format!(
+        "# What each call costs the node\n\n\
+         Written by `cargo xtask bench node`; [performance.md](performance.md) explains it. The counts \
+         are exact and held by a test; times are those of one machine, on a simulated node.\n\n\
+         Measured on {} with profile {profile}: {}, {} cores, Linux {}, {}.\n\n",
+        here.date, here.processor, here.cores, here.kernel, here.rust
+    ))
+}
