@@ -42,3 +42,8 @@ fn reparse() {
 fn smbios() {
     replay("smbios", entry::smbios);
 }
+
+#[test]
+fn wql() {
+    replay("wql", entry::wql);
+}
