@@ -11,6 +11,7 @@ use wincsi_formats::{
     location::Location,
     reparse::{Reparse, Tag},
     smbios::System,
+    wql,
 };
 
 /// A whole small disk. The first byte chooses the sector size; a ragged end is cut off.
@@ -100,5 +101,21 @@ pub(crate) fn smbios(data: &[u8]) {
         assert!(!serial.trim().is_empty());
         // An invalid byte becomes a character of three.
         assert!(serial.len() <= 3 * data.len());
+    }
+}
+
+/// A text for a query. Its literal is one literal, whatever follows, and says the same.
+pub(crate) fn wql(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let Ok(literal) = wql::quoted(&text) else {
+        assert!(text.contains('\0'));
+        return;
+    };
+    for after in ["", " AND x = 'y'", "'", "\\"] {
+        let query = format!("{literal}{after}");
+        assert_eq!(wql::read(&query), Some((text.clone().into_owned(), after)));
+    }
+    if let Some((_, after)) = wql::read(&text) {
+        assert!(text.ends_with(after));
     }
 }

@@ -47,3 +47,8 @@ fn reparse() {
 fn smbios() {
     replay("smbios", entry::smbios);
 }
+
+#[test]
+fn wql() {
+    replay("wql", entry::wql);
+}

@@ -52,7 +52,34 @@ impl Credentials {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The name and the password, as a reader finds them: up to the first `:` without a `\` before it.
+    fn read(quoted: &str) -> Option<(String, &str)> {
+        let mut name = String::new();
+        let mut characters = quoted.char_indices();
+        while let Some((at, character)) = characters.next() {
+            match character {
+                ':' => return Some((name, &quoted[at + 1..])),
+                '\\' => name.push(characters.next()?.1),
+                other => name.push(other),
+            }
+        }
+        None
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_reaches_into_the_password(
+            name in r"([^\x00]|[\\:]){1,20}",
+            password in r"([^\x00]|[\\:]){0,20}",
+        ) {
+            let quoted = quoted(&name, &password);
+            prop_assert_eq!(read(&quoted), Some((name, password.as_str())));
+        }
+    }
 
     fn quoted(username: &str, password: &str) -> String {
         let password = Zeroizing::new(password.to_owned());

@@ -1,0 +1,110 @@
+//! What each fuzz target asks of the crate; the tests replay `seeds/` through the same functions.
+#![allow(dead_code, reason = "each target uses one of them")]
+
+use std::{
+    fs,
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+
+use node::{Node, Options};
+use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
+use tempfile::TempDir;
+use transport::{CallError, Channel, ChannelOptions, Code, Server, ServerOptions};
+use wincsi_proxy::{Operations, Oversight, flags, flags::Config, groups, paths::WorkingDirs};
+
+/// A command line, its arguments apart by NULs. It is understood or refused in one line or the usage.
+pub(crate) fn flags(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let arguments = text.split('\0').map(str::to_owned);
+    if let Err(refused) = flags::parse(arguments) {
+        assert!(!refused.to_string().is_empty());
+    }
+}
+
+/// A policy file. It is understood as a whole or refused with a reason.
+pub(crate) fn policy(data: &[u8]) {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| TempDir::new().expect("a folder"));
+    let path = folder.path().join("policy.toml");
+    fs::write(&path, data).expect("it can be written");
+    let config = Config {
+        policy_file: Some(path),
+        ..Config::default()
+    };
+    if let Err(refused) = Oversight::open(&config) {
+        assert!(!refused.to_string().is_empty());
+    }
+}
+
+/// A request: its first byte is the method's place among all methods. It gets an answer, and so does
+/// an ordinary one after it.
+pub(crate) fn request(data: &[u8]) {
+    let Some((&place, message)) = data.split_first() else {
+        return;
+    };
+    let mut methods = wire::GROUPS
+        .iter()
+        .flat_map(|group| group.methods.iter().map(move |method| (group, method.path)));
+    let Some((group, path)) = methods.nth(usize::from(place)) else {
+        return;
+    };
+    let served = served();
+    let answer = served.call(group, path, message);
+    if let Err(code) = answer {
+        assert!(
+            matches!(code, Code::Unknown | Code::Internal),
+            "{path}: {code:?}"
+        );
+    }
+    let disks = &wire::disk::v1::GROUP;
+    assert_eq!(
+        served.call(disks, "/v1.Disk/ListDiskIDs", &[]),
+        Ok(()),
+        "after {path}"
+    );
+}
+
+/// A server on a node in memory, for as long as the process lives.
+struct Served {
+    folder: TempDir,
+    _server: Server,
+}
+
+fn served() -> &'static Served {
+    static SERVED: OnceLock<Served> = OnceLock::new();
+    SERVED.get_or_init(|| {
+        let folder = TempDir::new().expect("a folder");
+        let node = SimNode::in_memory(
+            &NodeSpec::named("fuzz"),
+            Inventory::of(2),
+            ClockMode::Virtual,
+        );
+        let node = Node::new(node.expect("a node").os(), Options::default());
+        let dirs = WorkingDirs::parse(vec![r"C:\var\lib\kubelet".into()]).expect("a path");
+        let oversight = Oversight::open(&Config::default()).expect("nothing to open");
+        let operations = Arc::new(Operations::new(node, dirs));
+        let services = groups::registry().into_services(&operations, &oversight);
+        let endpoints = services.into_iter().map(|(group, service)| {
+            let endpoint = client::endpoint(folder.path(), group).expect("a group's name");
+            (endpoint, service)
+        });
+        let server = Server::bind(endpoints.collect(), ServerOptions::default());
+        Served {
+            _server: server.expect("the endpoints are free"),
+            folder,
+        }
+    })
+}
+
+impl Served {
+    fn call(&self, group: &wire::Group, path: &str, message: &[u8]) -> Result<(), Code> {
+        let endpoint = client::endpoint(self.folder.path(), group).expect("a group's name");
+        let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("served");
+        match channel.call(path, message, Instant::now() + Duration::from_secs(20)) {
+            Ok(_) => Ok(()),
+            Err(CallError::Status(status)) => Err(status.code),
+            Err(error) => panic!("{path}: {error}"),
+        }
+    }
+}
