@@ -20,6 +20,7 @@ declare!("services", &[Facility::Clock, Facility::Services];
     a_service_that_is_not_there_is_no_such_service,
     an_idle_service_starts_and_stops_on_request,
     an_idle_service_has_no_running_dependents,
+    dependents_are_services_and_each_is_listed_once,
 );
 
 /// Of every Windows.
@@ -66,6 +67,25 @@ fn an_idle_service_starts_and_stops_on_request(fixture: &Fixture) -> Result<(), 
 fn an_idle_service_has_no_running_dependents(fixture: &Fixture) -> Result<(), Failure> {
     let dependents = fixture.services()?.running_dependents(idle(fixture)?)?;
     same("dependents", &dependents, &Vec::new())
+}
+
+/// On Windows most services depend on this one, through others too.
+fn dependents_are_services_and_each_is_listed_once(fixture: &Fixture) -> Result<(), Failure> {
+    let services = fixture.services()?;
+    let mut names = services.running_dependents(USUAL)?;
+    for name in &names {
+        let found = services.query(name)?;
+        holds("it has a name for people", !found.display_name.is_empty())?;
+    }
+    names.sort_unstable();
+    holds(
+        "each is listed once",
+        names.is_sorted_by(|left, right| left < right),
+    )?;
+    holds(
+        "it is none of its own",
+        !names.iter().any(|name| name == USUAL),
+    )
 }
 
 fn idle(fixture: &Fixture) -> Result<&'static str, Failure> {

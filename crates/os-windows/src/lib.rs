@@ -1,4 +1,4 @@
-//! The seam `os` over Windows itself: files, volumes, services, the firmware's table, the clock, and
+//! The seam `os` over Windows itself: files, volumes, disks, services, the firmware's table, the clock, and
 //! life as a service.
 //!
 //! This crate is empty elsewhere. It is the one place with `unsafe`: the modules of `raw` turn
@@ -13,6 +13,7 @@ pub mod installation;
 
 mod clock;
 mod console;
+mod disks;
 mod event_log;
 mod extents;
 mod files;
@@ -27,6 +28,7 @@ mod wide;
 
 pub use clock::NativeClock;
 pub use console::EndRequests;
+pub use disks::NativeDisks;
 pub use event_log::NativeEventLog;
 pub use files::NativeFiles;
 pub use firmware::NativeFirmware;

@@ -102,13 +102,13 @@ impl Volumes for NativeVolumes {
     }
 
     fn flush(&self, volume: VolumeId) -> os::Result<()> {
-        device(volume, Purpose::ChangeVolume)
+        device(volume, Purpose::ChangeDevice)
             .and_then(|device| handle::flush(&device))
             .map_err(|code| Error::new("FlushFileBuffers", volume, code))
     }
 
     fn lock(&self, volume: VolumeId) -> os::Result<Box<dyn VolumeLock>> {
-        let lock = device(volume, Purpose::ChangeVolume)
+        let lock = device(volume, Purpose::ChangeDevice)
             .and_then(|device| Lock::take(volume, device))
             .map_err(|code| Error::new("FSCTL_LOCK_VOLUME", volume, code))?;
         Ok(Box::new(lock))
@@ -229,7 +229,7 @@ fn extend(volume: VolumeId, bytes: u64) -> Result<(), Cause> {
         .checked_div(per_sector.into())
         .and_then(|sectors| i64::try_from(sectors).ok())
         .ok_or(Win32::INVALID_PARAMETER)?;
-    let device = device(volume, Purpose::ChangeVolume)?;
+    let device = device(volume, Purpose::ChangeDevice)?;
     let input = sectors.to_le_bytes();
     handle::control(&device, FSCTL_EXTEND_VOLUME, &input, &mut [])?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Handles on files, directories and volumes.
+//! Handles on files, directories, volumes and disks.
 
 // UNSAFETY: handles come from and go to foreign functions, which read and fill buffers of ours.
 #![expect(unsafe_code)]
@@ -35,32 +35,35 @@ use crate::wide::Wide;
 /// What a handle is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To ask the device behind a volume. Needs no access and hinders nobody.
+    /// To ask a disk, or the device behind a volume. Needs no access and hinders nobody.
     AskDevice,
-    /// To change a volume as a whole.
-    ChangeVolume,
+    /// To change a volume or a disk as a whole.
+    ChangeDevice,
     /// To hold a directory, or a link as an entry, in place: nobody may open it for deletion.
     HoldEntry,
     /// To look at an entry, or a link as an entry. Hinders nobody.
     LookAtEntry,
     /// To look at what a path leads to. Hinders nobody.
     LookAtTarget,
+    /// To read from a disk, or to ask what it tells only to those who may read.
+    ReadDevice,
 }
 
 impl Purpose {
     fn access(self) -> u32 {
         match self {
             Self::AskDevice => 0,
-            Self::ChangeVolume => GENERIC_READ | GENERIC_WRITE,
+            Self::ChangeDevice => GENERIC_READ | GENERIC_WRITE,
             Self::HoldEntry => FILE_LIST_DIRECTORY,
             Self::LookAtEntry | Self::LookAtTarget => FILE_READ_ATTRIBUTES,
+            Self::ReadDevice => GENERIC_READ,
         }
     }
 
     fn share(self) -> u32 {
         let read_write = FILE_SHARE_READ | FILE_SHARE_WRITE;
         match self {
-            Self::AskDevice | Self::ChangeVolume | Self::HoldEntry => read_write,
+            Self::AskDevice | Self::ChangeDevice | Self::HoldEntry | Self::ReadDevice => read_write,
             Self::LookAtEntry | Self::LookAtTarget => read_write | FILE_SHARE_DELETE,
         }
     }
@@ -68,7 +71,7 @@ impl Purpose {
     /// Backup semantics are what lets a directory be opened.
     fn flags(self) -> u32 {
         match self {
-            Self::AskDevice | Self::ChangeVolume => 0,
+            Self::AskDevice | Self::ChangeDevice | Self::ReadDevice => 0,
             Self::HoldEntry | Self::LookAtEntry => {
                 FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT
             }

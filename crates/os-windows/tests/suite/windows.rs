@@ -5,6 +5,7 @@ use os::Facility;
 use os_suite::Fixture;
 use os_suite::Implementation;
 use wincsi_os_windows::NativeClock;
+use wincsi_os_windows::NativeDisks;
 use wincsi_os_windows::NativeEventLog;
 use wincsi_os_windows::NativeFiles;
 use wincsi_os_windows::NativeFirmware;
@@ -21,6 +22,7 @@ pub(crate) fn main() -> ExitCode {
     os_suite::run(Implementation {
         facilities: &[
             Facility::Clock,
+            Facility::Disks,
             Facility::EventLog,
             Facility::Files,
             Facility::Firmware,
@@ -36,6 +38,7 @@ fn fixture() -> Result<Fixture, String> {
     let bench = bench::Bench::new().map_err(|error| error.to_string())?;
     Ok(Fixture::new(bench)
         .with_clock(Arc::new(NativeClock::new()))
+        .with_disks(Arc::new(NativeDisks::new()))
         .with_event_log(Arc::new(NativeEventLog::of("wincsi-test")))
         .with_files(Arc::new(NativeFiles::new()))
         .with_firmware(Arc::new(NativeFirmware::new()))

@@ -81,6 +81,22 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         "volumes::a_volume_lies_on_a_disk",
         "not so: it has an extent",
     ),
+    // A volume has no extent, so nothing leads to its disk.
+    row("disks::the_disk_of_a_volume_is_listed", NO_EXTENT),
+    row("disks::a_volume_is_a_partition_of_its_disk", NO_EXTENT),
+    row(
+        "disks::partitions_lie_within_the_disk_in_order_and_apart",
+        NO_EXTENT,
+    ),
+    row("disks::partitions_are_numbered_from_one", NO_EXTENT),
+    row("disks::a_disk_is_so_many_whole_sectors_long", NO_EXTENT),
+    row("disks::a_disk_with_a_table_has_a_boot_signature", NO_EXTENT),
+    row("disks::a_read_has_to_be_aligned", NO_EXTENT),
+    row("disks::a_read_beyond_the_end_fails", NO_EXTENT),
+    row("disks::a_device_id_page_reads", NO_EXTENT),
+    row("disks::a_device_says_what_it_hangs_on", NO_EXTENT),
+    row("disks::the_disk_of_a_used_volume_is_online", NO_EXTENT),
+    row("disks::looking_anew_changes_nothing_by_itself", NO_EXTENT),
     // SetVolumeMountPointW is not there.
     row(
         "volumes::a_mounted_folder_that_is_removed_is_forgotten",
@@ -231,6 +247,7 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     ),
 ];
 
+const NO_EXTENT: &str = "no single extent: []";
 const NO_MOUNTING: &str = "SetVolumeMountPointW: Win32(120)";
 const NO_REPARSE_POINTS: &str = "FSCTL_SET_REPARSE_POINT: Win32(50)";
 const NO_SYMLINKS: &str = "not so: the new link is there";

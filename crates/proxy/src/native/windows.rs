@@ -6,6 +6,9 @@ use os::Facility;
 use os::Os;
 
 /// The node with one facility taken from Windows itself, where we have it.
+///
+/// The disks are not among them, though we have them: by a simulated provider's word about a disk's
+/// number another disk would be read here, and grown.
 pub(super) fn take(mut node: Os, facility: Facility) -> Option<Os> {
     match facility {
         Facility::Clock => node.clock = Arc::new(os_windows::NativeClock::new()),
