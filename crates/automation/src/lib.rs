@@ -1,0 +1,21 @@
+//! What crosses COM to a WMI provider, as pure code: query text, object paths, values in automation's types.
+//!
+//! The calls themselves are `os-windows`'s. What can be decided without them is decided here, so that
+//! it is tested on every system: how a literal is quoted, which VARIANT a `uint64` travels in, what a
+//! failed call's error object means. Classes, properties and types come from [`os::schema`].
+
+mod carried;
+mod fault;
+mod path;
+mod wql;
+
+pub use carried::Carried;
+pub use carried::Odd;
+pub use carried::Row;
+pub use carried::Scalar;
+pub use carried::Text;
+pub use fault::Fault;
+pub use path::class_of;
+pub use wql::Selection;
+pub use wql::associators;
+pub use wql::select;

@@ -1,0 +1,151 @@
+use os::ObjectPath;
+use os::schema;
+use os::schema::Class;
+
+use crate::Odd;
+
+/// The class of the one instance that a path names.
+///
+/// Paths come from a provider's own answers, yet they go into query text, between braces; so the path
+/// is read to its end, and one that does not end where its last key does is refused. Form:
+/// <https://learn.microsoft.com/windows/win32/wmisdk/wmi-object-path-requirements>.
+///
+/// # Errors
+/// It is no path of an instance, or of a class that [`os::schema`] does not have.
+pub fn class_of(path: &ObjectPath) -> Result<&'static Class, Odd> {
+    let refused = || Odd::Path(path.0.clone());
+    let relative = relative(&path.0).ok_or_else(refused)?;
+    let (class, keys) = split_class(relative).ok_or_else(refused)?;
+    if !is_identifier(class) || !are_keys(keys) {
+        return Err(refused());
+    }
+    schema::class(class).ok_or_else(|| Odd::class(class))
+}
+
+/// What follows `\\SERVER\namespace:`, where there is such a beginning.
+fn relative(path: &str) -> Option<&str> {
+    if !path.starts_with(r"\\") {
+        return Some(path);
+    }
+    let (before, relative) = path.split_once(':')?;
+    (!before.contains(['"', '\'', '{', '}'])).then_some(relative)
+}
+
+/// The class, and its keys; `@` stands for the one instance of a class without keys.
+fn split_class(relative: &str) -> Option<(&str, &str)> {
+    match relative.strip_suffix("=@") {
+        Some(class) => Some((class, "")),
+        None => relative
+            .split_once('.')
+            .filter(|(_, keys)| !keys.is_empty()),
+    }
+}
+
+fn are_keys(mut keys: &str) -> bool {
+    while !keys.is_empty() {
+        let Some((name, value)) = keys.split_once('=') else {
+            return false;
+        };
+        let Some(behind) = behind_value(value).filter(|_| is_identifier(name)) else {
+            return false;
+        };
+        keys = match behind.strip_prefix(',') {
+            Some(next) if !next.is_empty() => next,
+            None if behind.is_empty() => return true,
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// What follows a key's value: a quoted text, or a bare word (a number, `TRUE`).
+fn behind_value(value: &str) -> Option<&str> {
+    if let Some(quoted) = value.strip_prefix('"') {
+        return behind_quoted(quoted);
+    }
+    let end = value.find(',').unwrap_or(value.len());
+    let (word, behind) = value.split_at(end);
+    is_word(word).then_some(behind)
+}
+
+fn behind_quoted(quoted: &str) -> Option<&str> {
+    let mut characters = quoted.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '\0' => return None,
+            '"' => return quoted.get(at + 1..),
+            '\\' => drop(characters.next()?),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_word(text: &str) -> bool {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '-';
+    !text.is_empty() && text.chars().all(is_part)
+}
+
+fn is_identifier(text: &str) -> bool {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    !text.is_empty() && text.chars().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use os::ObjectPath;
+    use os::schema::disk;
+    use proptest::proptest;
+
+    use super::class_of;
+
+    fn class(path: &str) -> Option<&'static str> {
+        class_of(&ObjectPath(path.to_owned()))
+            .ok()
+            .map(|class| class.name)
+    }
+
+    #[test]
+    fn a_path_names_its_class() {
+        let disk = Some(disk::CLASS.name);
+        for path in [
+            r#"MSFT_Disk.ObjectId="{1}\\\\HOST\\x:\"{2}\"""#,
+            r#"\\HOST\ROOT\Microsoft\Windows\Storage:MSFT_Disk.ObjectId="a",Number=1"#,
+            r#"msft_disk.Number=1,Flag=TRUE"#,
+            "MSFT_Disk=@",
+        ] {
+            assert_eq!(class(path), disk, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_would_leave_the_braces_of_a_query_is_no_path() {
+        for path in [
+            "",
+            "MSFT_Disk",
+            "MSFT_Disk.",
+            "MSFT_Disk.ObjectId",
+            r#"MSFT_Disk.ObjectId="a"#,
+            r#"MSFT_Disk.ObjectId="a\""#,
+            r#"MSFT_Disk.ObjectId="a"} WHERE ClassDefsOnly"#,
+            r#"MSFT_Disk.ObjectId="a","#,
+            r"MSFT_Disk.Number=1} WHERE x",
+            "MSFT_Disk.Number=1 ",
+            r#"\\HOST\x} WHERE {:MSFT_Disk.ObjectId="a""#,
+            r#"MSFT_Elsewhere.Key="a""#,
+            "MSFT_Disk.ObjectId=\"a\0b\"",
+        ] {
+            assert_eq!(class(path), None, "{path}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_key_is_contained_when_it_is_escaped(key in "[^\0]*") {
+            let key = key.replace('\\', r"\\").replace('"', "\\\"");
+            assert_eq!(class(&format!("MSFT_Disk.ObjectId=\"{key}\"")), Some("MSFT_Disk"));
+            let longer = format!("MSFT_Disk.ObjectId=\"{key}\"}}");
+            assert_eq!(class(&longer), None);
+        }
+    }
+}
