@@ -5,4 +5,7 @@
 mod bad_bytes;
 mod hostile_texts;
 mod messages;
+#[cfg_attr(windows, path = "pace/windows.rs")]
+#[cfg_attr(not(windows), path = "pace/elsewhere.rs")]
+mod pace;
 mod rig;
