@@ -25,9 +25,9 @@ operation exists once. A test is named by its file and function; it stands in th
 that it calls.
 
 Besides, `bad_bytes::no_bytes_harm_anybody_whatever_method_they_are_sent_to` and
-`hostile_texts::no_text_reaches_further_than_its_field` go through every row, and the Go tests in
-`tests/go` call the methods of each official client. All of this runs on the simulated node, on Linux and
-under Wine; nothing here has run on real Windows.
+`hostile_texts::no_text_reaches_further_than_its_field` go through every row, under Wine with a part of
+their messages, and the Go tests in `tests/go` call the methods of each official client. All of this runs
+on the simulated node, on Linux and under Wine; nothing here has run on real Windows.
 ";
 
 const TEXTS_HEAD: &str = "

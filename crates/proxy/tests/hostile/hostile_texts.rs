@@ -9,7 +9,7 @@ use transport::Code;
 use crate::messages::Leaf;
 use crate::messages::Request;
 use crate::messages::text;
-use crate::pace::EVERY;
+use crate::pace;
 use crate::rig::Rig;
 
 const HOSTILE: &[&str] = &[
@@ -99,7 +99,7 @@ fn no_text_reaches_further_than_its_field() {
         let long = LONG.map(|length| "x".repeat(length));
         let texts = HOSTILE.iter().copied();
         let texts = texts.chain(long.iter().map(String::as_str)).enumerate();
-        for (turn, hostile) in texts.skip(fields % EVERY).step_by(EVERY) {
+        for (turn, hostile) in pace::some(texts, fields) {
             // Alone or behind what a driver sends, by turns: a field has many versions.
             let sent = match (turn + fields) % 2 {
                 0 => hostile.to_owned(),

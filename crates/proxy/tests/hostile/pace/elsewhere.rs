@@ -1,4 +1,9 @@
 //! All of it.
 
-pub(crate) const EVERY: usize = 1;
-pub(crate) const SIZABLE: usize = 1;
+pub(crate) fn some<T>(messages: impl Iterator<Item = T>, _turn: usize) -> impl Iterator<Item = T> {
+    messages
+}
+
+pub(crate) fn has_turn(_method: usize) -> bool {
+    true
+}
