@@ -4,6 +4,8 @@ use os::Instance;
 use os::Win32;
 use os::schema::wmi_error;
 
+use crate::Odd;
+
 /// A call that failed, and what the system says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -28,7 +30,39 @@ impl Fault {
             extended: told_text.or(description).filter(|text| !text.is_empty()),
         }
     }
+
+    /// Whether the connection is gone, whatever became of the call.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.is_unsent() || self.is_one_of(&LOST)
+    }
+
+    /// Whether the connection is gone and the call never reached the other side.
+    #[must_use]
+    pub fn is_unsent(&self) -> bool {
+        self.is_one_of(&UNSENT)
+    }
+
+    fn is_one_of(&self, codes: &[Hresult]) -> bool {
+        matches!(self.cause, Cause::Hresult(code) if codes.contains(&code))
+    }
 }
+
+/// `RPC_E_SERVER_DIED`, `RPC_S_CALL_FAILED`, `WBEM_E_TRANSPORT_FAILURE`, `WBEM_E_SHUTTING_DOWN`.
+const LOST: [Hresult; 4] = [
+    Hresult(0x8001_0007),
+    Hresult(0x8007_06BE),
+    Hresult(0x8004_1015),
+    Hresult(0x8004_1033),
+];
+
+/// `RPC_S_SERVER_UNAVAILABLE`, `RPC_S_CALL_FAILED_DNE`, `RPC_E_DISCONNECTED`, `CO_E_OBJNOTCONNECTED`.
+const UNSENT: [Hresult; 4] = [
+    Hresult::RPC_S_SERVER_UNAVAILABLE,
+    Hresult(0x8007_06BF),
+    Hresult(0x8001_0108),
+    Hresult(0x8004_01FD),
+];
 
 impl From<Cause> for Fault {
     fn from(cause: Cause) -> Self {
@@ -36,6 +70,12 @@ impl From<Cause> for Fault {
             cause,
             extended: None,
         }
+    }
+}
+
+impl From<Odd> for Fault {
+    fn from(odd: Odd) -> Self {
+        Cause::Malformed(odd.to_string()).into()
     }
 }
 
@@ -128,6 +168,16 @@ mod tests {
         other.class = "Elsewhere".to_owned();
         assert_eq!(fault(&other).cause, Cause::Hresult(Hresult::WBEM_E_FAILED));
         assert_eq!(fault(&other).extended.as_deref(), Some("said"));
+    }
+
+    #[test]
+    fn only_what_was_never_sent_counts_as_unsent() {
+        let of = |code| Fault::new(Hresult(code), None, None);
+        let gone = of(Hresult::RPC_S_SERVER_UNAVAILABLE.0);
+        assert!(gone.is_lost() && gone.is_unsent());
+        let cut = of(0x8007_06BE);
+        assert!(cut.is_lost() && !cut.is_unsent());
+        assert!(!of(Hresult::WBEM_E_NOT_FOUND.0).is_lost());
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub use carried::Scalar;
 pub use carried::Text;
 pub use fault::Fault;
 pub use path::class_of;
+pub use path::path_of;
 pub use wql::Selection;
 pub use wql::associators;
 pub use wql::select;

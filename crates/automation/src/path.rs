@@ -1,4 +1,5 @@
 use os::ObjectPath;
+use os::Value;
 use os::schema;
 use os::schema::Class;
 
@@ -20,6 +21,37 @@ pub fn class_of(path: &ObjectPath) -> Result<&'static Class, Odd> {
         return Err(refused());
     }
     schema::class(class).ok_or_else(|| Odd::class(class))
+}
+
+/// The path of the instance with these keys, within its namespace; `None` unless each key of the class is
+/// there, as a text or a number.
+///
+/// A provider's own path is to be preferred: this is for an answer that came without one.
+#[must_use]
+pub fn path_of(class: &'static Class, keys: &[(&str, Value)]) -> Option<ObjectPath> {
+    let mut path = format!("{}.", class.name);
+    for (index, key) in class.keys().enumerate() {
+        let (_, value) = keys.iter().find(|(name, _)| *name == key.name)?;
+        if index > 0 {
+            path.push(',');
+        }
+        path.push_str(key.name);
+        path.push('=');
+        path.push_str(&key_text(value)?);
+    }
+    (!path.ends_with('.')).then_some(ObjectPath(path))
+}
+
+fn key_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) if !text.contains('\0') => {
+            let escaped = text.replace('\\', r"\\").replace('"', "\\\"");
+            Some(format!("\"{escaped}\""))
+        }
+        Value::I4(number) => Some(number.cast_unsigned().to_string()),
+        Value::Ui1(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 /// What follows `\\SERVER\namespace:`, where there is such a beginning.
@@ -94,10 +126,12 @@ fn is_identifier(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use os::ObjectPath;
+    use os::Value;
     use os::schema::disk;
     use proptest::proptest;
 
     use super::class_of;
+    use super::path_of;
 
     fn class(path: &str) -> Option<&'static str> {
         class_of(&ObjectPath(path.to_owned()))
@@ -139,7 +173,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_path_needs_each_key() {
+        assert_eq!(path_of(&disk::CLASS, &[]), None);
+        let null = [(disk::OBJECT_ID.name, Value::Null)];
+        assert_eq!(path_of(&disk::CLASS, &null), None);
+        let nul = [(disk::OBJECT_ID.name, Value::text("a\0"))];
+        assert_eq!(path_of(&disk::CLASS, &nul), None);
+    }
+
     proptest! {
+        #[test]
+        fn a_path_made_of_keys_is_one(key in "[^\0]*") {
+            let keys = [(disk::OBJECT_ID.name, Value::Text(key))];
+            let path = path_of(&disk::CLASS, &keys).expect("a key");
+            assert_eq!(class(&path.0), Some(disk::CLASS.name));
+        }
+
         #[test]
         fn any_key_is_contained_when_it_is_escaped(key in "[^\0]*") {
             let key = key.replace('\\', r"\\").replace('"', "\\\"");

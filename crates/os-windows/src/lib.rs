@@ -25,6 +25,7 @@ mod service;
 mod services;
 mod volumes;
 mod wide;
+mod wmi;
 
 pub use clock::NativeClock;
 pub use console::EndRequests;
@@ -36,3 +37,6 @@ pub use process::{ProcessUsage, process_usage};
 pub use service::{SERVICE_NAME, ServiceError, ServiceHandle, run_as_service};
 pub use services::NativeServices;
 pub use volumes::NativeVolumes;
+pub use wmi::Connect;
+pub use wmi::LocalMachine;
+pub use wmi::NativeProvider;

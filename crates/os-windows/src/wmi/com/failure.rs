@@ -1,0 +1,51 @@
+//! What a failed call says: its code, and the error object that it left on the thread.
+
+// UNSAFETY: the error object is borrowed from the error that owns it, and asked by foreign functions.
+#![expect(unsafe_code)]
+
+use automation::Fault;
+use os::Hresult;
+use os::schema::wmi_error;
+use windows::Win32::System::Com::IErrorInfo;
+use windows::Win32::System::Com::SetErrorInfo;
+use windows::Win32::System::Wmi::IWbemClassObject;
+use windows::core::Error;
+use windows::core::HRESULT;
+use windows::core::IUnknown;
+use windows::core::Interface;
+
+use super::ClassObject;
+
+/// The one way from COM's error to ours.
+pub(super) fn fault(error: Error) -> Fault {
+    let code = Hresult(error.code().0.cast_unsigned());
+    let raw = error.as_ptr();
+    // SAFETY: the pointer is null or an interface that `error` owns, and `error` outlives its use.
+    let unknown = unsafe { IUnknown::from_raw_borrowed(&raw) };
+    let description = unknown.and_then(description);
+    let object = unknown
+        .and_then(|unknown| unknown.cast::<IWbemClassObject>().ok())
+        .map(ClassObject::new)
+        .filter(|object| object.is_of(&wmi_error::CLASS))
+        .and_then(|object| object.embedded().ok());
+    Fault::new(code, description, object.as_ref())
+}
+
+/// A code that came as data, with what the thread's error object says.
+pub(super) fn fault_of(code: HRESULT) -> Fault {
+    fault(Error::from(code))
+}
+
+/// Takes what an earlier call left on this thread, so that no later failure is told with its text
+/// (`SetErrorInfo`).
+pub(super) fn forget_earlier() {
+    // SAFETY: no preconditions; null clears the thread's error object. It cannot fail with that.
+    drop(unsafe { SetErrorInfo(0, None) });
+}
+
+fn description(unknown: &IUnknown) -> Option<String> {
+    let info: IErrorInfo = unknown.cast().ok()?;
+    // SAFETY: the interface is alive.
+    let text = unsafe { info.GetDescription() }.ok()?;
+    Some(String::from_utf16_lossy(&text).trim_end().to_owned())
+}

@@ -1,0 +1,23 @@
+//! COM as safe values: each owns what it stands for, and a failed call is a [`Fault`] at once.
+//!
+//! None of them is `Send`: what a thread got from WMI stays on it.
+
+mod apartment;
+mod failure;
+mod object;
+mod services;
+mod variant;
+
+pub(super) use apartment::Apartment;
+pub(super) use object::ClassObject;
+pub(super) use services::Begun;
+pub(super) use services::CallResult;
+pub(super) use services::Enumerator;
+pub(super) use services::Progress;
+pub(super) use services::Services;
+pub(super) use services::connect_local;
+
+use automation::Fault;
+
+/// The result of a call into COM.
+pub(super) type Called<T> = Result<T, Fault>;

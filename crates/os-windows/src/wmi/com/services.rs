@@ -1,0 +1,296 @@
+//! A connection to a namespace, and the calls that go through it. Each returns at once and is asked for
+//! its end, so that no thread is lost to a provider that does not answer.
+
+// UNSAFETY: interfaces of COM are called, which fill places of ours.
+#![expect(unsafe_code)]
+
+use std::ptr;
+
+use automation::Fault;
+use automation::Text;
+use os::Cause;
+use os::schema::Namespace;
+use windows::Win32::Foundation::E_NOINTERFACE;
+use windows::Win32::System::Com::CLSCTX_INPROC_SERVER;
+use windows::Win32::System::Com::CoCreateInstance;
+use windows::Win32::System::Com::CoSetProxyBlanket;
+use windows::Win32::System::Com::EOAC_NONE;
+use windows::Win32::System::Com::RPC_C_AUTHN_LEVEL_PKT_PRIVACY;
+use windows::Win32::System::Com::RPC_C_IMP_LEVEL_IMPERSONATE;
+use windows::Win32::System::Rpc::RPC_C_AUTHN_WINNT;
+use windows::Win32::System::Rpc::RPC_C_AUTHZ_NONE;
+use windows::Win32::System::Wmi::IEnumWbemClassObject;
+use windows::Win32::System::Wmi::IWbemCallResult;
+use windows::Win32::System::Wmi::IWbemClassObject;
+use windows::Win32::System::Wmi::IWbemLocator;
+use windows::Win32::System::Wmi::IWbemServices;
+use windows::Win32::System::Wmi::WBEM_FLAG_CONNECT_USE_MAX_WAIT;
+use windows::Win32::System::Wmi::WBEM_FLAG_ENSURE_LOCATABLE;
+use windows::Win32::System::Wmi::WBEM_FLAG_FORWARD_ONLY;
+use windows::Win32::System::Wmi::WBEM_FLAG_RETURN_IMMEDIATELY;
+use windows::Win32::System::Wmi::WBEM_FLAG_RETURN_WBEM_COMPLETE;
+use windows::Win32::System::Wmi::WBEM_GENERIC_FLAG_TYPE;
+use windows::Win32::System::Wmi::WBEM_S_FALSE;
+use windows::Win32::System::Wmi::WBEM_S_TIMEDOUT;
+use windows::Win32::System::Wmi::WbemLocator;
+use windows::core::BSTR;
+use windows::core::HRESULT;
+use windows::core::Interface;
+
+use super::Called;
+use super::ClassObject;
+use super::failure::fault;
+use super::failure::fault_of;
+use super::failure::forget_earlier;
+use super::variant::bstr;
+
+/// Connects to a namespace of this machine (`IWbemLocator::ConnectServer`). The calling thread has to be
+/// in an apartment. Waits up to two minutes for a service that does not answer: that flag is the
+/// shortest wait that there is.
+pub(in crate::wmi) fn connect_local(namespace: Namespace) -> windows::core::Result<IWbemServices> {
+    // SAFETY: the class is in-process and has the interface that is asked for.
+    let locator: IWbemLocator =
+        unsafe { CoCreateInstance(&WbemLocator, None, CLSCTX_INPROC_SERVER) }?;
+    let none = BSTR::new();
+    // SAFETY: strings are whole and outlive the call; null ones are this user and this locale.
+    unsafe {
+        locator.ConnectServer(
+            &BSTR::from(namespace.path()),
+            &none,
+            &none,
+            &none,
+            WBEM_FLAG_CONNECT_USE_MAX_WAIT.0,
+            &none,
+            None,
+        )
+    }
+}
+
+/// `IWbemServices`.
+pub(in crate::wmi) struct Services(IWbemServices);
+
+impl Services {
+    /// The connection that was made.
+    pub(in crate::wmi) fn new(made: windows::core::Result<IWbemServices>) -> Called<Self> {
+        let services = made.map_err(fault)?;
+        protect(&services)?;
+        Ok(Self(services))
+    }
+
+    /// Begins a query (`ExecQuery`). What is wrong with it is told when its answers are asked for.
+    pub(in crate::wmi) fn query(&self, query: &str) -> Called<Enumerator> {
+        forget_earlier();
+        let query = bstr(&Text::new(query))?;
+        let flags = flags(&[
+            WBEM_FLAG_RETURN_IMMEDIATELY,
+            WBEM_FLAG_FORWARD_ONLY,
+            WBEM_FLAG_ENSURE_LOCATABLE,
+        ]);
+        // SAFETY: both strings are whole and outlive the call.
+        let answers = unsafe { self.0.ExecQuery(&BSTR::from("WQL"), &query, flags, None) };
+        let answers = answers.map_err(fault)?;
+        protect(&answers)?;
+        Ok(Enumerator(answers))
+    }
+
+    /// The definition of a class (`GetObject`).
+    pub(in crate::wmi) fn class(&self, name: &str) -> Called<ClassObject> {
+        forget_earlier();
+        let mut object = None;
+        // SAFETY: the string is whole, the place is empty; both outlive the call.
+        let got = unsafe {
+            self.0.GetObject(
+                &BSTR::from(name),
+                WBEM_FLAG_RETURN_WBEM_COMPLETE,
+                None,
+                Some(&raw mut object),
+                None,
+            )
+        };
+        got.map_err(fault)?;
+        object
+            .map(ClassObject::new)
+            .ok_or_else(|| malformed("GetObject gave no object"))
+    }
+
+    /// Begins a method (`ExecMethod`).
+    pub(in crate::wmi) fn begin(
+        &self,
+        path: &str,
+        method: &str,
+        input: Option<&ClassObject>,
+    ) -> Called<Begun> {
+        forget_earlier();
+        let path = bstr(&Text::new(path))?;
+        let mut output = None;
+        let mut running = None;
+        // SAFETY: strings and in-parameters are whole, the places are empty; all outlive the call.
+        let begun = unsafe {
+            self.0.ExecMethod(
+                &path,
+                &BSTR::from(method),
+                WBEM_FLAG_RETURN_IMMEDIATELY,
+                None,
+                input.map(ClassObject::interface),
+                Some(&raw mut output),
+                Some(&raw mut running),
+            )
+        };
+        begun.map_err(fault)?;
+        Begun::of(output, running)
+    }
+}
+
+/// What a method's beginning answered.
+pub(in crate::wmi) enum Begun {
+    /// It has ended already, with these out-parameters: what Wine does, which has no other way.
+    Ended(ClassObject),
+    /// It goes on.
+    Running(CallResult),
+}
+
+impl Begun {
+    fn of(output: Option<IWbemClassObject>, running: Option<IWbemCallResult>) -> Called<Self> {
+        match (running, output) {
+            (Some(running), _) => {
+                protect(&running)?;
+                Ok(Self::Running(CallResult(running)))
+            }
+            (None, Some(output)) => Ok(Self::Ended(ClassObject::new(output))),
+            (None, None) => Err(malformed("ExecMethod gave neither a call nor its end")),
+        }
+    }
+}
+
+/// How far a call is.
+pub(in crate::wmi) enum Progress<T> {
+    /// At its end.
+    Ended(T),
+    /// Not there within the wait.
+    NotYet,
+}
+
+/// `IEnumWbemClassObject`, forward only. Dropping it cancels the query.
+pub(in crate::wmi) struct Enumerator(IEnumWbemClassObject);
+
+impl Enumerator {
+    /// Appends what comes within this many milliseconds (`Next`).
+    pub(in crate::wmi) fn next(
+        &self,
+        wait: i32,
+        found: &mut Vec<ClassObject>,
+    ) -> Called<Progress<()>> {
+        let mut batch: [Option<IWbemClassObject>; BATCH] = Default::default();
+        let mut count = 0;
+        // SAFETY: the places are empty and as many as is said; they outlive the call.
+        let answer = unsafe { self.0.Next(wait, &mut batch, &raw mut count) };
+        found.extend(batch.into_iter().flatten().map(ClassObject::new));
+        if answer.is_err() {
+            return Err(fault_of(answer));
+        }
+        let is_end = answer == HRESULT(WBEM_S_FALSE.0);
+        Ok(if is_end {
+            Progress::Ended(())
+        } else {
+            Progress::NotYet
+        })
+    }
+}
+
+/// Objects asked for at once.
+const BATCH: usize = 16;
+
+/// `IWbemCallResult`: a method on its way. Dropping it leaves the method running.
+pub(in crate::wmi) struct CallResult(IWbemCallResult);
+
+impl CallResult {
+    /// Waits this many milliseconds for the end and its out-parameters.
+    pub(in crate::wmi) fn end(&self, wait: i32) -> Called<Progress<ClassObject>> {
+        match self.status(wait)? {
+            Progress::NotYet => Ok(Progress::NotYet),
+            Progress::Ended(status) if status.is_err() => Err(self.failure(status)),
+            Progress::Ended(_) => self.output(0),
+        }
+    }
+
+    /// `GetCallStatus`, through the table of functions: the wrapper drops which success it was.
+    fn status(&self, wait: i32) -> Called<Progress<HRESULT>> {
+        let mut status = 0;
+        // SAFETY: the interface is alive, and the place is ours and outlives the call.
+        let answer =
+            unsafe { (self.0.vtable().GetCallStatus)(self.0.as_raw(), wait, &raw mut status) };
+        ended(answer).map(|progress| match progress {
+            Progress::Ended(()) => Progress::Ended(HRESULT(status)),
+            Progress::NotYet => Progress::NotYet,
+        })
+    }
+
+    /// `GetResultObject`, in the same way.
+    fn output(&self, wait: i32) -> Called<Progress<ClassObject>> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: as in `status`.
+        let answer =
+            unsafe { (self.0.vtable().GetResultObject)(self.0.as_raw(), wait, &raw mut raw) };
+        if let Progress::NotYet = ended(answer)? {
+            return Ok(Progress::NotYet);
+        }
+        if raw.is_null() {
+            return Err(malformed("GetResultObject gave no object"));
+        }
+        // SAFETY: the call succeeded and gave a reference, which is ours now.
+        let object = unsafe { IWbemClassObject::from_raw(raw) };
+        Ok(Progress::Ended(ClassObject::new(object)))
+    }
+
+    /// A call that is asked for its result fails with what it failed with, and leaves its error object
+    /// on the thread.
+    fn failure(&self, status: HRESULT) -> Fault {
+        match self.output(0) {
+            Err(fault) => fault,
+            Ok(_) => fault_of(status),
+        }
+    }
+}
+
+fn ended(answer: HRESULT) -> Called<Progress<()>> {
+    if answer.is_err() {
+        return Err(fault_of(answer));
+    }
+    let is_late = answer == HRESULT(WBEM_S_TIMEDOUT.0);
+    Ok(if is_late {
+        Progress::NotYet
+    } else {
+        Progress::Ended(())
+    })
+}
+
+/// Asks that what goes over this proxy be encrypted, and lets the provider act as we
+/// (`CoSetProxyBlanket`). An object in this process is no proxy and has nothing to encrypt.
+fn protect<T: Interface>(proxy: &T) -> Called<()> {
+    let proxy = proxy.cast::<windows::core::IUnknown>().map_err(fault)?;
+    // SAFETY: the interface is alive; no name and no identity are handed over.
+    let protected = unsafe {
+        CoSetProxyBlanket(
+            &proxy,
+            RPC_C_AUTHN_WINNT,
+            RPC_C_AUTHZ_NONE,
+            None,
+            RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
+            RPC_C_IMP_LEVEL_IMPERSONATE,
+            None,
+            EOAC_NONE,
+        )
+    };
+    match protected {
+        Err(error) if error.code() == E_NOINTERFACE => Ok(()),
+        other => other.map_err(fault),
+    }
+}
+
+fn flags(flags: &[WBEM_GENERIC_FLAG_TYPE]) -> WBEM_GENERIC_FLAG_TYPE {
+    WBEM_GENERIC_FLAG_TYPE(flags.iter().fold(0, |all, flag| all | flag.0))
+}
+
+fn malformed(text: &str) -> Fault {
+    Cause::Malformed(text.to_owned()).into()
+}

@@ -1,0 +1,62 @@
+//! WMI through `IWbemServices`, as the seam's [`Provider`](os::Provider).
+//!
+//! [`NativeProvider`] decides what is asked, by the class table; a `Pool` of a few threads asks it,
+//! each over connections of its own; the modules of `com` make the calls. Every call to a provider is
+//! semisynchronous: it is begun, and asked for its end a few milliseconds at a time, so that a thread
+//! serves several calls and none is lost to a provider that does not answer. Only connecting, and
+//! fetching a class definition (once for each connection and method), wait where they stand.
+//!
+//! `CoInitializeSecurity` is left to the program, because a library that calls it decides for all of
+//! its process; instead each proxy is told to encrypt and to let the provider impersonate.
+//!
+//! # Where this has run
+//! Nowhere on Windows, and no program selects it yet. Under Wine its own `Root\CimV2` answers queries and
+//! methods, but runs both to their end before it returns, has no instance of an `MSFT_*` class and no
+//! association. So nothing has executed `IWbemCallResult`, a wait that ends without an answer, a call
+//! that dies under way, embedded objects, error objects, in-parameters: these
+//! need an object in the process in place of the connection ([`Connect`]).
+//!
+//! That `ExecMethod` may be handed a place for its out-parameters beside that for the call is read in
+//! its documentation, which does not forbid it; Wine answers in the one, Windows should in the other.
+
+mod com;
+mod pool;
+mod provider;
+mod session;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod wine_tests;
+
+use std::fmt;
+
+use os::schema::Namespace;
+use windows::Win32::System::Wmi::IWbemServices;
+
+pub use self::provider::NativeProvider;
+
+/// Where connections come from: Windows itself ([`LocalMachine`]), or objects of a test in its place.
+pub trait Connect: Send + Sync {
+    /// A connection to the namespace, for the calling thread, which is in the multithreaded apartment.
+    ///
+    /// # Errors
+    /// The namespace does not exist, WMI does not answer, access is denied.
+    fn connect(&self, namespace: Namespace) -> windows::core::Result<IWbemServices>;
+}
+
+/// WMI of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalMachine;
+
+impl Connect for LocalMachine {
+    fn connect(&self, namespace: Namespace) -> windows::core::Result<IWbemServices> {
+        com::connect_local(namespace)
+    }
+}
+
+impl fmt::Debug for NativeProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NativeProvider").finish_non_exhaustive()
+    }
+}

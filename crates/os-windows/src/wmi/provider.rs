@@ -1,0 +1,178 @@
+use std::sync::Arc;
+
+use automation::Fault;
+use automation::Odd;
+use automation::Selection;
+use os::Arguments;
+use os::Cause;
+use os::Clock;
+use os::Deadline;
+use os::Error;
+use os::Instance;
+use os::ObjectPath;
+use os::Outcome;
+use os::Provider;
+use os::Query;
+use os::Result;
+use os::Target;
+use os::schema;
+use os::schema::Class;
+use os::schema::Direction;
+use os::schema::Method;
+use os::schema::Scope;
+
+use super::Connect;
+use super::LocalMachine;
+use super::pool::Pool;
+use super::session::Answer;
+use super::session::Ask;
+use super::session::Call;
+use super::session::Sealed;
+
+/// The providers of every namespace of [`os::schema`]; a class's row says which it is in. One of them
+/// serves the whole node.
+///
+/// A deadline bounds the wait, also for what cannot be interrupted. A method that has begun when its
+/// deadline passes goes on: whoever holds a lock for it asks without a deadline.
+pub struct NativeProvider {
+    clock: Arc<dyn Clock>,
+    pool: Pool,
+}
+
+impl NativeProvider {
+    /// WMI of this machine. Nothing is connected before it is needed.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self::over(clock, Arc::new(LocalMachine))
+    }
+
+    /// The same over other connections.
+    #[must_use]
+    pub fn over(clock: Arc<dyn Clock>, connect: Arc<dyn Connect>) -> Self {
+        let pool = Pool::new(connect);
+        Self { clock, pool }
+    }
+
+    fn ask(&self, ask: Ask, deadline: Deadline) -> std::result::Result<Answer, Fault> {
+        let patience = deadline.left(&*self.clock).ok_or(Cause::TimedOut)?;
+        self.pool.ask(ask, patience)
+    }
+
+    fn find(
+        &self,
+        ask: impl FnOnce(Selection) -> Ask,
+        selection: Selection,
+        deadline: Deadline,
+    ) -> Result<Vec<Instance>> {
+        let text = selection.text.clone();
+        match self.ask(ask(selection), deadline) {
+            Ok(Answer::Found(instances)) => Ok(instances),
+            Ok(Answer::Ended(_)) => Err(error(QUERY, &text, Odd::NoList.into())),
+            Err(fault) => Err(error(QUERY, &text, fault)),
+        }
+    }
+}
+
+impl Provider for NativeProvider {
+    fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
+        let selection =
+            automation::select(query).map_err(|odd| error(QUERY, query.class, odd.into()))?;
+        self.find(Ask::Find, selection, deadline)
+    }
+
+    fn associators(
+        &self,
+        of: &ObjectPath,
+        association: &'static str,
+        result_class: &'static str,
+        deadline: Deadline,
+    ) -> Result<Vec<Instance>> {
+        let selection = automation::associators(of, association, result_class)
+            .map_err(|odd| error(QUERY, association, odd.into()))?;
+        self.find(Ask::FindWhole, selection, deadline)
+    }
+
+    fn invoke(
+        &self,
+        target: Target<'_>,
+        method: &'static str,
+        arguments: &Arguments,
+        deadline: Deadline,
+    ) -> Result<Outcome> {
+        let failed = |fault| error(METHOD, &format!("{method} of {target}"), fault);
+        let call = call(target, method, arguments).map_err(|odd| failed(odd.into()))?;
+        match self.ask(Ask::Run(call), deadline).map_err(failed)? {
+            Answer::Ended(outcome) => Ok(outcome),
+            Answer::Found(_) => Err(failed(Odd::NoList.into())),
+        }
+    }
+}
+
+const QUERY: &str = "IWbemServices.ExecQuery";
+const METHOD: &str = "IWbemServices.ExecMethod";
+
+/// What the system says, in its own language, is written where the operator reads it and nobody matches
+/// on it.
+fn error(operation: &'static str, object: &str, fault: Fault) -> Error {
+    if let Some(extended) = &fault.extended {
+        let cause = &fault.cause;
+        tracing::warn!(operation, object, %cause, extended, "WMI says more of a failure");
+    }
+    Error::new(operation, object, fault.cause)
+}
+
+/// The call, if the class table allows it.
+fn call(target: Target<'_>, method: &str, arguments: &Arguments) -> std::result::Result<Call, Odd> {
+    let class = class_of(target)?;
+    let row = class
+        .method(method)
+        .ok_or_else(|| Odd::property(class.name, method))?;
+    check_scope(class, row, target)?;
+    check_arguments(row, arguments)?;
+    let path = match target {
+        Target::Class(_) => class.name.to_owned(),
+        Target::Instance(path) => path.0.clone(),
+    };
+    Ok(Call {
+        class,
+        method: row,
+        path,
+        arguments: Sealed(arguments.clone()),
+    })
+}
+
+fn class_of(target: Target<'_>) -> std::result::Result<&'static Class, Odd> {
+    match target {
+        Target::Class(name) => schema::class(name).ok_or_else(|| Odd::class(name)),
+        Target::Instance(path) => automation::class_of(path),
+    }
+}
+
+fn check_scope(class: &Class, method: &Method, target: Target<'_>) -> std::result::Result<(), Odd> {
+    match (method.scope, target) {
+        (Scope::Instance, Target::Instance(_)) | (Scope::Static(_), Target::Class(_)) => Ok(()),
+        _ => Err(Odd::property(class.name, method.name)),
+    }
+}
+
+/// Each is declared, and none that is required is left out. Types are checked where they are
+/// converted.
+fn check_arguments(method: &Method, arguments: &Arguments) -> std::result::Result<(), Odd> {
+    for name in arguments.0.keys() {
+        method
+            .parameter(name)
+            .filter(|row| row.direction == Direction::In)
+            .ok_or_else(|| Odd::property(method.name, name))?;
+    }
+    for row in method.parameters {
+        let is_needed = row.direction == Direction::In && !row.optional;
+        let is_given = arguments
+            .0
+            .iter()
+            .any(|(name, value)| name.eq_ignore_ascii_case(row.name) && !value.is_null());
+        if is_needed && !is_given {
+            return Err(Odd::value(format!("{}.{}", method.name, row.name)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,302 @@
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use automation::Fault;
+use automation::Odd;
+use automation::Row;
+use automation::Selection;
+use os::Arguments;
+use os::Cause;
+use os::Instance;
+use os::Outcome;
+use os::Value;
+use os::schema::Class;
+use os::schema::Direction;
+use os::schema::Method;
+use os::schema::Namespace;
+use os::schema::extended_status;
+use zeroize::Zeroize;
+
+use super::Connect;
+use super::com::Begun;
+use super::com::CallResult;
+use super::com::Called;
+use super::com::ClassObject;
+use super::com::Enumerator;
+use super::com::Progress;
+use super::com::Services;
+
+/// What is asked of WMI, complete, to be begun again on another connection if it must.
+pub(super) enum Ask {
+    /// A query whose objects have all that was selected.
+    Find(Selection),
+    /// A query whose objects have what their class has.
+    FindWhole(Selection),
+    Run(Call),
+}
+
+/// A call of a method that the class table allows.
+pub(super) struct Call {
+    pub(super) class: &'static Class,
+    pub(super) method: &'static Method,
+    /// A class's name or an instance's path.
+    pub(super) path: String,
+    pub(super) arguments: Sealed,
+}
+
+/// Arguments on their way to another thread; their texts are wiped when this is dropped.
+pub(super) struct Sealed(pub(super) Arguments);
+
+impl Drop for Sealed {
+    fn drop(&mut self) {
+        for value in self.0.0.values_mut() {
+            if let Value::Text(text) = value {
+                text.zeroize();
+            }
+        }
+    }
+}
+
+/// What WMI answered.
+pub(super) enum Answer {
+    Found(Vec<Instance>),
+    Ended(Outcome),
+}
+
+impl Ask {
+    fn namespace(&self) -> Namespace {
+        match self {
+            Self::Find(selection) | Self::FindWhole(selection) => selection.class.namespace,
+            Self::Run(call) => call.class.namespace,
+        }
+    }
+
+    fn is_method(&self) -> bool {
+        matches!(self, Self::Run(_))
+    }
+}
+
+/// One thread's connections, each opened when it is first needed and kept.
+pub(super) struct Session {
+    connect: Arc<dyn Connect>,
+    open: HashMap<Namespace, Rc<Connection>>,
+}
+
+impl Session {
+    pub(super) fn new(connect: Arc<dyn Connect>) -> Self {
+        let open = HashMap::new();
+        Self { connect, open }
+    }
+
+    /// Begins what is asked; once more when the connection that was kept turns out to be dead.
+    pub(super) fn begin(&mut self, ask: &Ask) -> Called<Running> {
+        let was_open = self.open.contains_key(&ask.namespace());
+        match self.try_begin(ask) {
+            Err(fault) if was_open && self.may_repeat(ask, &fault) => self.try_begin(ask),
+            other => other,
+        }
+    }
+
+    /// Whether what failed so may be begun again. A connection that is gone is forgotten. A query may
+    /// always be repeated; a method only if it never left.
+    pub(super) fn may_repeat(&mut self, ask: &Ask, fault: &Fault) -> bool {
+        if !fault.is_lost() {
+            return false;
+        }
+        self.open.remove(&ask.namespace());
+        fault.is_unsent() || !ask.is_method()
+    }
+
+    fn try_begin(&mut self, ask: &Ask) -> Called<Running> {
+        let connection = self.connection(ask.namespace())?;
+        match ask {
+            Ask::Find(selection) | Ask::FindWhole(selection) => Ok(Running::Query {
+                answers: connection.services.query(&selection.text)?,
+                found: Vec::new(),
+            }),
+            Ask::Run(call) => connection.run(call),
+        }
+    }
+
+    fn connection(&mut self, namespace: Namespace) -> Called<Rc<Connection>> {
+        let open = match self.open.entry(namespace) {
+            Entry::Occupied(open) => open.into_mut(),
+            Entry::Vacant(place) => {
+                let services = Services::new(self.connect.connect(namespace))?;
+                place.insert(Rc::new(Connection::new(services)))
+            }
+        };
+        Ok(Rc::clone(open))
+    }
+}
+
+/// A connection, and the classes' definitions that came over it.
+struct Connection {
+    services: Services,
+    inputs: std::cell::RefCell<HashMap<MethodName, Option<Rc<ClassObject>>>>,
+}
+
+type MethodName = (&'static str, &'static str);
+
+impl Connection {
+    fn new(services: Services) -> Self {
+        let inputs = std::cell::RefCell::default();
+        Self { services, inputs }
+    }
+
+    fn run(&self, call: &Call) -> Called<Running> {
+        let input = self.input(call)?;
+        let begun = self
+            .services
+            .begin(&call.path, call.method.name, input.as_ref())?;
+        Ok(match begun {
+            Begun::Ended(output) => Running::Ended(Some(output)),
+            Begun::Running(running) => Running::Method(running),
+        })
+    }
+
+    /// The in-parameters, filled; none for a method that takes none.
+    fn input(&self, call: &Call) -> Called<Option<ClassObject>> {
+        let Some(definition) = self.definition(call)? else {
+            return match call.arguments.0.0.keys().next() {
+                Some(name) => Err(Odd::property(call.method.name, name).into()),
+                None => Ok(None),
+            };
+        };
+        let input = definition.spawn()?;
+        for (name, value) in &call.arguments.0.0 {
+            put(&input, call.method, name, value)?;
+        }
+        Ok(Some(input))
+    }
+
+    fn definition(&self, call: &Call) -> Called<Option<Rc<ClassObject>>> {
+        let name = (call.class.name, call.method.name);
+        if let Some(known) = self.inputs.borrow().get(&name) {
+            return Ok(known.clone());
+        }
+        let class = self.services.class(call.class.name)?;
+        let input = class.method(call.method.name)?.map(Rc::new);
+        self.inputs.borrow_mut().insert(name, input.clone());
+        Ok(input)
+    }
+}
+
+/// Sets an argument. Null is what an argument is before it is set.
+fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Called<()> {
+    let parameter = method
+        .parameter(name)
+        .ok_or_else(|| Odd::property(method.name, name))?;
+    if value.is_null() {
+        return Ok(());
+    }
+    let row = Row {
+        name: parameter.name,
+        cim: parameter.cim,
+        array: parameter.array,
+    };
+    let put = input.put(row, parameter.name, value);
+    put.map_err(|fault| Fault {
+        extended: Some(format!("argument {}", parameter.name)),
+        ..fault
+    })
+}
+
+/// A call that has begun.
+pub(super) enum Running {
+    /// A method that had ended when it had begun; taken once.
+    Ended(Option<ClassObject>),
+    Method(CallResult),
+    Query {
+        answers: Enumerator,
+        found: Vec<ClassObject>,
+    },
+}
+
+impl Running {
+    /// The answer, if the call ends within this many milliseconds.
+    pub(super) fn advance(&mut self, ask: &Ask, wait: i32) -> Called<Option<Answer>> {
+        match self {
+            Self::Ended(output) => match output.take() {
+                Some(output) => ended(ask, &output).map(Some),
+                None => Err(Cause::Malformed("asked again after its end".to_owned()).into()),
+            },
+            Self::Method(running) => match running.end(wait)? {
+                Progress::Ended(output) => ended(ask, &output).map(Some),
+                Progress::NotYet => Ok(None),
+            },
+            Self::Query { answers, found } => match answers.next(wait, found)? {
+                Progress::Ended(()) => instances(ask, found).map(Some),
+                Progress::NotYet => Ok(None),
+            },
+        }
+    }
+}
+
+fn instances(ask: &Ask, found: &[ClassObject]) -> Called<Answer> {
+    let instances: Called<_> = match ask {
+        Ask::Find(selection) => found
+            .iter()
+            .map(|object| object.instance(&selection.properties))
+            .collect(),
+        Ask::FindWhole(selection) => found
+            .iter()
+            .map(|object| object.whole(&selection.properties))
+            .collect(),
+        Ask::Run(_) => Ok(Vec::new()),
+    };
+    instances.map(Answer::Found)
+}
+
+fn ended(ask: &Ask, output: &ClassObject) -> Called<Answer> {
+    let Ask::Run(call) = ask else {
+        return Err(Cause::Malformed("a query that ended as a method".to_owned()).into());
+    };
+    outcome(call.method, output).map(Answer::Ended)
+}
+
+/// What a method gave back. The extended status is told as its text.
+fn outcome(method: &Method, output: &ClassObject) -> Called<Outcome> {
+    let mut out = BTreeMap::new();
+    let mut extended = None;
+    let parameters = method.parameters.iter();
+    for parameter in parameters.filter(|row| row.direction == Direction::Out) {
+        let Some(value) = output.value_if_any(parameter.name)? else {
+            continue;
+        };
+        if parameter.name == extended_status::PARAMETER.name {
+            extended = text_of(&value);
+        } else {
+            out.insert(parameter.name.to_owned(), value);
+        }
+    }
+    let code = return_value(output)?;
+    Ok(Outcome {
+        code,
+        out,
+        extended,
+    })
+}
+
+/// Null is no success.
+fn return_value(output: &ClassObject) -> Called<u32> {
+    let value = output.value(RETURN_VALUE)?;
+    let code = value.unsigned().map_err(|error| error.to_string());
+    let code = code.and_then(|wide| u32::try_from(wide).map_err(|error| error.to_string()));
+    code.map_err(|error| Cause::Malformed(format!("{RETURN_VALUE}: {error}")).into())
+}
+
+fn text_of(status: &Value) -> Option<String> {
+    let Value::Object(status) = status else {
+        return None;
+    };
+    let text = status.text(extended_status::MESSAGE.name).ok()?;
+    Some(text.to_owned())
+}
+
+/// What every method's definition has:
+/// <https://learn.microsoft.com/windows/win32/wmisdk/calling-a-method>.
+const RETURN_VALUE: &str = "ReturnValue";

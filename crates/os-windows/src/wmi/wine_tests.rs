@@ -1,0 +1,223 @@
+//! Against the WMI that is there: Wine's, or Windows's own.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::OnceLock;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+use os::Arguments;
+use os::Cause;
+use os::Clock;
+use os::Deadline;
+use os::Hresult;
+use os::Instance;
+use os::ObjectPath;
+use os::Provider;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::schema::Namespace;
+use os::schema::bios;
+use os::schema::disk;
+use os::schema::service;
+use windows::Win32::System::Wmi::IWbemServices;
+
+use super::Connect;
+use super::LocalMachine;
+use super::NativeProvider;
+use super::pool::MOST_THREADS;
+use crate::NativeClock;
+use crate::process_usage;
+
+/// One at a time: Wine fills a class's table anew for each query, without a lock, and two at once end
+/// the process (seen in Wine 8, `fill_service` of wbemprox).
+fn provider() -> MutexGuard<'static, NativeProvider> {
+    static PROVIDER: OnceLock<Mutex<NativeProvider>> = OnceLock::new();
+    let provider = PROVIDER.get_or_init(|| Mutex::new(NativeProvider::new(clock())));
+    provider.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(NativeClock::new())
+}
+
+fn services(provider: &NativeProvider, query: &Query<'_>) -> Vec<Instance> {
+    provider.query(query, Deadline::NEVER).expect("services")
+}
+
+const NAME: &str = service::NAME.name;
+const STATE: &str = service::STATE.name;
+const ACCEPT_STOP: &str = service::base::ACCEPT_STOP.name;
+const TAG: &str = service::base::TAG_ID.name;
+
+/// Present on every Windows and in every prefix of Wine's.
+const SPOOLER: &str = "Spooler";
+
+fn spooler(provider: &NativeProvider) -> Instance {
+    let query = Query::all(
+        service::CLASS.name,
+        &[NAME, STATE, ACCEPT_STOP, service::PROCESS_ID.name],
+    )
+    .with(NAME, Value::text(SPOOLER));
+    let found = services(provider, &query);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().expect("one")
+}
+
+#[test]
+fn a_query_answers_with_typed_properties_and_usable_paths() {
+    let provider = provider();
+    let found = spooler(&provider);
+    assert_eq!(found.class, service::CLASS.name);
+    assert_eq!(found.text(NAME), Ok(SPOOLER));
+    assert!(found.bool(ACCEPT_STOP).is_ok());
+    assert!(found.u32(service::PROCESS_ID.name).is_ok());
+    assert_eq!(found.path.0, r#"Win32_Service.Name="Spooler""#);
+    assert_eq!(found.properties.len(), 4);
+}
+
+#[test]
+fn the_key_comes_along_when_it_was_not_asked_for() {
+    let found = services(&provider(), &Query::all(service::CLASS.name, &[STATE]));
+    assert!(found.len() > 5);
+    for one in found {
+        assert_eq!(one.properties.keys().collect::<Vec<_>>(), [STATE]);
+        assert!(automation::class_of(&one.path).is_ok(), "{}", one.path);
+    }
+}
+
+/// Windows reads `\'` as a quote (documented). When Wine does, this says so.
+#[test]
+fn wine_knows_no_escaped_quote() {
+    let query = Query::all(service::CLASS.name, &[NAME]).with(NAME, Value::text("x' OR 'a"));
+    let error = provider().query(&query, Deadline::NEVER).expect_err("Wine");
+    assert_eq!(error.cause, Cause::Hresult(Hresult::WBEM_E_INVALID_QUERY));
+    assert_eq!(error.operation, "IWbemServices.ExecQuery");
+}
+
+#[test]
+fn booleans_and_inequality_select() {
+    let provider = provider();
+    let all = Query::all(service::CLASS.name, &[NAME]);
+    let running = all.clone().with(STATE, Value::text("Running"));
+    let other = all.clone().without(STATE, Value::text("Running"));
+    let (all, running, other) = (
+        services(&provider, &all).len(),
+        services(&provider, &running).len(),
+        services(&provider, &other).len(),
+    );
+    assert_eq!(running + other, all);
+    assert!(running > 0);
+}
+
+#[test]
+fn a_method_tells_its_return_value() {
+    let provider = provider();
+    let path = spooler(&provider).path;
+    let run = |method: &'static str| {
+        let outcome = provider.invoke(
+            Target::Instance(&path),
+            method,
+            &Arguments::none(),
+            Deadline::NEVER,
+        );
+        outcome.expect(method).code
+    };
+    run(service::START_SERVICE.name);
+    assert_eq!(spooler(&provider).text(STATE), Ok("Running"));
+    assert_eq!(
+        run(service::START_SERVICE.name),
+        service::codes::ALREADY_RUNNING.code
+    );
+    assert_eq!(run(service::STOP_SERVICE.name), 0);
+}
+
+#[test]
+fn what_does_not_exist_is_told_by_its_code() {
+    let provider = provider();
+    let path = ObjectPath(r#"Win32_Service.Name="wincsi-none""#.to_owned());
+    let start = service::START_SERVICE.name;
+    let error = provider.invoke(
+        Target::Instance(&path),
+        start,
+        &Arguments::none(),
+        Deadline::NEVER,
+    );
+    let error = error.expect_err("no such service");
+    assert!(matches!(error.cause, Cause::Hresult(_)), "{error}");
+    assert!(error.object.contains("wincsi-none"), "{error}");
+}
+
+/// Wine has the namespace and nothing in it. When it gets disks, this says so.
+#[test]
+fn wine_has_no_storage_objects() {
+    let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name]);
+    assert_eq!(provider().query(&query, Deadline::NEVER), Ok(Vec::new()));
+}
+
+/// Wine does not count handles, so what a query leaves behind would show as memory: 5,000 enumerators or
+/// query texts are more than is allowed here. The class has no objects under Wine, where each query of
+/// one that has takes tens of milliseconds.
+#[test]
+fn five_thousand_queries_take_one_connection_a_thread_and_leave_nothing_behind() {
+    let alone = provider();
+    let connections = Arc::new(Counted::default());
+    let provider = NativeProvider::over(clock(), Arc::clone(&connections) as Arc<dyn Connect>);
+    let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name]);
+    let ask = |times: usize| {
+        for _ in 0..times {
+            assert_eq!(services(&provider, &query), []);
+        }
+        process_usage().expect("usage").resident_bytes
+    };
+    let before = ask(500);
+    let after = ask(5_000);
+    assert!(after < before + (1 << 20), "{before} {after}");
+    let made = connections.0.load(Ordering::Relaxed);
+    assert!(made <= MOST_THREADS, "{made}");
+    drop(alone);
+}
+
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Connect for Counted {
+    fn connect(&self, namespace: Namespace) -> windows::core::Result<IWbemServices> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        LocalMachine.connect(namespace)
+    }
+}
+
+#[test]
+fn the_class_table_is_asked_before_wmi() {
+    let provider = provider();
+    let refused = |query: &Query<'_>| {
+        let error = provider.query(query, Deadline::NEVER).expect_err("refused");
+        assert!(matches!(error.cause, Cause::Malformed(_)), "{error}");
+    };
+    refused(&Query::all("Win32_Process", &[]));
+    refused(&Query::all(service::CLASS.name, &["Elsewhere"]));
+    refused(&Query::all(service::CLASS.name, &[]).with(TAG, Value::text("1")));
+    let path = ObjectPath(r#"Win32_Service.Name="x"} WHERE y"#.to_owned());
+    let start = service::START_SERVICE.name;
+    let target = Target::Instance(&path);
+    let error = provider.invoke(target, start, &Arguments::none(), Deadline::NEVER);
+    assert!(matches!(
+        error.expect_err("refused").cause,
+        Cause::Malformed(_)
+    ));
+}
+
+/// Wine's firmware object has not the properties that name it. When it gets them, this says so.
+#[test]
+fn an_object_that_cannot_be_found_again_is_an_error() {
+    let query = Query::all(bios::CLASS.name, &[bios::SERIAL_NUMBER.name]);
+    let error = provider().query(&query, Deadline::NEVER).expect_err("Wine");
+    assert_eq!(
+        error.cause,
+        Cause::Malformed("an object without a path".to_owned())
+    );
+}
