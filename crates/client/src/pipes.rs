@@ -154,6 +154,9 @@ impl Pipes {
                 continue;
             }
             let found = group.version;
+            if self.has_come(asking, dialects, found) {
+                break;
+            }
             return Ok(Fault::Final(match needed {
                 Some(needed) if found < needed => Cause::NeedsVersion {
                     group: self.group,
@@ -176,6 +179,20 @@ impl Pipes {
                 text: format!("there is no group {}", self.group),
             }),
         })
+    }
+
+    /// Whether a version that was away when it was tried is there now, and not known to lack the
+    /// operation: the proxy came meanwhile.
+    fn has_come<T>(
+        &self,
+        asking: &Asking<'_>,
+        dialects: &[Dialect<'_, T>],
+        found: Version,
+    ) -> bool {
+        let mut spoken = dialects
+            .iter()
+            .filter(|dialect| dialect.group.version == found);
+        spoken.any(|dialect| !self.known().lacks(dialect.path, asking.options))
     }
 
     /// The connection to a version; `None` when the proxy does not have it.

@@ -4,6 +4,9 @@
 
 mod support;
 
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -17,8 +20,11 @@ use support::Script;
 use support::options;
 use support::soon;
 use transport::Server;
+use wincsi_client::Node;
+use wire::Group;
 use wire::disk::v1;
 use wire::disk::v1::rpc;
+use wire::disk::v1beta1;
 
 const DISK: DiskNumber = DiskNumber(1);
 
@@ -176,6 +182,27 @@ fn a_look_that_was_on_its_way_is_asked_once_more() {
         assert_eq!(caller.join().unwrap(), Ok(2));
     }
     assert_eq!(asked.count(), 4);
+}
+
+/// It starts when the oldest version is looked for, and has the newest, which was looked for before.
+#[test]
+fn a_proxy_that_comes_while_its_versions_are_tried_is_found() {
+    let place = Arc::new(Place::new());
+    let (proxy, asked) = (Arc::new(OnceLock::new()), Counter::default());
+    let endpoints = {
+        let (place, proxy, asked) = (Arc::clone(&place), Arc::clone(&proxy), asked.clone());
+        move |group: &Group| {
+            if group.version == v1beta1::GROUP.version {
+                proxy.get_or_init(|| Mutex::new(answering(&place, &asked)));
+            }
+            place.endpoint(group)
+        }
+    };
+    let mut options = options();
+    options.look_again = Duration::ZERO;
+    let node = Node::at(endpoints, options);
+    assert_eq!(node.disks().size(DISK, soon(&node)), Ok(2));
+    assert_eq!(asked.count(), 1);
 }
 
 #[test]

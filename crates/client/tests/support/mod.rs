@@ -71,6 +71,10 @@ impl Place {
         Node::at(self.endpoints(), options)
     }
 
+    pub fn endpoint(&self, group: &Group) -> Result<Endpoint, EndpointError> {
+        self.endpoints()(group)
+    }
+
     fn endpoints(
         &self,
     ) -> impl Fn(&Group) -> Result<Endpoint, EndpointError> + Send + Sync + use<> {
