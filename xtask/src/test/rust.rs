@@ -27,6 +27,7 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
     ("crates/node/tests/crash.rs", MANY_NODES),
     ("crates/node/tests/filesystem.rs", MANY_NODES),
     ("crates/node/tests/fixtures.rs", MANY_NODES),
+    ("crates/proxy/tests/paths/main.rs", MANY_NODES),
 ];
 
 const MANY_NODES: &str = "its many simulated nodes take Wine minutes";
