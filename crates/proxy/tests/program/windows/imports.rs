@@ -26,6 +26,17 @@ const LIBRARIES: &[&str] = &[
     "ws2_32.dll",
 ];
 
+/// What `os_windows` takes for disks and WMI, which the program does not use yet: an unoptimised build
+/// links what is unused all the same.
+const OF_UNUSED_CODE: &[&str] = &[
+    "combase.dll",
+    "ole32.dll",
+    "oleaut32.dll",
+    "propsys.dll",
+    "rpcrt4.dll",
+    "setupapi.dll",
+];
+
 /// Forwarders to the system's own libraries, by the beginning of their names.
 const API_SETS: &str = "api-ms-win-";
 
@@ -57,14 +68,16 @@ const OF_STD: &[&str] = &["CreateProcessW"];
 #[test]
 fn only_the_systems_libraries_are_loaded() {
     let imports = imports();
-    let foreign: Vec<_> = imports
-        .keys()
-        .filter(|name| !LIBRARIES.contains(&name.as_str()) && !name.starts_with(API_SETS))
-        .collect();
+    let foreign: Vec<_> = imports.keys().filter(|name| !is_expected(name)).collect();
     assert!(foreign.is_empty(), "{foreign:?}");
     // That there is anything to be seen at all.
     assert!(imports["kernel32.dll"].contains("CreateFileW"));
     assert!(imports["advapi32.dll"].contains("StartServiceCtrlDispatcherW"));
+}
+
+fn is_expected(library: &str) -> bool {
+    let unused = cfg!(debug_assertions) && OF_UNUSED_CODE.contains(&library);
+    unused || LIBRARIES.contains(&library) || library.starts_with(API_SETS)
 }
 
 #[test]
