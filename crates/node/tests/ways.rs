@@ -14,6 +14,7 @@ use os_sim::Effect;
 use os_sim::Rule;
 use support::Rig;
 use support::path;
+use support::swap::Swap;
 use wincsi_node::Bounds;
 use wincsi_node::Mapping;
 use wincsi_node::RemotePath;
@@ -129,6 +130,31 @@ fn a_link_among_the_directories_that_are_being_made_is_not_entered() {
     let text = made.unwrap_err().to_string();
     assert!(text.contains("encountered a reparse point"), "{text}");
     assert_eq!(outside(&rig), before);
+}
+
+/// Two drivers stage at once, and both are the first to need `globalmount`.
+#[test]
+fn a_directory_that_somebody_makes_once_it_was_missed_is_in_nobodys_way() {
+    let (rig, bounds) = scene();
+    let meanwhile = Swap::made_once_missed(&rig, path(r"C:\var\lib\kubelet\new"));
+    let deep = path(r"C:\var\lib\kubelet\new\deep");
+    let way = bounds.resolve(meanwhile.node.os(), &deep).unwrap();
+    assert!(meanwhile.has_swapped());
+    let files = meanwhile.node.filesystem();
+    files.make_directory(&way, rig.soon()).unwrap();
+    assert!(rig.sim.files().leads_to_directory(&deep).unwrap());
+}
+
+/// And what is below it is missing as before, not hidden by something.
+#[test]
+fn a_directory_that_somebody_makes_once_it_was_missed_hides_nothing() {
+    let (rig, bounds) = scene();
+    let way = resolved(&rig, &bounds, r"new\deep");
+    let meanwhile = Swap::made_once_missed(&rig, path(r"C:\var\lib\kubelet\new"));
+    let found = meanwhile.node.volumes().of_target(&way, rig.soon());
+    assert!(meanwhile.has_swapped());
+    let text = found.unwrap_err().to_string();
+    assert!(text.contains("because it does not exist"), "{text}");
 }
 
 #[test]

@@ -222,17 +222,25 @@ fn missing(os: &Os, way: &Way, source: os::Error) -> TargetError {
     let mut above = way.path().parent();
     while let Some(folder) = above {
         match os.files.leads_to_directory(&folder) {
-            Ok(true) => {
-                let path = path.to_string();
-                return TargetError::Missing { path };
-            }
+            Ok(true) => return missing_as_such(path),
             Err(error) if error.is_not_found() && is_absent(os, &folder) => {
                 above = folder.parent();
             }
+            // It came while it was looked for, or it is a link that leads to nothing.
+            Err(error) if error.is_not_found() => match os.files.leads_to_directory(&folder) {
+                Ok(true) => return missing_as_such(path),
+                _ => break,
+            },
             _ => break,
         }
     }
     TargetError::out_of_reach(path)(source)
+}
+
+fn missing_as_such(path: &WinPath) -> TargetError {
+    TargetError::Missing {
+        path: path.to_string(),
+    }
 }
 
 fn is_absent(os: &Os, path: &WinPath) -> bool {

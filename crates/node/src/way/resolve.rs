@@ -221,11 +221,14 @@ enum Next {
 }
 
 fn next(os: &Os, here: &WinPath) -> os::Result<Next> {
-    let (entry, leads) = match look(os, here) {
-        Err(error) if error.is_not_found() && os.files.entry(here).is_err() => {
-            return Ok(Next::Missing);
-        }
+    let entry = match os.files.entry(here) {
+        Err(error) if error.is_not_found() => return Ok(Next::Missing),
         seen => seen?,
+    };
+    let leads = match link::leads(&*os.files, here, &entry) {
+        // The link itself went after it was seen.
+        Err(error) if error.is_not_found() && is_absent(os, here) => return Ok(Next::Missing),
+        leads => leads?,
     };
     Ok(match (leads, entry.tag) {
         (Leads::To(target), _) => Next::To(target),
@@ -234,6 +237,10 @@ fn next(os: &Os, here: &WinPath) -> os::Result<Next> {
         (Leads::Nowhere, None) if entry.is_directory() => Next::Directory,
         (Leads::Nowhere, None) => Next::Missing,
     })
+}
+
+fn is_absent(os: &Os, path: &WinPath) -> bool {
+    matches!(os.files.entry(path), Err(error) if error.is_not_found())
 }
 
 fn look(os: &Os, here: &WinPath) -> os::Result<(os::Entry, Leads)> {

@@ -1,4 +1,5 @@
-//! Somebody who replaces a directory by a link, or mounts a volume there, at the worst moment.
+//! Somebody who replaces a directory by a link, mounts a volume there, or makes one that was missed,
+//! at the worst moment.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,7 +20,8 @@ use wincsi_node::Options;
 
 use super::Rig;
 
-/// Operations over a node where something happens to `victim` just before it is pinned or listed.
+/// Operations over a node where something happens to `victim` just before it is pinned or listed, or
+/// just after it was not found.
 pub(crate) struct Swap {
     pub(crate) node: Node,
     swapped: Arc<AtomicBool>,
@@ -29,6 +31,7 @@ pub(crate) struct Swap {
 enum When {
     Pinned,
     Listed,
+    Missed,
 }
 
 impl Swap {
@@ -46,6 +49,14 @@ impl Swap {
         let volumes = Arc::clone(&rig.os().volumes);
         Self::new(rig, victim, When::Listed, move |directory| {
             volumes.set_mount_point(directory, volume)
+        })
+    }
+
+    /// The victim is made, as a directory, after somebody looked for it in vain.
+    pub(crate) fn made_once_missed(rig: &Rig, victim: WinPath) -> Self {
+        let tree = rig.sim.files().clone();
+        Self::new(rig, victim, When::Missed, move |directory| {
+            tree.create_directory(directory)
         })
     }
 
@@ -86,6 +97,13 @@ struct Swapping {
 }
 
 impl Swapping {
+    fn missed<T>(&self, path: &WinPath, seen: Result<T>) -> Result<T> {
+        if seen.is_err() {
+            self.strike(When::Missed, path)?;
+        }
+        seen
+    }
+
     fn strike(&self, when: When, directory: &WinPath) -> Result<()> {
         let is_it = *directory == self.victim && when == self.when;
         if is_it && !self.swapped.swap(true, Ordering::SeqCst) {
@@ -146,11 +164,11 @@ impl Files for Swapping {
     }
 
     fn entry(&self, path: &WinPath) -> Result<Entry> {
-        self.files.entry(path)
+        self.missed(path, self.files.entry(path))
     }
 
     fn leads_to_directory(&self, path: &WinPath) -> Result<bool> {
-        self.files.leads_to_directory(path)
+        self.missed(path, self.files.leads_to_directory(path))
     }
 
     fn reparse_data(&self, path: &WinPath) -> Result<Vec<u8>> {
