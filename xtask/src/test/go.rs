@@ -94,21 +94,29 @@ fn build(session: &Session, host: Host<'_>, client: GoModule) -> Result<PathBuf>
 /// A client's tests, on a node that is simulated whole and under Wine on one with Wine's own files,
 /// and then the test that runs csi-proxy itself.
 fn one_client(host: Host<'_>, client: GoModule, server: &Path, test: &Path) -> Result<Outcome> {
-    let dir = tempfile::tempdir()?;
-    let simulated = Node::Simulated(&dir.path().join("simulated"));
     let name = format!("{}, simulated node", client.name);
-    let mut outcome = one_node(host, simulated, server, test, &name)?;
+    let simulated = |node: &Path| one_node(host, Node::Simulated(node), server, test, &name);
+    let mut outcome = fresh(&name, simulated)?;
     if let Host::Wine(_) = host {
-        let native = Node::NativeFiles(&dir.path().join("native"));
         let name = format!("{}, native files", client.name);
-        outcome.add(one_node(host, native, server, test, &name)?);
+        let native = |node: &Path| one_node(host, Node::NativeFiles(node), server, test, &name);
+        outcome.add(fresh(&name, native)?);
     }
     let name = format!("{}, csi-proxy restarted", client.name);
-    outcome.add(restarted(host, server, test, &name)?);
+    outcome.add(fresh(&name, |node| {
+        restarted(host, node, server, test, &name)
+    })?);
     Ok(outcome)
 }
 
-/// Each run meets a server and a node of its own, so that one run's leavings cannot help the next.
+/// Each run has a node of its own, so that one run's leavings cannot help the next.
+fn fresh(name: &str, run: impl Fn(&Path) -> Result<Outcome>) -> Result<Outcome> {
+    Outcome::steady(name, || {
+        let dir = tempfile::tempdir()?;
+        run(&dir.path().join("node"))
+    })
+}
+
 fn one_node(
     host: Host<'_>,
     node: Node<'_>,
@@ -143,10 +151,16 @@ fn selection(host: Host<'_>, node: Node<'_>) -> Vec<String> {
 }
 
 /// Names of pipes are the machine's, so the test that starts csi-proxy meets no other.
-fn restarted(host: Host<'_>, server: &Path, test: &Path, name: &str) -> Result<Outcome> {
+fn restarted(
+    host: Host<'_>,
+    node: &Path,
+    server: &Path,
+    test: &Path,
+    name: &str,
+) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
     let sockets = matches!(host, Host::Linux).then(|| dir.path());
-    let mut command = test_command(host, &dir.path().join("node"), test, sockets);
+    let mut command = test_command(host, node, test, sockets);
     command
         .arg(format!("-test.run=^{RESTARTS}$"))
         .env("WINCSI_SERVER", host.path(server));

@@ -77,13 +77,13 @@ const STEPS: &[Step] = &[
         name: "demo-linux",
         about: "the demo: a volume's life over the wire",
         needs: &[],
-        run: |_| demo(Host::Linux),
+        run: |_| steady_demo(Host::Linux),
     },
     Step {
         name: "demo-wine",
         about: "the demo with the Windows programs",
         needs: Host::WINE_NEEDS,
-        run: |session| demo(Host::Wine(session.prefix()?)),
+        run: |session| steady_demo(Host::Wine(session.prefix()?)),
     },
 ];
 
@@ -120,6 +120,10 @@ impl Test {
     fn selects(&self, step: &Step) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == step.name)
     }
+}
+
+fn steady_demo(host: Host<'_>) -> Result<Outcome> {
+    Outcome::steady("the demo", || demo(host))
 }
 
 /// The demo counts as one test; its lines show what it checks.

@@ -2,6 +2,8 @@
 
 use super::counts::Counts;
 use crate::process;
+use crate::process::interrupt;
+use anyhow::Result;
 use std::time::Duration;
 
 /// What a step did.
@@ -11,6 +13,8 @@ pub(super) struct Outcome {
     /// The part of the step's time that went into compiling.
     pub(super) building: Duration,
     pub(super) failures: Vec<Failure>,
+    /// What was red at first and green when it was run again.
+    pub(super) unsteady: Vec<Failure>,
     /// What the counts do not show: tests that were skipped or left out, programs without a test.
     pub(super) notes: Vec<String>,
 }
@@ -68,7 +72,34 @@ impl Outcome {
         self.counts = self.counts + other.counts;
         self.building += other.building;
         self.failures.extend(other.failures);
+        self.unsteady.extend(other.unsteady);
         self.notes.extend(other.notes);
+    }
+
+    /// Runs tests, and runs them once more if they are red. If they are green then, both runs are told
+    /// of; else the first stands, and the second changes nothing. Only an interruption is an error.
+    pub(super) fn steady(what: &str, run: impl Fn() -> Result<Self>) -> Result<Self> {
+        let first = Self::of(what, run())?;
+        if first.failures.is_empty() {
+            return Ok(first);
+        }
+        println!("again: {what}");
+        let mut second = Self::of(what, run())?;
+        if !second.failures.is_empty() || second.is_empty() {
+            return Ok(first);
+        }
+        second.building += first.building;
+        second.unsteady.extend(first.failures);
+        Ok(second)
+    }
+
+    fn of(what: &str, ran: Result<Self>) -> Result<Self> {
+        match ran {
+            Err(error) if !interrupt::happened() => {
+                Ok(Self::failed(Failure::of_error(what, &error)))
+            }
+            ran => ran,
+        }
     }
 
     /// Whether not one test ran, was skipped or failed.
@@ -88,7 +119,7 @@ impl Outcome {
     }
 
     /// Adds a failure when something that went along with the tests went wrong.
-    pub(super) fn check(&mut self, what: &str, done: anyhow::Result<()>) {
+    pub(super) fn check(&mut self, what: &str, done: Result<()>) {
         if let Err(error) = done {
             self.add(Self::failed(Failure::of_error(what, &error)));
         }
@@ -102,11 +133,59 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     fn numbered(count: usize) -> String {
         (0..count)
             .map(|number| format!("line {number}\n"))
             .collect()
+    }
+
+    fn red() -> Outcome {
+        Outcome::failed(Failure::new("it: failed a", "why"))
+    }
+
+    fn green() -> Outcome {
+        Outcome {
+            counts: Counts::passed(2),
+            ..Outcome::default()
+        }
+    }
+
+    /// What becomes of tests that end so, one run after the other, and how many runs there were.
+    fn steadied(runs: [fn() -> Outcome; 2]) -> (Outcome, usize) {
+        let ran = Cell::new(0);
+        let run = || Ok(runs[ran.replace(ran.get() + 1)]());
+        (Outcome::steady("it", run).unwrap(), ran.get())
+    }
+
+    #[test]
+    fn what_is_green_is_not_run_again() {
+        let (outcome, runs) = steadied([green, red]);
+        assert_eq!((outcome.counts, runs), (Counts::passed(2), 1));
+    }
+
+    #[test]
+    fn what_is_red_twice_is_red() {
+        for second in [red, Outcome::default] {
+            let (outcome, runs) = steadied([red, second]);
+            assert_eq!((outcome.counts, runs), (Counts::failed(1), 2));
+            assert_eq!((outcome.failures.len(), outcome.unsteady.len()), (1, 0));
+        }
+    }
+
+    #[test]
+    fn what_is_green_the_second_time_is_named_as_unsteady() {
+        let (outcome, _) = steadied([red, green]);
+        assert_eq!(outcome.counts, Counts::passed(2));
+        assert!(outcome.failures.is_empty());
+        assert_eq!(outcome.unsteady[0].what, "it: failed a");
+    }
+
+    #[test]
+    fn an_error_is_red_as_a_test_is() {
+        let outcome = Outcome::steady("it", || anyhow::bail!("no ready")).unwrap();
+        assert_eq!(outcome.failures[0].what, "it: no ready");
     }
 
     #[test]

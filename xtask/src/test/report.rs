@@ -14,6 +14,9 @@ use std::time::Duration;
 /// How many failures are shown with their output; of the others the closing list has the names.
 const SHOWN: usize = 10;
 
+/// How many programs of a run may be unsteady; more of them are no accident.
+const MOST_UNSTEADY: usize = 3;
+
 /// A line of the table.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -94,6 +97,12 @@ fn reds(rows: &[Row], strict: bool) -> Vec<String> {
             ));
         }
     }
+    let unsteady: usize = rows.iter().map(|row| row.outcome.unsteady.len()).sum();
+    if unsteady > MOST_UNSTEADY {
+        reds.push(format!(
+            "{unsteady} programs were green only the second time"
+        ));
+    }
     if rows.iter().all(|row| row.outcome.counts.passed == 0) {
         reds.push("no test has passed".to_owned());
     }
@@ -135,11 +144,9 @@ fn line(row: &Row) -> String {
 /// What failed, with the output that belongs to it.
 fn details(rows: &[Row]) -> String {
     let mut text = String::new();
-    let all = rows.iter().flat_map(|row| {
-        row.outcome
-            .failures
-            .iter()
-            .map(|failure| (row.step, failure))
+    let all = rows.iter().flat_map(|Row { step, outcome, .. }| {
+        let all = outcome.failures.iter().chain(&outcome.unsteady);
+        all.map(move |failure| (step, failure))
     });
     for (step, failure) in all.take(SHOWN) {
         let (what, excerpt) = (&failure.what, failure.excerpt());
@@ -148,9 +155,18 @@ fn details(rows: &[Row]) -> String {
     text
 }
 
-/// The last lines, which are what is left of a log that was cut: all that is red, and the counts.
+/// The last lines, which are what is left of a log that was cut: all that is unsteady or red, and the
+/// counts.
 fn closing(rows: &[Row], reds: &[String]) -> String {
     let mut text = String::from("\n");
+    for Row { step, outcome, .. } in rows {
+        for Failure { what, .. } in &outcome.unsteady {
+            let _ = writeln!(
+                text,
+                "UNSTEADY: {step}: {what}; green when it was run again"
+            );
+        }
+    }
     for red in reds {
         let _ = writeln!(text, "RED: {red}");
     }
@@ -199,6 +215,27 @@ mod tests {
         let rows = [row(Counts::passed(3) + Counts::skipped(1), vec![])];
         assert!(reds(&rows, false).is_empty());
         assert_eq!(reds(&rows, true).len(), 1);
+    }
+
+    fn unsteady(programs: usize) -> Row {
+        let mut row = row(Counts::passed(3), vec![]);
+        let once = || Failure::new("calls.rs: failed a", "once");
+        row.outcome.unsteady.extend((0..programs).map(|_| once()));
+        row
+    }
+
+    #[test]
+    fn what_is_unsteady_is_shown_and_too_much_of_it_is_red() {
+        let rows = [unsteady(3)];
+        assert!(reds(&rows, true).is_empty());
+        let named = "UNSTEADY: wine: calls.rs: failed a; green when it was run again\n";
+        assert!(closing(&rows, &[]).contains(named));
+        assert!(details(&rows).contains("\nonce\n"));
+        let rows = [unsteady(3), unsteady(1)];
+        assert_eq!(
+            reds(&rows, false),
+            ["4 programs were green only the second time"]
+        );
     }
 
     #[test]

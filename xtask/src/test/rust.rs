@@ -70,7 +70,7 @@ fn programs(host: Host<'_>, arguments: &[&str], left_out: &[(&str, &str)]) -> Re
     }
     let mut without_tests = Vec::new();
     for artifact in &built {
-        let ran = run(host, artifact)?;
+        let ran = Outcome::steady(&artifact.name, || run(host, artifact))?;
         if ran.is_empty() {
             without_tests.push(artifact.name.as_str());
         }
