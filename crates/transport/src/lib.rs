@@ -58,8 +58,8 @@
 //! A connection beyond its limits is refused or closed by itself; the others do not notice.
 //!
 //! # Threads
-//! A call runs on the thread that read it. Should it take longer than a few milliseconds, that
-//! thread's other connections are handed to another. A connection that is silent or idle costs no
+//! A call runs on the thread that read it. Should it take longer than some 15 to 30
+//! milliseconds, that thread's other connections are handed to another. A connection that is silent or idle costs no
 //! thread, and an idle server has a handful. ARCHITECTURE.md of the repository tells more.
 //!
 //! # Errors

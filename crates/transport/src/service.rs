@@ -8,8 +8,8 @@ use crate::{Endpoint, Status};
 
 /// Answers the calls of one endpoint.
 ///
-/// `call` may block: it runs on a pool thread, and a call that takes longer than a few
-/// milliseconds holds up no other, neither on its connection nor elsewhere. A panic in it is
+/// `call` may block: it runs on a pool thread, and a call that takes longer than 15 to
+/// 30 milliseconds holds up no other, neither on its connection nor elsewhere. A panic in it is
 /// caught, logged and answered as `Internal`.
 pub trait Service: Send + Sync + 'static {
     /// Answers one call with the encoded response message.

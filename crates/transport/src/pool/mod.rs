@@ -8,7 +8,7 @@
 //! Services run on the drivers themselves, so a fast call costs no hand-over. One that blocks would
 //! hold up the other connections of its driver. So methods that were slow before ([`pace`]) make
 //! their thread give up its connections first, and for one that turns out slow the [`monitor`] does
-//! the same after a few milliseconds. What was given up goes to the queue, another thread is
+//! the same after 15 to 30 milliseconds. What was given up goes to the queue, another thread is
 //! appointed, and the slow one idles once its call has ended.
 //!
 //! Calls can never take the last threads: there may be [`SPARE`] more threads than running calls,

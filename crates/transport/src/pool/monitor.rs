@@ -24,10 +24,11 @@ use std::{
 use super::{Pool, Worker};
 use crate::panics::contain;
 
-/// A call is slow after one to two of these. Shorter, and a busy machine that merely does not let a
-/// thread run looks slow, which costs threads.
-const TICK: Duration = Duration::from_millis(5);
-const QUIET: u32 = 13;
+/// A call is slow after one to two of these, about what Windows's clock ticks in by default. Shorter, and
+/// a busy machine that merely does not let a thread run looks slow, which costs threads: at 5 ms, 32
+/// clients on two processors under Wine made twelve of them, at 15 ms six.
+const TICK: Duration = Duration::from_millis(15);
+const QUIET: u32 = 5;
 
 #[derive(Debug)]
 pub(crate) struct Monitor {
