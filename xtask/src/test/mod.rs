@@ -107,14 +107,16 @@ impl Session {
 impl Test {
     pub(crate) fn run(self) -> Result<ExitCode> {
         let steps: Vec<&Step> = STEPS.iter().filter(|step| self.selects(step)).collect();
+        let started = Instant::now();
         let session = Session {
             provision: env::provide(&needs(&steps))?,
             prefix: OnceCell::new(),
         };
+        let set_up = started.elapsed();
         let mut rows: Vec<Row> = steps.iter().map(|step| run_step(step, &session)).collect();
         rows.extend(report::missing_tools(&session.provision));
         drop(session);
-        Ok(report::print(&rows))
+        Ok(report::print(set_up, &rows))
     }
 
     fn selects(&self, step: &Step) -> bool {

@@ -68,10 +68,11 @@ pub(super) fn missing_tools(provision: &Provision) -> Option<Row> {
     Some(Row::skipped("fixtures", &reason, count))
 }
 
-/// Prints the table, what is red and the closing line, and answers the exit status of the run.
-pub(super) fn print(rows: &[Row]) -> ExitCode {
+/// Prints the table, with the time that setting up took, what is red and the closing line, and answers the exit status of the run.
+pub(super) fn print(set_up: Duration, rows: &[Row]) -> ExitCode {
     let reds = reds(rows, env::is_ci());
-    print!("{}{}{}", table(rows), details(rows), closing(rows, &reds));
+    let table = table(set_up, rows);
+    print!("{table}{}{}", details(rows), closing(rows, &reds));
     if reds.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -109,7 +110,7 @@ fn reds(rows: &[Row], strict: bool) -> Vec<String> {
     reds
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(set_up: Duration, rows: &[Row]) -> String {
     let mut text = format!(
         "\n{:<11} {:>7} {:>7} {:>7} {:>7} {:>7}  what\n",
         "step", "passed", "failed", "skipped", "build", "run"
@@ -117,8 +118,9 @@ fn table(rows: &[Row]) -> String {
     for row in rows {
         text += &line(row);
     }
-    let took: Duration = rows.iter().map(|row| row.took).sum();
-    let _ = writeln!(text, "minutes in all: {}\n", minutes(took));
+    let steps: Duration = rows.iter().map(|row| row.took).sum();
+    let (all, set_up) = (minutes(set_up + steps), minutes(set_up));
+    let _ = writeln!(text, "minutes in all: {all}, set-up {set_up}\n");
     for Row { step, outcome, .. } in rows {
         for note in &outcome.notes {
             let _ = writeln!(text, "{step}: {note}");

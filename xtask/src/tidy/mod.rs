@@ -97,12 +97,15 @@ impl Tidy {
             .flat_map(|check| check.needs)
             .copied()
             .collect();
+        let started = Instant::now();
         let provision = env::provide(&needs)?;
+        println!("tidy: set-up ({} s)", started.elapsed().as_secs());
         let failed = checks
             .iter()
             .filter(|check| !check.passes(&provision))
             .count();
-        println!("tidy: {} of {} checks failed", failed, checks.len());
+        let (all, seconds) = (checks.len(), started.elapsed().as_secs());
+        println!("tidy: {failed} of {all} checks failed ({seconds} s in all)");
         Ok(if failed == 0 {
             ExitCode::SUCCESS
         } else {
@@ -115,7 +118,7 @@ impl Check {
     fn passes(&self, provision: &Provision) -> bool {
         if let Some(reason) = self.needs.iter().find_map(|need| provision.lacks(*need)) {
             println!("tidy: {}: skipped, {reason}", self.name);
-            return true;
+            return !env::is_ci();
         }
         let started = Instant::now();
         let outcome = (self.run)(provision);
