@@ -11,6 +11,7 @@
 
 pub mod installation;
 
+mod boot;
 mod clock;
 mod console;
 mod disks;
@@ -27,6 +28,7 @@ mod volumes;
 mod wide;
 mod wmi;
 
+pub use boot::NativeBoot;
 pub use clock::NativeClock;
 pub use console::EndRequests;
 pub use disks::NativeDisks;

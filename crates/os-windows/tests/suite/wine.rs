@@ -52,6 +52,7 @@ pub(crate) fn set_reparse_point(entry: &File, data: &[u8]) -> Result<(), Win32> 
 /// What Wine 8 answers otherwise. A row goes away when Wine learns it.
 pub(crate) const ANSWERS: &[Deviation] = &[
     // Wine's own codes.
+    row("boot::memory_is_written_to_drives", NO_PAGE_FILES),
     row(
         "files::a_drive_that_does_not_exist_is_path_not_found",
         "entry: Win32(2)",
@@ -249,6 +250,7 @@ pub(crate) const ANSWERS: &[Deviation] = &[
 
 const NO_EXTENT: &str = "no single extent: []";
 const NO_MOUNTING: &str = "SetVolumeMountPointW: Win32(120)";
+const NO_PAGE_FILES: &str = "EnumPageFilesW: Win32(0)";
 const NO_REPARSE_POINTS: &str = "FSCTL_SET_REPARSE_POINT: Win32(50)";
 const NO_SYMLINKS: &str = "not so: the new link is there";
 

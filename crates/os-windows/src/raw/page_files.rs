@@ -1,0 +1,121 @@
+//! The page files in use.
+
+// UNSAFETY: a foreign function calls one of ours with texts of its own.
+#![expect(unsafe_code)]
+
+use std::ffi::OsString;
+use std::ffi::c_void;
+use std::os::windows::ffi::OsStringExt;
+use std::slice;
+
+use os::Win32;
+use windows_sys::Win32::Foundation::FALSE;
+use windows_sys::Win32::Foundation::TRUE;
+use windows_sys::Win32::System::ProcessStatus::ENUM_PAGE_FILE_INFORMATION;
+use windows_sys::Win32::System::ProcessStatus::K32EnumPageFilesW;
+use windows_sys::core::BOOL;
+use windows_sys::core::PCWSTR;
+
+use super::outcome;
+
+/// Longer than any path; bounds how far a text is read.
+const LONGEST: usize = 0x8000;
+
+/// Windows has at most sixteen page files.
+const MOST: usize = 64;
+
+/// The names of the page files, as the system tells them.
+///
+/// <https://learn.microsoft.com/windows/win32/api/psapi/nf-psapi-enumpagefilesw>
+pub(crate) fn names() -> Result<Vec<OsString>, Win32> {
+    let mut names = Names::default();
+    let context = (&raw mut names).cast::<c_void>();
+    // SAFETY: the callback gets the context back while the call lasts, and nobody else has it.
+    outcome(unsafe { K32EnumPageFilesW(Some(note), context) })?;
+    match names.is_whole {
+        true => Ok(names.found),
+        false => Err(Win32::MORE_DATA),
+    }
+}
+
+struct Names {
+    found: Vec<OsString>,
+    is_whole: bool,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            found: Vec::new(),
+            is_whole: true,
+        }
+    }
+}
+
+impl Names {
+    fn add(&mut self, name: Option<OsString>) -> BOOL {
+        match name {
+            Some(name) if self.found.len() < MOST => {
+                self.found.push(name);
+                TRUE
+            }
+            _ => {
+                self.is_whole = false;
+                FALSE
+            }
+        }
+    }
+}
+
+unsafe extern "system" fn note(
+    context: *mut c_void,
+    _: *mut ENUM_PAGE_FILE_INFORMATION,
+    name: PCWSTR,
+) -> BOOL {
+    // SAFETY: the context is what `names` gave, which waits for the call to end.
+    let Some(names) = (unsafe { context.cast::<Names>().as_mut() }) else {
+        return FALSE;
+    };
+    // SAFETY: the name is a text of the system that ends in a NUL, valid during this call.
+    names.add(unsafe { copied(name) })
+}
+
+/// The text up to its NUL; `None` when there is none, or no end of it.
+///
+/// # Safety
+/// The text is readable up to its NUL.
+unsafe fn copied(text: PCWSTR) -> Option<OsString> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: each unit up to the first NUL is readable, and the search ends there.
+    let length = (0..LONGEST).find(|at| unsafe { *text.add(*at) } == 0)?;
+    // SAFETY: as many units were just read.
+    let units = unsafe { slice::from_raw_parts(text, length) };
+    Some(OsString::from_wide(units))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_copied_up_to_its_nul() {
+        let text: Vec<u16> = "C:\\pagefile.sys\0rest".encode_utf16().collect();
+        // SAFETY: there is a NUL in it.
+        let name = unsafe { copied(text.as_ptr()) };
+        assert_eq!(name, Some("C:\\pagefile.sys".into()));
+        // SAFETY: nothing is read of a null.
+        assert_eq!(unsafe { copied(ptr::null()) }, None);
+    }
+
+    #[test]
+    fn names_that_cannot_be_taken_are_not_left_out_in_silence() {
+        let mut names = Names::default();
+        assert_eq!(names.add(Some("C:\\pagefile.sys".into())), TRUE);
+        assert_eq!(names.add(None), FALSE);
+        assert!(!names.is_whole);
+    }
+}

@@ -1,0 +1,140 @@
+//! Values of the registry, below `HKEY_LOCAL_MACHINE`.
+
+// UNSAFETY: foreign functions fill buffers of ours whose lengths they are told, and make keys that
+// close themselves here.
+#![expect(unsafe_code)]
+
+use std::ffi::OsString;
+use std::ptr;
+
+use os::Win32;
+use windows_sys::Win32::Foundation::FILETIME;
+use windows_sys::Win32::System::Registry::HKEY;
+use windows_sys::Win32::System::Registry::HKEY_LOCAL_MACHINE;
+use windows_sys::Win32::System::Registry::KEY_QUERY_VALUE;
+use windows_sys::Win32::System::Registry::REG_OPTION_VOLATILE;
+use windows_sys::Win32::System::Registry::RRF_RT_REG_DWORD;
+use windows_sys::Win32::System::Registry::RRF_RT_REG_SZ;
+use windows_sys::Win32::System::Registry::RegCloseKey;
+use windows_sys::Win32::System::Registry::RegCreateKeyExW;
+use windows_sys::Win32::System::Registry::RegGetValueW;
+use windows_sys::Win32::System::Registry::RegQueryInfoKeyW;
+
+use crate::wide;
+use crate::wide::Wide;
+
+/// Units of the longest text that is read; paths are shorter.
+const LONGEST: usize = 0x8000;
+
+/// A number.
+///
+/// <https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-reggetvaluew>
+pub(crate) fn number(key: &str, value: &str) -> Result<u32, Win32> {
+    let (key, value) = (Wide::new(key)?, Wide::new(value)?);
+    let (mut number, mut size) = (0_u32, 4_u32);
+    // SAFETY: the texts end in a NUL, and the number is as long as we say.
+    outcome(unsafe {
+        RegGetValueW(
+            HKEY_LOCAL_MACHINE,
+            key.as_ptr(),
+            value.as_ptr(),
+            RRF_RT_REG_DWORD,
+            ptr::null_mut(),
+            (&raw mut number).cast(),
+            &mut size,
+        )
+    })?;
+    Ok(number)
+}
+
+/// A text; variables of the environment in it are replaced where the value is of that type, which
+/// `RegGetValueW` does by itself.
+pub(crate) fn text(key: &str, value: &str) -> Result<OsString, Win32> {
+    let (key, value) = (Wide::new(key)?, Wide::new(value)?);
+    let mut units = vec![0_u16; LONGEST];
+    let mut size = u32::try_from(size_of_val(units.as_slice())).unwrap_or(u32::MAX);
+    // SAFETY: the texts end in a NUL, and the buffer is as long as we say.
+    outcome(unsafe {
+        RegGetValueW(
+            HKEY_LOCAL_MACHINE,
+            key.as_ptr(),
+            value.as_ptr(),
+            RRF_RT_REG_SZ,
+            ptr::null_mut(),
+            units.as_mut_ptr().cast(),
+            &mut size,
+        )
+    })?;
+    Ok(wide::text(&units))
+}
+
+/// When a key was made, in units of 100 ns since 1601, which is made now if need be and is gone after the
+/// next boot. Nothing is ever written to it, so its last change is its making.
+///
+/// <https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-regcreatekeyexw>,
+/// <https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-regqueryinfokeyw>
+pub(crate) fn volatile_since(path: &str) -> Result<u64, Win32> {
+    let key = Key::volatile(path)?;
+    let mut time = FILETIME {
+        dwLowDateTime: 0,
+        dwHighDateTime: 0,
+    };
+    // SAFETY: the key is open, the time is ours, and whatever else the call could fill is left out.
+    outcome(unsafe {
+        RegQueryInfoKeyW(
+            key.0,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &mut time,
+        )
+    })?;
+    Ok(u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime))
+}
+
+struct Key(HKEY);
+
+impl Key {
+    /// Opens a volatile key, which is made if it is not there.
+    fn volatile(path: &str) -> Result<Self, Win32> {
+        let path = Wide::new(path)?;
+        let mut key = ptr::null_mut();
+        // SAFETY: the path ends in a NUL, and what is filled is ours.
+        outcome(unsafe {
+            RegCreateKeyExW(
+                HKEY_LOCAL_MACHINE,
+                path.as_ptr(),
+                0,
+                ptr::null(),
+                REG_OPTION_VOLATILE,
+                KEY_QUERY_VALUE,
+                ptr::null(),
+                &mut key,
+                ptr::null_mut(),
+            )
+        })?;
+        Ok(Self(key))
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        // SAFETY: the key is open and nobody uses it any more.
+        unsafe { RegCloseKey(self.0) };
+    }
+}
+
+/// These functions answer their code.
+fn outcome(code: u32) -> Result<(), Win32> {
+    match code {
+        0 => Ok(()),
+        code => Err(Win32(code)),
+    }
+}
