@@ -6,20 +6,26 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use formats::fixtures::SparseImage;
 use os::DiskNumber;
+use os::Extent;
 use os::Instance;
+use os::Os;
 use os::Outcome;
 use os::Value;
+use os::VolumeId;
 use os::Win32;
 use os::schema::codes;
 use os::schema::disk;
 use os::schema::partition;
+use os::schema::volume;
 use os_sim::Bus;
 use os_sim::Content;
 use os_sim::DiskSpec;
 use os_sim::Effect;
+use os_sim::HardwareControl;
 use os_sim::Op;
 use os_sim::Rule;
 use os_sim::SimNode;
@@ -29,6 +35,7 @@ use support::Rig;
 use support::meddle;
 use wincsi_node::DiskError;
 use wincsi_node::NewSize;
+use wincsi_node::Node;
 use wincsi_node::ProviderError;
 use wincsi_node::VolumeError;
 
@@ -38,19 +45,58 @@ fn spec(serial: &str) -> DiskSpec {
     DiskSpec::on(Bus::Sas).serial(serial)
 }
 
-/// The data disk is pulled out, another takes its number, and it comes back under the next one; the
+/// What is at both ends of a disk of 1 GiB.
+struct Ends {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+impl Ends {
+    const HEAD: usize = 4 << 20;
+    const TAIL: usize = 1 << 20;
+    const TAIL_AT: u64 = GIB - (1 << 20);
+
+    fn blank() -> Self {
+        Self {
+            head: vec![0; Self::HEAD],
+            tail: vec![0; Self::TAIL],
+        }
+    }
+
+    fn of(hardware: &HardwareControl, name: &str) -> Self {
+        let mut ends = Self::blank();
+        hardware.read_disk(name, 0, &mut ends.head).unwrap();
+        hardware
+            .read_disk(name, Self::TAIL_AT, &mut ends.tail)
+            .unwrap();
+        ends
+    }
+
+    fn plug(&self, hardware: &HardwareControl, name: &str, spec: &DiskSpec) {
+        let blank = Content::blank(GIB);
+        hardware.attach_disk(name, spec, &blank).unwrap();
+        hardware.write_disk(name, 0, &self.head).unwrap();
+        hardware
+            .write_disk(name, Self::TAIL_AT, &self.tail)
+            .unwrap();
+    }
+}
+
+/// The data disk is pulled out, a blank one takes its number, and it comes back under the next one; the
 /// storage provider hears of nothing.
 fn swap_numbers(sim: &SimNode) {
+    swap_numbers_with(sim, &Ends::blank());
+}
+
+/// The same with a disk that has this at its ends.
+fn swap_numbers_with(sim: &SimNode, other: &Ends) {
     let hardware = sim.hardware();
+    let own = Ends::of(hardware, DATA);
     hardware.detach_disk(DATA).unwrap();
     sim.os().disks.list().unwrap();
-    hardware
-        .attach_disk(OTHER, &spec(OTHER).lun(2), &Content::blank(GIB))
-        .unwrap();
+    other.plug(hardware, OTHER, &spec(OTHER).lun(2));
     sim.os().disks.list().unwrap();
-    hardware
-        .attach_disk(DATA, &spec(DATA), &Content::blank(GIB))
-        .unwrap();
+    own.plug(hardware, DATA, &spec(DATA));
     sim.os().disks.list().unwrap();
 }
 
@@ -166,9 +212,106 @@ fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
     assert!(trace.iter().any(looked), "the disks were told apart");
 }
 
+/// A rig with a volume of 1 GiB that has no filesystem.
+fn with_raw_volume() -> (Rig, VolumeId) {
+    let rig = Rig::new();
+    rig.plug(&spec(DATA), DATA, GIB);
+    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    let volume = rig.volume();
+    (rig, volume)
+}
+
+/// A node whose disks change their numbers once the provider has told of a volume: after the look at its
+/// place, before the proof that it is blank, which is then one of the other disk.
+fn swapped_meanwhile(rig: &Rig, change: impl FnOnce(&mut Os)) -> Node {
+    let sim = rig.sim.clone();
+    meddle::node(rig, |os| {
+        let provider = Arc::clone(&os.storage);
+        let class = volume::CLASS.name;
+        os.storage = Arc::new(meddle::After::of(provider, class, move || {
+            swap_numbers(&sim);
+            // Until the volume has come back too.
+            sim.os().clock.sleep(Duration::from_secs(60));
+        }));
+        change(os);
+    })
+}
+
+/// The error of a format that did not begin.
+#[track_caller]
+fn unformatted(rig: &Rig, node: &Node, volume: VolumeId) -> VolumeError {
+    let mut refused = None;
+    let trace = rig.trace(|| refused = Some(node.volumes().format(volume, rig.soon())));
+    assert!(!ran(&trace, "MSFT_Volume.Format"));
+    refused.unwrap().unwrap_err()
+}
+
+#[test]
+fn a_volume_whose_disk_changes_its_number_before_the_proof_is_not_formatted() {
+    let (rig, volume) = with_raw_volume();
+    let number = rig.disk();
+    let node = swapped_meanwhile(&rig, |_| {});
+    let error = unformatted(&rig, &node, volume);
+    assert!(
+        matches!(error, VolumeError::Moved { from, to, .. } if from.disk == number && to.disk == rig.disk()),
+        "{error:?}"
+    );
+    assert_eq!(rig.disk_of(OTHER), number);
+}
+
+/// What the volume says of its place is older than the swap.
+#[test]
+fn a_volume_on_a_disk_of_another_number_than_the_providers_is_not_formatted() {
+    let (rig, volume) = with_raw_volume();
+    let (number, extents) = (rig.disk(), rig.os().volumes.extents(volume));
+    let node = swapped_meanwhile(&rig, |os| {
+        let volumes = Arc::clone(&os.volumes);
+        let say = move |_, now: os::Result<Vec<Extent>>| match now {
+            Ok(now) if now.iter().all(|one| one.disk == DiskNumber(0)) => Ok(now),
+            _ => extents.clone(),
+        };
+        os.volumes = Arc::new(meddle::Elsewhere::of(volumes, say));
+    });
+    let error = unformatted(&rig, &node, volume);
+    assert!(
+        matches!(error, VolumeError::Disk(DiskError::ViewsDiffer { disk, .. }) if disk == number),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_volume_that_is_elsewhere_after_the_proof_is_not_formatted() {
+    fn on_the_next_disk(extent: &mut Extent) {
+        extent.disk = DiskNumber(extent.disk.0 + 1);
+    }
+    fn behind_itself(extent: &mut Extent) {
+        extent.offset += extent.length;
+    }
+    fn longer(extent: &mut Extent) {
+        extent.length += 1 << 20;
+    }
+    let (rig, volume) = with_raw_volume();
+    for change in [on_the_next_disk, behind_itself, longer] {
+        let node = meddle::node(&rig, |os| {
+            let volumes = Arc::clone(&os.volumes);
+            let own = rig.disk();
+            os.volumes = Arc::new(meddle::Elsewhere::of(volumes, move |before, extents| {
+                let mut extents = extents?;
+                let mine = extents
+                    .iter_mut()
+                    .filter(|one| one.disk == own && before > 0);
+                mine.for_each(change);
+                Ok(extents)
+            }));
+        });
+        let error = unformatted(&rig, &node, volume);
+        assert!(matches!(error, VolumeError::Moved { .. }), "{error:?}");
+    }
+}
+
 /// The provider has another partition in mind at this place.
 #[test]
-fn a_partition_of_another_guid_is_neither_formatted_nor_resized() {
+fn a_partition_of_another_guid_is_not_resized() {
     fn other_guid(row: &mut Instance) {
         if let Some(guid) = row.properties.get_mut(partition::GUID.name) {
             *guid = Value::text("{00000000-0000-0000-0000-000000000001}");
@@ -181,16 +324,13 @@ fn a_partition_of_another_guid_is_neither_formatted_nor_resized() {
         let (provider, rewrite) = (Arc::clone(&os.storage), other_guid);
         os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
     });
-    let differ = |done| {
+    let trace = rig.trace(|| {
+        rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+        let done = node.volumes().resize(volume, NewSize::Maximum, rig.soon());
         let is_it = matches!(done, Err(VolumeError::Disk(DiskError::ViewsDiffer { .. })));
         assert!(is_it, "{done:?}");
-    };
-    let trace = rig.trace(|| {
-        differ(node.volumes().format(volume, rig.soon()));
-        rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-        differ(node.volumes().resize(volume, NewSize::Maximum, rig.soon()));
     });
-    assert!(!ran(&trace, "MSFT_Volume.Format") && !ran(&trace, "MSFT_Partition.Resize"));
+    assert!(!ran(&trace, "MSFT_Partition.Resize"));
 }
 
 #[test]
@@ -211,7 +351,9 @@ fn a_volume_that_moves_to_another_disk_while_it_is_resized_is_left_alone() {
     });
     let trace = rig.trace(|| {
         let moved = node.volumes().resize(volume, NewSize::Maximum, rig.soon());
-        assert_eq!(moved, Err(VolumeError::Moved { volume, from, to }));
+        let is_it = matches!(&moved, Err(VolumeError::Moved { from: was, to: is, .. })
+            if (was.disk, is.disk) == (from, to));
+        assert!(is_it, "{moved:?}");
     });
     assert!(!ran(&trace, "MSFT_Partition.Resize"));
 }

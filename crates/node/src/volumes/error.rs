@@ -1,4 +1,5 @@
 use os::DiskNumber;
+use os::Extent;
 use os::VolumeId;
 use os::Win32;
 
@@ -47,15 +48,16 @@ pub enum VolumeError {
         /// Why.
         source: os::Error,
     },
-    /// The volume is on another disk than the one that was locked for it.
-    #[error("volume {volume} was on disk {from} and is on disk {to} now")]
+    /// The volume is elsewhere than when it was looked at: its disk has another number now, or another
+    /// partition its name.
+    #[error("volume {volume} was {} and is {} now", place(.from), place(.to))]
     Moved {
         /// The volume.
         volume: VolumeId,
-        /// The locked disk.
-        from: DiskNumber,
+        /// Where it was, on the locked disk.
+        from: Extent,
         /// Where it says to be now.
-        to: DiskNumber,
+        to: Extent,
     },
     /// A size below zero. The text is csi-proxy's.
     #[error("invalid negative size {size} for volume ({volume})")]
@@ -169,4 +171,13 @@ impl VolumeError {
             source,
         }
     }
+}
+
+fn place(extent: &Extent) -> String {
+    let Extent {
+        disk,
+        offset,
+        length,
+    } = extent;
+    format!("on disk {disk} from byte {offset} on for {length} bytes")
 }

@@ -28,8 +28,8 @@ impl Formatting<'_> {
         let place = Place::take(self.node, "format", self.volume, self.deadline)?;
         let row = self.row(&place)?;
         self.prove_blank(&place)?;
-        // Last, so that what the provider would write to is what was proved blank.
-        place.row(self.node, self.deadline)?;
+        // Last, so that what is formatted is what was proved blank.
+        place.require_unmoved(self.node, self.volume)?;
         row.callee(self.node).invoke(&volume::FORMAT, &ntfs())?;
         self.await_file_system()
     }

@@ -49,6 +49,7 @@ pub(super) struct Place {
     pub(super) disk: storage::Disk,
     pub(super) layout: DriveLayout,
     pub(super) partition: PartitionEntry,
+    extent: Extent,
     _held: Held,
 }
 
@@ -73,6 +74,7 @@ impl Place {
             disk,
             layout,
             partition,
+            extent,
             _held: held,
         })
     }
@@ -109,14 +111,27 @@ impl Place {
         self.layout = layout(node, self.disk.number)?;
         let extent = sole_extent(node.os(), "look at", volume)?;
         if extent.disk != self.disk.number {
-            return Err(VolumeError::Moved {
-                volume,
-                from: self.disk.number,
-                to: extent.disk,
-            });
+            return Err(self.moved(volume, extent));
         }
         self.partition = partition_at(&self.layout, extent, volume)?;
+        self.extent = extent;
         Ok(())
+    }
+
+    /// Refuses a volume that is not where it was any more, by the kernel alone. The provider's object of
+    /// a volume is known by the volume's own name, which is the kernel's too, so that it can mean no
+    /// other; and the number of the disk is still that of the device that the provider told of.
+    pub(super) fn require_unmoved(&self, node: &Node, volume: VolumeId) -> Result<(), VolumeError> {
+        let extent = sole_extent(node.os(), "look at", volume)?;
+        if extent != self.extent {
+            return Err(self.moved(volume, extent));
+        }
+        Ok(identity::require_same(node, &self.disk)?)
+    }
+
+    fn moved(&self, volume: VolumeId, to: Extent) -> VolumeError {
+        let from = self.extent;
+        VolumeError::Moved { volume, from, to }
     }
 }
 

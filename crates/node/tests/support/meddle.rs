@@ -1,6 +1,7 @@
 //! Systems that say something else, or in which something else happens, at the worst moment.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 
@@ -68,6 +69,64 @@ impl Provider for Rewritten {
         deadline: Deadline,
     ) -> Result<Outcome> {
         self.provider.invoke(target, method, arguments, deadline)
+    }
+}
+
+/// A provider by which something happens once, right after it was asked for a class or ran a method.
+pub(crate) struct After<F> {
+    provider: Arc<dyn Provider>,
+    name: &'static str,
+    act: F,
+    done: AtomicBool,
+}
+
+impl<F: Fn() + Send + Sync> After<F> {
+    /// `name` is that of the class or the method.
+    pub(crate) fn of(provider: Arc<dyn Provider>, name: &'static str, act: F) -> Self {
+        let done = AtomicBool::new(false);
+        Self {
+            provider,
+            name,
+            act,
+            done,
+        }
+    }
+
+    fn has_done(&self, name: &str) {
+        if name == self.name && !self.done.swap(true, Ordering::SeqCst) {
+            (self.act)();
+        }
+    }
+}
+
+impl<F: Fn() + Send + Sync> Provider for After<F> {
+    fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
+        let found = self.provider.query(query, deadline);
+        self.has_done(query.class);
+        found
+    }
+
+    fn associators(
+        &self,
+        of: &ObjectPath,
+        association: &'static str,
+        result_class: &'static str,
+        deadline: Deadline,
+    ) -> Result<Vec<Instance>> {
+        self.provider
+            .associators(of, association, result_class, deadline)
+    }
+
+    fn invoke(
+        &self,
+        target: Target<'_>,
+        method: &'static str,
+        arguments: &Arguments,
+        deadline: Deadline,
+    ) -> Result<Outcome> {
+        let outcome = self.provider.invoke(target, method, arguments, deadline);
+        self.has_done(method);
+        outcome
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn find(
 ///
 /// # Errors
 /// [`DiskError::ViewsDiffer`]; the kernel does not answer.
-pub(super) fn require_same(node: &Node, disk: &storage::Disk) -> Result<(), DiskError> {
+pub(crate) fn require_same(node: &Node, disk: &storage::Disk) -> Result<(), DiskError> {
     match &disk.device_path {
         Some(path) => require_number(node, disk.number, path),
         None => face::require_same(node, disk),
