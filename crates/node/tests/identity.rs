@@ -154,6 +154,50 @@ fn a_disk_that_changes_its_number_between_look_and_act_is_not_switched() {
     assert!(!is_offline(&rig, DATA) && !is_offline(&rig, OTHER));
 }
 
+/// The other has what the disk itself has at its ends, so that it passes for it: nothing at first, and
+/// later the very table that the disk was just given.
+#[test]
+fn disks_that_exchange_their_numbers_during_a_proof_are_both_left_alone() {
+    for (proof, before, after) in [
+        (1, None, disk::INITIALIZE.name),
+        (2, Some(disk::INITIALIZE.name), disk::CREATE_PARTITION.name),
+    ] {
+        let rig = Rig::new();
+        rig.plug(&spec(DATA), DATA, GIB);
+        let (number, sim) = (rig.disk(), rig.sim.clone());
+        let node = meddle::node(&rig, |os| {
+            let disks = Arc::clone(&os.disks);
+            os.disks = Arc::new(meddle::Proved::of(disks, proof, move || {
+                let clone = Ends::of(sim.hardware(), DATA);
+                swap_numbers_with(&sim, &clone);
+            }));
+        });
+        let trace = rig.trace(|| {
+            let refused = node.disks().partition(number, rig.soon());
+            let is_it =
+                matches!(refused, Err(DiskError::ViewsDiffer { disk, .. }) if disk == number);
+            assert!(is_it, "{refused:?}");
+        });
+        assert_eq!(rig.disk_of(OTHER), number);
+        assert!(before.is_none_or(|method| ran(&trace, method)));
+        assert!(!ran(&trace, after), "{after}");
+    }
+}
+
+/// The table that Initialize writes is what shows whose object it was called on.
+#[test]
+fn a_disk_on_which_the_new_table_does_not_show_gets_no_partition() {
+    let rig = Rig::with_data_disk();
+    let initialize = format!("*{}", disk::INITIALIZE.name);
+    let nothing = Effect::Answer(Outcome::of(codes::SUCCESS.code));
+    rig.sim.faults().add(Rule::on(&initialize, nothing));
+    let trace = rig.trace(|| {
+        let refused = rig.node.disks().partition(rig.disk(), rig.soon());
+        assert!(matches!(refused, Err(DiskError::Blank(_))), "{refused:?}");
+    });
+    assert!(!ran(&trace, disk::CREATE_PARTITION.name));
+}
+
 /// A driver that looks for a serial number is handed the disk that the kernel has under the number.
 #[test]
 fn a_disk_is_not_listed_with_the_serial_number_of_another() {

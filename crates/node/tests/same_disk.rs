@@ -246,6 +246,21 @@ fn without_a_path_nor_a_name_a_disk_is_left_alone() {
     left(&rig, &told(&rig, without_path), at_lun(&rig, 1));
 }
 
+/// There is no device by which the kernel could tell, instead of the provider, that it is still the one.
+#[test]
+fn without_a_path_the_provider_is_asked_before_each_write() {
+    let disks_asked = |rewrite| {
+        let rig = rig(&usual());
+        let (node, number) = (told(&rig, rewrite), rig.disk());
+        let trace = rig.trace(|| node.disks().partition(number, rig.soon()).unwrap());
+        let asked = trace.iter().filter(|op| op.object.contains("MSFT_Disk "));
+        asked.count()
+    };
+    let looks = 1;
+    assert_eq!(disks_asked(without_path), looks + 2);
+    assert_eq!(disks_asked(|_| {}), looks + 1);
+}
+
 #[test]
 fn an_empty_path_is_none() {
     fn empty_path(row: &mut Instance) {

@@ -104,22 +104,41 @@ impl Partitioning<'_> {
 
     /// Initialises the disk if it is raw, and creates the one partition.
     fn create(&self, seen: &Seen) -> Result<(), DiskError> {
-        let disk = seen.disk.callee(self.node);
-        if seen.layout.style == PartitionStyle::Raw {
-            self.prove_blank(seen, blank::for_initialise)?;
-            let style = Value::uint32(disk::partition_style::GPT.value);
-            let arguments = Arguments::none().with(disk::initialize::PARTITION_STYLE.name, style);
-            disk.invoke(&disk::INITIALIZE, &arguments)?;
+        match seen.layout.style {
+            PartitionStyle::Raw => self.initialise(seen)?,
+            _ => {
+                self.prove_blank(seen, blank::for_create_partition)?;
+                self.ask_anew(seen)?;
+            }
         }
-        self.prove_blank(seen, blank::for_create_partition)?;
+        let disk = seen.disk.callee(self.node);
         let tolerated = [codes::ACCESS_PATH_IN_USE];
         disk.invoke_tolerating(&disk::CREATE_PARTITION, &whole_disk(), &tolerated)?;
         seen.disk.refresh(self.node);
         Ok(())
     }
 
-    /// Proves the kernel's disk blank, and before and after that it is the one that the provider
-    /// would write to. What the provider says of it is old before, and asked anew after.
+    /// Gives a raw disk its table, and proves the rest of it blank for a partition.
+    ///
+    /// That proof finds a table where the one before found none, so the call wrote it: by its deed the
+    /// provider's object stands for this disk. Whether the device of the object's path still has the
+    /// number, the kernel tells; an object without a path is asked for anew.
+    fn initialise(&self, seen: &Seen) -> Result<(), DiskError> {
+        self.prove_blank(seen, blank::for_initialise)?;
+        self.ask_anew(seen)?;
+        let style = Value::uint32(disk::partition_style::GPT.value);
+        let arguments = Arguments::none().with(disk::initialize::PARTITION_STYLE.name, style);
+        let disk = seen.disk.callee(self.node);
+        disk.invoke(&disk::INITIALIZE, &arguments)?;
+        self.prove_blank(seen, blank::for_create_partition)?;
+        match seen.disk.device_path {
+            Some(_) => identity::require_same(self.node, &seen.disk),
+            None => self.ask_anew(seen),
+        }
+    }
+
+    /// Proves the kernel's disk blank, and before that it is the one that the provider would write to.
+    /// To be asked again after: its number may have gone to another meanwhile.
     fn prove_blank(&self, seen: &Seen, rule: Rule) -> Result<(), DiskError> {
         self.node
             .check(self.deadline, "partition disk", &self.disk)?;
@@ -129,11 +148,11 @@ impl Partitioning<'_> {
             length: self.length()?,
         };
         identity::require_same(self.node, &seen.disk)?;
-        stretch.prove_blank(self.node, rule, self.deadline)?;
-        self.require_same(seen)
+        Ok(stretch.prove_blank(self.node, rule, self.deadline)?)
     }
 
-    fn require_same(&self, seen: &Seen) -> Result<(), DiskError> {
+    /// Whether the provider still has the same object under the number, and means the kernel's disk.
+    fn ask_anew(&self, seen: &Seen) -> Result<(), DiskError> {
         let now = storage::Disk::find(self.node, self.disk, self.deadline)?;
         if !now.is_same_object(&seen.disk) {
             return Err(DiskError::ViewsDiffer {

@@ -9,6 +9,11 @@ use os::Arguments;
 use os::Boot;
 use os::BootId;
 use os::Deadline;
+use os::DeviceDescriptor;
+use os::DiskAttributes;
+use os::DiskNumber;
+use os::Disks;
+use os::DriveLayout;
 use os::Extent;
 use os::FileSystem;
 use os::Instance;
@@ -16,9 +21,11 @@ use os::ObjectPath;
 use os::Os;
 use os::Outcome;
 use os::Paging;
+use os::PartitionNumber;
 use os::Provider;
 use os::Query;
 use os::Result;
+use os::ScsiAddress;
 use os::Space;
 use os::Target;
 use os::VolumeId;
@@ -127,6 +134,80 @@ impl<F: Fn() + Send + Sync> Provider for After<F> {
         let outcome = self.provider.invoke(target, method, arguments, deadline);
         self.has_done(method);
         outcome
+    }
+}
+
+/// Disks where something happens as the `nth` proof that one is blank begins, which is when its sectors
+/// are asked for.
+pub(crate) struct Proved<F> {
+    disks: Arc<dyn Disks>,
+    nth: u32,
+    act: F,
+    begun: AtomicU32,
+}
+
+impl<F: Fn() + Send + Sync> Proved<F> {
+    pub(crate) fn of(disks: Arc<dyn Disks>, nth: u32, act: F) -> Self {
+        let begun = AtomicU32::new(0);
+        Self {
+            disks,
+            nth,
+            act,
+            begun,
+        }
+    }
+}
+
+impl<F: Fn() + Send + Sync> Disks for Proved<F> {
+    fn sector_size(&self, disk: DiskNumber) -> Result<u32> {
+        if self.begun.fetch_add(1, Ordering::SeqCst) + 1 == self.nth {
+            (self.act)();
+        }
+        self.disks.sector_size(disk)
+    }
+
+    fn list(&self) -> Result<Vec<DiskNumber>> {
+        self.disks.list()
+    }
+
+    fn number_of(&self, device_path: &str) -> Result<DiskNumber> {
+        self.disks.number_of(device_path)
+    }
+
+    fn device_id_page(&self, disk: DiskNumber) -> Result<Vec<u8>> {
+        self.disks.device_id_page(disk)
+    }
+
+    fn descriptor(&self, disk: DiskNumber) -> Result<DeviceDescriptor> {
+        self.disks.descriptor(disk)
+    }
+
+    fn scsi_address(&self, disk: DiskNumber) -> Result<ScsiAddress> {
+        self.disks.scsi_address(disk)
+    }
+
+    fn length(&self, disk: DiskNumber) -> Result<u64> {
+        self.disks.length(disk)
+    }
+
+    fn layout(&self, disk: DiskNumber) -> Result<DriveLayout> {
+        self.disks.layout(disk)
+    }
+
+    fn attributes(&self, disk: DiskNumber) -> Result<DiskAttributes> {
+        self.disks.attributes(disk)
+    }
+
+    fn read(&self, disk: DiskNumber, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.disks.read(disk, offset, buffer)
+    }
+
+    fn update_properties(&self, disk: DiskNumber) -> Result<()> {
+        self.disks.update_properties(disk)
+    }
+
+    fn grow_partition(&self, disk: DiskNumber, partition: PartitionNumber, by: u64) -> Result<()> {
+        self.disks.grow_partition(disk, partition, by)
     }
 }
 
