@@ -33,6 +33,7 @@ pub use self::report::operations_table;
 pub use self::report::provider_table;
 pub use self::sample::Cpu;
 pub use self::sample::Sample;
+pub use self::scenario::Excess;
 pub use self::scenario::Peer;
 pub use self::scenario::Provider;
 pub use self::scenario::Scenario;

@@ -7,6 +7,7 @@ use os_meter::Counts;
 use os_meter::Kind;
 
 use crate::Cpu;
+use crate::Excess;
 use crate::Growth;
 use crate::Provider;
 use crate::SIZES;
@@ -37,14 +38,16 @@ pub fn provider_table(samples: &[(&Scenario, Sample)]) -> String {
     rows.fold(head.to_owned(), |table, row| table + &row)
 }
 
-/// Where the provider has more to do than with csi-proxy, and why.
+/// Where the provider has more to do than with csi-proxy, what, and why.
 #[must_use]
 pub fn excess_table(scenarios: &[&Scenario]) -> String {
-    let head = "| call | situation | why more |\n|---|---|---|\n";
+    let head =
+        "| call | situation | queries more | methods more | why |\n|---|---|---:|---:|---|\n";
     let rows = scenarios.iter().filter_map(|scenario| {
-        let reason = scenario.excess?;
+        let Excess { provider, reason } = scenario.excess?;
+        let Provider { queries, methods } = provider;
         Some(format!(
-            "| {} | {} | {reason} |\n",
+            "| {} | {} | {queries} | {methods} | {reason} |\n",
             scenario.operation, scenario.state
         ))
     });

@@ -17,8 +17,8 @@ pub struct Scenario {
     pub state: &'static str,
     /// What csi-proxy does in it.
     pub peer: Peer,
-    /// Why the provider has more to do here than with csi-proxy, where it has.
-    pub excess: Option<&'static str>,
+    /// What the provider has to do here beyond csi-proxy's, where it has.
+    pub excess: Option<Excess>,
     run: fn(&Stage) -> Result<Sample>,
 }
 
@@ -33,6 +33,15 @@ pub struct Peer {
     pub section: &'static str,
     /// How the counts follow from it.
     pub derivation: &'static str,
+}
+
+/// What the provider has to do beyond csi-proxy's, and no more than this.
+#[derive(Debug, Clone, Copy)]
+pub struct Excess {
+    /// By how much.
+    pub provider: Provider,
+    /// What breaks without it, and why it cannot be had otherwise.
+    pub reason: &'static str,
 }
 
 /// The work that WMI providers have with one call.
@@ -60,10 +69,13 @@ impl Provider {
         }
     }
 
-    /// Whether it is more than another in any way.
+    /// By how much it is more than another, in queries and in methods.
     #[must_use]
-    pub fn exceeds(&self, other: &Self) -> bool {
-        self.queries > other.queries || self.methods > other.methods
+    pub fn beyond(&self, other: &Self) -> Self {
+        Self {
+            queries: self.queries.saturating_sub(other.queries),
+            methods: self.methods.saturating_sub(other.methods),
+        }
     }
 }
 
@@ -112,8 +124,14 @@ impl Scenario {
         self
     }
 
-    pub(crate) const fn more_because(mut self, reason: &'static str) -> Self {
-        self.excess = Some(reason);
+    pub(crate) const fn more_by(
+        mut self,
+        queries: u64,
+        methods: u64,
+        reason: &'static str,
+    ) -> Self {
+        let provider = Provider { queries, methods };
+        self.excess = Some(Excess { provider, reason });
         self
     }
 }

@@ -19,6 +19,7 @@ use os_sim::Bus;
 use os_sim::ClockMode;
 use os_sim::Content;
 use os_sim::DiskSpec;
+use os_sim::Faults;
 use os_sim::HardwareControl;
 use os_sim::IdentifierKind;
 use os_sim::Inventory;
@@ -54,6 +55,7 @@ pub struct Stage {
     services: BTreeMap<String, Arc<dyn Service>>,
     gauge: Arc<Gauge>,
     hardware: HardwareControl,
+    faults: Faults,
     volume: Known,
     spares: AtomicU32,
     _folder: TempDir,
@@ -127,6 +129,7 @@ impl Stage {
                 .collect(),
             gauge,
             hardware: node.hardware().clone(),
+            faults: node.faults().clone(),
             volume: Known::default(),
             spares: AtomicU32::new(0),
             _folder: folder,
@@ -160,6 +163,11 @@ impl Stage {
 
     pub(crate) fn hardware(&self) -> &HardwareControl {
         &self.hardware
+    }
+
+    /// What goes wrong on the node.
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// A path in the kubelet's folder where nothing is.

@@ -16,9 +16,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     })
     .asking(2, 0)
     .by("7", "MSFT_iSCSITargetPortal, its targets")
-    .more_because(
-        "Update asks the portal anew, which csi-proxy never does: it goes on telling what the \
-             portal had when it was added",
+    .more_by(
+        0,
+        1,
+        "Update has the initiator ask the portal for its targets. What is read without it is what the \
+         portal had when it was added: on a storage server that makes a target for each volume, one \
+         made since is missing with csi-proxy, and one that is gone is still told. There a driver \
+         learns of them by RemoveTargetPortal and AddTargetPortal, which are two queries and two \
+         methods more",
     ),
     Scenario::of("iscsi.RemoveTargetPortal", |stage| Ok(life(stage)?.remove))
         .asking(1, 1)

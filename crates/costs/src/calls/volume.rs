@@ -25,10 +25,15 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::of("volume.FormatVolume", format)
         .asking(1, 1)
         .by("6.6", "MSFT_Volume; Format, whatever is on the volume")
-        .more_because(
-            "MSFT_Disk says whether the disk is one that is never written, and MSFT_Partition, after \
-             the proof that the volume is blank, whether the provider means the same partition as \
-             the kernel; csi-proxy looks at neither",
+        .more_by(
+            1,
+            0,
+            "MSFT_Disk says whether Windows starts from the disk or a cluster owns it, and by its Path \
+             whether it says so of the disk that the kernel has under the number: the provider answers \
+             from a cache, and numbers go to other disks when some are pulled out. Without it a driver \
+             that took the wrong disk for its own formats a volume of the disk that the node starts \
+             from, or of its cluster, as csi-proxy does. MSFT_Volume, which Format is called on, says \
+             none of this, and no association leads from it to a disk",
         ),
     Scenario::of("volume.ResizeVolume", resize)
         .when("to a size")
