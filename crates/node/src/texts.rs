@@ -48,8 +48,12 @@ pub const NOT_ABSOLUTE: &str = "not an absolute Windows path";
 pub const PATH_IN_USE: &str = "The requested access path is already in use";
 /// PowerShell's `Resize-Partition`.
 pub const EXTENT_TOO_SMALL: &str = "The size of the extent is less than the minimum of 1MB";
+/// Microsoft's, of the initiator's code 0xEFFF003F.
+pub const LOGGED_IN: &str = "The target has already been logged in via an iSCSI session";
+/// PowerShell's category for a query that finds nothing.
+pub const OBJECT_NOT_FOUND: &str = "ObjectNotFound";
 
-/// All texts of the filesystem, volume and SMB groups.
+/// All of them.
 pub const ALL: &[Matched] = &[
     Matched {
         words: PLAIN_DIRECTORY,
@@ -123,6 +127,26 @@ pub const ALL: &[Matched] = &[
 ];
 
 #[cfg(test)]
+    Matched {
+        words: LOGGED_IN,
+        call: "ConnectTarget",
+        drivers: &["democratic-csi"],
+        reads_as: "the target is connected",
+        said: Said::When(
+            "the target has a session whose connection is down, which Windows tries to mend; where \
+             it is connected, the call succeeds",
+        ),
+    },
+    Matched {
+        words: OBJECT_NOT_FOUND,
+        call: "GetTargetDisks, DisconnectTarget",
+        drivers: &["democratic-csi"],
+        reads_as: "the target has no disks, or is disconnected",
+        said: Said::When(
+            "the initiator does not know the portal, or the portal does not tell of the target, and \
+             the target has no session",
+        ),
+    },
 mod tests {
     use os::Win32;
 

@@ -44,11 +44,10 @@ use wincsi_node::IscsiError;
 use wincsi_node::Node;
 use wincsi_node::Options;
 use wincsi_node::Portal;
+use wincsi_node::texts;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const OTHER: &str = "10.0.0.10";
-const NOT_FOUND: &str = "ObjectNotFound";
-const LOGGED_IN: &str = "The target has already been logged in via an iSCSI session";
 
 fn calls(trace: &[Op], method: &str) -> usize {
     let is_it = |op: &&Op| op.operation.ends_with(method);
@@ -151,7 +150,10 @@ fn a_portal_that_does_not_answer_keeps_what_it_told_and_is_an_error_without() {
         "{error}"
     );
     let error = rig.connect(OPEN, &Authentication::None).unwrap_err();
-    assert!(!error.to_string().contains(NOT_FOUND), "{error}");
+    assert!(
+        !error.to_string().contains(texts::OBJECT_NOT_FOUND),
+        "{error}"
+    );
 }
 
 #[test]
@@ -243,7 +245,7 @@ fn chap_is_what_the_target_asks_for_or_nothing() {
         Authentication::MutualChap(chap()),
     ] {
         let error = rig.connect(GUARDED, &authentication).unwrap_err();
-        assert!(!error.to_string().contains(LOGGED_IN), "{error}");
+        assert!(!error.to_string().contains(texts::LOGGED_IN), "{error}");
     }
     let iscsi = rig.node.iscsi();
     iscsi
@@ -259,7 +261,7 @@ fn a_session_without_a_connection_is_logged_in_and_carries_the_text() {
     rig.connect(OPEN, &Authentication::None).unwrap();
     rig.array().set_down("array", true).unwrap();
     let error = rig.connect(OPEN, &Authentication::None).unwrap_err();
-    assert!(error.to_string().contains(LOGGED_IN), "{error}");
+    assert!(error.to_string().contains(texts::LOGGED_IN), "{error}");
     rig.array().set_down("array", false).unwrap();
     assert!(rig.connect(OPEN, &Authentication::None).is_ok());
 }
@@ -360,7 +362,7 @@ fn a_session_that_leads_elsewhere_is_not_ended_and_not_not_found() {
         for error in [left.unwrap_err(), listed.unwrap_err()] {
             let text = error.to_string();
             assert!(matches!(error, IscsiError::Elsewhere { .. }), "{text}");
-            assert!(!text.contains(NOT_FOUND), "{text}");
+            assert!(!text.contains(texts::OBJECT_NOT_FOUND), "{text}");
         }
     }
     assert_eq!(rig.sessions().len(), 1);
@@ -377,7 +379,7 @@ fn object_not_found_is_a_portal_or_target_that_is_unknown_and_nothing_else() {
     };
     for text in texts(&rig) {
         assert!(
-            text.contains(NOT_FOUND) && text.ends_with(": not found"),
+            text.contains(texts::OBJECT_NOT_FOUND) && text.ends_with(": not found"),
             "{text}"
         );
     }
@@ -385,7 +387,7 @@ fn object_not_found_is_a_portal_or_target_that_is_unknown_and_nothing_else() {
     rig.add_portal().unwrap();
     for text in texts(&rig) {
         assert!(
-            text.contains(NOT_FOUND) && text.ends_with(": not found"),
+            text.contains(texts::OBJECT_NOT_FOUND) && text.ends_with(": not found"),
             "{text}"
         );
     }
@@ -401,7 +403,7 @@ fn object_not_found_is_a_portal_or_target_that_is_unknown_and_nothing_else() {
         rig.sim.faults().add(rule);
         for text in texts(&rig) {
             assert!(
-                !text.contains(NOT_FOUND) && !text.ends_with(": not found"),
+                !text.contains(texts::OBJECT_NOT_FOUND) && !text.ends_with(": not found"),
                 "{text}"
             );
         }

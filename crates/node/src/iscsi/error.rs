@@ -4,12 +4,12 @@ use os::schema::iscsi_codes;
 
 use crate::ProviderError;
 use crate::Unfinished;
+use crate::texts;
 
 /// An operation on the iSCSI initiator failed.
 ///
-/// `ObjectNotFound` is PowerShell's category for a query that finds nothing, and the sentence about the
-/// login Microsoft's text of 0xEFFF003F: democratic-csi looks for both, and takes them for "not there"
-/// and "connected", so they stand in the errors that say just that and in no other.
+/// democratic-csi takes [`texts::OBJECT_NOT_FOUND`] for "not there" and [`texts::LOGGED_IN`] for
+/// "connected", so they stand in the errors that say just that and in no other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IscsiError {
@@ -22,7 +22,8 @@ pub enum IscsiError {
     /// A session with the target exists, and its connection is down. Another login is refused while
     /// Windows tries to mend it.
     #[error(
-        "failed to connect target {target}: its session is not connected: The target has already been logged in via an iSCSI session."
+        "failed to connect target {target}: its session is not connected: {}.",
+        texts::LOGGED_IN
     )]
     AlreadyLoggedIn {
         /// The target.
@@ -69,7 +70,10 @@ pub enum IscsiError {
         port: u32,
     },
     /// The initiator does not know the portal.
-    #[error("failed to query target portal {portal} (ObjectNotFound). error: not found")]
+    #[error(
+        "failed to query target portal {portal} ({}). error: not found",
+        texts::OBJECT_NOT_FOUND
+    )]
     PortalNotFound {
         /// The portal.
         portal: String,
@@ -87,7 +91,8 @@ pub enum IscsiError {
     },
     /// The portal does not tell of the target, and the target has no session.
     #[error(
-        "failed to query target {target} of portal {portal} (ObjectNotFound). error: not found"
+        "failed to query target {target} of portal {portal} ({}). error: not found",
+        texts::OBJECT_NOT_FOUND
     )]
     TargetNotFound {
         /// The target.

@@ -10,6 +10,7 @@ use crate::Way;
 use crate::WayError;
 use crate::link;
 use crate::link::Leads;
+use crate::texts;
 
 /// Links that one look-up follows, and folders that it looks above, at most. The number is
 /// csi-proxy's.
@@ -31,7 +32,9 @@ pub enum TargetError {
     /// The path itself does not exist. The first text is Windows's, the second PowerShell's: aws-ebs
     /// takes it for "nothing is mounted", so it stands for this alone.
     #[error(
-        "{path}: The system cannot find the file specified. (Cannot find path '{path}' because it does not exist.)"
+        "{path}: {}. (Cannot find path '{path}' {}.)",
+        texts::FILE_NOT_FOUND,
+        texts::MISSING
     )]
     Missing {
         /// The path.
@@ -61,9 +64,7 @@ pub enum TargetError {
     },
     /// The path is a directory like any other. The first text is csi-proxy 1.3's, the second 1.2's:
     /// aws-ebs takes it for "nothing is mounted", so it stands for this alone.
-    #[error(
-        "{path}: not a mounted folder (cmd: (Get-Item -Path $Env:mountpath).Target, output: , error: <nil>)"
-    )]
+    #[error("{path}: not a mounted folder (cmd: {})", texts::PLAIN_DIRECTORY)]
     PlainDirectory {
         /// The path.
         path: String,

@@ -131,3 +131,11 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "texts::a_volume_without_room_to_grow_is_grown",
     ),
 ];
+    (
+        node::texts::LOGGED_IN,
+        "iscsi::a_session_without_a_connection_is_logged_in_and_a_refusal_is_not",
+    ),
+    (
+        node::texts::OBJECT_NOT_FOUND,
+        "iscsi::what_is_unknown_is_object_not_found_and_what_is_out_of_reach_is_not",
+    ),
