@@ -254,8 +254,11 @@ fn a_directory_that_is_missing_is_a_file_that_cannot_be_found() {
         .answer::<filesystem::rpc::Mkdir>(&filesystem::MkdirRequest {
             path: path(r"plain\full"),
         });
-    let text = scene.rmdir("plain").expect_err("it is not empty");
-    assert!(!text.contains(texts::FILE_NOT_FOUND), "{text}");
+    let others = ["plain", "none\\below", "dangling\\below"];
+    for name in others {
+        let text = scene.rmdir(name).expect_err(name);
+        assert!(!text.contains(texts::FILE_NOT_FOUND), "{name}: {text}");
+    }
 }
 
 #[test]

@@ -90,11 +90,13 @@ impl Way {
     /// The last of the pins is the directory of the entry, if there are any: a bare path has none.
     ///
     /// # Errors
-    /// One of them is missing, or became something else than a directory.
+    /// One of them became something else than a directory, or is missing: as for the entry itself,
+    /// the path is not found then, for "file not found" says that the entry alone is missing.
     pub(crate) fn hold(&self, files: &dyn Files) -> os::Result<Vec<Pin>> {
         let mut pins = Vec::new();
         for depth in self.between() {
-            pins.push(self.hold_one(files, pins.last(), depth)?);
+            let pin = self.hold_one(files, pins.last(), depth);
+            pins.push(pin.map_err(as_of_the_entry)?);
         }
         Ok(pins)
     }
@@ -176,6 +178,17 @@ impl Way {
             confined.followed = Followed::Links;
         }
         self
+    }
+}
+
+/// Of an entry, that a directory above it is missing.
+fn as_of_the_entry(error: os::Error) -> os::Error {
+    match error.win32() {
+        Some(Win32::FILE_NOT_FOUND) => os::Error {
+            cause: Win32::PATH_NOT_FOUND.into(),
+            ..error
+        },
+        _ => error,
     }
 }
 
