@@ -105,7 +105,10 @@ pub const ALL: &[Matched] = &[
         call: "PathExists, IsSymlink",
         drivers: &["democratic-csi"],
         reads_as: "it does not exist",
-        said: Said::When("the path has no drive"),
+        said: Said::When(
+            "the path is relative (`x`, `C:x`) or empty; one that begins with a separator (`/x`) is \
+             on drive C for IsSymlink, and refused in other words by PathExists",
+        ),
     },
     Matched {
         words: PATH_IN_USE,
@@ -124,9 +127,6 @@ pub const ALL: &[Matched] = &[
         reads_as: "the volume is as large as it can be",
         said: Said::Never("where that is so, the call succeeds"),
     },
-];
-
-#[cfg(test)]
     Matched {
         words: LOGGED_IN,
         call: "ConnectTarget",
@@ -147,6 +147,9 @@ pub const ALL: &[Matched] = &[
              the target has no session",
         ),
     },
+];
+
+#[cfg(test)]
 mod tests {
     use os::Win32;
 

@@ -83,7 +83,7 @@ pub const OPERATIONS: &[Operation] = &[
     reads(
         "filesystem",
         "IsSymlink",
-        "Says whether a path is a link or mounted folder whose target is there.",
+        "Says whether a path is a link or mounted folder whose target is there; a link to a share counts without a look at it.",
     )
     .formerly(&["IsMountPoint"]),
     reads(
