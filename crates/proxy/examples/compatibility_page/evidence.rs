@@ -95,6 +95,21 @@ pub(crate) const TESTS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What has run on simulated files alone, under Wine too, with what it is about: Wine makes no symbolic
+/// links and has no mounted folders. `cargo xtask test` names the Go tests that this keeps there.
+pub(crate) const ON_SIMULATED_FILES: &[(&str, &str)] = &[
+    ("filesystem.CreateSymlink", ""),
+    ("filesystem.IsSymlink", "of a link"),
+    ("volume.MountVolume", ""),
+    ("volume.UnmountVolume", ""),
+    ("volume.GetVolumeIDFromTargetPath", "of a mounted folder"),
+    (
+        "volume.GetClosestVolumeIDFromTargetPath",
+        "of a mounted folder",
+    ),
+    ("smb.NewSmbGlobalMapping", "with a local path"),
+];
+
 /// The test of each text that drivers look for, in the order of `node::texts::ALL`.
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (
@@ -130,7 +145,6 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         node::texts::EXTENT_TOO_SMALL,
         "texts::a_volume_without_room_to_grow_is_grown",
     ),
-];
     (
         node::texts::LOGGED_IN,
         "iscsi::a_session_without_a_connection_is_logged_in_and_a_refusal_is_not",
@@ -139,3 +153,4 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         node::texts::OBJECT_NOT_FOUND,
         "iscsi::what_is_unknown_is_object_not_found_and_what_is_out_of_reach_is_not",
     ),
+];

@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use node::texts;
 use node::texts::Matched;
 use node::texts::Said;
+use wincsi_proxy::catalogue;
 use wincsi_proxy::catalogue::OPERATIONS;
 use wincsi_proxy::catalogue::Operation;
 use wire::Group;
 use wire::Method;
 
+use crate::evidence::ON_SIMULATED_FILES;
 use crate::evidence::TESTS;
 use crate::evidence::TEXTS;
 use crate::sources::Sources;
@@ -30,6 +32,15 @@ their messages, and the Go tests in `tests/go` call the methods of each official
 on the simulated node, on Linux and under Wine; nothing here has run on real Windows.
 ";
 
+const FILES_HEAD: &str = "
+## On simulated files alone
+Under Wine the official Go clients also call a server whose files are Wine's own (`-native=files`), beside
+simulated hardware. These calls have run on simulated files alone, on Linux and under Wine, since Wine 8's
+CreateSymbolicLinkW reports success and makes nothing, and a simulated volume is mounted into simulated
+folders alone:
+
+";
+
 const TEXTS_HEAD: &str = "
 ## Texts that drivers look for
 csi-proxy tells all failures by text, with the code `Unknown`. Drivers know some by these fragments, and
@@ -48,6 +59,10 @@ pub(crate) fn page(sources: &Sources) -> Result<String, String> {
     let versions = wire::GROUPS.chunk_by(|one, next| one.name == next.name);
     for versions in versions {
         write_group(sources, versions, &mut page)?;
+    }
+    page.push_str(FILES_HEAD);
+    for (operation, about) in ON_SIMULATED_FILES {
+        write_on_simulated_files(operation, about, &mut page)?;
     }
     page.push_str(TEXTS_HEAD);
     for text in texts::ALL {
@@ -100,6 +115,17 @@ fn write_group(sources: &Sources, versions: &[Group], page: &mut String) -> Resu
             }
         }
     }
+    Ok(())
+}
+
+fn write_on_simulated_files(row: &str, about: &str, page: &mut String) -> Result<(), String> {
+    let operation = row
+        .split_once('.')
+        .and_then(|(group, name)| catalogue::find(group, name))
+        .ok_or_else(|| format!("there is no operation {row}"))?;
+    let names = [&[operation.name], operation.older_names].concat();
+    let line = format!("- {}: {} {about}", operation.group, names.join(", "));
+    let _ = writeln!(page, "{}", line.trim_end());
     Ok(())
 }
 
