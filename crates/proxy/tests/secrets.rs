@@ -38,6 +38,7 @@ fn config(folder: &Path) -> Config {
     let line = [
         String::from("-v=10"),
         String::from("-vmodule=*=10"),
+        String::from("-logtostderr=false"),
         String::from("-alsologtostderr"),
         String::from("-metrics-bind-address=127.0.0.1:0"),
         format!("-log_file={}", path("log")),

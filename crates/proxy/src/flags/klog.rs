@@ -79,9 +79,9 @@ pub(super) const KLOG: &[Flag] = &[
     Flag {
         name: "logtostderr",
         value: Value::Bool,
-        default: "",
-        help: "Log to standard error and not to files (default true, unless a log file or folder is given).",
-        apply: Apply::Bool(|config, on| config.log.to_stderr = Some(on)),
+        default: "true",
+        help: "Log to standard error instead of files.",
+        apply: Apply::Bool(|config, on| config.log.to_stderr = on),
     },
     Flag {
         name: "one_output",

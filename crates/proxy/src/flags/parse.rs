@@ -199,7 +199,7 @@ mod tests {
         assert!(config.windows_service);
         assert!(!config.require_privacy);
         assert_eq!(config.log.verbosity, 5);
-        assert_eq!(config.log.to_stderr, Some(false));
+        assert!(!config.log.to_stderr);
         assert_eq!(config.roots(), [r"C:\a", r"C:\b", r"D:\kubelet"]);
     }
 
@@ -213,7 +213,7 @@ mod tests {
             ("require-privacy", "true"),
             ("metrics-bind-address", ""),
             ("v", "0"),
-            ("logtostderr", ""),
+            ("logtostderr", "true"),
             ("alsologtostderr", "false"),
             ("log_dir", ""),
             ("log_file", ""),
@@ -250,7 +250,7 @@ mod tests {
         let log = log.log;
         assert_eq!((log.verbosity, log.max_megabytes), (-2, 3));
         assert_eq!(log.folder.as_deref(), Some("x".as_ref()));
-        assert_eq!(log.to_stderr, Some(false));
+        assert!(!log.to_stderr);
         assert_eq!(
             (log.threshold, log.also_threshold),
             (Severity::Warning, Severity::Warning)

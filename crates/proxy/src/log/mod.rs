@@ -69,8 +69,8 @@ pub struct Options {
     pub skip_log_headers: bool,
     /// The least severity that goes to standard error beside the files.
     pub threshold: Severity,
-    /// Standard error instead of files; not said, it is so when there is no file or folder.
-    pub to_stderr: Option<bool>,
+    /// Standard error instead of files.
+    pub to_stderr: bool,
     /// How talkative the log is, as klog counts.
     pub verbosity: i32,
 }
@@ -92,18 +92,18 @@ impl Default for Options {
             skip_headers: false,
             skip_log_headers: false,
             threshold: Severity::Error,
-            to_stderr: None,
+            to_stderr: true,
             verbosity: 0,
         }
     }
 }
 
 impl Options {
-    /// Whether the log goes to files: there are some, and standard error is not asked for instead.
+    /// Whether a file or folder is named that gets nothing, because standard error is what is logged
+    /// to. klog says nothing of it.
     #[must_use]
-    pub fn has_files(&self) -> bool {
-        let named = self.file.is_some() || self.folder.is_some();
-        named && self.to_stderr != Some(true)
+    pub fn names_files_in_vain(&self) -> bool {
+        self.to_stderr && (self.file.is_some() || self.folder.is_some())
     }
 }
 
@@ -209,6 +209,7 @@ mod tests {
         let path = folder.path().join("log");
         let mut options = Options {
             file: Some(path.clone()),
+            to_stderr: false,
             ..Options::default()
         };
         change(&mut options);
@@ -271,12 +272,17 @@ mod tests {
     }
 
     #[test]
-    fn explicit_standard_error_leaves_files_empty_as_in_klog() {
-        let text = to_file(
-            |options| options.to_stderr = Some(true),
-            || tracing::info!("x"),
-        );
-        assert_eq!(text, "");
+    fn a_file_that_is_named_beside_standard_error_is_not_made_as_in_klog() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options {
+            file: Some(folder.path().join("log")),
+            folder: Some(folder.path().join("logs")),
+            ..Options::default()
+        };
+        assert!(options.names_files_in_vain());
+        logged(&options, || tracing::info!("x"));
+        let made = fs::read_dir(folder.path()).expect("the folder").count();
+        assert_eq!(made, 0);
     }
 
     #[test]
@@ -301,6 +307,7 @@ mod tests {
         let options = Options {
             folder: Some(folder.path().to_owned()),
             threshold: Severity::Fatal,
+            to_stderr: false,
             ..Options::default()
         };
         logged(&options, || {

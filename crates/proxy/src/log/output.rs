@@ -34,14 +34,12 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn open(options: &Options) -> io::Result<Self> {
-        // Without a file or folder, klog's `-logtostderr=false` means files in the temporary folder.
-        let to_stderr = options.to_stderr.unwrap_or(!options.has_files());
-        let files = match to_stderr {
+        let files = match options.to_stderr {
             true => Files::None,
             false => Files::open(options)?,
         };
         Ok(Self {
-            stderr: Stderr::of(options, to_stderr),
+            stderr: Stderr::of(options),
             files: Mutex::new(files),
         })
     }
@@ -64,8 +62,8 @@ impl Output {
 struct Stderr(Severity);
 
 impl Stderr {
-    fn of(options: &Options, to_stderr: bool) -> Self {
-        Self(match (to_stderr, options.also_to_stderr) {
+    fn of(options: &Options) -> Self {
+        Self(match (options.to_stderr, options.also_to_stderr) {
             (true, _) if options.legacy_threshold => Severity::Info,
             (false, true) => options.threshold.min(options.also_threshold),
             _ => options.threshold,
@@ -89,6 +87,7 @@ impl Files {
             let file = open_file(path.clone(), options)?;
             return Ok(Self::One(Box::new(file)));
         }
+        // As klog does, which knows no other place.
         let folder = options.folder.clone().unwrap_or_else(env::temp_dir);
         let folder = Folder::open(folder, options.clone())?;
         Ok(Self::BySeverity(Box::new(folder)))
@@ -237,9 +236,12 @@ mod tests {
     #[test]
     fn standard_error_takes_what_klogs_flags_say() {
         let with = |to_stderr, change: fn(&mut Options)| {
-            let mut options = Options::default();
+            let mut options = Options {
+                to_stderr,
+                ..Options::default()
+            };
             change(&mut options);
-            Stderr::of(&options, to_stderr).0
+            Stderr::of(&options).0
         };
         assert_eq!(with(true, |_| {}), Severity::Info);
         assert_eq!(

@@ -51,6 +51,9 @@ fn serve(config: &Config, surroundings: &impl Surroundings) -> Result<(), Failur
     if !config.ignored.is_empty() {
         tracing::warn!("arguments without effect: {:?}", config.ignored);
     }
+    if config.log.names_files_in_vain() {
+        tracing::warn!("-log_file and -log_dir have no effect without -logtostderr=false");
+    }
     surroundings.still_starting();
     let server = serve::start(config)
         .map_err(Failure::Start)

@@ -45,8 +45,9 @@ Usage of csi-proxy service:
   csi-proxy service install [-name=NAME] [--] [flags of csi-proxy]
     \tInstall csi-proxy as a service that starts with the system, as LocalSystem, and is
     \tstarted again 10 s after a failure. It runs this very file with these flags, so put the
-    \tfile first where administrators alone can write. A service that is there already gets
-    \tthis configuration, in force from its next start.
+    \tfile first where administrators alone can write. With -log_file or -log_dir the log goes
+    \tthere, unless -logtostderr is given. A service that is there already gets this
+    \tconfiguration, in force from its next start.
   csi-proxy service uninstall [-name=NAME]
     \tStop the service and remove it.
   csi-proxy service start [-name=NAME]

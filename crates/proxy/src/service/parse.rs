@@ -89,8 +89,14 @@ pub fn parse(arguments: &[String]) -> Result<Command, ArgumentError> {
 /// The flag under which csi-proxy lives as a service.
 const AS_SERVICE: &str = "-windows-service";
 
+/// klog's flag without which a log file gets nothing.
+const TO_FILES: &str = "-logtostderr=false";
+
 fn install(name: ServiceName, flags: Vec<String>) -> Result<Command, ArgumentError> {
     let mut arguments = flags;
+    if serving(&arguments)?.log.names_files_in_vain() {
+        arguments = to_files_unless_said(arguments)?;
+    }
     if !serving(&arguments)?.windows_service {
         arguments.insert(0, String::from(AS_SERVICE));
     }
@@ -102,6 +108,16 @@ fn install(name: ServiceName, flags: Vec<String>) -> Result<Command, ArgumentErr
         name,
         arguments,
         config,
+    })
+}
+
+/// A service has no standard error, so who names a file means it, but for those who say otherwise: of a
+/// flag that is given twice the last one counts.
+fn to_files_unless_said(flags: Vec<String>) -> Result<Vec<String>, ArgumentError> {
+    let with = [vec![String::from(TO_FILES)], flags.clone()].concat();
+    Ok(match serving(&with)?.log.to_stderr {
+        true => flags,
+        false => with,
     })
 }
 
@@ -175,6 +191,32 @@ mod tests {
             );
         }
         assert_eq!(installed("install --name other").0, "other");
+    }
+
+    #[test]
+    fn a_log_file_that_is_named_for_a_service_is_written() {
+        for (line, wanted) in [
+            (
+                "-log_file=x",
+                "-windows-service -logtostderr=false -log_file=x",
+            ),
+            (
+                "-log_dir x",
+                "-windows-service -logtostderr=false -log_dir x",
+            ),
+            (
+                "-log_file=x -logtostderr=false",
+                "-windows-service -log_file=x -logtostderr=false",
+            ),
+            (
+                "-logtostderr -log_file=x",
+                "-windows-service -logtostderr -log_file=x",
+            ),
+            ("-v=2", "-windows-service -v=2"),
+        ] {
+            let (_, arguments) = installed(&format!("install -- {line}"));
+            assert_eq!(arguments.join(" "), wanted);
+        }
     }
 
     #[test]

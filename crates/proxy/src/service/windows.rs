@@ -73,9 +73,9 @@ fn install(name: &ServiceName, arguments: &[String], config: &Config) -> Result<
     for warning in &installation.warnings {
         eprintln!("warning: {warning}");
     }
-    if !config.log.has_files() {
+    if config.log.to_stderr {
         eprintln!(
-            "warning: the log goes to standard error, which nobody sees of a service: give -log_file or -log_dir"
+            "warning: the log goes to standard error, which nobody sees of a service: give -log_file or -log_dir, without -logtostderr"
         );
     }
     Ok(Status::Done)
