@@ -34,11 +34,11 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, 
             config.ignored = behind(argument, arguments)?;
             break;
         };
-        match name {
-            "h" | "help" => return Ok(Invocation::Help),
-            "version" => return Ok(Invocation::Version),
-            _ => apply(&mut config, find(name)?, value, &mut arguments)?,
+        let flag = find(name)?;
+        if let Apply::Instead(invocation) = &flag.apply {
+            return Ok(invocation.clone());
         }
+        apply(&mut config, flag, value, &mut arguments)?;
     }
     Ok(Invocation::Serve(Box::new(config)))
 }
@@ -123,6 +123,7 @@ fn behind(first: String, rest: impl Iterator<Item = String>) -> Result<Vec<Strin
 }
 
 fn find(name: &str) -> Result<&'static Flag, FlagError> {
+    let name = if name == "h" { "help" } else { name };
     all()
         .find(|flag| flag.name == name)
         .ok_or_else(|| FlagError::Undefined(name.to_owned()))
@@ -146,6 +147,8 @@ fn apply(
             Ok(())
         }
         Apply::Go(apply) => apply(config, &value),
+        // Whoever reads the command line has ended there.
+        Apply::Instead(_) => Ok(()),
         Apply::Nothing(note) => {
             note(config);
             Ok(())
@@ -232,6 +235,16 @@ mod tests {
             let flag = all().find(|flag| flag.name == name).expect(name);
             assert_eq!(flag.default, default, "{name}");
         }
+    }
+
+    #[test]
+    fn help_and_version_go_before_what_follows_and_not_before_what_is_wrong() {
+        let parsed = |line: &str| parse(line.split(' ').map(str::to_owned));
+        for line in ["-h", "--help", "-v=2 -help -nonsense"] {
+            assert_eq!(parsed(line), Ok(Invocation::Help), "{line}");
+        }
+        assert_eq!(parsed("-version -v"), Ok(Invocation::Version));
+        assert!(parsed("-nonsense -help").is_err());
     }
 
     #[test]

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Config;
+use super::Invocation;
 use super::klog::KLOG;
 use crate::http::BindAddress;
 use crate::log::Format;
@@ -34,6 +35,8 @@ pub(super) enum Apply {
     Bool(fn(&mut Config, bool)),
     /// As [`Apply::Text`], but the error is Go's own text.
     Go(fn(&mut Config, &str) -> Result<(), String>),
+    /// The program does this instead of serving, whatever follows.
+    Instead(Invocation),
     Nothing(fn(&mut Config)),
     Text(fn(&mut Config, &str) -> Result<(), &'static str>),
 }
@@ -72,8 +75,15 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
     SECTIONS.iter().flat_map(|section| section.flags)
 }
 
-/// csi-proxy's own flags.
+/// csi-proxy's own flags, and the one that Go's `flag` package brings.
 const FLAGS: &[Flag] = &[
+    Flag {
+        name: "help",
+        value: Value::Bool,
+        default: "",
+        help: "Print how the program is used, and end; -h, too.",
+        apply: Apply::Instead(Invocation::Help),
+    },
     Flag {
         name: "kubelet-path",
         value: Value::Of("path"),
@@ -213,8 +223,15 @@ const OURS: &[Flag] = &[
         name: "native",
         value: Value::Of("facility,..."),
         default: "",
-        help: "With -simulate: the facilities that stay native (files, volumes, ...).",
+        help: "With -simulate, on Windows: the facilities that are Windows's own: clock, event-log, files, firmware, services, volumes.",
         apply: Apply::Text(native),
+    },
+    Flag {
+        name: "version",
+        value: Value::Bool,
+        default: "",
+        help: "Print the version, and end.",
+        apply: Apply::Instead(Invocation::Version),
     },
 ];
 
