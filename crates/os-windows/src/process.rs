@@ -15,6 +15,9 @@ pub struct ProcessUsage {
     pub cpu: Duration,
     /// Open handles. Wine 8 answers 0.
     pub handles: u32,
+    /// What is committed for this process alone, in bytes (`PrivateUsage`). Wine 8 answers 0. Source:
+    /// <https://learn.microsoft.com/en-us/windows/win32/api/psapi/ns-psapi-process_memory_counters_ex>
+    pub private_bytes: usize,
     /// The working set, in bytes.
     pub resident_bytes: usize,
     /// When the process began, as time since the Unix epoch.
@@ -28,10 +31,12 @@ pub struct ProcessUsage {
 pub fn process_usage() -> Result<ProcessUsage> {
     let failed = |operation| move |code| Error::new(operation, "this process", code);
     let times = process::times().map_err(failed("GetProcessTimes"))?;
+    let memory = process::memory().map_err(failed("K32GetProcessMemoryInfo"))?;
     Ok(ProcessUsage {
         cpu: duration(times.kernel.saturating_add(times.user)),
         handles: process::handles().map_err(failed("GetProcessHandleCount"))?,
-        resident_bytes: process::resident_bytes().map_err(failed("K32GetProcessMemoryInfo"))?,
+        private_bytes: memory.private,
+        resident_bytes: memory.resident,
         started: duration(times.created.saturating_sub(UNIX_EPOCH)),
     })
 }

@@ -8,7 +8,7 @@ use std::mem;
 use os::Win32;
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::ProcessStatus::K32GetProcessMemoryInfo;
-use windows_sys::Win32::System::ProcessStatus::PROCESS_MEMORY_COUNTERS;
+use windows_sys::Win32::System::ProcessStatus::PROCESS_MEMORY_COUNTERS_EX;
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 use windows_sys::Win32::System::Threading::GetProcessHandleCount;
 use windows_sys::Win32::System::Threading::GetProcessTimes;
@@ -47,16 +47,30 @@ pub(crate) fn times() -> Result<Times, Win32> {
     })
 }
 
-/// The bytes of the process in memory (`K32GetProcessMemoryInfo`).
-pub(crate) fn resident_bytes() -> Result<usize, Win32> {
-    const SIZE: usize = size_of::<PROCESS_MEMORY_COUNTERS>();
+/// What the process has of memory, in bytes.
+pub(crate) struct Memory {
+    /// The working set.
+    pub(crate) resident: usize,
+    /// What is committed for this process alone (`PrivateUsage`).
+    pub(crate) private: usize,
+}
+
+/// The process's memory (`K32GetProcessMemoryInfo` with `PROCESS_MEMORY_COUNTERS_EX`).
+pub(crate) fn memory() -> Result<Memory, Win32> {
+    const SIZE: usize = size_of::<PROCESS_MEMORY_COUNTERS_EX>();
     let size = u32::try_from(SIZE).unwrap_or(u32::MAX);
     // SAFETY: a structure of integers, for which all zeros is a value.
-    let mut counters: PROCESS_MEMORY_COUNTERS = unsafe { mem::zeroed() };
+    let mut counters: PROCESS_MEMORY_COUNTERS_EX = unsafe { mem::zeroed() };
     counters.cb = size;
-    // SAFETY: the pseudo handle is always good, and the structure is as long as we say.
-    outcome(unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size) })?;
-    Ok(counters.WorkingSetSize)
+    // SAFETY: the pseudo handle is always good; the structure is as long as we say, and by that length
+    // the function knows it for the longer form of what it is declared to take.
+    outcome(unsafe {
+        K32GetProcessMemoryInfo(GetCurrentProcess(), (&raw mut counters).cast(), size)
+    })?;
+    Ok(Memory {
+        resident: counters.WorkingSetSize,
+        private: counters.PrivateUsage,
+    })
 }
 
 /// How many handles are open (`GetProcessHandleCount`).

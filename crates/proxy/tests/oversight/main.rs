@@ -81,7 +81,12 @@ fn a_scrape_is_well_formed_and_has_csi_proxys_series() {
     assert!(!page.text().contains("PartitionDisk"), "never called");
     let made = r#"wincsi_os_operation_seconds_count{facility="files",operation="NtCreateFile create directory"}"#;
     assert!(page.value(made).is_some_and(|count| count >= 1.0));
-    for figure in ["process_cpu_seconds_total", "process_resident_memory_bytes"] {
+    for figure in [
+        "process_cpu_seconds_total",
+        "process_max_fds",
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+    ] {
         assert!(page.value(figure).is_some(), "{figure}");
     }
     assert!(

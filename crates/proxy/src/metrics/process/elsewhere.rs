@@ -92,6 +92,7 @@ mod tests {
         assert!(figures.open_fds.is_some_and(|count| count >= 3));
         assert!(figures.max_fds.is_some());
         assert!(figures.resident_bytes.is_some_and(|bytes| bytes > 100_000));
+        assert!(figures.virtual_bytes > figures.resident_bytes);
         assert!(figures.threads.is_some_and(|count| count >= 2));
         assert!(figures.started.is_some_and(|time| time > 1.6e9));
     }
