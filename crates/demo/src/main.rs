@@ -56,7 +56,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let mut stage = Stage::new(node, &arguments.node, &arguments.kubelet);
     let outcome = life::play(&mut stage);
-    stage.summary();
+    stage.summary(&outcome);
     outcome
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Stage {
     calls: u32,
     spent: Duration,
     slowest: Option<(Duration, &'static str)>,
+    /// What was begun last.
+    last: String,
 }
 
 impl Stage {
@@ -35,6 +37,7 @@ impl Stage {
             calls: 0,
             spent: Duration::ZERO,
             slowest: None,
+            last: String::from("the start"),
         }
     }
 
@@ -45,6 +48,7 @@ impl Stage {
         act: impl FnOnce(&dyn NodeApi, Deadline) -> node::api::Result<T>,
         changed: impl FnOnce(&T) -> String,
     ) -> anyhow::Result<T> {
+        name.clone_into(&mut self.last);
         let deadline = self.node.deadline(PATIENCE);
         let began = Instant::now();
         let answer = act(&*self.node, deadline);
@@ -62,6 +66,7 @@ impl Stage {
         changed: &str,
         act: impl FnOnce(&Path) -> io::Result<T>,
     ) -> anyhow::Result<T> {
+        what.clone_into(&mut self.last);
         let began = Instant::now();
         let done = act(&self.folder)?;
         line(began.elapsed(), what, changed);
@@ -78,10 +83,15 @@ impl Stage {
         node.join("volumes").join(guid.to_string())
     }
 
-    pub(crate) fn summary(&self) {
+    /// Says how it went: the verdict last, where people look.
+    pub(crate) fn summary(&self, outcome: &anyhow::Result<()>) {
         println!("\n{} calls in {}", self.calls, milliseconds(self.spent));
         if let Some((took, name)) = self.slowest {
             println!("slowest: {name} with {}", milliseconds(took));
+        }
+        match outcome {
+            Ok(()) => println!("SUCCEEDED: every call did what a driver needs"),
+            Err(_) => println!("FAILED at: {}; what follows it was not played", self.last),
         }
     }
 

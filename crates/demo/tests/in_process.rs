@@ -1,0 +1,66 @@
+//! The driver that does without csi-proxy, and what it says in the end.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use os_sim::ClockMode;
+
+struct Played {
+    succeeded: bool,
+    output: String,
+    complaint: String,
+}
+
+fn play(node: &Path) -> Played {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wincsi-demo"));
+    command.arg("--in-process").arg("--node").arg(node);
+    let ended = command.output().expect("the program starts");
+    Played {
+        succeeded: ended.status.success(),
+        output: String::from_utf8_lossy(&ended.stdout).into_owned(),
+        complaint: String::from_utf8_lossy(&ended.stderr).into_owned(),
+    }
+}
+
+#[test]
+fn a_whole_life_is_played_without_a_server_and_sums_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let played = play(&folder.path().join("node"));
+    assert!(played.succeeded, "{}{}", played.output, played.complaint);
+    assert!(played.output.starts_with("SIMULATED NODE in "));
+    for call in [
+        "disks.partition",
+        "volumes.format",
+        "volumes.mount",
+        "smb.map",
+        "volumes.unmount",
+    ] {
+        let is_its_line = |line: &&str| line.split_whitespace().nth(2) == Some(call);
+        let lines = played.output.lines().filter(is_its_line).count();
+        assert_eq!(lines, 1, "{call}: {}", played.output);
+    }
+    let verdict = played.output.lines().last();
+    assert_eq!(
+        verdict,
+        Some("SUCCEEDED: every call did what a driver needs")
+    );
+}
+
+#[test]
+fn a_life_that_breaks_off_says_where_and_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = folder.path().join("node");
+    drop(os_sim::demo::create(&node, ClockMode::Real).expect("nothing is there yet"));
+    fs::remove_file(os_sim::demo::disk_image(&node)).expect("the data disk's image");
+    let played = play(&node);
+    assert!(!played.succeeded, "{}", played.output);
+    let verdict = played.output.lines().last();
+    let wanted = "FAILED at: disks.ids; what follows it was not played";
+    assert_eq!(verdict, Some(wanted), "{}", played.complaint);
+    assert!(
+        played.complaint.starts_with("failed: "),
+        "{}",
+        played.complaint
+    );
+}
