@@ -14,6 +14,7 @@ mod machine_paths;
 mod manifests;
 mod named_tests;
 mod platform_cfg;
+mod rooms;
 mod text_form;
 mod unfinished;
 mod unsafe_code;
@@ -59,6 +60,7 @@ const LINTS: &[Lint] = &[
     manifests::LINT,
     named_tests::LINT,
     platform_cfg::LINT,
+    rooms::LINT,
     text_form::LINT,
     unfinished::LINT,
     unsafe_code::LINT,

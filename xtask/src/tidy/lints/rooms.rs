@@ -1,0 +1,78 @@
+//! What may know what stands in ARCHITECTURE's table, and is so.
+
+use super::Finding;
+use super::Lint;
+use super::Source;
+use std::collections::BTreeSet;
+
+pub(super) const LINT: Lint = Lint {
+    rule: "ARCHITECTURE.md's table names each crate, and what of ours it depends on",
+    check,
+};
+
+fn check(sources: &[Source]) -> Vec<Finding> {
+    let page = sources.iter().find(|one| one.path == "ARCHITECTURE.md");
+    let wrong = sources.iter().filter_map(|one| wrong(sources, page?, one));
+    wrong.collect()
+}
+
+fn wrong(sources: &[Source], page: &Source, manifest: &Source) -> Option<Finding> {
+    let path = manifest.path.strip_prefix("crates/")?;
+    let name = path.strip_suffix("/Cargo.toml")?;
+    let begins = format!("| `{name}` |");
+    let mut lines = page.text.lines().zip(1..);
+    let row = lines.find(|(line, _)| line.starts_with(&begins));
+    let (line, number) = row.unwrap_or_default();
+    let cell = line.trim_end_matches([' ', '|']).rsplit('|').next()?;
+    let knows: BTreeSet<&str> = cell.split('`').skip(1).step_by(2).collect();
+    let ours = |name: &&str| is_there(sources, &format!("crates/{name}/Cargo.toml"));
+    let depends: BTreeSet<&str> = dependencies(&manifest.text).filter(ours).collect();
+    let is_wrong = !name.contains('/') && (row.is_none() || knows != depends);
+    is_wrong.then(|| Finding::new(page, number, format!("{name} depends on {depends:?}")))
+}
+
+fn is_there(sources: &[Source], path: &str) -> bool {
+    sources.iter().any(|one| one.path == path)
+}
+
+/// What the shipped code depends on, on any system.
+fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+    let sections = manifest.split("\n[");
+    let counts = |head: &str| head.trim_start_matches('[') == "dependencies]";
+    let counting = sections.filter(move |section| {
+        let head = section.lines().next().unwrap_or_default();
+        counts(head) || head.ends_with(".dependencies]")
+    });
+    let names = counting.flat_map(|section| section.lines().skip(1));
+    names.filter_map(|line| line.split(['.', ' ']).next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(cell: &str) -> Vec<usize> {
+        let page = format!(
+            "| crate | what | knows |\n|---|---|---|\n| `a` | one | {cell} |\n| `b` | two | nothing |\n| `c` | three | nothing |\n"
+        );
+        let manifest = "[dependencies]\nb.workspace = true\nserde.workspace = true\n\n[dev-dependencies]\nc.workspace = true\n";
+        let files = [
+            ("ARCHITECTURE.md", page.as_str()),
+            ("crates/a/Cargo.toml", manifest),
+            ("crates/b/Cargo.toml", ""),
+            ("crates/c/Cargo.toml", ""),
+        ];
+        let sources = files.map(|(path, text)| Source {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        });
+        check(&sources).iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn what_is_left_out_and_what_is_not_so_are_found() {
+        assert_eq!(wrong("`b`, for its names alone"), [0; 0]);
+        assert_eq!(wrong("nothing"), [3]);
+        assert_eq!(wrong("`b`, `c`"), [3]);
+    }
+}
