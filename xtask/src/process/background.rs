@@ -138,3 +138,23 @@ impl Drop for Background {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_before_the_interrupt_is_an_error_with_its_last_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo last words; exit 3"]);
+        let log = folder.path().join("log");
+        let mut server = Background::start("server", &mut command, &log).unwrap();
+        let error = server.wait_for_interrupt().unwrap_err().to_string();
+        assert!(error.contains("ended by itself"), "{error}");
+        assert!(
+            error.contains('3') && error.contains("last words"),
+            "{error}"
+        );
+    }
+}
