@@ -4,6 +4,7 @@
 
 mod call;
 mod exe;
+mod limits;
 mod weaknesses;
 
 #[cfg_attr(windows, path = "windows/mod.rs")]
