@@ -11,7 +11,9 @@ mod weaknesses;
 #[cfg_attr(not(windows), path = "elsewhere/mod.rs")]
 mod platform;
 
+use exe::Server;
 use exe::exe;
+use exe::turn;
 
 #[test]
 fn a_wrong_command_line_ends_with_2_and_the_usage() {
@@ -40,5 +42,23 @@ fn the_version_and_the_help_of_services_are_told() {
     assert_eq!(help.code, Some(0));
     for command in ["install", "uninstall", "start", "stop", "status"] {
         assert!(help.output.contains(&format!("service {command}")));
+    }
+}
+
+#[test]
+fn verbosity_5_shows_the_fields_of_requests_and_4_their_methods_alone() {
+    const FIELDS: &str = r#" fields={"path":"C:\\var\\lib\\kubelet"}"#;
+    let _turn = turn();
+    for (flag, is_shown) in [
+        ("-v=4", false),
+        ("-v=5", true),
+        ("-vmodule=oversight=5", true),
+    ] {
+        let server = Server::with_flags(&[flag]);
+        assert!(call::answers(server.folder.path()));
+        let output = server.output();
+        assert_eq!(output.contains(FIELDS), is_shown, "{flag}: {output}");
+        let is_method_shown = output.contains("request method=/v1.Filesystem/PathExists");
+        assert!(is_method_shown, "{flag}: {output}");
     }
 }
