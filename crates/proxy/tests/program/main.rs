@@ -4,7 +4,17 @@
 
 mod call;
 mod exe;
+// Only there can a process be asked for what another has open.
+#[cfg(target_os = "linux")]
+mod handles;
 mod limits;
+#[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "others make more of it")]
+#[path = "../hostile/messages.rs"]
+mod messages;
+#[cfg(target_os = "linux")]
+#[path = "../hostile/ordinary.rs"]
+mod ordinary;
 mod weaknesses;
 
 #[cfg_attr(windows, path = "windows/mod.rs")]
