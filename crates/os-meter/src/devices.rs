@@ -17,6 +17,7 @@ use os::Volumes;
 use os::WinPath;
 
 use crate::Kind;
+use crate::Open;
 use crate::Probe;
 
 /// Disks or volumes whose operations are told.
@@ -145,7 +146,8 @@ impl Volumes for Metered<dyn Volumes> {
     }
 
     fn lock(&self, volume: VolumeId) -> Result<Box<dyn VolumeLock>> {
-        let lock = self.1.handle("FSCTL_LOCK_VOLUME", || self.0.lock(volume))?;
+        let run = || self.0.lock(volume);
+        let lock = self.1.open("FSCTL_LOCK_VOLUME", "", run)?;
         Ok(Box::new(Lock(lock, self.1.clone())))
     }
 
@@ -155,7 +157,7 @@ impl Volumes for Metered<dyn Volumes> {
     }
 }
 
-struct Lock(Box<dyn VolumeLock>, Probe);
+struct Lock(Open<Box<dyn VolumeLock>>, Probe);
 
 impl VolumeLock for Lock {
     fn dismount(&self) -> Result<()> {

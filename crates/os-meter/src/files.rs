@@ -11,6 +11,7 @@ use os::Result;
 use os::WinPath;
 
 use crate::Kind;
+use crate::Open;
 use crate::Probe;
 
 /// Files whose operations are told.
@@ -36,8 +37,9 @@ impl Files for Metered {
     }
 
     fn pin(&self, directory: &WinPath) -> Result<Pin> {
-        let run = || self.0.pin(directory);
-        let pin = self.1.run(Kind::Handle, "CreateFileW", "pin", run)?;
+        let pin = self
+            .1
+            .open("CreateFileW", "pin", || self.0.pin(directory))?;
         Ok(Pin::holding(MeteredPin(pin, self.1.clone())))
     }
 
@@ -68,12 +70,12 @@ impl Files for Metered {
 }
 
 /// A held directory whose operations are told.
-struct MeteredPin(Pin, Probe);
+struct MeteredPin(Open<Pin>, Probe);
 
 impl Held for MeteredPin {
     fn pin(&self, name: &Component) -> Result<Pin> {
         let run = || self.0.pin(name);
-        let pin = self.1.run(Kind::Handle, "NtCreateFile", "pin", run)?;
+        let pin = self.1.open("NtCreateFile", "pin", run)?;
         Ok(Pin::holding(Self(pin, self.1.clone())))
     }
 

@@ -13,6 +13,7 @@
 
 mod devices;
 mod files;
+mod open;
 mod provider;
 mod system;
 mod tally;
@@ -25,6 +26,8 @@ use os::Facility;
 use os::Os;
 use os::Result;
 
+use self::open::Open;
+
 pub use self::tally::Counts;
 pub use self::tally::Tally;
 
@@ -35,6 +38,12 @@ pub trait Meter: Send + Sync {
 
     /// An operation ended. Each that began ends, but those that never return.
     fn ended(&self, operation: &Operation, took: Duration, ending: Ending);
+
+    /// What an operation gave out is open: a directory that is held, a volume that is locked.
+    fn opened(&self, _operation: &Operation) {}
+
+    /// What an operation gave out was let go.
+    fn closed(&self, _operation: &Operation) {}
 }
 
 /// Which operation of the operating system. The names are those in errors and fault scripts.
@@ -125,6 +134,18 @@ impl Probe {
         self.judged(kind, name, subject, run, Result::is_ok)
     }
 
+    /// Opens a handle that stays open until the answer is dropped.
+    fn open<T>(
+        &self,
+        name: &'static str,
+        subject: &'static str,
+        run: impl FnOnce() -> Result<T>,
+    ) -> Result<Open<T>> {
+        let given = self.run(Kind::Handle, name, subject, run)?;
+        let operation = self.operation(Kind::Handle, name, subject);
+        Ok(Open::new(given, operation, &self.meter))
+    }
+
     /// As [`Probe::run`], where more than the absence of an error is asked of an answer.
     fn judged<T>(
         &self,
@@ -134,18 +155,22 @@ impl Probe {
         run: impl FnOnce() -> Result<T>,
         is_done: impl FnOnce(&Result<T>) -> bool,
     ) -> Result<T> {
-        let operation = Operation {
-            facility: self.facility,
-            name,
-            subject,
-            kind,
-        };
+        let operation = self.operation(kind, name, subject);
         let mut underway = Underway::begin(operation, &*self.meter);
         let answer = run();
         if is_done(&answer) {
             underway.ending = Ending::Done;
         }
         answer
+    }
+
+    fn operation(&self, kind: Kind, name: &'static str, subject: &'static str) -> Operation {
+        Operation {
+            facility: self.facility,
+            name,
+            subject,
+            kind,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -12,13 +13,16 @@ use crate::Operation;
 /// Counts exactly, for tests and benchmarks: what one call costs is what [`Tally::take`] answers after
 /// it. Operations that another thread runs for the call count too, so there must be one call at a time.
 #[derive(Debug, Default)]
-pub struct Tally(Mutex<Counts>);
+pub struct Tally {
+    began: Mutex<Counts>,
+    open: Mutex<Counts>,
+}
 
 impl Tally {
     /// The operations that began since the last taking.
     #[must_use]
     pub fn take(&self) -> Counts {
-        mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut *locked(&self.began))
     }
 
     /// What `run` answers, and the operations that it began.
@@ -27,15 +31,33 @@ impl Tally {
         let answer = run();
         (answer, self.take())
     }
+
+    /// What is open at the moment, by the operations that gave it out: directories that are held, volumes
+    /// that are locked.
+    #[must_use]
+    pub fn open(&self) -> Counts {
+        locked(&self.open).clone()
+    }
 }
 
 impl Meter for Tally {
     fn began(&self, operation: &Operation) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *counts.0.entry(*operation).or_default() += 1;
+        locked(&self.began).add(*operation);
     }
 
     fn ended(&self, _operation: &Operation, _took: Duration, _ending: Ending) {}
+
+    fn opened(&self, operation: &Operation) {
+        locked(&self.open).add(*operation);
+    }
+
+    fn closed(&self, operation: &Operation) {
+        locked(&self.open).remove(operation);
+    }
+}
+
+fn locked(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How often each operation began.
@@ -63,5 +85,16 @@ impl Counts {
     pub fn total(&self) -> u64 {
         let all: u64 = self.0.values().sum();
         all - self.of(Kind::Wait)
+    }
+
+    fn add(&mut self, operation: Operation) {
+        *self.0.entry(operation).or_default() += 1;
+    }
+
+    fn remove(&mut self, operation: &Operation) {
+        match self.0.get_mut(operation) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.0.remove(operation)),
+        }
     }
 }

@@ -174,3 +174,32 @@ fn what_is_done_through_held_directories_is_told_too() {
         ]
     );
 }
+
+#[test]
+fn what_is_open_is_told_until_it_is_let_go() {
+    let (_folder, plain) = node();
+    let tally = Arc::new(Tally::default());
+    let os = os_meter::metered(plain, &(Arc::clone(&tally) as Arc<dyn Meter>));
+    let open = || -> Vec<(&str, u64)> {
+        let open = tally.open();
+        open.iter().map(|(op, count)| (op.name, count)).collect()
+    };
+    let drive: WinPath = r"C:\".parse().expect("a drive");
+    let missing: WinPath = r"C:\missing".parse().expect("a path");
+    let name = os::Component::parse("var").expect("a name");
+    let pin = os.files.pin(&drive).expect("drive C");
+    assert!(os.files.pin(&missing).is_err());
+    let (first, second) = (pin.pin(&name), pin.pin(&name));
+    assert_eq!(open(), [("CreateFileW", 1), ("NtCreateFile", 2)]);
+    drop((first, pin));
+    assert_eq!(open(), [("NtCreateFile", 1)]);
+    drop(second);
+    let volumes = os.volumes.list().expect("volumes");
+    let lock = volumes
+        .iter()
+        .find_map(|volume| os.volumes.lock(*volume).ok());
+    assert!(lock.is_some(), "nobody uses them");
+    assert_eq!(open(), [("FSCTL_LOCK_VOLUME", 1)]);
+    drop(lock);
+    assert_eq!(open(), []);
+}

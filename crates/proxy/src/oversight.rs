@@ -106,7 +106,8 @@ impl Oversight {
             operation,
             series: self.metrics.call_series(group, method),
             policy: self.policy.clone(),
-            audit: audit.map(|audit| (audit, Shape::of_request(group, method))),
+            audit,
+            shape: Shape::of_request(group, method),
         }
     }
 }
@@ -118,7 +119,8 @@ pub(crate) struct Overseer {
     operation: Option<&'static Operation>,
     series: Arc<CallSeries>,
     policy: Option<Arc<Policy>>,
-    audit: Option<(Arc<Audit>, Shape)>,
+    audit: Option<Arc<Audit>>,
+    shape: Shape,
 }
 
 type Answer = Result<Vec<u8>, Status>;
@@ -127,6 +129,7 @@ impl Overseer {
     /// Runs a call, if it may, and records how it ended; also when it ends by a panic, which goes on
     /// to whoever catches it.
     pub(crate) fn run(&self, call: &Call, handler: impl FnOnce() -> Answer) -> Answer {
+        self.show(call);
         let (began, clock) = (OffsetDateTime::now_utc(), Instant::now());
         self.series.began();
         let attempt = || self.admit(call).and_then(|()| handler());
@@ -156,13 +159,24 @@ impl Overseer {
         }
     }
 
+    /// The fields that the audit log may write, for an operator who asks for details. Nothing is read
+    /// unless somebody does.
+    fn show(&self, call: &Call) {
+        tracing::trace!(
+            method = self.method.path,
+            client = ?call.peer.pid,
+            fields = self.shape.show(&call.message),
+            "request"
+        );
+    }
+
     fn verdict(&self) -> Verdict {
         let policy = self.policy.as_ref();
         policy.map_or(Verdict::Allow, |policy| policy.verdict(self.operation))
     }
 
     fn record(&self, call: &Call, began: OffsetDateTime, took: Duration, end: (Code, &str)) {
-        let Some((audit, shape)) = &self.audit else {
+        let Some(audit) = &self.audit else {
             return;
         };
         audit.write(&Record {
@@ -172,7 +186,7 @@ impl Overseer {
             group: self.group,
             method: self.method.name,
             operation: self.operation_name(),
-            object: shape.read(&call.message),
+            object: self.shape.read(&call.message),
             outcome: end.0.name(),
             text: end.1,
         });

@@ -20,6 +20,10 @@ use wire::Rpc;
 use crate::Operations;
 use crate::Oversight;
 use crate::oversight::Overseer;
+use crate::text;
+
+/// The longest text of a failure, in bytes: it names what the client sent, which may be megabytes.
+const LONGEST: usize = 4 << 10;
 
 /// Handlers by group and method.
 #[derive(Default)]
@@ -138,19 +142,10 @@ fn answer<R: Rpc>(
         Ok(response) => Ok(response.encode_to_vec()),
         Err(failure) => {
             tracing::error!(method = R::PATH, client = ?call.peer.pid, "failed: {failure}");
-            Err(Status::new(Code::Unknown, bounded(failure.to_string())))
+            let text = text::bounded(failure.to_string(), LONGEST);
+            Err(Status::new(Code::Unknown, text))
         }
     }
-}
-
-/// Failures name what the client sent, which may be megabytes long.
-fn bounded(mut text: String) -> String {
-    const LONGEST: usize = 4 << 10;
-    if text.len() > LONGEST {
-        text.truncate(text.floor_char_boundary(LONGEST));
-        text.push_str("...");
-    }
-    text
 }
 
 fn undecodable<R: Rpc>(error: &prost::DecodeError) -> Status {

@@ -230,6 +230,7 @@ fn options(config: &Config) -> node::Options {
 fn server_options(config: &Config) -> ServerOptions {
     let mut options = ServerOptions::default();
     options.call_timeout = config.call_timeout;
+    options.max_held_bytes = config.max_held_bytes;
     if let Some(security) = &config.pipe_security {
         options.security.clone_from(security);
     }

@@ -22,6 +22,15 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
+/// No more of a text than so many bytes, with dots in place of the rest.
+pub(crate) fn bounded(mut text: String, longest: usize) -> String {
+    if text.len() > longest {
+        text.truncate(text.floor_char_boundary(longest));
+        text.push_str("...");
+    }
+    text
+}
+
 /// Line separators, and what hides text or changes its direction.
 fn is_format(character: char) -> bool {
     matches!(
@@ -42,6 +51,7 @@ pub(crate) fn rfc3339(time: OffsetDateTime) -> String {
 mod tests {
     use time::OffsetDateTime;
 
+    use super::bounded;
     use super::one_line;
     use super::rfc3339;
 
@@ -58,6 +68,13 @@ mod tests {
     #[test]
     fn a_client_cannot_turn_the_readers_eye() {
         assert_eq!(one_line("a\u{202e}b\u{2028}c"), r"a\u{202e}b\u{2028}c");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let text = String::from("\u{e4}\u{e4}\u{e4}");
+        assert_eq!(bounded(text.clone(), 6), text);
+        assert_eq!(bounded(text, 5), "\u{e4}\u{e4}...");
     }
 
     #[test]

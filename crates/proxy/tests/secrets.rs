@@ -141,6 +141,8 @@ fn secrets_reach_no_output() {
     let (log, audit) = (read("log"), read("audit"));
     assert_eq!(audit.lines().count(), answers.len());
     assert!(audit.contains("ann") && log.contains("NewSmbGlobalMapping"));
+    let shown = log.lines().filter(|line| line.contains(" fields={"));
+    assert_eq!(shown.count(), answers.len());
     let outputs = [
         log,
         audit,

@@ -1,6 +1,12 @@
-//! What the fuzz target asks of the crate; a test replays `seeds/` through the same function.
+//! What each fuzz target asks of the crate; the tests replay `seeds/` through the same functions.
+#![allow(dead_code, reason = "each target uses one of them")]
 
-use transport::mend::{MendError, Mender, Pings};
+use bytes::Bytes;
+use transport::{
+    Status,
+    assembly::Assembly,
+    mend::{MendError, Mender, Pings},
+};
 
 /// A second pass takes blocks up to this; a first may let one out that is a little larger.
 const SURE_BLOCK: usize = 32 << 10;
@@ -10,10 +16,7 @@ pub(crate) fn mend(data: &[u8]) {
     let Some((&chunk, bytes)) = data.split_first() else {
         return;
     };
-    let size = match chunk {
-        0 => bytes.len().max(1),
-        _ => usize::from(chunk),
-    };
+    let size = piece(chunk, bytes);
     let whole = pushed(bytes, bytes.len().max(1), Pings::Pass);
     assert_eq!(
         pushed(bytes, size, Pings::Pass),
@@ -36,6 +39,32 @@ pub(crate) fn mend(data: &[u8]) {
     }
 }
 
+/// The body of a request, in pieces of as many bytes as the first byte says; zero is all at once. The
+/// second byte says how long a message may be, in units of 16 bytes.
+pub(crate) fn assembly(data: &[u8]) {
+    let [chunk, most, body @ ..] = data else {
+        return;
+    };
+    let most = usize::from(*most) * 16;
+    let whole = assembled(body, body.len().max(1), Wait::Never, most);
+    for wait in [Wait::Never, Wait::BehindEachPiece] {
+        assert_eq!(
+            assembled(body, piece(*chunk, body), wait, most),
+            whole,
+            "pieces do not matter"
+        );
+    }
+    assert_eq!(whole.ok(), message(body, most), "no other is accepted");
+}
+
+/// How long a piece is, by the byte that says so.
+fn piece(byte: u8, bytes: &[u8]) -> usize {
+    match byte {
+        0 => bytes.len().max(1),
+        _ => usize::from(byte),
+    }
+}
+
 fn pushed(bytes: &[u8], size: usize, pings: Pings) -> Result<Vec<u8>, MendError> {
     let mut mender = Mender::new(pings);
     let mut output = Vec::new();
@@ -43,4 +72,38 @@ fn pushed(bytes: &[u8], size: usize, pings: Pings) -> Result<Vec<u8>, MendError>
         mender.push(chunk, &mut output)?;
     }
     Ok(output)
+}
+
+/// Where the reader finds nothing more for the moment.
+#[derive(Clone, Copy)]
+enum Wait {
+    Never,
+    BehindEachPiece,
+}
+
+fn assembled(body: &[u8], size: usize, wait: Wait, most: usize) -> Result<Bytes, Status> {
+    let mut assembly = Assembly::default();
+    let mut come = 0;
+    for piece in body.chunks(size) {
+        assembly.push(Bytes::copy_from_slice(piece), most)?;
+        if matches!(wait, Wait::BehindEachPiece) {
+            assembly.own();
+        }
+        come += piece.len();
+        let held = assembly.held();
+        assert!(
+            held <= 2 * come,
+            "{held} for {come}: a promise costs nothing"
+        );
+        assert!(held <= come.max(most + 5), "{held} of {most}");
+    }
+    assembly.finish()
+}
+
+/// The message of a body, read all at once.
+fn message(body: &[u8], most: usize) -> Option<Bytes> {
+    let (prefix, message) = body.split_at_checked(5)?;
+    let length = u32::try_from(message.len()).ok()?;
+    let is_whole = *prefix == [&[0][..], &length.to_be_bytes()].concat();
+    (is_whole && message.len() <= most).then(|| Bytes::copy_from_slice(message))
 }

@@ -78,6 +78,8 @@
 //! a caller of [`Channel::call`] can see is [`CallError`]; why a server does not start,
 //! [`BindError`].
 
+#[doc(hidden)]
+pub mod assembly;
 mod channel;
 mod conn;
 mod endpoint;

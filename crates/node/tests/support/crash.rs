@@ -4,6 +4,7 @@ use os::Facility;
 use os::Outcome;
 use os::Win32;
 use os::schema::codes;
+use os_meter::Counts;
 use os_sim::Effect;
 use os_sim::Kill;
 use os_sim::Op;
@@ -103,6 +104,7 @@ fn disturbed(scenario: &Scenario, what: &str, index: usize, effect: Effect, expe
         .faults()
         .add(Rule::on("*", effect).from_nth(nth).times(1));
     let first = (scenario.act)(&rig);
+    assert_eq!(rig.open(), Counts::default(), "{what}: leaks");
     if is_kill {
         assert!(rig.sim.is_killed(), "{what}: was not reached");
         rig = rig.reopened();
@@ -115,6 +117,7 @@ fn disturbed(scenario: &Scenario, what: &str, index: usize, effect: Effect, expe
             .any(|text| error.contains(text));
         assert!(is_done, "{what}: {first:?}, then {error}");
     }
+    assert_eq!(rig.open(), Counts::default(), "{what}: the retry leaks");
     let state = rig.reopened().state();
     assert_eq!(state, expected, "{what}: {first:?}");
 }

@@ -15,6 +15,7 @@ pub(crate) mod swap;
 
 use std::cell::Cell;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use formats::reparse::Names;
@@ -31,6 +32,9 @@ use os::VolumeId;
 use os::WinPath;
 use os::schema::disk;
 use os::schema::partition;
+use os_meter::Counts;
+use os_meter::Meter;
+use os_meter::Tally;
 use os_sim::Bus;
 use os_sim::ClockMode;
 use os_sim::Content;
@@ -62,6 +66,7 @@ pub(crate) struct Rig {
     options: Options,
     home: TempDir,
     known: Cell<Known>,
+    tally: Arc<Tally>,
 }
 
 /// What was looked up before faults were let in.
@@ -176,14 +181,22 @@ impl Rig {
     }
 
     fn assembled(sim: SimNode, options: Options, home: TempDir) -> Self {
-        let node = Node::new(sim.os(), options);
+        let tally = Arc::new(Tally::default());
+        let meter: Arc<dyn Meter> = Arc::clone(&tally) as _;
+        let node = Node::new(os_meter::metered(sim.os(), &meter), options);
         Self {
             sim,
             node,
             options,
             home,
             known: Cell::default(),
+            tally,
         }
+    }
+
+    /// What operations gave out and nobody let go: directories that are held, volumes that are locked.
+    pub(crate) fn open(&self) -> Counts {
+        self.tally.open()
     }
 
     /// Plugs a blank disk in and lets the storage provider see it.

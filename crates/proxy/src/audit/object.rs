@@ -1,3 +1,5 @@
+use std::mem;
+
 use prost::DecodeError;
 use prost::Message as _;
 use prost::encoding::DecodeContext;
@@ -44,6 +46,10 @@ const OBJECTS: [&str; 26] = [
     "username",
     "volume_id",
 ];
+
+/// How much of a text the log shows, in bytes: more than any path of a driver, and so little that all of a
+/// request's texts fit into a line.
+const SHOWN: usize = 512;
 
 /// How deep messages may nest. Those of csi-proxy have two levels.
 const DEEPEST: usize = 4;
@@ -107,6 +113,13 @@ impl Shape {
         // What was read before the damage stands.
         let _ = self.read_into(request, &mut object);
         object
+    }
+
+    /// As [`Shape::read`], for the log: in one line, and not all of a long text.
+    pub(crate) fn show(&self, request: &[u8]) -> String {
+        let mut object = self.read(request);
+        object.values_mut().for_each(cut);
+        Value::Object(object).to_string()
     }
 
     /// Protobuf leaves out zeros, and disk 0 is a disk.
@@ -209,6 +222,14 @@ impl Kind {
     }
 }
 
+fn cut(value: &mut Value) {
+    match value {
+        Value::Object(object) => object.values_mut().for_each(cut),
+        Value::String(text) => *text = text::bounded(mem::take(text), SHOWN),
+        _ => {}
+    }
+}
+
 /// The 32 bits that the server keeps of a number that has more.
 fn low(number: u64) -> u32 {
     u32::try_from(number & u64::from(u32::MAX)).unwrap_or(u32::MAX)
@@ -235,18 +256,14 @@ mod tests {
     use serde_json::json;
 
     use super::OBJECTS;
+    use super::SHOWN;
     use super::Shape;
-    use crate::catalogue;
-    use crate::catalogue::Effect;
 
     /// The fields that no line may ever hold.
     const SECRETS: [&str; 3] = ["MutualChapSecret", "chap_secret", "password"];
 
     #[test]
-    fn every_field_of_every_changing_request_was_looked_at() {
-        let changes = |group: &wire::Group, name: &str| {
-            catalogue::find(group.name, name).is_some_and(|row| row.effect == Effect::Changes)
-        };
+    fn every_field_of_every_request_was_looked_at() {
         for group in wire::GROUPS {
             let set = FileDescriptorSet::decode(group.descriptor_set).expect("descriptors");
             let messages: Vec<_> = set
@@ -254,10 +271,7 @@ mod tests {
                 .iter()
                 .flat_map(|file| &file.message_type)
                 .collect();
-            let methods = group
-                .methods
-                .iter()
-                .filter(|method| changes(group, method.name));
+            let methods = group.methods.iter();
             let mut names: Vec<String> = methods.map(|method| method.request.to_owned()).collect();
             while let Some(name) = names.pop() {
                 let message = messages.iter().find(|message| message.name() == name);
@@ -295,6 +309,23 @@ mod tests {
             object,
             json!({"remote_path": r"\\server\share", "username": r"ann\nforged"})
         );
+    }
+
+    #[test]
+    fn the_log_shows_a_line_and_the_beginning_of_a_long_text() {
+        use wire::filesystem::v1::CreateSymlinkRequest;
+        let group = &wire::filesystem::v1::GROUP;
+        let shape = Shape::of_request(group, group.method("CreateSymlink").expect("it has"));
+        let request = CreateSymlinkRequest {
+            source_path: "x".repeat(1 << 20),
+            target_path: String::from("C:\\a\n\u{202e}b"),
+        };
+        let shown = shape.show(&request.encode_to_vec());
+        let long = format!("{}...", "x".repeat(SHOWN));
+        let object: Value = serde_json::from_str(&shown).expect("an object");
+        let expected = json!({"source_path": long, "target_path": r"C:\a\n\u{202e}b"});
+        assert_eq!(object, expected);
+        assert!(!shown.contains(char::is_control), "{shown}");
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub(super) const KLOG: &[Flag] = &[
         name: "v",
         value: Value::Of("level"),
         default: "0",
-        help: "How talkative the log is: 2 logs requests, 5 details.",
+        help: "How talkative the log is: 2 logs requests, 5 their fields but secrets.",
         apply: Apply::Go(|config, text| level(text).map(|level| config.log.verbosity = level)),
     },
     Flag {

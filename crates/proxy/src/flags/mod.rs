@@ -47,6 +47,9 @@ pub struct Config {
     pub listen: PathBuf,
     /// Where the log goes, and how it looks.
     pub log: log::Options,
+    /// What the clients of all endpoints may make the server hold together, in bytes; see
+    /// [`transport::ServerOptions::max_held_bytes`].
+    pub max_held_bytes: usize,
     /// Where `/metrics` and `/healthz` are served.
     pub metrics_address: Option<BindAddress>,
     /// Facilities of the node that stay native beside a simulated node.
@@ -80,6 +83,7 @@ impl Default for Config {
             kubelet_path: String::from(r"C:\var\lib\kubelet"),
             listen: PathBuf::from("csi-proxy"),
             log: log::Options::default(),
+            max_held_bytes: 64 << 20,
             metrics_address: None,
             native: Vec::new(),
             pipe_security: None,

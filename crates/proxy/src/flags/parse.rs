@@ -180,6 +180,8 @@ fn go_bool(text: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use transport::ServerOptions;
+
     use super::super::Invocation;
     use super::super::all;
     use super::super::usage;
@@ -308,6 +310,33 @@ mod tests {
             assert_eq!(error(line), text);
         }
         assert!(error("-working-dir=").contains("every path"));
+    }
+
+    #[test]
+    fn what_clients_may_make_the_server_hold_has_bounds() {
+        let line = |text: &str| format!("-max-held-memory={text}");
+        for (text, bytes) in [("16", 16 << 20), ("65536", 64 << 30)] {
+            assert_eq!(serve(&line(text)).max_held_bytes, bytes);
+        }
+        for text in [
+            "",
+            "0",
+            "15",
+            "65537",
+            "-64",
+            "64MiB",
+            "18446744073709551616",
+        ] {
+            let error = parse([line(text)]).expect_err(text);
+            assert!(error.to_string().contains("from 16 to 65536"), "{error}");
+        }
+    }
+
+    #[test]
+    fn limits_are_the_transports_own_unless_told_otherwise() {
+        let (config, options) = (super::Config::default(), ServerOptions::default());
+        assert_eq!(config.max_held_bytes, options.max_held_bytes);
+        assert_eq!(config.call_timeout, options.call_timeout);
     }
 
     #[test]

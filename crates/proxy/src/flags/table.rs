@@ -193,6 +193,15 @@ const OURS: &[Flag] = &[
         apply: Apply::Text(log_format),
     },
     Flag {
+        name: "max-held-memory",
+        value: Value::Of("MiB"),
+        default: "64",
+        help: "What all clients together may make the server hold: requests that are not whole, wait or run, and responses that are not taken. Over it, whoever holds the most is refused or closed. From 16 to 65536.",
+        apply: Apply::Text(|config, text| {
+            held_memory(text).map(|bytes| config.max_held_bytes = bytes)
+        }),
+    },
+    Flag {
         name: "pipe-security",
         value: Value::Of("SDDL"),
         default: transport::DEFAULT_SECURITY,
@@ -269,6 +278,16 @@ fn backups(text: &str) -> Result<u32, &'static str> {
         Ok(count @ 1..=100) => Ok(count),
         _ => Err("a number from 1 to 100"),
     }
+}
+
+/// In bytes. The least is what one connection may hold that sends requests of the largest size.
+fn held_memory(text: &str) -> Result<usize, &'static str> {
+    const UNIT: usize = 1 << 20;
+    let bytes = match text.parse::<usize>() {
+        Ok(units @ 16..=65536) => units.checked_mul(UNIT),
+        _ => None,
+    };
+    bytes.ok_or("a number of MiB from 16 to 65536")
 }
 
 fn log_format(config: &mut Config, text: &str) -> Result<(), &'static str> {

@@ -145,6 +145,11 @@ fn render_usage(page: &mut Exposition, usage: Usage) {
             usage.running_calls,
         ),
         (
+            "wincsi_held_bytes",
+            "What the clients make the server hold; -max-held-memory bounds it.",
+            usage.held_bytes,
+        ),
+        (
             "wincsi_pool_threads",
             "Threads that drive connections and calls.",
             usage.threads,

@@ -4,7 +4,9 @@
 
 mod bad_bytes;
 mod hostile_texts;
+mod leaks;
 mod messages;
+mod ordinary;
 #[cfg_attr(windows, path = "pace/windows.rs")]
 #[cfg_attr(not(windows), path = "pace/elsewhere.rs")]
 mod pace;

@@ -23,6 +23,10 @@ use std::time::Instant;
 use client::Client;
 use node::Node;
 use node::Options;
+use os::Os;
+use os_meter::Counts;
+use os_meter::Meter;
+use os_meter::Tally;
 use os_sim::ClockMode;
 use os_sim::SimNode;
 use os_sim::demo;
@@ -47,12 +51,10 @@ use wire::system::v1alpha1 as system;
 use wire::volume::v1 as volume;
 
 use crate::messages::Leaf;
-use crate::messages::number;
-use crate::messages::text;
+use crate::ordinary;
+use crate::ordinary::SERVICE;
 
 pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
-const NAA: &str = "600224801234567890abcdef00000001";
-const SERVICE: &str = "MSiSCSI";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// On Windows all servers of a machine have the same pipes, so there is one at a time. The count of
@@ -63,6 +65,8 @@ static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 pub(crate) struct Rig {
     pub(crate) sim: SimNode,
+    /// Hears of all that is asked of the node.
+    pub(crate) tally: Arc<Tally>,
     volume_id: String,
     channels: BTreeMap<String, Channel>,
     /// Another client.
@@ -79,7 +83,9 @@ impl Rig {
         count_panics();
         let folder = TempDir::new().expect("a folder");
         let sim = demo::create(&folder.path().join("node"), ClockMode::Virtual).expect("a node");
-        let server = serve(&sim, folder.path());
+        let tally = Arc::new(Tally::default());
+        let meter: Arc<dyn Meter> = Arc::clone(&tally) as _;
+        let server = serve(os_meter::metered(sim.os(), &meter), folder.path());
         let channels = wire::GROUPS.iter().map(|group| {
             let endpoint = client::endpoint(folder.path(), group).expect("a group's name");
             let channel = Channel::connect(endpoint, ChannelOptions::default());
@@ -87,6 +93,7 @@ impl Rig {
         });
         let mut rig = Self {
             sim,
+            tally,
             volume_id: String::new(),
             channels: channels.collect(),
             neighbour: Client::local(folder.path()),
@@ -142,7 +149,7 @@ impl Rig {
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Sends bytes; whatever the server thinks of them, it answers, and in time.
+    /// Sends bytes; whatever the server thinks of them, it answers, in time, and leaves nothing open.
     pub(crate) fn send(
         &self,
         group: &wire::Group,
@@ -150,7 +157,9 @@ impl Rig {
         message: &[u8],
     ) -> Result<Vec<u8>, Status> {
         let channel = &self.channels[&group.to_string()];
-        match channel.call(method.path, message, Instant::now() + PATIENCE) {
+        let answer = channel.call(method.path, message, Instant::now() + PATIENCE);
+        assert_eq!(self.tally.open(), Counts::default(), "{}", method.path);
+        match answer {
             Ok(answer) => Ok(answer),
             Err(CallError::Status(status)) => Err(status),
             Err(error) => panic!("{}: {error}", method.path),
@@ -159,36 +168,11 @@ impl Rig {
 
     /// The value of a field of a request that a driver would make.
     pub(crate) fn ordinary_text(&self, field: &str) -> &str {
-        match field {
-            "path" | "source_path" | "target_path" | "mount" => r"C:\var\lib\kubelet\ordinary",
-            "volume_id" => &self.volume_id,
-            "disk_id" | "diskID" => "1",
-            "disk_name" => NAA,
-            "remote_path" => demo::SHARE,
-            "local_path" => r"C:\var\lib\kubelet\link",
-            "username" => demo::SMB_USER,
-            "password" => demo::SMB_PASSWORD,
-            "name" => SERVICE,
-            "target_address" => demo::ISCSI_ADDRESS,
-            "iqn" => demo::ISCSI_GUARDED_TARGET,
-            "chap_username" => demo::ISCSI_USER,
-            "chap_secret" => demo::ISCSI_SECRET,
-            "MutualChapSecret" => demo::ISCSI_PROOF,
-            other => panic!("what does a driver write into {other}?"),
-        }
+        ordinary::text_of(field, &self.volume_id)
     }
 
     pub(crate) fn ordinary(&self, leaf: &Leaf, field: u32) -> Vec<u8> {
-        if leaf.is_text {
-            return text(field, self.ordinary_text(&leaf.name).as_bytes());
-        }
-        let value = match leaf.name.as_str() {
-            "disk_number" | "is_online" | "isOnline" | "auth_type" => 1,
-            "target_port" => 3260,
-            "context" | "force" | "partition_number" | "size" | "size_bytes" => 0,
-            other => panic!("what does a driver write into {other}?"),
-        };
-        number(field, value)
+        ordinary::value(leaf, field, &self.volume_id)
     }
 
     /// Fails unless nobody else noticed anything.
@@ -248,12 +232,9 @@ impl Rig {
     }
 }
 
-fn serve(sim: &SimNode, sockets: &Path) -> Server {
+fn serve(os: Os, sockets: &Path) -> Server {
     let dirs = WorkingDirs::parse(vec![KUBELET.to_owned()]).expect("a path");
-    let operations = Arc::new(Operations::new(
-        Node::new(sim.os(), Options::default()),
-        dirs,
-    ));
+    let operations = Arc::new(Operations::new(Node::new(os, Options::default()), dirs));
     let oversight = Oversight::open(&Config::default()).expect("nothing to open");
     let services = groups::registry().into_services(&operations, &oversight);
     let endpoints = services.into_iter().map(|(group, service)| {

@@ -4,13 +4,26 @@
 
 mod call;
 mod exe;
+// Only there can a process be asked for what another has open.
+#[cfg(target_os = "linux")]
+mod handles;
+mod limits;
+#[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "others make more of it")]
+#[path = "../hostile/messages.rs"]
+mod messages;
+#[cfg(target_os = "linux")]
+#[path = "../hostile/ordinary.rs"]
+mod ordinary;
 mod weaknesses;
 
 #[cfg_attr(windows, path = "windows/mod.rs")]
 #[cfg_attr(not(windows), path = "elsewhere/mod.rs")]
 mod platform;
 
+use exe::Server;
 use exe::exe;
+use exe::turn;
 
 #[test]
 fn a_wrong_command_line_ends_with_2_and_the_usage() {
@@ -39,5 +52,23 @@ fn the_version_and_the_help_of_services_are_told() {
     assert_eq!(help.code, Some(0));
     for command in ["install", "uninstall", "start", "stop", "status"] {
         assert!(help.output.contains(&format!("service {command}")));
+    }
+}
+
+#[test]
+fn verbosity_5_shows_the_fields_of_requests_and_4_their_methods_alone() {
+    const FIELDS: &str = r#" fields={"path":"C:\\var\\lib\\kubelet"}"#;
+    let _turn = turn();
+    for (flag, is_shown) in [
+        ("-v=4", false),
+        ("-v=5", true),
+        ("-vmodule=oversight=5", true),
+    ] {
+        let server = Server::with_flags(&[flag]);
+        assert!(call::answers(server.folder.path()));
+        let output = server.output();
+        assert_eq!(output.contains(FIELDS), is_shown, "{flag}: {output}");
+        let is_method_shown = output.contains("request method=/v1.Filesystem/PathExists");
+        assert!(is_method_shown, "{flag}: {output}");
     }
 }

@@ -20,7 +20,8 @@ use http::{Request, header::CONTENT_TYPE, uri::PathAndQuery};
 
 use crate::{
     Code, Status,
-    grpc::{self, Assembly},
+    assembly::Assembly,
+    grpc,
     port::Port,
     sys::{self, Handles, Interest, Read, Stream, Waitable, Wakeup, Written},
 };

@@ -10,10 +10,7 @@ use bytes::Bytes;
 use h2::{Reason, RecvStream, SendStream, server::SendResponse};
 use http::StatusCode;
 
-use crate::{
-    Code, MethodPath, Status,
-    grpc::{self, Assembly},
-};
+use crate::{Code, MethodPath, Status, assembly::Assembly, grpc};
 
 /// What a call costs beside its message and its path: h2's part and ours.
 const CALL_BYTES: usize = 1 << 10;
