@@ -5,7 +5,7 @@ use std::{io, mem, os::windows::io::OwnedHandle, sync::Arc};
 use windows_sys::Win32::Foundation::{ERROR_ACCESS_DENIED, ERROR_NO_DATA, ERROR_OPERATION_ABORTED};
 
 use super::{
-    super::Interest,
+    super::{Accepts, Interest},
     Handles, Stream,
     operation::{Operation, is},
     pipe::{self, FIRST_INSTANCE, INSTANCE},
@@ -69,12 +69,14 @@ impl Listener {
         }
         Ok(listeners)
     }
+}
 
-    pub(crate) fn handles(&self) -> Handles {
+impl Accepts for Listener {
+    fn handles(&self) -> Handles {
         self.instance.handles.clone()
     }
 
-    pub(crate) fn interest(&self) -> Interest {
+    fn interest(&self) -> Interest {
         Interest {
             read: true,
             write: false,
@@ -85,7 +87,7 @@ impl Listener {
     ///
     /// The instance for the one after is made first: the name is never without an instance that
     /// waits. When it cannot be made, the client waits for the next try.
-    pub(crate) fn accept(&mut self) -> io::Result<Option<Stream>> {
+    fn accept(&mut self) -> io::Result<Option<Stream>> {
         if !self.instance.is_connected()? {
             return Ok(None);
         }
