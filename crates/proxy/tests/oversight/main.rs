@@ -8,6 +8,7 @@ mod harness;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -15,7 +16,6 @@ use serde_json::Value;
 use transport::Code;
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::http::BindAddress;
-use wincsi_proxy::serve;
 use wire::disk::v1 as disk;
 use wire::filesystem;
 use wire::smb::v1 as smb;
@@ -113,14 +113,27 @@ fn health_tells_of_every_endpoint_and_of_simulation() {
 }
 
 #[test]
-fn an_address_that_is_taken_ends_the_start() {
+fn an_address_that_is_taken_is_served_once_it_is_free_and_the_pipes_meanwhile() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = taken.local_addr().expect("it is bound").to_string();
-    let error = Proxy::start_error(|config| {
-        config.metrics_address = BindAddress::parse(&address).ok();
+    let address = taken.local_addr().expect("it is bound");
+    let proxy = Proxy::start(|config| {
+        config.metrics_address = BindAddress::parse(&address.to_string()).ok();
+        config.healthz_address = BindAddress::parse("127.0.0.1:0").ok();
     });
-    assert!(matches!(error, serve::StartError::Http { .. }), "{error}");
-    assert!(error.to_string().contains(&address), "{error}");
+    assert_eq!(proxy.server.metrics_address(), None);
+    proxy
+        .call::<filesystem::v1::rpc::Mkdir>(&mkdir(r"C:\var\lib\kubelet\a"))
+        .expect("made");
+    let (status, _) = proxy.get(proxy.server.healthz_address(), "/healthz");
+    assert_eq!(status, 200, "the other page has its address");
+    drop(taken);
+    let patience = Instant::now() + Duration::from_secs(60);
+    while proxy.server.metrics_address().is_none() {
+        assert!(Instant::now() < patience, "the page never comes");
+        thread::yield_now();
+    }
+    assert_eq!(proxy.server.metrics_address(), Some(address));
+    assert!(scraped(&proxy).text().contains("Mkdir"));
 }
 
 #[test]
