@@ -220,3 +220,24 @@ fn prepare(folder: &Path) -> Result<(), StartError> {
         source,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::server_options;
+    use crate::flags;
+    use crate::flags::Invocation;
+
+    #[test]
+    fn pipes_get_the_security_of_the_flag() {
+        let security = |line: &[&str]| {
+            let line = line.iter().map(|&flag| flag.to_owned());
+            match flags::parse(line) {
+                Ok(Invocation::Serve(config)) => server_options(&config).security,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(security(&[]), "D:P(A;;GA;;;SY)(A;;GA;;;BA)");
+        let flag = "-pipe-security=D:P(A;;GA;;;SY)(A;;GRGW;;;LS)";
+        assert_eq!(security(&[flag]), "D:P(A;;GA;;;SY)(A;;GRGW;;;LS)");
+    }
+}
