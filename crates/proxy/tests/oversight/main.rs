@@ -8,6 +8,8 @@ mod harness;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
+use std::path::Path;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
@@ -16,6 +18,7 @@ use serde_json::Value;
 use transport::Code;
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::http::BindAddress;
+use wincsi_proxy::log;
 use wire::disk::v1 as disk;
 use wire::filesystem;
 use wire::smb::v1 as smb;
@@ -146,6 +149,19 @@ fn a_policy_that_cannot_be_read_ends_the_start() {
     assert!(error.to_string().contains("volume.Fromat"), "{error}");
 }
 
+/// The log of this process, which is made once and outlives each test.
+fn log_file() -> PathBuf {
+    let name = format!("oversight-{}.log", std::env::consts::OS);
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn start_log(config: &mut Config) {
+    // What an earlier run said is none of ours.
+    let _ = fs::remove_file(log_file());
+    config.log.file = Some(log_file());
+    log::start(config).expect("a log file");
+}
+
 #[test]
 fn a_policy_covers_all_versions_and_changes_without_a_restart() {
     let proxy = Proxy::start(|config| {
@@ -153,6 +169,7 @@ fn a_policy_covers_all_versions_and_changes_without_a_restart() {
         let rules = "default = 'allow'\ndeny = ['filesystem.IsSymlink', 'filesystem.Mkdir']";
         fs::write(&path, rules).expect("written");
         config.policy_file = Some(path);
+        start_log(config);
     });
     let path = String::from(r"C:\var\lib\kubelet\a");
     let denied = |operation: &str| {
@@ -168,6 +185,15 @@ fn a_policy_covers_all_versions_and_changes_without_a_restart() {
     let answer = proxy.refusal::<filesystem::v1::rpc::Mkdir>(&mkdir(&path));
     assert_eq!(answer, denied("Mkdir"));
     assert!(!proxy.exists(&path), "what was refused was not done");
+    let caller = format!("client=Some({})", std::process::id());
+    let log = fs::read_to_string(log_file()).expect("the log");
+    for method in ["/v1beta1.Filesystem/IsMountPoint", "/v1.Filesystem/Mkdir"] {
+        let is_refusal = |line: &&str| {
+            let words = ["refused by the policy", method, &caller];
+            words.iter().all(|word| line.contains(word))
+        };
+        assert!(log.lines().any(|line| is_refusal(&line)), "{method}: {log}");
+    }
 
     let policy = proxy.folder.path().join("policy.toml");
     fs::write(policy, "default = 'allow'").expect("written");
