@@ -8,6 +8,7 @@
 mod address;
 mod exchange;
 mod listening;
+mod request;
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,6 +23,7 @@ use std::time::Instant;
 
 pub use self::address::BindAddress;
 use self::listening::Listening;
+pub use self::request::Request;
 
 /// Connections at the same time; more are closed at once.
 const MOST: usize = 16;
