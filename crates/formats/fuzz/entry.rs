@@ -7,7 +7,7 @@ use wincsi_formats::{
         scan,
     },
     device_id::DeviceIdPage,
-    ioctl::{self, DeviceDescriptor, DriveLayout},
+    ioctl::{self, DeviceDescriptor, DriveLayout, VolumeDiskExtents},
     location::Location,
     reparse::{Reparse, Tag},
     smbios::System,
@@ -51,7 +51,7 @@ pub(crate) fn device_id(data: &[u8]) {
     }
 }
 
-/// What a disk answers to control codes. No more is read than there is.
+/// What a disk or volume answers to control codes. No more is read than there is.
 pub(crate) fn ioctl(data: &[u8]) {
     if let Ok(layout) = DriveLayout::parse(data) {
         assert!(DriveLayout::length(layout.partitions.len()) <= data.len().max(48));
@@ -59,6 +59,9 @@ pub(crate) fn ioctl(data: &[u8]) {
     if let Ok(descriptor) = DeviceDescriptor::parse(data) {
         let serial = descriptor.serial.unwrap_or_default();
         assert!(serial.len() <= 4 * data.len());
+    }
+    if let Ok(VolumeDiskExtents(extents)) = VolumeDiskExtents::parse(data) {
+        assert!(VolumeDiskExtents::length(extents.len()) <= data.len());
     }
     let _ = ioctl::bytes_per_sector(data);
     let _ = ioctl::disk_length(data);

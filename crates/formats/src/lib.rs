@@ -9,7 +9,7 @@
 //! | [`blank`] | the first 4 MiB and the last MiB of a disk or partition | blank, known signatures, or unknown bytes; and from that, leave to overwrite or a refusal |
 //! | [`gpt`] | the same ranges | the partition table, with both copies checked against each other |
 //! | [`device_id`] | a `STORAGE_DEVICE_ID_DESCRIPTOR` | the SCSI identifiers (VPD page 83h) of a disk |
-//! | [`ioctl`] | what a disk answers to control codes | its partition table, descriptor, length, sector size, number, address, attributes |
+//! | [`ioctl`] | what disks and volumes answer to control codes | partition table, descriptor, length, sector size, number, address, attributes; extents |
 //! | [`location`] | `MSFT_Disk.Location` | adapter, bus, target, LUN |
 //! | [`reparse`] | a `REPARSE_DATA_BUFFER` | mounted folder, junction, symbolic link, or another tag |
 //! | [`smbios`] | a `RawSMBIOSData` | the machine's serial number |

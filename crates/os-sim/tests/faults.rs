@@ -242,6 +242,28 @@ fn a_script_is_followed_whenever_it_changes() {
 }
 
 #[test]
+fn a_script_can_have_a_disk_disappear() {
+    let scene = Scene::new();
+    let spec = DiskSpec::on(Bus::Sas).lun(1);
+    let content = Content::blank(1 << 30);
+    let hardware = scene.node.hardware();
+    hardware.attach_disk("data1", &spec, &content).unwrap();
+    assert_eq!(scene.os.disks.length(DiskNumber(1)), Ok(1 << 30));
+    let script = r#"
+        [[fault]]
+        operation = "IOCTL_DISK_GET_LENGTH_INFO"
+        from-nth = 2
+        times = 1
+        effect = { detach-disk = "data1" }
+    "#;
+    std::fs::write(scene.folder.path().join("faults.toml"), script).unwrap();
+    assert_eq!(scene.os.disks.length(DiskNumber(1)), Ok(1 << 30));
+    let gone = scene.os.disks.length(DiskNumber(1)).unwrap_err();
+    assert!(gone.is_not_found(), "{gone}");
+    assert_eq!(scene.os.disks.list(), Ok(vec![DiskNumber(0)]));
+}
+
+#[test]
 fn a_hang_ends_when_its_script_goes() {
     let scene = Scene::new();
     let script = scene.folder.path().join("faults.toml");

@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::path::Path;
 use std::time::Duration;
 
 use os::Arguments;
@@ -210,6 +211,39 @@ fn a_folder_opens_after_a_kill_as_it_was() {
 
 #[test]
 fn a_reboot_numbers_disks_anew_and_keeps_volumes_mounted() {
+    let (bench, volume) = Bench::formatted();
+    let mount = bench.folder(r"C:\mount");
+    bench.os.volumes.set_mount_point(&mount, volume).unwrap();
+    let hardware = bench.node.hardware();
+    let other = DiskSpec::on(Bus::Sas).lun(2);
+    hardware
+        .attach_disk("data2", &other, &Content::blank(GIB))
+        .unwrap();
+    assert_eq!(bench.os.disks.list().unwrap().len(), 3);
+    // The volume's disk is pulled out and comes back after the other one.
+    let disks = bench.folder.path().join("disks");
+    let elsewhere = tempfile::tempdir_in(bench.folder.path()).unwrap();
+    let all_moved = |from: &Path, to: &Path| {
+        for file in ["data1.toml", "data1.img"] {
+            std::fs::rename(from.join(file), to.join(file)).unwrap();
+        }
+    };
+    all_moved(&disks, elsewhere.path());
+    assert_eq!(bench.os.disks.list().unwrap().len(), 2);
+    all_moved(elsewhere.path(), &disks);
+    bench.os.disks.list().unwrap();
+    bench.os.clock.sleep(Duration::from_secs(1));
+    let disk_of_volume = || bench.os.volumes.extents(volume).unwrap()[0].disk;
+    assert_eq!(disk_of_volume(), DATA);
+    bench.node.reboot().unwrap();
+    assert_eq!(disk_of_volume(), DiskNumber(2));
+    assert_eq!(bench.os.volumes.mounted_at(&mount), Ok(volume));
+    assert_eq!(bench.os.volumes.access_paths(volume), Ok(vec![mount]));
+    assert!(bench.os.volumes.space(volume).is_ok());
+}
+
+#[test]
+fn a_reboot_keeps_the_mount_point_of_a_volume_whose_disk_is_gone() {
     let (bench, volume) = Bench::formatted();
     let hardware = bench.node.hardware();
     hardware

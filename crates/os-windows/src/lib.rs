@@ -16,7 +16,6 @@ mod clock;
 mod console;
 mod disks;
 mod event_log;
-mod extents;
 mod files;
 mod firmware;
 mod held;

@@ -1,7 +1,11 @@
 use std::ffi::OsString;
 use std::os::windows::io::OwnedHandle;
 
+use formats::ioctl::AnswerError;
+use formats::ioctl::DiskExtent;
+use formats::ioctl::VolumeDiskExtents;
 use os::Cause;
+use os::DiskNumber;
 use os::Error;
 use os::Extent;
 use os::FileSystem;
@@ -17,7 +21,6 @@ use windows_sys::Win32::System::Ioctl::FSCTL_EXTEND_VOLUME;
 use windows_sys::Win32::System::Ioctl::FSCTL_LOCK_VOLUME;
 use windows_sys::Win32::System::Ioctl::FSCTL_UNLOCK_VOLUME;
 
-use crate::extents;
 use crate::raw::handle;
 use crate::raw::handle::Purpose;
 use crate::raw::volume;
@@ -183,19 +186,28 @@ fn file_system(information: &volume::Information) -> Option<FileSystem> {
 fn disk_extents(device: &OwnedHandle) -> Result<Vec<Extent>, Cause> {
     let mut room = 1;
     for _ in 0..ATTEMPTS {
-        let mut buffer = vec![0; extents::length(room)];
+        let mut buffer = vec![0; VolumeDiskExtents::length(room)];
         let code = IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS;
         match handle::control(device, code, &[], &mut buffer) {
             Ok(filled) => {
                 let answer = buffer.get(..filled).unwrap_or_default();
-                let malformed = || Cause::Malformed("VOLUME_DISK_EXTENTS".to_owned());
-                return extents::parse(answer).ok_or_else(malformed);
+                let malformed = |error: AnswerError| Cause::Malformed(error.to_string());
+                let read = VolumeDiskExtents::parse(answer).map_err(malformed)?;
+                return Ok(read.0.into_iter().map(extent).collect());
             }
             Err(Win32::MORE_DATA) => room = (room * 8).min(MOST_EXTENTS),
             Err(code) => return Err(code.into()),
         }
     }
     Err(Win32::MORE_DATA.into())
+}
+
+fn extent(read: DiskExtent) -> Extent {
+    Extent {
+        disk: DiskNumber(read.disk),
+        offset: read.offset,
+        length: read.length,
+    }
 }
 
 /// More than any volume has that storage code could use; bounds what is allocated.

@@ -1,9 +1,12 @@
 //! What each fuzz target asks of the crate; the tests replay `seeds/` through the same functions.
 #![allow(dead_code, reason = "each target uses one of them")]
 
+#[path = "audited.rs"]
+mod audited;
+
 use std::{
-    fs,
-    sync::{Arc, OnceLock},
+    fs::{self, File},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -11,7 +14,9 @@ use node::{Node, Options};
 use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use tempfile::TempDir;
 use transport::{CallError, Channel, ChannelOptions, Code, Server, ServerOptions};
-use wincsi_proxy::{Operations, Oversight, flags, flags::Config, groups, paths::WorkingDirs};
+use wincsi_proxy::{
+    Operations, Oversight, flags, flags::Config, groups, http::Request, paths::WorkingDirs,
+};
 
 /// A command line, its arguments apart by NULs. It is understood or refused in one line or the usage.
 pub(crate) fn flags(data: &[u8]) {
@@ -37,20 +42,40 @@ pub(crate) fn policy(data: &[u8]) {
     }
 }
 
+/// What a client of the pages sends. What reads is complete, and what comes behind it changes nothing.
+pub(crate) fn http(data: &[u8]) {
+    let request = Request::parse(data);
+    if let Some(request) = &request {
+        assert!(Request::is_complete(data));
+        assert!(!request.path().contains('?') && !request.method().is_empty());
+        let more = [data, b"\r\nA: b\r\n\r\n"].concat();
+        assert_eq!(Request::parse(&more).as_ref(), Some(request));
+    }
+    if let Some((_, cut)) = data.split_last()
+        && Request::is_complete(cut)
+    {
+        assert!(Request::is_complete(data));
+    }
+}
+
 /// A request: its first byte is the method's place among all methods. It gets an answer, and so does
-/// an ordinary one after it.
+/// an ordinary one after it. When it is to change the node, the audit log has a line for it, with the
+/// objects that the message has by its descriptor.
 pub(crate) fn request(data: &[u8]) {
     let Some((&place, message)) = data.split_first() else {
         return;
     };
     let mut methods = wire::GROUPS
         .iter()
-        .flat_map(|group| group.methods.iter().map(move |method| (group, method.path)));
-    let Some((group, path)) = methods.nth(usize::from(place)) else {
+        .flat_map(|group| group.methods.iter().map(move |method| (group, method)));
+    let Some((group, method)) = methods.nth(usize::from(place)) else {
         return;
     };
+    let path = method.path;
     let served = served();
+    let mut audit = served.audit.lock().unwrap_or_else(PoisonError::into_inner);
     let answer = served.call(group, path, message);
+    audited::check(&mut audit, (group, method), message);
     if let Err(code) = answer {
         assert!(
             matches!(code, Code::Unknown | Code::Internal),
@@ -69,6 +94,8 @@ pub(crate) fn request(data: &[u8]) {
 struct Served {
     folder: TempDir,
     _server: Server,
+    /// Its audit log, read up to the last call.
+    audit: Mutex<File>,
 }
 
 fn served() -> &'static Served {
@@ -82,7 +109,12 @@ fn served() -> &'static Served {
         );
         let node = Node::new(node.expect("a node").os(), Options::default());
         let dirs = WorkingDirs::parse(vec![r"C:\var\lib\kubelet".into()]).expect("a path");
-        let oversight = Oversight::open(&Config::default()).expect("nothing to open");
+        let audit = folder.path().join("audit");
+        let config = Config {
+            audit_log: Some(audit.clone()),
+            ..Config::default()
+        };
+        let oversight = Oversight::open(&config).expect("a file");
         let operations = Arc::new(Operations::new(node, dirs));
         let services = groups::registry().into_services(&operations, &oversight);
         let endpoints = services.into_iter().map(|(group, service)| {
@@ -92,6 +124,7 @@ fn served() -> &'static Served {
         let server = Server::bind(endpoints.collect(), ServerOptions::default());
         Served {
             _server: server.expect("the endpoints are free"),
+            audit: Mutex::new(File::open(audit).expect("it was made")),
             folder,
         }
     })

@@ -1,6 +1,5 @@
 //! The pages for those who watch the node.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -29,35 +28,14 @@ pub(crate) struct Monitored {
 }
 
 /// Serves `/metrics` and `/healthz`.
-///
-/// # Errors
-/// As [`HttpServer::start`].
-pub(crate) fn serve_all(address: &BindAddress, of: &Arc<Monitored>) -> io::Result<HttpServer> {
-    start(
-        address,
-        Arc::new(All(Arc::clone(of))),
-        "/metrics and /healthz",
-    )
+pub(crate) fn serve_all(address: &BindAddress, of: &Arc<Monitored>) -> HttpServer {
+    let site = Arc::new(All(Arc::clone(of)));
+    HttpServer::start(address, site, "/metrics and /healthz")
 }
 
 /// Serves `/healthz` alone.
-///
-/// # Errors
-/// As [`HttpServer::start`].
-pub(crate) fn serve_health(address: &BindAddress, of: &Arc<Monitored>) -> io::Result<HttpServer> {
-    start(address, Arc::new(HealthAlone(Arc::clone(of))), "/healthz")
-}
-
-fn start(address: &BindAddress, site: Arc<dyn Site>, pages: &str) -> io::Result<HttpServer> {
-    let server = HttpServer::start(address, site)?;
-    tracing::info!("{pages} on http://{}", server.address());
-    if address.is_narrowed() {
-        let port = server.address().port();
-        tracing::info!(
-            "{address} means loopback here; csi-proxy listens on every address: say 0.0.0.0:{port} for that"
-        );
-    }
-    Ok(server)
+pub(crate) fn serve_health(address: &BindAddress, of: &Arc<Monitored>) -> HttpServer {
+    HttpServer::start(address, Arc::new(HealthAlone(Arc::clone(of))), "/healthz")
 }
 
 struct All(Arc<Monitored>);

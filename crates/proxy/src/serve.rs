@@ -26,7 +26,6 @@ use crate::OversightError;
 use crate::flags::Config;
 use crate::groups;
 use crate::health::Health;
-use crate::http::BindAddress;
 use crate::http::HttpServer;
 use crate::metrics::Metrics;
 use crate::metrics::NodeKind;
@@ -43,8 +42,8 @@ mod native;
 /// Starts serving as the configuration says. All endpoints answer when this returns.
 ///
 /// # Errors
-/// A working folder is no path, there is no node to serve, the policy or the audit log is not to be
-/// had, or an endpoint or an HTTP address cannot be had.
+/// A working folder is no path, there is no node to serve, or the policy, the audit log or an endpoint
+/// is not to be had. An HTTP address that cannot be had is no error: it is logged and tried again.
 pub fn start(config: &Config) -> Result<Running, StartError> {
     let working_dirs = WorkingDirs::parse(config.roots())?.reaching(config.reach);
     let oversight = Oversight::open(config)?;
@@ -70,7 +69,7 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
         config.require_privacy,
         config.roots()
     );
-    Running::new(config, server, oversight.metrics(), health)
+    Ok(Running::new(config, server, oversight.metrics(), health))
 }
 
 /// A server with what is around it. Dropping it closes all at once.
@@ -82,12 +81,7 @@ pub struct Running {
 }
 
 impl Running {
-    fn new(
-        config: &Config,
-        server: Server,
-        metrics: &Arc<Metrics>,
-        health: Health,
-    ) -> Result<Self, StartError> {
+    fn new(config: &Config, server: Server, metrics: &Arc<Metrics>, health: Health) -> Self {
         let server = Arc::new(Mutex::new(Some(server)));
         let monitored = Arc::new(Monitored {
             node: kind(config),
@@ -95,31 +89,25 @@ impl Running {
             health,
             server: Arc::clone(&server),
         });
-        let http = |address: &Option<BindAddress>, serve: Serve| {
-            let address = address.as_ref()?;
-            let failed = |source| StartError::Http {
-                address: address.clone(),
-                source,
-            };
-            Some(serve(address, &monitored).map_err(failed))
-        };
-        Ok(Self {
-            metrics: http(&config.metrics_address, monitoring::serve_all).transpose()?,
-            health: http(&config.healthz_address, monitoring::serve_health).transpose()?,
+        let metrics = config.metrics_address.as_ref();
+        let health = config.healthz_address.as_ref();
+        Self {
+            metrics: metrics.map(|address| monitoring::serve_all(address, &monitored)),
+            health: health.map(|address| monitoring::serve_health(address, &monitored)),
             server,
-        })
+        }
     }
 
-    /// Where `/metrics` and `/healthz` are served, if they are.
+    /// Where `/metrics` and `/healthz` are served, if they are by now.
     #[must_use]
     pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics.as_ref().map(HttpServer::address)
+        self.metrics.as_ref().and_then(HttpServer::address)
     }
 
-    /// Where `/healthz` alone is served, if it is.
+    /// Where `/healthz` alone is served, if it is by now.
     #[must_use]
     pub fn healthz_address(&self) -> Option<SocketAddr> {
-        self.health.as_ref().map(HttpServer::address)
+        self.health.as_ref().and_then(HttpServer::address)
     }
 
     /// Accepts no more, and waits for the calls that run, but not longer than `drain`; see
@@ -142,8 +130,6 @@ impl Drop for Running {
         drop(server);
     }
 }
-
-type Serve = fn(&BindAddress, &Arc<Monitored>) -> io::Result<HttpServer>;
 
 /// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -170,14 +156,6 @@ pub enum StartError {
     /// A facility was asked for natively that has no native implementation here.
     #[error("facility {0} has no native implementation on this system")]
     NotNative(os::Facility),
-    /// The pages cannot be served at an address.
-    #[error("http on {address}: {source}")]
-    Http {
-        /// The address.
-        address: BindAddress,
-        /// Why.
-        source: io::Error,
-    },
     /// The policy or the audit log is not to be had.
     #[error(transparent)]
     Oversight(#[from] OversightError),
@@ -242,4 +220,25 @@ fn prepare(folder: &Path) -> Result<(), StartError> {
         folder: folder.to_owned(),
         source,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::server_options;
+    use crate::flags;
+    use crate::flags::Invocation;
+
+    #[test]
+    fn pipes_get_the_security_of_the_flag() {
+        let security = |line: &[&str]| {
+            let line = line.iter().map(|&flag| flag.to_owned());
+            match flags::parse(line) {
+                Ok(Invocation::Serve(config)) => server_options(&config).security,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(security(&[]), "D:P(A;;GA;;;SY)(A;;GA;;;BA)");
+        let flag = "-pipe-security=D:P(A;;GA;;;SY)(A;;GRGW;;;LS)";
+        assert_eq!(security(&[flag]), "D:P(A;;GA;;;SY)(A;;GRGW;;;LS)");
+    }
 }

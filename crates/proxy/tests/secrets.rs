@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::io::Write as _;
@@ -12,9 +13,13 @@ use std::time::Instant;
 
 use client::Client;
 use os_sim::ClockMode;
-use os_sim::smb::ServerSpec;
+use os_sim::iscsi::IscsiControl;
+use os_sim::iscsi::TargetSpec;
+use os_sim::smb;
 use os_sim::smb::SmbControl;
 use prost::Message as _;
+use prost::encoding;
+use prost_types::FieldDescriptorProto;
 use transport::CallError;
 use transport::Channel;
 use transport::ChannelOptions;
@@ -24,14 +29,204 @@ use wincsi_proxy::flags::Invocation;
 use wincsi_proxy::log;
 use wincsi_proxy::serve;
 use wincsi_proxy::serve::Running;
+use wire::Rpc;
+use wire::iscsi::v1alpha2 as iscsi;
+use wire::iscsi::v1alpha2::AuthenticationType;
+use wire::iscsi::v1alpha2::rpc;
 
-/// In no text by accident.
-const SECRET: &str = "Zx81-qUUx-correct-horse";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// In no text by accident. Of 16 bytes, so that it is a CHAP secret as well.
+const SECRET: &str = "Zx81-qUUx-horse!";
 
 const USER: &str = r"DOMAIN\ann";
 
 /// The fields that hold secrets, as the contract calls them.
 const FIELDS: [&str; 3] = ["password", "chap_secret", "MutualChapSecret"];
+
+/// The methods that take a secret, with what the provider is asked for in the end, as the metrics name it.
+const METHODS: [(&str, &str); 3] = [
+    (
+        "NewSmbGlobalMapping",
+        r#"facility="smb",operation="invoke Create""#,
+    ),
+    (
+        "ConnectTarget",
+        r#"facility="iscsi",operation="invoke Connect""#,
+    ),
+    (
+        "SetMutualChapSecret",
+        r#"facility="iscsi",operation="invoke SetCHAPSecret""#,
+    ),
+];
+
+/// Where the targets are that know our secret.
+const ADDRESS: &str = "10.0.0.10";
+
+/// A target that asks for the secret.
+const GUARDED: &str = "iqn.2026-01.com.example:asks";
+
+/// A target that asks for another secret, and proves itself by ours.
+const PROVING: &str = "iqn.2026-01.com.example:proves";
+
+#[test]
+fn secrets_reach_no_output() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut stage = Stage::new(folder.path());
+    stage.send_to_every_method();
+    stage.send_what_is_accepted();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
+    let (log, audit) = (read("log"), read("audit"));
+    assert_eq!(audit.lines().count(), stage.answers.len());
+    let shown = log.lines().filter(|line| line.contains(" fields={"));
+    assert_eq!(shown.count(), stage.answers.len());
+    for (method, _) in METHODS {
+        assert!(audit.contains(method) && log.contains(method), "{method}");
+    }
+    let outputs = [
+        log,
+        audit,
+        stage.metrics(),
+        stage.answers.join("\n"),
+        format!("{:?}", stage.config),
+    ];
+    for text in outputs {
+        for spelling in spellings() {
+            assert!(!text.contains(&spelling), "{spelling} in {text}");
+        }
+    }
+}
+
+/// The secret, its halves, and its bytes as debug output writes them.
+fn spellings() -> Vec<String> {
+    let (first, second) = SECRET.split_at(SECRET.len() / 2);
+    let bytes = |text: &str| format!("{:?}", text.as_bytes()).replace(['[', ']'], "");
+    let hexadecimal = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let plain = [first, second].map(str::to_owned);
+    let bytes = [first, second].map(bytes);
+    let hexadecimal = [first, second].map(hexadecimal);
+    [plain, bytes, hexadecimal].concat()
+}
+
+/// A talkative server on a node whose servers want our secret.
+struct Stage {
+    config: Config,
+    server: Running,
+    client: Client,
+    /// What changing calls were answered.
+    answers: Vec<String>,
+}
+
+impl Stage {
+    fn new(folder: &Path) -> Self {
+        let config = config(folder);
+        log::start(&config).expect("a log file");
+        add_servers(&folder.join("node"));
+        let server = serve::start(&config).expect("a simulated node can be served");
+        let mut stage = Self {
+            client: Client::local(&config.listen),
+            config,
+            server,
+            answers: Vec::new(),
+        };
+        stage.accepted::<wire::system::v1alpha1::rpc::StartService>(
+            &wire::system::v1alpha1::StartServiceRequest {
+                name: String::from("MSiSCSI"),
+            },
+        );
+        let target_portal = Some(portal());
+        stage.accepted::<rpc::AddTargetPortal>(&iscsi::AddTargetPortalRequest { target_portal });
+        stage
+    }
+
+    /// Of each method that takes a secret, one request at least gets as far as the provider.
+    fn send_to_every_method(&mut self) {
+        let mut reached = BTreeSet::new();
+        for (group, path) in wincsi_proxy::groups::registry().methods() {
+            let method = group.methods.iter().find(|method| method.path == path);
+            let method = method.expect("it is in the table");
+            let requests = requests(group, method);
+            if requests.is_empty() {
+                continue;
+            }
+            let (name, operation) = METHODS
+                .into_iter()
+                .find(|(name, _)| *name == method.name)
+                .unwrap_or_else(|| panic!("{path} takes a secret, and nothing is known of it"));
+            let before = self.count_of(operation);
+            for request in requests {
+                self.send(group, path, &request);
+            }
+            assert!(
+                self.count_of(operation) > before,
+                "{path} ends before the provider"
+            );
+            reached.insert(name);
+        }
+        assert_eq!(reached, METHODS.into_iter().map(|(name, _)| name).collect());
+    }
+
+    fn send(&mut self, group: &wire::Group, path: &str, request: &[u8]) {
+        let endpoint = client::endpoint(&self.config.listen, group).expect("a group's name");
+        let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("served");
+        self.answers.push(
+            match channel.call(path, request, Instant::now() + PATIENCE) {
+                Ok(answer) => String::from_utf8_lossy(&answer).into_owned(),
+                Err(CallError::Status(status)) => status.to_string(),
+                Err(error) => panic!("{error}"),
+            },
+        );
+    }
+
+    /// The same secret where it is the right one.
+    fn send_what_is_accepted(&mut self) {
+        self.accepted::<wire::smb::v1::rpc::NewSmbGlobalMapping>(
+            &wire::smb::v1::NewSmbGlobalMappingRequest {
+                remote_path: String::from(r"\\vault\data"),
+                local_path: String::new(),
+                username: String::from(USER),
+                password: String::from(SECRET),
+            },
+        );
+        self.accepted::<rpc::ConnectTarget>(&login(
+            GUARDED,
+            AuthenticationType::OneWayChap,
+            (USER, SECRET),
+        ));
+        self.accepted::<rpc::SetMutualChapSecret>(&iscsi::SetMutualChapSecretRequest {
+            mutual_chap_secret: String::from(SECRET),
+        });
+        // Only the mutual secret that was just set makes the node take this target for the right one.
+        self.accepted::<rpc::ConnectTarget>(&login(
+            PROVING,
+            AuthenticationType::MutualChap,
+            (os_sim::demo::ISCSI_USER, os_sim::demo::ISCSI_SECRET),
+        ));
+    }
+
+    fn accepted<R: Rpc>(&mut self, request: &R::Request) {
+        let answer = self.client.call::<R>(request, PATIENCE);
+        let answer = answer.unwrap_or_else(|error| panic!("{}: {error}", R::METHOD.path));
+        self.answers.push(format!("{answer:?}"));
+    }
+
+    /// How often an operation of the system has ended.
+    fn count_of(&self, operation: &str) -> u64 {
+        let series = format!("wincsi_os_operation_seconds_count{{{operation}}} ");
+        let page = self.metrics();
+        let count = page.lines().find_map(|line| line.strip_prefix(&series));
+        count.map_or(0, |count| count.parse().expect("a number"))
+    }
+
+    fn metrics(&self) -> String {
+        let address = self.server.metrics_address().expect("it is served");
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").expect("sent");
+        let mut page = String::new();
+        stream.read_to_string(&mut page).expect("a page");
+        page
+    }
+}
 
 fn config(folder: &Path) -> Config {
     let path = |name: &str| folder.join(name).display().to_string();
@@ -52,17 +247,73 @@ fn config(folder: &Path) -> Config {
     }
 }
 
-fn metrics(server: &Running) -> String {
-    let address = server.metrics_address().expect("it is served");
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").expect("sent");
-    let mut page = String::new();
-    stream.read_to_string(&mut page).expect("a page");
-    page
+/// The demo's node, with servers that take our secret.
+fn add_servers(node: &Path) {
+    os_sim::demo::create(node, ClockMode::Real).expect("a node");
+    let server = smb::ServerSpec::sharing("data", USER, SECRET);
+    SmbControl::at(node)
+        .add_server("vault", &server)
+        .expect("a server of shares");
+    let (user, secret) = (os_sim::demo::ISCSI_USER, os_sim::demo::ISCSI_SECRET);
+    let proving = TargetSpec::named(PROVING).asking(user, secret);
+    let server = os_sim::iscsi::ServerSpec::at(ADDRESS)
+        .offering(TargetSpec::named(GUARDED).asking(USER, SECRET))
+        .offering(proving.proving(SECRET));
+    IscsiControl::at(node)
+        .add_server("vault", &server)
+        .expect("a server of targets");
 }
 
-/// A request of this method with the secret in each field that takes one, with objects that exist and
-/// that do not, whole and damaged. Empty when the method takes no secret.
+fn portal() -> iscsi::TargetPortal {
+    iscsi::TargetPortal {
+        target_address: String::from(ADDRESS),
+        target_port: 3260,
+    }
+}
+
+fn login(
+    iqn: &str,
+    auth_type: AuthenticationType,
+    (user, secret): (&str, &str),
+) -> iscsi::ConnectTargetRequest {
+    iscsi::ConnectTargetRequest {
+        target_portal: Some(portal()),
+        iqn: String::from(iqn),
+        auth_type: auth_type.into(),
+        chap_username: String::from(user),
+        chap_secret: String::from(secret),
+    }
+}
+
+/// What a request is about.
+#[derive(Clone, Copy)]
+struct Object {
+    share: &'static str,
+    target: &'static str,
+    auth_type: AuthenticationType,
+}
+
+/// One that is there and takes another secret, one that is not there, and no name at all.
+const OBJECTS: [Object; 3] = [
+    Object {
+        share: os_sim::demo::SHARE,
+        target: PROVING,
+        auth_type: AuthenticationType::OneWayChap,
+    },
+    Object {
+        share: r"\\nowhere\none",
+        target: PROVING,
+        auth_type: AuthenticationType::MutualChap,
+    },
+    Object {
+        share: "no share",
+        target: "iqn.2020-01.example:none",
+        auth_type: AuthenticationType::None,
+    },
+];
+
+/// Requests of this method with the secret in each field that takes one, about every object, whole and
+/// damaged. None when the method takes no secret.
 fn requests(group: &wire::Group, method: &wire::Method) -> Vec<Vec<u8>> {
     let set = prost_types::FileDescriptorSet::decode(group.descriptor_set).expect("descriptors");
     let mut messages = set.file.iter().flat_map(|file| &file.message_type);
@@ -71,87 +322,28 @@ fn requests(group: &wire::Group, method: &wire::Method) -> Vec<Vec<u8>> {
     if !fields.iter().any(|field| FIELDS.contains(&field.name())) {
         return Vec::new();
     }
-    let encoded = |server: &str| {
-        let mut bytes = Vec::new();
-        for field in fields {
-            let text = match field.name() {
-                name if FIELDS.contains(&name) => SECRET,
-                "remote_path" => server,
-                "username" | "chap_username" => USER,
-                "iqn" => "iqn.2020-01.example:none",
-                _ => continue,
-            };
-            let number = u32::try_from(field.number()).expect("a field's number");
-            prost::encoding::string::encode(number, &text.to_owned(), &mut bytes);
-        }
-        bytes
-    };
-    let whole = [os_sim::demo::SHARE, r"\\nowhere\none", "no share"].map(encoded);
+    let whole = OBJECTS.map(|object| encoded(fields, object));
     let mut damaged = whole[0].clone();
     damaged.push(0xff);
     whole.into_iter().chain([damaged]).collect()
 }
 
-/// A server of shares that takes the secret for a password.
-fn add_server(node: &Path) {
-    os_sim::demo::create(node, ClockMode::Real).expect("a node");
-    let server = ServerSpec::sharing("data", USER, SECRET);
-    SmbControl::at(node)
-        .add_server("vault", &server)
-        .expect("a server");
-}
-
-/// A mapping with the right password.
-fn accepted(config: &Config) -> String {
-    let request = wire::smb::v1::NewSmbGlobalMappingRequest {
-        remote_path: String::from(r"\\vault\data"),
-        local_path: String::new(),
-        username: String::from(USER),
-        password: String::from(SECRET),
-    };
-    let answer = Client::local(&config.listen)
-        .call::<wire::smb::v1::rpc::NewSmbGlobalMapping>(&request, Duration::from_secs(60));
-    format!("{:?}", answer.expect("the share's own password"))
-}
-
-#[test]
-fn secrets_reach_no_output() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let config = config(folder.path());
-    log::start(&config).expect("a log file");
-    add_server(&folder.path().join("node"));
-    let server = serve::start(&config).expect("a simulated node can be served");
-    let mut answers = Vec::new();
-    for (group, path) in wincsi_proxy::groups::registry().methods() {
-        let method = group.methods.iter().find(|method| method.path == path);
-        for request in requests(group, method.expect("it is in the table")) {
-            let endpoint = client::endpoint(&config.listen, group).expect("a group's name");
-            let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("served");
-            let soon = Instant::now() + Duration::from_secs(60);
-            answers.push(match channel.call(path, &request, soon) {
-                Ok(answer) => String::from_utf8_lossy(&answer).into_owned(),
-                Err(CallError::Status(status)) => status.to_string(),
-                Err(error) => panic!("{error}"),
-            });
+fn encoded(fields: &[FieldDescriptorProto], object: Object) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for field in fields {
+        let number = u32::try_from(field.number()).expect("a field's number");
+        let mut text = |text: &str| encoding::string::encode(number, &text.to_owned(), &mut bytes);
+        match field.name() {
+            name if FIELDS.contains(&name) => text(SECRET),
+            "remote_path" => text(object.share),
+            "username" | "chap_username" => text(USER),
+            "iqn" => text(object.target),
+            "auth_type" => encoding::int32::encode(number, &object.auth_type.into(), &mut bytes),
+            "target_portal" => encoding::message::encode(number, &portal(), &mut bytes),
+            // What is left out is empty.
+            "local_path" => {}
+            other => panic!("{other}: what stands in it?"),
         }
     }
-    assert!(answers.len() >= 4, "SMB at least takes a password");
-    answers.push(accepted(&config));
-    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
-    let (log, audit) = (read("log"), read("audit"));
-    assert_eq!(audit.lines().count(), answers.len());
-    assert!(audit.contains("ann") && log.contains("NewSmbGlobalMapping"));
-    let shown = log.lines().filter(|line| line.contains(" fields={"));
-    assert_eq!(shown.count(), answers.len());
-    let outputs = [
-        log,
-        audit,
-        metrics(&server),
-        answers.join("\n"),
-        format!("{config:?}"),
-    ];
-    for text in outputs {
-        assert!(!text.contains(SECRET), "{text}");
-        assert!(!text.contains(&SECRET[4..]), "{text}");
-    }
+    bytes
 }

@@ -26,6 +26,11 @@ fn flags() {
 }
 
 #[test]
+fn http() {
+    replay("http", entry::http);
+}
+
+#[test]
 fn policy() {
     replay("policy", entry::policy);
 }

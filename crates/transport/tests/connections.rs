@@ -17,6 +17,12 @@ use support::{
 };
 use transport::{BindError, CallError, Channel, ChannelOptions, Endpoint, Server, ServerOptions};
 
+/// Clients that never read.
+const DEAF: usize = 20;
+/// Calls of each, for a megabyte and a half.
+const DEAF_CALLS: usize = 24;
+/// What of that is left at the server, whatever a socket's or a pipe's buffers take.
+const LEFT_BYTES: usize = 1 << 20;
 const CROWD: usize = 1_000;
 /// Threads of a pool that is not made to wait: a busy machine may make it a few more.
 const FEW: usize = 32;
@@ -172,33 +178,72 @@ fn malformed_frames_are_closed_for_themselves_alone() {
 }
 
 #[test]
-fn clients_that_never_read_delay_nobody_and_are_closed() {
-    let mut options = ServerOptions::default();
-    options.write_stall_timeout = Duration::from_millis(100);
-    let fixture = Fixture::new(options);
+fn clients_that_never_read_delay_nobody() {
+    // Nothing but the end of the test ends them.
+    let fixture = stalling(Duration::from_secs(3600));
+    let deaf: Vec<_> = (0..DEAF).map(|_| deaf_client(&fixture)).collect();
+    let held = || fixture.server.usage().held_bytes;
+    let channel = fixture.channel();
+    // While they are getting stuck, too.
+    eventually("each has more to take than the system takes for it", || {
+        assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+        held() >= DEAF * LEFT_BYTES
+    });
+    for _ in 0..100 {
+        assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+    }
+    assert!(held() >= DEAF * LEFT_BYTES, "they are stuck all the while");
+    assert_eq!(fixture.server.usage().connections, DEAF + 1);
+    drop(deaf);
+}
+
+#[test]
+fn clients_that_never_read_are_closed() {
+    let fixture = stalling(Duration::from_millis(100));
+    let deaf: Vec<_> = (0..DEAF).map(|_| deaf_client(&fixture)).collect();
+    eventually("they are forgotten", || {
+        fixture.server.usage().connections == 0
+    });
+    assert_eq!(fixture.server.usage().held_bytes, 0);
+    drop(deaf);
+}
+
+#[test]
+fn clients_that_call_without_end_and_never_read_are_closed() {
+    let fixture = stalling(Duration::from_millis(100));
     thread::scope(|scope| {
-        let deaf: Vec<_> = (0..20)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut raw = fixture.raw();
-                    raw.write_all(&frames::opening_with_window()).unwrap();
-                    for stream in (1..).step_by(2) {
-                        let call = frames::call(stream, "/v1.Test/Large", b"localhost", b"");
-                        if raw.write_all(&call).is_err() {
-                            return;
-                        }
-                    }
-                })
-            })
-            .collect();
-        let channel = fixture.channel();
-        while deaf.iter().any(|client| !client.is_finished()) {
-            assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+        for _ in 0..DEAF {
+            let mut raw = fixture.raw();
+            scope.spawn(move || {
+                let opened = raw.write_all(&frames::opening_with_window());
+                let mut calls = (1..).step_by(2).map(large_call);
+                while opened.is_ok() && calls.next().is_some_and(|it| raw.write_all(&it).is_ok()) {}
+            });
         }
     });
     eventually("they are forgotten", || {
-        fixture.server.usage().connections <= 1
+        fixture.server.usage().connections == 0
     });
+}
+
+fn stalling(timeout: Duration) -> Fixture {
+    let mut options = ServerOptions::default();
+    options.write_stall_timeout = timeout;
+    Fixture::new(options)
+}
+
+/// A client that has sent its calls and never reads.
+fn deaf_client(fixture: &Fixture) -> RawStream {
+    let mut raw = fixture.raw();
+    let calls = (1..).step_by(2).take(DEAF_CALLS).flat_map(large_call);
+    let bytes = [frames::opening_with_window(), calls.collect()].concat();
+    raw.write_all(&bytes).unwrap();
+    raw
+}
+
+/// A call that is answered with 64 KiB.
+fn large_call(stream: u32) -> Vec<u8> {
+    frames::call(stream, "/v1.Test/Large", b"localhost", b"")
 }
 
 #[test]

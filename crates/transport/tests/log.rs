@@ -14,13 +14,25 @@ const ECHO: &str = "/v1.Test/Echo";
 const INTERVAL_SECONDS: u64 = 10;
 
 #[test]
-fn a_log_that_panics_or_is_flooded_harms_nobody() {
+fn clients_are_told_of_and_a_log_that_panics_or_is_flooded_harms_nobody() {
     let log = Log::install();
+    a_client_is_told_of_with_its_process_id(&log);
     a_panic_in_a_connections_first_turn_closes_it_alone(&log);
     a_panic_in_taking_a_client_leaves_the_door_open(&log);
     a_panic_while_a_call_panics_is_answered(&log);
     a_panic_at_the_end_of_a_connection_leaves_none_behind(&log);
     clients_that_are_turned_away_cost_a_line_an_interval(&log);
+}
+
+fn a_client_is_told_of_with_its_process_id(log: &Log) {
+    let fixture = Fixture::new(ServerOptions::default());
+    assert_eq!(call(&fixture.channel(), ECHO, b"hello"), b"hello");
+    let lines = log.lines("client connected");
+    let process = format!("process {}", std::process::id());
+    assert!(
+        lines.iter().any(|line| line.contains(&process)),
+        "{lines:?}"
+    );
 }
 
 fn a_panic_in_a_connections_first_turn_closes_it_alone(log: &Log) {

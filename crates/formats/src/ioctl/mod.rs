@@ -1,15 +1,18 @@
-//! What disks answer to control codes, and what they are asked to do by one.
+//! What disks and volumes answer to control codes, and what they are asked to do by one.
 //!
 //! Windows lays these structures out in the same way for 32 and 64 bits. A driver says how much of
 //! the buffer it filled; the functions here are given that part and read nothing behind it.
 
 mod descriptor;
+mod extents;
 mod layout;
 
 use thiserror::Error;
 
 pub use self::descriptor::DeviceDescriptor;
 pub use self::descriptor::size;
+pub use self::extents::DiskExtent;
+pub use self::extents::VolumeDiskExtents;
 pub use self::layout::DriveLayout;
 pub use self::layout::LayoutPartition;
 pub use self::layout::TableStyle;

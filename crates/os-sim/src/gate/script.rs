@@ -193,10 +193,11 @@ mod tests {
 
     use super::parse;
     use crate::gate::Effect;
+    use crate::gate::Kill;
     use crate::gate::Rule;
 
     #[test]
-    fn every_form_of_the_essay_reads() {
+    fn every_key_of_a_rule_reads() {
         let text = r#"
             [[fault]]
             facility = "storage"
@@ -204,46 +205,97 @@ mod tests {
             object = "*data1*"
             from-nth = 2
             times = 1
-            effect = { answer = { code = 40003, text = "out of date" } }
-
-            [[fault]]
-            operation = "FlushFileBuffers"
-            effect = { delay-ms = 1500 }
-
-            [[fault]]
-            effect = { fail = { win32 = 1117 } }
-
-            [[fault]]
-            effect = { fail-after = { hresult = 0x800706BA } }
+            effect = "hang"
 
             [[fault]]
             effect = "hang"
         "#;
         let rules = parse(Path::new("faults.toml"), text).unwrap();
-        let answer = Outcome {
+        let rule = Rule::on("MSFT_Disk.CreatePartition", Effect::Hang)
+            .in_facility(Facility::Storage)
+            .object("*data1*")
+            .from_nth(2)
+            .times(1);
+        assert_eq!(rules, [rule, Rule::on("*", Effect::Hang)]);
+    }
+
+    #[test]
+    fn every_effect_of_the_essay_reads() {
+        let out_of_date = Outcome {
             extended: Some("out of date".to_owned()),
             ..Outcome::of(40003)
         };
-        assert_eq!(
-            rules,
-            [
-                Rule::on("MSFT_Disk.CreatePartition", Effect::Answer(answer))
-                    .in_facility(Facility::Storage)
-                    .object("*data1*")
-                    .from_nth(2)
-                    .times(1),
-                Rule::on(
-                    "FlushFileBuffers",
-                    Effect::Delay(Duration::from_millis(1500))
-                ),
-                Rule::on("*", Effect::fail(Win32::IO_DEVICE)),
-                Rule::on(
-                    "*",
-                    Effect::FailAfter(Hresult::RPC_S_SERVER_UNAVAILABLE.into())
-                ),
-                Rule::on("*", Effect::Hang),
-            ]
-        );
+        let lost = Hresult::RPC_S_SERVER_UNAVAILABLE.into();
+        let effects = [
+            (
+                r#"{ answer = { code = 40003, text = "out of date" } }"#,
+                Effect::Answer(out_of_date),
+            ),
+            (
+                "{ answer-after = { code = 42002 } }",
+                Effect::AnswerAfter(Outcome::of(42002)),
+            ),
+            (
+                "{ delay-ms = 1500 }",
+                Effect::Delay(Duration::from_millis(1500)),
+            ),
+            (
+                r#"{ detach-disk = "data1" }"#,
+                Effect::DetachDisk("data1".to_owned()),
+            ),
+            (
+                "{ fail = { win32 = 1117 } }",
+                Effect::fail(Win32::IO_DEVICE),
+            ),
+            (
+                "{ fail-after = { hresult = 0x800706BA } }",
+                Effect::FailAfter(lost),
+            ),
+            (r#""half-way""#, Effect::HalfWay),
+            (r#""hang""#, Effect::Hang),
+            (r#""kill-after""#, Effect::Kill(Kill::After)),
+            (r#""kill-before""#, Effect::Kill(Kill::Before)),
+            (r#""overrun""#, Effect::Overrun),
+            (
+                r#"{ take-server-down = "fs1" }"#,
+                Effect::TakeServerDown("fs1".to_owned()),
+            ),
+        ];
+        let essay = essay();
+        for (text, effect) in effects {
+            let script = format!("[[fault]]\neffect = {text}");
+            let rules = parse(Path::new("faults.toml"), &script).unwrap();
+            assert_eq!(rules, [Rule::on("*", effect.clone())]);
+            let word = text.trim_matches(['{', ' ', '"']);
+            let word = word.split([' ', '"']).next().unwrap();
+            assert!(essay.contains(word), "{word} is not in the essay");
+            assert_eq!(written(&effect), word, "the table above has each once");
+        }
+    }
+
+    /// The crate's essay, with all of its forms.
+    fn essay() -> String {
+        let lines = include_str!("../lib.rs").lines();
+        let essay: Vec<_> = lines.filter(|line| line.starts_with("//!")).collect();
+        essay.join("\n")
+    }
+
+    /// The word of an effect. A new effect does not compile here, so that it comes into the test.
+    fn written(effect: &Effect) -> &'static str {
+        match effect {
+            Effect::Answer(_) => "answer",
+            Effect::AnswerAfter(_) => "answer-after",
+            Effect::Delay(_) => "delay-ms",
+            Effect::DetachDisk(_) => "detach-disk",
+            Effect::Fail(_) => "fail",
+            Effect::FailAfter(_) => "fail-after",
+            Effect::HalfWay => "half-way",
+            Effect::Hang => "hang",
+            Effect::Kill(Kill::After) => "kill-after",
+            Effect::Kill(Kill::Before) => "kill-before",
+            Effect::Overrun => "overrun",
+            Effect::TakeServerDown(_) => "take-server-down",
+        }
     }
 
     #[test]

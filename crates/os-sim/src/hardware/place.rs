@@ -62,6 +62,8 @@ fn fingerprint(name: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use formats::location::Location;
+
     use super::location;
     use super::path;
     use crate::hardware::Bus;
@@ -77,6 +79,10 @@ mod tests {
             location(&DiskSpec::on(Bus::Nvme), "a"),
             "Integrated : Bus 12606208 : Device 0 : Function 0 : Adapter 0"
         );
+        // A disk in a file has the file's path, which is no location that a driver could use.
+        let file = location(&DiskSpec::on(Bus::Vhd), "a");
+        assert_eq!(file, r"C:\ProgramData\vhd\a.vhdx");
+        assert!(Location::parse(&file).is_err());
     }
 
     #[test]

@@ -375,7 +375,8 @@ mod tests {
         config.ineffective.clear();
         assert_eq!(
             config.pipe_security.take().as_deref(),
-            Some(transport::DEFAULT_SECURITY)
+            // LocalSystem and Administrators, and nobody by inheritance.
+            Some("D:P(A;;GA;;;SY)(A;;GA;;;BA)")
         );
         assert_eq!(*config, super::Config::default());
     }

@@ -116,7 +116,7 @@ const FLAGS: &[Flag] = &[
         name: "metrics-bind-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /metrics and /healthz on this TCP address; without a host, on loopback alone. Empty is off.",
+        help: "Serve /metrics and /healthz on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
             address(text).map(|address| config.metrics_address = address)
         }),
@@ -166,7 +166,7 @@ const OURS: &[Flag] = &[
         name: "healthz-bind-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /healthz alone on this TCP address; without a host, on loopback alone. Empty is off.",
+        help: "Serve /healthz alone on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
             address(text).map(|address| config.healthz_address = address)
         }),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use super::Page;
+use super::Request;
 use super::Site;
 use super::Status;
 
@@ -15,8 +16,6 @@ const LIFE: Duration = Duration::from_secs(10);
 
 /// The longest request line and headers, in bytes.
 const LONGEST_HEAD: usize = 8 << 10;
-
-const MOST_HEADERS: usize = 64;
 
 /// Bytes that are given to the system at a time.
 const PIECE: usize = 16 << 10;
@@ -27,46 +26,27 @@ pub(super) fn run(stream: &TcpStream, site: &dyn Site) -> io::Result<()> {
     let head = read_head(stream, deadline)?;
     let request = Request::parse(&head);
     let page = match &request {
-        Some(request) => request.page(site),
+        Some(request) => page(request, site),
         None => Page::text(Status::BadRequest, "bad request\n"),
     };
-    let wants_body = request.is_none_or(|request| request.method != "HEAD");
+    let wants_body = request.is_none_or(|request| request.method() != "HEAD");
     write(stream, &rendered(&page, wants_body), deadline)?;
     stream.shutdown(Shutdown::Write)
 }
 
-struct Request {
-    method: String,
-    path: String,
-}
-
-impl Request {
-    fn parse(head: &[u8]) -> Option<Self> {
-        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
-        let mut request = httparse::Request::new(&mut headers);
-        let status = request.parse(head).ok()?;
-        let target = request.path?;
-        let path = target.split('?').next().unwrap_or(target);
-        status.is_complete().then_some(Self {
-            method: request.method?.to_owned(),
-            path: path.to_owned(),
-        })
+fn page(request: &Request, site: &dyn Site) -> Page {
+    if !matches!(request.method(), "GET" | "HEAD") {
+        return Page::text(Status::MethodNotAllowed, "only GET and HEAD\n");
     }
-
-    fn page(&self, site: &dyn Site) -> Page {
-        if !matches!(self.method.as_str(), "GET" | "HEAD") {
-            return Page::text(Status::MethodNotAllowed, "only GET and HEAD\n");
-        }
-        site.page(&self.path)
-            .unwrap_or_else(|| Page::text(Status::NotFound, "not found\n"))
-    }
+    site.page(request.path())
+        .unwrap_or_else(|| Page::text(Status::NotFound, "not found\n"))
 }
 
 /// The bytes up to the empty line, or as many as a request may have.
 fn read_head(mut stream: &TcpStream, deadline: Instant) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut piece = [0; 1024];
-    while !is_complete(&head) && head.len() < LONGEST_HEAD {
+    while !Request::is_complete(&head) && head.len() < LONGEST_HEAD {
         stream.set_read_timeout(Some(left(deadline)?))?;
         match stream.read(&mut piece)? {
             0 => break,
@@ -74,10 +54,6 @@ fn read_head(mut stream: &TcpStream, deadline: Instant) -> io::Result<Vec<u8>> {
         }
     }
     Ok(head)
-}
-
-fn is_complete(head: &[u8]) -> bool {
-    head.windows(4).any(|end| end == b"\r\n\r\n") || head.windows(2).any(|end| end == b"\n\n")
 }
 
 fn write(mut stream: &TcpStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {

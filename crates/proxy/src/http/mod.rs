@@ -2,30 +2,37 @@
 //!
 //! It answers one request for each connection, a few connections at a time, and ends each after a
 //! fixed time whatever its peer does: a scraper notices nothing of that, and whoever would hold
-//! connections open gains nothing. What happens here cannot end the process or delay a call on a
-//! pipe. Requests are parsed by `httparse`, the parser of hyper.
+//! connections open gains nothing. What happens here cannot end the process, its start included, or
+//! delay a call on a pipe. Requests are parsed by `httparse`, the parser of hyper.
 
 mod address;
 mod exchange;
+mod listening;
+mod request;
 
 use std::io;
 use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
+use std::time::Instant;
 
 pub use self::address::BindAddress;
+use self::listening::Listening;
+pub use self::request::Request;
 
 /// Connections at the same time; more are closed at once.
 const MOST: usize = 16;
 
 /// How long it rests after a connection that could not be accepted, when files run out for instance.
 const REST: Duration = Duration::from_millis(100);
+
+/// Of several connections in a row that could not be accepted one is told of in this time.
+const TELLING: Duration = Duration::from_secs(10);
 
 const STACK_BYTES: usize = 256 << 10;
 
@@ -53,51 +60,53 @@ pub(crate) enum Status {
 }
 
 /// A server that runs until this is dropped.
-pub(crate) struct HttpServer {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-}
+pub(crate) struct HttpServer(Arc<Shared>);
 
 struct Shared {
     site: Arc<dyn Site>,
     open: AtomicUsize,
-    is_closing: AtomicBool,
+    listening: Listening,
 }
 
 impl HttpServer {
-    /// Listens and serves.
-    ///
-    /// # Errors
-    /// The address cannot be resolved or is taken, or there is no thread to be had.
-    pub(crate) fn start(address: &BindAddress, site: Arc<dyn Site>) -> io::Result<Self> {
-        let listener = TcpListener::bind(&*address.resolve()?)?;
-        let server = Self {
-            address: listener.local_addr()?,
-            shared: Arc::new(Shared {
-                site,
-                open: AtomicUsize::new(0),
-                is_closing: AtomicBool::new(false),
-            }),
-        };
-        let shared = Arc::clone(&server.shared);
-        thread::Builder::new()
+    /// Listens and serves. An address that cannot be had, because it is taken or its name is not known,
+    /// is logged as an error and tried again until it can: what only watches a node may not keep it from
+    /// working. `pages` says in the log what is served.
+    pub(crate) fn start(address: &BindAddress, site: Arc<dyn Site>, pages: &'static str) -> Self {
+        let server = Self(Arc::new(Shared {
+            site,
+            open: AtomicUsize::new(0),
+            listening: Listening::default(),
+        }));
+        let bound = server.0.listening.bind(address);
+        if let Err(error) = &bound {
+            tracing::error!(
+                "{pages}: http on {address}: {error}; the pipes are served without, and it is tried again"
+            );
+        }
+        let (address, shared) = (address.clone(), Arc::clone(&server.0));
+        let spawned = thread::Builder::new()
             .name(String::from("http"))
             .stack_size(STACK_BYTES)
-            .spawn(move || serve(&listener, &shared))?;
-        Ok(server)
+            .spawn(move || run(&address, bound.ok(), &shared, pages));
+        if let Err(error) = spawned {
+            tracing::error!("{pages} cannot be served: no thread: {error}");
+        }
+        server
     }
 
-    /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    /// Where it listens; nothing while it has not got its address.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.0.listening.address()
     }
 }
 
 impl Drop for HttpServer {
     /// The listening thread ends with the next connection, which is this one.
     fn drop(&mut self) {
-        self.shared.is_closing.store(true, Ordering::Release);
-        let mut address = self.address;
+        let Some(mut address) = self.0.listening.close() else {
+            return;
+        };
         if address.ip().is_unspecified() {
             address.set_ip(address::loopback(address.ip()));
         }
@@ -106,17 +115,39 @@ impl Drop for HttpServer {
     }
 }
 
+fn run(address: &BindAddress, bound: Option<TcpListener>, shared: &Arc<Shared>, pages: &str) {
+    let listener = bound.or_else(|| shared.listening.bind_later(address));
+    if let (Some(listener), Some(at)) = (listener, shared.listening.address()) {
+        announce(address, at, pages);
+        serve(&listener, shared);
+    }
+}
+
+fn announce(address: &BindAddress, at: SocketAddr, pages: &str) {
+    tracing::info!("{pages} on http://{at}");
+    if address.is_narrowed() {
+        let port = at.port();
+        tracing::info!(
+            "{address} means loopback here; csi-proxy listens on every address: say 0.0.0.0:{port} for that"
+        );
+    }
+}
+
 fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
-    loop {
+    let mut told: Option<Instant> = None;
+    while !shared.listening.is_closing() {
         let accepted = listener.accept();
-        if shared.is_closing.load(Ordering::Acquire) {
+        if shared.listening.is_closing() {
             return;
         }
-        let outcome = accepted.and_then(|(stream, _)| answer_aside(stream, shared));
-        if let Err(error) = outcome {
+        let Err(error) = accepted.and_then(|(stream, _)| answer_aside(stream, shared)) else {
+            continue;
+        };
+        if told.is_none_or(|told| told.elapsed() >= TELLING) {
             tracing::warn!("http: a client is turned away: {error}");
-            thread::sleep(REST);
+            told = Some(Instant::now());
         }
+        thread::sleep(REST);
     }
 }
 
@@ -169,8 +200,13 @@ impl Page {
 mod tests {
     use std::io::Read as _;
     use std::io::Write as _;
+    use std::net::SocketAddr;
+    use std::net::TcpListener;
     use std::net::TcpStream;
     use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+    use std::time::Instant;
 
     use super::BindAddress;
     use super::HttpServer;
@@ -183,17 +219,26 @@ mod tests {
 
     impl Site for Hello {
         fn page(&self, path: &str) -> Option<Page> {
+            assert_ne!(path, "/panic", "as told");
             (path == "/hello").then(|| Page::text(Status::Ok, "hello\n"))
         }
     }
 
     fn start() -> HttpServer {
         let address = BindAddress::parse(":0").expect("an address");
-        HttpServer::start(&address, Arc::new(Hello)).expect("a free port")
+        at(&address)
+    }
+
+    fn at(address: &BindAddress) -> HttpServer {
+        HttpServer::start(address, Arc::new(Hello), "/hello")
+    }
+
+    fn address_of(server: &HttpServer) -> SocketAddr {
+        server.address().expect("the port was free")
     }
 
     fn ask(server: &HttpServer, request: &str) -> String {
-        let mut stream = TcpStream::connect(server.address()).expect("it listens");
+        let mut stream = TcpStream::connect(address_of(server)).expect("it listens");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut answer = String::new();
         // A refused peer may see a reset behind the answer.
@@ -201,10 +246,18 @@ mod tests {
         answer
     }
 
+    fn eventually(is_so: impl Fn() -> bool) {
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !is_so() {
+            assert!(Instant::now() < patience, "it never came to pass");
+            thread::yield_now();
+        }
+    }
+
     #[test]
     fn pages_are_served_and_all_else_is_refused() {
         let server = start();
-        assert!(server.address().ip().is_loopback());
+        assert!(address_of(&server).ip().is_loopback());
         let answer = ask(&server, "GET /hello?x=1 HTTP/1.1\r\nHost: a\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         assert!(answer.contains("\r\nContent-Length: 6\r\n"), "{answer}");
@@ -235,22 +288,43 @@ mod tests {
     fn silent_clients_do_not_keep_others_out() {
         let server = start();
         let silent: Vec<TcpStream> = (0..MOST + 4)
-            .map(|_| TcpStream::connect(server.address()).expect("it listens"))
+            .map(|_| TcpStream::connect(address_of(&server)).expect("it listens"))
             .collect();
         drop(silent);
         // The places come free as soon as the server notices.
-        while !ask(&server, "GET /hello HTTP/1.1\r\n\r\n").ends_with("hello\n") {}
+        eventually(|| ask(&server, "GET /hello HTTP/1.1\r\n\r\n").ends_with("hello\n"));
+    }
+
+    #[test]
+    fn a_page_that_panics_costs_its_connection_alone() {
+        let server = start();
+        for _ in 0..=MOST {
+            // The last of them finds a place only if those before gave theirs back.
+            eventually(|| ask(&server, "GET /other HTTP/1.1\r\n\r\n").contains(" 404 "));
+            assert_eq!(ask(&server, "GET /panic HTTP/1.1\r\n\r\n"), "");
+        }
+        eventually(|| ask(&server, "GET /hello HTTP/1.1\r\n\r\n").ends_with("hello\n"));
     }
 
     #[test]
     fn a_dropped_server_gives_its_address_back() {
         let server = start();
-        let address = BindAddress::parse(&server.address().to_string()).expect("an address");
-        assert!(
-            HttpServer::start(&address, Arc::new(Hello)).is_err(),
-            "taken"
-        );
+        let address = address_of(&server);
+        assert!(TcpListener::bind(address).is_err(), "taken");
         drop(server);
-        while HttpServer::start(&address, Arc::new(Hello)).is_err() {}
+        eventually(|| TcpListener::bind(address).is_ok());
+    }
+
+    #[test]
+    fn a_server_that_never_got_its_address_ends_when_it_is_dropped() {
+        let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = taken.local_addr().expect("it is bound").to_string();
+        let server = at(&BindAddress::parse(&address).expect("an address"));
+        assert_eq!(server.address(), None);
+        let shared = Arc::downgrade(&server.0);
+        drop(server);
+        // Its thread has the rest of it.
+        eventually(|| shared.strong_count() == 0);
+        drop(taken);
     }
 }

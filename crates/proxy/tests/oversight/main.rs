@@ -8,6 +8,9 @@ mod harness;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
+use std::path::Path;
+use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -15,7 +18,7 @@ use serde_json::Value;
 use transport::Code;
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::http::BindAddress;
-use wincsi_proxy::serve;
+use wincsi_proxy::log;
 use wire::disk::v1 as disk;
 use wire::filesystem;
 use wire::smb::v1 as smb;
@@ -118,14 +121,27 @@ fn health_tells_of_every_endpoint_and_of_simulation() {
 }
 
 #[test]
-fn an_address_that_is_taken_ends_the_start() {
+fn an_address_that_is_taken_is_served_once_it_is_free_and_the_pipes_meanwhile() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = taken.local_addr().expect("it is bound").to_string();
-    let error = Proxy::start_error(|config| {
-        config.metrics_address = BindAddress::parse(&address).ok();
+    let address = taken.local_addr().expect("it is bound");
+    let proxy = Proxy::start(|config| {
+        config.metrics_address = BindAddress::parse(&address.to_string()).ok();
+        config.healthz_address = BindAddress::parse("127.0.0.1:0").ok();
     });
-    assert!(matches!(error, serve::StartError::Http { .. }), "{error}");
-    assert!(error.to_string().contains(&address), "{error}");
+    assert_eq!(proxy.server.metrics_address(), None);
+    proxy
+        .call::<filesystem::v1::rpc::Mkdir>(&mkdir(r"C:\var\lib\kubelet\a"))
+        .expect("made");
+    let (status, _) = proxy.get(proxy.server.healthz_address(), "/healthz");
+    assert_eq!(status, 200, "the other page has its address");
+    drop(taken);
+    let patience = Instant::now() + Duration::from_secs(60);
+    while proxy.server.metrics_address().is_none() {
+        assert!(Instant::now() < patience, "the page never comes");
+        thread::yield_now();
+    }
+    assert_eq!(proxy.server.metrics_address(), Some(address));
+    assert!(scraped(&proxy).text().contains("Mkdir"));
 }
 
 #[test]
@@ -138,6 +154,19 @@ fn a_policy_that_cannot_be_read_ends_the_start() {
     assert!(error.to_string().contains("volume.Fromat"), "{error}");
 }
 
+/// The log of this process, which is made once and outlives each test.
+fn log_file() -> PathBuf {
+    let name = format!("oversight-{}.log", std::env::consts::OS);
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn start_log(config: &mut Config) {
+    // What an earlier run said is none of ours.
+    let _ = fs::remove_file(log_file());
+    config.log.file = Some(log_file());
+    log::start(config).expect("a log file");
+}
+
 #[test]
 fn a_policy_covers_all_versions_and_changes_without_a_restart() {
     let proxy = Proxy::start(|config| {
@@ -145,6 +174,7 @@ fn a_policy_covers_all_versions_and_changes_without_a_restart() {
         let rules = "default = 'allow'\ndeny = ['filesystem.IsSymlink', 'filesystem.Mkdir']";
         fs::write(&path, rules).expect("written");
         config.policy_file = Some(path);
+        start_log(config);
     });
     let path = String::from(r"C:\var\lib\kubelet\a");
     let denied = |operation: &str| {
@@ -160,6 +190,15 @@ fn a_policy_covers_all_versions_and_changes_without_a_restart() {
     let answer = proxy.refusal::<filesystem::v1::rpc::Mkdir>(&mkdir(&path));
     assert_eq!(answer, denied("Mkdir"));
     assert!(!proxy.exists(&path), "what was refused was not done");
+    let caller = format!("client=Some({})", std::process::id());
+    let log = fs::read_to_string(log_file()).expect("the log");
+    for method in ["/v1beta1.Filesystem/IsMountPoint", "/v1.Filesystem/Mkdir"] {
+        let is_refusal = |line: &&str| {
+            let words = ["refused by the policy", method, &caller];
+            words.iter().all(|word| line.contains(word))
+        };
+        assert!(log.lines().any(|line| is_refusal(&line)), "{method}: {log}");
+    }
 
     let policy = proxy.folder.path().join("policy.toml");
     fs::write(policy, "default = 'allow'").expect("written");

@@ -39,19 +39,14 @@ fn weakness_4_an_endpoint_that_is_taken_is_named() {
 }
 
 #[test]
-fn weakness_6_what_happens_to_one_endpoint_stops_no_other() {
+fn weakness_6_junk_at_one_endpoint_stops_neither_it_nor_another() {
     let _turn = turn();
-    let mut server = Server::start();
+    let server = Server::start();
     let folder: &Path = server.folder.path();
     for junk in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4096], &[0; 9], b""] {
         platform::send_to(folder, "csi-proxy-disk-v1", junk);
     }
     assert!(call::answers(folder));
     assert!(call::disks_answer(folder));
-    let folder = folder.to_owned();
-    platform::lose_endpoint(&folder, "csi-proxy-disk-v1");
-    assert!(call::answers(&folder));
-    // It lives, and has nothing to say of a panic.
-    server.wait_for("ready");
     assert!(!server.output().contains("panicked"));
 }

@@ -11,7 +11,7 @@ use crate::{
     conn::Connection,
     panics::contain,
     pool::Task,
-    sys::{self, Interest, Listener, Ready, Stream, Watch},
+    sys::{self, Accepts, Interest, Listener, Ready, Stream, Watch},
 };
 
 /// How long a listener that could not accept waits before it tries again.
@@ -22,7 +22,7 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 pub(crate) struct Acceptor {
     binding: Arc<Binding>,
     shared: Arc<Shared>,
-    inner: Mutex<Option<(Listener, Watch)>>,
+    inner: Mutex<Option<(Box<dyn Accepts>, Watch)>>,
 }
 
 impl Acceptor {
@@ -43,7 +43,7 @@ impl Acceptor {
             .watch(Arc::clone(&acceptor) as sys::Target)?;
         // Armed for nothing yet: what arming needs of the system is there from now on.
         watch.arm(&listener.handles(), Interest::default(), None)?;
-        *acceptor.lock() = Some((listener, watch));
+        *acceptor.lock() = Some((Box::new(listener), watch));
         Ok(acceptor)
     }
 
@@ -121,7 +121,7 @@ impl Acceptor {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(Listener, Watch)>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(Box<dyn Accepts>, Watch)>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -130,5 +130,97 @@ impl Ready for Acceptor {
     fn ready(self: Arc<Self>) {
         let pool = Arc::clone(&self.shared.pool);
         pool.push(Task::Accept(self));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::atomic::AtomicBool, thread, time::Instant};
+
+    use super::*;
+    use crate::{
+        Call, Channel, ChannelOptions, Endpoint, Server, ServerOptions, Service, Status,
+        sys::Handles,
+    };
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    struct Echo;
+
+    impl Service for Echo {
+        fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
+            Ok(call.message.to_vec())
+        }
+    }
+
+    fn echo(endpoint: &Endpoint) -> Vec<u8> {
+        let channel = Channel::connect(endpoint.clone(), ChannelOptions::default()).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        channel.call("/v1.Test/Echo", b"fine", deadline).unwrap()
+    }
+
+    /// A listener that the system refuses every client while it is told so.
+    #[derive(Debug)]
+    struct Refusing(Box<dyn Accepts>, Arc<AtomicBool>);
+
+    impl Accepts for Refusing {
+        fn handles(&self) -> Handles {
+            self.0.handles()
+        }
+
+        fn interest(&self) -> Interest {
+            self.0.interest()
+        }
+
+        fn accept(&mut self) -> io::Result<Option<Stream>> {
+            match self.1.load(Ordering::Relaxed) {
+                true => Err(io::Error::other("as told")),
+                false => self.0.accept(),
+            }
+        }
+    }
+
+    /// Puts what refuses clients before the listeners of one endpoint.
+    fn inject(server: &Server, endpoint: &Endpoint) -> Arc<AtomicBool> {
+        let refuses = Arc::new(AtomicBool::new(true));
+        for acceptor in &*server.acceptors() {
+            let mut inner = acceptor.lock();
+            if acceptor.binding.endpoint == *endpoint
+                && let Some((listener, watch)) = inner.take()
+            {
+                let refusing = Refusing(listener, Arc::clone(&refuses));
+                *inner = Some((Box::new(refusing), watch));
+            }
+        }
+        refuses
+    }
+
+    #[test]
+    fn an_endpoint_that_cannot_accept_stops_no_other_and_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let endpoint = |name: &str| {
+            let name = format!("transport-test-{}-{name}", std::process::id());
+            Endpoint::local(folder.path(), &name).unwrap()
+        };
+        let (failing, other) = (endpoint("failing"), endpoint("other"));
+        let services = [&failing, &other].map(|endpoint| {
+            let service: Arc<dyn Service> = Arc::new(Echo);
+            (endpoint.clone(), service)
+        });
+        let server = Server::bind(services.into(), ServerOptions::default()).unwrap();
+        let refuses = inject(&server, &failing);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| echo(&failing));
+            let end = Instant::now() + PATIENCE;
+            while server.usage().failed_accepts < 3 {
+                assert!(Instant::now() < end, "it is not tried again");
+                // Each is a client of its own, which has to be accepted.
+                assert_eq!(echo(&other), b"fine");
+            }
+            assert!(!waiting.is_finished(), "nobody accepted it");
+            refuses.store(false, Ordering::Relaxed);
+            assert_eq!(waiting.join().unwrap(), b"fine");
+        });
+        assert_eq!(echo(&failing), b"fine");
     }
 }

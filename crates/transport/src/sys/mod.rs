@@ -9,7 +9,7 @@
 //! - [`Watcher`] and [`Watch`]: call back once a stream or listener is ready or a time is over,
 //!   without a thread for each.
 
-use std::sync::Arc;
+use std::{fmt, io, sync::Arc};
 
 #[cfg_attr(windows, path = "windows/mod.rs")]
 #[cfg_attr(not(windows), path = "unix/mod.rs")]
@@ -37,6 +37,14 @@ impl Interest {
 pub(crate) trait Waitable {
     fn handles(&self) -> &Handles;
     fn interest(&self) -> Interest;
+}
+
+/// Takes clients; a [`Listener`] does.
+pub(crate) trait Accepts: Send + fmt::Debug {
+    fn handles(&self) -> Handles;
+    fn interest(&self) -> Interest;
+    /// The next client, or None when there is none yet. Does not block.
+    fn accept(&mut self) -> io::Result<Option<Stream>>;
 }
 
 /// What a read brought.

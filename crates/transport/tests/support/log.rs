@@ -41,12 +41,14 @@ impl Log {
 
     /// How many lines have this text.
     pub fn count(&self, text: &str) -> usize {
+        self.lines(text).len()
+    }
+
+    /// The lines that have this text.
+    pub fn lines(&self, text: &str) -> Vec<String> {
         let state = self.0.lock().unwrap();
-        state
-            .lines
-            .iter()
-            .filter(|line| line.contains(text))
-            .count()
+        let lines = state.lines.iter().filter(|line| line.contains(text));
+        lines.cloned().collect()
     }
 }
 

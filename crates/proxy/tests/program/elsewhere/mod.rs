@@ -27,11 +27,6 @@ pub(crate) fn send_to(folder: &Path, name: &str, bytes: &[u8]) {
     let _ = stream.expect("it listens").write_all(bytes);
 }
 
-/// Takes an endpoint away from its server.
-pub(crate) fn lose_endpoint(folder: &Path, name: &str) {
-    fs::remove_file(socket(folder, name)).expect("it was there");
-}
-
 fn socket(folder: &Path, name: &str) -> PathBuf {
     folder.join("sockets").join(format!("{name}.sock"))
 }

@@ -1,8 +1,10 @@
 //! The program's life as a service, from its installation to its removal.
 
 use std::fs;
+use std::path;
 use std::path::Path;
 use std::process;
+use std::process::Command;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -42,6 +44,39 @@ fn a_service_is_installed_runs_drains_and_is_removed() {
     service.does("status", 4, "is not installed");
     service.does("uninstall", 0, "is not installed");
     service.does("start", 1, "is not installed");
+}
+
+/// What scripts for csi-proxy do, with nothing of our installation: own process, LocalSystem, on demand.
+#[test]
+fn a_service_that_sc_created_runs_drains_and_stops() {
+    let _turn = turn();
+    let service = Service::without_spaces();
+    let program = path::absolute(env!("CARGO_BIN_EXE_csi-proxy")).expect("the program's path");
+    let [node, log, to_file, _] = service.flags();
+    let line = format!(
+        "{} -windows-service {log} {to_file} {node}",
+        program.display()
+    );
+    sc(&["create", &service.name, "binPath=", &line]);
+    let stopped = service.does("status", 3, "state: stopped");
+    assert!(stopped.contains(&line), "{stopped}");
+    sc(&["start", &service.name]);
+    look_until(
+        || format!("a service that runs: {}", service.log()),
+        || service.status().contains("state: running"),
+    );
+    assert!(call::answers(service.folder()) && call::disks_answer(service.folder()));
+    service.drains_before_it_stops();
+    service.does("status", 3, "last end: exit code 0 of Windows");
+    sc(&["delete", &service.name]);
+    service.does("status", 4, "is not installed");
+}
+
+/// Runs the system's own tool, which must succeed.
+fn sc(arguments: &[&str]) {
+    let done = Command::new("sc.exe").args(arguments).output();
+    let done = done.expect("the tool runs");
+    assert!(done.status.success(), "{arguments:?}: {done:?}");
 }
 
 #[test]
@@ -108,10 +143,19 @@ struct Service {
 
 impl Service {
     fn new() -> Self {
+        // With a space, for what is not quoted falls apart there.
+        Self::in_folder("a service ")
+    }
+
+    /// For what is not quoted.
+    fn without_spaces() -> Self {
+        Self::in_folder("service-")
+    }
+
+    fn in_folder(prefix: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        // With a space, for what is not quoted falls apart there.
-        let folder = tempfile::Builder::new().prefix("a service ").tempdir();
+        let folder = tempfile::Builder::new().prefix(prefix).tempdir();
         Self {
             name: format!("wincsi-test-{}-{number}", process::id()),
             folder: folder.expect("a temporary folder"),

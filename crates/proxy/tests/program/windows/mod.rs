@@ -52,9 +52,6 @@ pub(crate) fn send_to(_folder: &Path, name: &str, bytes: &[u8]) {
 /// ERROR_PIPE_BUSY: all instances have clients, and the server has yet to make another.
 const PIPE_BUSY: i32 = 231;
 
-/// A pipe cannot be taken away from its server.
-pub(crate) fn lose_endpoint(_folder: &Path, _name: &str) {}
-
 fn path(name: &str) -> String {
     format!(r"\\.\pipe\{name}")
 }

@@ -13,6 +13,7 @@ use reference::{Decoder, Encoder, Field, Form};
 const HEADERS: u8 = 1;
 const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
+const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 const PRIORITY: u8 = 0x20;
@@ -39,10 +40,18 @@ fn frames(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     frames
 }
 
+/// A header block, put together again.
+#[derive(Debug)]
+struct Block {
+    stream: u32,
+    ends_stream: bool,
+    bytes: Vec<u8>,
+}
+
 /// The header blocks in a stream of frames.
-fn blocks(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut blocks: Vec<Vec<u8>> = Vec::new();
-    for (kind, flags, _, mut payload) in frames(bytes) {
+fn blocks(bytes: &[u8]) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for (kind, flags, stream, mut payload) in frames(bytes) {
         match kind {
             HEADERS => {
                 if flags & PADDED != 0 {
@@ -52,9 +61,17 @@ fn blocks(bytes: &[u8]) -> Vec<Vec<u8>> {
                 if flags & PRIORITY != 0 {
                     payload.drain(..5);
                 }
-                blocks.push(payload);
+                blocks.push(Block {
+                    stream,
+                    ends_stream: flags & END_STREAM != 0,
+                    bytes: payload,
+                });
             }
-            CONTINUATION => blocks.last_mut().unwrap().extend(payload),
+            CONTINUATION => {
+                let block = blocks.last_mut().unwrap();
+                assert_eq!((stream, flags & END_STREAM), (block.stream, 0));
+                block.bytes.extend(payload);
+            }
             _ => {}
         }
     }
@@ -177,19 +194,27 @@ proptest! {
     fn every_list_survives_but_for_its_authority(
         lists in lists(),
         cuts in vec(cut(), 1..4),
+        ends in vec(any::<bool>(), 1..4),
         chunks in chunks(),
     ) {
         let mut encoder = Encoder::default();
         let mut bytes = Vec::new();
+        let mut heads = Vec::new();
         for (index, (sizes, list)) in lists.iter().enumerate() {
             let block = encoder.block(sizes, list);
             let stream = u32::try_from(index * 2 + 1).unwrap();
-            bytes.extend(cuts[index % cuts.len()].frames(&block, 0, stream));
+            let ends_stream = ends[index % ends.len()];
+            let flags = if ends_stream { END_STREAM } else { 0 };
+            bytes.extend(cuts[index % cuts.len()].frames(&block, flags, stream));
+            heads.push((stream, ends_stream));
         }
         let mended = mend(&bytes, &chunks).unwrap();
         let mut decoder = Decoder::default();
-        for (block, (_, list)) in blocks(&mended).iter().zip(&lists) {
-            let decoded = decoder.block(block);
+        let blocks = blocks(&mended);
+        let mended_heads: Vec<_> = blocks.iter().map(|block| (block.stream, block.ends_stream)).collect();
+        prop_assert_eq!(mended_heads, heads);
+        for (block, (_, list)) in blocks.iter().zip(&lists) {
+            let decoded = decoder.block(&block.bytes);
             prop_assert_eq!(decoded.len(), list.len());
             for (after, (before, _)) in decoded.iter().zip(list) {
                 prop_assert_eq!(&after.name, &before.name);
@@ -367,7 +392,9 @@ fn a_mended_block_that_outgrows_a_frame_is_continued() {
         .collect();
     assert_eq!(shape, [(HEADERS, 1, 5), (CONTINUATION, END_HEADERS, 5)]);
     assert_eq!(
-        Decoder::default().block(&blocks(&mended)[0])[0].value.len(),
+        Decoder::default().block(&blocks(&mended)[0].bytes)[0]
+            .value
+            .len(),
         20_000
     );
 }

@@ -19,7 +19,10 @@ use rustix::{
     },
 };
 
-use super::{super::Interest, Handles, Stream};
+use super::{
+    super::{Accepts, Interest},
+    Handles, Stream,
+};
 use crate::{Endpoint, ServerOptions};
 
 const BACKLOG: i32 = 1024;
@@ -50,12 +53,14 @@ impl Listener {
             inode,
         }])
     }
+}
 
-    pub(crate) fn handles(&self) -> Handles {
+impl Accepts for Listener {
+    fn handles(&self) -> Handles {
         Handles(Arc::clone(&self.fd))
     }
 
-    pub(crate) fn interest(&self) -> Interest {
+    fn interest(&self) -> Interest {
         Interest {
             read: true,
             write: false,
@@ -63,7 +68,7 @@ impl Listener {
     }
 
     /// The next client, or None when there is none yet.
-    pub(crate) fn accept(&mut self) -> io::Result<Option<Stream>> {
+    fn accept(&mut self) -> io::Result<Option<Stream>> {
         match accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(fd) => Ok(Some(Stream::new(fd))),
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),

@@ -1,11 +1,11 @@
 //! A pipe instance that waits for a client.
 
-use std::{io, mem, os::windows::io::OwnedHandle, sync::Arc};
+use std::{io, iter, mem, os::windows::io::OwnedHandle, sync::Arc};
 
 use windows_sys::Win32::Foundation::{ERROR_ACCESS_DENIED, ERROR_NO_DATA, ERROR_OPERATION_ABORTED};
 
 use super::{
-    super::Interest,
+    super::{Accepts, Interest},
     Handles, Stream,
     operation::{Operation, is},
     pipe::{self, FIRST_INSTANCE, INSTANCE},
@@ -55,26 +55,23 @@ impl Listener {
         if pipe::exists(name) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        let first = template.instance(FIRST_INSTANCE).map_err(in_use)?;
-        let mut listeners = vec![Self {
-            template: Arc::clone(&template),
-            instance: first,
-        }];
-        for _ in 1..options.ready_instances {
-            let instance = template.instance(INSTANCE)?;
-            listeners.push(Self {
-                template: Arc::clone(&template),
-                instance,
-            });
-        }
-        Ok(listeners)
+        flags(options.ready_instances)
+            .map(|flags| {
+                Ok(Self {
+                    template: Arc::clone(&template),
+                    instance: template.instance(flags).map_err(in_use)?,
+                })
+            })
+            .collect()
     }
+}
 
-    pub(crate) fn handles(&self) -> Handles {
+impl Accepts for Listener {
+    fn handles(&self) -> Handles {
         self.instance.handles.clone()
     }
 
-    pub(crate) fn interest(&self) -> Interest {
+    fn interest(&self) -> Interest {
         Interest {
             read: true,
             write: false,
@@ -85,7 +82,7 @@ impl Listener {
     ///
     /// The instance for the one after is made first: the name is never without an instance that
     /// waits. When it cannot be made, the client waits for the next try.
-    pub(crate) fn accept(&mut self) -> io::Result<Option<Stream>> {
+    fn accept(&mut self) -> io::Result<Option<Stream>> {
         if !self.instance.is_connected()? {
             return Ok(None);
         }
@@ -158,10 +155,34 @@ impl Instance {
     }
 }
 
+/// How the instances that wait at the start are opened, in their order.
+fn flags(ready_instances: usize) -> impl Iterator<Item = u32> {
+    let later = iter::repeat_n(INSTANCE, ready_instances.saturating_sub(1));
+    iter::once(FIRST_INSTANCE).chain(later)
+}
+
 /// What the first instance's exclusiveness says when the name is taken.
 fn in_use(error: io::Error) -> io::Error {
     match is(&error, ERROR_ACCESS_DENIED) {
         true => io::Error::new(io::ErrorKind::AddrInUse, error),
         false => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_FIRST_PIPE_INSTANCE;
+
+    use super::*;
+
+    #[test]
+    fn the_first_instance_alone_is_asked_to_be_the_first() {
+        for ready_instances in 0..4 {
+            let first: Vec<_> = flags(ready_instances)
+                .map(|flags| flags & FILE_FLAG_FIRST_PIPE_INSTANCE != 0)
+                .collect();
+            let expected: Vec<_> = (0..ready_instances.max(1)).map(|at| at == 0).collect();
+            assert_eq!(first, expected);
+        }
     }
 }

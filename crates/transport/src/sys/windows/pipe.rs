@@ -141,17 +141,39 @@ fn wide(name: &PipeName) -> Vec<u16> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, mem::size_of, path::Path};
+    use std::{
+        ffi::c_void,
+        fs,
+        mem::size_of,
+        path::{Path, PathBuf},
+        slice,
+    };
 
     use windows_sys::{
         Wdk::Storage::FileSystem::{
             FILE_SYNCHRONOUS_IO_ALERT, FILE_SYNCHRONOUS_IO_NONALERT, FileModeInformation,
             NtQueryInformationFile,
         },
-        Win32::System::IO::IO_STATUS_BLOCK,
+        Win32::{
+            Foundation::{ERROR_ACCESS_DENIED, LocalFree},
+            Security::{
+                Authorization::{
+                    ConvertSecurityDescriptorToStringSecurityDescriptorW, GetSecurityInfo,
+                    SDDL_REVISION_1, SE_KERNEL_OBJECT,
+                },
+                DACL_SECURITY_INFORMATION,
+            },
+            System::{
+                IO::IO_STATUS_BLOCK,
+                LibraryLoader::{GetModuleHandleW, GetProcAddress},
+                Pipes::{GetNamedPipeInfo, PIPE_TYPE_MESSAGE},
+            },
+        },
+        core::w,
     };
 
     use super::*;
+    use crate::{Endpoint, ServerOptions, sys::Listener};
 
     const EVERYONE: &str = "D:P(A;;GA;;;WD)";
 
@@ -191,6 +213,150 @@ mod tests {
         }
     }
 
+    /// What the system knows of a pipe.
+    #[derive(Debug)]
+    struct Properties {
+        kind: u32,
+        buffers: [u32; 2],
+    }
+
+    fn properties(pipe: &OwnedHandle) -> Properties {
+        let (mut kind, mut output, mut input) = (0, 0, 0);
+        // SAFETY: the handle is open, and the numbers outlive the call.
+        let known = unsafe {
+            GetNamedPipeInfo(
+                pipe.as_raw_handle(),
+                &raw mut kind,
+                &raw mut output,
+                &raw mut input,
+                ptr::null_mut(),
+            )
+        };
+        assert_ne!(known, 0, "{}", io::Error::last_os_error());
+        Properties {
+            kind,
+            buffers: [output, input],
+        }
+    }
+
+    /// Who may open a pipe, as the system has it, in SDDL.
+    fn access_list(pipe: &OwnedHandle) -> String {
+        let mut descriptor: *mut c_void = ptr::null_mut();
+        let mut text = ptr::null_mut();
+        let mut length = 0;
+        // SAFETY: the handle is open, and the pointers outlive the calls. What the functions allocate is
+        // freed by LocalFree, as their documentation says, after it was copied.
+        unsafe {
+            let status = GetSecurityInfo(
+                pipe.as_raw_handle(),
+                SE_KERNEL_OBJECT,
+                DACL_SECURITY_INFORMATION,
+                ptr::null_mut(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                &raw mut descriptor,
+            );
+            assert_eq!(status, 0, "the security of a pipe is known");
+            let written = ConvertSecurityDescriptorToStringSecurityDescriptorW(
+                descriptor,
+                SDDL_REVISION_1,
+                DACL_SECURITY_INFORMATION,
+                &raw mut text,
+                &raw mut length,
+            );
+            assert_ne!(written, 0, "{}", io::Error::last_os_error());
+            let wide = slice::from_raw_parts(text, usize::try_from(length).unwrap());
+            let sddl = String::from_utf16(wide).unwrap();
+            LocalFree(text.cast());
+            LocalFree(descriptor);
+            sddl.trim_end_matches('\0').to_owned()
+        }
+    }
+
+    /// Whether the system is Wine, which says so by a function that Windows does not have.
+    fn is_wine() -> bool {
+        // SAFETY: both texts end in a NUL, and the module is part of every process.
+        unsafe {
+            let library = GetModuleHandleW(w!("ntdll.dll"));
+            GetProcAddress(library, c"wine_get_version".as_ptr().cast()).is_some()
+        }
+    }
+
+    /// A client of a server's listeners, which are open as long as these.
+    fn client_of(name: &str, options: &ServerOptions) -> (OwnedHandle, Vec<Listener>) {
+        let name = PipeName::new(name).unwrap();
+        let listeners = Listener::bind(&Endpoint::Pipe(name.clone()), options).unwrap();
+        let client = open(&name, Instant::now() + Duration::from_secs(10)).unwrap();
+        (client, listeners)
+    }
+
+    #[test]
+    fn pipes_take_bytes_and_have_buffers_whatever_the_options_say() {
+        for (bytes, expected) in [(4096, 4096), (0, 1)] {
+            let options = ServerOptions {
+                pipe_buffer_bytes: bytes,
+                ..ServerOptions::default()
+            };
+            let name = format!("wincsi-test-buffers-{bytes}");
+            let (client, _listeners) = client_of(&name, &options);
+            let found = properties(&client);
+            assert_eq!(found.kind & PIPE_TYPE_MESSAGE, 0, "{found:?}");
+            assert!(
+                found.buffers.iter().all(|&size| size >= expected),
+                "{found:?}"
+            );
+        }
+        assert!(ServerOptions::default().pipe_buffer_bytes > 0);
+    }
+
+    /// No test can be a client of another machine here, so this is about what the system is told.
+    #[test]
+    fn clients_of_other_machines_are_rejected() {
+        assert_eq!(
+            MODE & PIPE_REJECT_REMOTE_CLIENTS,
+            PIPE_REJECT_REMOTE_CLIENTS
+        );
+    }
+
+    #[test]
+    fn the_first_instance_is_exclusive() {
+        let name = PipeName::new("wincsi-test-exclusive").unwrap();
+        let _first = instance(&name, FIRST_INSTANCE);
+        let security = SecurityDescriptor::parse(EVERYONE).expect("valid SDDL");
+        match create(&name, FIRST_INSTANCE, 4096, &security) {
+            Err(error) => assert!(is(&error, ERROR_ACCESS_DENIED), "{error}"),
+            // Wine takes the flag and does nothing with it.
+            Ok(_) => assert!(is_wine()),
+        }
+    }
+
+    #[test]
+    fn a_pipe_lets_in_whom_the_options_say() {
+        let changed = ServerOptions {
+            security: "D:P(A;;GA;;;SY)(A;;GR;;;LS)".to_owned(),
+            ..ServerOptions::default()
+        };
+        // Wine keeps the generic rights as they were written; Windows would say what they are for a file
+        // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
+        for (options, kept, mapped) in [
+            (
+                ServerOptions::default(),
+                "D:P(A;;GA;;;SY)(A;;GA;;;BA)",
+                "D:P(A;;FA;;;SY)(A;;FA;;;BA)",
+            ),
+            (
+                changed,
+                "D:P(A;;GA;;;SY)(A;;GR;;;LS)",
+                "D:P(A;;FA;;;SY)(A;;FR;;;LS)",
+            ),
+        ] {
+            let (client, _listeners) = client_of("wincsi-test-security", &options);
+            let found = access_list(&client);
+            assert!([kept, mapped].contains(&found.as_str()), "{found}");
+        }
+    }
+
     #[test]
     fn an_instance_without_the_flag_is_told_apart() {
         let name = PipeName::new("wincsi-test-synchronous").unwrap();
@@ -202,25 +368,71 @@ mod tests {
 
     #[test]
     fn pipes_are_created_and_opened_here_alone() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sys/windows");
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let mut calls = Vec::new();
-        for file in fs::read_dir(folder).unwrap() {
-            let path = file.unwrap().path();
-            let source = fs::read_to_string(&path).unwrap();
-            let shipped = source.split("#[cfg(test)]").next().unwrap_or_default();
-            let file = path.file_name().unwrap().to_string_lossy().into_owned();
-            for call in [
-                "CreateNamedPipe",
-                "CreateFile",
-                "CallNamedPipe",
-                "OpenOptions",
-            ] {
-                let ends = ["W(", "A(", "2(", "::new("].map(|end| format!("{call}{end}"));
-                let count: usize = ends.iter().map(|call| shipped.matches(call).count()).sum();
-                calls.extend(vec![(file.clone(), call); count]);
+        for folder in fs::read_dir(crates).unwrap() {
+            for path in sources(&folder.unwrap().path().join("src")) {
+                calls.extend(calls_of_pipes(crates, &path));
             }
         }
-        let only = |call| ("pipe.rs".to_owned(), call);
-        assert_eq!(calls, [only("CreateNamedPipe"), only("CreateFile")]);
+        let here = "transport/src/sys/windows/pipe.rs";
+        calls.sort_unstable();
+        let expected = [
+            // Where the names of pipes are written, and read.
+            ("transport/src/endpoint.rs", r"\pipe\"),
+            ("transport/src/endpoint.rs", r"\pipe\"),
+            (here, "CreateFile"),
+            (here, "CreateNamedPipe"),
+            (here, "WaitNamedPipe"),
+            ("wire/src/table.rs", r"\pipe\"),
+        ];
+        assert_eq!(calls, expected.map(|(file, call)| (file.to_owned(), call)));
+    }
+
+    /// What a file that is shipped does with pipes: its path and the call, for each time.
+    fn calls_of_pipes(crates: &Path, path: &Path) -> Vec<(String, &'static str)> {
+        let source = fs::read_to_string(path).unwrap();
+        let shipped = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let code: Vec<_> = shipped
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect();
+        let code = code.join("\n");
+        let file = path.strip_prefix(crates).unwrap().to_string_lossy();
+        let file = file.replace('\\', "/");
+        let everywhere = ["CreateNamedPipe", "CallNamedPipe", "WaitNamedPipe"];
+        // Files are opened elsewhere too; a pipe needs its name for that.
+        let of_files: &[_] = match file.starts_with("transport/src/sys/windows/") {
+            true => &["CreateFile", "OpenOptions"],
+            false => &[],
+        };
+        let ends = ["W(", "A(", "2(", "File(", "::new("];
+        let counted = everywhere.iter().chain(of_files).map(|call| {
+            let count = ends
+                .iter()
+                .map(|end| code.matches(&format!("{call}{end}")).count());
+            (*call, count.sum())
+        });
+        let names = [r"\pipe\", "named_pipe"].map(|name| (name, code.matches(name).count()));
+        counted
+            .chain(names)
+            .flat_map(|(call, count): (_, usize)| vec![(file.clone(), call); count])
+            .collect()
+    }
+
+    /// All sources in a folder that are not tests.
+    fn sources(folder: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            match (path.is_dir(), name.as_str()) {
+                (true, "tests") | (false, "tests.rs") => {}
+                (true, _) => found.extend(sources(&path)),
+                (false, name) if name.ends_with(".rs") => found.push(path),
+                (false, _) => {}
+            }
+        }
+        found
     }
 }

@@ -1,0 +1,127 @@
+//! The pages of a server without file descriptors. One test, since the limit is the whole process's.
+
+#![cfg(unix)]
+#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+
+use std::fs::File;
+use std::io::Read as _;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use rustix::process::Resource;
+use rustix::process::Rlimit;
+use rustix::process::getrlimit;
+use rustix::process::setrlimit;
+use transport::CallError;
+use transport::Channel;
+use transport::ChannelOptions;
+use transport::Code;
+use wincsi_proxy::flags;
+use wincsi_proxy::flags::Config;
+use wincsi_proxy::flags::Invocation;
+use wincsi_proxy::log;
+use wincsi_proxy::serve;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often the log tells of clients of the pages that cannot be accepted.
+const TELLING: Duration = Duration::from_secs(10);
+
+/// A method that no service has: what answers it needs no descriptor.
+const NOTHING: &str = "/v1.Disk/Nothing";
+
+#[test]
+fn pages_without_descriptors_end_nothing_and_come_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = config(folder.path());
+    log::start(&config).expect("a log file");
+    let mut log = Log::open(&folder.path().join("log"));
+    let server = serve::start(&config).expect("a simulated node can be served");
+    let address = server.metrics_address().expect("it is served");
+    let endpoint = client::endpoint(&config.listen, &wire::disk::v1::GROUP).expect("a name");
+    let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
+    assert_answers(&channel);
+
+    let mut files = all_descriptors();
+    drop(files.pop());
+    let start = Instant::now();
+    // It takes the last descriptor, and the server's end has none.
+    let mut waiting = TcpStream::connect(address).expect("it listens");
+    write!(waiting, "GET /metrics HTTP/1.0\r\n\r\n").expect("sent");
+    while log.count("a client is turned away") == 0 {
+        assert!(start.elapsed() < PATIENCE, "nothing is told");
+        thread::yield_now();
+    }
+    for _ in 0..100 {
+        assert_answers(&channel);
+    }
+    drop(files);
+    let mut page = String::new();
+    waiting.read_to_string(&mut page).expect("a page at last");
+    assert!(page.contains(" 200 OK"), "{page}");
+    let lines = u64::try_from(log.count("a client is turned away")).expect("few");
+    let most = 1 + start.elapsed().as_secs() / TELLING.as_secs();
+    assert!(lines <= most, "{lines} lines");
+}
+
+fn config(folder: &Path) -> Config {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let line = [
+        String::from("-metrics-bind-address=127.0.0.1:0"),
+        format!("-log_file={}", path("log")),
+        String::from("-logtostderr=false"),
+        format!("-listen={}", path("sockets")),
+        format!("-simulate={}", path("node")),
+    ];
+    match flags::parse(line) {
+        Ok(Invocation::Serve(config)) => *config,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn assert_answers(channel: &Channel) {
+    match channel.call(NOTHING, &[], Instant::now() + PATIENCE) {
+        Err(CallError::Status(status)) => assert_eq!(status.code, Code::Unimplemented),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The log, opened while files can be opened.
+struct Log {
+    file: File,
+    text: String,
+}
+
+impl Log {
+    fn open(path: &Path) -> Self {
+        Self {
+            file: File::open(path).expect("the log's file"),
+            text: String::new(),
+        }
+    }
+
+    /// How many lines have this text by now.
+    fn count(&mut self, text: &str) -> usize {
+        self.file.read_to_string(&mut self.text).expect("it reads");
+        self.text.lines().filter(|line| line.contains(text)).count()
+    }
+}
+
+/// Takes all descriptors that there are, after making them few.
+fn all_descriptors() -> Vec<File> {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let few = Rlimit {
+        current: Some(256),
+        maximum,
+    };
+    setrlimit(Resource::Nofile, few).expect("less is allowed");
+    let mut files = Vec::new();
+    while let Ok(file) = File::open("/dev/null") {
+        files.push(file);
+    }
+    files
+}
