@@ -91,7 +91,7 @@ impl InProcessWmi {
         self.0.held.wait_for(most, patience)
     }
 
-    /// Which protection was asked for, for each proxy that was handed out.
+    /// Which kinds of protection were asked for, each once.
     #[must_use]
     pub fn blankets(&self) -> Vec<Blanket> {
         self.0.log().blankets.clone()
@@ -139,7 +139,10 @@ impl Shared {
     }
 
     pub(crate) fn protected(&self, blanket: Blanket) {
-        self.log().blankets.push(blanket);
+        let mut log = self.log();
+        if !log.blankets.contains(&blanket) {
+            log.blankets.push(blanket);
+        }
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
