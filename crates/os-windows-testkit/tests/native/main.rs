@@ -5,6 +5,7 @@
 
 mod bench;
 mod counts;
+mod deaths;
 mod echo;
 mod errors;
 mod types;
