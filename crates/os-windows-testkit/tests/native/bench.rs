@@ -110,6 +110,14 @@ impl Bench {
         style == Ok(partition_style::GPT.value)
     }
 
+    pub(crate) fn wait_until_initialised(&self) {
+        let begun = self.clock.now();
+        while !self.is_initialised() {
+            let waited = begun.until(self.clock.now());
+            assert!(waited < PATIENCE, "the method did not go on");
+        }
+    }
+
     pub(crate) fn initialise(&self, deadline: Deadline) -> Result<Outcome> {
         let style = Value::I4(i32::try_from(partition_style::GPT.value).expect("small"));
         let arguments = Arguments::none().with(disk::initialize::PARTITION_STYLE.name, style);

@@ -84,6 +84,22 @@ fn a_method_that_dies_under_way_is_an_error_and_is_not_repeated() {
 }
 
 #[test]
+fn a_method_that_runs_when_its_connection_dies_goes_on_to_its_end() {
+    let bench = Bench::new();
+    let hang = bench.node.faults().add(Rule::on(INITIALISE, Effect::Hang));
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| bench.initialise(Deadline::NEVER));
+        assert!(bench.node.faults().wait_until_hanging(1, PATIENCE));
+        bench.wmi.restart(UNSENT);
+        let error = asked.join().expect("no panic").expect_err("dead");
+        assert_eq!(error.cause, Cause::Hresult(UNSENT));
+    });
+    bench.node.faults().remove(hang);
+    bench.wait_until_initialised();
+    assert_eq!(bench.times(INITIALISE), 1);
+}
+
+#[test]
 fn a_method_that_never_left_is_sent_once_more() {
     let bench = Bench::new();
     bench.disk();
