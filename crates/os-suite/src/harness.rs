@@ -16,6 +16,8 @@ use crate::cases;
 pub struct Implementation {
     /// The facilities that its fixtures have: a case that needs another one is none of its cases.
     pub facilities: &'static [Facility],
+    /// Only the cases that call one of these, where others are run elsewhere; empty: all.
+    pub about: &'static [Facility],
     /// Makes a node for one case.
     pub fixture: fn() -> Result<Fixture, String>,
     /// Where it answers otherwise.
@@ -34,7 +36,9 @@ pub fn run(implementation: Implementation) -> ExitCode {
 impl Implementation {
     fn runs(&self, case: &Case) -> bool {
         let has = |facility| self.facilities.contains(facility);
-        case.needs.iter().all(has)
+        let is_about = |facility| self.about.contains(facility);
+        let is_wanted = self.about.is_empty() || case.needs.iter().any(is_about);
+        is_wanted && case.needs.iter().all(has)
     }
 
     fn deviation(&self, case: &Case) -> Option<&'static Deviation> {

@@ -47,6 +47,7 @@ declare!("storage", NEEDS;
     a_query_finds_what_meets_all_conditions,
     a_query_that_nothing_meets_is_empty,
     unequal_leaves_nulls_out,
+    a_null_is_found_by_null,
     text_compares_without_regard_to_case,
     a_disk_leads_to_its_partitions_and_back,
     an_object_that_is_gone_is_not_found,
@@ -289,6 +290,24 @@ fn unequal_leaves_nulls_out(fixture: &Fixture) -> Result<(), Failure> {
         )?;
     }
     Ok(())
+}
+
+fn a_null_is_found_by_null(fixture: &Fixture) -> Result<(), Failure> {
+    let signature = disk::SIGNATURE.name;
+    let select = [signature];
+    let disks = Query::all(disk::CLASS.name, &select);
+    let count = |query: &Query<'_>| -> Result<usize, Failure> {
+        Ok(fixture.storage()?.query(query, Deadline::NEVER)?.len())
+    };
+    let mut nulls = 0;
+    for disk in fixture.storage()?.query(&disks, Deadline::NEVER)? {
+        nulls += usize::from(disk.value(signature)?.is_null());
+    }
+    let all = count(&disks)?;
+    let null = disks.clone().with(signature, Value::Null);
+    same("equal to null", &count(&null)?, &nulls)?;
+    let other = disks.without(signature, Value::Null);
+    same("not equal to null", &count(&other)?, &(all - nulls))
 }
 
 fn text_compares_without_regard_to_case(fixture: &Fixture) -> Result<(), Failure> {

@@ -69,7 +69,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Keeps the instances whose property equals the value.
+    /// Keeps the instances whose property equals the value; with null, those without a value.
     #[must_use]
     pub fn with(mut self, property: &'static str, value: Value) -> Self {
         self.conditions.push(Condition {

@@ -311,7 +311,10 @@ fn meets(
 ) -> Done<bool> {
     for (property, condition) in conditions {
         let value = schema::value(class, property, object)?;
-        let is_equal = equal(&value, &condition.value);
+        let is_equal = match condition.value.is_null() {
+            true => value.is_null(),
+            false => equal(&value, &condition.value),
+        };
         let is_met = match condition.comparison {
             Comparison::Equal => is_equal,
             Comparison::NotEqual => !is_equal && !value.is_null(),
@@ -334,17 +337,20 @@ fn wql(query: &Query<'_>) -> String {
     let mut text = query.class.to_owned();
     for (index, condition) in query.conditions.iter().enumerate() {
         let word = if index == 0 { "WHERE" } else { "AND" };
-        let comparison = match condition.comparison {
-            Comparison::Equal => "=",
-            Comparison::NotEqual => "<>",
-        };
-        let literal = schema::literal(&condition.value);
-        text = format!(
-            "{text} {word} {} {comparison} {literal}",
-            condition.property
-        );
+        let comparison = comparison(condition);
+        text = format!("{text} {word} {} {comparison}", condition.property);
     }
     text
+}
+
+fn comparison(condition: &Condition) -> String {
+    let value = &condition.value;
+    match (condition.comparison, value.is_null()) {
+        (Comparison::Equal, true) => "IS NULL".to_owned(),
+        (Comparison::NotEqual, true) => "IS NOT NULL".to_owned(),
+        (Comparison::Equal, false) => format!("= {}", schema::literal(value)),
+        (Comparison::NotEqual, false) => format!("<> {}", schema::literal(value)),
+    }
 }
 
 /// Operations are `&'static str` in errors; there are as many as the class table has methods.

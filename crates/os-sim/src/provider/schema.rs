@@ -55,9 +55,10 @@ pub(super) fn value(class: &Class, row: &Property, object: &dyn Object) -> Done<
     }
 }
 
-/// A literal of a query has to have the property's type.
+/// A literal of a query has to have the property's type, or be null.
 pub(super) fn check_literal(class: &Class, row: &Property, value: &Value) -> Done<()> {
-    match type_error(row.cim, value) {
+    let reason = (!value.is_null()).then(|| type_error(row.cim, value));
+    match reason.flatten() {
         Some(reason) => Err(wrong(class.name, row.name, &reason)),
         None => Ok(()),
     }

@@ -10,11 +10,16 @@
 //! its process; instead each proxy is told to encrypt and to let the provider impersonate.
 //!
 //! # Where this has run
-//! Nowhere on Windows, and no program selects it yet. Under Wine its own `Root\CimV2` answers queries and
-//! methods, but runs both to their end before it returns, has no instance of an `MSFT_*` class and no
-//! association. So nothing has executed `IWbemCallResult`, a wait that ends without an answer, a call
-//! that dies under way, embedded objects, error objects, in-parameters: these
-//! need an object in the process in place of the connection ([`Connect`]).
+//! Nowhere on Windows, and no program selects it yet. Under Wine 8, in two ways. Its own `Root\CimV2` answers
+//! queries and methods, but runs both to their end before it returns, has no instance of an `MSFT_*` class
+//! and no association. So objects in the process stand in place of the connection ([`Connect`], the crate
+//! `os-windows-testkit`), with a simulated node behind them: `os-suite`'s cases for storage, SMB and iSCSI,
+//! every type of the class table in both directions, ends that are late or do not come, connections that
+//! die before and during a call, error objects, and thousands of calls that leave nothing behind.
+//!
+//! Those objects answer as Microsoft's pages say. They are no proxies: what crosses to another process,
+//! what the protection that is asked for does, and whether Windows answers as its pages say, nothing has
+//! executed.
 //!
 //! That `ExecMethod` may be handed a place for its out-parameters beside that for the call is read in
 //! its documentation, which does not forbid it; Wine answers in the one, Windows should in the other.

@@ -260,7 +260,7 @@ impl Active {
 
     /// The connection may have died since it was last used: that much is worth a second attempt.
     fn failed(&mut self, session: &mut Session, fault: Fault) -> Stage {
-        let may_repeat = session.may_repeat(&self.request.ask, &fault);
+        let may_repeat = session.may_repeat(&self.request.ask, &self.running, &fault);
         if !may_repeat || self.repeated {
             self.request.answer(Err(fault));
             return Stage::Over;

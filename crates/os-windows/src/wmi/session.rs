@@ -91,33 +91,41 @@ impl Session {
         Self { connect, open }
     }
 
-    /// Begins what is asked; once more when the connection that was kept turns out to be dead.
+    /// Begins what is asked; once more, on another connection, when the first one turns out to be dead
+    /// and nothing can have left over it.
     pub(super) fn begin(&mut self, ask: &Ask) -> Called<Running> {
-        let was_open = self.open.contains_key(&ask.namespace());
         match self.try_begin(ask) {
-            Err(fault) if was_open && self.may_repeat(ask, &fault) => self.try_begin(ask),
+            Err(unbegun) if unbegun.may_repeat => self.try_begin(ask),
             other => other,
         }
+        .map_err(|unbegun| unbegun.fault)
     }
 
-    /// Whether what failed so may be begun again. A connection that is gone is forgotten. A query may
-    /// always be repeated; a method only if it never left.
-    pub(super) fn may_repeat(&mut self, ask: &Ask, fault: &Fault) -> bool {
-        if !fault.is_lost() {
-            return false;
+    /// Whether what was under way and failed so may be begun again. A connection that is gone is
+    /// forgotten. A method never is: it has been sent, and a code that says otherwise is that of the
+    /// question for its end.
+    pub(super) fn may_repeat(&mut self, ask: &Ask, running: &Running, fault: &Fault) -> bool {
+        self.forget_if_lost(ask.namespace(), &running.connection, fault);
+        fault.is_lost() && !ask.is_method()
+    }
+
+    fn try_begin(&mut self, ask: &Ask) -> Result<Running, Unbegun> {
+        let namespace = ask.namespace();
+        let connection = self.connection(namespace).map_err(Unbegun::for_good)?;
+        match connection.begin(ask) {
+            Ok(stage) => Ok(Running { stage, connection }),
+            Err(unbegun) => {
+                self.forget_if_lost(namespace, &connection, &unbegun.fault);
+                Err(unbegun)
+            }
         }
-        self.open.remove(&ask.namespace());
-        fault.is_unsent() || !ask.is_method()
     }
 
-    fn try_begin(&mut self, ask: &Ask) -> Called<Running> {
-        let connection = self.connection(ask.namespace())?;
-        match ask {
-            Ask::Find(selection) | Ask::FindWhole(selection) => Ok(Running::Query {
-                answers: connection.services.query(&selection.text)?,
-                found: Vec::new(),
-            }),
-            Ask::Run(call) => connection.run(call),
+    /// Another call may have put a new connection in the place of the one that is gone.
+    fn forget_if_lost(&mut self, namespace: Namespace, gone: &Rc<Connection>, fault: &Fault) {
+        let open = self.open.get(&namespace);
+        if fault.is_lost() && open.is_some_and(|open| Rc::ptr_eq(open, gone)) {
+            self.open.remove(&namespace);
         }
     }
 
@@ -130,6 +138,32 @@ impl Session {
             }
         };
         Ok(Rc::clone(open))
+    }
+}
+
+/// A call that failed before it had begun.
+struct Unbegun {
+    fault: Fault,
+    /// The connection is gone, and nothing that changes anything can have left over it.
+    may_repeat: bool,
+}
+
+impl Unbegun {
+    fn for_good(fault: Fault) -> Self {
+        let may_repeat = false;
+        Self { fault, may_repeat }
+    }
+
+    /// It failed where nothing was to change yet.
+    fn harmless(fault: Fault) -> Self {
+        let may_repeat = fault.is_lost();
+        Self { fault, may_repeat }
+    }
+
+    /// It failed where a method was sent.
+    fn sending(fault: Fault) -> Self {
+        let may_repeat = fault.is_unsent();
+        Self { fault, may_repeat }
     }
 }
 
@@ -147,14 +181,27 @@ impl Connection {
         Self { services, inputs }
     }
 
-    fn run(&self, call: &Call) -> Called<Running> {
-        let input = self.input(call)?;
-        let begun = self
-            .services
-            .begin(&call.path, call.method.name, input.as_ref())?;
+    fn begin(&self, ask: &Ask) -> Result<Stage, Unbegun> {
+        match ask {
+            Ask::Find(selection) | Ask::FindWhole(selection) => {
+                let answers = self.services.query(&selection.text);
+                Ok(Stage::Query {
+                    answers: answers.map_err(Unbegun::harmless)?,
+                    found: Vec::new(),
+                })
+            }
+            Ask::Run(call) => {
+                let input = self.input(call).map_err(Unbegun::harmless)?;
+                self.run(call, input.as_ref()).map_err(Unbegun::sending)
+            }
+        }
+    }
+
+    fn run(&self, call: &Call, input: Option<&ClassObject>) -> Called<Stage> {
+        let begun = self.services.begin(&call.path, call.method.name, input)?;
         Ok(match begun {
-            Begun::Ended(output) => Running::Ended(Some(output)),
-            Begun::Running(running) => Running::Method(running),
+            Begun::Ended(output) => Stage::Ended(Some(output)),
+            Begun::Running(running) => Stage::Method(running),
         })
     }
 
@@ -205,8 +252,13 @@ fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Calle
     })
 }
 
-/// A call that has begun.
-pub(super) enum Running {
+/// A call that has begun, and what it goes over.
+pub(super) struct Running {
+    stage: Stage,
+    connection: Rc<Connection>,
+}
+
+enum Stage {
     /// A method that had ended when it had begun; taken once.
     Ended(Option<ClassObject>),
     Method(CallResult),
@@ -219,16 +271,16 @@ pub(super) enum Running {
 impl Running {
     /// The answer, if the call ends within this many milliseconds.
     pub(super) fn advance(&mut self, ask: &Ask, wait: i32) -> Called<Option<Answer>> {
-        match self {
-            Self::Ended(output) => match output.take() {
+        match &mut self.stage {
+            Stage::Ended(output) => match output.take() {
                 Some(output) => ended(ask, &output).map(Some),
                 None => Err(Cause::Malformed("asked again after its end".to_owned()).into()),
             },
-            Self::Method(running) => match running.end(wait)? {
+            Stage::Method(running) => match running.end(wait)? {
                 Progress::Ended(output) => ended(ask, &output).map(Some),
                 Progress::NotYet => Ok(None),
             },
-            Self::Query { answers, found } => match answers.next(wait, found)? {
+            Stage::Query { answers, found } => match answers.next(wait, found)? {
                 Progress::Ended(()) => instances(ask, found).map(Some),
                 Progress::NotYet => Ok(None),
             },

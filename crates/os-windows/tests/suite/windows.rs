@@ -31,6 +31,7 @@ pub(crate) fn main() -> ExitCode {
             Facility::Services,
             Facility::Volumes,
         ],
+        about: &[],
         fixture,
         deviations: if wine::is_here() { wine::ANSWERS } else { &[] },
     })

@@ -153,13 +153,18 @@ impl Begun {
     fn of(output: Option<IWbemClassObject>, running: Option<IWbemCallResult>) -> Called<Self> {
         match (running, output) {
             (Some(running), _) => {
-                protect(&running)?;
+                protect(&running).map_err(begun_all_the_same)?;
                 Ok(Self::Running(CallResult(running)))
             }
             (None, Some(output)) => Ok(Self::Ended(ClassObject::new(output))),
             (None, None) => Err(malformed("ExecMethod gave neither a call nor its end")),
         }
     }
+}
+
+/// The method has been sent, so no code may say that it has not.
+fn begun_all_the_same(fault: Fault) -> Fault {
+    malformed(&format!("no protection for a call: {}", fault.cause))
 }
 
 /// How far a call is.

@@ -1,20 +1,15 @@
-//! The behaviour suite against the simulated node.
-
-use std::process::ExitCode;
+//! A simulated node with all that the behaviour suite needs.
 
 use os::Arguments;
 use os::Deadline;
 use os::DiskNumber;
 use os::Error;
-use os::Facility;
 use os::LinkKind;
 use os::Result;
 use os::Target;
 use os::VolumeId;
 use os::Win32;
 use os::WinPath;
-use os_suite::Fixture;
-use os_suite::Implementation;
 use os_suite::IscsiTarget;
 use os_suite::Share;
 use os_suite::Workbench;
@@ -32,20 +27,6 @@ use wincsi_os_sim::iscsi::TargetSpec;
 use wincsi_os_sim::smb::ServerSpec;
 use wincsi_os_sim::smb::SmbControl;
 
-fn main() -> ExitCode {
-    os_suite::run(Implementation {
-        facilities: &Facility::ALL,
-        fixture,
-        deviations: &[],
-    })
-}
-
-fn fixture() -> std::result::Result<Fixture, String> {
-    let bench = Bench::new().map_err(|error| error.to_string())?;
-    let os = bench.node.os();
-    Ok(Fixture::new(bench).with_os(&os))
-}
-
 const PORTAL: &str = "10.0.0.9";
 const SMB_PASSWORD: &str = "pass:word";
 const SMB_SERVER: &str = "files";
@@ -62,15 +43,15 @@ fn spec() -> NodeSpec {
     spec
 }
 
-struct Bench {
+pub(crate) struct Bench {
+    pub(crate) node: SimNode,
     folder: WinPath,
-    node: SimNode,
     volume: VolumeId,
     host: TempDir,
 }
 
 impl Bench {
-    fn new() -> std::result::Result<Self, Box<dyn std::error::Error>> {
+    pub(crate) fn new() -> std::result::Result<Self, Box<dyn std::error::Error>> {
         let host = tempfile::tempdir()?;
         let node = SimNode::create(host.path(), &spec(), ClockMode::Virtual)?;
         let share = ServerSpec::sharing("data", SMB_USER, SMB_PASSWORD);

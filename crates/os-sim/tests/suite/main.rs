@@ -1,0 +1,26 @@
+//! The behaviour suite against the simulated node.
+
+mod bench;
+
+use std::process::ExitCode;
+
+use os::Facility;
+use os_suite::Fixture;
+use os_suite::Implementation;
+
+use crate::bench::Bench;
+
+fn main() -> ExitCode {
+    os_suite::run(Implementation {
+        facilities: &Facility::ALL,
+        about: &[],
+        fixture,
+        deviations: &[],
+    })
+}
+
+fn fixture() -> Result<Fixture, String> {
+    let bench = Bench::new().map_err(|error| error.to_string())?;
+    let os = bench.node.os();
+    Ok(Fixture::new(bench).with_os(&os))
+}

@@ -1,0 +1,127 @@
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::mpsc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread;
+use std::time::Duration;
+
+use os::Hresult;
+
+use crate::Said;
+use crate::Trouble;
+use crate::wmi::Line;
+
+/// How a call ended.
+pub(crate) type Done<T> = Result<T, Failure>;
+
+/// A call that failed, and what it leaves on the thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) code: Hresult,
+    pub(crate) said: Said,
+}
+
+impl From<Hresult> for Failure {
+    fn from(code: Hresult) -> Self {
+        let said = Said::Nothing;
+        Self { code, said }
+    }
+}
+
+/// A call that runs on a thread of its own, as in the provider's process: whoever began it may go, and it
+/// runs to its end.
+pub(crate) struct Call<T> {
+    line: Arc<Line>,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    answer: mpsc::Receiver<Done<T>>,
+    ended: Option<Done<T>>,
+    late: u32,
+    /// What the connection dies of when the call has ended.
+    cut: Option<Hresult>,
+}
+
+impl<T: Clone + Send + 'static> Call<T> {
+    /// Begins it, unless the connection is dead, or dies of this trouble.
+    pub(crate) fn begin(
+        line: &Arc<Line>,
+        trouble: Option<Trouble>,
+        act: impl FnOnce() -> Done<T> + Send + 'static,
+    ) -> Done<Self> {
+        if let Some(Trouble::Unsent(code)) = trouble {
+            line.die(code);
+        }
+        if let Some(code) = line.dead() {
+            return Err(code.into());
+        }
+        let (reply, answer) = mpsc::channel();
+        let mut state = State {
+            answer,
+            ended: None,
+            late: 0,
+            cut: None,
+        };
+        match trouble {
+            Some(Trouble::Fails(code, said)) => state.ended = Some(Err(Failure { code, said })),
+            Some(Trouble::Cut(code)) => state.cut = Some(code),
+            Some(Trouble::Late(turns)) => state.late = turns,
+            Some(Trouble::Unsent(_)) | None => {}
+        }
+        if state.ended.is_none() {
+            // Nobody may wait for the answer any more.
+            thread::spawn(move || drop(reply.send(act())));
+        }
+        Ok(Self {
+            line: Arc::clone(line),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// How it ended, if it does within so many milliseconds; with a negative number, when it does.
+    pub(crate) fn wait(&self, milliseconds: i32) -> Option<Done<T>> {
+        if let Some(code) = self.line.dead() {
+            return Some(Err(code.into()));
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.ended.is_none() {
+            state.ended = Some(state.receive(milliseconds)?);
+        }
+        state.ended.clone()
+    }
+
+    /// What the connection dies of, now that this call has ended.
+    pub(crate) fn cut(&self) -> Option<Hresult> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.cut.inspect(|code| self.line.die(*code))
+    }
+}
+
+impl<T> State<T> {
+    fn receive(&mut self, milliseconds: i32) -> Option<Done<T>> {
+        if self.late > 0 {
+            self.late -= 1;
+            return None;
+        }
+        let Ok(milliseconds) = u64::try_from(milliseconds) else {
+            return Some(self.answer.recv().unwrap_or_else(|_| Err(panicked())));
+        };
+        match self
+            .answer
+            .recv_timeout(Duration::from_millis(milliseconds))
+        {
+            Ok(done) => Some(done),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Err(panicked())),
+        }
+    }
+}
+
+fn panicked() -> Failure {
+    Failure {
+        code: Hresult::WBEM_E_PROVIDER_FAILURE,
+        said: Said::Description("the provider's thread panicked".to_owned()),
+    }
+}

@@ -1,0 +1,99 @@
+//! Failures as COM tells them.
+
+// UNSAFETY: the thread's error object is set by a foreign function, and names come as pointers.
+#![expect(unsafe_code)]
+
+use os::Hresult;
+use windows::Win32::Foundation::E_NOTIMPL;
+use windows::Win32::System::Com::IErrorInfo;
+use windows::Win32::System::Com::IErrorInfo_Impl;
+use windows::Win32::System::Com::SetErrorInfo;
+use windows::core::BSTR;
+use windows::core::Error;
+use windows::core::GUID;
+use windows::core::HRESULT;
+use windows::core::PCWSTR;
+use windows::core::Result;
+use windows::core::implement;
+
+use super::object::Object;
+use crate::Said;
+use crate::call::Failure;
+use crate::held::Held;
+use crate::held::Token;
+
+/// What WMI's header calls these; `os` has the codes that it knows by their names.
+pub(super) const INVALID_OBJECT_PATH: Hresult = Hresult(0x8004_103A);
+pub(super) const INVALID_METHOD_PARAMETERS: Hresult = Hresult(0x8004_102F);
+pub(super) const INVALID_OPERATION: Hresult = Hresult(0x8004_1016);
+pub(super) const INVALID_QUERY_TYPE: Hresult = Hresult(0x8004_1018);
+pub(super) const PROVIDER_NOT_CAPABLE: Hresult = Hresult(0x8004_1024);
+
+/// The code alone. The thread keeps what an earlier call left there, as COM has it.
+pub(super) fn refused(code: Hresult) -> Error {
+    Error::from_hresult(HRESULT(code.0.cast_signed()))
+}
+
+pub(super) fn not_served<T>() -> Result<T> {
+    Err(Error::from_hresult(E_NOTIMPL))
+}
+
+/// Leaves on the thread what the failure says.
+pub(super) fn failed(failure: Failure, held: &Held) -> Error {
+    let info: Option<IErrorInfo> = match failure.said {
+        Said::Nothing => None,
+        Said::Description(text) => Some(Description::new(text, held).into()),
+        Said::Object(instance) => match Object::answer(*instance, held) {
+            Ok(object) => Some(object.into()),
+            Err(error) => return error,
+        },
+    };
+    // SAFETY: the object is whole, and the call takes a reference of its own.
+    let set = unsafe { SetErrorInfo(0, info.as_ref()) };
+    set.err().unwrap_or_else(|| refused(failure.code))
+}
+
+/// The text of a name that was handed over.
+pub(super) fn text(name: &PCWSTR) -> Result<String> {
+    if name.is_null() {
+        return Err(refused(Hresult::WBEM_E_INVALID_PARAMETER));
+    }
+    // SAFETY: whoever calls hands over a string that ends in a NUL.
+    let text = unsafe { name.to_string() };
+    text.map_err(|_| refused(Hresult::WBEM_E_INVALID_PARAMETER))
+}
+
+#[implement(IErrorInfo)]
+struct Description {
+    text: String,
+    _held: Token,
+}
+
+impl Description {
+    fn new(text: String, held: &Held) -> Self {
+        let _held = held.take();
+        Self { text, _held }
+    }
+}
+
+impl IErrorInfo_Impl for Description_Impl {
+    fn GetGUID(&self) -> Result<GUID> {
+        Ok(GUID::zeroed())
+    }
+
+    fn GetSource(&self) -> Result<BSTR> {
+        not_served()
+    }
+
+    fn GetDescription(&self) -> Result<BSTR> {
+        Ok(BSTR::from(&self.text))
+    }
+
+    fn GetHelpFile(&self) -> Result<BSTR> {
+        not_served()
+    }
+
+    fn GetHelpContext(&self) -> Result<u32> {
+        not_served()
+    }
+}

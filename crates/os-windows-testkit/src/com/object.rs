@@ -1,0 +1,419 @@
+//! `IWbemClassObject`: definitions of classes, objects, parameters.
+
+// UNSAFETY: places that a caller hands over are filled.
+#![expect(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use os::Hresult;
+use os::Instance;
+use os::Value;
+use os::schema;
+use os::schema::CimType;
+use os::schema::Class;
+use os::schema::Method;
+use windows::Win32::System::Com::IErrorInfo;
+use windows::Win32::System::Com::IErrorInfo_Impl;
+use windows::Win32::System::Com::SAFEARRAY;
+use windows::Win32::System::Variant::VARIANT;
+use windows::Win32::System::Wmi::IWbemClassObject;
+use windows::Win32::System::Wmi::IWbemClassObject_Impl;
+use windows::Win32::System::Wmi::IWbemQualifierSet;
+use windows::Win32::System::Wmi::WBEM_COMPARISON_FLAG;
+use windows::Win32::System::Wmi::WBEM_CONDITION_FLAG_TYPE;
+use windows::core::BSTR;
+use windows::core::GUID;
+use windows::core::IUnknown;
+use windows::core::OutRef;
+use windows::core::PCWSTR;
+use windows::core::Ref;
+use windows::core::Result;
+use windows::core::implement;
+
+use super::failure::INVALID_OPERATION;
+use super::failure::not_served;
+use super::failure::refused;
+use super::failure::text;
+use super::shape::Field;
+use super::shape::Shape;
+use super::variant;
+use crate::held::Held;
+use crate::held::Token;
+
+/// An object of WMI's. As any of them may be left on a thread as its error object, each has that
+/// interface too.
+#[implement(IWbemClassObject, IErrorInfo)]
+pub(super) struct Object {
+    shape: Shape,
+    genus: Genus,
+    path: Option<String>,
+    /// What it has; a definition has nulls.
+    values: Mutex<BTreeMap<&'static str, Value>>,
+    /// How far the enumeration of its properties is.
+    cursor: Mutex<Option<usize>>,
+    held: Held,
+    _token: Token,
+}
+
+/// `__GENUS`: <https://learn.microsoft.com/windows/win32/wmisdk/wmi-system-properties>.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Genus {
+    Class = 1,
+    Instance = 2,
+}
+
+impl Object {
+    /// What a provider answered with; it has what is in it and nothing else.
+    pub(super) fn answer(instance: Instance, held: &Held) -> Result<Self> {
+        let provider_failed = || refused(Hresult::WBEM_E_PROVIDER_FAILURE);
+        let class = schema::class(&instance.class).ok_or_else(provider_failed)?;
+        let mut values = BTreeMap::new();
+        for (name, value) in instance.properties {
+            let row = class.property(&name).ok_or_else(provider_failed)?;
+            values.insert(row.name, value);
+        }
+        let path = Some(instance.path.0).filter(|path| !path.is_empty());
+        Ok(Self::new(
+            Shape::Class(class),
+            Genus::Instance,
+            path,
+            values,
+            held,
+        ))
+    }
+
+    /// The definition of a class.
+    pub(super) fn definition(class: &'static Class, held: &Held) -> Self {
+        Self::empty(Shape::Class(class), Genus::Class, held)
+    }
+
+    /// What a method gave back.
+    pub(super) fn output(
+        method: &'static Method,
+        values: BTreeMap<&'static str, Value>,
+        held: &Held,
+    ) -> Self {
+        Self::new(Shape::Output(method), Genus::Instance, None, values, held)
+    }
+
+    fn empty(shape: Shape, genus: Genus, held: &Held) -> Self {
+        let nulls = shape.fields().into_iter();
+        let nulls = nulls.map(|field| (field.name, Value::Null)).collect();
+        Self::new(shape, genus, None, nulls, held)
+    }
+
+    fn new(
+        shape: Shape,
+        genus: Genus,
+        path: Option<String>,
+        values: BTreeMap<&'static str, Value>,
+        held: &Held,
+    ) -> Self {
+        Self {
+            shape,
+            genus,
+            path,
+            values: Mutex::new(values),
+            cursor: Mutex::default(),
+            held: held.clone(),
+            _token: held.take(),
+        }
+    }
+
+    fn values(&self) -> MutexGuard<'_, BTreeMap<&'static str, Value>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cursor(&self) -> MutexGuard<'_, Option<usize>> {
+        self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A property and its value.
+    fn property(&self, name: &str) -> Result<(Field, Value)> {
+        if name.starts_with("__") {
+            return self.system(name);
+        }
+        let field = self.shape.field(name);
+        let value = field.and_then(|field| self.values().get(field.name).cloned());
+        let missing = || refused(Hresult::WBEM_E_NOT_FOUND);
+        field.zip(value).ok_or_else(missing)
+    }
+
+    /// A property that WMI itself gives every object.
+    fn system(&self, name: &str) -> Result<(Field, Value)> {
+        let path = |path: Option<&str>| path.map_or(Value::Null, Value::text);
+        let whole = self.path.as_deref();
+        let base = match self.shape {
+            Shape::Class(class) => class.base.map(|base| base.name),
+            Shape::Input(_) | Shape::Output(_) => None,
+        };
+        let (name, cim, value) = match name.to_ascii_uppercase().as_str() {
+            "__CLASS" => ("__CLASS", CimType::String, Value::text(self.shape.name())),
+            "__GENUS" => ("__GENUS", CimType::Sint32, Value::I4(self.genus as i32)),
+            "__PATH" => ("__PATH", CimType::String, path(whole)),
+            "__RELPATH" => ("__RELPATH", CimType::String, path(whole.and_then(relative))),
+            "__SUPERCLASS" => ("__SUPERCLASS", CimType::String, path(base)),
+            _ => return Err(refused(Hresult::WBEM_E_NOT_FOUND)),
+        };
+        let array = false;
+        Ok((Field { name, cim, array }, value))
+    }
+
+    fn embed(&self, instance: &Instance) -> Option<IUnknown> {
+        let object = Self::answer(instance.clone(), &self.held).ok()?;
+        Some(object.into())
+    }
+
+    /// The definition of a method's parameters, if it has any.
+    fn signature(&self, shape: Shape) -> Option<IWbemClassObject> {
+        let has_any = !shape.fields().is_empty();
+        has_any.then(|| Self::empty(shape, Genus::Class, &self.held).into())
+    }
+
+    fn method(&self, name: &str) -> Result<&'static Method> {
+        let found = match (self.shape, self.genus) {
+            (Shape::Class(class), Genus::Class) => class.method(name),
+            _ => return Err(refused(Hresult::WBEM_E_INVALID_METHOD)),
+        };
+        found.ok_or_else(|| refused(Hresult::WBEM_E_NOT_FOUND))
+    }
+
+    /// Fills what of these places is there.
+    ///
+    /// # Safety
+    /// Each place is null or a caller's that may be written to.
+    unsafe fn hand_out(&self, (field, value): (Field, Value), places: &Places) -> Result<()> {
+        let variant = variant::of(&value, field, &|instance| self.embed(instance));
+        let variant = variant.ok_or_else(|| refused(Hresult::WBEM_E_PROVIDER_FAILURE))?;
+        let of_array = if field.array { OF_ARRAY } else { 0 };
+        // SAFETY: our caller's promise.
+        unsafe {
+            if !places.value.is_null() {
+                places.value.write(variant);
+            }
+            if !places.cim.is_null() {
+                places.cim.write(field.cim.number() | of_array);
+            }
+            if !places.flavor.is_null() {
+                places.flavor.write(0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `CIM_FLAG_ARRAY`.
+const OF_ARRAY: i32 = 0x2000;
+
+struct Places {
+    value: *mut VARIANT,
+    cim: *mut i32,
+    flavor: *mut i32,
+}
+
+fn relative(path: &str) -> Option<&str> {
+    path.split_once(':').map(|(_, relative)| relative)
+}
+
+impl IWbemClassObject_Impl for Object_Impl {
+    fn Get(
+        &self,
+        name: &PCWSTR,
+        _: i32,
+        value: *mut VARIANT,
+        cim: *mut i32,
+        flavor: *mut i32,
+    ) -> Result<()> {
+        let property = self.property(&text(name)?)?;
+        // SAFETY: the places are the caller's, as COM has it.
+        unsafe { self.hand_out(property, &Places { value, cim, flavor }) }
+    }
+
+    fn Put(&self, name: &PCWSTR, _: i32, value: *const VARIANT, _: i32) -> Result<()> {
+        let (field, _) = self.property(&text(name)?)?;
+        if self.genus == Genus::Class || field.name.starts_with("__") {
+            return Err(refused(INVALID_OPERATION));
+        }
+        // SAFETY: null is told from a VARIANT, and the VARIANT is the caller's and whole.
+        let value = match unsafe { value.as_ref() } {
+            Some(variant) => variant::value(variant, field),
+            None => Some(Value::Null),
+        };
+        let value = value.ok_or_else(|| refused(Hresult::WBEM_E_TYPE_MISMATCH))?;
+        self.values().insert(field.name, value);
+        Ok(())
+    }
+
+    fn BeginEnumeration(&self, _: i32) -> Result<()> {
+        *self.cursor() = Some(0);
+        Ok(())
+    }
+
+    fn Next(
+        &self,
+        _: i32,
+        name: *mut BSTR,
+        value: *mut VARIANT,
+        cim: *mut i32,
+        flavor: *mut i32,
+    ) -> Result<()> {
+        let mut cursor = self.cursor();
+        let at = cursor.ok_or_else(|| refused(INVALID_OPERATION))?;
+        let key = self.values().keys().nth(at).copied();
+        let key = key.ok_or_else(|| refused(NO_MORE_DATA))?;
+        let property = self.property(key)?;
+        *cursor = Some(at + 1);
+        // SAFETY: the places are the caller's, as COM has it; each is null or may be written to.
+        unsafe {
+            if !name.is_null() {
+                name.write(BSTR::from(key));
+            }
+            self.hand_out(property, &Places { value, cim, flavor })
+        }
+    }
+
+    fn EndEnumeration(&self) -> Result<()> {
+        *self.cursor() = None;
+        Ok(())
+    }
+
+    fn SpawnInstance(&self, _: i32) -> Result<IWbemClassObject> {
+        if self.genus == Genus::Instance {
+            return Err(refused(INVALID_OPERATION));
+        }
+        Ok(Object::empty(self.shape, Genus::Instance, &self.held).into())
+    }
+
+    fn GetMethod(
+        &self,
+        name: &PCWSTR,
+        _: i32,
+        input: OutRef<'_, IWbemClassObject>,
+        output: OutRef<'_, IWbemClassObject>,
+    ) -> Result<()> {
+        let method = self.method(&text(name)?)?;
+        if !input.is_null() {
+            input.write(self.signature(Shape::Input(method)))?;
+        }
+        if !output.is_null() {
+            output.write(self.signature(Shape::Output(method)))?;
+        }
+        Ok(())
+    }
+
+    fn GetQualifierSet(&self) -> Result<IWbemQualifierSet> {
+        not_served()
+    }
+
+    fn Delete(&self, _: &PCWSTR) -> Result<()> {
+        not_served()
+    }
+
+    fn GetNames(
+        &self,
+        _: &PCWSTR,
+        _: WBEM_CONDITION_FLAG_TYPE,
+        _: *const VARIANT,
+    ) -> Result<*mut SAFEARRAY> {
+        not_served()
+    }
+
+    fn GetPropertyQualifierSet(&self, _: &PCWSTR) -> Result<IWbemQualifierSet> {
+        not_served()
+    }
+
+    fn Clone(&self) -> Result<IWbemClassObject> {
+        not_served()
+    }
+
+    fn GetObjectText(&self, _: i32) -> Result<BSTR> {
+        not_served()
+    }
+
+    fn SpawnDerivedClass(&self, _: i32) -> Result<IWbemClassObject> {
+        not_served()
+    }
+
+    fn CompareTo(&self, _: WBEM_COMPARISON_FLAG, _: Ref<'_, IWbemClassObject>) -> Result<()> {
+        not_served()
+    }
+
+    fn GetPropertyOrigin(&self, _: &PCWSTR) -> Result<BSTR> {
+        not_served()
+    }
+
+    fn InheritsFrom(&self, _: &PCWSTR) -> Result<()> {
+        not_served()
+    }
+
+    fn PutMethod(
+        &self,
+        _: &PCWSTR,
+        _: i32,
+        _: Ref<'_, IWbemClassObject>,
+        _: Ref<'_, IWbemClassObject>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn DeleteMethod(&self, _: &PCWSTR) -> Result<()> {
+        not_served()
+    }
+
+    fn BeginMethodEnumeration(&self, _: i32) -> Result<()> {
+        not_served()
+    }
+
+    fn NextMethod(
+        &self,
+        _: i32,
+        _: *mut BSTR,
+        _: OutRef<'_, IWbemClassObject>,
+        _: OutRef<'_, IWbemClassObject>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn EndMethodEnumeration(&self) -> Result<()> {
+        not_served()
+    }
+
+    fn GetMethodQualifierSet(&self, _: &PCWSTR) -> Result<IWbemQualifierSet> {
+        not_served()
+    }
+
+    fn GetMethodOrigin(&self, _: &PCWSTR) -> Result<BSTR> {
+        not_served()
+    }
+}
+
+/// `WBEM_S_NO_MORE_DATA`: a success, which the wrapper around our method can tell in this way alone.
+const NO_MORE_DATA: Hresult = Hresult(0x0004_0005);
+
+impl IErrorInfo_Impl for Object_Impl {
+    fn GetGUID(&self) -> Result<GUID> {
+        Ok(GUID::zeroed())
+    }
+
+    fn GetSource(&self) -> Result<BSTR> {
+        not_served()
+    }
+
+    fn GetDescription(&self) -> Result<BSTR> {
+        let (_, message) = self.property("Message")?;
+        let text = message.as_text();
+        text.map(BSTR::from)
+            .map_err(|_| refused(Hresult::WBEM_E_NOT_FOUND))
+    }
+
+    fn GetHelpFile(&self) -> Result<BSTR> {
+        not_served()
+    }
+
+    fn GetHelpContext(&self) -> Result<u32> {
+        not_served()
+    }
+}

@@ -1,0 +1,483 @@
+//! `IWbemServices`: a connection to a namespace.
+
+// UNSAFETY: in-parameters are read through an interface that the caller handed over.
+#![expect(unsafe_code)]
+
+use std::sync::Arc;
+
+use os::Arguments;
+use os::Hresult;
+use os::Instance;
+use os::ObjectPath;
+use os::Value;
+use os::schema::Class;
+use os::schema::Direction;
+use os::schema::Method;
+use os::schema::Namespace;
+use os::schema::Scope;
+use windows::Win32::System::Com::IClientSecurity;
+use windows::Win32::System::Variant::VARIANT;
+use windows::Win32::System::Wmi::IEnumWbemClassObject;
+use windows::Win32::System::Wmi::IWbemCallResult;
+use windows::Win32::System::Wmi::IWbemClassObject;
+use windows::Win32::System::Wmi::IWbemContext;
+use windows::Win32::System::Wmi::IWbemObjectSink;
+use windows::Win32::System::Wmi::IWbemServices;
+use windows::Win32::System::Wmi::IWbemServices_Impl;
+use windows::Win32::System::Wmi::WBEM_FLAG_ENSURE_LOCATABLE;
+use windows::Win32::System::Wmi::WBEM_FLAG_FORWARD_ONLY;
+use windows::Win32::System::Wmi::WBEM_FLAG_RETURN_IMMEDIATELY;
+use windows::Win32::System::Wmi::WBEM_GENERIC_FLAG_TYPE;
+use windows::core::BSTR;
+use windows::core::HSTRING;
+use windows::core::OutRef;
+use windows::core::PCWSTR;
+use windows::core::Ref;
+use windows::core::Result;
+use windows::core::implement;
+
+use super::blanket::protected;
+use super::call_result::CallResult;
+use super::enumerator::Enumerator;
+use super::failure::INVALID_METHOD_PARAMETERS;
+use super::failure::INVALID_OBJECT_PATH;
+use super::failure::INVALID_QUERY_TYPE;
+use super::failure::PROVIDER_NOT_CAPABLE;
+use super::failure::failed;
+use super::failure::not_served;
+use super::failure::refused;
+use super::object::Object;
+use super::shape::Shape;
+use super::variant;
+use crate::Asked;
+use crate::On;
+use crate::Place;
+use crate::Trouble;
+use crate::asked;
+use crate::call::Call;
+use crate::call::Done;
+use crate::call::Failure;
+use crate::held::Token;
+use crate::object_path;
+use crate::object_path::Which;
+use crate::provided;
+use crate::provided::Invocation;
+use crate::resolve;
+use crate::wmi::Line;
+use crate::wmi::Shared;
+use crate::wql;
+
+#[implement(IWbemServices, IClientSecurity)]
+pub(super) struct Services {
+    shared: Arc<Shared>,
+    line: Arc<Line>,
+    namespace: Namespace,
+    _token: Token,
+}
+
+protected!(Services_Impl, "IWbemServices");
+
+impl Services {
+    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, namespace: Namespace) -> Self {
+        let _token = shared.held.take();
+        Self {
+            shared,
+            line,
+            namespace,
+            _token,
+        }
+    }
+
+    fn failed(&self, failure: Failure) -> windows::core::Error {
+        failed(failure, &self.shared.held)
+    }
+
+    /// What is wrong with a query is told when its answers are asked for.
+    fn query(&self, text: &BSTR, flags: WBEM_GENERIC_FLAG_TYPE) -> Done<Enumerator> {
+        let asked = self.asked(text);
+        let is_located = flags.contains(WBEM_FLAG_ENSURE_LOCATABLE);
+        let shared = Arc::clone(&self.shared);
+        let trouble = self.shared.trouble(On::Query);
+        let call = Call::begin(&self.line, trouble, move || {
+            let asked = asked?;
+            let is_located = is_located || has_keys(&asked);
+            let found = provided::find(&shared.os, asked)?;
+            Ok(found
+                .into_iter()
+                .map(|it| located(it, is_located))
+                .collect())
+        })?;
+        if !flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY) {
+            call.wait(-1);
+        }
+        Ok(Enumerator::new(&self.shared, call))
+    }
+
+    fn asked(&self, text: &BSTR) -> Done<Asked> {
+        let text = String::from_utf16(text).map_err(|_| Hresult::WBEM_E_INVALID_QUERY)?;
+        let statement = wql::read(&text).ok_or(Hresult::WBEM_E_INVALID_QUERY)?;
+        Ok(resolve(&statement, self.namespace)?)
+    }
+
+    fn definition(&self, path: &BSTR) -> Done<Object> {
+        let trouble = self.shared.trouble(On::Definition);
+        match trouble {
+            Some(Trouble::Unsent(code) | Trouble::Cut(code)) => self.line.die(code),
+            Some(Trouble::Fails(code, said)) => return Err(Failure { code, said }),
+            Some(Trouble::Late(_)) | None => {}
+        }
+        if let Some(code) = self.line.dead() {
+            return Err(code.into());
+        }
+        let (class, which) = self.named(path)?;
+        match which {
+            Which::Class => Ok(Object::definition(class, &self.shared.held)),
+            Which::Only | Which::Keyed(_) => Err(PROVIDER_NOT_CAPABLE.into()),
+        }
+    }
+
+    /// The class and the object that a path names, in this namespace.
+    fn named(&self, path: &BSTR) -> Done<(&'static Class, Which)> {
+        let path = String::from_utf16(path).map_err(|_| INVALID_OBJECT_PATH)?;
+        let named = object_path::read(&path).ok_or(INVALID_OBJECT_PATH)?;
+        let is_here = |it: &String| it.eq_ignore_ascii_case(self.namespace.path());
+        if !named.namespace.as_ref().is_none_or(is_here) {
+            return Err(Hresult::WBEM_E_INVALID_NAMESPACE.into());
+        }
+        let class = asked::class(&named.class, self.namespace)?;
+        Ok((class, named.which))
+    }
+
+    fn invocation(
+        &self,
+        path: &BSTR,
+        method: &BSTR,
+        input: Option<&IWbemClassObject>,
+    ) -> Done<Invocation> {
+        let (class, which) = self.named(path)?;
+        let method = class
+            .method(&method.to_string())
+            .ok_or(Hresult::WBEM_E_INVALID_METHOD)?;
+        let on = match (method.scope, which) {
+            (Scope::Static(_), Which::Class) => None,
+            (Scope::Instance, Which::Keyed(_) | Which::Only) => Some(ObjectPath(path.to_string())),
+            _ => return Err(INVALID_METHOD_PARAMETERS.into()),
+        };
+        Ok(Invocation {
+            class,
+            method,
+            on,
+            arguments: arguments(method, input)?,
+        })
+    }
+
+    fn begin(&self, invocation: Invocation) -> Done<CallResult> {
+        let method = invocation.method;
+        let shared = Arc::clone(&self.shared);
+        let trouble = self.shared.trouble(On::Method);
+        let call = Call::begin(&self.line, trouble, move || invocation.run(&shared.os))?;
+        Ok(CallResult::new(&self.shared, method, call))
+    }
+}
+
+/// Whether the keys were selected; what is not selected the other kind of query has as well.
+fn has_keys(asked: &Asked) -> bool {
+    match asked {
+        Asked::Associated { .. } => true,
+        Asked::Objects { class, select, .. } => class.keys().all(|key| select.contains(&key)),
+    }
+}
+
+/// An object has a path when it can be found again.
+fn located(instance: Instance, is_located: bool) -> Instance {
+    if is_located {
+        return instance;
+    }
+    let path = ObjectPath(String::new());
+    Instance { path, ..instance }
+}
+
+/// The in-parameters, which have to be those of the method.
+fn arguments(method: &'static Method, input: Option<&IWbemClassObject>) -> Done<Arguments> {
+    let mut arguments = Arguments::none();
+    let fields = Shape::Input(method).fields();
+    if input.is_some() && fields.is_empty() {
+        return Err(INVALID_METHOD_PARAMETERS.into());
+    }
+    for field in fields {
+        let Some(input) = input else { continue };
+        let name = HSTRING::from(field.name);
+        let mut variant = VARIANT::default();
+        // SAFETY: the name ends in a NUL and the VARIANT is empty; both outlive the call.
+        let got = unsafe { input.Get(PCWSTR(name.as_ptr()), 0, &raw mut variant, None, None) };
+        got.map_err(|_| INVALID_METHOD_PARAMETERS)?;
+        let value = variant::value(&variant, field).ok_or(INVALID_METHOD_PARAMETERS)?;
+        if !value.is_null() {
+            arguments = arguments.with(field.name, value);
+        }
+    }
+    check_required(method, &arguments)?;
+    Ok(arguments)
+}
+
+fn check_required(method: &Method, arguments: &Arguments) -> Done<()> {
+    let mut required = method
+        .parameters
+        .iter()
+        .filter(|row| row.direction == Direction::In && !row.optional);
+    let is_given = |name| {
+        arguments
+            .0
+            .get(name)
+            .is_some_and(|it: &Value| !it.is_null())
+    };
+    if required.all(|row| is_given(row.name)) {
+        return Ok(());
+    }
+    Err(INVALID_METHOD_PARAMETERS.into())
+}
+
+impl IWbemServices_Impl for Services_Impl {
+    fn ExecQuery(
+        &self,
+        language: &BSTR,
+        query: &BSTR,
+        flags: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+    ) -> Result<IEnumWbemClassObject> {
+        if !language.to_string().eq_ignore_ascii_case("WQL") {
+            return Err(refused(INVALID_QUERY_TYPE));
+        }
+        if !flags.contains(WBEM_FLAG_FORWARD_ONLY) {
+            return not_served();
+        }
+        let answers = self.query(query, flags);
+        answers.map(Into::into).map_err(|it| self.failed(it))
+    }
+
+    fn GetObject(
+        &self,
+        path: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        object: OutRef<'_, IWbemClassObject>,
+        _: OutRef<'_, IWbemCallResult>,
+    ) -> Result<()> {
+        let definition = self.definition(path).map_err(|it| self.failed(it))?;
+        object.write(Some(definition.into()))
+    }
+
+    fn ExecMethod(
+        &self,
+        path: &BSTR,
+        method: &BSTR,
+        flags: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        input: Ref<'_, IWbemClassObject>,
+        output: OutRef<'_, IWbemClassObject>,
+        result: OutRef<'_, IWbemCallResult>,
+    ) -> Result<()> {
+        let begun = self
+            .invocation(path, method, input.as_ref())
+            .and_then(|invocation| self.begin(invocation));
+        let begun: IWbemCallResult = begun.map_err(|it| self.failed(it))?.into();
+        let is_immediate = flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY);
+        if is_immediate && self.shared.place == Place::Result {
+            return result.write(Some(begun));
+        }
+        // SAFETY: the interface is alive.
+        let ended = unsafe { begun.GetResultObject(-1) }?;
+        output.write(Some(ended))
+    }
+
+    fn OpenNamespace(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: OutRef<'_, IWbemServices>,
+        _: OutRef<'_, IWbemCallResult>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn CancelAsyncCall(&self, _: Ref<'_, IWbemObjectSink>) -> Result<()> {
+        not_served()
+    }
+
+    fn QueryObjectSink(&self, _: WBEM_GENERIC_FLAG_TYPE) -> Result<IWbemObjectSink> {
+        not_served()
+    }
+
+    fn GetObjectAsync(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn PutClass(
+        &self,
+        _: Ref<'_, IWbemClassObject>,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: OutRef<'_, IWbemCallResult>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn PutClassAsync(
+        &self,
+        _: Ref<'_, IWbemClassObject>,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn DeleteClass(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: OutRef<'_, IWbemCallResult>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn DeleteClassAsync(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn CreateClassEnum(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+    ) -> Result<IEnumWbemClassObject> {
+        not_served()
+    }
+
+    fn CreateClassEnumAsync(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn PutInstance(
+        &self,
+        _: Ref<'_, IWbemClassObject>,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: OutRef<'_, IWbemCallResult>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn PutInstanceAsync(
+        &self,
+        _: Ref<'_, IWbemClassObject>,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn DeleteInstance(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: OutRef<'_, IWbemCallResult>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn DeleteInstanceAsync(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn CreateInstanceEnum(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+    ) -> Result<IEnumWbemClassObject> {
+        not_served()
+    }
+
+    fn CreateInstanceEnumAsync(
+        &self,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn ExecQueryAsync(
+        &self,
+        _: &BSTR,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn ExecNotificationQuery(
+        &self,
+        _: &BSTR,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+    ) -> Result<IEnumWbemClassObject> {
+        not_served()
+    }
+
+    fn ExecNotificationQueryAsync(
+        &self,
+        _: &BSTR,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+
+    fn ExecMethodAsync(
+        &self,
+        _: &BSTR,
+        _: &BSTR,
+        _: WBEM_GENERIC_FLAG_TYPE,
+        _: Ref<'_, IWbemContext>,
+        _: Ref<'_, IWbemClassObject>,
+        _: Ref<'_, IWbemObjectSink>,
+    ) -> Result<()> {
+        not_served()
+    }
+}

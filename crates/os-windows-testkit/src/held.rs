@@ -1,0 +1,50 @@
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// Counts what somebody holds.
+#[derive(Clone, Default)]
+pub(crate) struct Held(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    count: Mutex<usize>,
+    fell: Condvar,
+}
+
+/// Counts as long as it lives.
+pub(crate) struct Token(Held);
+
+impl Held {
+    pub(crate) fn take(&self) -> Token {
+        *self.lock() += 1;
+        Token(self.clone())
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        *self.lock()
+    }
+
+    /// Waits until no more than that are held, for at most that long.
+    pub(crate) fn wait_for(&self, most: usize, patience: Duration) -> bool {
+        let waited = self
+            .0
+            .fell
+            .wait_timeout_while(self.lock(), patience, |count| *count > most);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 <= most
+    }
+
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.0.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        *self.0.lock() -= 1;
+        self.0.0.fell.notify_all();
+    }
+}

@@ -1,0 +1,168 @@
+//! Calls of a node's providers, with their answers and failures as WMI has them.
+
+use std::collections::BTreeMap;
+
+use os::Arguments;
+use os::Cause;
+use os::Deadline;
+use os::Hresult;
+use os::Instance;
+use os::ObjectPath;
+use os::Os;
+use os::Outcome;
+use os::Provider;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::Win32;
+use os::schema::Class;
+use os::schema::Direction;
+use os::schema::Method;
+use os::schema::Namespace;
+use os::schema::extended_status;
+use os::schema::wmi_error;
+
+use crate::Asked;
+use crate::Said;
+use crate::call::Done;
+use crate::call::Failure;
+
+/// The objects that a query asks for.
+pub(crate) fn find(os: &Os, asked: Asked) -> Done<Vec<Instance>> {
+    match asked {
+        Asked::Associated {
+            of,
+            association,
+            result,
+        } => provider(os, association)
+            .associators(&of, association.name, result.name, Deadline::NEVER)
+            .map_err(|error| failure(result, &error.cause)),
+        Asked::Objects {
+            class,
+            select,
+            conditions,
+        } => {
+            let select: Vec<_> = select.iter().map(|row| row.name).collect();
+            let query = Query {
+                class: class.name,
+                select: &select,
+                conditions,
+            };
+            provider(os, class)
+                .query(&query, Deadline::NEVER)
+                .map_err(|error| failure(class, &error.cause))
+        }
+    }
+}
+
+/// A method of the class, or of one of its objects.
+pub(crate) struct Invocation {
+    pub(crate) class: &'static Class,
+    pub(crate) method: &'static Method,
+    /// None is the class itself.
+    pub(crate) on: Option<ObjectPath>,
+    pub(crate) arguments: Arguments,
+}
+
+impl Invocation {
+    /// The out-parameters, `ReturnValue` among them.
+    pub(crate) fn run(&self, os: &Os) -> Done<BTreeMap<&'static str, Value>> {
+        let target = self
+            .on
+            .as_ref()
+            .map_or(Target::Class(self.class.name), Target::Instance);
+        let (method, arguments) = (self.method, &self.arguments);
+        provider(os, self.class)
+            .invoke(target, method.name, arguments, Deadline::NEVER)
+            .map(|outcome| output(method, outcome))
+            .map_err(|error| failure(self.class, &error.cause))
+    }
+}
+
+/// The name of the out-parameter that every method has.
+pub(crate) const RETURN_VALUE: &str = "ReturnValue";
+
+fn provider<'a>(os: &'a Os, class: &Class) -> &'a dyn Provider {
+    match class.namespace {
+        Namespace::Smb => &*os.smb,
+        _ if class.name.starts_with("MSFT_iSCSI") => &*os.iscsi,
+        _ => &*os.storage,
+    }
+}
+
+fn output(method: &'static Method, mut outcome: Outcome) -> BTreeMap<&'static str, Value> {
+    let status = outcome.extended.take().map(status);
+    let outs = method
+        .parameters
+        .iter()
+        .filter(|row| row.direction == Direction::Out);
+    let mut values: BTreeMap<_, _> = outs
+        .map(|row| {
+            (
+                row.name,
+                outcome.out.remove(row.name).unwrap_or(Value::Null),
+            )
+        })
+        .collect();
+    if let (Some(status), Some(place)) = (status, values.get_mut(extended_status::PARAMETER.name)) {
+        *place = status;
+    }
+    values.insert(RETURN_VALUE, Value::uint32(outcome.code));
+    values
+}
+
+fn status(text: String) -> Value {
+    object(
+        &extended_status::CLASS,
+        [(extended_status::MESSAGE.name, Value::Text(text))],
+    )
+}
+
+/// The providers of SMB fail with a code that says nothing, and an object that says it all.
+fn failure(class: &Class, cause: &Cause) -> Failure {
+    let code = match cause {
+        Cause::Hresult(code) => return (*code).into(),
+        Cause::Win32(code) => *code,
+        Cause::TimedOut => Win32::TIMEOUT,
+        other => {
+            let said = Said::Description(other.to_string());
+            let code = Hresult::WBEM_E_PROVIDER_FAILURE;
+            return Failure { code, said };
+        }
+    };
+    if class.namespace == Namespace::Smb {
+        let code_of_wmi = Hresult::WBEM_E_FAILED;
+        let said = wmi_error(code);
+        return Failure {
+            code: code_of_wmi,
+            said,
+        };
+    }
+    Hresult(0x8007_0000 | code.0).into()
+}
+
+fn wmi_error(code: Win32) -> Said {
+    let kind = wmi_error::error_type::WIN32.value;
+    let Value::Object(object) = object(
+        &wmi_error::CLASS,
+        [
+            (wmi_error::ERROR_CODE.name, Value::uint32(code.0)),
+            (wmi_error::ERROR_TYPE.name, Value::text(kind)),
+            (wmi_error::MESSAGE.name, Value::text(code.to_string())),
+        ],
+    ) else {
+        return Said::Nothing;
+    };
+    Said::Object(object)
+}
+
+fn object<const N: usize>(class: &Class, values: [(&str, Value); N]) -> Value {
+    let values = values
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    Value::Object(Box::new(Instance {
+        class: class.name.to_owned(),
+        path: ObjectPath(String::new()),
+        properties: values.collect(),
+    }))
+}

@@ -1,0 +1,170 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::Weak;
+use std::time::Duration;
+
+use os::Hresult;
+use os::Os;
+use os::schema::Namespace;
+use os_windows::Connect;
+use windows::Win32::System::Wmi::IWbemServices;
+use windows::core::Error;
+use windows::core::HRESULT;
+
+use crate::On;
+use crate::Trouble;
+use crate::com;
+use crate::held::Held;
+
+/// WMI of a node whose providers are another implementation's. Cheap to clone: all clones are the same.
+#[derive(Clone)]
+pub struct InProcessWmi(Arc<Shared>);
+
+/// Where the out-parameters of a method come, of the two places that `ExecMethod` has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In `ppOutParams`, when the method has ended: as Wine has it, whose methods do not run by
+    /// themselves.
+    Parameters,
+    /// In an `IWbemCallResult`, while the method runs: what is documented for
+    /// `WBEM_FLAG_RETURN_IMMEDIATELY`.
+    Result,
+}
+
+/// What a client asked of a proxy by `CoSetProxyBlanket`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blanket {
+    /// The interface that the proxy stands for.
+    pub of: &'static str,
+    /// `RPC_C_AUTHN_LEVEL_...`
+    pub authentication: u32,
+    /// `RPC_C_IMP_LEVEL_...`
+    pub impersonation: u32,
+}
+
+impl InProcessWmi {
+    /// Over the storage, SMB and iSCSI providers of this node.
+    #[must_use]
+    pub fn over(os: Os, place: Place) -> Self {
+        Self(Arc::new(Shared {
+            os,
+            place,
+            held: Held::default(),
+            log: Mutex::default(),
+        }))
+    }
+
+    /// Befalls the next such call that nothing was scripted for yet.
+    pub fn befall(&self, on: On, trouble: Trouble) {
+        self.0.log().troubles.push_back((on, trouble));
+    }
+
+    /// WMI's service ends and is there again: each connection made so far is dead, with what goes on
+    /// over it, and says this code.
+    pub fn restart(&self, code: Hresult) {
+        for line in self.0.log().lines.drain(..) {
+            if let Some(line) = line.upgrade() {
+                line.die(code);
+            }
+        }
+    }
+
+    /// The connections made so far, dead ones too.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.0.log().connections
+    }
+
+    /// The COM objects that somebody holds, connections among them.
+    #[must_use]
+    pub fn objects(&self) -> usize {
+        self.0.held.count()
+    }
+
+    /// Waits until no more than that many COM objects are held, for at most that long: a thread lets go
+    /// after it has answered.
+    #[must_use]
+    pub fn wait_for_objects(&self, most: usize, patience: Duration) -> bool {
+        self.0.held.wait_for(most, patience)
+    }
+
+    /// Which kinds of protection were asked for, each once.
+    #[must_use]
+    pub fn blankets(&self) -> Vec<Blanket> {
+        self.0.log().blankets.clone()
+    }
+}
+
+impl Connect for InProcessWmi {
+    fn connect(&self, namespace: Namespace) -> windows::core::Result<IWbemServices> {
+        if namespace == Namespace::CimV2 {
+            let code = Hresult::WBEM_E_INVALID_NAMESPACE.0.cast_signed();
+            return Err(Error::from_hresult(HRESULT(code)));
+        }
+        let line = Arc::new(Line::default());
+        let mut log = self.0.log();
+        log.connections += 1;
+        log.lines.retain(|line| line.strong_count() > 0);
+        log.lines.push(Arc::downgrade(&line));
+        drop(log);
+        Ok(com::services(Arc::clone(&self.0), line, namespace))
+    }
+}
+
+/// What all connections have in common.
+pub(crate) struct Shared {
+    pub(crate) os: Os,
+    pub(crate) place: Place,
+    pub(crate) held: Held,
+    log: Mutex<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    blankets: Vec<Blanket>,
+    connections: usize,
+    lines: Vec<Weak<Line>>,
+    troubles: VecDeque<(On, Trouble)>,
+}
+
+impl Shared {
+    /// What befalls this call.
+    pub(crate) fn trouble(&self, on: On) -> Option<Trouble> {
+        let mut log = self.log();
+        let at = log.troubles.iter().position(|(it, _)| *it == on)?;
+        log.troubles.remove(at).map(|(_, trouble)| trouble)
+    }
+
+    pub(crate) fn protected(&self, blanket: Blanket) {
+        let mut log = self.log();
+        if !log.blankets.contains(&blanket) {
+            log.blankets.push(blanket);
+        }
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection, which may die.
+#[derive(Default)]
+pub(crate) struct Line(Mutex<Option<Hresult>>);
+
+impl Line {
+    /// What it says since it is dead.
+    pub(crate) fn dead(&self) -> Option<Hresult> {
+        *self.lock()
+    }
+
+    pub(crate) fn die(&self, code: Hresult) {
+        self.lock().get_or_insert(code);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Hresult>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,77 @@
+//! What is logged, in a process in which nothing else logs: `tracing` keeps for all threads whether anybody
+//! listens to a line.
+
+#![cfg(windows)]
+
+#[path = "../native/bench.rs"]
+mod bench;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use os::Hresult;
+use os::Instance;
+use os::ObjectPath;
+use os::Value;
+use os::schema::wmi_error;
+use wincsi_os_windows_testkit::On;
+use wincsi_os_windows_testkit::Said;
+use wincsi_os_windows_testkit::Trouble;
+
+use crate::bench::Bench;
+
+#[test]
+fn what_the_system_says_goes_to_the_log_and_not_into_the_error() {
+    let bench = Bench::new();
+    let text = "Zugriff verweigert";
+    let message = (wmi_error::MESSAGE.name.to_owned(), Value::text(text));
+    let object = Instance {
+        class: wmi_error::CLASS.name.to_owned(),
+        path: ObjectPath(String::new()),
+        properties: BTreeMap::from([message]),
+    };
+    for said in [
+        Said::Description(text.to_owned()),
+        Said::Object(Box::new(object)),
+    ] {
+        let trouble = Trouble::Fails(Hresult::WBEM_E_ACCESS_DENIED, said);
+        bench.wmi.befall(On::Method, trouble);
+        let log = Log::default();
+        let refreshed = log.of(|| bench.refresh());
+        let error = refreshed.expect_err("a failure");
+        assert!(!error.to_string().contains(text), "{error}");
+        assert!(log.text().contains(text), "{}", log.text());
+    }
+}
+
+/// What is logged on this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn of<T>(&self, act: impl FnOnce() -> T) -> T {
+        let log = self.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || log.clone());
+        tracing::subscriber::with_default(subscriber.finish(), act)
+    }
+
+    fn text(&self) -> String {
+        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&log).into_owned()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

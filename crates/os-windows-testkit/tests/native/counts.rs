@@ -1,0 +1,55 @@
+//! What calls leave behind.
+
+use std::thread;
+
+use wincsi_os_windows_testkit::Blanket;
+
+use crate::bench::Bench;
+use crate::bench::PATIENCE;
+use crate::bench::THREADS;
+
+#[test]
+fn callers_at_once_share_a_few_connections() {
+    let bench = Bench::new();
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    bench.refresh().expect("a query and a method");
+                }
+            });
+        }
+    });
+    let made = bench.wmi.connections();
+    assert!(made <= THREADS, "{made}");
+}
+
+#[test]
+fn nothing_is_held_when_the_provider_is_gone() {
+    let bench = Bench::new();
+    bench.refresh().expect("a query and a method");
+    assert!(bench.wmi.objects() > 0);
+    let Bench { native, wmi, .. } = bench;
+    drop(native);
+    assert!(wmi.wait_for_objects(0, PATIENCE), "{}", wmi.objects());
+}
+
+/// `RPC_C_AUTHN_LEVEL_PKT_PRIVACY` and `RPC_C_IMP_LEVEL_IMPERSONATE`.
+#[test]
+fn each_proxy_is_asked_to_encrypt_and_to_let_the_provider_impersonate() {
+    let bench = Bench::new();
+    bench.refresh().expect("a query and a method");
+    let blankets = bench.wmi.blankets();
+    for of in ["IWbemServices", "IEnumWbemClassObject", "IWbemCallResult"] {
+        let asked = Blanket {
+            of,
+            authentication: 6,
+            impersonation: 3,
+        };
+        let ours: Vec<_> = blankets.iter().filter(|it| it.of == of).collect();
+        assert!(
+            !ours.is_empty() && ours.iter().all(|it| **it == asked),
+            "{blankets:?}"
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! Connections that die, before a call, during it, and with many calls at once.
+
+use std::thread;
+
+use os::Cause;
+use os::Deadline;
+use os::Hresult;
+use os::Provider;
+use os::Query;
+use os::schema::smb_global_mapping;
+use os_sim::Effect;
+use os_sim::Rule;
+use wincsi_os_windows_testkit::On;
+use wincsi_os_windows_testkit::Trouble;
+
+use crate::bench::Bench;
+use crate::bench::CUT;
+use crate::bench::PATIENCE;
+use crate::bench::THREADS;
+use crate::bench::UNSENT;
+
+const INITIALISE: &str = "MSFT_Disk.Initialize";
+const REFRESH: &str = "MSFT_Disk.Refresh";
+
+/// `WBEM_E_TRANSPORT_FAILURE`, `WBEM_E_SHUTTING_DOWN`, `RPC_E_SERVER_DIED`.
+const OTHER_DEATHS: [Hresult; 3] = [
+    Hresult(0x8004_1015),
+    Hresult(0x8004_1033),
+    Hresult(0x8001_0007),
+];
+
+fn deaths() -> impl Iterator<Item = Hresult> {
+    [UNSENT, CUT].into_iter().chain(OTHER_DEATHS)
+}
+
+#[test]
+fn a_connection_that_died_is_replaced_and_nobody_notices() {
+    let bench = Bench::new();
+    bench.refresh().expect("a method");
+    let before = bench.wmi.connections();
+    bench.wmi.restart(UNSENT);
+    assert_eq!(bench.disks().expect("disks").len(), 2);
+    assert_eq!(bench.wmi.connections(), before + 1);
+    bench.wmi.restart(UNSENT);
+    assert_eq!(bench.rescan().code, 0);
+    assert_eq!(bench.wmi.connections(), before + 2);
+}
+
+#[test]
+fn a_query_that_dies_under_way_is_asked_again_and_answered_once() {
+    let bench = Bench::new();
+    for code in deaths() {
+        bench.wmi.befall(On::Query, Trouble::Cut(code));
+        assert_eq!(bench.disks().expect("disks").len(), 2, "{code}");
+    }
+    // One for each thread, and one for each death.
+    let made = bench.wmi.connections();
+    assert!(made <= THREADS + deaths().count(), "{made}");
+}
+
+#[test]
+fn a_query_that_dies_twice_is_an_error() {
+    let bench = Bench::new();
+    bench.wmi.befall(On::Query, Trouble::Cut(CUT));
+    bench.wmi.befall(On::Query, Trouble::Cut(CUT));
+    let error = bench.disks().expect_err("dead twice");
+    assert_eq!(error.cause, Cause::Hresult(CUT));
+    assert_eq!(bench.disks().expect("disks").len(), 2);
+}
+
+/// Also when the code says that nothing was sent: that is the question for its end.
+#[test]
+fn a_method_that_dies_under_way_is_an_error_and_is_not_repeated() {
+    for code in deaths() {
+        let bench = Bench::new();
+        bench.disk();
+        bench.node.take_trace();
+        bench.wmi.befall(On::Method, Trouble::Cut(code));
+        let error = bench.initialise(Deadline::NEVER).expect_err("cut");
+        assert_eq!(error.cause, Cause::Hresult(code));
+        assert_eq!(bench.times(INITIALISE), 1, "{code}");
+        assert!(bench.is_initialised(), "{code}");
+    }
+}
+
+#[test]
+fn a_method_that_runs_when_its_connection_dies_goes_on_to_its_end() {
+    let bench = Bench::new();
+    let hang = bench.node.faults().add(Rule::on(INITIALISE, Effect::Hang));
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| bench.initialise(Deadline::NEVER));
+        assert!(bench.node.faults().wait_until_hanging(1, PATIENCE));
+        bench.wmi.restart(UNSENT);
+        let error = asked.join().expect("no panic").expect_err("dead");
+        assert_eq!(error.cause, Cause::Hresult(UNSENT));
+    });
+    bench.node.faults().remove(hang);
+    bench.wait_until_initialised();
+    assert_eq!(bench.times(INITIALISE), 1);
+}
+
+#[test]
+fn a_method_that_never_left_is_sent_once_more() {
+    let bench = Bench::new();
+    bench.disk();
+    bench.node.take_trace();
+    bench.wmi.befall(On::Method, Trouble::Unsent(UNSENT));
+    assert_eq!(
+        bench.initialise(Deadline::NEVER).expect("an outcome").code,
+        0
+    );
+    assert_eq!(bench.times(INITIALISE), 1);
+}
+
+/// What is fetched before a method is sent may be fetched again, whatever it died of.
+#[test]
+fn a_method_whose_definition_could_not_be_fetched_was_never_sent() {
+    for code in deaths() {
+        let bench = Bench::new();
+        bench.disk();
+        bench.node.take_trace();
+        bench.wmi.befall(On::Definition, Trouble::Unsent(code));
+        let outcome = bench.initialise(Deadline::NEVER);
+        assert_eq!(outcome.expect("an outcome").code, 0, "{code}");
+        assert_eq!(bench.times(INITIALISE), 1, "{code}");
+    }
+}
+
+#[test]
+fn a_connection_that_dies_at_its_first_call_is_not_kept() {
+    let bench = Bench::new();
+    for _ in 0..10 {
+        // The connection that is open, then the one that takes its place.
+        bench.wmi.befall(On::Query, Trouble::Unsent(UNSENT));
+        bench.wmi.befall(On::Query, Trouble::Unsent(CUT));
+        let error = bench.disks().expect_err("dead twice");
+        assert_eq!(error.cause, Cause::Hresult(CUT));
+        assert_eq!(bench.rescan().code, 0);
+    }
+}
+
+#[test]
+fn a_failure_that_is_no_death_keeps_the_connection() {
+    let bench = Bench::new();
+    let failing = Effect::fail(Hresult::WBEM_E_ACCESS_DENIED);
+    bench.node.faults().add(Rule::on(REFRESH, failing));
+    for _ in 0..50 {
+        let error = bench.refresh().expect_err("denied");
+        assert_eq!(error.cause, Cause::Hresult(Hresult::WBEM_E_ACCESS_DENIED));
+    }
+    let made = bench.wmi.connections();
+    assert!(made <= THREADS, "{made}");
+}
+
+/// More calls under way than there are threads, so that several die with one connection.
+#[test]
+fn calls_that_die_with_one_connection_share_the_next() {
+    let bench = Bench::new();
+    let rule = Rule::on("IWbemServices.ExecQuery", Effect::Hang).in_facility(os::Facility::Smb);
+    let hang = bench.node.faults().add(rule);
+    let query = Query::all(smb_global_mapping::CLASS.name, &[]);
+    let calls = 16;
+    thread::scope(|scope| {
+        let ask = || bench.native.query(&query, Deadline::NEVER);
+        let asked: Vec<_> = (0..calls).map(|_| scope.spawn(ask)).collect();
+        assert!(bench.node.faults().wait_until_hanging(calls, PATIENCE));
+        let before = bench.wmi.connections();
+        bench.wmi.restart(CUT);
+        assert!(bench.node.faults().wait_until_hanging(2 * calls, PATIENCE));
+        bench.node.faults().remove(hang);
+        for asked in asked {
+            assert_eq!(asked.join().expect("no panic"), Ok(Vec::new()));
+        }
+        let made = bench.wmi.connections() - before;
+        assert!(made <= THREADS, "{made}");
+    });
+}

@@ -1,0 +1,169 @@
+//! A provider that answers what it is told to and keeps what it was asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use os::Arguments;
+use os::Condition;
+use os::Deadline;
+use os::Instance;
+use os::ObjectPath;
+use os::Outcome;
+use os::Provider;
+use os::Query;
+use os::Result;
+use os::Target;
+use os::Value;
+use os::schema;
+use os::schema::CimType;
+use os::schema::Class;
+use os_sim::ClockMode;
+use os_sim::Inventory;
+use os_sim::NodeSpec;
+use os_sim::SimNode;
+use wincsi_os_windows_testkit::Place;
+
+use crate::bench::Bench;
+
+#[derive(Default)]
+pub(crate) struct Echo {
+    pub(crate) arguments: Mutex<Arguments>,
+    pub(crate) conditions: Mutex<Vec<Condition>>,
+    pub(crate) found: Mutex<Vec<Instance>>,
+    pub(crate) outcome: Mutex<Option<Outcome>>,
+}
+
+impl Echo {
+    /// An echo, and a node whose providers it is.
+    pub(crate) fn with_bench(place: Place) -> (Arc<Self>, Bench) {
+        let echo = Arc::new(Self::default());
+        let spec = NodeSpec::default();
+        let node = SimNode::in_memory(&spec, Inventory::of(0), ClockMode::Virtual).expect("a node");
+        let mut os = node.os();
+        os.iscsi = Arc::clone(&echo) as Arc<dyn Provider>;
+        os.smb = Arc::clone(&echo) as Arc<dyn Provider>;
+        os.storage = Arc::clone(&echo) as Arc<dyn Provider>;
+        (echo, Bench::over(os, place, node))
+    }
+}
+
+/// Puts a value where another thread will look for it.
+pub(crate) fn set<T>(place: &Mutex<T>, value: T) {
+    *place.lock().unwrap_or_else(PoisonError::into_inner) = value;
+}
+
+/// What is there.
+pub(crate) fn get<T: Clone>(place: &Mutex<T>) -> T {
+    place.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+impl Provider for Echo {
+    fn query(&self, query: &Query<'_>, _: Deadline) -> Result<Vec<Instance>> {
+        set(&self.conditions, query.conditions.clone());
+        Ok(get(&self.found))
+    }
+
+    fn associators(
+        &self,
+        _: &ObjectPath,
+        _: &'static str,
+        _: &'static str,
+        _: Deadline,
+    ) -> Result<Vec<Instance>> {
+        Ok(get(&self.found))
+    }
+
+    fn invoke(
+        &self,
+        _: Target<'_>,
+        _: &'static str,
+        arguments: &Arguments,
+        _: Deadline,
+    ) -> Result<Outcome> {
+        set(&self.arguments, arguments.clone());
+        Ok(get(&self.outcome).unwrap_or_else(|| Outcome::of(0)))
+    }
+}
+
+/// What a test takes a row's value to be, this time: the lowest of its type, the highest, or null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sample {
+    High,
+    Low,
+    Null,
+}
+
+impl Sample {
+    pub(crate) const ALL: [Self; 3] = [Self::High, Self::Low, Self::Null];
+
+    /// A value of this type; the lowest of an array is empty.
+    pub(crate) fn value(self, cim: CimType, array: bool) -> Value {
+        match (self, array) {
+            (Self::Null, _) => Value::Null,
+            (_, false) => self.element(cim),
+            (Self::Low, true) => Value::Array(Vec::new()),
+            (Self::High, true) => {
+                Value::Array(vec![Self::Low.element(cim), Self::High.element(cim)])
+            }
+        }
+    }
+
+    fn element(self, cim: CimType) -> Value {
+        let is_high = self == Self::High;
+        match cim {
+            CimType::Boolean => Value::Bool(is_high),
+            CimType::Uint8 => Value::Ui1(if is_high { u8::MAX } else { 0 }),
+            CimType::Uint16 | CimType::Char16 => Value::uint16(if is_high { u16::MAX } else { 0 }),
+            CimType::Uint32 => Value::uint32(if is_high { u32::MAX } else { 0 }),
+            CimType::Uint64 => Value::uint64(if is_high { u64::MAX } else { 0 }),
+            CimType::Sint32 => Value::I4(if is_high { i32::MAX } else { i32::MIN }),
+            CimType::Object(class) => embedded(class, self),
+            CimType::String | CimType::DateTime | CimType::Reference(_) => {
+                Value::text(if is_high { HARD_TEXT } else { "" })
+            }
+        }
+    }
+}
+
+/// All that is special in WQL, in a path, and in UTF-16.
+const HARD_TEXT: &str = "a 'b' \"c\" \\d\\ {e} 100% \u{e9} \u{1F4BE}\t\u{1}";
+
+/// An object with every property of its class.
+pub(crate) fn object(class: &'static Class, sample: Sample) -> Instance {
+    let values = class.all_properties().map(|row| {
+        let value = sample.value(row.cim, row.array);
+        (row.name.to_owned(), value)
+    });
+    Instance {
+        class: class.name.to_owned(),
+        path: path(class),
+        properties: values.collect(),
+    }
+}
+
+/// A path that the class could have.
+pub(crate) fn path(class: &'static Class) -> ObjectPath {
+    let keys: Vec<_> = class
+        .keys()
+        .map(|key| format!("{}=\"\\\\\\\"x\"", key.name))
+        .collect();
+    let namespace = class.namespace.path();
+    match keys.as_slice() {
+        [] => ObjectPath(String::new()),
+        keys => ObjectPath(format!(
+            r"\\NODE\{namespace}:{}.{}",
+            class.name,
+            keys.join(",")
+        )),
+    }
+}
+
+fn embedded(class: &str, sample: Sample) -> Value {
+    let class = schema::class(class).expect("a row");
+    Value::Object(Box::new(object(class, sample)))
+}
+
+/// Properties or parameters with a value of each.
+pub(crate) type Values = BTreeMap<String, Value>;

@@ -1,0 +1,193 @@
+//! What a call that failed says.
+
+use std::collections::BTreeMap;
+
+use os::Arguments;
+use os::Cause;
+use os::Deadline;
+use os::Error;
+use os::Hresult;
+use os::Instance;
+use os::ObjectPath;
+use os::Outcome;
+use os::Provider;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::Win32;
+use os::schema::codes;
+use os::schema::disk;
+use os::schema::extended_status;
+use os::schema::smb_global_mapping;
+use os::schema::wmi_error;
+use os_sim::Effect;
+use os_sim::Rule;
+use wincsi_os_windows_testkit::On;
+use wincsi_os_windows_testkit::Said;
+use wincsi_os_windows_testkit::Trouble;
+
+use crate::bench::Bench;
+
+/// What Windows fails with where storage, shares and services are used.
+const CODES: [u32; 12] = [3, 5, 32, 53, 67, 87, 170, 1117, 1219, 1312, 1326, 2250];
+
+fn mapping(bench: &Bench) -> Error {
+    let class = Target::Class(smb_global_mapping::CLASS.name);
+    let path = smb_global_mapping::create::REMOTE_PATH.name;
+    let arguments = Arguments::none().with(path, Value::text(r"\\files\data"));
+    let method = smb_global_mapping::CREATE.name;
+    let done = bench
+        .native
+        .invoke(class, method, &arguments, Deadline::NEVER);
+    done.expect_err("a failure")
+}
+
+#[test]
+fn the_code_behind_a_failed_mapping_is_the_error_objects() {
+    let bench = Bench::new();
+    for code in CODES.map(Win32) {
+        let failing = Effect::fail(code);
+        let rule = Rule::on("MSFT_SmbGlobalMapping.Create", failing).times(1);
+        bench.node.faults().add(rule);
+        let error = mapping(&bench);
+        assert_eq!(error.cause, Cause::Win32(code));
+        assert_eq!(error.operation, "IWbemServices.ExecMethod");
+        assert_eq!(error.object, "Create of MSFT_SmbGlobalMapping");
+    }
+}
+
+#[test]
+fn a_query_fails_with_the_error_objects_code_as_well() {
+    let bench = Bench::new();
+    let failing = Effect::fail(Win32::ACCESS_DENIED);
+    let rule = Rule::on("IWbemServices.ExecQuery", failing).in_facility(os::Facility::Smb);
+    bench.node.faults().add(rule);
+    let query = Query::all(smb_global_mapping::CLASS.name, &[]);
+    let error = bench.native.query(&query, Deadline::NEVER);
+    let cause = error.expect_err("denied").cause;
+    assert_eq!(cause, Cause::Win32(Win32::ACCESS_DENIED));
+}
+
+#[test]
+fn a_failed_storage_method_has_the_code_that_windows_gave() {
+    let bench = Bench::new();
+    for code in CODES.map(Win32) {
+        let failing = Effect::fail(code);
+        bench
+            .node
+            .faults()
+            .add(Rule::on("MSFT_Disk.Refresh", failing).times(1));
+        let error = bench.refresh().expect_err("a failure");
+        assert_eq!(error.cause, Cause::Win32(code));
+    }
+}
+
+#[test]
+fn a_return_value_is_an_outcome_with_the_text_of_its_extended_status() {
+    let bench = Bench::new();
+    for row in disk::INITIALIZE.returns.codes {
+        let told = Outcome {
+            extended: Some(format!("told of {}", row.meaning)),
+            ..Outcome::of(row.code)
+        };
+        let answer = Effect::Answer(told.clone());
+        bench
+            .node
+            .faults()
+            .add(Rule::on("MSFT_Disk.Initialize", answer).times(1));
+        let outcome = bench.initialise(Deadline::NEVER).expect("an outcome");
+        assert_eq!((outcome.code, outcome.extended), (told.code, told.extended));
+    }
+}
+
+/// An error object that a call leaves on the thread says nothing of the calls after it.
+#[test]
+fn an_error_object_is_told_once() {
+    let bench = Bench::new();
+    let refused = Win32::LOGON_FAILURE;
+    let rule = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::fail(refused)).times(1);
+    bench.node.faults().add(rule);
+    assert_eq!(mapping(&bench).cause, Cause::Win32(refused));
+    let failed = Hresult::WBEM_E_FAILED;
+    bench
+        .wmi
+        .befall(On::Method, Trouble::Fails(failed, Said::Nothing));
+    assert_eq!(mapping(&bench).cause, Cause::Hresult(failed));
+}
+
+#[test]
+fn an_error_object_that_tells_no_code_changes_none() {
+    let bench = Bench::new();
+    let failed = Hresult::WBEM_E_FAILED;
+    for said in [
+        Said::Description("nothing in particular".to_owned()),
+        Said::Object(Box::new(error_object("MI", 4))),
+        Said::Object(Box::new(status())),
+    ] {
+        let trouble = Trouble::Fails(failed, said.clone());
+        bench.wmi.befall(On::Method, trouble);
+        assert_eq!(mapping(&bench).cause, Cause::Hresult(failed), "{said:?}");
+    }
+}
+
+#[test]
+fn an_error_object_of_a_method_that_did_not_begin_is_read_too() {
+    let bench = Bench::new();
+    let object = error_object(wmi_error::error_type::WIN32.value, 1219);
+    let said = Said::Object(Box::new(object));
+    let trouble = Trouble::Fails(Hresult::WBEM_E_FAILED, said);
+    bench.wmi.befall(On::Definition, trouble);
+    let cause = mapping(&bench).cause;
+    assert_eq!(cause, Cause::Win32(Win32::SESSION_CREDENTIAL_CONFLICT));
+}
+
+#[test]
+fn an_object_that_is_gone_is_not_found() {
+    let bench = Bench::new();
+    let gone = ObjectPath(format!(
+        "{}.{}=\"x\"",
+        disk::CLASS.name,
+        disk::OBJECT_ID.name
+    ));
+    let none = Arguments::none();
+    let done = bench.call(&gone, disk::REFRESH.name, &none, Deadline::NEVER);
+    assert!(done.expect_err("no such disk").is_not_found());
+}
+
+#[test]
+fn a_code_of_the_providers_is_no_failure_of_the_call() {
+    let bench = Bench::new();
+    assert_eq!(
+        bench.initialise(Deadline::NEVER).expect("an outcome").code,
+        0
+    );
+    let again = bench.initialise(Deadline::NEVER).expect("an outcome");
+    assert_eq!(again.code, codes::DISK_ALREADY_INITIALIZED.code);
+}
+
+fn error_object(kind: &str, code: u32) -> Instance {
+    object(
+        wmi_error::CLASS.name,
+        [
+            (wmi_error::ERROR_CODE.name, Value::uint32(code)),
+            (wmi_error::ERROR_TYPE.name, Value::text(kind)),
+            (wmi_error::MESSAGE.name, Value::text("told")),
+        ],
+    )
+}
+
+fn status() -> Instance {
+    let message = (extended_status::MESSAGE.name, Value::text("told"));
+    object(extended_status::CLASS.name, [message])
+}
+
+fn object<const N: usize>(class: &str, values: [(&str, Value); N]) -> Instance {
+    let values = values
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    Instance {
+        class: class.to_owned(),
+        path: ObjectPath(String::new()),
+        properties: BTreeMap::from_iter(values),
+    }
+}

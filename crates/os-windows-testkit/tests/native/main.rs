@@ -1,0 +1,12 @@
+//! The native way to WMI where nothing but objects in this process takes it: types in both directions,
+//! waits, connections that die, error objects, and what is left behind.
+
+#![cfg(windows)]
+
+mod bench;
+mod counts;
+mod deaths;
+mod echo;
+mod errors;
+mod types;
+mod waits;

@@ -1,0 +1,208 @@
+//! Every value of the class table, both ways.
+
+use os::Arguments;
+use os::Comparison;
+use os::Condition;
+use os::Deadline;
+use os::Outcome;
+use os::Provider;
+use os::Query;
+use os::Target;
+use os::Value;
+use os::schema;
+use os::schema::Automation;
+use os::schema::Class;
+use os::schema::Direction;
+use os::schema::Method;
+use os::schema::Namespace;
+use os::schema::Scope;
+use os::schema::disk;
+use os::schema::disk_to_partition;
+use os::schema::extended_status;
+use os::schema::partition;
+use wincsi_os_windows_testkit::Place;
+
+use crate::bench::Bench;
+use crate::echo::Echo;
+use crate::echo::Sample;
+use crate::echo::Values;
+use crate::echo::get;
+use crate::echo::object;
+use crate::echo::path;
+use crate::echo::set;
+
+/// Classes that a provider of ours answers for and that have objects.
+fn classes() -> impl Iterator<Item = &'static Class> {
+    let classes = schema::CLASSES.iter().copied();
+    classes.filter(|class| class.namespace != Namespace::CimV2 && class.keys().next().is_some())
+}
+
+fn methods() -> impl Iterator<Item = (&'static Class, &'static Method)> {
+    let classes = schema::CLASSES.iter().copied();
+    let ours = classes.filter(|class| class.namespace != Namespace::CimV2);
+    ours.flat_map(|class| class.methods.iter().map(move |method| (class, method)))
+}
+
+#[test]
+fn every_property_of_the_table_comes_as_the_provider_has_it() {
+    let (echo, bench) = Echo::with_bench(Place::Result);
+    for class in classes() {
+        let select: Vec<_> = class.all_properties().map(|row| row.name).collect();
+        for sample in Sample::ALL {
+            let sent = vec![object(class, sample)];
+            set(&echo.found, sent.clone());
+            let found = bench
+                .native
+                .query(&Query::all(class.name, &select), Deadline::NEVER);
+            assert_eq!(found, Ok(sent), "{} {sample:?}", class.name);
+        }
+    }
+}
+
+#[test]
+fn every_property_of_an_associated_object_comes_as_the_provider_has_it() {
+    let (echo, bench) = Echo::with_bench(Place::Result);
+    for sample in Sample::ALL {
+        let sent = vec![object(&partition::CLASS, sample)];
+        set(&echo.found, sent.clone());
+        let found = bench.native.associators(
+            &path(&disk::CLASS),
+            disk_to_partition::CLASS.name,
+            partition::CLASS.name,
+            Deadline::NEVER,
+        );
+        assert_eq!(found, Ok(sent), "{sample:?}");
+    }
+}
+
+#[test]
+fn what_an_associated_object_does_not_have_is_left_out() {
+    let (echo, bench) = Echo::with_bench(Place::Result);
+    let mut sent = object(&partition::CLASS, Sample::High);
+    sent.properties.remove(partition::SIZE.name);
+    set(&echo.found, vec![sent.clone()]);
+    let found = bench.native.associators(
+        &path(&disk::CLASS),
+        disk_to_partition::CLASS.name,
+        partition::CLASS.name,
+        Deadline::NEVER,
+    );
+    assert_eq!(found, Ok(vec![sent]));
+}
+
+#[test]
+fn every_condition_reaches_the_provider_as_it_was_meant() {
+    let (echo, bench) = Echo::with_bench(Place::Result);
+    for class in classes() {
+        // A `char16` has no literal, an array is not compared.
+        let rows = class.all_properties().filter(|row| !row.array);
+        for row in rows.filter(|row| row.cim.automation() != Automation::I2) {
+            for sample in Sample::ALL {
+                let condition = Condition {
+                    property: row.name,
+                    comparison: Comparison::NotEqual,
+                    value: sample.value(row.cim, false),
+                };
+                let mut query = Query::all(class.name, &[]);
+                query.conditions.push(condition.clone());
+                let found = bench.native.query(&query, Deadline::NEVER);
+                assert_eq!(found, Ok(Vec::new()), "{condition:?}");
+                assert_eq!(get(&echo.conditions), [condition]);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_argument_of_the_table_arrives_as_it_was_sent() {
+    for place in [Place::Parameters, Place::Result] {
+        let (echo, bench) = Echo::with_bench(place);
+        for (class, method) in methods() {
+            for sample in [Sample::High, Sample::Low] {
+                let sent = arguments(method, sample);
+                let outcome = run(&bench, class, method, &sent);
+                assert_eq!(outcome.code, 0);
+                let arrived = get(&echo.arguments);
+                assert!(arrived == sent, "{}.{} {sample:?}", class.name, method.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_argument_that_is_null_or_left_out_stays_null() {
+    let (echo, bench) = Echo::with_bench(Place::Result);
+    for (class, method) in methods() {
+        let sent = arguments(method, Sample::High);
+        let mut with_null = sent.clone();
+        let optional = method
+            .parameters
+            .iter()
+            .filter(|row| row.direction == Direction::In && row.optional);
+        for row in optional {
+            with_null.0.insert(row.name, Value::Null);
+        }
+        run(&bench, class, method, &with_null);
+        let mut arrived = sent;
+        arrived.0.retain(|name, _| !with_null.0[name].is_null());
+        assert!(
+            get(&echo.arguments) == arrived,
+            "{}.{}",
+            class.name,
+            method.name
+        );
+    }
+}
+
+#[test]
+fn every_out_parameter_of_the_table_comes_back_embedded_objects_with_all_that_they_have() {
+    for place in [Place::Parameters, Place::Result] {
+        let (echo, bench) = Echo::with_bench(place);
+        for (class, method) in methods() {
+            for sample in Sample::ALL {
+                let sent = outcome(method, sample);
+                set(&echo.outcome, Some(sent.clone()));
+                let got = run(&bench, class, method, &arguments(method, Sample::High));
+                assert_eq!(got, sent, "{}.{} {sample:?}", class.name, method.name);
+            }
+        }
+    }
+}
+
+fn run(bench: &Bench, class: &'static Class, method: &'static Method, with: &Arguments) -> Outcome {
+    let path = path(class);
+    let target = match method.scope {
+        Scope::Instance => Target::Instance(&path),
+        Scope::Static(_) => Target::Class(class.name),
+    };
+    let done = bench
+        .native
+        .invoke(target, method.name, with, Deadline::NEVER);
+    done.expect(method.name)
+}
+
+fn arguments(method: &Method, sample: Sample) -> Arguments {
+    let rows = method.parameters.iter();
+    let rows = rows.filter(|row| row.direction == Direction::In);
+    Arguments(
+        rows.map(|row| (row.name, sample.value(row.cim, row.array)))
+            .collect(),
+    )
+}
+
+/// The extended status is told as its text.
+fn outcome(method: &Method, sample: Sample) -> Outcome {
+    let status = extended_status::PARAMETER.name;
+    let rows = method.parameters.iter();
+    let rows = rows.filter(|row| row.direction == Direction::Out);
+    let has_status = rows.clone().any(|row| row.name == status);
+    let out: Values = rows
+        .filter(|row| row.name != status)
+        .map(|row| (row.name.to_owned(), sample.value(row.cim, row.array)))
+        .collect();
+    Outcome {
+        code: if sample == Sample::High { u32::MAX } else { 0 },
+        out,
+        extended: (has_status && sample == Sample::High).then(|| "not enough space".to_owned()),
+    }
+}

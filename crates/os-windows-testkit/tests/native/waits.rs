@@ -1,0 +1,135 @@
+//! Calls whose answers are late, or never come.
+
+use std::thread;
+
+use os::Cause;
+use os::Deadline;
+use os::Provider;
+use os::Query;
+use os::schema::disk;
+use os::schema::smb_global_mapping;
+use os_sim::Effect;
+use os_sim::Rule;
+use wincsi_os_windows_testkit::On;
+use wincsi_os_windows_testkit::Place;
+use wincsi_os_windows_testkit::Trouble;
+
+use crate::bench::Bench;
+use crate::bench::PATIENCE;
+
+/// As the gate of the simulated node names it.
+const INITIALISE: &str = "MSFT_Disk.Initialize";
+const QUERY: &str = "IWbemServices.ExecQuery";
+
+/// More calls than there are threads to make them.
+const MANY: usize = 12;
+
+#[test]
+fn an_answer_that_is_late_is_waited_for() {
+    let bench = Bench::new();
+    bench.wmi.befall(On::Query, Trouble::Late(5));
+    assert_eq!(bench.disks().expect("disks").len(), 2);
+    // The one for the disk's path, then the method.
+    bench.wmi.befall(On::Query, Trouble::Late(1));
+    bench.wmi.befall(On::Method, Trouble::Late(7));
+    assert_eq!(
+        bench.initialise(Deadline::NEVER).expect("an outcome").code,
+        0
+    );
+    assert!(bench.is_initialised());
+}
+
+#[test]
+fn many_objects_come_in_several_batches() {
+    let bench = Bench::new();
+    for disk in 2..50 {
+        let spec = os_sim::DiskSpec::on(os_sim::Bus::Sas).lun(disk);
+        let blank = os_sim::Content::blank(1 << 30);
+        let plugged = bench
+            .node
+            .hardware()
+            .attach_disk(&disk.to_string(), &spec, &blank);
+        plugged.expect("a disk");
+    }
+    bench.rescan();
+    let mut found = bench.disks().expect("disks");
+    assert_eq!(found.len(), 50);
+    found.sort_by_key(|disk| disk.path.clone());
+    found.dedup_by_key(|disk| disk.path.clone());
+    assert_eq!(found.len(), 50);
+}
+
+#[test]
+fn a_query_that_does_not_end_is_given_up_at_its_deadline() {
+    let bench = Bench::new();
+    let hang = bench.node.faults().add(Rule::on(QUERY, Effect::Hang));
+    let query = Query::all(disk::CLASS.name, &[]);
+    let error = bench
+        .native
+        .query(&query, bench.soon())
+        .expect_err("no end");
+    assert_eq!(error.cause, Cause::TimedOut);
+    // Its enumerator is let go, which is how WMI learns of it; the provider may go on.
+    let connections = bench.wmi.connections();
+    assert!(bench.wmi.wait_for_objects(connections + 1, PATIENCE));
+    bench.node.faults().remove(hang);
+    assert_eq!(bench.disks().expect("disks").len(), 2);
+}
+
+#[test]
+fn a_method_whose_deadline_passes_goes_on_to_its_end() {
+    let bench = Bench::new();
+    let hang = bench.node.faults().add(Rule::on(INITIALISE, Effect::Hang));
+    let error = bench.initialise(bench.soon()).expect_err("no end");
+    assert_eq!(error.cause, Cause::TimedOut);
+    assert!(bench.node.faults().wait_until_hanging(1, PATIENCE));
+    assert!(!bench.is_initialised());
+    bench.node.faults().remove(hang);
+    bench.wait_until_initialised();
+}
+
+#[test]
+fn a_method_without_a_deadline_is_waited_for_to_its_real_end() {
+    let bench = Bench::new();
+    let hang = bench.node.faults().add(Rule::on(INITIALISE, Effect::Hang));
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| bench.initialise(Deadline::NEVER));
+        assert!(bench.node.faults().wait_until_hanging(1, PATIENCE));
+        assert!(!asked.is_finished());
+        bench.node.faults().remove(hang);
+        let outcome = asked.join().expect("no panic").expect("an outcome");
+        assert_eq!(outcome.code, 0);
+    });
+}
+
+#[test]
+fn calls_that_do_not_end_delay_nobody_else() {
+    let bench = Bench::new();
+    let rule = Rule::on(QUERY, Effect::Hang).in_facility(os::Facility::Smb);
+    let hang = bench.node.faults().add(rule);
+    let query = Query::all(smb_global_mapping::CLASS.name, &[]);
+    thread::scope(|scope| {
+        let ask = || bench.native.query(&query, Deadline::NEVER);
+        let asked: Vec<_> = (0..MANY).map(|_| scope.spawn(ask)).collect();
+        assert!(bench.node.faults().wait_until_hanging(MANY, PATIENCE));
+        for _ in 0..10 {
+            assert_eq!(bench.disks().expect("disks").len(), 2);
+        }
+        assert!(asked.iter().all(|asked| !asked.is_finished()));
+        bench.node.faults().remove(hang);
+        for asked in asked {
+            assert_eq!(asked.join().expect("no panic"), Ok(Vec::new()));
+        }
+    });
+}
+
+/// What Wine does, and what the documentation of `ExecMethod` allows.
+#[test]
+fn a_method_that_has_ended_when_it_has_begun_is_answered_as_well() {
+    let bench = Bench::answering(Place::Parameters);
+    assert_eq!(
+        bench.initialise(Deadline::NEVER).expect("an outcome").code,
+        0
+    );
+    assert!(bench.is_initialised());
+}

@@ -1,0 +1,37 @@
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use os::Facility;
+use os::Provider;
+use os_suite::Fixture;
+use os_suite::Implementation;
+use os_windows::NativeProvider;
+use wincsi_os_windows_testkit::InProcessWmi;
+use wincsi_os_windows_testkit::Place;
+
+#[path = "../../../os-sim/tests/suite/bench.rs"]
+mod bench;
+
+/// The cases of the facilities that are providers, and no others: all else is the simulated node's own,
+/// whose suite runs elsewhere.
+pub(crate) fn main() -> ExitCode {
+    os_suite::run(Implementation {
+        facilities: &Facility::ALL,
+        about: &[Facility::Iscsi, Facility::Smb, Facility::Storage],
+        fixture,
+        deviations: &[],
+    })
+}
+
+fn fixture() -> Result<Fixture, String> {
+    let bench = bench::Bench::new().map_err(|error| error.to_string())?;
+    let os = bench.node.os();
+    let wmi = InProcessWmi::over(os.clone(), Place::Result);
+    let native: Arc<dyn Provider> =
+        Arc::new(NativeProvider::over(Arc::clone(&os.clock), Arc::new(wmi)));
+    Ok(Fixture::new(bench)
+        .with_os(&os)
+        .with_iscsi(Arc::clone(&native))
+        .with_smb(Arc::clone(&native))
+        .with_storage(native))
+}
