@@ -115,6 +115,7 @@ struct Shared {
     options: Options,
     locks: Locks,
     known_mappings: smb::Known,
+    logins: iscsi::Logins,
 }
 
 impl Node {
@@ -129,6 +130,7 @@ impl Node {
                 options,
                 locks,
                 known_mappings: smb::Known::default(),
+                logins: iscsi::Logins::default(),
             }),
         }
     }
@@ -193,6 +195,10 @@ impl Node {
 
     fn known_mappings(&self) -> &smb::Known {
         &self.shared.known_mappings
+    }
+
+    fn logins(&self) -> &iscsi::Logins {
+        &self.shared.logins
     }
 
     /// Refuses to go on when the deadline has passed.

@@ -11,7 +11,7 @@ use super::Authentication;
 use super::IscsiError;
 use super::Portal;
 use super::TargetName;
-use super::find;
+use super::find_behind;
 use super::initiator::Initiator;
 use super::initiator::KnownTarget;
 use super::refresh;
@@ -25,8 +25,9 @@ pub enum Connected {
     Anew,
     /// It was before.
     Before {
-        /// In what its sessions differ from what was asked for, in words.
-        differences: Vec<String>,
+        /// In what the login differs from what was asked for, in words; `None` when this process did
+        /// not make it.
+        differences: Option<Vec<String>>,
     },
 }
 
@@ -40,16 +41,22 @@ pub(super) fn connect(
     let mut held = held;
     let target = look(initiator, &mut held, portal, name)?;
     if target.is_connected {
-        return Ok(before(initiator, &target, portal, authentication));
+        return Ok(before(initiator, name, portal, authentication));
     }
     initiator.node.check(initiator.deadline, "connect", name)?;
     match log_in(initiator, &target, portal, authentication) {
-        Ok(()) => Ok(Connected::Anew),
+        Ok(()) => {
+            let logins = initiator.node.logins();
+            logins.remember(name, portal, authentication);
+            Ok(Connected::Anew)
+        }
         Err(error) if error.is(iscsi_codes::TARGET_ALREADY_LOGGED_IN) => {
-            let target = find(initiator, portal, name)?;
-            match target.is_connected {
-                true => Ok(before(initiator, &target, portal, authentication)),
-                false => Err(IscsiError::AlreadyLoggedIn {
+            match initiator.any_target(name)? {
+                // Somebody else was faster.
+                Some(target) if target.is_connected => {
+                    Ok(before(initiator, name, portal, authentication))
+                }
+                _ => Err(IscsiError::AlreadyLoggedIn {
                     target: name.to_string(),
                 }),
             }
@@ -71,7 +78,7 @@ fn look(
     }
     held.add(Key::IscsiPortal(portal.clone()), initiator.deadline)?;
     refresh(initiator, portal, &known)?;
-    find(initiator, portal, name)
+    find_behind(initiator, Ok(known), portal, name)
 }
 
 fn log_in(
@@ -100,42 +107,23 @@ fn log_in(
 /// What is connected already, and how it differs from what was asked for, which is logged as well.
 fn before(
     initiator: &Initiator<'_>,
-    target: &KnownTarget,
+    name: &TargetName,
     portal: &Portal,
     authentication: &Authentication,
 ) -> Connected {
-    let found = differences(initiator, target, portal, authentication);
-    let differences = found.unwrap_or_else(|error| vec![format!("its sessions: {error}")]);
-    if !differences.is_empty() {
-        let target = &target.name;
-        tracing::warn!(
-            target,
+    let logins = initiator.node.logins();
+    let differences = logins.differences(name, portal, authentication);
+    match &differences {
+        None => tracing::info!(
+            target = %name,
+            "a target is connected and stays so, by a login that is not known"
+        ),
+        Some(differences) if !differences.is_empty() => tracing::warn!(
+            target = %name,
             ?differences,
             "a target was connected otherwise, and stays so"
-        );
+        ),
+        Some(_) => {}
     }
     Connected::Before { differences }
-}
-
-fn differences(
-    initiator: &Initiator<'_>,
-    target: &KnownTarget,
-    portal: &Portal,
-    authentication: &Authentication,
-) -> Result<Vec<String>, IscsiError> {
-    let mut found = Vec::new();
-    for connection in initiator.connections(target)? {
-        let (address, port) = (connection.address, connection.port);
-        if !portal.is(&address, port) {
-            found.push(format!("portal {address} port {port}, not {portal}"));
-        }
-    }
-    let wanted = authentication.word();
-    for session in initiator.sessions(target)? {
-        let has = session.authentication.as_deref().unwrap_or("unknown");
-        if has != wanted {
-            found.push(format!("authentication {has}, not {wanted}"));
-        }
-    }
-    Ok(found)
 }

@@ -53,8 +53,6 @@ pub(super) struct KnownTarget {
 pub(super) struct Session {
     pub(super) id: String,
     pub(super) is_persistent: bool,
-    /// `None` where Windows does not say.
-    pub(super) authentication: Option<String>,
     pub(super) path: ObjectPath,
 }
 
@@ -208,9 +206,7 @@ impl KnownTarget {
 
 impl Session {
     fn read(row: Instance) -> Result<Self, IscsiError> {
-        let authentication = row.text_or_null(iscsi_session::AUTHENTICATION_TYPE.name)?;
         Ok(Self {
-            authentication: authentication.map(str::to_owned),
             id: row.text(iscsi_session::SESSION_IDENTIFIER.name)?.to_owned(),
             is_persistent: row.bool(iscsi_session::IS_PERSISTENT.name)?,
             path: row.path,

@@ -5,6 +5,7 @@ mod connect;
 mod disconnect;
 mod error;
 mod initiator;
+mod logins;
 mod name;
 mod portal;
 
@@ -27,6 +28,7 @@ pub use self::error::IscsiError;
 use self::initiator::Initiator;
 use self::initiator::KnownPortal;
 use self::initiator::KnownTarget;
+pub(crate) use self::logins::Logins;
 pub use self::name::TargetName;
 pub use self::portal::Portal;
 use crate::Node;
@@ -127,7 +129,7 @@ impl<'a> Iscsi<'a> {
 
     /// Logs in to a target through a portal, until the next restart. A target that is connected stays
     /// as it is, whatever portal and authentication it was connected with: somebody works with it, and
-    /// its disks are the whole node's anyway. [`Connected`] says how it differs.
+    /// its disks are the whole node's anyway. [`Connected`] says how it differs, as far as that is known.
     ///
     /// A target that the portal has not told of is looked for once more after asking the portal anew.
     ///
@@ -162,7 +164,9 @@ impl<'a> Iscsi<'a> {
         let _held = self.node.locks().take("disconnect", keys, deadline)?;
         let initiator = self.initiator(deadline);
         let known = find(&initiator, portal, target)?;
-        disconnect::end_sessions(&initiator, target, &known)
+        disconnect::end_sessions(&initiator, target, &known)?;
+        self.node.logins().forget(target);
+        Ok(())
     }
 
     /// The disks that a target's connections lead to, as far as the storage provider knows them; none
@@ -178,6 +182,9 @@ impl<'a> Iscsi<'a> {
     ) -> Result<BTreeSet<DiskNumber>, IscsiError> {
         let initiator = self.initiator(deadline);
         let known = find(&initiator, portal, target)?;
+        if !known.is_connected {
+            return Ok(BTreeSet::new());
+        }
         let mut disks = BTreeSet::new();
         for connection in initiator.connections(&known)? {
             disks.extend(initiator.disks(&connection)?);
@@ -258,7 +265,16 @@ fn find(
     portal: &Portal,
     name: &TargetName,
 ) -> Result<KnownTarget, IscsiError> {
-    let known = initiator.portal(portal);
+    find_behind(initiator, initiator.portal(portal), portal, name)
+}
+
+/// The same, where the portal has been looked up.
+fn find_behind(
+    initiator: &Initiator<'_>,
+    known: Result<Vec<KnownPortal>, IscsiError>,
+    portal: &Portal,
+    name: &TargetName,
+) -> Result<KnownTarget, IscsiError> {
     let told = match known.and_then(|known| initiator.told_target(&known, name)) {
         Ok(Some(target)) => return Ok(target),
         Ok(None) => IscsiError::TargetNotFound {

@@ -127,7 +127,6 @@ impl Resizing<'_> {
         }
         let updated = self.node.os().disks.update_properties(disk);
         updated.map_err(DiskError::kernel(disk))?;
-        place.disk.refresh(self.node);
         place.look_again(self.node, self.volume)
     }
 
@@ -151,6 +150,8 @@ impl Resizing<'_> {
     fn grow_partition(&self, place: &mut Place, target: u64) -> Result<(), VolumeError> {
         self.node
             .check(self.deadline, "resize volume", &self.volume)?;
+        // The kernel knows how long the disk is; the provider, which is to grow the partition, may not.
+        place.disk.refresh(self.node);
         let row = place.row(self.node, self.deadline)?;
         let size = Value::uint64(target);
         let arguments = Arguments::none().with(partition::resize::SIZE.name, size);

@@ -1,0 +1,67 @@
+//! How this process logged in to targets.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use super::Authentication;
+use super::Portal;
+use super::TargetName;
+
+/// Drivers repeat their logins, and Windows tells how a target is connected by two more questions than
+/// whether it is: so what this process did itself is kept, without the secrets.
+#[derive(Default)]
+pub(crate) struct Logins(Mutex<BTreeMap<TargetName, Login>>);
+
+struct Login {
+    portal: Portal,
+    authentication: &'static str,
+}
+
+impl Logins {
+    /// To be called when a target was logged in to.
+    pub(super) fn remember(
+        &self,
+        target: &TargetName,
+        portal: &Portal,
+        authentication: &Authentication,
+    ) {
+        let login = Login {
+            portal: portal.clone(),
+            authentication: authentication.word(),
+        };
+        self.logins().insert(target.clone(), login);
+    }
+
+    /// To be called when a target was logged out of.
+    pub(super) fn forget(&self, target: &TargetName) {
+        self.logins().remove(target);
+    }
+
+    /// In what the login differs from this one, in words; `None` when another process made it.
+    pub(super) fn differences(
+        &self,
+        target: &TargetName,
+        portal: &Portal,
+        authentication: &Authentication,
+    ) -> Option<Vec<String>> {
+        let logins = self.logins();
+        let login = logins.get(target)?;
+        let wanted = authentication.word();
+        let mut found = Vec::new();
+        if login.portal != *portal {
+            found.push(format!("portal {}, not {portal}", login.portal));
+        }
+        if login.authentication != wanted {
+            let has = login.authentication;
+            found.push(format!("authentication {has}, not {wanted}"));
+        }
+        Some(found)
+    }
+
+    /// A panic elsewhere cannot leave the map half changed: nothing in here can panic.
+    fn logins(&self) -> MutexGuard<'_, BTreeMap<TargetName, Login>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,99 @@
+//! How much of the initiator a simulated node is asked, and what must be asked all the same.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod support;
+
+use support::Rig;
+use support::initiator::ADDRESS;
+use support::initiator::GUARDED;
+use support::initiator::OPEN;
+use support::initiator::at;
+use support::initiator::chap;
+use support::initiator::named;
+use wincsi_node::Authentication;
+use wincsi_node::Connected;
+use wincsi_node::Node;
+use wincsi_node::Options;
+
+const NONE: Authentication = Authentication::None;
+
+/// How many operations it takes to list the disks of the open target, which has so many.
+fn listing(rig: &Rig, disks: usize) -> usize {
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let iscsi = rig.node.iscsi();
+    let trace = rig.trace(|| {
+        let found = iscsi.disks(&at(ADDRESS), &named(OPEN), rig.soon());
+        assert_eq!(found.unwrap().len(), disks);
+    });
+    trace.len()
+}
+
+/// csi-proxy asks as often, for one session of one target.
+#[test]
+fn a_target_costs_no_more_questions_than_with_csi_proxy() {
+    let rig = Rig::with_portal();
+    assert_eq!(listing(&rig, 0), 2);
+    let connected = rig.trace(|| drop(rig.connect(OPEN, &NONE).unwrap()));
+    assert_eq!(connected.len(), 3, "{connected:?}");
+    let again = rig.trace(|| drop(rig.connect(OPEN, &NONE).unwrap()));
+    assert_eq!(again.len(), 2, "{again:?}");
+    assert_eq!(listing(&rig, 1), 4);
+    let left = rig.trace(|| rig.disconnect(OPEN).unwrap());
+    assert_eq!(left.len(), 4, "{left:?}");
+}
+
+#[test]
+fn how_another_process_logged_in_is_not_known() {
+    let rig = Rig::with_portal();
+    let one_way = Authentication::OneWayChap(chap());
+    rig.connect(GUARDED, &one_way).unwrap();
+    let other = Node::new(rig.os().clone(), Options::default());
+    let connected = other
+        .iscsi()
+        .connect(&at(ADDRESS), &named(GUARDED), &NONE, rig.soon());
+    let unknown = Connected::Before { differences: None };
+    assert_eq!(connected, Ok(unknown));
+}
+
+#[test]
+fn a_target_that_was_logged_out_of_has_no_login_to_differ_from() {
+    let rig = Rig::with_portal();
+    let one_way = Authentication::OneWayChap(chap());
+    rig.connect(GUARDED, &one_way).unwrap();
+    rig.disconnect(GUARDED).unwrap();
+    let other = Node::new(rig.os().clone(), Options::default());
+    other
+        .iscsi()
+        .connect(&at(ADDRESS), &named(GUARDED), &one_way, rig.soon())
+        .unwrap();
+    let unknown = Connected::Before { differences: None };
+    assert_eq!(rig.connect(GUARDED, &NONE), Ok(unknown));
+}
+
+/// It counts as not connected, and would come back with its server.
+#[test]
+fn a_session_that_lost_its_connection_is_ended_by_the_logout() {
+    let rig = Rig::with_portal();
+    rig.connect(OPEN, &NONE).unwrap();
+    rig.log_in_again(OPEN);
+    rig.array().set_down("array", true).unwrap();
+    rig.disconnect(OPEN).unwrap();
+    assert!(rig.sessions().is_empty());
+    rig.array().set_down("array", false).unwrap();
+    rig.sim.reboot().unwrap();
+    assert!(rig.sessions().is_empty());
+}
+
+#[test]
+fn a_login_beside_a_lost_session_costs_one_question_more_and_carries_the_text() {
+    const TEXT: &str = "The target has already been logged in via an iSCSI session";
+    let rig = Rig::with_portal();
+    rig.connect(OPEN, &NONE).unwrap();
+    rig.array().set_down("array", true).unwrap();
+    let trace = rig.trace(|| {
+        let error = rig.connect(OPEN, &NONE).unwrap_err();
+        assert!(error.to_string().contains(TEXT), "{error}");
+    });
+    assert_eq!(trace.len(), 4, "{trace:?}");
+}
