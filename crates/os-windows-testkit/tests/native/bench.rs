@@ -37,7 +37,7 @@ use wincsi_os_windows_testkit::Place;
 /// How long a test waits for what has to come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a call is waited for that is known not to end.
+/// How long at first a call is waited for that is known not to end.
 pub(crate) const A_MOMENT: Duration = Duration::from_millis(100);
 
 /// So many threads make calls, each with a connection of its own, as ARCHITECTURE.md has it.
@@ -90,10 +90,6 @@ impl Bench {
         }
     }
 
-    pub(crate) fn soon(&self) -> Deadline {
-        Deadline::within(&*self.clock, A_MOMENT)
-    }
-
     pub(crate) fn disks(&self) -> Result<Vec<Instance>> {
         self.native.query(&all_disks(), Deadline::NEVER)
     }
@@ -119,14 +115,7 @@ impl Bench {
     }
 
     pub(crate) fn initialise(&self, deadline: Deadline) -> Result<Outcome> {
-        let style = Value::I4(i32::try_from(partition_style::GPT.value).expect("small"));
-        let arguments = Arguments::none().with(disk::initialize::PARTITION_STYLE.name, style);
-        self.call(
-            &self.disk().path,
-            disk::INITIALIZE.name,
-            &arguments,
-            deadline,
-        )
+        self.call(&self.disk().path, disk::INITIALIZE.name, &gpt(), deadline)
     }
 
     pub(crate) fn call(
@@ -166,6 +155,13 @@ impl Bench {
         let trace = self.node.take_trace();
         trace.iter().filter(|op| op.operation == operation).count()
     }
+}
+
+/// The arguments of `MSFT_Disk.Initialize`.
+pub(crate) fn gpt() -> Arguments {
+    let style = u16::try_from(partition_style::GPT.value).expect("its type");
+    let name = disk::initialize::PARTITION_STYLE.name;
+    Arguments::none().with(name, Value::uint16(style))
 }
 
 fn all_disks() -> Query<'static> {
