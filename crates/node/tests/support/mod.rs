@@ -8,6 +8,7 @@
 )]
 
 pub(crate) mod crash;
+pub(crate) mod fixture;
 pub(crate) mod initiator;
 pub(crate) mod meddle;
 mod stage;
