@@ -127,22 +127,6 @@ fn contents_go_and_the_directory_stays() {
     assert!(matches!(missing, Err(FilesystemError::Remove { .. })));
 }
 
-/// As deep as a path of the host under the node's folder may be; the walk itself is bounded by what
-/// Windows allows.
-#[test]
-fn a_deep_tree_goes() {
-    let rig = Rig::new();
-    let mut deep = String::from(r"C:\deep");
-    deep.push_str(&r"\d".repeat(150));
-    rig.node
-        .filesystem()
-        .make_directory(&path(&deep), rig.soon())
-        .unwrap();
-    let top = path(r"C:\deep");
-    rig.node.filesystem().remove_tree(&top, rig.soon()).unwrap();
-    assert!(!rig.node.filesystem().path_exists(&top, rig.soon()).unwrap());
-}
-
 #[test]
 fn one_entry_at_a_time_without_force() {
     let rig = Rig::new();

@@ -72,6 +72,10 @@ impl Program<'_> {
         for skipped in &verdict.skipped {
             outcome.note(format!("skipped: {skipped} ({})", self.name));
         }
+        for (what, number) in &verdict.counted {
+            let number = grouped(*number);
+            outcome.note(format!("counted: {number} {what} ({})", self.name));
+        }
         if good && verdict.counts.failed == 0 {
             self.say_passed(verdict.counts, done.took);
             return outcome;
@@ -149,6 +153,14 @@ impl Language {
     }
 }
 
+/// With a comma before every third digit from the end.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
+    }
+}
+
 /// The text from the first such line on.
 fn from_line<'a>(text: &'a str, line: &str) -> &'a str {
     if text.starts_with(&format!("{line}\n")) {
@@ -206,6 +218,14 @@ mod tests {
         let outcome = outcome(&format!("echo '{RESULT}'"), LIMIT);
         assert_eq!(outcome.counts, Counts::passed(2));
         assert!(outcome.failures.is_empty());
+    }
+
+    #[test]
+    fn what_a_program_counts_is_told_below_the_table() {
+        let counts = "echo 'counted: 1000 cases (a)' >&2; echo 'counted: 234 cases (b)' >&2";
+        let outcome = outcome(&format!("{counts}; echo '{RESULT}'"), LIMIT);
+        assert_eq!(outcome.notes, ["counted: 1,234 cases (it)"]);
+        assert_eq!(grouped(1_000_042), "1,000,042");
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub(super) struct Verdict {
     pub(super) failed: Vec<String>,
     /// The tests that were skipped, each with what was said about it.
     pub(super) skipped: Vec<String>,
+    /// What the program says that it went through, added up by what it was.
+    pub(super) counted: BTreeMap<String, u64>,
     /// Whether it came to its end: a program that dies on the way prints no result.
     pub(super) concluded: bool,
 }
@@ -29,6 +31,7 @@ impl Verdict {
             counts: results.into_iter().sum(),
             failed: listed_failures(output),
             skipped: output.lines().filter_map(ignored).collect(),
+            counted: added_up(output.lines().filter_map(counted)),
         }
     }
 
@@ -108,6 +111,23 @@ fn ignored(line: &str) -> Option<String> {
     Some(format!("{}{reason}", name.trim_end()))
 }
 
+/// `counted: 40 cases (mkdir: 10 operations)`, which a program writes past its harness: with one
+/// thread there is the harness's `test name ... ` before it.
+fn counted(line: &str) -> Option<(String, u64)> {
+    let (_, said) = line.split_once("counted: ")?;
+    let (number, what) = said.split_once(' ')?;
+    let what = what.split_once(" (").map_or(what, |(what, _)| what);
+    Some((what.to_owned(), number.parse().ok()?))
+}
+
+fn added_up(counted: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (what, number) in counted {
+        *sums.entry(what).or_default() += number;
+    }
+    sums
+}
+
 /// `    --- PASS: TestName/sub (0.01s)`
 fn go_line(line: &str) -> Option<(&str, Ending)> {
     let (verdict, rest) = line.trim_start().strip_prefix("--- ")?.split_once(": ")?;
@@ -175,6 +195,21 @@ FAIL
         assert_eq!(verdict.failed, ["c"]);
         assert_eq!(verdict.skipped, ["b, not here"]);
         assert!(verdict.concluded);
+    }
+
+    #[test]
+    fn what_a_program_counts_is_added_up_by_what_it_is() {
+        let output = "\
+running 2 tests
+counted: 40 cases (mkdir: 10 operations)
+counted: 3 fixtures (refused on a whole disk)
+test b ... counted: 2 cases (symlink)
+counted: many cases
+ok
+";
+        let counted = Verdict::of_rust(output).counted;
+        let expected = [("cases".to_owned(), 42), ("fixtures".to_owned(), 3)];
+        assert_eq!(counted, expected.into());
     }
 
     #[test]

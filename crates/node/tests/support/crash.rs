@@ -1,5 +1,7 @@
 //! Runs an operation with a fault, or a death, at each operation of the system that it makes.
 
+use std::fmt;
+
 use os::Facility;
 use os::Outcome;
 use os::Win32;
@@ -9,19 +11,96 @@ use os_sim::Effect;
 use os_sim::Kill;
 use os_sim::Op;
 use os_sim::Rule;
+use wincsi_node::texts;
 
+use super::Reach;
 use super::Rig;
+use super::counted;
 
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) prepare: fn() -> Rig,
-    pub(crate) act: fn(&Rig) -> Result<(), String>,
+    pub(crate) act: Act,
     /// What a second call may answer when the first had done its work: csi-proxy answers so, too.
     pub(crate) done_already: &'static [&'static str],
 }
 
+/// The calls of a client, each path resolved anew.
+type Act = fn(&Rig) -> Result<(), String>;
+
 pub(crate) fn told<T, E: std::error::Error>(done: Result<T, E>) -> Result<T, String> {
     done.map_err(|error| error.to_string())
+}
+
+/// With the paths of clients confined to the working folder, as they are served.
+pub(crate) fn check(scenario: &Scenario) {
+    Sweep {
+        scenario,
+        reach: Reach::WorkingFolder,
+    }
+    .run();
+}
+
+/// As [`check`], and once more with paths that nobody confines.
+pub(crate) fn check_with_any_reach(scenario: &Scenario) {
+    for reach in [Reach::WorkingFolder, Reach::Everywhere] {
+        Sweep { scenario, reach }.run();
+    }
+}
+
+/// A scenario, and how far the paths in it may lead.
+struct Sweep<'a> {
+    scenario: &'a Scenario,
+    reach: Reach,
+}
+
+impl Sweep<'_> {
+    fn run(&self) {
+        let calm = self.prepared();
+        let Scenario { name, act, .. } = self.scenario;
+        act(&calm).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let operations = calm.sim.take_trace();
+        let expected = calm.reopened().state();
+        let cases = cases(&operations);
+        for case in &cases {
+            self.disturbed(case, &expected);
+        }
+        assert!(!cases.is_empty(), "{name}: the trace is empty");
+        let (reach, operations) = (self.reach, operations.len());
+        let about = format!("{name}, {reach:?}: {operations} operations");
+        counted(cases.len(), "cases", &about);
+    }
+
+    /// A node as the operation finds it, that looks nothing up any more.
+    fn prepared(&self) -> Rig {
+        let rig = (self.scenario.prepare)().reaching(self.reach);
+        rig.settle();
+        rig
+    }
+
+    fn disturbed(&self, case: &Case<'_>, expected: &str) {
+        let Self { scenario, reach } = self;
+        let what = format!("{}, {reach:?}: {case}", scenario.name);
+        let rig = self.prepared();
+        let first = case.befall(&rig, scenario.act);
+        refuse_texts_of_other_failures(&what, &first);
+        assert_eq!(rig.open(), Counts::default(), "{what}: leaks");
+        let rig = match case.effect {
+            Effect::Kill(_) => {
+                assert!(rig.sim.is_killed(), "{what}: was not reached");
+                rig.reopened()
+            }
+            _ => rig,
+        };
+        if let Err(error) = (scenario.act)(&rig) {
+            let mut texts = scenario.done_already.iter();
+            let is_done = texts.any(|text| error.contains(text));
+            assert!(is_done, "{what}: {first:?}, then {error}");
+        }
+        assert_eq!(rig.open(), Counts::default(), "{what}: the retry leaks");
+        let state = rig.reopened().state();
+        assert_eq!(state, expected, "{what}: {first:?}");
+    }
 }
 
 /// What Windows may refuse for good, and the operation goes on without: clearing read-only where the
@@ -62,62 +141,60 @@ fn has_code(op: &Op) -> bool {
     is_provider && !op.operation.contains("Exec")
 }
 
-pub(crate) fn check(scenario: &Scenario) {
-    let calm = (scenario.prepare)();
-    calm.settle();
-    (scenario.act)(&calm).unwrap_or_else(|error| panic!("{}: {error}", scenario.name));
-    let operations = calm.sim.take_trace();
-    let expected = calm.reopened().state();
-    let mut cases = 0;
-    for (mode, effect, applies) in MODES {
-        for (index, op) in operations.iter().enumerate().filter(|(_, op)| applies(op)) {
-            let what = format!("{}: {mode} at operation {index}, {op}", scenario.name);
-            disturbed(scenario, &what, index, effect.clone(), &expected);
-            cases += 1;
-        }
-    }
-    let refusable = |op: &Op| has_code(op) && !op.operation.ends_with(MAY_REFUSE);
-    for (index, op) in operations
-        .iter()
-        .enumerate()
-        .filter(|(_, op)| refusable(op))
-    {
-        let what = format!("{}: is refused at operation {index}, {op}", scenario.name);
-        let refused = Effect::Answer(Outcome::of(codes::FAILED.code));
-        disturbed(scenario, &what, index, refused, &expected);
-        cases += 1;
-    }
-    println!(
-        "{}: {} operations, {cases} cases",
-        scenario.name,
-        operations.len()
-    );
-    assert!(cases > 0, "{}: the trace is empty", scenario.name);
+fn is_refusable(op: &Op) -> bool {
+    has_code(op) && !op.operation.ends_with(MAY_REFUSE)
 }
 
-fn disturbed(scenario: &Scenario, what: &str, index: usize, effect: Effect, expected: &str) {
-    let is_kill = matches!(effect, Effect::Kill(_));
-    let mut rig = (scenario.prepare)();
-    rig.settle();
-    let nth = u32::try_from(index + 1).unwrap();
-    rig.sim
-        .faults()
-        .add(Rule::on("*", effect).from_nth(nth).times(1));
-    let first = (scenario.act)(&rig);
-    assert_eq!(rig.open(), Counts::default(), "{what}: leaks");
-    if is_kill {
-        assert!(rig.sim.is_killed(), "{what}: was not reached");
-        rig = rig.reopened();
+/// Drivers take such a text for "that is done already", and what failed here is none of what they
+/// stand for.
+fn refuse_texts_of_other_failures(what: &str, first: &Result<(), String>) {
+    let said = first.as_ref().err().map_or("", String::as_str);
+    let read = texts::ALL.iter().find(|text| said.contains(text.words));
+    assert_eq!(read, None, "{what}: {said}");
+}
+
+/// One operation of the system, and what goes wrong there.
+struct Case<'a> {
+    mode: &'static str,
+    index: usize,
+    op: &'a Op,
+    effect: Effect,
+}
+
+impl Case<'_> {
+    /// What comes of `act` when this befalls it.
+    fn befall(&self, rig: &Rig, act: Act) -> Result<(), String> {
+        let nth = u32::try_from(self.index + 1).unwrap();
+        let rule = Rule::on("*", self.effect.clone()).from_nth(nth).times(1);
+        let faults = rig.sim.faults();
+        faults.add(rule);
+        let outcome = act(rig);
+        faults.clear();
+        outcome
     }
-    rig.sim.faults().clear();
-    if let Err(error) = (scenario.act)(&rig) {
-        let is_done = scenario
-            .done_already
-            .iter()
-            .any(|text| error.contains(text));
-        assert!(is_done, "{what}: {first:?}, then {error}");
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at operation {}, {}", self.mode, self.index, self.op)
     }
-    assert_eq!(rig.open(), Counts::default(), "{what}: the retry leaks");
-    let state = rig.reopened().state();
-    assert_eq!(state, expected, "{what}: {first:?}");
+}
+
+/// Everything that can go wrong at each of the operations.
+fn cases(operations: &[Op]) -> Vec<Case<'_>> {
+    let refused = Effect::Answer(Outcome::of(codes::FAILED.code));
+    let modes = MODES.into_iter();
+    modes
+        .chain([("is refused", refused, is_refusable as Applies)])
+        .flat_map(|(mode, effect, applies)| {
+            let numbered = operations.iter().enumerate();
+            let hit = numbered.filter(move |(_, op)| applies(op));
+            hit.map(move |(index, op)| Case {
+                mode,
+                index,
+                op,
+                effect: effect.clone(),
+            })
+        })
+        .collect()
 }

@@ -8,12 +8,17 @@
 )]
 
 pub(crate) mod crash;
+pub(crate) mod fixture;
 pub(crate) mod initiator;
 pub(crate) mod meddle;
+mod stage;
 mod state;
 pub(crate) mod swap;
 
 use std::cell::Cell;
+use std::cell::OnceCell;
+use std::io;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,8 +51,11 @@ use os_sim::SimNode;
 use os_sim::smb::ServerSpec;
 use os_sim::smb::SmbControl;
 use tempfile::TempDir;
+use wincsi_node::Bounds;
 use wincsi_node::Node;
 use wincsi_node::Options;
+use wincsi_node::Way;
+use wincsi_node::WayError;
 
 pub(crate) const GIB: u64 = 1 << 30;
 
@@ -59,6 +67,12 @@ pub(crate) const PASSWORD: &str = "correct horse";
 /// The data disk's name, which is its serial number as well.
 pub(crate) const DATA: &str = "data1";
 
+/// The folder that csi-proxy confines its clients' paths to.
+pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
+
+/// Where a driver stages a volume.
+pub(crate) const STAGING: &str = r"C:\var\lib\kubelet\plugins\globalmount";
+
 /// A simulated node as one process sees it, and the operations on it.
 pub(crate) struct Rig {
     pub(crate) sim: SimNode,
@@ -66,7 +80,17 @@ pub(crate) struct Rig {
     options: Options,
     home: TempDir,
     known: Cell<Known>,
+    reach: Reach,
+    bounds: OnceCell<Arc<Bounds>>,
     tally: Arc<Tally>,
+}
+
+/// How far the paths of a node's clients may lead, as csi-proxy's `--confine-paths` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reach {
+    #[default]
+    WorkingFolder,
+    Everywhere,
 }
 
 /// What was looked up before faults were let in.
@@ -172,12 +196,18 @@ impl Rig {
             node,
             options,
             home,
+            reach,
             ..
         } = self;
         sim.kill();
         drop((sim, node));
         let sim = SimNode::open(home.path(), ClockMode::Virtual).unwrap();
-        Self::assembled(sim, options, home)
+        Self::assembled(sim, options, home).reaching(reach)
+    }
+
+    /// The same node, to whose clients other folders are open.
+    pub(crate) fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 
     fn assembled(sim: SimNode, options: Options, home: TempDir) -> Self {
@@ -190,6 +220,8 @@ impl Rig {
             options,
             home,
             known: Cell::default(),
+            reach: Reach::default(),
+            bounds: OnceCell::new(),
             tally,
         }
     }
@@ -223,11 +255,27 @@ impl Rig {
     }
 
     pub(crate) fn staging(&self) -> WinPath {
-        path(r"C:\var\lib\kubelet\plugins\globalmount")
+        path(STAGING)
     }
 
-    /// Looks up disk and volume, so that the next operation is that of a scenario.
+    /// What a client named, followed to where it leads as csi-proxy does for each call.
+    pub(crate) fn way(&self, at: &str) -> Result<Way, WayError> {
+        match self.reach {
+            Reach::Everywhere => Ok(Way::from(&path(at))),
+            Reach::WorkingFolder => self.bounds().resolve(self.os(), &path(at)),
+        }
+    }
+
+    /// The working folder, which csi-proxy resolves once, when it starts.
+    fn bounds(&self) -> &Arc<Bounds> {
+        let folders = [path(KUBELET)];
+        let resolve = || Bounds::resolve_roots(self.os(), &folders);
+        self.bounds.get_or_init(resolve)
+    }
+
+    /// Looks up working folder, disk and volume, so that the next operation is that of a scenario.
     pub(crate) fn settle(&self) {
+        self.bounds();
         let disk = self.disk();
         let volumes = self.node.volumes().list_on_disk(disk, None, self.soon());
         self.known.set(Known {
@@ -331,6 +379,12 @@ fn junction_to(target: &str) -> Vec<u8> {
         print: target.to_owned(),
     };
     Reparse::MountPoint(names).encode().unwrap()
+}
+
+/// Says what was counted past the harness, which keeps what a passing test prints: `cargo xtask test`
+/// adds up such lines of a program.
+pub(crate) fn counted(number: usize, what: &str, about: &str) {
+    let _ = writeln!(io::stderr(), "counted: {number} {what} ({about})");
 }
 
 pub(crate) fn path(text: &str) -> WinPath {

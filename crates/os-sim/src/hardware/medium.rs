@@ -84,11 +84,17 @@ impl Medium {
         self.stream(length, |path| File::open(path))
     }
 
-    /// The first `length` bytes as a stream, for code that wants one to read and write.
-    pub(crate) fn writer(&self, length: u64) -> io::Result<Stream<'_>> {
-        self.stream(length, |path| {
+    /// Has the first `length` bytes written as a stream, by code that wants one.
+    pub(crate) fn write_stream(
+        &self,
+        length: u64,
+        act: impl FnOnce(&mut Stream<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut stream = self.stream(length, |path| {
             OpenOptions::new().read(true).write(true).open(path)
-        })
+        })?;
+        act(&mut stream)?;
+        stream.flush()
     }
 
     fn stream(
@@ -97,7 +103,7 @@ impl Medium {
         open: impl FnOnce(&Path) -> io::Result<File>,
     ) -> io::Result<Stream<'_>> {
         let bytes = match self {
-            Self::File(path) => Bytes::File(open(path)?),
+            Self::File(path) => Bytes::File(Pieces::of(open(path)?)),
             Self::Memory(bytes) => Bytes::Memory(bytes),
         };
         Ok(Stream {
@@ -168,7 +174,7 @@ fn locked(bytes: &Mutex<SparseBytes>) -> MutexGuard<'_, SparseBytes> {
     bytes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A medium, or its beginning, as a stream.
+/// A medium, or its beginning, as a stream. What was written is there once it was flushed.
 pub(crate) struct Stream<'a> {
     length: u64,
     bytes: Bytes<'a>,
@@ -176,8 +182,81 @@ pub(crate) struct Stream<'a> {
 }
 
 enum Bytes<'a> {
-    File(File),
+    File(Pieces),
     Memory(&'a Mutex<SparseBytes>),
+}
+
+/// A file that is read and written in pieces: who reads or writes a table asks for some bytes a
+/// hundred times, and each would be two calls of the host's system.
+struct Pieces {
+    file: File,
+    /// What was read last, and where it begins.
+    read: (u64, Vec<u8>),
+    /// What is to be written, and where it begins.
+    unwritten: (u64, Vec<u8>),
+}
+
+/// As long as a table of 128 entries and its header.
+const PIECE: u64 = 17 * 1024;
+
+impl Pieces {
+    fn of(file: File) -> Self {
+        Self {
+            file,
+            read: (0, Vec::new()),
+            unwritten: (0, Vec::new()),
+        }
+    }
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        if let Some(known) = self.known(offset, buffer.len()) {
+            buffer.copy_from_slice(known);
+            return Ok(());
+        }
+        self.flush()?;
+        let wanted = PIECE.max(length(buffer));
+        let mut piece = Vec::new();
+        self.file.seek(SeekFrom::Start(offset))?;
+        (&self.file).take(wanted).read_to_end(&mut piece)?;
+        self.read = (offset, piece);
+        let known = self.known(offset, buffer.len());
+        buffer.copy_from_slice(known.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    /// So many bytes from here on, if they were read and not written since.
+    fn known(&self, offset: u64, count: usize) -> Option<&[u8]> {
+        let (begins, piece) = &self.read;
+        let from = usize::try_from(offset.checked_sub(*begins)?).ok()?;
+        piece.get(from..from.checked_add(count)?)
+    }
+
+    fn write(&mut self, offset: u64, content: &[u8]) -> io::Result<()> {
+        self.read.1.clear();
+        let (begins, run) = &self.unwritten;
+        let follows = begins + length(run) == offset && length(run) < PIECE;
+        if !follows {
+            self.flush()?;
+            self.unwritten.0 = offset;
+        }
+        self.unwritten.1.extend_from_slice(content);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let (begins, run) = &mut self.unwritten;
+        if run.is_empty() {
+            return Ok(());
+        }
+        self.file.seek(SeekFrom::Start(*begins))?;
+        self.file.write_all(run)?;
+        run.clear();
+        Ok(())
+    }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 impl Stream<'_> {
@@ -197,10 +276,7 @@ impl Read for Stream<'_> {
         let count = self.fitting(buffer.len());
         let buffer = &mut buffer[..count];
         match &mut self.bytes {
-            Bytes::File(file) => {
-                file.seek(SeekFrom::Start(self.position))?;
-                file.read_exact(buffer)?;
-            }
+            Bytes::File(pieces) => pieces.read(self.position, buffer)?,
             Bytes::Memory(bytes) => locked(bytes).read(self.position, buffer)?,
         }
         self.advance(count);
@@ -213,10 +289,7 @@ impl Write for Stream<'_> {
         let count = self.fitting(content.len());
         let content = &content[..count];
         match &mut self.bytes {
-            Bytes::File(file) => {
-                file.seek(SeekFrom::Start(self.position))?;
-                file.write_all(content)?;
-            }
+            Bytes::File(pieces) => pieces.write(self.position, content)?,
             Bytes::Memory(bytes) => locked(bytes).write(self.position, content)?,
         }
         self.advance(count);
@@ -224,7 +297,10 @@ impl Write for Stream<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match &mut self.bytes {
+            Bytes::File(pieces) => pieces.flush(),
+            Bytes::Memory(_) => Ok(()),
+        }
     }
 }
 
@@ -243,6 +319,10 @@ impl Seek for Stream<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::io::Read;
+    use std::io::Seek;
+    use std::io::SeekFrom;
+    use std::io::Write;
 
     use super::Medium;
 
@@ -261,6 +341,46 @@ mod tests {
             let mut buffer = [1; 10];
             medium.read(508, &mut buffer).unwrap();
             assert_eq!(&buffer, b"\0\0wincsi\0\0");
+        }
+    }
+
+    #[test]
+    fn what_a_stream_wrote_here_and_there_is_read_from_it_and_from_the_medium() {
+        let (_folder, media) = media(64 * 1024);
+        for medium in media {
+            let written = medium.write_stream(64 * 1024, |stream| {
+                for (at, text) in [(100, "one"), (103, "two"), (60_000, "far"), (101, "N")] {
+                    stream.seek(SeekFrom::Start(at))?;
+                    stream.write_all(text.as_bytes())?;
+                    let mut same = vec![0; text.len()];
+                    stream.seek(SeekFrom::Start(at))?;
+                    stream.read_exact(&mut same)?;
+                    assert_eq!(same, text.as_bytes());
+                }
+                Ok(())
+            });
+            written.unwrap();
+            let mut near = [0; 6];
+            medium.read(100, &mut near).unwrap();
+            assert_eq!(&near, b"oNetwo");
+            let mut stream = medium.reader(64 * 1024).unwrap();
+            let mut far = [0; 4];
+            for at in [60_000, 60_002, 59_999] {
+                stream.seek(SeekFrom::Start(at)).unwrap();
+                stream.read_exact(&mut far[..3]).unwrap();
+            }
+            assert_eq!(&far, b"\0fa\0");
+        }
+    }
+
+    #[test]
+    fn a_stream_ends_where_it_was_told_to() {
+        let (_folder, media) = media(4096);
+        for medium in media {
+            let mut stream = medium.reader(1000).unwrap();
+            stream.seek(SeekFrom::Start(990)).unwrap();
+            let mut content = Vec::new();
+            assert_eq!(stream.read_to_end(&mut content).unwrap(), 10);
         }
     }
 

@@ -45,11 +45,11 @@ pub(super) fn read(area: Area<'_>) -> Option<Table> {
 /// Writes a protective MBR and an empty table. The reserved partition is [`add_reserved`]'s.
 pub(crate) fn initialize(area: Area<'_>, disk_id: Uuid) -> io::Result<()> {
     let sector = u64::from(area.sector_size);
-    let mut stream = area.medium.writer(area.length)?;
-    let mut gpt = GPT::new_from(&mut stream, sector, disk_id.to_bytes_le()).map_err(refused)?;
-    GPT::write_protective_mbr_into(&mut stream, sector).map_err(refused)?;
-    gpt.write_into(&mut stream).map_err(refused)?;
-    Ok(())
+    area.medium.write_stream(area.length, |stream| {
+        let disk_id = disk_id.to_bytes_le();
+        let mut gpt = GPT::new_from(stream, sector, disk_id).map_err(refused)?;
+        write(&mut gpt, stream)
+    })
 }
 
 /// Adds the Microsoft reserved partition, where Windows would.
@@ -154,15 +154,19 @@ impl Seek for Readable<'_> {
 fn change(area: Area<'_>, act: impl FnOnce(&mut GPT) -> io::Result<()>) -> io::Result<()> {
     let sector = u64::from(area.sector_size);
     let mut gpt = load(area)?;
-    let mut stream = area.medium.writer(area.length)?;
     gpt.header.primary_lba = 1;
     gpt.header.partition_entry_lba = 2;
-    gpt.header
-        .update_from(&mut stream, sector)
-        .map_err(refused)?;
-    act(&mut gpt)?;
-    GPT::write_protective_mbr_into(&mut stream, sector).map_err(refused)?;
-    gpt.write_into(&mut stream).map_err(refused)?;
+    area.medium.write_stream(area.length, |stream| {
+        let header = &mut gpt.header;
+        header.update_from(stream, sector).map_err(refused)?;
+        act(&mut gpt)?;
+        write(&mut gpt, stream)
+    })
+}
+
+fn write(gpt: &mut GPT, stream: &mut Stream<'_>) -> io::Result<()> {
+    GPT::write_protective_mbr_into(stream, gpt.sector_size).map_err(refused)?;
+    gpt.write_into(stream).map_err(refused)?;
     Ok(())
 }
 

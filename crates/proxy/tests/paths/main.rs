@@ -1,5 +1,6 @@
 //! Where paths of clients may lead, over the wire and on a simulated node: what a text may be, what
-//! a link on the way may do, and that nothing outside the working folders is ever touched.
+//! a link on the way may do, and that nothing outside the working folders is ever touched. Random trees
+//! are in `random_paths.rs`, which is a program of its own since it takes long.
 
 #![allow(
     clippy::expect_used,
@@ -10,7 +11,6 @@
 
 mod forms;
 mod links;
-mod random;
 mod rig;
 mod roots;
 mod sentry;

@@ -1,0 +1,27 @@
+//! The removal of a mounted folder, cut off at every operation of the system that it makes, and called
+//! again; how is in `support::crash`.
+//!
+//! Of all such programs this is the one that is short enough for Wine.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod support;
+
+use support::Rig;
+use support::STAGING;
+use support::crash::Scenario;
+use support::crash::check_with_any_reach;
+use support::crash::told;
+
+#[test]
+fn remove_a_mounted_folder() {
+    check_with_any_reach(&Scenario {
+        name: "rmdir of a mounted folder",
+        prepare: Rig::with_mounted_volume,
+        act: |rig| {
+            let staging = told(rig.way(STAGING))?;
+            told(rig.node.filesystem().remove_entry(staging, rig.soon()))
+        },
+        done_already: &["The system cannot find the file specified."],
+    });
+}

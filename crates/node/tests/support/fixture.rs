@@ -1,0 +1,107 @@
+//! A format on the data disk, and whether it stays as it was.
+
+use formats::fixtures::Fixture;
+use wincsi_node::BlankError;
+
+use super::DATA;
+use super::Rig;
+
+pub(crate) const LENGTH: u64 = 256 << 20;
+
+/// How much of each end is compared, in bytes.
+const HEAD: usize = 4 << 20;
+const TAIL: usize = 1 << 20;
+
+/// The refusal names the format, the disk and the offset.
+pub(crate) fn assert_names(error: &BlankError, fixture: &Fixture) {
+    let text = error.to_string();
+    let named = format!("{} at offset ", fixture.signature);
+    assert!(text.contains(&named), "{}: {text}", fixture.name);
+    assert!(text.starts_with("disk 1"), "{}: {text}", fixture.name);
+}
+
+/// Where on the data disk a fixture lies, its end at the end of the stretch.
+pub(crate) struct Place<'a> {
+    fixture: &'a Fixture,
+    offset: u64,
+    length: u64,
+    disk_length: u64,
+}
+
+/// What is to stay as it is.
+#[derive(PartialEq)]
+pub(crate) struct Seen {
+    /// What the fixture consists of.
+    pub(crate) content: Vec<u8>,
+    /// Both ends of the disk and of the stretch.
+    ends: Vec<u8>,
+}
+
+impl<'a> Place<'a> {
+    /// The whole data disk, of this length.
+    pub(crate) fn whole(_: &Rig, fixture: &'a Fixture, length: u64) -> Self {
+        Self {
+            fixture,
+            offset: 0,
+            length,
+            disk_length: length,
+        }
+    }
+
+    /// The data partition of a disk of this length, made now.
+    pub(crate) fn partition(rig: &Rig, fixture: &'a Fixture, disk_length: u64) -> Self {
+        rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+        let extents = rig.os().volumes.extents(rig.volume()).unwrap();
+        Self {
+            fixture,
+            offset: extents[0].offset,
+            length: extents[0].length,
+            disk_length,
+        }
+    }
+
+    /// Puts the fixture there.
+    pub(crate) fn fill(&self, rig: &Rig) -> Seen {
+        let blank = self.seen(rig);
+        for (at, bytes) in self.fixture.image.resized(self.length).runs() {
+            let at = self.offset + at;
+            rig.sim.hardware().write_disk(DATA, at, bytes).unwrap();
+        }
+        let filled = self.seen(rig);
+        let shows = blank.content != filled.content && blank.ends != filled.ends;
+        assert!(shows, "{}: is not looked at", self.fixture.name);
+        filled
+    }
+
+    pub(crate) fn assert_unchanged(&self, rig: &Rig, before: &Seen) {
+        let is_unchanged = self.seen(rig) == *before;
+        assert!(is_unchanged, "{}: bytes changed", self.fixture.name);
+    }
+
+    pub(crate) fn seen(&self, rig: &Rig) -> Seen {
+        let image = self.fixture.image.resized(self.length);
+        let runs = image.runs();
+        let runs = runs.map(|(at, bytes)| (self.offset + at, bytes.len()));
+        let ends = [(0, self.disk_length), (self.offset, self.length)];
+        let ends = ends.into_iter().flat_map(|(offset, length)| {
+            let tail = u64::try_from(TAIL).unwrap();
+            [(offset, HEAD), (offset + length - tail, TAIL)]
+        });
+        Seen {
+            content: read(rig, runs),
+            ends: read(rig, ends),
+        }
+    }
+}
+
+/// These stretches of the data disk, one after the other.
+fn read(rig: &Rig, stretches: impl Iterator<Item = (u64, usize)>) -> Vec<u8> {
+    let mut all = Vec::new();
+    for (offset, length) in stretches {
+        let mut bytes = vec![0; length];
+        let disk = rig.sim.hardware();
+        disk.read_disk(DATA, offset, &mut bytes).unwrap();
+        all.extend(bytes);
+    }
+    all
+}

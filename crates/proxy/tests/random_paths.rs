@@ -1,0 +1,16 @@
+//! Where paths of clients may lead on random trees; `paths` has what is meant in particular.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+#![allow(dead_code, reason = "it shares helpers with `paths`")]
+
+#[path = "paths/random.rs"]
+mod random;
+#[path = "paths/rig.rs"]
+mod rig;
+#[path = "paths/sentry.rs"]
+mod sentry;
