@@ -164,6 +164,7 @@ fn start_log(config: &mut Config) {
     // What an earlier run said is none of ours.
     let _ = fs::remove_file(log_file());
     config.log.file = Some(log_file());
+    config.log.to_stderr = false;
     log::start(config).expect("a log file");
 }
 
