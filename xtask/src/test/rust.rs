@@ -26,7 +26,7 @@ const ONE_PROGRAM: Duration = Duration::from_secs(10 * 60);
 const NOT_UNDER_WINE: &[(&str, &str)] = &[
     (
         "crates/node/tests/crash.rs",
-        "nearly 2,000 simulated nodes take Wine an hour; crash_initiator.rs and \
+        "nearly 2,000 simulated nodes, each of which takes Wine a while; crash_initiator.rs and \
          crash_mounted_folder.rs run",
     ),
     (

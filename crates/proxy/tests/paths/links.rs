@@ -51,6 +51,7 @@ fn links_that_stay_inside_are_followed_in_every_position() {
 fn what_lies_on_a_mounted_volume_is_inside_and_its_links_are_checked_again() {
     let rig = Rig::new();
     rig.directory(r"C:\outside\x");
+    rig.file(r"C:\outside\x\file");
     rig.mount(&at("mounted"), rig.volume);
     assert_eq!(rig.call(Call::Mkdir, &at(r"mounted\a\b")), Ok(()));
     assert!(rig.is_there(&format!(r"{}a\b", rig.volume)));
