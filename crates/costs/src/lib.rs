@@ -13,6 +13,7 @@
 
 mod calls;
 mod growth;
+mod handles;
 mod report;
 mod sample;
 mod scenario;
@@ -25,10 +26,13 @@ mod cpu;
 pub use self::calls::SCENARIOS;
 pub use self::growth::Growth;
 pub use self::growth::SIZES;
+pub use self::handles::MORE_HANDLES;
+pub use self::handles::MoreHandles;
 pub use self::report::cpu_table;
 pub use self::report::derivation_table;
 pub use self::report::excess_table;
 pub use self::report::growth_table;
+pub use self::report::handles_list;
 pub use self::report::operations_table;
 pub use self::report::provider_table;
 pub use self::sample::Cpu;

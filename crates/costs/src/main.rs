@@ -44,6 +44,7 @@ fn main() -> Result<()> {
             "Where the providers have more to do",
             costs::excess_table(&scenarios),
         ),
+        ("Where more handles are opened", costs::handles_list()),
         ("Nodes of many volumes", costs::growth_table(&growth)),
         ("Processor time", costs::cpu_table(&means)),
         ("Operations of each call", costs::operations_table(&samples)),

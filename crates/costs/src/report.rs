@@ -9,12 +9,24 @@ use os_meter::Kind;
 use crate::Cpu;
 use crate::Excess;
 use crate::Growth;
+use crate::MORE_HANDLES;
 use crate::Provider;
 use crate::SIZES;
 use crate::Sample;
 use crate::Scenario;
 
-/// The work of providers and the handles, beside csi-proxy's.
+/// What the columns of [`provider_table`] promise.
+const PROMISE: &str = "\
+Never more than csi-proxy's is promised of the providers' work, the queries and methods, and is held for \
+each situation of this table, but for those of the next one. It is not promised of handles, for \
+which no provider is asked: the list after that says which calls open more, and why. csi-proxy's handles are those \
+that its source names, so they are a lower bound. All operations, which are queries, methods, handles and \
+calls by name, are ours alone: what csi-proxy's would be together does not follow from its source. Bold is \
+more than csi-proxy's.
+
+";
+
+/// The work of providers and the handles, beside csi-proxy's, and what is promised of them.
 #[must_use]
 pub fn provider_table(samples: &[(&Scenario, Sample)]) -> String {
     let head = "| call | situation | queries | csi-proxy | methods | csi-proxy | handles | csi-proxy | all operations |\n\
@@ -30,12 +42,21 @@ pub fn provider_table(samples: &[(&Scenario, Sample)]) -> String {
             peer.provider.queries,
             marked(ours.methods, peer.provider.methods),
             peer.provider.methods,
-            sample.counts.of(Kind::Handle),
+            marked(sample.counts.of(Kind::Handle), peer.handles),
             peer.handles,
             sample.counts.total(),
         )
     });
-    rows.fold(head.to_owned(), |table, row| table + &row)
+    rows.fold(PROMISE.to_owned() + head, |table, row| table + &row)
+}
+
+/// Which calls open more handles than csi-proxy, and why.
+#[must_use]
+pub fn handles_list() -> String {
+    let lines = MORE_HANDLES
+        .iter()
+        .map(|more| format!("- {}: {}.\n", more.calls.join(", "), more.reason));
+    lines.collect()
 }
 
 /// Where the provider has more to do than with csi-proxy, what, and why.
@@ -106,7 +127,8 @@ pub fn growth_table(growth: &[Growth]) -> String {
 /// Processor time of calls: the means, in seconds per 1,000 calls.
 #[must_use]
 pub fn cpu_table(means: &[(&Scenario, Cpu)]) -> String {
-    let head = "| call | situation | ours | simulated node |\n|---|---|---:|---:|\n";
+    let head = "Processor seconds per 1,000 calls.\n\n\
+                | call | situation | ours | simulated node |\n|---|---|---:|---:|\n";
     let thousand = |time: Duration| time.as_secs_f64() * 1e3;
     let rows = means.iter().map(|(scenario, cpu)| {
         format!(

@@ -12,6 +12,7 @@ use anyhow::Result;
 use anyhow::ensure;
 use node::Node;
 use node::Options;
+use os::Os;
 use os::WinPath;
 use os_meter::Meter;
 use os_sim::Arrives;
@@ -26,6 +27,8 @@ use os_sim::Inventory;
 use os_sim::NodeSpec;
 use os_sim::SimNode;
 use os_sim::demo;
+use os_sim::iscsi::IscsiControl;
+use os_sim::smb::SmbControl;
 use prost::Message;
 use proxy::Operations;
 use proxy::Oversight;
@@ -48,6 +51,9 @@ pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
 pub(crate) const MOUNTED: &str = r"C:\var\lib\kubelet\mounted";
 pub(crate) const GIB: u64 = 1 << 30;
 
+/// The demonstration's node in its folder.
+const NODE: &str = "node";
+
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// A node with the handlers of every group, and one formatted volume that is mounted.
@@ -56,9 +62,10 @@ pub struct Stage {
     gauge: Arc<Gauge>,
     hardware: HardwareControl,
     faults: Faults,
+    os: Os,
     volume: Known,
     spares: AtomicU32,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 /// A volume and its disk.
@@ -82,7 +89,7 @@ impl Stage {
     /// The node cannot be made.
     pub fn new() -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let node = demo::create(&folder.path().join("node"), ClockMode::Virtual)?;
+        let node = demo::create(&folder.path().join(NODE), ClockMode::Virtual)?;
         let mut stage = Self::on(&node, folder)?;
         stage.rescan()?;
         let disk = stage.number_of(demo::DISK_SERIAL)?;
@@ -130,9 +137,10 @@ impl Stage {
             gauge,
             hardware: node.hardware().clone(),
             faults: node.faults().clone(),
+            os: node.os(),
             volume: Known::default(),
             spares: AtomicU32::new(0),
-            _folder: folder,
+            folder,
         })
     }
 
@@ -145,15 +153,31 @@ impl Stage {
         Ok(self.answered::<R>(request)?.0)
     }
 
+    /// Makes a call that is refused, and tells what it took.
+    pub(crate) fn refused<R: Rpc>(&self, request: &R::Request) -> Result<Sample> {
+        let (answer, sample) = self.tried::<R>(request)?;
+        ensure!(answer.is_err(), "{} is not refused", R::PATH);
+        Ok(sample)
+    }
+
     fn answered<R: Rpc>(&self, request: &R::Request) -> Result<(R::Response, Sample)> {
+        let (answer, sample) = self.tried::<R>(request)?;
+        Ok((answer?, sample))
+    }
+
+    /// What is answered, refusals too.
+    fn tried<R: Rpc>(&self, request: &R::Request) -> Result<(Result<R::Response>, Sample)> {
         let service = self.services.get(&R::GROUP.to_string());
         let service = service.with_context(|| format!("nobody serves {}", R::GROUP))?;
         let message = request.encode_to_vec().into();
         let call = Call::in_process(R::PATH, message, Instant::now() + LIMIT);
         let call = call.context("a method's path")?;
         let (answer, sample) = self.gauge.measure(|| service.call(&call));
-        let answer = answer.map_err(|status| anyhow::anyhow!("{}: {}", R::PATH, status.message))?;
-        Ok((R::Response::decode(answer.as_slice())?, sample))
+        let answer = match answer {
+            Ok(answer) => Ok(R::Response::decode(answer.as_slice())?),
+            Err(status) => Err(anyhow::anyhow!("{}: {}", R::PATH, status.message)),
+        };
+        Ok((answer, sample))
     }
 
     /// The volume that is formatted and mounted, and its disk.
@@ -170,6 +194,21 @@ impl Stage {
         &self.faults
     }
 
+    /// The node by other hands than ours, which nobody counts.
+    pub(crate) fn os(&self) -> &Os {
+        &self.os
+    }
+
+    /// The iSCSI servers around the demonstration's node.
+    pub(crate) fn arrays(&self) -> IscsiControl {
+        IscsiControl::at(self.folder.path().join(NODE))
+    }
+
+    /// The SMB servers around the demonstration's node.
+    pub(crate) fn file_servers(&self) -> SmbControl {
+        SmbControl::at(self.folder.path().join(NODE))
+    }
+
     /// A path in the kubelet's folder where nothing is.
     pub(crate) fn free_path(&self) -> String {
         let number = self.spares.fetch_add(1, Ordering::Relaxed);
@@ -181,6 +220,23 @@ impl Stage {
         let path = self.free_path();
         self.call::<filesystem::rpc::Mkdir>(&filesystem::MkdirRequest { path: path.clone() })?;
         Ok(path)
+    }
+
+    /// A new link to the mounted folder, as drivers publish it.
+    pub(crate) fn link(&self) -> Result<String> {
+        let path = self.free_path();
+        self.call::<filesystem::rpc::CreateSymlink>(&filesystem::CreateSymlinkRequest {
+            source_path: MOUNTED.to_owned(),
+            target_path: path.clone(),
+        })?;
+        Ok(path)
+    }
+
+    /// Takes away what [`Stage::folder`] or [`Stage::link`] made.
+    pub(crate) fn clear(&self, path: String) -> Result<()> {
+        let force = false;
+        self.call::<filesystem::rpc::Rmdir>(&filesystem::RmdirRequest { path, force })?;
+        Ok(())
     }
 
     /// Plugs in a blank disk of 1 GiB that everybody knows.

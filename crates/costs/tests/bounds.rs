@@ -11,6 +11,7 @@ use costs::Provider;
 use costs::Sample;
 use costs::Scenario;
 use costs::Stage;
+use os_meter::Kind;
 
 const PAGE: &str = include_str!("../../../docs/benchmarks-node.md");
 
@@ -70,6 +71,22 @@ fn no_provider_has_more_to_do_than_with_csi_proxy() {
 }
 
 #[test]
+fn the_calls_that_open_more_handles_are_those_of_the_list() {
+    let more: BTreeSet<_> = samples()
+        .iter()
+        .filter(|(scenario, sample)| sample.counts.of(Kind::Handle) > scenario.peer.handles)
+        .map(|(scenario, _)| scenario.operation)
+        .collect();
+    let listed: Vec<_> = costs::MORE_HANDLES
+        .iter()
+        .flat_map(|more| more.calls)
+        .copied()
+        .collect();
+    assert_eq!(more, listed.iter().copied().collect());
+    assert_eq!(more.len(), listed.len(), "one is listed twice");
+}
+
+#[test]
 fn calls_that_drivers_repeat_ask_no_provider() {
     for name in WITHOUT_PROVIDER {
         let mut found = samples()
@@ -107,6 +124,7 @@ fn the_page_has_the_counts() {
     for table in [
         costs::provider_table(samples()),
         costs::excess_table(&scenarios()),
+        costs::handles_list(),
         costs::operations_table(samples()),
         costs::derivation_table(&scenarios()),
     ] {

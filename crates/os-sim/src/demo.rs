@@ -25,6 +25,9 @@ use crate::smb::SmbControl;
 /// The serial number of the data disk.
 pub const DISK_SERIAL: &str = "WINCSIDEMO0001";
 
+/// The name of the one SMB server near the node.
+pub const SMB_SERVER: &str = "fileserver";
+
 /// The one share near the node.
 pub const SHARE: &str = r"\\fileserver\share";
 
@@ -33,6 +36,9 @@ pub const SMB_USER: &str = r"DOMAIN\user";
 
 /// The user's password. It opens nothing but a simulated share.
 pub const SMB_PASSWORD: &str = "password";
+
+/// The name of the one iSCSI server near the node.
+pub const ISCSI_SERVER: &str = "array";
 
 /// Where the one iSCSI server near the node listens, on port 3260.
 pub const ISCSI_ADDRESS: &str = "10.0.0.9";
@@ -54,14 +60,10 @@ pub const ISCSI_PROOF: &str = "ba9876543210";
 
 const KUBELET: &str = r"C:\var\lib\kubelet";
 
-const SMB_SERVER: &str = "fileserver";
-
 /// The name of the data disk among the hardware.
 const DISK: &str = "data";
 
 const DISK_LENGTH: u64 = 2 << 30;
-
-const ISCSI_SERVER: &str = "array";
 
 const ISCSI_DISK_LENGTH: u64 = 1 << 30;
 

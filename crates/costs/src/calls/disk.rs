@@ -27,6 +27,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             "MSFT_Disk, MSFT_Partition, and MSFT_Partition again; Initialize, CreatePartition, \
              Refresh, Online",
         ),
+    Scenario::of("disk.PartitionDisk", partition_offline)
+        .when("a raw disk that is offline")
+        .asking(3, 4)
+        .by(
+            "3.2",
+            "MSFT_Disk, MSFT_Partition, and MSFT_Partition again; Initialize, CreatePartition, \
+             Refresh, Online",
+        ),
     Scenario::of("disk.PartitionDisk", partition_initialised)
         .when("an initialised disk without a partition")
         .asking(3, 3)
@@ -79,6 +87,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         .when("it is online")
         .asking(1, 0)
         .by("3.6", "MSFT_Disk.IsOffline"),
+    Scenario::of("disk.SetDiskState", offline_again)
+        .when("it is offline")
+        .asking(1, 0)
+        .by("3.6", "MSFT_Disk.IsOffline"),
     Scenario::of("disk.GetDiskState", state)
         .asking(1, 0)
         .by("3.6", "MSFT_Disk.IsOffline"),
@@ -89,7 +101,15 @@ fn locations(stage: &Stage) -> Result<Sample> {
 }
 
 fn partition(stage: &Stage) -> Result<Sample> {
-    let spare = stage.plug(Arrives::Online)?;
+    partition_of(stage, Arrives::Online)
+}
+
+fn partition_offline(stage: &Stage) -> Result<Sample> {
+    partition_of(stage, Arrives::Offline)
+}
+
+fn partition_of(stage: &Stage, arrives: Arrives) -> Result<Sample> {
+    let spare = stage.plug(arrives)?;
     let disk_number = spare.number;
     let sample = stage.measured::<rpc::PartitionDisk>(&PartitionDiskRequest { disk_number })?;
     stage.pull(&spare)?;
@@ -152,6 +172,10 @@ fn online_read_only(stage: &Stage) -> Result<Sample> {
 
 fn online_again(stage: &Stage) -> Result<Sample> {
     switched(stage, Arrives::Online, &[true])
+}
+
+fn offline_again(stage: &Stage) -> Result<Sample> {
+    switched(stage, Arrives::Offline, &[false])
 }
 
 /// What the last of the switches takes.

@@ -1,5 +1,6 @@
 use anyhow::Result;
 use wire::filesystem::v2alpha1::*;
+use wire::volume::v2alpha1 as volume;
 
 use crate::Sample;
 use crate::Scenario;
@@ -15,7 +16,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::of("filesystem.PathExists", is_missing)
         .when("nothing there")
         .by("4", "lstat by name"),
-    Scenario::of("filesystem.Mkdir", make).by("4", BY_NAME),
+    Scenario::of("filesystem.Mkdir", make)
+        .when("not there")
+        .by("4", BY_NAME),
+    Scenario::of("filesystem.Mkdir", make_again)
+        .when("there already")
+        .by("4", BY_NAME),
     Scenario::of("filesystem.Rmdir", remove)
         .when("an empty folder")
         .by("4", BY_NAME),
@@ -23,6 +29,15 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         .when("force, one folder inside")
         .opening(2)
         .by("4", "recursive delete: a list of each folder"),
+    Scenario::of("filesystem.Rmdir", remove_mounted)
+        .when("force, a mounted folder")
+        .by("4", "RemoveDirectory at the first attempt"),
+    Scenario::of("filesystem.Rmdir", remove_link)
+        .when("force, a link")
+        .by("4", "RemoveDirectory at the first attempt"),
+    Scenario::of("filesystem.Rmdir", remove_nothing)
+        .when("force, nothing there")
+        .by("4", BY_NAME),
     Scenario::of("filesystem.RmdirContents", remove_contents)
         .when("one folder inside")
         .opening(2)
@@ -31,6 +46,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         .by("4", "stat of the source, CreateSymbolicLink"),
     Scenario::of("filesystem.IsSymlink", is_mount)
         .when("a mounted folder")
+        .opening(2)
+        .by(
+            "4, 6.9",
+            "FindFirstFile for the tag, readlink opens the link",
+        ),
+    Scenario::of("filesystem.IsSymlink", is_link)
+        .when("a link to a mounted folder")
         .opening(2)
         .by(
             "4, 6.9",
@@ -54,8 +76,13 @@ fn is_missing(stage: &Stage) -> Result<Sample> {
 fn make(stage: &Stage) -> Result<Sample> {
     let path = stage.free_path();
     let sample = stage.measured::<rpc::Mkdir>(&MkdirRequest { path: path.clone() })?;
-    clear(stage, path)?;
+    stage.clear(path)?;
     Ok(sample)
+}
+
+fn make_again(stage: &Stage) -> Result<Sample> {
+    let path = MOUNTED.to_owned();
+    stage.measured::<rpc::Mkdir>(&MkdirRequest { path })
 }
 
 fn remove(stage: &Stage) -> Result<Sample> {
@@ -68,11 +95,30 @@ fn remove_tree(stage: &Stage) -> Result<Sample> {
     stage.measured::<rpc::Rmdir>(&RmdirRequest { path, force: true })
 }
 
+fn remove_mounted(stage: &Stage) -> Result<Sample> {
+    let path = stage.folder()?;
+    stage.call::<volume::rpc::MountVolume>(&volume::MountVolumeRequest {
+        volume_id: stage.volume().volume.clone(),
+        target_path: path.clone(),
+    })?;
+    stage.measured::<rpc::Rmdir>(&RmdirRequest { path, force: true })
+}
+
+fn remove_link(stage: &Stage) -> Result<Sample> {
+    let path = stage.link()?;
+    stage.measured::<rpc::Rmdir>(&RmdirRequest { path, force: true })
+}
+
+fn remove_nothing(stage: &Stage) -> Result<Sample> {
+    let path = stage.free_path();
+    stage.measured::<rpc::Rmdir>(&RmdirRequest { path, force: true })
+}
+
 fn remove_contents(stage: &Stage) -> Result<Sample> {
     let path = folder_with_one_inside(stage)?;
     let request = RmdirContentsRequest { path: path.clone() };
     let sample = stage.measured::<rpc::RmdirContents>(&request)?;
-    clear(stage, path)?;
+    stage.clear(path)?;
     Ok(sample)
 }
 
@@ -82,7 +128,7 @@ fn link(stage: &Stage) -> Result<Sample> {
         source_path: MOUNTED.to_owned(),
         target_path: target_path.clone(),
     })?;
-    clear(stage, target_path)?;
+    stage.clear(target_path)?;
     Ok(sample)
 }
 
@@ -91,10 +137,17 @@ fn is_mount(stage: &Stage) -> Result<Sample> {
     stage.measured::<rpc::IsSymlink>(&IsSymlinkRequest { path })
 }
 
+fn is_link(stage: &Stage) -> Result<Sample> {
+    let path = stage.link()?;
+    let sample = stage.measured::<rpc::IsSymlink>(&IsSymlinkRequest { path: path.clone() })?;
+    stage.clear(path)?;
+    Ok(sample)
+}
+
 fn is_plain(stage: &Stage) -> Result<Sample> {
     let path = stage.folder()?;
     let sample = stage.measured::<rpc::IsSymlink>(&IsSymlinkRequest { path: path.clone() })?;
-    clear(stage, path)?;
+    stage.clear(path)?;
     Ok(sample)
 }
 
@@ -104,9 +157,4 @@ fn folder_with_one_inside(stage: &Stage) -> Result<String> {
         path: format!(r"{path}\inside"),
     })?;
     Ok(path)
-}
-
-fn clear(stage: &Stage, path: String) -> Result<()> {
-    stage.call::<rpc::Rmdir>(&RmdirRequest { path, force: false })?;
-    Ok(())
 }

@@ -8,6 +8,10 @@ use crate::Stage;
 /// A service that nothing depends on and that is stopped at first.
 const SERVICE: &str = "vds";
 
+/// A service that runs, and the one that runs and depends on it.
+const BELOW: &str = "RpcSs";
+const ABOVE: &str = "Winmgmt";
+
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::of("system.GetBIOSSerialNumber", serial)
         .asking(1, 0)
@@ -40,6 +44,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         .when("it is stopped")
         .asking(1, 0)
         .by("8", "Win32_Service"),
+    Scenario::of("system.StopService", stop_with_dependents)
+        .when("force, one that runs depends on it")
+        .asking(5, 3)
+        .by(
+            "8",
+            "Win32_Service; StopService, which is refused; the dependents of both; StopService and at \
+             least one look at State for each",
+        ),
 ];
 
 fn serial(stage: &Stage) -> Result<Sample> {
@@ -82,4 +94,17 @@ fn life(stage: &Stage) -> Result<[Sample; 4]> {
         stage.measured::<rpc::StopService>(&stop)?,
         stage.measured::<rpc::StopService>(&stop)?,
     ])
+}
+
+/// Stopped with the one that depends on it, and both started again.
+fn stop_with_dependents(stage: &Stage) -> Result<Sample> {
+    let sample = stage.measured::<rpc::StopService>(&StopServiceRequest {
+        name: BELOW.to_owned(),
+        force: true,
+    })?;
+    for name in [BELOW, ABOVE] {
+        let name = name.to_owned();
+        stage.call::<rpc::StartService>(&StartServiceRequest { name })?;
+    }
+    Ok(sample)
 }
