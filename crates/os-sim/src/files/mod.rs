@@ -19,6 +19,7 @@ mod links;
 mod marker;
 mod names;
 mod pins;
+mod rights;
 mod seam;
 mod tools;
 mod walk;
