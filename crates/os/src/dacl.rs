@@ -214,6 +214,8 @@ fn is_account(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn parse(text: &str) -> Result<Dacl, DaclError> {
@@ -273,5 +275,20 @@ mod tests {
         assert_eq!(entry("A;;FA;;;Users"), EntryError::Account);
         assert_eq!(entry("A;;FA;;;S-1-5"), EntryError::Account);
         assert_eq!(entry("A;;FA;;;S-1-5-4294967296"), EntryError::Account);
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics_and_what_parses_has_balanced_entries_of_six_fields(
+            text in "(D:)?P?(A[IR])?(\\([AD];(OI)?(CI)?;(FA|0x1|GX|é)?;;;(SY|S-1-5-1|é)\\)?){0,3}"
+        ) {
+            if let Ok(dacl) = text.parse::<Dacl>() {
+                prop_assert_eq!(dacl.as_str(), text.as_str());
+                let entries = text.matches('(').count();
+                prop_assert!(entries > 0);
+                prop_assert_eq!(entries, text.matches(')').count());
+                prop_assert_eq!(entries * 5, text.matches(';').count());
+            }
+        }
     }
 }
