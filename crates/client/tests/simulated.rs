@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use node::Authentication;
 use node::Credentials;
+use node::FileSystemType;
+use node::FormatOptions;
+use node::Formatted;
 use node::Mapping;
 use node::NewSize;
 use node::Node;
@@ -21,6 +24,7 @@ use node::RemotePath;
 use node::ServiceName;
 use node::TargetName;
 use node::Way;
+use node::api::Cause;
 use node::api::Condition;
 use node::api::Error;
 use node::api::NodeApi;
@@ -327,6 +331,35 @@ fn what_must_not_be_written_fails_alike() {
         let size = NewSize::from_request(volume, 1 << 50).unwrap();
         rig.node.volumes().resize(volume, size, rig.soon())
     });
+}
+
+/// What the pipes cannot carry is refused before anything is sent, and never left out.
+#[test]
+fn a_format_has_options_in_process_alone() {
+    let options = FormatOptions::new(FileSystemType::Refs);
+    for (rig, before) in [
+        (Rig::in_process(), Formatted::Before),
+        (Rig::over_pipes(), Formatted::Unsaid),
+    ] {
+        let (volumes, soon) = (rig.node.volumes(), rig.soon());
+        rig.node.disks().partition(rig.disk(), soon).unwrap();
+        let volume = volumes.sole_on_disk(rig.disk(), soon).unwrap();
+        let ensure = |options| volumes.ensure_formatted(volume, options, soon);
+        let plain = FormatOptions::default();
+        assert_eq!(ensure(&plain), Ok(Formatted::Now));
+        assert_eq!(ensure(&plain), Ok(before));
+        let error = ensure(&options).unwrap_err();
+        match before {
+            Formatted::Before => {
+                assert_eq!(
+                    error.condition(),
+                    Some(Condition::OtherFileSystem),
+                    "{error}"
+                );
+            }
+            _ => assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}"),
+        }
+    }
 }
 
 #[test]

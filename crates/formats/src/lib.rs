@@ -11,6 +11,7 @@
 //! | [`device_id`] | a `STORAGE_DEVICE_ID_DESCRIPTOR` | the SCSI identifiers (VPD page 83h) of a disk |
 //! | [`ioctl`] | what disks and volumes answer to control codes | partition table, descriptor, length, sector size, number, address, attributes; extents |
 //! | [`location`] | `MSFT_Disk.Location` | adapter, bus, target, LUN |
+//! | [`partition_kind`] | a partition's type | whether it is one that Windows keeps files in |
 //! | [`reparse`] | a `REPARSE_DATA_BUFFER` | mounted folder, junction, symbolic link, or another tag |
 //! | [`smbios`] | a `RawSMBIOSData` | the machine's serial number |
 //! | [`wql`] | a text for a query of WMI | its literal, and back |
@@ -24,6 +25,7 @@ pub mod fixtures;
 pub mod gpt;
 pub mod ioctl;
 pub mod location;
+pub mod partition_kind;
 pub mod reparse;
 pub mod smbios;
 pub mod wql;

@@ -9,6 +9,7 @@ use formats::blank::Refusal;
 use formats::blank::SectorSize;
 use formats::blank::View;
 use formats::blank::ViewError;
+use formats::partition_kind::PartitionKind;
 use os::Cause;
 use os::Deadline;
 use os::DiskNumber;
@@ -20,6 +21,14 @@ use crate::Node;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlankError {
+    /// It is blank, and its partition table says that it belongs to another system.
+    #[error("{object} is not overwritten: its partition has the {kind}")]
+    Foreign {
+        /// The partition.
+        object: String,
+        /// Its type.
+        kind: String,
+    },
     /// It is not blank.
     #[error("{object} is not overwritten: {refusal}")]
     NotBlank {
@@ -85,6 +94,27 @@ impl Stretch {
         if let Some(offset) = clearance.unknown() {
             tracing::warn!(object = %self, offset, "overwriting bytes that no known format explains");
         }
+        Ok(())
+    }
+
+    /// Asks whether a partition of this kind may be formatted.
+    ///
+    /// # Errors
+    /// It belongs to another system, under [`FormatGuard::Strict`].
+    pub(crate) fn prove_own(&self, node: &Node, kind: PartitionKind) -> Result<(), BlankError> {
+        if kind.is_windows_data() {
+            return Ok(());
+        }
+        let object = self.to_string();
+        let kind = kind.to_string();
+        if node.options().format_guard == FormatGuard::Strict {
+            return Err(BlankError::Foreign { object, kind });
+        }
+        tracing::warn!(
+            object,
+            kind,
+            "formatting a blank partition of another system"
+        );
         Ok(())
     }
 

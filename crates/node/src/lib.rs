@@ -95,6 +95,11 @@ pub use self::smb::Mapping;
 pub use self::smb::RemotePath;
 pub use self::smb::Smb;
 pub use self::smb::SmbError;
+pub use self::volumes::AllocationUnit;
+pub use self::volumes::FileSystemType;
+pub use self::volumes::FormatOptions;
+pub use self::volumes::FormatOptionsError;
+pub use self::volumes::Formatted;
 pub use self::volumes::NewSize;
 pub use self::volumes::TargetError;
 pub use self::volumes::VisibilityError;
@@ -225,17 +230,22 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// As csi-proxy: encryption is demanded, unknown bytes are logged and overwritten.
+    /// Encryption is demanded, and nothing is overwritten that is not blank. csi-proxy's own options
+    /// differ in the latter: see its flag `-format-guard`.
     fn default() -> Self {
         Self {
-            format_guard: FormatGuard::Signatures,
+            format_guard: FormatGuard::Strict,
             require_privacy: true,
         }
     }
 }
 
 /// What is done about bytes that are not zero but carry no known signature, where a partition table
-/// or a filesystem is about to be written. A known signature always refuses.
+/// or a filesystem is about to be written; and about a blank partition whose type says that it belongs
+/// to another system, where it is about to be formatted. A known signature always refuses.
+///
+/// A type is not taken for a signature: it says whose the partition is, not that anything is in it, and
+/// csi-proxy, which asks for no type, formats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatGuard {
     /// They are logged and overwritten.

@@ -27,6 +27,8 @@ use support::STAGING;
 use support::crash::Scenario;
 use support::crash::check;
 use support::crash::told;
+use wincsi_node::FileSystemType;
+use wincsi_node::FormatOptions;
 use wincsi_node::NewSize;
 use wincsi_node::TargetError;
 use wincsi_node::VolumeError;
@@ -127,6 +129,26 @@ fn format_a_volume() {
             rig
         },
         act: |rig| format_unless_formatted(rig),
+        done_already: &[],
+    });
+}
+
+#[test]
+fn format_a_volume_with_a_label_and_an_access_control_list() {
+    check(&Scenario {
+        name: "ensure formatted",
+        prepare: || {
+            let rig = Rig::with_data_disk();
+            rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+            rig
+        },
+        act: |rig| {
+            let options = FormatOptions::new(FileSystemType::Refs).label("data");
+            let dacl = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BU)".parse().unwrap();
+            let options = options.unwrap().root_dacl(dacl);
+            let volumes = rig.node.volumes();
+            told(volumes.ensure_formatted(rig.volume(), &options, rig.soon())).map(drop)
+        },
         done_already: &[],
     });
 }

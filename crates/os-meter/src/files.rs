@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use os::Component;
+use os::Dacl;
 use os::DirEntry;
 use os::Entry;
 use os::Files;
@@ -66,6 +67,15 @@ impl Files for Metered {
         self.1.call("CreateSymbolicLinkW", || {
             self.0.create_symlink(link, target, kind)
         })
+    }
+
+    fn dacl(&self, directory: &WinPath) -> Result<String> {
+        self.1.handle("GetSecurityInfo", || self.0.dacl(directory))
+    }
+
+    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()> {
+        let run = || self.0.set_dacl(directory, dacl);
+        self.1.handle("SetSecurityInfo", run)
     }
 }
 

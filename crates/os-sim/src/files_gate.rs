@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use os::Cause;
 use os::Component;
+use os::Dacl;
 use os::DirEntry;
 use os::Entry;
 use os::Facility;
@@ -130,6 +131,16 @@ impl Files for GatedFiles {
     fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()> {
         self.pass("CreateSymbolicLinkW", link, || {
             self.tree.create_symlink(link, target, kind)
+        })
+    }
+
+    fn dacl(&self, directory: &WinPath) -> Result<String> {
+        self.pass("GetSecurityInfo", directory, || self.tree.dacl(directory))
+    }
+
+    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()> {
+        self.pass("SetSecurityInfo", directory, || {
+            self.tree.set_dacl(directory, dacl)
         })
     }
 }

@@ -10,6 +10,7 @@ use crate::hardware::HardwareError;
 use crate::hardware::IdentifierKind;
 use crate::ondisk::Area;
 use crate::ondisk::FilesystemKind;
+use crate::ondisk::Formatting;
 use crate::ondisk::MIB;
 use crate::ondisk::Table;
 use crate::ondisk::filesystem;
@@ -68,7 +69,7 @@ impl Inventory {
         };
         gpt::add(area, &data)?;
         for partition in &Table::read(area).partitions {
-            filesystem::write(area, partition, FilesystemKind::Ntfs, None)?;
+            filesystem::write(area, partition, Formatting::of(FilesystemKind::Ntfs))?;
         }
         Ok(())
     }

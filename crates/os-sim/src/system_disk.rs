@@ -17,6 +17,7 @@ use crate::hardware::Medium;
 use crate::machine::Mount;
 use crate::ondisk::Area;
 use crate::ondisk::FilesystemKind;
+use crate::ondisk::Formatting;
 use crate::ondisk::MIB;
 use crate::ondisk::Table;
 use crate::ondisk::filesystem;
@@ -86,7 +87,7 @@ fn write(medium: &Medium) -> io::Result<()> {
         Some(FilesystemKind::Ntfs),
     ]) {
         if let Some(kind) = kind {
-            filesystem::write(area, partition, kind, None)?;
+            filesystem::write(area, partition, Formatting::of(kind))?;
         }
     }
     Ok(())

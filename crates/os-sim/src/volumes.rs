@@ -16,6 +16,7 @@ use crate::gate::Op;
 use crate::machine::Home;
 use crate::machine::Machine;
 use crate::ondisk::Filesystem;
+use crate::ondisk::FilesystemKind;
 use crate::ondisk::filesystem;
 use crate::world::World;
 
@@ -149,13 +150,20 @@ impl os::Volumes for Volumes {
         }))
     }
 
+    /// For NTFS, ReFS and RAW alone, and by a cluster at least
+    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume>). The
+    /// code is that of a control code which a filesystem does not have.
     fn extend(&self, volume: VolumeId, bytes: u64) -> Result<()> {
         self.run("FSCTL_EXTEND_VOLUME", volume, |machine, home| {
             let filesystem = mounted(machine, volume, &home)?;
             if machine.is_read_only(&home) {
                 return Err(Win32::WRITE_PROTECT.into());
             }
-            if bytes > home.partition.length || bytes < filesystem.length {
+            if filesystem.kind == FilesystemKind::Fat32 {
+                return Err(Win32::INVALID_FUNCTION.into());
+            }
+            let least = filesystem.length + u64::from(filesystem.cluster);
+            if bytes > home.partition.length || bytes < least {
                 return Err(Win32::INVALID_PARAMETER.into());
             }
             let area = machine.area(&home.disk)?;

@@ -99,6 +99,9 @@ const METHODS: &[Method] = &[
     ("Files", "create_symlink", Facility::Files, |it| {
         it.os.files.create_symlink(&path("l"), "x", LinkKind::File)
     }),
+    ("Files", "dacl", Facility::Files, |it| {
+        it.os.files.dacl(&path("x")).map(drop)
+    }),
     ("Files", "entry", Facility::Files, |it| {
         it.os.files.entry(&path("x")).map(drop)
     }),
@@ -119,6 +122,10 @@ const METHODS: &[Method] = &[
     }),
     ("Files", "reparse_data", Facility::Files, |it| {
         it.os.files.reparse_data(&path("x")).map(drop)
+    }),
+    ("Files", "set_dacl", Facility::Files, |it| {
+        let dacl = "D:(A;;FA;;;BA)".parse().expect("a list");
+        it.os.files.set_dacl(&path("x"), &dacl)
     }),
     ("Firmware", "smbios", Facility::Firmware, |it| {
         it.os.firmware.smbios().map(drop)

@@ -34,6 +34,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         files::names::CASES,
         files::pins::CASES,
         files::removal::CASES,
+        files::rights::CASES,
         files::symlinks::CASES,
         iscsi::CASES,
         services::CASES,

@@ -1,6 +1,9 @@
+use std::os::windows::io::OwnedHandle;
+
 use formats::reparse;
 use formats::reparse::Reparse;
 use formats::reparse::Target;
+use os::Dacl;
 use os::DirEntry;
 use os::Entry;
 use os::Error;
@@ -22,6 +25,7 @@ use crate::raw::find::Found;
 use crate::raw::find::Search;
 use crate::raw::handle;
 use crate::raw::handle::Purpose;
+use crate::raw::security;
 use crate::raw::volume;
 use crate::wide::Wide;
 
@@ -106,6 +110,18 @@ impl Files for NativeFiles {
         create_symlink(link, target, kind)
             .map_err(|code| Error::new("CreateSymbolicLinkW", link, code))
     }
+
+    fn dacl(&self, directory: &WinPath) -> os::Result<String> {
+        plain_directory(directory, Purpose::LookAtRights)
+            .and_then(|directory| security::dacl(&directory))
+            .map_err(|code| Error::new("GetSecurityInfo", directory, code))
+    }
+
+    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> os::Result<()> {
+        plain_directory(directory, Purpose::ChangeRights)
+            .and_then(|directory| security::set_dacl(&directory, dacl))
+            .map_err(|code| Error::new("SetSecurityInfo", directory, code))
+    }
 }
 
 /// One call in the common case. A search is what tells the tag, and what an entry that somebody
@@ -161,6 +177,15 @@ fn list(pattern: &Wide) -> Result<Vec<DirEntry>, Win32> {
         next = search.next()?;
     }
     Ok(entries)
+}
+
+/// Opens a directory that is no reparse point.
+fn plain_directory(path: &WinPath, purpose: Purpose) -> Result<OwnedHandle, Win32> {
+    let directory = handle::open(&Wide::path(path)?, purpose)?;
+    let attributes = handle::attributes(&directory)?;
+    let is_plain = attributes.contains(FileAttributes::DIRECTORY)
+        && !attributes.contains(FileAttributes::REPARSE_POINT);
+    is_plain.then_some(directory).ok_or(Win32::DIRECTORY)
 }
 
 /// Tells the mount manager that a folder is about to go, if it is a mounted one.

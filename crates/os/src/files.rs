@@ -1,6 +1,7 @@
 use std::ffi::OsString;
 
 use crate::Component;
+use crate::Dacl;
 use crate::Result;
 use crate::WinPath;
 
@@ -74,6 +75,21 @@ pub trait Files: Send + Sync {
     /// # Errors
     /// [`crate::Win32::ALREADY_EXISTS`] when anything has the link's name.
     fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()>;
+
+    /// The access control list of a plain directory, inherited entries included, in the definition
+    /// language as the system writes it (`GetSecurityInfo`). Two texts may say the same.
+    ///
+    /// # Errors
+    /// [`crate::Win32::DIRECTORY`] for anything but a plain directory; no such directory, or access denied.
+    fn dacl(&self, directory: &WinPath) -> Result<String>;
+
+    /// Sets the access control list of a plain directory, and by it what its entries inherit
+    /// (`SetSecurityInfo`).
+    ///
+    /// # Errors
+    /// As [`Files::dacl`]; [`crate::Win32::WRITE_PROTECT`] on a read-only volume; the system does not know
+    /// an account of the list.
+    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()>;
 }
 
 /// What is known of an entry without opening it.

@@ -23,6 +23,7 @@
 
 mod boot;
 mod clock;
+mod dacl;
 mod disks;
 mod error;
 mod facility;
@@ -38,6 +39,7 @@ pub mod schema;
 
 pub use boot::{AfUnix, Boot, BootId, Event, EventLevel, EventLog, Firmware, Paging};
 pub use clock::{Clock, Deadline, Moment};
+pub use dacl::{Dacl, DaclError, EntryError};
 pub use disks::{
     BusType, DeviceDescriptor, DiskAttributes, Disks, DriveLayout, PartitionEntry, PartitionStyle,
     ScsiAddress,

@@ -1,3 +1,5 @@
+use node::FormatOptions;
+use node::Formatted;
 use node::NewSize;
 use node::api::Cause;
 use node::api::Condition;
@@ -106,6 +108,20 @@ impl Volumes for Node {
         self.change("format volume", &[&volume], deadline, &spoken)
     }
 
+    fn ensure_formatted(
+        &self,
+        volume: VolumeId,
+        options: &FormatOptions,
+        deadline: Deadline,
+    ) -> Result<Formatted> {
+        expressible(options).map_err(|cause| Error::new("format volume", volume, cause))?;
+        if self.is_formatted(volume, deadline)? {
+            return Ok(Formatted::Unsaid);
+        }
+        self.format(volume, deadline)?;
+        Ok(Formatted::Now)
+    }
+
     fn resize(&self, volume: VolumeId, size: NewSize, deadline: Deadline) -> Result<()> {
         let name = "resize volume";
         let size = signed(size).map_err(|cause| Error::new(name, volume, cause))?;
@@ -192,6 +208,16 @@ fn volume(id: &str) -> Read<VolumeId> {
 fn volumes(ids: &[String]) -> Read<Vec<VolumeId>> {
     let named = ids.iter().filter(|id| !id.is_empty());
     named.map(|id| volume(id)).collect()
+}
+
+/// `FormatVolumeRequest` names the volume and nothing else.
+fn expressible(options: &FormatOptions) -> Read<()> {
+    if *options == FormatOptions::default() {
+        return Ok(());
+    }
+    let text =
+        "csi-proxy formats with NTFS, and takes no allocation unit, label or access control list";
+    Err(Cause::Inexpressible(text.to_owned()))
 }
 
 /// Zero stands for the maximum.

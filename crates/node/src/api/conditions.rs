@@ -171,6 +171,7 @@ impl Classified for VolumeError {
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
             Self::NotOneVolume { volumes, .. } if volumes.is_empty() => Condition::NotFound,
             Self::NotOneVolume { .. } => Condition::Ambiguous,
+            Self::OtherFileSystem { .. } => Condition::OtherFileSystem,
             Self::OtherMounted { .. } | Self::TargetInUse { .. } => Condition::TargetInUse,
             Self::TooLarge { .. } => Condition::NoRoom,
             Self::Blank(error) => return error.kind(),

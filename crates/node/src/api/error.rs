@@ -164,6 +164,8 @@ pub enum Condition {
     NothingToGrow,
     /// None of these.
     Other,
+    /// The volume has another filesystem than it was to have.
+    OtherFileSystem,
     /// What the path hangs on cannot be reached, so nothing is known of the path itself.
     OutOfReach,
     /// The proxy does not let clients name this path.

@@ -21,6 +21,8 @@ use crate::Authentication;
 use crate::ChapSecret;
 use crate::Dependents;
 use crate::DiskIds;
+use crate::FormatOptions;
+use crate::Formatted;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Portal;
@@ -178,6 +180,22 @@ pub trait Volumes: Send + Sync {
     /// # Errors
     /// [`super::Condition::NotBlank`], [`super::Condition::Guarded`], [`super::Condition::NotFound`].
     fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<()>;
+
+    /// Sees to it that a volume has the filesystem that is asked for: a blank one is formatted, one that
+    /// has it is left as it is.
+    ///
+    /// csi-proxy's pipes carry no options: NTFS alone, without allocation unit, label and access control
+    /// list, can be asked for there, and a volume with any filesystem is [`Formatted::Unsaid`].
+    ///
+    /// # Errors
+    /// [`super::Condition::OtherFileSystem`], and as [`Volumes::format`];
+    /// [`super::Cause::Inexpressible`] for options that the node cannot be told.
+    fn ensure_formatted(
+        &self,
+        volume: VolumeId,
+        options: &FormatOptions,
+        deadline: Deadline,
+    ) -> Result<Formatted>;
 
     /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none.
     ///

@@ -30,6 +30,8 @@ use crate::ChapSecret;
 use crate::Credentials;
 use crate::Dependents;
 use crate::DiskIds;
+use crate::FormatOptions;
+use crate::Formatted;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Node;
@@ -218,6 +220,18 @@ impl Volumes for Node {
     fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<()> {
         run(self, "format volume", volume, deadline, move |node| {
             node.volumes().format(volume, deadline)
+        })
+    }
+
+    fn ensure_formatted(
+        &self,
+        volume: VolumeId,
+        options: &FormatOptions,
+        deadline: Deadline,
+    ) -> Result<Formatted> {
+        let options = options.clone();
+        run(self, "format volume", volume, deadline, move |node| {
+            node.volumes().ensure_formatted(volume, &options, deadline)
         })
     }
 

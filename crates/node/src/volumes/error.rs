@@ -3,6 +3,7 @@ use os::Extent;
 use os::VolumeId;
 use os::Win32;
 
+use super::FileSystemType;
 use super::TargetError;
 use super::VisibilityError;
 use crate::BlankError;
@@ -99,6 +100,16 @@ pub enum VolumeError {
         extents: usize,
         /// The disks.
         disks: Vec<DiskNumber>,
+    },
+    /// The volume has another filesystem than it was to have.
+    #[error("volume {volume} is not formatted with {wanted}: it has the filesystem {found}")]
+    OtherFileSystem {
+        /// The volume.
+        volume: VolumeId,
+        /// What it has, as Windows calls it.
+        found: String,
+        /// What was asked for.
+        wanted: FileSystemType,
     },
     /// Another volume is mounted there.
     #[error("unmount volume {volume}: volume {mounted} is mounted at {path}")]

@@ -4,6 +4,7 @@ mod error;
 mod format;
 mod mount;
 pub(crate) mod on_disk;
+mod options;
 mod place;
 mod resize;
 pub(crate) mod target;
@@ -15,9 +16,14 @@ use os::Space;
 use os::VolumeId;
 
 pub use self::error::VolumeError;
+pub use self::format::Formatted;
 use self::format::Formatting;
 use self::mount::Mounting;
 pub use self::on_disk::VisibilityError;
+pub use self::options::AllocationUnit;
+pub use self::options::FileSystemType;
+pub use self::options::FormatOptions;
+pub use self::options::FormatOptionsError;
 pub(crate) use self::place::disks_of;
 pub use self::resize::NewSize;
 use self::resize::Resizing;
@@ -119,13 +125,36 @@ impl<'a> Volumes<'a> {
     /// The volume is not blank, its disk is one that is never written, it is not one partition of
     /// one disk, or Windows refuses.
     pub fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
-        let node = self.node;
         Formatting {
-            node,
+            node: self.node,
             volume,
+            options: &FormatOptions::default(),
             deadline,
         }
         .run()
+    }
+
+    /// Sees to it that a volume has the filesystem that is asked for. A blank one is formatted, quickly,
+    /// and gets its access control list; one that an earlier call left in between is finished; one that
+    /// has this filesystem already is left as it is, whatever its allocation unit, label and list are:
+    /// it may hold data, and its owner may have changed them. Can be repeated after dying at any point.
+    ///
+    /// # Errors
+    /// The volume has another filesystem ([`VolumeError::OtherFileSystem`]), is not blank, its disk is
+    /// one that is never written, it is not one partition of one disk, or Windows refuses.
+    pub fn ensure_formatted(
+        &self,
+        volume: VolumeId,
+        options: &FormatOptions,
+        deadline: Deadline,
+    ) -> Result<Formatted, VolumeError> {
+        Formatting {
+            node: self.node,
+            volume,
+            options,
+            deadline,
+        }
+        .ensure()
     }
 
     /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none; but a filesystem

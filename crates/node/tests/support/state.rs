@@ -99,6 +99,9 @@ impl Rig {
             let _ = writeln!(text, "  mounted at {folder}");
         }
         if matches!(volumes.file_system(volume), Ok(Some(_))) {
+            let root = WinPath::of_root(Root::Volume(volume));
+            let dacl = self.sim.files().dacl(&root);
+            let _ = writeln!(text, "  open to {}", dacl.unwrap());
             self.say_folder(text, &WinPath::of_root(Root::Volume(volume)), names);
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
 use os::Component;
+use os::Dacl;
 use os::DirEntry;
 use os::Entry;
 use os::Files;
@@ -198,5 +199,13 @@ impl Files for Swapping {
 
     fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()> {
         self.files.create_symlink(link, target, kind)
+    }
+
+    fn dacl(&self, directory: &WinPath) -> Result<String> {
+        self.files.dacl(directory)
+    }
+
+    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()> {
+        self.files.set_dacl(directory, dacl)
     }
 }

@@ -21,6 +21,7 @@ use super::host::Node;
 use super::marker;
 use super::marker::ReparsePoint;
 use super::names;
+use super::rights;
 use super::sys;
 use super::walk::Final;
 use super::walk::Place;
@@ -110,7 +111,7 @@ impl FileTree {
                 Ok(point.volume().map(|volume| (place.path.clone(), volume)))
             }
             _ => {
-                fs::remove_dir(&place.host).map_err(|error| host::cause(&error))?;
+                rights::remove_directory(&place.host)?;
                 Ok(None)
             }
         }
@@ -194,7 +195,7 @@ impl FileTree {
         Ok(())
     }
 
-    fn staging(&self, path: &WinPath) -> Result<PathBuf, Cause> {
+    pub(super) fn staging(&self, path: &WinPath) -> Result<PathBuf, Cause> {
         let folder = self.folder(path.root())?;
         names::staging(&folder).map_err(|error| host::cause(&error).into())
     }

@@ -9,7 +9,8 @@
 //! Files and directories are themselves. A reparse point of any kind is a host directory that holds
 //! nothing but a marker with the tag's data (see `marker`): hosts without links can hold it, a
 //! folder becomes a mounted folder and back by one rename or one deletion, and a process that is
-//! killed at any moment leaves the old state or the new one. Names that begin with
+//! killed at any moment leaves the old state or the new one. An access control list that somebody set
+//! is a file in its directory (see `rights`). Names that begin with
 //! `$WinCSI.` are ours and exist for nobody else.
 
 mod acts;
@@ -19,6 +20,7 @@ mod links;
 mod marker;
 mod names;
 mod pins;
+mod rights;
 mod seam;
 mod tools;
 mod walk;

@@ -19,6 +19,9 @@ pub(super) const RESERVED: &str = "$WinCSI.";
 /// The marker inside the host directory of a reparse point.
 pub(super) const MARKER: &str = "$WinCSI.Reparse";
 
+/// The access control list that somebody set, inside the host directory that it is of.
+pub(super) const DACL: &str = "$WinCSI.Dacl";
+
 /// Where new things are built before one rename puts them in place.
 const STAGING: &str = "$WinCSI.Staging";
 

@@ -1,6 +1,7 @@
 //! The tree as the seam's [`Files`]: the lock, and the name of each call.
 
 use os::Cause;
+use os::Dacl;
 use os::DirEntry;
 use os::Entry;
 use os::Error;
@@ -59,6 +60,18 @@ impl Files for FileTree {
     fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> os::Result<()> {
         self.change("CreateSymbolicLinkW", link, || {
             self.make_symlink(link, target, kind)
+        })
+    }
+
+    fn dacl(&self, directory: &WinPath) -> os::Result<String> {
+        self.look("GetSecurityInfo", directory, || {
+            self.listed_rights(directory)
+        })
+    }
+
+    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> os::Result<()> {
+        self.change("SetSecurityInfo", directory, || {
+            self.list_rights(directory, dacl)
         })
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Filesystem {
     pub(crate) length: u64,
     /// Bytes.
     pub(crate) cluster: u32,
+    /// Of NTFS: file records of 4 KiB.
+    pub(crate) has_large_records: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +27,23 @@ pub(crate) enum FilesystemKind {
     Refs,
 }
 
+/// What a new filesystem is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Formatting {
+    pub(crate) kind: FilesystemKind,
+    /// Bytes.
+    pub(crate) cluster: u32,
+    /// Of NTFS: file records of 4 KiB.
+    pub(crate) has_large_records: bool,
+}
+
 const SECTOR: usize = 512;
-const DEFAULT_CLUSTER: u32 = 4096;
+
+/// The size of a file record, as the power of two that it is, negative: 4 KiB.
+const LARGE_RECORD: u8 = 0xF4;
+
+/// As [`LARGE_RECORD`]: 1 KiB.
+const SMALL_RECORD: u8 = 0xF6;
 
 impl FilesystemKind {
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -43,6 +60,22 @@ impl FilesystemKind {
         }
     }
 
+    /// In bytes. Sources: <https://learn.microsoft.com/windows-server/storage/file-server/ntfs-overview>,
+    /// <https://learn.microsoft.com/windows-server/storage/refs/refs-overview>.
+    pub(crate) fn cluster_sizes(self) -> impl Iterator<Item = u32> {
+        let exponents: &[u32] = match self {
+            Self::Fat32 => &[9, 10, 11, 12, 13, 14, 15, 16],
+            Self::Ntfs => &[9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21],
+            Self::Refs => &[12, 16],
+        };
+        exponents.iter().map(|exponent| 1 << exponent)
+    }
+
+    /// In bytes; Windows takes larger ones for NTFS beyond 16 TiB.
+    pub(crate) fn default_cluster_size(self) -> u32 {
+        4096
+    }
+
     /// `MSFT_Volume.FileSystemType`.
     pub(crate) fn number(self) -> u16 {
         match self {
@@ -50,6 +83,23 @@ impl FilesystemKind {
             Self::Ntfs => 14,
             Self::Refs => 15,
         }
+    }
+}
+
+impl Formatting {
+    /// Of this kind, and as Windows makes it by itself.
+    pub(crate) fn of(kind: FilesystemKind) -> Self {
+        Self {
+            kind,
+            cluster: kind.default_cluster_size(),
+            has_large_records: false,
+        }
+    }
+
+    /// NTFS counts its clusters in 32 bits.
+    pub(crate) fn has_too_many_clusters(&self, length: u64) -> bool {
+        let clusters = length / u64::from(self.cluster);
+        self.kind == FilesystemKind::Ntfs && u32::try_from(clusters).is_err()
     }
 }
 
@@ -78,8 +128,12 @@ impl Filesystem {
 
     fn ntfs(sector: &[u8]) -> Option<Self> {
         let bytes = number(sector, 11, 2);
-        let cluster = bytes * number(sector, 13, 1);
-        Self::of(FilesystemKind::Ntfs, number(sector, 40, 8), bytes, cluster)
+        let cluster = bytes.checked_mul(sectors_per_cluster(sector[13])?)?;
+        let read = Self::of(FilesystemKind::Ntfs, number(sector, 40, 8), bytes, cluster)?;
+        Some(Self {
+            has_large_records: sector[64] == LARGE_RECORD,
+            ..read
+        })
     }
 
     fn refs(sector: &[u8]) -> Option<Self> {
@@ -101,7 +155,16 @@ impl Filesystem {
             kind,
             length: length / u64::from(cluster) * u64::from(cluster),
             cluster,
+            has_large_records: false,
         })
+    }
+
+    fn formatting(self) -> Formatting {
+        Formatting {
+            kind: self.kind,
+            cluster: self.cluster,
+            has_large_records: self.has_large_records,
+        }
     }
 }
 
@@ -113,14 +176,8 @@ pub(crate) fn wipe(area: Area<'_>, partition: &Partition) -> io::Result<()> {
 }
 
 /// The last step of a format: writes the boot sector, and NTFS's copy at the partition's end.
-pub(crate) fn write(
-    area: Area<'_>,
-    partition: &Partition,
-    kind: FilesystemKind,
-    cluster: Option<u32>,
-) -> io::Result<()> {
-    let cluster = cluster.unwrap_or(DEFAULT_CLUSTER);
-    write_sized(area, partition, partition.length, (kind, cluster))
+pub(crate) fn write(area: Area<'_>, partition: &Partition, wanted: Formatting) -> io::Result<()> {
+    write_sized(area, partition, partition.length, wanted)
 }
 
 /// Makes the filesystem `length` bytes long, within its partition.
@@ -130,20 +187,20 @@ pub(crate) fn extend(
     filesystem: Filesystem,
     length: u64,
 ) -> io::Result<()> {
-    let shape = (filesystem.kind, filesystem.cluster);
-    write_sized(area, partition, length, shape)
+    write_sized(area, partition, length, filesystem.formatting())
 }
 
 fn write_sized(
     area: Area<'_>,
     partition: &Partition,
     length: u64,
-    (kind, cluster): (FilesystemKind, u32),
+    wanted: Formatting,
 ) -> io::Result<()> {
+    let Formatting { kind, cluster, .. } = wanted;
     let sectors = length / u64::from(area.sector_size);
     let sector = match kind {
         FilesystemKind::Fat32 => fat32_sector(area.sector_size, sectors, cluster),
-        FilesystemKind::Ntfs => ntfs_sector(area.sector_size, sectors - 1, cluster),
+        FilesystemKind::Ntfs => ntfs_sector(area.sector_size, sectors - 1, wanted),
         FilesystemKind::Refs => refs_sector(area.sector_size, sectors, cluster),
     };
     if kind == FilesystemKind::Ntfs {
@@ -154,21 +211,45 @@ fn write_sized(
 }
 
 /// Layout of the NTFS boot sector: the volume's last sector holds a copy and is not counted.
-fn ntfs_sector(sector_size: u32, sectors: u64, cluster: u32) -> [u8; SECTOR] {
+fn ntfs_sector(sector_size: u32, sectors: u64, wanted: Formatting) -> [u8; SECTOR] {
+    let record = if wanted.has_large_records {
+        LARGE_RECORD
+    } else {
+        SMALL_RECORD
+    };
     let mut sector = [0; SECTOR];
     put(&mut sector, 0, &[0xEB, 0x52, 0x90]);
     put(&mut sector, 3, b"NTFS    ");
     put(&mut sector, 11, &sector_size.to_le_bytes()[..2]);
-    put(&mut sector, 13, &(cluster / sector_size).to_le_bytes()[..1]);
+    put(
+        &mut sector,
+        13,
+        &[cluster_byte(wanted.cluster / sector_size)],
+    );
     put(&mut sector, 21, &[0xF8]);
     put(&mut sector, 36, &[0x80, 0, 0x80, 0]);
     put(&mut sector, 40, &sectors.to_le_bytes());
     put(&mut sector, 48, &(sectors / 3).to_le_bytes());
     put(&mut sector, 56, &2_u64.to_le_bytes());
-    put(&mut sector, 64, &[0xF6, 0, 0, 0, 1, 0, 0, 0]);
+    put(&mut sector, 64, &[record, 0, 0, 0, 1, 0, 0, 0]);
     put(&mut sector, 72, &serial().to_le_bytes());
     put(&mut sector, 510, &[0x55, 0xAA]);
     sector
+}
+
+/// How NTFS writes its sectors per cluster: more than 128 as the power of two that they are, negative.
+fn cluster_byte(sectors: u32) -> u8 {
+    match u8::try_from(sectors) {
+        Ok(few) if few <= 128 => few,
+        _ => u8::MAX - u8::try_from(sectors.trailing_zeros()).unwrap_or_default() + 1,
+    }
+}
+
+fn sectors_per_cluster(byte: u8) -> Option<u64> {
+    match byte {
+        0..=128 => Some(u64::from(byte)),
+        _ => 1_u64.checked_shl(u32::from(u8::MAX - byte) + 1),
+    }
 }
 
 /// Layout of the ReFS volume boot record, version 3.4.
@@ -215,6 +296,7 @@ mod tests {
 
     use super::Filesystem;
     use super::FilesystemKind;
+    use super::Formatting;
     use super::extend;
     use super::wipe;
     use super::write;
@@ -244,7 +326,7 @@ mod tests {
             let partition = partition(32 * MIB);
             for kind in ["ntfs", "refs", "fat32"] {
                 let kind = FilesystemKind::named(kind).unwrap();
-                write(area, &partition, kind, None).unwrap();
+                write(area, &partition, Formatting::of(kind)).unwrap();
                 let found = Filesystem::read(area, &partition).unwrap();
                 assert_eq!((found.kind, found.cluster), (kind, 4096));
                 assert!(
@@ -261,11 +343,44 @@ mod tests {
     fn an_extended_filesystem_is_as_long_as_was_asked() {
         let medium = Medium::in_memory(64 * MIB);
         let area = Area::sound(&medium, 64 * MIB, 512);
-        write(area, &partition(16 * MIB), FilesystemKind::Ntfs, None).unwrap();
+        let ntfs = Formatting::of(FilesystemKind::Ntfs);
+        write(area, &partition(16 * MIB), ntfs).unwrap();
         let grown = partition(32 * MIB);
         let before = Filesystem::read(area, &grown).unwrap();
         extend(area, &grown, before, 32 * MIB).unwrap();
         let after = Filesystem::read(area, &grown).unwrap();
         assert_eq!(after.length, 32 * MIB - 4096);
+    }
+
+    #[test]
+    fn a_filesystem_keeps_its_clusters_and_records_when_it_is_extended() {
+        let medium = Medium::in_memory(64 * MIB);
+        for sector_size in [512, 4096] {
+            let area = Area::sound(&medium, 64 * MIB, sector_size);
+            for kind in [FilesystemKind::Ntfs, FilesystemKind::Refs] {
+                for cluster in kind.cluster_sizes().filter(|size| *size >= sector_size) {
+                    let wanted = Formatting {
+                        kind,
+                        cluster,
+                        has_large_records: kind == FilesystemKind::Ntfs,
+                    };
+                    write(area, &partition(16 * MIB), wanted).unwrap();
+                    let grown = partition(32 * MIB);
+                    let before = Filesystem::read(area, &grown).unwrap();
+                    extend(area, &grown, before, 32 * MIB).unwrap();
+                    let after = Filesystem::read(area, &grown).unwrap();
+                    assert_eq!(after.formatting(), wanted);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ntfs_counts_its_clusters_in_32_bits() {
+        let mut wanted = Formatting::of(FilesystemKind::Ntfs);
+        assert!(!wanted.has_too_many_clusters(16 << 40 >> 1));
+        assert!(wanted.has_too_many_clusters(16 << 40));
+        wanted.kind = FilesystemKind::Refs;
+        assert!(!wanted.has_too_many_clusters(16 << 40));
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod table;
 
 pub(crate) use filesystem::Filesystem;
 pub(crate) use filesystem::FilesystemKind;
+pub(crate) use filesystem::Formatting;
 pub(crate) use table::Area;
 pub(crate) use table::Partition;
 pub(crate) use table::Table;

@@ -10,6 +10,7 @@ mod access_path;
 mod cache;
 mod create;
 mod disk;
+mod format;
 mod ids;
 mod objects;
 mod partition;

@@ -6,7 +6,7 @@ pub(crate) mod mounts;
 pub(crate) mod names;
 pub(crate) mod pins;
 pub(crate) mod removal;
-
+pub(crate) mod rights;
 pub(crate) mod symlinks;
 
 use os::Facility;

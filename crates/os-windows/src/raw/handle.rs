@@ -26,6 +26,8 @@ use windows_sys::Win32::Storage::FileSystem::FileAttributeTagInfo;
 use windows_sys::Win32::Storage::FileSystem::FlushFileBuffers;
 use windows_sys::Win32::Storage::FileSystem::GetFileInformationByHandleEx;
 use windows_sys::Win32::Storage::FileSystem::OPEN_EXISTING;
+use windows_sys::Win32::Storage::FileSystem::READ_CONTROL;
+use windows_sys::Win32::Storage::FileSystem::WRITE_DAC;
 use windows_sys::Win32::System::IO::DeviceIoControl;
 
 use super::last_error;
@@ -39,12 +41,16 @@ pub(crate) enum Purpose {
     AskDevice,
     /// To change a volume or a disk as a whole.
     ChangeDevice,
+    /// To change who may do what with an entry. Hinders nobody.
+    ChangeRights,
     /// To hold a directory, or a link as an entry, in place: nobody may open it for deletion.
     HoldEntry,
     /// To look at an entry, or a link as an entry. Hinders nobody.
     LookAtEntry,
     /// To look at what a path leads to. Hinders nobody.
     LookAtTarget,
+    /// To read who may do what with an entry. Hinders nobody.
+    LookAtRights,
     /// To read from a disk, or to ask what it tells only to those who may read.
     ReadDevice,
 }
@@ -54,8 +60,10 @@ impl Purpose {
         match self {
             Self::AskDevice => 0,
             Self::ChangeDevice => GENERIC_READ | GENERIC_WRITE,
+            Self::ChangeRights => FILE_READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC,
             Self::HoldEntry => FILE_LIST_DIRECTORY,
             Self::LookAtEntry | Self::LookAtTarget => FILE_READ_ATTRIBUTES,
+            Self::LookAtRights => FILE_READ_ATTRIBUTES | READ_CONTROL,
             Self::ReadDevice => GENERIC_READ,
         }
     }
@@ -64,7 +72,9 @@ impl Purpose {
         let read_write = FILE_SHARE_READ | FILE_SHARE_WRITE;
         match self {
             Self::AskDevice | Self::ChangeDevice | Self::HoldEntry | Self::ReadDevice => read_write,
-            Self::LookAtEntry | Self::LookAtTarget => read_write | FILE_SHARE_DELETE,
+            Self::ChangeRights | Self::LookAtEntry | Self::LookAtRights | Self::LookAtTarget => {
+                read_write | FILE_SHARE_DELETE
+            }
         }
     }
 
@@ -72,7 +82,7 @@ impl Purpose {
     fn flags(self) -> u32 {
         match self {
             Self::AskDevice | Self::ChangeDevice | Self::ReadDevice => 0,
-            Self::HoldEntry | Self::LookAtEntry => {
+            Self::ChangeRights | Self::HoldEntry | Self::LookAtEntry | Self::LookAtRights => {
                 FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT
             }
             Self::LookAtTarget => FILE_FLAG_BACKUP_SEMANTICS,

@@ -11,6 +11,7 @@ pub(crate) mod page_files;
 pub(crate) mod process;
 pub(crate) mod registry;
 pub(crate) mod relative;
+pub(crate) mod security;
 pub(crate) mod service;
 pub(crate) mod volume;
 

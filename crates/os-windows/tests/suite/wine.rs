@@ -82,6 +82,15 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         "volumes::a_volume_lies_on_a_disk",
         "not so: it has an extent",
     ),
+    // An access control list is kept as the host's mode bits.
+    row(
+        "files::a_list_that_is_set_is_told_with_its_rights",
+        "not so: everybody may do everything",
+    ),
+    row(
+        "files::a_list_that_keeps_others_out_names_nobody_else",
+        "not so: it is protected",
+    ),
     // A volume has no extent, so nothing leads to its disk.
     row("disks::the_disk_of_a_volume_is_listed", NO_EXTENT),
     row("disks::a_volume_is_a_partition_of_its_disk", NO_EXTENT),

@@ -109,10 +109,10 @@ rows! { PROPERTIES: Property {
     OFFSET = Property::new("Offset", Uint64, DEFINITION);
     /// Bytes.
     SIZE = Property::new("Size", Uint64, PAGE);
-    /// Null unless the disk is MBR.
-    MBR_TYPE = Property::new("MbrType", Uint16, MODULE_TYPES).numbers(mbr_type::VALUES);
-    /// Null unless the disk is GPT.
-    GPT_TYPE = Property::new("GptType", String, MODULE_TYPES).texts(gpt_type::VALUES);
+    /// Null unless the disk is MBR. What the table says, so any byte; [`mbr_type`] names some.
+    MBR_TYPE = Property::new("MbrType", Uint16, MODULE_TYPES);
+    /// Null unless the disk is GPT. What the table says, so any GUID; [`gpt_type`] names some.
+    GPT_TYPE = Property::new("GptType", String, MODULE_TYPES);
     /// Null unless the disk is GPT. In braces.
     GUID = Property::new("Guid", String, PAGE);
     IS_READ_ONLY = Property::new("IsReadOnly", Boolean, PAGE);

@@ -208,6 +208,16 @@ mod tests {
         assert_eq!(config.roots(), [r"C:\a", r"C:\b", r"D:\kubelet"]);
     }
 
+    /// csi-proxy asks what is on a disk of nobody, so what it overwrites is refused by known signatures
+    /// alone; the library, whose callers are new, refuses whatever is not blank.
+    #[test]
+    fn what_nothing_explains_is_overwritten_here_and_refused_by_the_library() {
+        let ours = super::Config::default().format_guard;
+        assert_eq!(ours, node::FormatGuard::Signatures);
+        let library = node::Options::default().format_guard;
+        assert_eq!(library, node::FormatGuard::Strict);
+    }
+
     #[test]
     fn every_flag_of_csi_proxy_is_taken_with_its_default() {
         // Source: csi-proxy's usage, and klog's for the logging flags.

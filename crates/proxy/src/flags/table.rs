@@ -159,7 +159,7 @@ const OURS: &[Flag] = &[
         name: "format-guard",
         value: Value::Of("strict|signatures"),
         default: "signatures",
-        help: "What refuses a format: any non-zero byte, or known signatures only.",
+        help: "What refuses a format: any non-zero byte and another system's partition, or known signatures only.",
         apply: Apply::Text(format_guard),
     },
     Flag {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use os::Component;
+use os::Dacl;
 use os::DirEntry;
 use os::Entry;
 use os::Extent;
@@ -205,6 +206,16 @@ impl Files for Sentry {
     fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()> {
         self.see("create_symlink", link);
         self.files.create_symlink(link, target, kind)
+    }
+
+    fn dacl(&self, directory: &WinPath) -> Result<String> {
+        self.see("dacl", directory);
+        self.files.dacl(directory)
+    }
+
+    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()> {
+        self.see("set_dacl", directory);
+        self.files.set_dacl(directory, dacl)
     }
 }
 

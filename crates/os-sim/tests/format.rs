@@ -1,0 +1,145 @@
+//! What `MSFT_Volume.Format` makes of its parameters, and what it refuses.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod support;
+
+use os::Arguments;
+use os::Query;
+use os::Value;
+use os::VolumeId;
+use os::Win32;
+use wincsi_os_sim::Bus;
+use wincsi_os_sim::DiskSpec;
+
+use self::support::bench::Bench;
+use self::support::bench::GIB;
+use self::support::bench::ntfs;
+use self::support::bench::one;
+
+fn refs() -> Arguments {
+    ntfs().with("FileSystem", Value::text("ReFS"))
+}
+
+fn yes(arguments: Arguments, name: &'static str) -> Arguments {
+    arguments.with(name, Value::Bool(true))
+}
+
+fn unit(arguments: Arguments, bytes: u32) -> Arguments {
+    arguments.with("AllocationUnitSize", Value::uint32(bytes))
+}
+
+fn labelled(arguments: Arguments, label: &str) -> Arguments {
+    arguments.with("FileSystemLabel", Value::text(label))
+}
+
+#[test]
+fn parameters_that_do_not_suit_each_other_are_refused_and_nothing_is_lost() {
+    let (bench, volume) = Bench::formatted();
+    let path = one(bench.volumes()).path;
+    for (arguments, code) in [
+        (ntfs().with("FileSystem", Value::text("FAT32")), 43001),
+        (unit(ntfs(), 256), 43000),
+        (unit(ntfs(), 4 << 20), 43000),
+        (unit(refs(), 8192), 43000),
+        (yes(unit(ntfs(), 8192), "Compress"), 43000),
+        (yes(refs(), "Compress"), 5),
+        (yes(refs(), "ShortFileNameSupport"), 5),
+        (yes(refs(), "UseLargeFRS"), 5),
+        (yes(ntfs(), "SetIntegrityStreams"), 5),
+        (labelled(ntfs(), &"x".repeat(33)), 5),
+    ] {
+        assert_eq!(
+            bench.call(&path, "Format", &arguments).code,
+            code,
+            "{arguments:?}"
+        );
+        let found = bench.os.volumes.file_system(volume).unwrap();
+        assert_eq!(found.unwrap().name, "NTFS");
+    }
+}
+
+#[test]
+fn parameters_that_suit_each_other_are_taken() {
+    let (bench, _) = Bench::formatted();
+    let path = one(bench.volumes()).path;
+    for arguments in [
+        yes(unit(ntfs(), 4096), "Compress"),
+        yes(ntfs(), "UseLargeFRS"),
+        yes(ntfs(), "DisableHeatGathering"),
+        ntfs().with("ShortFileNameSupport", Value::Bool(false)),
+        yes(unit(refs(), 65536), "SetIntegrityStreams"),
+        labelled(ntfs(), &"x".repeat(32)),
+    ] {
+        assert_eq!(
+            bench.call(&path, "Format", &arguments).code,
+            0,
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn the_sizes_of_clusters_depend_on_filesystem_and_sector() {
+    let sizes = |spec: &DiskSpec, name: &str| {
+        let bench = Bench::partitioned(spec);
+        bench.volume();
+        let path = one(bench.volumes()).path;
+        let of = Arguments::none().with("FileSystem", Value::text(name));
+        let outcome = bench.call(&path, "GetSupportedClusterSizes", &of);
+        match outcome.out.get("SupportedClusterSizes") {
+            Some(Value::Array(sizes)) => sizes.clone(),
+            other => unreachable!("{other:?}"),
+        }
+    };
+    let powers = |from: u32| (from..=21).map(|power| Value::uint32(1 << power));
+    let disk = DiskSpec::on(Bus::Sas).lun(1);
+    assert_eq!(sizes(&disk, "NTFS"), powers(9).collect::<Vec<_>>());
+    assert_eq!(sizes(&disk, "ReFS"), [4096, 65536].map(Value::uint32));
+    let native = disk.sectors(wincsi_os_sim::SectorSize::Large);
+    assert_eq!(sizes(&native, "NTFS"), powers(12).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_volume_without_a_filesystem_takes_no_label() {
+    let bench = Bench::partitioned(&DiskSpec::on(Bus::Sas).lun(1));
+    bench.volume();
+    let path = one(bench.volumes()).path;
+    let label = labelled(Arguments::none(), "data");
+    assert_eq!(bench.call(&path, "SetFileSystemLabel", &label).code, 4);
+}
+
+/// The EFI system partition of the system's disk is FAT32.
+#[test]
+fn fat_is_not_resized() {
+    let bench = Bench::new();
+    let layout = bench.os.disks.layout(os::DiskNumber(0)).unwrap();
+    let mut partitions = layout.partitions.iter();
+    let efi = partitions.find(|it| it.kind == os::PartitionEntry::EFI_SYSTEM);
+    let efi = efi.unwrap();
+    let volume = VolumeId(efi.id);
+    let found = bench.os.volumes.file_system(volume).unwrap().unwrap();
+    assert_eq!(found.name, "FAT32");
+    let grown = bench.os.volumes.extend(volume, efi.length);
+    assert_eq!(grown.unwrap_err().win32(), Some(Win32::INVALID_FUNCTION));
+    let query = Query::all("MSFT_Partition", &["Offset"]).with("Offset", Value::uint64(efi.offset));
+    let partition = one(bench.query(&query)).path;
+    let size = Arguments::none().with("Size", Value::uint64(GIB));
+    assert_eq!(bench.call(&partition, "Resize", &size).code, 42009);
+}
+
+#[test]
+fn a_filesystem_is_extended_by_a_cluster_at_least() {
+    let (bench, volume) = Bench::formatted();
+    let total = bench.os.volumes.space(volume).unwrap().total;
+    let code = |bytes| {
+        bench
+            .os
+            .volumes
+            .extend(volume, bytes)
+            .map_err(|error| error.win32())
+    };
+    let refused = Err(Some(Win32::INVALID_PARAMETER));
+    assert_eq!(code(total), refused);
+    assert_eq!(code(total + 512), refused);
+}

@@ -1,0 +1,92 @@
+//! Access control lists of directories.
+
+use os::Dacl;
+use os::Win32;
+
+use super::FILES;
+use crate::Failure;
+use crate::Fixture;
+use crate::case::declare;
+use crate::failure::holds;
+use crate::failure::refused;
+use crate::scene::Scene;
+
+declare!("files", FILES;
+    a_directory_has_an_access_control_list,
+    a_list_that_is_set_is_told_with_its_rights,
+    a_list_that_keeps_others_out_names_nobody_else,
+    a_list_is_set_as_often_as_one_likes,
+    only_a_plain_directory_takes_a_list,
+    nothing_takes_no_list,
+    a_directory_with_a_list_is_found_empty_and_removed,
+);
+
+/// Everybody may do everything, so that a case can take away what it made.
+const EVERYBODY: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;WD)";
+
+fn dacl(text: &str) -> Dacl {
+    text.parse().expect("cases spell lists that parse")
+}
+
+fn a_directory_has_an_access_control_list(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let found = scene.files.dacl(&scene.directory("d")?)?;
+    holds("it begins with D:", found.starts_with("D:"))?;
+    holds("it has an entry", found.contains("(A;"))
+}
+
+fn a_list_that_is_set_is_told_with_its_rights(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.directory("d")?;
+    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
+    let found = scene.files.dacl(&path)?;
+    holds("everybody may do everything", found.contains(";FA;;;WD)"))?;
+    holds("so may the system", found.contains("(A;OICI;FA;;;SY)"))
+}
+
+fn a_list_that_keeps_others_out_names_nobody_else(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.directory("d")?;
+    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
+    let found = scene.files.dacl(&path)?;
+    holds("it is protected", found.starts_with("D:P"))?;
+    holds("it has two entries", found.matches('(').count() == 2)
+}
+
+fn a_list_is_set_as_often_as_one_likes(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.directory("d")?;
+    let first = dacl("D:P(A;OICI;FA;;;WD)(A;OICI;FR;;;BU)");
+    scene.files.set_dacl(&path, &first)?;
+    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
+    let once = scene.files.dacl(&path)?;
+    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
+    holds("the last one counts", !once.contains(";;;BU)"))?;
+    holds("again is as once", scene.files.dacl(&path)? == once)
+}
+
+fn only_a_plain_directory_takes_a_list(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.file("f")?;
+    let set = scene.files.set_dacl(&path, &dacl(EVERYBODY));
+    refused("set_dacl", set, Win32::DIRECTORY)?;
+    refused("dacl", scene.files.dacl(&path), Win32::DIRECTORY)
+}
+
+fn nothing_takes_no_list(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.at("missing");
+    let set = scene.files.set_dacl(&path, &dacl(EVERYBODY));
+    refused("set_dacl", set, Win32::FILE_NOT_FOUND)?;
+    refused("dacl", scene.files.dacl(&path), Win32::FILE_NOT_FOUND)
+}
+
+fn a_directory_with_a_list_is_found_empty_and_removed(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let path = scene.directory("d")?;
+    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
+    holds("it is empty", scene.files.list(&path)?.is_empty())?;
+    scene.files.remove_directory(&path)?;
+    let gone = scene.files.dacl(&path);
+    refused("dacl", gone, Win32::FILE_NOT_FOUND)
+}

@@ -1,0 +1,153 @@
+//! Access control lists of what a handle is on.
+
+// UNSAFETY: foreign functions allocate descriptors and texts, which only they can free, and give
+// pointers into them.
+#![expect(unsafe_code)]
+
+use std::ffi::c_void;
+use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::OwnedHandle;
+use std::ptr;
+use std::slice;
+
+use os::Dacl;
+use os::Win32;
+use windows_sys::Win32::Foundation::ERROR_SUCCESS;
+use windows_sys::Win32::Foundation::LocalFree;
+use windows_sys::Win32::Security::ACL;
+use windows_sys::Win32::Security::Authorization::ConvertSecurityDescriptorToStringSecurityDescriptorW;
+use windows_sys::Win32::Security::Authorization::ConvertStringSecurityDescriptorToSecurityDescriptorW;
+use windows_sys::Win32::Security::Authorization::GetSecurityInfo;
+use windows_sys::Win32::Security::Authorization::SDDL_REVISION_1;
+use windows_sys::Win32::Security::Authorization::SE_FILE_OBJECT;
+use windows_sys::Win32::Security::Authorization::SetSecurityInfo;
+use windows_sys::Win32::Security::DACL_SECURITY_INFORMATION;
+use windows_sys::Win32::Security::GetSecurityDescriptorDacl;
+use windows_sys::Win32::Security::PROTECTED_DACL_SECURITY_INFORMATION;
+use windows_sys::Win32::Security::UNPROTECTED_DACL_SECURITY_INFORMATION;
+
+use super::outcome;
+use crate::wide::Wide;
+
+/// The access control list of a file or directory, as text. The handle needs `READ_CONTROL`.
+///
+/// <https://learn.microsoft.com/windows/win32/api/aclapi/nf-aclapi-getsecurityinfo>
+pub(crate) fn dacl(file: &OwnedHandle) -> Result<String, Win32> {
+    let mut descriptor = ptr::null_mut();
+    // SAFETY: the handle is open; what is not asked for may be null, and the result outlives the call.
+    let code = unsafe {
+        GetSecurityInfo(
+            file.as_raw_handle(),
+            SE_FILE_OBJECT,
+            DACL_SECURITY_INFORMATION,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut descriptor,
+        )
+    };
+    succeeded(code)?;
+    text(&Local(descriptor))
+}
+
+/// Sets the access control list of a file or directory, and hands what is inheritable down to what is
+/// in it. The handle needs `READ_CONTROL` and `WRITE_DAC`. `SetKernelObjectSecurity` would hand nothing
+/// down.
+///
+/// <https://learn.microsoft.com/windows/win32/api/aclapi/nf-aclapi-setsecurityinfo>
+pub(crate) fn set_dacl(file: &OwnedHandle, dacl: &Dacl) -> Result<(), Win32> {
+    let descriptor = parse(dacl)?;
+    let list = list_of(&descriptor)?;
+    let inheritance = match dacl.is_protected() {
+        true => PROTECTED_DACL_SECURITY_INFORMATION,
+        false => UNPROTECTED_DACL_SECURITY_INFORMATION,
+    };
+    // SAFETY: the handle is open; the list lies in the descriptor, which outlives the call; what is not
+    // set may be null.
+    succeeded(unsafe {
+        SetSecurityInfo(
+            file.as_raw_handle(),
+            SE_FILE_OBJECT,
+            DACL_SECURITY_INFORMATION | inheritance,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            list,
+            ptr::null(),
+        )
+    })
+}
+
+/// Memory that the system has allocated for us, to be given back by `LocalFree`.
+struct Local(*mut c_void);
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        // SAFETY: the call that allocated it says to free it so, and nobody uses it any more.
+        unsafe { LocalFree(self.0) };
+    }
+}
+
+/// <https://learn.microsoft.com/windows/win32/api/sddl/nf-sddl-convertstringsecuritydescriptortosecuritydescriptorw>
+fn parse(dacl: &Dacl) -> Result<Local, Win32> {
+    let text = Wide::new(dacl.as_str())?;
+    let mut descriptor = ptr::null_mut();
+    // SAFETY: the text ends in a NUL, the result outlives the call, and the size may be null.
+    outcome(unsafe {
+        ConvertStringSecurityDescriptorToSecurityDescriptorW(
+            text.as_ptr(),
+            SDDL_REVISION_1,
+            &raw mut descriptor,
+            ptr::null_mut(),
+        )
+    })?;
+    Ok(Local(descriptor))
+}
+
+/// The list in a descriptor. One that is absent or null would let everybody do everything, and is an
+/// error.
+fn list_of(descriptor: &Local) -> Result<*const ACL, Win32> {
+    let (mut is_present, mut is_default) = (0, 0);
+    let mut list = ptr::null_mut();
+    // SAFETY: the descriptor is one that the system made, and the results outlive the call.
+    outcome(unsafe {
+        GetSecurityDescriptorDacl(
+            descriptor.0,
+            &raw mut is_present,
+            &raw mut list,
+            &raw mut is_default,
+        )
+    })?;
+    if is_present == 0 || list.is_null() {
+        return Err(Win32::INVALID_PARAMETER);
+    }
+    Ok(list)
+}
+
+/// <https://learn.microsoft.com/windows/win32/api/sddl/nf-sddl-convertsecuritydescriptortostringsecuritydescriptorw>
+fn text(descriptor: &Local) -> Result<String, Win32> {
+    let (mut units, mut length) = (ptr::null_mut(), 0);
+    // SAFETY: the descriptor is one that the system made, and the results outlive the call.
+    outcome(unsafe {
+        ConvertSecurityDescriptorToStringSecurityDescriptorW(
+            descriptor.0,
+            SDDL_REVISION_1,
+            DACL_SECURITY_INFORMATION,
+            &raw mut units,
+            &raw mut length,
+        )
+    })?;
+    let text = Local(units.cast());
+    let length = usize::try_from(length).map_err(|_| Win32::INVALID_PARAMETER)?;
+    // SAFETY: the call succeeded, so as many units are there as it told, and `text` keeps them.
+    let units = unsafe { slice::from_raw_parts(text.0.cast::<u16>(), length) };
+    let text = units.split(|unit| *unit == 0).next().unwrap_or_default();
+    String::from_utf16(text).map_err(|_| Win32::INVALID_PARAMETER)
+}
+
+fn succeeded(code: u32) -> Result<(), Win32> {
+    match code {
+        ERROR_SUCCESS => Ok(()),
+        code => Err(Win32(code)),
+    }
+}
