@@ -86,8 +86,8 @@ impl Volumes for NativeVolumes {
 
     fn access_paths(&self, volume: VolumeId) -> os::Result<Vec<WinPath>> {
         root(volume)
-            .and_then(|volume| paths(&volume))
             .map_err(Cause::from)
+            .and_then(|volume| paths(&volume))
             .and_then(|paths| paths.into_iter().map(path).collect())
             .map_err(|cause| failure::error("GetVolumePathNamesForVolumeNameW", volume, cause))
     }
@@ -213,19 +213,19 @@ fn extent(read: DiskExtent) -> Extent {
 /// More than any volume has that storage code could use; bounds what is allocated.
 const MOST_EXTENTS: usize = 512;
 
-fn paths(volume: &Wide) -> Result<Vec<OsString>, Win32> {
+fn paths(volume: &Wide) -> Result<Vec<OsString>, Cause> {
     let mut buffer = vec![0; 1024];
     for _ in 0..ATTEMPTS {
         match volume::path_names(volume, &mut buffer) {
-            (_, Ok(())) => return Ok(wide::texts(&buffer)),
+            (_, Ok(())) => return wide::texts(&buffer),
             (length, Err(Win32::MORE_DATA)) => {
                 let length = usize::try_from(length).map_err(|_| Win32::MORE_DATA)?;
                 buffer.resize(length.clamp(buffer.len(), MOST_UNITS), 0);
             }
-            (_, Err(code)) => return Err(code),
+            (_, Err(code)) => return Err(code.into()),
         }
     }
-    Err(Win32::MORE_DATA)
+    Err(Win32::MORE_DATA.into())
 }
 
 /// 64 Ki characters of paths; bounds what is allocated.
