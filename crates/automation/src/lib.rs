@@ -2,11 +2,12 @@
 //!
 //! The calls themselves are `os-windows`'s. What can be decided without them is decided here, so that
 //! it is tested on every system: how a literal is quoted, which VARIANT a `uint64` travels in, what a
-//! failed call's error object means. Classes, properties and types come from [`os::schema`].
+//! failed call's error object means, which of its words may be told. Classes, properties and types come from [`os::schema`].
 
 mod carried;
 mod fault;
 mod path;
+mod secrets;
 mod wql;
 
 pub use carried::Carried;
@@ -17,6 +18,7 @@ pub use carried::Text;
 pub use fault::Fault;
 pub use path::class_of;
 pub use path::path_of;
+pub use secrets::Secrets;
 pub use wql::Selection;
 pub use wql::associators;
 pub use wql::select;

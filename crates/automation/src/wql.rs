@@ -1,3 +1,4 @@
+use formats::wql::quoted;
 use os::Comparison;
 use os::Condition;
 use os::ObjectPath;
@@ -130,30 +131,10 @@ fn literal(property: &Property, value: &Value) -> Option<String> {
         (CimType::Sint32, Value::I4(value)) => Some(value.to_string()),
         (CimType::Uint64, Value::Text(text)) => text.parse().ok().map(|it: u64| it.to_string()),
         (CimType::String | CimType::DateTime | CimType::Reference(_), Value::Text(text)) => {
-            quoted(text)
+            quoted(text).ok()
         }
         _ => None,
     }
-}
-
-/// A text between single quotes, in which a backslash goes before backslashes and quotes of either
-/// kind. A NUL ends the query's text for whoever reads it as C does, so there is none.
-///
-/// Source: <https://learn.microsoft.com/windows/win32/wmisdk/where-clause>.
-fn quoted(text: &str) -> Option<String> {
-    if text.contains('\0') {
-        return None;
-    }
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('\'');
-    for character in text.chars() {
-        if matches!(character, '\\' | '\'' | '"') {
-            quoted.push('\\');
-        }
-        quoted.push(character);
-    }
-    quoted.push('\'');
-    Some(quoted)
 }
 
 #[cfg(test)]
@@ -168,7 +149,6 @@ mod tests {
     use proptest::proptest;
 
     use super::associators;
-    use super::quoted;
     use super::select;
 
     /// What a reader of WQL takes the literal for, and what is left behind it.
@@ -187,12 +167,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn a_literal_holds_its_text_and_ends_at_its_end(text in "[^\0]*") {
-            let literal = quoted(&text).expect("no NUL");
-            assert_eq!(read(&literal), Some((text, "")));
-        }
-
         #[test]
         fn a_text_stays_one_condition(text in "[^\0]*") {
             let query = Query::all(disk::CLASS.name, &[])

@@ -100,8 +100,7 @@ pub(crate) fn cause(text: String, about: &[String]) -> Cause {
     if bare.ends_with("did not end before its deadline") {
         return Cause::Deadline;
     }
-    let condition = condition(bare);
-    Cause::Failed { condition, text }
+    Cause::failed(condition(bare), text)
 }
 
 fn condition(text: &str) -> Condition {

@@ -6,9 +6,11 @@ use wincsi_formats::{
         Extent, Guard, SectorSize, Verdict, View, for_create_partition, for_format, for_initialise,
         scan,
     },
+    credential,
     device_id::DeviceIdPage,
     ioctl::{self, DeviceDescriptor, DriveLayout, VolumeDiskExtents},
     location::Location,
+    multi_string,
     reparse::{Reparse, Tag},
     smbios::System,
     wql,
@@ -39,6 +41,24 @@ pub(crate) fn disk(data: &[u8]) {
     assert_eq!(for_format(&view, Guard::Strict).is_ok(), blank);
     let strict = for_create_partition(&view, Guard::Strict).is_ok();
     assert!(!strict || for_create_partition(&view, Guard::Signatures).is_ok());
+}
+
+/// A user's name and password, with a NUL between them. A reader who knows the form finds both again.
+pub(crate) fn credential(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (name, password) = text.split_once('\0').unwrap_or((&text, ""));
+    let quoted = credential::quoted(name, password);
+    let mut read = String::new();
+    let mut characters = quoted.chars();
+    while let Some(character) = characters.next().filter(|character| *character != ':') {
+        let is_escape = character == '\\';
+        read.extend(if is_escape {
+            characters.next()
+        } else {
+            Some(character)
+        });
+    }
+    assert_eq!((read.as_str(), characters.as_str()), (name, password));
 }
 
 /// A device id descriptor. What is read and can be written reads the same.
@@ -76,6 +96,25 @@ pub(crate) fn location(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         let _ = Location::parse(text);
     }
+}
+
+/// A list of texts. What is read and written again is the beginning of the block.
+pub(crate) fn multi_string(data: &[u8]) {
+    let pairs = data.chunks_exact(2);
+    let block: Vec<_> = pairs
+        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
+        .collect();
+    let Ok(texts) = multi_string::texts(&block) else {
+        return;
+    };
+    assert!(
+        texts
+            .iter()
+            .all(|text| !text.is_empty() && !text.contains(&0))
+    );
+    let ended = texts.iter().map(|text| [text, [0].as_slice()].concat());
+    let written = [ended.collect::<Vec<_>>().concat(), vec![0]].concat();
+    assert!(block.starts_with(&written));
 }
 
 /// A reparse point. What is read and can be written reads the same.

@@ -8,9 +8,11 @@
 //! |---|---|---|
 //! | [`blank`] | the first 4 MiB and the last MiB of a disk or partition | blank, known signatures, or unknown bytes; and from that, leave to overwrite or a refusal |
 //! | [`gpt`] | the same ranges | the partition table, with both copies checked against each other |
+//! | [`credential`] | a user's name and password | the one text that WMI takes for both |
 //! | [`device_id`] | a `STORAGE_DEVICE_ID_DESCRIPTOR` | the SCSI identifiers (VPD page 83h) of a disk |
 //! | [`ioctl`] | what disks and volumes answer to control codes | partition table, descriptor, length, sector size, number, address, attributes; extents |
 //! | [`location`] | `MSFT_Disk.Location` | adapter, bus, target, LUN |
+//! | [`multi_string`] | a block of UTF-16 | the texts of its list |
 //! | [`partition_kind`] | a partition's type | whether it is one that Windows keeps files in |
 //! | [`reparse`] | a `REPARSE_DATA_BUFFER` | mounted folder, junction, symbolic link, or another tag |
 //! | [`smbios`] | a `RawSMBIOSData` | the machine's serial number |
@@ -19,12 +21,14 @@
 #![forbid(unsafe_code)]
 
 pub mod blank;
+pub mod credential;
 pub mod device_id;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod gpt;
 pub mod ioctl;
 pub mod location;
+pub mod multi_string;
 pub mod partition_kind;
 pub mod reparse;
 pub mod smbios;

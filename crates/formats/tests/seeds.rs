@@ -52,3 +52,13 @@ fn smbios() {
 fn wql() {
     replay("wql", entry::wql);
 }
+
+#[test]
+fn credential() {
+    replay("credential", entry::credential);
+}
+
+#[test]
+fn multi_string() {
+    replay("multi_string", entry::multi_string);
+}

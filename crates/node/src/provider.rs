@@ -4,8 +4,10 @@ use std::fmt;
 
 use os::Arguments;
 use os::Deadline;
+use os::Hresult;
 use os::Instance;
 use os::Provider;
+use os::SystemText;
 use os::Target;
 use os::Value;
 use os::Win32;
@@ -41,8 +43,11 @@ pub enum ProviderError {
         object: String,
         /// The return value.
         code: u32,
-        /// What the code stands for and what the provider says of it, or nothing.
+        /// What the code stands for, or nothing.
         detail: String,
+        /// What the provider says of it, in the node's language.
+        #[source]
+        said: Option<SystemText>,
     },
     /// Several objects answer where there must be one.
     #[error("failed to query {object}. error: not one but {}", .seen.join(", "))]
@@ -125,12 +130,8 @@ impl Callee<'_> {
             method: method.name,
             object: self.name.clone(),
             code: outcome.code,
-            detail: detail(
-                self.class,
-                method,
-                outcome.code,
-                outcome.extended.as_deref(),
-            ),
+            detail: detail(self.class, method, outcome.code),
+            said: outcome.extended.as_deref().and_then(SystemText::new),
         })
     }
 }
@@ -165,21 +166,17 @@ impl Drop for SecretArguments {
     }
 }
 
-fn detail(class: &Class, method: &Method, code: u32, extended: Option<&str>) -> String {
+/// A provider's own words are not in it: they are in the node's language, and drivers match on texts.
+fn detail(class: &Class, method: &Method, code: u32) -> String {
     let meaning = method.meaning(code).or_else(|| match class.namespace {
         // No codes are documented; what fails, fails with a Win32 error.
-        Namespace::Smb => win32(code).text(),
+        Namespace::Smb => returned_win32(code).text(),
         _ => None,
     });
-    let said = extended.filter(|text| meaning != Some(text));
-    let parts = [meaning, said].into_iter().flatten();
-    parts.map(|part| format!(": {part}")).collect()
+    meaning.map_or_else(String::new, |meaning| format!(": {meaning}"))
 }
 
-/// A Win32 error, as such or in an HRESULT of `FACILITY_WIN32`.
-fn win32(code: u32) -> Win32 {
-    match code >> 16 {
-        0x8007 => Win32(code & 0xFFFF),
-        _ => Win32(code),
-    }
+/// A Win32 error that a method returned, as such or in an HRESULT.
+pub(crate) fn returned_win32(code: u32) -> Win32 {
+    Hresult(code).win32().unwrap_or(Win32(code))
 }

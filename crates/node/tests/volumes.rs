@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use os::Outcome;
 use os::PartitionNumber;
+use os::SystemText;
 use os::Win32;
 use os::schema::codes;
 use os::schema::partition;
@@ -362,10 +363,12 @@ fn a_format_that_windows_refuses_says_why() {
         .unwrap_err();
     let text = format!(
         "WMI MSFT_Volume.Format failed (target=volume {}): code=43002: the volume cannot be quick \
-         formatted: computer says no",
+         formatted",
         rig.volume()
     );
     assert_eq!(error.to_string(), text);
+    let said = SystemText::of(&error).map(SystemText::as_str);
+    assert_eq!(said, Some("computer says no"));
 }
 
 /// A step of Windows's own may have been done when the call failed.

@@ -44,6 +44,7 @@
 //! facility = "storage"                      # any when left out
 //! from-nth = 2                              # the first matching operation that it befalls: 1
 //! times = 1                                 # how many it befalls: all
+//! text = "Zugriff verweigert"               # what the system says of a failure: nothing
 //! effect = { fail = { win32 = 1117 } }
 //! # or { fail-after = { hresult = 0x800706BA } }, { answer = { code = 40003, text = "..." } },
 //! # { answer-after = { code = 42002 } }, { delay-ms = 1500 }, { detach-disk = "data1" },

@@ -12,6 +12,7 @@ use os::Os;
 use os::Outcome;
 use os::Provider;
 use os::Query;
+use os::SystemText;
 use os::Target;
 use os::Value;
 use os::Win32;
@@ -36,7 +37,7 @@ pub(crate) fn find(os: &Os, asked: Asked) -> Done<Vec<Instance>> {
             result,
         } => provider(os, association)
             .associators(&of, association.name, result.name, Deadline::NEVER)
-            .map_err(|error| failure(result, &error.cause)),
+            .map_err(|error| failure(result, &error)),
         Asked::Objects {
             class,
             select,
@@ -50,7 +51,7 @@ pub(crate) fn find(os: &Os, asked: Asked) -> Done<Vec<Instance>> {
             };
             provider(os, class)
                 .query(&query, Deadline::NEVER)
-                .map_err(|error| failure(class, &error.cause))
+                .map_err(|error| failure(class, &error))
         }
     }
 }
@@ -75,7 +76,7 @@ impl Invocation {
         provider(os, self.class)
             .invoke(target, method.name, arguments, Deadline::NEVER)
             .map(|outcome| output(method, outcome))
-            .map_err(|error| failure(self.class, &error.cause))
+            .map_err(|error| failure(self.class, &error))
     }
 }
 
@@ -119,9 +120,14 @@ fn status(text: String) -> Value {
 }
 
 /// The providers of SMB fail with a code that says nothing, and an object that says it all.
-fn failure(class: &Class, cause: &Cause) -> Failure {
-    let code = match cause {
-        Cause::Hresult(code) => return (*code).into(),
+fn failure(class: &Class, error: &os::Error) -> Failure {
+    let text = error.said.as_ref().map(SystemText::to_string);
+    let told = |code| Failure {
+        code,
+        said: text.clone().map_or(Said::Nothing, Said::Description),
+    };
+    let code = match &error.cause {
+        Cause::Hresult(code) => return told(*code),
         Cause::Win32(code) => *code,
         Cause::TimedOut => Win32::TIMEOUT,
         other => {
@@ -131,24 +137,22 @@ fn failure(class: &Class, cause: &Cause) -> Failure {
         }
     };
     if class.namespace == Namespace::Smb {
-        let code_of_wmi = Hresult::WBEM_E_FAILED;
-        let said = wmi_error(code);
-        return Failure {
-            code: code_of_wmi,
-            said,
-        };
+        let text = text.unwrap_or_else(|| code.to_string());
+        let said = wmi_error(code, text);
+        let code = Hresult::WBEM_E_FAILED;
+        return Failure { code, said };
     }
-    Hresult(0x8007_0000 | code.0).into()
+    told(Hresult(0x8007_0000 | code.0))
 }
 
-fn wmi_error(code: Win32) -> Said {
+fn wmi_error(code: Win32, text: String) -> Said {
     let kind = wmi_error::error_type::WIN32.value;
     let Value::Object(object) = object(
         &wmi_error::CLASS,
         [
             (wmi_error::ERROR_CODE.name, Value::uint32(code.0)),
             (wmi_error::ERROR_TYPE.name, Value::text(kind)),
-            (wmi_error::MESSAGE.name, Value::text(code.to_string())),
+            (wmi_error::MESSAGE.name, Value::Text(text)),
         ],
     ) else {
         return Said::Nothing;

@@ -8,6 +8,7 @@ use os::Paging;
 use os::Win32;
 use os::WinPath;
 
+use crate::failure;
 use crate::raw::page_files;
 use crate::raw::registry;
 
@@ -33,7 +34,7 @@ impl Boot for NativeBoot {
     /// When the first of our processes asked for it after the boot: a volatile key tells.
     fn boot_id(&self) -> os::Result<BootId> {
         let since = registry::volatile_since(OURS);
-        let since = since.map_err(|code| Error::new("RegCreateKeyExW", OURS, code))?;
+        let since = since.map_err(|code| failure::error("RegCreateKeyExW", OURS, code))?;
         Ok(BootId(format!("{since:016x}")))
     }
 
@@ -41,7 +42,8 @@ impl Boot for NativeBoot {
     /// `DedicatedDumpFile`, and ends as `DumpFile`.
     fn paging(&self) -> os::Result<Paging> {
         let names = page_files::names();
-        let names = names.map_err(|code| Error::new("EnumPageFilesW", "all page files", code))?;
+        let names =
+            names.map_err(|code| failure::error("EnumPageFilesW", "all page files", code))?;
         Ok(Paging {
             page_files: names.iter().map(page_file).collect::<os::Result<_>>()?,
             crash_dump: crash_dump()?,
@@ -54,7 +56,7 @@ fn page_file(name: &OsString) -> os::Result<WinPath> {
 }
 
 fn crash_dump() -> os::Result<Option<WinPath>> {
-    let failed = |value: &str, code| Error::new("RegGetValueW", value, code);
+    let failed = |value: &str, code| failure::error("RegGetValueW", value, code);
     let enabled = registry::number(CRASH_CONTROL, ENABLED).map_err(|code| failed(ENABLED, code))?;
     if enabled == 0 {
         return Ok(None);

@@ -26,6 +26,7 @@ use windows_sys::Win32::Foundation::ERROR_INSUFFICIENT_BUFFER;
 use windows_sys::Win32::Storage::IscsiDisc::IOCTL_SCSI_GET_ADDRESS;
 use windows_sys::Win32::System::Ioctl as codes;
 
+use crate::failure;
 use crate::raw::handle;
 use crate::raw::handle::Purpose;
 use crate::raw::interfaces;
@@ -48,11 +49,12 @@ impl Disks for NativeDisks {
     /// over, and so is what goes meanwhile.
     fn list(&self) -> os::Result<Vec<DiskNumber>> {
         let paths = interfaces::present(&codes::GUID_DEVINTERFACE_DISK)
-            .map_err(|code| Error::new("SetupDiEnumDeviceInterfaces", "all disks", code))?;
+            .map_err(|code| failure::error("SetupDiEnumDeviceInterfaces", "all disks", code))?;
         let mut numbers = BTreeSet::new();
         for path in paths {
-            let number = number_at(&path)
-                .map_err(|cause| Error::new(GET_DEVICE_NUMBER.name, path.to_string_lossy(), cause));
+            let number = number_at(&path).map_err(|cause| {
+                failure::error(GET_DEVICE_NUMBER.name, path.to_string_lossy(), cause)
+            });
             match number {
                 Err(error) if is_gone(&error) => {}
                 number => numbers.extend(number?),
@@ -64,7 +66,7 @@ impl Disks for NativeDisks {
     fn number_of(&self, device_path: &str) -> os::Result<DiskNumber> {
         number_at(device_path.as_ref())
             .and_then(|number| number.ok_or_else(|| Win32::NOT_FOUND.into()))
-            .map_err(|cause| Error::new(GET_DEVICE_NUMBER.name, device_path, cause))
+            .map_err(|cause| failure::error(GET_DEVICE_NUMBER.name, device_path, cause))
     }
 
     fn device_id_page(&self, disk: DiskNumber) -> os::Result<Vec<u8>> {
@@ -218,7 +220,7 @@ fn open(disk: DiskNumber, purpose: Purpose) -> Result<OwnedHandle, Win32> {
 }
 
 fn failed<C: Into<Cause>>(operation: &'static str, disk: DiskNumber) -> impl FnOnce(C) -> Error {
-    move |cause| Error::new(operation, format!("disk {disk}"), cause)
+    move |cause| failure::error(operation, format!("disk {disk}"), cause)
 }
 
 fn malformed(error: AnswerError) -> Cause {

@@ -1,8 +1,8 @@
-use os::Error;
 use os::Event;
 use os::EventLog;
 use os::Win32;
 
+use crate::failure;
 use crate::raw::event_log::Source;
 use crate::wide::Wide;
 
@@ -37,7 +37,7 @@ impl NativeEventLog {
 impl EventLog for NativeEventLog {
     fn report(&self, event: &Event) -> os::Result<()> {
         self.write(event)
-            .map_err(|code| Error::new("ReportEventW", &self.source, code))
+            .map_err(|code| failure::error("ReportEventW", &self.source, code))
     }
 }
 

@@ -6,7 +6,6 @@ use formats::reparse::Target;
 use os::Dacl;
 use os::DirEntry;
 use os::Entry;
-use os::Error;
 use os::FileAttributes;
 use os::Files;
 use os::LinkKind;
@@ -19,6 +18,7 @@ use windows_sys::Win32::Storage::FileSystem::SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEG
 use windows_sys::Win32::Storage::FileSystem::SYMBOLIC_LINK_FLAG_DIRECTORY;
 use windows_sys::Win32::System::Ioctl::FSCTL_GET_REPARSE_POINT;
 
+use crate::failure;
 use crate::held::HeldDirectory;
 use crate::raw::file;
 use crate::raw::find::Found;
@@ -45,25 +45,25 @@ impl Files for NativeFiles {
     fn entry(&self, path: &WinPath) -> os::Result<Entry> {
         Wide::path(path)
             .and_then(|path| entry(&path))
-            .map_err(|code| Error::new("GetFileAttributesExW", path, code))
+            .map_err(|code| failure::error("GetFileAttributesExW", path, code))
     }
 
     fn leads_to_directory(&self, path: &WinPath) -> os::Result<bool> {
         Wide::path(path)
             .and_then(|path| leads_to_directory(&path))
-            .map_err(|code| Error::new("CreateFileW", path, code))
+            .map_err(|code| failure::error("CreateFileW", path, code))
     }
 
     fn reparse_data(&self, path: &WinPath) -> os::Result<Vec<u8>> {
         Wide::path(path)
             .and_then(|path| reparse_data(&path))
-            .map_err(|code| Error::new("FSCTL_GET_REPARSE_POINT", path, code))
+            .map_err(|code| failure::error("FSCTL_GET_REPARSE_POINT", path, code))
     }
 
     fn list(&self, directory: &WinPath) -> os::Result<Vec<DirEntry>> {
         Wide::everything_in(directory)
             .and_then(|pattern| list(&pattern))
-            .map_err(|code| Error::new("FindFirstFileExW", directory, code))
+            .map_err(|code| failure::error("FindFirstFileExW", directory, code))
     }
 
     fn pin(&self, directory: &WinPath) -> os::Result<Pin> {
@@ -71,13 +71,13 @@ impl Files for NativeFiles {
             .and_then(|path| handle::open(&path, Purpose::HoldEntry))
             .and_then(|handle| HeldDirectory::of(directory.clone(), handle))
             .map(Pin::holding)
-            .map_err(|code| Error::new("CreateFileW", directory, code))
+            .map_err(|code| failure::error("CreateFileW", directory, code))
     }
 
     fn create_directory(&self, path: &WinPath) -> os::Result<()> {
         Wide::path(path)
             .and_then(|path| file::create_directory(&path))
-            .map_err(|code| Error::new("CreateDirectoryW", path, code))
+            .map_err(|code| failure::error("CreateDirectoryW", path, code))
     }
 
     /// A mounted folder is unmounted first: the documentation of `RemoveDirectoryW` speaks of
@@ -91,24 +91,24 @@ impl Files for NativeFiles {
         forget_if_mounted(path)
             .and_then(|()| Wide::path(path))
             .and_then(|path| file::remove_directory(&path))
-            .map_err(|code| Error::new("RemoveDirectoryW", path, code))
+            .map_err(|code| failure::error("RemoveDirectoryW", path, code))
     }
 
     fn remove_file(&self, path: &WinPath) -> os::Result<()> {
         Wide::path(path)
             .and_then(|path| file::remove_file(&path))
-            .map_err(|code| Error::new("DeleteFileW", path, code))
+            .map_err(|code| failure::error("DeleteFileW", path, code))
     }
 
     fn clear_read_only(&self, path: &WinPath) -> os::Result<()> {
         Wide::path(path)
             .and_then(|path| clear_read_only(&path))
-            .map_err(|code| Error::new("SetFileAttributesW", path, code))
+            .map_err(|code| failure::error("SetFileAttributesW", path, code))
     }
 
     fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> os::Result<()> {
         create_symlink(link, target, kind)
-            .map_err(|code| Error::new("CreateSymbolicLinkW", link, code))
+            .map_err(|code| failure::error("CreateSymbolicLinkW", link, code))
     }
 
     fn dacl(&self, directory: &WinPath) -> os::Result<String> {

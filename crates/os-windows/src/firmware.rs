@@ -1,7 +1,7 @@
-use os::Error;
 use os::Firmware;
 use os::Win32;
 
+use crate::failure;
 use crate::raw::firmware;
 
 /// The firmware's tables, by `GetSystemFirmwareTable`.
@@ -18,7 +18,7 @@ impl NativeFirmware {
 
 impl Firmware for NativeFirmware {
     fn smbios(&self) -> os::Result<Vec<u8>> {
-        smbios().map_err(|code| Error::new("GetSystemFirmwareTable", "RSMB", code))
+        smbios().map_err(|code| failure::error("GetSystemFirmwareTable", "RSMB", code))
     }
 }
 

@@ -1,13 +1,13 @@
 use std::os::windows::io::OwnedHandle;
 
 use os::Component;
-use os::Error;
 use os::FileAttributes;
 use os::Held;
 use os::Pin;
 use os::Win32;
 use os::WinPath;
 
+use crate::failure;
 use crate::files;
 use crate::raw::handle;
 use crate::raw::relative;
@@ -67,7 +67,7 @@ impl HeldDirectory {
         name: &Component,
         outcome: Result<T, Win32>,
     ) -> os::Result<T> {
-        outcome.map_err(|code| Error::new(call, self.path.join(name.clone()), code))
+        outcome.map_err(|code| failure::error(call, self.path.join(name.clone()), code))
     }
 }
 

@@ -16,6 +16,7 @@ mod clock;
 mod console;
 mod disks;
 mod event_log;
+mod failure;
 mod files;
 mod firmware;
 mod held;

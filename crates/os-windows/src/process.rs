@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use os::Error;
 use os::Result;
 
+use crate::failure;
 use crate::raw::process;
 
 /// 100 ns units between 1601, where Windows's time begins, and 1970.
@@ -29,7 +29,7 @@ pub struct ProcessUsage {
 /// # Errors
 /// The system does not say.
 pub fn process_usage() -> Result<ProcessUsage> {
-    let failed = |operation| move |code| Error::new(operation, "this process", code);
+    let failed = |operation| move |code| failure::error(operation, "this process", code);
     let times = process::times().map_err(failed("GetProcessTimes"))?;
     let memory = process::memory().map_err(failed("K32GetProcessMemoryInfo"))?;
     Ok(ProcessUsage {

@@ -2,7 +2,6 @@ use std::ffi::OsString;
 
 use os::Cause;
 use os::Deadline;
-use os::Error;
 use os::ServiceInfo;
 use os::ServiceState;
 use os::Services;
@@ -10,6 +9,7 @@ use os::StartType;
 use os::Win32;
 use windows_sys::Win32::System::Services as codes;
 
+use crate::failure;
 use crate::raw::service::Purpose;
 use crate::raw::service::Service;
 use crate::wide::Wide;
@@ -32,14 +32,14 @@ impl Services for NativeServices {
         let service = open(name, Purpose::Query)?;
         let config = service
             .config()
-            .map_err(|cause| Error::new("QueryServiceConfigW", name, cause))?;
+            .map_err(|cause| failure::error("QueryServiceConfigW", name, cause))?;
         let start_type = start_type(config.start_type)
-            .map_err(|cause| Error::new("QueryServiceConfigW", name, cause))?;
+            .map_err(|cause| failure::error("QueryServiceConfigW", name, cause))?;
         let state = service
             .state()
             .map_err(Cause::from)
             .and_then(state)
-            .map_err(|cause| Error::new("QueryServiceStatusEx", name, cause))?;
+            .map_err(|cause| failure::error("QueryServiceStatusEx", name, cause))?;
         Ok(ServiceInfo {
             display_name: lossy(&config.display_name),
             start_type,
@@ -55,20 +55,20 @@ impl Services for NativeServices {
         let names = open(name, Purpose::ListDependents)?
             .running_dependents()
             .and_then(|names| names.into_iter().map(exact).collect())
-            .map_err(|cause| Error::new("EnumDependentServicesW", name, cause))?;
+            .map_err(|cause| failure::error("EnumDependentServicesW", name, cause))?;
         Ok(names)
     }
 
     fn start(&self, name: &str, _deadline: Deadline) -> os::Result<()> {
         open(name, Purpose::Start)?
             .start()
-            .map_err(|code| Error::new("StartServiceW", name, code))
+            .map_err(|code| failure::error("StartServiceW", name, code))
     }
 
     fn stop(&self, name: &str, _deadline: Deadline) -> os::Result<()> {
         open(name, Purpose::Stop)?
             .stop()
-            .map_err(|code| Error::new("ControlService", name, code))
+            .map_err(|code| failure::error("ControlService", name, code))
     }
 }
 
@@ -80,7 +80,7 @@ fn open(name: &str, purpose: Purpose) -> os::Result<Service> {
             Win32::INVALID_NAME => Win32::NO_SUCH_SERVICE,
             code => code,
         })
-        .map_err(|code| Error::new("OpenServiceW", name, code))
+        .map_err(|code| failure::error("OpenServiceW", name, code))
 }
 
 fn start_type(code: u32) -> Result<StartType, Cause> {

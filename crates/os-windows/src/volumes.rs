@@ -6,7 +6,6 @@ use formats::ioctl::DiskExtent;
 use formats::ioctl::VolumeDiskExtents;
 use os::Cause;
 use os::DiskNumber;
-use os::Error;
 use os::Extent;
 use os::FileSystem;
 use os::Space;
@@ -21,6 +20,7 @@ use windows_sys::Win32::System::Ioctl::FSCTL_EXTEND_VOLUME;
 use windows_sys::Win32::System::Ioctl::FSCTL_LOCK_VOLUME;
 use windows_sys::Win32::System::Ioctl::FSCTL_UNLOCK_VOLUME;
 
+use crate::failure;
 use crate::raw::handle;
 use crate::raw::handle::Purpose;
 use crate::raw::volume;
@@ -48,7 +48,7 @@ impl NativeVolumes {
 
 impl Volumes for NativeVolumes {
     fn list(&self) -> os::Result<Vec<VolumeId>> {
-        let failed = |cause| Error::new("FindFirstVolumeW", "all volumes", cause);
+        let failed = |cause| failure::error("FindFirstVolumeW", "all volumes", cause);
         let names = volume::names().map_err(|code| failed(code.into()))?;
         let ids = names.iter().map(volume_id);
         ids.collect::<Result<_, _>>().map_err(failed)
@@ -58,13 +58,13 @@ impl Volumes for NativeVolumes {
         device(volume, Purpose::AskDevice)
             .map_err(Cause::from)
             .and_then(|device| disk_extents(&device))
-            .map_err(|cause| Error::new("IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS", volume, cause))
+            .map_err(|cause| failure::error("IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS", volume, cause))
     }
 
     fn space(&self, volume: VolumeId) -> os::Result<Space> {
         let (total, free) = root(volume)
             .and_then(|root| volume::space(&root))
-            .map_err(|code| Error::new("GetDiskFreeSpaceExW", volume, code))?;
+            .map_err(|code| failure::error("GetDiskFreeSpaceExW", volume, code))?;
         Ok(Space { total, free })
     }
 
@@ -72,7 +72,7 @@ impl Volumes for NativeVolumes {
         match root(volume).and_then(|root| volume::information(&root)) {
             Ok(information) => Ok(file_system(&information)),
             Err(Win32::UNRECOGNIZED_VOLUME) => Ok(None),
-            Err(code) => Err(Error::new("GetVolumeInformationW", volume, code)),
+            Err(code) => Err(failure::error("GetVolumeInformationW", volume, code)),
         }
     }
 
@@ -81,44 +81,44 @@ impl Volumes for NativeVolumes {
             .and_then(|folder| volume::name_at(&folder))
             .map_err(Cause::from)
             .and_then(|name| volume_id(&name))
-            .map_err(|cause| Error::new("GetVolumeNameForVolumeMountPointW", folder, cause))
+            .map_err(|cause| failure::error("GetVolumeNameForVolumeMountPointW", folder, cause))
     }
 
     fn access_paths(&self, volume: VolumeId) -> os::Result<Vec<WinPath>> {
         root(volume)
-            .and_then(|volume| paths(&volume))
             .map_err(Cause::from)
+            .and_then(|volume| paths(&volume))
             .and_then(|paths| paths.into_iter().map(path).collect())
-            .map_err(|cause| Error::new("GetVolumePathNamesForVolumeNameW", volume, cause))
+            .map_err(|cause| failure::error("GetVolumePathNamesForVolumeNameW", volume, cause))
     }
 
     fn set_mount_point(&self, folder: &WinPath, volume: VolumeId) -> os::Result<()> {
         Wide::folder(folder)
             .and_then(|folder| volume::mount(&folder, &root(volume)?))
-            .map_err(|code| Error::new("SetVolumeMountPointW", folder, code))
+            .map_err(|code| failure::error("SetVolumeMountPointW", folder, code))
     }
 
     fn delete_mount_point(&self, folder: &WinPath) -> os::Result<()> {
         Wide::folder(folder)
             .and_then(|folder| volume::unmount(&folder))
-            .map_err(|code| Error::new("DeleteVolumeMountPointW", folder, code))
+            .map_err(|code| failure::error("DeleteVolumeMountPointW", folder, code))
     }
 
     fn flush(&self, volume: VolumeId) -> os::Result<()> {
         device(volume, Purpose::ChangeDevice)
             .and_then(|device| handle::flush(&device))
-            .map_err(|code| Error::new("FlushFileBuffers", volume, code))
+            .map_err(|code| failure::error("FlushFileBuffers", volume, code))
     }
 
     fn lock(&self, volume: VolumeId) -> os::Result<Box<dyn VolumeLock>> {
         let lock = device(volume, Purpose::ChangeDevice)
             .and_then(|device| Lock::take(volume, device))
-            .map_err(|code| Error::new("FSCTL_LOCK_VOLUME", volume, code))?;
+            .map_err(|code| failure::error("FSCTL_LOCK_VOLUME", volume, code))?;
         Ok(Box::new(lock))
     }
 
     fn extend(&self, volume: VolumeId, bytes: u64) -> os::Result<()> {
-        extend(volume, bytes).map_err(|cause| Error::new("FSCTL_EXTEND_VOLUME", volume, cause))
+        extend(volume, bytes).map_err(|cause| failure::error("FSCTL_EXTEND_VOLUME", volume, cause))
     }
 }
 
@@ -139,7 +139,7 @@ impl VolumeLock for Lock {
     fn dismount(&self) -> os::Result<()> {
         handle::control(&self.device, FSCTL_DISMOUNT_VOLUME, &[], &mut [])
             .map(drop)
-            .map_err(|code| Error::new("FSCTL_DISMOUNT_VOLUME", self.volume, code))
+            .map_err(|code| failure::error("FSCTL_DISMOUNT_VOLUME", self.volume, code))
     }
 }
 
@@ -213,19 +213,19 @@ fn extent(read: DiskExtent) -> Extent {
 /// More than any volume has that storage code could use; bounds what is allocated.
 const MOST_EXTENTS: usize = 512;
 
-fn paths(volume: &Wide) -> Result<Vec<OsString>, Win32> {
+fn paths(volume: &Wide) -> Result<Vec<OsString>, Cause> {
     let mut buffer = vec![0; 1024];
     for _ in 0..ATTEMPTS {
         match volume::path_names(volume, &mut buffer) {
-            (_, Ok(())) => return Ok(wide::texts(&buffer)),
+            (_, Ok(())) => return wide::texts(&buffer),
             (length, Err(Win32::MORE_DATA)) => {
                 let length = usize::try_from(length).map_err(|_| Win32::MORE_DATA)?;
                 buffer.resize(length.clamp(buffer.len(), MOST_UNITS), 0);
             }
-            (_, Err(code)) => return Err(code),
+            (_, Err(code)) => return Err(code.into()),
         }
     }
-    Err(Win32::MORE_DATA)
+    Err(Win32::MORE_DATA.into())
 }
 
 /// 64 Ki characters of paths; bounds what is allocated.

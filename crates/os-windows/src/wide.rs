@@ -3,6 +3,8 @@ use std::ffi::OsString;
 use std::os::windows::ffi::OsStrExt;
 use std::os::windows::ffi::OsStringExt;
 
+use formats::multi_string;
+use os::Cause;
 use os::Win32;
 use os::WinPath;
 
@@ -64,12 +66,13 @@ pub(crate) fn text(buffer: &[u16]) -> OsString {
 }
 
 /// The texts of a list in which each ends in a NUL and an empty one ends the list.
-pub(crate) fn texts(buffer: &[u16]) -> Vec<OsString> {
-    buffer
-        .split(|unit| *unit == 0)
-        .take_while(|text| !text.is_empty())
-        .map(OsString::from_wide)
-        .collect()
+///
+/// # Errors
+/// The list has no end.
+pub(crate) fn texts(buffer: &[u16]) -> Result<Vec<OsString>, Cause> {
+    let texts = multi_string::texts(buffer);
+    let texts = texts.map_err(|error| Cause::Malformed(error.to_string()))?;
+    Ok(texts.into_iter().map(OsString::from_wide).collect())
 }
 
 fn plain_or_verbatim(path: &WinPath) -> OsString {
@@ -139,9 +142,10 @@ mod tests {
     fn buffers_end_at_their_nul_and_lists_at_their_empty_text() {
         assert_eq!(text(&units("ab\0cd")), OsStr::new("ab"));
         assert_eq!(text(&units("ab")), OsStr::new("ab"));
-        assert_eq!(texts(&units("C:\\\0C:\\m\\\0\0rest")), ["C:\\", "C:\\m\\"]);
-        assert!(texts(&units("\0")).is_empty());
-        assert!(texts(&[]).is_empty());
+        let listed = texts(&units("C:\\\0C:\\m\\\0\0rest")).expect("it ends");
+        assert_eq!(listed, ["C:\\", "C:\\m\\"]);
+        assert_eq!(texts(&units("\0")), Ok(Vec::new()));
+        assert!(texts(&units("C:\\")).is_err());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::SystemText;
+
 /// The result of a call into the operating system.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -13,6 +15,9 @@ pub struct Error {
     pub object: String,
     /// Why it failed.
     pub cause: Cause,
+    /// What the system says of it, where that is more than the code: nobody matches on it.
+    #[source]
+    pub said: Option<SystemText>,
 }
 
 impl Error {
@@ -26,14 +31,22 @@ impl Error {
             operation,
             object: object.to_string(),
             cause: cause.into(),
+            said: None,
         }
     }
 
-    /// The Win32 code, when the cause is one.
+    /// The same, with what the system says of it.
+    #[must_use]
+    pub fn saying(self, said: Option<SystemText>) -> Self {
+        Self { said, ..self }
+    }
+
+    /// The Win32 code, when the cause is one, as such or in an HRESULT.
     #[must_use]
     pub fn win32(&self) -> Option<Win32> {
         match self.cause {
             Cause::Win32(code) => Some(code),
+            Cause::Hresult(code) => code.win32(),
             _ => None,
         }
     }
@@ -41,11 +54,9 @@ impl Error {
     /// Whether the object itself does not exist (not when a directory above it is out of reach).
     #[must_use]
     pub fn is_not_found(&self) -> bool {
-        matches!(
-            self.cause,
-            Cause::Win32(Win32::FILE_NOT_FOUND | Win32::PATH_NOT_FOUND)
-                | Cause::Hresult(Hresult::WBEM_E_NOT_FOUND)
-        )
+        let of_wmi = Cause::Hresult(Hresult::WBEM_E_NOT_FOUND);
+        let of_win32 = [Win32::FILE_NOT_FOUND, Win32::PATH_NOT_FOUND];
+        self.cause == of_wmi || self.win32().is_some_and(|code| of_win32.contains(&code))
     }
 }
 
@@ -204,6 +215,13 @@ impl Hresult {
     pub const WBEM_E_INVALID_METHOD: Self = Self(0x8004_102E);
     /// The RPC server behind the connection is gone.
     pub const RPC_S_SERVER_UNAVAILABLE: Self = Self(0x8007_06BA);
+
+    /// The Win32 code in it, when it is a failure of `FACILITY_WIN32` (`HRESULT_FROM_WIN32`,
+    /// <https://learn.microsoft.com/windows/win32/api/winerror/nf-winerror-hresult_from_win32>).
+    #[must_use]
+    pub fn win32(self) -> Option<Win32> {
+        (self.0 >> 16 == 0x8007).then_some(Win32(self.0 & 0xFFFF))
+    }
 }
 
 impl fmt::Display for Hresult {
@@ -215,5 +233,24 @@ impl fmt::Display for Hresult {
 impl fmt::Debug for Hresult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hresult(0x{:08X})", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+    use super::Hresult;
+    use super::Win32;
+
+    fn win32(code: u32) -> Option<Win32> {
+        Error::new("ExecMethod", "x", Hresult(code)).win32()
+    }
+
+    #[test]
+    fn an_hresult_of_win32s_tells_its_code() {
+        assert_eq!(win32(0x8007_04C3), Some(Win32::SESSION_CREDENTIAL_CONFLICT));
+        assert_eq!(win32(0x0007_0005), None);
+        assert_eq!(win32(Hresult::WBEM_E_ACCESS_DENIED.0), None);
+        assert!(Error::new("ExecMethod", "x", Hresult(0x8007_0002)).is_not_found());
     }
 }

@@ -32,6 +32,7 @@ mod ids;
 mod path;
 mod provider;
 mod services;
+mod system_text;
 mod value;
 mod volumes;
 
@@ -53,5 +54,6 @@ pub use provider::{
     Arguments, Comparison, Condition, Instance, ObjectPath, Outcome, Provider, Query, Target,
 };
 pub use services::{ServiceInfo, ServiceState, Services, StartType};
+pub use system_text::SystemText;
 pub use value::{Value, ValueError};
 pub use volumes::{Extent, FileSystem, Space, VolumeLock, Volumes};

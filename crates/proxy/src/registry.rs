@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use os::Deadline;
+use os::SystemText;
 use prost::Message;
 use transport::Call;
 use transport::Code;
@@ -83,6 +84,13 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
     }
 }
 
+impl Failure {
+    /// What the system says, in its own language: for the log, as clients match on what they are told.
+    fn system_text(&self) -> Option<&str> {
+        SystemText::of(&*self.0).map(SystemText::as_str)
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -141,7 +149,8 @@ fn answer<R: Rpc>(
     match handler(operations, request, deadline) {
         Ok(response) => Ok(response.encode_to_vec()),
         Err(failure) => {
-            tracing::error!(method = R::PATH, client = ?call.peer.pid, "failed: {failure}");
+            let system = failure.system_text();
+            tracing::error!(method = R::PATH, client = ?call.peer.pid, system, "failed: {failure}");
             let text = text::bounded(failure.to_string(), LONGEST);
             Err(Status::new(Code::Unknown, text))
         }

@@ -1,9 +1,13 @@
 //! The node's own errors as causes that a driver branches on.
 
+use std::error::Error;
+
+use os::SystemText;
 use os::Win32;
 use os::schema::smb_global_mapping;
 
 use super::Cause;
+use super::Code;
 use super::Condition;
 use crate::BlankError;
 use crate::DiskError;
@@ -18,6 +22,7 @@ use crate::Unfinished;
 use crate::VisibilityError;
 use crate::VolumeError;
 use crate::WayError;
+use crate::provider::returned_win32;
 
 /// Errors come here through `Into<Cause>`: with the condition of their variant and their own text.
 macro_rules! causes {
@@ -25,7 +30,8 @@ macro_rules! causes {
         $(impl From<$error> for Cause {
             fn from(error: $error) -> Self {
                 match error.kind() {
-                    Kind::Condition(condition) => Self::failed(condition, error),
+                    Kind::Coded(condition, code) => failed(&error, condition, Some(code)),
+                    Kind::Condition(condition) => failed(&error, condition, None),
                     Kind::Deadline => Self::Deadline,
                 }
             }
@@ -43,9 +49,30 @@ causes!(
     VolumeError
 );
 
+fn failed(error: &(dyn Error + 'static), condition: Condition, code: Option<Code>) -> Cause {
+    Cause::Failed {
+        condition,
+        text: error.to_string(),
+        code,
+        said: SystemText::of(error).cloned(),
+    }
+}
+
 enum Kind {
+    /// With the code from which the condition is.
+    Coded(Condition, Code),
     Condition(Condition),
     Deadline,
+}
+
+impl Kind {
+    /// The same code, found where it means something else.
+    fn meaning(self, condition: Condition) -> Self {
+        match self {
+            Self::Coded(_, code) => Self::Coded(condition, code),
+            Self::Condition(_) | Self::Deadline => Self::Condition(condition),
+        }
+    }
 }
 
 trait Classified {
@@ -76,10 +103,16 @@ impl Condition {
 
 impl Classified for os::Error {
     fn kind(&self) -> Kind {
-        match &self.cause {
-            os::Cause::TimedOut => Kind::Deadline,
-            _ if self.is_not_found() => Kind::Condition(Condition::NotFound),
-            _ => Kind::Condition(self.win32().map_or(Condition::Other, Condition::of_win32)),
+        let of_code = self.win32().map_or(Condition::Other, Condition::of_win32);
+        let condition = match self.is_not_found() {
+            true => Condition::NotFound,
+            false => of_code,
+        };
+        match (&self.cause, self.win32()) {
+            (os::Cause::TimedOut, _) => Kind::Deadline,
+            (_, Some(code)) => Kind::Coded(condition, Code::Win32(code)),
+            (os::Cause::Hresult(code), None) => Kind::Coded(condition, Code::Hresult(*code)),
+            _ => Kind::Condition(condition),
         }
     }
 }
@@ -101,15 +134,16 @@ impl Classified for BlankError {
 
 impl Classified for ProviderError {
     fn kind(&self) -> Kind {
-        Kind::Condition(match self {
-            Self::NotFound { .. } => Condition::NotFound,
-            Self::Several { .. } => Condition::Ambiguous,
+        match self {
+            Self::NotFound { .. } => Kind::Condition(Condition::NotFound),
+            Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
             Self::Refused { class, code, .. } if *class == smb_global_mapping::CLASS.name => {
-                Condition::of_win32(Win32(*code))
+                let code = returned_win32(*code);
+                Kind::Coded(Condition::of_win32(code), Code::Win32(code))
             }
-            Self::Os(error) => return error.kind(),
-            Self::Refused { .. } => Condition::Other,
-        })
+            Self::Os(error) => error.kind(),
+            Self::Refused { code, .. } => Kind::Coded(Condition::Other, Code::Returned(*code)),
+        }
     }
 }
 
@@ -143,7 +177,7 @@ impl Classified for DiskError {
 impl Classified for WayError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
-            Self::Unreadable { .. } => Condition::OutOfReach,
+            Self::Unreadable { source, .. } => return source.kind().meaning(Condition::OutOfReach),
             _ => Condition::PathRefused,
         })
     }
@@ -159,7 +193,7 @@ impl Classified for TargetError {
             }
             Self::Way(error) => return error.kind(),
             // Also when the system says "not found": that is then said of something above the path.
-            Self::OutOfReach { .. } => Condition::OutOfReach,
+            Self::OutOfReach { source, .. } => return source.kind().meaning(Condition::OutOfReach),
             _ => Condition::Other,
         })
     }

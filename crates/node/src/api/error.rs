@@ -1,5 +1,9 @@
 use std::fmt;
 
+use os::Hresult;
+use os::SystemText;
+use os::Win32;
+
 /// The result of an operation on a node.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -37,6 +41,25 @@ impl Error {
             _ => None,
         }
     }
+
+    /// The code by which the system refused, where the node is in this process and one was what failed.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self.cause {
+            Cause::Failed { code, .. } => code,
+            _ => None,
+        }
+    }
+
+    /// What the system says of the failure, in the language of the node: for people, where the node is in
+    /// this process and the system says more than its code. Over pipes it is in the proxy's log alone.
+    #[must_use]
+    pub fn system_text(&self) -> Option<&str> {
+        match &self.cause {
+            Cause::Failed { said, .. } => said.as_ref().map(SystemText::as_str),
+            _ => None,
+        }
+    }
 }
 
 /// Why an operation failed. Only [`Cause::Deadline`] and [`Cause::Lost`] leave open whether it took
@@ -52,8 +75,12 @@ pub enum Cause {
     Failed {
         /// What the node found.
         condition: Condition,
-        /// What it says, for people.
+        /// What it says, for people: in English on every node.
         text: String,
+        /// The code by which the system refused, where it is known.
+        code: Option<Code>,
+        /// What the system says, in its own language. It is not in the text.
+        said: Option<SystemText>,
     },
     /// What was asked for cannot be said to this node: a size beyond what its protocol carries, a
     /// path that is no Unicode. Nothing was sent.
@@ -106,8 +133,22 @@ impl Cause {
         Self::Failed {
             condition,
             text: text.to_string(),
+            code: None,
+            said: None,
         }
     }
+}
+
+/// A code by which the system refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Code {
+    /// COM's or WMI's.
+    Hresult(Hresult),
+    /// The return value of a provider's method, as [`os::schema`] lists them.
+    Returned(u32),
+    /// Win32's.
+    Win32(Win32),
 }
 
 /// Why a proxy is not reached.

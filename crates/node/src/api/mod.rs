@@ -42,7 +42,8 @@
 //!
 //! # Errors
 //! One [`Error`] for all: the operation, the object and the [`Cause`]. A driver branches on the
-//! cause, and on the [`Condition`] of a failure, never on texts; those are for people.
+//! cause, and on the [`Condition`] of a failure, never on texts; those are for people. What Windows says in
+//! its own language stands beside the text ([`Error::system_text`]).
 
 mod conditions;
 mod error;
@@ -54,6 +55,7 @@ use std::time::Duration;
 use os::Deadline;
 
 pub use self::error::Cause;
+pub use self::error::Code;
 pub use self::error::Condition;
 pub use self::error::Error;
 pub use self::error::Result;

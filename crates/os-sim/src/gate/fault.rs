@@ -8,6 +8,7 @@ use std::time::Duration;
 use os::Cause;
 use os::Facility;
 use os::Outcome;
+use os::SystemText;
 
 use super::Op;
 use super::Pattern;
@@ -44,6 +45,8 @@ pub struct Rule {
     pub times: Option<u32>,
     /// What befalls them.
     pub effect: Effect,
+    /// What the system says of a failure that the effect is, in its own language.
+    pub said: Option<SystemText>,
 }
 
 /// What befalls an operation.
@@ -93,6 +96,7 @@ impl Rule {
             from_nth: 1,
             times: None,
             effect,
+            said: None,
         }
     }
 
@@ -128,6 +132,15 @@ impl Rule {
     pub fn times(self, times: u32) -> Self {
         Self {
             times: Some(times),
+            ..self
+        }
+    }
+
+    /// The failure has this text of the system's. Outcomes have a text of their own.
+    #[must_use]
+    pub fn saying(self, text: &str) -> Self {
+        Self {
+            said: SystemText::new(text),
             ..self
         }
     }
@@ -188,13 +201,17 @@ impl Faults {
     }
 
     /// Counts the operation against every rule and hands out what befalls it.
-    pub(super) fn due(&self, op: &Op) -> Vec<(RuleId, Effect)> {
+    pub(super) fn due(&self, op: &Op) -> Vec<Due> {
         let mut list = self.0.locked();
         let mut due = Vec::new();
         for armed in list.rules.iter_mut().filter(|armed| armed.rule.matches(op)) {
             armed.occurrences = armed.occurrences.saturating_add(1);
             if armed.rule.befalls(armed.occurrences) {
-                due.push((armed.id, armed.rule.effect.clone()));
+                due.push(Due {
+                    rule: armed.id,
+                    effect: armed.rule.effect.clone(),
+                    said: armed.rule.said.clone(),
+                });
             }
         }
         due
@@ -244,6 +261,13 @@ impl Faults {
 
 /// How often somebody who hangs looks whether the script has changed.
 const FOLLOW: Duration = Duration::from_millis(50);
+
+/// What befalls one operation, and by which rule.
+pub(super) struct Due {
+    pub(super) rule: RuleId,
+    pub(super) effect: Effect,
+    pub(super) said: Option<SystemText>,
+}
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -341,7 +365,7 @@ mod tests {
         let effects: Vec<_> = faults
             .due(&op("a", ""))
             .into_iter()
-            .map(|(_, effect)| effect)
+            .map(|due| due.effect)
             .collect();
         assert_eq!(effects, [Effect::HalfWay, Effect::Overrun]);
     }

@@ -8,6 +8,7 @@ pub use fault::{Effect, Faults, Kill, Rule, RuleId};
 pub use pattern::Pattern;
 pub use script::ScriptError;
 
+use fault::Due;
 use script::Script;
 
 use std::collections::VecDeque;
@@ -29,6 +30,7 @@ use os::Error;
 use os::Facility;
 use os::Outcome;
 use os::Result;
+use os::SystemText;
 
 use crate::clock::NodeClock;
 
@@ -109,7 +111,7 @@ impl Admission {
 
 enum After {
     Answer(Outcome),
-    Fail(Cause),
+    Fail(Cause, Option<SystemText>),
     Kill,
     Nothing,
 }
@@ -206,8 +208,8 @@ impl Gate {
         if deadline.left(&*self.clock).is_none() {
             return Err(op.error(Cause::TimedOut));
         }
-        for (rule, effect) in self.faults.due(op) {
-            self.befall(op, deadline, (rule, effect), &mut admission)?;
+        for due in self.faults.due(op) {
+            self.befall(op, deadline, due, &mut admission)?;
         }
         self.refuse_the_dead(op)?;
         Ok(admission)
@@ -224,7 +226,7 @@ impl Gate {
         match admission.after {
             After::Nothing => done.map_err(|cause| op.error(cause)),
             After::Answer(_) => Err(op.error(no_code())),
-            After::Fail(cause) => Err(op.error(cause)),
+            After::Fail(cause, said) => Err(op.error(cause).saying(said)),
             After::Kill => {
                 self.kill();
                 Err(op.error(KILLED))
@@ -260,18 +262,18 @@ impl Gate {
         &self,
         op: &Op,
         deadline: Deadline,
-        (rule, effect): (RuleId, Effect),
+        due: Due,
         admission: &mut Admission,
     ) -> Result<()> {
-        match effect {
+        match due.effect {
             Effect::Answer(outcome) => admission.answer = Some(outcome),
             Effect::AnswerAfter(outcome) => admission.after = After::Answer(outcome),
             Effect::Delay(delay) => self.delay(delay, deadline, admission),
             Effect::DetachDisk(name) => self.hands.detach_disk(&name),
-            Effect::Fail(cause) => return Err(op.error(cause)),
-            Effect::FailAfter(cause) => admission.after = After::Fail(cause),
+            Effect::Fail(cause) => return Err(op.error(cause).saying(due.said)),
+            Effect::FailAfter(cause) => admission.after = After::Fail(cause, due.said),
             Effect::HalfWay => admission.half_way = true,
-            Effect::Hang => self.hang(rule),
+            Effect::Hang => self.hang(due.rule),
             Effect::Kill(Kill::After) => admission.after = After::Kill,
             Effect::Kill(Kill::Before) => {
                 self.kill();
@@ -305,7 +307,7 @@ impl Gate {
             let left = deadline.left(&*self.clock);
             self.clock.sleep(left.unwrap_or_default());
         }
-        admission.after = After::Fail(Cause::TimedOut);
+        admission.after = After::Fail(Cause::TimedOut, None);
     }
 
     fn refuse_the_dead(&self, op: &Op) -> Result<()> {

@@ -8,6 +8,7 @@ use os::Cause;
 use os::Facility;
 use os::Hresult;
 use os::Outcome;
+use os::SystemText;
 use os::Win32;
 use serde::Deserialize;
 
@@ -85,6 +86,7 @@ struct ScriptRule {
     from_nth: u32,
     times: Option<u32>,
     effect: ScriptEffect,
+    text: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -127,6 +129,7 @@ impl ScriptRule {
             from_nth: self.from_nth,
             times: self.times,
             effect: self.effect.into(),
+            said: self.text.as_deref().and_then(SystemText::new),
         }
     }
 }
@@ -206,6 +209,7 @@ mod tests {
             from-nth = 2
             times = 1
             effect = "hang"
+            text = "Zugriff verweigert"
 
             [[fault]]
             effect = "hang"
@@ -215,7 +219,8 @@ mod tests {
             .in_facility(Facility::Storage)
             .object("*data1*")
             .from_nth(2)
-            .times(1);
+            .times(1)
+            .saying("Zugriff verweigert");
         assert_eq!(rules, [rule, Rule::on("*", Effect::Hang)]);
     }
 

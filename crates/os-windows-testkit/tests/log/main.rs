@@ -16,6 +16,7 @@ use std::sync::PoisonError;
 use os::Hresult;
 use os::Instance;
 use os::ObjectPath;
+use os::SystemText;
 use os::Value;
 use os::schema::wmi_error;
 use wincsi_os_windows_testkit::On;
@@ -25,7 +26,7 @@ use wincsi_os_windows_testkit::Trouble;
 use crate::bench::Bench;
 
 #[test]
-fn what_the_system_says_goes_to_the_log_and_not_into_the_error() {
+fn what_the_system_says_is_logged_and_stands_beside_the_error() {
     let bench = Bench::new();
     let text = "Zugriff verweigert";
     let message = (wmi_error::MESSAGE.name.to_owned(), Value::text(text));
@@ -44,6 +45,7 @@ fn what_the_system_says_goes_to_the_log_and_not_into_the_error() {
         let refreshed = log.of(|| bench.refresh());
         let error = refreshed.expect_err("a failure");
         assert!(!error.to_string().contains(text), "{error}");
+        assert_eq!(error.said, SystemText::new(text));
         assert!(log.text().contains(text), "{}", log.text());
     }
 }
@@ -55,7 +57,9 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 impl Log {
     fn of<T>(&self, act: impl FnOnce() -> T) -> T {
         let log = self.clone();
-        let subscriber = tracing_subscriber::fmt().with_writer(move || log.clone());
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::DEBUG)
+            .with_writer(move || log.clone());
         tracing::subscriber::with_default(subscriber.finish(), act)
     }
 

@@ -12,6 +12,7 @@ use os::ObjectPath;
 use os::Outcome;
 use os::Provider;
 use os::Query;
+use os::SystemText;
 use os::Target;
 use os::Value;
 use os::Win32;
@@ -32,9 +33,18 @@ use crate::bench::Bench;
 const CODES: [u32; 12] = [3, 5, 32, 53, 67, 87, 170, 1117, 1219, 1312, 1326, 2250];
 
 fn mapping(bench: &Bench) -> Error {
+    mapping_by(bench, r"corp\\joe:secret")
+}
+
+fn mapping_by(bench: &Bench, credential: &str) -> Error {
     let class = Target::Class(smb_global_mapping::CLASS.name);
     let path = smb_global_mapping::create::REMOTE_PATH.name;
-    let arguments = Arguments::none().with(path, Value::text(r"\\files\data"));
+    let arguments = Arguments::none()
+        .with(path, Value::text(r"\\files\data"))
+        .with(
+            smb_global_mapping::create::CREDENTIAL.name,
+            Value::text(credential),
+        );
     let method = smb_global_mapping::CREATE.name;
     let done = bench
         .native
@@ -97,6 +107,54 @@ fn a_return_value_is_an_outcome_with_the_text_of_its_extended_status() {
             .add(Rule::on("MSFT_Disk.Initialize", answer).times(1));
         let outcome = bench.initialise(Deadline::NEVER).expect("an outcome");
         assert_eq!((outcome.code, outcome.extended), (told.code, told.extended));
+    }
+}
+
+/// Whatever a method's page lists: a code that no page has is an outcome too.
+#[test]
+fn each_code_of_the_storage_provider_is_an_outcome() {
+    let bench = Bench::new();
+    let all = codes::ALL.iter().map(|row| row.code);
+    let ours = all.filter(|code| *code == 40003 || (41000..=42012).contains(code));
+    for code in ours.chain([42003, 42012]) {
+        let answer = Effect::Answer(Outcome::of(code));
+        let rule = Rule::on("MSFT_Disk.Refresh", answer).times(1);
+        bench.node.faults().add(rule);
+        assert_eq!(bench.refresh().expect("an outcome").code, code);
+    }
+}
+
+/// In the description of the thread's error object, or in the provider's own.
+#[test]
+fn what_the_system_says_stands_beside_the_code_and_is_not_printed() {
+    let bench = Bench::new();
+    let german = "Zugriff verweigert";
+    for code in CODES.map(Win32) {
+        for call in ["MSFT_Disk.Refresh", "MSFT_SmbGlobalMapping.Create"] {
+            let rule = Rule::on(call, Effect::fail(code)).times(1).saying(german);
+            bench.node.faults().add(rule);
+        }
+        for error in [bench.refresh().expect_err("a failure"), mapping(&bench)] {
+            assert_eq!(error.cause, Cause::Win32(code));
+            assert_eq!(error.said, SystemText::new(german));
+            assert!(!error.to_string().contains(german), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_the_system_says_is_dropped_when_it_has_the_password() {
+    let bench = Bench::new();
+    let text = "user joe with hunter2 is refused";
+    for said in [
+        Said::Description(text.to_owned()),
+        Said::Object(Box::new(told("WIN32", 5, text))),
+    ] {
+        let trouble = Trouble::Fails(Hresult::WBEM_E_FAILED, said);
+        bench.wmi.befall(On::Method, trouble);
+        let error = mapping_by(&bench, r"corp\\joe:hunter2");
+        let seen = format!("{error:?} {error}");
+        assert!(!seen.contains("hunter2"), "{seen}");
     }
 }
 
@@ -166,12 +224,16 @@ fn a_code_of_the_providers_is_no_failure_of_the_call() {
 }
 
 fn error_object(kind: &str, code: u32) -> Instance {
+    told(kind, code, "told")
+}
+
+fn told(kind: &str, code: u32, text: &str) -> Instance {
     object(
         wmi_error::CLASS.name,
         [
             (wmi_error::ERROR_CODE.name, Value::uint32(code)),
             (wmi_error::ERROR_TYPE.name, Value::text(kind)),
-            (wmi_error::MESSAGE.name, Value::text("told")),
+            (wmi_error::MESSAGE.name, Value::text(text)),
         ],
     )
 }

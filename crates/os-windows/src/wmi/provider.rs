@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use automation::Fault;
 use automation::Odd;
+use automation::Secrets;
 use automation::Selection;
 use os::Arguments;
 use os::Cause;
@@ -28,6 +29,7 @@ use super::session::Answer;
 use super::session::Ask;
 use super::session::Call;
 use super::session::Sealed;
+use crate::failure;
 
 /// The providers of every namespace of [`os::schema`]; a class's row says which it is in. One of them
 /// serves the whole node.
@@ -99,8 +101,11 @@ impl Provider for NativeProvider {
         arguments: &Arguments,
         deadline: Deadline,
     ) -> Result<Outcome> {
-        let failed = |fault| error(METHOD, &format!("{method} of {target}"), fault);
-        let call = call(target, method, arguments).map_err(|odd| failed(odd.into()))?;
+        let object = format!("{method} of {target}");
+        let call = call(target, method, arguments);
+        let call = call.map_err(|odd| error(METHOD, &object, odd.into()))?;
+        let secrets = Secrets::of(call.method, arguments);
+        let failed = |fault| error_without(&secrets, METHOD, &object, fault);
         match self.ask(Ask::Run(call), deadline).map_err(failed)? {
             Answer::Ended(outcome) => Ok(outcome),
             Answer::Found(_) => Err(failed(Odd::NoList.into())),
@@ -111,14 +116,23 @@ impl Provider for NativeProvider {
 const QUERY: &str = "IWbemServices.ExecQuery";
 const METHOD: &str = "IWbemServices.ExecMethod";
 
-/// What the system says, in its own language, is written where the operator reads it and nobody matches
-/// on it.
 fn error(operation: &'static str, object: &str, fault: Fault) -> Error {
-    if let Some(extended) = &fault.extended {
-        let cause = &fault.cause;
-        tracing::warn!(operation, object, %cause, extended, "WMI says more of a failure");
-    }
-    Error::new(operation, object, fault.cause)
+    error_without(&Secrets::none(), operation, object, fault)
+}
+
+/// What the system says in its own language is data beside the cause, where nobody matches on it.
+fn error_without(
+    secrets: &Secrets<'_>,
+    operation: &'static str,
+    object: &str,
+    fault: Fault,
+) -> Error {
+    let Some(said) = fault.extended.and_then(|said| secrets.keep(&said)) else {
+        return failure::error(operation, object, fault.cause);
+    };
+    // Whoever gets the error may make another of it that has no text.
+    tracing::debug!(operation, object, cause = %fault.cause, %said, "WMI says more of a failure");
+    Error::new(operation, object, fault.cause).saying(Some(said))
 }
 
 /// The call, if the class table allows it.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use automation::Fault;
 use automation::Odd;
 use automation::Row;
+use automation::Secrets;
 use automation::Selection;
 use os::Arguments;
 use os::Cause;
@@ -307,20 +308,20 @@ fn ended(ask: &Ask, output: &ClassObject) -> Called<Answer> {
     let Ask::Run(call) = ask else {
         return Err(Cause::Malformed("a query that ended as a method".to_owned()).into());
     };
-    outcome(call.method, output).map(Answer::Ended)
+    outcome(call, output).map(Answer::Ended)
 }
 
 /// What a method gave back. The extended status is told as its text.
-fn outcome(method: &Method, output: &ClassObject) -> Called<Outcome> {
+fn outcome(call: &Call, output: &ClassObject) -> Called<Outcome> {
     let mut out = BTreeMap::new();
     let mut extended = None;
-    let parameters = method.parameters.iter();
+    let parameters = call.method.parameters.iter();
     for parameter in parameters.filter(|row| row.direction == Direction::Out) {
         let Some(value) = output.value_if_any(parameter.name)? else {
             continue;
         };
         if parameter.name == extended_status::PARAMETER.name {
-            extended = text_of(&value);
+            extended = text_of(call, &value);
         } else {
             out.insert(parameter.name.to_owned(), value);
         }
@@ -341,12 +342,13 @@ fn return_value(output: &ClassObject) -> Called<u32> {
     code.map_err(|error| Cause::Malformed(format!("{RETURN_VALUE}: {error}")).into())
 }
 
-fn text_of(status: &Value) -> Option<String> {
+fn text_of(call: &Call, status: &Value) -> Option<String> {
     let Value::Object(status) = status else {
         return None;
     };
     let text = status.text(extended_status::MESSAGE.name).ok()?;
-    Some(text.to_owned())
+    let kept = Secrets::of(call.method, &call.arguments.0).keep(text);
+    kept.map(|text| text.to_string())
 }
 
 /// What every method's definition has:

@@ -51,7 +51,7 @@ pub mod register {
     rows! { PARAMETERS: Parameter {
         IS_MULTIPATH_ENABLED = Parameter::input("IsMultipathEnabled", Boolean, REGISTER_PAGE);
         CHAP_USERNAME = Parameter::input("ChapUsername", String, DEFINITION);
-        CHAP_SECRET = Parameter::input("ChapSecret", String, DEFINITION);
+        CHAP_SECRET = Parameter::input("ChapSecret", String, DEFINITION).secret();
     }}
 }
 
@@ -63,7 +63,7 @@ pub mod set_chap_secret {
         /// The secret by which targets prove themselves: 12 to 16 bytes unless the connection is
         /// under IPsec.
         /// <https://learn.microsoft.com/en-us/windows/win32/api/iscsidsc/nf-iscsidsc-setiscsiinitiatorchapsharedsecret>
-        CHAP_SECRET = Parameter::input("ChapSecret", String, SET_CHAP_SECRET_PAGE);
+        CHAP_SECRET = Parameter::input("ChapSecret", String, SET_CHAP_SECRET_PAGE).secret();
     }}
 }
 

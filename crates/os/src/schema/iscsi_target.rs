@@ -60,7 +60,7 @@ pub mod connect {
             .texts(authentication_type::VALUES);
         CHAP_USERNAME = Parameter::input("ChapUsername", String, DEFINITION);
         /// The secret by which the initiator proves itself.
-        CHAP_SECRET = Parameter::input("ChapSecret", String, DEFINITION);
+        CHAP_SECRET = Parameter::input("ChapSecret", String, DEFINITION).secret();
         IS_MULTIPATH_ENABLED = Parameter::input("IsMultipathEnabled", Boolean, CONNECT_PAGE);
         /// Connected again at every restart.
         IS_PERSISTENT = Parameter::input("IsPersistent", Boolean, CONNECT_PAGE);

@@ -47,7 +47,7 @@ pub mod new {
         AUTHENTICATION_TYPE = Parameter::input("AuthenticationType", String, DEFINITION)
             .texts(authentication_type::VALUES);
         CHAP_USERNAME = Parameter::input("ChapUsername", String, DEFINITION);
-        CHAP_SECRET = Parameter::input("ChapSecret", String, DEFINITION);
+        CHAP_SECRET = Parameter::input("ChapSecret", String, DEFINITION).secret();
         IS_HEADER_DIGEST = Parameter::input("IsHeaderDigest", Boolean, NEW_PAGE);
         IS_DATA_DIGEST = Parameter::input("IsDataDigest", Boolean, NEW_PAGE);
         CREATED_TARGET_PORTAL =

@@ -185,6 +185,8 @@ pub struct Parameter {
     pub array: bool,
     /// May be left out (null). Always true of what comes out.
     pub optional: bool,
+    /// A password or the like, which nothing may tell again.
+    pub secret: bool,
     pub values: Values,
     pub since: Option<Build>,
     pub source: Source,
@@ -198,6 +200,7 @@ impl Parameter {
             cim,
             array: false,
             optional: true,
+            secret: false,
             values: Values::Any,
             since: None,
             source,
@@ -221,6 +224,13 @@ impl Parameter {
     pub(crate) const fn required(self) -> Self {
         Self {
             optional: false,
+            ..self
+        }
+    }
+
+    pub(crate) const fn secret(self) -> Self {
+        Self {
+            secret: true,
             ..self
         }
     }

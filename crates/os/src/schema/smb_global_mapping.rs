@@ -92,7 +92,7 @@ pub mod create {
         /// [PowerShell](https://github.com/PowerShell/PowerShell/blob/9303de597da55963a6e26a8fe164d0b256ca3d4d/src/Microsoft.PowerShell.Commands.Management/cimSupport/cmdletization/cim/cimConverter.cs#L166-L178)
         /// makes it. Left out, the connection is made as the machine: the cmdlet demands it, the
         /// class does not.
-        CREDENTIAL = Parameter::input("Credential", String, DEFINITION);
+        CREDENTIAL = Parameter::input("Credential", String, DEFINITION).secret();
         /// Made again after a restart.
         PERSISTENT =
             Parameter::input("Persistent", Boolean, DEFINITION).since(Build::SERVER_2019);

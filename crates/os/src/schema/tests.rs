@@ -116,6 +116,18 @@ fn a_code_has_one_meaning() {
 }
 
 #[test]
+fn what_is_called_a_secret_is_marked_as_one() {
+    let named = |name: &str| ["Secret", "Password", "Credential"].map(|word| name.contains(word));
+    for (class, method) in all_methods() {
+        for parameter in method.parameters {
+            let is_one =
+                parameter.direction == Direction::In && named(parameter.name).contains(&true);
+            assert_eq!(parameter.secret, is_one, "{}.{}", class.name, method.name);
+        }
+    }
+}
+
+#[test]
 fn what_a_row_refers_to_is_in_its_own_namespace() {
     for class in CLASSES {
         let types = class

@@ -1,0 +1,82 @@
+use os::Arguments;
+use os::SystemText;
+use os::Value;
+use os::schema::Method;
+
+/// The passwords among a call's arguments. What the system says of the call is kept only when it has none
+/// of them: the text of a provider goes to logs and callers, and nobody promises what is in it.
+pub struct Secrets<'a>(Vec<&'a str>);
+
+impl<'a> Secrets<'a> {
+    /// Those of a call.
+    #[must_use]
+    pub fn of(method: &Method, arguments: &'a Arguments) -> Self {
+        let is_secret = |name| method.parameter(name).is_some_and(|row| row.secret);
+        let secrets = arguments.0.iter().filter(|(name, _)| is_secret(name));
+        let texts = secrets.filter_map(|(_, value)| match value {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        Self(texts.flat_map(parts).collect())
+    }
+
+    /// There are none.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// What the system says, unless it gives a secret away.
+    #[must_use]
+    pub fn keep(&self, said: &str) -> Option<SystemText> {
+        let gives_away = self.0.iter().any(|secret| said.contains(secret));
+        (!gives_away).then(|| SystemText::new(said)).flatten()
+    }
+}
+
+/// The whole text, and what follows each colon: a user's name and a password are one text in a
+/// [credential](os::schema::smb_global_mapping::create::CREDENTIAL).
+fn parts(secret: &str) -> impl Iterator<Item = &str> {
+    let after_colons = secret.match_indices(':').map(|(at, _)| &secret[at + 1..]);
+    let parts = std::iter::once(secret).chain(after_colons);
+    parts.filter(|part| !part.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use os::Arguments;
+    use os::Value;
+    use os::schema::smb_global_mapping as mapping;
+
+    use super::Secrets;
+
+    fn arguments() -> Arguments {
+        let remote = Value::text(r"\\files\data");
+        Arguments::none()
+            .with(mapping::create::REMOTE_PATH.name, remote)
+            .with(
+                mapping::create::CREDENTIAL.name,
+                Value::text(r"corp\\joe:hunter2"),
+            )
+    }
+
+    #[test]
+    fn a_text_that_gives_a_secret_away_is_not_kept() {
+        let arguments = arguments();
+        let secrets = Secrets::of(&mapping::CREATE, &arguments);
+        for said in [r"corp\\joe:hunter2 is refused", "password \"hunter2\""] {
+            assert_eq!(secrets.keep(said), None, "{said}");
+        }
+        let kept = secrets
+            .keep(r"\\files\data: Zugriff verweigert")
+            .expect("kept");
+        assert_eq!(kept.as_str(), r"\\files\data: Zugriff verweigert");
+    }
+
+    #[test]
+    fn an_empty_password_withholds_nothing() {
+        let empty = Arguments::none().with(mapping::create::CREDENTIAL.name, Value::text(""));
+        assert!(Secrets::of(&mapping::CREATE, &empty).keep("no").is_some());
+        assert!(Secrets::none().keep("no").is_some());
+    }
+}

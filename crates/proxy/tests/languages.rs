@@ -1,0 +1,100 @@
+//! What the system says in its own language reaches the log, and changes nothing that a client can match on.
+
+#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use client::Client;
+use client::ClientCause;
+use node::api::Condition;
+use node::api::NodeApi;
+use os::DiskNumber;
+use transport::CallError;
+use wincsi_proxy::flags;
+use wincsi_proxy::flags::Invocation;
+use wincsi_proxy::log;
+use wincsi_proxy::serve;
+use wire::disk::v1 as disk;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The demo's data disk.
+const DATA: u32 = 1;
+
+/// How a disk fails to be initialised, as faults have it, and what a driver is to make of it.
+const FAILURES: [(&str, Condition); 3] = [
+    ("fail = { win32 = 5 }", Condition::AccessDenied),
+    ("fail = { hresult = 0x80041001 }", Condition::Other),
+    ("answer = { code = 40003 SAID }", Condition::Other),
+];
+
+/// What the system may say of it: nothing, in German, and what drivers take for "not there".
+const SAYINGS: [&str; 3] = ["", "Zugriff verweigert", node::texts::MISSING];
+
+#[test]
+fn the_language_of_the_node_changes_nothing_that_a_client_can_match_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = config(folder.path());
+    log::start(&config).expect("a log file");
+    let _server = serve::start(&config).expect("a simulated node can be served");
+    let client = Client::local(&config.listen);
+    let node = client::Node::local(&config.listen);
+    let rescanned = node.disks().rescan(node.deadline(PATIENCE));
+    rescanned.expect("the data disk is seen");
+    for (failure, condition) in FAILURES {
+        let texts = SAYINGS.map(|said| {
+            script(folder.path(), failure, said);
+            let deadline = node.deadline(PATIENCE);
+            let error = node.disks().partition(DiskNumber(DATA), deadline);
+            let error = error.expect_err("a failure");
+            assert_eq!(error.condition(), Some(condition), "{error}");
+            assert_eq!(error.system_text(), None);
+            text(&client)
+        });
+        assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+        assert!(!texts[0].is_empty());
+    }
+    let log = fs::read_to_string(folder.path().join("log")).expect("the log");
+    for said in SAYINGS.iter().filter(|said| !said.is_empty()) {
+        assert!(log.contains(&format!("system={said}\n")), "{said}: {log}");
+    }
+}
+
+/// The text on the wire of a call that fails.
+fn text(client: &Client) -> String {
+    let request = disk::PartitionDiskRequest { disk_number: DATA };
+    let failed = client.call::<disk::rpc::PartitionDisk>(&request, PATIENCE);
+    match failed.expect_err("a failure").cause {
+        ClientCause::Call(CallError::Status(status)) => status.message,
+        other => panic!("{other}"),
+    }
+}
+
+/// Has the disk fail so from now on.
+fn script(folder: &Path, failure: &str, said: &str) {
+    let (text, answered) = match said {
+        "" => (String::new(), String::new()),
+        said => (format!("text = {said:?}"), format!(", text = {said:?}")),
+    };
+    let effect = failure.replace("SAID", &answered);
+    let rule = format!(
+        "[[fault]]\noperation = \"MSFT_Disk.Initialize\"\neffect = {{ {effect} }}\n{text}\n"
+    );
+    fs::write(folder.join("node").join("faults.toml"), rule).expect("the node's folder");
+}
+
+fn config(folder: &Path) -> flags::Config {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let line = [
+        String::from("-logtostderr=false"),
+        format!("-log_file={}", path("log")),
+        format!("-listen={}", path("sockets")),
+        format!("-simulate={}", path("node")),
+    ];
+    match flags::parse(line) {
+        Ok(Invocation::Serve(config)) => *config,
+        other => panic!("{other:?}"),
+    }
+}
