@@ -11,6 +11,7 @@
 
 pub mod installation;
 
+mod af_unix;
 mod boot;
 mod clock;
 mod console;
@@ -19,6 +20,7 @@ mod event_log;
 mod files;
 mod firmware;
 mod held;
+mod node;
 mod process;
 mod raw;
 mod service;
@@ -27,6 +29,7 @@ mod volumes;
 mod wide;
 mod wmi;
 
+pub use af_unix::NativeAfUnix;
 pub use boot::NativeBoot;
 pub use clock::NativeClock;
 pub use console::EndRequests;
@@ -34,6 +37,7 @@ pub use disks::NativeDisks;
 pub use event_log::NativeEventLog;
 pub use files::NativeFiles;
 pub use firmware::NativeFirmware;
+pub use node::node;
 pub use process::{ProcessUsage, process_usage};
 pub use service::{SERVICE_NAME, ServiceError, ServiceHandle, run_as_service};
 pub use services::NativeServices;
