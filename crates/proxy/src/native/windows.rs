@@ -1,27 +1,34 @@
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use os::Facility;
 use os::Os;
+use os_windows::SERVICE_NAME;
 
-/// The node with one facility taken from Windows itself, where we have it.
+/// This machine itself.
+pub(super) fn node() -> Option<Os> {
+    Some(os_windows::node(SERVICE_NAME))
+}
+
+/// What may be Windows's own beside a simulated node.
 ///
-/// The disks are not among them, though we have them: by a simulated provider's word about a disk's
-/// number another disk would be read here, and grown.
-pub(super) fn take(mut node: Os, facility: Facility) -> Option<Os> {
-    match facility {
-        Facility::Clock => node.clock = Arc::new(os_windows::NativeClock::new()),
-        Facility::EventLog => {
-            node.event_log = Arc::new(os_windows::NativeEventLog::of(os_windows::SERVICE_NAME));
-        }
-        Facility::Files => node.files = Arc::new(os_windows::NativeFiles::new()),
-        Facility::Firmware => node.firmware = Arc::new(os_windows::NativeFirmware::new()),
-        Facility::Services => node.services = Arc::new(os_windows::NativeServices::new()),
-        Facility::Volumes => node.volumes = Arc::new(os_windows::NativeVolumes::new()),
-        _ => return None,
-    }
-    Some(node)
+/// The disks are not among them: by a simulated provider's word about a disk's number another disk would be
+/// read here, and grown. Nor are the providers, the other way round, nor the boot, whose page files lie on
+/// the machine's own volumes.
+const BESIDE_SIMULATION: &[Facility] = &[
+    Facility::AfUnix,
+    Facility::Clock,
+    Facility::EventLog,
+    Facility::Files,
+    Facility::Firmware,
+    Facility::Services,
+    Facility::Volumes,
+];
+
+/// The simulated node with one facility taken from Windows itself, where that makes sense.
+pub(super) fn take(simulated: Os, facility: Facility) -> Option<Os> {
+    let sensible = BESIDE_SIMULATION.contains(&facility);
+    sensible.then(|| simulated.with(facility, &os_windows::node(SERVICE_NAME)))
 }
 
 /// Pipes need no folder.
