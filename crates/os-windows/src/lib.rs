@@ -1,5 +1,4 @@
-//! The seam `os` over Windows itself: files, volumes, disks, services, the firmware's table, the clock, and
-//! life as a service.
+//! The seam `os` over Windows itself, every facility of it ([`node()`]), and life as a service.
 //!
 //! This crate is empty elsewhere. It is the one place with `unsafe` beside the pipe shim of `transport`:
 //! the modules of `raw` turn each Win32 call, those of `wmi::com` each COM call, into a safe function whose

@@ -223,7 +223,7 @@ const OURS: &[Flag] = &[
         name: "simulate",
         value: Value::Of("folder"),
         default: "",
-        help: "Serve a simulated node that lives in this folder, made when it is not there, and not this machine. Never for production.",
+        help: "Serve a simulated node, not this machine; it lives in this folder, and is made when it is not there. Never for production.",
         apply: Apply::Text(|config, text| {
             set(&mut config.simulate, optional(text).map(PathBuf::from))
         }),
