@@ -35,3 +35,18 @@ pub(super) fn take(simulated: Os, facility: Facility) -> Option<Os> {
 pub(super) fn socket_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::BESIDE_SIMULATION;
+    use crate::flags;
+
+    #[test]
+    fn the_help_names_what_may_be_native_beside_a_simulated_node() {
+        let names = BESIDE_SIMULATION.iter().map(|facility| facility.name());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let flag = flags::all().find(|flag| flag.name == "native");
+        let help = flag.expect("the flag is there").help;
+        assert!(help.contains(&format!(": {names}.")), "{help}");
+    }
+}
