@@ -30,21 +30,26 @@ pub(crate) fn build(host: Host<'_>, profile: &str) -> Result<PathBuf> {
     .run()
 }
 
-/// What the server works on: a simulated node whose state lives in a folder, made when it is not
-/// there, with one raw disk and one SMB server.
+/// What the server works on. The state of a simulated node lives in a folder, made when it is not there,
+/// with one raw disk and one SMB server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Node<'a> {
     /// All of it is simulated.
     Simulated(&'a Path),
-    /// Files are the host's own, which must be a Windows.
+    /// As that, but files are the host's own, which must be a Windows.
     NativeFiles(&'a Path),
+    /// The host itself, which must be a Windows.
+    Host,
 }
 
-impl<'a> Node<'a> {
-    /// Where the simulated part of it lives.
-    pub(crate) fn folder(self) -> &'a Path {
-        let (Self::Simulated(folder) | Self::NativeFiles(folder)) = self;
-        folder
+impl Node<'_> {
+    fn flags(self, host: Host<'_>) -> Vec<String> {
+        let simulate = |folder| format!("--simulate={}", host.path(folder));
+        match self {
+            Self::Simulated(folder) => vec![simulate(folder)],
+            Self::NativeFiles(folder) => vec![simulate(folder), "--native=files".to_owned()],
+            Self::Host => Vec::new(),
+        }
     }
 }
 
@@ -108,10 +113,7 @@ impl Server {
 fn command(host: Host<'_>, exe: &Path, node: Node<'_>, sockets: Option<&Path>) -> Command {
     let mut command = host.command(exe);
     command.arg(format!("--kubelet-path={KUBELET}"));
-    command.arg(format!("--simulate={}", host.path(node.folder())));
-    if let Node::NativeFiles(_) = node {
-        command.arg("--native=files");
-    }
+    command.args(node.flags(host));
     if let Some(folder) = sockets {
         command.arg(format!("--listen={}", folder.display()));
     }

@@ -1,5 +1,4 @@
-//! The seam `os` over Windows itself: files, volumes, disks, services, the firmware's table, the clock, and
-//! life as a service.
+//! The seam `os` over Windows itself, every facility of it ([`node()`]), and life as a service.
 //!
 //! This crate is empty elsewhere. It is the one place with `unsafe` beside the pipe shim of `transport`:
 //! the modules of `raw` turn each Win32 call, those of `wmi::com` each COM call, into a safe function whose
@@ -11,6 +10,7 @@
 
 pub mod installation;
 
+mod af_unix;
 mod boot;
 mod clock;
 mod console;
@@ -20,6 +20,7 @@ mod failure;
 mod files;
 mod firmware;
 mod held;
+mod node;
 mod process;
 mod raw;
 mod service;
@@ -28,6 +29,7 @@ mod volumes;
 mod wide;
 mod wmi;
 
+pub use af_unix::NativeAfUnix;
 pub use boot::NativeBoot;
 pub use clock::NativeClock;
 pub use console::EndRequests;
@@ -35,6 +37,7 @@ pub use disks::NativeDisks;
 pub use event_log::NativeEventLog;
 pub use files::NativeFiles;
 pub use firmware::NativeFirmware;
+pub use node::node;
 pub use process::{ProcessUsage, process_usage};
 pub use service::{SERVICE_NAME, ServiceError, ServiceHandle, run_as_service};
 pub use services::NativeServices;

@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use node::Node;
+use os::Facility;
 use os::Os;
 use os_sim::ClockMode;
 use os_sim::CreateError;
@@ -42,7 +43,7 @@ mod native;
 /// Starts serving as the configuration says. All endpoints answer when this returns.
 ///
 /// # Errors
-/// A working folder is no path, there is no node to serve, or the policy, the audit log or an endpoint
+/// A working folder is no path, there is no node to serve (elsewhere than on Windows, where none is simulated), or the policy, the audit log or an endpoint
 /// is not to be had. An HTTP address that cannot be had is no error: it is logged and tried again.
 pub fn start(config: &Config) -> Result<Running, StartError> {
     let working_dirs = WorkingDirs::parse(config.roots())?.reaching(config.reach);
@@ -148,14 +149,14 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
-    /// There is no native storage backend on this system.
+    /// This system is no Windows.
     #[error(
-        "no native storage backend on this system yet: name a simulated node with -simulate=FOLDER"
+        "only Windows has disks, shares and services that can be served: name a simulated node with -simulate=FOLDER"
     )]
     NoBackend,
-    /// A facility was asked for natively that has no native implementation here.
-    #[error("facility {0} has no native implementation on this system")]
-    NotNative(os::Facility),
+    /// A facility was asked for natively that cannot be native beside a simulated node.
+    #[error("facility {0} cannot be this system's own beside a simulated node")]
+    NotNative(Facility),
     /// The policy or the audit log is not to be had.
     #[error(transparent)]
     Oversight(#[from] OversightError),
@@ -167,18 +168,29 @@ pub enum StartError {
     WorkingDir(#[from] WorkingDirError),
 }
 
-/// A simulated node runs only when it is named, and says so: nobody may take it for a real one.
+/// Windows serves itself. A simulated node runs only when it is named, and says so: nobody may take it for
+/// a real one.
 fn node_of(config: &Config) -> Result<Os, StartError> {
-    let Some(folder) = &config.simulate else {
-        return Err(StartError::NoBackend);
-    };
+    match &config.simulate {
+        Some(folder) => simulated_node(folder, &config.native),
+        None => this_machine(),
+    }
+}
+
+fn this_machine() -> Result<Os, StartError> {
+    let os = native::node().ok_or(StartError::NoBackend)?;
+    tracing::info!("native node: the disks, shares and services of this machine");
+    Ok(os)
+}
+
+fn simulated_node(folder: &Path, natives: &[Facility]) -> Result<Os, StartError> {
     tracing::warn!(
         "SIMULATED NODE in {}: nothing here touches a real disk",
         folder.display()
     );
     let mut os = simulated(folder)?.os();
-    for facility in &config.native {
-        os = native::take(os, *facility).ok_or(StartError::NotNative(*facility))?;
+    for &facility in natives {
+        os = native::take(os, facility).ok_or(StartError::NotNative(facility))?;
     }
     Ok(os)
 }

@@ -93,7 +93,7 @@ impl<'a> Programs<'a> {
                 let node = dir.join("node");
                 let node = match self.host {
                     Host::Linux => Node::Simulated(&node),
-                    Host::Wine(_) => Node::NativeFiles(&node),
+                    Host::Wine(_) => Node::Host,
                 };
                 Server::spawn(self.host, &self.ours, node, dir).map(Running::Ours)
             }

@@ -36,6 +36,17 @@ const NOT_WITH_WINES_FILES: &[(&str, &str)] = &[
     ("TestTwoClientsAtATimeStageTheirOwnVolumes", NO_MOUNTING),
 ];
 
+/// The tests that Wine itself can be the node of, whole.
+const ON_WINE_ITSELF: &[&str] = &[
+    "TestIsLinkOfFoldersAndOfNothing",
+    "TestMkdirMakesAPathThatRmdirRemoves",
+    "TestPathsAreRefusedInWordsThatDriversKnow",
+    "TestRmdirContentsEmptiesAndKeepsTheFolder",
+    "TestRmdirOfNothingSaysThatNothingIsThere",
+    "TestRmdirSparesAFullFolderUnlessForced",
+    "TestTheAuthorityIsThePipePath",
+];
+
 const NO_SYMLINKS: &str = "Wine's CreateSymbolicLinkW reports success and makes nothing";
 const NO_MOUNTING: &str = "a simulated volume is mounted into simulated folders alone";
 
@@ -85,22 +96,37 @@ fn build(session: &Session, host: Host<'_>, client: GoModule) -> Result<PathBuf>
     Ok(test)
 }
 
-/// A client's tests, on a node that is simulated whole and under Wine on one with Wine's own files,
-/// and then the test that runs csi-proxy itself.
+/// A client's tests, on a node that is simulated whole, under Wine also on one with Wine's own files and on
+/// Wine itself, and then the test that runs csi-proxy itself.
 fn one_client(host: Host<'_>, client: GoModule, server: &Path, test: &Path) -> Result<Outcome> {
-    let name = format!("{}, simulated node", client.name);
-    let simulated = |node: &Path| one_node(host, Node::Simulated(node), server, test, &name);
-    let mut outcome = fresh(&name, simulated)?;
+    let programs = Programs { server, test };
+    let named = |kind: &str| format!("{}, {kind}", client.name);
+    let name = named("simulated node");
+    let mut outcome = fresh(&name, |folder| {
+        one_node(host, Node::Simulated(folder), folder, programs, &name)
+    })?;
     if let Host::Wine(_) = host {
-        let name = format!("{}, native files", client.name);
-        let native = |node: &Path| one_node(host, Node::NativeFiles(node), server, test, &name);
-        outcome.add(fresh(&name, native)?);
+        let name = named("native files");
+        outcome.add(fresh(&name, |folder| {
+            one_node(host, Node::NativeFiles(folder), folder, programs, &name)
+        })?);
+        let name = named("native node");
+        outcome.add(fresh(&name, |folder| {
+            one_node(host, Node::Host, folder, programs, &name)
+        })?);
     }
-    let name = format!("{}, csi-proxy restarted", client.name);
-    outcome.add(fresh(&name, |node| {
-        restarted(host, node, server, test, &name)
+    let name = named("csi-proxy restarted");
+    outcome.add(fresh(&name, |folder| {
+        restarted(host, folder, programs, &name)
     })?);
     Ok(outcome)
+}
+
+/// csi-proxy, and what calls it.
+#[derive(Clone, Copy)]
+struct Programs<'a> {
+    server: &'a Path,
+    test: &'a Path,
 }
 
 /// Each run has a node of its own, so that one run's leavings cannot help the next.
@@ -114,14 +140,14 @@ fn fresh(name: &str, run: impl Fn(&Path) -> Result<Outcome>) -> Result<Outcome> 
 fn one_node(
     host: Host<'_>,
     node: Node<'_>,
-    server: &Path,
-    test: &Path,
+    folder: &Path,
+    programs: Programs<'_>,
     name: &str,
 ) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
-    let server = Server::start(host, server, node, dir.path())?;
-    let mut command = test_command(host, node.folder(), test, server.sockets());
-    command.args(selection(host, node));
+    let server = Server::start(host, programs.server, node, dir.path())?;
+    let mut command = test_command(host, folder, programs.test, server.sockets());
+    command.arg(selection(host, node));
     let mut outcome = run(host, name, &mut command)?;
     for failure in &mut outcome.failures {
         failure.output += &format!("\nthe end of csi-proxy's log:\n{}", server.log());
@@ -130,34 +156,29 @@ fn one_node(
     Ok(outcome)
 }
 
-/// Under Wine each test runs once, with Wine's own files where those will do: each operation on
-/// simulated ones is many of Wine's.
-fn selection(host: Host<'_>, node: Node<'_>) -> Vec<String> {
+/// Under Wine each test runs once, on Wine itself where it will do, else with Wine's own files where those
+/// will: each operation on simulated ones is many of Wine's.
+fn selection(host: Host<'_>, node: Node<'_>) -> String {
     let simulated: Vec<&str> = NOT_WITH_WINES_FILES.iter().map(|(name, _)| *name).collect();
-    let simulated = simulated.join("|");
+    let (simulated, native) = (simulated.join("|"), ON_WINE_ITSELF.join("|"));
     match (host, node) {
-        (Host::Linux, _) => vec![format!("-test.skip=^{RESTARTS}$")],
-        (Host::Wine(_), Node::Simulated(_)) => vec![format!("-test.run=^({simulated})$")],
+        (Host::Linux, _) => format!("-test.skip=^{RESTARTS}$"),
+        (Host::Wine(_), Node::Simulated(_)) => format!("-test.run=^({simulated})$"),
         (Host::Wine(_), Node::NativeFiles(_)) => {
-            vec![format!("-test.skip=^({simulated}|{RESTARTS})$")]
+            format!("-test.skip=^({simulated}|{native}|{RESTARTS})$")
         }
+        (Host::Wine(_), Node::Host) => format!("-test.run=^({native})$"),
     }
 }
 
 /// Names of pipes are the machine's, so the test that starts csi-proxy meets no other.
-fn restarted(
-    host: Host<'_>,
-    node: &Path,
-    server: &Path,
-    test: &Path,
-    name: &str,
-) -> Result<Outcome> {
+fn restarted(host: Host<'_>, folder: &Path, programs: Programs<'_>, name: &str) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
     let sockets = matches!(host, Host::Linux).then(|| dir.path());
-    let mut command = test_command(host, node, test, sockets);
+    let mut command = test_command(host, folder, programs.test, sockets);
     command
         .arg(format!("-test.run=^{RESTARTS}$"))
-        .env("WINCSI_SERVER", host.path(server));
+        .env("WINCSI_SERVER", host.path(programs.server));
     run(host, name, &mut command)
 }
 
@@ -189,9 +210,9 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A test that was renamed would run after all, or be left out by a name that says nothing.
+    /// A test that was renamed would run elsewhere, or not at all, by a name that says nothing.
     #[test]
-    fn every_test_that_is_left_out_is_there() {
+    fn every_test_that_is_chosen_by_name_is_there() {
         let sources = fs::read_dir(cargo::root().join("tests/go")).unwrap();
         let sources: String = sources
             .flatten()
@@ -199,7 +220,7 @@ mod tests {
             .map(|file| fs::read_to_string(file.path()).unwrap())
             .collect();
         let names = NOT_WITH_WINES_FILES.iter().map(|(name, _)| name);
-        for name in names.chain([&RESTARTS]) {
+        for name in names.chain(ON_WINE_ITSELF).chain([&RESTARTS]) {
             assert!(sources.contains(&format!("func {name}(")), "{name}");
         }
     }

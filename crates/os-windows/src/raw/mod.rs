@@ -14,6 +14,7 @@ pub(crate) mod registry;
 pub(crate) mod relative;
 pub(crate) mod security;
 pub(crate) mod service;
+pub(crate) mod socket;
 pub(crate) mod volume;
 
 // UNSAFETY: the calling thread's last error is read by a foreign function.

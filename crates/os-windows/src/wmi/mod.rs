@@ -10,7 +10,7 @@
 //! its process; instead each proxy is told to encrypt and to let the provider impersonate.
 //!
 //! # Where this has run
-//! Nowhere on Windows, and no program selects it yet. Under Wine 8, in two ways. Its own `Root\CimV2` answers
+//! Nowhere on Windows. Under Wine 8, in two ways. Its own `Root\CimV2` answers
 //! queries and methods, but runs both to their end before it returns, has no instance of an `MSFT_*` class
 //! and no association. So objects in the process stand in place of the connection ([`Connect`], the crate
 //! `os-windows-testkit`), with a simulated node behind them: `os-suite`'s cases for storage, SMB and iSCSI,

@@ -55,6 +55,12 @@ impl Pool {
         }
     }
 
+    /// How many threads it has.
+    #[cfg(test)]
+    pub(super) fn threads(&self) -> usize {
+        self.0.lock().threads
+    }
+
     fn submit(&self, request: Request) -> Called<()> {
         let mut queue = self.0.lock();
         queue.waiting.push_back(request);

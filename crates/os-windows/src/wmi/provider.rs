@@ -55,6 +55,11 @@ impl NativeProvider {
         Self { clock, pool }
     }
 
+    #[cfg(test)]
+    pub(super) fn threads(&self) -> usize {
+        self.pool.threads()
+    }
+
     fn ask(&self, ask: Ask, deadline: Deadline) -> std::result::Result<Answer, Fault> {
         let patience = deadline.left(&*self.clock).ok_or(Cause::TimedOut)?;
         self.pool.ask(ask, patience)

@@ -56,6 +56,17 @@ fn a_connection_that_fails_is_made_anew_by_the_next_call() {
     }
 }
 
+#[test]
+fn threads_are_made_when_they_are_needed_and_no_sooner() {
+    let failing = Arc::new(Failing::default());
+    let provider = NativeProvider::over(Arc::new(NativeClock::new()), failing);
+    assert_eq!(provider.threads(), 0);
+    for class in [disk::CLASS.name, smb_global_mapping::CLASS.name] {
+        ask(&provider, class, Deadline::NEVER);
+    }
+    assert!((1..=2).contains(&provider.threads()));
+}
+
 /// Connecting to the storage namespace hangs until the other end of the channel goes.
 struct Hanging(Mutex<mpsc::Receiver<()>>);
 

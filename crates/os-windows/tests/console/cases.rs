@@ -23,6 +23,7 @@ type Case = (&'static str, fn() -> Outcome);
 
 pub(crate) const ALL: &[Case] = &[
     ("a_shutdown_waits_for_the_drain", || held(SHUTDOWN)),
+    ("a_shutdown_waits_where_windows_can_be_made", with_windows),
     ("a_closed_console_waits_for_the_drain", || held(CLOSE)),
     ("a_break_is_answered_and_then_drained", answered),
     ("a_second_request_ends_the_process_at_once", second),
@@ -46,6 +47,18 @@ fn held(event: u32) -> Outcome {
     server.say("drained")?;
     same(server.hear()?, Some("drained".to_owned()))?;
     same(server.hear()?, None)?;
+    same(server.end()?.code(), Some(0))
+}
+
+/// As WMI brings along what makes windows: a container runtime's request comes through all the same.
+fn with_windows() -> Outcome {
+    let mut server = Server::start()?;
+    server.say(server::LOAD_USER32)?;
+    same(server.hear()?, Some("user32 is loaded".to_owned()))?;
+    server.say(SHUTDOWN)?;
+    same(server.hear()?, Some("asked".to_owned()))?;
+    server.say("drained")?;
+    same(server.hear()?, Some("drained".to_owned()))?;
     same(server.end()?.code(), Some(0))
 }
 

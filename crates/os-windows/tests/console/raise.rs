@@ -1,6 +1,6 @@
 //! Control events as a process gets them.
 
-// UNSAFETY: a function of the system is looked up by its name, for the tests alone.
+// UNSAFETY: a function of the system is looked up by its name and a library is loaded, for the tests alone.
 #![expect(unsafe_code)]
 
 use std::ffi::c_void;
@@ -8,6 +8,7 @@ use std::mem;
 
 use windows_sys::Win32::System::LibraryLoader::GetModuleHandleW;
 use windows_sys::Win32::System::LibraryLoader::GetProcAddress;
+use windows_sys::Win32::System::LibraryLoader::LoadLibraryW;
 use windows_sys::core::w;
 
 type CtrlRoutine = unsafe extern "system" fn(*mut c_void) -> u32;
@@ -30,4 +31,10 @@ pub(crate) fn raise(event: usize) {
         unsafe { mem::transmute::<unsafe extern "system" fn() -> isize, CtrlRoutine>(routine) };
     // SAFETY: its argument is the event, as a number.
     unsafe { routine(std::ptr::without_provenance_mut(event)) };
+}
+
+/// Loads what makes windows.
+pub(crate) fn load_user32() -> bool {
+    // SAFETY: the text ends in a NUL, and the library is the system's own.
+    !unsafe { LoadLibraryW(w!("user32.dll")) }.is_null()
 }

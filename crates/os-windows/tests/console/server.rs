@@ -15,6 +15,9 @@ use super::raise;
 /// The argument of such a process.
 pub(crate) const FLAG: &str = "--as-server";
 
+/// An order to load the library of windows, and to say that it is there.
+pub(crate) const LOAD_USER32: &str = "user32";
+
 /// Ends well once its drain, which lasts for as long as it is told, has ended.
 pub(crate) fn main() -> ExitCode {
     let Ok(requests) = EndRequests::listen() else {
@@ -42,6 +45,9 @@ fn obey(drained: &Sender<()>) {
                 raise::raise(event);
                 println!("handled {event}");
             })),
+            Err(_) if line.trim() == LOAD_USER32 && raise::load_user32() => {
+                println!("user32 is loaded");
+            }
             Err(_) => drop(drained.send(())),
         }
     }

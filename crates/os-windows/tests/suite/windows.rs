@@ -4,6 +4,7 @@ use std::sync::Arc;
 use os::Facility;
 use os_suite::Fixture;
 use os_suite::Implementation;
+use wincsi_os_windows::NativeAfUnix;
 use wincsi_os_windows::NativeBoot;
 use wincsi_os_windows::NativeClock;
 use wincsi_os_windows::NativeDisks;
@@ -22,6 +23,7 @@ mod wine;
 pub(crate) fn main() -> ExitCode {
     os_suite::run(Implementation {
         facilities: &[
+            Facility::AfUnix,
             Facility::Boot,
             Facility::Clock,
             Facility::Disks,
@@ -40,6 +42,7 @@ pub(crate) fn main() -> ExitCode {
 fn fixture() -> Result<Fixture, String> {
     let bench = bench::Bench::new().map_err(|error| error.to_string())?;
     Ok(Fixture::new(bench)
+        .with_afunix(Arc::new(NativeAfUnix::new()))
         .with_boot(Arc::new(NativeBoot::new()))
         .with_clock(Arc::new(NativeClock::new()))
         .with_disks(Arc::new(NativeDisks::new()))

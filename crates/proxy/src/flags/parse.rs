@@ -25,7 +25,8 @@ pub fn unicode(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<Stri
 /// the flags are ignored, but not when there is a flag among them.
 ///
 /// # Errors
-/// An unknown flag, a missing or wrong value, or a flag behind an argument that is none.
+/// An unknown flag, a missing or wrong value, a flag behind an argument that is none, or one that means
+/// nothing without another.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, FlagError> {
     let mut config = Config::default();
     let mut arguments = arguments.into_iter();
@@ -40,7 +41,16 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, 
         }
         apply(&mut config, flag, value, &mut arguments)?;
     }
+    check_together(&config)?;
     Ok(Invocation::Serve(Box::new(config)))
+}
+
+/// Whoever names what is to be native may think that the rest is not.
+fn check_together(config: &Config) -> Result<(), FlagError> {
+    if config.simulate.is_none() && !config.native.is_empty() {
+        return Err(FlagError::NativeAlone);
+    }
+    Ok(())
 }
 
 /// A command line that cannot be understood. Texts are those of Go's `flag` package where it has one.
@@ -54,6 +64,9 @@ pub enum FlagError {
         /// What it was given.
         value: String,
     },
+    /// Facilities are to be native, of a node that is native as a whole.
+    #[error("-native without -simulate: everything is this machine's own already")]
+    NativeAlone,
     /// The flag needs a value and is the last argument.
     #[error("flag needs an argument: -{0}")]
     NeedsArgument(&'static str),
@@ -347,6 +360,15 @@ mod tests {
         let (config, options) = (super::Config::default(), ServerOptions::default());
         assert_eq!(config.max_held_bytes, options.max_held_bytes);
         assert_eq!(config.call_timeout, options.call_timeout);
+    }
+
+    #[test]
+    fn facilities_are_native_beside_a_simulated_node_alone() {
+        let mixed = serve("-native=files,volumes -simulate=node");
+        assert_eq!(mixed.native, [os::Facility::Files, os::Facility::Volumes]);
+        let alone = parse(["-native=files".to_owned()]);
+        assert_eq!(alone, Err(FlagError::NativeAlone));
+        assert!(serve("-native=").native.is_empty());
     }
 
     #[test]

@@ -223,7 +223,7 @@ const OURS: &[Flag] = &[
         name: "simulate",
         value: Value::Of("folder"),
         default: "",
-        help: "Serve a simulated node that lives in this folder, made when it is not there. Never for production.",
+        help: "Serve a simulated node, not this machine; it lives in this folder, and is made when it is not there. Never for production.",
         apply: Apply::Text(|config, text| {
             set(&mut config.simulate, optional(text).map(PathBuf::from))
         }),
@@ -232,7 +232,7 @@ const OURS: &[Flag] = &[
         name: "native",
         value: Value::Of("facility,..."),
         default: "",
-        help: "With -simulate, on Windows: the facilities that are Windows's own: clock, event-log, files, firmware, services, volumes.",
+        help: "Beside -simulate, on Windows: the facilities that are Windows's own all the same: afunix, clock, event-log, files, firmware, services, volumes. An error without -simulate, where all are.",
         apply: Apply::Text(native),
     },
     Flag {

@@ -6,8 +6,13 @@ use std::path::Path;
 use os::Facility;
 use os::Os;
 
+/// This machine is no Windows node.
+pub(super) fn node() -> Option<Os> {
+    None
+}
+
 /// No facility of a Windows node is native here.
-pub(super) fn take(_node: Os, _facility: Facility) -> Option<Os> {
+pub(super) fn take(_simulated: Os, _facility: Facility) -> Option<Os> {
     None
 }
 

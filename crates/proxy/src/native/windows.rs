@@ -1,30 +1,52 @@
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use os::Facility;
 use os::Os;
+use os_windows::SERVICE_NAME;
 
-/// The node with one facility taken from Windows itself, where we have it.
+/// This machine itself.
+pub(super) fn node() -> Option<Os> {
+    Some(os_windows::node(SERVICE_NAME))
+}
+
+/// What may be Windows's own beside a simulated node.
 ///
-/// The disks are not among them, though we have them: by a simulated provider's word about a disk's
-/// number another disk would be read here, and grown.
-pub(super) fn take(mut node: Os, facility: Facility) -> Option<Os> {
-    match facility {
-        Facility::Clock => node.clock = Arc::new(os_windows::NativeClock::new()),
-        Facility::EventLog => {
-            node.event_log = Arc::new(os_windows::NativeEventLog::of(os_windows::SERVICE_NAME));
-        }
-        Facility::Files => node.files = Arc::new(os_windows::NativeFiles::new()),
-        Facility::Firmware => node.firmware = Arc::new(os_windows::NativeFirmware::new()),
-        Facility::Services => node.services = Arc::new(os_windows::NativeServices::new()),
-        Facility::Volumes => node.volumes = Arc::new(os_windows::NativeVolumes::new()),
-        _ => return None,
-    }
-    Some(node)
+/// The disks are not among them: by a simulated provider's word about a disk's number another disk would be
+/// read here, and grown. Nor are the providers, the other way round, nor the boot, whose page files lie on
+/// the machine's own volumes.
+const BESIDE_SIMULATION: &[Facility] = &[
+    Facility::AfUnix,
+    Facility::Clock,
+    Facility::EventLog,
+    Facility::Files,
+    Facility::Firmware,
+    Facility::Services,
+    Facility::Volumes,
+];
+
+/// The simulated node with one facility taken from Windows itself, where that makes sense.
+pub(super) fn take(simulated: Os, facility: Facility) -> Option<Os> {
+    let sensible = BESIDE_SIMULATION.contains(&facility);
+    sensible.then(|| simulated.with(facility, &os_windows::node(SERVICE_NAME)))
 }
 
 /// Pipes need no folder.
 pub(super) fn socket_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BESIDE_SIMULATION;
+    use crate::flags;
+
+    #[test]
+    fn the_help_names_what_may_be_native_beside_a_simulated_node() {
+        let names = BESIDE_SIMULATION.iter().map(|facility| facility.name());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let flag = flags::all().find(|flag| flag.name == "native");
+        let help = flag.expect("the flag is there").help;
+        assert!(help.contains(&format!(": {names}.")), "{help}");
+    }
 }

@@ -91,7 +91,20 @@ impl Server {
         let folder = TempDir::new().expect("a temporary folder");
         let mut arguments = serving(folder.path());
         arguments.extend(flags.iter().map(ToString::to_string));
-        let process = Process(spawn(&arguments, &log_in(&folder)));
+        Self::in_folder(folder, &arguments)
+    }
+
+    /// As [`Server::with_flags`], but what is served is this machine itself.
+    #[cfg_attr(
+        not(windows),
+        expect(dead_code, reason = "this machine is no Windows node")
+    )]
+    pub(crate) fn of_this_machine(flags: &[&str]) -> Self {
+        Self::in_folder(TempDir::new().expect("a temporary folder"), flags)
+    }
+
+    fn in_folder(folder: TempDir, arguments: &[impl AsRef<OsStr>]) -> Self {
+        let process = Process(spawn(arguments, &log_in(&folder)));
         let mut server = Self { process, folder };
         server.wait_for("] ready");
         server

@@ -50,6 +50,14 @@ fn there_is_no_service_control_manager_here_and_that_is_said() {
 }
 
 #[test]
+fn without_a_simulated_node_there_is_nothing_to_serve_here() {
+    let ended = exe(&[] as &[&str]);
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    let text = "start failed: only Windows has disks, shares and services that can be served: name a simulated node with -simulate=FOLDER";
+    assert!(ended.output.contains(text), "{}", ended.output);
+}
+
+#[test]
 fn a_signal_lets_the_call_in_flight_end_first() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut server = Server::start();

@@ -15,27 +15,23 @@ use object::read::pe::PeFile64;
 ///
 /// user32.dll and gdi32.dll are not among them for a reason of their own: with these a program counts as one with
 /// windows, and its console handler is no longer told of a shutdown (says the documentation of
-/// SetConsoleCtrlHandler).
+/// SetConsoleCtrlHandler). COM's libraries bring them along all the same; ARCHITECTURE.md says what follows.
 const LIBRARIES: &[&str] = &[
     "advapi32.dll",
     "bcryptprimitives.dll",
     "kernel32.dll",
     "msvcrt.dll",
     "ntdll.dll",
+    "ole32.dll",
+    "oleaut32.dll",
+    "setupapi.dll",
     "userenv.dll",
     "ws2_32.dll",
 ];
 
-/// What `os_windows` takes for disks and WMI, which the program does not use yet: an unoptimised build
-/// links what is unused all the same.
-const OF_UNUSED_CODE: &[&str] = &[
-    "combase.dll",
-    "ole32.dll",
-    "oleaut32.dll",
-    "propsys.dll",
-    "rpcrt4.dll",
-    "setupapi.dll",
-];
+/// What the crate `windows` takes for code of it that we do not use: without optimisation at link time that is
+/// linked all the same.
+const OF_UNUSED_CODE: &[&str] = &["combase.dll", "propsys.dll", "rpcrt4.dll"];
 
 /// Forwarders to the system's own libraries, by the beginning of their names.
 const API_SETS: &str = "api-ms-win-";
@@ -73,6 +69,7 @@ fn only_the_systems_libraries_are_loaded() {
     // That there is anything to be seen at all.
     assert!(imports["kernel32.dll"].contains("CreateFileW"));
     assert!(imports["advapi32.dll"].contains("StartServiceCtrlDispatcherW"));
+    assert!(imports["ole32.dll"].contains("CoInitializeEx"));
 }
 
 fn is_expected(library: &str) -> bool {

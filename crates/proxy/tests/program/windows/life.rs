@@ -136,29 +136,42 @@ fn a_service_of_somebody_else_is_left_alone() {
 }
 
 /// A service with a name and a folder of its own, removed when dropped.
-struct Service {
+pub(crate) struct Service {
     name: String,
     folder: TempDir,
+    node: Node,
+}
+
+/// What a service serves.
+enum Node {
+    Simulated,
+    ThisMachine,
 }
 
 impl Service {
     fn new() -> Self {
         // With a space, for what is not quoted falls apart there.
-        Self::in_folder("a service ")
+        Self::serving(Node::Simulated, "a service ")
+    }
+
+    /// One that serves this machine itself.
+    pub(crate) fn of_this_machine() -> Self {
+        Self::serving(Node::ThisMachine, "a service ")
     }
 
     /// For what is not quoted.
     fn without_spaces() -> Self {
-        Self::in_folder("service-")
+        Self::serving(Node::Simulated, "service-")
     }
 
-    fn in_folder(prefix: &str) -> Self {
+    fn serving(node: Node, prefix: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = tempfile::Builder::new().prefix(prefix).tempdir();
         Self {
             name: format!("wincsi-test-{}-{number}", process::id()),
             folder: folder.expect("a temporary folder"),
+            node,
         }
     }
 
@@ -198,13 +211,15 @@ impl Service {
         ];
         if command == "install" {
             line.push("--".to_owned());
-            line.extend(self.flags());
+            let [node, others @ ..] = self.flags();
+            line.extend(matches!(self.node, Node::Simulated).then_some(node));
+            line.extend(others);
         }
         exe(&line)
     }
 
     /// Runs a command, which ends with this code and has this to say; answers all that it says.
-    fn does(&self, command: &str, code: i32, words: &str) -> String {
+    pub(crate) fn does(&self, command: &str, code: i32, words: &str) -> String {
         let Ended { code: got, output } = self.run(command);
         let log = self.log();
         assert_eq!(got, Some(code), "{command}: {output}\n{log}");

@@ -1,5 +1,6 @@
 mod imports;
 mod life;
+mod native;
 
 use std::fs::OpenOptions;
 use std::io;

@@ -1,0 +1,34 @@
+use os::AfUnix;
+use os::Error;
+use os::Win32;
+
+use crate::raw::socket;
+
+/// The `afunix` driver, by the socket that it lets us make or not.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NativeAfUnix;
+
+impl NativeAfUnix {
+    /// The driver.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+/// `WSAEAFNOSUPPORT`: what a Windows before 10.0.17063 answers, which has no such sockets
+/// (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>).
+///
+/// <https://learn.microsoft.com/windows/win32/winsock/windows-sockets-error-codes-2>
+const NO_SUCH_FAMILY: Win32 = Win32(10047);
+
+impl AfUnix for NativeAfUnix {
+    /// Any other failure is an error: what Windows answers while the driver is stopped, no page says.
+    fn is_available(&self) -> os::Result<bool> {
+        match socket::make_unix() {
+            Ok(()) => Ok(true),
+            Err(NO_SUCH_FAMILY) => Ok(false),
+            Err(code) => Err(Error::new("WSASocketW", "AF_UNIX", code)),
+        }
+    }
+}

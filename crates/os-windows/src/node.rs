@@ -1,0 +1,54 @@
+use std::sync::Arc;
+
+use os::Clock;
+use os::Os;
+use os::Provider;
+
+use crate::NativeAfUnix;
+use crate::NativeBoot;
+use crate::NativeClock;
+use crate::NativeDisks;
+use crate::NativeEventLog;
+use crate::NativeFiles;
+use crate::NativeFirmware;
+use crate::NativeProvider;
+use crate::NativeServices;
+use crate::NativeVolumes;
+
+/// This machine, every facility of it: what is asked of it is done to its own disks, shares and services.
+/// Events are written under the name `source`.
+///
+/// Nothing is opened, connected or started before it is needed. The three providers are one, with one
+/// pool of threads.
+#[must_use]
+pub fn node(source: &str) -> Os {
+    let clock: Arc<dyn Clock> = Arc::new(NativeClock::new());
+    let provider: Arc<dyn Provider> = Arc::new(NativeProvider::new(Arc::clone(&clock)));
+    Os {
+        afunix: Arc::new(NativeAfUnix::new()),
+        boot: Arc::new(NativeBoot::new()),
+        clock,
+        disks: Arc::new(NativeDisks::new()),
+        event_log: Arc::new(NativeEventLog::of(source)),
+        files: Arc::new(NativeFiles::new()),
+        firmware: Arc::new(NativeFirmware::new()),
+        iscsi: Arc::clone(&provider),
+        services: Arc::new(NativeServices::new()),
+        smb: Arc::clone(&provider),
+        storage: provider,
+        volumes: Arc::new(NativeVolumes::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arc;
+    use super::node;
+
+    #[test]
+    fn one_provider_asks_wmi_for_storage_smb_and_iscsi() {
+        let os = node("wincsi-test");
+        assert!(Arc::ptr_eq(&os.storage, &os.smb));
+        assert!(Arc::ptr_eq(&os.storage, &os.iscsi));
+    }
+}
