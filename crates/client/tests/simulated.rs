@@ -13,6 +13,7 @@ use std::time::Duration;
 use node::Authentication;
 use node::Credentials;
 use node::Mapping;
+use node::MappingOptions;
 use node::NewSize;
 use node::Node;
 use node::Options;
@@ -21,6 +22,7 @@ use node::RemotePath;
 use node::ServiceName;
 use node::TargetName;
 use node::Way;
+use node::api::Cause;
 use node::api::Condition;
 use node::api::Error;
 use node::api::NodeApi;
@@ -181,6 +183,7 @@ fn map(rig: &Rig, password: &str, link: &WinPath) -> Result<(), Error> {
         remote: &remote,
         credentials: credentials.as_ref(),
         link: Some(&link),
+        options: MappingOptions::default(),
     };
     rig.node.smb().map(&mapping, rig.soon())
 }
@@ -196,6 +199,27 @@ fn a_share_is_mapped_linked_and_unmapped() {
         let again = rig.node.smb().unmap(&remote, rig.soon()).unwrap_err();
         assert_eq!(again.condition(), Some(Condition::NotMapped), "{again}");
     });
+}
+
+/// Nothing is sent: what the protocol cannot carry would be a mapping without what was asked for.
+#[test]
+fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
+    let rig = Rig::over_pipes();
+    let remote = RemotePath::parse(demo::SHARE).unwrap();
+    let mapping = Mapping {
+        remote: &remote,
+        credentials: None,
+        link: None,
+        options: MappingOptions {
+            integrity: Some(true),
+            ..MappingOptions::default()
+        },
+    };
+    let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
+    assert!(
+        matches!(&error.cause, Cause::Inexpressible(text) if text.contains("RequireIntegrity")),
+        "{error}"
+    );
 }
 
 #[test]

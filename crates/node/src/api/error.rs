@@ -164,6 +164,8 @@ pub enum Condition {
     NothingToGrow,
     /// None of these.
     Other,
+    /// The share is mapped already, without an option that was demanded.
+    OtherOptions,
     /// What the path hangs on cannot be reached, so nothing is known of the path itself.
     OutOfReach,
     /// The proxy does not let clients name this path.
@@ -172,4 +174,6 @@ pub enum Condition {
     ServerNotFound,
     /// Another volume is mounted there.
     TargetInUse,
+    /// The node's build of Windows has no such option.
+    UnknownOption,
 }
