@@ -1,5 +1,7 @@
 //! A provider that answers what it is told to and keeps what it was asked.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
