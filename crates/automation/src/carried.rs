@@ -129,6 +129,21 @@ impl fmt::Debug for Text {
 }
 
 impl<O> Carried<O> {
+    /// The texts of a list.
+    ///
+    /// # Errors
+    /// It is no list of texts, or one of them is malformed.
+    pub fn into_texts<T: FromIterator<String>>(self) -> Result<T, Odd> {
+        let Self::Many { elements, .. } = self else {
+            return Err(Odd::NoList);
+        };
+        let text = |element: Scalar<O>| match element {
+            Scalar::Bstr(text) => text.to_text(),
+            _ => Err(Odd::NoList),
+        };
+        elements.into_iter().map(text).collect()
+    }
+
     /// What goes out for a value of a property or a parameter of this type. `object` makes what
     /// carries an embedded object.
     ///

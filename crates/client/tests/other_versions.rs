@@ -13,6 +13,7 @@ use node::ChapSecret;
 use node::Credentials;
 use node::Dependents;
 use node::Mapping;
+use node::MappingOptions;
 use node::Portal;
 use node::RemotePath;
 use node::ServiceName;
@@ -162,11 +163,13 @@ fn shares_are_the_same_in_every_version() {
             remote: &remote,
             credentials: credentials.as_ref(),
             link: Some(&link),
+            options: MappingOptions::default(),
         };
         let bare = Mapping {
             remote: &remote,
             credentials: None,
             link: None,
+            options: MappingOptions::default(),
         };
         node.smb().map(&linked, soon(&node)).unwrap();
         node.smb().map(&bare, soon(&node)).unwrap();

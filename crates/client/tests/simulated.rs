@@ -16,6 +16,7 @@ use node::FileSystemType;
 use node::FormatOptions;
 use node::Formatted;
 use node::Mapping;
+use node::MappingOptions;
 use node::NewSize;
 use node::Node;
 use node::Options;
@@ -185,6 +186,7 @@ fn map(rig: &Rig, password: &str, link: &WinPath) -> Result<(), Error> {
         remote: &remote,
         credentials: credentials.as_ref(),
         link: Some(&link),
+        options: MappingOptions::default(),
     };
     rig.node.smb().map(&mapping, rig.soon())
 }
@@ -200,6 +202,27 @@ fn a_share_is_mapped_linked_and_unmapped() {
         let again = rig.node.smb().unmap(&remote, rig.soon()).unwrap_err();
         assert_eq!(again.condition(), Some(Condition::NotMapped), "{again}");
     });
+}
+
+/// Nothing is sent: what the protocol cannot carry would be a mapping without what was asked for.
+#[test]
+fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
+    let rig = Rig::over_pipes();
+    let remote = RemotePath::parse(demo::SHARE).unwrap();
+    let mapping = Mapping {
+        remote: &remote,
+        credentials: None,
+        link: None,
+        options: MappingOptions {
+            integrity: Some(true),
+            ..MappingOptions::default()
+        },
+    };
+    let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
+    assert!(
+        matches!(&error.cause, Cause::Inexpressible(text) if text.contains("RequireIntegrity")),
+        "{error}"
+    );
 }
 
 #[test]

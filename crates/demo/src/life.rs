@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use anyhow::ensure;
 use node::Credentials;
 use node::Mapping;
+use node::MappingOptions;
 use node::NewSize;
 use node::RemotePath;
 use node::Way;
@@ -176,6 +177,7 @@ fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
         remote: &remote,
         credentials: credentials.as_ref(),
         link: Some(&way),
+        options: MappingOptions::default(),
     };
     stage.call(
         "smb.map",

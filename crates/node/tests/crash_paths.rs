@@ -25,6 +25,7 @@ use support::crash::told;
 use support::path;
 use wincsi_node::Credentials;
 use wincsi_node::Mapping;
+use wincsi_node::MappingOptions;
 use wincsi_node::RemotePath;
 use zeroize::Zeroizing;
 
@@ -223,6 +224,7 @@ fn map(rig: &Rig, password: &str, link: Option<&str>) -> Result<(), String> {
         remote: &remote(),
         credentials: credentials.as_ref(),
         link: link.as_ref(),
+        options: MappingOptions::default(),
     };
     told(rig.node.smb().map(&mapping, rig.soon()))
 }

@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -580,5 +581,14 @@ impl Provider for Nulling {
         deadline: Deadline,
     ) -> os::Result<Outcome> {
         self.provider.invoke(target, method, arguments, deadline)
+    }
+
+    fn parameters(
+        &self,
+        class: &'static str,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> os::Result<BTreeSet<String>> {
+        self.provider.parameters(class, method, deadline)
     }
 }

@@ -29,6 +29,7 @@ use support::meddle;
 use support::path;
 use wincsi_node::Credentials;
 use wincsi_node::Mapping;
+use wincsi_node::MappingOptions;
 use wincsi_node::Node;
 use wincsi_node::RemotePath;
 use wincsi_node::SmbError;
@@ -52,6 +53,7 @@ fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<(), Sm
         remote: &remote(to),
         credentials: Some(&credentials(password)),
         link: link.as_ref(),
+        options: MappingOptions::default(),
     };
     rig.node.smb().map(&mapping, rig.soon())
 }
@@ -62,6 +64,7 @@ fn plainly(node: &Node, deadline: Deadline) -> Result<(), SmbError> {
         remote: &remote(SHARE),
         credentials: Some(&credentials(PASSWORD)),
         link: None,
+        options: MappingOptions::default(),
     };
     node.smb().map(&mapping, deadline)
 }
@@ -237,6 +240,7 @@ fn a_mapping_of_a_bad_status_that_answers_is_reused() {
         remote: &remote(SHARE),
         credentials: Some(&credentials("new")),
         link: None,
+        options: MappingOptions::default(),
     };
     let trace = rig.trace(|| node.smb().map(&wanted, rig.soon()).unwrap());
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);

@@ -17,6 +17,7 @@ use support::path;
 use support::swap::Swap;
 use wincsi_node::Bounds;
 use wincsi_node::Mapping;
+use wincsi_node::MappingOptions;
 use wincsi_node::RemotePath;
 use wincsi_node::Way;
 
@@ -71,6 +72,7 @@ fn changes(rig: &Rig, way: &Way) -> Vec<(&'static str, Result<(), String>)> {
         remote: &remote,
         credentials: None,
         link: Some(way),
+        options: MappingOptions::default(),
     };
     let (volume, soon) = (rig.volume(), rig.soon());
     vec![

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use os::Arguments;
@@ -44,5 +45,15 @@ impl Provider for Metered {
         let is_done =
             |answer: &Result<Outcome>| answer.as_ref().is_ok_and(|outcome| outcome.code == 0);
         self.1.judged(Kind::Method, "invoke", method, run, is_done)
+    }
+
+    fn parameters(
+        &self,
+        class: &'static str,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<String>> {
+        let run = || self.0.parameters(class, method, deadline);
+        self.1.run(Kind::Query, "parameters", method, run)
     }
 }

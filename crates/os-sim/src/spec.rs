@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use os::StartType;
 use os::WinPath;
+use os::schema::Build;
 use serde::Deserialize;
 use serde::Serialize;
 use uuid::Uuid;
@@ -23,6 +24,9 @@ pub struct NodeSpec {
     pub serial: String,
     /// The machine's UUID, as the firmware gives it.
     pub uuid: Uuid,
+    /// The build of Windows: an older one lacks the newer parameters of methods. 20348 is Windows Server
+    /// 2022, 26100 is 2025.
+    pub build: u32,
     /// What happens to a disk that is seen for the first time.
     pub san_policy: SanPolicy,
     /// Whether `MSFT_Disk.Initialize` brings an offline disk online and makes it writable. It must:
@@ -108,6 +112,13 @@ impl NodeSpec {
         Self { san_policy, ..self }
     }
 
+    /// With this build of Windows.
+    #[must_use]
+    pub fn build(self, build: Build) -> Self {
+        let Build(build) = build;
+        Self { build, ..self }
+    }
+
     /// With volumes that take so long to appear.
     #[must_use]
     pub fn volume_delay(self, delay: Duration) -> Self {
@@ -138,6 +149,7 @@ impl Default for NodeSpec {
             product: "Simulated Node".to_owned(),
             serial: "0000-0001-6511-2026".to_owned(),
             uuid: Uuid::from_u128(0x4c4c_4544_0000_2010_8020_8052_4655_4d00),
+            build: Build::SERVER_2022.0,
             san_policy: SanPolicy::default(),
             initialize_brings_online: true,
             page_files: vec![r"C:\pagefile.sys".to_owned()],

@@ -8,6 +8,7 @@ use std::sync::PoisonError;
 use os::Cause;
 use os::Clock;
 use os::Result;
+use os::schema::Build;
 
 use crate::clock::NodeClock;
 use crate::folder;
@@ -28,6 +29,7 @@ pub(crate) struct World {
     pub(crate) gate: Gate,
     machine: Mutex<Machine>,
     name: String,
+    build: Build,
     state_file: Option<PathBuf>,
 }
 
@@ -42,6 +44,7 @@ impl World {
             clock,
             gate,
             name: machine.spec.name.clone(),
+            build: Build(machine.spec.build),
             machine: Mutex::new(machine),
             state_file,
         }
@@ -74,6 +77,11 @@ impl World {
     /// The node's name, which never changes.
     pub(crate) fn node_name(&self) -> &str {
         &self.name
+    }
+
+    /// The build of Windows, which never changes.
+    pub(crate) fn build(&self) -> Build {
+        self.build
     }
 
     fn save(&self, machine: &mut Machine) -> io::Result<()> {

@@ -247,6 +247,9 @@ fn every_method_passes() {
                 .invoke(Target::Instance(&object), "Refresh", &none, never)
                 .map(drop)
         });
+        passes(&scene, facility, || {
+            provider.parameters(class, "Refresh", never).map(drop)
+        });
     }
     scene.os.clock.sleep(Duration::from_secs(1));
     assert_eq!(scene.node.take_trace()[0].operation, "Sleep");
@@ -270,7 +273,8 @@ fn no_method_of_the_seam_was_forgotten() {
         .map(|(of, name, ..)| format!("{of}::{name}"))
         .collect();
     tried.extend(CLOCK.map(|name| format!("Clock::{name}")));
-    tried.extend(["query", "associators", "invoke"].map(|name| format!("Provider::{name}")));
+    let provider = ["query", "associators", "invoke", "parameters"];
+    tried.extend(provider.map(|name| format!("Provider::{name}")));
     assert_eq!(tried, declared);
 }
 

@@ -37,7 +37,25 @@ declare!("smb", &[Facility::Files, Facility::Smb];
     a_wrong_password_is_refused_and_leaves_nothing,
     a_second_user_of_a_server_conflicts,
     a_separator_at_the_end_is_refused,
+    the_definition_tells_which_parameters_a_method_has,
 );
+
+fn the_definition_tells_which_parameters_a_method_has(fixture: &Fixture) -> Result<(), Failure> {
+    let client = Client::of(fixture)?;
+    let known = client
+        .smb
+        .parameters(CLASS.name, CREATE.name, Deadline::NEVER)?;
+    for row in [
+        create::REMOTE_PATH,
+        create::CREDENTIAL,
+        create::REQUIRE_PRIVACY,
+    ] {
+        let is_known = known.iter().any(|it| it.eq_ignore_ascii_case(row.name));
+        holds("every build has the parameter", is_known)?;
+    }
+    let created = create::CREATED_MAPPING.name;
+    holds("what comes out is none", !known.contains(created))
+}
 
 fn a_mapped_share_is_listed_and_reached(fixture: &Fixture) -> Result<(), Failure> {
     let client = Client::of(fixture)?;

@@ -3,7 +3,6 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::mpsc;
 use std::sync::mpsc::RecvTimeoutError;
-use std::thread;
 use std::time::Duration;
 
 use os::Hresult;
@@ -11,6 +10,7 @@ use os::Hresult;
 use crate::Said;
 use crate::Trouble;
 use crate::wmi::Line;
+use crate::workers;
 
 /// How a call ended.
 pub(crate) type Done<T> = Result<T, Failure>;
@@ -57,22 +57,23 @@ impl<T: Clone + Send + 'static> Call<T> {
         if let Some(code) = line.dead() {
             return Err(code.into());
         }
-        let (reply, answer) = mpsc::channel();
+        let (answer, ended) = match trouble.clone() {
+            Some(Trouble::Fails(code, said)) => {
+                let (_, nothing) = mpsc::channel();
+                (nothing, Some(Err(Failure { code, said })))
+            }
+            _ => (workers::run(act), None),
+        };
         let mut state = State {
             answer,
-            ended: None,
+            ended,
             late: 0,
             cut: None,
         };
         match trouble {
-            Some(Trouble::Fails(code, said)) => state.ended = Some(Err(Failure { code, said })),
             Some(Trouble::Cut(code)) => state.cut = Some(code),
             Some(Trouble::Late(turns)) => state.late = turns,
-            Some(Trouble::Unsent(_)) | None => {}
-        }
-        if state.ended.is_none() {
-            // Nobody may wait for the answer any more.
-            thread::spawn(move || drop(reply.send(act())));
+            Some(Trouble::Fails(..) | Trouble::Unsent(_)) | None => {}
         }
         Ok(Self {
             line: Arc::clone(line),

@@ -40,6 +40,8 @@ mod provided;
 mod trouble;
 #[cfg(windows)]
 mod wmi;
+#[cfg(windows)]
+mod workers;
 
 pub use asked::Asked;
 pub use asked::resolve;

@@ -1,6 +1,7 @@
 //! Calls of a node's providers, with their answers and failures as WMI has them.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use os::Arguments;
 use os::Cause;
@@ -78,6 +79,13 @@ impl Invocation {
             .map(|outcome| output(method, outcome))
             .map_err(|error| failure(self.class, &error))
     }
+}
+
+/// Which in-parameters a method has on this node.
+pub(crate) fn inputs(os: &Os, class: &Class, method: &Method) -> Done<BTreeSet<String>> {
+    provider(os, class)
+        .parameters(class.name, method.name, Deadline::NEVER)
+        .map_err(|error| failure(class, &error.cause))
 }
 
 /// The name of the out-parameter that every method has.

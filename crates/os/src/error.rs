@@ -213,6 +213,8 @@ impl Hresult {
     pub const WBEM_E_INVALID_QUERY: Self = Self(0x8004_1017);
     /// The method does not exist.
     pub const WBEM_E_INVALID_METHOD: Self = Self(0x8004_102E);
+    /// An in-parameter that the method does not have, or of a wrong type.
+    pub const WBEM_E_INVALID_METHOD_PARAMETERS: Self = Self(0x8004_102F);
     /// The RPC server behind the connection is gone.
     pub const RPC_S_SERVER_UNAVAILABLE: Self = Self(0x8007_06BA);
 

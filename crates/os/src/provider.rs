@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::Cause;
@@ -45,6 +46,19 @@ pub trait Provider: Send + Sync {
         arguments: &Arguments,
         deadline: Deadline,
     ) -> Result<Outcome>;
+
+    /// The names of the in-parameters that a method has on this build of Windows, as its own class
+    /// definition spells them; names in WMI have no case. Of what [`crate::schema`] has, an older build
+    /// may lack some.
+    ///
+    /// # Errors
+    /// This build has no such class or method, the deadline.
+    fn parameters(
+        &self,
+        class: &'static str,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<String>>;
 }
 
 /// A query for the instances of one class: `SELECT select FROM class WHERE a = b AND ...`.
@@ -228,6 +242,14 @@ impl Instance {
     /// Missing or of another type.
     pub fn text_or_null(&self, property: &'static str) -> Result<Option<&str>> {
         self.nullable(property, |_| self.text(property))
+    }
+
+    /// A boolean property that may be null.
+    ///
+    /// # Errors
+    /// Missing or of another type.
+    pub fn bool_or_null(&self, property: &'static str) -> Result<Option<bool>> {
+        self.nullable(property, |_| self.bool(property))
     }
 
     /// A boolean property.

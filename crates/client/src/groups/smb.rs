@@ -15,6 +15,10 @@ use crate::dialect::dialects;
 impl Smb for Node {
     fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()> {
         let name = "map";
+        if let Some(option) = mapping.options.names().next() {
+            let text = format!("csi-proxy's protocol has no place for {option}");
+            return Err(Error::new(name, mapping.remote, Cause::Inexpressible(text)));
+        }
         let remote = path_text(name, mapping.remote.path())?;
         let link = mapping
             .link

@@ -240,6 +240,8 @@ impl Classified for SmbError {
         Kind::Condition(match self {
             Self::LinkExists { .. } | Self::LinksElsewhere { .. } => Condition::AlreadyExists,
             Self::NotMapped { .. } => Condition::NotMapped,
+            Self::OtherOptions { .. } => Condition::OtherOptions,
+            Self::UnknownOption { .. } => Condition::UnknownOption,
             Self::Link { source, .. } => return source.kind(),
             Self::Provider(error) => return error.kind(),
             Self::Unfinished(error) => return error.kind(),

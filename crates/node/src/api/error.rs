@@ -207,6 +207,8 @@ pub enum Condition {
     Other,
     /// The volume has another filesystem than it was to have.
     OtherFileSystem,
+    /// The share is mapped already, without an option that was demanded.
+    OtherOptions,
     /// What the path hangs on cannot be reached, so nothing is known of the path itself.
     OutOfReach,
     /// The proxy does not let clients name this path.
@@ -215,4 +217,6 @@ pub enum Condition {
     ServerNotFound,
     /// Another volume is mounted there.
     TargetInUse,
+    /// The node's build of Windows has no such option.
+    UnknownOption,
 }

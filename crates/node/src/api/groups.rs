@@ -242,11 +242,13 @@ pub trait Volumes: Send + Sync {
 /// The operations on SMB mappings.
 pub trait Smb: Send + Sync {
     /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is
-    /// reused as it is, whatever the credentials.
+    /// reused as it is, whatever the credentials; but see [`crate::Smb::map`] of options.
     ///
     /// # Errors
     /// [`super::Condition::AlreadyExists`], [`super::Condition::LogonFailure`],
-    /// [`super::Condition::ServerNotFound`], [`super::Condition::CredentialsConflict`].
+    /// [`super::Condition::ServerNotFound`], [`super::Condition::CredentialsConflict`],
+    /// [`super::Condition::OtherOptions`], [`super::Condition::UnknownOption`]. csi-proxy's protocol carries
+    /// no option: over pipes each is [`super::Cause::Inexpressible`].
     fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()>;
 
     /// Removes the mapping of a share, whoever uses it. Links to it stay.

@@ -289,11 +289,13 @@ impl Smb for Node {
         let remote = mapping.remote.clone();
         let link = mapping.link.cloned();
         let credentials = mapping.credentials.and_then(again);
+        let options = mapping.options.clone();
         run(self, "map", mapping.remote, deadline, move |node| {
             let mapping = Mapping {
                 remote: &remote,
                 credentials: credentials.as_ref(),
                 link: link.as_ref(),
+                options,
             };
             node.smb().map(&mapping, deadline)
         })

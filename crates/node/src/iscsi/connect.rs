@@ -9,6 +9,7 @@ use os::schema::iscsi_target::connect as parameters;
 
 use super::Authentication;
 use super::IscsiError;
+use super::LoginOptions;
 use super::Portal;
 use super::TargetName;
 use super::find_behind;
@@ -31,31 +32,35 @@ pub enum Connected {
     },
 }
 
+/// How a target is to be connected.
+pub(super) struct Wanted<'a> {
+    pub(super) portal: &'a Portal,
+    pub(super) authentication: &'a Authentication,
+    pub(super) options: &'a LoginOptions,
+}
+
 pub(super) fn connect(
     initiator: &Initiator<'_>,
     held: Held,
-    portal: &Portal,
     name: &TargetName,
-    authentication: &Authentication,
+    wanted: &Wanted<'_>,
 ) -> Result<Connected, IscsiError> {
     let mut held = held;
-    let target = look(initiator, &mut held, portal, name)?;
+    let target = look(initiator, &mut held, wanted.portal, name)?;
     if target.is_connected {
-        return Ok(before(initiator, name, portal, authentication));
+        return Ok(before(initiator, name, wanted));
     }
     initiator.node.check(initiator.deadline, "connect", name)?;
-    match log_in(initiator, &target, portal, authentication) {
+    match log_in(initiator, &target, wanted) {
         Ok(()) => {
             let logins = initiator.node.logins();
-            logins.remember(name, portal, authentication);
+            logins.remember(name, wanted);
             Ok(Connected::Anew)
         }
         Err(error) if error.is(iscsi_codes::TARGET_ALREADY_LOGGED_IN) => {
             match initiator.any_target(name)? {
                 // Somebody else was faster.
-                Some(target) if target.is_connected => {
-                    Ok(before(initiator, name, portal, authentication))
-                }
+                Some(target) if target.is_connected => Ok(before(initiator, name, wanted)),
                 _ => Err(IscsiError::AlreadyLoggedIn {
                     target: name.to_string(),
                 }),
@@ -84,10 +89,10 @@ fn look(
 fn log_in(
     initiator: &Initiator<'_>,
     target: &KnownTarget,
-    portal: &Portal,
-    authentication: &Authentication,
+    wanted: &Wanted<'_>,
 ) -> Result<(), IscsiError> {
-    let arguments = Arguments::none()
+    let portal = wanted.portal;
+    let mut arguments = Arguments::none()
         .with(parameters::NODE_ADDRESS.name, Value::text(&target.name))
         .with(
             parameters::TARGET_PORTAL_ADDRESS.name,
@@ -97,7 +102,10 @@ fn log_in(
             parameters::TARGET_PORTAL_PORT_NUMBER.name,
             Value::uint16(portal.port()),
         );
-    let arguments = authentication.arguments(arguments);
+    for (row, value) in wanted.options.asked() {
+        arguments = arguments.with(row.name, value);
+    }
+    let arguments = wanted.authentication.arguments(arguments);
     let class = &iscsi_target::CLASS;
     let on = Callable::Class(class.name);
     let method = &iscsi_target::CONNECT;
@@ -105,14 +113,9 @@ fn log_in(
 }
 
 /// What is connected already, and how it differs from what was asked for, which is logged as well.
-fn before(
-    initiator: &Initiator<'_>,
-    name: &TargetName,
-    portal: &Portal,
-    authentication: &Authentication,
-) -> Connected {
+fn before(initiator: &Initiator<'_>, name: &TargetName, wanted: &Wanted<'_>) -> Connected {
     let logins = initiator.node.logins();
-    let differences = logins.differences(name, portal, authentication);
+    let differences = logins.differences(name, wanted);
     match &differences {
         None => tracing::info!(
             target = %name,

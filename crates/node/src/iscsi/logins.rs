@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
-use super::Authentication;
+use super::LoginOptions;
 use super::Portal;
 use super::TargetName;
+use super::connect::Wanted;
 
 /// Drivers repeat their logins, and Windows tells how a target is connected by two more questions than
 /// whether it is: so what this process did itself is kept, without the secrets.
@@ -17,19 +18,16 @@ pub(crate) struct Logins(Mutex<BTreeMap<TargetName, Login>>);
 struct Login {
     portal: Portal,
     authentication: &'static str,
+    options: LoginOptions,
 }
 
 impl Logins {
     /// To be called when a target was logged in to.
-    pub(super) fn remember(
-        &self,
-        target: &TargetName,
-        portal: &Portal,
-        authentication: &Authentication,
-    ) {
+    pub(super) fn remember(&self, target: &TargetName, how: &Wanted<'_>) {
         let login = Login {
-            portal: portal.clone(),
-            authentication: authentication.word(),
+            portal: how.portal.clone(),
+            authentication: how.authentication.word(),
+            options: how.options.clone(),
         };
         self.logins().insert(target.clone(), login);
     }
@@ -40,15 +38,10 @@ impl Logins {
     }
 
     /// In what the login differs from this one, in words; `None` when another process made it.
-    pub(super) fn differences(
-        &self,
-        target: &TargetName,
-        portal: &Portal,
-        authentication: &Authentication,
-    ) -> Option<Vec<String>> {
+    pub(super) fn differences(&self, target: &TargetName, how: &Wanted<'_>) -> Option<Vec<String>> {
         let logins = self.logins();
         let login = logins.get(target)?;
-        let wanted = authentication.word();
+        let (portal, wanted) = (how.portal, how.authentication.word());
         let mut found = Vec::new();
         if login.portal != *portal {
             found.push(format!("portal {}, not {portal}", login.portal));
@@ -57,6 +50,7 @@ impl Logins {
             let has = login.authentication;
             found.push(format!("authentication {has}, not {wanted}"));
         }
+        found.extend(login.options.differences(how.options));
         Some(found)
     }
 

@@ -7,7 +7,9 @@ mod error;
 mod initiator;
 mod logins;
 mod name;
+mod options;
 mod portal;
+mod session;
 
 use std::collections::BTreeSet;
 
@@ -30,7 +32,9 @@ use self::initiator::KnownPortal;
 use self::initiator::KnownTarget;
 pub(crate) use self::logins::Logins;
 pub use self::name::TargetName;
+pub use self::options::LoginOptions;
 pub use self::portal::Portal;
+pub use self::session::SessionInfo;
 use crate::Node;
 use crate::ProviderError;
 use crate::locks::Key;
@@ -105,6 +109,18 @@ impl<'a> Iscsi<'a> {
         initiator.invoke(class, on, method, &arguments, portal.to_string())
     }
 
+    /// Asks a portal anew which targets it has.
+    ///
+    /// # Errors
+    /// The initiator does not know the portal, or the portal does not answer.
+    pub fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
+        let keys = vec![Key::IscsiPortal(portal.clone())];
+        let _held = self.node.locks().take("refresh", keys, deadline)?;
+        let initiator = self.initiator(deadline);
+        let known = initiator.portal(portal)?;
+        refresh(&initiator, portal, &known)
+    }
+
     /// The names of a portal's targets, sorted. The portal is asked anew, which csi-proxy does not do;
     /// when it does not answer, that is logged and what it told before is returned. Windows names a
     /// portal's object by the address alone, so the ports of one address tell of their targets together.
@@ -142,10 +158,40 @@ impl<'a> Iscsi<'a> {
         authentication: &Authentication,
         deadline: Deadline,
     ) -> Result<Connected, IscsiError> {
+        let options = LoginOptions::default();
+        self.connect_with(portal, target, authentication, &options, deadline)
+    }
+
+    /// [`Iscsi::connect`] with a session that is like this. Of one that is there already, options are
+    /// told among the differences as well.
+    ///
+    /// # Errors
+    /// As of [`Iscsi::connect`].
+    pub fn connect_with(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        authentication: &Authentication,
+        options: &LoginOptions,
+        deadline: Deadline,
+    ) -> Result<Connected, IscsiError> {
         let keys = vec![Key::IscsiTarget(target.clone())];
         let held = self.node.locks().take("connect", keys, deadline)?;
         let initiator = self.initiator(deadline);
-        connect::connect(&initiator, held, portal, target, authentication)
+        let wanted = connect::Wanted {
+            portal,
+            authentication,
+            options,
+        };
+        connect::connect(&initiator, held, target, &wanted)
+    }
+
+    /// All sessions of the node, whoever made them, sorted by their identifiers.
+    ///
+    /// # Errors
+    /// The initiator does not answer.
+    pub fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>, IscsiError> {
+        session::all(&self.initiator(deadline))
     }
 
     /// Logs out of all sessions of a target that the portal leads to, those that would come back after

@@ -56,9 +56,26 @@ pub enum SmbError {
         /// The share.
         share: String,
     },
+    /// The share is mapped and answers, but not in the way that is demanded. It stays as it is, as others
+    /// work with it.
+    #[error("{share} is mapped already, without {}", .unmet.join(", "))]
+    OtherOptions {
+        /// The share.
+        share: String,
+        /// The options, as Windows spells them.
+        unmet: Vec<&'static str>,
+    },
     /// The SMB provider does not answer, or refused.
     #[error(transparent)]
     Provider(#[from] ProviderError),
+    /// The node runs a build of Windows that does not know an option.
+    #[error("this build of Windows cannot map {share} with {option}: it has no such option")]
+    UnknownOption {
+        /// The option, as Windows spells it.
+        option: &'static str,
+        /// The share.
+        share: String,
+    },
     /// It did not end, or did not begin.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),

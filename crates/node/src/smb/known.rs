@@ -1,4 +1,4 @@
-//! Whose credentials shares were mapped with.
+//! Whose credentials, and which options, shares were mapped with.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -8,8 +8,9 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
 use super::Credentials;
+use super::MappingOptions;
 
-/// What this process mapped shares with: Windows does not tell. Kept are hashes under a key that
+/// What this process mapped shares with: Windows does not tell most of it. Kept are hashes under a key that
 /// this process drew, which tell equal from different and nothing else.
 #[derive(Default)]
 pub(crate) struct Known {
@@ -17,7 +18,7 @@ pub(crate) struct Known {
     shares: Mutex<BTreeMap<String, u64>>,
 }
 
-/// How the credentials of a request compare with those of the mapping that it finds.
+/// How credentials and options of a request compare with those of the mapping that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compared {
     Equal,
@@ -28,8 +29,13 @@ pub(super) enum Compared {
 
 impl Known {
     /// To be called when a share was mapped with these.
-    pub(super) fn remember(&self, share: &str, credentials: Option<&Credentials>) {
-        let hash = self.hash(credentials);
+    pub(super) fn remember(
+        &self,
+        share: &str,
+        credentials: Option<&Credentials>,
+        options: &MappingOptions,
+    ) {
+        let hash = self.hash(credentials, options);
         self.shares().insert(share.to_owned(), hash);
     }
 
@@ -38,16 +44,22 @@ impl Known {
         self.shares().remove(share);
     }
 
-    pub(super) fn compare(&self, share: &str, credentials: Option<&Credentials>) -> Compared {
+    pub(super) fn compare(
+        &self,
+        share: &str,
+        credentials: Option<&Credentials>,
+        options: &MappingOptions,
+    ) -> Compared {
         match self.shares().get(share) {
             None => Compared::Unknown,
-            Some(hash) if *hash == self.hash(credentials) => Compared::Equal,
+            Some(hash) if *hash == self.hash(credentials, options) => Compared::Equal,
             Some(_) => Compared::Different,
         }
     }
 
-    fn hash(&self, credentials: Option<&Credentials>) -> u64 {
-        self.key.hash_one(credentials.map(Credentials::parts))
+    fn hash(&self, credentials: Option<&Credentials>, options: &MappingOptions) -> u64 {
+        let credentials = credentials.map(Credentials::parts);
+        self.key.hash_one((credentials, options))
     }
 
     /// A panic elsewhere cannot leave the map half changed: nothing in here can panic.
@@ -67,11 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn other_credentials_than_those_of_the_mapping_are_told() {
+    fn other_credentials_and_options_than_those_of_the_mapping_are_told() {
         let known = Known::default();
-        let compare = |credentials: Option<Credentials>| known.compare("s", credentials.as_ref());
+        let none = MappingOptions::default();
+        let compare =
+            |credentials: Option<Credentials>| known.compare("s", credentials.as_ref(), &none);
         assert_eq!(compare(user("a", "x")), Compared::Unknown);
-        known.remember("s", user("a", "x").as_ref());
+        known.remember("s", user("a", "x").as_ref(), &none);
         assert_eq!(
             compare(user("A", "x")),
             Compared::Equal,
@@ -80,6 +94,13 @@ mod tests {
         for other in [user("a", "y"), user("b", "x"), user("ax", ""), None] {
             assert_eq!(compare(other), Compared::Different);
         }
+        let signed = MappingOptions {
+            integrity: Some(true),
+            ..MappingOptions::default()
+        };
+        let credentials = user("a", "x");
+        let compared = known.compare("s", credentials.as_ref(), &signed);
+        assert_eq!(compared, Compared::Different);
         known.forget("s");
         assert_eq!(compare(user("a", "x")), Compared::Unknown);
     }

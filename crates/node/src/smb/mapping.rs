@@ -19,6 +19,7 @@ use os::schema::smb_global_mapping::create;
 use os::schema::smb_global_mapping::remove;
 
 use super::Credentials;
+use super::MappingOptions;
 use super::RemotePath;
 use super::SmbError;
 use super::known::Compared;
@@ -46,14 +47,20 @@ pub(super) struct Share<'a> {
 
 impl Share<'_> {
     /// Maps the share, unless it is mapped and answers: then the mapping stays as it is, whatever
-    /// the credentials, as others work with it.
+    /// credentials and options, as others work with it.
     ///
     /// What `Status` says does not decide: a mapping that is called disconnected comes back when
     /// somebody uses it, and one that is called good may be refused by its server today.
-    pub(super) fn ensure_mapped(&self, credentials: Option<&Credentials>) -> Result<(), SmbError> {
-        if let Some(mapping) = self.find()? {
+    pub(super) fn ensure_mapped(
+        &self,
+        credentials: Option<&Credentials>,
+        options: &MappingOptions,
+    ) -> Result<(), SmbError> {
+        self.refuse_unknown(options)?;
+        if let Some(mapping) = self.find(options)? {
             if self.answers()? {
-                self.log_reuse(credentials);
+                self.refuse_other(&mapping, options)?;
+                self.log_reuse(credentials, options);
                 return Ok(());
             }
             let status = mapping.u32_or_null(STATUS.name).ok().flatten();
@@ -66,26 +73,55 @@ impl Share<'_> {
             self.remove(&mapping)?;
         }
         self.check()?;
-        self.create(credentials)
+        self.create(credentials, options)
     }
 
-    fn log_reuse(&self, credentials: Option<&Credentials>) {
+    /// Refuses what this build's class definition does not have. Who asks for nothing costs no question.
+    fn refuse_unknown(&self, options: &MappingOptions) -> Result<(), SmbError> {
+        if options.names().next().is_none() {
+            return Ok(());
+        }
+        let smb = &self.node.os().smb;
+        let known = smb.parameters(CLASS.name, CREATE.name, self.deadline);
+        match options.unknown_to(&known.map_err(ProviderError::from)?) {
+            None => Ok(()),
+            Some(option) => Err(SmbError::UnknownOption {
+                option,
+                share: self.remote.share(),
+            }),
+        }
+    }
+
+    /// Refuses a mapping that lacks what is demanded of one.
+    fn refuse_other(&self, mapping: &Instance, options: &MappingOptions) -> Result<(), SmbError> {
+        let unmet = options.unmet_by(mapping).map_err(ProviderError::from)?;
+        match unmet.is_empty() {
+            true => Ok(()),
+            false => Err(SmbError::OtherOptions {
+                share: self.remote.share(),
+                unmet,
+            }),
+        }
+    }
+
+    fn log_reuse(&self, credentials: Option<&Credentials>, options: &MappingOptions) {
         let share = self.remote.share();
-        match self.node.known_mappings().compare(&share, credentials) {
+        let known = self.node.known_mappings();
+        match known.compare(&share, credentials, options) {
             Compared::Equal => tracing::debug!(share, "an SMB mapping is reused"),
             Compared::Different => tracing::warn!(
                 share,
-                "an SMB mapping is reused as it is, though other credentials came for it"
+                "an SMB mapping is reused as it is, though other credentials or options came for it"
             ),
             Compared::Unknown => tracing::info!(
                 share,
-                "an SMB mapping is reused as it is, whose credentials are not known"
+                "an SMB mapping is reused as it is, whose credentials and options are not known"
             ),
         }
     }
 
     pub(super) fn unmap(&self) -> Result<(), SmbError> {
-        let Some(mapping) = self.find()? else {
+        let Some(mapping) = self.find(&MappingOptions::default())? else {
             return Err(SmbError::NotMapped {
                 share: self.remote.share(),
             });
@@ -94,10 +130,13 @@ impl Share<'_> {
         Ok(self.remove(&mapping)?)
     }
 
-    fn find(&self) -> Result<Option<Instance>, SmbError> {
+    /// With what it tells of these options.
+    fn find(&self, options: &MappingOptions) -> Result<Option<Instance>, SmbError> {
         let share = self.remote.share();
-        let query = Query::all(CLASS.name, &[REMOTE_PATH.name, STATUS.name])
-            .with(REMOTE_PATH.name, Value::text(share.clone()));
+        let mut select = vec![REMOTE_PATH.name, STATUS.name];
+        select.extend(options.told());
+        let query =
+            Query::all(CLASS.name, &select).with(REMOTE_PATH.name, Value::text(share.clone()));
         let found = match self.node.os().smb.query(&query, self.deadline) {
             Err(error) if error.is_not_found() => Vec::new(),
             found => found.map_err(ProviderError::from)?,
@@ -135,12 +174,19 @@ impl Share<'_> {
         }
     }
 
-    fn create(&self, credentials: Option<&Credentials>) -> Result<(), SmbError> {
+    fn create(
+        &self,
+        credentials: Option<&Credentials>,
+        options: &MappingOptions,
+    ) -> Result<(), SmbError> {
         let privacy = self.node.options().require_privacy;
         let share = self.remote.share();
-        let arguments = Arguments::none()
+        let mut arguments = Arguments::none()
             .with(create::REMOTE_PATH.name, Value::text(share.clone()))
             .with(create::REQUIRE_PRIVACY.name, Value::Bool(privacy));
+        for (row, value) in options.asked() {
+            arguments = arguments.with(row.name, value);
+        }
         let arguments = SecretArguments::new(arguments);
         let arguments = match credentials {
             Some(known) => arguments.with(create::CREDENTIAL.name, known.quoted()),
@@ -148,7 +194,9 @@ impl Share<'_> {
         };
         let class = self.callee(Target::Class(CLASS.name));
         class.invoke(&CREATE, arguments.expose())?;
-        self.node.known_mappings().remember(&share, credentials);
+        self.node
+            .known_mappings()
+            .remember(&share, credentials, options);
         Ok(())
     }
 

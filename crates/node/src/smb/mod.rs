@@ -4,6 +4,7 @@ mod credentials;
 mod error;
 mod known;
 mod mapping;
+mod options;
 mod remote;
 
 use os::Deadline;
@@ -16,6 +17,8 @@ pub use self::credentials::Credentials;
 pub use self::error::SmbError;
 pub(crate) use self::known::Known;
 use self::mapping::Share;
+pub use self::options::MappingOptions;
+pub use self::options::Transport;
 pub use self::remote::RemotePath;
 use crate::Node;
 use crate::Way;
@@ -36,6 +39,8 @@ pub struct Mapping<'a> {
     /// Where to put a link to `remote`, if anywhere. Whether a client may have it there is for the
     /// caller to decide before.
     pub link: Option<&'a Way>,
+    /// What it is to be like.
+    pub options: MappingOptions,
 }
 
 impl<'a> Smb<'a> {
@@ -45,12 +50,17 @@ impl<'a> Smb<'a> {
 
     /// Maps a share, and makes a directory link to it.
     ///
-    /// A mapping that answers is reused, and other credentials are not applied: pods work with it.
+    /// A mapping that answers is reused, and other credentials or options are not applied: pods work
+    /// with it. That it is not signed, encrypted or written through where `options` demand it is an error,
+    /// because whoever demands it relies on it; in what else it differs is logged, as far as Windows tells
+    /// it or this process made it. What [`Options`](crate::Options) say is for new mappings alone.
+    ///
     /// One that definitely fails is removed and made anew; one that is merely slow stays, and is an
     /// error. A link that is there and leads to the remote path is success.
     ///
     /// # Errors
-    /// Something else has the name of the link (then nothing was mapped), or Windows refuses.
+    /// Something else has the name of the link, this build of Windows does not know an option (in both
+    /// cases nothing was mapped), the share is mapped without what is demanded, or Windows refuses.
     pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<(), SmbError> {
         let mut keys = vec![Key::SmbServer(mapping.remote.server())];
         keys.extend(mapping.link.map(|link| Key::target(link.path())));
@@ -60,7 +70,7 @@ impl<'a> Smb<'a> {
             None => Vec::new(),
         };
         let share = self.share(mapping.remote, deadline);
-        share.ensure_mapped(mapping.credentials)?;
+        share.ensure_mapped(mapping.credentials, &mapping.options)?;
         match mapping.link {
             Some(link) => self.ensure_link(link, mapping.remote),
             None => Ok(()),

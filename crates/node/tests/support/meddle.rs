@@ -1,5 +1,6 @@
 //! Systems that say something else, or in which something else happens, at the worst moment.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
@@ -77,6 +78,15 @@ impl Provider for Rewritten {
     ) -> Result<Outcome> {
         self.provider.invoke(target, method, arguments, deadline)
     }
+
+    fn parameters(
+        &self,
+        class: &'static str,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<String>> {
+        self.provider.parameters(class, method, deadline)
+    }
 }
 
 /// A provider by which something happens once, right after it was asked for a class or ran a method.
@@ -134,6 +144,15 @@ impl<F: Fn() + Send + Sync> Provider for After<F> {
         let outcome = self.provider.invoke(target, method, arguments, deadline);
         self.has_done(method);
         outcome
+    }
+
+    fn parameters(
+        &self,
+        class: &'static str,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<String>> {
+        self.provider.parameters(class, method, deadline)
     }
 }
 

@@ -126,6 +126,7 @@ fn connect(initiator: &mut Initiator, call: &Call<'_>, node: &str) -> Done<Outco
     let address = call.text(connect::TARGET_PORTAL_ADDRESS.name);
     let port = port(call, connect::TARGET_PORTAL_PORT_NUMBER.name);
     let portal = address.filter(|address| !address.is_empty());
+    let flag = |name| call.bool(name).unwrap_or_default();
     let login = Login {
         target: call
             .text(connect::NODE_ADDRESS.name)
@@ -136,11 +137,14 @@ fn connect(initiator: &mut Initiator, call: &Call<'_>, node: &str) -> Done<Outco
             port: port.unwrap_or(ISCSI_PORT),
         }),
         authentication: who,
-        is_multipath: call
-            .bool(connect::IS_MULTIPATH_ENABLED.name)
-            .unwrap_or_default(),
+        is_multipath: flag(connect::IS_MULTIPATH_ENABLED.name),
+        has_data_digest: flag(connect::IS_DATA_DIGEST.name),
+        has_header_digest: flag(connect::IS_HEADER_DIGEST.name),
+        from: call
+            .text(connect::INITIATOR_PORTAL_ADDRESS.name)
+            .map(str::to_owned),
     };
-    let is_persistent = call.bool(connect::IS_PERSISTENT.name).unwrap_or_default();
+    let is_persistent = flag(connect::IS_PERSISTENT.name);
     let session = initiator.connect(login, is_persistent).map_err(refuse)?;
     let object = SessionObject::of(initiator, &session, node);
     answer(

@@ -38,6 +38,13 @@ pub(crate) struct Login {
     pub(crate) portal: Option<Endpoint>,
     pub(crate) authentication: Authentication,
     pub(crate) is_multipath: bool,
+    #[serde(default)]
+    pub(crate) has_data_digest: bool,
+    #[serde(default)]
+    pub(crate) has_header_digest: bool,
+    /// The address of the node's own that was asked for.
+    #[serde(default)]
+    pub(crate) from: Option<String>,
 }
 
 impl Endpoint {

@@ -105,21 +105,26 @@ impl SessionObject {
             name if name == row::TARGET_NODE_ADDRESS.name => Value::text(&session.login.target),
             name if name == row::INITIATOR_NODE_ADDRESS.name => Value::text(&self.initiator),
             name if name == row::INITIATOR_INSTANCE_NAME.name => Value::text(INSTANCE),
-            name if name == row::INITIATOR_PORTAL_ADDRESS.name => Value::text(ANY_ADDRESS),
+            name if name == row::INITIATOR_PORTAL_ADDRESS.name => {
+                let from = session.login.from.as_deref();
+                Value::text(from.unwrap_or(ANY_ADDRESS))
+            }
             _ => return None,
         })
     }
 
     fn condition(&self, name: &str) -> Option<Value> {
         use iscsi_session as row;
-        let authentication = &self.session.login.authentication;
+        let login = &self.session.login;
         Some(match name {
             name if name == row::NUMBER_OF_CONNECTIONS.name => {
                 Value::uint32(u32::from(self.is_connected))
             }
-            name if name == row::IS_DATA_DIGEST.name => Value::Bool(false),
-            name if name == row::IS_HEADER_DIGEST.name => Value::Bool(false),
-            name if name == row::AUTHENTICATION_TYPE.name => Value::text(authentication.word()),
+            name if name == row::IS_DATA_DIGEST.name => Value::Bool(login.has_data_digest),
+            name if name == row::IS_HEADER_DIGEST.name => Value::Bool(login.has_header_digest),
+            name if name == row::AUTHENTICATION_TYPE.name => {
+                Value::text(login.authentication.word())
+            }
             name if name == row::IS_CONNECTED.name => Value::Bool(self.is_connected),
             name if name == row::IS_PERSISTENT.name => Value::Bool(self.is_persistent),
             name if name == row::IS_DISCOVERED.name => Value::Bool(true),

@@ -194,6 +194,20 @@ impl<N: Namespace> os::Provider for Provider<N> {
         };
         gate.conclude_outcome(&op, admission, done)
     }
+
+    fn parameters(
+        &self,
+        class: &'static str,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<String>> {
+        let object = format!("{class}.{method}");
+        self.pass("IWbemServices.GetObject", object, deadline, || {
+            let method = schema::method(schema::class(class)?, method)?;
+            let rows = schema::known(method, self.0.world().build());
+            Ok(rows.map(|row| row.name.to_owned()).collect())
+        })
+    }
 }
 
 impl<N: Namespace> Provider<N> {
@@ -222,6 +236,7 @@ impl<N: Namespace> Provider<N> {
         let method = schema::method(class, method)?;
         schema::check_target(class, method, target)?;
         schema::check_arguments(class, method, arguments)?;
+        schema::check_build(method, arguments, self.0.world().build())?;
         let on = keys.as_ref().map(|keys| Keyed { class, keys });
         let outcome = self.0.invoke(&Call {
             class,

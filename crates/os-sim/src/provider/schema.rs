@@ -6,9 +6,11 @@
 use formats::wql;
 use os::Arguments;
 use os::Cause;
+use os::Hresult;
 use os::Outcome;
 use os::Target;
 use os::Value;
+use os::schema::Build;
 use os::schema::CimType;
 use os::schema::Class;
 use os::schema::Direction;
@@ -108,6 +110,24 @@ pub(super) fn check_arguments(class: &Class, method: &Method, arguments: &Argume
         }
     }
     Ok(())
+}
+
+/// The in-parameters that a method has on this build.
+pub(super) fn known(method: &Method, build: Build) -> impl Iterator<Item = &'static Parameter> {
+    let inputs = method
+        .parameters
+        .iter()
+        .filter(|row| row.direction == Direction::In);
+    inputs.filter(move |row| row.since.is_none_or(|since| since <= build))
+}
+
+/// Every argument is one that this build knows: its class definition has no place for others.
+pub(super) fn check_build(method: &Method, arguments: &Arguments, build: Build) -> Done<()> {
+    let is_known = |name: &str| known(method, build).any(|row| row.name.eq_ignore_ascii_case(name));
+    match arguments.0.keys().all(|name| is_known(name)) {
+        true => Ok(()),
+        false => Err(Hresult::WBEM_E_INVALID_METHOD_PARAMETERS.into()),
+    }
 }
 
 /// Code and out-parameters are declared.

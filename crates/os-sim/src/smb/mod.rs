@@ -13,8 +13,8 @@
 //! - A mapping that is listed as OK may be useless: who changes a password does not tell the clients.
 //!
 //! What has no part here: drive letters of mappings in paths, who may use a mapping (`FullAccess`,
-//! `DenyAccess`), and the transports of Windows Server 2025. Those arguments are taken and change
-//! nothing.
+//! `DenyAccess`), and the transports of Windows Server 2025. Those arguments are taken, the last ones by a
+//! node of that build alone, and change nothing.
 
 mod control;
 mod credential;

@@ -24,7 +24,6 @@ use crate::held::Token;
 
 /// What WMI's header calls these; `os` has the codes that it knows by their names.
 pub(super) const INVALID_OBJECT_PATH: Hresult = Hresult(0x8004_103A);
-pub(super) const INVALID_METHOD_PARAMETERS: Hresult = Hresult(0x8004_102F);
 pub(super) const INVALID_OPERATION: Hresult = Hresult(0x8004_1016);
 pub(super) const INVALID_QUERY_TYPE: Hresult = Hresult(0x8004_1018);
 pub(super) const PROVIDER_NOT_CAPABLE: Hresult = Hresult(0x8004_1024);

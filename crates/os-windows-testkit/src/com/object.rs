@@ -4,6 +4,7 @@
 #![expect(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
@@ -24,6 +25,7 @@ use windows::Win32::System::Wmi::IWbemClassObject_Impl;
 use windows::Win32::System::Wmi::IWbemQualifierSet;
 use windows::Win32::System::Wmi::WBEM_COMPARISON_FLAG;
 use windows::Win32::System::Wmi::WBEM_CONDITION_FLAG_TYPE;
+use windows::Win32::System::Wmi::WBEM_FLAG_NONSYSTEM_ONLY;
 use windows::core::BSTR;
 use windows::core::GUID;
 use windows::core::IUnknown;
@@ -34,6 +36,7 @@ use windows::core::Result;
 use windows::core::implement;
 
 use super::failure::INVALID_OPERATION;
+use super::failure::failed;
 use super::failure::not_served;
 use super::failure::refused;
 use super::failure::text;
@@ -42,6 +45,8 @@ use super::shape::Shape;
 use super::variant;
 use crate::held::Held;
 use crate::held::Token;
+use crate::provided;
+use crate::wmi::Shared;
 
 /// An object of WMI's. As any of them may be left on a thread as its error object, each has that
 /// interface too.
@@ -50,6 +55,8 @@ pub(super) struct Object {
     shape: Shape,
     genus: Genus,
     path: Option<String>,
+    /// Of a class's definition: who knows what its methods take.
+    node: Option<Arc<Shared>>,
     /// What it has; a definition has nulls.
     values: Mutex<BTreeMap<&'static str, Value>>,
     /// How far the enumeration of its properties is.
@@ -86,8 +93,10 @@ impl Object {
     }
 
     /// The definition of a class.
-    pub(super) fn definition(class: &'static Class, held: &Held) -> Self {
-        Self::empty(Shape::Class(class), Genus::Class, held)
+    pub(super) fn definition(class: &'static Class, node: &Arc<Shared>) -> Self {
+        let empty = Self::empty(Shape::Class(class), Genus::Class, &node.held);
+        let node = Some(Arc::clone(node));
+        Self { node, ..empty }
     }
 
     /// What a method gave back.
@@ -116,6 +125,7 @@ impl Object {
             shape,
             genus,
             path,
+            node: None,
             values: Mutex::new(values),
             cursor: Mutex::default(),
             held: held.clone(),
@@ -167,18 +177,34 @@ impl Object {
         Some(object.into())
     }
 
-    /// The definition of a method's parameters, if it has any.
-    fn signature(&self, shape: Shape) -> Option<IWbemClassObject> {
-        let has_any = !shape.fields().is_empty();
-        has_any.then(|| Self::empty(shape, Genus::Class, &self.held).into())
+    /// The definition of a method's in-parameters, if it has any: those that the node knows.
+    fn input(&self, class: &Class, method: &'static Method) -> Result<Option<IWbemClassObject>> {
+        let node = self.node.as_ref();
+        let node = node.ok_or_else(|| refused(Hresult::WBEM_E_INVALID_METHOD))?;
+        let known = provided::inputs(&node.os, class, method);
+        let known = known.map_err(|it| failed(it, &self.held))?;
+        let shape = Shape::Input(method);
+        let fields = shape.fields().into_iter().map(|field| field.name);
+        let nulls: BTreeMap<_, _> = fields
+            .filter(|name| known.contains(*name))
+            .map(|name| (name, Value::Null))
+            .collect();
+        let definition = || Self::new(shape, Genus::Class, None, nulls.clone(), &self.held);
+        Ok((!nulls.is_empty()).then(|| definition().into()))
     }
 
-    fn method(&self, name: &str) -> Result<&'static Method> {
-        let found = match (self.shape, self.genus) {
-            (Shape::Class(class), Genus::Class) => class.method(name),
-            _ => return Err(refused(Hresult::WBEM_E_INVALID_METHOD)),
+    /// The definition of a method's out-parameters: each has a return value.
+    fn output_definition(&self, method: &'static Method) -> IWbemClassObject {
+        Self::empty(Shape::Output(method), Genus::Class, &self.held).into()
+    }
+
+    fn method(&self, name: &str) -> Result<(&'static Class, &'static Method)> {
+        let (Shape::Class(class), Genus::Class) = (self.shape, self.genus) else {
+            return Err(refused(Hresult::WBEM_E_INVALID_METHOD));
         };
-        found.ok_or_else(|| refused(Hresult::WBEM_E_NOT_FOUND))
+        let method = class.method(name);
+        let method = method.ok_or_else(|| refused(Hresult::WBEM_E_NOT_FOUND))?;
+        Ok((class, method))
     }
 
     /// Fills what of these places is there.
@@ -284,7 +310,8 @@ impl IWbemClassObject_Impl for Object_Impl {
         if self.genus == Genus::Instance {
             return Err(refused(INVALID_OPERATION));
         }
-        Ok(Object::empty(self.shape, Genus::Instance, &self.held).into())
+        let values = self.values().clone();
+        Ok(Object::new(self.shape, Genus::Instance, None, values, &self.held).into())
     }
 
     fn GetMethod(
@@ -294,12 +321,12 @@ impl IWbemClassObject_Impl for Object_Impl {
         input: OutRef<'_, IWbemClassObject>,
         output: OutRef<'_, IWbemClassObject>,
     ) -> Result<()> {
-        let method = self.method(&text(name)?)?;
+        let (class, method) = self.method(&text(name)?)?;
         if !input.is_null() {
-            input.write(self.signature(Shape::Input(method)))?;
+            input.write(self.input(class, method)?)?;
         }
         if !output.is_null() {
-            output.write(self.signature(Shape::Output(method)))?;
+            output.write(Some(self.output_definition(method)))?;
         }
         Ok(())
     }
@@ -314,11 +341,15 @@ impl IWbemClassObject_Impl for Object_Impl {
 
     fn GetNames(
         &self,
-        _: &PCWSTR,
-        _: WBEM_CONDITION_FLAG_TYPE,
+        qualifier: &PCWSTR,
+        condition: WBEM_CONDITION_FLAG_TYPE,
         _: *const VARIANT,
     ) -> Result<*mut SAFEARRAY> {
-        not_served()
+        if !qualifier.is_null() || condition != WBEM_FLAG_NONSYSTEM_ONLY {
+            return not_served();
+        }
+        let names: Vec<_> = self.values().keys().copied().collect();
+        variant::list(&names)
     }
 
     fn GetPropertyQualifierSet(&self, _: &PCWSTR) -> Result<IWbemQualifierSet> {

@@ -3,6 +3,7 @@
 // UNSAFETY: in-parameters are read through an interface that the caller handed over.
 #![expect(unsafe_code)]
 
+use std::ptr;
 use std::sync::Arc;
 
 use os::Arguments;
@@ -26,6 +27,7 @@ use windows::Win32::System::Wmi::IWbemServices;
 use windows::Win32::System::Wmi::IWbemServices_Impl;
 use windows::Win32::System::Wmi::WBEM_FLAG_ENSURE_LOCATABLE;
 use windows::Win32::System::Wmi::WBEM_FLAG_FORWARD_ONLY;
+use windows::Win32::System::Wmi::WBEM_FLAG_NONSYSTEM_ONLY;
 use windows::Win32::System::Wmi::WBEM_FLAG_RETURN_IMMEDIATELY;
 use windows::Win32::System::Wmi::WBEM_GENERIC_FLAG_TYPE;
 use windows::core::BSTR;
@@ -39,7 +41,6 @@ use windows::core::implement;
 use super::blanket::protected;
 use super::call_result::CallResult;
 use super::enumerator::Enumerator;
-use super::failure::INVALID_METHOD_PARAMETERS;
 use super::failure::INVALID_OBJECT_PATH;
 use super::failure::INVALID_QUERY_TYPE;
 use super::failure::PROVIDER_NOT_CAPABLE;
@@ -131,7 +132,7 @@ impl Services {
         }
         let (class, which) = self.named(path)?;
         match which {
-            Which::Class => Ok(Object::definition(class, &self.shared.held)),
+            Which::Class => Ok(Object::definition(class, &self.shared)),
             Which::Only | Which::Keyed(_) => Err(PROVIDER_NOT_CAPABLE.into()),
         }
     }
@@ -161,7 +162,7 @@ impl Services {
         let on = match (method.scope, which) {
             (Scope::Static(_), Which::Class) => None,
             (Scope::Instance, Which::Keyed(_) | Which::Only) => Some(ObjectPath(path.to_string())),
-            _ => return Err(INVALID_METHOD_PARAMETERS.into()),
+            _ => return Err(Hresult::WBEM_E_INVALID_METHOD_PARAMETERS.into()),
         };
         Ok(Invocation {
             class,
@@ -197,27 +198,38 @@ fn located(instance: Instance, is_located: bool) -> Instance {
     Instance { path, ..instance }
 }
 
-/// The in-parameters, which have to be those of the method.
+/// The in-parameters, which have to be those of the method; an older build's definition has not all.
 fn arguments(method: &'static Method, input: Option<&IWbemClassObject>) -> Done<Arguments> {
     let mut arguments = Arguments::none();
-    let fields = Shape::Input(method).fields();
-    if input.is_some() && fields.is_empty() {
-        return Err(INVALID_METHOD_PARAMETERS.into());
-    }
-    for field in fields {
-        let Some(input) = input else { continue };
+    let shape = Shape::Input(method);
+    let invalid = Hresult::WBEM_E_INVALID_METHOD_PARAMETERS;
+    for name in input.map(names).transpose()?.into_iter().flatten() {
+        let field = shape.field(&name).ok_or(invalid)?;
         let name = HSTRING::from(field.name);
         let mut variant = VARIANT::default();
+        let input = input.ok_or(invalid)?;
         // SAFETY: the name ends in a NUL and the VARIANT is empty; both outlive the call.
         let got = unsafe { input.Get(PCWSTR(name.as_ptr()), 0, &raw mut variant, None, None) };
-        got.map_err(|_| INVALID_METHOD_PARAMETERS)?;
-        let value = variant::value(&variant, field).ok_or(INVALID_METHOD_PARAMETERS)?;
+        got.map_err(|_| invalid)?;
+        let value = variant::value(&variant, field).ok_or(invalid)?;
         if !value.is_null() {
             arguments = arguments.with(field.name, value);
         }
     }
     check_required(method, &arguments)?;
     Ok(arguments)
+}
+
+/// What the client's object has; nothing is no object of parameters.
+fn names(input: &IWbemClassObject) -> Done<Vec<String>> {
+    let none = PCWSTR::null();
+    // SAFETY: neither a name nor a value is handed over, for this condition has none.
+    let names = unsafe { input.GetNames(none, WBEM_FLAG_NONSYSTEM_ONLY, ptr::null()) };
+    let names = names.map_err(|_| Hresult::WBEM_E_INVALID_METHOD_PARAMETERS)?;
+    // SAFETY: the call made the array for us.
+    let names = unsafe { variant::texts(names) };
+    let names = names.filter(|names| !names.is_empty());
+    Ok(names.ok_or(Hresult::WBEM_E_INVALID_METHOD_PARAMETERS)?)
 }
 
 fn check_required(method: &Method, arguments: &Arguments) -> Done<()> {
@@ -234,7 +246,7 @@ fn check_required(method: &Method, arguments: &Arguments) -> Done<()> {
     if required.all(|row| is_given(row.name)) {
         return Ok(());
     }
-    Err(INVALID_METHOD_PARAMETERS.into())
+    Err(Hresult::WBEM_E_INVALID_METHOD_PARAMETERS.into())
 }
 
 impl IWbemServices_Impl for Services_Impl {

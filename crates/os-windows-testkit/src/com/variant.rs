@@ -14,6 +14,7 @@ use os::Instance;
 use os::Value;
 use os::schema::Automation;
 use os::schema::CimType;
+use windows::Win32::Foundation::E_OUTOFMEMORY;
 use windows::Win32::Foundation::VARIANT_BOOL;
 use windows::Win32::System::Com::SAFEARRAY;
 use windows::Win32::System::Ole::SafeArrayCreateVector;
@@ -35,7 +36,9 @@ use windows::Win32::System::Variant::VT_NULL;
 use windows::Win32::System::Variant::VT_UI1;
 use windows::Win32::System::Variant::VT_UNKNOWN;
 use windows::core::BSTR;
+use windows::core::Error;
 use windows::core::IUnknown;
+use windows::core::Result;
 
 use super::shape::Field;
 
@@ -77,6 +80,29 @@ pub(super) fn value(variant: &VARIANT, field: Field) -> Option<Value> {
     }
     // SAFETY: the tag says that this is the field.
     elements(unsafe { content.parray }, field.cim).map(Value::Array)
+}
+
+/// A list of texts, which becomes the caller's.
+pub(super) fn list(texts: &[&str]) -> Result<*mut SAFEARRAY> {
+    let texts: Vec<_> = texts.iter().map(|&text| VARIANT::from(text)).collect();
+    let list = filled(VT_BSTR, &texts);
+    list.ok_or_else(|| Error::from_hresult(E_OUTOFMEMORY))
+}
+
+/// The texts of a list, which is freed.
+///
+/// # Safety
+/// The list is the caller's own, and of strings.
+pub(super) unsafe fn texts(list: *mut SAFEARRAY) -> Option<Vec<String>> {
+    // SAFETY: our caller's promise.
+    let list = unsafe { owned(VT_BSTR, list) };
+    // SAFETY: the tag says that this is the field.
+    let values = elements(
+        unsafe { list.Anonymous.Anonymous.Anonymous.parray },
+        CimType::String,
+    )?;
+    let texts = values.iter().map(|it| it.as_text().map(str::to_owned).ok());
+    texts.collect()
 }
 
 fn scalar(value: &Value, cim: CimType, embed: Embed<'_>) -> Option<VARIANT> {
@@ -123,6 +149,24 @@ fn kind(cim: CimType) -> VARENUM {
 }
 
 fn array(kind: VARENUM, elements: &[VARIANT]) -> Option<VARIANT> {
+    // SAFETY: the array was made here, of this type.
+    filled(kind, elements).map(|array| unsafe { owned(kind, array) })
+}
+
+/// # Safety
+/// The array is the caller's own, of elements of this type.
+unsafe fn owned(kind: VARENUM, array: *mut SAFEARRAY) -> VARIANT {
+    let mut variant = VARIANT::default();
+    // SAFETY: the VARIANT holds nothing, and owns the array from now on, of the type that the tag says.
+    unsafe {
+        let inner = &mut *variant.Anonymous.Anonymous;
+        inner.vt = VARENUM(VT_ARRAY.0 | kind.0);
+        inner.Anonymous.parray = array;
+    }
+    variant
+}
+
+fn filled(kind: VARENUM, elements: &[VARIANT]) -> Option<*mut SAFEARRAY> {
     let length = u32::try_from(elements.len()).ok()?;
     // SAFETY: any type and length will do; failure is null.
     let array = unsafe { SafeArrayCreateVector(kind, 0, length) };
@@ -133,14 +177,7 @@ fn array(kind: VARENUM, elements: &[VARIANT]) -> Option<VARIANT> {
         // SAFETY: the array has this element, and `content` is what its type asks for.
         unsafe { SafeArrayPutElement(array, &raw const index, content(element)) }.ok()?;
     }
-    let mut variant = VARIANT::default();
-    // SAFETY: the VARIANT holds nothing, and owns the array from now on, of the type that the tag says.
-    unsafe {
-        let inner = &mut *variant.Anonymous.Anonymous;
-        inner.vt = VARENUM(VT_ARRAY.0 | kind.0);
-        inner.Anonymous.parray = array;
-    }
-    Some(variant)
+    Some(array)
 }
 
 /// `SafeArrayPutElement` takes a string or an object itself, a pointer to all else.

@@ -25,6 +25,15 @@ fn callers_at_once_share_a_few_connections() {
 }
 
 #[test]
+fn one_caller_needs_one_connection() {
+    let bench = Bench::new();
+    for _ in 0..100 {
+        bench.refresh().expect("a query and a method");
+    }
+    assert_eq!(bench.wmi.connections(), 1);
+}
+
+#[test]
 fn nothing_is_held_when_the_provider_is_gone() {
     let bench = Bench::new();
     bench.refresh().expect("a query and a method");

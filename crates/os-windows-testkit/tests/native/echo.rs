@@ -1,6 +1,9 @@
 //! A provider that answers what it is told to and keeps what it was asked.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -19,6 +22,7 @@ use os::Value;
 use os::schema;
 use os::schema::CimType;
 use os::schema::Class;
+use os::schema::Direction;
 use os_sim::ClockMode;
 use os_sim::Inventory;
 use os_sim::NodeSpec;
@@ -84,6 +88,18 @@ impl Provider for Echo {
     ) -> Result<Outcome> {
         set(&self.arguments, arguments.clone());
         Ok(get(&self.outcome).unwrap_or_else(|| Outcome::of(0)))
+    }
+
+    fn parameters(
+        &self,
+        class: &'static str,
+        method: &'static str,
+        _: Deadline,
+    ) -> Result<BTreeSet<String>> {
+        let method = schema::class(class).and_then(|class| class.method(method));
+        let rows = method.into_iter().flat_map(|method| method.parameters);
+        let inputs = rows.filter(|row| row.direction == Direction::In);
+        Ok(inputs.map(|row| row.name.to_owned()).collect())
     }
 }
 

@@ -4,6 +4,7 @@
 #![cfg(windows)]
 
 mod bench;
+mod builds;
 mod counts;
 mod deaths;
 mod echo;

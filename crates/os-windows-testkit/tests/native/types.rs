@@ -37,7 +37,7 @@ fn classes() -> impl Iterator<Item = &'static Class> {
     classes.filter(|class| class.namespace != Namespace::CimV2 && class.keys().next().is_some())
 }
 
-fn methods() -> impl Iterator<Item = (&'static Class, &'static Method)> {
+pub(crate) fn methods() -> impl Iterator<Item = (&'static Class, &'static Method)> {
     let classes = schema::CLASSES.iter().copied();
     let ours = classes.filter(|class| class.namespace != Namespace::CimV2);
     ours.flat_map(|class| class.methods.iter().map(move |method| (class, method)))

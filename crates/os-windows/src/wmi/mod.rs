@@ -4,7 +4,8 @@
 //! each over connections of its own; the modules of `com` make the calls. Every call to a provider is
 //! semisynchronous: it is begun, and asked for its end a few milliseconds at a time, so that a thread
 //! serves several calls and none is lost to a provider that does not answer. Only connecting, and
-//! fetching a class definition (once for each connection and method), wait where they stand.
+//! fetching a class definition (once for each connection and method, `IWbemServices::GetObject`), wait where
+//! they stand.
 //!
 //! `CoInitializeSecurity` is left to the program, because a library that calls it decides for all of
 //! its process; instead each proxy is told to encrypt and to let the provider impersonate.
@@ -15,7 +16,8 @@
 //! and no association. So objects in the process stand in place of the connection ([`Connect`], the crate
 //! `os-windows-testkit`), with a simulated node behind them: `os-suite`'s cases for storage, SMB and iSCSI,
 //! every type of the class table in both directions, ends that are late or do not come, connections that
-//! die before and during a call, error objects, and thousands of calls that leave nothing behind.
+//! die before and during a call, error objects, definitions of several builds, and a hundred thousand
+//! calls that leave nothing behind.
 //!
 //! Those objects answer as Microsoft's pages say. They are no proxies: what crosses to another process,
 //! what the protection that is asked for does, and whether Windows answers as its pages say, nothing has

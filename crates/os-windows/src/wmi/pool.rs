@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::Condvar;
@@ -66,7 +67,10 @@ impl Pool {
         queue.waiting.push_back(request);
         if queue.idle < queue.waiting.len() && queue.threads < MOST_THREADS {
             match start(&self.0) {
-                Ok(()) => queue.threads += 1,
+                Ok(()) => {
+                    queue.threads += 1;
+                    queue.idle += 1;
+                }
                 Err(fault) if queue.threads == 0 => {
                     queue.waiting.pop_back();
                     return Err(fault);
@@ -104,7 +108,8 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Request>,
-    /// Threads that wait for a request and have nothing else to do.
+    /// Threads that have nothing to do, or are about to: one is counted before it gives its last answer,
+    /// so that whoever asks again at once finds it.
     idle: usize,
     threads: usize,
     closed: bool,
@@ -133,22 +138,21 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a request; `None` when there will be no more.
-    fn wait(&self) -> Option<Request> {
+    /// Waits for a request, as one that is idle; `None` when there will be no more.
+    fn wait(&self, place: &Place) -> Option<Request> {
         let mut queue = self.lock();
         loop {
             if let Some(request) = queue.waiting.pop_front() {
+                place.become_busy(&mut queue);
                 return Some(request);
             }
             if queue.closed {
                 return None;
             }
-            queue.idle += 1;
             queue = self
                 .arrived
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
-            queue.idle -= 1;
         }
     }
 
@@ -161,22 +165,47 @@ impl Shared {
 }
 
 fn start(shared: &Arc<Shared>) -> Called<()> {
-    let place = Place(Arc::clone(shared));
+    let shared = Arc::clone(shared);
     let started = thread::Builder::new()
         .name("wmi".to_owned())
-        .spawn(move || work(&place.0));
+        .spawn(move || work(&Place::new(shared)));
     started
         .map(drop)
         .map_err(|_| Cause::Unavailable("a thread for WMI").into())
 }
 
 /// A thread's place in the pool, which is free again when it ends, in whatever way.
-struct Place(Arc<Shared>);
+struct Place {
+    shared: Arc<Shared>,
+    is_idle: Cell<bool>,
+}
+
+impl Place {
+    /// Of a thread that was counted, as an idle one.
+    fn new(shared: Arc<Shared>) -> Self {
+        let is_idle = Cell::new(true);
+        Self { shared, is_idle }
+    }
+
+    fn become_busy(&self, queue: &mut Queue) {
+        if self.is_idle.replace(false) {
+            queue.idle -= 1;
+        }
+    }
+
+    fn become_idle(&self) {
+        let mut queue = self.shared.lock();
+        if !self.is_idle.replace(true) {
+            queue.idle += 1;
+        }
+    }
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut queue = self.0.lock();
-        queue.threads = queue.threads.saturating_sub(1);
+        let mut queue = self.shared.lock();
+        self.become_busy(&mut queue);
+        queue.threads -= 1;
         if queue.threads == 0 {
             // Their askers see that their answers will not come.
             queue.waiting.clear();
@@ -184,34 +213,64 @@ impl Drop for Place {
     }
 }
 
-fn work(shared: &Shared) {
+fn work(place: &Place) {
     // Dropped last: all that came from COM has to be gone by then.
     let apartment = match Apartment::enter() {
         Ok(apartment) => apartment,
-        Err(fault) => return refuse(shared, &fault),
+        Err(fault) => return refuse(place, &fault),
     };
+    let shared = &place.shared;
     let mut session = Session::new(Arc::clone(&shared.connect));
     let mut active = Vec::new();
     loop {
         let request = match active.is_empty() {
-            true => match shared.wait() {
+            true => match shared.wait(place) {
                 Some(request) => Some(request),
                 None => break,
             },
             false => shared.spare(),
         };
-        active.extend(request.and_then(|request| Active::begin(request, &mut session)));
-        let wait = TURN_MILLISECONDS / active.len().max(1);
-        let wait = i32::try_from(wait.max(1)).unwrap_or(1);
-        active.retain_mut(|call: &mut Active| call.turn(&mut session, wait) == Stage::UnderWay);
+        match request.map(|request| Active::begin(request, &mut session)) {
+            Some(Begun::UnderWay(call)) => active.push(call),
+            Some(Begun::Over(over)) => conclude(place, &active, over),
+            None => {}
+        }
+        turn(place, &mut active, &mut session);
     }
     drop(active);
     drop(session);
     drop(apartment);
 }
 
-fn refuse(shared: &Shared, fault: &Fault) {
-    while let Some(request) = shared.spare() {
+/// Asks each call for its end.
+fn turn(place: &Place, active: &mut Vec<Active>, session: &mut Session) {
+    let wait = TURN_MILLISECONDS / active.len().max(1);
+    let wait = i32::try_from(wait.max(1)).unwrap_or(1);
+    let mut at = 0;
+    while let Some(call) = active.get_mut(at) {
+        match call.turn(session, wait) {
+            Stage::UnderWay => at += 1,
+            Stage::Over(answer) => {
+                let Active { request, .. } = active.remove(at);
+                conclude(place, active, Over { request, answer });
+            }
+        }
+    }
+}
+
+/// Gives an answer, after the thread that has nothing more to do was counted idle.
+fn conclude(place: &Place, active: &[Active], over: Over) {
+    if active.is_empty() {
+        place.become_idle();
+    }
+    if let Some(answer) = over.answer {
+        over.request.answer(answer);
+    }
+}
+
+fn refuse(place: &Place, fault: &Fault) {
+    place.become_busy(&mut place.shared.lock());
+    while let Some(request) = place.shared.spare() {
         request.answer(Err(fault.clone()));
     }
 }
@@ -227,49 +286,59 @@ struct Active {
     repeated: bool,
 }
 
-#[derive(PartialEq, Eq)]
 enum Stage {
-    Over,
+    /// With the answer, unless nobody asks any more.
+    Over(Option<Called<Answer>>),
     UnderWay,
 }
 
+/// A request that there is nothing more to do for.
+struct Over {
+    request: Request,
+    answer: Option<Called<Answer>>,
+}
+
+enum Begun {
+    Over(Over),
+    UnderWay(Active),
+}
+
 impl Active {
-    /// `None` when there is nothing to wait for: nobody asks any more, or it failed at once.
-    fn begin(request: Request, session: &mut Session) -> Option<Self> {
+    /// Over is what nobody asks for any more, and what failed at once.
+    fn begin(request: Request, session: &mut Session) -> Begun {
         if request.is_abandoned() {
-            return None;
+            let answer = None;
+            return Begun::Over(Over { request, answer });
         }
         match session.begin(&request.ask) {
-            Ok(running) => Some(Self {
+            Ok(running) => Begun::UnderWay(Self {
                 request,
                 running,
                 repeated: false,
             }),
             Err(fault) => {
-                request.answer(Err(fault));
-                None
+                let answer = Some(Err(fault));
+                Begun::Over(Over { request, answer })
             }
         }
     }
 
     fn turn(&mut self, session: &mut Session, wait: i32) -> Stage {
         if self.request.is_abandoned() {
-            return Stage::Over;
+            return Stage::Over(None);
         }
         match self.running.advance(&self.request.ask, wait) {
-            Ok(None) => return Stage::UnderWay,
-            Ok(Some(answer)) => self.request.answer(Ok(answer)),
-            Err(fault) => return self.failed(session, fault),
+            Ok(None) => Stage::UnderWay,
+            Ok(Some(answer)) => Stage::Over(Some(Ok(answer))),
+            Err(fault) => self.failed(session, fault),
         }
-        Stage::Over
     }
 
     /// The connection may have died since it was last used: that much is worth a second attempt.
     fn failed(&mut self, session: &mut Session, fault: Fault) -> Stage {
         let may_repeat = session.may_repeat(&self.request.ask, &self.running, &fault);
         if !may_repeat || self.repeated {
-            self.request.answer(Err(fault));
-            return Stage::Over;
+            return Stage::Over(Some(Err(fault)));
         }
         self.repeated = true;
         match session.begin(&self.request.ask) {
@@ -277,10 +346,7 @@ impl Active {
                 self.running = running;
                 Stage::UnderWay
             }
-            Err(fault) => {
-                self.request.answer(Err(fault));
-                Stage::Over
-            }
+            Err(fault) => Stage::Over(Some(Err(fault))),
         }
     }
 }

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use automation::Fault;
@@ -29,6 +30,7 @@ use super::session::Answer;
 use super::session::Ask;
 use super::session::Call;
 use super::session::Sealed;
+use super::session::Signature;
 use crate::failure;
 
 /// The providers of every namespace of [`os::schema`]; a class's row says which it is in. One of them
@@ -74,7 +76,7 @@ impl NativeProvider {
         let text = selection.text.clone();
         match self.ask(ask(selection), deadline) {
             Ok(Answer::Found(instances)) => Ok(instances),
-            Ok(Answer::Ended(_)) => Err(error(QUERY, &text, Odd::NoList.into())),
+            Ok(_) => Err(error(QUERY, &text, Odd::NoList.into())),
             Err(fault) => Err(error(QUERY, &text, fault)),
         }
     }
@@ -109,17 +111,38 @@ impl Provider for NativeProvider {
         let object = format!("{method} of {target}");
         let call = call(target, method, arguments);
         let call = call.map_err(|odd| error(METHOD, &object, odd.into()))?;
-        let secrets = Secrets::of(call.method, arguments);
+        let secrets = Secrets::of(call.signature.method, arguments);
         let failed = |fault| error_without(&secrets, METHOD, &object, fault);
         match self.ask(Ask::Run(call), deadline).map_err(failed)? {
             Answer::Ended(outcome) => Ok(outcome),
-            Answer::Found(_) => Err(failed(Odd::NoList.into())),
+            _ => Err(failed(Odd::NoList.into())),
+        }
+    }
+
+    fn parameters(
+        &self,
+        class: &'static str,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<String>> {
+        let failed = |fault| error(DEFINITION, &format!("{class}.{method}"), fault);
+        let row = schema::class(class)
+            .ok_or_else(|| Odd::class(class))
+            .and_then(|class| signature(class, method));
+        let signature = row.map_err(|odd| failed(odd.into()))?;
+        match self
+            .ask(Ask::Describe(signature), deadline)
+            .map_err(failed)?
+        {
+            Answer::Described(names) => Ok(names),
+            _ => Err(failed(Odd::NoList.into())),
         }
     }
 }
 
 const QUERY: &str = "IWbemServices.ExecQuery";
 const METHOD: &str = "IWbemServices.ExecMethod";
+const DEFINITION: &str = "IWbemServices.GetObject";
 
 fn error(operation: &'static str, object: &str, fault: Fault) -> Error {
     error_without(&Secrets::none(), operation, object, fault)
@@ -142,22 +165,24 @@ fn error_without(
 
 /// The call, if the class table allows it.
 fn call(target: Target<'_>, method: &str, arguments: &Arguments) -> std::result::Result<Call, Odd> {
-    let class = class_of(target)?;
-    let row = class
-        .method(method)
-        .ok_or_else(|| Odd::property(class.name, method))?;
-    check_scope(class, row, target)?;
-    check_arguments(row, arguments)?;
+    let signature = signature(class_of(target)?, method)?;
+    check_scope(signature, target)?;
+    check_arguments(signature.method, arguments)?;
     let path = match target {
-        Target::Class(_) => class.name.to_owned(),
+        Target::Class(_) => signature.class.name.to_owned(),
         Target::Instance(path) => path.0.clone(),
     };
     Ok(Call {
-        class,
-        method: row,
+        signature,
         path,
         arguments: Sealed(arguments.clone()),
     })
+}
+
+fn signature(class: &'static Class, method: &str) -> std::result::Result<Signature, Odd> {
+    let row = class.method(method);
+    let method = row.ok_or_else(|| Odd::property(class.name, method))?;
+    Ok(Signature { class, method })
 }
 
 fn class_of(target: Target<'_>) -> std::result::Result<&'static Class, Odd> {
@@ -167,7 +192,8 @@ fn class_of(target: Target<'_>) -> std::result::Result<&'static Class, Odd> {
     }
 }
 
-fn check_scope(class: &Class, method: &Method, target: Target<'_>) -> std::result::Result<(), Odd> {
+fn check_scope(signature: Signature, target: Target<'_>) -> std::result::Result<(), Odd> {
+    let Signature { class, method } = signature;
     match (method.scope, target) {
         (Scope::Instance, Target::Instance(_)) | (Scope::Static(_), Target::Class(_)) => Ok(()),
         _ => Err(Odd::property(class.name, method.name)),

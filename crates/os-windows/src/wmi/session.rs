@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
@@ -11,6 +12,7 @@ use automation::Secrets;
 use automation::Selection;
 use os::Arguments;
 use os::Cause;
+use os::Hresult;
 use os::Instance;
 use os::Outcome;
 use os::Value;
@@ -32,6 +34,8 @@ use super::com::Services;
 
 /// What is asked of WMI, complete, to be begun again on another connection if it must.
 pub(super) enum Ask {
+    /// Which in-parameters a method has.
+    Describe(Signature),
     /// A query whose objects have all that was selected.
     Find(Selection),
     /// A query whose objects have what their class has.
@@ -39,10 +43,16 @@ pub(super) enum Ask {
     Run(Call),
 }
 
-/// A call of a method that the class table allows.
-pub(super) struct Call {
+/// A method of the class table.
+#[derive(Clone, Copy)]
+pub(super) struct Signature {
     pub(super) class: &'static Class,
     pub(super) method: &'static Method,
+}
+
+/// A call of a method that the class table allows.
+pub(super) struct Call {
+    pub(super) signature: Signature,
     /// A class's name or an instance's path.
     pub(super) path: String,
     pub(super) arguments: Sealed,
@@ -63,6 +73,7 @@ impl Drop for Sealed {
 
 /// What WMI answered.
 pub(super) enum Answer {
+    Described(BTreeSet<String>),
     Found(Vec<Instance>),
     Ended(Outcome),
 }
@@ -70,8 +81,9 @@ pub(super) enum Answer {
 impl Ask {
     fn namespace(&self) -> Namespace {
         match self {
+            Self::Describe(signature) => signature.class.namespace,
             Self::Find(selection) | Self::FindWhole(selection) => selection.class.namespace,
-            Self::Run(call) => call.class.namespace,
+            Self::Run(call) => call.signature.class.namespace,
         }
     }
 
@@ -184,6 +196,10 @@ impl Connection {
 
     fn begin(&self, ask: &Ask) -> Result<Stage, Unbegun> {
         match ask {
+            Ask::Describe(signature) => {
+                let names = self.names(*signature);
+                Ok(Stage::Described(names.map_err(Unbegun::harmless)?))
+            }
             Ask::Find(selection) | Ask::FindWhole(selection) => {
                 let answers = self.services.query(&selection.text);
                 Ok(Stage::Query {
@@ -199,7 +215,9 @@ impl Connection {
     }
 
     fn run(&self, call: &Call, input: Option<&ClassObject>) -> Called<Stage> {
-        let begun = self.services.begin(&call.path, call.method.name, input)?;
+        let begun = self
+            .services
+            .begin(&call.path, call.signature.method.name, input)?;
         Ok(match begun {
             Begun::Ended(output) => Stage::Ended(Some(output)),
             Begun::Running(running) => Stage::Method(running),
@@ -208,26 +226,33 @@ impl Connection {
 
     /// The in-parameters, filled; none for a method that takes none.
     fn input(&self, call: &Call) -> Called<Option<ClassObject>> {
-        let Some(definition) = self.definition(call)? else {
+        let method = call.signature.method;
+        let Some(definition) = self.definition(call.signature)? else {
             return match call.arguments.0.0.keys().next() {
-                Some(name) => Err(Odd::property(call.method.name, name).into()),
+                Some(name) => Err(Odd::property(method.name, name).into()),
                 None => Ok(None),
             };
         };
         let input = definition.spawn()?;
         for (name, value) in &call.arguments.0.0 {
-            put(&input, call.method, name, value)?;
+            put(&input, method, name, value)?;
         }
         Ok(Some(input))
     }
 
-    fn definition(&self, call: &Call) -> Called<Option<Rc<ClassObject>>> {
-        let name = (call.class.name, call.method.name);
+    fn names(&self, signature: Signature) -> Called<BTreeSet<String>> {
+        let definition = self.definition(signature)?;
+        definition.map_or(Ok(BTreeSet::new()), |definition| definition.names())
+    }
+
+    fn definition(&self, signature: Signature) -> Called<Option<Rc<ClassObject>>> {
+        let Signature { class, method } = signature;
+        let name = (class.name, method.name);
         if let Some(known) = self.inputs.borrow().get(&name) {
             return Ok(known.clone());
         }
-        let class = self.services.class(call.class.name)?;
-        let input = class.method(call.method.name)?.map(Rc::new);
+        let class = self.services.class(class.name)?;
+        let input = class.method(method.name)?.map(Rc::new);
         self.inputs.borrow_mut().insert(name, input.clone());
         Ok(input)
     }
@@ -249,7 +274,13 @@ fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Calle
     let put = input.put(row, parameter.name, value);
     put.map_err(|fault| Fault {
         extended: Some(format!("argument {}", parameter.name)),
-        ..fault
+        cause: match fault.cause {
+            // Said of the parameter, which this build does not have, and not of the object.
+            Cause::Hresult(Hresult::WBEM_E_NOT_FOUND) => {
+                Hresult::WBEM_E_INVALID_METHOD_PARAMETERS.into()
+            }
+            other => other,
+        },
     })
 }
 
@@ -260,6 +291,7 @@ pub(super) struct Running {
 }
 
 enum Stage {
+    Described(BTreeSet<String>),
     /// A method that had ended when it had begun; taken once.
     Ended(Option<ClassObject>),
     Method(CallResult),
@@ -273,6 +305,7 @@ impl Running {
     /// The answer, if the call ends within this many milliseconds.
     pub(super) fn advance(&mut self, ask: &Ask, wait: i32) -> Called<Option<Answer>> {
         match &mut self.stage {
+            Stage::Described(names) => Ok(Some(Answer::Described(std::mem::take(names)))),
             Stage::Ended(output) => match output.take() {
                 Some(output) => ended(ask, &output).map(Some),
                 None => Err(Cause::Malformed("asked again after its end".to_owned()).into()),
@@ -299,7 +332,7 @@ fn instances(ask: &Ask, found: &[ClassObject]) -> Called<Answer> {
             .iter()
             .map(|object| object.whole(&selection.properties))
             .collect(),
-        Ask::Run(_) => Ok(Vec::new()),
+        Ask::Describe(_) | Ask::Run(_) => Ok(Vec::new()),
     };
     instances.map(Answer::Found)
 }
@@ -315,7 +348,7 @@ fn ended(ask: &Ask, output: &ClassObject) -> Called<Answer> {
 fn outcome(call: &Call, output: &ClassObject) -> Called<Outcome> {
     let mut out = BTreeMap::new();
     let mut extended = None;
-    let parameters = call.method.parameters.iter();
+    let parameters = call.signature.method.parameters.iter();
     for parameter in parameters.filter(|row| row.direction == Direction::Out) {
         let Some(value) = output.value_if_any(parameter.name)? else {
             continue;
@@ -347,7 +380,7 @@ fn text_of(call: &Call, status: &Value) -> Option<String> {
         return None;
     };
     let text = status.text(extended_status::MESSAGE.name).ok()?;
-    let kept = Secrets::of(call.method, &call.arguments.0).keep(text);
+    let kept = Secrets::of(call.signature.method, &call.arguments.0).keep(text);
     kept.map(|text| text.to_string())
 }
 

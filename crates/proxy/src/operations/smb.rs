@@ -1,5 +1,6 @@
 use node::Credentials;
 use node::Mapping;
+use node::MappingOptions;
 use node::RemotePath;
 use node::SmbError;
 use node::Way;
@@ -40,6 +41,7 @@ impl Operations {
             remote: &remote,
             credentials: credentials.as_ref(),
             link: link.as_ref(),
+            options: MappingOptions::default(),
         };
         Ok(self.node.smb().map(&mapping, deadline)?)
     }

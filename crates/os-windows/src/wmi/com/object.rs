@@ -4,8 +4,11 @@
 #![expect(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ptr;
 
 use automation::Carried;
+use automation::Fault;
 use automation::Odd;
 use automation::Row;
 use automation::path_of;
@@ -18,6 +21,7 @@ use os::schema;
 use os::schema::Class;
 use os::schema::Property;
 use windows::Win32::System::Wmi::IWbemClassObject;
+use windows::Win32::System::Wmi::WBEM_FLAG_NONSYSTEM_ONLY;
 use windows::core::IUnknown;
 use windows::core::Interface;
 use windows::core::PCWSTR;
@@ -117,6 +121,18 @@ impl ClassObject {
         };
         got.map_err(fault)?;
         Ok(input.map(Self))
+    }
+
+    /// The properties that it has, without those that WMI gives every object (`GetNames`).
+    pub(in crate::wmi) fn names(&self) -> Called<BTreeSet<String>> {
+        // SAFETY: neither a name nor a value is handed over, for this condition has none.
+        let array = unsafe {
+            self.0
+                .GetNames(PCWSTR::null(), WBEM_FLAG_NONSYSTEM_ONLY, ptr::null())
+        };
+        // SAFETY: the call made the array for us: it is one of strings.
+        let names = unsafe { Variant::of_texts(array.map_err(fault)?) };
+        names.read()?.into_texts().map_err(Fault::from)
     }
 
     /// An instance of this class definition, all null or default (`SpawnInstance`).

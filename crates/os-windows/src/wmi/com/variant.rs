@@ -72,6 +72,15 @@ impl Variant {
         }
     }
 
+    /// A list of strings that a call made, which is freed with this.
+    ///
+    /// # Safety
+    /// It is null or an array of strings, and the caller's own.
+    pub(super) unsafe fn of_texts(parray: *mut SAFEARRAY) -> Self {
+        let tag = VARENUM(VT_ARRAY.0 | VT_BSTR.0);
+        Self::tagged(tag, VARIANT_0_0_0 { parray })
+    }
+
     /// What came.
     pub(super) fn read(&self) -> Called<Carried<ClassObject>> {
         let kind = self.kind();

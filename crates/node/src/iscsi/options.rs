@@ -1,0 +1,86 @@
+use std::net::IpAddr;
+
+use os::Value;
+use os::schema::Parameter;
+use os::schema::iscsi_target::connect;
+
+/// What a session is to be like, beyond where it leads and how it is authenticated. What is `None` is not
+/// sent, and the initiator decides. Meanings:
+/// <https://learn.microsoft.com/en-us/previous-versions/windows/desktop/iscsidisc/msft-iscsitarget-connect>.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoginOptions {
+    /// Whether data carry a digest (`IsDataDigest`).
+    pub data_digest: Option<bool>,
+    /// Whether headers carry a digest (`IsHeaderDigest`).
+    pub header_digest: Option<bool>,
+    /// The address of this node that the session goes out from (`InitiatorPortalAddress`).
+    pub initiator_address: Option<IpAddr>,
+    /// Whether the multipath driver may have the session's disks (`IsMultipathEnabled`). A target that is
+    /// connected gets no second session by it.
+    pub multipath: Option<bool>,
+    /// Whether the session comes back after a restart (`IsPersistent`).
+    pub persistent: Option<bool>,
+}
+
+impl LoginOptions {
+    /// The arguments of what is asked for.
+    pub(super) fn asked(&self) -> Vec<(Parameter, Value)> {
+        let flag = |flag: Option<bool>| flag.map(Value::Bool);
+        let address = self.initiator_address.map(|it| Value::text(it.to_string()));
+        let all = [
+            (connect::IS_DATA_DIGEST, flag(self.data_digest)),
+            (connect::IS_HEADER_DIGEST, flag(self.header_digest)),
+            (connect::INITIATOR_PORTAL_ADDRESS, address),
+            (connect::IS_MULTIPATH_ENABLED, flag(self.multipath)),
+            (connect::IS_PERSISTENT, flag(self.persistent)),
+        ];
+        let asked = all.into_iter();
+        asked
+            .filter_map(|(row, value)| Some((row, value?)))
+            .collect()
+    }
+
+    /// In what a login with these differs from one with `wanted`, in words.
+    pub(super) fn differences(&self, wanted: &Self) -> Vec<String> {
+        let flags = [
+            (
+                connect::IS_DATA_DIGEST,
+                self.data_digest,
+                wanted.data_digest,
+            ),
+            (
+                connect::IS_HEADER_DIGEST,
+                self.header_digest,
+                wanted.header_digest,
+            ),
+            (
+                connect::IS_MULTIPATH_ENABLED,
+                self.multipath,
+                wanted.multipath,
+            ),
+            (connect::IS_PERSISTENT, self.persistent, wanted.persistent),
+        ];
+        let flags = flags.into_iter();
+        let mut found: Vec<_> = flags
+            .filter_map(|(row, has, wanted)| differs(row, &has, &wanted))
+            .collect();
+        found.extend(differs(
+            connect::INITIATOR_PORTAL_ADDRESS,
+            &self.initiator_address,
+            &wanted.initiator_address,
+        ));
+        found
+    }
+}
+
+fn differs<T: PartialEq + ToString>(
+    row: Parameter,
+    has: &Option<T>,
+    wanted: &Option<T>,
+) -> Option<String> {
+    let word = |value: &Option<T>| match value {
+        Some(value) => value.to_string(),
+        None => "left out".to_owned(),
+    };
+    (has != wanted).then(|| format!("{} {}, not {}", row.name, word(has), word(wanted)))
+}

@@ -1,0 +1,200 @@
+//! What a mapping is to be like, beyond where it leads and as whom.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU16;
+
+use os::Instance;
+use os::Value;
+use os::schema::Parameter;
+use os::schema::Property;
+use os::schema::smb_global_mapping::CLASS;
+use os::schema::smb_global_mapping::create;
+use os::schema::smb_global_mapping::transport_type;
+
+/// The options of a new SMB mapping, as `MSFT_SmbGlobalMapping.Create` has them. What is `None` or empty is
+/// not sent, and Windows decides.
+///
+/// The newer ones are known to newer builds of Windows alone, see the rows of
+/// [`os::schema::smb_global_mapping::create`]. What is asked for is looked up in the class definition of
+/// the node itself, and [`SmbError::UnknownOption`](super::SmbError::UnknownOption) names what it lacks.
+/// Meanings: <https://learn.microsoft.com/en-us/powershell/module/smbshare/new-smbglobalmapping>.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MappingOptions {
+    /// Whether NTLM is refused, so that it is Kerberos or nothing (`BlockNTLM`).
+    pub block_ntlm: Option<bool>,
+    /// Whether what goes over the network is compressed (`CompressNetworkTraffic`).
+    pub compression: Option<bool>,
+    /// Accounts that may not use the mapping (`DenyAccess`).
+    pub deny_access: Vec<String>,
+    /// Accounts that may use the mapping (`FullAccess`).
+    pub full_access: Vec<String>,
+    /// Whether it is signed (`RequireIntegrity`).
+    pub integrity: Option<bool>,
+    /// Whether it is made again after a restart (`Persistent`).
+    pub persistent: Option<bool>,
+    /// Whether it is encrypted (`RequirePrivacy`); `None` is
+    /// [`Options::require_privacy`](crate::Options::require_privacy).
+    pub privacy: Option<bool>,
+    /// Another UDP port than 443 (`QuicPort`).
+    pub quic_port: Option<NonZeroU16>,
+    /// Another port for RDMA than 445 (`RdmaPort`).
+    pub rdma_port: Option<NonZeroU16>,
+    /// Whether the server's certificate is taken as it is, over QUIC (`SkipCertificateCheck`).
+    pub skip_certificate_check: Option<bool>,
+    /// Another TCP port than 445 (`TcpPort`).
+    pub tcp_port: Option<NonZeroU16>,
+    /// By what the server is reached (`TransportType`).
+    pub transport: Option<Transport>,
+    /// Whether writes go past every cache to the server's disk (`UseWriteThrough`).
+    pub write_through: Option<bool>,
+}
+
+/// By what an SMB server is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// QUIC, and nothing else.
+    Quic,
+    /// TCP, and nothing else.
+    Tcp,
+}
+
+impl MappingOptions {
+    /// The names of the options that are asked for, as Windows spells them.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.asked().into_iter().map(|(row, _)| row.name)
+    }
+
+    /// The arguments of what is asked for.
+    pub(super) fn asked(&self) -> Vec<(Parameter, Value)> {
+        let port = |port: Option<NonZeroU16>| port.map(|port| Value::uint16(port.get()));
+        let transport = self.transport.map(|it| Value::uint32(it.number()));
+        let all = [
+            (create::PERSISTENT, flag(self.persistent)),
+            (create::REQUIRE_INTEGRITY, flag(self.integrity)),
+            (create::REQUIRE_PRIVACY, flag(self.privacy)),
+            (create::FULL_ACCESS, accounts(&self.full_access)),
+            (create::DENY_ACCESS, accounts(&self.deny_access)),
+            (create::USE_WRITE_THROUGH, flag(self.write_through)),
+            (create::TRANSPORT_TYPE, transport),
+            (
+                create::SKIP_CERTIFICATE_CHECK,
+                flag(self.skip_certificate_check),
+            ),
+            (create::COMPRESS_NETWORK_TRAFFIC, flag(self.compression)),
+            (create::BLOCK_NTLM, flag(self.block_ntlm)),
+            (create::TCP_PORT, port(self.tcp_port)),
+            (create::QUIC_PORT, port(self.quic_port)),
+            (create::RDMA_PORT, port(self.rdma_port)),
+        ];
+        let asked = all.into_iter();
+        asked
+            .filter_map(|(row, value)| Some((row, value?)))
+            .collect()
+    }
+
+    /// The first option that is asked for and is none of the parameters that a build has.
+    pub(super) fn unknown_to(&self, parameters: &BTreeSet<String>) -> Option<&'static str> {
+        let is_known = |name: &str| parameters.iter().any(|it| it.eq_ignore_ascii_case(name));
+        self.names().find(|name| !is_known(name))
+    }
+
+    /// The properties of a mapping that tell whether it has what is asked for. Of most options Windows
+    /// tells nothing.
+    pub(super) fn told(&self) -> impl Iterator<Item = &'static str> {
+        let row = |name| CLASS.property(name).map(|row: &Property| row.name);
+        self.names().filter_map(row)
+    }
+
+    /// What is demanded and a mapping says that it does not have, or does not say.
+    pub(super) fn unmet_by(&self, mapping: &Instance) -> os::Result<Vec<&'static str>> {
+        let mut unmet = Vec::new();
+        for name in self.told().filter(|name| self.demands(name)) {
+            if mapping.bool_or_null(name)? != Some(true) {
+                unmet.push(name);
+            }
+        }
+        Ok(unmet)
+    }
+
+    fn demands(&self, name: &str) -> bool {
+        let mut asked = self.asked().into_iter();
+        asked.any(|(row, value)| row.name == name && value == Value::Bool(true))
+    }
+}
+
+impl Transport {
+    fn number(self) -> u32 {
+        match self {
+            Self::Quic => transport_type::QUIC.value,
+            Self::Tcp => transport_type::TCP.value,
+        }
+    }
+}
+
+fn flag(flag: Option<bool>) -> Option<Value> {
+    flag.map(Value::Bool)
+}
+
+fn accounts(names: &[String]) -> Option<Value> {
+    let texts = names.iter().map(Value::text).collect();
+    (!names.is_empty()).then_some(Value::Array(texts))
+}
+
+#[cfg(test)]
+mod tests {
+    use os::schema::Direction;
+    use os::schema::smb_global_mapping::CREATE;
+
+    use super::*;
+
+    fn everything() -> MappingOptions {
+        MappingOptions {
+            block_ntlm: Some(true),
+            compression: Some(false),
+            deny_access: vec!["guests".to_owned()],
+            full_access: vec!["users".to_owned()],
+            integrity: Some(true),
+            persistent: Some(false),
+            privacy: Some(true),
+            quic_port: NonZeroU16::new(u16::MAX),
+            rdma_port: NonZeroU16::new(1),
+            skip_certificate_check: Some(false),
+            tcp_port: NonZeroU16::new(1445),
+            transport: Some(Transport::Quic),
+            write_through: Some(true),
+        }
+    }
+
+    #[test]
+    fn nothing_is_asked_for_by_default() {
+        assert_eq!(MappingOptions::default().names().next(), None);
+    }
+
+    #[test]
+    fn every_parameter_of_the_table_can_be_asked_for() {
+        let options: BTreeSet<_> = everything().names().collect();
+        let not_options = [
+            create::CREDENTIAL.name,
+            create::LOCAL_PATH.name,
+            create::REMOTE_PATH.name,
+        ];
+        let rows = CREATE.parameters.iter();
+        let inputs = rows.filter(|row| row.direction == Direction::In);
+        let rest: BTreeSet<_> = inputs
+            .map(|row| row.name)
+            .filter(|name| !not_options.contains(name))
+            .collect();
+        assert_eq!(options, rest);
+    }
+
+    #[test]
+    fn a_build_is_told_by_the_names_that_it_has_in_any_case() {
+        let build = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let options = MappingOptions {
+            tcp_port: NonZeroU16::new(1445),
+            ..MappingOptions::default()
+        };
+        assert_eq!(options.unknown_to(&build(&["TCPPORT"])), None);
+        assert_eq!(options.unknown_to(&build(&["TcpPorts"])), Some("TcpPort"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Sessions of the iSCSI initiator: how they are made, and what is told of them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod support;
+
+use os::schema::iscsi_target::authentication_type;
+use support::Rig;
+use support::initiator::ADDRESS;
+use support::initiator::GUARDED;
+use support::initiator::OPEN;
+use support::initiator::PROOF;
+use support::initiator::at;
+use support::initiator::chap;
+use support::initiator::named;
+use support::initiator::secret;
+use wincsi_node::Authentication;
+use wincsi_node::Connected;
+use wincsi_node::IscsiError;
+use wincsi_node::LoginOptions;
+use wincsi_node::SessionInfo;
+
+fn connect(rig: &Rig, options: &LoginOptions) -> Connected {
+    let connected = rig.node.iscsi().connect_with(
+        &at(ADDRESS),
+        &named(OPEN),
+        &Authentication::None,
+        options,
+        rig.soon(),
+    );
+    connected.unwrap()
+}
+
+fn sessions(rig: &Rig) -> Vec<SessionInfo> {
+    rig.node.iscsi().sessions(rig.soon()).unwrap()
+}
+
+#[test]
+fn a_session_is_made_as_it_is_asked_for() {
+    let rig = Rig::with_portal();
+    let wanted = LoginOptions {
+        data_digest: Some(true),
+        header_digest: Some(true),
+        initiator_address: Some([10, 0, 0, 1].into()),
+        multipath: Some(true),
+        persistent: Some(true),
+    };
+    assert_eq!(connect(&rig, &wanted), Connected::Anew);
+    let [session] = &sessions(&rig)[..] else {
+        panic!("one session");
+    };
+    assert_eq!(session.target, OPEN);
+    assert_eq!(session.connections, Some(1));
+    for flag in [
+        session.data_digest,
+        session.header_digest,
+        session.is_connected,
+        session.is_persistent,
+    ] {
+        assert_eq!(flag, Some(true));
+    }
+    rig.sim.reboot().unwrap();
+    assert_eq!(sessions(&rig).len(), 1, "it comes back");
+}
+
+#[test]
+fn a_session_that_nothing_was_asked_of_ends_with_the_restart() {
+    let rig = Rig::with_portal();
+    assert_eq!(connect(&rig, &LoginOptions::default()), Connected::Anew);
+    let [session] = &sessions(&rig)[..] else {
+        panic!("one session");
+    };
+    assert_eq!(session.is_persistent, Some(false));
+    assert_eq!(session.data_digest, Some(false));
+    rig.sim.reboot().unwrap();
+    assert_eq!(sessions(&rig), []);
+}
+
+#[test]
+fn a_session_that_is_there_stays_and_its_other_options_are_told() {
+    let rig = Rig::with_portal();
+    connect(&rig, &LoginOptions::default());
+    let wanted = LoginOptions {
+        persistent: Some(true),
+        ..LoginOptions::default()
+    };
+    let Connected::Before { differences } = connect(&rig, &wanted) else {
+        panic!("a second session");
+    };
+    let told = "IsPersistent left out, not true".to_owned();
+    assert_eq!(differences, Some(vec![told]));
+    assert_eq!(sessions(&rig).len(), 1);
+}
+
+#[test]
+fn who_proved_themselves_to_whom_is_told() {
+    let rig = Rig::with_portal();
+    let mutual = Authentication::MutualChap(chap());
+    rig.connect(GUARDED, &mutual).unwrap_err();
+    let proof = rig.node.iscsi();
+    proof
+        .set_mutual_chap_secret(&secret(PROOF), rig.soon())
+        .unwrap();
+    rig.connect(GUARDED, &mutual).unwrap();
+    let told = |rig: &Rig| sessions(rig)[0].authentication.clone();
+    let word = authentication_type::MUTUAL_CHAP.value.to_owned();
+    assert_eq!(told(&rig), Some(word));
+    rig.disconnect(GUARDED).unwrap();
+    let one_way = Authentication::OneWayChap(chap());
+    rig.connect(GUARDED, &one_way).unwrap();
+    let word = authentication_type::ONE_WAY_CHAP.value.to_owned();
+    assert_eq!(told(&rig), Some(word));
+}
+
+#[test]
+fn a_refresh_tells_what_the_portal_has_or_that_it_does_not_answer() {
+    let rig = Rig::with_portal();
+    let refresh = || rig.node.iscsi().refresh(&at(ADDRESS), rig.soon());
+    refresh().unwrap();
+    rig.array().set_down("array", true).unwrap();
+    refresh().unwrap_err();
+    let unknown = rig.node.iscsi().refresh(&at("10.0.0.77"), rig.soon());
+    let error = unknown.unwrap_err();
+    assert!(
+        matches!(error, IscsiError::PortalNotFound { .. }),
+        "{error}"
+    );
+}

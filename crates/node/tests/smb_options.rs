@@ -1,0 +1,222 @@
+//! Options of SMB mappings, on simulated nodes of several builds of Windows.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod support;
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use os::Deadline;
+use os::Instance;
+use os::Query;
+use os::Value;
+use os::schema::Build;
+use os::schema::smb_global_mapping as mapping;
+use os_sim::NodeSpec;
+use os_sim::Op;
+use os_sim::smb::ServerSpec;
+use support::PASSWORD;
+use support::Rig;
+use support::SHARE;
+use support::USER;
+use support::meddle;
+use wincsi_node::Credentials;
+use wincsi_node::Mapping;
+use wincsi_node::MappingOptions;
+use wincsi_node::Node;
+use wincsi_node::Options;
+use wincsi_node::RemotePath;
+use wincsi_node::SmbError;
+use wincsi_node::Transport;
+use wincsi_node::api;
+use wincsi_node::api::NodeApi;
+use zeroize::Zeroizing;
+
+fn rig(build: Build) -> Rig {
+    let rig = Rig::of(&NodeSpec::default().build(build), Options::default());
+    let server = ServerSpec::sharing("share", USER, PASSWORD);
+    rig.servers().add_server("files", &server).unwrap();
+    rig
+}
+
+fn asking<T>(options: MappingOptions, ask: impl FnOnce(&Mapping<'_>) -> T) -> T {
+    let credentials = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
+    ask(&Mapping {
+        remote: &RemotePath::parse(SHARE).unwrap(),
+        credentials: credentials.as_ref(),
+        link: None,
+        options,
+    })
+}
+
+fn map(node: &Node, options: MappingOptions) -> Result<(), SmbError> {
+    asking(options, |mapping| {
+        node.smb().map(mapping, NodeApi::deadline(node, A_MINUTE))
+    })
+}
+
+const A_MINUTE: std::time::Duration = std::time::Duration::from_secs(60);
+
+fn rows(rig: &Rig) -> Vec<Instance> {
+    let select = [
+        mapping::REQUIRE_INTEGRITY.name,
+        mapping::REQUIRE_PRIVACY.name,
+        mapping::USE_WRITE_THROUGH.name,
+    ];
+    let query = Query::all(mapping::CLASS.name, &select);
+    rig.os().smb.query(&query, Deadline::NEVER).unwrap()
+}
+
+fn nothing() -> MappingOptions {
+    MappingOptions::default()
+}
+
+fn signed() -> MappingOptions {
+    MappingOptions {
+        integrity: Some(true),
+        ..nothing()
+    }
+}
+
+fn without_ntlm() -> MappingOptions {
+    MappingOptions {
+        block_ntlm: Some(true),
+        ..nothing()
+    }
+}
+
+fn calls(trace: &[Op], method: &str) -> usize {
+    let is_it = |op: &&Op| op.operation.ends_with(method);
+    trace.iter().filter(is_it).count()
+}
+
+#[test]
+fn a_mapping_is_made_with_what_is_asked_for() {
+    let rig = rig(Build::SERVER_2025);
+    let options = MappingOptions {
+        compression: Some(true),
+        deny_access: vec!["guests".to_owned()],
+        full_access: vec![r"DOM\users".to_owned()],
+        integrity: Some(true),
+        persistent: Some(false),
+        privacy: Some(false),
+        quic_port: NonZeroU16::new(8443),
+        transport: Some(Transport::Quic),
+        write_through: Some(true),
+        ..without_ntlm()
+    };
+    map(&rig.node, options).unwrap();
+    let [row] = &rows(&rig)[..] else {
+        panic!("one mapping");
+    };
+    assert_eq!(row.bool(mapping::REQUIRE_INTEGRITY.name), Ok(true));
+    assert_eq!(row.bool(mapping::REQUIRE_PRIVACY.name), Ok(false));
+    assert_eq!(row.bool(mapping::USE_WRITE_THROUGH.name), Ok(true));
+    rig.sim.reboot().unwrap();
+    assert_eq!(rows(&rig), [], "it is not persistent");
+}
+
+/// The build of Windows Server 2016 has neither `Persistent` nor `UseWriteThrough`.
+#[test]
+fn what_is_not_asked_for_is_neither_sent_nor_looked_up() {
+    let rig = rig(Build::SERVER_2016);
+    let trace = rig.trace(|| map(&rig.node, nothing()).unwrap());
+    assert_eq!(calls(&trace, mapping::CREATE.name), 1);
+    assert_eq!(calls(&trace, "GetObject"), 0);
+}
+
+#[test]
+fn an_option_that_the_build_does_not_know_is_named_before_anything_is_mapped() {
+    for (build, options, unknown) in [
+        (Build::SERVER_2022, without_ntlm(), "BlockNTLM"),
+        (
+            Build::SERVER_2016,
+            MappingOptions {
+                write_through: Some(false),
+                ..signed()
+            },
+            "UseWriteThrough",
+        ),
+    ] {
+        let rig = rig(build);
+        let trace = rig.trace(|| {
+            let error = map(&rig.node, options.clone()).unwrap_err();
+            assert!(
+                matches!(&error, SmbError::UnknownOption { option, .. } if *option == unknown),
+                "{error}"
+            );
+        });
+        assert_eq!(calls(&trace, mapping::CREATE.name), 0);
+        assert_eq!(rows(&rig), []);
+    }
+}
+
+#[test]
+fn a_mapping_that_lacks_what_is_demanded_is_refused_and_stays() {
+    let rig = rig(Build::SERVER_2022);
+    map(&rig.node, nothing()).unwrap();
+    let trace = rig.trace(|| {
+        let error = map(&rig.node, signed()).unwrap_err();
+        let SmbError::OtherOptions { unmet, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(unmet, ["RequireIntegrity"]);
+    });
+    let changes = calls(&trace, mapping::CREATE.name) + calls(&trace, mapping::REMOVE.name);
+    assert_eq!(changes, 0);
+    map(&rig.node, nothing()).unwrap();
+}
+
+#[test]
+fn a_mapping_that_has_what_is_demanded_or_more_is_reused() {
+    let rig = rig(Build::SERVER_2022);
+    map(&rig.node, signed()).unwrap();
+    let unsigned = MappingOptions {
+        integrity: Some(false),
+        ..nothing()
+    };
+    let private = MappingOptions {
+        privacy: Some(true),
+        ..signed()
+    };
+    let trace = rig.trace(|| {
+        for options in [signed(), unsigned.clone(), private.clone(), nothing()] {
+            map(&rig.node, options).unwrap();
+        }
+    });
+    assert_eq!(calls(&trace, mapping::CREATE.name), 0);
+    assert_eq!(rows(&rig).len(), 1);
+}
+
+#[test]
+fn what_windows_does_not_tell_is_not_taken_for_granted() {
+    fn silent(row: &mut Instance) {
+        if let Some(value) = row.properties.get_mut(mapping::REQUIRE_INTEGRITY.name) {
+            *value = Value::Null;
+        }
+    }
+    let rig = rig(Build::SERVER_2022);
+    map(&rig.node, signed()).unwrap();
+    let node = meddle::node(&rig, |os| {
+        let (provider, rewrite) = (Arc::clone(&os.smb), silent as fn(&mut Instance));
+        os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
+    });
+    let error = map(&node, signed()).unwrap_err();
+    assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
+}
+
+#[test]
+fn a_driver_branches_on_conditions() {
+    let rig = rig(Build::SERVER_2022);
+    let condition = |options| {
+        let soon = NodeApi::deadline(&rig.node, A_MINUTE);
+        let mapped = asking(options, |it| api::Smb::map(&rig.node, it, soon));
+        mapped.unwrap_err().condition()
+    };
+    let unknown = condition(without_ntlm());
+    assert_eq!(unknown, Some(api::Condition::UnknownOption));
+    map(&rig.node, nothing()).unwrap();
+    let other = condition(signed());
+    assert_eq!(other, Some(api::Condition::OtherOptions));
+}

@@ -1,0 +1,107 @@
+//! Class definitions, which are not the same in all builds of Windows.
+
+use std::collections::BTreeSet;
+
+use os::Arguments;
+use os::Cause;
+use os::Deadline;
+use os::Hresult;
+use os::Provider;
+use os::Target;
+use os::Value;
+use os::schema::Build;
+use os::schema::Direction;
+use os::schema::Method;
+use os::schema::disk;
+use os::schema::smb_global_mapping;
+use os::schema::smb_global_mapping::create;
+use os_sim::ClockMode;
+use os_sim::Inventory;
+use os_sim::NodeSpec;
+use os_sim::SimNode;
+use wincsi_os_windows_testkit::Place;
+
+use crate::bench::Bench;
+use crate::echo::Echo;
+use crate::types::methods;
+
+const CLASS: &str = smb_global_mapping::CLASS.name;
+const CREATE: &str = smb_global_mapping::CREATE.name;
+
+fn bench(build: Build) -> Bench {
+    let spec = NodeSpec::default().build(build);
+    let node = SimNode::in_memory(&spec, Inventory::of(0), ClockMode::Virtual).expect("a node");
+    Bench::over(node.os(), Place::Result, node)
+}
+
+fn parameters(bench: &Bench) -> BTreeSet<String> {
+    let known = bench.native.parameters(CLASS, CREATE, Deadline::NEVER);
+    known.expect("a definition")
+}
+
+fn inputs(method: &Method) -> BTreeSet<String> {
+    let rows = method.parameters.iter();
+    let inputs = rows.filter(|row| row.direction == Direction::In);
+    inputs.map(|row| row.name.to_owned()).collect()
+}
+
+#[test]
+fn the_definition_names_the_parameters_of_every_method() {
+    let (_, bench) = Echo::with_bench(Place::Result);
+    for (class, method) in methods() {
+        let known = bench
+            .native
+            .parameters(class.name, method.name, Deadline::NEVER);
+        assert_eq!(known, Ok(inputs(method)), "{}.{}", class.name, method.name);
+    }
+}
+
+#[test]
+fn a_parameter_comes_with_the_build_that_brought_it() {
+    let has = |build, row: os::schema::Parameter| parameters(&bench(build)).contains(row.name);
+    for (build, write_through, block_ntlm) in [
+        (Build::SERVER_2016, false, false),
+        (Build::SERVER_2022, true, false),
+        (Build::SERVER_2025, true, true),
+    ] {
+        assert_eq!(has(build, create::USE_WRITE_THROUGH), write_through);
+        assert_eq!(has(build, create::BLOCK_NTLM), block_ntlm);
+        assert!(has(build, create::CREDENTIAL));
+    }
+}
+
+/// "Not found" would be taken for a share that is not mapped.
+#[test]
+fn an_argument_that_the_build_does_not_know_is_no_missing_object() {
+    let bench = bench(Build::SERVER_2022);
+    let arguments = Arguments::none()
+        .with(create::REMOTE_PATH.name, Value::text(r"\\files\share"))
+        .with(create::BLOCK_NTLM.name, Value::Bool(true));
+    let create = |provider: &dyn Provider| {
+        let done = provider.invoke(Target::Class(CLASS), CREATE, &arguments, Deadline::NEVER);
+        done.expect_err("no such parameter").cause
+    };
+    let refused = Cause::Hresult(Hresult::WBEM_E_INVALID_METHOD_PARAMETERS);
+    assert_eq!(create(&bench.native), refused);
+    assert_eq!(create(&*bench.node.os().smb), refused);
+}
+
+#[test]
+fn a_definition_is_fetched_once_for_a_connection() {
+    let bench = bench(Build::SERVER_2022);
+    parameters(&bench);
+    let first = bench.times("IWbemServices.GetObject");
+    parameters(&bench);
+    assert_eq!((first, bench.times("IWbemServices.GetObject")), (1, 0));
+}
+
+#[test]
+fn what_the_class_table_does_not_have_is_not_asked_for() {
+    let bench = bench(Build::SERVER_2022);
+    for (class, method) in [(disk::CLASS.name, "Elsewhere"), ("Elsewhere", "Create")] {
+        let known = bench.native.parameters(class, method, Deadline::NEVER);
+        let cause = known.expect_err("no row").cause;
+        assert!(matches!(cause, Cause::Malformed(_)), "{cause}");
+    }
+    assert_eq!(bench.wmi.connections(), 0);
+}
