@@ -9,6 +9,7 @@
 //! | [`blank`] | the first 4 MiB and the last MiB of a disk or partition | blank, known signatures, or unknown bytes; and from that, leave to overwrite or a refusal |
 //! | [`gpt`] | the same ranges | the partition table, with both copies checked against each other |
 //! | [`device_id`] | a `STORAGE_DEVICE_ID_DESCRIPTOR` | the SCSI identifiers (VPD page 83h) of a disk |
+//! | [`device_path`] | the device interface path of a disk | its NVMe namespace |
 //! | [`ioctl`] | what disks and volumes answer to control codes | partition table, descriptor, length, sector size, number, address, attributes; extents |
 //! | [`location`] | `MSFT_Disk.Location` | adapter, bus, target, LUN |
 //! | [`partition_kind`] | a partition's type | whether it is one that Windows keeps files in |
@@ -20,6 +21,7 @@
 
 pub mod blank;
 pub mod device_id;
+pub mod device_path;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod gpt;

@@ -34,7 +34,6 @@ macro_rules! causes {
 }
 
 causes!(
-    DiskError,
     FilesystemError,
     FirmwareError,
     IscsiError,
@@ -42,6 +41,18 @@ causes!(
     SmbError,
     VolumeError
 );
+
+impl From<DiskError> for Cause {
+    fn from(error: DiskError) -> Self {
+        match error {
+            DiskError::NotIdentified(error) => Self::NotIdentified(error),
+            error => match error.kind() {
+                Kind::Condition(condition) => Self::failed(condition, error),
+                Kind::Deadline => Self::Deadline,
+            },
+        }
+    }
+}
 
 enum Kind {
     Condition(Condition),
@@ -129,6 +140,7 @@ impl Classified for DiskError {
         Kind::Condition(match self {
             Self::Guarded { .. } | Self::Paging { .. } => Condition::Guarded,
             Self::NoSuchPage83 { .. } => Condition::NotFound,
+            Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::Blank(error) => return error.kind(),
             Self::Kernel { source, .. } => return source.kind(),
