@@ -154,7 +154,7 @@ impl HardwareControl {
             Store::Folder(folder) => {
                 let copied = clones::copy_files(folder, of, &original, name);
                 copied.map_err(|source| about(name, source))?;
-                self.attach_disk(name, spec, &Content::image(&image_file(folder, of)))
+                self.attach_disk(name, spec, &Content::image(image_file(folder, of)))
             }
             Store::Memory(memory) => {
                 let medium = clones::in_memory(&original).map_err(|source| about(name, source))?;
