@@ -436,7 +436,7 @@ fn a_format_has_options_in_process_alone() {
         (Rig::over_pipes(), Formatted::Unsaid),
     ] {
         let (volumes, soon) = (rig.node.volumes(), rig.soon());
-        rig.node.disks().partition(rig.disk(), soon).unwrap();
+        rig.node.disks().partition(&rig.found(), soon).unwrap();
         let volume = volumes.sole_on_disk(rig.disk(), soon).unwrap();
         let ensure = |options| volumes.ensure_formatted(volume, options, soon);
         let plain = FormatOptions::default();

@@ -13,7 +13,6 @@ use node::Page83;
 use node::api;
 use node::api::NodeApi;
 use os::Deadline;
-use os::DiskNumber;
 use os::Files;
 use os::WinPath;
 use os_sim::Arrives;
