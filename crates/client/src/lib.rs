@@ -7,15 +7,20 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
+//! use node::Criterion;
+//! use node::DiskQuery;
+//! use node::SerialNumber;
 //! use node::api::NodeApi;
 //!
 //! let node = wincsi_client::Node::local("csi-proxy");
 //! let deadline = node.deadline(Duration::from_secs(60));
 //!
 //! node.disks().rescan(deadline)?;
-//! let disk = node.disks().by_page83("naa.600224801234567890abcdef00000001", deadline)?;
-//! node.disks().partition(disk, deadline)?;
-//! let volume = node.volumes().sole_on_disk(disk, deadline)?;
+//! let serial = Criterion::Serial(SerialNumber::parse("vol-0123456789abcdef0")?);
+//! let wanted = DiskQuery::all([serial, Criterion::Size(10 << 30)])?;
+//! let disk = node.disks().find(&wanted, deadline)?;
+//! node.disks().partition(&disk, deadline)?;
+//! let volume = node.volumes().sole_on_disk(disk.number(), deadline)?;
 //! if !node.volumes().is_formatted(volume, deadline)? {
 //!     node.volumes().format(volume, deadline)?;
 //! }

@@ -51,9 +51,9 @@ impl Hanging {
                 looking();
                 Ok(v1::GetDiskStatsResponse { total_bytes: 1 })
             })
-            .on::<rpc::PartitionDisk>(move |_| {
+            .on::<rpc::Rescan>(move |_| {
                 changing();
-                Ok(v1::PartitionDiskResponse {})
+                Ok(v1::RescanResponse {})
             });
         Self {
             proxy: place.serve([script]),
@@ -78,9 +78,9 @@ fn answering(place: &Place, asked: &Counter) -> Server {
             looked.add();
             Ok(v1::GetDiskStatsResponse { total_bytes: 2 })
         })
-        .on::<rpc::PartitionDisk>(move |_| {
+        .on::<rpc::Rescan>(move |_| {
             changed.add();
-            Ok(v1::PartitionDiskResponse {})
+            Ok(v1::RescanResponse {})
         })])
 }
 
@@ -91,7 +91,7 @@ fn calls_go_on_after_a_restart() {
     let asked = Counter::default();
     for round in 1..=3 {
         let _proxy = answering(&place, &asked);
-        node.disks().partition(DISK, soon(&node)).unwrap();
+        node.disks().rescan(soon(&node)).unwrap();
         assert_eq!(node.disks().size(DISK, soon(&node)), Ok(2));
         assert_eq!(asked.count(), 2 * round);
     }
@@ -104,14 +104,14 @@ fn a_call_waits_for_the_proxy_to_come_back() {
     let asked = Counter::default();
     drop({
         let proxy = answering(&place, &asked);
-        node.disks().partition(DISK, soon(&node)).unwrap();
+        node.disks().rescan(soon(&node)).unwrap();
         proxy
     });
     let began = Counter::default();
     let begin = began.clone();
     let caller = thread::spawn(move || {
         begin.add();
-        node.disks().partition(DISK, soon(&node))
+        node.disks().rescan(soon(&node))
     });
     began.wait_for(1);
     let _proxy = answering(&place, &asked);
@@ -128,10 +128,10 @@ fn a_proxy_that_stays_away_is_unreachable_when_patience_ends() {
     let asked = Counter::default();
     drop({
         let proxy = answering(&place, &asked);
-        node.disks().partition(DISK, soon(&node)).unwrap();
+        node.disks().rescan(soon(&node)).unwrap();
         proxy
     });
-    let error = node.disks().partition(DISK, soon(&node)).unwrap_err();
+    let error = node.disks().rescan(soon(&node)).unwrap_err();
     assert!(
         matches!(
             error.cause,
@@ -151,7 +151,7 @@ fn a_change_that_was_on_its_way_is_not_repeated() {
     let old = Hanging::new(&place);
     let caller = thread::spawn({
         let node = node.clone();
-        move || node.disks().partition(DISK, soon(&node))
+        move || node.disks().rescan(soon(&node))
     });
     old.die();
     let error = caller.join().unwrap().unwrap_err();
@@ -159,7 +159,7 @@ fn a_change_that_was_on_its_way_is_not_repeated() {
     let asked = Counter::default();
     let _proxy = answering(&place, &asked);
     assert_eq!(asked.count(), 0);
-    node.disks().partition(DISK, soon(&node)).unwrap();
+    node.disks().rescan(soon(&node)).unwrap();
     assert_eq!(asked.count(), 1);
 }
 

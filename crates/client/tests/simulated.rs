@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -12,16 +13,22 @@ use std::time::Duration;
 
 use node::Authentication;
 use node::Credentials;
+use node::Criterion;
+use node::DiskQuery;
 use node::FileSystemType;
 use node::FormatOptions;
 use node::Formatted;
+use node::FoundDisk;
 use node::Mapping;
 use node::MappingOptions;
+use node::NamespaceConvention;
 use node::NewSize;
 use node::Node;
 use node::Options;
+use node::Page83;
 use node::Portal;
 use node::RemotePath;
+use node::SerialNumber;
 use node::ServiceName;
 use node::TargetName;
 use node::Way;
@@ -34,7 +41,11 @@ use os::DiskNumber;
 use os::ServiceState;
 use os::VolumeId;
 use os::WinPath;
+use os_sim::Bus;
 use os_sim::ClockMode;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::HardwareControl;
 use os_sim::demo;
 use proxy::flags::Config;
 use proxy::serve;
@@ -49,6 +60,8 @@ static TURN: Mutex<()> = Mutex::new(());
 /// A simulated node and whoever does the operations on it.
 struct Rig {
     node: Arc<dyn NodeApi>,
+    /// The folder of the simulated node.
+    simulated: PathBuf,
     _server: Option<(serve::Running, MutexGuard<'static, ()>)>,
     _folder: TempDir,
 }
@@ -59,6 +72,7 @@ impl Rig {
         let simulated = demo::create(folder.path(), ClockMode::Virtual).unwrap();
         Self {
             node: Arc::new(Node::new(simulated.os(), Options::default())),
+            simulated: folder.path().to_owned(),
             _server: None,
             _folder: folder,
         }
@@ -71,6 +85,7 @@ impl Rig {
         let server = serve::start(&config(folder.path(), &sockets)).unwrap();
         Self {
             node: Arc::new(wincsi_client::Node::local(sockets)),
+            simulated: folder.path().join("node"),
             _server: Some((server, turn)),
             _folder: folder,
         }
@@ -80,17 +95,21 @@ impl Rig {
         self.node.deadline(PATIENCE)
     }
 
-    fn disk(&self) -> DiskNumber {
+    fn found(&self) -> FoundDisk {
         self.node.disks().rescan(self.soon()).unwrap();
-        let ids = self.node.disks().ids(self.soon()).unwrap();
-        let ours = |ids: &node::DiskIds| ids.serial == demo::DISK_SERIAL;
-        *ids.iter().find(|(_, ids)| ours(ids)).unwrap().0
+        let wanted = query([serial(demo::DISK_SERIAL)]);
+        self.node.disks().find(&wanted, self.soon()).unwrap()
+    }
+
+    fn disk(&self) -> DiskNumber {
+        self.found().number()
     }
 
     fn formatted_volume(&self) -> VolumeId {
         let (node, soon) = (&*self.node, self.soon());
-        let disk = self.disk();
-        node.disks().partition(disk, soon).unwrap();
+        let found = self.found();
+        let disk = found.number();
+        node.disks().partition(&found, soon).unwrap();
         let volume = node.volumes().sole_on_disk(disk, soon).unwrap();
         assert_eq!(node.volumes().is_formatted(volume, soon), Ok(false));
         node.volumes().format(volume, soon).unwrap();
@@ -161,6 +180,81 @@ fn a_volume_lives_the_same_life() {
     });
 }
 
+fn serial(text: &str) -> Criterion {
+    Criterion::Serial(SerialNumber::parse(text).unwrap())
+}
+
+fn query(criteria: impl IntoIterator<Item = Criterion>) -> DiskQuery {
+    DiskQuery::all(criteria).unwrap()
+}
+
+#[test]
+fn a_disk_is_found_by_all_that_csi_proxy_lists() {
+    both(|rig| {
+        let (disks, soon, disk) = (rig.node.disks(), rig.soon(), rig.disk());
+        let page83 = disks.ids(soon).unwrap()[&disk].page83.clone();
+        let known = [
+            serial(demo::DISK_SERIAL),
+            Criterion::Page83(Page83::parse(&page83).unwrap()),
+            Criterion::Lun(1),
+            Criterion::Adapter(1),
+            Criterion::Bus(0),
+            Criterion::Target(0),
+            Criterion::Size(2 << 30),
+        ];
+        assert_eq!(
+            disks.find(&query(known.clone()), soon).unwrap().number(),
+            disk
+        );
+        let wrong = known.into_iter().chain([Criterion::Size(1 << 30)]);
+        let error = disks.find(&query(wrong), soon).unwrap_err();
+        assert_eq!(error.condition(), Some(Condition::NotFound), "{error}");
+        let Cause::NotIdentified(seen) = &error.cause else {
+            panic!("{error}")
+        };
+        assert!(seen.disks.iter().any(|seen| seen.number == disk), "{error}");
+    });
+}
+
+/// What the wire leaves out is refused, and never left out of what is known.
+#[test]
+fn a_disk_cannot_be_asked_for_over_pipes_by_what_csi_proxy_does_not_list() {
+    let rig = Rig::over_pipes();
+    let convention = NamespaceConvention::NsidMinusOne;
+    for unlisted in [
+        Criterion::Device(0),
+        Criterion::Function(0),
+        Criterion::Namespace(1),
+        Criterion::NvmeLun { lun: 0, convention },
+        Criterion::Port(0),
+    ] {
+        let wanted = query([serial(demo::DISK_SERIAL), unlisted]);
+        let error = rig.node.disks().find(&wanted, rig.soon()).unwrap_err();
+        assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}");
+    }
+}
+
+/// On the simulated node, whose disk goes and whose number another one takes.
+#[test]
+fn a_disk_that_was_swapped_since_it_was_found_is_not_partitioned() {
+    fails(Condition::Changed, |rig| {
+        let (found, hardware) = (rig.found(), HardwareControl::at(&rig.simulated));
+        hardware.detach_disk("data").unwrap();
+        rig.node.disks().rescan(rig.soon()).unwrap();
+        let other = DiskSpec::on(Bus::Sas).lun(1).serial("OTHER");
+        let blank = Content::blank(1 << 30);
+        hardware.attach_disk("other", &other, &blank).unwrap();
+        rig.node.disks().rescan(rig.soon()).unwrap();
+        rig.node.disks().partition(&found, rig.soon())
+    });
+    fails(Condition::NotFound, |rig| {
+        let (found, hardware) = (rig.found(), HardwareControl::at(&rig.simulated));
+        hardware.detach_disk("data").unwrap();
+        rig.node.disks().rescan(rig.soon()).unwrap();
+        rig.node.disks().partition(&found, rig.soon())
+    });
+}
+
 #[test]
 fn a_disk_is_found_sized_and_switched() {
     both(|rig| {
@@ -173,6 +267,9 @@ fn a_disk_is_found_sized_and_switched() {
         disks.set_offline(disk, soon).unwrap();
         assert_eq!(disks.is_online(disk, soon), Ok(false));
         disks.set_online(disk, soon).unwrap();
+        assert_eq!(disks.is_online(disk, soon), Ok(true));
+        disks.set_offline(disk, soon).unwrap();
+        disks.bring_online(&rig.found(), soon).unwrap();
         assert_eq!(disks.is_online(disk, soon), Ok(true));
     });
 }
@@ -244,9 +341,6 @@ fn what_is_not_there_fails_alike() {
     let missing = path("missing");
     fails(Condition::NotFound, |rig| {
         rig.node.disks().size(DiskNumber(99), rig.soon())
-    });
-    fails(Condition::NotFound, |rig| {
-        rig.node.disks().partition(DiskNumber(99), rig.soon())
     });
     fails(Condition::NotFound, |rig| {
         rig.node.disks().by_page83("naa.0", rig.soon())
@@ -365,7 +459,7 @@ fn a_format_has_options_in_process_alone() {
         (Rig::over_pipes(), Formatted::Unsaid),
     ] {
         let (volumes, soon) = (rig.node.volumes(), rig.soon());
-        rig.node.disks().partition(rig.disk(), soon).unwrap();
+        rig.node.disks().partition(&rig.found(), soon).unwrap();
         let volume = volumes.sole_on_disk(rig.disk(), soon).unwrap();
         let ensure = |options| volumes.ensure_formatted(volume, options, soon);
         let plain = FormatOptions::default();

@@ -5,10 +5,14 @@ use std::fs;
 use anyhow::Context as _;
 use anyhow::ensure;
 use node::Credentials;
+use node::Criterion;
+use node::DiskQuery;
+use node::FoundDisk;
 use node::Mapping;
 use node::MappingOptions;
 use node::NewSize;
 use node::RemotePath;
+use node::SerialNumber;
 use node::Way;
 use os::DiskNumber;
 use os::Space;
@@ -24,8 +28,9 @@ const FILE: &str = "hello.txt";
 const TEXT: &str = "written through the volume's folder\n";
 
 pub(crate) fn play(stage: &mut Stage) -> anyhow::Result<()> {
-    let disk = find_disk(stage)?;
-    let volume = make_volume(stage, disk)?;
+    let found = find_disk(stage)?;
+    let volume = make_volume(stage, &found)?;
+    let disk = found.number();
     let target = stage.kubelet(r"plugins\demo\globalmount")?;
     mount(stage, volume, &target)?;
     use_volume(stage, volume, &target)?;
@@ -34,36 +39,26 @@ pub(crate) fn play(stage: &mut Stage) -> anyhow::Result<()> {
     unmount(stage, disk, volume, &target)
 }
 
-fn find_disk(stage: &mut Stage) -> anyhow::Result<DiskNumber> {
+fn find_disk(stage: &mut Stage) -> anyhow::Result<FoundDisk> {
     stage.call(
         "disks.rescan",
         |node, deadline| node.disks().rescan(deadline),
         |()| "the node looked for new disks".into(),
     )?;
-    let ids = stage.call(
-        "disks.ids",
-        |node, deadline| node.disks().ids(deadline),
-        |ids| format!("{} disks", ids.len()),
-    )?;
-    let found: Vec<_> = ids
-        .iter()
-        .filter(|(_, ids)| ids.serial == os_sim::demo::DISK_SERIAL)
-        .map(|(number, _)| *number)
-        .collect();
-    let [number] = found.as_slice() else {
-        anyhow::bail!(
-            "{} disks have the serial {}",
-            found.len(),
-            os_sim::demo::DISK_SERIAL
-        );
-    };
-    Ok(*number)
+    let serial = SerialNumber::parse(os_sim::demo::DISK_SERIAL)?;
+    let wanted = DiskQuery::all([Criterion::Serial(serial)])?;
+    stage.call(
+        "disks.find",
+        |node, deadline| node.disks().find(&wanted, deadline),
+        |disk| disk.seen().to_string(),
+    )
 }
 
-fn make_volume(stage: &mut Stage, disk: DiskNumber) -> anyhow::Result<VolumeId> {
+fn make_volume(stage: &mut Stage, found: &FoundDisk) -> anyhow::Result<VolumeId> {
+    let disk = found.number();
     stage.call(
         "disks.partition",
-        |node, deadline| node.disks().partition(disk, deadline),
+        |node, deadline| node.disks().partition(found, deadline),
         |()| format!("disk {disk}: a partition table and one partition"),
     )?;
     let volume = stage.call(

@@ -161,15 +161,19 @@ impl DeviceIdPage {
     /// A byte of an ASCII identifier that is no ASCII becomes `\xNN`, so that two disks that
     /// differ in it keep different names and the text is valid UTF-8.
     pub fn page83_text(&self) -> String {
-        self.identifiers
-            .iter()
-            .filter(|identifier| identifier.association == Association::Device)
-            .find_map(|identifier| match identifier.code_set {
-                CodeSet::Binary => Some(hex(&identifier.bytes)),
-                CodeSet::Ascii => Some(ascii(&identifier.bytes)),
-                CodeSet::Utf8 | CodeSet::Other(_) => None,
-            })
-            .unwrap_or_default()
+        self.texts().into_iter().next().unwrap_or_default()
+    }
+
+    /// Each identifier that [`DeviceIdPage::page83_text`] could be, as it would be.
+    pub fn texts(&self) -> Vec<String> {
+        let identifiers = self.identifiers.iter();
+        let own = identifiers.filter(|identifier| identifier.association == Association::Device);
+        own.filter_map(|identifier| match identifier.code_set {
+            CodeSet::Binary => Some(hex(&identifier.bytes)),
+            CodeSet::Ascii => Some(ascii(&identifier.bytes)),
+            CodeSet::Utf8 | CodeSet::Other(_) => None,
+        })
+        .collect()
     }
 
     /// The descriptor's bytes, every identifier at a multiple of four.

@@ -32,6 +32,11 @@
 //! # In this process or over pipes
 //! [`api`] has the same operations as traits, which the crate `wincsi-client` implements too.
 //!
+//! # Which disk
+//! A driver has a disk changed that it found by all that it knows of it ([`DiskQuery`],
+//! [`Disks::find`]); the [`FoundDisk`] is proved once more right before the change. Numbers name disks
+//! for csi-proxy alone, whose clients say them.
+//!
 //! # What is never written
 //! A disk that Windows runs from (boot, system, page file, crash dump), or that is pooled, clustered
 //! or dynamic, is refused by everything that writes, whoever names it. Lists that only report
@@ -68,10 +73,22 @@ use os::Os;
 
 pub use self::blank::BlankError;
 pub use self::bounded::Unfinished;
+pub use self::disks::Criterion;
 pub use self::disks::DiskError;
 pub use self::disks::DiskIds;
+pub use self::disks::DiskQuery;
 pub use self::disks::Disks;
+pub use self::disks::Excluded;
+pub use self::disks::FoundDisk;
 pub use self::disks::Guarded;
+pub use self::disks::Named;
+pub use self::disks::NamespaceConvention;
+pub use self::disks::NotEnough;
+pub use self::disks::NotIdentified;
+pub use self::disks::Page83;
+pub use self::disks::SeenDisk;
+pub use self::disks::SerialNumber;
+pub use self::disks::TrivialName;
 pub use self::filesystem::Filesystem;
 pub use self::filesystem::FilesystemError;
 pub use self::firmware::Firmware;

@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use formats::location::Location;
 use node::DiskIds;
+use node::DiskQuery;
+use node::FoundDisk;
 use node::api::Cause;
 use node::api::Condition;
 use node::api::Disks;
@@ -13,6 +15,7 @@ use os::DiskNumber;
 use super::Read;
 use super::bytes;
 use super::disk_of_text;
+use super::find;
 use crate::Node;
 use crate::dialect::dialects;
 
@@ -76,6 +79,10 @@ impl Disks for Node {
         }
     }
 
+    fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk> {
+        find::find(self, wanted, deadline)
+    }
+
     fn rescan(&self, deadline: Deadline) -> Result<()> {
         let spoken = dialects![
             disk[v1 v1beta3 v1beta2 v1beta1 v1alpha1] Rescan: RescanRequest {} => |_| Ok(());
@@ -83,7 +90,9 @@ impl Disks for Node {
         self.change("rescan disks", &[], deadline, &spoken)
     }
 
-    fn partition(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
+    fn partition(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
+        find::require(self, "partition disk", disk, deadline)?;
+        let disk = disk.number();
         let spoken = dialects![
             disk[v1 v1beta3] PartitionDisk: PartitionDiskRequest {
                 disk_number: disk.0,
@@ -117,6 +126,11 @@ impl Disks for Node {
             } => |answer| Ok(answer.is_online);
         ];
         self.look("look at disk", &[&disk], deadline, &spoken)
+    }
+
+    fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
+        find::require(self, "online disk", disk, deadline)?;
+        self.set_online(disk.number(), deadline)
     }
 
     fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {

@@ -5,6 +5,7 @@
 
 mod disks;
 mod filesystem;
+mod find;
 mod iscsi;
 mod smb;
 mod system;

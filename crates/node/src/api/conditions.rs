@@ -29,18 +29,13 @@ macro_rules! causes {
     ($($error:ty),+) => {
         $(impl From<$error> for Cause {
             fn from(error: $error) -> Self {
-                match error.kind() {
-                    Kind::Coded(condition, code) => failed(&error, condition, Some(code)),
-                    Kind::Condition(condition) => failed(&error, condition, None),
-                    Kind::Deadline => Self::Deadline,
-                }
+                cause(error.kind(), &error)
             }
         })+
     };
 }
 
 causes!(
-    DiskError,
     FilesystemError,
     FirmwareError,
     IscsiError,
@@ -48,6 +43,23 @@ causes!(
     SmbError,
     VolumeError
 );
+
+impl From<DiskError> for Cause {
+    fn from(error: DiskError) -> Self {
+        match error {
+            DiskError::NotIdentified(error) => Self::NotIdentified(error),
+            error => cause(error.kind(), &error),
+        }
+    }
+}
+
+fn cause(kind: Kind, error: &(dyn Error + 'static)) -> Cause {
+    match kind {
+        Kind::Coded(condition, code) => failed(error, condition, Some(code)),
+        Kind::Condition(condition) => failed(error, condition, None),
+        Kind::Deadline => Cause::Deadline,
+    }
+}
 
 fn failed(error: &(dyn Error + 'static), condition: Condition, code: Option<Code>) -> Cause {
     Cause::Failed {
@@ -163,6 +175,7 @@ impl Classified for DiskError {
         Kind::Condition(match self {
             Self::Guarded { .. } | Self::Paging { .. } => Condition::Guarded,
             Self::NoSuchPage83 { .. } => Condition::NotFound,
+            Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::Blank(error) => return error.kind(),
             Self::Kernel { source, .. } => return source.kind(),

@@ -4,6 +4,8 @@ use os::Hresult;
 use os::SystemText;
 use os::Win32;
 
+use crate::NotIdentified;
+
 /// The result of an operation on a node.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -38,6 +40,10 @@ impl Error {
     pub fn condition(&self) -> Option<Condition> {
         match self.cause {
             Cause::Failed { condition, .. } => Some(condition),
+            Cause::NotIdentified(ref error) => Some(match error.candidates().next() {
+                None => Condition::NotFound,
+                Some(_) => Condition::Ambiguous,
+            }),
             _ => None,
         }
     }
@@ -105,6 +111,9 @@ pub enum Cause {
         /// The newest version that the proxy has.
         found: String,
     },
+    /// Not exactly one disk is what was looked for.
+    #[error(transparent)]
+    NotIdentified(Box<NotIdentified>),
     /// Whoever runs the node does not want it done: a policy, not the state of the object.
     #[error("refused: {text}")]
     Refused {
@@ -181,6 +190,8 @@ pub enum Condition {
     AlreadyExists,
     /// Several objects match where there must be one.
     Ambiguous,
+    /// Another disk has the number of the one that was found.
+    Changed,
     /// Another user's credentials are in use for the same server (Windows error 1219).
     CredentialsConflict,
     /// A link on the way leads to something that does not exist.

@@ -21,8 +21,10 @@ use crate::Authentication;
 use crate::ChapSecret;
 use crate::Dependents;
 use crate::DiskIds;
+use crate::DiskQuery;
 use crate::FormatOptions;
 use crate::Formatted;
+use crate::FoundDisk;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Portal;
@@ -50,6 +52,18 @@ pub trait Disks: Send + Sync {
     /// [`super::Condition::NotFound`], [`super::Condition::Ambiguous`].
     fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber>;
 
+    /// The one disk that all of this is true of. What changes a disk for a driver takes what this finds, and
+    /// makes sure of it again right before.
+    ///
+    /// Over csi-proxy's pipes the lists that it offers are searched; it keeps to itself which disks are
+    /// never written, so that those are candidates there and refused when they are to be changed.
+    ///
+    /// # Errors
+    /// [`super::Cause::NotIdentified`]: there is none ([`super::Condition::NotFound`]), or there are several
+    /// ([`super::Condition::Ambiguous`]). [`super::Cause::Inexpressible`]: csi-proxy's lists do not have
+    /// what is known of the disk (its namespace, port, PCI device or function).
+    fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk>;
+
     /// Makes Windows look for disks that came, went or grew.
     ///
     /// # Errors
@@ -59,8 +73,9 @@ pub trait Disks: Send + Sync {
     /// Sees to it that the disk has a partition table and a partition with a volume.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::NotBlank`], [`super::Condition::Guarded`].
-    fn partition(&self, disk: DiskNumber, deadline: Deadline) -> Result<()>;
+    /// [`super::Condition::Changed`], [`super::Condition::NotFound`], [`super::Condition::NotBlank`],
+    /// [`super::Condition::Guarded`].
+    fn partition(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
     /// The length of the whole disk in bytes.
     ///
@@ -73,6 +88,13 @@ pub trait Disks: Send + Sync {
     /// # Errors
     /// [`super::Condition::NotFound`].
     fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
+
+    /// Makes the disk writable and brings it online: what it needs to be staged. csi-proxy's pipes cannot
+    /// tell whether a disk that is online is writable.
+    ///
+    /// # Errors
+    /// [`super::Condition::Changed`], [`super::Condition::NotFound`], [`super::Condition::Guarded`].
+    fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
     /// Brings the disk online; one that is online is left as it is.
     ///

@@ -30,8 +30,10 @@ use crate::ChapSecret;
 use crate::Credentials;
 use crate::Dependents;
 use crate::DiskIds;
+use crate::DiskQuery;
 use crate::FormatOptions;
 use crate::Formatted;
+use crate::FoundDisk;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Node;
@@ -91,15 +93,34 @@ impl Disks for Node {
         })
     }
 
+    fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk> {
+        let owned = wanted.clone();
+        run(self, "find the disk with", wanted, deadline, move |node| {
+            node.disks().find(&owned, deadline)
+        })
+    }
+
     fn rescan(&self, deadline: Deadline) -> Result<()> {
         run(self, "rescan", "disks", deadline, move |node| {
             node.disks().rescan(deadline)
         })
     }
 
-    fn partition(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
-        run(self, "partition disk", disk, deadline, move |node| {
-            node.disks().partition(disk, deadline)
+    fn partition(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
+        let found = disk.clone();
+        run(
+            self,
+            "partition disk",
+            disk.number(),
+            deadline,
+            move |node| node.disks().partition(&found, deadline),
+        )
+    }
+
+    fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
+        let found = disk.clone();
+        run(self, "online disk", disk.number(), deadline, move |node| {
+            node.disks().bring_online(&found, deadline)
         })
     }
 

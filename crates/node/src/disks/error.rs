@@ -1,6 +1,9 @@
 use os::DiskNumber;
 
+use super::FoundDisk;
 use super::Guarded;
+use super::NotIdentified;
+use super::SeenDisk;
 use crate::BlankError;
 use crate::ProviderError;
 use crate::Unfinished;
@@ -36,6 +39,17 @@ pub enum DiskError {
         /// The identifier.
         page83: String,
     },
+    /// Not exactly one disk is what was looked for.
+    #[error(transparent)]
+    NotIdentified(#[from] Box<NotIdentified>),
+    /// Another disk has the number of the one that was found, or that one is another by now.
+    #[error("not the disk that was found by {}: found {}; now {now}", .found.wanted(), .found.seen())]
+    NotTheFound {
+        /// The disk that was found.
+        found: Box<FoundDisk>,
+        /// The disk that has its number now.
+        now: Box<SeenDisk>,
+    },
     /// The disk's partition has no volume yet.
     #[error(transparent)]
     Visibility(#[from] VisibilityError),
@@ -57,6 +71,18 @@ pub enum DiskError {
         page83: String,
         /// The disks.
         disks: Vec<DiskNumber>,
+    },
+    /// Windows brought the disk online, and it is not.
+    #[error("disk {disk} stays offline")]
+    StaysOffline {
+        /// The disk.
+        disk: DiskNumber,
+    },
+    /// The disk is online, and refuses writes also after its read-only attribute was cleared.
+    #[error("disk {disk} stays read-only")]
+    StaysReadOnly {
+        /// The disk.
+        disk: DiskNumber,
     },
     /// It did not end, or did not begin.
     #[error(transparent)]

@@ -89,7 +89,8 @@ fn reason(
     by_paging(node, disk.number)
 }
 
-fn by_flags(disk: &storage::Disk) -> Option<Guarded> {
+/// By what the storage provider says of the disk itself.
+pub(super) fn by_flags(disk: &storage::Disk) -> Option<Guarded> {
     let flags = [
         (disk.is_boot, Guarded::Boot),
         (disk.is_system, Guarded::System),

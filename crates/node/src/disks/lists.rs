@@ -71,13 +71,13 @@ pub(super) fn ids(
 }
 
 /// What the provider says of a disk beside its number.
-struct Listed<'a> {
+pub(super) struct Listed<'a> {
     path: Option<&'a str>,
     serial: Option<&'a str>,
 }
 
 impl<'a> Listed<'a> {
-    fn read(row: &'a Instance) -> Result<Self, ProviderError> {
+    pub(super) fn read(row: &'a Instance) -> Result<Self, ProviderError> {
         let path = row.text_or_null(disk::PATH.name)?;
         Ok(Self {
             path: path.filter(|path| !path.is_empty()),
@@ -87,7 +87,7 @@ impl<'a> Listed<'a> {
 
     /// The provider's serial number, as drivers know it, unless the kernel has another disk under this
     /// number: nobody may be handed one disk's number with another's serial.
-    fn serial(&self, node: &Node, number: DiskNumber) -> String {
+    pub(super) fn serial(&self, node: &Node, number: DiskNumber) -> String {
         let path = self.path;
         match path.map(|path| identity::require_number(node, number, path)) {
             Some(Ok(())) => {
@@ -163,19 +163,22 @@ fn is_candidate(node: &Node, disk: &storage::Disk, deadline: Deadline) -> Result
 }
 
 fn page83(node: &Node, number: DiskNumber) -> os::Result<String> {
+    Ok(page(node, number)?.page83_text())
+}
+
+pub(super) fn page(node: &Node, number: DiskNumber) -> os::Result<DeviceIdPage> {
     let page = node.os().disks.device_id_page(number)?;
-    let page = DeviceIdPage::parse(&page).map_err(|error| {
+    DeviceIdPage::parse(&page).map_err(|error| {
         let cause = Cause::Malformed(error.to_string());
         os::Error::new(
             "IOCTL_STORAGE_QUERY_PROPERTY",
             format!("disk {number}"),
             cause,
         )
-    })?;
-    Ok(page.page83_text())
+    })
 }
 
-fn rows(
+pub(super) fn rows(
     node: &Node,
     select: &[&'static str],
     deadline: Deadline,

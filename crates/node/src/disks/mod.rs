@@ -1,6 +1,7 @@
 //! Disks.
 
 mod error;
+mod find;
 pub(crate) mod guard;
 pub(crate) mod identity;
 mod lists;
@@ -14,6 +15,18 @@ use os::Deadline;
 use os::DiskNumber;
 
 pub use self::error::DiskError;
+pub use self::find::Criterion;
+pub use self::find::DiskQuery;
+pub use self::find::Excluded;
+pub use self::find::FoundDisk;
+pub use self::find::Named;
+pub use self::find::NamespaceConvention;
+pub use self::find::NotEnough;
+pub use self::find::NotIdentified;
+pub use self::find::Page83;
+pub use self::find::SeenDisk;
+pub use self::find::SerialNumber;
+pub use self::find::TrivialName;
 pub use self::guard::Guarded;
 pub use self::lists::DiskIds;
 use self::partition::Partitioning;
@@ -63,6 +76,17 @@ impl<'a> Disks<'a> {
         lists::by_page83(self.node, page83, deadline)
     }
 
+    /// The one disk that all of this is true of. Disks that are never written leave the candidates first,
+    /// and so do such as do not say for certain what they are: one dead disk must not keep all others from
+    /// being found. A disk that has just come is found after a [`Disks::rescan`].
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk, DiskError> {
+        self.node.check(deadline, "find", wanted)?;
+        find::find(self.node, wanted, deadline)
+    }
+
     /// Makes Windows look for disks that came, went or grew.
     ///
     /// # Errors
@@ -81,12 +105,17 @@ impl<'a> Disks<'a> {
     /// # Errors
     /// There is no such disk, it is one that is never written, it is not blank, Windows refuses (an
     /// offline or read-only disk), or its volume does not appear.
-    pub fn partition(&self, disk: DiskNumber, deadline: Deadline) -> Result<(), DiskError> {
-        let _held = self.lock("partition disk", disk, deadline)?;
-        let node = self.node;
+    pub fn partition<'d>(
+        &self,
+        disk: impl Into<Named<'d>>,
+        deadline: Deadline,
+    ) -> Result<(), DiskError> {
+        let named = disk.into();
+        let _held = self.lock("partition disk", named.number(), deadline)?;
         Partitioning {
-            node,
-            disk,
+            node: self.node,
+            disk: named.number(),
+            named,
             deadline,
         }
         .run()
@@ -117,24 +146,59 @@ impl<'a> Disks<'a> {
     ///
     /// # Errors
     /// There is no such disk, it is one that is never written, or Windows refuses.
-    pub fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<(), DiskError> {
-        let _held = self.lock("online disk", disk, deadline)?;
-        self.switching(disk, deadline).online()
+    pub fn set_online<'d>(
+        &self,
+        disk: impl Into<Named<'d>>,
+        deadline: Deadline,
+    ) -> Result<(), DiskError> {
+        let named = disk.into();
+        let _held = self.lock("online disk", named.number(), deadline)?;
+        self.switching(named, deadline).online()
+    }
+
+    /// Makes the disk writable and brings it online, whichever of the two is missing, and sees to it that
+    /// it is both in the end. This is what a disk needs to be staged; [`Disks::set_online`] is what
+    /// csi-proxy's call does, which leaves an online disk read-only.
+    ///
+    /// Read-only is cleared first: Windows gives a clone, of which it has the original online, a signature
+    /// of its own only if it may write it
+    /// (<https://github.com/kubernetes-csi/csi-proxy/issues/287>,
+    /// <https://github.com/hpe-storage/common-host-libs/pull/40>).
+    ///
+    /// # Errors
+    /// As [`Disks::set_online`]; [`DiskError::StaysReadOnly`].
+    pub fn bring_online<'d>(
+        &self,
+        disk: impl Into<Named<'d>>,
+        deadline: Deadline,
+    ) -> Result<(), DiskError> {
+        let named = disk.into();
+        let _held = self.lock("online disk", named.number(), deadline)?;
+        self.switching(named, deadline).online_and_writable()
     }
 
     /// Takes the disk offline. A disk that is offline is left as it is.
     ///
     /// # Errors
     /// There is no such disk, it is one that is never written, or Windows refuses.
-    pub fn set_offline(&self, disk: DiskNumber, deadline: Deadline) -> Result<(), DiskError> {
-        let _held = self.lock("offline disk", disk, deadline)?;
-        self.switching(disk, deadline).offline()
+    pub fn set_offline<'d>(
+        &self,
+        disk: impl Into<Named<'d>>,
+        deadline: Deadline,
+    ) -> Result<(), DiskError> {
+        let named = disk.into();
+        let _held = self.lock("offline disk", named.number(), deadline)?;
+        self.switching(named, deadline).offline()
     }
 
-    fn switching(&self, disk: DiskNumber, deadline: Deadline) -> Switching<'a> {
+    fn switching<'d>(&self, named: Named<'d>, deadline: Deadline) -> Switching<'d>
+    where
+        'a: 'd,
+    {
         Switching {
             node: self.node,
-            disk,
+            disk: named.number(),
+            named,
             deadline,
         }
     }

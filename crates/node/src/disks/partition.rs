@@ -14,6 +14,7 @@ use os::schema::partition::ONLINE;
 use os::schema::partition::gpt_type;
 
 use super::DiskError;
+use super::Named;
 use super::guard;
 use super::identity;
 use crate::Node;
@@ -29,6 +30,7 @@ use crate::volumes::on_disk;
 pub(super) struct Partitioning<'a> {
     pub(super) node: &'a Node,
     pub(super) disk: DiskNumber,
+    pub(super) named: Named<'a>,
     pub(super) deadline: Deadline,
 }
 
@@ -46,6 +48,7 @@ type Rule = fn(&blank::View, blank::Guard) -> Result<blank::Clearance, blank::Re
 impl Partitioning<'_> {
     pub(super) fn run(&self) -> Result<(), DiskError> {
         let seen = self.look()?;
+        self.named.require(self.node, self.deadline)?;
         guard::refuse(self.node, &seen.disk, &seen.layout, self.deadline)?;
         if seen.layout.partitions.iter().any(|one| !is_reserved(one)) {
             return self.bring_up(&seen);
@@ -132,7 +135,10 @@ impl Partitioning<'_> {
         disk.invoke(&disk::INITIALIZE, &arguments)?;
         self.prove_blank(seen, blank::for_create_partition)?;
         match seen.disk.device_path {
-            Some(_) => identity::require_same(self.node, &seen.disk),
+            Some(_) => {
+                self.named.require(self.node, self.deadline)?;
+                identity::require_same(self.node, &seen.disk)
+            }
             None => self.ask_anew(seen),
         }
     }
@@ -151,8 +157,10 @@ impl Partitioning<'_> {
         Ok(stretch.prove_blank(self.node, rule, self.deadline)?)
     }
 
-    /// Whether the provider still has the same object under the number, and means the kernel's disk.
+    /// Whether the provider still has the same object under the number, and means the kernel's disk, which
+    /// is the one that the caller found.
     fn ask_anew(&self, seen: &Seen) -> Result<(), DiskError> {
+        self.named.require(self.node, self.deadline)?;
         let now = storage::Disk::find(self.node, self.disk, self.deadline)?;
         if !now.is_same_object(&seen.disk) {
             return Err(DiskError::ViewsDiffer {

@@ -9,6 +9,7 @@ use os::schema::Method;
 use os::schema::disk;
 
 use super::DiskError;
+use super::Named;
 use super::guard;
 use super::identity;
 use crate::Node;
@@ -19,6 +20,7 @@ use crate::storage;
 pub(super) struct Switching<'a> {
     pub(super) node: &'a Node,
     pub(super) disk: DiskNumber,
+    pub(super) named: Named<'a>,
     pub(super) deadline: Deadline,
 }
 
@@ -38,6 +40,24 @@ impl Switching<'_> {
         self.switch(&disk, &disk::ONLINE)
     }
 
+    /// The same also for a disk that is online and read-only; neither is taken on trust.
+    pub(super) fn online_and_writable(&self) -> Result<(), DiskError> {
+        let before = self.attributes()?;
+        let disk = self.writable()?;
+        self.node.check(self.deadline, "online disk", &self.disk)?;
+        if before.read_only {
+            self.clear_read_only(&disk)?;
+        }
+        if before.offline {
+            self.switch(&disk, &disk::ONLINE)?;
+        }
+        match self.attributes()? {
+            now if now.offline => Err(DiskError::StaysOffline { disk: self.disk }),
+            now if now.read_only => Err(DiskError::StaysReadOnly { disk: self.disk }),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn offline(&self) -> Result<(), DiskError> {
         if self.attributes()?.offline {
             return Ok(());
@@ -49,12 +69,12 @@ impl Switching<'_> {
 
     /// The number may have gone to another disk since it was looked at.
     fn switch(&self, disk: &storage::Disk, method: &'static Method) -> Result<(), DiskError> {
-        identity::require_same(self.node, disk)?;
+        self.require_same(disk)?;
         Ok(disk.callee(self.node).invoke(method, &Arguments::none())?)
     }
 
     fn clear_read_only(&self, disk: &storage::Disk) -> Result<(), DiskError> {
-        identity::require_same(self.node, disk)?;
+        self.require_same(disk)?;
         let writable =
             Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(false));
         let cleared = disk
@@ -69,8 +89,14 @@ impl Switching<'_> {
         }
     }
 
+    fn require_same(&self, disk: &storage::Disk) -> Result<(), DiskError> {
+        identity::require_same(self.node, disk)?;
+        self.named.require(self.node, self.deadline)
+    }
+
     fn writable(&self) -> Result<storage::Disk, DiskError> {
         let disk = identity::find(self.node, self.disk, self.deadline)?;
+        self.named.require(self.node, self.deadline)?;
         let layout = self.node.os().disks.layout(self.disk);
         let layout = layout.map_err(DiskError::kernel(self.disk))?;
         guard::refuse(self.node, &disk, &layout, self.deadline)?;

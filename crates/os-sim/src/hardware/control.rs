@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
+use super::clones;
 use super::disk::DiskSpec;
 use super::medium::Medium;
 use crate::folder;
@@ -138,6 +139,33 @@ impl HardwareControl {
         .map_err(|source| about(name, source))
     }
 
+    /// Plugs in a copy of a disk as it is now, its volumes' files included, as clouds restore a snapshot:
+    /// the same content in another device.
+    ///
+    /// # Errors
+    /// There is no disk `of`, or one of this name; a file cannot be written.
+    pub fn clone_disk(&self, of: &str, name: &str, spec: &DiskSpec) -> Result<(), HardwareError> {
+        let original = self.expect_disk(of)?;
+        check_name(name)?;
+        if self.medium(name).is_some() {
+            return Err(HardwareError::Exists(format!("disk {name}")));
+        }
+        match &*self.0 {
+            Store::Folder(folder) => {
+                let copied = clones::copy_files(folder, of, &original, name);
+                copied.map_err(|source| about(name, source))?;
+                self.attach_disk(name, spec, &Content::image(image_file(folder, of)))
+            }
+            Store::Memory(memory) => {
+                let medium = clones::in_memory(&original).map_err(|source| about(name, source))?;
+                let (mut memory, spec) = (locked(memory), spec.clone());
+                memory.disks.insert(name.to_owned(), Disk { spec, medium });
+                memory.generation += 1;
+                Ok(())
+            }
+        }
+    }
+
     /// Pulls a disk out: its bytes are gone.
     ///
     /// # Errors
@@ -149,6 +177,7 @@ impl HardwareControl {
                 let [spec, image] = disk_files(folder, name);
                 fs::remove_file(spec)
                     .and_then(|()| fs::remove_file(image))
+                    .and_then(|()| clones::remove_files(folder, name))
                     .map_err(|source| about(name, source))
             }
             Store::Memory(memory) => {

@@ -1,5 +1,6 @@
 //! What somebody built and plugged in: the truth that the node discovers.
 
+mod clones;
 mod control;
 mod disk;
 mod medium;

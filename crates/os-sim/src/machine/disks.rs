@@ -165,7 +165,7 @@ impl Machine {
         self.index();
     }
 
-    fn reread_table(&mut self, name: &str) {
+    pub(super) fn reread_table(&mut self, name: &str) {
         let Ok(table) = self.area(name).map(Table::read) else {
             return;
         };
@@ -209,7 +209,7 @@ impl Machine {
             return Ok(false);
         };
         let length = disk.medium.length()?;
-        self.meet(name, &disk.spec, length, numbers);
+        let is_new = self.meet(name, &disk.spec, length, numbers);
         let table = Table {
             style: PartitionStyle::Raw,
             partitions: Vec::new(),
@@ -223,15 +223,18 @@ impl Machine {
         };
         self.present.insert(name.to_owned(), present);
         self.reread_table(name);
+        if is_new && self.has_twin(name) {
+            self.keep_down(name);
+        }
         Ok(true)
     }
 
     /// What the kernel makes of a disk that has just come. A process that opens the node finds the
-    /// disks that the last one saw as they were.
-    fn meet(&mut self, name: &str, spec: &DiskSpec, length: u64, numbers: &mut Numbers) {
+    /// disks that the last one saw as they were. Whether it has just come.
+    fn meet(&mut self, name: &str, spec: &DiskSpec, length: u64, numbers: &mut Numbers) -> bool {
         let known = self.state.disks.get(name);
         if known.is_some_and(|known| known.number.is_some()) {
-            return;
+            return false;
         }
         let stays_down = self.stays_down(spec);
         let met = KernelDisk {
@@ -240,11 +243,13 @@ impl Machine {
             length,
             is_offline: known.map_or(stays_down, |known| known.is_offline),
             is_read_only: known.map_or(stays_down, |known| known.is_read_only),
+            collides: false,
             volumes: BTreeMap::new(),
             offline_volumes: Vec::new(),
         };
         self.state.arrivals = met.arrival;
         self.state.disks.insert(name.to_owned(), met);
+        true
     }
 
     fn stays_down(&self, spec: &DiskSpec) -> bool {

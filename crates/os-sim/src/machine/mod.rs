@@ -1,5 +1,6 @@
 //! The node's state behind one lock: what the kernel sees, what providers remember.
 
+mod clones;
 mod disks;
 mod mounts;
 mod state;

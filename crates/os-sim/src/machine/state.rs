@@ -49,6 +49,9 @@ pub(crate) struct KernelDisk {
     pub(crate) length: u64,
     pub(crate) is_offline: bool,
     pub(crate) is_read_only: bool,
+    /// Whether it is offline since another disk has its signature or GUID.
+    #[serde(default)]
+    pub(crate) collides: bool,
     /// When each of its volumes appears or appeared.
     pub(crate) volumes: BTreeMap<Uuid, u64>,
     /// Partitions whose volume somebody took offline.
@@ -190,6 +193,7 @@ mod tests {
             length: 0,
             is_offline: true,
             is_read_only: false,
+            collides: false,
             volumes: BTreeMap::new(),
             offline_volumes: Vec::new(),
         }

@@ -78,6 +78,10 @@ impl Machine {
 
     /// The host folder that holds the files of a volume; `None` for a node in memory.
     pub(crate) fn files_of(&self, volume: VolumeId) -> Option<PathBuf> {
+        let disk = self.homes.get(&volume.0);
+        if let Some(own) = disk.and_then(|disk| self.own_files(disk, volume.0)) {
+            return Some(own);
+        }
         let folder = self.folder.as_ref()?;
         Some(folder.join("volumes").join(volume.0.to_string()))
     }

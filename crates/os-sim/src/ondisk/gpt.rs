@@ -114,6 +114,17 @@ pub(crate) fn remove(area: Area<'_>, partition: &Partition) -> io::Result<()> {
     })
 }
 
+/// Gives the disk and each of its partitions another GUID.
+pub(super) fn resign(area: Area<'_>, disk_id: Uuid) -> io::Result<()> {
+    change(area, |gpt| {
+        gpt.header.disk_guid = disk_id.to_bytes_le();
+        for (_, entry) in gpt.iter_mut().filter(|(_, entry)| entry.is_used()) {
+            entry.unique_partition_guid = Uuid::new_v4().to_bytes_le();
+        }
+        Ok(())
+    })
+}
+
 /// How many partitions a table can still take.
 pub(crate) fn is_full(area: Area<'_>) -> bool {
     load(area).is_ok_and(|gpt| gpt.iter().all(|(_, entry)| entry.is_used()))

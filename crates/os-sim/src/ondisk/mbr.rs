@@ -47,6 +47,11 @@ pub(crate) fn initialize(area: Area<'_>, signature: u32) -> std::io::Result<()> 
     area.medium.write(0, &sector)
 }
 
+/// Gives the disk another signature.
+pub(super) fn resign(area: Area<'_>, signature: u32) -> std::io::Result<()> {
+    area.medium.write(440, &signature.to_le_bytes())
+}
+
 /// The outer `None` says that the entry cannot be one, the inner that it is empty.
 fn partition(entry: &[u8], signature: u32, area: Area<'_>) -> Option<Option<Partition>> {
     let sector = u64::from(area.sector_size);

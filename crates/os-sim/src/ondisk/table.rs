@@ -79,6 +79,16 @@ impl Table {
         })
     }
 
+    /// Gives a disk that has the same signature or GUID as another one of its own.
+    pub(crate) fn resign(&self, area: Area<'_>) -> io::Result<()> {
+        let id = Uuid::new_v4();
+        match self.style {
+            PartitionStyle::Gpt { .. } => gpt::resign(area, id),
+            PartitionStyle::Mbr { .. } => mbr::resign(area, id.as_fields().0),
+            PartitionStyle::Raw => Ok(()),
+        }
+    }
+
     /// A table of these partitions, put in order and numbered.
     pub(super) fn of(style: PartitionStyle, mut partitions: Vec<Partition>) -> Self {
         partitions.sort_by_key(|partition| partition.offset);

@@ -43,6 +43,9 @@ pub(crate) struct CachedDisk {
     pub(crate) style: Style,
     pub(crate) is_offline: bool,
     pub(crate) is_read_only: bool,
+    /// Offline since another disk has its signature or GUID.
+    #[serde(default)]
+    pub(crate) collides: bool,
     /// Windows runs from it.
     pub(crate) is_system: bool,
     pub(crate) largest_gap: u64,
@@ -214,6 +217,7 @@ impl Machine {
             style: present.table.style.into(),
             is_offline: kernel.is_offline,
             is_read_only: kernel.is_read_only,
+            collides: kernel.collides,
             is_system: self.is_system_disk(name),
             largest_gap: match present.table.style {
                 PartitionStyle::Raw => 0,

@@ -131,7 +131,16 @@ fn online(machine: &mut Machine, found: &Found) -> Done<Outcome> {
     if let Some(code) = machine.gone(found) {
         return Ok(failing(code));
     }
-    machine.change(&found.disk, |disk| disk.is_offline = false)?;
+    if machine.has_twin(&found.disk) {
+        if machine.kernel(&found.disk)?.is_read_only {
+            return Ok(failing(codes::INVALID_PARAMETER));
+        }
+        machine.resign(&found.disk)?;
+    }
+    machine.change(&found.disk, |disk| {
+        disk.is_offline = false;
+        disk.collides = false;
+    })?;
     machine.changed(&found.disk);
     Ok(Outcome::of(0))
 }

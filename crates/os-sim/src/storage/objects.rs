@@ -104,7 +104,7 @@ impl DiskObject {
                 Style::Gpt(_) => 2,
             }),
             "IsOffline" => Value::Bool(disk.is_offline),
-            "OfflineReason" if disk.is_offline => Value::uint16(1),
+            "OfflineReason" if disk.is_offline => Value::uint16(if disk.collides { 4 } else { 1 }),
             "OfflineReason" => Value::Null,
             "IsReadOnly" => Value::Bool(disk.is_read_only),
             "OperationalStatus" => {

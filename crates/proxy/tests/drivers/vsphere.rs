@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use node::Criterion;
+use node::DiskQuery;
+use node::FoundDisk;
 use node::NewSize;
+use node::Page83;
 use node::api;
 use node::api::NodeApi;
 use os::Deadline;
-use os::DiskNumber;
 use os::Files;
 use os::WinPath;
 use os_sim::Arrives;
@@ -90,12 +93,10 @@ impl<'a> Vsphere<'a> {
         path(&self.paths.target)
     }
 
-    fn find_disk(&self) -> Answer<DiskNumber> {
-        let disks = self.call(|node, deadline| node.disks().ids(deadline))?;
-        let mut found = disks.iter().filter(|(_, ids)| ids.page83 == UUID);
-        let disk = found.next().map(|(disk, _)| *disk);
-        let none = || Failure::new("vsphere", self.mode, "find disk", disks.len());
-        disk.ok_or_else(none)
+    fn find_disk(&self) -> Answer<FoundDisk> {
+        let page83 = Criterion::Page83(Page83::parse(UUID).unwrap());
+        let wanted = DiskQuery::all([page83]).unwrap();
+        self.call(|node, deadline| node.disks().find(&wanted, deadline))
     }
 
     /// Its own `IsLikelyNotMountPoint`, turned round, with the look into the folder.
@@ -105,8 +106,9 @@ impl<'a> Vsphere<'a> {
         is_reparse_point && self.stage.read_directory(&self.paths.staging).is_ok()
     }
 
-    fn format_and_mount(&self, disk: DiskNumber) -> Answer<()> {
-        self.call(|node, deadline| node.disks().partition(disk, deadline))?;
+    fn format_and_mount(&self, found: &FoundDisk) -> Answer<()> {
+        self.call(|node, deadline| node.disks().partition(found, deadline))?;
+        let disk = found.number();
         self.call(|node, deadline| node.disks().set_online(disk, deadline))?;
         let volumes =
             self.call(|node, deadline| node.volumes().list_on_disk(disk, None, deadline))?;
@@ -132,7 +134,7 @@ impl Driver for Vsphere<'_> {
         if self.is_mounted() {
             return Ok(());
         }
-        self.format_and_mount(disk)
+        self.format_and_mount(&disk)
     }
 
     fn node_publish_volume(&self) -> Answer<()> {

@@ -51,7 +51,7 @@ impl Face {
     }
 
     fn of_provider(disk: &storage::Disk) -> Self {
-        let name = disk.unique_id.as_deref().map(unprefixed);
+        let name = disk.unique_id.as_deref().map(serial::unprefixed);
         Self {
             length: disk.size,
             names: name.filter(|name| !name.is_empty()).into_iter().collect(),
@@ -91,17 +91,9 @@ fn names(page: &DeviceIdPage) -> Vec<String> {
         let digits = identifier.bytes.iter().map(|byte| format!("{byte:02x}"));
         let text = match identifier.code_set {
             CodeSet::Binary => String::new(),
-            _ => unprefixed(&String::from_utf8_lossy(&identifier.bytes)),
+            _ => serial::unprefixed(&String::from_utf8_lossy(&identifier.bytes)),
         };
         [digits.collect(), text]
     });
     spelt.filter(|name: &String| !name.is_empty()).collect()
-}
-
-/// Letters and digits of an identifier, without the word that says of which kind it is.
-fn unprefixed(text: &str) -> String {
-    let text = text.trim().to_lowercase();
-    let kinds = ["eui.", "naa.", "t10."].into_iter();
-    let bare = kinds.filter_map(|kind| text.strip_prefix(kind)).next();
-    serial::letters_and_digits(bare.unwrap_or(&text))
 }

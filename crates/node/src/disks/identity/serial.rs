@@ -65,13 +65,21 @@ pub(in crate::disks) fn known(serial: Option<&str>) -> Option<String> {
 }
 
 /// What of a text says something, in one case.
-pub(super) fn letters_and_digits(text: &str) -> String {
+fn letters_and_digits(text: &str) -> String {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
+/// Letters and digits of an identifier, without the word that says of which kind it is.
+pub(in crate::disks) fn unprefixed(text: &str) -> String {
+    let text = text.trim().to_lowercase();
+    let kinds = ["eui.", "naa.", "t10."].into_iter();
+    let bare = kinds.filter_map(|kind| text.strip_prefix(kind)).next();
+    letters_and_digits(bare.unwrap_or(&text))
+}
+
 /// The text, and what it says when it is hexadecimal digits.
-fn readings(text: &str) -> Vec<String> {
+pub(in crate::disks) fn readings(text: &str) -> Vec<String> {
     let decoded = from_hex(text.trim_matches(|c: char| c.is_whitespace() || c == '\0'));
     [Some(text.to_owned()), decoded]
         .into_iter()

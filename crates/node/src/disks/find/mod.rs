@@ -1,0 +1,71 @@
+//! Finding the disk that a driver means, among all disks of a node.
+//!
+//! A disk is found by a conjunction of what is known of it ([`DiskQuery`]); zero and several matches are
+//! an error that says what was seen. Drivers that took the first disk of a LUN mounted a scratch disk
+//! (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661>), and all disks of some
+//! hypervisors have the serial number 0 (<https://github.com/harvester/harvester/issues/5697>).
+//!
+//! What comes of it is a [`FoundDisk`]. Whatever changes the disk then looks once more, under its lock: the
+//! number may have gone to another disk since.
+
+mod name;
+mod observe;
+mod query;
+mod seen;
+
+use os::Deadline;
+use os::DiskNumber;
+
+pub use self::name::Page83;
+pub use self::name::SerialNumber;
+pub use self::name::TrivialName;
+pub(super) use self::observe::find;
+pub(super) use self::observe::require;
+pub use self::query::Criterion;
+pub use self::query::DiskQuery;
+pub use self::query::NamespaceConvention;
+pub use self::query::NotEnough;
+pub use self::seen::Excluded;
+pub use self::seen::FoundDisk;
+pub use self::seen::NotIdentified;
+pub use self::seen::SeenDisk;
+use crate::DiskError;
+use crate::Node;
+
+/// How the disk that is to be changed was named.
+#[derive(Clone, Copy, Debug)]
+pub enum Named<'a> {
+    /// By what a look-up found, which is proved again right before the change.
+    Found(&'a FoundDisk),
+    /// By a number, as csi-proxy's clients do: whichever disk has it when the lock is held.
+    Number(DiskNumber),
+}
+
+impl Named<'_> {
+    pub(super) fn number(&self) -> DiskNumber {
+        match self {
+            Self::Found(disk) => disk.number(),
+            Self::Number(number) => *number,
+        }
+    }
+
+    /// Refuses to go on when it is not the disk that was found.
+    pub(super) fn require(&self, node: &Node, deadline: Deadline) -> Result<(), DiskError> {
+        match self {
+            Self::Found(disk) => require(node, disk, deadline),
+            Self::Number(_) => Ok(()),
+        }
+    }
+}
+
+impl<'a> From<&'a FoundDisk> for Named<'a> {
+    fn from(disk: &'a FoundDisk) -> Self {
+        Self::Found(disk)
+    }
+}
+
+impl From<DiskNumber> for Named<'_> {
+    fn from(number: DiskNumber) -> Self {
+        Self::Number(number)
+    }
+}

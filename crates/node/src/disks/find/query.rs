@@ -1,0 +1,191 @@
+use std::fmt;
+
+use super::name::Page83;
+use super::name::SerialNumber;
+use super::seen::SeenDisk;
+
+/// What is known of a disk, all of which must hold.
+///
+/// Neither a disk's number nor the label of a volume is among it: a number goes to another disk when its
+/// own is gone, and a label is what anybody wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskQuery {
+    criteria: Vec<Criterion>,
+}
+
+/// One thing that is known of a disk.
+///
+/// Numbers of a place are those of `MSFT_Disk.Location`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Criterion {
+    /// The number of its adapter.
+    Adapter(u32),
+    /// The adapter's PCI bus.
+    Bus(u32),
+    /// The adapter's device number on its PCI bus.
+    Device(u32),
+    /// The adapter's PCI function.
+    Function(u32),
+    /// Its logical unit number.
+    Lun(u32),
+    /// The number of its NVMe namespace (NSID), from 1.
+    Namespace(u32),
+    /// The LUN that its NVMe namespace stands for where clouds count LUNs.
+    NvmeLun {
+        /// The LUN.
+        lun: u32,
+        /// How it is counted.
+        convention: NamespaceConvention,
+    },
+    /// One of its identifiers on SCSI page 0x83.
+    Page83(Page83),
+    /// The port of its adapter.
+    Port(u32),
+    /// Its serial number.
+    Serial(SerialNumber),
+    /// Its length in bytes.
+    Size(u64),
+    /// Its SCSI target.
+    Target(u32),
+}
+
+/// Which LUN a namespace of an NVMe disk stands for. Both are in use, so that there is no default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamespaceConvention {
+    /// The first namespace is LUN 0: what azuredisk-csi-driver assumes on Windows
+    /// (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632>).
+    NsidMinusOne,
+    /// The first namespace is the system's, and the second is LUN 0: what azure-vm-utils assumes on Linux
+    /// (<https://github.com/Azure/azure-vm-utils/pull/11>).
+    NsidMinusTwo,
+}
+
+/// What is known is not enough to look for a disk with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not enough to tell one disk: a LUN, namespace, page 0x83 identifier or serial number is needed"
+)]
+pub struct NotEnough;
+
+impl DiskQuery {
+    /// A disk of which all of this holds.
+    ///
+    /// # Errors
+    /// None of it tells one disk from its neighbours: adapter and size say little.
+    pub fn all(criteria: impl IntoIterator<Item = Criterion>) -> Result<Self, NotEnough> {
+        let criteria: Vec<_> = criteria.into_iter().collect();
+        match criteria.iter().any(Criterion::tells_one) {
+            true => Ok(Self { criteria }),
+            false => Err(NotEnough),
+        }
+    }
+
+    /// What is known.
+    #[must_use]
+    pub fn criteria(&self) -> &[Criterion] {
+        &self.criteria
+    }
+
+    /// Whether all of it holds of this disk. What a disk does not tell does not hold.
+    #[must_use]
+    pub fn matches(&self, disk: &SeenDisk) -> bool {
+        self.criteria.iter().all(|criterion| criterion.holds(disk))
+    }
+}
+
+impl Criterion {
+    fn tells_one(&self) -> bool {
+        matches!(
+            self,
+            Self::Lun(_)
+                | Self::Namespace(_)
+                | Self::NvmeLun { .. }
+                | Self::Page83(_)
+                | Self::Serial(_)
+        )
+    }
+
+    fn holds(&self, disk: &SeenDisk) -> bool {
+        match self {
+            Self::Namespace(number) => disk.namespace == Some(*number),
+            Self::NvmeLun { lun, convention } => {
+                let wanted = convention.namespace(*lun);
+                wanted.is_some() && disk.namespace == wanted
+            }
+            Self::Page83(name) => disk.identifiers.iter().any(|own| name.is(own)),
+            Self::Serial(serial) => disk.serial.as_deref().is_some_and(|own| serial.is(own)),
+            Self::Size(bytes) => disk.size == Some(*bytes),
+            _ => self.place(disk).is_some_and(|(wanted, own)| wanted == own),
+        }
+    }
+
+    /// The number of a place that is wanted, and the disk's.
+    fn place(&self, disk: &SeenDisk) -> Option<(u32, u32)> {
+        let location = disk.location.as_ref()?;
+        let other = |key: &str| {
+            let found = location.other.iter().find(|(own, _)| own == key);
+            found.map(|(_, value)| value)
+        };
+        let (wanted, text) = match self {
+            Self::Adapter(number) => (number, location.adapter.as_ref()),
+            Self::Bus(number) => (number, location.bus.as_ref()),
+            Self::Device(number) => (number, other("Device")),
+            Self::Function(number) => (number, other("Function")),
+            Self::Lun(number) => (number, location.lun.as_ref()),
+            Self::Port(number) => (number, location.port.as_ref()),
+            Self::Target(number) => (number, location.target.as_ref()),
+            _ => return None,
+        };
+        Some((*wanted, text?.parse().ok()?))
+    }
+}
+
+impl NamespaceConvention {
+    /// The namespace that stands for a LUN; none when there is no such number.
+    #[must_use]
+    pub fn namespace(self, lun: u32) -> Option<u32> {
+        match self {
+            Self::NsidMinusOne => lun.checked_add(1),
+            Self::NsidMinusTwo => lun.checked_add(2),
+        }
+    }
+}
+
+impl fmt::Display for DiskQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, criterion) in self.criteria.iter().enumerate() {
+            let gap = if index > 0 { ", " } else { "" };
+            write!(f, "{gap}{criterion}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Adapter(number) => write!(f, "adapter {number}"),
+            Self::Bus(number) => write!(f, "bus {number}"),
+            Self::Device(number) => write!(f, "device {number}"),
+            Self::Function(number) => write!(f, "function {number}"),
+            Self::Lun(number) => write!(f, "LUN {number}"),
+            Self::Namespace(number) => write!(f, "namespace {number}"),
+            Self::NvmeLun { lun, convention } => write!(f, "NVMe LUN {lun} ({convention})"),
+            Self::Page83(name) => write!(f, "page 0x83 identifier {name}"),
+            Self::Port(number) => write!(f, "port {number}"),
+            Self::Serial(serial) => write!(f, "serial number {serial}"),
+            Self::Size(bytes) => write!(f, "{bytes} bytes"),
+            Self::Target(number) => write!(f, "target {number}"),
+        }
+    }
+}
+
+impl fmt::Display for NamespaceConvention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NsidMinusOne => "NSID - 1",
+            Self::NsidMinusTwo => "NSID - 2",
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! What holds of each look-up for a disk, whatever is known and whatever is there.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use formats::location::Location;
+use os::DiskNumber;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use wincsi_node::Criterion;
+use wincsi_node::DiskQuery;
+use wincsi_node::Excluded;
+use wincsi_node::Guarded;
+use wincsi_node::NamespaceConvention;
+use wincsi_node::Page83;
+use wincsi_node::SeenDisk;
+use wincsi_node::SerialNumber;
+
+/// Few values, so that disks are alike in much.
+fn few() -> std::ops::Range<u32> {
+    0..3
+}
+
+fn digits() -> impl Strategy<Value = Option<String>> {
+    option::of(few().prop_map(|number| number.to_string()))
+}
+
+fn name() -> impl Strategy<Value = String> {
+    few().prop_map(|number| format!("disk-{number}"))
+}
+
+fn location() -> impl Strategy<Value = Location> {
+    (digits(), digits(), digits(), digits(), digits()).prop_map(
+        |(adapter, bus, port, target, lun)| Location {
+            adapter,
+            bus,
+            port,
+            target,
+            lun,
+            other: Vec::new(),
+        },
+    )
+}
+
+fn excluded() -> impl Strategy<Value = Excluded> {
+    prop_oneof![
+        Just(Excluded::Guarded(Guarded::Boot)),
+        Just(Excluded::Silent("gone".to_owned())),
+    ]
+}
+
+fn disk() -> impl Strategy<Value = SeenDisk> {
+    (
+        option::of(location()),
+        option::of(few()),
+        vec(name(), 0..3),
+        option::of(name()),
+        option::of(few()),
+        option::weighted(0.2, excluded()),
+    )
+        .prop_map(
+            |(location, namespace, identifiers, serial, size, excluded)| SeenDisk {
+                location,
+                namespace,
+                identifiers,
+                serial,
+                size: size.map(u64::from),
+                excluded,
+                ..SeenDisk::numbered(DiskNumber(0))
+            },
+        )
+}
+
+fn disks() -> impl Strategy<Value = Vec<SeenDisk>> {
+    vec(disk(), 0..8).prop_map(|disks| {
+        let numbered = (0..).zip(disks);
+        numbered
+            .map(|(number, disk)| SeenDisk {
+                number: DiskNumber(number),
+                ..disk
+            })
+            .collect()
+    })
+}
+
+fn criterion() -> impl Strategy<Value = Criterion> {
+    let convention = prop_oneof![
+        Just(NamespaceConvention::NsidMinusOne),
+        Just(NamespaceConvention::NsidMinusTwo),
+    ];
+    prop_oneof![
+        few().prop_map(Criterion::Adapter),
+        few().prop_map(Criterion::Bus),
+        few().prop_map(Criterion::Lun),
+        few().prop_map(Criterion::Namespace),
+        few().prop_map(Criterion::Port),
+        few().prop_map(|bytes| Criterion::Size(bytes.into())),
+        few().prop_map(Criterion::Target),
+        (few(), convention).prop_map(|(lun, convention)| Criterion::NvmeLun { lun, convention }),
+        name().prop_map(|name| Criterion::Serial(SerialNumber::parse(&name).unwrap())),
+        name().prop_map(|name| Criterion::Page83(Page83::parse(&name).unwrap())),
+    ]
+}
+
+fn matching(query: &DiskQuery, disks: &[SeenDisk]) -> Vec<DiskNumber> {
+    let free = disks.iter().filter(|disk| disk.excluded.is_none());
+    let found = free.filter(|disk| query.matches(disk));
+    found.map(|disk| disk.number).collect()
+}
+
+proptest! {
+    #[test]
+    fn one_more_thing_that_is_known_adds_no_candidate(
+        disks in disks(),
+        known in vec(criterion(), 1..4),
+        more in criterion(),
+    ) {
+        let Ok(less) = DiskQuery::all(known.clone()) else { return Ok(()) };
+        let most = DiskQuery::all(known.into_iter().chain([more])).unwrap();
+        let (before, after) = (matching(&less, &disks), matching(&most, &disks));
+        prop_assert!(after.iter().all(|number| before.contains(number)), "{before:?} {after:?}");
+    }
+
+    #[test]
+    fn the_order_of_what_is_known_does_not_matter(disks in disks(), known in vec(criterion(), 1..5)) {
+        let Ok(query) = DiskQuery::all(known.clone()) else { return Ok(()) };
+        let turned = DiskQuery::all(known.into_iter().rev()).unwrap();
+        prop_assert_eq!(matching(&query, &disks), matching(&turned, &disks));
+    }
+
+    #[test]
+    fn exactly_one_is_found_and_all_others_are_an_error_with_every_disk_in_it(
+        disks in disks(),
+        known in vec(criterion(), 1..4),
+    ) {
+        let Ok(query) = DiskQuery::all(known) else { return Ok(()) };
+        let candidates = matching(&query, &disks);
+        match query.sole(disks.clone()) {
+            Ok(found) => {
+                prop_assert_eq!(candidates, [found.number()]);
+                prop_assert!(found.is_still(found.seen()));
+            }
+            Err(error) => {
+                prop_assert_ne!(candidates.len(), 1);
+                let named: Vec<_> = error.candidates().map(|disk| disk.number).collect();
+                prop_assert_eq!(named, candidates);
+                let text = error.to_string();
+                prop_assert!(disks.iter().all(|disk| text.contains(&disk.to_string())), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_disk_that_differs_in_name_place_or_exclusion_is_not_the_one_that_was_found(
+        disks in disks(),
+        known in vec(criterion(), 1..3),
+        later in disk(),
+    ) {
+        let Ok(query) = DiskQuery::all(known) else { return Ok(()) };
+        let Ok(found) = query.sole(disks) else { return Ok(()) };
+        let was = found.seen().clone();
+        let now = SeenDisk { number: was.number, ..later };
+        if found.is_still(&now) {
+            prop_assert!(query.matches(&now) && now.excluded.is_none() && now.size >= was.size);
+            prop_assert_eq!(SeenDisk { size: now.size, ..was }, now);
+        }
+    }
+}
