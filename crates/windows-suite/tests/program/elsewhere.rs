@@ -1,0 +1,2 @@
+/// What the program says of Linux.
+pub(crate) const WHY_NOT: &str = "this is no Windows";
