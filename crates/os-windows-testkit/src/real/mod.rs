@@ -1,12 +1,11 @@
 //! What a suite on real Windows makes for itself: virtual disks, a share, a user, reparse points.
 //!
-//! Nothing here starts a process or needs Hyper-V. `virtdisk.dll` is loaded when it is asked for, because Wine
-//! has the library without most of its functions: what is missing is an error with a name then, not a
-//! program that does not start.
+//! Nothing here starts a process or needs Hyper-V. `virtdisk.dll` is loaded when it is asked for: what is missing
+//! is an error with a name then, not a program that does not start.
 //!
 //! # Where this has run
-//! Nowhere on Windows. Wine 8 has [`is_elevated`], [`free_drive`], [`computer_name`] and the removal of what is
-//! not there; the tests say what it answers to the rest.
+//! Nowhere on Windows. Under Wine 8 [`is_elevated`], [`free_drive`], [`computer_name`] and the removal of a
+//! share and a user that are not there. Wine has no virtual disks.
 
 mod network;
 mod reparse;

@@ -54,6 +54,7 @@ use windows_sys::core::PCWSTR;
 use windows_sys::core::PWSTR;
 use windows_sys::core::w;
 
+use super::system::wine_version;
 use super::wide;
 
 /// The functions of `virtdisk.dll`. The library stays loaded as long as the process lives.
@@ -115,8 +116,17 @@ impl VirtualDisks {
     /// Finds the functions.
     ///
     /// # Errors
-    /// The library is not there, or lacks the function that the error is about.
+    /// The library is not there, or lacks the function that the error is about. Wine's has them all by name, but
+    /// only to end who calls them.
     pub fn load() -> os::Result<Self> {
+        if wine_version().is_some() {
+            let object = "virtdisk.dll: CreateVirtualDisk";
+            return Err(Error::new(
+                "GetProcAddress",
+                object,
+                Win32::CALL_NOT_IMPLEMENTED,
+            ));
+        }
         // SAFETY: the name ends in a NUL; the library is Windows's own, from its own folder.
         let library = unsafe {
             LoadLibraryExW(
@@ -196,8 +206,10 @@ impl VirtualDisks {
     /// There is no such file, it is attached already, or this is no administrator.
     pub fn attach(&self, file: &Path) -> os::Result<AttachedDisk> {
         let handle = self.open(file)?;
-        let mut parameters = ATTACH_VIRTUAL_DISK_PARAMETERS::default();
-        parameters.Version = ATTACH_VIRTUAL_DISK_VERSION_1;
+        let parameters = ATTACH_VIRTUAL_DISK_PARAMETERS {
+            Version: ATTACH_VIRTUAL_DISK_VERSION_1,
+            ..ATTACH_VIRTUAL_DISK_PARAMETERS::default()
+        };
         // SAFETY: the handle is open, the parameters are of the version that they say, and all else may be null.
         code(unsafe {
             (self.attach)(
@@ -260,8 +272,10 @@ impl VirtualDisks {
     fn open(&self, file: &Path) -> os::Result<OwnedHandle> {
         let failed = |code| Error::new("OpenVirtualDisk", file.display(), code);
         let path = wide::wide(file).map_err(failed)?;
-        let mut parameters = OPEN_VIRTUAL_DISK_PARAMETERS::default();
-        parameters.Version = OPEN_VIRTUAL_DISK_VERSION_2;
+        let parameters = OPEN_VIRTUAL_DISK_PARAMETERS {
+            Version: OPEN_VIRTUAL_DISK_VERSION_2,
+            ..OPEN_VIRTUAL_DISK_PARAMETERS::default()
+        };
         let mut handle = ptr::null_mut();
         // SAFETY: the path ends in a NUL, the parameters are of the version that they say, and what is filled
         // is ours.
