@@ -169,9 +169,15 @@ parts! {
 impl Fixture {
     /// A node without facilities yet.
     pub fn new(workbench: impl Workbench + 'static) -> Self {
+        Self::of(Box::new(workbench))
+    }
+
+    /// As [`Fixture::new`], of a hand that is boxed already.
+    #[must_use]
+    pub fn of(workbench: Box<dyn Workbench>) -> Self {
         Self {
             parts: Parts::default(),
-            workbench: Box::new(workbench),
+            workbench,
         }
     }
 

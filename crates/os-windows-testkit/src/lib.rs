@@ -22,8 +22,13 @@
 //! Windows answers as this does is read in its documentation and tried by nobody here.
 //!
 //! Elsewhere than on Windows there are the readers alone.
+//!
+//! # Real Windows
+//! `real` makes what a suite on a real server needs: virtual disks, a share, a user.
 
 pub mod object_path;
+#[cfg(windows)]
+pub mod real;
 pub mod wql;
 
 mod asked;

@@ -1,0 +1,32 @@
+//! What makes things on real Windows, as far as it changes nothing.
+
+#![cfg(windows)]
+
+use std::path::Path;
+
+use wincsi_os_windows_testkit::real;
+use wincsi_os_windows_testkit::real::VirtualDisks;
+
+#[test]
+fn virtual_disks_are_there_or_the_function_that_is_missing_is_named() {
+    let loaded = VirtualDisks::load();
+    let missing = loaded
+        .err()
+        .map(|error| format!("{}: {}", error.operation, error.object));
+    let wanted =
+        real::wine_version().map(|_| "GetProcAddress: virtdisk.dll: CreateVirtualDisk".to_owned());
+    assert_eq!(missing, wanted);
+}
+
+#[test]
+fn the_process_and_the_machine_are_known() {
+    real::is_elevated().expect("the token says");
+    assert!(!real::computer_name().expect("a name").is_empty());
+}
+
+#[test]
+fn a_free_drive_is_nobodys() {
+    let letter = real::free_drive().expect("a letter");
+    assert!(('D'..='Z').contains(&letter));
+    assert!(!Path::new(&format!(r"{letter}:\")).exists());
+}

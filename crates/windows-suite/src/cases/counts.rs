@@ -1,0 +1,44 @@
+//! What thousands of calls leave behind.
+
+use os::WinPath;
+
+use super::Play;
+use super::declare;
+use crate::Failure;
+use crate::Stand;
+use crate::failure::holds;
+
+declare!("counts";
+    a_thousand_calls_leave_no_handle_open,
+);
+
+const CALLS: u32 = 1_000;
+
+/// What the system opens and closes in a process by itself, threads of pools say.
+const NOISE: u64 = 50;
+
+/// Each round is five operations that open, ask and close: less than one handle each would show.
+fn a_thousand_calls_leave_no_handle_open(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (_, _, target) = play.mounted("target")?;
+    for _ in 0..CALLS / 50 {
+        ask(&play, &target)?;
+    }
+    let before = stand.handles()?;
+    for _ in 0..CALLS / 5 {
+        ask(&play, &target)?;
+    }
+    let after = stand.handles()?;
+    let statement = format!("{after} handles are no more than {before} and {NOISE}");
+    holds(&statement, after <= before + NOISE)
+}
+
+fn ask(play: &Play<'_>, target: &WinPath) -> Result<(), Failure> {
+    let volumes = play.node.volumes();
+    let volume = volumes.of_target(target, play.deadline())?;
+    volumes.stats(volume, play.deadline())?;
+    let disk = volumes.disk_number(volume, play.deadline())?;
+    play.node.disks().is_online(disk, play.deadline())?;
+    play.node.disks().ids(play.deadline())?;
+    Ok(())
+}

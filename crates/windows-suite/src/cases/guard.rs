@@ -1,0 +1,119 @@
+//! What is never overwritten. Only disks that the suite plugged in are written to, or tried.
+
+use formats::fixtures;
+use formats::fixtures::SparseImage;
+use node::api::Condition;
+use os::Deadline;
+use os::DiskNumber;
+use os::Query;
+use os::schema::disk;
+
+use super::GIB;
+use super::Play;
+use super::declare;
+use crate::Failure;
+use crate::Stand;
+use crate::failure::holds;
+use crate::failure::refused;
+use crate::failure::same;
+
+declare!("guard";
+    an_ext4_filesystem_on_the_whole_disk_is_kept,
+    an_xfs_filesystem_on_the_whole_disk_is_kept,
+    a_luks_container_on_the_whole_disk_is_kept,
+    a_filesystem_in_a_partition_is_kept,
+    a_formatted_volume_is_not_formatted_again,
+    the_disk_that_windows_starts_from_is_known_as_such,
+);
+
+fn an_ext4_filesystem_on_the_whole_disk_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
+    is_kept(stand, "ext4")
+}
+
+fn an_xfs_filesystem_on_the_whole_disk_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
+    is_kept(stand, "xfs")
+}
+
+fn a_luks_container_on_the_whole_disk_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
+    is_kept(stand, "luks2")
+}
+
+/// To Windows such a disk is raw: whoever initialised it would destroy what is on it
+/// (kubernetes/kubernetes#102737).
+fn is_kept(stand: &dyn Stand, name: &str) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let disk = stand.plug(GIB)?;
+    write_image(stand, disk, 0, &image(name)?.resized(GIB))?;
+    play.node.disks().rescan(play.deadline())?;
+    let before = beginning(stand, disk, 0)?;
+    let partitioned = play.node.disks().partition(disk, play.deadline());
+    refused("partition", partitioned, Condition::NotBlank)?;
+    holds("nothing was written", beginning(stand, disk, 0)? == before)
+}
+
+/// The volume is RAW to Windows, so nothing but the bytes says that it is in use.
+fn a_filesystem_in_a_partition_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let disk = stand.plug(GIB)?;
+    play.node.disks().partition(disk, play.deadline())?;
+    let volumes = play.node.volumes();
+    let volume = volumes.sole_on_disk(disk, play.deadline())?;
+    let extents = stand.node().os().volumes.extents(volume)?;
+    let [extent] = extents.as_slice() else {
+        return Err(Failure::odd(format!("no single extent: {extents:?}")));
+    };
+    same("disk", &extent.disk, &disk)?;
+    write_image(stand, disk, extent.offset, &image("ext4")?)?;
+    let before = beginning(stand, disk, extent.offset)?;
+    let formatted = volumes.format(volume, play.deadline());
+    refused("format", formatted, Condition::NotBlank)?;
+    let after = beginning(stand, disk, extent.offset)?;
+    holds("nothing was written", after == before)
+}
+
+fn a_formatted_volume_is_not_formatted_again(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (_, volume) = play.formatted()?;
+    let again = play.node.volumes().format(volume, play.deadline());
+    refused("format", again, Condition::NotBlank)
+}
+
+/// The guard goes by these flags. They are looked at, and nothing is tried on such a disk.
+fn the_disk_that_windows_starts_from_is_known_as_such(stand: &dyn Stand) -> Result<(), Failure> {
+    let select = [disk::NUMBER.name, disk::IS_BOOT.name, disk::IS_SYSTEM.name];
+    let query = Query::all(disk::CLASS.name, &select);
+    let found = stand.node().os().storage.query(&query, Deadline::NEVER)?;
+    let mut guarded = 0;
+    for disk in found {
+        let is_boot = disk.bool(disk::IS_BOOT.name).map_err(Failure::odd)?;
+        let is_system = disk.bool(disk::IS_SYSTEM.name).map_err(Failure::odd)?;
+        guarded += usize::from(is_boot || is_system);
+    }
+    holds("a disk has one of the flags", guarded > 0)
+}
+
+fn image(name: &str) -> Result<SparseImage, Failure> {
+    let mut all = fixtures::all().into_iter();
+    let found = all.find(|fixture| fixture.name == name);
+    let found = found.ok_or_else(|| Failure::odd(format!("no image of {name}")))?;
+    Ok(found.image)
+}
+
+fn write_image(
+    stand: &dyn Stand,
+    disk: DiskNumber,
+    offset: u64,
+    image: &SparseImage,
+) -> Result<(), Failure> {
+    for (at, bytes) in image.runs() {
+        stand.overwrite(disk, offset + at, bytes)?;
+    }
+    Ok(())
+}
+
+/// The first mebibyte from an offset on.
+fn beginning(stand: &dyn Stand, disk: DiskNumber, offset: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = vec![0; 1 << 20];
+    stand.node().os().disks.read(disk, offset, &mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,69 @@
+//! What can be told of the initiator without a target.
+
+use node::Dependents;
+use node::Portal;
+use node::ServiceName;
+use os::ServiceState;
+
+use super::Play;
+use super::declare;
+use crate::Failure;
+use crate::Stand;
+use crate::failure::holds;
+
+declare!("initiator";
+    a_portal_that_does_not_answer_is_an_error_and_is_not_kept,
+);
+
+/// Of every Windows; a server starts it on demand.
+const SERVICE: &str = "MSiSCSI";
+
+/// Reserved for documentation: nobody has it.
+const NOWHERE: &str = "192.0.2.1";
+
+/// The initiator's service, which is stopped again when this is dropped if this started it.
+struct Initiator<'a> {
+    play: Play<'a>,
+    service: ServiceName,
+    ran_before: bool,
+}
+
+impl<'a> Initiator<'a> {
+    fn started(stand: &'a dyn Stand) -> Result<Self, Failure> {
+        let play = Play::on(stand);
+        let service = ServiceName::parse(SERVICE).map_err(Failure::odd)?;
+        let system = play.node.system();
+        let found = system.service(&service, play.deadline())?;
+        system.start_service(&service, play.deadline())?;
+        Ok(Self {
+            play,
+            service,
+            ran_before: found.state == ServiceState::Running,
+        })
+    }
+}
+
+impl Drop for Initiator<'_> {
+    fn drop(&mut self) {
+        if self.ran_before {
+            return;
+        }
+        let system = self.play.node.system();
+        // A service that runs on does no harm.
+        let _ = system.stop_service(&self.service, Dependents::Refuse, self.play.deadline());
+    }
+}
+
+fn a_portal_that_does_not_answer_is_an_error_and_is_not_kept(
+    stand: &dyn Stand,
+) -> Result<(), Failure> {
+    let initiator = Initiator::started(stand)?;
+    let play = &initiator.play;
+    let portal = Portal::parse(NOWHERE, 3260).map_err(Failure::odd)?;
+    let iscsi = play.node.iscsi();
+    let added = iscsi.add_portal(&portal, play.deadline());
+    holds("adding it fails", added.is_err())?;
+    let known = iscsi.portals(play.deadline())?;
+    let is_kept = known.iter().any(|(address, _)| address == NOWHERE);
+    holds("it is not among the portals", !is_kept)
+}

@@ -1,0 +1,132 @@
+//! A volume's life, from a raw disk to one that is taken away.
+
+use node::NewSize;
+
+use super::GIB;
+use super::Play;
+use super::below;
+use super::declare;
+use crate::Failure;
+use crate::Stand;
+use crate::failure::holds;
+use crate::failure::same;
+
+declare!("life";
+    a_volume_lives_from_a_raw_disk_to_an_offline_one,
+    a_disk_is_found_by_its_identifier,
+    a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer,
+    every_step_may_be_repeated,
+);
+
+const FILE: &str = "hello.txt";
+const TEXT: &[u8] = b"written through the volume's folder";
+
+fn a_volume_lives_from_a_raw_disk_to_an_offline_one(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (disks, volumes) = (play.node.disks(), play.node.volumes());
+    disks.rescan(play.deadline())?;
+    let disk = stand.plug(GIB)?;
+    same("size", &disks.size(disk, play.deadline())?, &GIB)?;
+    disks.partition(disk, play.deadline())?;
+    holds("it is online", disks.is_online(disk, play.deadline())?)?;
+    let volume = volumes.sole_on_disk(disk, play.deadline())?;
+    let is_formatted = volumes.is_formatted(volume, play.deadline())?;
+    holds("a raw disk has no filesystem", !is_formatted)?;
+    volumes.format(volume, play.deadline())?;
+    holds(
+        "it is formatted",
+        volumes.is_formatted(volume, play.deadline())?,
+    )?;
+    same(
+        "disk",
+        &volumes.disk_number(volume, play.deadline())?,
+        &disk,
+    )?;
+
+    let target = play.directory("target")?;
+    volumes.mount(volume, &target, play.deadline())?;
+    same(
+        "volume",
+        &volumes.of_target(&target, play.deadline())?,
+        &volume,
+    )?;
+    let before = volumes.stats(volume, play.deadline())?;
+    let file = below(&target, FILE)?;
+    stand.write_file(&file, &vec![7; 1 << 20])?;
+    let after = volumes.stats(volume, play.deadline())?;
+    holds("the file takes space", after.free < before.free)?;
+    same(
+        "closest",
+        &volumes.closest(&file, play.deadline())?,
+        &volume,
+    )?;
+    volumes.flush(volume, play.deadline())?;
+
+    volumes.unmount(volume, &target, play.deadline())?;
+    let exists = play.node.filesystem().path_exists(&file, play.deadline())?;
+    holds("the folder is empty again", !exists)?;
+    disks.set_offline(disk, play.deadline())?;
+    holds("it is offline", !disks.is_online(disk, play.deadline())?)
+}
+
+fn a_disk_is_found_by_its_identifier(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let disk = stand.plug(GIB)?;
+    let disks = play.node.disks();
+    let ids = disks.ids(play.deadline())?;
+    let page83 = ids.get(&disk).map(|ids| ids.page83.clone());
+    let page83 = page83.ok_or_else(|| Failure::odd("the new disk is not listed"))?;
+    holds("it has an identifier", !page83.is_empty())?;
+    same("disk", &disks.by_page83(&page83, play.deadline())?, &disk)
+}
+
+/// The file is read at the end, so that a wrong disk, partition or volume on the way shows.
+fn a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer(
+    stand: &dyn Stand,
+) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (disks, volumes) = (play.node.disks(), play.node.volumes());
+    let (disk, volume, target) = play.mounted("target")?;
+    let file = below(&target, FILE)?;
+    stand.write_file(&file, TEXT)?;
+    let before = volumes.stats(volume, play.deadline())?;
+    volumes.unmount(volume, &target, play.deadline())?;
+    disks.set_offline(disk, play.deadline())?;
+
+    let disk = stand.grow(disk, 3 * GIB)?;
+    disks.rescan(play.deadline())?;
+    same("size", &disks.size(disk, play.deadline())?, &(3 * GIB))?;
+    disks.set_online(disk, play.deadline())?;
+    same(
+        "volume",
+        &volumes.sole_on_disk(disk, play.deadline())?,
+        &volume,
+    )?;
+    volumes.resize(volume, NewSize::Maximum, play.deadline())?;
+    let after = volumes.stats(volume, play.deadline())?;
+    holds("the filesystem grew", after.total > before.total + GIB)?;
+    volumes.mount(volume, &target, play.deadline())?;
+    same("content", &stand.read_file(&file)?, &TEXT.to_vec())
+}
+
+fn every_step_may_be_repeated(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (disks, volumes) = (play.node.disks(), play.node.volumes());
+    let (disk, volume, target) = play.mounted("target")?;
+    let file = below(&target, FILE)?;
+    stand.write_file(&file, TEXT)?;
+    disks.rescan(play.deadline())?;
+    disks.partition(disk, play.deadline())?;
+    disks.set_online(disk, play.deadline())?;
+    volumes.mount(volume, &target, play.deadline())?;
+    same(
+        "volume",
+        &volumes.sole_on_disk(disk, play.deadline())?,
+        &volume,
+    )?;
+    same("content", &stand.read_file(&file)?, &TEXT.to_vec())?;
+    volumes.unmount(volume, &target, play.deadline())?;
+    disks.set_offline(disk, play.deadline())?;
+    disks.set_offline(disk, play.deadline())?;
+    holds("it is offline", !disks.is_online(disk, play.deadline())?)
+}

@@ -1,0 +1,123 @@
+//! The cases of the suite's own: what a node does with disks, folders, shares and services that are made for it.
+
+mod counts;
+mod guard;
+mod iscsi;
+mod life;
+mod paths;
+mod services;
+mod smb;
+mod system;
+
+use std::time::Duration;
+
+use node::api::NodeApi;
+use os::Component;
+use os::Deadline;
+use os::DiskNumber;
+use os::VolumeId;
+use os::WinPath;
+
+use crate::Failure;
+use crate::Stand;
+
+/// One statement about a node that can be false.
+#[derive(Clone, Copy)]
+pub struct Own {
+    /// What it states, behind its group: `life::a_volume_lives_from_a_raw_disk_to_an_offline_one`.
+    pub name: &'static str,
+    /// Tries it.
+    pub run: fn(&dyn Stand) -> Result<(), Failure>,
+}
+
+/// All of them, by group.
+pub fn all() -> impl Iterator<Item = &'static Own> {
+    [
+        counts::CASES,
+        guard::CASES,
+        iscsi::CASES,
+        life::CASES,
+        paths::CASES,
+        services::CASES,
+        smb::CASES,
+        system::CASES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Declares the cases of a module: each is a function, and its name says what it states.
+macro_rules! declare {
+    ($group:literal; $($case:ident),* $(,)?) => {
+        pub(super) const CASES: &[crate::cases::Own] = &[
+            $(crate::cases::Own {
+                name: concat!($group, "::", stringify!($case)),
+                run: $case,
+            },)*
+        ];
+    };
+}
+
+use declare;
+
+const GIB: u64 = 1 << 30;
+
+/// More than any operation takes on a slow machine, and less than a case may take.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// One case under way: short names for what all of them do.
+struct Play<'a> {
+    stand: &'a dyn Stand,
+    node: &'a dyn NodeApi,
+}
+
+impl<'a> Play<'a> {
+    fn on(stand: &'a dyn Stand) -> Self {
+        Self {
+            stand,
+            node: stand.node(),
+        }
+    }
+
+    fn deadline(&self) -> Deadline {
+        self.node.deadline(PATIENCE)
+    }
+
+    /// A path below the case's folder.
+    fn at(&self, name: &str) -> Result<WinPath, Failure> {
+        below(self.stand.folder(), name)
+    }
+
+    /// A new directory below the case's folder.
+    fn directory(&self, name: &str) -> Result<WinPath, Failure> {
+        let path = self.at(name)?;
+        let filesystem = self.node.filesystem();
+        filesystem.make_directory(&path, self.deadline())?;
+        Ok(path)
+    }
+
+    /// The volume of a new disk of a gibibyte, formatted.
+    fn formatted(&self) -> Result<(DiskNumber, VolumeId), Failure> {
+        let disk = self.stand.plug(GIB)?;
+        self.node.disks().partition(disk, self.deadline())?;
+        let volumes = self.node.volumes();
+        let volume = volumes.sole_on_disk(disk, self.deadline())?;
+        volumes.format(volume, self.deadline())?;
+        Ok((disk, volume))
+    }
+
+    /// The volume of a new disk, formatted, and the new folder that it is mounted at.
+    fn mounted(&self, name: &str) -> Result<(DiskNumber, VolumeId, WinPath), Failure> {
+        let (disk, volume) = self.formatted()?;
+        let folder = self.directory(name)?;
+        let volumes = self.node.volumes();
+        volumes.mount(volume, &folder, self.deadline())?;
+        Ok((disk, volume, folder))
+    }
+}
+
+/// A path below a folder.
+fn below(folder: &WinPath, name: &str) -> Result<WinPath, Failure> {
+    let name = Component::parse(name).map_err(Failure::odd)?;
+    Ok(folder.join(name))
+}

@@ -1,0 +1,35 @@
+//! What the machine says of itself.
+
+use formats::smbios::System;
+
+use super::declare;
+use crate::Failure;
+use crate::Stand;
+use crate::failure::holds;
+
+declare!("system";
+    the_firmware_describes_one_system,
+    the_page_files_lie_on_disks_that_are_known,
+);
+
+fn the_firmware_describes_one_system(stand: &dyn Stand) -> Result<(), Failure> {
+    let table = stand.node().os().firmware.smbios()?;
+    System::parse(&table).map(drop).map_err(Failure::odd)
+}
+
+/// The guard has to find the way from each page file to its disks.
+fn the_page_files_lie_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), Failure> {
+    let os = stand.node().os();
+    let known = os.disks.list()?;
+    for file in os.boot.paging()?.page_files {
+        let volume = os.volumes.mounted_at(&file.prefix(0))?;
+        let extents = os.volumes.extents(volume)?;
+        holds(
+            "the volume of a page file lies somewhere",
+            !extents.is_empty(),
+        )?;
+        let are_known = extents.iter().all(|extent| known.contains(&extent.disk));
+        holds("it lies on disks that are listed", are_known)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+use node::api::Condition;
+use node::api::Error;
+
+/// Why a case of the suite's own does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// An operation of the node that had to succeed failed.
+    #[error(transparent)]
+    Node(#[from] Error),
+    /// A call of the system that had to succeed failed.
+    #[error(transparent)]
+    Os(#[from] os::Error),
+    /// The stand does not have what the case needs.
+    #[error("this machine has no {0}")]
+    Unequipped(&'static str),
+    /// Something is not as it has to be.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl Failure {
+    /// A name that a case or the machine made up does not parse.
+    pub(crate) fn odd(what: impl std::fmt::Display) -> Self {
+        Self::Wrong(what.to_string())
+    }
+}
+
+/// Passes when it is so.
+pub(crate) fn holds(statement: &str, is_so: bool) -> Result<(), Failure> {
+    if is_so {
+        return Ok(());
+    }
+    Err(Failure::Wrong(format!("not so: {statement}")))
+}
+
+/// Passes when both are equal.
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    got: &T,
+    wanted: &T,
+) -> Result<(), Failure> {
+    if got == wanted {
+        return Ok(());
+    }
+    Err(Failure::Wrong(format!(
+        "{what}: wanted {wanted:?}, got {got:?}"
+    )))
+}
+
+/// Passes when the operation failed for this reason.
+pub(crate) fn refused<T>(
+    step: &str,
+    result: Result<T, Error>,
+    wanted: Condition,
+) -> Result<(), Failure> {
+    let got = match result {
+        Ok(_) => "success".to_owned(),
+        Err(error) if error.condition() == Some(wanted) => return Ok(()),
+        Err(error) => error.to_string(),
+    };
+    Err(Failure::Wrong(format!(
+        "{step}: wanted {wanted:?}, got {got}"
+    )))
+}

@@ -1,0 +1,33 @@
+//! The suite for real Windows: what `os` and `node` promise, tried on Windows Server itself.
+//!
+//! It makes what it needs (VHDX files as disks, a share and users of this machine, services of its own), runs
+//! the cases one after the other, and takes everything away again, also what a former run that was killed
+//! left over. It starts no process and needs neither Hyper-V nor PowerShell, but an administrator.
+//!
+//! A [`plan`] is `os-suite`'s cases and those of [`cases`], which are written over a [`Stand`], so that
+//! the simulated node runs them too; the module `machine` makes the stand of Windows. What may be done is
+//! decided by [`admission`], before anything is.
+//!
+//! # Where this has run
+//! Its cases on the simulated node. On Windows nothing of it has run; under Wine what refuses, lists and cleans
+//! up has.
+
+#![forbid(unsafe_code)]
+
+pub mod admission;
+pub mod arguments;
+pub mod cases;
+pub mod leftovers;
+pub mod names;
+pub mod plan;
+pub mod run;
+
+#[cfg(windows)]
+pub mod machine;
+
+mod failure;
+mod stand;
+
+pub use failure::Failure;
+pub use stand::Share;
+pub use stand::Stand;

@@ -1,0 +1,174 @@
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use node::Node;
+use node::api::NodeApi;
+use os::Component;
+use os::DiskNumber;
+use os::Error;
+use os::LinkKind;
+use os::Result;
+use os::VolumeId;
+use os::Win32;
+use os::WinPath;
+use os_suite::IscsiTarget;
+use os_suite::Workbench;
+use os_windows::process_usage;
+use os_windows_testkit::real;
+
+use super::Machine;
+use super::disks;
+use super::disks::Disk;
+use super::disks::code;
+use crate::Share;
+use crate::Stand;
+use crate::names;
+
+/// The machine for one case: a folder on the suite's volume, and the disks that the case plugs in.
+pub struct Bench {
+    machine: Arc<Machine>,
+    folder: WinPath,
+    disks: Mutex<Vec<Disk>>,
+}
+
+impl Bench {
+    /// A new one.
+    ///
+    /// # Errors
+    /// Its folder cannot be made.
+    pub fn on(machine: &Arc<Machine>) -> Result<Self> {
+        let name = format!("case-{}", machine.next());
+        let name = Component::parse(&name)
+            .map_err(|_| Error::new("CreateDirectoryW", &name, Win32::INVALID_NAME))?;
+        let folder = machine.root.join(name);
+        machine.node.os().files.create_directory(&folder)?;
+        Ok(Self {
+            machine: Arc::clone(machine),
+            folder,
+            disks: Mutex::default(),
+        })
+    }
+
+    fn disks(&self) -> MutexGuard<'_, Vec<Disk>> {
+        self.disks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stand for Bench {
+    fn node(&self) -> &Node {
+        &self.machine.node
+    }
+
+    fn plug(&self, length: u64) -> Result<DiskNumber> {
+        let file = self.machine.disk_file();
+        let (disk, number) = Disk::plug(self.machine.functions, file, length, self.node())?;
+        self.disks().push(disk);
+        Ok(number)
+    }
+
+    fn grow(&self, disk: DiskNumber, length: u64) -> Result<DiskNumber> {
+        let mut disks = self.disks();
+        ours(&mut disks, disk)?.grow(length, self.node())
+    }
+
+    fn overwrite(&self, disk: DiskNumber, offset: u64, bytes: &[u8]) -> Result<()> {
+        let mut disks = self.disks();
+        let number = ours(&mut disks, disk)?.number()?;
+        disks::overwrite(self.node().os(), number, offset, bytes)
+    }
+
+    fn shared_file(&self) -> Option<Share> {
+        self.machine.shared_file()
+    }
+
+    fn chained_services(&self) -> Option<[&'static str; 2]> {
+        let chain = [names::BASE_SERVICE, names::DEPENDENT_SERVICE];
+        self.machine.has_services().then_some(chain)
+    }
+
+    fn handles(&self) -> Result<u64> {
+        Ok(u64::from(process_usage()?.handles))
+    }
+}
+
+impl Workbench for Bench {
+    fn folder(&self) -> &WinPath {
+        &self.folder
+    }
+
+    fn volume(&self) -> VolumeId {
+        self.machine.volume
+    }
+
+    fn write_file(&self, path: &WinPath, content: &[u8]) -> Result<()> {
+        let written = fs::write(path.to_verbatim(), content);
+        written.map_err(|error| Error::new("WriteFile", path, code(&error)))
+    }
+
+    fn read_file(&self, path: &WinPath) -> Result<Vec<u8>> {
+        let read = fs::read(path.to_verbatim());
+        read.map_err(|error| Error::new("ReadFile", path, code(&error)))
+    }
+
+    fn set_read_only(&self, path: &WinPath) -> Result<()> {
+        let set = || -> io::Result<()> {
+            let path = PathBuf::from(path.to_verbatim());
+            let mut permissions = fs::symlink_metadata(&path)?.permissions();
+            permissions.set_readonly(true);
+            fs::set_permissions(path, permissions)
+        };
+        set().map_err(|error| Error::new("SetFileAttributesW", path, code(&error)))
+    }
+
+    fn create_reparse_point(&self, path: &WinPath, kind: LinkKind, data: &[u8]) -> Result<()> {
+        match kind {
+            LinkKind::Directory => self.node().os().files.create_directory(path)?,
+            LinkKind::File => self.write_file(path, b"")?,
+        }
+        real::set_reparse_point(path, data)
+    }
+
+    fn raw_disk(&self) -> Result<DiskNumber> {
+        self.plug(1 << 30)
+    }
+
+    fn share(&self) -> Option<os_suite::Share> {
+        Some(self.shared_file()?.share)
+    }
+
+    fn target(&self) -> Option<IscsiTarget> {
+        self.machine.target()
+    }
+
+    fn idle_service(&self) -> Option<&'static str> {
+        self.machine.has_services().then_some(names::IDLE_SERVICE)
+    }
+}
+
+impl Drop for Bench {
+    /// What cannot be removed stays on the suite's volume, which goes as a whole. The node looks at its disks
+    /// again, so that the next case meets none that is gone.
+    fn drop(&mut self) {
+        let node: &dyn NodeApi = self.node();
+        let deadline = node.deadline(disks::PATIENCE);
+        let _ = node.filesystem().remove_tree(&self.folder, deadline);
+        for disk in self.disks().drain(..) {
+            let _ = disk.remove();
+        }
+        let _ = disks::rescan(self.node());
+    }
+}
+
+/// The disk that has this number now and that the case plugged in: no other is ever touched.
+fn ours(disks: &mut [Disk], number: DiskNumber) -> Result<&mut Disk> {
+    let mut found = disks
+        .iter_mut()
+        .filter(|disk| disk.number().is_ok_and(|its| its == number));
+    let stranger = || Error::new("find", format!("disk {number}"), Win32::NOT_FOUND);
+    found.next().ok_or_else(stranger)
+}

@@ -1,0 +1,108 @@
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use node::Node;
+use node::Options;
+use node::RemotePath;
+use node::api::Condition;
+use node::api::NodeApi;
+use os_windows_testkit::real;
+use os_windows_testkit::real::VirtualDisks;
+
+use super::disks;
+use super::services;
+use super::set_up;
+use super::stack;
+use crate::leftovers;
+use crate::names;
+
+/// What became of one thing that a run may leave over.
+pub struct Removal {
+    what: String,
+    failure: Option<String>,
+}
+
+impl Removal {
+    fn of(what: impl fmt::Display, done: Result<(), impl fmt::Display>) -> Self {
+        Self {
+            what: what.to_string(),
+            failure: done.err().map(|error| error.to_string()),
+        }
+    }
+
+    /// Whether it is gone.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.failure.is_none()
+    }
+}
+
+impl fmt::Display for Removal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.failure {
+            Some(failure) => write!(f, "{} is still there: {failure}", self.what),
+            None => write!(f, "{} is gone", self.what),
+        }
+    }
+}
+
+/// Removes all that has one of the suite's names: the mapping of its share, share, user, services, and the disks
+/// in its folder. What is not there is success. Nothing is looked for by anything but its name.
+///
+/// # Errors
+/// Another run is under way, or the folder cannot be read.
+pub fn clean_up(folder: &Path) -> Result<Vec<Removal>, String> {
+    let lock = set_up::locked(folder)?;
+    let removals = removals(folder)?;
+    drop(lock);
+    // The folder stays when anything else is in it.
+    let _ = fs::remove_file(folder.join(names::LOCK));
+    let _ = fs::remove_dir(folder);
+    Ok(removals)
+}
+
+/// Removes what a former run left over, by a caller who holds the lock.
+pub(super) fn refuse_remains(folder: &Path) -> Result<(), String> {
+    let removals = removals(folder)?;
+    match removals.iter().find(|removal| !removal.is_good()) {
+        Some(removal) => Err(removal.to_string()),
+        None => Ok(()),
+    }
+}
+
+/// The mapping goes first, because it uses the share; the share before its folder's disk.
+fn removals(folder: &Path) -> Result<Vec<Removal>, String> {
+    let mut removals = vec![
+        Removal::of("the mapping of the share", unmap()),
+        Removal::of(names::SHARE, real::remove_share(names::SHARE)),
+        Removal::of(names::USER, real::remove_user(names::USER)),
+    ];
+    let services = names::SERVICES.iter();
+    removals.extend(services.map(|name| Removal::of(name, services::remove(name))));
+    let files = leftovers::disk_files(folder);
+    let files = files.map_err(|error| format!("{}: {error}", folder.display()))?;
+    let files = files.iter();
+    removals.extend(files.map(|file| Removal::of(file.display(), remove_disk(file))));
+    Ok(removals)
+}
+
+fn unmap() -> Result<(), String> {
+    let share = set_up::share_path().map_err(|error| error.to_string())?;
+    let remote = RemotePath::parse(&share).map_err(|error| error.to_string())?;
+    let node = Node::new(stack::native(), Options::default());
+    let api: &dyn NodeApi = &node;
+    match api.smb().unmap(&remote, api.deadline(disks::PATIENCE)) {
+        Err(error) if error.condition() == Some(Condition::NotMapped) => Ok(()),
+        other => other.map_err(|error| error.to_string()),
+    }
+}
+
+/// A process that ends detaches its disks; one that still runs, or another program, may have it attached.
+fn remove_disk(file: &Path) -> os::Result<()> {
+    if let Ok(functions) = VirtualDisks::load() {
+        // Usually it is not attached, which is an error.
+        let _ = functions.detach(file);
+    }
+    disks::remove_file(file)
+}

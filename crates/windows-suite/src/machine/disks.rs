@@ -1,0 +1,187 @@
+//! VHDX files that are disks of the node.
+
+use std::fs;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::windows::fs::FileExt;
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use node::Node;
+use node::api::NodeApi;
+use os::Deadline;
+use os::DiskNumber;
+use os::Error;
+use os::Os;
+use os::Query;
+use os::Value;
+use os::Win32;
+use os::schema::disk;
+use os_windows_testkit::real::AttachedDisk;
+use os_windows_testkit::real::VirtualDisks;
+
+/// How long both views of a node may take to know a disk.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A VHDX file of the suite's that is attached.
+pub(super) struct Disk {
+    functions: VirtualDisks,
+    file: PathBuf,
+    /// None while the file is detached to grow.
+    attached: Option<AttachedDisk>,
+}
+
+impl Disk {
+    /// Makes the file, attaches it, and waits until the node knows the disk.
+    pub(super) fn plug(
+        functions: VirtualDisks,
+        file: PathBuf,
+        length: u64,
+        node: &Node,
+    ) -> os::Result<(Self, DiskNumber)> {
+        functions.create(&file, length)?;
+        let mut disk = Self {
+            functions,
+            file,
+            attached: None,
+        };
+        let number = disk.attach(node)?;
+        Ok((disk, number))
+    }
+
+    /// Detaches the file, makes it longer, which is not possible before, and attaches it again.
+    pub(super) fn grow(&mut self, length: u64, node: &Node) -> os::Result<DiskNumber> {
+        self.attached = None;
+        self.functions.expand(&self.file, length)?;
+        self.attach(node)
+    }
+
+    /// The number that the disk has now.
+    pub(super) fn number(&self) -> os::Result<DiskNumber> {
+        match &self.attached {
+            Some(attached) => attached.number(),
+            None => Err(Error::new("attach", self.file.display(), Win32::NOT_READY)),
+        }
+    }
+
+    /// Detaches the file and removes it.
+    pub(super) fn remove(mut self) -> os::Result<()> {
+        self.attached = None;
+        remove_file(&self.file)
+    }
+
+    fn attach(&mut self, node: &Node) -> os::Result<DiskNumber> {
+        let attached = self.attached.insert(self.functions.attach(&self.file)?);
+        let number = attached.number()?;
+        rescan(node)?;
+        wait_until_known(node.os(), number)?;
+        Ok(number)
+    }
+}
+
+/// Writes to a disk past the node. The caller has proved that it is one of the suite's.
+pub(super) fn overwrite(os: &Os, disk: DiskNumber, offset: u64, bytes: &[u8]) -> os::Result<()> {
+    let path = format!(r"\\.\PhysicalDrive{disk}");
+    let failed = |error: &io::Error| Error::new("WriteFile", &path, code(error));
+    let window = Window::around(offset, bytes.len(), os.disks.sector_size(disk)?);
+    let window = window.ok_or_else(|| Error::new("WriteFile", &path, Win32::INVALID_PARAMETER))?;
+    let mut sectors = vec![0; window.length];
+    os.disks.read(disk, window.start, &mut sectors)?;
+    sectors[window.before..window.before + bytes.len()].copy_from_slice(bytes);
+    let device = OpenOptions::new().read(true).write(true).open(&path);
+    let device = device.map_err(|error| failed(&error))?;
+    let written = device.seek_write(&sectors, window.start);
+    match written.map_err(|error| failed(&error))? {
+        all if all == sectors.len() => device.sync_all().map_err(|error| failed(&error)),
+        _ => Err(Error::new("WriteFile", &path, Win32::IO_DEVICE)),
+    }
+}
+
+/// Makes both views look anew.
+pub(super) fn rescan(node: &Node) -> os::Result<()> {
+    let deadline = node.deadline(PATIENCE);
+    let rescanned = node.disks().rescan(deadline);
+    rescanned.map_err(|error| Error::new("rescan", error, Win32::GEN_FAILURE))
+}
+
+/// Removes a file; one that is not there is success.
+pub(super) fn remove_file(file: &Path) -> os::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::new("DeleteFileW", file.display(), code(&error)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The code in an error of the standard library's.
+pub(super) fn code(error: &io::Error) -> Win32 {
+    let code = error.raw_os_error().map(u32::try_from);
+    code.and_then(Result::ok).map_or(Win32::GEN_FAILURE, Win32)
+}
+
+/// The whole sectors around some bytes.
+struct Window {
+    start: u64,
+    length: usize,
+    /// Bytes of the first sector before those that are meant.
+    before: usize,
+}
+
+impl Window {
+    fn around(offset: u64, length: usize, sector: u32) -> Option<Self> {
+        let sector = u64::from(sector);
+        let start = offset - offset.checked_rem(sector)?;
+        let end = offset.checked_add(u64::try_from(length).ok()?)?;
+        let end = end.checked_next_multiple_of(sector)?;
+        Some(Self {
+            start,
+            length: usize::try_from(end - start).ok()?,
+            before: usize::try_from(offset - start).ok()?,
+        })
+    }
+}
+
+fn wait_until_known(os: &Os, number: DiskNumber) -> os::Result<()> {
+    let deadline = Deadline::within(&*os.clock, PATIENCE);
+    while !is_known(os, number)? {
+        if deadline.left(&*os.clock).is_none() {
+            return Err(Error::new(
+                "wait for",
+                format!("disk {number}"),
+                Win32::TIMEOUT,
+            ));
+        }
+        os.clock.sleep(PAUSE);
+    }
+    Ok(())
+}
+
+fn is_known(os: &Os, number: DiskNumber) -> os::Result<bool> {
+    let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name])
+        .with(disk::NUMBER.name, Value::uint32(number.0));
+    let found = os.storage.query(&query, Deadline::NEVER)?;
+    Ok(found.len() == 1 && os.disks.list()?.contains(&number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Window;
+
+    #[test]
+    fn whole_sectors_are_written_and_no_more() {
+        let window = Window::around(1080, 2, 512).expect("a window");
+        assert_eq!(
+            (window.start, window.length, window.before),
+            (1024, 512, 56)
+        );
+        let window = Window::around(0, 4096, 4096).expect("a window");
+        assert_eq!((window.start, window.length, window.before), (0, 4096, 0));
+        let window = Window::around(500, 20, 512).expect("a window");
+        assert_eq!((window.start, window.length, window.before), (0, 1024, 500));
+        assert!(Window::around(u64::MAX, 2, 512).is_none());
+        assert!(Window::around(0, 1, 0).is_none());
+    }
+}

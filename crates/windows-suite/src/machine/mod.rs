@@ -1,0 +1,18 @@
+//! This machine as a [`Stand`](crate::Stand): what is made on it for a run and for a case, and how it goes again.
+//!
+//! All that files and folders have to do with happens on a volume of the suite's own, in a VHDX file, so that a
+//! case which goes wrong deletes or mounts nothing of the machine's. A VHDX file is a disk only as long as its
+//! handle is open: it is detached however the process ends.
+
+mod bench;
+mod clean_up;
+mod disks;
+mod services;
+mod set_up;
+mod stack;
+
+pub use bench::Bench;
+pub use clean_up::Removal;
+pub use clean_up::clean_up;
+pub use services::serve;
+pub use set_up::Machine;

@@ -1,0 +1,210 @@
+use std::fs;
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::os::windows::fs::OpenOptionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use node::Node;
+use node::Options;
+use node::api::NodeApi;
+use os::VolumeId;
+use os::WinPath;
+use os_suite::IscsiTarget;
+use os_windows_testkit::real;
+use os_windows_testkit::real::NewUser;
+use os_windows_testkit::real::VirtualDisks;
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+use super::clean_up;
+use super::disks::Disk;
+use super::services;
+use super::stack;
+use crate::Share;
+use crate::arguments::Arguments;
+use crate::names;
+
+/// The suite's own volume: room for what the cases write, in a file that grows with it.
+const LENGTH: u64 = 4 << 30;
+
+/// More than formatting takes.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The folder of the suite's volume that is shared.
+const SHARED: &str = "shared";
+const FILE: &str = "found";
+const CONTENT: &[u8] = b"read through the share";
+
+/// This machine, with what is made on it for the time of a run. Dropping it detaches the volume; what has a
+/// name is removed by [`clean_up`](super::clean_up()).
+pub struct Machine {
+    pub(super) node: Node,
+    pub(super) functions: VirtualDisks,
+    pub(super) root: WinPath,
+    pub(super) volume: VolumeId,
+    folder: PathBuf,
+    next: AtomicU32,
+    share: Result<Shared, String>,
+    services: Result<(), String>,
+    target: Option<(String, String)>,
+    /// Behind all that uses it: fields are dropped in this order.
+    _volume_disk: Disk,
+    _lock: File,
+}
+
+/// A share of this machine, and who may use it.
+struct Shared {
+    path: String,
+    user: String,
+    password: Zeroizing<String>,
+}
+
+impl Machine {
+    /// Removes what a former run left over, then makes the suite's volume, and share, user and services. Of the
+    /// last three, what cannot be made is a shortage: the cases that need it fail, and the others run.
+    ///
+    /// # Errors
+    /// Another run is under way, something that was left over cannot be removed, or there is no volume.
+    pub fn set_up(arguments: &Arguments) -> Result<Self, String> {
+        let folder = arguments.folder.clone();
+        let lock = locked(&folder)?;
+        clean_up::refuse_remains(&folder)?;
+        let functions = VirtualDisks::load().map_err(text)?;
+        let node = Node::new(stack::native(), Options::default());
+        let file = folder.join(names::disk_file(0));
+        let plugged = Disk::plug(functions, file, LENGTH, &node);
+        let (disk, number) = plugged.map_err(text)?;
+        let (root, volume) = volume_on(&node, number).map_err(text)?;
+        Ok(Self {
+            share: share(&node, &root),
+            services: services::install().map_err(text),
+            node,
+            functions,
+            root,
+            volume,
+            folder,
+            next: AtomicU32::new(1),
+            target: arguments
+                .iscsi_portal
+                .clone()
+                .zip(arguments.iscsi_target.clone()),
+            _volume_disk: disk,
+            _lock: lock,
+        })
+    }
+
+    /// What could not be made, and why.
+    #[must_use]
+    pub fn shortages(&self) -> Vec<String> {
+        let share = self.share.as_ref().err();
+        let share = share.map(|why| format!("no share: {why}"));
+        let services = self.services.as_ref().err();
+        let services = services.map(|why| format!("no services: {why}"));
+        share.into_iter().chain(services).collect()
+    }
+
+    /// A number that nothing else of this run has.
+    pub(super) fn next(&self) -> u32 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The file of a disk to be made.
+    pub(super) fn disk_file(&self) -> PathBuf {
+        self.folder.join(names::disk_file(self.next()))
+    }
+
+    pub(super) fn shared_file(&self) -> Option<Share> {
+        let shared = self.share.as_ref().ok()?;
+        Some(Share {
+            share: os_suite::Share {
+                path: shared.path.clone(),
+                user: shared.user.clone(),
+                password: shared.password.as_str().to_owned(),
+            },
+            file: FILE,
+            content: CONTENT,
+        })
+    }
+
+    pub(super) fn has_services(&self) -> bool {
+        self.services.is_ok()
+    }
+
+    pub(super) fn target(&self) -> Option<IscsiTarget> {
+        let (portal, name) = self.target.clone()?;
+        Some(IscsiTarget { portal, name })
+    }
+}
+
+/// The share as this machine and others name it.
+pub(super) fn share_path() -> os::Result<String> {
+    let computer = real::computer_name()?;
+    Ok(format!(r"\\{computer}\{}", names::SHARE))
+}
+
+/// Makes the folder, and a file in it that nobody else can open as long as the run lasts.
+pub(super) fn locked(folder: &Path) -> Result<File, String> {
+    let failed = |error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).share_mode(0);
+    let opened = options.open(folder.join(names::LOCK));
+    opened.map_err(|error| format!("{}: another run? {error}", folder.display()))
+}
+
+/// Partitions and formats the disk through the operations that are to be tried, and gives its volume a free
+/// letter, because paths without one leave out what paths with one can do.
+fn volume_on(node: &Node, disk: os::DiskNumber) -> Result<(WinPath, VolumeId), String> {
+    let api: &dyn NodeApi = node;
+    let deadline = api.deadline(PATIENCE);
+    api.disks().partition(disk, deadline).map_err(text)?;
+    let volume = api.volumes().sole_on_disk(disk, deadline).map_err(text)?;
+    api.volumes().format(volume, deadline).map_err(text)?;
+    let letter = real::free_drive().ok_or("no drive letter is free")?;
+    let root: WinPath = format!(r"{letter}:\").parse().map_err(text)?;
+    node.os()
+        .volumes
+        .set_mount_point(&root, volume)
+        .map_err(text)?;
+    Ok((root, volume))
+}
+
+fn share(node: &Node, root: &WinPath) -> Result<Shared, String> {
+    let folder: WinPath = format!(r"{root}\{SHARED}").parse().map_err(text)?;
+    node.os().files.create_directory(&folder).map_err(text)?;
+    let file: WinPath = format!(r"{folder}\{FILE}").parse().map_err(text)?;
+    fs::write(file.to_verbatim(), CONTENT).map_err(text)?;
+    let password = password();
+    let user = NewUser {
+        name: names::USER,
+        password: &password,
+        comment: names::REMARK,
+    };
+    real::add_user(&user).map_err(text)?;
+    real::add_share(names::SHARE, &folder.to_string(), names::REMARK).map_err(text)?;
+    let computer = real::computer_name().map_err(text)?;
+    Ok(Shared {
+        path: share_path().map_err(text)?,
+        user: format!(r"{computer}\{}", names::USER),
+        password,
+    })
+}
+
+/// 122 random bits, and a character of every kind that a policy may want.
+fn password() -> Zeroizing<String> {
+    let mut random = Zeroizing::new([0_u8; 36]);
+    let text = Uuid::new_v4()
+        .hyphenated()
+        .encode_lower(&mut *random)
+        .to_owned();
+    let text = Zeroizing::new(text);
+    Zeroizing::new(format!("Aa1-{}", text.as_str()))
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

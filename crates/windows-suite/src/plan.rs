@@ -1,0 +1,132 @@
+//! What a run consists of.
+
+use os_suite::Fixture;
+
+use crate::Failure;
+use crate::Stand;
+use crate::arguments::Arguments;
+use crate::cases;
+use crate::cases::Own;
+
+/// One case of a run.
+#[derive(Clone, Copy)]
+pub struct Planned {
+    /// Its name, which no other has.
+    pub name: &'static str,
+    /// Why it is not run, if it is not.
+    pub left_out: Option<&'static str>,
+    body: Body,
+}
+
+#[derive(Clone, Copy)]
+enum Body {
+    Node(fn(&dyn Stand) -> Result<(), Failure>),
+    Seam(fn(&Fixture) -> Result<(), os_suite::Failure>),
+}
+
+/// The cases of `os-suite` and ours, but for those that the filters leave out.
+#[must_use]
+pub fn plan(arguments: &Arguments) -> Vec<Planned> {
+    let seam = os_suite::cases().map(|case| Planned {
+        name: case.name,
+        left_out: left_out(case.name, arguments),
+        body: Body::Seam(case.run),
+    });
+    let own = cases::all().map(Planned::of);
+    let is_wanted = |planned: &Planned| {
+        let filters = &arguments.filters;
+        filters.is_empty() || filters.iter().any(|filter| planned.name.contains(filter))
+    };
+    seam.chain(own).filter(is_wanted).collect()
+}
+
+impl Planned {
+    /// A case of a node's, to be run.
+    #[must_use]
+    pub fn of(case: &Own) -> Self {
+        Self {
+            name: case.name,
+            left_out: None,
+            body: Body::Node(case.run),
+        }
+    }
+
+    /// Tries it on a stand of its own.
+    ///
+    /// # Errors
+    /// It does not hold.
+    pub fn try_on(&self, stand: Box<dyn Stand>) -> Result<(), String> {
+        match self.body {
+            Body::Node(run) => run(&*stand).map_err(|failure| failure.to_string()),
+            Body::Seam(run) => {
+                let os = stand.node().os().clone();
+                let fixture = Fixture::of(stand).with_os(&os);
+                run(&fixture).map_err(|failure| failure.to_string())
+            }
+        }
+    }
+}
+
+/// A machine has no iSCSI target of its own.
+fn left_out(name: &str, arguments: &Arguments) -> Option<&'static str> {
+    let is_iscsi = name.starts_with("iscsi::");
+    (is_iscsi && arguments.iscsi_target.is_none())
+        .then_some("no target: --iscsi-portal and --iscsi-target name one")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::Parser as _;
+
+    use super::plan;
+    use crate::arguments::Arguments;
+    use crate::cases;
+
+    fn names(arguments: &[&str]) -> Vec<&'static str> {
+        let parsed = Arguments::try_parse_from([&["suite"], arguments].concat());
+        let planned = plan(&parsed.expect("arguments"));
+        planned.iter().map(|planned| planned.name).collect()
+    }
+
+    #[test]
+    fn every_case_is_in_it_once() {
+        let all = names(&[]);
+        let unique: BTreeSet<_> = all.iter().copied().collect();
+        assert_eq!(unique.len(), all.len());
+        let seam = os_suite::cases().map(|case| case.name);
+        let own = cases::all().map(|case| case.name);
+        assert_eq!(unique, seam.chain(own).collect());
+    }
+
+    #[test]
+    fn filters_choose_by_a_part_of_the_name() {
+        let chosen = names(&["smb::", "guard::"]);
+        assert!(chosen.iter().any(|name| name.starts_with("smb::")));
+        assert!(chosen.iter().any(|name| name.starts_with("guard::")));
+        let is_meant = |name: &&str| name.contains("smb::") || name.contains("guard::");
+        assert!(chosen.iter().all(is_meant));
+        assert!(names(&["no such case"]).is_empty());
+    }
+
+    #[test]
+    fn without_a_target_the_cases_that_log_in_are_left_out_and_no_others() {
+        let left_out = |arguments: &[&str]| -> BTreeSet<&str> {
+            let parsed = Arguments::try_parse_from([&["suite"], arguments].concat());
+            let planned = plan(&parsed.expect("arguments")).into_iter();
+            let out = planned.filter(|planned| planned.left_out.is_some());
+            out.map(|planned| planned.name).collect()
+        };
+        let iscsi = os_suite::cases().map(|case| case.name);
+        let iscsi = iscsi.filter(|name| name.starts_with("iscsi::"));
+        assert_eq!(left_out(&[]), iscsi.collect());
+        let target = [
+            "--iscsi-portal",
+            "10.0.0.9",
+            "--iscsi-target",
+            "iqn.2026-01.com.example:data",
+        ];
+        assert!(left_out(&target).is_empty());
+    }
+}

@@ -1,0 +1,198 @@
+//! Running a plan: one case after the other, each on a thread and a stand of its own.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::io::Write;
+use std::panic;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use crate::Stand;
+use crate::plan::Planned;
+
+/// Makes the stand of one case, or says why there is none.
+pub type MakeStand = Arc<dyn Fn() -> Result<Box<dyn Stand>, String> + Send + Sync>;
+
+/// How a case ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It holds.
+    Passed,
+    /// It does not hold, or its stand could not be made, or it panicked.
+    Failed(String),
+    /// It did not end in its time; nothing is tried after it.
+    Hung,
+    /// It was not run.
+    NotRun(String),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Cases that hold.
+    pub passed: usize,
+    /// Cases that do not, and one that did not end.
+    pub failed: usize,
+    /// Cases that were not run, which says nothing of them.
+    pub not_run: usize,
+    /// Whether a case did not end: its thread may still be changing something.
+    pub is_hung: bool,
+}
+
+/// Runs the plan and writes a line for each case, then the counts.
+///
+/// # Errors
+/// The lines cannot be written.
+pub fn run(
+    plan: &[Planned],
+    make: &MakeStand,
+    limit: Duration,
+    out: &mut dyn Write,
+) -> io::Result<Summary> {
+    let mut summary = Summary::default();
+    for planned in plan {
+        let started = Instant::now();
+        let outcome = summary.outcome(planned, make, limit);
+        summary.count(&outcome);
+        let line = Line {
+            name: planned.name,
+            outcome: &outcome,
+            took: started.elapsed(),
+        };
+        writeln!(out, "{line}")?;
+        out.flush()?;
+    }
+    writeln!(out, "{summary}")?;
+    Ok(summary)
+}
+
+impl Summary {
+    /// Whether all that was tried holds.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.failed == 0 && self.passed > 0
+    }
+
+    fn outcome(&self, planned: &Planned, make: &MakeStand, limit: Duration) -> Outcome {
+        match planned.left_out {
+            _ if self.is_hung => Outcome::NotRun("a case before it did not end".to_owned()),
+            Some(reason) => Outcome::NotRun(reason.to_owned()),
+            None => attempt(*planned, make, limit),
+        }
+    }
+
+    fn count(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Passed => self.passed += 1,
+            Outcome::Failed(_) => self.failed += 1,
+            Outcome::Hung => {
+                self.failed += 1;
+                self.is_hung = true;
+            }
+            Outcome::NotRun(_) => self.not_run += 1,
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            passed,
+            failed,
+            not_run,
+            ..
+        } = self;
+        write!(f, "{passed} passed, {failed} failed, {not_run} not run")
+    }
+}
+
+/// Runs one case; the thread of one that does not end is left alone.
+fn attempt(planned: Planned, make: &MakeStand, limit: Duration) -> Outcome {
+    let (sender, receiver) = mpsc::channel();
+    let make = Arc::clone(make);
+    let thread = thread::Builder::new().name(planned.name.to_owned());
+    let spawned = thread.spawn(move || {
+        let tried = panic::catch_unwind(AssertUnwindSafe(|| planned.try_on(make()?)));
+        drop(make);
+        // Whoever waited has gone when this fails.
+        let _ = sender.send(tried.unwrap_or_else(|payload| Err(said(&*payload))));
+    });
+    let Ok(handle) = spawned else {
+        return Outcome::Failed("no thread could be started".to_owned());
+    };
+    match receiver.recv_timeout(limit) {
+        Ok(ended) => {
+            // It has sent its last word, so this waits for nothing.
+            let _ = handle.join();
+            ended.map_or_else(Outcome::Failed, |()| Outcome::Passed)
+        }
+        Err(_) => Outcome::Hung,
+    }
+}
+
+fn said(payload: &(dyn Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    format!("panicked: {}", text.unwrap_or_default())
+}
+
+struct Line<'a> {
+    name: &'a str,
+    outcome: &'a Outcome,
+    took: Duration,
+}
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, took) = (self.name, self.took.as_millis());
+        match self.outcome {
+            Outcome::Passed => write!(f, "ok       {name} ({took} ms)"),
+            Outcome::Failed(why) => write!(f, "FAILED   {name} ({took} ms): {}", one_line(why)),
+            Outcome::Hung => write!(f, "FAILED   {name}: did not end within {took} ms"),
+            Outcome::NotRun(why) => write!(f, "not run  {name}: {why}"),
+        }
+    }
+}
+
+/// A report has a line for each case and no more.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Line;
+    use super::Outcome;
+    use super::Summary;
+    use std::time::Duration;
+
+    #[test]
+    fn what_was_not_run_makes_nothing_good() {
+        let mut summary = Summary::default();
+        summary.count(&Outcome::NotRun("no target".to_owned()));
+        assert!(!summary.is_good());
+        summary.count(&Outcome::Passed);
+        assert!(summary.is_good());
+        summary.count(&Outcome::Failed("no".to_owned()));
+        assert!(!summary.is_good());
+        assert_eq!(summary.to_string(), "1 passed, 1 failed, 1 not run");
+    }
+
+    #[test]
+    fn a_case_is_one_line() {
+        let outcome = Outcome::Failed("two\r\nlines".to_owned());
+        let line = Line {
+            name: "a::b",
+            outcome: &outcome,
+            took: Duration::from_millis(7),
+        };
+        assert_eq!(line.to_string(), "FAILED   a::b (7 ms): two lines");
+    }
+}

@@ -1,0 +1,51 @@
+use node::Node;
+use os::DiskNumber;
+use os_suite::Workbench;
+
+/// A node for one case, and a hand that does what hardware and other people do. Dropping it takes away what was
+/// made for the case.
+pub trait Stand: Workbench {
+    /// The operations, over the whole node.
+    fn node(&self) -> &Node;
+
+    /// Plugs in a blank disk of so many bytes, that both views of the node know.
+    ///
+    /// # Errors
+    /// It cannot be made or plugged in.
+    fn plug(&self, length: u64) -> os::Result<DiskNumber>;
+
+    /// Makes a disk longer that [`Stand::plug`] made. It may be away meanwhile and come back under another
+    /// number, which is the answer.
+    ///
+    /// # Errors
+    /// It cannot be grown, or does not come back.
+    fn grow(&self, disk: DiskNumber, length: u64) -> os::Result<DiskNumber>;
+
+    /// Writes to a disk that [`Stand::plug`] made, past the node and its guard, and to no other.
+    ///
+    /// # Errors
+    /// It is none of those, or cannot be written.
+    fn overwrite(&self, disk: DiskNumber, offset: u64, bytes: &[u8]) -> os::Result<()>;
+
+    /// The share and a file in it.
+    fn shared_file(&self) -> Option<Share>;
+
+    /// Two services of the suite's own that are stopped: one, and one that needs it.
+    fn chained_services(&self) -> Option<[&'static str; 2]>;
+
+    /// How many handles this process has open.
+    ///
+    /// # Errors
+    /// The system does not say.
+    fn handles(&self) -> os::Result<u64>;
+}
+
+/// A share with a file, for those who look at what a mapping leads to.
+pub struct Share {
+    /// Path, user and password.
+    pub share: os_suite::Share,
+    /// The name of a file in its root.
+    pub file: &'static str,
+    /// What is in the file.
+    pub content: &'static [u8],
+}

@@ -1,0 +1,97 @@
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use os_windows_testkit::real;
+use wincsi_windows_suite::Stand;
+use wincsi_windows_suite::admission::Host;
+use wincsi_windows_suite::arguments::Arguments;
+use wincsi_windows_suite::machine;
+use wincsi_windows_suite::machine::Bench;
+use wincsi_windows_suite::machine::Machine;
+use wincsi_windows_suite::machine::Removal;
+use wincsi_windows_suite::plan;
+use wincsi_windows_suite::run;
+use wincsi_windows_suite::run::MakeStand;
+use wincsi_windows_suite::run::Summary;
+
+/// What this process runs on.
+pub(crate) fn host() -> Result<Host, String> {
+    if let Some(version) = real::wine_version() {
+        return Ok(Host::Wine(version));
+    }
+    let is_elevated = real::is_elevated().map_err(|error| error.to_string())?;
+    Ok(Host::Windows { is_elevated })
+}
+
+/// Is one of the suite's services until that is stopped.
+pub(crate) fn serve() -> ExitCode {
+    match machine::serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("no service: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Removes what a former run left over.
+pub(crate) fn clean_up(arguments: &Arguments) -> ExitCode {
+    match machine::clean_up(&arguments.folder) {
+        Ok(removals) => told(&removals),
+        Err(reason) => failed(&reason),
+    }
+}
+
+/// Runs the cases.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let machine = match Machine::set_up(arguments) {
+        Ok(machine) => Arc::new(machine),
+        Err(reason) => return failed(&format!("set-up: {reason}")),
+    };
+    for shortage in machine.shortages() {
+        println!("set-up: {shortage}");
+    }
+    let of = Arc::clone(&machine);
+    let make: MakeStand = Arc::new(move || {
+        let bench = Bench::on(&of).map_err(|error| error.to_string())?;
+        Ok(Box::new(bench) as Box<dyn Stand>)
+    });
+    let plan = plan::plan(arguments);
+    let ran = run::run(&plan, &make, arguments.limit(), &mut io::stdout());
+    drop(make);
+    let taken_down = taken_down(machine, arguments);
+    match ran {
+        Ok(summary) if summary.is_good() => taken_down,
+        Ok(Summary { .. }) => ExitCode::FAILURE,
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+/// A case that did not end still holds the machine: then what goes by name goes, and the next run takes the rest.
+fn taken_down(machine: Arc<Machine>, arguments: &Arguments) -> ExitCode {
+    let is_free = Arc::into_inner(machine).is_some();
+    if arguments.keep {
+        println!("clean-up: nothing, as told; the next run does it");
+        return ExitCode::SUCCESS;
+    }
+    if !is_free {
+        println!("clean-up: a case has not ended, what it holds stays until the next run");
+    }
+    clean_up(arguments)
+}
+
+fn told(removals: &[Removal]) -> ExitCode {
+    for removal in removals {
+        println!("clean-up: {removal}");
+    }
+    match removals.iter().all(Removal::is_good) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn failed(reason: &str) -> ExitCode {
+    eprintln!("failed: {reason}");
+    ExitCode::FAILURE
+}

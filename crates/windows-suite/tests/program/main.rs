@@ -1,0 +1,100 @@
+//! The program as it is started: what it refuses, what it lists, and, under Wine, what it cleans up.
+//!
+//! On Windows itself the trials that tell the program that it may change the machine are not there: it would.
+
+use std::fs;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::process::ExitCode;
+use std::process::Stdio;
+
+use libtest_mimic::Arguments;
+use libtest_mimic::Failed;
+use libtest_mimic::Trial;
+use wincsi_windows_suite::cases;
+
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(not(windows), path = "elsewhere.rs")]
+mod platform;
+
+type Attempt = fn() -> Result<(), Failed>;
+
+const EVERYWHERE: &[(&str, Attempt)] = &[
+    (
+        "it_does_nothing_without_leave",
+        it_does_nothing_without_leave,
+    ),
+    ("its_list_has_every_case", its_list_has_every_case),
+];
+
+fn main() -> ExitCode {
+    let trials = EVERYWHERE.iter().chain(platform::with_leave());
+    let trials = trials.map(|(name, attempt)| Trial::test(*name, attempt));
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+/// How the program ended, and what it said.
+struct Said {
+    status: Option<i32>,
+    output: String,
+    errors: String,
+}
+
+/// Runs the program with a folder of the test's own, so that no default is ever touched. It writes to files:
+/// what Wine starts beside it would keep a pipe open.
+fn suite(folder: &Path, arguments: &[&str]) -> io::Result<Said> {
+    let texts = tempfile::tempdir()?;
+    let [output, errors] = ["output", "errors"].map(|name| texts.path().join(name));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wincsi-windows-suite"));
+    command.arg("--folder").arg(folder).args(arguments);
+    command.stdin(Stdio::null());
+    command.stdout(File::create(&output)?);
+    command.stderr(File::create(&errors)?);
+    let status = command.status()?.code();
+    Ok(Said {
+        status,
+        output: fs::read_to_string(output)?,
+        errors: fs::read_to_string(errors)?,
+    })
+}
+
+fn it_does_nothing_without_leave() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let own = folder.path().join("suite");
+    for arguments in [&[][..], &["life::"], &["--clean-up"], &["--keep"]] {
+        let said = suite(&own, arguments)?;
+        assert_eq!(said.status, Some(2), "{arguments:?}");
+        let names_it = said.errors.contains("--i-may-change-this-machine");
+        assert!(names_it, "{}", said.errors);
+        assert!(!own.exists(), "{arguments:?}");
+    }
+    Ok(())
+}
+
+fn its_list_has_every_case() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let told = suite(folder.path(), &["--list"])?;
+    assert_eq!(told.status, Some(0));
+    let seam = os_suite::cases().map(|case| case.name);
+    for name in seam.chain(cases::all().map(|case| case.name)) {
+        let is_listed = told
+            .output
+            .lines()
+            .any(|line| line.split(' ').next() == Some(name));
+        assert!(is_listed, "{name}");
+    }
+    Ok(())
+}
+
+/// Runs no case with leave to do so, and says why.
+fn is_refused_because(why: &str) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let own = folder.path().join("suite");
+    let said = suite(&own, &["--i-may-change-this-machine"])?;
+    assert_eq!(said.status, Some(2));
+    assert!(said.errors.contains(why), "{}", said.errors);
+    assert!(!own.exists());
+    Ok(())
+}

@@ -1,0 +1,91 @@
+use std::fs;
+
+use libtest_mimic::Failed;
+use os::Services as _;
+use os::Win32;
+use os_windows::NativeServices;
+use os_windows_testkit::real;
+use wincsi_windows_suite::names;
+use windows_service::service::ServiceAccess;
+use windows_service::service::ServiceErrorControl;
+use windows_service::service::ServiceInfo;
+use windows_service::service::ServiceStartType;
+use windows_service::service::ServiceType;
+use windows_service::service_manager::ServiceManager;
+use windows_service::service_manager::ServiceManagerAccess;
+
+use super::Attempt;
+use super::suite;
+
+/// Wine alone may be changed by a test: it has a prefix of its own.
+pub(crate) fn with_leave() -> &'static [(&'static str, Attempt)] {
+    match real::wine_version() {
+        Some(_) => UNDER_WINE,
+        None => &[],
+    }
+}
+
+const UNDER_WINE: &[(&str, Attempt)] = &[
+    ("it_runs_no_case_under_wine", it_runs_no_case_under_wine),
+    (
+        "a_clean_up_finds_what_a_killed_run_left_by_its_name_alone",
+        a_clean_up_finds_what_a_killed_run_left_by_its_name_alone,
+    ),
+];
+
+fn it_runs_no_case_under_wine() -> Result<(), Failed> {
+    super::is_refused_because("this is Wine ")
+}
+
+fn a_clean_up_finds_what_a_killed_run_left_by_its_name_alone() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    let ours = at(&names::disk_file(7));
+    let foreign = at("accounts.vhdx");
+    for file in [&ours, &foreign] {
+        fs::write(file, "a disk")?;
+    }
+    install(names::IDLE_SERVICE)?;
+    let arguments = ["--clean-up", "--i-may-change-this-machine"];
+    let said = suite(folder.path(), &arguments)?;
+    let told = said.output;
+    assert!(!ours.exists(), "{told}");
+    assert!(foreign.exists(), "{told}");
+    assert!(!at(names::LOCK).exists(), "{told}");
+    assert!(!is_installed(names::IDLE_SERVICE)?, "{told}");
+    // Wine has no provider of SMB mappings, and the program does not say that it has looked.
+    let remains = told.lines().filter(|line| !line.ends_with(" is gone"));
+    let remains: Vec<_> = remains.filter(|line| !line.is_empty()).collect();
+    assert!(
+        matches!(*remains, [line] if line.contains("mapping")),
+        "{told}"
+    );
+    assert_eq!(said.status, Some(1));
+    Ok(())
+}
+
+fn install(name: &str) -> windows_service::Result<()> {
+    let access = ServiceManagerAccess::CONNECT | ServiceManagerAccess::CREATE_SERVICE;
+    let info = ServiceInfo {
+        name: name.into(),
+        display_name: name.into(),
+        service_type: ServiceType::OWN_PROCESS,
+        start_type: ServiceStartType::OnDemand,
+        error_control: ServiceErrorControl::Normal,
+        executable_path: env!("CARGO_BIN_EXE_wincsi-windows-suite").into(),
+        launch_arguments: Vec::new(),
+        dependencies: Vec::new(),
+        account_name: None,
+        account_password: None,
+    };
+    let manager = ServiceManager::local_computer(None::<&str>, access)?;
+    let installed = manager.create_service(&info, ServiceAccess::QUERY_STATUS);
+    installed.map(drop)
+}
+
+fn is_installed(name: &str) -> Result<bool, Failed> {
+    match NativeServices::new().query(name) {
+        Err(error) if error.win32() == Some(Win32::NO_SUCH_SERVICE) => Ok(false),
+        other => Ok(other.map(|_| true)?),
+    }
+}

@@ -1,0 +1,29 @@
+//! The suite's own cases against the simulated node, and the running of a plan.
+
+mod runs;
+mod simulated;
+
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(not(windows), path = "elsewhere.rs")]
+mod platform;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+use libtest_mimic::Trial;
+use wincsi_windows_suite::cases;
+
+/// One after the other: a case counts the handles of this process.
+fn main() -> ExitCode {
+    let one_at_a_time = Arguments {
+        test_threads: Some(1),
+        ..Arguments::from_args()
+    };
+    let own = cases::all().map(|case| {
+        Trial::test(case.name, move || {
+            let stand = simulated::Simulated::new()?;
+            Ok((case.run)(&stand).map_err(|failure| failure.to_string())?)
+        })
+    });
+    libtest_mimic::run(&one_at_a_time, own.chain(runs::trials()).collect()).exit_code()
+}

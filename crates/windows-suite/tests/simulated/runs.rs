@@ -1,0 +1,111 @@
+//! How a plan is run: what fails, panics, hangs or has no stand costs itself and is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use libtest_mimic::Trial;
+use wincsi_windows_suite::Failure;
+use wincsi_windows_suite::Stand;
+use wincsi_windows_suite::cases::Own;
+use wincsi_windows_suite::plan::Planned;
+use wincsi_windows_suite::run;
+use wincsi_windows_suite::run::MakeStand;
+use wincsi_windows_suite::run::Summary;
+
+use super::simulated::Simulated;
+
+/// Longer than any case here takes that is meant to end.
+const LONG: Duration = Duration::from_secs(300);
+
+type Attempt = fn() -> Result<(), Failed>;
+
+pub(crate) fn trials() -> impl Iterator<Item = Trial> {
+    let all: [(&str, Attempt); 3] = [
+        (
+            "runs::what_fails_or_panics_costs_itself_alone",
+            fails_or_panics,
+        ),
+        (
+            "runs::after_a_case_that_does_not_end_nothing_is_tried",
+            does_not_end,
+        ),
+        ("runs::a_case_without_a_stand_has_failed", without_a_stand),
+    ];
+    all.into_iter()
+        .map(|(name, trial)| Trial::test(name, trial))
+}
+
+const GOOD: Own = Own {
+    name: "a::good",
+    run: |_| Ok(()),
+};
+const BAD: Own = Own {
+    name: "a::bad",
+    run: |_| Err(Failure::Wrong("two\nlines".to_owned())),
+};
+const WILD: Own = Own {
+    name: "a::wild",
+    run: wild,
+};
+#[allow(clippy::panic, reason = "the case is about a panic")]
+fn wild(_: &dyn Stand) -> Result<(), Failure> {
+    panic!("as told");
+}
+
+fn simulated() -> MakeStand {
+    Arc::new(|| {
+        let made = Simulated::new().map_err(|error| error.to_string())?;
+        Ok(Box::new(made) as Box<dyn Stand>)
+    })
+}
+
+fn ran(cases: &[Own], make: &MakeStand, limit: Duration) -> Result<(Summary, String), Failed> {
+    let plan: Vec<_> = cases.iter().map(Planned::of).collect();
+    let mut out = Vec::new();
+    let summary = run::run(&plan, make, limit, &mut out)?;
+    Ok((summary, String::from_utf8(out)?))
+}
+
+fn fails_or_panics() -> Result<(), Failed> {
+    let (summary, told) = ran(&[BAD, WILD, GOOD], &simulated(), LONG)?;
+    assert_eq!((summary.passed, summary.failed, summary.not_run), (1, 2, 0));
+    assert!(!summary.is_good() && !summary.is_hung);
+    let lines: Vec<_> = told.lines().collect();
+    assert_eq!(lines.len(), 4, "{told}");
+    assert!(
+        lines[0].starts_with("FAILED   a::bad (") && lines[0].ends_with(": two lines"),
+        "{told}"
+    );
+    assert!(lines[1].ends_with("panicked: as told"), "{told}");
+    assert!(lines[2].starts_with("ok       a::good ("), "{told}");
+    assert_eq!(lines[3], "1 passed, 2 failed, 0 not run");
+    Ok(())
+}
+
+/// Nothing is made that would have to be taken away again: its thread never ends.
+fn does_not_end() -> Result<(), Failed> {
+    let make: MakeStand = Arc::new(|| {
+        loop {
+            std::thread::park();
+        }
+    });
+    let (summary, told) = ran(&[GOOD, BAD], &make, Duration::from_millis(1))?;
+    assert!(summary.is_hung && !summary.is_good());
+    assert_eq!((summary.passed, summary.failed, summary.not_run), (0, 1, 1));
+    assert!(
+        told.contains("FAILED   a::good: did not end within"),
+        "{told}"
+    );
+    let after = "not run  a::bad: a case before it did not end";
+    assert!(told.contains(after), "{told}");
+    Ok(())
+}
+
+fn without_a_stand() -> Result<(), Failed> {
+    let make: MakeStand = Arc::new(|| Err("no volume".to_owned()));
+    let (summary, told) = ran(&[GOOD], &make, LONG)?;
+    assert_eq!(summary.failed, 1);
+    assert!(told.contains("no volume"), "{told}");
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! The simulated node as a stand.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use node::Node;
+use node::Options;
+use node::api::NodeApi;
+use os::DiskNumber;
+use os::Error;
+use os::LinkKind;
+use os::VolumeId;
+use os::Win32;
+use os::WinPath;
+use os_sim::Bus;
+use os_sim::ClockMode;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::IdentifierKind;
+use os_sim::NodeSpec;
+use os_sim::ServiceSpec;
+use os_sim::SimNode;
+use os_sim::Start;
+use os_sim::smb::ServerSpec;
+use os_sim::smb::SmbControl;
+use os_suite::Workbench;
+use tempfile::TempDir;
+use wincsi_windows_suite::Share;
+use wincsi_windows_suite::Stand;
+use wincsi_windows_suite::names;
+
+use super::platform;
+
+const SERVER: &str = "files";
+const SHARE: &str = "data";
+const USER: &str = r"FILES\alice";
+const PASSWORD: &str = "pass:word";
+const FILE: &str = "found";
+const CONTENT: &[u8] = b"read through the share";
+
+/// A node with a share, chained services and no data disk yet.
+pub(crate) struct Simulated {
+    node: Node,
+    simulated: SimNode,
+    folder: WinPath,
+    volume: VolumeId,
+    disks: Mutex<BTreeMap<DiskNumber, String>>,
+    _host: TempDir,
+}
+
+impl Simulated {
+    pub(crate) fn new() -> Result<Self, Box<dyn std::error::Error>> {
+        let host = tempfile::tempdir()?;
+        let simulated = SimNode::create(host.path(), &spec(), ClockMode::Virtual)?;
+        let control = SmbControl::at(host.path());
+        control.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD))?;
+        let shared = control.share_folder(SERVER, SHARE);
+        fs::create_dir_all(&shared)?;
+        fs::write(shared.join(FILE), CONTENT)?;
+        let os = simulated.os();
+        let folder: WinPath = r"C:\case".parse()?;
+        os.files.create_directory(&folder)?;
+        Ok(Self {
+            volume: os.volumes.mounted_at(&r"C:\".parse()?)?,
+            node: Node::new(os, Options::default()),
+            simulated,
+            folder,
+            disks: Mutex::default(),
+            _host: host,
+        })
+    }
+
+    fn disks(&self) -> MutexGuard<'_, BTreeMap<DiskNumber, String>> {
+        self.disks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn name(&self, disk: DiskNumber) -> os::Result<String> {
+        let name = self.disks().get(&disk).cloned();
+        name.ok_or_else(|| Error::new("find", format!("disk {disk}"), Win32::NOT_FOUND))
+    }
+
+    fn rescan(&self) -> os::Result<()> {
+        let node: &dyn NodeApi = &self.node;
+        let rescanned = node.disks().rescan(node.deadline(Duration::from_secs(60)));
+        rescanned.map_err(|error| Error::new("rescan", error, Win32::GEN_FAILURE))
+    }
+}
+
+fn spec() -> NodeSpec {
+    let mut spec = NodeSpec::default();
+    let service = |name: &str, needs: &[&str]| ServiceSpec {
+        name: name.to_owned(),
+        display_name: name.to_owned(),
+        start: Start::Manual,
+        depends_on: needs.iter().map(|&needed| needed.to_owned()).collect(),
+        dies_at_start: false,
+    };
+    spec.service.push(service(names::BASE_SERVICE, &[]));
+    let base = &[names::BASE_SERVICE];
+    spec.service.push(service(names::DEPENDENT_SERVICE, base));
+    spec
+}
+
+impl Stand for Simulated {
+    fn node(&self) -> &Node {
+        &self.node
+    }
+
+    fn plug(&self, length: u64) -> os::Result<DiskNumber> {
+        let before = self.node.os().disks.list()?;
+        let count = self.disks().len();
+        let name = format!("plugged-{count}");
+        let lun = u8::try_from(count + 1).unwrap_or(u8::MAX);
+        let identity = format!("600000000000000{:x}", count + 1);
+        let spec = DiskSpec::on(Bus::Sas)
+            .lun(lun)
+            .identified(IdentifierKind::Naa, &identity);
+        let hardware = self.simulated.hardware();
+        let plugged = hardware.attach_disk(&name, &spec, &Content::blank(length));
+        plugged.map_err(|error| Error::new("attach_disk", error, Win32::GEN_FAILURE))?;
+        self.rescan()?;
+        let after = self.node.os().disks.list()?;
+        let number = after.into_iter().find(|number| !before.contains(number));
+        let number = number.ok_or_else(|| Error::new("find", &name, Win32::NOT_FOUND))?;
+        self.disks().insert(number, name);
+        Ok(number)
+    }
+
+    fn grow(&self, disk: DiskNumber, length: u64) -> os::Result<DiskNumber> {
+        let hardware = self.simulated.hardware();
+        let grown = hardware.grow_disk(&self.name(disk)?, length);
+        grown.map_err(|error| Error::new("grow_disk", error, Win32::GEN_FAILURE))?;
+        self.rescan()?;
+        Ok(disk)
+    }
+
+    fn overwrite(&self, disk: DiskNumber, offset: u64, bytes: &[u8]) -> os::Result<()> {
+        let hardware = self.simulated.hardware();
+        let written = hardware.write_disk(&self.name(disk)?, offset, bytes);
+        written.map_err(|error| Error::new("write_disk", error, Win32::GEN_FAILURE))
+    }
+
+    fn shared_file(&self) -> Option<Share> {
+        Some(Share {
+            share: self.share()?,
+            file: FILE,
+            content: CONTENT,
+        })
+    }
+
+    fn chained_services(&self) -> Option<[&'static str; 2]> {
+        Some([names::BASE_SERVICE, names::DEPENDENT_SERVICE])
+    }
+
+    fn handles(&self) -> os::Result<u64> {
+        platform::handles()
+    }
+}
+
+impl Workbench for Simulated {
+    fn folder(&self) -> &WinPath {
+        &self.folder
+    }
+
+    fn volume(&self) -> VolumeId {
+        self.volume
+    }
+
+    fn write_file(&self, path: &WinPath, content: &[u8]) -> os::Result<()> {
+        self.simulated.files().write_file(path, content)
+    }
+
+    fn read_file(&self, path: &WinPath) -> os::Result<Vec<u8>> {
+        self.simulated.files().read_file(path)
+    }
+
+    fn set_read_only(&self, path: &WinPath) -> os::Result<()> {
+        self.simulated.files().set_read_only(path)
+    }
+
+    fn create_reparse_point(&self, path: &WinPath, kind: LinkKind, data: &[u8]) -> os::Result<()> {
+        let files = self.simulated.files();
+        files.create_reparse_point(path, kind, data)
+    }
+
+    fn raw_disk(&self) -> os::Result<DiskNumber> {
+        self.plug(1 << 30)
+    }
+
+    fn share(&self) -> Option<os_suite::Share> {
+        Some(os_suite::Share {
+            path: format!(r"\\{SERVER}\{SHARE}"),
+            user: USER.to_owned(),
+            password: PASSWORD.to_owned(),
+        })
+    }
+}
