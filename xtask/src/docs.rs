@@ -29,6 +29,11 @@ const PAGES: &[Page] = &[
         example: "compatibility_page",
     },
     Page {
+        path: "docs/fidelity.md",
+        package: "wincsi-fidelity",
+        example: "fidelity_page",
+    },
+    Page {
         path: "docs/flags.md",
         package: "wincsi-proxy",
         example: "flags_page",

@@ -20,6 +20,7 @@ mod cargo;
 mod demo;
 mod docs;
 mod env;
+mod fidelity;
 mod host;
 mod process;
 mod server;
@@ -39,6 +40,7 @@ enum Task {
     Bench(bench::Bench),
     Demo(demo::Demo),
     Docs(docs::Docs),
+    Fidelity(fidelity::Fidelity),
     Setup(env::Setup),
     Test(test::Test),
     Tidy(tidy::Tidy),
@@ -51,6 +53,7 @@ impl Task {
             Self::Bench(task) => task.run(),
             Self::Demo(task) => task.run(),
             Self::Docs(task) => task.run(),
+            Self::Fidelity(task) => task.run(),
             Self::Setup(task) => task.run(),
             Self::Test(task) => task.run(),
             Self::Tidy(task) => task.run(),

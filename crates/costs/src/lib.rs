@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 
 mod calls;
+mod frontier;
 mod growth;
 mod handles;
 mod report;
@@ -24,11 +25,16 @@ mod stage;
 mod cpu;
 
 pub use self::calls::SCENARIOS;
+pub use self::frontier::Crossed;
+pub use self::frontier::Crossing;
+pub use self::frontier::Frontier;
+pub use self::frontier::WbemCall;
 pub use self::growth::Growth;
 pub use self::growth::SIZES;
 pub use self::handles::MORE_HANDLES;
 pub use self::handles::MoreHandles;
 pub use self::report::cpu_table;
+pub use self::report::crossings_table;
 pub use self::report::derivation_table;
 pub use self::report::excess_table;
 pub use self::report::growth_table;

@@ -7,6 +7,7 @@ use os_meter::Counts;
 use os_meter::Kind;
 
 use crate::Cpu;
+use crate::Crossed;
 use crate::Excess;
 use crate::Growth;
 use crate::MORE_HANDLES;
@@ -73,6 +74,38 @@ pub fn excess_table(scenarios: &[&Scenario]) -> String {
         ))
     });
     rows.fold(head.to_owned(), |table, row| table + &row)
+}
+
+/// What the columns of [`crossings_table`] are.
+const CROSSINGS: &str = "\
+The same situations, with `os-windows`'s own way to WMI between the node's operations and the simulated node's \
+providers: COM objects in the process count each call of `IWbemServices`, which on Windows is a round trip to WMI's \
+process. A test under Wine holds that the work of the providers is what the first table says, that each query of \
+it is one `ExecQuery` and each method one `ExecMethod`, and that nothing else crosses but one `GetObject` for each \
+method that a connection has not called before, which brings the definition of its parameters. A connection is made for \
+each namespace by each of at most four threads, when it first needs one, and kept. Situations in which nothing \
+crosses are left out.
+
+What an enumerator or a running call is asked besides is not counted: it depends on how long the provider takes. \
+Nor are the system calls behind an operation on files, volumes, disks or services, whose way has no such frontier.
+
+";
+
+/// What crosses to WMI in each situation.
+#[must_use]
+pub fn crossings_table(samples: &[(&Scenario, Sample)]) -> String {
+    let head = "| call | situation | ExecQuery | ExecMethod | GetObject, at first |\n|---|---|---:|---:|---:|\n";
+    let rows = samples.iter().filter_map(|(scenario, sample)| {
+        let crossed = Crossed::of(&sample.crossings);
+        let Crossed {
+            provider: Provider { queries, methods },
+            definitions,
+        } = crossed;
+        let (operation, state) = (scenario.operation, scenario.state);
+        let row = format!("| {operation} | {state} | {queries} | {methods} | {definitions} |\n");
+        (crossed.provider != Provider::NOTHING).then_some(row)
+    });
+    rows.fold(CROSSINGS.to_owned() + head, |table, row| table + &row)
 }
 
 /// Every operation of the system that a call makes.

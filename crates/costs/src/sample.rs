@@ -1,5 +1,6 @@
 //! Counting one call, and telling its processor time from the system's.
 
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
@@ -11,6 +12,8 @@ use os_meter::Meter;
 use os_meter::Operation;
 use os_meter::Tally;
 
+use crate::Crossing;
+use crate::Frontier;
 use crate::cpu;
 
 /// What one call took.
@@ -18,6 +21,8 @@ use crate::cpu;
 pub struct Sample {
     /// The operations of the system.
     pub counts: Counts,
+    /// What crossed the stage's frontier, where it has one.
+    pub crossings: Vec<Crossing>,
     /// The processor time, where this machine tells it.
     pub cpu: Option<Cpu>,
 }
@@ -32,8 +37,8 @@ pub struct Cpu {
 }
 
 /// Counts one call at a time.
-#[derive(Default)]
 pub(crate) struct Gauge {
+    frontier: Option<Arc<dyn Frontier>>,
     tally: Tally,
     below: Mutex<Below>,
 }
@@ -45,9 +50,18 @@ struct Below {
 }
 
 impl Gauge {
+    pub(crate) fn at(frontier: Option<Arc<dyn Frontier>>) -> Self {
+        Self {
+            frontier,
+            tally: Tally::default(),
+            below: Mutex::default(),
+        }
+    }
+
     /// What `run` answers, and what it took.
     pub(crate) fn measure<T>(&self, run: impl FnOnce() -> T) -> (T, Sample) {
         *self.below() = Below::default();
+        self.crossings();
         let before = cpu::spent();
         let (answer, counts) = self.tally.during(run);
         let took = cpu::spent().zip(before).map(|(now, before)| now - before);
@@ -56,7 +70,18 @@ impl Gauge {
             above: took.saturating_sub(below),
             below,
         });
-        (answer, Sample { counts, cpu })
+        let crossings = self.crossings();
+        let sample = Sample {
+            counts,
+            crossings,
+            cpu,
+        };
+        (answer, sample)
+    }
+
+    fn crossings(&self) -> Vec<Crossing> {
+        let frontier = self.frontier.as_ref();
+        frontier.map(|frontier| frontier.take()).unwrap_or_default()
     }
 
     fn below(&self) -> MutexGuard<'_, Below> {

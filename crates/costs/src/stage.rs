@@ -43,6 +43,7 @@ use wire::filesystem::v2alpha1 as filesystem;
 use wire::system::v1alpha1 as system;
 use wire::volume::v2alpha1 as volume;
 
+use crate::Frontier;
 use crate::Sample;
 use crate::sample::Gauge;
 
@@ -88,9 +89,21 @@ impl Stage {
     /// # Errors
     /// The node cannot be made.
     pub fn new() -> Result<Self> {
+        Self::through(|os| os, None)
+    }
+
+    /// The same, whose operations go through what `way` makes of the node's facilities; what crosses a
+    /// frontier in there is counted too.
+    ///
+    /// # Errors
+    /// The node cannot be made, or the way does not lead there.
+    pub fn through(
+        way: impl FnOnce(Os) -> Os,
+        frontier: Option<Arc<dyn Frontier>>,
+    ) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let node = demo::create(&folder.path().join(NODE), ClockMode::Virtual)?;
-        let mut stage = Self::on(&node, folder)?;
+        let mut stage = Self::on(&node, folder, way, frontier)?;
         stage.rescan()?;
         let disk = stage.number_of(demo::DISK_SERIAL)?;
         stage.volume = stage.volume_on(disk)?;
@@ -115,16 +128,21 @@ impl Stage {
         for depth in 1..=kubelet.components().len() {
             node.os().files.create_directory(&kubelet.prefix(depth))?;
         }
-        let mut stage = Self::on(&node, folder)?;
+        let mut stage = Self::on(&node, folder, |os| os, None)?;
         // Number 0 is the system disk.
         stage.volume = stage.known_on(1)?;
         stage.mount()?;
         Ok(stage)
     }
 
-    fn on(node: &SimNode, folder: TempDir) -> Result<Self> {
-        let gauge = Arc::new(Gauge::default());
-        let os = os_meter::metered(node.os(), &(Arc::clone(&gauge) as Arc<dyn Meter>));
+    fn on(
+        node: &SimNode,
+        folder: TempDir,
+        way: impl FnOnce(Os) -> Os,
+        frontier: Option<Arc<dyn Frontier>>,
+    ) -> Result<Self> {
+        let gauge = Arc::new(Gauge::at(frontier));
+        let os = os_meter::metered(way(node.os()), &(Arc::clone(&gauge) as Arc<dyn Meter>));
         let working_dirs = WorkingDirs::parse(vec![KUBELET.to_owned()])?;
         let operations = Operations::new(Node::new(os, Options::default()), working_dirs);
         let registry = groups::registry();

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
+use fidelity::Program;
+use fidelity::Recorder;
 use proxy::catalogue::OPERATIONS;
 use wincsi_costs as costs;
 
@@ -28,13 +30,20 @@ const WITHOUT_PROVIDER: [&str; 6] = [
 fn samples() -> &'static [(&'static Scenario, Sample)] {
     static SAMPLES: OnceLock<Vec<(&Scenario, Sample)>> = OnceLock::new();
     SAMPLES.get_or_init(|| {
-        let stage = Stage::new().expect("a node");
+        let recorder = recorder().clone();
+        let watched = move |os| fidelity::watched(os, &recorder);
+        let stage = Stage::through(watched, None).expect("a node");
         let run = |scenario: &'static Scenario| {
             let sample = scenario.run(&stage);
             (scenario, sample.expect("a call that succeeds"))
         };
         scenarios().into_iter().map(run).collect()
     })
+}
+
+fn recorder() -> &'static Recorder {
+    static RECORDER: OnceLock<Recorder> = OnceLock::new();
+    RECORDER.get_or_init(Recorder::default)
 }
 
 fn scenarios() -> Vec<&'static Scenario> {
@@ -116,6 +125,13 @@ fn a_call_costs_the_same_on_a_node_of_many_volumes() {
             _ => assert_eq!(few.sample.counts, many.sample.counts, "{}", few.operation),
         }
     }
+}
+
+#[test]
+fn the_page_of_fidelity_says_what_is_executed_here() {
+    samples();
+    let settled = fidelity::settle(Program::SimulatorNode, &recorder().take());
+    assert_eq!(settled, Ok(()));
 }
 
 #[test]

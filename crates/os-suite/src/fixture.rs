@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use fidelity::Recorder;
+use fidelity::Watch;
 use os::AfUnix;
 use os::Boot;
 use os::Clock;
@@ -138,6 +140,15 @@ macro_rules! parts {
             #[must_use]
             pub fn with_os(self, os: &Os) -> Self {
                 self$(.$with(Arc::clone(&os.$field)))*
+            }
+
+            /// With each operation told to the recorder.
+            pub(crate) fn watched(mut self, recorder: &Recorder) -> Self {
+                $(
+                    let part = self.parts.$field.take();
+                    self.parts.$field = part.map(|part| part.watched(Facility::$facility, recorder));
+                )*
+                self
             }
 
             /// Whether it has a facility that a case may need.

@@ -1,5 +1,11 @@
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
+use fidelity::Program;
+use fidelity::Record;
+use fidelity::Recorder;
 use libtest_mimic::Arguments;
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
@@ -27,10 +33,33 @@ pub struct Implementation {
 /// Runs every case against the implementation, one test each, by the command line of a Rust test.
 pub fn run(implementation: Implementation) -> ExitCode {
     let arguments = Arguments::from_args();
-    let mut trials = vec![table_trial(implementation)];
-    let ours = cases().filter(|case| implementation.runs(case));
-    trials.extend(ours.map(|case| trial(implementation, *case)));
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let suite = Suite::of(implementation, &[]);
+    libtest_mimic::run(&arguments, suite.trials()).exit_code()
+}
+
+/// As [`run`], with cases of the implementation's own besides; when all are run and green, one more test
+/// holds what they executed against what the program is known to execute.
+pub fn run_recorded(
+    implementation: Implementation,
+    program: Program,
+    own: &'static [Case],
+) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let suite = Suite::of(implementation, own);
+    let conclusion = libtest_mimic::run(&arguments, suite.trials());
+    if conclusion.has_failed() || !is_whole(&arguments) {
+        return conclusion.exit_code();
+    }
+    let record = suite.record();
+    let settle = move || Ok(fidelity::settle(program, &record)?);
+    let trial = Trial::test("what_is_executed_is_what_is_recorded", settle);
+    libtest_mimic::run(&arguments, vec![trial]).exit_code()
+}
+
+/// Whether all tests are to run.
+fn is_whole(arguments: &Arguments) -> bool {
+    let is_all = arguments.filter.is_none() && arguments.skip.is_empty();
+    is_all && !arguments.list && !arguments.ignored && !arguments.bench
 }
 
 impl Implementation {
@@ -47,29 +76,89 @@ impl Implementation {
     }
 }
 
-fn trial(implementation: Implementation, case: Case) -> Trial {
-    let run = move || -> Result<Result<(), Failure>, Failed> {
-        let fixture = (implementation.fixture)()?;
-        Ok((case.run)(&fixture))
-    };
-    match implementation.deviation(&case) {
-        Some(row) => Trial::test(case.name, move || Ok(row.confirm(run()?)?)).with_kind(OTHERWISE),
-        None => Trial::test(case.name, move || Ok(run()?.map_err(|f| f.to_string())?)),
+/// The cases of an implementation, and what has come of them.
+#[derive(Clone)]
+struct Suite {
+    implementation: Implementation,
+    cases: Arc<[Case]>,
+    record: Arc<Mutex<Record>>,
+}
+
+impl Suite {
+    fn of(implementation: Implementation, own: &'static [Case]) -> Self {
+        let cases = cases().chain(own).copied();
+        Self {
+            implementation,
+            cases: cases.filter(|case| implementation.runs(case)).collect(),
+            record: Arc::default(),
+        }
+    }
+
+    fn trials(&self) -> Vec<Trial> {
+        let mut trials = vec![self.table_trial()];
+        trials.extend(self.cases.iter().map(|case| self.trial(*case)));
+        trials
+    }
+
+    fn trial(&self, case: Case) -> Trial {
+        let suite = self.clone();
+        match self.implementation.deviation(&case) {
+            Some(row) => {
+                Trial::test(case.name, move || suite.confirm(&case, row)).with_kind(OTHERWISE)
+            }
+            None => Trial::test(case.name, move || suite.hold(&case)),
+        }
+    }
+
+    fn hold(&self, case: &Case) -> Result<(), Failed> {
+        let (outcome, record) = self.try_case(case)?;
+        outcome.map_err(|failure| failure.to_string())?;
+        self.keep(|whole| whole.add(record));
+        Ok(())
+    }
+
+    fn confirm(&self, case: &Case, row: &Deviation) -> Result<(), Failed> {
+        let (outcome, record) = self.try_case(case)?;
+        row.confirm(outcome)?;
+        self.keep(|whole| {
+            whole.add_as_failed(record);
+            whole.add_answer(row.case, row.answer);
+        });
+        Ok(())
+    }
+
+    fn try_case(&self, case: &Case) -> Result<(Result<(), Failure>, Record), Failed> {
+        let recorder = Recorder::default();
+        let fixture = (self.implementation.fixture)()?.watched(&recorder);
+        let outcome = (case.run)(&fixture);
+        Ok((outcome, recorder.take()))
+    }
+
+    fn keep(&self, add: impl FnOnce(&mut Record)) {
+        add(&mut self.record.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Of all cases that have run. Facilities that the suite is not about are beside it.
+    fn record(&self) -> Record {
+        let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.implementation.about {
+            [] => record.clone(),
+            about => record.clone().of(about),
+        }
+    }
+
+    /// A row for a case that does not exist asserts nothing.
+    fn table_trial(&self) -> Trial {
+        let (cases, rows) = (Arc::clone(&self.cases), self.implementation.deviations);
+        Trial::test("deviations_name_cases", move || {
+            let is_case = |row: &&Deviation| cases.iter().any(|case| case.name == row.case);
+            match rows.iter().find(|row| !is_case(row)) {
+                Some(row) => Err(Failed::from(format!("no such case: {}", row.case))),
+                None => Ok(()),
+            }
+        })
     }
 }
 
 /// How the output marks a case whose answer is in the table: it does not hold there.
 const OTHERWISE: &str = "answers otherwise";
-
-/// A row for a case that does not exist asserts nothing.
-fn table_trial(implementation: Implementation) -> Trial {
-    Trial::test("deviations_name_cases", move || {
-        let is_case = |row: &&Deviation| {
-            cases().any(|case| case.name == row.case && implementation.runs(case))
-        };
-        match implementation.deviations.iter().find(|row| !is_case(row)) {
-            Some(row) => Err(Failed::from(format!("no such case: {}", row.case))),
-            None => Ok(()),
-        }
-    })
-}

@@ -7,7 +7,8 @@
 //! # Running it
 //! An implementation has a test target without Rust's harness (`tests/suite.rs`) whose `main` hands
 //! a constructor to [`run`]. Every case gets a [`Fixture`] of its own and is printed as one test;
-//! the command line is that of any Rust test.
+//! the command line is that of any Rust test. [`run_recorded`] also holds what the cases execute against
+//! `docs/fidelity.md`.
 //!
 //! # Where an implementation answers otherwise
 //! Wine has no symbolic links. A case that fails there is not skipped: it stands in a table of
@@ -35,5 +36,6 @@ mod volumes;
 pub use case::{Case, cases};
 pub use deviation::Deviation;
 pub use failure::Failure;
+pub use fidelity::Program;
 pub use fixture::{Fixture, IscsiTarget, Share, Workbench};
-pub use harness::{Implementation, run};
+pub use harness::{Implementation, run, run_recorded};

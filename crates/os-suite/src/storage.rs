@@ -18,6 +18,7 @@ use os::Query;
 use os::Target;
 use os::Value;
 use os::VolumeId;
+use os::Win32;
 use os::schema::codes;
 use os::schema::disk;
 use os::schema::disk_to_partition;
@@ -30,6 +31,7 @@ use crate::Failure;
 use crate::Fixture;
 use crate::case::declare;
 use crate::failure::holds;
+use crate::failure::refused;
 use crate::failure::same;
 
 const NEEDS: &[Facility] = &[
@@ -61,6 +63,9 @@ declare!("storage", NEEDS;
     a_volume_is_raw_until_it_is_formatted,
     a_partition_is_not_resized_by_nothing,
     a_volume_goes_offline_with_its_disk,
+    a_plugged_disk_has_an_address,
+    a_locked_volume_has_one_owner_until_it_is_let_go,
+    a_partition_grows_and_its_filesystem_after_it,
 );
 
 /// `MSFT_Partition.GptType` of the reserved partition.
@@ -484,4 +489,47 @@ fn a_volume_goes_offline_with_its_disk(fixture: &Fixture) -> Result<(), Failure>
     holds("the volume is gone", !listed.contains(&volume))?;
     disk.expect(&object, disk::ONLINE.name, &none)?;
     same("the same volume", &disk.volume()?.0, &volume)
+}
+
+fn a_plugged_disk_has_an_address(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = Disk::raw(fixture)?;
+    fixture.disks()?.scsi_address(disk.number)?;
+    Ok(())
+}
+
+fn a_locked_volume_has_one_owner_until_it_is_let_go(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = Disk::partitioned(fixture)?;
+    let (volume, path) = disk.volume()?;
+    disk.expect(&path, volume::FORMAT.name, &ntfs())?;
+    let volumes = fixture.volumes()?;
+    let lock = volumes.lock(volume)?;
+    refused("second lock", volumes.lock(volume), Win32::ACCESS_DENIED)?;
+    lock.dismount()?;
+    drop(lock);
+    volumes.lock(volume)?;
+    Ok(())
+}
+
+fn a_partition_grows_and_its_filesystem_after_it(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = Disk::initialised(fixture)?;
+    let half = all_of_it()
+        .with("UseMaximumSize", Value::Bool(false))
+        .with("Size", Value::uint64(512 * MIB));
+    let create = disk::CREATE_PARTITION.name;
+    disk.expect(&disk.object()?.path, create, &half)?;
+    let (volume, path) = disk.volume()?;
+    disk.expect(&path, volume::FORMAT.name, &ntfs())?;
+    let (disks, volumes) = (fixture.disks()?, fixture.volumes()?);
+    let entries = disks.layout(disk.number)?.partitions;
+    let ours = entries.iter().find(|it| it.id == volume.0);
+    let ours = ours.ok_or(Failure::Unequipped("partition"))?;
+    let before = volumes.space(volume)?.total;
+    disks.grow_partition(disk.number, ours.number, 64 * MIB)?;
+    let extents = volumes.extents(volume)?;
+    let length = extents.first().map(|extent| extent.length);
+    same("length", &length, &Some(ours.length + 64 * MIB))?;
+    same("room", &volumes.space(volume)?.total, &before)?;
+    volumes.extend(volume, ours.length + 64 * MIB)?;
+    let more = volumes.space(volume)?.total - before;
+    holds("it has the room", (63 * MIB..=64 * MIB).contains(&more))
 }

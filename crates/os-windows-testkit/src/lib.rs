@@ -59,6 +59,8 @@ pub use trouble::Trouble;
 #[cfg(windows)]
 pub use wmi::Blanket;
 #[cfg(windows)]
+pub use wmi::Crossing;
+#[cfg(windows)]
 pub use wmi::InProcessWmi;
 #[cfg(windows)]
 pub use wmi::Place;

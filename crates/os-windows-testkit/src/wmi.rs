@@ -1,4 +1,6 @@
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -45,6 +47,19 @@ pub struct Blanket {
     pub impersonation: u32,
 }
 
+/// Calls of `IWbemServices`: on Windows each is a round trip to WMI's own process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crossing {
+    /// Which connection they went over, in the order in which these were made.
+    pub connection: usize,
+    /// `ExecMethod`, `ExecQuery` or `GetObject`.
+    pub call: &'static str,
+    /// The class of the definition, `class.method` as it was called; nothing for a query.
+    pub of: String,
+    /// How often.
+    pub times: u64,
+}
+
 impl InProcessWmi {
     /// Over the storage, SMB and iSCSI providers of this node.
     #[must_use]
@@ -78,6 +93,19 @@ impl InProcessWmi {
         self.0.log().connections
     }
 
+    /// The calls since this was asked last, those that failed too.
+    #[must_use]
+    pub fn take_crossings(&self) -> Vec<Crossing> {
+        let crossings = mem::take(&mut self.0.log().crossings).into_iter();
+        let crossing = |((connection, call, of), times)| Crossing {
+            connection,
+            call,
+            of,
+            times,
+        };
+        crossings.map(crossing).collect()
+    }
+
     /// The COM objects that somebody holds, connections among them.
     #[must_use]
     pub fn objects(&self) -> usize {
@@ -104,9 +132,9 @@ impl Connect for InProcessWmi {
             let code = Hresult::WBEM_E_INVALID_NAMESPACE.0.cast_signed();
             return Err(Error::from_hresult(HRESULT(code)));
         }
-        let line = Arc::new(Line::default());
         let mut log = self.0.log();
         log.connections += 1;
+        let line = Arc::new(Line::of(log.connections));
         log.lines.retain(|line| line.strong_count() > 0);
         log.lines.push(Arc::downgrade(&line));
         drop(log);
@@ -126,6 +154,7 @@ pub(crate) struct Shared {
 struct Log {
     blankets: Vec<Blanket>,
     connections: usize,
+    crossings: BTreeMap<(usize, &'static str, String), u64>,
     lines: Vec<Weak<Line>>,
     troubles: VecDeque<(On, Trouble)>,
 }
@@ -136,6 +165,11 @@ impl Shared {
         let mut log = self.log();
         let at = log.troubles.iter().position(|(it, _)| *it == on)?;
         log.troubles.remove(at).map(|(_, trouble)| trouble)
+    }
+
+    pub(crate) fn crossed(&self, line: &Line, call: &'static str, of: String) {
+        let mut log = self.log();
+        *log.crossings.entry((line.number, call, of)).or_default() += 1;
     }
 
     pub(crate) fn protected(&self, blanket: Blanket) {
@@ -151,10 +185,17 @@ impl Shared {
 }
 
 /// A connection, which may die.
-#[derive(Default)]
-pub(crate) struct Line(Mutex<Option<Hresult>>);
+pub(crate) struct Line {
+    number: usize,
+    dead: Mutex<Option<Hresult>>,
+}
 
 impl Line {
+    fn of(number: usize) -> Self {
+        let dead = Mutex::default();
+        Self { number, dead }
+    }
+
     /// What it says since it is dead.
     pub(crate) fn dead(&self) -> Option<Hresult> {
         *self.lock()
@@ -165,6 +206,6 @@ impl Line {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Hresult>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.dead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

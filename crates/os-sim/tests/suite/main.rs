@@ -7,16 +7,18 @@ use std::process::ExitCode;
 use os::Facility;
 use os_suite::Fixture;
 use os_suite::Implementation;
+use os_suite::Program;
 
 use crate::bench::Bench;
 
 fn main() -> ExitCode {
-    os_suite::run(Implementation {
+    let simulator = Implementation {
         facilities: &Facility::ALL,
         about: &[],
         fixture,
         deviations: &[],
-    })
+    };
+    os_suite::run_recorded(simulator, Program::Simulator, &[])
 }
 
 fn fixture() -> Result<Fixture, String> {

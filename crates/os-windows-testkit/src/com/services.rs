@@ -89,6 +89,10 @@ impl Services {
         }
     }
 
+    fn crossed(&self, call: &'static str, of: String) {
+        self.shared.crossed(&self.line, call, of);
+    }
+
     fn failed(&self, failure: Failure) -> windows::core::Error {
         failed(failure, &self.shared.held)
     }
@@ -181,6 +185,12 @@ impl Services {
     }
 }
 
+/// Nothing where the path is none.
+fn class_of(path: &BSTR) -> String {
+    let named = object_path::read(&path.to_string());
+    named.map(|named| named.class).unwrap_or_default()
+}
+
 /// Whether the keys were selected; what is not selected the other kind of query has as well.
 fn has_keys(asked: &Asked) -> bool {
     match asked {
@@ -257,6 +267,7 @@ impl IWbemServices_Impl for Services_Impl {
         flags: WBEM_GENERIC_FLAG_TYPE,
         _: Ref<'_, IWbemContext>,
     ) -> Result<IEnumWbemClassObject> {
+        self.crossed("ExecQuery", String::new());
         if !language.to_string().eq_ignore_ascii_case("WQL") {
             return Err(refused(INVALID_QUERY_TYPE));
         }
@@ -275,6 +286,7 @@ impl IWbemServices_Impl for Services_Impl {
         object: OutRef<'_, IWbemClassObject>,
         _: OutRef<'_, IWbemCallResult>,
     ) -> Result<()> {
+        self.crossed("GetObject", path.to_string());
         let definition = self.definition(path).map_err(|it| self.failed(it))?;
         object.write(Some(definition.into()))
     }
@@ -289,6 +301,7 @@ impl IWbemServices_Impl for Services_Impl {
         output: OutRef<'_, IWbemClassObject>,
         result: OutRef<'_, IWbemCallResult>,
     ) -> Result<()> {
+        self.crossed("ExecMethod", format!("{}.{method}", class_of(path)));
         let begun = self
             .invocation(path, method, input.as_ref())
             .and_then(|invocation| self.begin(invocation));

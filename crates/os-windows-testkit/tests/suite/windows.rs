@@ -5,6 +5,7 @@ use os::Facility;
 use os::Provider;
 use os_suite::Fixture;
 use os_suite::Implementation;
+use os_suite::Program;
 use os_windows::NativeProvider;
 use wincsi_os_windows_testkit::InProcessWmi;
 use wincsi_os_windows_testkit::Place;
@@ -15,12 +16,13 @@ mod bench;
 /// The cases of the facilities that are providers, and no others: all else is the simulated node's own,
 /// whose suite runs elsewhere.
 pub(crate) fn main() -> ExitCode {
-    os_suite::run(Implementation {
+    let native = Implementation {
         facilities: &Facility::ALL,
         about: &[Facility::Iscsi, Facility::Smb, Facility::Storage],
         fixture,
         deviations: &[],
-    })
+    };
+    os_suite::run_recorded(native, Program::InProcess, &[])
 }
 
 fn fixture() -> Result<Fixture, String> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use os::Facility;
 use os_suite::Fixture;
 use os_suite::Implementation;
+use os_suite::Program;
 use wincsi_os_windows::NativeAfUnix;
 use wincsi_os_windows::NativeBoot;
 use wincsi_os_windows::NativeClock;
@@ -16,12 +17,14 @@ use wincsi_os_windows::NativeVolumes;
 
 #[path = "bench.rs"]
 mod bench;
+#[path = "own.rs"]
+mod own;
 #[path = "wine.rs"]
 mod wine;
 
 /// Runs the suite, with Wine's table of answers where this is Wine.
 pub(crate) fn main() -> ExitCode {
-    os_suite::run(Implementation {
+    let windows = Implementation {
         facilities: &[
             Facility::AfUnix,
             Facility::Boot,
@@ -36,7 +39,8 @@ pub(crate) fn main() -> ExitCode {
         about: &[],
         fixture,
         deviations: if wine::is_here() { wine::ANSWERS } else { &[] },
-    })
+    };
+    os_suite::run_recorded(windows, Program::Wine, own::CASES)
 }
 
 fn fixture() -> Result<Fixture, String> {

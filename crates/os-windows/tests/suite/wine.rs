@@ -107,6 +107,35 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     row("disks::a_device_says_what_it_hangs_on", NO_EXTENT),
     row("disks::the_disk_of_a_used_volume_is_online", NO_EXTENT),
     row("disks::looking_anew_changes_nothing_by_itself", NO_EXTENT),
+    // The first drive is found by its name alone and answers few questions; there are no devices.
+    row("drive::the_first_one_is_listed", NO_DEVICES),
+    row(
+        "drive::it_has_a_length",
+        "IOCTL_DISK_GET_LENGTH_INFO: Win32(50)",
+    ),
+    row(
+        "drive::it_has_a_layout",
+        "IOCTL_DISK_GET_DRIVE_LAYOUT_EX: Win32(50)",
+    ),
+    row(
+        "drive::it_has_a_device_id_page",
+        "IOCTL_STORAGE_QUERY_PROPERTY: Win32(50)",
+    ),
+    row(
+        "drive::it_has_an_address",
+        "IOCTL_SCSI_GET_ADDRESS: Win32(50)",
+    ),
+    row(
+        "drive::it_has_attributes",
+        "IOCTL_DISK_GET_DISK_ATTRIBUTES: Win32(50)",
+    ),
+    row("drive::its_first_sectors_are_read", "ReadFile: Win32(1)"),
+    row(
+        "drive::it_is_looked_at_anew",
+        "IOCTL_DISK_UPDATE_PROPERTIES: Win32(50)",
+    ),
+    // The namespace is there, with nothing in it.
+    row("wmi::disks_are_objects", "not so: there is a disk"),
     // SetVolumeMountPointW is not there.
     row(
         "volumes::a_mounted_folder_that_is_removed_is_forgotten",
@@ -257,6 +286,7 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     ),
 ];
 
+const NO_DEVICES: &str = "not so: the first drive is listed";
 const NO_EXTENT: &str = "no single extent: []";
 const NO_MOUNTING: &str = "SetVolumeMountPointW: Win32(120)";
 const NO_PAGE_FILES: &str = "EnumPageFilesW: Win32(0)";

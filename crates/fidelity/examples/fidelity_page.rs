@@ -1,0 +1,12 @@
+//! Writes the page of what was executed where to the file that is named, for `cargo xtask docs`.
+
+use std::env;
+use std::fs;
+use std::io;
+
+fn main() -> io::Result<()> {
+    let path = env::args_os()
+        .nth(1)
+        .ok_or_else(|| io::Error::other("name the file to write"))?;
+    fs::write(path, wincsi_fidelity::page())
+}

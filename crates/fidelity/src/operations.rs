@@ -1,0 +1,114 @@
+use os::Facility;
+use os::schema::CLASSES;
+use os::schema::CimType;
+use os::schema::Class;
+use os::schema::Namespace;
+
+use crate::watch::CALLS;
+
+/// An operation of the seam.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Operation {
+    /// The facility that it belongs to.
+    pub facility: Facility,
+    /// `Files::entry`; for providers `query MSFT_Disk`, `MSFT_Disk.Initialize`, and with its association
+    /// `associators MSFT_iSCSITarget by MSFT_iSCSITargetToiSCSITargetPortal`.
+    pub name: String,
+}
+
+impl Operation {
+    /// Whether it comes from [`os::schema`], and not from a trait.
+    pub(crate) fn is_of_class_table(&self) -> bool {
+        self.name.contains("MSFT_")
+    }
+
+    pub(crate) fn query(class: &str) -> String {
+        format!("query {class}")
+    }
+
+    pub(crate) fn associators(association: &str, result: &str) -> String {
+        format!("associators {result} by {association}")
+    }
+
+    pub(crate) fn method(class: &str, method: &str) -> String {
+        format!("{class}.{method}")
+    }
+}
+
+/// All operations: the methods of the seam's traits, and what the class table allows to be asked of the
+/// storage, SMB and iSCSI providers. Of CimV2 nothing is asked through the seam.
+#[must_use]
+pub fn operations() -> Vec<Operation> {
+    let calls = CALLS.iter().map(|(facility, name)| Operation {
+        facility: *facility,
+        name: (*name).to_owned(),
+    });
+    let classes = CLASSES.iter().copied().filter(|class| is_asked(class));
+    let asked = classes.flat_map(|class| {
+        let facility = facility(class);
+        let operation = move |name| Operation { facility, name };
+        names(class).into_iter().map(operation)
+    });
+    let mut all: Vec<_> = calls.chain(asked).collect();
+    all.sort();
+    all
+}
+
+/// A base of others has no objects of its own; what comes embedded in an answer has neither key nor method.
+fn is_asked(class: &'static Class) -> bool {
+    let is_base = CLASSES.iter().any(|other| other.base == Some(class));
+    let is_found = class.keys().next().is_some() || !class.methods.is_empty();
+    class.namespace != Namespace::CimV2 && !is_base && is_found
+}
+
+fn names(class: &'static Class) -> Vec<String> {
+    if class.is_association() {
+        let ends = class.properties.iter();
+        let ends = ends.filter_map(|property| match property.cim {
+            CimType::Reference(end) => Some(end),
+            _ => None,
+        });
+        return ends
+            .map(|end| Operation::associators(class.name, end))
+            .collect();
+    }
+    let methods = class.methods.iter();
+    let methods = methods.map(|method| Operation::method(class.name, method.name));
+    // A class without keys has no objects, and methods of its own alone.
+    let query = class.keys().next().map(|_| Operation::query(class.name));
+    query.into_iter().chain(methods).collect()
+}
+
+fn facility(class: &Class) -> Facility {
+    match class.namespace {
+        Namespace::Smb => Facility::Smb,
+        _ if class.name.starts_with("MSFT_iSCSI") => Facility::Iscsi,
+        _ => Facility::Storage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_operation_stands_once_and_each_facility_has_some() {
+        let all = operations();
+        let once: BTreeSet<_> = all.iter().collect();
+        assert_eq!(once.len(), all.len());
+        let facilities: BTreeSet<_> = all.iter().map(|one| one.facility).collect();
+        assert_eq!(facilities, Facility::ALL.into_iter().collect());
+    }
+
+    #[test]
+    fn what_is_embedded_and_what_is_a_base_is_not_asked() {
+        let all = operations();
+        let has = |name: &str| all.iter().any(|one| one.name == name);
+        assert!(has("query MSFT_Disk") && has("MSFT_Disk.Initialize"));
+        assert!(has("associators MSFT_Partition by MSFT_DiskToPartition"));
+        assert!(has("MSFT_StorageSetting.UpdateHostStorageCache"));
+        assert!(!has("query MSFT_StorageObject") && !has("query MSFT_WmiError"));
+    }
+}

@@ -1,0 +1,275 @@
+//! `docs/fidelity.md`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use os::Facility;
+
+use crate::Operation;
+use crate::Program;
+use crate::Record;
+use crate::operations;
+use crate::pure;
+use crate::pure::PURE;
+
+/// What of an operation's column is shown, from the programs that make it up.
+struct Column {
+    head: &'static str,
+    about: &'static str,
+    /// What the cell says of each, and its record.
+    programs: Vec<(&'static str, Record)>,
+}
+
+/// The page, whole.
+#[must_use]
+pub fn page() -> String {
+    let all = operations();
+    let columns = columns();
+    // What the class table has beyond what anybody asks would only hide the rows that count.
+    let is_row = |one: &&Operation| {
+        !one.is_of_class_table() || columns.iter().any(|column| column.knows(one))
+    };
+    let (rows, idle): (Vec<_>, Vec<_>) = all.iter().partition(is_row);
+    let mut page = HEAD.to_owned();
+    page += &summary(&rows, &columns);
+    page += TABLE;
+    page += &table(&rows, &columns);
+    page += &unused(&idle);
+    page += PURE_HEAD;
+    page += &pure_table();
+    page += WINE;
+    page += &answers(&Program::Wine.record());
+    page += COVERAGE;
+    page
+}
+
+fn columns() -> Vec<Column> {
+    let (suite, node) = ("suite", "node");
+    vec![
+        Column {
+            head: "simulator",
+            about: "`os-sim` on Linux and under Wine",
+            programs: vec![
+                (suite, Program::Simulator.record()),
+                (node, Program::SimulatorNode.record()),
+            ],
+        },
+        Column {
+            head: "Wine",
+            about: "`os-windows` on the Win32, control codes and services of Wine 8",
+            programs: vec![(suite, Program::Wine.record())],
+        },
+        Column {
+            head: "Wine, WMI in process",
+            about: "`os-windows` to COM objects in the process over the simulated node, under Wine 8",
+            programs: vec![
+                (suite, Program::InProcess.record()),
+                (node, Program::InProcessNode.record()),
+            ],
+        },
+        Column {
+            head: "real Windows",
+            about: "nothing, ever",
+            programs: Vec::new(),
+        },
+    ]
+}
+
+impl Column {
+    fn knows(&self, operation: &Operation) -> bool {
+        let knows =
+            |record: &Record| record.done.contains(operation) || record.failed.contains(operation);
+        self.programs.iter().any(|(_, record)| knows(record))
+    }
+
+    fn has_executed(&self, operation: &Operation) -> bool {
+        let mut programs = self.programs.iter();
+        programs.any(|(_, record)| record.done.contains(operation))
+    }
+
+    fn cell(&self, operation: &Operation) -> String {
+        let done = self.programs.iter();
+        let done = done.filter(|(_, record)| record.done.contains(operation));
+        let done: Vec<_> = done.map(|(name, _)| *name).collect();
+        match done.is_empty() {
+            false => done.join(", "),
+            true if self.knows(operation) => "error".to_owned(),
+            true => NEVER.to_owned(),
+        }
+    }
+}
+
+const NEVER: &str = "–";
+
+const HEAD: &str = "\
+# What has been executed where
+
+Written by `cargo xtask fidelity` from what the tests executed, and by hand nowhere: each program named here
+compares what it executes with its column in every run of the tests, and is red when they differ.
+
+An operation counts as executed when it did what it is for, in a case that holds there. An answer by an error alone
+does not count, nor does anything in a case that Wine answers otherwise than it should.
+
+| where | what runs | operations executed |
+|---|---|---:|
+";
+
+const TABLE: &str = "
+`suite` is `os-suite`'s cases; `node` the calls of csi-proxy's API in the situations of
+[benchmarks-node.md](benchmarks-node.md); `error` says that it was called and never did what it is for; a dash that
+it was not called. For the providers, which Wine does not have, the objects in the process stand; nothing has
+executed what protects and marshals calls between processes, nor shown that Windows answers so. Under *pure* `yes` says that a part of it is
+pure code, which the next table names.
+
+";
+
+const UNUSED: &str = "What the class table has besides, and none of these programs calls anywhere:";
+
+const PURE_HEAD: &str = "
+## What of it is pure code
+
+The tests run on Linux and under Wine; one of several is named for each.
+
+| operation | what is pure | tested by |
+|---|---|---|
+";
+
+const WINE: &str = "
+## What Wine does not execute
+
+Each row has cases of `os-suite`, or of `os-windows`'s own suite (drive, wmi), with the answer that Wine gives
+instead: the code of a call, or the first statement that is not so there. The suite
+asserts that answer, so that the row has to go when Wine learns it. Such a case is not skipped, and nothing in it
+counts as executed.
+
+One thing stands outside the table, because the answer is the end of the process: two queries of `Win32_Service` at
+once (Wine 8, `fill_service` of wbemprox). The tests of `os-windows` ask one at a time.
+
+| Wine's answer | to |
+|---|---|
+";
+
+const COVERAGE: &str = "
+## Line coverage of os-windows
+
+Not measured. Rust's `x86_64-pc-windows-gnu` comes without the profiler's runtime (`profiler_builtins`), so that
+`-C instrument-coverage` does not build for it (E0463). A way around it has been seen to work for a small program: the
+runtime of `x86_64-pc-windows-gnullvm`, rust-lld in the linker's place, an unstable flag of the compiler. It is not
+part of `cargo xtask`.
+";
+
+fn summary(all: &[&Operation], columns: &[Column]) -> String {
+    let rows = columns.iter().map(|column| {
+        let executed = all.iter().filter(|one| column.has_executed(one)).count();
+        let (head, about, of) = (column.head, column.about, all.len());
+        format!("| {head} | {about} | {executed} of {of} |\n")
+    });
+    rows.collect()
+}
+
+fn table(all: &[&Operation], columns: &[Column]) -> String {
+    let heads: String = columns
+        .iter()
+        .map(|one| format!(" {} |", one.head))
+        .collect();
+    let lines = "---|".repeat(columns.len() + 3);
+    let mut table = format!("| facility | operation | pure |{heads}\n|{lines}\n");
+    for operation in all {
+        let cells = columns.iter();
+        let cells: String = cells
+            .map(|one| format!(" {} |", one.cell(operation)))
+            .collect();
+        let pure = match pure::has_part_in(&operation.name) {
+            true => "yes",
+            false => NEVER,
+        };
+        let Operation { facility, name } = operation;
+        let _ = writeln!(table, "| {facility} | {} | {pure} |{cells}", shown(name));
+    }
+    table
+}
+
+/// An association's two classes stand apart.
+fn shown(name: &str) -> String {
+    format!("`{}`", name.replace(" by ", "` by `"))
+}
+
+fn unused(idle: &[&Operation]) -> String {
+    let by_facility = |facility: Facility| {
+        let names = idle.iter().filter(|one| one.facility == facility);
+        let names: Vec<_> = names.map(|one| shown(&one.name)).collect();
+        (!names.is_empty()).then(|| format!("- {facility}: {}.\n", names.join(", ")))
+    };
+    let lines: String = Facility::ALL.into_iter().filter_map(by_facility).collect();
+    match lines.is_empty() {
+        true => lines,
+        false => format!("\n{UNUSED}\n{lines}"),
+    }
+}
+
+fn pure_table() -> String {
+    let rows = PURE.iter().map(|pure| {
+        let operations: Vec<_> = pure.operations.iter().map(|name| shown(name)).collect();
+        let operations = operations.join(", ");
+        format!("| {operations} | {} | `{}` |\n", pure.what, pure.test)
+    });
+    rows.collect()
+}
+
+/// The cases of one answer stand together.
+fn answers(record: &Record) -> String {
+    let mut by_answer: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (case, answer) in &record.answers {
+        let sentence = case.replace("::", ": ").replace('_', " ");
+        by_answer.entry(answer).or_default().push(sentence);
+    }
+    let rows = by_answer.into_iter().map(|(answer, cases)| {
+        let answer = answer.replace('|', "\\|");
+        format!("| {answer} | {} |\n", cases.join("; "))
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/fidelity.md");
+
+    #[test]
+    fn the_page_is_that_of_the_records() {
+        let written = PAGE.replace("\r\n", "\n");
+        assert!(
+            written == page(),
+            "docs/fidelity.md is stale: run `cargo xtask fidelity`"
+        );
+    }
+
+    #[test]
+    fn every_operation_of_the_seam_is_on_the_page() {
+        let page = page();
+        for operation in operations() {
+            assert!(page.contains(&shown(&operation.name)), "{operation:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_alone_is_no_execution() {
+        let operation = operations().into_iter().next().expect("one");
+        let mut record = Record::default();
+        let column = |record| Column {
+            head: "",
+            about: "",
+            programs: vec![("suite", record)],
+        };
+        assert_eq!(column(record.clone()).cell(&operation), NEVER);
+        record.failed = BTreeSet::from([operation.clone()]);
+        let failed = column(record.clone());
+        assert_eq!(failed.cell(&operation), "error");
+        assert!(!failed.has_executed(&operation));
+        record.done = BTreeSet::from([operation.clone()]);
+        assert_eq!(column(record).cell(&operation), "suite");
+    }
+}

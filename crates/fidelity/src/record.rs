@@ -1,0 +1,160 @@
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::mem;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use os::Facility;
+
+use crate::Operation;
+use crate::operations;
+
+/// Hears of operations. All clones are the same.
+#[derive(Clone, Default)]
+pub struct Recorder(Arc<Mutex<Record>>);
+
+impl Recorder {
+    pub(crate) fn saw(&self, operation: Operation, is_done: bool) {
+        let mut record = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match is_done {
+            true => record.done.insert(operation),
+            false => record.failed.insert(operation),
+        };
+    }
+
+    /// What was seen since the last taking.
+    #[must_use]
+    pub fn take(&self) -> Record {
+        mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What a program has executed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Operations that did what they are for.
+    pub(crate) done: BTreeSet<Operation>,
+    /// Operations that were called, and never in a way that counts as done.
+    pub(crate) failed: BTreeSet<Operation>,
+    /// Cases that the system answers otherwise than they state, and its answer.
+    pub(crate) answers: BTreeMap<String, String>,
+}
+
+impl Record {
+    /// Without the operations of other facilities than these.
+    #[must_use]
+    pub fn of(mut self, facilities: &[Facility]) -> Self {
+        for operations in [&mut self.done, &mut self.failed] {
+            operations.retain(|operation| facilities.contains(&operation.facility));
+        }
+        self
+    }
+
+    /// Adds what a case that holds has executed.
+    pub fn add(&mut self, other: Self) {
+        self.done.extend(other.done);
+        self.failed.extend(other.failed);
+    }
+
+    /// Adds what a case has called that does not hold: nothing of it was executed, whatever it answered.
+    pub fn add_as_failed(&mut self, other: Self) {
+        self.failed.extend(other.done);
+        self.failed.extend(other.failed);
+    }
+
+    /// Adds a case that is answered otherwise.
+    pub fn add_answer(&mut self, case: &str, answer: &str) {
+        self.answers.insert(case.to_owned(), answer.to_owned());
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut record = Self::default();
+        let all = operations();
+        let find = |name: &str| all.iter().find(|one| one.name == name).cloned();
+        for line in text.lines() {
+            match line.split_once(": ") {
+                Some(("done", name)) => record.done.extend(find(name)),
+                Some(("failed", name)) => record.failed.extend(find(name)),
+                Some(("answer", row)) => {
+                    let (case, answer) = row.split_once(" | ").unwrap_or((row, ""));
+                    record.add_answer(case, answer);
+                }
+                _ => {}
+            }
+        }
+        record
+    }
+
+    /// One line each, in a fixed order.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        let mut lines = |kind: &str, operations: &mut dyn Iterator<Item = &Operation>| {
+            for operation in operations {
+                let _ = writeln!(text, "{kind}: {}", operation.name);
+            }
+        };
+        lines("done", &mut self.done.iter());
+        lines("failed", &mut self.failed.difference(&self.done));
+        for (case, answer) in &self.answers {
+            let _ = writeln!(text, "answer: {case} | {answer}");
+        }
+        text
+    }
+
+    /// What was seen and is no operation that the page has a row for.
+    pub(crate) fn unknown(&self) -> Vec<&Operation> {
+        let all: BTreeSet<_> = operations().into_iter().collect();
+        let seen = self.done.union(&self.failed);
+        seen.filter(|operation| !all.contains(operation)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(name: &str) -> Operation {
+        Operation {
+            facility: Facility::Files,
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let recorder = Recorder::default();
+        recorder.saw(operation("Files::list"), true);
+        recorder.saw(operation("Files::entry"), false);
+        let mut record = recorder.take();
+        record.add_answer("files::some", "not so: a | b");
+        assert_eq!(Record::parse(&record.text()), record);
+        assert_eq!(recorder.take(), Record::default());
+    }
+
+    /// An answer in a case that does not hold counts for nothing, even if it was no error.
+    #[test]
+    fn a_case_that_does_not_hold_has_executed_nothing() {
+        let recorder = Recorder::default();
+        recorder.saw(operation("Files::create_symlink"), true);
+        let mut record = Record::default();
+        record.add_as_failed(recorder.take());
+        assert_eq!(record.text(), "failed: Files::create_symlink\n");
+    }
+
+    #[test]
+    fn what_was_done_once_is_not_called_failed() {
+        let recorder = Recorder::default();
+        recorder.saw(operation("Files::entry"), false);
+        recorder.saw(operation("Files::entry"), true);
+        assert_eq!(recorder.take().text(), "done: Files::entry\n");
+    }
+
+    #[test]
+    fn what_has_no_row_is_told() {
+        let recorder = Recorder::default();
+        recorder.saw(operation("MSFT_Disk.Elsewhere"), true);
+        assert_eq!(recorder.take().unknown().len(), 1);
+    }
+}

@@ -1,0 +1,102 @@
+//! `cargo xtask fidelity`: what the tests execute of the seam, written down.
+//!
+//! Each program that executes operations of the seam is run, and writes what it executed to its file in
+//! `crates/fidelity/records`; `docs/fidelity.md` is written from these. In every other run the programs
+//! compare instead, so that the tests hold the page and nothing is run twice for it.
+
+use crate::cargo;
+use crate::docs;
+use crate::env;
+use crate::host::Host;
+use crate::process;
+use crate::wine;
+use anyhow::Result;
+use clap::Args;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Builds included.
+const LIMIT: Duration = Duration::from_secs(40 * 60);
+
+const RECORDS: &str = "crates/fidelity/records";
+
+/// Tells a program where to write, instead of comparing.
+const WRITE: &str = "WINCSI_FIDELITY";
+
+/// Write docs/fidelity.md from what the tests execute
+#[derive(Args)]
+pub(crate) struct Fidelity {}
+
+/// A test program that executes operations of the seam.
+struct Program {
+    package: &'static str,
+    test: &'static str,
+    /// Which of its tests write; empty: it has to run whole.
+    filter: &'static [&'static str],
+    system: System,
+}
+
+#[derive(Clone, Copy)]
+enum System {
+    Linux,
+    Wine,
+}
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        package: "wincsi-os-sim",
+        test: "suite",
+        filter: &[],
+        system: System::Linux,
+    },
+    Program {
+        package: "wincsi-costs",
+        test: "bounds",
+        filter: &["the_page_of_fidelity"],
+        system: System::Linux,
+    },
+    Program {
+        package: "wincsi-os-windows",
+        test: "suite",
+        filter: &[],
+        system: System::Wine,
+    },
+    Program {
+        package: "wincsi-os-windows-testkit",
+        test: "suite",
+        filter: &[],
+        system: System::Wine,
+    },
+    Program {
+        package: "wincsi-costs",
+        test: "native",
+        filter: &["the_page_of_fidelity"],
+        system: System::Wine,
+    },
+];
+
+impl Fidelity {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
+        PROGRAMS.iter().try_for_each(Program::run)?;
+        docs::Docs {}.run()
+    }
+}
+
+impl Program {
+    fn run(&self) -> Result<()> {
+        let records = cargo::root().join(RECORDS);
+        let mut command = cargo::cargo();
+        command.args(["test", "--package", self.package, "--test", self.test]);
+        match self.system {
+            System::Linux => command.env(WRITE, &records),
+            System::Wine => command
+                .args(["--target", cargo::WINDOWS])
+                .env(WRITE, wine::windows_path(&records)),
+        };
+        command.arg("--").args(self.filter);
+        process::capture(&mut command, LIMIT)?.success(&process::describe(&command))?;
+        println!("fidelity: {} {} ran", self.package, self.test);
+        Ok(())
+    }
+}
