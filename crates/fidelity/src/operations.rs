@@ -11,7 +11,8 @@ use crate::watch::CALLS;
 pub struct Operation {
     /// The facility that it belongs to.
     pub facility: Facility,
-    /// `Files::entry`; for providers `query MSFT_Disk`, `MSFT_Disk.Initialize`, and with its association
+    /// `Files::entry`; for providers `query MSFT_Disk`, `MSFT_Disk.Initialize`, `parameters
+    /// MSFT_SmbGlobalMapping.Create`, and with its association
     /// `associators MSFT_iSCSITarget by MSFT_iSCSITargetToiSCSITargetPortal`.
     pub name: String,
 }
@@ -20,6 +21,11 @@ impl Operation {
     /// Whether it comes from [`os::schema`], and not from a trait.
     pub(crate) fn is_of_class_table(&self) -> bool {
         self.name.contains("MSFT_")
+    }
+
+    /// Whether it asks what a class is, and nothing of the node.
+    pub(crate) fn is_of_a_definition(&self) -> bool {
+        self.name.starts_with("parameters ")
     }
 
     pub(crate) fn query(class: &str) -> String {
@@ -32,6 +38,10 @@ impl Operation {
 
     pub(crate) fn method(class: &str, method: &str) -> String {
         format!("{class}.{method}")
+    }
+
+    pub(crate) fn parameters(class: &str, method: &str) -> String {
+        format!("parameters {class}.{method}")
     }
 }
 
@@ -72,8 +82,9 @@ fn names(class: &'static Class) -> Vec<String> {
             .map(|end| Operation::associators(class.name, end))
             .collect();
     }
-    let methods = class.methods.iter();
-    let methods = methods.map(|method| Operation::method(class.name, method.name));
+    let methods = class.methods.iter().flat_map(|method| {
+        [Operation::method, Operation::parameters].map(|named| named(class.name, method.name))
+    });
     // A class without keys has no objects, and methods of its own alone.
     let query = class.keys().next().map(|_| Operation::query(class.name));
     query.into_iter().chain(methods).collect()

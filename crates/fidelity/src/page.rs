@@ -196,7 +196,8 @@ fn shown(name: &str) -> String {
 
 fn unused(idle: &[&Operation]) -> String {
     let by_facility = |facility: Facility| {
-        let names = idle.iter().filter(|one| one.facility == facility);
+        let asked = idle.iter().filter(|one| !one.is_of_a_definition());
+        let names = asked.filter(|one| one.facility == facility);
         let names: Vec<_> = names.map(|one| shown(&one.name)).collect();
         (!names.is_empty()).then(|| format!("- {facility}: {}.\n", names.join(", ")))
     };

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use os::Boot;
 use os::BootId;
 use os::Clock;
 use os::Component;
+use os::Dacl;
 use os::Deadline;
 use os::DeviceDescriptor;
 use os::DirEntry;
@@ -208,6 +210,8 @@ calls! {
         fn remove_file(path: &WinPath) -> Result<()>;
         fn clear_read_only(path: &WinPath) -> Result<()>;
         fn create_symlink(link: &WinPath, target: &str, kind: LinkKind) -> Result<()>;
+        fn dacl(directory: &WinPath) -> Result<String>;
+        fn set_dacl(directory: &WinPath, dacl: &Dacl) -> Result<()>;
     }
     Held in Files, as Pin {
         fn pin(name: &Component) -> Result<Pin>, given as Pin::holding;
@@ -278,6 +282,17 @@ impl Provider for Watched<Arc<dyn Provider>> {
         let answer = self.inner.invoke(target, method, arguments, deadline);
         let is_done = answer.as_ref().is_ok_and(|outcome| outcome.code == 0);
         self.saw(Operation::method(class_of(target), method), is_done);
+        answer
+    }
+
+    fn parameters(
+        &self,
+        class: &'static str,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<String>> {
+        let answer = self.inner.parameters(class, method, deadline);
+        self.saw(Operation::parameters(class, method), answer.is_done());
         answer
     }
 }

@@ -18,15 +18,20 @@ use os::schema::disk;
 use os::schema::volume;
 use os_sim::Effect;
 use os_sim::Rule;
+use support::DATA;
 use support::PASSWORD;
 use support::Rig;
 use support::SHARE;
 use support::USER;
 use wincsi_node::Credentials;
+use wincsi_node::Criterion;
 use wincsi_node::DiskError;
+use wincsi_node::DiskQuery;
 use wincsi_node::Mapping;
+use wincsi_node::MappingOptions;
 use wincsi_node::ProviderError;
 use wincsi_node::RemotePath;
+use wincsi_node::SerialNumber;
 use wincsi_node::api::Code;
 use wincsi_node::api::Condition;
 use wincsi_node::api::Error;
@@ -64,7 +69,7 @@ struct Case {
 const INITIALISE: Case = Case {
     call: "MSFT_Disk.Initialize",
     rig: Rig::with_data_disk,
-    act: |rig| api(rig).disks().partition(rig.disk(), rig.soon()),
+    act: partition,
     says: |rig| format!("partition disk {}: ", rig.disk()),
 };
 
@@ -131,6 +136,13 @@ fn with_staging_folder() -> Rig {
     rig
 }
 
+fn partition(rig: &Rig) -> Result<(), Error> {
+    let serial = SerialNumber::parse(DATA).unwrap();
+    let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
+    let found = api(rig).disks().find(&wanted, rig.soon()).unwrap();
+    api(rig).disks().partition(&found, rig.soon())
+}
+
 fn map(rig: &Rig) -> Result<(), Error> {
     let password = Zeroizing::new(PASSWORD.to_owned());
     let credentials = Credentials::new(USER, password);
@@ -138,6 +150,7 @@ fn map(rig: &Rig) -> Result<(), Error> {
         remote: &RemotePath::parse(SHARE).unwrap(),
         credentials: credentials.as_ref(),
         link: None,
+        options: MappingOptions::default(),
     };
     api(rig).smb().map(&mapping, rig.soon())
 }

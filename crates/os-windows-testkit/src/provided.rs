@@ -85,7 +85,7 @@ impl Invocation {
 pub(crate) fn inputs(os: &Os, class: &Class, method: &Method) -> Done<BTreeSet<String>> {
     provider(os, class)
         .parameters(class.name, method.name, Deadline::NEVER)
-        .map_err(|error| failure(class, &error.cause))
+        .map_err(|error| failure(class, &error))
 }
 
 /// The name of the out-parameter that every method has.

@@ -1,7 +1,7 @@
 use os::AfUnix;
-use os::Error;
 use os::Win32;
 
+use crate::failure;
 use crate::raw::socket;
 
 /// The `afunix` driver, by the socket that it lets us make or not.
@@ -28,7 +28,7 @@ impl AfUnix for NativeAfUnix {
         match socket::make_unix() {
             Ok(()) => Ok(true),
             Err(NO_SUCH_FAMILY) => Ok(false),
-            Err(code) => Err(Error::new("WSASocketW", "AF_UNIX", code)),
+            Err(code) => Err(failure::error("WSASocketW", "AF_UNIX", code)),
         }
     }
 }

@@ -114,13 +114,13 @@ impl Files for NativeFiles {
     fn dacl(&self, directory: &WinPath) -> os::Result<String> {
         plain_directory(directory, Purpose::LookAtRights)
             .and_then(|directory| security::dacl(&directory))
-            .map_err(|code| Error::new("GetSecurityInfo", directory, code))
+            .map_err(|code| failure::error("GetSecurityInfo", directory, code))
     }
 
     fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> os::Result<()> {
         plain_directory(directory, Purpose::ChangeRights)
             .and_then(|directory| security::set_dacl(&directory, dacl))
-            .map_err(|code| Error::new("SetSecurityInfo", directory, code))
+            .map_err(|code| failure::error("SetSecurityInfo", directory, code))
     }
 }
 

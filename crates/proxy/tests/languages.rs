@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use client::Client;
 use client::ClientCause;
+use node::Criterion;
+use node::DiskQuery;
+use node::SerialNumber;
 use node::api::Condition;
 use node::api::NodeApi;
-use os::DiskNumber;
+
 use transport::CallError;
 use wincsi_proxy::flags;
 use wincsi_proxy::flags::Invocation;
@@ -43,11 +46,15 @@ fn the_language_of_the_node_changes_nothing_that_a_client_can_match_on() {
     let node = client::Node::local(&config.listen);
     let rescanned = node.disks().rescan(node.deadline(PATIENCE));
     rescanned.expect("the data disk is seen");
+    let serial = SerialNumber::parse(os_sim::demo::DISK_SERIAL).expect("a serial number");
+    let wanted = DiskQuery::all([Criterion::Serial(serial)]).expect("a name is enough");
+    let found = node.disks().find(&wanted, node.deadline(PATIENCE));
+    let found = found.expect("the data disk is found");
     for (failure, condition) in FAILURES {
         let texts = SAYINGS.map(|said| {
             script(folder.path(), failure, said);
             let deadline = node.deadline(PATIENCE);
-            let error = node.disks().partition(DiskNumber(DATA), deadline);
+            let error = node.disks().partition(&found, deadline);
             let error = error.expect_err("a failure");
             assert_eq!(error.condition(), Some(condition), "{error}");
             assert_eq!(error.system_text(), None);

@@ -46,7 +46,8 @@ fn is_kept(stand: &dyn Stand, name: &str) -> Result<(), Failure> {
     write_image(stand, disk, 0, &image(name)?.resized(GIB))?;
     play.node.disks().rescan(play.deadline())?;
     let before = beginning(stand, disk, 0)?;
-    let partitioned = play.node.disks().partition(disk, play.deadline());
+    let found = play.found(disk)?;
+    let partitioned = play.node.disks().partition(&found, play.deadline());
     refused("partition", partitioned, Condition::NotBlank)?;
     holds("nothing was written", beginning(stand, disk, 0)? == before)
 }
@@ -55,7 +56,7 @@ fn is_kept(stand: &dyn Stand, name: &str) -> Result<(), Failure> {
 fn a_filesystem_in_a_partition_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
     let play = Play::on(stand);
     let disk = stand.plug(GIB)?;
-    play.node.disks().partition(disk, play.deadline())?;
+    play.partition(disk)?;
     let volumes = play.node.volumes();
     let volume = volumes.sole_on_disk(disk, play.deadline())?;
     let extents = stand.node().os().volumes.extents(volume)?;

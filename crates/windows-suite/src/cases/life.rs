@@ -27,7 +27,7 @@ fn a_volume_lives_from_a_raw_disk_to_an_offline_one(stand: &dyn Stand) -> Result
     disks.rescan(play.deadline())?;
     let disk = stand.plug(GIB)?;
     same("size", &disks.size(disk, play.deadline())?, &GIB)?;
-    disks.partition(disk, play.deadline())?;
+    play.partition(disk)?;
     holds("it is online", disks.is_online(disk, play.deadline())?)?;
     let volume = volumes.sole_on_disk(disk, play.deadline())?;
     let is_formatted = volumes.is_formatted(volume, play.deadline())?;
@@ -116,7 +116,7 @@ fn every_step_may_be_repeated(stand: &dyn Stand) -> Result<(), Failure> {
     let file = below(&target, FILE)?;
     stand.write_file(&file, TEXT)?;
     disks.rescan(play.deadline())?;
-    disks.partition(disk, play.deadline())?;
+    play.partition(disk)?;
     disks.set_online(disk, play.deadline())?;
     volumes.mount(volume, &target, play.deadline())?;
     same(

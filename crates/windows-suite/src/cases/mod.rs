@@ -11,6 +11,10 @@ mod system;
 
 use std::time::Duration;
 
+use node::Criterion;
+use node::DiskQuery;
+use node::FoundDisk;
+use node::Page83;
 use node::api::NodeApi;
 use os::Component;
 use os::Deadline;
@@ -20,6 +24,7 @@ use os::WinPath;
 
 use crate::Failure;
 use crate::Stand;
+use crate::failure::same;
 
 /// One statement about a node that can be false.
 #[derive(Clone, Copy)]
@@ -96,10 +101,28 @@ impl<'a> Play<'a> {
         Ok(path)
     }
 
+    /// A disk that was just plugged in, found by its identifier: numbers change hands.
+    fn found(&self, disk: DiskNumber) -> Result<FoundDisk, Failure> {
+        let disks = self.node.disks();
+        let ids = disks.ids(self.deadline())?;
+        let ids = ids.get(&disk);
+        let ids = ids.ok_or_else(|| Failure::odd(format!("disk {disk} is not listed")))?;
+        let page83 = Page83::parse(&ids.page83).map_err(Failure::odd)?;
+        let wanted = DiskQuery::all([Criterion::Page83(page83)]).map_err(Failure::odd)?;
+        let found = disks.find(&wanted, self.deadline())?;
+        same("disk", &found.number(), &disk)?;
+        Ok(found)
+    }
+
+    fn partition(&self, disk: DiskNumber) -> Result<(), Failure> {
+        let found = self.found(disk)?;
+        Ok(self.node.disks().partition(&found, self.deadline())?)
+    }
+
     /// The volume of a new disk of a gibibyte, formatted.
     fn formatted(&self) -> Result<(DiskNumber, VolumeId), Failure> {
         let disk = self.stand.plug(GIB)?;
-        self.node.disks().partition(disk, self.deadline())?;
+        self.partition(disk)?;
         let volumes = self.node.volumes();
         let volume = volumes.sole_on_disk(disk, self.deadline())?;
         volumes.format(volume, self.deadline())?;

@@ -2,6 +2,7 @@
 
 use node::Credentials;
 use node::Mapping;
+use node::MappingOptions;
 use node::RemotePath;
 use node::Way;
 use node::api::Condition;
@@ -62,6 +63,7 @@ impl<'a> Client<'a> {
             remote,
             credentials: credentials.as_ref(),
             link: way.as_ref(),
+            options: MappingOptions::default(),
         };
         self.play.node.smb().map(&mapping, self.play.deadline())
     }
