@@ -241,13 +241,26 @@ impl Node {
     }
 }
 
-/// How a [`Node`] behaves where operators may choose.
+/// How a [`Node`] behaves where operators may choose: made by [`Options::default`] or
+/// [`Options::strict`], and changed field by field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// What is done about bytes that no known format explains, before they are overwritten.
     pub format_guard: FormatGuard,
     /// Whether new SMB mappings demand encryption (`RequirePrivacy`).
     pub require_privacy: bool,
+}
+
+impl Options {
+    /// As a driver wants it that works for itself: bytes that nothing explains are somebody's data.
+    #[must_use]
+    pub fn strict() -> Self {
+        Self {
+            format_guard: FormatGuard::Strict,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Options {

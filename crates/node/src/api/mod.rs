@@ -49,6 +49,12 @@ mod conditions;
 mod error;
 mod groups;
 mod in_process;
+/// What keeps the traits ours: `wincsi-client` alone implements them beside this crate.
+#[doc(hidden)]
+pub mod sealed {
+    /// Implemented where the operations are.
+    pub trait Sealed {}
+}
 
 use std::time::Duration;
 
@@ -66,9 +72,10 @@ pub use self::groups::Iscsi;
 pub use self::groups::Smb;
 pub use self::groups::System;
 pub use self::groups::Volumes;
+use self::sealed::Sealed;
 
 /// A node and the operations on it, whoever does them.
-pub trait NodeApi: Send + Sync {
+pub trait NodeApi: Sealed + Send + Sync {
     /// The deadline `within` from now, by the node's clock. One deadline may bound many calls.
     fn deadline(&self, within: Duration) -> Deadline;
 
