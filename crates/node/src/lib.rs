@@ -23,6 +23,7 @@
 //! # extern crate wincsi_node as node;
 //! use std::time::Duration;
 //!
+//! use node::FormatOptions;
 //! use node::Node;
 //! use node::Options;
 //! use node::api::Condition;
@@ -34,7 +35,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path();
 //! let simulated = demo::create(folder, ClockMode::Virtual)?;
-//! let node: &dyn NodeApi = &Node::new(simulated.os(), Options::strict());
+//! let node: &dyn NodeApi = &Node::new(simulated.os(), Options::default());
 //!
 //! // One deadline for all of it. A disk is named by what tells it from others, never by its number.
 //! let deadline = node.deadline(Duration::from_secs(110));
@@ -45,9 +46,8 @@
 //! node.disks().partition(disk, deadline)?;
 //! node.disks().set_online(disk, deadline)?;
 //! let volume = node.volumes().sole_on_disk(disk, deadline)?;
-//! if !node.volumes().is_formatted(volume, deadline)? {
-//!     node.volumes().format(volume, deadline)?;
-//! }
+//! let ntfs = FormatOptions::default();
+//! node.volumes().ensure_formatted(volume, &ntfs, deadline)?;
 //! let staging: WinPath = r"C:\var\lib\kubelet\plugins\demo\globalmount".parse()?;
 //! node.filesystem().make_directory(&staging, deadline)?;
 //! node.volumes().mount(volume, &staging, deadline)?;
@@ -315,8 +315,8 @@ impl Node {
     }
 }
 
-/// How a [`Node`] behaves where operators may choose: made by [`Options::default`] or
-/// [`Options::strict`], and changed field by field.
+/// How a [`Node`] behaves where operators may choose: made by [`Options::default`], and changed field by
+/// field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
@@ -324,17 +324,6 @@ pub struct Options {
     pub format_guard: FormatGuard,
     /// Whether new SMB mappings demand encryption (`RequirePrivacy`).
     pub require_privacy: bool,
-}
-
-impl Options {
-    /// As a driver wants it that works for itself: bytes that nothing explains are somebody's data.
-    #[must_use]
-    pub fn strict() -> Self {
-        Self {
-            format_guard: FormatGuard::Strict,
-            ..Self::default()
-        }
-    }
 }
 
 impl Default for Options {

@@ -15,6 +15,7 @@ use support::fixture::LENGTH;
 use support::fixture::Place;
 use wincsi_node::BlankError;
 use wincsi_node::DiskError;
+use wincsi_node::FormatGuard;
 use wincsi_node::Options;
 
 /// The filesystem that Linux nodes leave on disks, in both of the places where they do.
@@ -36,7 +37,12 @@ fn ext4_is_overwritten_neither_on_a_whole_disk_nor_in_a_partition() {
 
 #[test]
 fn bytes_that_nothing_explains_refuse_a_strict_node_alone() {
-    for (options, goes_on) in [(Options::strict(), false), (Options::default(), true)] {
+    for (format_guard, goes_on) in [
+        (FormatGuard::Strict, false),
+        (FormatGuard::Signatures, true),
+    ] {
+        let mut options = Options::default();
+        options.format_guard = format_guard;
         let rig = Rig::with(options);
         rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
         rig.sim
@@ -44,7 +50,11 @@ fn bytes_that_nothing_explains_refuse_a_strict_node_alone() {
             .write_disk(DATA, 2 << 20, b"what is this")
             .unwrap();
         let partitioned = rig.node.disks().partition(rig.disk(), rig.soon());
-        assert_eq!(partitioned.is_ok(), goes_on, "{options:?}: {partitioned:?}");
+        assert_eq!(
+            partitioned.is_ok(),
+            goes_on,
+            "{format_guard:?}: {partitioned:?}"
+        );
     }
 }
 

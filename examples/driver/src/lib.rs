@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node::Credentials;
+use node::FormatOptions;
 use node::Mapping;
 use node::NewSize;
 use node::RemotePath;
@@ -37,9 +38,8 @@ impl Driver {
         node.disks().partition(disk, deadline)?;
         node.disks().set_online(disk, deadline)?;
         let volume = node.volumes().sole_on_disk(disk, deadline)?;
-        if !node.volumes().is_formatted(volume, deadline)? {
-            node.volumes().format(volume, deadline)?;
-        }
+        let ntfs = FormatOptions::default();
+        node.volumes().ensure_formatted(volume, &ntfs, deadline)?;
         node.filesystem().make_directory(staging, deadline)?;
         node.volumes().mount(volume, staging, deadline)?;
         let grown = node.volumes().resize(volume, NewSize::Maximum, deadline);

@@ -64,8 +64,8 @@ fn main() -> anyhow::Result<()> {
 /// The switch: each line makes the same handle.
 fn node_of(name: &str) -> anyhow::Result<Arc<dyn NodeApi>> {
     Ok(match name.split_once(':').unwrap_or((name, "")) {
-        ("simulated", folder) => Arc::new(Node::new(simulated(folder)?, Options::strict())),
-        ("native", "") => Arc::new(Node::new(native::os()?, Options::strict())),
+        ("simulated", folder) => Arc::new(Node::new(simulated(folder)?, Options::default())),
+        ("native", "") => Arc::new(Node::new(native::os()?, Options::default())),
         ("pipes", folder) => Arc::new(client::Node::local(folder)),
         _ => anyhow::bail!("no such node: {name}"),
     })

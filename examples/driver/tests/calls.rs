@@ -35,7 +35,7 @@ impl Rig {
     }
 
     fn of(sim: SimNode, home: TempDir) -> Self {
-        let node = Arc::new(Node::new(sim.os(), Options::strict()));
+        let node = Arc::new(Node::new(sim.os(), Options::default()));
         let driver = Driver { node };
         Self { driver, sim, home }
     }

@@ -30,7 +30,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let simulated = os_sim::demo::create(folder.path(), os_sim::ClockMode::Virtual)?;
 //! # let os = simulated.os();
-//! let node: Arc<dyn NodeApi> = Arc::new(Node::new(os, Options::strict()));
+//! let node: Arc<dyn NodeApi> = Arc::new(Node::new(os, Options::default()));
 //! // or: Arc::new(client::Node::local("csi-proxy"))
 //! assert!(!is_staged(&*node, r"C:\var\lib\kubelet\plugins\demo\globalmount")?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
