@@ -23,9 +23,12 @@
 //! # extern crate wincsi_node as node;
 //! use std::time::Duration;
 //!
+//! use node::Criterion;
+//! use node::DiskQuery;
 //! use node::FormatOptions;
 //! use node::Node;
 //! use node::Options;
+//! use node::Page83;
 //! use node::api::Condition;
 //! use node::api::NodeApi;
 //! use os::WinPath;
@@ -40,12 +43,14 @@
 //! // One deadline for all of it. A disk is named by what tells it from others, never by its number.
 //! let deadline = node.deadline(Duration::from_secs(110));
 //! node.disks().rescan(deadline)?;
-//! let disk = node.disks().by_page83(demo::DISK_PAGE83, deadline)?;
+//! let identifier = Criterion::Page83(Page83::parse(demo::DISK_PAGE83)?);
+//! let wanted = DiskQuery::all([identifier, Criterion::Lun(1)])?;
+//! let disk = node.disks().find(&wanted, deadline)?;
 //!
 //! // Each of these leaves alone what is as it should be, so that all may be repeated.
-//! node.disks().partition(disk, deadline)?;
-//! node.disks().set_online(disk, deadline)?;
-//! let volume = node.volumes().sole_on_disk(disk, deadline)?;
+//! node.disks().partition(&disk, deadline)?;
+//! node.disks().set_online(disk.number(), deadline)?;
+//! let volume = node.volumes().sole_on_disk(disk.number(), deadline)?;
 //! let ntfs = FormatOptions::default();
 //! node.volumes().ensure_formatted(volume, &ntfs, deadline)?;
 //! let staging: WinPath = r"C:\var\lib\kubelet\plugins\demo\globalmount".parse()?;
@@ -59,7 +64,7 @@
 //!
 //! node.volumes().unmount(volume, &staging, deadline)?;
 //! node.filesystem().remove_entry(&staging, deadline)?;
-//! node.disks().set_offline(disk, deadline)?;
+//! node.disks().set_offline(disk.number(), deadline)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

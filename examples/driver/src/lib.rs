@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node::Credentials;
+use node::DiskQuery;
 use node::FormatOptions;
 use node::Mapping;
+use node::MappingOptions;
 use node::NewSize;
 use node::RemotePath;
 use node::Way;
@@ -30,14 +32,14 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// NodeStageVolume of the disk with this page 0x83 identifier, which is the volume's id.
-    pub fn stage_disk(&self, id: &str, staging: &WinPath) -> Result<()> {
+    /// NodeStageVolume of the disk that all of this is true of.
+    pub fn stage_disk(&self, wanted: &DiskQuery, staging: &WinPath) -> Result<()> {
         let (node, deadline) = (&self.node, self.node.deadline(CALL));
         node.disks().rescan(deadline)?;
-        let disk = node.disks().by_page83(id, deadline)?;
-        node.disks().partition(disk, deadline)?;
-        node.disks().set_online(disk, deadline)?;
-        let volume = node.volumes().sole_on_disk(disk, deadline)?;
+        let disk = node.disks().find(wanted, deadline)?;
+        node.disks().partition(&disk, deadline)?;
+        node.disks().set_online(disk.number(), deadline)?;
+        let volume = node.volumes().sole_on_disk(disk.number(), deadline)?;
         let ntfs = FormatOptions::default();
         node.volumes().ensure_formatted(volume, &ntfs, deadline)?;
         node.filesystem().make_directory(staging, deadline)?;
@@ -47,9 +49,9 @@ impl Driver {
     }
 
     /// NodeUnstageVolume of a disk. The disk may have been pulled out.
-    pub fn unstage_disk(&self, id: &str, staging: &WinPath) -> Result<()> {
+    pub fn unstage_disk(&self, wanted: &DiskQuery, staging: &WinPath) -> Result<()> {
         let (node, deadline) = (&self.node, self.node.deadline(CALL));
-        let disk = node.disks().by_page83(id, deadline);
+        let disk = node.disks().find(wanted, deadline);
         let is_gone = matches!(&disk, Err(error) if says(error, &[Condition::NotFound]));
         match node.volumes().of_target(staging, deadline) {
             Ok(volume) => node.volumes().unmount(volume, staging, deadline)?,
@@ -57,7 +59,7 @@ impl Driver {
             Err(error) => return Err(error),
         }
         self.unpublish(staging)?;
-        let offline = disk.and_then(|disk| node.disks().set_offline(disk, deadline));
+        let offline = disk.and_then(|disk| node.disks().set_offline(disk.number(), deadline));
         fine_if(offline, &[Condition::NotFound])
     }
 
@@ -68,6 +70,7 @@ impl Driver {
             remote,
             credentials: Some(user),
             link: Some(&link),
+            options: MappingOptions::default(),
         };
         let map = |deadline| self.node.smb().map(&mapping, deadline);
         self.make_link(at, map)

@@ -12,8 +12,11 @@ use anyhow::Context as _;
 use clap::Parser;
 use driver::Driver;
 use node::Credentials;
+use node::Criterion;
+use node::DiskQuery;
 use node::Node;
 use node::Options;
+use node::Page83;
 use node::RemotePath;
 use node::api::NodeApi;
 use os::WinPath;
@@ -49,15 +52,17 @@ fn main() -> anyhow::Result<()> {
     let (share, share_of_pod) = (path(r"plugins\share\globalmount")?, path(r"pods\1\share")?);
     let remote = RemotePath::parse(&arguments.share)?;
     let user = credentials(&arguments.user)?;
+    let identifier = Criterion::Page83(Page83::parse(&arguments.disk)?);
+    let wanted = DiskQuery::all([identifier])?;
     let driver = Driver { node };
 
-    done("stage disk", driver.stage_disk(&arguments.disk, &disk))?;
+    done("stage disk", driver.stage_disk(&wanted, &disk))?;
     done("stage share", driver.stage_share(&remote, &user, &share))?;
     done("publish disk", driver.publish(&disk, &disk_of_pod))?;
     done("publish share", driver.publish(&share, &share_of_pod))?;
     done("unpublish disk", driver.unpublish(&disk_of_pod))?;
     done("unpublish share", driver.unpublish(&share_of_pod))?;
-    done("unstage disk", driver.unstage_disk(&arguments.disk, &disk))?;
+    done("unstage disk", driver.unstage_disk(&wanted, &disk))?;
     done("unstage share", driver.unstage_share(&remote, &share))
 }
 

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use driver::Driver;
 use node::Credentials;
+use node::Criterion;
+use node::DiskQuery;
 use node::Node;
 use node::Options;
+use node::Page83;
 use node::RemotePath;
 use node::api::Condition;
 use os::Win32;
@@ -49,11 +52,11 @@ impl Rig {
     }
 
     fn stage_disk(&self) -> node::api::Result<()> {
-        self.driver.stage_disk(demo::DISK_PAGE83, &staging())
+        self.driver.stage_disk(&wanted(), &staging())
     }
 
     fn unstage_disk(&self) -> node::api::Result<()> {
-        self.driver.unstage_disk(demo::DISK_PAGE83, &staging())
+        self.driver.unstage_disk(&wanted(), &staging())
     }
 
     fn stage_share(&self) -> node::api::Result<()> {
@@ -83,6 +86,11 @@ impl Rig {
             .make_directory(path, soon)
             .unwrap();
     }
+}
+
+fn wanted() -> DiskQuery {
+    let identifier = Page83::parse(demo::DISK_PAGE83).unwrap();
+    DiskQuery::all([Criterion::Page83(identifier), Criterion::Lun(1)]).unwrap()
 }
 
 fn path(below: &str) -> WinPath {
