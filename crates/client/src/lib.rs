@@ -16,9 +16,6 @@
 //!
 //! use node::Criterion;
 //! use node::DiskQuery;
-//! use node::SerialNumber;
-//! use node::Criterion;
-//! use node::DiskQuery;
 //! use node::Page83;
 //! use node::api::NodeApi;
 //!
