@@ -4,20 +4,35 @@
 //! this crate it does so through the same traits, types and errors as with the library in its own
 //! process, [`node::api`]: what is chosen by the one line that makes the handle.
 //!
-//! ```no_run
+//! ```toml
+//! [dependencies]
+//! client = { package = "wincsi-client", version = "0.1" }
+//! node = { package = "wincsi-node", version = "0.1" }
+//! ```
+//!
+//! ```
+//! # extern crate wincsi_client as client;
 //! use std::time::Duration;
 //!
 //! use node::Criterion;
 //! use node::DiskQuery;
-//! use node::SerialNumber;
+//! use node::Page83;
 //! use node::api::NodeApi;
 //!
-//! let node = wincsi_client::Node::local("csi-proxy");
+//! # let folder = tempfile::tempdir()?;
+//! # let sockets = folder.path().join("sockets");
+//! # let server = proxy::serve::start(&proxy::flags::Config {
+//! #     listen: sockets.clone(),
+//! #     simulate: Some(folder.path().join("node")),
+//! #     ..Default::default()
+//! # })?;
+//! // On Windows the pipes have csi-proxy's names; elsewhere `csi-proxy -simulate=node -listen=sockets` serves.
+//! let node = client::Node::local(&sockets);
 //! let deadline = node.deadline(Duration::from_secs(60));
 //!
 //! node.disks().rescan(deadline)?;
-//! let serial = Criterion::Serial(SerialNumber::parse("vol-0123456789abcdef0")?);
-//! let wanted = DiskQuery::all([serial, Criterion::Size(10 << 30)])?;
+//! let identifier = Criterion::Page83(Page83::parse("600224801234567890abcdef00000001")?);
+//! let wanted = DiskQuery::all([identifier, Criterion::Lun(1)])?;
 //! let disk = node.disks().find(&wanted, deadline)?;
 //! node.disks().partition(&disk, deadline)?;
 //! let volume = node.volumes().sole_on_disk(disk.number(), deadline)?;
@@ -29,6 +44,10 @@
 //! node.volumes().mount(volume, &folder, deadline)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The pages of [`node`] and [`node::api`] say what the operations do, and what deadlines, errors, locks and
+//! repetition mean. What is guarded is the proxy's affair: ours refuses to write disks that Windows runs
+//! from and to format what is not blank, others format whatever they are given.
 //!
 //! # Versions
 //! csi-proxy has no negotiation: each group in each version is a pipe of its own, and which of them
@@ -61,8 +80,13 @@
 //! # Secrets
 //! Passwords and CHAP secrets are wiped in the request's message and in the buffer that it is encoded
 //! to. What the transport copies on its way to the system is its own.
+//!
+//! # Features and targets
+//! There are no features. Named pipes on Windows (`x86_64-pc-windows-gnu`, `x86_64-pc-windows-msvc`), Unix
+//! sockets elsewhere, for tests against a simulated node.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod dialect;
 mod failure;

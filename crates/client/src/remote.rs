@@ -17,6 +17,7 @@ use node::api::Result;
 use node::api::Smb;
 use node::api::System;
 use node::api::Volumes;
+use node::api::sealed::Sealed;
 use os::Deadline;
 use os::Moment;
 use transport::Endpoint;
@@ -166,6 +167,8 @@ impl fmt::Display for Names<'_> {
         Ok(())
     }
 }
+
+impl Sealed for Node {}
 
 impl NodeApi for Node {
     fn deadline(&self, within: Duration) -> Deadline {

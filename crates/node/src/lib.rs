@@ -5,12 +5,84 @@
 //! it knows of the world came through an [`Os`], so the code that runs on a node is the code that
 //! runs in every test on a simulated one.
 //!
+//! # A first look
+//! A disk is staged and unstaged, here on a simulated node. On Windows, in a HostProcess container, the
+//! same operations work on `os_windows::node`; in an ordinary container the crate `wincsi-client` has
+//! csi-proxy do them, by the same traits ([`api`]).
+//!
+//! ```toml
+//! [dependencies]
+//! node = { package = "wincsi-node", version = "0.1" }
+//! os = { package = "wincsi-os", version = "0.1" }
+//!
+//! [dev-dependencies]
+//! os-sim = { package = "wincsi-os-sim", version = "0.1" }
+//! ```
+//!
+//! ```
+//! # extern crate wincsi_node as node;
+//! use std::time::Duration;
+//!
+//! use node::Criterion;
+//! use node::DiskQuery;
+//! use node::FormatOptions;
+//! use node::Node;
+//! use node::Options;
+//! use node::Page83;
+//! use node::api::Condition;
+//! use node::api::NodeApi;
+//! use os::WinPath;
+//! use os_sim::ClockMode;
+//! use os_sim::demo;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let simulated = demo::create(folder, ClockMode::Virtual)?;
+//! let node: &dyn NodeApi = &Node::new(simulated.os(), Options::default());
+//!
+//! // One deadline for all of it. A disk is named by what tells it from others, never by its number.
+//! let deadline = node.deadline(Duration::from_secs(110));
+//! node.disks().rescan(deadline)?;
+//! let identifier = Criterion::Page83(Page83::parse(demo::DISK_PAGE83)?);
+//! let wanted = DiskQuery::all([identifier, Criterion::Lun(1)])?;
+//! let disk = node.disks().find(&wanted, deadline)?;
+//!
+//! // Each of these leaves alone what is as it should be, so that all may be repeated.
+//! node.disks().partition(&disk, deadline)?;
+//! node.disks().set_online(disk.number(), deadline)?;
+//! let volume = node.volumes().sole_on_disk(disk.number(), deadline)?;
+//! let ntfs = FormatOptions::default();
+//! node.volumes().ensure_formatted(volume, &ntfs, deadline)?;
+//! let staging: WinPath = r"C:\var\lib\kubelet\plugins\demo\globalmount".parse()?;
+//! node.filesystem().make_directory(&staging, deadline)?;
+//! node.volumes().mount(volume, &staging, deadline)?;
+//! assert_eq!(node.volumes().of_target(&staging, deadline)?, volume);
+//!
+//! // Formatted now, and so refused: by its condition, whoever does the work and whatever its text.
+//! let refused = node.volumes().format(volume, deadline).unwrap_err();
+//! assert_eq!(refused.condition(), Some(Condition::NotBlank));
+//!
+//! node.volumes().unmount(volume, &staging, deadline)?;
+//! node.filesystem().remove_entry(&staging, deadline)?;
+//! node.disks().set_offline(disk.number(), deadline)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The project's `examples/driver` is a whole driver in a hundred lines; its `docs/guide.md` goes from an
+//! empty cargo project to tests with faults, deaths and reboots.
+//!
 //! # Calls
 //! Everything is synchronous and reached through a [`Node`]: [`Node::filesystem`], [`Node::disks`],
-//! [`Node::volumes`], [`Node::smb`], [`Node::iscsi`], [`Node::services`]. Each operation takes a [`Deadline`]. Nothing begins after it,
-//! and no wait goes on beyond it; but a change that has begun is seen to its end, because the
+//! [`Node::volumes`], [`Node::smb`], [`Node::iscsi`], [`Node::services`], [`Node::firmware`]. Each operation
+//! takes a [`Deadline`]. Nothing begins after it, and no wait goes on beyond it; but a change that has begun is seen to its end, because the
 //! locks may not be given up while Windows still works. A caller that must have its answer by the
 //! deadline runs the operation with [`Node::bounded`].
+//!
+//! # Errors
+//! Each group has an error of its own that says what was attempted on what ([`DiskError`],
+//! [`VolumeError`], [`SmbError`]...), with Windows's code where there is one. By [`api`] they are one type,
+//! [`api::Error`], with the [`api::Condition`] that a driver branches on. Texts are for people; what csi-proxy's
+//! clients match on is in [`texts`].
 //!
 //! # Paths
 //! An operation on an entry takes a [`Way`]: a bare path of a caller who answers for it, or what
@@ -20,8 +92,9 @@
 //!
 //! # Locks
 //! An operation holds a lock on exactly the objects that it changes: a disk, a volume, a target
-//! path, an SMB server, an iSCSI target or portal, a service. Locks are taken in one fixed order, so two operations cannot wait for each
-//! other, and two operations on different objects never meet.
+//! path, an SMB server, an iSCSI target or portal, a service. Locks are taken in one fixed order, so two
+//! operations cannot wait for each other, and two operations on different objects never meet. They hold
+//! among the clones of one [`Node`]; between processes nothing is locked.
 //!
 //! # Dying
 //! Every operation may be cut off at any point, by a crash or a power failure, and is then simply
@@ -43,8 +116,14 @@
 //! (ids, locations) still show it, as csi-proxy's do. And before a disk is initialised, a partition
 //! created or a volume formatted, what they overwrite is proved blank under the lock; see
 //! [`FormatGuard`].
+//!
+//! # Features and targets
+//! There are no features and no code for one system: it is the [`Os`] that is simulated or native, so a driver
+//! is built and tested on Linux. `wincsi-os-windows` is for `x86_64-pc-windows-gnu` and
+//! `x86_64-pc-windows-msvc`; it has not run on Windows Server yet, see the project's table of what ran where.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod api;
 
@@ -241,8 +320,10 @@ impl Node {
     }
 }
 
-/// How a [`Node`] behaves where operators may choose.
+/// How a [`Node`] behaves where operators may choose: made by [`Options::default`], and changed field by
+/// field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// What is done about bytes that no known format explains, before they are overwritten.
     pub format_guard: FormatGuard,

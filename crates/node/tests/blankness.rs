@@ -41,10 +41,8 @@ fn bytes_that_nothing_explains_refuse_a_strict_node_alone() {
         (FormatGuard::Strict, false),
         (FormatGuard::Signatures, true),
     ] {
-        let options = Options {
-            format_guard,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.format_guard = format_guard;
         let rig = Rig::with(options);
         rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
         rig.sim

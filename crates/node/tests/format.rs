@@ -244,13 +244,9 @@ fn a_blank_partition_of_another_system_refuses_a_strict_node_alone() {
         assert!(error.to_string().ends_with(&text), "{error}");
         let again = rig.node.volumes().format(rig.volume(), rig.soon());
         assert_eq!(again, Err(error));
-        let lenient = with_mbr_partition(
-            kind,
-            Options {
-                format_guard: FormatGuard::Signatures,
-                ..Options::default()
-            },
-        );
+        let mut options = Options::default();
+        options.format_guard = FormatGuard::Signatures;
+        let lenient = with_mbr_partition(kind, options);
         assert_eq!(ensure(&lenient, &ntfs()), Ok(Formatted::Now));
     }
     let own = with_mbr_partition(0x07, Options::default());

@@ -25,6 +25,9 @@ use crate::smb::SmbControl;
 /// The serial number of the data disk.
 pub const DISK_SERIAL: &str = "WINCSIDEMO0001";
 
+/// The page 0x83 identifier of the data disk.
+pub const DISK_PAGE83: &str = "600224801234567890abcdef00000001";
+
 /// The name of the one SMB server near the node.
 pub const SMB_SERVER: &str = "fileserver";
 
@@ -77,7 +80,7 @@ pub fn create(folder: &Path, clock: ClockMode) -> Result<SimNode, CreateError> {
     let data = DiskSpec::on(Bus::Sas)
         .serial(DISK_SERIAL)
         .lun(1)
-        .identified(IdentifierKind::Naa, "600224801234567890abcdef00000001")
+        .identified(IdentifierKind::Naa, DISK_PAGE83)
         .arriving(Arrives::Online);
     node.hardware()
         .attach_disk(DISK, &data, &Content::blank(DISK_LENGTH))?;

@@ -5,6 +5,38 @@
 //! along. Tests, the demonstration and operators' experiments run on it, so a difference between it
 //! and Windows is a fault here.
 //!
+//! A driver's tests plug in a disk, let something go wrong, and look at what the driver made of it; the
+//! project's `docs/guide.md` goes through it step by step.
+//!
+//! ```
+//! # extern crate wincsi_os_sim as os_sim;
+//! use os::DiskNumber;
+//! use os::Win32;
+//! use os_sim::Bus;
+//! use os_sim::ClockMode;
+//! use os_sim::Content;
+//! use os_sim::DiskSpec;
+//! use os_sim::Effect;
+//! use os_sim::NodeSpec;
+//! use os_sim::Rule;
+//! use os_sim::SimNode;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let node = SimNode::create(folder, &NodeSpec::named("node-1"), ClockMode::Virtual)?;
+//! let disk = DiskSpec::on(Bus::Nvme).serial("S1");
+//! node.hardware().attach_disk("data", &disk, &Content::blank(1 << 30))?;
+//!
+//! let os = node.os();
+//! assert_eq!(os.disks.list()?, [DiskNumber(0), DiskNumber(1)]);
+//!
+//! let folder = r"C:\data".parse()?;
+//! node.faults().add(Rule::on("CreateDirectoryW", Effect::fail(Win32::DISK_FULL)).times(1));
+//! assert_eq!(os.files.create_directory(&folder).unwrap_err().win32(), Some(Win32::DISK_FULL));
+//! os.files.create_directory(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # A node's folder
 //! ```text
 //! node.toml             what somebody set up: name, firmware, SAN policy, services (NodeSpec)
@@ -63,6 +95,7 @@
 //! Spaces and clusters do not exist here; partitions are created on GPT disks alone.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod demo;
 pub mod files;

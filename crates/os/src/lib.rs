@@ -5,6 +5,22 @@
 //! `os-sim` with a simulated node that lives in a folder. One behaviour suite, `os-suite`, runs
 //! against both. There is no logic here and no call to an operating system.
 //!
+//! A driver's author meets it as the types that `wincsi-node` and `wincsi-client` speak of: paths, disk
+//! numbers, volume ids, deadlines. They are parsed once, and cannot hold a bad value:
+//! ```
+//! # extern crate wincsi_os as os;
+//! use os::VolumeId;
+//! use os::WinPath;
+//!
+//! let staging: WinPath = r"C:\var/lib/kubelet".parse()?;
+//! assert_eq!(staging.to_string(), r"C:\var\lib\kubelet");
+//! assert!(r"C:\var\..\Windows".parse::<WinPath>().is_err());
+//!
+//! let volume: VolumeId = r"\\?\Volume{6a5cbf4c-0bd5-4d1a-8c6b-64a0ef0f4b9e}\".parse()?;
+//! assert_eq!(volume.to_string().len(), r"\\?\Volume{}\".len() + 36);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Shape
 //! A node is an [`Os`]: one trait object per [`Facility`], so that each can be simulated or native
 //! on its own (simulated disks beside real files). The traits mirror what Windows has, not what the
@@ -20,6 +36,13 @@
 //! # Errors
 //! One [`Error`] for all facilities: the operation, the object, and the [`Cause`] with Windows's own
 //! code. Texts are ours and English on every node; the system's localised text is carried as data.
+//!
+//! # Targets and names
+//! There are no features and no code for one system: the crate is the same on Linux and on Windows. Pages
+//! and code of the project call it `os`: `os = { package = "wincsi-os", version = "0.1" }`.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod boot;
 mod clock;
@@ -36,6 +59,10 @@ mod system_text;
 mod value;
 mod volumes;
 
+#[allow(
+    missing_docs,
+    reason = "rows and their fields bear Windows's own names, and each row says its source"
+)]
 pub mod schema;
 
 pub use boot::{AfUnix, Boot, BootId, Event, EventLevel, EventLog, Firmware, Paging};

@@ -211,10 +211,10 @@ fn simulated(folder: &Path) -> Result<SimNode, CreateError> {
 }
 
 fn options(config: &Config) -> node::Options {
-    node::Options {
-        format_guard: config.format_guard,
-        require_privacy: config.require_privacy,
-    }
+    let mut options = node::Options::default();
+    options.format_guard = config.format_guard;
+    options.require_privacy = config.require_privacy;
+    options
 }
 
 fn server_options(config: &Config) -> ServerOptions {

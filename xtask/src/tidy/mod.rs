@@ -86,6 +86,11 @@ const SLOW: &[Check] = &[
         needs: &[Need::MsvcTarget],
         run: |_| clippy(Some(MSVC)),
     },
+    Check {
+        name: "rustdoc",
+        needs: &[Need::WindowsTarget],
+        run: |_| rustdoc(),
+    },
 ];
 
 impl Tidy {
@@ -144,6 +149,14 @@ fn clippy(target: Option<&str>) -> Result<()> {
         command.args(["--target", target, "--exclude", "xtask"]);
     }
     run(command.args(["--", "-D", "warnings"]))
+}
+
+/// The crates' pages as docs.rs makes them, `os-windows` among them; a link that leads nowhere is an error.
+fn rustdoc() -> Result<()> {
+    let mut command = cargo::cargo();
+    command.args(["doc", "--quiet", "--workspace", "--lib", "--no-deps"]);
+    command.args(["--target", WINDOWS, "--exclude", "xtask"]);
+    run(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 fn gofmt(provision: &Provision) -> Result<()> {

@@ -12,6 +12,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// An operation that failed: what was attempted, on what, and why it failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{operation} {object}: {cause}")]
+#[non_exhaustive]
 pub struct Error {
     /// What was attempted, `mount` say.
     pub operation: &'static str,

@@ -17,6 +17,7 @@ use os::VolumeId;
 use os::WinPath;
 
 use super::Result;
+use super::sealed::Sealed;
 use crate::Authentication;
 use crate::ChapSecret;
 use crate::Dependents;
@@ -33,7 +34,7 @@ use crate::ServiceName;
 use crate::TargetName;
 
 /// The operations on disks.
-pub trait Disks: Send + Sync {
+pub trait Disks: Sealed + Send + Sync {
     /// Where each disk is plugged in; disks whose location says nothing usable are left out.
     ///
     /// # Errors
@@ -110,7 +111,7 @@ pub trait Disks: Send + Sync {
 }
 
 /// The operations on files, directories and links.
-pub trait Filesystem: Send + Sync {
+pub trait Filesystem: Sealed + Send + Sync {
     /// Whether an entry of this name exists; a dangling link does.
     ///
     /// # Errors
@@ -157,7 +158,7 @@ pub trait Filesystem: Send + Sync {
 }
 
 /// The operations on volumes.
-pub trait Volumes: Send + Sync {
+pub trait Volumes: Sealed + Send + Sync {
     /// The volumes on a disk, or on one of its partitions, in the order of where they begin.
     ///
     /// # Errors
@@ -262,7 +263,7 @@ pub trait Volumes: Send + Sync {
 }
 
 /// The operations on SMB mappings.
-pub trait Smb: Send + Sync {
+pub trait Smb: Sealed + Send + Sync {
     /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is
     /// reused as it is, whatever the credentials; but see [`crate::Smb::map`] of options.
     ///
@@ -281,7 +282,7 @@ pub trait Smb: Send + Sync {
 }
 
 /// The operations on iSCSI portals, targets and sessions.
-pub trait Iscsi: Send + Sync {
+pub trait Iscsi: Sealed + Send + Sync {
     /// Makes a portal known to the node; one that is known is left as it is.
     ///
     /// # Errors
@@ -344,7 +345,7 @@ pub trait Iscsi: Send + Sync {
 }
 
 /// The computer and its services.
-pub trait System: Send + Sync {
+pub trait System: Sealed + Send + Sync {
     /// The serial number in the firmware, without blanks around it; virtual machines are known by it.
     ///
     /// # Errors

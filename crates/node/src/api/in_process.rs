@@ -25,6 +25,7 @@ use super::Result;
 use super::Smb;
 use super::System;
 use super::Volumes;
+use super::sealed::Sealed;
 use crate::Authentication;
 use crate::ChapSecret;
 use crate::Credentials;
@@ -42,6 +43,8 @@ use crate::RemotePath;
 use crate::ServiceName;
 use crate::TargetName;
 use crate::Unfinished;
+
+impl Sealed for Node {}
 
 impl NodeApi for Node {
     fn deadline(&self, within: Duration) -> Deadline {

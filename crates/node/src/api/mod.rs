@@ -6,13 +6,14 @@
 //! the handle:
 //!
 //! ```
+//! # extern crate wincsi_node as node;
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
-//! use wincsi_node::Node;
-//! use wincsi_node::Options;
-//! use wincsi_node::api::Condition;
-//! use wincsi_node::api::NodeApi;
+//! use node::Node;
+//! use node::Options;
+//! use node::api::Condition;
+//! use node::api::NodeApi;
 //!
 //! /// What a driver does does not depend on who does it.
 //! fn is_staged(node: &dyn NodeApi, target: &str) -> Result<bool, Box<dyn std::error::Error>> {
@@ -30,7 +31,7 @@
 //! # let simulated = os_sim::demo::create(folder.path(), os_sim::ClockMode::Virtual)?;
 //! # let os = simulated.os();
 //! let node: Arc<dyn NodeApi> = Arc::new(Node::new(os, Options::default()));
-//! // or: Arc::new(wincsi_client::Node::local("csi-proxy"))
+//! // or: Arc::new(client::Node::local("csi-proxy"))
 //! assert!(!is_staged(&*node, r"C:\var\lib\kubelet\plugins\demo\globalmount")?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -43,12 +44,24 @@
 //! # Errors
 //! One [`Error`] for all: the operation, the object and the [`Cause`]. A driver branches on the
 //! cause, and on the [`Condition`] of a failure, never on texts; those are for people. What Windows says in
-//! its own language stands beside the text ([`Error::system_text`]).
+//! its own language stands beside the text ([`Error::system_text`]). Only [`Cause::Deadline`] and
+//! [`Cause::Lost`] leave open whether the operation took effect: the driver answers with an error, is
+//! called again, and calls again, since every operation may be repeated.
+//!
+//! # Not to be implemented
+//! The traits are sealed: operations are added in minor versions. A driver is tested on a simulated node
+//! instead, which fails as Windows does.
 
 mod conditions;
 mod error;
 mod groups;
 mod in_process;
+/// What keeps the traits ours: `wincsi-client` alone implements them beside this crate.
+#[doc(hidden)]
+pub mod sealed {
+    /// Implemented where the operations are.
+    pub trait Sealed {}
+}
 
 use std::time::Duration;
 
@@ -66,9 +79,10 @@ pub use self::groups::Iscsi;
 pub use self::groups::Smb;
 pub use self::groups::System;
 pub use self::groups::Volumes;
+use self::sealed::Sealed;
 
 /// A node and the operations on it, whoever does them.
-pub trait NodeApi: Send + Sync {
+pub trait NodeApi: Sealed + Send + Sync {
     /// The deadline `within` from now, by the node's clock. One deadline may bound many calls.
     fn deadline(&self, within: Duration) -> Deadline;
 

@@ -5,11 +5,11 @@
 //! takes none of these for an authority, and h2 resets the stream before anybody sees the call
 //! (hyperium/h2 pull request 487, grpc-rust issues 243, 742, 1876). Nothing here ever looks at the
 //! authority, so the mender puts `localhost` in its place, cut or repeated to the same length;
-//! [`hpack`] tells why the length matters.
+//! `hpack` tells why the length matters.
 //!
 //! It works on the client's direction alone and is pure: bytes in, bytes out. All frames but
 //! HEADERS and CONTINUATION stream through without being gathered. A header block is gathered up
-//! to [`BLOCK_LIMIT`] and goes on byte for byte unless an authority in it changed; then it is cut
+//! to `BLOCK_LIMIT` and goes on byte for byte unless an authority in it changed; then it is cut
 //! into frames anew, without padding and priority (which h2 ignores).
 //!
 //! It can also hold back a PING for a moment; see [`Mender::release_ping`].

@@ -14,6 +14,7 @@ mod machine_paths;
 mod manifests;
 mod named_tests;
 mod platform_cfg;
+mod published;
 mod rooms;
 mod text_form;
 mod unfinished;
@@ -60,6 +61,7 @@ const LINTS: &[Lint] = &[
     manifests::LINT,
     named_tests::LINT,
     platform_cfg::LINT,
+    published::LINT,
     rooms::LINT,
     text_form::LINT,
     unfinished::LINT,

@@ -17,8 +17,7 @@ fn check(sources: &[Source]) -> Vec<Finding> {
 }
 
 fn wrong(sources: &[Source], page: &Source, manifest: &Source) -> Option<Finding> {
-    let path = manifest.path.strip_prefix("crates/")?;
-    let name = path.strip_suffix("/Cargo.toml")?;
+    let name = room(manifest)?;
     let begins = format!("| `{name}` |");
     let mut lines = page.text.lines().zip(1..);
     let row = lines.find(|(line, _)| line.starts_with(&begins));
@@ -27,8 +26,20 @@ fn wrong(sources: &[Source], page: &Source, manifest: &Source) -> Option<Finding
     let knows: BTreeSet<&str> = cell.split('`').skip(1).step_by(2).collect();
     let ours = |name: &&str| is_there(sources, &format!("crates/{name}/Cargo.toml"));
     let depends: BTreeSet<&str> = dependencies(&manifest.text).filter(ours).collect();
-    let is_wrong = !name.contains('/') && (row.is_none() || knows != depends);
+    let is_wrong = row.is_none() || knows != depends;
     is_wrong.then(|| Finding::new(page, number, format!("{name} depends on {depends:?}")))
+}
+
+/// A package by its name in the table: `crates/a` is `a`, `examples/a` keeps its folder. What lies deeper,
+/// a crate's fuzz targets, is no room.
+fn room(manifest: &Source) -> Option<&str> {
+    let folder = manifest.path.strip_suffix("/Cargo.toml")?;
+    match folder.split_once('/')? {
+        (_, name) if name.contains('/') => None,
+        ("crates", name) => Some(name),
+        ("examples", _) => Some(folder),
+        _ => None,
+    }
 }
 
 fn is_there(sources: &[Source], path: &str) -> bool {
@@ -36,7 +47,7 @@ fn is_there(sources: &[Source], path: &str) -> bool {
 }
 
 /// What the shipped code depends on, on any system.
-fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+pub(super) fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let sections = manifest.split("\n[");
     let counts = |head: &str| head.trim_start_matches('[') == "dependencies]";
     let counting = sections.filter(move |section| {
@@ -67,6 +78,17 @@ mod tests {
             text: text.to_owned(),
         });
         check(&sources).iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn an_example_is_a_room_and_fuzz_targets_are_none() {
+        let rooms = ["crates/a", "crates/a/fuzz", "examples/a", "xtask"].map(|folder| {
+            let path = format!("{folder}/Cargo.toml");
+            let text = String::new();
+            room(&Source { path, text }).map(str::to_owned)
+        });
+        let expected = [Some("a"), None, Some("examples/a"), None];
+        assert_eq!(rooms, expected.map(|room| room.map(str::to_owned)));
     }
 
     #[test]

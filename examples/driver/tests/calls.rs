@@ -1,0 +1,185 @@
+//! The driver's calls, as kubelet makes them: repeated, after deaths, and around what it left behind.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use driver::Driver;
+use node::Credentials;
+use node::Criterion;
+use node::DiskQuery;
+use node::Node;
+use node::Options;
+use node::Page83;
+use node::RemotePath;
+use node::api::Condition;
+use os::Win32;
+use os::WinPath;
+use os_sim::ClockMode;
+use os_sim::Effect;
+use os_sim::Kill;
+use os_sim::Rule;
+use os_sim::SimNode;
+use os_sim::demo;
+use tempfile::TempDir;
+use zeroize::Zeroizing;
+
+struct Rig {
+    driver: Driver,
+    sim: SimNode,
+    home: TempDir,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let sim = demo::create(home.path(), ClockMode::Virtual).unwrap();
+        Self::of(sim, home)
+    }
+
+    fn of(sim: SimNode, home: TempDir) -> Self {
+        let node = Arc::new(Node::new(sim.os(), Options::default()));
+        let driver = Driver { node };
+        Self { driver, sim, home }
+    }
+
+    /// The driver, started again on the node that it died on.
+    fn restarted(self) -> Self {
+        let Self { driver, sim, home } = self;
+        drop((driver, sim));
+        let sim = SimNode::open(home.path(), ClockMode::Virtual).unwrap();
+        Self::of(sim, home)
+    }
+
+    fn stage_disk(&self) -> node::api::Result<()> {
+        self.driver.stage_disk(&wanted(), &staging())
+    }
+
+    fn unstage_disk(&self) -> node::api::Result<()> {
+        self.driver.unstage_disk(&wanted(), &staging())
+    }
+
+    fn stage_share(&self) -> node::api::Result<()> {
+        self.driver.stage_share(&remote(), &user(), &staging())
+    }
+
+    fn exists(&self, path: &WinPath) -> bool {
+        let soon = self
+            .driver
+            .node
+            .deadline(std::time::Duration::from_secs(60));
+        self.driver
+            .node
+            .filesystem()
+            .path_exists(path, soon)
+            .unwrap()
+    }
+
+    fn make_folder(&self, path: &WinPath) {
+        let soon = self
+            .driver
+            .node
+            .deadline(std::time::Duration::from_secs(60));
+        self.driver
+            .node
+            .filesystem()
+            .make_directory(path, soon)
+            .unwrap();
+    }
+}
+
+fn wanted() -> DiskQuery {
+    let identifier = Page83::parse(demo::DISK_PAGE83).unwrap();
+    DiskQuery::all([Criterion::Page83(identifier), Criterion::Lun(1)]).unwrap()
+}
+
+fn path(below: &str) -> WinPath {
+    format!(r"C:\var\lib\kubelet\{below}").parse().unwrap()
+}
+
+fn staging() -> WinPath {
+    path(r"plugins\a\globalmount")
+}
+
+fn target() -> WinPath {
+    path(r"pods\1\volume")
+}
+
+fn remote() -> RemotePath {
+    RemotePath::parse(demo::SHARE).unwrap()
+}
+
+fn user() -> Credentials {
+    let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
+    Credentials::new(demo::SMB_USER, password).unwrap()
+}
+
+#[test]
+fn each_call_may_be_repeated() {
+    let rig = Rig::new();
+    let twice = |call: &dyn Fn() -> node::api::Result<()>| {
+        call().unwrap();
+        call().unwrap();
+    };
+    twice(&|| rig.stage_disk());
+    twice(&|| rig.driver.publish(&staging(), &target()));
+    twice(&|| rig.driver.unpublish(&target()));
+    twice(&|| rig.unstage_disk());
+    twice(&|| rig.stage_share());
+    twice(&|| rig.driver.publish(&staging(), &target()));
+    twice(&|| rig.driver.unpublish(&target()));
+    twice(&|| rig.driver.unstage_share(&remote(), &staging()));
+    assert!(!rig.exists(&staging()) && !rig.exists(&target()));
+}
+
+#[test]
+fn a_driver_that_died_in_the_middle_goes_on_after_its_restart() {
+    for operation in [
+        "MSFT_Disk.CreatePartition",
+        "MSFT_Volume.Format",
+        "SetVolumeMountPointW",
+    ] {
+        let rig = Rig::new();
+        let death = Rule::on(operation, Effect::Kill(Kill::After));
+        rig.sim.faults().add(death);
+        assert!(rig.stage_disk().is_err(), "{operation}");
+        assert!(rig.sim.is_killed(), "{operation}");
+        let rig = rig.restarted();
+        rig.stage_disk().unwrap();
+        rig.unstage_disk().unwrap();
+    }
+}
+
+#[test]
+fn an_empty_folder_that_kubelet_made_gives_way_and_one_with_files_does_not() {
+    let rig = Rig::new();
+    rig.make_folder(&staging());
+    rig.make_folder(&target());
+    rig.stage_share().unwrap();
+    rig.driver.publish(&staging(), &target()).unwrap();
+    rig.driver.unpublish(&target()).unwrap();
+
+    rig.make_folder(&path(r"pods\1\volume\left-over"));
+    let refused = rig.driver.publish(&staging(), &target()).unwrap_err();
+    assert_eq!(refused.condition(), Some(Condition::NotEmpty), "{refused}");
+}
+
+#[test]
+fn a_disk_that_was_pulled_out_is_unstaged() {
+    let rig = Rig::new();
+    rig.stage_disk().unwrap();
+    rig.sim.hardware().detach_disk("data").unwrap();
+    rig.unstage_disk().unwrap();
+    assert!(!rig.exists(&staging()));
+}
+
+#[test]
+fn a_failure_names_what_was_attempted_on_what() {
+    let rig = Rig::new();
+    let broken = Rule::on("MSFT_Volume.Format", Effect::fail(Win32::IO_DEVICE)).times(1);
+    rig.sim.faults().add(broken);
+    let error = rig.stage_disk().unwrap_err();
+    assert_eq!(error.operation, "format volume");
+    assert_eq!(error.condition(), Some(Condition::Other), "{error}");
+    rig.stage_disk().unwrap();
+}
