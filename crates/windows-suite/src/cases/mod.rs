@@ -101,17 +101,9 @@ impl<'a> Play<'a> {
         Ok(path)
     }
 
-    /// A disk that was just plugged in, found by its identifier: numbers change hands.
+    /// A disk that was just plugged in.
     fn found(&self, disk: DiskNumber) -> Result<FoundDisk, Failure> {
-        let disks = self.node.disks();
-        let ids = disks.ids(self.deadline())?;
-        let ids = ids.get(&disk);
-        let ids = ids.ok_or_else(|| Failure::odd(format!("disk {disk} is not listed")))?;
-        let page83 = Page83::parse(&ids.page83).map_err(Failure::odd)?;
-        let wanted = DiskQuery::all([Criterion::Page83(page83)]).map_err(Failure::odd)?;
-        let found = disks.find(&wanted, self.deadline())?;
-        same("disk", &found.number(), &disk)?;
-        Ok(found)
+        found(self.node, disk, self.deadline())
     }
 
     fn partition(&self, disk: DiskNumber) -> Result<(), Failure> {
@@ -137,6 +129,23 @@ impl<'a> Play<'a> {
         volumes.mount(volume, &folder, self.deadline())?;
         Ok((disk, volume, folder))
     }
+}
+
+/// The disk that has this number now, found by its identifier, as what changes disks wants it: numbers change hands.
+pub(crate) fn found(
+    node: &dyn NodeApi,
+    disk: DiskNumber,
+    deadline: Deadline,
+) -> Result<FoundDisk, Failure> {
+    let disks = node.disks();
+    let ids = disks.ids(deadline)?;
+    let ids = ids.get(&disk);
+    let ids = ids.ok_or_else(|| Failure::odd(format!("disk {disk} is not listed")))?;
+    let page83 = Page83::parse(&ids.page83).map_err(Failure::odd)?;
+    let wanted = DiskQuery::all([Criterion::Page83(page83)]).map_err(Failure::odd)?;
+    let found = disks.find(&wanted, deadline)?;
+    same("disk", &found.number(), &disk)?;
+    Ok(found)
 }
 
 /// A path below a folder.

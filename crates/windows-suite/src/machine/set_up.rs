@@ -26,6 +26,7 @@ use super::services;
 use super::stack;
 use crate::Share;
 use crate::arguments::Arguments;
+use crate::cases;
 use crate::names;
 
 /// The suite's own volume: room for what the cases write, in a file that grows with it.
@@ -161,7 +162,8 @@ pub(super) fn locked(folder: &Path) -> Result<File, String> {
 fn volume_on(node: &Node, disk: os::DiskNumber) -> Result<(WinPath, VolumeId), String> {
     let api: &dyn NodeApi = node;
     let deadline = api.deadline(PATIENCE);
-    api.disks().partition(disk, deadline).map_err(text)?;
+    let found = cases::found(api, disk, deadline).map_err(text)?;
+    api.disks().partition(&found, deadline).map_err(text)?;
     let volume = api.volumes().sole_on_disk(disk, deadline).map_err(text)?;
     api.volumes().format(volume, deadline).map_err(text)?;
     let letter = real::free_drive().ok_or("no drive letter is free")?;
