@@ -23,6 +23,7 @@ pub use operations::operations;
 pub use page::page;
 pub use program::Program;
 pub use program::settle;
+pub use program::write;
 pub use record::Record;
 pub use record::Recorder;
 pub use watch::Watch;

@@ -18,6 +18,9 @@ pub enum Program {
     InProcess,
     /// The node's operations in the same way.
     InProcessNode,
+    /// `windows-suite` on Windows Server. Its record is that of one run there, and empty before the first: no run
+    /// of the tests compares it.
+    Windows,
 }
 
 /// Names the folder that records are written to, instead of being compared.
@@ -33,6 +36,7 @@ impl Program {
             Self::Wine => "wine",
             Self::InProcess => "in-process",
             Self::InProcessNode => "in-process-node",
+            Self::Windows => "windows",
         }
     }
 
@@ -43,6 +47,7 @@ impl Program {
             Self::Wine => include_str!("../records/wine.txt"),
             Self::InProcess => include_str!("../records/in-process.txt"),
             Self::InProcessNode => include_str!("../records/in-process-node.txt"),
+            Self::Windows => include_str!("../records/windows.txt"),
         })
     }
 }
@@ -62,7 +67,11 @@ pub fn settle(program: Program, seen: &Record) -> Result<(), String> {
     }
 }
 
-fn write(folder: &Path, program: Program, seen: &Record) -> Result<(), String> {
+/// Writes the record of what a program has executed to its file in a folder.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(folder: &Path, program: Program, seen: &Record) -> Result<(), String> {
     let file = folder.join(format!("{}.txt", program.name()));
     fs::write(&file, seen.text()).map_err(|error| format!("write {}: {error}", file.display()))
 }

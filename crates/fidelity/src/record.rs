@@ -69,6 +69,11 @@ impl Record {
         self.answers.insert(case.to_owned(), answer.to_owned());
     }
 
+    /// Whether nothing was called.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.done.is_empty() && self.failed.is_empty()
+    }
+
     pub(crate) fn parse(text: &str) -> Self {
         let mut record = Self::default();
         let all = operations();

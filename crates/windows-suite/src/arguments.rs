@@ -26,6 +26,9 @@ pub struct Arguments {
     /// The suite's own folder, on a volume with 10 GiB to spare.
     #[arg(long, default_value = r"C:\wincsi-suite")]
     pub folder: PathBuf,
+    /// Write which operations of the seam were executed to `windows.txt` in this folder; only of all cases.
+    #[arg(long, conflicts_with_all = ["filters", "list", "clean_up"])]
+    pub record: Option<PathBuf>,
     /// The address of an iSCSI portal on port 3260 whose target asks for nothing.
     #[arg(long, requires = "iscsi_target")]
     pub iscsi_portal: Option<String>,
@@ -83,6 +86,7 @@ mod tests {
     fn what_contradicts_itself_is_refused() {
         assert!(parse(&["--list", "--i-may-change-this-machine"]).is_err());
         assert!(parse(&["--clean-up", "--keep"]).is_err());
+        assert!(parse(&["--record", "records", "smb::"]).is_err());
         assert!(parse(&["--limit", "0"]).is_err());
     }
 

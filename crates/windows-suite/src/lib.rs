@@ -9,8 +9,8 @@
 //! decided by [`admission`], before anything is.
 //!
 //! # Where this has run
-//! Its cases on the simulated node. On Windows nothing of it has run; under Wine what refuses, lists and cleans
-//! up has.
+//! Its cases on the simulated node, on Linux and under Wine. On Windows nothing of it has run; under Wine what
+//! refuses, lists and cleans up has.
 
 #![forbid(unsafe_code)]
 

@@ -12,6 +12,9 @@ use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
+use fidelity::Record;
+use fidelity::Recorder;
+
 use crate::Stand;
 use crate::plan::Planned;
 
@@ -44,21 +47,34 @@ pub struct Summary {
     pub is_hung: bool,
 }
 
-/// Runs the plan and writes a line for each case, then the counts.
+/// How a plan is run.
+pub struct Run {
+    /// Makes the stand of each case.
+    pub make: MakeStand,
+    /// What one case may take.
+    pub limit: Duration,
+    /// Hears what the stands' nodes are asked.
+    pub recorder: Recorder,
+}
+
+/// Runs the plan and writes a line for each case, then the counts. The record is of the cases: what was done in
+/// one that does not hold was not executed.
 ///
 /// # Errors
 /// The lines cannot be written.
-pub fn run(
-    plan: &[Planned],
-    make: &MakeStand,
-    limit: Duration,
-    out: &mut dyn Write,
-) -> io::Result<Summary> {
+pub fn run(plan: &[Planned], run: &Run, out: &mut dyn Write) -> io::Result<(Summary, Record)> {
     let mut summary = Summary::default();
+    let mut record = Record::default();
     for planned in plan {
         let started = Instant::now();
-        let outcome = summary.outcome(planned, make, limit);
+        // What was asked between two cases belongs to none.
+        let _ = run.recorder.take();
+        let outcome = summary.outcome(planned, run);
         summary.count(&outcome);
+        match outcome {
+            Outcome::Passed => record.add(run.recorder.take()),
+            _ => record.add_as_failed(run.recorder.take()),
+        }
         let line = Line {
             name: planned.name,
             outcome: &outcome,
@@ -68,7 +84,7 @@ pub fn run(
         out.flush()?;
     }
     writeln!(out, "{summary}")?;
-    Ok(summary)
+    Ok((summary, record))
 }
 
 impl Summary {
@@ -78,11 +94,11 @@ impl Summary {
         self.failed == 0 && self.passed > 0
     }
 
-    fn outcome(&self, planned: &Planned, make: &MakeStand, limit: Duration) -> Outcome {
+    fn outcome(&self, planned: &Planned, run: &Run) -> Outcome {
         match planned.left_out {
             _ if self.is_hung => Outcome::NotRun("a case before it did not end".to_owned()),
             Some(reason) => Outcome::NotRun(reason.to_owned()),
-            None => attempt(*planned, make, limit),
+            None => attempt(*planned, run),
         }
     }
 
@@ -112,9 +128,9 @@ impl fmt::Display for Summary {
 }
 
 /// Runs one case; the thread of one that does not end is left alone.
-fn attempt(planned: Planned, make: &MakeStand, limit: Duration) -> Outcome {
+fn attempt(planned: Planned, run: &Run) -> Outcome {
     let (sender, receiver) = mpsc::channel();
-    let make = Arc::clone(make);
+    let make = Arc::clone(&run.make);
     let thread = thread::Builder::new().name(planned.name.to_owned());
     let spawned = thread.spawn(move || {
         let tried = panic::catch_unwind(AssertUnwindSafe(|| planned.try_on(make()?)));
@@ -125,7 +141,7 @@ fn attempt(planned: Planned, make: &MakeStand, limit: Duration) -> Outcome {
     let Ok(handle) = spawned else {
         return Outcome::Failed("no thread could be started".to_owned());
     };
-    match receiver.recv_timeout(limit) {
+    match receiver.recv_timeout(run.limit) {
         Ok(ended) => {
             // It has sent its last word, so this waits for nothing.
             let _ = handle.join();

@@ -21,6 +21,14 @@ pub trait Stand: Workbench {
     /// It cannot be grown, or does not come back.
     fn grow(&self, disk: DiskNumber, length: u64) -> os::Result<DiskNumber>;
 
+    /// Plugs in a copy of a disk that [`Stand::plug`] made, made longer, beside it: the number of the disk, which
+    /// may have been away meanwhile, and that of the copy, which has its identifiers. Nothing of the disk is
+    /// mounted.
+    ///
+    /// # Errors
+    /// It cannot be copied, or one of the two does not come.
+    fn copy(&self, disk: DiskNumber, length: u64) -> os::Result<[DiskNumber; 2]>;
+
     /// Writes to a disk that [`Stand::plug`] made, past the node and its guard, and to no other.
     ///
     /// # Errors
@@ -38,6 +46,9 @@ pub trait Stand: Workbench {
     /// # Errors
     /// The system does not say.
     fn handles(&self) -> os::Result<u64>;
+
+    /// Tells whoever reads the log what the system answered, where no page says what it has to be.
+    fn note(&self, text: &str);
 }
 
 /// A share with a file, for those who look at what a mapping leads to.

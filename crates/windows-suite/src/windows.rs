@@ -2,6 +2,7 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use fidelity::Program;
 use os_windows_testkit::real;
 use wincsi_windows_suite::Stand;
 use wincsi_windows_suite::admission::Host;
@@ -13,6 +14,7 @@ use wincsi_windows_suite::machine::Removal;
 use wincsi_windows_suite::plan;
 use wincsi_windows_suite::run;
 use wincsi_windows_suite::run::MakeStand;
+use wincsi_windows_suite::run::Run;
 use wincsi_windows_suite::run::Summary;
 
 /// What this process runs on.
@@ -52,20 +54,32 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     for shortage in machine.shortages() {
         println!("set-up: {shortage}");
     }
-    let of = Arc::clone(&machine);
-    let make: MakeStand = Arc::new(move || {
-        let bench = Bench::on(&of).map_err(|error| error.to_string())?;
-        Ok(Box::new(bench) as Box<dyn Stand>)
-    });
-    let plan = plan::plan(arguments);
-    let ran = run::run(&plan, &make, arguments.limit(), &mut io::stdout());
-    drop(make);
+    let ran = ran(&machine, arguments);
     let taken_down = taken_down(machine, arguments);
     match ran {
         Ok(summary) if summary.is_good() => taken_down,
         Ok(Summary { .. }) => ExitCode::FAILURE,
-        Err(error) => failed(&error.to_string()),
+        Err(reason) => failed(&reason),
     }
+}
+
+fn ran(machine: &Arc<Machine>, arguments: &Arguments) -> Result<Summary, String> {
+    let of = Arc::clone(machine);
+    let make: MakeStand = Arc::new(move || {
+        let bench = Bench::on(&of).map_err(|error| error.to_string())?;
+        Ok(Box::new(bench) as Box<dyn Stand>)
+    });
+    let run = Run {
+        make,
+        limit: arguments.limit(),
+        recorder: machine.recorder().clone(),
+    };
+    let ran = run::run(&plan::plan(arguments), &run, &mut io::stdout());
+    let (summary, record) = ran.map_err(|error| error.to_string())?;
+    if let Some(folder) = &arguments.record {
+        fidelity::write(folder, Program::Windows, &record)?;
+    }
+    Ok(summary)
 }
 
 /// A case that did not end still holds the machine: then what goes by name goes, and the next run takes the rest.

@@ -45,11 +45,6 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
         "crates/proxy/tests/random_paths.rs",
         "thousands of calls on random trees; paths/main.rs runs",
     ),
-    (
-        "crates/windows-suite/tests/simulated/main.rs",
-        "a simulated node for each case and a thousand calls of one take Wine minutes; \
-         program/main.rs runs",
-    ),
 ];
 
 pub(super) fn linux(_: &Session) -> Result<Outcome> {

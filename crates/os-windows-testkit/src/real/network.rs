@@ -64,7 +64,7 @@ pub fn add_share(name: &str, folder: &str, remark: &str) -> os::Result<()> {
     code(unsafe { NetShareAdd(ptr::null(), 502, buffer, ptr::null_mut()) }).map_err(failed)
 }
 
-/// Removes a share; one that is not there is success.
+/// Removes a share, which ends all connections to it; one that is not there is success.
 ///
 /// Source: <https://learn.microsoft.com/windows/win32/api/lmshare/nf-lmshare-netsharedel>.
 ///
@@ -121,7 +121,7 @@ pub fn add_user(user: &NewUser<'_>) -> os::Result<()> {
 /// Source: <https://learn.microsoft.com/windows/win32/api/lmaccess/nf-lmaccess-netuserdel>.
 ///
 /// # Errors
-/// No administrator.
+/// No administrator, or the user uses something of this server: remove shares before their users.
 pub fn remove_user(name: &str) -> os::Result<()> {
     let failed = |code| Error::new("NetUserDel", name, code);
     let units = wide(name).map_err(failed)?;
@@ -136,6 +136,8 @@ pub fn remove_user(name: &str) -> os::Result<()> {
 struct Descriptor(PSECURITY_DESCRIPTOR);
 
 impl Descriptor {
+    /// One block, to be freed by `LocalFree`.
+    ///
     /// Source: <https://learn.microsoft.com/windows/win32/api/sddl/nf-sddl-convertstringsecuritydescriptortosecuritydescriptorw>.
     fn parse(sddl: &str) -> Result<Self, Win32> {
         let text = wide(sddl)?;

@@ -48,7 +48,10 @@ pub fn wine_version() -> Option<String> {
 
 /// Whether this process has an administrator's full rights.
 ///
-/// Source: <https://learn.microsoft.com/windows/win32/api/winnt/ns-winnt-token_elevation>.
+/// The class is asked for with `TOKEN_QUERY` and fills one number, which is not zero for such a token.
+///
+/// Sources: <https://learn.microsoft.com/windows/win32/api/winnt/ns-winnt-token_elevation>,
+/// <https://learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-gettokeninformation>.
 ///
 /// # Errors
 /// The process's token cannot be read.

@@ -258,17 +258,20 @@ impl VirtualDisks {
     /// Detaches a file that somebody else attached, a former run say.
     ///
     /// # Errors
-    /// There is no such file, or it is not attached.
+    /// There is no such file, it is not attached, or somebody has another handle to it.
     pub fn detach(&self, file: &Path) -> os::Result<()> {
         let handle = self.open(file)?;
         self.detach_handle(&handle)
             .map_err(|code| Error::new("DetachVirtualDisk", file.display(), code))
     }
 
-    /// With this version of the parameters the access mask has to be none, and the handle may do all.
+    /// With this version of the parameters the access mask has to be none, and the handle may do all. The pages of
+    /// the functions still ask for bits of the mask; that a handle without any detaches is Microsoft's own sample's
+    /// word. The file's volume may be neither compressed nor encrypted nor a share of this machine.
     ///
     /// Sources: <https://learn.microsoft.com/windows/win32/api/virtdisk/nf-virtdisk-openvirtualdisk>,
-    /// <https://learn.microsoft.com/windows/win32/api/virtdisk/ns-virtdisk-open_virtual_disk_parameters>.
+    /// <https://learn.microsoft.com/windows/win32/api/virtdisk/ns-virtdisk-open_virtual_disk_parameters>,
+    /// <https://github.com/microsoft/Windows-classic-samples/blob/main/Samples/Hyper-V/Storage/cpp/DetachVirtualDisk.cpp>.
     fn open(&self, file: &Path) -> os::Result<OwnedHandle> {
         let failed = |code| Error::new("OpenVirtualDisk", file.display(), code);
         let path = wide::wide(file).map_err(failed)?;
@@ -308,13 +311,14 @@ pub struct AttachedDisk {
 }
 
 impl AttachedDisk {
-    /// The number of the disk that the file is now: `N` of `\\.\PhysicalDriveN`.
+    /// The number of the disk that the file is now: `N` of `\\.\PhysicalDriveN`. The system answers when it has found
+    /// the disk, and no page says that it has when the file is attached.
     ///
     /// Source:
     /// <https://learn.microsoft.com/windows/win32/api/virtdisk/nf-virtdisk-getvirtualdiskphysicalpath>.
     ///
     /// # Errors
-    /// The system does not say, or says something of another form.
+    /// The system has not found it yet, does not say, or says something of another form.
     pub fn number(&self) -> os::Result<DiskNumber> {
         let failed = |code| Error::new("GetVirtualDiskPhysicalPath", "a VHDX file", code);
         let mut units = [0_u16; 260];

@@ -1,7 +1,5 @@
 //! What is never overwritten. Only disks that the suite plugged in are written to, or tried.
 
-use formats::fixtures;
-use formats::fixtures::SparseImage;
 use node::api::Condition;
 use os::Deadline;
 use os::DiskNumber;
@@ -11,6 +9,8 @@ use os::schema::disk;
 use super::GIB;
 use super::Play;
 use super::declare;
+use super::image;
+use super::write_image;
 use crate::Failure;
 use crate::Stand;
 use crate::failure::holds;
@@ -91,25 +91,6 @@ fn the_disk_that_windows_starts_from_is_known_as_such(stand: &dyn Stand) -> Resu
         guarded += usize::from(is_boot || is_system);
     }
     holds("a disk has one of the flags", guarded > 0)
-}
-
-fn image(name: &str) -> Result<SparseImage, Failure> {
-    let mut all = fixtures::all().into_iter();
-    let found = all.find(|fixture| fixture.name == name);
-    let found = found.ok_or_else(|| Failure::odd(format!("no image of {name}")))?;
-    Ok(found.image)
-}
-
-fn write_image(
-    stand: &dyn Stand,
-    disk: DiskNumber,
-    offset: u64,
-    image: &SparseImage,
-) -> Result<(), Failure> {
-    for (at, bytes) in image.runs() {
-        stand.overwrite(disk, offset + at, bytes)?;
-    }
-    Ok(())
 }
 
 /// The first mebibyte from an offset on.

@@ -1,7 +1,9 @@
 //! The cases of the suite's own: what a node does with disks, folders, shares and services that are made for it.
 
 mod counts;
+mod format;
 mod guard;
+mod identity;
 mod iscsi;
 mod life;
 mod paths;
@@ -11,6 +13,8 @@ mod system;
 
 use std::time::Duration;
 
+use formats::fixtures;
+use formats::fixtures::SparseImage;
 use node::Criterion;
 use node::DiskQuery;
 use node::FoundDisk;
@@ -39,7 +43,9 @@ pub struct Own {
 pub fn all() -> impl Iterator<Item = &'static Own> {
     [
         counts::CASES,
+        format::CASES,
         guard::CASES,
+        identity::CASES,
         iscsi::CASES,
         life::CASES,
         paths::CASES,
@@ -111,12 +117,18 @@ impl<'a> Play<'a> {
         Ok(self.node.disks().partition(&found, self.deadline())?)
     }
 
-    /// The volume of a new disk of a gibibyte, formatted.
-    fn formatted(&self) -> Result<(DiskNumber, VolumeId), Failure> {
-        let disk = self.stand.plug(GIB)?;
+    /// The volume of a new disk of so many bytes.
+    fn raw(&self, length: u64) -> Result<(DiskNumber, VolumeId), Failure> {
+        let disk = self.stand.plug(length)?;
         self.partition(disk)?;
         let volumes = self.node.volumes();
-        let volume = volumes.sole_on_disk(disk, self.deadline())?;
+        Ok((disk, volumes.sole_on_disk(disk, self.deadline())?))
+    }
+
+    /// The volume of a new disk of a gibibyte, formatted.
+    fn formatted(&self) -> Result<(DiskNumber, VolumeId), Failure> {
+        let (disk, volume) = self.raw(GIB)?;
+        let volumes = self.node.volumes();
         volumes.format(volume, self.deadline())?;
         Ok((disk, volume))
     }
@@ -137,15 +149,39 @@ pub(crate) fn found(
     disk: DiskNumber,
     deadline: Deadline,
 ) -> Result<FoundDisk, Failure> {
-    let disks = node.disks();
-    let ids = disks.ids(deadline)?;
-    let ids = ids.get(&disk);
-    let ids = ids.ok_or_else(|| Failure::odd(format!("disk {disk} is not listed")))?;
-    let page83 = Page83::parse(&ids.page83).map_err(Failure::odd)?;
+    let page83 = page83(node, disk, deadline)?;
     let wanted = DiskQuery::all([Criterion::Page83(page83)]).map_err(Failure::odd)?;
-    let found = disks.find(&wanted, deadline)?;
+    let found = node.disks().find(&wanted, deadline)?;
     same("disk", &found.number(), &disk)?;
     Ok(found)
+}
+
+fn page83(node: &dyn NodeApi, disk: DiskNumber, deadline: Deadline) -> Result<Page83, Failure> {
+    let ids = node.disks().ids(deadline)?;
+    let ids = ids.get(&disk);
+    let ids = ids.ok_or_else(|| Failure::odd(format!("disk {disk} is not listed")))?;
+    Page83::parse(&ids.page83).map_err(Failure::odd)
+}
+
+/// The bytes of a medium that another system made.
+fn image(name: &str) -> Result<SparseImage, Failure> {
+    let mut all = fixtures::all().into_iter();
+    let found = all.find(|fixture| fixture.name == name);
+    let found = found.ok_or_else(|| Failure::odd(format!("no image of {name}")))?;
+    Ok(found.image)
+}
+
+/// Writes them to a disk past the node.
+fn write_image(
+    stand: &dyn Stand,
+    disk: DiskNumber,
+    offset: u64,
+    image: &SparseImage,
+) -> Result<(), Failure> {
+    for (at, bytes) in image.runs() {
+        stand.overwrite(disk, offset + at, bytes)?;
+    }
+    Ok(())
 }
 
 /// A path below a folder.

@@ -1,12 +1,20 @@
 //! A share of a server, mapped for the whole node.
 
+use std::num::NonZeroU16;
+
 use node::Credentials;
 use node::Mapping;
 use node::MappingOptions;
 use node::RemotePath;
+use node::Transport;
 use node::Way;
 use node::api::Condition;
+use os::Deadline;
+use os::Instance;
+use os::Query;
+use os::Value;
 use os::WinPath;
+use os::schema::smb_global_mapping;
 use zeroize::Zeroizing;
 
 use super::Play;
@@ -26,6 +34,8 @@ declare!("smb";
     a_share_that_is_not_mapped_is_told_so,
     a_wrong_password_is_told_so,
     a_share_that_is_not_there_is_told_so,
+    a_share_is_mapped_signed_and_encrypted,
+    an_option_that_this_build_lacks_is_refused_by_its_name,
 );
 
 /// The share of a stand, unmapped again when this is dropped.
@@ -47,25 +57,52 @@ impl<'a> Client<'a> {
     }
 
     fn map(&self, link: Option<&WinPath>) -> node::api::Result<()> {
-        self.map_as(&self.remote, &self.share.share.password, link)
+        let way = link.map(Way::from);
+        self.map_to(
+            &self.remote,
+            &self.share.share.password,
+            way.as_ref(),
+            none(),
+        )
     }
 
-    fn map_as(
+    fn map_with(&self, options: MappingOptions) -> node::api::Result<()> {
+        self.map_to(&self.remote, &self.share.share.password, None, options)
+    }
+
+    fn map_as(&self, remote: &RemotePath, password: &str) -> node::api::Result<()> {
+        self.map_to(remote, password, None, none())
+    }
+
+    fn map_to(
         &self,
         remote: &RemotePath,
         password: &str,
-        link: Option<&WinPath>,
+        link: Option<&Way>,
+        options: MappingOptions,
     ) -> node::api::Result<()> {
         let password = Zeroizing::new(password.to_owned());
         let credentials = Credentials::new(self.share.share.user.clone(), password);
-        let way = link.map(Way::from);
         let mapping = Mapping {
             remote,
             credentials: credentials.as_ref(),
-            link: way.as_ref(),
-            options: MappingOptions::default(),
+            link,
+            options,
         };
         self.play.node.smb().map(&mapping, self.play.deadline())
+    }
+
+    /// The provider's objects of this share's mapping.
+    fn rows(&self) -> Result<Vec<Instance>, Failure> {
+        let select = [
+            smb_global_mapping::REQUIRE_INTEGRITY.name,
+            smb_global_mapping::REQUIRE_PRIVACY.name,
+        ];
+        let path = Value::text(self.share.share.path.as_str());
+        let query = Query::all(smb_global_mapping::CLASS.name, &select)
+            .with(smb_global_mapping::REMOTE_PATH.name, path);
+        let smb = &self.play.stand.node().os().smb;
+        Ok(smb.query(&query, Deadline::NEVER)?)
     }
 
     fn unmap(&self) -> node::api::Result<()> {
@@ -129,7 +166,7 @@ fn a_share_that_is_not_mapped_is_told_so(stand: &dyn Stand) -> Result<(), Failur
 
 fn a_wrong_password_is_told_so(stand: &dyn Stand) -> Result<(), Failure> {
     let client = Client::on(stand)?;
-    let mapped = client.map_as(&client.remote, "not the password", None);
+    let mapped = client.map_as(&client.remote, "not the password");
     refused("map", mapped, Condition::LogonFailure)?;
     refused("unmap", client.unmap(), Condition::NotMapped)
 }
@@ -138,6 +175,79 @@ fn a_share_that_is_not_there_is_told_so(stand: &dyn Stand) -> Result<(), Failure
     let client = Client::on(stand)?;
     let other = format!("{}-not-there", client.share.share.path);
     let other = RemotePath::parse(&other).map_err(Failure::odd)?;
-    let mapped = client.map_as(&other, &client.share.share.password, None);
+    let mapped = client.map_as(&other, &client.share.share.password);
     refused("map", mapped, Condition::ServerNotFound)
+}
+
+fn a_share_is_mapped_signed_and_encrypted(stand: &dyn Stand) -> Result<(), Failure> {
+    let client = Client::on(stand)?;
+    client.map_with(MappingOptions {
+        integrity: Some(true),
+        privacy: Some(true),
+        ..none()
+    })?;
+    client.reads(client.remote.path())?;
+    let rows = client.rows()?;
+    let [row] = rows.as_slice() else {
+        return Err(Failure::odd(format!("no single mapping: {rows:?}")));
+    };
+    for name in [
+        smb_global_mapping::REQUIRE_INTEGRITY.name,
+        smb_global_mapping::REQUIRE_PRIVACY.name,
+    ] {
+        let told = row.bool_or_null(name).map_err(Failure::odd)?;
+        same(name, &told, &Some(true))?;
+    }
+    Ok(())
+}
+
+/// Which ones a build has is told; what an option does on a build that has it is not tried.
+fn an_option_that_this_build_lacks_is_refused_by_its_name(
+    stand: &dyn Stand,
+) -> Result<(), Failure> {
+    let client = Client::on(stand)?;
+    let (class, method) = (&smb_global_mapping::CLASS, &smb_global_mapping::CREATE);
+    let smb = &stand.node().os().smb;
+    let known = smb.parameters(class.name, method.name, Deadline::NEVER)?;
+    stand.note(&format!("{}.{}: {known:?}", class.name, method.name));
+    for options in newer() {
+        let asked: Vec<_> = options.names().collect();
+        let has = |name: &&str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        if !asked.iter().all(has) {
+            let mapped = client.map_with(options);
+            refused(asked[0], mapped, Condition::UnknownOption)?;
+            refused("unmap", client.unmap(), Condition::NotMapped)?;
+        }
+    }
+    Ok(())
+}
+
+fn none() -> MappingOptions {
+    MappingOptions::default()
+}
+
+/// One option each, of those that not every build has.
+fn newer() -> [MappingOptions; 5] {
+    [
+        MappingOptions {
+            block_ntlm: Some(true),
+            ..none()
+        },
+        MappingOptions {
+            compression: Some(true),
+            ..none()
+        },
+        MappingOptions {
+            tcp_port: NonZeroU16::new(1445),
+            ..none()
+        },
+        MappingOptions {
+            transport: Some(Transport::Tcp),
+            ..none()
+        },
+        MappingOptions {
+            write_through: Some(true),
+            ..none()
+        },
+    ]
 }

@@ -10,6 +10,7 @@ use crate::failure::holds;
 declare!("system";
     the_firmware_describes_one_system,
     the_page_files_lie_on_disks_that_are_known,
+    sockets_of_af_unix_can_be_made,
 );
 
 fn the_firmware_describes_one_system(stand: &dyn Stand) -> Result<(), Failure> {
@@ -32,4 +33,11 @@ fn the_page_files_lie_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), F
         holds("it lies on disks that are listed", are_known)?;
     }
     Ok(())
+}
+
+/// Windows has them since 10.0.17063 (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>), so
+/// every server that the suite is for.
+fn sockets_of_af_unix_can_be_made(stand: &dyn Stand) -> Result<(), Failure> {
+    let is_available = stand.node().os().afunix.is_available()?;
+    holds("AF_UNIX is available", is_available)
 }

@@ -76,6 +76,15 @@ impl Stand for Bench {
         ours(&mut disks, disk)?.grow(length, self.node())
     }
 
+    fn copy(&self, disk: DiskNumber, length: u64) -> Result<[DiskNumber; 2]> {
+        let file = self.machine.disk_file();
+        let mut disks = self.disks();
+        let copied = ours(&mut disks, disk)?.copy(file, length, self.node());
+        let (copy, numbers) = copied?;
+        disks.push(copy);
+        Ok(numbers)
+    }
+
     fn overwrite(&self, disk: DiskNumber, offset: u64, bytes: &[u8]) -> Result<()> {
         let mut disks = self.disks();
         let number = ours(&mut disks, disk)?.number()?;
@@ -93,6 +102,10 @@ impl Stand for Bench {
 
     fn handles(&self) -> Result<u64> {
         Ok(u64::from(process_usage()?.handles))
+    }
+
+    fn note(&self, text: &str) {
+        println!("note     {text}");
     }
 }
 

@@ -13,7 +13,6 @@ use os_windows_testkit::real::VirtualDisks;
 use super::disks;
 use super::services;
 use super::set_up;
-use super::stack;
 use crate::leftovers;
 use crate::names;
 
@@ -71,7 +70,8 @@ pub(super) fn refuse_remains(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// The mapping goes first, because it uses the share; the share before its folder's disk.
+/// The mapping goes first, because it uses the share; the share before its folder's disk, and before its user,
+/// whom Windows keeps as long as something of the server is in use.
 fn removals(folder: &Path) -> Result<Vec<Removal>, String> {
     let mut removals = vec![
         Removal::of("the mapping of the share", unmap()),
@@ -90,7 +90,7 @@ fn removals(folder: &Path) -> Result<Vec<Removal>, String> {
 fn unmap() -> Result<(), String> {
     let share = set_up::share_path().map_err(|error| error.to_string())?;
     let remote = RemotePath::parse(&share).map_err(|error| error.to_string())?;
-    let node = Node::new(stack::native(), Options::default());
+    let node = Node::new(os_windows::node(names::EVENT_SOURCE), Options::default());
     let api: &dyn NodeApi = &node;
     match api.smb().unmap(&remote, api.deadline(disks::PATIENCE)) {
         Err(error) if error.condition() == Some(Condition::NotMapped) => Ok(()),

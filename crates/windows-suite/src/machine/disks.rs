@@ -58,6 +58,28 @@ impl Disk {
         self.attach(node)
     }
 
+    /// Detaches the file, copies it, makes the copy longer, and attaches both, this one first: its number and
+    /// the copy's.
+    pub(super) fn copy(
+        &mut self,
+        file: PathBuf,
+        length: u64,
+        node: &Node,
+    ) -> os::Result<(Self, [DiskNumber; 2])> {
+        self.attached = None;
+        let copied = fs::copy(&self.file, &file);
+        copied.map_err(|error| Error::new("CopyFileExW", file.display(), code(&error)))?;
+        self.functions.expand(&file, length)?;
+        let own = self.attach(node)?;
+        let mut copy = Self {
+            functions: self.functions,
+            file,
+            attached: None,
+        };
+        let number = copy.attach(node)?;
+        Ok((copy, [own, number]))
+    }
+
     /// The number that the disk has now.
     pub(super) fn number(&self) -> os::Result<DiskNumber> {
         match &self.attached {
@@ -74,7 +96,7 @@ impl Disk {
 
     fn attach(&mut self, node: &Node) -> os::Result<DiskNumber> {
         let attached = self.attached.insert(self.functions.attach(&self.file)?);
-        let number = attached.number()?;
+        let number = number_of(attached, node.os())?;
         rescan(node)?;
         wait_until_known(node.os(), number)?;
         Ok(number)
@@ -141,6 +163,17 @@ impl Window {
             length: usize::try_from(end - start).ok()?,
             before: usize::try_from(offset - start).ok()?,
         })
+    }
+}
+
+/// The system answers once it has found the disk; no page says that it has when the file is attached.
+fn number_of(attached: &AttachedDisk, os: &Os) -> os::Result<DiskNumber> {
+    let deadline = Deadline::within(&*os.clock, PATIENCE);
+    loop {
+        match attached.number() {
+            Err(_) if deadline.left(&*os.clock).is_some() => os.clock.sleep(PAUSE),
+            answer => return answer,
+        }
     }
 }
 

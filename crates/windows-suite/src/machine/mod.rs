@@ -9,7 +9,6 @@ mod clean_up;
 mod disks;
 mod services;
 mod set_up;
-mod stack;
 
 pub use bench::Bench;
 pub use clean_up::Removal;

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use fidelity::Recorder;
 use node::Node;
 use node::Options;
 use node::api::NodeApi;
@@ -23,7 +24,6 @@ use zeroize::Zeroizing;
 use super::clean_up;
 use super::disks::Disk;
 use super::services;
-use super::stack;
 use crate::Share;
 use crate::arguments::Arguments;
 use crate::cases;
@@ -44,6 +44,7 @@ const CONTENT: &[u8] = b"read through the share";
 /// name is removed by [`clean_up`](super::clean_up()).
 pub struct Machine {
     pub(super) node: Node,
+    recorder: Recorder,
     pub(super) functions: VirtualDisks,
     pub(super) root: WinPath,
     pub(super) volume: VolumeId,
@@ -75,7 +76,9 @@ impl Machine {
         let lock = locked(&folder)?;
         clean_up::refuse_remains(&folder)?;
         let functions = VirtualDisks::load().map_err(text)?;
-        let node = Node::new(stack::native(), Options::default());
+        let recorder = Recorder::default();
+        let native = os_windows::node(names::EVENT_SOURCE);
+        let node = Node::new(fidelity::watched(native, &recorder), Options::default());
         let file = folder.join(names::disk_file(0));
         let plugged = Disk::plug(functions, file, LENGTH, &node);
         let (disk, number) = plugged.map_err(text)?;
@@ -84,6 +87,7 @@ impl Machine {
             share: share(&node, &root),
             services: services::install().map_err(text),
             node,
+            recorder,
             functions,
             root,
             volume,
@@ -106,6 +110,12 @@ impl Machine {
         let services = self.services.as_ref().err();
         let services = services.map(|why| format!("no services: {why}"));
         share.into_iter().chain(services).collect()
+    }
+
+    /// Hears what the node is asked.
+    #[must_use]
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
     }
 
     /// A number that nothing else of this run has.

@@ -1,8 +1,11 @@
 //! How a plan is run: what fails, panics, hangs or has no stand costs itself and is told.
 
+use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fidelity::Program;
+use fidelity::Recorder;
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
 use wincsi_windows_suite::Failure;
@@ -11,6 +14,7 @@ use wincsi_windows_suite::cases::Own;
 use wincsi_windows_suite::plan::Planned;
 use wincsi_windows_suite::run;
 use wincsi_windows_suite::run::MakeStand;
+use wincsi_windows_suite::run::Run;
 use wincsi_windows_suite::run::Summary;
 
 use super::simulated::Simulated;
@@ -21,7 +25,7 @@ const LONG: Duration = Duration::from_secs(300);
 type Attempt = fn() -> Result<(), Failed>;
 
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
-    let all: [(&str, Attempt); 3] = [
+    let all: [(&str, Attempt); 4] = [
         (
             "runs::what_fails_or_panics_costs_itself_alone",
             fails_or_panics,
@@ -31,6 +35,10 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
             does_not_end,
         ),
         ("runs::a_case_without_a_stand_has_failed", without_a_stand),
+        (
+            "runs::what_was_done_in_a_case_that_does_not_hold_is_not_recorded",
+            recorded,
+        ),
     ];
     all.into_iter()
         .map(|(name, trial)| Trial::test(name, trial))
@@ -63,7 +71,12 @@ fn simulated() -> MakeStand {
 fn ran(cases: &[Own], make: &MakeStand, limit: Duration) -> Result<(Summary, String), Failed> {
     let plan: Vec<_> = cases.iter().map(Planned::of).collect();
     let mut out = Vec::new();
-    let summary = run::run(&plan, make, limit, &mut out)?;
+    let run = Run {
+        make: Arc::clone(make),
+        limit,
+        recorder: Recorder::default(),
+    };
+    let (summary, _) = run::run(&plan, &run, &mut out)?;
     Ok((summary, String::from_utf8(out)?))
 }
 
@@ -109,3 +122,41 @@ fn without_a_stand() -> Result<(), Failed> {
     assert!(told.contains("no volume"), "{told}");
     Ok(())
 }
+
+/// Each lists the disks; the second fails after it has read one of them.
+fn recorded() -> Result<(), Failed> {
+    let recorder = Recorder::default();
+    let heard = recorder.clone();
+    let make: MakeStand = Arc::new(move || {
+        let made = Simulated::watched(&heard).map_err(|error| error.to_string())?;
+        Ok(Box::new(made) as Box<dyn Stand>)
+    });
+    let run = Run {
+        make,
+        limit: LONG,
+        recorder,
+    };
+    let plan = [LISTS, READS].map(|case| Planned::of(&case));
+    let (_, record) = run::run(&plan, &run, &mut Vec::new())?;
+    let folder = tempfile::tempdir()?;
+    fidelity::write(folder.path(), Program::Windows, &record)?;
+    let told = fs::read_to_string(folder.path().join("windows.txt"))?;
+    assert!(told.contains("done: Disks::list\n"), "{told}");
+    assert!(told.contains("failed: Disks::read\n"), "{told}");
+    Ok(())
+}
+
+const LISTS: Own = Own {
+    name: "a::lists",
+    run: |stand| Ok(stand.node().os().disks.list().map(drop)?),
+};
+const READS: Own = Own {
+    name: "a::reads",
+    run: |stand| {
+        let disks = &stand.node().os().disks;
+        for disk in disks.list()? {
+            disks.read(disk, 0, &mut [0; 4096])?;
+        }
+        Err(Failure::Wrong("as told".to_owned()))
+    },
+};

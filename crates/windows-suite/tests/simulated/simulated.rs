@@ -7,6 +7,7 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use fidelity::Recorder;
 use node::Node;
 use node::Options;
 use node::api::NodeApi;
@@ -48,12 +49,24 @@ pub(crate) struct Simulated {
     simulated: SimNode,
     folder: WinPath,
     volume: VolumeId,
-    disks: Mutex<BTreeMap<DiskNumber, String>>,
+    disks: Mutex<BTreeMap<DiskNumber, Plugged>>,
     _host: TempDir,
+}
+
+/// A disk that was plugged in.
+#[derive(Clone)]
+struct Plugged {
+    name: String,
+    identity: String,
 }
 
 impl Simulated {
     pub(crate) fn new() -> Result<Self, Box<dyn std::error::Error>> {
+        Self::watched(&Recorder::default())
+    }
+
+    /// One whose operations are told to the recorder.
+    pub(crate) fn watched(recorder: &Recorder) -> Result<Self, Box<dyn std::error::Error>> {
         let host = tempfile::tempdir()?;
         let simulated = SimNode::create(host.path(), &spec(), ClockMode::Virtual)?;
         let control = SmbControl::at(host.path());
@@ -66,7 +79,7 @@ impl Simulated {
         os.files.create_directory(&folder)?;
         Ok(Self {
             volume: os.volumes.mounted_at(&r"C:\".parse()?)?,
-            node: Node::new(os, Options::default()),
+            node: Node::new(fidelity::watched(os, recorder), Options::default()),
             simulated,
             folder,
             disks: Mutex::default(),
@@ -74,13 +87,32 @@ impl Simulated {
         })
     }
 
-    fn disks(&self) -> MutexGuard<'_, BTreeMap<DiskNumber, String>> {
+    fn disks(&self) -> MutexGuard<'_, BTreeMap<DiskNumber, Plugged>> {
         self.disks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn plugged(&self, disk: DiskNumber) -> os::Result<Plugged> {
+        let plugged = self.disks().get(&disk).cloned();
+        plugged.ok_or_else(|| Error::new("find", format!("disk {disk}"), Win32::NOT_FOUND))
+    }
+
     fn name(&self, disk: DiskNumber) -> os::Result<String> {
-        let name = self.disks().get(&disk).cloned();
-        name.ok_or_else(|| Error::new("find", format!("disk {disk}"), Win32::NOT_FOUND))
+        Ok(self.plugged(disk)?.name)
+    }
+
+    /// The disk that is there now and was not before.
+    fn came(
+        &self,
+        before: &[DiskNumber],
+        name: String,
+        identity: String,
+    ) -> os::Result<DiskNumber> {
+        self.rescan()?;
+        let after = self.node.os().disks.list()?;
+        let number = after.into_iter().find(|number| !before.contains(number));
+        let number = number.ok_or_else(|| Error::new("find", &name, Win32::NOT_FOUND))?;
+        self.disks().insert(number, Plugged { name, identity });
+        Ok(number)
     }
 
     fn rescan(&self) -> os::Result<()> {
@@ -88,6 +120,10 @@ impl Simulated {
         let rescanned = node.disks().rescan(node.deadline(Duration::from_secs(60)));
         rescanned.map_err(|error| Error::new("rescan", error, Win32::GEN_FAILURE))
     }
+}
+
+fn identified(identity: &str) -> DiskSpec {
+    DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, identity)
 }
 
 fn spec() -> NodeSpec {
@@ -116,18 +152,24 @@ impl Stand for Simulated {
         let name = format!("plugged-{count}");
         let lun = u8::try_from(count + 1).unwrap_or(u8::MAX);
         let identity = format!("600000000000000{:x}", count + 1);
-        let spec = DiskSpec::on(Bus::Sas)
-            .lun(lun)
-            .identified(IdentifierKind::Naa, &identity);
+        let spec = identified(&identity).lun(lun);
         let hardware = self.simulated.hardware();
         let plugged = hardware.attach_disk(&name, &spec, &Content::blank(length));
         plugged.map_err(|error| Error::new("attach_disk", error, Win32::GEN_FAILURE))?;
-        self.rescan()?;
-        let after = self.node.os().disks.list()?;
-        let number = after.into_iter().find(|number| !before.contains(number));
-        let number = number.ok_or_else(|| Error::new("find", &name, Win32::NOT_FOUND))?;
-        self.disks().insert(number, name);
-        Ok(number)
+        self.came(&before, name, identity)
+    }
+
+    fn copy(&self, disk: DiskNumber, length: u64) -> os::Result<[DiskNumber; 2]> {
+        let before = self.node.os().disks.list()?;
+        let Plugged { name, identity } = self.plugged(disk)?;
+        let lun = u8::try_from(self.disks().len() + 1).unwrap_or(u8::MAX);
+        let copy = format!("copy-of-{name}");
+        let hardware = self.simulated.hardware();
+        let spec = identified(&identity).lun(lun);
+        let copied = hardware.clone_disk(&name, &copy, &spec);
+        let grown = copied.and_then(|()| hardware.grow_disk(&copy, length));
+        grown.map_err(|error| Error::new("clone_disk", error, Win32::GEN_FAILURE))?;
+        Ok([disk, self.came(&before, copy, identity)?])
     }
 
     fn grow(&self, disk: DiskNumber, length: u64) -> os::Result<DiskNumber> {
@@ -158,6 +200,10 @@ impl Stand for Simulated {
 
     fn handles(&self) -> os::Result<u64> {
         platform::handles()
+    }
+
+    fn note(&self, text: &str) {
+        println!("note     {text}");
     }
 }
 

@@ -1,0 +1,177 @@
+//! The filesystem that is asked for, and the partition that is somebody else's.
+
+use node::FileSystemType;
+use node::FormatOptions;
+use node::Formatted;
+use node::api::Cause;
+use node::api::Condition;
+use os::Deadline;
+use os::DiskNumber;
+use os::Query;
+use os::Root;
+use os::Value;
+use os::VolumeId;
+use os::WinPath;
+use os::schema::volume;
+
+use super::GIB;
+use super::Play;
+use super::declare;
+use super::image;
+use super::write_image;
+use crate::Failure;
+use crate::Stand;
+use crate::failure::holds;
+use crate::failure::refused;
+use crate::failure::same;
+
+declare!("format";
+    a_volume_gets_the_label_and_the_allocation_unit_that_are_asked_for,
+    a_volume_is_formatted_with_refs_or_stays_blank,
+    a_volume_with_another_filesystem_is_refused,
+    the_root_of_a_volume_gets_the_list_that_is_asked_for,
+    a_partition_of_another_system_is_kept,
+);
+
+const LABEL: &str = "sql data";
+const UNIT: u32 = 64 << 10;
+
+/// System and administrators may do all, users change what is there; nothing is inherited from above.
+const LIST: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1301bf;;;BU)";
+
+fn a_volume_gets_the_label_and_the_allocation_unit_that_are_asked_for(
+    stand: &dyn Stand,
+) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (_, volume) = play.raw(GIB)?;
+    let options = labelled(FileSystemType::Ntfs)?;
+    same("format", &ensure(&play, volume, &options)?, &Formatted::Now)?;
+    is_as_asked(stand, volume, "NTFS")?;
+    let again = ensure(&play, volume, &options)?;
+    same("format again", &again, &Formatted::Before)
+}
+
+/// Not every edition of Windows formats ReFS, and no page says from which length on: a refusal is the provider's,
+/// and leaves the volume as it was.
+fn a_volume_is_formatted_with_refs_or_stays_blank(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (_, volume) = play.raw(16 * GIB)?;
+    let options = labelled(FileSystemType::Refs)?;
+    let volumes = play.node.volumes();
+    match volumes.ensure_formatted(volume, &options, play.deadline()) {
+        Ok(formatted) => {
+            same("format", &formatted, &Formatted::Now)?;
+            is_as_asked(stand, volume, "ReFS")
+        }
+        Err(error) => {
+            stand.note(&format!("no ReFS here: {error}"));
+            let is_refusal = matches!(error.cause, Cause::Failed { .. });
+            holds("the system refused", is_refusal)?;
+            let is_formatted = volumes.is_formatted(volume, play.deadline())?;
+            holds("the volume is still blank", !is_formatted)
+        }
+    }
+}
+
+fn a_volume_with_another_filesystem_is_refused(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (_, volume) = play.formatted()?;
+    let options = FormatOptions::new(FileSystemType::Refs);
+    let volumes = play.node.volumes();
+    let formatted = volumes.ensure_formatted(volume, &options, play.deadline());
+    refused("format", formatted, Condition::OtherFileSystem)
+}
+
+/// Read back by the volume's own path, before and after it is mounted. A mounted folder has a list of its own; a
+/// drive's root has the volume's, which is looked at on the suite's own.
+fn the_root_of_a_volume_gets_the_list_that_is_asked_for(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (_, volume) = play.raw(GIB)?;
+    let dacl = LIST.parse().map_err(Failure::odd)?;
+    let options = labelled(FileSystemType::Ntfs)?.root_dacl(dacl);
+    same("format", &ensure(&play, volume, &options)?, &Formatted::Now)?;
+    is_as_asked(stand, volume, "NTFS")?;
+    let files = &stand.node().os().files;
+    let root = files.dacl(&WinPath::of_root(Root::Volume(volume)))?;
+    stand.note(&format!("the root's list: {root}"));
+    holds("the list is protected", root.starts_with("D:P"))?;
+    for entry in [";SY)", ";BA)", "(A;OICI;0x1301bf;;;BU)"] {
+        holds(&format!("the list has {entry}"), root.contains(entry))?;
+    }
+    let target = play.directory("target")?;
+    let volumes = play.node.volumes();
+    volumes.mount(volume, &target, play.deadline())?;
+    let mounted = files.dacl(&WinPath::of_root(Root::Volume(volume)))?;
+    same("the list of a mounted volume", &mounted, &root)?;
+    let drive = files.dacl(&stand.folder().prefix(0))?;
+    let own = files.dacl(&WinPath::of_root(Root::Volume(stand.volume())))?;
+    same("the list of a drive", &drive, &own)
+}
+
+/// A table of Linux's. No page says whether Windows makes a volume of its partition: without one there is
+/// nothing that could be formatted.
+fn a_partition_of_another_system_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let disk = stand.plug(GIB)?;
+    write_image(stand, disk, 0, &image("mbr-sfdisk")?)?;
+    stand.overwrite(disk, FIRST_TYPE, &[LINUX])?;
+    stand.node().os().disks.update_properties(disk)?;
+    let disks = play.node.disks();
+    disks.rescan(play.deadline())?;
+    disks.bring_online(&play.found(disk)?, play.deadline())?;
+    let volumes = play.node.volumes();
+    match volumes.sole_on_disk(disk, play.deadline()) {
+        Err(error) if error.condition() == Some(Condition::NotFound) => {
+            stand.note("Windows makes no volume of a partition of Linux's");
+        }
+        volume => {
+            let options = FormatOptions::default();
+            let formatted = volumes.ensure_formatted(volume?, &options, play.deadline());
+            refused("format", formatted, Condition::NotBlank)?;
+        }
+    }
+    same("type", &first_type(stand, disk)?, &LINUX)
+}
+
+/// Where a master boot record has the type of its first partition.
+const FIRST_TYPE: u64 = 450;
+const LINUX: u8 = 0x83;
+
+fn first_type(stand: &dyn Stand, disk: DiskNumber) -> Result<u8, Failure> {
+    let mut sectors = [0; 4096];
+    stand.node().os().disks.read(disk, 0, &mut sectors)?;
+    Ok(sectors[450])
+}
+
+fn labelled(file_system: FileSystemType) -> Result<FormatOptions, Failure> {
+    let options = FormatOptions::new(file_system).allocation_unit(UNIT);
+    let options = options.and_then(|options| options.label(LABEL));
+    options.map_err(Failure::odd)
+}
+
+fn ensure(
+    play: &Play<'_>,
+    volume: VolumeId,
+    options: &FormatOptions,
+) -> Result<Formatted, Failure> {
+    let volumes = play.node.volumes();
+    Ok(volumes.ensure_formatted(volume, options, play.deadline())?)
+}
+
+/// Name and label as the kernel has them, the allocation unit as the provider.
+fn is_as_asked(stand: &dyn Stand, volume: VolumeId, name: &str) -> Result<(), Failure> {
+    let os = stand.node().os();
+    let found = os.volumes.file_system(volume)?;
+    let found = found.ok_or_else(|| Failure::odd("the volume is RAW"))?;
+    same("filesystem", &found.name.as_str(), &name)?;
+    same("label", &found.label.as_str(), &LABEL)?;
+    let select = [volume::ALLOCATION_UNIT_SIZE.name];
+    let query = Query::all(volume::CLASS.name, &select)
+        .with(volume::UNIQUE_ID.name, Value::text(volume.to_string()));
+    let rows = os.storage.query(&query, Deadline::NEVER)?;
+    let [row] = rows.as_slice() else {
+        return Err(Failure::odd(format!("no single object: {rows:?}")));
+    };
+    let unit = row.u32(volume::ALLOCATION_UNIT_SIZE.name);
+    same("allocation unit", &unit.map_err(Failure::odd)?, &UNIT)
+}
