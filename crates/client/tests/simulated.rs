@@ -465,7 +465,7 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
     let plainly = LoginOptions::default();
     let options = LoginOptions {
         persistent: Some(true),
-        ..plainly.clone()
+        ..plainly
     };
     for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
         let Criterion::IscsiTarget { portal, target } = connect(&rig) else {
