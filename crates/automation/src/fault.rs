@@ -48,15 +48,15 @@ impl Fault {
     }
 }
 
-/// `RPC_E_SERVER_DIED`, `RPC_S_CALL_FAILED`, `WBEM_E_TRANSPORT_FAILURE`, `WBEM_E_SHUTTING_DOWN`.
+/// The first is `RPC_E_SERVER_DIED`.
 const LOST: [Hresult; 4] = [
     Hresult(0x8001_0007),
-    Hresult(0x8007_06BE),
-    Hresult(0x8004_1015),
-    Hresult(0x8004_1033),
+    Hresult::RPC_S_CALL_FAILED,
+    Hresult::WBEM_E_TRANSPORT_FAILURE,
+    Hresult::WBEM_E_SHUTTING_DOWN,
 ];
 
-/// `RPC_S_SERVER_UNAVAILABLE`, `RPC_S_CALL_FAILED_DNE`, `RPC_E_DISCONNECTED`, `CO_E_OBJNOTCONNECTED`.
+/// After the first: `RPC_S_CALL_FAILED_DNE`, `RPC_E_DISCONNECTED`, `CO_E_OBJNOTCONNECTED`.
 const UNSENT: [Hresult; 4] = [
     Hresult::RPC_S_SERVER_UNAVAILABLE,
     Hresult(0x8007_06BF),

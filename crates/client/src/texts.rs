@@ -13,6 +13,11 @@ const ENDINGS: &[(&str, Condition)] = &[
         Condition::DanglingLink,
     ),
     ("exists and is not a directory", Condition::AlreadyExists),
+    ("not found (HRESULT 0x80041002)", Condition::NotFound),
+    (
+        "access denied (HRESULT 0x80041003)",
+        Condition::AccessDenied,
+    ),
 ];
 
 /// Of several that occur, the first decides.
@@ -206,6 +211,14 @@ mod tests {
         (
             "WMI MSFT_SmbGlobalMapping.Create failed (target=x): code=53",
             Condition::ServerNotFound,
+        ),
+        (
+            "MSFT_Disk.Online x: not found (HRESULT 0x80041002)",
+            Condition::NotFound,
+        ),
+        (
+            "ExecQuery x: access denied (HRESULT 0x80041003)",
+            Condition::AccessDenied,
         ),
         (
             "WMI MSFT_Disk.Online failed (target=x): code=53",

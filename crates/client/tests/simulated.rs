@@ -12,6 +12,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use node::Authentication;
+use node::Connected;
 use node::Credentials;
 use node::Criterion;
 use node::DiskQuery;
@@ -19,6 +20,7 @@ use node::FileSystemType;
 use node::FormatOptions;
 use node::Formatted;
 use node::FoundDisk;
+use node::LoginOptions;
 use node::Mapping;
 use node::MappingOptions;
 use node::NamespaceConvention;
@@ -426,6 +428,72 @@ fn services_portals_and_targets_that_are_unknown_fail_alike() {
             .iscsi()
             .connect(&portal, &target, &none, rig.soon())
     });
+}
+
+/// A node that is connected to a target with one disk, and how that is named.
+fn connect(rig: &Rig) -> Criterion {
+    let portal = Portal::parse(demo::ISCSI_ADDRESS, 0).unwrap();
+    let target = TargetName::parse(demo::ISCSI_TARGET).unwrap();
+    start_initiator(rig);
+    let (iscsi, soon) = (rig.node.iscsi(), rig.soon());
+    iscsi.add_portal(&portal, soon).unwrap();
+    iscsi
+        .connect(&portal, &target, &Authentication::None, soon)
+        .unwrap();
+    rig.node.disks().rescan(soon).unwrap();
+    Criterion::IscsiTarget { portal, target }
+}
+
+#[test]
+fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
+    both(|rig| {
+        let (behind, disks, soon) = (connect(rig), rig.node.disks(), rig.soon());
+        let found = disks.find(&query([behind]), soon).unwrap();
+        assert_eq!(disks.size(found.number(), soon), Ok(1 << 30));
+        disks.bring_online(&found, soon).unwrap();
+        disks.partition(&found, soon).unwrap();
+        rig.node
+            .volumes()
+            .sole_on_disk(found.number(), soon)
+            .unwrap();
+    });
+}
+
+/// What the pipes cannot carry is refused before anything is sent, and never left out.
+#[test]
+fn sessions_have_options_and_are_listed_in_process_alone() {
+    let plainly = LoginOptions::default();
+    let options = LoginOptions {
+        persistent: Some(true),
+        ..plainly
+    };
+    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
+        let Criterion::IscsiTarget { portal, target } = connect(&rig) else {
+            unreachable!("that is how it is named");
+        };
+        let (iscsi, soon, none) = (rig.node.iscsi(), rig.soon(), Authentication::None);
+        let log_in = |options| iscsi.connect_with(&portal, &target, &none, options, soon);
+        let plain = log_in(&plainly);
+        if in_process {
+            let differences = Some(Vec::new());
+            assert_eq!(plain, Ok(Connected::Before { differences }));
+            iscsi.disconnect(&portal, &target, soon).unwrap();
+            assert_eq!(log_in(&options), Ok(Connected::Anew));
+            let sessions = iscsi.sessions(soon).unwrap();
+            assert_eq!(sessions[0].is_persistent, Some(true));
+            assert_eq!(iscsi.refresh(&portal, soon), Ok(()));
+            continue;
+        }
+        assert_eq!(plain, Ok(Connected::Unsaid));
+        let refused = [
+            log_in(&options).map(drop),
+            iscsi.sessions(soon).map(drop),
+            iscsi.refresh(&portal, soon),
+        ];
+        for error in refused.map(Result::unwrap_err) {
+            assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}");
+        }
+    }
 }
 
 fn start_initiator(rig: &Rig) {

@@ -8,6 +8,7 @@ use wincsi_formats::{
     },
     credential,
     device_id::DeviceIdPage,
+    device_path,
     ioctl::{self, DeviceDescriptor, DriveLayout, VolumeDiskExtents},
     location::Location,
     multi_string,
@@ -68,6 +69,17 @@ pub(crate) fn device_id(data: &[u8]) {
         if let Ok(written) = page.encode() {
             assert_eq!(DeviceIdPage::parse(&written), Ok(page));
         }
+    }
+}
+
+/// The path of a disk's device interface. A namespace is written in it, as six digits that read one way.
+pub(crate) fn device_path(data: &[u8]) {
+    let path = String::from_utf8_lossy(data);
+    if let Some(number) = device_path::namespace(&path) {
+        assert!((1..=0xff).contains(&number));
+        let digits = format!("&{number:06x}");
+        assert!(path.to_ascii_lowercase().contains(&digits));
+        assert_ne!(number, 0x10, "sixteen or ten, nobody knows");
     }
 }
 

@@ -29,6 +29,11 @@ fn device_id() {
 }
 
 #[test]
+fn device_path() {
+    replay("device_path", entry::device_path);
+}
+
+#[test]
 fn ioctl() {
     replay("ioctl", entry::ioctl);
 }

@@ -5,6 +5,9 @@
 mod support;
 
 use os::schema::iscsi_target::authentication_type;
+use os_sim::Bus;
+use os_sim::DiskSpec;
+use support::GIB;
 use support::Rig;
 use support::initiator::ADDRESS;
 use support::initiator::GUARDED;
@@ -16,6 +19,10 @@ use support::initiator::named;
 use support::initiator::secret;
 use wincsi_node::Authentication;
 use wincsi_node::Connected;
+use wincsi_node::Criterion;
+use wincsi_node::DiskError;
+use wincsi_node::DiskQuery;
+use wincsi_node::FoundDisk;
 use wincsi_node::IscsiError;
 use wincsi_node::LoginOptions;
 use wincsi_node::SessionInfo;
@@ -33,6 +40,18 @@ fn connect(rig: &Rig, options: &LoginOptions) -> Connected {
 
 fn sessions(rig: &Rig) -> Vec<SessionInfo> {
     rig.node.iscsi().sessions(rig.soon()).unwrap()
+}
+
+fn find(rig: &Rig, criteria: Vec<Criterion>) -> Result<FoundDisk, DiskError> {
+    let wanted = DiskQuery::all(criteria).unwrap();
+    rig.node.disks().find(&wanted, rig.soon())
+}
+
+fn behind(target: &str) -> Criterion {
+    Criterion::IscsiTarget {
+        portal: at(ADDRESS),
+        target: named(target),
+    }
 }
 
 #[test]
@@ -123,6 +142,74 @@ fn a_refresh_tells_what_the_portal_has_or_that_it_does_not_answer() {
     let error = unknown.unwrap_err();
     assert!(
         matches!(error, IscsiError::PortalNotFound { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_disk_that_a_session_leads_to_is_found_by_its_target() {
+    let rig = Rig::with_portal();
+    for target in [OPEN, GUARDED] {
+        let gone = find(&rig, vec![behind(target)]).unwrap_err();
+        assert!(matches!(gone, DiskError::NotIdentified(_)), "{gone}");
+    }
+    connect(&rig, &LoginOptions::default());
+    rig.connect(GUARDED, &Authentication::OneWayChap(chap()))
+        .unwrap();
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    for target in [OPEN, GUARDED] {
+        let listed = rig.node.iscsi();
+        let listed = listed.disks(&at(ADDRESS), &named(target), rig.soon());
+        let found = find(&rig, vec![behind(target)]).unwrap();
+        assert_eq!(listed, Ok([found.number()].into()), "{target}");
+        assert_eq!(found.seen().iscsi_targets, [named(target)]);
+    }
+    let both = find(&rig, vec![behind(OPEN), behind(GUARDED)]).unwrap_err();
+    assert!(matches!(both, DiskError::NotIdentified(_)), "{both}");
+}
+
+#[test]
+fn of_a_target_with_two_disks_more_has_to_be_known() {
+    let rig = Rig::with_portal();
+    rig.array().set_image("second", GIB).unwrap();
+    rig.array()
+        .change_server("array", |server| {
+            let second = DiskSpec::on(Bus::Iscsi).serial("second").lun(1);
+            let target = server.target.remove(0);
+            server.target.insert(0, target.with_disk("second", second));
+        })
+        .unwrap();
+    connect(&rig, &LoginOptions::default());
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let several = find(&rig, vec![behind(OPEN)]).unwrap_err();
+    assert!(several.to_string().contains("2 with"), "{several}");
+    let found = find(&rig, vec![behind(OPEN), Criterion::Lun(1)]).unwrap();
+    let lun = found.seen().location.as_ref().and_then(|it| it.lun.clone());
+    assert_eq!(lun.as_deref(), Some("1"));
+}
+
+/// Its number may have gone to another disk, and a login to the same target bring another one.
+#[test]
+fn a_disk_that_no_session_leads_to_any_more_is_not_changed() {
+    let rig = Rig::with_portal();
+    connect(&rig, &LoginOptions::default());
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let found = find(&rig, vec![behind(OPEN)]).unwrap();
+    rig.disconnect(OPEN).unwrap();
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let refused = rig.node.disks().partition(&found, rig.soon());
+    refused.unwrap_err();
+}
+
+#[test]
+fn a_target_that_the_portal_does_not_lead_to_is_not_found_and_not_empty() {
+    let rig = Rig::with_portal();
+    let unknown = find(&rig, vec![behind("iqn.2026-01.com.example:none")]);
+    let Err(DiskError::Iscsi(error)) = unknown else {
+        panic!("{unknown:?}");
+    };
+    assert!(
+        matches!(*error, IscsiError::TargetNotFound { .. }),
         "{error}"
     );
 }

@@ -6,7 +6,7 @@ use os::SystemText;
 
 use crate::raw::message;
 
-/// An error of `operation` on `object`. Of a code that has no text of ours it has the system's.
+/// An error of `operation` on `object`, with the system's text of a code of which we do not have it.
 pub(crate) fn error(
     operation: &'static str,
     object: impl fmt::Display,

@@ -154,6 +154,7 @@ win32_codes! {
     SERVICE_NOT_ACTIVE = 1062, "The service has not been started.";
     DEPENDENT_SERVICES_RUNNING = 1051, "A stop control has been sent to a service that other running services are dependent on.";
     SERVICE_DISABLED = 1058, "The service cannot be started, either because it is disabled or because it has no enabled devices associated with it.";
+    SHUTDOWN_IN_PROGRESS = 1115, "A system shutdown is in progress.";
     IO_DEVICE = 1117, "The request could not be performed because of an I/O device error.";
     DEVICE_NOT_CONNECTED = 1167, "The device is not connected.";
     NOT_FOUND = 1168, "Element not found.";
@@ -186,38 +187,57 @@ impl fmt::Debug for Win32 {
     }
 }
 
-/// A COM or WMI result code.
+/// A COM or WMI result code, with an English text for those that operators meet.
 ///
-/// Source: <https://learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants>.
+/// Source of the names: <https://learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants>. The texts are
+/// our words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hresult(pub u32);
 
-impl Hresult {
-    /// A general failure inside WMI.
-    pub const WBEM_E_FAILED: Self = Self(0x8004_1001);
-    /// The object does not exist (any more).
-    pub const WBEM_E_NOT_FOUND: Self = Self(0x8004_1002);
-    /// The caller may not do this.
-    pub const WBEM_E_ACCESS_DENIED: Self = Self(0x8004_1003);
-    /// The provider failed in an unspecified way.
-    pub const WBEM_E_PROVIDER_FAILURE: Self = Self(0x8004_1004);
-    /// A value has the wrong type.
-    pub const WBEM_E_TYPE_MISMATCH: Self = Self(0x8004_1005);
-    /// A parameter is wrong or missing.
-    pub const WBEM_E_INVALID_PARAMETER: Self = Self(0x8004_1008);
-    /// The namespace does not exist.
-    pub const WBEM_E_INVALID_NAMESPACE: Self = Self(0x8004_100E);
-    /// The class does not exist.
-    pub const WBEM_E_INVALID_CLASS: Self = Self(0x8004_1010);
-    /// The query does not parse or names an unknown property.
-    pub const WBEM_E_INVALID_QUERY: Self = Self(0x8004_1017);
-    /// The method does not exist.
-    pub const WBEM_E_INVALID_METHOD: Self = Self(0x8004_102E);
-    /// An in-parameter that the method does not have, or of a wrong type.
-    pub const WBEM_E_INVALID_METHOD_PARAMETERS: Self = Self(0x8004_102F);
-    /// The RPC server behind the connection is gone.
-    pub const RPC_S_SERVER_UNAVAILABLE: Self = Self(0x8007_06BA);
+macro_rules! hresults {
+    ($($name:ident = $code:literal, $text:literal;)*) => {
+        #[allow(missing_docs, reason = "each constant is a documented Windows name and carries its text")]
+        impl Hresult {
+            $(pub const $name: Self = Self($code);)*
 
+            /// An English text of the code, where we carry it: ours, or of a Win32 code in it Microsoft's.
+            #[must_use]
+            pub fn text(self) -> Option<&'static str> {
+                match self.0 {
+                    $($code => Some($text),)*
+                    _ => self.win32()?.text(),
+                }
+            }
+        }
+    };
+}
+
+hresults! {
+    WBEM_E_FAILED = 0x8004_1001, "WMI failed and does not say why";
+    WBEM_E_NOT_FOUND = 0x8004_1002, "not found";
+    WBEM_E_ACCESS_DENIED = 0x8004_1003, "access denied";
+    WBEM_E_PROVIDER_FAILURE = 0x8004_1004, "the provider failed and does not say why";
+    WBEM_E_TYPE_MISMATCH = 0x8004_1005, "a value has the wrong type";
+    WBEM_E_OUT_OF_MEMORY = 0x8004_1006, "WMI is out of memory";
+    WBEM_E_INVALID_PARAMETER = 0x8004_1008, "a parameter is wrong or missing";
+    WBEM_E_NOT_SUPPORTED = 0x8004_100C, "not supported";
+    WBEM_E_INVALID_NAMESPACE = 0x8004_100E, "this node has no such WMI namespace";
+    WBEM_E_INVALID_CLASS = 0x8004_1010, "this node has no such WMI class";
+    WBEM_E_PROVIDER_NOT_FOUND = 0x8004_1011, "the class names a provider that this node does not have";
+    WBEM_E_PROVIDER_LOAD_FAILURE = 0x8004_1013, "the provider cannot be loaded";
+    WBEM_E_INITIALIZATION_FAILURE = 0x8004_1014, "WMI or the provider did not start";
+    WBEM_E_TRANSPORT_FAILURE = 0x8004_1015, "the connection to WMI broke";
+    WBEM_E_INVALID_QUERY = 0x8004_1017, "the query does not parse or names an unknown property";
+    WBEM_E_PROVIDER_NOT_CAPABLE = 0x8004_1024, "the provider does not do this";
+    WBEM_E_INVALID_METHOD = 0x8004_102E, "the class has no such method";
+    WBEM_E_INVALID_METHOD_PARAMETERS = 0x8004_102F, "the method has no such parameter, or of another type";
+    WBEM_E_CALL_CANCELLED = 0x8004_1032, "the call was cancelled";
+    WBEM_E_SHUTTING_DOWN = 0x8004_1033, "WMI is being shut down";
+    RPC_S_SERVER_UNAVAILABLE = 0x8007_06BA, "the service behind the call is not reached";
+    RPC_S_CALL_FAILED = 0x8007_06BE, "the service behind the call went away during it";
+}
+
+impl Hresult {
     /// The Win32 code in it, when it is a failure of `FACILITY_WIN32` (`HRESULT_FROM_WIN32`,
     /// <https://learn.microsoft.com/windows/win32/api/winerror/nf-winerror-hresult_from_win32>).
     #[must_use]
@@ -228,7 +248,10 @@ impl Hresult {
 
 impl fmt::Display for Hresult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HRESULT 0x{:08X}", self.0)
+        match self.text() {
+            Some(text) => write!(f, "{text} (HRESULT 0x{:08X})", self.0),
+            None => write!(f, "HRESULT 0x{:08X}", self.0),
+        }
     }
 }
 
@@ -254,5 +277,20 @@ mod tests {
         assert_eq!(win32(0x0007_0005), None);
         assert_eq!(win32(Hresult::WBEM_E_ACCESS_DENIED.0), None);
         assert!(Error::new("ExecMethod", "x", Hresult(0x8007_0002)).is_not_found());
+    }
+
+    #[test]
+    fn an_hresult_is_told_in_words_and_by_its_code() {
+        let said = |code| Hresult(code).to_string();
+        assert_eq!(said(0x8004_1002), "not found (HRESULT 0x80041002)");
+        assert_eq!(
+            said(0x8004_1013),
+            "the provider cannot be loaded (HRESULT 0x80041013)"
+        );
+        assert_eq!(
+            said(0x8007_045B),
+            "A system shutdown is in progress. (HRESULT 0x8007045B)"
+        );
+        assert_eq!(said(0xEFFF_0029), "HRESULT 0xEFFF0029");
     }
 }

@@ -11,6 +11,7 @@ use node::api::Cause;
 use node::api::Condition;
 use node::api::Disks;
 use node::api::Error;
+use node::api::Iscsi;
 use node::api::Result;
 use os::Deadline;
 use os::DiskNumber;
@@ -66,6 +67,7 @@ fn is_listed(criterion: &Criterion) -> bool {
         criterion,
         Criterion::Adapter(_)
             | Criterion::Bus(_)
+            | Criterion::IscsiTarget { .. }
             | Criterion::Lun(_)
             | Criterion::Page83(_)
             | Criterion::Serial(_)
@@ -83,11 +85,17 @@ fn list(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Vec<SeenD
         }) if !asks_for_names(wanted) => BTreeMap::new(),
         ids => ids?,
     };
+    let mut behind = Vec::new();
+    for (portal, target) in wanted.iscsi_targets() {
+        behind.push((target, Iscsi::disks(node, portal, target, deadline)?));
+    }
     let numbers: BTreeSet<_> = locations.keys().chain(ids.keys()).copied().collect();
     let mut disks = Vec::new();
     for number in numbers {
         let ids = ids.remove(&number).unwrap_or_default();
+        let leads = behind.iter().filter(|(_, disks)| disks.contains(&number));
         disks.push(SeenDisk {
+            iscsi_targets: leads.map(|(target, _)| (*target).clone()).collect(),
             location: locations.remove(&number),
             identifiers: named(ids.page83).into_iter().collect(),
             serial: named(ids.serial),

@@ -3,8 +3,13 @@ use std::fmt;
 
 use node::Authentication;
 use node::ChapSecret;
+use node::Connected;
+use node::LoginOptions;
 use node::Portal;
+use node::SessionInfo;
 use node::TargetName;
+use node::api::Cause;
+use node::api::Error;
 use node::api::Iscsi;
 use node::api::Result;
 use os::Deadline;
@@ -24,6 +29,10 @@ impl Iscsi for Node {
             } => |_| Ok(());
         ];
         self.change("add portal", &[portal], deadline, &spoken)
+    }
+
+    fn refresh(&self, portal: &Portal, _deadline: Deadline) -> Result<()> {
+        Err(wordless("refresh portal", portal, "such a call"))
     }
 
     fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>> {
@@ -84,6 +93,25 @@ impl Iscsi for Node {
         self.change("connect", &[target, portal], deadline, &spoken)
     }
 
+    fn connect_with(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        authentication: &Authentication,
+        options: &LoginOptions,
+        deadline: Deadline,
+    ) -> Result<Connected> {
+        if let Some(option) = options.names().next() {
+            return Err(wordless("connect", target, option));
+        }
+        let connected = self.connect(portal, target, authentication, deadline);
+        connected.map(|()| Connected::Unsaid)
+    }
+
+    fn sessions(&self, _deadline: Deadline) -> Result<Vec<SessionInfo>> {
+        Err(wordless("list", "sessions", "such a call"))
+    }
+
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()> {
         let spoken = dialects![
             iscsi[v1alpha2 v1alpha1] DisconnectTarget: DisconnectTargetRequest {
@@ -119,6 +147,12 @@ impl Iscsi for Node {
         ];
         self.change("set the mutual CHAP secret", &[], deadline, &spoken)
     }
+}
+
+/// Nothing is sent.
+fn wordless(operation: &'static str, object: impl fmt::Display, what: &str) -> Error {
+    let text = format!("csi-proxy's protocol has no place for {what}");
+    Error::new(operation, object, Cause::Inexpressible(text))
 }
 
 /// A portal on its way into a message.

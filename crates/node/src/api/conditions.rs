@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use os::Hresult;
 use os::SystemText;
 use os::Win32;
 use os::schema::smb_global_mapping;
@@ -123,7 +124,11 @@ impl Classified for os::Error {
         match (&self.cause, self.win32()) {
             (os::Cause::TimedOut, _) => Kind::Deadline,
             (_, Some(code)) => Kind::Coded(condition, Code::Win32(code)),
-            (os::Cause::Hresult(code), None) => Kind::Coded(condition, Code::Hresult(*code)),
+            (os::Cause::Hresult(code), None) => {
+                let is_denied = *code == Hresult::WBEM_E_ACCESS_DENIED;
+                let denied = Some(Condition::AccessDenied).filter(|_| is_denied);
+                Kind::Coded(denied.unwrap_or(condition), Code::Hresult(*code))
+            }
             _ => Kind::Condition(condition),
         }
     }
@@ -178,6 +183,7 @@ impl Classified for DiskError {
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::Blank(error) => return error.kind(),
+            Self::Iscsi(error) => return error.kind(),
             Self::Kernel { source, .. } => return source.kind(),
             Self::Provider(error) => return error.kind(),
             Self::Unfinished(error) => return error.kind(),

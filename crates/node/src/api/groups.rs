@@ -20,17 +20,20 @@ use super::Result;
 use super::sealed::Sealed;
 use crate::Authentication;
 use crate::ChapSecret;
+use crate::Connected;
 use crate::Dependents;
 use crate::DiskIds;
 use crate::DiskQuery;
 use crate::FormatOptions;
 use crate::Formatted;
 use crate::FoundDisk;
+use crate::LoginOptions;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Portal;
 use crate::RemotePath;
 use crate::ServiceName;
+use crate::SessionInfo;
 use crate::TargetName;
 
 /// The operations on disks.
@@ -289,6 +292,13 @@ pub trait Iscsi: Sealed + Send + Sync {
     /// As everywhere.
     fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
 
+    /// Asks a known portal anew which targets it has.
+    ///
+    /// # Errors
+    /// [`super::Condition::NotFound`]. csi-proxy's protocol has no such call: over pipes it is
+    /// [`super::Cause::Inexpressible`].
+    fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
+
     /// The qualified names of the targets that a known portal offers.
     ///
     /// # Errors
@@ -320,13 +330,36 @@ pub trait Iscsi: Sealed + Send + Sync {
         deadline: Deadline,
     ) -> Result<()>;
 
+    /// [`Iscsi::connect`] with a session that is like this. A session that is there already stays as it is,
+    /// and in what it differs is told.
+    ///
+    /// # Errors
+    /// As [`Iscsi::connect`]. csi-proxy's protocol carries no option: over pipes each is
+    /// [`super::Cause::Inexpressible`], and without one the answer is [`Connected::Unsaid`].
+    fn connect_with(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        authentication: &Authentication,
+        options: &LoginOptions,
+        deadline: Deadline,
+    ) -> Result<Connected>;
+
+    /// All sessions of the node, whoever made them, sorted by their identifiers.
+    ///
+    /// # Errors
+    /// As everywhere. csi-proxy's protocol has no such call: over pipes it is
+    /// [`super::Cause::Inexpressible`].
+    fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>>;
+
     /// Logs out of a target; one that is not connected is left as it is.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`].
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>;
 
-    /// The disks of a target; none while it is not connected.
+    /// The disks of a target; none while it is not connected. What changes a disk takes one that
+    /// [`Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`].

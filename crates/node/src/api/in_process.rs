@@ -28,6 +28,7 @@ use super::Volumes;
 use super::sealed::Sealed;
 use crate::Authentication;
 use crate::ChapSecret;
+use crate::Connected;
 use crate::Credentials;
 use crate::Dependents;
 use crate::DiskIds;
@@ -35,12 +36,14 @@ use crate::DiskQuery;
 use crate::FormatOptions;
 use crate::Formatted;
 use crate::FoundDisk;
+use crate::LoginOptions;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Node;
 use crate::Portal;
 use crate::RemotePath;
 use crate::ServiceName;
+use crate::SessionInfo;
 use crate::TargetName;
 use crate::Unfinished;
 
@@ -341,6 +344,13 @@ impl Iscsi for Node {
         })
     }
 
+    fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<()> {
+        let owned = portal.clone();
+        run(self, "refresh portal", portal, deadline, move |node| {
+            node.iscsi().refresh(&owned, deadline)
+        })
+    }
+
     fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>> {
         let owned = portal.clone();
         run(self, "discover", portal, deadline, move |node| {
@@ -368,13 +378,30 @@ impl Iscsi for Node {
         authentication: &Authentication,
         deadline: Deadline,
     ) -> Result<()> {
+        let options = LoginOptions::default();
+        let connected = self.connect_with(portal, target, authentication, &options, deadline);
+        connected.map(drop)
+    }
+
+    fn connect_with(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        authentication: &Authentication,
+        options: &LoginOptions,
+        deadline: Deadline,
+    ) -> Result<Connected> {
         let (portal, name) = (portal.clone(), target.clone());
-        let authentication = authentication.duplicate();
+        let (authentication, options) = (authentication.duplicate(), options.clone());
         run(self, "connect", target, deadline, move |node| {
-            let connected = node
-                .iscsi()
-                .connect(&portal, &name, &authentication, deadline);
-            connected.map(drop)
+            let iscsi = node.iscsi();
+            iscsi.connect_with(&portal, &name, &authentication, &options, deadline)
+        })
+    }
+
+    fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>> {
+        run(self, "list", "sessions", deadline, move |node| {
+            node.iscsi().sessions(deadline)
         })
     }
 

@@ -5,6 +5,7 @@ use super::Guarded;
 use super::NotIdentified;
 use super::SeenDisk;
 use crate::BlankError;
+use crate::IscsiError;
 use crate::ProviderError;
 use crate::Unfinished;
 use crate::VisibilityError;
@@ -25,6 +26,9 @@ pub enum DiskError {
         /// Why.
         reason: Guarded,
     },
+    /// The initiator does not say which disks are behind a target that one is looked for behind.
+    #[error(transparent)]
+    Iscsi(#[from] Box<IscsiError>),
     /// The kernel refused a look at the disks.
     #[error("failed to query disk {disk}. error: {source}")]
     Kernel {

@@ -30,6 +30,8 @@ pub enum Connected {
         /// not make it.
         differences: Option<Vec<String>>,
     },
+    /// It is connected, and nobody says since when: csi-proxy's pipes leave it out.
+    Unsaid,
 }
 
 /// How a target is to be connected.

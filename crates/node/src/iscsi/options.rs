@@ -23,6 +23,11 @@ pub struct LoginOptions {
 }
 
 impl LoginOptions {
+    /// The names of the options that are asked for, as Windows spells them.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.asked().into_iter().map(|(row, _)| row.name)
+    }
+
     /// The arguments of what is asked for.
     pub(super) fn asked(&self) -> Vec<(Parameter, Value)> {
         let flag = |flag: Option<bool>| flag.map(Value::Bool);

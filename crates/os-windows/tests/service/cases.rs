@@ -1,7 +1,12 @@
 use std::error::Error;
 use std::fmt::Debug;
+use std::path::Path;
 use std::time::Duration;
 
+use os::Deadline;
+use os::Services as _;
+use os::Win32;
+use wincsi_os_windows::NativeServices;
 use wincsi_os_windows::ServiceError;
 use wincsi_os_windows::run_as_service;
 use windows_service::service::ServiceControlAccept;
@@ -23,6 +28,10 @@ pub(crate) const ALL: &[Case] = &[
         whole_life,
     ),
     ("a_stop_reaches_a_closure", stop_by_closure),
+    (
+        "a_service_that_another_needs_is_not_stopped_before_it",
+        needed_by_another,
+    ),
     (
         "a_stop_is_refused_while_the_service_starts",
         no_stop_while_starting,
@@ -81,6 +90,58 @@ fn stop_by_closure() -> Outcome {
     service.wire.say("go on")?;
     same(service.wire.hear()?, "ended well".to_owned())?;
     same(service.status()?.current_state, ServiceState::Stopped)
+}
+
+/// Wine 8 lists no dependents, and stops a service whatever depends on it. When it learns this, this says so.
+fn needed_by_another() -> Outcome {
+    let services = NativeServices::new();
+    let mut below = running("closure", Running::in_mode)?;
+    let mut above = running("wait", |mode| below.dependent(mode))?;
+    let wanted = match is_wine() {
+        true => (Vec::new(), None),
+        false => (
+            vec![above.name().to_owned()],
+            Some(Win32::DEPENDENT_SERVICES_RUNNING),
+        ),
+    };
+    let listed = services.running_dependents(below.name())?;
+    let stopped = services.stop(below.name(), Deadline::NEVER);
+    let refused = stopped.err().and_then(|error| error.win32());
+    same((listed, refused), wanted)?;
+    if refused.is_some() {
+        end(&mut above)?;
+        services.stop(below.name(), Deadline::NEVER)?;
+        return ended(&mut below);
+    }
+    ended(&mut below)?;
+    end(&mut above)
+}
+
+fn running(
+    mode: &str,
+    start: impl FnOnce(&str) -> Result<Running, Box<dyn Error>>,
+) -> Result<Running, Box<dyn Error>> {
+    let mut service = start(mode)?;
+    service.wire.say("go on")?;
+    same(service.wire.hear()?, "running".to_owned())?;
+    Ok(service)
+}
+
+fn end(service: &mut Running) -> Outcome {
+    service.stop()?;
+    ended(service)
+}
+
+/// It has been told to stop.
+fn ended(service: &mut Running) -> Outcome {
+    same(service.wire.hear()?, "stopping".to_owned())?;
+    service.wire.say("go on")?;
+    same(service.wire.hear()?, "ended well".to_owned())
+}
+
+/// No Windows has this program.
+fn is_wine() -> bool {
+    Path::new(r"C:\windows\system32\winecfg.exe").exists()
 }
 
 fn no_stop_while_starting() -> Outcome {

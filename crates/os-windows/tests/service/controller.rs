@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use windows_service::service::Service;
 use windows_service::service::ServiceAccess;
+use windows_service::service::ServiceDependency;
 use windows_service::service::ServiceErrorControl;
 use windows_service::service::ServiceInfo;
 use windows_service::service::ServiceStartType;
@@ -32,9 +33,26 @@ pub(crate) struct Running {
 impl Running {
     /// Installs this program as a service and starts it; it has said that it is starting.
     pub(crate) fn in_mode(mode: &str) -> Result<Self, Box<dyn Error>> {
+        Self::depending_on(Vec::new(), mode)
+    }
+
+    /// The same, and this service cannot do without it.
+    pub(crate) fn dependent(&self, mode: &str) -> Result<Self, Box<dyn Error>> {
+        let base = ServiceDependency::Service(self.name().into());
+        Self::depending_on(vec![base], mode)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.installed.name
+    }
+
+    fn depending_on(
+        dependencies: Vec<ServiceDependency>,
+        mode: &str,
+    ) -> Result<Self, Box<dyn Error>> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let port = listener.local_addr()?.port();
-        let installed = Installed::new(mode, port)?;
+        let installed = Installed::new(mode, port, dependencies)?;
         installed.start()?;
         let mut wire = accept(listener)?;
         let word = wire.hear()?;
@@ -45,22 +63,30 @@ impl Running {
     }
 
     pub(crate) fn status(&self) -> windows_service::Result<ServiceStatus> {
-        self.installed.0.query_status()
+        self.installed.service.query_status()
     }
 
     pub(crate) fn stop(&self) -> windows_service::Result<ServiceStatus> {
-        self.installed.0.stop()
+        self.installed.service.stop()
     }
 }
 
-struct Installed(Service);
+struct Installed {
+    name: String,
+    service: Service,
+}
 
 impl Installed {
-    fn new(mode: &str, port: u16) -> Result<Self, Box<dyn Error>> {
+    fn new(
+        mode: &str,
+        port: u16,
+        dependencies: Vec<ServiceDependency>,
+    ) -> Result<Self, Box<dyn Error>> {
+        let name = format!("wincsi-test-{mode}-{port}");
         let access = ServiceManagerAccess::CONNECT | ServiceManagerAccess::CREATE_SERVICE;
         let manager = ServiceManager::local_computer(None::<&str>, access)?;
         let info = ServiceInfo {
-            name: format!("wincsi-test-{mode}-{port}").into(),
+            name: name.clone().into(),
             display_name: format!("wincsi test: {mode} {port}").into(),
             service_type: ServiceType::OWN_PROCESS,
             start_type: ServiceStartType::OnDemand,
@@ -69,7 +95,7 @@ impl Installed {
             launch_arguments: [servant::FLAG, &port.to_string(), mode]
                 .map(OsString::from)
                 .to_vec(),
-            dependencies: Vec::new(),
+            dependencies,
             account_name: None,
             account_password: None,
         };
@@ -77,7 +103,8 @@ impl Installed {
             | ServiceAccess::STOP
             | ServiceAccess::QUERY_STATUS
             | ServiceAccess::DELETE;
-        Ok(Self(manager.create_service(&info, access)?))
+        let service = manager.create_service(&info, access)?;
+        Ok(Self { name, service })
     }
 }
 
@@ -86,7 +113,7 @@ impl Installed {
     fn start(&self) -> windows_service::Result<()> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match self.0.start::<OsString>(&[]) {
+            match self.service.start::<OsString>(&[]) {
                 Err(windows_service::Error::Winapi(error))
                     if error.raw_os_error() == Some(DATABASE_LOCKED)
                         && Instant::now() < deadline =>
@@ -108,8 +135,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 impl Drop for Installed {
     /// A service that still runs is there until it has ended.
     fn drop(&mut self) {
-        let _ = self.0.stop();
-        let _ = self.0.delete();
+        let _ = self.service.stop();
+        let _ = self.service.delete();
     }
 }
 

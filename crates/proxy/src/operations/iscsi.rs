@@ -82,7 +82,7 @@ impl Operations {
         let (portal, name) = target.parse()?;
         let authentication = login.parse()?;
         let iscsi = self.node.iscsi();
-        let (Connected::Anew | Connected::Before { .. }) =
+        let (Connected::Anew | Connected::Before { .. } | Connected::Unsaid) =
             iscsi.connect(&portal, &name, &authentication, deadline)?;
         Ok(())
     }

@@ -1,8 +1,11 @@
 //! Looking at disks in this process.
 
+use std::collections::BTreeSet;
+
 use formats::device_path;
 use formats::location::Location;
 use os::Deadline;
+use os::DiskNumber;
 use os::Instance;
 use os::Query;
 use os::Value;
@@ -14,6 +17,7 @@ use super::seen::FoundDisk;
 use super::seen::SeenDisk;
 use crate::DiskError;
 use crate::Node;
+use crate::TargetName;
 use crate::disks::guard;
 use crate::disks::identity;
 use crate::disks::lists;
@@ -47,10 +51,11 @@ pub(in crate::disks) fn find(
     wanted: &DiskQuery,
     deadline: Deadline,
 ) -> Result<FoundDisk, DiskError> {
+    let behind = Behind::ask(node, wanted, deadline)?;
     let mut disks = Vec::new();
     for (number, row) in lists::rows(node, SELECT, deadline)? {
         let disk = storage::Disk::read(number, row.clone())?;
-        let mut seen = observe(node, &disk, &row)?;
+        let mut seen = observe(node, &disk, &row, &behind)?;
         if seen.excluded.is_none() && wanted.matches(&seen) {
             seen.excluded = guarded(node, &disk, deadline)?;
         }
@@ -71,6 +76,7 @@ pub(in crate::disks) fn require(
     deadline: Deadline,
 ) -> Result<(), DiskError> {
     let number = found.number();
+    let behind = Behind::ask(node, found.wanted(), deadline)?;
     let query =
         Query::all(disk::CLASS.name, SELECT).with(disk::NUMBER.name, Value::uint32(number.0));
     let rows = node.os().storage.query(&query, deadline);
@@ -78,7 +84,8 @@ pub(in crate::disks) fn require(
         &format_args!("disk {number}"),
         rows.map_err(ProviderError::from)?,
     )?;
-    let now = observe(node, &storage::Disk::read(number, row.clone())?, &row)?;
+    let disk = storage::Disk::read(number, row.clone())?;
+    let now = observe(node, &disk, &row, &behind)?;
     match found.is_still(&now) {
         true => Ok(()),
         false => Err(DiskError::NotTheFound {
@@ -88,12 +95,43 @@ pub(in crate::disks) fn require(
     }
 }
 
+/// The disks that sessions with iSCSI targets lead to.
+struct Behind(Vec<(TargetName, BTreeSet<DiskNumber>)>);
+
+impl Behind {
+    /// Asks the initiator, of the targets that something is looked for behind alone.
+    fn ask(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Self, DiskError> {
+        let ask = |(portal, target): (&_, &TargetName)| {
+            let disks = node.iscsi().disks(portal, target, deadline);
+            disks.map(|disks| (target.clone(), disks))
+        };
+        let asked: Result<_, _> = wanted.iscsi_targets().map(ask).collect();
+        Ok(Self(asked.map_err(Box::new)?))
+    }
+
+    fn targets(&self, disk: DiskNumber) -> Vec<TargetName> {
+        let mut targets = Vec::new();
+        for (target, disks) in &self.0 {
+            if disks.contains(&disk) {
+                targets.push(target.clone());
+            }
+        }
+        targets
+    }
+}
+
 /// What kernel and provider tell of a disk, once it is certain that they mean the same.
-fn observe(node: &Node, disk: &storage::Disk, row: &Instance) -> Result<SeenDisk, ProviderError> {
+fn observe(
+    node: &Node,
+    disk: &storage::Disk,
+    row: &Instance,
+    behind: &Behind,
+) -> Result<SeenDisk, ProviderError> {
     let number = disk.number;
     let location = row.text_or_null(disk::LOCATION.name)?;
     let listed = Listed::read(row)?;
     let mut seen = SeenDisk {
+        iscsi_targets: behind.targets(number),
         location: location.and_then(|text| Location::parse(text).ok()),
         ..SeenDisk::numbered(number)
     };

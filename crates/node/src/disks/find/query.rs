@@ -3,6 +3,8 @@ use std::fmt;
 use super::name::Page83;
 use super::name::SerialNumber;
 use super::seen::SeenDisk;
+use crate::Portal;
+use crate::TargetName;
 
 /// What is known of a disk, all of which must hold.
 ///
@@ -27,6 +29,14 @@ pub enum Criterion {
     Device(u32),
     /// The adapter's PCI function.
     Function(u32),
+    /// A session with this iSCSI target leads to it. The target's disks are asked for where it is looked
+    /// for, by [`crate::Iscsi::disks`].
+    IscsiTarget {
+        /// Through which the target is known.
+        portal: Portal,
+        /// The target.
+        target: TargetName,
+    },
     /// Its logical unit number.
     Lun(u32),
     /// The number of its NVMe namespace (NSID), from 1.
@@ -64,7 +74,8 @@ pub enum NamespaceConvention {
 /// What is known is not enough to look for a disk with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "not enough to tell one disk: a LUN, namespace, page 0x83 identifier or serial number is needed"
+    "not enough to tell one disk: a LUN, namespace, page 0x83 identifier, serial number or iSCSI target \
+     is needed"
 )]
 pub struct NotEnough;
 
@@ -87,6 +98,16 @@ impl DiskQuery {
         &self.criteria
     }
 
+    /// The iSCSI targets that it is looked for behind, each with its portal.
+    pub fn iscsi_targets(&self) -> impl Iterator<Item = (&Portal, &TargetName)> {
+        self.criteria
+            .iter()
+            .filter_map(|criterion| match criterion {
+                Criterion::IscsiTarget { portal, target } => Some((portal, target)),
+                _ => None,
+            })
+    }
+
     /// Whether all of it holds of this disk. What a disk does not tell does not hold.
     #[must_use]
     pub fn matches(&self, disk: &SeenDisk) -> bool {
@@ -98,7 +119,8 @@ impl Criterion {
     fn tells_one(&self) -> bool {
         matches!(
             self,
-            Self::Lun(_)
+            Self::IscsiTarget { .. }
+                | Self::Lun(_)
                 | Self::Namespace(_)
                 | Self::NvmeLun { .. }
                 | Self::Page83(_)
@@ -108,6 +130,7 @@ impl Criterion {
 
     fn holds(&self, disk: &SeenDisk) -> bool {
         match self {
+            Self::IscsiTarget { target, .. } => disk.iscsi_targets.contains(target),
             Self::Namespace(number) => disk.namespace == Some(*number),
             Self::NvmeLun { lun, convention } => {
                 let wanted = convention.namespace(*lun);
@@ -169,6 +192,9 @@ impl fmt::Display for Criterion {
             Self::Bus(number) => write!(f, "bus {number}"),
             Self::Device(number) => write!(f, "device {number}"),
             Self::Function(number) => write!(f, "function {number}"),
+            Self::IscsiTarget { portal, target } => {
+                write!(f, "iSCSI target {target} of portal {portal}")
+            }
             Self::Lun(number) => write!(f, "LUN {number}"),
             Self::Namespace(number) => write!(f, "namespace {number}"),
             Self::NvmeLun { lun, convention } => write!(f, "NVMe LUN {lun} ({convention})"),

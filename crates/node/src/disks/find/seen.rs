@@ -5,6 +5,7 @@ use os::DiskNumber;
 
 use super::query::DiskQuery;
 use crate::Guarded;
+use crate::TargetName;
 
 /// What was seen of a disk when one was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct SeenDisk {
     pub number: DiskNumber,
     /// Where it is plugged in; none when Windows says nothing usable.
     pub location: Option<Location>,
+    /// The iSCSI targets whose sessions lead to it, of those that it was looked for behind.
+    pub iscsi_targets: Vec<TargetName>,
     /// Its NVMe namespace; none of other disks, and where it is not known for certain.
     pub namespace: Option<u32>,
     /// Its identifiers of SCSI page 0x83, the first as [`crate::DiskIds`] has it.
@@ -62,6 +65,7 @@ impl SeenDisk {
         Self {
             number,
             location: None,
+            iscsi_targets: Vec::new(),
             namespace: None,
             identifiers: Vec::new(),
             serial: None,
@@ -159,6 +163,9 @@ impl fmt::Display for SeenDisk {
         write!(f, "disk {}", self.number)?;
         if let Some(location) = &self.location {
             write_location(f, location)?;
+        }
+        for target in &self.iscsi_targets {
+            write!(f, ", iSCSI target {target}")?;
         }
         if let Some(namespace) = self.namespace {
             write!(f, ", namespace {namespace}")?;
