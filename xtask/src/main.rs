@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 mod bench;
 mod cargo;
+mod coverage;
 mod demo;
 mod docs;
 mod env;
@@ -38,6 +39,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Task {
     Bench(bench::Bench),
+    Coverage(coverage::Coverage),
     Demo(demo::Demo),
     Docs(docs::Docs),
     Fidelity(fidelity::Fidelity),
@@ -51,6 +53,7 @@ impl Task {
     fn run(self) -> Result<ExitCode> {
         match self {
             Self::Bench(task) => task.run(),
+            Self::Coverage(task) => task.run(),
             Self::Demo(task) => task.run(),
             Self::Docs(task) => task.run(),
             Self::Fidelity(task) => task.run(),

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod coverage;
 mod operations;
 mod page;
 mod program;

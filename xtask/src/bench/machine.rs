@@ -40,7 +40,7 @@ impl Machine {
 
 pub(super) fn here() -> Result<Here> {
     Ok(Here {
-        date: date(SystemTime::now()),
+        date: today(),
         processor: processor(),
         cores: thread::available_parallelism()?.get(),
         kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?
@@ -64,6 +64,10 @@ fn rust() -> Result<String> {
 }
 
 /// The day in UTC, as 2026-01-31.
+pub(crate) fn today() -> String {
+    date(SystemTime::now())
+}
+
 fn date(now: SystemTime) -> String {
     let since = now
         .duration_since(SystemTime::UNIX_EPOCH)

@@ -13,6 +13,8 @@ mod pipe;
 mod procfs;
 mod results;
 
+pub(crate) use machine::today;
+
 /// Measure speed and memory
 #[derive(Args)]
 pub(crate) struct Bench {

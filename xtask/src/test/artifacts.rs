@@ -8,16 +8,16 @@ use std::path::PathBuf;
 
 /// A test program, built and not yet run.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Artifact {
+pub(crate) struct Artifact {
     /// Its source, from the workspace's root on.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The folder of its package, where cargo runs tests.
-    pub(super) dir: PathBuf,
-    pub(super) exe: PathBuf,
+    pub(crate) dir: PathBuf,
+    pub(crate) exe: PathBuf,
 }
 
 /// Reads the test programs out of what `cargo test --no-run --message-format=json` prints.
-pub(super) fn read(messages: &str, root: &Path) -> Result<Vec<Artifact>> {
+pub(crate) fn read(messages: &str, root: &Path) -> Result<Vec<Artifact>> {
     let mut found = Vec::new();
     for line in messages.lines() {
         let message: Value =

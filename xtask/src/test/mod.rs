@@ -21,6 +21,9 @@ mod report;
 mod rust;
 mod verdict;
 
+pub(crate) use artifacts::Artifact;
+pub(crate) use artifacts::read as test_programs;
+
 use counts::Counts;
 use outcome::Failure;
 use outcome::Outcome;

@@ -1,0 +1,138 @@
+//! The page's word on the lines of `os-windows`, from what `cargo xtask coverage` wrote down.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+const RECORD: &str = include_str!("../records/coverage.txt");
+
+/// Lines that can be executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    executed: usize,
+    all: usize,
+}
+
+/// What was measured, and when.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Coverage<'a> {
+    date: &'a str,
+    /// By module: a file of the crate's root, or a folder.
+    modules: BTreeMap<&'a str, Count>,
+}
+
+pub(crate) fn section() -> String {
+    Coverage::parse(RECORD).section()
+}
+
+impl<'a> Coverage<'a> {
+    /// Lines that do not read are left out; a test finds them.
+    fn parse(record: &'a str) -> Self {
+        let mut coverage = Self::default();
+        for (name, value) in record.lines().filter_map(|line| line.split_once(": ")) {
+            match Count::parse(value) {
+                Some(count) => *coverage.modules.entry(module(name)).or_default() += count,
+                None => coverage.date = value,
+            }
+        }
+        coverage
+    }
+
+    fn section(&self) -> String {
+        let mut all = Count::default();
+        for count in self.modules.values() {
+            all += *count;
+        }
+        let mut text = format!(
+            "\n## Line coverage of os-windows\n\n\
+             On {} the tests of `os-windows` and of its test kit executed {all} lines under Wine ({} %).\n\
+             `cargo xtask coverage` measures it, compiling everything anew, and is no part of the tests: what\n\
+             changed since that day is not in it.\n\
+             Lines of tests do not count, nor what a service runs, whose variables Wine does not pass on, nor what other\n\
+             crates' tests execute (`csi-proxy`'s that of `installation`). A line that was executed had its answer from Wine,\n\
+             or from an object in the process; of Windows it says nothing.\n\n\
+             | module | lines executed |\n|---|---:|\n",
+            self.date,
+            all.percent()
+        );
+        for (module, count) in &self.modules {
+            let _ = writeln!(text, "| `{module}` | {count} |");
+        }
+        text
+    }
+}
+
+fn module(path: &str) -> &str {
+    let folder = path.rsplit_once('/').map(|(folder, _)| folder);
+    folder.unwrap_or(path.trim_end_matches(".rs"))
+}
+
+impl Count {
+    fn parse(value: &str) -> Option<Self> {
+        let (executed, all) = value.split_once(' ')?;
+        Some(Self {
+            executed: executed.parse().ok()?,
+            all: all.parse().ok()?,
+        })
+    }
+
+    fn percent(self) -> usize {
+        self.executed * 100 / self.all.max(1)
+    }
+}
+
+impl std::ops::AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        self.executed += other.executed;
+        self.all += other.all;
+    }
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.executed, self.all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_folder_are_counted_together() {
+        let record = "date: 2026-01-31\nboot.rs: 1 2\nraw/a.rs: 3 4\nraw/b.rs: 0 6\n";
+        let coverage = Coverage::parse(record);
+        let (boot, raw) = (
+            Count {
+                executed: 1,
+                all: 2,
+            },
+            Count {
+                executed: 3,
+                all: 10,
+            },
+        );
+        let modules = BTreeMap::from([("boot", boot), ("raw", raw)]);
+        let date = "2026-01-31";
+        assert_eq!(coverage, Coverage { date, modules });
+        let section = coverage.section();
+        assert!(section.contains("On 2026-01-31 "), "{section}");
+        assert!(
+            section.contains("executed 4 of 12 lines under"),
+            "{section}"
+        );
+        assert!(section.contains("(33 %)"), "{section}");
+    }
+
+    #[test]
+    fn each_line_of_the_record_reads() {
+        let lines = RECORD.lines();
+        let (date, files): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with("date: "));
+        assert_eq!(date.len(), 1);
+        assert!(!files.is_empty());
+        for file in files {
+            let (_, value) = file.split_once(": ").expect("a file and its lines");
+            let Count { executed, all } = Count::parse(value).expect("two numbers");
+            assert!(executed <= all, "{file}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What a failure becomes for a library's user when it came through COM: `node`'s own tests have it from the
+//! simulated node directly.
+
+use std::sync::Arc;
+
+use node::Credentials;
+use node::Criterion;
+use node::DiskQuery;
+use node::Mapping;
+use node::MappingOptions;
+use node::Node;
+use node::Options;
+use node::RemotePath;
+use node::SerialNumber;
+use node::api::Code;
+use node::api::Condition;
+use node::api::Error;
+use node::api::NodeApi;
+use os::Deadline;
+use os::Os;
+use os::Outcome;
+use os::Provider;
+use os::Win32;
+use os::schema::codes;
+use os_sim::ClockMode;
+use os_sim::Effect;
+use os_sim::Rule;
+use os_sim::SimNode;
+use os_sim::demo;
+use os_windows::NativeProvider;
+use tempfile::TempDir;
+use wincsi_os_windows_testkit::InProcessWmi;
+use wincsi_os_windows_testkit::Place;
+use zeroize::Zeroizing;
+
+/// What an SMB server is known to refuse with, and what a driver branches on.
+const REFUSALS: [(u32, Condition); 6] = [
+    (5, Condition::AccessDenied),
+    (53, Condition::ServerNotFound),
+    (67, Condition::ServerNotFound),
+    (1219, Condition::CredentialsConflict),
+    (1312, Condition::LogonFailure),
+    (1326, Condition::LogonFailure),
+];
+
+/// What a German system says.
+const GERMAN: &str = "Ein an das System angeschlossenes Ger\u{e4}t funktioniert nicht";
+
+/// The operations on a simulated node whose providers are asked through COM.
+struct Rig {
+    node: Node,
+    sim: SimNode,
+    _home: TempDir,
+}
+
+/// One operation, and the call beneath it that fails.
+struct Case {
+    call: &'static str,
+    act: fn(&dyn NodeApi) -> Result<(), Error>,
+    /// What was attempted on what.
+    says: &'static str,
+}
+
+const MAP: Case = Case {
+    call: "MSFT_SmbGlobalMapping.Create",
+    act: map,
+    says: r"map \\fileserver\share\: ",
+};
+
+const PARTITION: Case = Case {
+    call: "MSFT_Disk.Initialize",
+    act: partition,
+    says: "partition disk 1: ",
+};
+
+#[test]
+fn the_error_object_of_a_mapping_is_a_condition() {
+    let rig = Rig::new();
+    for (code, condition) in REFUSALS {
+        let error = rig.failing(&MAP, Effect::fail(Win32(code)));
+        MAP.check(&error, condition, Code::Win32(Win32(code)));
+        assert_eq!(error.system_text(), Some(GERMAN), "{error}");
+    }
+}
+
+/// By which of both `MSFT_SmbGlobalMapping` refuses, no page says. Its methods have no `ExtendedStatus`, in
+/// which the system could say more.
+#[test]
+fn the_return_value_of_a_mapping_is_the_same_condition() {
+    let rig = Rig::new();
+    for (code, condition) in REFUSALS {
+        for returned in [code, 0x8007_0000 | code] {
+            let error = rig.failing(&MAP, answer(returned));
+            MAP.check(&error, condition, Code::Win32(Win32(code)));
+            assert_eq!(error.system_text(), None, "{error}");
+        }
+    }
+}
+
+#[test]
+fn the_status_of_a_storage_method_is_a_condition() {
+    let rig = Rig::new();
+    for (code, condition) in [
+        (Win32::ACCESS_DENIED, Condition::AccessDenied),
+        (Win32::IO_DEVICE, Condition::Other),
+    ] {
+        let error = rig.failing(&PARTITION, Effect::fail(code));
+        PARTITION.check(&error, condition, Code::Win32(code));
+        assert_eq!(error.system_text(), Some(GERMAN), "{error}");
+    }
+}
+
+#[test]
+fn the_return_value_of_a_storage_method_is_its_code() {
+    let rig = Rig::new();
+    let all = codes::ALL.iter().map(|row| row.code);
+    for code in all.filter(|code| *code == 40003 || (41000..42000).contains(code)) {
+        let error = rig.failing(&PARTITION, answer(code));
+        PARTITION.check(&error, Condition::Other, Code::Returned(code));
+        assert_eq!(error.system_text(), Some(GERMAN), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&format!("code={code}")), "{text}");
+    }
+}
+
+impl Rig {
+    fn new() -> Self {
+        let home = tempfile::tempdir().expect("a folder");
+        let sim = demo::create(&home.path().join("node"), ClockMode::Virtual).expect("a node");
+        let node = Node::new(through_com(sim.os()), Options::default());
+        node.disks().rescan(Deadline::NEVER).expect("a rescan");
+        Self {
+            node,
+            sim,
+            _home: home,
+        }
+    }
+
+    /// How it fails when the call beneath does once.
+    fn failing(&self, case: &Case, effect: Effect) -> Error {
+        let rule = Rule::on(case.call, effect).times(1).saying(GERMAN);
+        self.sim.faults().add(rule);
+        (case.act)(&self.node).expect_err("a failure")
+    }
+}
+
+impl Case {
+    fn check(&self, error: &Error, condition: Condition, code: Code) {
+        let told = (error.condition(), error.code());
+        assert_eq!(told, (Some(condition), Some(code)), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with(self.says), "{text}");
+        assert!(!text.contains(GERMAN), "{text}");
+    }
+}
+
+/// The same node, its providers behind COM objects.
+fn through_com(os: Os) -> Os {
+    let wmi = InProcessWmi::over(os.clone(), Place::Result);
+    let clock = Arc::clone(&os.clock);
+    let native: Arc<dyn Provider> = Arc::new(NativeProvider::over(clock, Arc::new(wmi)));
+    Os {
+        iscsi: Arc::clone(&native),
+        smb: Arc::clone(&native),
+        storage: native,
+        ..os
+    }
+}
+
+fn answer(code: u32) -> Effect {
+    Effect::Answer(Outcome {
+        extended: Some(GERMAN.to_owned()),
+        ..Outcome::of(code)
+    })
+}
+
+fn map(node: &dyn NodeApi) -> Result<(), Error> {
+    let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
+    let credentials = Credentials::new(demo::SMB_USER, password);
+    let mapping = Mapping {
+        remote: &RemotePath::parse(demo::SHARE).expect("a share"),
+        credentials: credentials.as_ref(),
+        link: None,
+        options: MappingOptions::default(),
+    };
+    node.smb().map(&mapping, Deadline::NEVER)
+}
+
+fn partition(node: &dyn NodeApi) -> Result<(), Error> {
+    let serial = SerialNumber::parse(demo::DISK_SERIAL).expect("a serial number");
+    let wanted = DiskQuery::all([Criterion::Serial(serial)]).expect("a query");
+    let found = node.disks().find(&wanted, Deadline::NEVER)?;
+    node.disks().partition(&found, Deadline::NEVER)
+}

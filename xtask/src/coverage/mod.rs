@@ -1,0 +1,103 @@
+//! `cargo xtask coverage`: which lines of `os-windows` its tests execute under Wine.
+//!
+//! It compiles everything anew, with flags of its own, and is therefore no part of `cargo xtask test`.
+
+use crate::bench;
+use crate::cargo;
+use crate::docs;
+use crate::env;
+use crate::host::Host;
+use crate::process;
+use crate::test::Artifact;
+use crate::test::test_programs;
+use crate::wine;
+use anyhow::Context;
+use anyhow::Result;
+use clap::Args;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::ExitCode;
+use std::time::Duration;
+
+mod lines;
+mod tools;
+
+use lines::Lines;
+use tools::Tools;
+
+const BUILD: Duration = Duration::from_secs(30 * 60);
+
+/// The prefix that is made for it included.
+const ONE_PROGRAM: Duration = Duration::from_secs(15 * 60);
+
+const RECORD: &str = "crates/fidelity/records/coverage.txt";
+
+/// What is measured, and what runs it.
+const SOURCES: &str = "crates/os-windows/src/";
+const PACKAGES: [&str; 2] = ["wincsi-os-windows", "wincsi-os-windows-testkit"];
+
+/// Measure which lines of os-windows its tests execute under Wine
+#[derive(Args)]
+pub(crate) struct Coverage {}
+
+impl Coverage {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
+        let dir = cargo::work_dir("coverage")?;
+        let tools = Tools::provide(&dir)?;
+        let programs = build(&tools, &dir.join("target"))?;
+        let profiles = emptied(&dir.join("profiles"))?;
+        for (number, program) in programs.iter().enumerate() {
+            execute(program, &profiles.join(number.to_string()))?;
+        }
+        let programs: Vec<_> = programs.into_iter().map(|one| one.exe).collect();
+        let export = tools.export(&programs, &profiles)?;
+        let lines = Lines::read(&export, &cargo::root().join(SOURCES))?;
+        write(&lines)?;
+        docs::Docs {}.run()
+    }
+}
+
+fn build(tools: &Tools, target: &Path) -> Result<Vec<Artifact>> {
+    let mut command = cargo::cargo();
+    command.args(["test", "--no-run", "--lib", "--tests"]);
+    command.args(PACKAGES.map(|name| format!("--package={name}")));
+    command.args(["--target", cargo::WINDOWS]);
+    command.arg("--message-format=json-render-diagnostics");
+    tools.instrument(&mut command);
+    command.env("CARGO_TARGET_DIR", target);
+    let (done, messages) = process::data(&mut command, BUILD)?;
+    done.success("the tests cannot be built")?;
+    test_programs(&messages, &cargo::root())
+}
+
+fn emptied(dir: &Path) -> Result<PathBuf> {
+    if dir.exists() {
+        fs::remove_dir_all(dir).with_context(|| format!("empty {}", dir.display()))?;
+    }
+    fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
+    Ok(dir.to_owned())
+}
+
+/// Runs a program in a prefix of its own, which is made with the name of the profiles: a service has its
+/// environment from there.
+fn execute(program: &Artifact, profiles: &Path) -> Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("wine-runner").arg(&program.exe);
+    command.current_dir(&program.dir);
+    let name = profiles.join("%p-%m.profraw");
+    command.env("LLVM_PROFILE_FILE", wine::windows_path(&name));
+    process::capture(&mut command, ONE_PROGRAM)?.success(&program.name)?;
+    println!("coverage: {} ran", program.name);
+    Ok(())
+}
+
+fn write(lines: &Lines) -> Result<()> {
+    let text = format!("date: {}\n{}", bench::today(), lines.record());
+    let path = cargo::root().join(RECORD);
+    fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+    println!("coverage: {} of {} lines", lines.executed(), lines.all());
+    Ok(())
+}
