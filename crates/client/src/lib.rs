@@ -35,13 +35,13 @@
 //! let wanted = DiskQuery::all([identifier, Criterion::Lun(1)])?;
 //! let disk = node.disks().find(&wanted, deadline)?;
 //! node.disks().partition(&disk, deadline)?;
-//! let volume = node.volumes().sole_on_disk(disk.number(), deadline)?;
-//! if !node.volumes().is_formatted(volume, deadline)? {
-//!     node.volumes().format(volume, deadline)?;
+//! let volume = node.volumes().find_on(&disk, deadline)?;
+//! if !node.volumes().is_formatted(volume.id(), deadline)? {
+//!     node.volumes().format(&volume, deadline)?;
 //! }
 //! let folder = r"C:\var\lib\kubelet\plugins\example\globalmount".parse()?;
 //! node.filesystem().make_directory(&folder, deadline)?;
-//! node.volumes().mount(volume, &folder, deadline)?;
+//! node.volumes().mount(volume.id(), &folder, deadline)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -12,6 +12,7 @@ use formats::location::Location;
 use node::Criterion;
 use node::DiskIds;
 use node::DiskQuery;
+use node::FoundVolume;
 use node::NewSize;
 use node::api::NodeApi;
 use os::DiskNumber;
@@ -317,18 +318,22 @@ macro_rules! volumes_then {
 
 fn every_volume_change(node: &Node) {
     let (volumes, deadline) = (node.volumes(), soon(node));
-    let size = NewSize::Bytes(NonZeroU64::new(1 << 40).unwrap());
     let listed = volumes.list_on_disk(DISK, None, deadline);
     assert_eq!(listed, Ok(vec![volume()]));
     assert_eq!(volumes.sole_on_disk(DISK, deadline), Ok(volume()));
     volumes.mount(volume(), &target(), deadline).unwrap();
     volumes.unmount(volume(), &target(), deadline).unwrap();
     assert_eq!(volumes.is_formatted(volume(), deadline), Ok(true));
-    volumes.format(volume(), deadline).unwrap();
-    volumes
-        .resize(volume(), NewSize::Maximum, deadline)
-        .unwrap();
-    volumes.resize(volume(), size, deadline).unwrap();
+}
+
+fn volume_changes_by_path(node: &Node) {
+    let (volumes, deadline) = (node.volumes(), soon(node));
+    let size = NewSize::Bytes(NonZeroU64::new(1 << 40).unwrap());
+    let found = volumes.find_at(&target(), deadline).unwrap();
+    assert_eq!(found, FoundVolume::mounted_at(volume(), target()));
+    volumes.format(&found, deadline).unwrap();
+    volumes.resize(&found, NewSize::Maximum, deadline).unwrap();
+    volumes.resize(&found, size, deadline).unwrap();
 }
 
 fn every_volume_look(node: &Node) {
@@ -344,7 +349,12 @@ fn volume_flush(node: &Node) {
 }
 
 fn volume_versions(heard: &Heard) -> Vec<(Script, Steps)> {
-    let all: Steps = &[every_volume_change, every_volume_look, volume_flush];
+    let all: Steps = &[
+        every_volume_change,
+        every_volume_look,
+        volume_changes_by_path,
+        volume_flush,
+    ];
     vec![
         (volumes_now!(heard, v2alpha1), all),
         (volumes_now!(heard, v1), all),
@@ -358,7 +368,11 @@ fn volume_versions(heard: &Heard) -> Vec<(Script, Steps)> {
         ),
         (
             volumes_then!(heard, v1beta1;),
-            &[every_volume_change, every_volume_look],
+            &[
+                every_volume_change,
+                every_volume_look,
+                volume_changes_by_path,
+            ],
         ),
         (volumes_first!(heard, v1alpha1;), &[every_volume_change]),
     ]
@@ -372,12 +386,16 @@ fn volumes_are_the_same_in_every_version() {
         format!("mount {VOLUME} {TARGET}"),
         format!("unmount {VOLUME} {TARGET}"),
         format!("formatted {VOLUME}"),
-        format!("format {VOLUME}"),
-        format!("resize {VOLUME} 0"),
-        format!("resize {VOLUME} {}", 1u64 << 40),
         format!("stats {VOLUME}"),
         format!("disk {VOLUME}"),
         format!("at {TARGET}"),
+        format!("at {TARGET}"),
+        format!("at {TARGET}"),
+        format!("format {VOLUME}"),
+        format!("at {TARGET}"),
+        format!("resize {VOLUME} 0"),
+        format!("at {TARGET}"),
+        format!("resize {VOLUME} {}", 1u64 << 40),
         format!("flush {VOLUME}"),
     ];
     let heard = Heard::default();
@@ -388,7 +406,7 @@ fn volumes_are_the_same_in_every_version() {
         steps.iter().for_each(|step| step(&node));
         let heard = heard.take();
         assert_eq!(heard, expected[..heard.len()]);
-        assert_eq!(heard.len(), [0, 8, 11, 12][steps.len()]);
+        assert_eq!(heard.len(), [0, 5, 8, 15, 16][steps.len()]);
     }
 }
 

@@ -20,6 +20,7 @@ use node::FileSystemType;
 use node::FormatOptions;
 use node::Formatted;
 use node::FoundDisk;
+use node::FoundVolume;
 use node::LoginOptions;
 use node::Mapping;
 use node::MappingOptions;
@@ -107,17 +108,29 @@ impl Rig {
         self.found().number()
     }
 
+    fn found_volume(&self) -> FoundVolume {
+        let found = self.found();
+        self.node.volumes().find_on(&found, self.soon()).unwrap()
+    }
+
     fn formatted_volume(&self) -> VolumeId {
         let (node, soon) = (&*self.node, self.soon());
         let found = self.found();
         let disk = found.number();
         node.disks().partition(&found, soon).unwrap();
-        let volume = node.volumes().sole_on_disk(disk, soon).unwrap();
+        let found = node.volumes().find_on(&found, soon).unwrap();
+        let volume = found.id();
+        assert_eq!(node.volumes().sole_on_disk(disk, soon), Ok(volume));
         assert_eq!(node.volumes().is_formatted(volume, soon), Ok(false));
-        node.volumes().format(volume, soon).unwrap();
+        node.volumes().format(&found, soon).unwrap();
         assert_eq!(node.volumes().is_formatted(volume, soon), Ok(true));
         assert_eq!(node.volumes().disk_number(volume, soon), Ok(disk));
         volume
+    }
+
+    fn system_volume(&self) -> VolumeId {
+        let folder = self.folder("elsewhere");
+        self.node.volumes().closest(&folder, self.soon()).unwrap()
     }
 
     fn folder(&self, below: &str) -> WinPath {
@@ -166,9 +179,13 @@ fn a_volume_lives_the_same_life() {
         let space = node.volumes().stats(volume, soon).unwrap();
         assert!(space.free > 0 && space.free <= space.total, "{space:?}");
         node.volumes().flush(volume, soon).unwrap();
-        node.volumes()
-            .resize(volume, NewSize::Maximum, soon)
-            .unwrap();
+        let found = node.volumes().find_at(&target, soon).unwrap();
+        assert_eq!(found, FoundVolume::mounted_at(volume, target.clone()));
+        for found in [found, rig.found_volume()] {
+            node.volumes()
+                .resize(&found, NewSize::Maximum, soon)
+                .unwrap();
+        }
         let link = path(r"pods");
         node.filesystem()
             .create_symlink(&target, &link, soon)
@@ -255,6 +272,89 @@ fn a_disk_that_was_swapped_since_it_was_found_is_not_partitioned() {
         rig.node.disks().rescan(rig.soon()).unwrap();
         rig.node.disks().partition(&found, rig.soon())
     });
+}
+
+/// The disk goes, and another one, which has a volume, takes its number.
+fn swap_partitioned(rig: &Rig) {
+    let hardware = HardwareControl::at(&rig.simulated);
+    hardware.detach_disk("data").unwrap();
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let other = DiskSpec::on(Bus::Sas).lun(1).serial("OTHER");
+    let blank = Content::blank(1 << 30);
+    hardware.attach_disk("other", &other, &blank).unwrap();
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let wanted = query([serial("OTHER")]);
+    let other = rig.node.disks().find(&wanted, rig.soon()).unwrap();
+    rig.node.disks().bring_online(&other, rig.soon()).unwrap();
+    rig.node.disks().partition(&other, rig.soon()).unwrap();
+}
+
+type Write = fn(&Rig, &FoundVolume) -> Result<(), Error>;
+
+const WRITES: [Write; 3] = [
+    |rig, volume| rig.node.volumes().format(volume, rig.soon()),
+    |rig, volume| {
+        let plain = FormatOptions::default();
+        let volumes = rig.node.volumes();
+        volumes
+            .ensure_formatted(volume, &plain, rig.soon())
+            .map(drop)
+    },
+    |rig, volume| {
+        let volumes = rig.node.volumes();
+        volumes.resize(volume, NewSize::Maximum, rig.soon())
+    },
+];
+
+/// The driver asks for the volume of its disk's number when another disk has that.
+#[test]
+fn a_volume_of_another_disk_with_the_same_number_is_not_written() {
+    for write in WRITES {
+        fails(Condition::Changed, |rig| {
+            let found = rig.found();
+            swap_partitioned(rig);
+            let volumes = rig.node.volumes();
+            let others = volumes.sole_on_disk(found.number(), rig.soon()).unwrap();
+            let not_found = volumes.find_on(&found, rig.soon()).unwrap_err();
+            assert_eq!(not_found.condition(), Some(Condition::Changed));
+            let refused = write(rig, &FoundVolume::on_disk(others, found));
+            let untouched = volumes.is_formatted(others, rig.soon());
+            assert_eq!(untouched, Ok(false));
+            refused
+        });
+    }
+}
+
+#[test]
+fn a_volume_of_another_disk_than_the_one_that_was_found_is_not_written() {
+    for write in WRITES {
+        fails(Condition::Changed, |rig| {
+            let own = rig.found();
+            rig.node.disks().partition(&own, rig.soon()).unwrap();
+            let system = rig.system_volume();
+            write(rig, &FoundVolume::on_disk(system, own))
+        });
+    }
+}
+
+/// A driver's own path, where another volume is mounted by now.
+#[test]
+fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
+    for write in WRITES {
+        fails(Condition::Changed, |rig| {
+            let (volume, target) = (rig.formatted_volume(), rig.folder("target"));
+            rig.node
+                .volumes()
+                .mount(volume, &target, rig.soon())
+                .unwrap();
+            let system = rig.system_volume();
+            write(rig, &FoundVolume::mounted_at(system, target))
+        });
+        fails(Condition::NotAMountedFolder, |rig| {
+            let (volume, target) = (rig.formatted_volume(), rig.folder("target"));
+            write(rig, &FoundVolume::mounted_at(volume, target))
+        });
+    }
 }
 
 #[test]
@@ -508,13 +608,14 @@ fn what_must_not_be_written_fails_alike() {
         rig.node.disks().set_offline(DiskNumber(0), rig.soon())
     });
     fails(Condition::NotBlank, |rig| {
-        let volume = rig.formatted_volume();
-        rig.node.volumes().format(volume, rig.soon())
+        rig.formatted_volume();
+        rig.node.volumes().format(&rig.found_volume(), rig.soon())
     });
     fails(Condition::NoRoom, |rig| {
         let volume = rig.formatted_volume();
         let size = NewSize::from_request(volume, 1 << 50).unwrap();
-        rig.node.volumes().resize(volume, size, rig.soon())
+        let volume = rig.found_volume();
+        rig.node.volumes().resize(&volume, size, rig.soon())
     });
 }
 
@@ -528,8 +629,8 @@ fn a_format_has_options_in_process_alone() {
     ] {
         let (volumes, soon) = (rig.node.volumes(), rig.soon());
         rig.node.disks().partition(&rig.found(), soon).unwrap();
-        let volume = volumes.sole_on_disk(rig.disk(), soon).unwrap();
-        let ensure = |options| volumes.ensure_formatted(volume, options, soon);
+        let volume = rig.found_volume();
+        let ensure = |options| volumes.ensure_formatted(&volume, options, soon);
         let plain = FormatOptions::default();
         assert_eq!(ensure(&plain), Ok(Formatted::Now));
         assert_eq!(ensure(&plain), Ok(before));

@@ -8,6 +8,7 @@ use node::Credentials;
 use node::Criterion;
 use node::DiskQuery;
 use node::FoundDisk;
+use node::FoundVolume;
 use node::Mapping;
 use node::MappingOptions;
 use node::NewSize;
@@ -29,12 +30,12 @@ const TEXT: &str = "written through the volume's folder\n";
 
 pub(crate) fn play(stage: &mut Stage) -> anyhow::Result<()> {
     let found = find_disk(stage)?;
-    let volume = make_volume(stage, &found)?;
+    let volume = make_volume(stage, &found)?.id();
     let disk = found.number();
     let target = stage.kubelet(r"plugins\demo\globalmount")?;
     mount(stage, volume, &target)?;
     use_volume(stage, volume, &target)?;
-    grow(stage, disk, volume)?;
+    grow(stage, disk, &target)?;
     map_share(stage)?;
     unmount(stage, disk, volume, &target)
 }
@@ -54,7 +55,7 @@ fn find_disk(stage: &mut Stage) -> anyhow::Result<FoundDisk> {
     )
 }
 
-fn make_volume(stage: &mut Stage, found: &FoundDisk) -> anyhow::Result<VolumeId> {
+fn make_volume(stage: &mut Stage, found: &FoundDisk) -> anyhow::Result<FoundVolume> {
     let disk = found.number();
     stage.call(
         "disks.partition",
@@ -62,18 +63,21 @@ fn make_volume(stage: &mut Stage, found: &FoundDisk) -> anyhow::Result<VolumeId>
         |()| format!("disk {disk}: a partition table and one partition"),
     )?;
     let volume = stage.call(
-        "volumes.sole_on_disk",
-        |node, deadline| node.volumes().sole_on_disk(disk, deadline),
-        VolumeId::to_string,
+        "volumes.find_on",
+        |node, deadline| node.volumes().find_on(found, deadline),
+        |volume| volume.id().to_string(),
     )?;
-    ensure!(!is_formatted(stage, volume)?, "a raw disk has a filesystem");
+    ensure!(
+        !is_formatted(stage, volume.id())?,
+        "a raw disk has a filesystem"
+    );
     stage.call(
         "volumes.format",
-        |node, deadline| node.volumes().format(volume, deadline),
+        |node, deadline| node.volumes().format(&volume, deadline),
         |()| "NTFS".into(),
     )?;
     ensure!(
-        is_formatted(stage, volume)?,
+        is_formatted(stage, volume.id())?,
         "the volume has no filesystem after the format"
     );
     Ok(volume)
@@ -136,8 +140,13 @@ fn stats(stage: &mut Stage, volume: VolumeId) -> anyhow::Result<Space> {
     )
 }
 
-fn grow(stage: &mut Stage, disk: DiskNumber, volume: VolumeId) -> anyhow::Result<()> {
-    let before = stats(stage, volume)?;
+fn grow(stage: &mut Stage, disk: DiskNumber, target: &WinPath) -> anyhow::Result<()> {
+    let volume = stage.call(
+        "volumes.find_at",
+        |node, deadline| node.volumes().find_at(target, deadline),
+        |volume| volume.id().to_string(),
+    )?;
+    let before = stats(stage, volume.id())?;
     stage.meanwhile("the cloud grows the disk", "3 GiB", |node| {
         stage::grow(&os_sim::demo::disk_image(node), 3 * GIB)
     })?;
@@ -154,10 +163,10 @@ fn grow(stage: &mut Stage, disk: DiskNumber, volume: VolumeId) -> anyhow::Result
     ensure!(size == 3 * GIB, "the node does not see the growth");
     stage.call(
         "volumes.resize",
-        |node, deadline| node.volumes().resize(volume, NewSize::Maximum, deadline),
+        |node, deadline| node.volumes().resize(&volume, NewSize::Maximum, deadline),
         |()| "as large as the disk allows".into(),
     )?;
-    let after = stats(stage, volume)?;
+    let after = stats(stage, volume.id())?;
     ensure!(after.total > before.total, "the filesystem did not grow");
     Ok(())
 }

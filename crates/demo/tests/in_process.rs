@@ -56,7 +56,7 @@ fn a_life_that_breaks_off_says_where_and_fails() {
     let played = play(&node);
     assert!(!played.succeeded, "{}", played.output);
     let verdict = played.output.lines().last();
-    let wanted = "FAILED at: disks.ids; what follows it was not played";
+    let wanted = "FAILED at: disks.find; what follows it was not played";
     assert_eq!(verdict, Some(wanted), "{}", played.complaint);
     assert!(
         played.complaint.starts_with("failed: "),

@@ -108,7 +108,9 @@
 //! # Which disk
 //! A driver has a disk changed that it found by all that it knows of it ([`DiskQuery`],
 //! [`Disks::find`]); the [`FoundDisk`] is proved once more right before the change. Numbers name disks
-//! for csi-proxy alone, whose clients say them.
+//! for csi-proxy alone, whose clients say them. In the same way it has a [`FoundVolume`] formatted and
+//! resized, which lies on a found disk ([`Volumes::find_on`]) or is mounted at a path of the driver's own
+//! ([`Volumes::find_at`]); csi-proxy's clients say a bare id.
 //!
 //! # What is never written
 //! A disk that Windows runs from (boot, system, page file, crash dump), or that is pooled, clustered
@@ -196,10 +198,13 @@ pub use self::smb::Smb;
 pub use self::smb::SmbError;
 pub use self::smb::Transport;
 pub use self::volumes::AllocationUnit;
+pub use self::volumes::Evidence;
 pub use self::volumes::FileSystemType;
 pub use self::volumes::FormatOptions;
 pub use self::volumes::FormatOptionsError;
 pub use self::volumes::Formatted;
+pub use self::volumes::FoundVolume;
+pub use self::volumes::NamedVolume;
 pub use self::volumes::NewSize;
 pub use self::volumes::TargetError;
 pub use self::volumes::VisibilityError;

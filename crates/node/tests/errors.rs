@@ -27,6 +27,8 @@ use wincsi_node::Credentials;
 use wincsi_node::Criterion;
 use wincsi_node::DiskError;
 use wincsi_node::DiskQuery;
+use wincsi_node::FoundDisk;
+use wincsi_node::FoundVolume;
 use wincsi_node::Mapping;
 use wincsi_node::MappingOptions;
 use wincsi_node::ProviderError;
@@ -88,7 +90,10 @@ const TAKE_OFFLINE: Case = Case {
 const FORMAT: Case = Case {
     call: "MSFT_Volume.Format",
     rig: with_raw_volume,
-    act: |rig| api(rig).volumes().format(rig.volume(), rig.soon()),
+    act: |rig| {
+        let volume = FoundVolume::on_disk(rig.volume(), found(rig));
+        api(rig).volumes().format(&volume, rig.soon())
+    },
     says: |rig| format!("format volume {}: ", rig.volume()),
 };
 
@@ -136,11 +141,14 @@ fn with_staging_folder() -> Rig {
     rig
 }
 
-fn partition(rig: &Rig) -> Result<(), Error> {
+fn found(rig: &Rig) -> FoundDisk {
     let serial = SerialNumber::parse(DATA).unwrap();
     let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    let found = api(rig).disks().find(&wanted, rig.soon()).unwrap();
-    api(rig).disks().partition(&found, rig.soon())
+    api(rig).disks().find(&wanted, rig.soon()).unwrap()
+}
+
+fn partition(rig: &Rig) -> Result<(), Error> {
+    api(rig).disks().partition(&found(rig), rig.soon())
 }
 
 fn map(rig: &Rig) -> Result<(), Error> {

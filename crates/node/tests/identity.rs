@@ -33,10 +33,15 @@ use support::DATA;
 use support::GIB;
 use support::Rig;
 use support::meddle;
+use wincsi_node::Criterion;
 use wincsi_node::DiskError;
+use wincsi_node::DiskQuery;
+use wincsi_node::FoundVolume;
+use wincsi_node::NamedVolume;
 use wincsi_node::NewSize;
 use wincsi_node::Node;
 use wincsi_node::ProviderError;
+use wincsi_node::SerialNumber;
 use wincsi_node::VolumeError;
 
 const OTHER: &str = "other";
@@ -283,7 +288,8 @@ fn swapped_meanwhile(rig: &Rig, change: impl FnOnce(&mut Os)) -> Node {
 
 /// The error of a format that did not begin.
 #[track_caller]
-fn unformatted(rig: &Rig, node: &Node, volume: VolumeId) -> VolumeError {
+fn unformatted<'v>(rig: &Rig, node: &Node, volume: impl Into<NamedVolume<'v>>) -> VolumeError {
+    let volume = volume.into();
     let mut refused = None;
     let trace = rig.trace(|| refused = Some(node.volumes().format(volume, rig.soon())));
     assert!(!ran(&trace, "MSFT_Volume.Format"));
@@ -301,6 +307,44 @@ fn a_volume_whose_disk_changes_its_number_before_the_proof_is_not_formatted() {
         "{error:?}"
     );
     assert_eq!(rig.disk_of(OTHER), number);
+}
+
+fn found_volume(rig: &Rig) -> FoundVolume {
+    let serial = SerialNumber::parse(DATA).unwrap();
+    let query = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
+    let disk = rig.node.disks().find(&query, rig.soon()).unwrap();
+    rig.node.volumes().find_on(&disk, rig.soon()).unwrap()
+}
+
+#[test]
+fn a_volume_whose_disk_changed_its_number_since_it_was_found_is_not_formatted() {
+    let (rig, volume) = with_raw_volume();
+    let (found, number) = (found_volume(&rig), rig.disk());
+    swap_numbers(&rig.sim);
+    // The volume comes back by itself, the provider hears of nothing.
+    rig.sim.os().clock.sleep(Duration::from_secs(60));
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let error = unformatted(&rig, &rig.node, &found);
+    let expected = VolumeError::OnAnotherDisk {
+        volume,
+        found: number,
+        disk: rig.disk(),
+    };
+    assert_eq!(error, expected);
+    assert_eq!(rig.disk_of(OTHER), number);
+}
+
+#[test]
+fn a_found_volume_whose_disk_changes_its_number_before_the_proof_is_not_formatted() {
+    let (rig, _) = with_raw_volume();
+    let (found, number) = (found_volume(&rig), rig.disk());
+    let node = swapped_meanwhile(&rig, |_| {});
+    let error = unformatted(&rig, &node, &found);
+    assert!(
+        matches!(&error, VolumeError::Disk(DiskError::NotTheFound { now, .. }) if now.number == number),
+        "{error:?}"
+    );
+    assert_ne!(rig.disk(), number);
 }
 
 /// What the volume says of its place is older than the swap.

@@ -39,12 +39,12 @@ impl Driver {
         let disk = node.disks().find(wanted, deadline)?;
         node.disks().partition(&disk, deadline)?;
         node.disks().set_online(disk.number(), deadline)?;
-        let volume = node.volumes().sole_on_disk(disk.number(), deadline)?;
+        let volume = node.volumes().find_on(&disk, deadline)?;
         let ntfs = FormatOptions::default();
-        node.volumes().ensure_formatted(volume, &ntfs, deadline)?;
+        node.volumes().ensure_formatted(&volume, &ntfs, deadline)?;
         node.filesystem().make_directory(staging, deadline)?;
-        node.volumes().mount(volume, staging, deadline)?;
-        let grown = node.volumes().resize(volume, NewSize::Maximum, deadline);
+        node.volumes().mount(volume.id(), staging, deadline)?;
+        let grown = node.volumes().resize(&volume, NewSize::Maximum, deadline);
         fine_if(grown, &[Condition::NothingToGrow])
     }
 

@@ -1,5 +1,8 @@
+use node::Evidence;
 use node::FormatOptions;
 use node::Formatted;
+use node::FoundDisk;
+use node::FoundVolume;
 use node::NewSize;
 use node::api::Cause;
 use node::api::Condition;
@@ -15,11 +18,13 @@ use os::WinPath;
 
 use super::Read;
 use super::bytes;
+use super::find;
 use super::malformed;
 use super::path_text;
 use crate::Node;
 use crate::dialect::dialects;
 
+const FORMAT: &str = "format volume";
 const LIST: &str = "list the volumes of disk";
 
 impl Volumes for Node {
@@ -57,6 +62,17 @@ impl Volumes for Node {
             }
         };
         Err(Error::new("find the volume of disk", disk, cause))
+    }
+
+    fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume> {
+        let volume = self.sole_on_disk(disk.number(), deadline)?;
+        find::require(self, "find the volume of disk", disk, deadline)?;
+        Ok(FoundVolume::on_disk(volume, disk.clone()))
+    }
+
+    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume> {
+        let volume = self.of_target(path, deadline)?;
+        Ok(FoundVolume::mounted_at(volume, path.clone()))
     }
 
     fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
@@ -99,32 +115,32 @@ impl Volumes for Node {
         self.look("look at volume", &[&volume], deadline, &spoken)
     }
 
-    fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<()> {
-        let spoken = dialects![
-            volume[v2alpha1 v1 v1beta3 v1beta2 v1beta1 v1alpha1] FormatVolume: FormatVolumeRequest {
-                volume_id: volume.to_string(),
-            } => |_| Ok(());
-        ];
-        self.change("format volume", &[&volume], deadline, &spoken)
+    fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()> {
+        require(self, FORMAT, volume, deadline)?;
+        format(self, volume.id(), deadline)
     }
 
     fn ensure_formatted(
         &self,
-        volume: VolumeId,
+        volume: &FoundVolume,
         options: &FormatOptions,
         deadline: Deadline,
     ) -> Result<Formatted> {
-        expressible(options).map_err(|cause| Error::new("format volume", volume, cause))?;
-        if self.is_formatted(volume, deadline)? {
+        expressible(options).map_err(|cause| Error::new(FORMAT, volume.id(), cause))?;
+        let is_formatted = self.is_formatted(volume.id(), deadline)?;
+        require(self, FORMAT, volume, deadline)?;
+        if is_formatted {
             return Ok(Formatted::Unsaid);
         }
-        self.format(volume, deadline)?;
+        format(self, volume.id(), deadline)?;
         Ok(Formatted::Now)
     }
 
-    fn resize(&self, volume: VolumeId, size: NewSize, deadline: Deadline) -> Result<()> {
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<()> {
         let name = "resize volume";
-        let size = signed(size).map_err(|cause| Error::new(name, volume, cause))?;
+        let size = signed(size).map_err(|cause| Error::new(name, volume.id(), cause))?;
+        require(self, name, volume, deadline)?;
+        let volume = volume.id();
         let spoken = dialects![
             volume[v2alpha1 v1 v1beta3] ResizeVolume: ResizeVolumeRequest {
                 volume_id: volume.to_string(),
@@ -198,6 +214,44 @@ impl Volumes for Node {
         ];
         self.change("flush volume", &[&volume], deadline, &spoken)
     }
+}
+
+/// Refuses to go on when the volume is not where it was found. No lock is held meanwhile: csi-proxy has none
+/// to offer.
+fn require(
+    node: &Node,
+    operation: &'static str,
+    volume: &FoundVolume,
+    deadline: Deadline,
+) -> Result<()> {
+    let id = volume.id();
+    let text = match volume.evidence() {
+        Evidence::Disk(disk) => {
+            find::require(node, operation, disk, deadline)?;
+            let listed = node.list_on_disk(disk.number(), None, deadline)?;
+            (!listed.contains(&id)).then(|| format!("it is not on disk {} now", disk.number()))
+        }
+        Evidence::Path(path) => {
+            let mounted = node.of_target(path, deadline)?;
+            (mounted != id).then(|| format!("volume {mounted} is mounted at {path} now"))
+        }
+    };
+    match text {
+        None => Ok(()),
+        Some(text) => {
+            let cause = Cause::failed(Condition::Changed, text);
+            Err(Error::new(operation, id, cause))
+        }
+    }
+}
+
+fn format(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<()> {
+    let spoken = dialects![
+        volume[v2alpha1 v1 v1beta3 v1beta2 v1beta1 v1alpha1] FormatVolume: FormatVolumeRequest {
+            volume_id: volume.to_string(),
+        } => |_| Ok(());
+    ];
+    node.change(FORMAT, &[&volume], deadline, &spoken)
 }
 
 fn volume(id: &str) -> Read<VolumeId> {

@@ -222,6 +222,7 @@ impl Classified for VolumeError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
+            Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => Condition::Changed,
             Self::NotOneVolume { volumes, .. } if volumes.is_empty() => Condition::NotFound,
             Self::NotOneVolume { .. } => Condition::Ambiguous,
             Self::OtherFileSystem { .. } => Condition::OtherFileSystem,

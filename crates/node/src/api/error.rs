@@ -191,7 +191,7 @@ pub enum Condition {
     AlreadyExists,
     /// Several objects match where there must be one.
     Ambiguous,
-    /// Another disk has the number of the one that was found.
+    /// Another disk has the number of the one that was found, or the volume is not where it was found.
     Changed,
     /// Another user's credentials are in use for the same server (Windows error 1219).
     CredentialsConflict,

@@ -27,6 +27,7 @@ use crate::DiskQuery;
 use crate::FormatOptions;
 use crate::Formatted;
 use crate::FoundDisk;
+use crate::FoundVolume;
 use crate::LoginOptions;
 use crate::Mapping;
 use crate::NewSize;
@@ -181,6 +182,19 @@ pub trait Volumes: Sealed + Send + Sync {
     /// are several.
     fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId>;
 
+    /// The one volume on a disk that was found. What formats or resizes a volume for a driver takes what this
+    /// or [`Volumes::find_at`] finds, and makes sure of it again right before.
+    ///
+    /// # Errors
+    /// As [`Volumes::sole_on_disk`]; [`super::Condition::Changed`].
+    fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume>;
+
+    /// The volume that is mounted where a path leads to by links: the one that a driver mounted there.
+    ///
+    /// # Errors
+    /// As [`Volumes::of_target`].
+    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume>;
+
     /// Mounts a volume at an existing empty folder; where it is mounted already, nothing is done.
     ///
     /// # Errors
@@ -204,8 +218,9 @@ pub trait Volumes: Sealed + Send + Sync {
     /// [`Volumes::is_formatted`] before.
     ///
     /// # Errors
-    /// [`super::Condition::NotBlank`], [`super::Condition::Guarded`], [`super::Condition::NotFound`].
-    fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<()>;
+    /// [`super::Condition::Changed`], [`super::Condition::NotBlank`], [`super::Condition::Guarded`],
+    /// [`super::Condition::NotFound`].
+    fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()>;
 
     /// Sees to it that a volume has the filesystem that is asked for: a blank one is formatted, one that
     /// has it is left as it is.
@@ -218,17 +233,20 @@ pub trait Volumes: Sealed + Send + Sync {
     /// [`super::Cause::Inexpressible`] for options that the node cannot be told.
     fn ensure_formatted(
         &self,
-        volume: VolumeId,
+        volume: &FoundVolume,
         options: &FormatOptions,
         deadline: Deadline,
     ) -> Result<Formatted>;
 
     /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none.
     ///
+    /// A driver that is to expand a volume finds it by the path that it mounted it at. By a disk it is found
+    /// too; but one that was itself found by its size has to be found anew once it has grown.
+    ///
     /// # Errors
-    /// [`super::Condition::NoRoom`], [`super::Condition::NothingToGrow`],
-    /// [`super::Condition::NotFound`].
-    fn resize(&self, volume: VolumeId, size: NewSize, deadline: Deadline) -> Result<()>;
+    /// [`super::Condition::Changed`], [`super::Condition::NoRoom`],
+    /// [`super::Condition::NothingToGrow`], [`super::Condition::NotFound`].
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<()>;
 
     /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over
     /// csi-proxy's pipes its filesystem has no size.

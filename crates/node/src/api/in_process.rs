@@ -36,6 +36,7 @@ use crate::DiskQuery;
 use crate::FormatOptions;
 use crate::Formatted;
 use crate::FoundDisk;
+use crate::FoundVolume;
 use crate::LoginOptions;
 use crate::Mapping;
 use crate::NewSize;
@@ -226,6 +227,19 @@ impl Volumes for Node {
         )
     }
 
+    fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume> {
+        let (found, number) = (disk.clone(), disk.number());
+        let operation = "find the volume of disk";
+        run(self, operation, number, deadline, move |node| {
+            node.volumes().find_on(&found, deadline)
+        })
+    }
+
+    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume> {
+        let volume = Volumes::of_target(self, path, deadline)?;
+        Ok(FoundVolume::mounted_at(volume, path.clone()))
+    }
+
     fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
         on_path(self, "mount", folder, deadline, move |node, folder| {
             node.volumes().mount(volume, folder, deadline)
@@ -244,27 +258,29 @@ impl Volumes for Node {
         })
     }
 
-    fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<()> {
-        run(self, "format volume", volume, deadline, move |node| {
-            node.volumes().format(volume, deadline)
+    fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()> {
+        let found = volume.clone();
+        run(self, "format volume", volume.id(), deadline, move |node| {
+            node.volumes().format(&found, deadline)
         })
     }
 
     fn ensure_formatted(
         &self,
-        volume: VolumeId,
+        volume: &FoundVolume,
         options: &FormatOptions,
         deadline: Deadline,
     ) -> Result<Formatted> {
-        let options = options.clone();
-        run(self, "format volume", volume, deadline, move |node| {
-            node.volumes().ensure_formatted(volume, &options, deadline)
+        let (found, options) = (volume.clone(), options.clone());
+        run(self, "format volume", volume.id(), deadline, move |node| {
+            node.volumes().ensure_formatted(&found, &options, deadline)
         })
     }
 
-    fn resize(&self, volume: VolumeId, size: NewSize, deadline: Deadline) -> Result<()> {
-        run(self, "resize volume", volume, deadline, move |node| {
-            node.volumes().resize(volume, size, deadline)
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<()> {
+        let found = volume.clone();
+        run(self, "resize volume", volume.id(), deadline, move |node| {
+            node.volumes().resize(&found, size, deadline)
         })
     }
 

@@ -101,6 +101,16 @@ pub enum VolumeError {
         /// The disks.
         disks: Vec<DiskNumber>,
     },
+    /// The volume is not on the disk that was found.
+    #[error("not the volume that was found: {volume} on disk {found}, and is on disk {disk} now")]
+    OnAnotherDisk {
+        /// The volume.
+        volume: VolumeId,
+        /// The disk that was found.
+        found: DiskNumber,
+        /// The disk that the volume is on.
+        disk: DiskNumber,
+    },
     /// The volume has another filesystem than it was to have.
     #[error("volume {volume} is not formatted with {wanted}: it has the filesystem {found}")]
     OtherFileSystem {
@@ -117,6 +127,18 @@ pub enum VolumeError {
         /// The volume that was to be unmounted.
         volume: VolumeId,
         /// The one that is mounted.
+        mounted: VolumeId,
+        /// The path.
+        path: String,
+    },
+    /// Another volume is mounted where this one was found.
+    #[error(
+        "not the volume that was found: {volume} at {path}, where volume {mounted} is mounted now"
+    )]
+    NotMountedThere {
+        /// The volume that was found.
+        volume: VolumeId,
+        /// The one that is mounted there now.
         mounted: VolumeId,
         /// The path.
         path: String,

@@ -12,6 +12,7 @@ use os::WinPath;
 use os::schema::volume;
 
 use super::FormatOptions;
+use super::NamedVolume;
 use super::VolumeError;
 use super::place::Place;
 use crate::DiskError;
@@ -38,6 +39,7 @@ pub enum Formatted {
 pub(super) struct Formatting<'a> {
     pub(super) node: &'a Node,
     pub(super) volume: VolumeId,
+    pub(super) named: NamedVolume<'a>,
     pub(super) options: &'a FormatOptions,
     pub(super) deadline: Deadline,
 }
@@ -72,14 +74,14 @@ impl Formatting<'_> {
             Some(found) if found.label != FormatOptions::UNFINISHED => {
                 return Ok(Formatted::Before);
             }
-            Some(_) => place.require_unmoved(self.node, self.volume)?,
+            Some(_) => place.require_unmoved(self.node, self.named, self.deadline)?,
         }
         self.finish(&place)?;
         Ok(Formatted::Now)
     }
 
     fn place(&self) -> Result<Place, VolumeError> {
-        Place::take(self.node, "format", self.volume, self.deadline)
+        Place::take(self.node, "format", self.named, self.deadline)
     }
 
     fn format(&self, place: &Place, label: &str) -> Result<(), VolumeError> {
@@ -88,7 +90,7 @@ impl Formatting<'_> {
         self.prove_blank(place)?;
         stretch(place).prove_own(self.node, kind)?;
         // Last, so that what is formatted is what was proved blank.
-        place.require_unmoved(self.node, self.volume)?;
+        place.require_unmoved(self.node, self.named, self.deadline)?;
         let arguments = arguments(self.options, label);
         row.callee(self.node).invoke(&volume::FORMAT, &arguments)?;
         self.await_file_system()

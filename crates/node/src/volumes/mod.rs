@@ -2,6 +2,7 @@
 
 mod error;
 mod format;
+mod found;
 mod mount;
 pub(crate) mod on_disk;
 mod options;
@@ -14,10 +15,14 @@ use os::DiskNumber;
 use os::PartitionNumber;
 use os::Space;
 use os::VolumeId;
+use os::WinPath;
 
 pub use self::error::VolumeError;
 pub use self::format::Formatted;
 use self::format::Formatting;
+pub use self::found::Evidence;
+pub use self::found::FoundVolume;
+pub use self::found::NamedVolume;
 use self::mount::Mounting;
 pub use self::on_disk::VisibilityError;
 pub use self::options::AllocationUnit;
@@ -28,6 +33,8 @@ pub(crate) use self::place::disks_of;
 pub use self::resize::NewSize;
 use self::resize::Resizing;
 pub use self::target::TargetError;
+use crate::FoundDisk;
+use crate::Named;
 use crate::Node;
 use crate::Way;
 use crate::locks::Key;
@@ -73,6 +80,30 @@ impl<'a> Volumes<'a> {
             [one] => Ok(*one),
             _ => Err(VolumeError::NotOneVolume { disk, volumes }),
         }
+    }
+
+    /// The one volume on a disk that was found, which is the one still.
+    ///
+    /// # Errors
+    /// As [`Volumes::sole_on_disk`]; another disk has the number by now ([`crate::DiskError::NotTheFound`]).
+    pub fn find_on(
+        &self,
+        disk: &FoundDisk,
+        deadline: Deadline,
+    ) -> Result<FoundVolume, VolumeError> {
+        let volume = self.sole_on_disk(disk.number(), deadline)?;
+        Named::from(disk).require(self.node, deadline)?;
+        Ok(FoundVolume::on_disk(volume, disk.clone()))
+    }
+
+    /// The volume that is mounted where a path leads to by links and junctions. The path is one that the
+    /// caller answers for.
+    ///
+    /// # Errors
+    /// It leads to no mounted folder.
+    pub fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume, VolumeError> {
+        let volume = self.of_target(path, deadline)?;
+        Ok(FoundVolume::mounted_at(volume, path.clone()))
     }
 
     /// Mounts a volume at an existing empty folder. Where it is mounted already, nothing is done.
@@ -123,11 +154,17 @@ impl<'a> Volumes<'a> {
     ///
     /// # Errors
     /// The volume is not blank, its disk is one that is never written, it is not one partition of
-    /// one disk, or Windows refuses.
-    pub fn format(&self, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
+    /// one disk, it is not where it was found any more, or Windows refuses.
+    pub fn format<'v>(
+        &self,
+        volume: impl Into<NamedVolume<'v>>,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        let named = volume.into();
         Formatting {
             node: self.node,
-            volume,
+            volume: named.id(),
+            named,
             options: &FormatOptions::default(),
             deadline,
         }
@@ -141,16 +178,19 @@ impl<'a> Volumes<'a> {
     ///
     /// # Errors
     /// The volume has another filesystem ([`VolumeError::OtherFileSystem`]), is not blank, its disk is
-    /// one that is never written, it is not one partition of one disk, or Windows refuses.
-    pub fn ensure_formatted(
+    /// one that is never written, it is not one partition of one disk, it is not where it was found any
+    /// more, or Windows refuses.
+    pub fn ensure_formatted<'v>(
         &self,
-        volume: VolumeId,
+        volume: impl Into<NamedVolume<'v>>,
         options: &FormatOptions,
         deadline: Deadline,
     ) -> Result<Formatted, VolumeError> {
+        let named = volume.into();
         Formatting {
             node: self.node,
-            volume,
+            volume: named.id(),
+            named,
             options,
             deadline,
         }
@@ -162,17 +202,18 @@ impl<'a> Volumes<'a> {
     ///
     /// # Errors
     /// There is no room for the size, the volume's disk is one that is never written, it is not one
-    /// partition of one disk, or Windows refuses.
-    pub fn resize(
+    /// partition of one disk, it is not where it was found any more, or Windows refuses.
+    pub fn resize<'v>(
         &self,
-        volume: VolumeId,
+        volume: impl Into<NamedVolume<'v>>,
         size: NewSize,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
-        let node = self.node;
+        let named = volume.into();
         Resizing {
-            node,
-            volume,
+            node: self.node,
+            volume: named.id(),
+            named,
             deadline,
         }
         .run(size)

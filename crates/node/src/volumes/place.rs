@@ -11,6 +11,7 @@ use os::PartitionEntry;
 use os::PartitionStyle;
 use os::VolumeId;
 
+use super::NamedVolume;
 use super::VolumeError;
 use crate::DiskError;
 use crate::Node;
@@ -54,19 +55,22 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Locks the volume, finds its disk, locks that too, and refuses one that is never written.
+    /// Locks the volume, finds its disk, locks that too, and refuses one that is never written, or that is
+    /// not the one that was found.
     pub(super) fn take(
         node: &Node,
         operation: &'static str,
-        volume: VolumeId,
+        named: NamedVolume<'_>,
         deadline: Deadline,
     ) -> Result<Self, VolumeError> {
+        let volume = named.id();
         let mut held = node
             .locks()
             .take(operation, vec![Key::Volume(volume)], deadline)?;
         let extent = sole_extent(node.os(), operation, volume)?;
         held.add(Key::Disk(extent.disk), deadline)?;
         let disk = identity::find(node, extent.disk, deadline)?;
+        named.require(node, extent.disk, deadline)?;
         let layout = layout(node, extent.disk)?;
         guard::refuse(node, &disk, &layout, deadline)?;
         let partition = partition_at(&layout, extent, volume)?;
@@ -118,10 +122,18 @@ impl Place {
         Ok(())
     }
 
-    /// Refuses a volume that is not where it was any more, by the kernel alone. The provider's object of
-    /// a volume is known by the volume's own name, which is the kernel's too, so that it can mean no
-    /// other; and the number of the disk is still that of the device that the provider told of.
-    pub(super) fn require_unmoved(&self, node: &Node, volume: VolumeId) -> Result<(), VolumeError> {
+    /// Refuses a volume that is not the one that was found, or not where it was any more; the latter by the
+    /// kernel alone. The provider's object of a volume is known by the volume's own name, which is the
+    /// kernel's too, so that it can mean no other; and the number of the disk is still that of the device
+    /// that the provider told of.
+    pub(super) fn require_unmoved(
+        &self,
+        node: &Node,
+        named: NamedVolume<'_>,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        let volume = named.id();
+        named.require(node, self.disk.number, deadline)?;
         let extent = sole_extent(node.os(), "look at", volume)?;
         if extent != self.extent {
             return Err(self.moved(volume, extent));

@@ -10,6 +10,7 @@ use os::Win32;
 use os::schema::codes;
 use os::schema::partition;
 
+use super::NamedVolume;
 use super::VolumeError;
 use super::place::Place;
 use crate::DiskError;
@@ -71,12 +72,13 @@ impl NewSize {
 pub(super) struct Resizing<'a> {
     pub(super) node: &'a Node,
     pub(super) volume: VolumeId,
+    pub(super) named: NamedVolume<'a>,
     pub(super) deadline: Deadline,
 }
 
 impl Resizing<'_> {
     pub(super) fn run(&self, size: NewSize) -> Result<(), VolumeError> {
-        let mut place = Place::take(self.node, "resize", self.volume, self.deadline)?;
+        let mut place = Place::take(self.node, "resize", self.named, self.deadline)?;
         if let Some(target) = self.target(&mut place, size)? {
             self.grow_partition(&mut place, target)?;
         }

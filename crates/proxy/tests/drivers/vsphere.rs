@@ -8,6 +8,7 @@ use std::time::Duration;
 use node::Criterion;
 use node::DiskQuery;
 use node::FoundDisk;
+use node::FoundVolume;
 use node::NewSize;
 use node::Page83;
 use node::api;
@@ -114,7 +115,8 @@ impl<'a> Vsphere<'a> {
             self.call(|node, deadline| node.volumes().list_on_disk(disk, None, deadline))?;
         let volume = volumes[0];
         if !self.call(|node, deadline| node.volumes().is_formatted(volume, deadline))? {
-            self.call(|node, deadline| node.volumes().format(volume, deadline))?;
+            let volume = FoundVolume::on_disk(volume, found.clone());
+            self.call(|node, deadline| node.volumes().format(&volume, deadline))?;
         }
         self.call(|node, deadline| node.volumes().mount(volume, &self.staging(), deadline))
     }
@@ -176,13 +178,13 @@ impl Driver for Vsphere<'_> {
 
     fn node_expand_volume(&self) -> Answer<Option<()>> {
         let target = self.target();
-        let volume = self.call(|node, deadline| node.volumes().of_target(&target, deadline))?;
+        let volume = self.call(|node, deadline| node.volumes().find_at(&target, deadline))?;
         self.call(|node, deadline| node.disks().rescan(deadline))?;
-        let disk = self.call(|node, deadline| node.volumes().disk_number(volume, deadline))?;
+        let disk = self.call(|node, deadline| node.volumes().disk_number(volume.id(), deadline))?;
         let bytes = self.call(|node, deadline| node.disks().size(disk, deadline))?;
         assert_eq!(bytes, 4 << 30, "{disk}");
         self.call(|node, deadline| node.disks().set_online(disk, deadline))?;
-        self.call(|node, deadline| node.volumes().resize(volume, NewSize::Maximum, deadline))?;
+        self.call(|node, deadline| node.volumes().resize(&volume, NewSize::Maximum, deadline))?;
         Ok(Some(()))
     }
 

@@ -3,6 +3,7 @@
 use node::FileSystemType;
 use node::FormatOptions;
 use node::Formatted;
+use node::FoundVolume;
 use node::api::Cause;
 use node::api::Condition;
 use os::Deadline;
@@ -43,11 +44,12 @@ fn a_volume_gets_the_label_and_the_allocation_unit_that_are_asked_for(
     stand: &dyn Stand,
 ) -> Result<(), Failure> {
     let play = Play::on(stand);
-    let (_, volume) = play.raw(GIB)?;
+    let (_, found) = play.raw(GIB)?;
+    let volume = found.id();
     let options = labelled(FileSystemType::Ntfs)?;
-    same("format", &ensure(&play, volume, &options)?, &Formatted::Now)?;
+    same("format", &ensure(&play, &found, &options)?, &Formatted::Now)?;
     is_as_asked(stand, volume, "NTFS")?;
-    let again = ensure(&play, volume, &options)?;
+    let again = ensure(&play, &found, &options)?;
     same("format again", &again, &Formatted::Before)
 }
 
@@ -55,10 +57,11 @@ fn a_volume_gets_the_label_and_the_allocation_unit_that_are_asked_for(
 /// and leaves the volume as it was.
 fn a_volume_is_formatted_with_refs_or_stays_blank(stand: &dyn Stand) -> Result<(), Failure> {
     let play = Play::on(stand);
-    let (_, volume) = play.raw(16 * GIB)?;
+    let (_, found) = play.raw(16 * GIB)?;
+    let volume = found.id();
     let options = labelled(FileSystemType::Refs)?;
     let volumes = play.node.volumes();
-    match volumes.ensure_formatted(volume, &options, play.deadline()) {
+    match volumes.ensure_formatted(&found, &options, play.deadline()) {
         Ok(formatted) => {
             same("format", &formatted, &Formatted::Now)?;
             is_as_asked(stand, volume, "ReFS")
@@ -75,10 +78,11 @@ fn a_volume_is_formatted_with_refs_or_stays_blank(stand: &dyn Stand) -> Result<(
 
 fn a_volume_with_another_filesystem_is_refused(stand: &dyn Stand) -> Result<(), Failure> {
     let play = Play::on(stand);
-    let (_, volume) = play.formatted()?;
+    let (disk, _) = play.formatted()?;
+    let volume = play.volume(disk)?;
     let options = FormatOptions::new(FileSystemType::Refs);
     let volumes = play.node.volumes();
-    let formatted = volumes.ensure_formatted(volume, &options, play.deadline());
+    let formatted = volumes.ensure_formatted(&volume, &options, play.deadline());
     refused("format", formatted, Condition::OtherFileSystem)
 }
 
@@ -86,10 +90,11 @@ fn a_volume_with_another_filesystem_is_refused(stand: &dyn Stand) -> Result<(), 
 /// drive's root has the volume's, which is looked at on the suite's own.
 fn the_root_of_a_volume_gets_the_list_that_is_asked_for(stand: &dyn Stand) -> Result<(), Failure> {
     let play = Play::on(stand);
-    let (_, volume) = play.raw(GIB)?;
+    let (_, found) = play.raw(GIB)?;
+    let volume = found.id();
     let dacl = LIST.parse().map_err(Failure::odd)?;
     let options = labelled(FileSystemType::Ntfs)?.root_dacl(dacl);
-    same("format", &ensure(&play, volume, &options)?, &Formatted::Now)?;
+    same("format", &ensure(&play, &found, &options)?, &Formatted::Now)?;
     is_as_asked(stand, volume, "NTFS")?;
     let files = &stand.node().os().files;
     let root = files.dacl(&WinPath::of_root(Root::Volume(volume)))?;
@@ -120,13 +125,13 @@ fn a_partition_of_another_system_is_kept(stand: &dyn Stand) -> Result<(), Failur
     disks.rescan(play.deadline())?;
     disks.bring_online(&play.found(disk)?, play.deadline())?;
     let volumes = play.node.volumes();
-    match volumes.sole_on_disk(disk, play.deadline()) {
+    match volumes.find_on(&play.found(disk)?, play.deadline()) {
         Err(error) if error.condition() == Some(Condition::NotFound) => {
             stand.note("Windows makes no volume of a partition of Linux's");
         }
         volume => {
             let options = FormatOptions::default();
-            let formatted = volumes.ensure_formatted(volume?, &options, play.deadline());
+            let formatted = volumes.ensure_formatted(&volume?, &options, play.deadline());
             refused("format", formatted, Condition::NotBlank)?;
         }
     }
@@ -151,7 +156,7 @@ fn labelled(file_system: FileSystemType) -> Result<FormatOptions, Failure> {
 
 fn ensure(
     play: &Play<'_>,
-    volume: VolumeId,
+    volume: &FoundVolume,
     options: &FormatOptions,
 ) -> Result<Formatted, Failure> {
     let volumes = play.node.volumes();

@@ -58,15 +58,15 @@ fn a_filesystem_in_a_partition_is_kept(stand: &dyn Stand) -> Result<(), Failure>
     let disk = stand.plug(GIB)?;
     play.partition(disk)?;
     let volumes = play.node.volumes();
-    let volume = volumes.sole_on_disk(disk, play.deadline())?;
-    let extents = stand.node().os().volumes.extents(volume)?;
+    let volume = play.volume(disk)?;
+    let extents = stand.node().os().volumes.extents(volume.id())?;
     let [extent] = extents.as_slice() else {
         return Err(Failure::odd(format!("no single extent: {extents:?}")));
     };
     same("disk", &extent.disk, &disk)?;
     write_image(stand, disk, extent.offset, &image("ext4")?)?;
     let before = beginning(stand, disk, extent.offset)?;
-    let formatted = volumes.format(volume, play.deadline());
+    let formatted = volumes.format(&volume, play.deadline());
     refused("format", formatted, Condition::NotBlank)?;
     let after = beginning(stand, disk, extent.offset)?;
     holds("nothing was written", after == before)
@@ -74,8 +74,9 @@ fn a_filesystem_in_a_partition_is_kept(stand: &dyn Stand) -> Result<(), Failure>
 
 fn a_formatted_volume_is_not_formatted_again(stand: &dyn Stand) -> Result<(), Failure> {
     let play = Play::on(stand);
-    let (_, volume) = play.formatted()?;
-    let again = play.node.volumes().format(volume, play.deadline());
+    let (disk, _) = play.formatted()?;
+    let volume = play.volume(disk)?;
+    let again = play.node.volumes().format(&volume, play.deadline());
     refused("format", again, Condition::NotBlank)
 }
 

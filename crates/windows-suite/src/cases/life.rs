@@ -29,10 +29,11 @@ fn a_volume_lives_from_a_raw_disk_to_an_offline_one(stand: &dyn Stand) -> Result
     same("size", &disks.size(disk, play.deadline())?, &GIB)?;
     play.partition(disk)?;
     holds("it is online", disks.is_online(disk, play.deadline())?)?;
-    let volume = volumes.sole_on_disk(disk, play.deadline())?;
+    let found = play.volume(disk)?;
+    let volume = found.id();
     let is_formatted = volumes.is_formatted(volume, play.deadline())?;
     holds("a raw disk has no filesystem", !is_formatted)?;
-    volumes.format(volume, play.deadline())?;
+    volumes.format(&found, play.deadline())?;
     holds(
         "it is formatted",
         volumes.is_formatted(volume, play.deadline())?,
@@ -97,12 +98,9 @@ fn a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer(
     disks.rescan(play.deadline())?;
     same("size", &disks.size(disk, play.deadline())?, &(3 * GIB))?;
     disks.set_online(disk, play.deadline())?;
-    same(
-        "volume",
-        &volumes.sole_on_disk(disk, play.deadline())?,
-        &volume,
-    )?;
-    volumes.resize(volume, NewSize::Maximum, play.deadline())?;
+    let found = play.volume(disk)?;
+    same("volume", &found.id(), &volume)?;
+    volumes.resize(&found, NewSize::Maximum, play.deadline())?;
     let after = volumes.stats(volume, play.deadline())?;
     holds("the filesystem grew", after.total > before.total + GIB)?;
     volumes.mount(volume, &target, play.deadline())?;

@@ -18,6 +18,7 @@ use formats::fixtures::SparseImage;
 use node::Criterion;
 use node::DiskQuery;
 use node::FoundDisk;
+use node::FoundVolume;
 use node::Page83;
 use node::api::NodeApi;
 use os::Component;
@@ -117,20 +118,24 @@ impl<'a> Play<'a> {
         Ok(self.node.disks().partition(&found, self.deadline())?)
     }
 
+    /// The one volume of a disk.
+    fn volume(&self, disk: DiskNumber) -> Result<FoundVolume, Failure> {
+        let found = self.found(disk)?;
+        Ok(self.node.volumes().find_on(&found, self.deadline())?)
+    }
+
     /// The volume of a new disk of so many bytes.
-    fn raw(&self, length: u64) -> Result<(DiskNumber, VolumeId), Failure> {
+    fn raw(&self, length: u64) -> Result<(DiskNumber, FoundVolume), Failure> {
         let disk = self.stand.plug(length)?;
         self.partition(disk)?;
-        let volumes = self.node.volumes();
-        Ok((disk, volumes.sole_on_disk(disk, self.deadline())?))
+        Ok((disk, self.volume(disk)?))
     }
 
     /// The volume of a new disk of a gibibyte, formatted.
     fn formatted(&self) -> Result<(DiskNumber, VolumeId), Failure> {
         let (disk, volume) = self.raw(GIB)?;
-        let volumes = self.node.volumes();
-        volumes.format(volume, self.deadline())?;
-        Ok((disk, volume))
+        self.node.volumes().format(&volume, self.deadline())?;
+        Ok((disk, volume.id()))
     }
 
     /// The volume of a new disk, formatted, and the new folder that it is mounted at.

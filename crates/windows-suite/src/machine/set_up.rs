@@ -174,8 +174,9 @@ fn volume_on(node: &Node, disk: os::DiskNumber) -> Result<(WinPath, VolumeId), S
     let deadline = api.deadline(PATIENCE);
     let found = cases::found(api, disk, deadline).map_err(text)?;
     api.disks().partition(&found, deadline).map_err(text)?;
-    let volume = api.volumes().sole_on_disk(disk, deadline).map_err(text)?;
-    api.volumes().format(volume, deadline).map_err(text)?;
+    let volume = api.volumes().find_on(&found, deadline).map_err(text)?;
+    api.volumes().format(&volume, deadline).map_err(text)?;
+    let volume = volume.id();
     let letter = real::free_drive().ok_or("no drive letter is free")?;
     let root: WinPath = format!(r"{letter}:\").parse().map_err(text)?;
     node.os()

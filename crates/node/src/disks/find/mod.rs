@@ -50,7 +50,7 @@ impl Named<'_> {
     }
 
     /// Refuses to go on when it is not the disk that was found.
-    pub(super) fn require(&self, node: &Node, deadline: Deadline) -> Result<(), DiskError> {
+    pub(crate) fn require(&self, node: &Node, deadline: Deadline) -> Result<(), DiskError> {
         match self {
             Self::Found(disk) => require(node, disk, deadline),
             Self::Number(_) => Ok(()),
