@@ -19,11 +19,12 @@ impl Fault {
     /// What a call's code means, with the thread's error object beside it.
     ///
     /// A code of Win32's in an HRESULT is told as what it is. The providers of the SMB namespace fail
-    /// with a code of WMI's and put the one that says something into [`wmi_error::CLASS`].
+    /// with a code of WMI's and put the one that says something into [`wmi_error::CLASS`]. Any error
+    /// object is believed whose [`wmi_error::MESSAGE_ID`] names a code of Win32's.
     #[must_use]
     pub fn new(code: Hresult, description: Option<String>, object: Option<&Instance>) -> Self {
-        let told = object.filter(|object| is_wmi_error(object));
-        let told_code = told.and_then(told_code);
+        let told_code = object.and_then(told_code);
+        let told = object.filter(|object| told_code.is_some() || is_wmi_error(object));
         let told_text = told.and_then(told_text).map(str::to_owned);
         Self {
             cause: told_code.unwrap_or_else(|| cause(code)),
@@ -84,6 +85,12 @@ fn is_wmi_error(object: &Instance) -> bool {
 }
 
 fn told_code(object: &Instance) -> Option<Cause> {
+    let typed = Some(object).filter(|object| is_wmi_error(object));
+    let typed = typed.and_then(typed_code);
+    typed.or_else(|| identified_code(object))
+}
+
+fn typed_code(object: &Instance) -> Option<Cause> {
     let code = object.u32(wmi_error::ERROR_CODE.name).ok()?;
     let kind = object.text(wmi_error::ERROR_TYPE.name).ok()?;
     if kind.eq_ignore_ascii_case(wmi_error::error_type::WIN32.value) {
@@ -91,6 +98,25 @@ fn told_code(object: &Instance) -> Option<Cause> {
     }
     let is_hresult = kind.eq_ignore_ascii_case(wmi_error::error_type::HRESULT.value);
     (is_hresult && code & FAILED != 0).then(|| cause(Hresult(code)))
+}
+
+fn identified_code(object: &Instance) -> Option<Cause> {
+    let identifier = object.text(wmi_error::MESSAGE_ID.name).ok()?;
+    identified(identifier).map(Cause::Win32)
+}
+
+/// The code in an identifier such as `Windows System Error 53`, and in nothing that is written
+/// otherwise.
+///
+/// PowerShell shows that text, with the cmdlet's name behind it, as the error's identifier. That it is
+/// the error object's `MessageID` is unverified, and that no language of the system changes it:
+/// <https://github.com/kubernetes-csi/csi-driver-smb/issues/294>,
+/// <https://github.com/kubernetes-csi/csi-proxy/issues/206>.
+fn identified(identifier: &str) -> Option<Win32> {
+    let digits = identifier.strip_prefix("Windows System Error ")?;
+    let is_plain = !digits.starts_with('0') && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let code = Some(digits).filter(|_| is_plain)?.parse();
+    code.ok().map(Win32)
 }
 
 fn told_text(object: &Instance) -> Option<&str> {
@@ -127,8 +153,23 @@ mod tests {
     use os::Value;
     use os::Win32;
     use os::schema::wmi_error;
+    use proptest::prelude::*;
 
     use super::Fault;
+    use super::identified;
+
+    /// With the identifier that PowerShell shows in the field.
+    fn identified_object(identifier: &str, kind: Value) -> Instance {
+        let mut object = object("MI", 0);
+        let identifier = Value::text(identifier);
+        for (name, value) in [
+            (wmi_error::ERROR_TYPE.name, kind),
+            (wmi_error::MESSAGE_ID.name, identifier),
+        ] {
+            object.properties.insert(name.to_owned(), value);
+        }
+        object
+    }
 
     fn object(kind: &str, code: u32) -> Instance {
         Instance {
@@ -168,6 +209,88 @@ mod tests {
         other.class = "Elsewhere".to_owned();
         assert_eq!(fault(&other).cause, Cause::Hresult(Hresult::WBEM_E_FAILED));
         assert_eq!(fault(&other).extended.as_deref(), Some("said"));
+    }
+
+    #[test]
+    fn a_code_whose_type_says_nothing_is_told_by_its_identifier() {
+        for kind in [Value::Null, Value::text("MI"), Value::text("Win32 error")] {
+            let object = identified_object("Windows System Error 53", kind.clone());
+            let fault = fault(&object);
+            assert_eq!(fault.cause, Cause::Win32(Win32::BAD_NETPATH), "{kind:?}");
+            assert_eq!(fault.extended.as_deref(), Some("told"));
+        }
+    }
+
+    #[test]
+    fn a_code_of_a_known_type_goes_before_the_identifier() {
+        let object = identified_object("Windows System Error 53", Value::text("WIN32"));
+        assert_eq!(fault(&object).cause, Cause::Win32(Win32::BAD_NETPATH));
+        let mut object = object;
+        let code = (wmi_error::ERROR_CODE.name.to_owned(), Value::uint32(1326));
+        object.properties.extend([code]);
+        assert_eq!(fault(&object).cause, Cause::Win32(Win32::LOGON_FAILURE));
+    }
+
+    #[test]
+    fn an_object_of_another_class_is_believed_by_its_identifier() {
+        let mut object = identified_object("Windows System Error 1219", Value::Null);
+        object.class = "CIM_Error".to_owned();
+        object.properties.remove(wmi_error::ERROR_TYPE.name);
+        object.properties.remove(wmi_error::ERROR_CODE.name);
+        let fault = fault(&object);
+        assert_eq!(fault.cause, Cause::Win32(Win32(1219)));
+        assert_eq!(fault.extended.as_deref(), Some("told"));
+    }
+
+    #[test]
+    fn an_identifier_that_is_written_otherwise_names_no_code() {
+        for tail in [
+            "",
+            "0",
+            "053",
+            "+53",
+            "-53",
+            "53 ",
+            " 53",
+            "53,New-SmbGlobalMapping",
+            "0x35",
+        ] {
+            assert_eq!(
+                identified(&format!("Windows System Error {tail}")),
+                None,
+                "{tail}"
+            );
+        }
+        for text in [
+            "",
+            "53",
+            "windows system error 53",
+            "Windows System Error",
+            "HRESULT 0x35",
+        ] {
+            assert_eq!(identified(text), None, "{text}");
+        }
+        assert_eq!(identified("Windows System Error 4294967296"), None);
+        assert_eq!(
+            identified("Windows System Error 4294967295"),
+            Some(Win32(u32::MAX))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_code_is_found_in_its_identifier_and_in_no_other(code in 1_u32.., around in "[^0-9]+") {
+            let identifier = format!("Windows System Error {code}");
+            prop_assert_eq!(identified(&identifier), Some(Win32(code)));
+            prop_assert_eq!(identified(&format!("{identifier}{around}")), None);
+            prop_assert_eq!(identified(&format!("{around}{identifier}")), None);
+        }
+
+        #[test]
+        fn an_identifier_that_names_a_code_is_written_in_one_way(text in "(Windows System Error )?[0-9+ \\PC]{0,12}") {
+            let written = identified(&text).map(|Win32(code)| format!("Windows System Error {code}"));
+            prop_assert!(written.is_none_or(|written| written == text));
+        }
     }
 
     #[test]
