@@ -44,23 +44,39 @@ impl Fault {
         self.is_one_of(&UNSENT)
     }
 
+    /// Whether the connection is not to be used again. Beside the codes that say that it is gone these
+    /// are all others of RPC, of which nobody has said for each what is left behind: a new connection
+    /// costs little.
+    #[must_use]
+    pub fn breaks_connection(&self) -> bool {
+        self.is_lost() || matches!(self.cause, Cause::Hresult(code) if is_of_rpc(code))
+    }
+
     fn is_one_of(&self, codes: &[Hresult]) -> bool {
         matches!(self.cause, Cause::Hresult(code) if codes.contains(&code))
     }
 }
 
-/// The first is `RPC_E_SERVER_DIED`.
-const LOST: [Hresult; 4] = [
+/// The first is `RPC_E_SERVER_DIED`, the last are `OR_INVALID_OXID` and `OR_INVALID_OID`.
+///
+/// <https://learn.microsoft.com/windows/win32/debug/system-error-codes--1700-3999->
+const LOST: [Hresult; 6] = [
     Hresult(0x8001_0007),
     Hresult::RPC_S_CALL_FAILED,
     Hresult::WBEM_E_TRANSPORT_FAILURE,
     Hresult::WBEM_E_SHUTTING_DOWN,
+    Hresult(0x8007_0776),
+    Hresult(0x8007_0777),
 ];
 
-/// After the first: `RPC_S_CALL_FAILED_DNE`, `RPC_E_DISCONNECTED`, `CO_E_OBJNOTCONNECTED`.
-const UNSENT: [Hresult; 4] = [
+/// After the first: `RPC_S_CALL_FAILED_DNE`, `RPC_E_SERVER_DIED_DNE`, `RPC_E_DISCONNECTED`,
+/// `CO_E_OBJNOTCONNECTED`.
+///
+/// <https://learn.microsoft.com/windows/win32/com/com-error-codes-3>
+const UNSENT: [Hresult; 5] = [
     Hresult::RPC_S_SERVER_UNAVAILABLE,
     Hresult(0x8007_06BF),
+    Hresult(0x8001_0012),
     Hresult(0x8001_0108),
     Hresult(0x8004_01FD),
 ];
@@ -134,12 +150,26 @@ const OF_WIN32: u32 = 0x8007_0000;
 /// of the object: they stay what they are.
 const OF_RPC: std::ops::RangeInclusive<u32> = 1700..=1999;
 
+/// The upper half of an HRESULT of RPC's own facility.
+const FACILITY_RPC: u32 = 0x8001_0000;
+
 fn cause(code: Hresult) -> Cause {
-    let low = code.0 & 0xFFFF;
-    if code.0 & 0xFFFF_0000 == OF_WIN32 && !OF_RPC.contains(&low) {
-        return Cause::Win32(Win32(low));
+    if upper(code) == OF_WIN32 && !is_of_rpc(code) {
+        return Cause::Win32(Win32(lower(code)));
     }
     Cause::Hresult(code)
+}
+
+fn is_of_rpc(code: Hresult) -> bool {
+    upper(code) == FACILITY_RPC || (upper(code) == OF_WIN32 && OF_RPC.contains(&lower(code)))
+}
+
+fn upper(code: Hresult) -> u32 {
+    code.0 & 0xFFFF_0000
+}
+
+fn lower(code: Hresult) -> u32 {
+    code.0 & 0xFFFF
 }
 
 #[cfg(test)]
@@ -301,6 +331,30 @@ mod tests {
         let cut = of(0x8007_06BE);
         assert!(cut.is_lost() && !cut.is_unsent());
         assert!(!of(Hresult::WBEM_E_NOT_FOUND.0).is_lost());
+        let never_executed = of(0x8001_0012);
+        assert!(never_executed.is_lost() && never_executed.is_unsent());
+        for forgotten in [0x8007_0776, 0x8007_0777] {
+            let forgotten = of(forgotten);
+            assert!(forgotten.is_lost() && !forgotten.is_unsent());
+        }
+    }
+
+    #[test]
+    fn a_connection_is_not_used_again_after_any_code_of_rpc() {
+        let of = |code| Fault::new(Hresult(code), None, None);
+        // RPC_S_SERVER_TOO_BUSY, RPC_X_BAD_STUB_DATA, RPC_E_SERVERCALL_RETRYLATER, RPC_E_TIMEOUT.
+        for code in [0x8007_06BB, 0x8007_06F7, 0x8001_010A, 0x8001_011F] {
+            let fault = of(code);
+            assert!(fault.breaks_connection() && !fault.is_lost(), "{code:#x}");
+        }
+        for code in [0x8007_06BE, 0x8001_0012, 0x8004_1033, 0x8004_01FD] {
+            assert!(of(code).breaks_connection(), "{code:#x}");
+        }
+        for code in [0x8007_0005, 0x8007_06A3, 0x8007_07D0, 0x8004_1001] {
+            assert!(!of(code).breaks_connection(), "{code:#x}");
+        }
+        let win32: Fault = Cause::Win32(Win32(1722)).into();
+        assert!(!win32.breaks_connection());
     }
 
     #[test]
