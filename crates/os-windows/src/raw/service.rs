@@ -180,8 +180,8 @@ const USUAL_LIST: u32 = 16 * 1024;
 /// <https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw>
 const LONGEST_LIST: u32 = 256 * 1024;
 
-/// Room enough for either meaning of `needed`: by the function's page it is the whole list, by the
-/// general rule of such calls what did not fit. Neither has been seen.
+/// Room enough whether `needed` is for the whole list or for what did not fit: the two pages do not agree,
+/// and neither has been seen.
 fn next_room(room: u32, needed: u32) -> u32 {
     room.saturating_add(needed).min(LONGEST_LIST)
 }
