@@ -19,11 +19,12 @@ impl Fault {
     /// What a call's code means, with the thread's error object beside it.
     ///
     /// A code of Win32's in an HRESULT is told as what it is. The providers of the SMB namespace fail
-    /// with a code of WMI's and put the one that says something into [`wmi_error::CLASS`].
+    /// with a code of WMI's and put the one that says something into [`wmi_error::CLASS`]. Any error
+    /// object is believed whose [`wmi_error::MESSAGE_ID`] names a code of Win32's.
     #[must_use]
     pub fn new(code: Hresult, description: Option<String>, object: Option<&Instance>) -> Self {
-        let told = object.filter(|object| is_wmi_error(object));
-        let told_code = told.and_then(told_code);
+        let told_code = object.and_then(told_code);
+        let told = object.filter(|object| told_code.is_some() || is_wmi_error(object));
         let told_text = told.and_then(told_text).map(str::to_owned);
         Self {
             cause: told_code.unwrap_or_else(|| cause(code)),
@@ -43,23 +44,39 @@ impl Fault {
         self.is_one_of(&UNSENT)
     }
 
+    /// Whether the connection is not to be used again. Beside the codes that say that it is gone these
+    /// are all others of RPC, of which nobody has said for each what is left behind: a new connection
+    /// costs little.
+    #[must_use]
+    pub fn breaks_connection(&self) -> bool {
+        self.is_lost() || matches!(self.cause, Cause::Hresult(code) if is_of_rpc(code))
+    }
+
     fn is_one_of(&self, codes: &[Hresult]) -> bool {
         matches!(self.cause, Cause::Hresult(code) if codes.contains(&code))
     }
 }
 
-/// The first is `RPC_E_SERVER_DIED`.
-const LOST: [Hresult; 4] = [
+/// The first is `RPC_E_SERVER_DIED`, the last are `OR_INVALID_OXID` and `OR_INVALID_OID`.
+///
+/// <https://learn.microsoft.com/windows/win32/debug/system-error-codes--1700-3999->
+const LOST: [Hresult; 6] = [
     Hresult(0x8001_0007),
     Hresult::RPC_S_CALL_FAILED,
     Hresult::WBEM_E_TRANSPORT_FAILURE,
     Hresult::WBEM_E_SHUTTING_DOWN,
+    Hresult(0x8007_0776),
+    Hresult(0x8007_0777),
 ];
 
-/// After the first: `RPC_S_CALL_FAILED_DNE`, `RPC_E_DISCONNECTED`, `CO_E_OBJNOTCONNECTED`.
-const UNSENT: [Hresult; 4] = [
+/// After the first: `RPC_S_CALL_FAILED_DNE`, `RPC_E_SERVER_DIED_DNE`, `RPC_E_DISCONNECTED`,
+/// `CO_E_OBJNOTCONNECTED`.
+///
+/// <https://learn.microsoft.com/windows/win32/com/com-error-codes-3>
+const UNSENT: [Hresult; 5] = [
     Hresult::RPC_S_SERVER_UNAVAILABLE,
     Hresult(0x8007_06BF),
+    Hresult(0x8001_0012),
     Hresult(0x8001_0108),
     Hresult(0x8004_01FD),
 ];
@@ -84,6 +101,12 @@ fn is_wmi_error(object: &Instance) -> bool {
 }
 
 fn told_code(object: &Instance) -> Option<Cause> {
+    let typed = Some(object).filter(|object| is_wmi_error(object));
+    let typed = typed.and_then(typed_code);
+    typed.or_else(|| identified_code(object))
+}
+
+fn typed_code(object: &Instance) -> Option<Cause> {
     let code = object.u32(wmi_error::ERROR_CODE.name).ok()?;
     let kind = object.text(wmi_error::ERROR_TYPE.name).ok()?;
     if kind.eq_ignore_ascii_case(wmi_error::error_type::WIN32.value) {
@@ -91,6 +114,25 @@ fn told_code(object: &Instance) -> Option<Cause> {
     }
     let is_hresult = kind.eq_ignore_ascii_case(wmi_error::error_type::HRESULT.value);
     (is_hresult && code & FAILED != 0).then(|| cause(Hresult(code)))
+}
+
+fn identified_code(object: &Instance) -> Option<Cause> {
+    let identifier = object.text(wmi_error::MESSAGE_ID.name).ok()?;
+    identified(identifier).map(Cause::Win32)
+}
+
+/// The code in an identifier such as `Windows System Error 53`, and in nothing that is written
+/// otherwise.
+///
+/// PowerShell shows that text, with the cmdlet's name behind it, as the error's identifier. That it is
+/// the error object's `MessageID` is unverified, and that no language of the system changes it:
+/// <https://github.com/kubernetes-csi/csi-driver-smb/issues/294>,
+/// <https://github.com/kubernetes-csi/csi-proxy/issues/206>.
+fn identified(identifier: &str) -> Option<Win32> {
+    let digits = identifier.strip_prefix("Windows System Error ")?;
+    let is_plain = !digits.starts_with('0') && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let code = Some(digits).filter(|_| is_plain)?.parse();
+    code.ok().map(Win32)
 }
 
 fn told_text(object: &Instance) -> Option<&str> {
@@ -108,12 +150,26 @@ const OF_WIN32: u32 = 0x8007_0000;
 /// of the object: they stay what they are.
 const OF_RPC: std::ops::RangeInclusive<u32> = 1700..=1999;
 
+/// The upper half of an HRESULT of RPC's own facility.
+const FACILITY_RPC: u32 = 0x8001_0000;
+
 fn cause(code: Hresult) -> Cause {
-    let low = code.0 & 0xFFFF;
-    if code.0 & 0xFFFF_0000 == OF_WIN32 && !OF_RPC.contains(&low) {
-        return Cause::Win32(Win32(low));
+    if upper(code) == OF_WIN32 && !is_of_rpc(code) {
+        return Cause::Win32(Win32(lower(code)));
     }
     Cause::Hresult(code)
+}
+
+fn is_of_rpc(code: Hresult) -> bool {
+    upper(code) == FACILITY_RPC || (upper(code) == OF_WIN32 && OF_RPC.contains(&lower(code)))
+}
+
+fn upper(code: Hresult) -> u32 {
+    code.0 & 0xFFFF_0000
+}
+
+fn lower(code: Hresult) -> u32 {
+    code.0 & 0xFFFF
 }
 
 #[cfg(test)]
@@ -127,8 +183,23 @@ mod tests {
     use os::Value;
     use os::Win32;
     use os::schema::wmi_error;
+    use proptest::prelude::*;
 
     use super::Fault;
+    use super::identified;
+
+    /// With the identifier that PowerShell shows in the field.
+    fn identified_object(identifier: &str, kind: Value) -> Instance {
+        let mut object = object("MI", 0);
+        let identifier = Value::text(identifier);
+        for (name, value) in [
+            (wmi_error::ERROR_TYPE.name, kind),
+            (wmi_error::MESSAGE_ID.name, identifier),
+        ] {
+            object.properties.insert(name.to_owned(), value);
+        }
+        object
+    }
 
     fn object(kind: &str, code: u32) -> Instance {
         Instance {
@@ -171,6 +242,88 @@ mod tests {
     }
 
     #[test]
+    fn a_code_whose_type_says_nothing_is_told_by_its_identifier() {
+        for kind in [Value::Null, Value::text("MI"), Value::text("Win32 error")] {
+            let object = identified_object("Windows System Error 53", kind.clone());
+            let fault = fault(&object);
+            assert_eq!(fault.cause, Cause::Win32(Win32::BAD_NETPATH), "{kind:?}");
+            assert_eq!(fault.extended.as_deref(), Some("told"));
+        }
+    }
+
+    #[test]
+    fn a_code_of_a_known_type_goes_before_the_identifier() {
+        let object = identified_object("Windows System Error 53", Value::text("WIN32"));
+        assert_eq!(fault(&object).cause, Cause::Win32(Win32::BAD_NETPATH));
+        let mut object = object;
+        let code = (wmi_error::ERROR_CODE.name.to_owned(), Value::uint32(1326));
+        object.properties.extend([code]);
+        assert_eq!(fault(&object).cause, Cause::Win32(Win32::LOGON_FAILURE));
+    }
+
+    #[test]
+    fn an_object_of_another_class_is_believed_by_its_identifier() {
+        let mut object = identified_object("Windows System Error 1219", Value::Null);
+        object.class = "CIM_Error".to_owned();
+        object.properties.remove(wmi_error::ERROR_TYPE.name);
+        object.properties.remove(wmi_error::ERROR_CODE.name);
+        let fault = fault(&object);
+        assert_eq!(fault.cause, Cause::Win32(Win32(1219)));
+        assert_eq!(fault.extended.as_deref(), Some("told"));
+    }
+
+    #[test]
+    fn an_identifier_that_is_written_otherwise_names_no_code() {
+        for tail in [
+            "",
+            "0",
+            "053",
+            "+53",
+            "-53",
+            "53 ",
+            " 53",
+            "53,New-SmbGlobalMapping",
+            "0x35",
+        ] {
+            assert_eq!(
+                identified(&format!("Windows System Error {tail}")),
+                None,
+                "{tail}"
+            );
+        }
+        for text in [
+            "",
+            "53",
+            "windows system error 53",
+            "Windows System Error",
+            "HRESULT 0x35",
+        ] {
+            assert_eq!(identified(text), None, "{text}");
+        }
+        assert_eq!(identified("Windows System Error 4294967296"), None);
+        assert_eq!(
+            identified("Windows System Error 4294967295"),
+            Some(Win32(u32::MAX))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_code_is_found_in_its_identifier_and_in_no_other(code in 1_u32.., around in "[^0-9]+") {
+            let identifier = format!("Windows System Error {code}");
+            prop_assert_eq!(identified(&identifier), Some(Win32(code)));
+            prop_assert_eq!(identified(&format!("{identifier}{around}")), None);
+            prop_assert_eq!(identified(&format!("{around}{identifier}")), None);
+        }
+
+        #[test]
+        fn an_identifier_that_names_a_code_is_written_in_one_way(text in "(Windows System Error )?[0-9+ \\PC]{0,12}") {
+            let written = identified(&text).map(|Win32(code)| format!("Windows System Error {code}"));
+            prop_assert!(written.is_none_or(|written| written == text));
+        }
+    }
+
+    #[test]
     fn only_what_was_never_sent_counts_as_unsent() {
         let of = |code| Fault::new(Hresult(code), None, None);
         let gone = of(Hresult::RPC_S_SERVER_UNAVAILABLE.0);
@@ -178,6 +331,30 @@ mod tests {
         let cut = of(0x8007_06BE);
         assert!(cut.is_lost() && !cut.is_unsent());
         assert!(!of(Hresult::WBEM_E_NOT_FOUND.0).is_lost());
+        let never_executed = of(0x8001_0012);
+        assert!(never_executed.is_lost() && never_executed.is_unsent());
+        for forgotten in [0x8007_0776, 0x8007_0777] {
+            let forgotten = of(forgotten);
+            assert!(forgotten.is_lost() && !forgotten.is_unsent());
+        }
+    }
+
+    #[test]
+    fn a_connection_is_not_used_again_after_any_code_of_rpc() {
+        let of = |code| Fault::new(Hresult(code), None, None);
+        // RPC_S_SERVER_TOO_BUSY, RPC_X_BAD_STUB_DATA, RPC_E_SERVERCALL_RETRYLATER, RPC_E_TIMEOUT.
+        for code in [0x8007_06BB, 0x8007_06F7, 0x8001_010A, 0x8001_011F] {
+            let fault = of(code);
+            assert!(fault.breaks_connection() && !fault.is_lost(), "{code:#x}");
+        }
+        for code in [0x8007_06BE, 0x8001_0012, 0x8004_1033, 0x8004_01FD] {
+            assert!(of(code).breaks_connection(), "{code:#x}");
+        }
+        for code in [0x8007_0005, 0x8007_06A3, 0x8007_07D0, 0x8004_1001] {
+            assert!(!of(code).breaks_connection(), "{code:#x}");
+        }
+        let win32: Fault = Cause::Win32(Win32(1722)).into();
+        assert!(!win32.breaks_connection());
     }
 
     #[test]

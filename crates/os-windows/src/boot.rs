@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::ffi::OsString;
 
 use os::Boot;
@@ -11,6 +12,7 @@ use os::WinPath;
 use crate::failure;
 use crate::raw::page_files;
 use crate::raw::registry;
+use crate::raw::windows_directory;
 
 /// What the running system says of its boot, its page files and its crash dump.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,7 +48,7 @@ impl Boot for NativeBoot {
             names.map_err(|code| failure::error("EnumPageFilesW", "all page files", code))?;
         Ok(Paging {
             page_files: names.iter().map(page_file).collect::<os::Result<_>>()?,
-            crash_dump: crash_dump()?,
+            crash_dump: crash_dump(&Registry)?,
         })
     }
 }
@@ -55,25 +57,70 @@ fn page_file(name: &OsString) -> os::Result<WinPath> {
     path(name).ok_or_else(|| unread("EnumPageFilesW", name))
 }
 
-fn crash_dump() -> os::Result<Option<WinPath>> {
-    let failed = |value: &str, code| failure::error("RegGetValueW", value, code);
-    let enabled = registry::number(CRASH_CONTROL, ENABLED).map_err(|code| failed(ENABLED, code))?;
-    if enabled == 0 {
+/// What the system is set to do when it stops. A value that is not there is `None`.
+trait CrashControl {
+    fn number(&self, value: &'static str) -> os::Result<Option<u32>>;
+    fn text(&self, value: &'static str) -> os::Result<Option<OsString>>;
+    fn windows_directory(&self) -> os::Result<OsString>;
+}
+
+struct Registry;
+
+impl CrashControl for Registry {
+    fn number(&self, value: &'static str) -> os::Result<Option<u32>> {
+        if_there(value, registry::number(CRASH_CONTROL, value))
+    }
+
+    fn text(&self, value: &'static str) -> os::Result<Option<OsString>> {
+        if_there(value, registry::text(CRASH_CONTROL, value))
+    }
+
+    fn windows_directory(&self) -> os::Result<OsString> {
+        windows_directory::path().map_err(|code| {
+            failure::error("GetSystemWindowsDirectoryW", "the Windows directory", code)
+        })
+    }
+}
+
+fn if_there<T>(value: &str, read: Result<T, Win32>) -> os::Result<Option<T>> {
+    match read {
+        Err(Win32::FILE_NOT_FOUND) => Ok(None),
+        read => read
+            .map(Some)
+            .map_err(|code| failure::error("RegGetValueW", value, code)),
+    }
+}
+
+/// A dump that is not told where to go goes to `MEMORY.DMP` in the Windows directory. That none is made
+/// where nothing is set is unverified: the page has the values alone.
+fn crash_dump(control: &impl CrashControl) -> os::Result<Option<WinPath>> {
+    if control.number(ENABLED)?.unwrap_or(0) == 0 {
         return Ok(None);
     }
-    let file = match registry::text(CRASH_CONTROL, DEDICATED) {
-        Err(code) if code == Win32::FILE_NOT_FOUND => {
-            registry::text(CRASH_CONTROL, USUAL).map_err(|code| failed(USUAL, code))?
-        }
-        dedicated => dedicated.map_err(|code| failed(DEDICATED, code))?,
+    let file = match control.text(DEDICATED)? {
+        Some(dedicated) => dedicated,
+        None => match control.text(FILE)? {
+            Some(file) => file,
+            None => usual(&control.windows_directory()?),
+        },
     };
     let path = path(&file).ok_or_else(|| unread("RegGetValueW", &file))?;
     Ok(Some(path))
 }
 
+/// The page of `GetSystemWindowsDirectoryW` has a root with a backslash at its end, and one without.
+fn usual(windows: &OsStr) -> OsString {
+    let mut file = windows.to_owned();
+    if !windows.to_string_lossy().ends_with('\\') {
+        file.push("\\");
+    }
+    file.push("MEMORY.DMP");
+    file
+}
+
 const ENABLED: &str = "CrashDumpEnabled";
 const DEDICATED: &str = "DedicatedDumpFile";
-const USUAL: &str = "DumpFile";
+const FILE: &str = "DumpFile";
 
 /// A path as Win32 or as the object manager writes it.
 fn path(name: &OsString) -> Option<WinPath> {
@@ -90,6 +137,103 @@ fn unread(operation: &'static str, name: &OsString) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is set, in a system below `C:\Windows`.
+    #[derive(Default)]
+    struct Set {
+        enabled: Option<u32>,
+        dedicated: Option<&'static str>,
+        file: Option<&'static str>,
+    }
+
+    impl CrashControl for Set {
+        fn number(&self, _: &'static str) -> os::Result<Option<u32>> {
+            Ok(self.enabled)
+        }
+
+        fn text(&self, value: &'static str) -> os::Result<Option<OsString>> {
+            let text = if value == DEDICATED {
+                self.dedicated
+            } else {
+                self.file
+            };
+            Ok(text.map(OsString::from))
+        }
+
+        fn windows_directory(&self) -> os::Result<OsString> {
+            Ok(r"C:\Windows".into())
+        }
+    }
+
+    fn dump(control: &Set) -> Option<String> {
+        let path = crash_dump(control).expect("a path in a form that we know");
+        path.map(|path| path.to_string())
+    }
+
+    #[test]
+    fn a_system_that_is_not_told_to_dump_dumps_nothing() {
+        let file = Some(r"D:\MEMORY.DMP");
+        for enabled in [None, Some(0)] {
+            let set = Set {
+                enabled,
+                file,
+                dedicated: file,
+            };
+            assert_eq!(dump(&set), None, "{enabled:?}");
+        }
+    }
+
+    #[test]
+    fn a_dump_without_a_place_goes_to_the_windows_directory() {
+        let enabled = Some(7);
+        let none = Set {
+            enabled,
+            ..Set::default()
+        };
+        assert_eq!(dump(&none).as_deref(), Some(r"C:\Windows\MEMORY.DMP"));
+        let file = Some(r"D:\crash.dmp");
+        let named = Set {
+            enabled,
+            file,
+            ..Set::default()
+        };
+        assert_eq!(dump(&named).as_deref(), file);
+        let dedicated = Some(r"E:\dedicated.sys");
+        let both = Set {
+            enabled,
+            file,
+            dedicated,
+        };
+        assert_eq!(dump(&both).as_deref(), dedicated);
+        assert_eq!(usual(r"C:\".as_ref()), r"C:\MEMORY.DMP");
+        assert_eq!(usual("C:".as_ref()), r"C:\MEMORY.DMP");
+    }
+
+    #[test]
+    fn a_dump_to_a_place_of_no_known_form_is_an_error() {
+        let file = Some(r"\Device\HarddiskVolume2\MEMORY.DMP");
+        let set = Set {
+            enabled: Some(1),
+            file,
+            ..Set::default()
+        };
+        assert!(crash_dump(&set).is_err());
+    }
+
+    #[test]
+    fn only_a_value_that_is_not_there_is_none() {
+        let absent: Result<u32, _> = Err(Win32::FILE_NOT_FOUND);
+        assert_eq!(if_there(ENABLED, absent), Ok(None));
+        let denied: Result<u32, _> = Err(Win32::ACCESS_DENIED);
+        let error = if_there(ENABLED, denied).expect_err("denied");
+        assert_eq!(error.win32(), Some(Win32::ACCESS_DENIED));
+    }
+
+    #[test]
+    fn the_windows_directory_is_one_of_a_drive() {
+        let directory = Registry.windows_directory().expect("it has one");
+        assert!(path(&directory).is_some(), "{directory:?}");
+    }
 
     #[test]
     fn a_page_file_is_known_in_both_forms() {

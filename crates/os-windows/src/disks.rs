@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::windows::fs::FileExt as _;
@@ -45,22 +46,13 @@ impl NativeDisks {
 }
 
 impl Disks for NativeDisks {
-    /// By the devices that offer the interface of disks. Paths of a disk that has several are passed
-    /// over, and so is what goes meanwhile.
+    /// By the devices that offer the interface of disks. Paths of a disk that has several have no number.
     fn list(&self) -> os::Result<Vec<DiskNumber>> {
         let paths = interfaces::present(&codes::GUID_DEVINTERFACE_DISK)
             .map_err(|code| failure::error("SetupDiEnumDeviceInterfaces", "all disks", code))?;
-        let mut numbers = BTreeSet::new();
-        for path in paths {
-            let number = number_at(&path).map_err(|cause| {
-                failure::error(GET_DEVICE_NUMBER.name, path.to_string_lossy(), cause)
-            });
-            match number {
-                Err(error) if is_gone(&error) => {}
-                number => numbers.extend(number?),
-            }
-        }
-        Ok(numbers.into_iter().collect())
+        let numbers = paths.into_iter().filter_map(|path| said(path, number_at));
+        let ascending: BTreeSet<_> = numbers.collect();
+        Ok(ascending.into_iter().collect())
     }
 
     fn number_of(&self, device_path: &str) -> os::Result<DiskNumber> {
@@ -227,10 +219,23 @@ fn malformed(error: AnswerError) -> Cause {
     Cause::Malformed(error.to_string())
 }
 
-/// Whether the device went between being listed and being asked.
-fn is_gone(error: &Error) -> bool {
-    let lost = [Win32::DEVICE_NOT_CONNECTED, Win32::NO_SUCH_DEVICE];
-    error.is_not_found() || error.win32().is_some_and(|code| lost.contains(&code))
+/// The number that a device says. One that says none, because it is gone or sick or no disk, is passed
+/// over: it must not hide all others.
+fn said(
+    path: Result<OsString, Win32>,
+    ask: impl FnOnce(&OsStr) -> Result<Option<DiskNumber>, Cause>,
+) -> Option<DiskNumber> {
+    match path {
+        Ok(path) => ask(&path).unwrap_or_else(|cause| {
+            let path = path.to_string_lossy();
+            tracing::warn!(%path, %cause, "a device does not say which disk it is");
+            None
+        }),
+        Err(code) => {
+            tracing::warn!(%code, "a device of a disk does not tell its path");
+            None
+        }
+    }
 }
 
 fn number_at(path: &OsStr) -> Result<Option<DiskNumber>, Cause> {
@@ -365,6 +370,7 @@ mod tests {
     use std::mem::offset_of;
 
     use formats::ioctl;
+    use os::Cause;
     use os::DiskNumber;
     use os::Disks;
     use os::PartitionNumber;
@@ -379,6 +385,7 @@ mod tests {
     use super::GET_DEVICE_NUMBER;
     use super::GET_GEOMETRY;
     use super::NativeDisks;
+    use super::said;
 
     const FIRST: DiskNumber = DiskNumber(0);
 
@@ -412,6 +419,22 @@ mod tests {
             size_of::<codes::STORAGE_DEVICE_NUMBER>()
         );
         assert_eq!(GET_GEOMETRY.room, size_of::<codes::DISK_GEOMETRY>());
+    }
+
+    #[test]
+    fn a_device_that_does_not_say_its_number_hides_no_other() {
+        let sick = [Win32::GEN_FAILURE, Win32::NOT_READY, Win32::ACCESS_DENIED];
+        let refused = sick.map(|code| Err(Cause::from(code))).into_iter();
+        let malformed = Err(Cause::Malformed("short".to_owned()));
+        let answers = refused.chain([malformed, Ok(None), Ok(Some(FIRST))]);
+        let devices = answers.map(|answer| said(Ok("device".into()), |_| answer));
+        assert_eq!(devices.flatten().collect::<Vec<_>>(), [FIRST]);
+    }
+
+    #[test]
+    fn a_device_without_a_path_is_not_asked() {
+        let path = Err(Win32::GEN_FAILURE);
+        assert_eq!(said(path, |_| panic!("asked")), None);
     }
 
     #[test]

@@ -231,10 +231,11 @@ fn paths(volume: &Wide) -> Result<Vec<OsString>, Cause> {
 /// 64 Ki characters of paths; bounds what is allocated.
 const MOST_UNITS: usize = 0x1_0000;
 
-/// The control code takes the filesystem's new length in sectors. Its documentation does not name
-/// the unit; public users agree on it (VeraCrypt, ImDisk).
+/// The control code takes the volume's whole new length, in sectors. The page of today has lost its
+/// parameters; the one before names type and unit.
 ///
-/// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume>
+/// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume>,
+/// <https://msdn.microsoft.com/en-us/library/windows/desktop/aa364564(v=vs.85).aspx>
 fn extend(volume: VolumeId, bytes: u64) -> Result<(), Cause> {
     let per_sector = volume::bytes_per_sector(&root(volume)?)?;
     let sectors = bytes

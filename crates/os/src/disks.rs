@@ -10,7 +10,11 @@ use crate::Result;
 /// ([`crate::Provider`]); only growing a partition has a call here, for the case that the
 /// provider's own resize ended half way.
 pub trait Disks: Send + Sync {
-    /// The numbers of all present disks, ascending.
+    /// The numbers of the present disks that say theirs, ascending.
+    ///
+    /// One that is sick, or refuses the question, is not among them: absence proves nothing, and that a
+    /// disk is the only one of its kind cannot be learnt here. Disks are told apart by the provider's
+    /// list ([`crate::schema::disk`]), whose rows have numbers without the device's help.
     ///
     /// # Errors
     /// The device list cannot be read.

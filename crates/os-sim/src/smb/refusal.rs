@@ -14,9 +14,9 @@ pub(crate) const ALREADY_ASSIGNED: Win32 = Win32(85);
 pub(crate) const BAD_DEVICE: Win32 = Win32(1200);
 
 /// The call fails, and its error object (`MSFT_WmiError`) carries the Win32 code: `New-SmbGlobalMapping`
-/// reports `Windows System Error 53`, and that identifier is made of such an object's `error_Type` and
-/// `error_Code`. The class table has no other return code than 0, and its row says that this is
-/// unverified: should a node return the code instead, this is the one place to change.
+/// reports `Windows System Error 53`, which is taken to be that object's `MessageID`, or made of its
+/// `error_Type` and `error_Code`. The class table has no other return code than 0, and its row says that
+/// this is unverified: should a node return the code instead, this is the one place to change.
 pub(crate) fn refuse(code: Win32) -> Cause {
     Cause::Win32(code)
 }

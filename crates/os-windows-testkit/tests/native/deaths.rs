@@ -22,12 +22,20 @@ use crate::bench::UNSENT;
 const INITIALISE: &str = "MSFT_Disk.Initialize";
 const REFRESH: &str = "MSFT_Disk.Refresh";
 
-/// `WBEM_E_TRANSPORT_FAILURE`, `WBEM_E_SHUTTING_DOWN`, `RPC_E_SERVER_DIED`.
-const OTHER_DEATHS: [Hresult; 3] = [
+/// `WBEM_E_TRANSPORT_FAILURE`, `WBEM_E_SHUTTING_DOWN`, `RPC_E_SERVER_DIED`, `RPC_E_SERVER_DIED_DNE`,
+/// `OR_INVALID_OXID`, `OR_INVALID_OID`.
+const OTHER_DEATHS: [Hresult; 6] = [
     Hresult(0x8004_1015),
     Hresult(0x8004_1033),
     Hresult(0x8001_0007),
+    Hresult(0x8001_0012),
+    Hresult(0x8007_0776),
+    Hresult(0x8007_0777),
 ];
+
+/// `RPC_X_BAD_STUB_DATA`, `RPC_E_TIMEOUT`: codes of RPC that say neither that the connection is gone nor
+/// that it is not.
+const DOUBTS: [Hresult; 2] = [Hresult(0x8007_06F7), Hresult(0x8001_011F)];
 
 fn deaths() -> impl Iterator<Item = Hresult> {
     [UNSENT, CUT].into_iter().chain(OTHER_DEATHS)
@@ -137,6 +145,22 @@ fn a_connection_that_dies_at_its_first_call_is_not_kept() {
         assert_eq!(error.cause, Cause::Hresult(CUT));
         assert_eq!(bench.rescan().code, 0);
     }
+}
+
+#[test]
+fn a_connection_in_doubt_is_replaced_and_its_call_is_not_repeated() {
+    let bench = Bench::new();
+    let calls = THREADS + 1;
+    for code in DOUBTS {
+        for _ in 0..calls {
+            bench.wmi.befall(On::Query, Trouble::Cut(code));
+            let error = bench.disks().expect_err("in doubt");
+            assert_eq!(error.cause, Cause::Hresult(code));
+        }
+    }
+    assert_eq!(bench.disks().expect("disks").len(), 2);
+    let made = bench.wmi.connections();
+    assert!(made > calls * DOUBTS.len(), "{made}");
 }
 
 #[test]

@@ -189,6 +189,32 @@ fn an_error_object_that_tells_no_code_changes_none() {
 }
 
 #[test]
+fn an_error_object_without_a_type_tells_its_code_by_its_identifier() {
+    let bench = Bench::new();
+    let said = [
+        (wmi_error::ERROR_TYPE.name, Value::Null),
+        (
+            wmi_error::MESSAGE_ID.name,
+            Value::text("Windows System Error 53"),
+        ),
+    ];
+    for class in [&wmi_error::CLASS, &extended_status::CLASS] {
+        let known = said.clone().map(|(name, value)| (name.to_owned(), value));
+        let known = known
+            .into_iter()
+            .filter(|(name, _)| class.property(name).is_some());
+        let told = Instance {
+            properties: known.collect(),
+            ..object(class.name, [])
+        };
+        let trouble = Trouble::Fails(Hresult::WBEM_E_FAILED, Said::Object(Box::new(told)));
+        bench.wmi.befall(On::Method, trouble);
+        let cause = mapping(&bench).cause;
+        assert_eq!(cause, Cause::Win32(Win32::BAD_NETPATH), "{}", class.name);
+    }
+}
+
+#[test]
 fn an_error_object_of_a_method_that_did_not_begin_is_read_too() {
     let bench = Bench::new();
     let object = error_object(wmi_error::error_type::WIN32.value, 1219);

@@ -26,15 +26,16 @@ use super::outcome;
 use crate::wide;
 
 /// The paths of all present devices that offer the interface `class` (`SetupDiGetClassDevsW` and the
-/// calls that go with it). One that goes meanwhile may still be named.
+/// calls that go with it). One that goes meanwhile may still be named. In place of a path that a device
+/// does not tell stands why.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/setupapi/nf-setupapi-setupdigetdeviceinterfacedetailw>
-pub(crate) fn present(class: &GUID) -> Result<Vec<OsString>, Win32> {
+pub(crate) fn present(class: &GUID) -> Result<Vec<Result<OsString, Win32>>, Win32> {
     let devices = Devices::present(class)?;
     let mut paths = Vec::new();
     for index in 0.. {
         match devices.interface(class, index) {
-            Ok(interface) => paths.push(devices.path(&interface)?),
+            Ok(interface) => paths.push(devices.path(&interface)),
             Err(Win32(ERROR_NO_MORE_ITEMS)) => break,
             Err(code) => return Err(code),
         }

@@ -16,6 +16,7 @@ pub(crate) mod security;
 pub(crate) mod service;
 pub(crate) mod socket;
 pub(crate) mod volume;
+pub(crate) mod windows_directory;
 
 // UNSAFETY: the calling thread's last error is read by a foreign function.
 #[expect(unsafe_code)]

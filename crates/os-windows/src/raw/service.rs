@@ -127,7 +127,7 @@ impl Service {
             match self.list_dependents(&mut buffer) {
                 (count, _, Ok(())) => return buffer.names(count),
                 (_, needed, Err(Win32::MORE_DATA)) => {
-                    room = room.saturating_add(needed).min(LONGEST_LIST);
+                    room = next_room(room, needed);
                 }
                 (_, _, Err(code)) => return Err(code.into()),
             }
@@ -135,7 +135,7 @@ impl Service {
         Err(Win32::MORE_DATA.into())
     }
 
-    /// How many were listed, and how many bytes the rest needs with [`Win32::MORE_DATA`].
+    /// How many were listed, and with [`Win32::MORE_DATA`] how many bytes are needed: see [`next_room`].
     fn list_dependents(&self, buffer: &mut Buffer) -> (u32, u32, Result<(), Win32>) {
         let (mut count, mut needed) = (0, 0);
         // SAFETY: the handle is open, and the buffer is as long as we say and aligned for any of
@@ -173,8 +173,18 @@ const ATTEMPTS: usize = 4;
 /// Room for the dependents of most services.
 const USUAL_LIST: u32 = 16 * 1024;
 
-/// What the manager lists at most: [MS-SCMR] 3.1.4.13.
+/// The longest buffer that the manager's protocol takes. The function's own page says of the list that
+/// it has 64,000 bytes at most.
+///
+/// <https://learn.microsoft.com/openspecs/windows_protocols/ms-scmr/6269bea8-9dd3-4092-bd33-67cec685d38e>,
+/// <https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw>
 const LONGEST_LIST: u32 = 256 * 1024;
+
+/// Room enough whether `needed` is for the whole list or for what did not fit: the two pages do not agree,
+/// and neither has been seen.
+fn next_room(room: u32, needed: u32) -> u32 {
+    room.saturating_add(needed).min(LONGEST_LIST)
+}
 
 /// A handle of the service control manager. It closes with its value.
 struct Handle(SC_HANDLE);
@@ -282,6 +292,17 @@ mod tests {
     use windows_sys::Win32::System::Services::ENUM_SERVICE_STATUSW;
 
     use super::Buffer;
+    use super::LONGEST_LIST;
+    use super::next_room;
+
+    #[test]
+    fn the_next_room_holds_the_list_and_the_rest_of_it() {
+        assert_eq!(next_room(16, 40), 56);
+        assert_eq!(next_room(16, 0), 16);
+        for (room, needed) in [(LONGEST_LIST, 1), (16, u32::MAX), (u32::MAX, u32::MAX)] {
+            assert_eq!(next_room(room, needed), LONGEST_LIST);
+        }
+    }
 
     fn buffer() -> Buffer {
         let mut buffer = Buffer::of_bytes(24).unwrap();

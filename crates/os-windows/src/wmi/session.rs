@@ -118,7 +118,7 @@ impl Session {
     /// forgotten. A method never is: it has been sent, and a code that says otherwise is that of the
     /// question for its end.
     pub(super) fn may_repeat(&mut self, ask: &Ask, running: &Running, fault: &Fault) -> bool {
-        self.forget_if_lost(ask.namespace(), &running.connection, fault);
+        self.forget_if_broken(ask.namespace(), &running.connection, fault);
         fault.is_lost() && !ask.is_method()
     }
 
@@ -128,16 +128,16 @@ impl Session {
         match connection.begin(ask) {
             Ok(stage) => Ok(Running { stage, connection }),
             Err(unbegun) => {
-                self.forget_if_lost(namespace, &connection, &unbegun.fault);
+                self.forget_if_broken(namespace, &connection, &unbegun.fault);
                 Err(unbegun)
             }
         }
     }
 
     /// Another call may have put a new connection in the place of the one that is gone.
-    fn forget_if_lost(&mut self, namespace: Namespace, gone: &Rc<Connection>, fault: &Fault) {
+    fn forget_if_broken(&mut self, namespace: Namespace, gone: &Rc<Connection>, fault: &Fault) {
         let open = self.open.get(&namespace);
-        if fault.is_lost() && open.is_some_and(|open| Rc::ptr_eq(open, gone)) {
+        if fault.breaks_connection() && open.is_some_and(|open| Rc::ptr_eq(open, gone)) {
             self.open.remove(&namespace);
         }
     }

@@ -34,6 +34,7 @@ rows! { PROPERTIES: Property {
     /// The text for people, in the system's language.
     ERROR_WINDOWS_ERROR_MESSAGE = Property::new("error_WindowsErrorMessage", String, PAGE);
     MESSAGE = extended_status::MESSAGE;
+    /// Taken to be `Windows System Error` and a code, as PowerShell names such failures: unverified.
     MESSAGE_ID = extended_status::MESSAGE_ID;
     CIM_STATUS_CODE = extended_status::CIM_STATUS_CODE;
     CIM_STATUS_CODE_DESCRIPTION = extended_status::CIM_STATUS_CODE_DESCRIPTION;

@@ -5,7 +5,6 @@
 
 use automation::Fault;
 use os::Hresult;
-use os::schema::wmi_error;
 use windows::Win32::System::Com::IErrorInfo;
 use windows::Win32::System::Com::SetErrorInfo;
 use windows::Win32::System::Wmi::IWbemClassObject;
@@ -26,8 +25,7 @@ pub(super) fn fault(error: Error) -> Fault {
     let object = unknown
         .and_then(|unknown| unknown.cast::<IWbemClassObject>().ok())
         .map(ClassObject::new)
-        .filter(|object| object.is_of(&wmi_error::CLASS))
-        .and_then(|object| object.embedded().ok());
+        .and_then(|object| object.error().ok());
     Fault::new(code, description, object.as_ref())
 }
 

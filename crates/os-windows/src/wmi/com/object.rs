@@ -20,6 +20,7 @@ use os::Value;
 use os::schema;
 use os::schema::Class;
 use os::schema::Property;
+use os::schema::wmi_error;
 use windows::Win32::System::Wmi::IWbemClassObject;
 use windows::Win32::System::Wmi::WBEM_FLAG_NONSYSTEM_ONLY;
 use windows::core::IUnknown;
@@ -45,15 +46,6 @@ impl ClassObject {
 
     pub(super) fn to_unknown(&self) -> Called<IUnknown> {
         self.0.cast().map_err(fault)
-    }
-
-    /// Whether it is of this class.
-    pub(super) fn is_of(&self, class: &Class) -> bool {
-        let own = self.value(CLASS);
-        own.is_ok_and(|own| {
-            own.as_text()
-                .is_ok_and(|own| own.eq_ignore_ascii_case(class.name))
-        })
     }
 
     /// A property in automation's type (`Get`).
@@ -107,6 +99,19 @@ impl ClassObject {
         let values = self.known(properties.flat_map(Class::all_properties))?;
         let path = self.path().unwrap_or_else(|_| ObjectPath(String::new()));
         self.named(path, values)
+    }
+
+    /// What it has of an error's properties, whatever its class. What it cannot say is left out: this is
+    /// read because a call failed, and asks for nothing that would leave another error behind.
+    pub(super) fn error(&self) -> Called<Instance> {
+        let names = self.names()?;
+        let is_there = |property: &&Property| names.contains(property.name);
+        let there = wmi_error::CLASS.all_properties().filter(is_there);
+        let value = |property: &Property| {
+            let value = self.value(property.name).ok()?;
+            Some((property.name.to_owned(), value))
+        };
+        self.named(ObjectPath(String::new()), there.filter_map(value).collect())
     }
 
     /// The in-parameters of a method, if it takes any (`GetMethod`). This is a class definition.
