@@ -39,7 +39,8 @@ pub enum Place {
 /// What a client asked of a proxy by `CoSetProxyBlanket`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blanket {
-    /// The interface that the proxy stands for.
+    /// The interface whose pointer was handed over, or `IUnknown` when it was not the one that calls go
+    /// through.
     pub of: &'static str,
     /// `RPC_C_AUTHN_LEVEL_...`
     pub authentication: u32,

@@ -76,7 +76,7 @@ pub(super) struct Services {
     _token: Token,
 }
 
-protected!(Services_Impl, "IWbemServices");
+protected!(Services_Impl, IWbemServices);
 
 impl Services {
     pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, namespace: Namespace) -> Self {

@@ -8,7 +8,8 @@
 //! they stand.
 //!
 //! `CoInitializeSecurity` is left to the program, because a library that calls it decides for all of
-//! its process; instead each proxy is told to encrypt and to let the provider impersonate.
+//! its process; instead each interface that calls go through is told by itself to encrypt and to let the
+//! provider impersonate.
 //!
 //! # Where this has run
 //! Nowhere on Windows. Under Wine 8, in two ways. Its own `Root\CimV2` answers

@@ -35,6 +35,7 @@ use windows::Win32::System::Wmi::WBEM_S_TIMEDOUT;
 use windows::Win32::System::Wmi::WbemLocator;
 use windows::core::BSTR;
 use windows::core::HRESULT;
+use windows::core::IUnknown;
 use windows::core::Interface;
 
 use super::Called;
@@ -269,14 +270,19 @@ fn ended(answer: HRESULT) -> Called<Progress<()>> {
     })
 }
 
-/// Asks that what goes over this proxy be encrypted, and lets the provider act as we
-/// (`CoSetProxyBlanket`). An object in this process is no proxy and has nothing to encrypt.
+/// Asks that what goes over this interface be encrypted, and lets the provider act as we
+/// (`CoSetProxyBlanket`). Each interface of a proxy has protection of its own, so it is this pointer that is
+/// handed over and not what it answers for `IUnknown`, which is another:
+/// <https://learn.microsoft.com/windows/win32/api/objidl/nn-objidl-iclientsecurity>. An object in this
+/// process is no proxy and has nothing to encrypt.
 fn protect<T: Interface>(proxy: &T) -> Called<()> {
-    let proxy = proxy.cast::<windows::core::IUnknown>().map_err(fault)?;
+    let raw = proxy.as_raw();
+    // SAFETY: every interface begins as `IUnknown` does, and this one is alive for as long as `proxy`.
+    let proxy = unsafe { IUnknown::from_raw_borrowed(&raw) };
     // SAFETY: the interface is alive; no name and no identity are handed over.
     let protected = unsafe {
         CoSetProxyBlanket(
-            &proxy,
+            proxy,
             RPC_C_AUTHN_WINNT,
             RPC_C_AUTHZ_NONE,
             None,
