@@ -146,7 +146,8 @@ impl Session {
         let open = match self.open.entry(namespace) {
             Entry::Occupied(open) => open.into_mut(),
             Entry::Vacant(place) => {
-                let services = Services::new(self.connect.connect(namespace))?;
+                let services =
+                    Services::new(self.connect.connect(namespace), self.connect.methods())?;
                 place.insert(Rc::new(Connection::new(services)))
             }
         };
