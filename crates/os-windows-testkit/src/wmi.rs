@@ -12,6 +12,7 @@ use os::Hresult;
 use os::Os;
 use os::schema::Namespace;
 use os_windows::Connect;
+use os_windows::MethodCall;
 use windows::Win32::System::Wmi::IWbemServices;
 use windows::core::Error;
 use windows::core::HRESULT;
@@ -25,11 +26,11 @@ use crate::held::Held;
 #[derive(Clone)]
 pub struct InProcessWmi(Arc<Shared>);
 
-/// Where the out-parameters of a method come, of the two places that `ExecMethod` has.
+/// Where the out-parameters of a method come, of the two places that `ExecMethod` has. It decides how the
+/// client calls ([`Connect::methods`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In `ppOutParams`, when the method has ended: as Wine has it, whose methods do not run by
-    /// themselves.
+    /// In `ppOutParams`, when the method has ended: a synchronous call.
     Parameters,
     /// In an `IWbemCallResult`, while the method runs: what is documented for
     /// `WBEM_FLAG_RETURN_IMMEDIATELY`.
@@ -39,7 +40,8 @@ pub enum Place {
 /// What a client asked of a proxy by `CoSetProxyBlanket`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blanket {
-    /// The interface that the proxy stands for.
+    /// The interface whose pointer was handed over, or `IUnknown` when it was not the one that calls go
+    /// through.
     pub of: &'static str,
     /// `RPC_C_AUTHN_LEVEL_...`
     pub authentication: u32,
@@ -140,12 +142,19 @@ impl Connect for InProcessWmi {
         drop(log);
         Ok(com::services(Arc::clone(&self.0), line, namespace))
     }
+
+    fn methods(&self) -> MethodCall {
+        match self.0.place {
+            Place::Parameters => MethodCall::Synchronous,
+            Place::Result => MethodCall::Semisynchronous,
+        }
+    }
 }
 
 /// What all connections have in common.
 pub(crate) struct Shared {
     pub(crate) os: Os,
-    pub(crate) place: Place,
+    place: Place,
     pub(crate) held: Held,
     log: Mutex<Log>,
 }

@@ -45,4 +45,5 @@ pub use services::NativeServices;
 pub use volumes::NativeVolumes;
 pub use wmi::Connect;
 pub use wmi::LocalMachine;
+pub use wmi::MethodCall;
 pub use wmi::NativeProvider;

@@ -1,9 +1,14 @@
 //! What `CoSetProxyBlanket` asks a proxy for.
 
+use windows::core::IUnknown;
+use windows::core::Interface;
+use windows::core::Ref;
+
 /// Makes a COM object take note of the protection that is asked of it, in the place of a proxy. It has to
-/// have a field `shared`.
+/// have a field `shared`. Each interface of a proxy is protected by itself, so the pointer that is handed
+/// over decides which it is: <https://learn.microsoft.com/windows/win32/api/objidl/nn-objidl-iclientsecurity>.
 macro_rules! protected {
-    ($object:ident, $name:literal) => {
+    ($object:ident, $interface:ident) => {
         impl windows::Win32::System::Com::IClientSecurity_Impl for $object {
             fn QueryBlanket(
                 &self,
@@ -21,7 +26,7 @@ macro_rules! protected {
 
             fn SetBlanket(
                 &self,
-                _: windows::core::Ref<'_, windows::core::IUnknown>,
+                proxy: windows::core::Ref<'_, windows::core::IUnknown>,
                 _: u32,
                 _: u32,
                 _: &windows::core::PCWSTR,
@@ -30,8 +35,9 @@ macro_rules! protected {
                 _: *const std::ffi::c_void,
                 _: &windows::Win32::System::Com::EOLE_AUTHENTICATION_CAPABILITIES,
             ) -> windows::core::Result<()> {
+                let own = windows::core::IUnknownImpl::as_interface::<$interface>(self);
                 self.shared.protected($crate::Blanket {
-                    of: $name,
+                    of: $crate::com::blanket::named(&proxy, &*own, stringify!($interface)),
                     authentication: authentication.0,
                     impersonation: impersonation.0,
                 });
@@ -49,3 +55,15 @@ macro_rules! protected {
 }
 
 pub(super) use protected;
+
+/// What is protected: the interface of this name, or what else the object has.
+pub(super) fn named<I: Interface>(
+    proxy: &Ref<'_, IUnknown>,
+    own: &I,
+    name: &'static str,
+) -> &'static str {
+    let is_own = proxy
+        .as_ref()
+        .is_some_and(|proxy| proxy.as_raw() == own.as_raw());
+    if is_own { name } else { "IUnknown" }
+}

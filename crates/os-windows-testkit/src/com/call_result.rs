@@ -42,7 +42,7 @@ pub(super) struct CallResult {
     _token: Token,
 }
 
-protected!(CallResult_Impl, "IWbemCallResult");
+protected!(CallResult_Impl, IWbemCallResult);
 
 impl CallResult {
     pub(super) fn new(shared: &Arc<Shared>, method: &'static Method, call: Call<Output>) -> Self {

@@ -44,7 +44,7 @@ pub(super) struct Enumerator {
     _token: Token,
 }
 
-protected!(Enumerator_Impl, "IEnumWbemClassObject");
+protected!(Enumerator_Impl, IEnumWbemClassObject);
 
 impl Enumerator {
     pub(super) fn new(shared: &Arc<Shared>, call: Call<Vec<Instance>>) -> Self {

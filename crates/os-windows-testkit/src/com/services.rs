@@ -42,6 +42,7 @@ use super::blanket::protected;
 use super::call_result::CallResult;
 use super::enumerator::Enumerator;
 use super::failure::INVALID_OBJECT_PATH;
+
 use super::failure::INVALID_QUERY_TYPE;
 use super::failure::PROVIDER_NOT_CAPABLE;
 use super::failure::failed;
@@ -52,7 +53,6 @@ use super::shape::Shape;
 use super::variant;
 use crate::Asked;
 use crate::On;
-use crate::Place;
 use crate::Trouble;
 use crate::asked;
 use crate::call::Call;
@@ -76,7 +76,7 @@ pub(super) struct Services {
     _token: Token,
 }
 
-protected!(Services_Impl, "IWbemServices");
+protected!(Services_Impl, IWbemServices);
 
 impl Services {
     pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, namespace: Namespace) -> Self {
@@ -302,12 +302,16 @@ impl IWbemServices_Impl for Services_Impl {
         result: OutRef<'_, IWbemCallResult>,
     ) -> Result<()> {
         self.crossed("ExecMethod", format!("{}.{method}", class_of(path)));
+        let is_immediate = flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY);
+        // Nothing documented says that it is filled then, so a client may not count on it.
+        if is_immediate && !output.is_null() {
+            return Err(refused(Hresult::WBEM_E_INVALID_PARAMETER));
+        }
         let begun = self
             .invocation(path, method, input.as_ref())
             .and_then(|invocation| self.begin(invocation));
         let begun: IWbemCallResult = begun.map_err(|it| self.failed(it))?.into();
-        let is_immediate = flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY);
-        if is_immediate && self.shared.place == Place::Result {
+        if is_immediate {
             return result.write(Some(begun));
         }
         // SAFETY: the interface is alive.

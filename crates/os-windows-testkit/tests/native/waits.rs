@@ -145,9 +145,9 @@ fn calls_that_do_not_end_delay_nobody_else() {
     });
 }
 
-/// What Wine does, and what the documentation of `ExecMethod` allows.
+/// As over Wine's own WMI.
 #[test]
-fn a_method_that_has_ended_when_it_has_begun_is_answered_as_well() {
+fn a_method_that_is_called_synchronously_is_answered_as_well() {
     let bench = Bench::answering(Place::Parameters);
     assert_eq!(
         bench.initialise(Deadline::NEVER).expect("an outcome").code,

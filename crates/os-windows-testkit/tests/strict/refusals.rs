@@ -96,7 +96,17 @@ impl Client {
     }
 
     fn run(&self, path: &str, method: &str, input: Option<&IWbemClassObject>) -> Option<Hresult> {
-        let (mut output, mut running) = (None, None);
+        self.begin(path, method, input, None)
+    }
+
+    fn begin(
+        &self,
+        path: &str,
+        method: &str,
+        input: Option<&IWbemClassObject>,
+        output: Option<*mut Option<IWbemClassObject>>,
+    ) -> Option<Hresult> {
+        let mut running = None;
         // SAFETY: all that is handed over is whole, the places are empty; all outlive the call.
         let begun = unsafe {
             self.services.ExecMethod(
@@ -105,7 +115,7 @@ impl Client {
                 WBEM_FLAG_RETURN_IMMEDIATELY,
                 None,
                 input,
-                Some(&raw mut output),
+                output,
                 Some(&raw mut running),
             )
         };
@@ -343,4 +353,16 @@ fn only_classes_can_be_had_as_objects() {
     assert_eq!(elsewhere, Some(Hresult::WBEM_E_INVALID_CLASS));
     let object = code(client.definition(r#"MSFT_Disk.ObjectId="x""#));
     assert_eq!(object, Some(Hresult(0x8004_1024)));
+}
+
+/// Read in [MS-WMI] 3.2.4.2.7: what runs by itself is asked for its out-parameters.
+#[test]
+fn a_method_that_returns_at_once_has_no_place_for_its_out_parameters() {
+    let client = Client::new();
+    let (class, method) = ("MSFT_StorageSetting", "UpdateHostStorageCache");
+    let mut output = None;
+    let begun = client.begin(class, method, None, Some(&raw mut output));
+    assert_eq!(begun, Some(Hresult::WBEM_E_INVALID_PARAMETER));
+    assert!(output.is_none());
+    assert_eq!(client.run(class, method, None), None);
 }

@@ -8,7 +8,8 @@
 //! they stand.
 //!
 //! `CoInitializeSecurity` is left to the program, because a library that calls it decides for all of
-//! its process; instead each proxy is told to encrypt and to let the provider impersonate.
+//! its process; instead each interface that calls go through is told by itself to encrypt and to let the
+//! provider impersonate.
 //!
 //! # Where this has run
 //! Nowhere on Windows. Under Wine 8, in two ways. Its own `Root\CimV2` answers
@@ -23,8 +24,8 @@
 //! what the protection that is asked for does, and whether Windows answers as its pages say, nothing has
 //! executed.
 //!
-//! That `ExecMethod` may be handed a place for its out-parameters beside that for the call is read in
-//! its documentation, which does not forbid it; Wine answers in the one, Windows should in the other.
+//! A method is handed a place for its call and none for its out-parameters, which the call is asked for.
+//! Wine's own WMI has no such calls: over it the tests run methods synchronously ([`MethodCall`]).
 
 mod com;
 mod pool;
@@ -50,6 +51,23 @@ pub trait Connect: Send + Sync {
     /// # Errors
     /// The namespace does not exist, WMI does not answer, access is denied.
     fn connect(&self, namespace: Namespace) -> windows::core::Result<IWbemServices>;
+
+    /// How methods are called over these connections.
+    fn methods(&self) -> MethodCall {
+        MethodCall::Semisynchronous
+    }
+}
+
+/// How `IWbemServices::ExecMethod` is called:
+/// <https://learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemservices-execmethod>.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MethodCall {
+    /// With `WBEM_FLAG_RETURN_IMMEDIATELY`: the method is begun, and its `IWbemCallResult` is asked for its
+    /// end and its out-parameters.
+    Semisynchronous,
+    /// The call returns with the out-parameters when the method has ended, and holds a thread of the
+    /// provider's until then, whatever the deadline.
+    Synchronous,
 }
 
 /// WMI of this machine.

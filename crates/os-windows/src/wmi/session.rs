@@ -63,6 +63,12 @@ pub(super) struct Sealed(pub(super) Arguments);
 
 impl Drop for Sealed {
     fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+impl Sealed {
+    fn wipe(&mut self) {
         for value in self.0.0.values_mut() {
             if let Value::Text(text) = value {
                 text.zeroize();
@@ -146,7 +152,8 @@ impl Session {
         let open = match self.open.entry(namespace) {
             Entry::Occupied(open) => open.into_mut(),
             Entry::Vacant(place) => {
-                let services = Services::new(self.connect.connect(namespace))?;
+                let services =
+                    Services::new(self.connect.connect(namespace), self.connect.methods())?;
                 place.insert(Rc::new(Connection::new(services)))
             }
         };
@@ -387,3 +394,22 @@ fn text_of(call: &Call, status: &Value) -> Option<String> {
 /// What every method's definition has:
 /// <https://learn.microsoft.com/windows/win32/wmisdk/calling-a-method>.
 const RETURN_VALUE: &str = "ReturnValue";
+
+#[cfg(test)]
+mod tests {
+    use os::Arguments;
+    use os::Value;
+
+    use super::Sealed;
+
+    #[test]
+    fn the_texts_among_arguments_are_wiped() {
+        let arguments = Arguments::none()
+            .with("Password", Value::text("a secret"))
+            .with("Port", Value::uint16(3260));
+        let mut sealed = Sealed(arguments);
+        sealed.wipe();
+        assert_eq!(sealed.0.0["Password"], Value::text(""));
+        assert_eq!(sealed.0.0["Port"], Value::uint16(3260));
+    }
+}

@@ -27,6 +27,7 @@ use windows::Win32::System::Wmi::IWbemServices;
 
 use super::Connect;
 use super::LocalMachine;
+use super::MethodCall;
 use super::NativeProvider;
 use super::pool::MOST_THREADS;
 use crate::NativeClock;
@@ -36,8 +37,25 @@ use crate::process_usage;
 /// the process (seen in Wine 8, `fill_service` of wbemprox).
 fn provider() -> MutexGuard<'static, NativeProvider> {
     static PROVIDER: OnceLock<Mutex<NativeProvider>> = OnceLock::new();
-    let provider = PROVIDER.get_or_init(|| Mutex::new(NativeProvider::new(clock())));
+    let provider = PROVIDER.get_or_init(|| Mutex::new(synchronous()));
     provider.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Methods run to their end before their call returns, the only way that Wine has.
+struct Synchronous;
+
+impl Connect for Synchronous {
+    fn connect(&self, namespace: Namespace) -> windows::core::Result<IWbemServices> {
+        LocalMachine.connect(namespace)
+    }
+
+    fn methods(&self) -> MethodCall {
+        MethodCall::Synchronous
+    }
+}
+
+fn synchronous() -> NativeProvider {
+    NativeProvider::over(clock(), Arc::new(Synchronous))
 }
 
 fn clock() -> Arc<dyn Clock> {
@@ -133,6 +151,22 @@ fn a_method_tells_its_return_value() {
         service::codes::ALREADY_RUNNING.code
     );
     assert_eq!(run(service::STOP_SERVICE.name), 0);
+}
+
+/// What runs by itself is asked of its call, and Wine gives none. When it does, this says so.
+#[test]
+fn wine_has_no_semisynchronous_methods() {
+    let alone = provider();
+    let path = spooler(&alone).path;
+    let error = NativeProvider::new(clock()).invoke(
+        Target::Instance(&path),
+        service::START_SERVICE.name,
+        &Arguments::none(),
+        Deadline::NEVER,
+    );
+    let no_call = Cause::Malformed("ExecMethod gave no call".to_owned());
+    assert_eq!(error.expect_err("Wine").cause, no_call);
+    drop(alone);
 }
 
 #[test]

@@ -35,6 +35,7 @@ use windows::Win32::System::Wmi::WBEM_S_TIMEDOUT;
 use windows::Win32::System::Wmi::WbemLocator;
 use windows::core::BSTR;
 use windows::core::HRESULT;
+use windows::core::IUnknown;
 use windows::core::Interface;
 
 use super::Called;
@@ -43,6 +44,7 @@ use super::failure::fault;
 use super::failure::fault_of;
 use super::failure::forget_earlier;
 use super::variant::bstr;
+use crate::wmi::MethodCall;
 
 /// Connects to a namespace of this machine (`IWbemLocator::ConnectServer`). The calling thread has to be
 /// in an apartment. Waits up to two minutes for a service that does not answer: that flag is the
@@ -67,14 +69,20 @@ pub(in crate::wmi) fn connect_local(namespace: Namespace) -> windows::core::Resu
 }
 
 /// `IWbemServices`.
-pub(in crate::wmi) struct Services(IWbemServices);
+pub(in crate::wmi) struct Services {
+    interface: IWbemServices,
+    methods: MethodCall,
+}
 
 impl Services {
     /// The connection that was made.
-    pub(in crate::wmi) fn new(made: windows::core::Result<IWbemServices>) -> Called<Self> {
-        let services = made.map_err(fault)?;
-        protect(&services)?;
-        Ok(Self(services))
+    pub(in crate::wmi) fn new(
+        made: windows::core::Result<IWbemServices>,
+        methods: MethodCall,
+    ) -> Called<Self> {
+        let interface = made.map_err(fault)?;
+        protect(&interface)?;
+        Ok(Self { interface, methods })
     }
 
     /// Begins a query (`ExecQuery`). What is wrong with it is told when its answers are asked for.
@@ -87,7 +95,10 @@ impl Services {
             WBEM_FLAG_ENSURE_LOCATABLE,
         ]);
         // SAFETY: both strings are whole and outlive the call.
-        let answers = unsafe { self.0.ExecQuery(&BSTR::from("WQL"), &query, flags, None) };
+        let answers = unsafe {
+            self.interface
+                .ExecQuery(&BSTR::from("WQL"), &query, flags, None)
+        };
         let answers = answers.map_err(fault)?;
         protect(&answers)?;
         Ok(Enumerator(answers))
@@ -99,7 +110,7 @@ impl Services {
         let mut object = None;
         // SAFETY: the string is whole, the place is empty; both outlive the call.
         let got = unsafe {
-            self.0.GetObject(
+            self.interface.GetObject(
                 &BSTR::from(name),
                 WBEM_FLAG_RETURN_WBEM_COMPLETE,
                 None,
@@ -113,7 +124,7 @@ impl Services {
             .ok_or_else(|| malformed("GetObject gave no object"))
     }
 
-    /// Begins a method (`ExecMethod`).
+    /// Begins a method (`ExecMethod`), or runs it to its end.
     pub(in crate::wmi) fn begin(
         &self,
         path: &str,
@@ -122,44 +133,64 @@ impl Services {
     ) -> Called<Begun> {
         forget_earlier();
         let path = bstr(&Text::new(path))?;
-        let mut output = None;
+        let method = BSTR::from(method);
+        match self.methods {
+            MethodCall::Semisynchronous => self.start(&path, &method, input).map(Begun::Running),
+            MethodCall::Synchronous => self.run(&path, &method, input).map(Begun::Ended),
+        }
+    }
+
+    /// The out-parameters are asked of the call: [MS-WMI] 3.2.4.2.7.
+    fn start(&self, path: &BSTR, method: &BSTR, input: Option<&ClassObject>) -> Called<CallResult> {
         let mut running = None;
-        // SAFETY: strings and in-parameters are whole, the places are empty; all outlive the call.
+        // SAFETY: strings and in-parameters are whole, the place is empty; all outlive the call.
         let begun = unsafe {
-            self.0.ExecMethod(
-                &path,
-                &BSTR::from(method),
+            self.interface.ExecMethod(
+                path,
+                method,
                 WBEM_FLAG_RETURN_IMMEDIATELY,
                 None,
                 input.map(ClassObject::interface),
-                Some(&raw mut output),
+                None,
                 Some(&raw mut running),
             )
         };
         begun.map_err(fault)?;
-        Begun::of(output, running)
+        let running = running.ok_or_else(|| malformed("ExecMethod gave no call"))?;
+        protect(&running).map_err(begun_all_the_same)?;
+        Ok(CallResult(running))
+    }
+
+    fn run(&self, path: &BSTR, method: &BSTR, input: Option<&ClassObject>) -> Called<ClassObject> {
+        let mut output = None;
+        // SAFETY: as in `start`.
+        let ended = unsafe {
+            self.interface.ExecMethod(
+                path,
+                method,
+                SYNCHRONOUS,
+                None,
+                input.map(ClassObject::interface),
+                Some(&raw mut output),
+                None,
+            )
+        };
+        ended.map_err(fault)?;
+        output
+            .map(ClassObject::new)
+            .ok_or_else(|| malformed("ExecMethod gave no out-parameters"))
     }
 }
+
+/// No flag of `ExecMethod`'s.
+const SYNCHRONOUS: WBEM_GENERIC_FLAG_TYPE = WBEM_GENERIC_FLAG_TYPE(0);
 
 /// What a method's beginning answered.
 pub(in crate::wmi) enum Begun {
-    /// It has ended already, with these out-parameters: what Wine does, which has no other way.
+    /// It has ended already, with these out-parameters.
     Ended(ClassObject),
     /// It goes on.
     Running(CallResult),
-}
-
-impl Begun {
-    fn of(output: Option<IWbemClassObject>, running: Option<IWbemCallResult>) -> Called<Self> {
-        match (running, output) {
-            (Some(running), _) => {
-                protect(&running).map_err(begun_all_the_same)?;
-                Ok(Self::Running(CallResult(running)))
-            }
-            (None, Some(output)) => Ok(Self::Ended(ClassObject::new(output))),
-            (None, None) => Err(malformed("ExecMethod gave neither a call nor its end")),
-        }
-    }
 }
 
 /// The method has been sent, so no code may say that it has not.
@@ -269,14 +300,19 @@ fn ended(answer: HRESULT) -> Called<Progress<()>> {
     })
 }
 
-/// Asks that what goes over this proxy be encrypted, and lets the provider act as we
-/// (`CoSetProxyBlanket`). An object in this process is no proxy and has nothing to encrypt.
+/// Asks that what goes over this interface be encrypted, and lets the provider act as we
+/// (`CoSetProxyBlanket`). Each interface of a proxy has protection of its own, so it is this pointer that is
+/// handed over and not what it answers for `IUnknown`, which is another:
+/// <https://learn.microsoft.com/windows/win32/api/objidl/nn-objidl-iclientsecurity>. An object in this
+/// process is no proxy and has nothing to encrypt.
 fn protect<T: Interface>(proxy: &T) -> Called<()> {
-    let proxy = proxy.cast::<windows::core::IUnknown>().map_err(fault)?;
+    let raw = proxy.as_raw();
+    // SAFETY: every interface begins as `IUnknown` does, and this one is alive for as long as `proxy`.
+    let proxy = unsafe { IUnknown::from_raw_borrowed(&raw) };
     // SAFETY: the interface is alive; no name and no identity are handed over.
     let protected = unsafe {
         CoSetProxyBlanket(
-            &proxy,
+            proxy,
             RPC_C_AUTHN_WINNT,
             RPC_C_AUTHZ_NONE,
             None,

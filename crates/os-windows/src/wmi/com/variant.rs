@@ -185,6 +185,12 @@ impl Variant {
 
 impl Drop for Variant {
     fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+impl Variant {
+    fn wipe(&mut self) {
         if self.kind() == VT_BSTR {
             // SAFETY: the tag says that this is the field, and the string is this VARIANT's own.
             wipe(unsafe { &mut (*self.0.Anonymous.Anonymous).Anonymous.bstrVal });
@@ -424,6 +430,15 @@ mod tests {
         );
         many(Automation::Unknown, Vec::new());
         many(Automation::Bstr, Vec::new());
+    }
+
+    #[test]
+    fn a_string_in_a_variant_is_wiped_to_its_last_unit() {
+        let secret = Carried::One(bstr("a secret \u{1F4BE}"));
+        let mut variant = Variant::new(&secret).expect("a VARIANT");
+        variant.wipe();
+        let left = Carried::One(Scalar::Bstr(Text::from_units(vec![0; 11])));
+        assert_eq!(shown(&variant.read().expect("a string")), shown(&left));
     }
 
     #[test]
