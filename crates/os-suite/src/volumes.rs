@@ -1,5 +1,6 @@
 //! What [`os::Volumes`] means.
 
+use os::Component;
 use os::Facility;
 use os::ReparseTag;
 use os::VolumeId;
@@ -31,6 +32,7 @@ declare!("volumes", &[Facility::Files, Facility::Volumes];
     a_volume_is_mounted_at_an_existing_empty_folder_alone,
     an_unmounted_folder_is_plain_and_empty_again,
     a_mounted_folder_that_is_removed_is_forgotten,
+    a_mounted_folder_that_goes_from_a_pinned_directory_is_forgotten,
 );
 
 fn the_volume_of_a_drive_is_listed_once(fixture: &Fixture) -> Result<(), Failure> {
@@ -169,6 +171,23 @@ fn a_mounted_folder_that_is_removed_is_forgotten(fixture: &Fixture) -> Result<()
     let folder = mounted(&scene, fixture.volumes()?)?;
     scene.files.remove_directory(&folder)?;
     refused("entry", scene.files.entry(&folder), Win32::FILE_NOT_FOUND)?;
+    holds("no access path is left", !is_mounted_at(fixture, &folder)?)?;
+    same("content", &scene.read("f")?, &"f".to_owned())
+}
+
+fn a_mounted_folder_that_goes_from_a_pinned_directory_is_forgotten(
+    fixture: &Fixture,
+) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.file("f")?;
+    let pin = scene.files.pin(&scene.directory("d")?)?;
+    let folder = scene.directory(r"d\mnt")?;
+    let volumes = fixture.volumes()?;
+    volumes.set_mount_point(&folder, scene.hand.volume())?;
+    holds("it is an access path", is_mounted_at(fixture, &folder)?)?;
+    let name = Component::parse("mnt").map_err(|error| Failure::Wrong(format!("{error}")))?;
+    pin.remove(&name)?;
+    same("names", &scene.names(&scene.at("d"))?, &vec![])?;
     holds("no access path is left", !is_mounted_at(fixture, &folder)?)?;
     same("content", &scene.read("f")?, &"f".to_owned())
 }

@@ -43,14 +43,26 @@ impl Boot for NativeBoot {
     /// The page files by `EnumPageFilesW`. The dump is written to a page file, or to
     /// `DedicatedDumpFile`, and ends as `DumpFile`.
     fn paging(&self) -> os::Result<Paging> {
-        let names = page_files::names();
-        let names =
-            names.map_err(|code| failure::error("EnumPageFilesW", "all page files", code))?;
+        let names = page_files::names().map_err(unlisted)?;
         Ok(Paging {
             page_files: names.iter().map(page_file).collect::<os::Result<_>>()?,
             crash_dump: crash_dump(&Registry)?,
         })
     }
+}
+
+/// Wine sets no code, and what Windows answers without a page file is written nowhere. Only a list
+/// that succeeds says that there is none; after anything else no disk can be told from one with a page
+/// file, so that callers write to none.
+fn unlisted(code: Win32) -> Error {
+    let cause = match code {
+        Win32(0) => {
+            let meaning = "it failed without a code, so every disk may hold a page file";
+            Cause::Malformed(meaning.to_owned())
+        }
+        code => code.into(),
+    };
+    failure::error("EnumPageFilesW", "all page files", cause)
 }
 
 fn page_file(name: &OsString) -> os::Result<WinPath> {
@@ -242,6 +254,18 @@ mod tests {
             assert_eq!(path.ok().as_deref(), Some(r"C:\pagefile.sys"));
         }
         assert!(page_file(&r"\Device\HarddiskVolume2\pagefile.sys".into()).is_err());
+    }
+
+    #[test]
+    fn page_files_that_are_not_listed_without_a_code_are_no_success() {
+        let silent = unlisted(Win32(0));
+        assert_eq!(silent.win32(), None);
+        assert!(
+            silent.to_string().contains("every disk may hold"),
+            "{silent}"
+        );
+        let refused = unlisted(Win32::ACCESS_DENIED);
+        assert_eq!(refused.win32(), Some(Win32::ACCESS_DENIED));
     }
 
     #[test]

@@ -11,6 +11,8 @@ use os::Files;
 use os::LinkKind;
 use os::Pin;
 use os::ReparseTag;
+use os::VolumeId;
+use os::Volumes;
 use os::Win32;
 use os::WinPath;
 use windows_sys::Win32::Storage::FileSystem::FIND_FIRST_EX_LARGE_FETCH;
@@ -26,7 +28,7 @@ use crate::raw::find::Search;
 use crate::raw::handle;
 use crate::raw::handle::Purpose;
 use crate::raw::security;
-use crate::raw::volume;
+use crate::volumes::NativeVolumes;
 use crate::wide::Wide;
 
 /// The machine's files, by Win32.
@@ -82,16 +84,17 @@ impl Files for NativeFiles {
 
     /// A mounted folder is unmounted first: the documentation of `RemoveDirectoryW` speaks of
     /// junctions, and only that of `DeleteVolumeMountPointW` of mounted folders. .NET does the same
-    /// (`FileSystem.RemoveDirectory` in dotnet/runtime). A failure of the first call is passed
-    /// over, so that a folder whose volume is gone can be removed too.
+    /// (`FileSystem.RemoveDirectory` in dotnet/runtime).
     ///
     /// Sources: <https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-removedirectoryw>,
     /// <https://learn.microsoft.com/windows/win32/fileio/unmounting-a-volume-at-a-mount-point>.
     fn remove_directory(&self, path: &WinPath) -> os::Result<()> {
-        forget_if_mounted(path)
-            .and_then(|()| Wide::path(path))
-            .and_then(|path| file::remove_directory(&path))
-            .map_err(|code| failure::error("RemoveDirectoryW", path, code))
+        let failed = |code| failure::error("RemoveDirectoryW", path, code);
+        let name = Wide::path(path).map_err(failed)?;
+        if let Some(volume) = mounted_volume(&name).map_err(failed)? {
+            forget(path, volume)?;
+        }
+        file::remove_directory(&name).map_err(failed)
     }
 
     fn remove_file(&self, path: &WinPath) -> os::Result<()> {
@@ -154,9 +157,12 @@ fn leads_to_directory(path: &Wide) -> Result<bool, Win32> {
 }
 
 fn reparse_data(path: &Wide) -> Result<Vec<u8>, Win32> {
-    let link = handle::open(path, Purpose::LookAtEntry)?;
+    reparse_data_of(&handle::open(path, Purpose::LookAtEntry)?)
+}
+
+fn reparse_data_of(link: &OwnedHandle) -> Result<Vec<u8>, Win32> {
     let mut data = vec![0; reparse::MAX_SIZE];
-    let filled = handle::control(&link, FSCTL_GET_REPARSE_POINT, &[], &mut data)?;
+    let filled = handle::control(link, FSCTL_GET_REPARSE_POINT, &[], &mut data)?;
     data.truncate(filled);
     Ok(data)
 }
@@ -188,25 +194,50 @@ fn plain_directory(path: &WinPath, purpose: Purpose) -> Result<OwnedHandle, Win3
     is_plain.then_some(directory).ok_or(Win32::DIRECTORY)
 }
 
-/// Tells the mount manager that a folder is about to go, if it is a mounted one.
-pub(crate) fn forget_if_mounted(path: &WinPath) -> Result<(), Win32> {
-    let name = Wide::path(path)?;
-    let may_be_mounted = entry(&name)?.tag == Some(ReparseTag::MOUNT_POINT);
-    if may_be_mounted
-        && is_mounted_folder(&name)?
-        && let Err(code) = volume::unmount(&Wide::folder(path)?)
-    {
-        tracing::warn!(%path, %code, "the mount manager did not unmount the folder");
+/// Tells the mount manager that a mounted folder is about to go. No handle that is open for deletion
+/// may be on it.
+///
+/// A folder whose volume is gone has to go too, so a failure is passed over, unless the mount manager
+/// names the folder among the paths of its volume. Then it is an error, and nothing is removed: the
+/// folder can be unmounted later, whereas no call that we know takes the path of a folder that is no
+/// more from the volume's paths.
+pub(crate) fn forget(folder: &WinPath, volume: VolumeId) -> os::Result<()> {
+    let volumes = NativeVolumes::new();
+    let Err(error) = volumes.delete_mount_point(folder) else {
+        return Ok(());
+    };
+    if names(&volumes.access_paths(volume).unwrap_or_default(), folder) {
+        return Err(error);
     }
+    tracing::warn!(%error, %volume, "the mount manager does not name the folder, which goes anyway");
     Ok(())
 }
 
-/// A junction has the same tag and leads to another name than a volume's.
-fn is_mounted_folder(path: &Wide) -> Result<bool, Win32> {
-    let parsed = Reparse::parse(&reparse_data(path)?);
-    Ok(match parsed {
-        Ok(Reparse::MountPoint(names)) => matches!(names.target(), Target::Volume(_)),
-        _ => false,
+fn names(paths: &[WinPath], folder: &WinPath) -> bool {
+    paths.iter().any(|path| path.folded() == folder.folded())
+}
+
+/// The volume that is mounted at a folder, by its path.
+fn mounted_volume(path: &Wide) -> Result<Option<VolumeId>, Win32> {
+    if entry(path)?.tag != Some(ReparseTag::MOUNT_POINT) {
+        return Ok(None);
+    }
+    volume_mounted_at(&handle::open(path, Purpose::LookAtEntry)?)
+}
+
+/// The volume that is mounted at a folder. A junction has the same tag and leads to another name than
+/// a volume's.
+pub(crate) fn volume_mounted_at(entry: &OwnedHandle) -> Result<Option<VolumeId>, Win32> {
+    let folder_that_leads_on = FileAttributes::DIRECTORY.and(FileAttributes::REPARSE_POINT);
+    if !handle::attributes(entry)?.contains(folder_that_leads_on) {
+        return Ok(None);
+    }
+    let Ok(Reparse::MountPoint(names)) = Reparse::parse(&reparse_data_of(entry)?) else {
+        return Ok(None);
+    };
+    Ok(match names.target() {
+        Target::Volume(guid) => Some(VolumeId(guid)),
+        Target::Junction(_) => None,
     })
 }
 
@@ -241,5 +272,27 @@ fn create_symlink(link: &WinPath, target: &str, kind: LinkKind) -> Result<(), Wi
     match file::create_symlink(&link, &target, unprivileged) {
         Err(Win32::INVALID_PARAMETER) => file::create_symlink(&link, &target, kind),
         outcome => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_a_volume_that_is_gone_may_go() {
+        let folder = r"C:\wincsi-missing\mnt".parse().expect("a path");
+        let gone = r"\\?\Volume{00000000-0000-0000-0000-000000000bad}\".parse();
+        assert!(NativeVolumes::new().delete_mount_point(&folder).is_err());
+        assert_eq!(forget(&folder, gone.expect("a volume")), Ok(()));
+    }
+
+    #[test]
+    fn a_folder_is_named_in_any_case_and_with_a_backslash_at_its_end() {
+        let path = |text: &str| text.parse::<WinPath>().expect("a path");
+        let paths = [path(r"E:\"), path(r"C:\Data\Mnt\")];
+        assert!(names(&paths, &path(r"c:\data\mnt")));
+        assert!(!names(&paths, &path(r"C:\Data\Mnt\f")));
+        assert!(!names(&[], &path(r"C:\Data\Mnt")));
     }
 }

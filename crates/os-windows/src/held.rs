@@ -25,6 +25,9 @@ pub(crate) struct HeldDirectory {
     handle: OwnedHandle,
 }
 
+/// How a removal that fails is named, whichever of its calls it was.
+const REMOVE: &str = "SetFileInformationByHandle";
+
 impl HeldDirectory {
     /// Holds what the handle is on.
     ///
@@ -45,20 +48,33 @@ impl HeldDirectory {
         relative::open(&self.handle, name.as_os_str(), purpose)
     }
 
-    /// The mount manager is told of a mounted folder by its path, for which it has no other call: if
-    /// the path leads elsewhere by now, it unmounts there, and nothing is deleted but our entry.
-    fn delete(&self, name: &Component) -> Result<(), Win32> {
-        let entry = self.open(name, Purpose::Remove)?;
-        let attributes = handle::attributes(&entry)?;
-        let is_reparse_point = attributes.contains(FileAttributes::REPARSE_POINT);
-        if is_reparse_point && attributes.contains(FileAttributes::DIRECTORY) {
-            files::forget_if_mounted(&self.path.join(name.clone()))?;
-        }
+    /// Opens an entry to remove it, a mounted folder after the mount manager forgot it.
+    ///
+    /// The mount manager is told by the folder's path, for which it has no other call: if the path
+    /// leads elsewhere by now, it unmounts there, and nothing is deleted but our entry. The call opens
+    /// the folder itself, and whether it suffers a handle that is open for deletion is written nowhere,
+    /// so ours is closed meanwhile. In that moment whoever may write in this directory can put another
+    /// entry under the name, or mount a volume there anew: that is then what goes, without the mount
+    /// manager's knowledge, but still an entry of this directory, and an empty one.
+    fn removable(&self, name: &Component) -> os::Result<OwnedHandle> {
+        let opened = || self.failed(REMOVE, name, self.open(name, Purpose::Remove));
+        let entry = opened()?;
+        let mounted = self.failed(REMOVE, name, files::volume_mounted_at(&entry));
+        let Some(volume) = mounted? else {
+            return Ok(entry);
+        };
+        drop(entry);
+        files::forget(&self.path.join(name.clone()), volume)?;
+        opened()
+    }
+
+    fn delete(&self, name: &Component, entry: &OwnedHandle) -> Result<(), Win32> {
+        let attributes = handle::attributes(entry)?;
         if attributes.contains(FileAttributes::READ_ONLY) {
             let writable = self.open(name, Purpose::ChangeAttributes)?;
             relative::set_attributes(&writable, files::without_read_only(attributes))?;
         }
-        relative::delete(&entry)
+        relative::delete(entry)
     }
 
     fn failed<T>(
@@ -81,8 +97,9 @@ impl Held for HeldDirectory {
     }
 
     fn remove(&self, name: &Component) -> os::Result<()> {
-        let removed = self.delete(name);
-        self.failed("SetFileInformationByHandle", name, removed)
+        let entry = self.removable(name)?;
+        let removed = self.delete(name, &entry);
+        self.failed(REMOVE, name, removed)
     }
 
     fn create_directory(&self, name: &Component) -> os::Result<()> {

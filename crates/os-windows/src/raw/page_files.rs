@@ -9,7 +9,9 @@ use std::os::windows::ffi::OsStringExt;
 use std::slice;
 
 use os::Win32;
+use windows_sys::Win32::Foundation::ERROR_SUCCESS;
 use windows_sys::Win32::Foundation::FALSE;
+use windows_sys::Win32::Foundation::SetLastError;
 use windows_sys::Win32::Foundation::TRUE;
 use windows_sys::Win32::System::ProcessStatus::ENUM_PAGE_FILE_INFORMATION;
 use windows_sys::Win32::System::ProcessStatus::K32EnumPageFilesW;
@@ -24,12 +26,15 @@ const LONGEST: usize = 0x8000;
 /// Windows has at most sixteen page files.
 const MOST: usize = 64;
 
-/// The names of the page files, as the system tells them.
+/// The names of the page files, as the system tells them. A failure that sets no code has the code
+/// zero, not what an earlier call left.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/psapi/nf-psapi-enumpagefilesw>
 pub(crate) fn names() -> Result<Vec<OsString>, Win32> {
     let mut names = Names::default();
     let context = (&raw mut names).cast::<c_void>();
+    // SAFETY: the function has no preconditions.
+    unsafe { SetLastError(ERROR_SUCCESS) };
     // SAFETY: the callback gets the context back while the call lasts, and nobody else has it.
     outcome(unsafe { K32EnumPageFilesW(Some(note), context) })?;
     match names.is_whole {

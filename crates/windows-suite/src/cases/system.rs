@@ -1,6 +1,8 @@
 //! What the machine says of itself.
 
 use formats::smbios::System;
+use os::Os;
+use os::WinPath;
 
 use super::declare;
 use crate::Failure;
@@ -9,6 +11,7 @@ use crate::failure::holds;
 
 declare!("system";
     the_firmware_describes_one_system,
+    the_crash_dump_lies_on_disks_that_are_known,
     the_page_files_lie_on_disks_that_are_known,
     sockets_of_af_unix_can_be_made,
 );
@@ -18,21 +21,30 @@ fn the_firmware_describes_one_system(stand: &dyn Stand) -> Result<(), Failure> {
     System::parse(&table).map(drop).map_err(Failure::odd)
 }
 
+fn the_crash_dump_lies_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), Failure> {
+    let os = stand.node().os();
+    match os.boot.paging()?.crash_dump {
+        Some(file) => lies_on_known_disks(os, &file),
+        None => Ok(()),
+    }
+}
+
 /// The guard has to find the way from each page file to its disks.
 fn the_page_files_lie_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), Failure> {
     let os = stand.node().os();
-    let known = os.disks.list()?;
     for file in os.boot.paging()?.page_files {
-        let volume = os.volumes.mounted_at(&file.prefix(0))?;
-        let extents = os.volumes.extents(volume)?;
-        holds(
-            "the volume of a page file lies somewhere",
-            !extents.is_empty(),
-        )?;
-        let are_known = extents.iter().all(|extent| known.contains(&extent.disk));
-        holds("it lies on disks that are listed", are_known)?;
+        lies_on_known_disks(os, &file)?;
     }
     Ok(())
+}
+
+fn lies_on_known_disks(os: &Os, file: &WinPath) -> Result<(), Failure> {
+    let known = os.disks.list()?;
+    let volume = os.volumes.mounted_at(&file.prefix(0))?;
+    let extents = os.volumes.extents(volume)?;
+    holds("the volume of the file lies somewhere", !extents.is_empty())?;
+    let are_known = extents.iter().all(|extent| known.contains(&extent.disk));
+    holds("it lies on disks that are listed", are_known)
 }
 
 /// Windows has them since 10.0.17063 (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>), so
