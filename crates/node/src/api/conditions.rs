@@ -15,6 +15,7 @@ use crate::DiskError;
 use crate::FilesystemError;
 use crate::FirmwareError;
 use crate::IscsiError;
+use crate::NotIdentified;
 use crate::ProviderError;
 use crate::ServiceError;
 use crate::SmbError;
@@ -110,6 +111,17 @@ impl Condition {
             }
             Win32::SESSION_CREDENTIAL_CONFLICT => Self::CredentialsConflict,
             _ => Self::Other,
+        }
+    }
+
+    pub(super) fn of_look_up(error: &NotIdentified) -> Self {
+        let is_uncertain = error.uncertain().next().is_some();
+        let is_guarded = error.guarded().next().is_some();
+        match error.candidates().count() {
+            0 | 1 if is_uncertain => Self::Uncertain,
+            0 if is_guarded => Self::Guarded,
+            0 => Self::NotFound,
+            _ => Self::Ambiguous,
         }
     }
 }
