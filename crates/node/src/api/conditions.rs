@@ -16,11 +16,13 @@ use crate::FilesystemError;
 use crate::FirmwareError;
 use crate::IscsiError;
 use crate::NotIdentified;
+use crate::PagingUnknown;
 use crate::ProviderError;
 use crate::ServiceError;
 use crate::SmbError;
 use crate::TargetError;
 use crate::Unfinished;
+use crate::Unread;
 use crate::VisibilityError;
 use crate::VolumeError;
 use crate::WayError;
@@ -157,7 +159,33 @@ impl Classified for Unfinished {
 
 impl Classified for BlankError {
     fn kind(&self) -> Kind {
-        Kind::Condition(Condition::NotBlank)
+        match self {
+            Self::Unread { source, .. } => source.kind(),
+            _ => Kind::Condition(Condition::NotBlank),
+        }
+    }
+}
+
+impl Classified for Unread {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Os(error) => error.kind(),
+            _ => Kind::Condition(Condition::Other),
+        }
+    }
+}
+
+impl Classified for PagingUnknown {
+    fn kind(&self) -> Kind {
+        let kind = match self {
+            Self::Os(error) => error.kind(),
+            Self::Target(error) => error.kind(),
+        };
+        match kind {
+            Kind::Deadline | Kind::Coded(Condition::AccessDenied, _) => kind,
+            // A page file that is not found is not the disk that is to be changed.
+            _ => kind.meaning(Condition::Other),
+        }
     }
 }
 
@@ -190,13 +218,14 @@ impl Classified for VisibilityError {
 impl Classified for DiskError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
-            Self::Guarded { .. } | Self::Paging { .. } => Condition::Guarded,
+            Self::Guarded { .. } => Condition::Guarded,
             Self::NoSuchPage83 { .. } => Condition::NotFound,
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::Blank(error) => return error.kind(),
             Self::Iscsi(error) => return error.kind(),
             Self::Kernel { source, .. } => return source.kind(),
+            Self::Paging { source, .. } => return source.kind(),
             Self::Provider(error) => return error.kind(),
             Self::Unfinished(error) => return error.kind(),
             Self::Visibility(error) => return error.kind(),
