@@ -14,6 +14,7 @@ use node::DiskIds;
 use node::DiskQuery;
 use node::FoundVolume;
 use node::NewSize;
+use node::SerialNumber;
 use node::api::NodeApi;
 use os::DiskNumber;
 use os::PartitionNumber;
@@ -205,6 +206,10 @@ fn disks_are_the_same_in_every_version() {
     }
 }
 
+fn at(lun: u32) -> DiskQuery {
+    DiskQuery::all([Criterion::Adapter(0), Criterion::Lun(lun)]).unwrap()
+}
+
 /// What the version does not list is not asked for, and what it lists is looked at again.
 #[test]
 fn a_disk_that_was_found_is_partitioned_in_every_version() {
@@ -212,7 +217,7 @@ fn a_disk_that_was_found_is_partitioned_in_every_version() {
     for (script, steps) in disk_versions(&heard) {
         let place = Place::new();
         let _proxy = place.serve([script]);
-        let (node, wanted) = (place.node(), DiskQuery::all([Criterion::Lun(4)]).unwrap());
+        let (node, wanted) = (place.node(), at(4));
         let found = node.disks().find(&wanted, soon(&node)).unwrap();
         assert_eq!(found.number(), DISK);
         node.disks().partition(&found, soon(&node)).unwrap();
@@ -221,6 +226,42 @@ fn a_disk_that_was_found_is_partitioned_in_every_version() {
         let expected = [&look[..], &look, &["partition 2"]].concat();
         assert_eq!(heard.take(), expected);
     }
+}
+
+/// A proxy leaves out of its list of names a disk that does not answer, which may be the one that is meant.
+#[test]
+fn a_disk_that_one_list_leaves_out_keeps_others_from_being_taken() {
+    use wire::disk::v1;
+    let row = |lun: &str| v1::DiskLocation {
+        adapter: "0".into(),
+        bus: "0".into(),
+        target: "0".into(),
+        lun_id: lun.into(),
+    };
+    let disk_locations = BTreeMap::from([(1, row("1")), (2, row("2"))]);
+    let place = Place::new();
+    let _proxy = place.serve([Script::of(&v1::GROUP)
+        .on::<v1::rpc::ListDiskLocations>(move |_| {
+            let disk_locations = disk_locations.clone();
+            Ok(v1::ListDiskLocationsResponse { disk_locations })
+        })
+        .on::<v1::rpc::ListDiskIds>(|_| {
+            let ids = v1::DiskIds {
+                page83: String::new(),
+                serial_number: "SERIAL".into(),
+            };
+            let disk_ids = BTreeMap::from([(2, ids)]);
+            Ok(v1::ListDiskIdsResponse { disk_ids })
+        })]);
+    let node = place.node();
+    let serial = Criterion::Serial(SerialNumber::parse("SERIAL").unwrap());
+    let wanted = DiskQuery::all([serial.clone()]).unwrap();
+    let error = node.disks().find(&wanted, soon(&node)).unwrap_err();
+    let condition = Some(node::api::Condition::Uncertain);
+    assert_eq!(error.condition(), condition, "{error}");
+    let wanted = DiskQuery::all([serial, Criterion::Lun(2)]).unwrap();
+    let found = node.disks().find(&wanted, soon(&node)).unwrap();
+    assert_eq!(found.number(), DISK);
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::fmt;
 
 use formats::blank::Clearance;
 use formats::blank::Extent;
+use formats::blank::ExtentError;
 use formats::blank::Guard;
 use formats::blank::Refusal;
 use formats::blank::SectorSize;
+use formats::blank::ShortRead;
 use formats::blank::View;
 use formats::blank::ViewError;
 use formats::partition_kind::PartitionKind;
@@ -38,13 +40,28 @@ pub enum BlankError {
         refusal: Box<Refusal>,
     },
     /// It could not be read, which proves nothing.
-    #[error("{object} is not overwritten: it could not be read: {reason}")]
+    #[error("{object} is not overwritten: it could not be read: {source}")]
     Unread {
         /// The disk or partition.
         object: String,
         /// Why.
-        reason: String,
+        source: Unread,
     },
+}
+
+/// Why nothing is known of what is on a disk.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unread {
+    /// Its length or the size of its sectors cannot be.
+    #[error(transparent)]
+    Extent(#[from] ExtentError),
+    /// The system did not read it, or not in time.
+    #[error(transparent)]
+    Os(#[from] os::Error),
+    /// It ended before its length.
+    #[error(transparent)]
+    Short(#[from] ShortRead),
 }
 
 /// A stretch of a disk that is about to be overwritten.
@@ -120,13 +137,13 @@ impl Stretch {
 
     fn view(&self, node: &Node, deadline: Deadline) -> Result<View, BlankError> {
         let sector = node.os().disks.sector_size(self.disk);
-        let sector = sector.map_err(|error| self.unread(&error))?;
-        let sector = SectorSize::try_from(sector).map_err(|error| self.unread(&error))?;
-        let extent = Extent::new(self.length, sector).map_err(|error| self.unread(&error))?;
+        let sector = sector.map_err(|error| self.unread(error))?;
+        let sector = SectorSize::try_from(sector).map_err(|error| self.unread(error))?;
+        let extent = Extent::new(self.length, sector).map_err(|error| self.unread(error))?;
         let read = |offset, buffer: &mut [u8]| self.read(node, offset, buffer, deadline);
         View::read(extent, read).map_err(|error| match error {
-            ViewError::Read { source, .. } => self.unread(&source),
-            ViewError::Short(short) => self.unread(&short),
+            ViewError::Read { source, .. } => self.unread(source),
+            ViewError::Short(short) => self.unread(short),
         })
     }
 
@@ -147,10 +164,10 @@ impl Stretch {
         Ok(buffer.len())
     }
 
-    fn unread(&self, reason: &dyn fmt::Display) -> BlankError {
+    fn unread(&self, source: impl Into<Unread>) -> BlankError {
         BlankError::Unread {
             object: self.to_string(),
-            reason: reason.to_string(),
+            source: source.into(),
         }
     }
 }

@@ -153,6 +153,7 @@ use os::Deadline;
 use os::Os;
 
 pub use self::blank::BlankError;
+pub use self::blank::Unread;
 pub use self::bounded::Unfinished;
 pub use self::disks::Criterion;
 pub use self::disks::DiskError;
@@ -167,6 +168,7 @@ pub use self::disks::NamespaceConvention;
 pub use self::disks::NotEnough;
 pub use self::disks::NotIdentified;
 pub use self::disks::Page83;
+pub use self::disks::PagingUnknown;
 pub use self::disks::SeenDisk;
 pub use self::disks::SerialNumber;
 pub use self::disks::TrivialName;

@@ -34,6 +34,7 @@ use wincsi_node::MappingOptions;
 use wincsi_node::ProviderError;
 use wincsi_node::RemotePath;
 use wincsi_node::SerialNumber;
+use wincsi_node::api::Cause;
 use wincsi_node::api::Code;
 use wincsi_node::api::Condition;
 use wincsi_node::api::Error;
@@ -192,6 +193,32 @@ fn each_win32_code_is_told_with_what_was_attempted_on_what() {
             assert!(error.to_string().ends_with(words), "{error}");
         }
     }
+}
+
+/// What could not be asked says nothing of what is on the disk, nor of what the disk is for.
+#[test]
+fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
+    let rig = Rig::with_data_disk();
+    for call in ["ReadFile", "RegGetValueW"] {
+        for (code, condition) in [
+            (Win32::IO_DEVICE, Condition::Other),
+            (Win32::ACCESS_DENIED, Condition::AccessDenied),
+        ] {
+            let error = failing_partition(&rig, call, Effect::fail(code));
+            let told = (error.condition(), error.code());
+            assert_eq!(told, (Some(condition), Some(Code::Win32(code))), "{error}");
+            assert_eq!(error.system_text(), Some(GERMAN), "{error}");
+        }
+        let error = failing_partition(&rig, call, Effect::Fail(os::Cause::TimedOut));
+        assert_eq!(error.cause, Cause::Deadline, "{error}");
+    }
+}
+
+fn failing_partition(rig: &Rig, call: &'static str, effect: Effect) -> Error {
+    let rule = Rule::on(call, effect).times(1).saying(GERMAN);
+    rig.sim.faults().add(rule);
+    let error = rig.node.disks().partition(rig.disk(), rig.soon());
+    Error::new("partition", "it", error.unwrap_err())
 }
 
 /// How a call of COM's tells the same.

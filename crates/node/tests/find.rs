@@ -15,6 +15,7 @@ use os_sim::Content;
 use os_sim::DiskSpec;
 use os_sim::Effect;
 use os_sim::IdentifierKind;
+use os_sim::IdentifierPage;
 use os_sim::Rule;
 use support::DATA;
 use support::GIB;
@@ -31,6 +32,9 @@ use wincsi_node::Node;
 use wincsi_node::NotIdentified;
 use wincsi_node::Page83;
 use wincsi_node::SerialNumber;
+use wincsi_node::api::Cause;
+use wincsi_node::api::Condition;
+use wincsi_node::api::Error;
 
 const OTHER: &str = "other";
 
@@ -80,14 +84,23 @@ fn equal_luns_of_two_adapters_are_told_apart_by_the_adapter_alone() {
     let rig = Rig::new();
     rig.plug(&at(1, 1).serial("first"), "first", GIB);
     rig.plug(&at(2, 1).serial("second"), "second", GIB);
-    let both = not_identified(find(&rig, [Criterion::Lun(1)]));
+    let by_lun = || Criterion::Lun(1);
+    assert!(DiskQuery::all([by_lun()]).is_err());
+    let function = [
+        Criterion::Bus(0),
+        Criterion::Device(63_667),
+        Criterion::Function(30_747),
+    ];
+    let both = not_identified(find(&rig, function.into_iter().chain([by_lun()])));
     assert_eq!(
         numbers(&both),
         [rig.disk_of("first"), rig.disk_of("second")]
     );
     let text = both.to_string();
     assert!(
-        text.starts_with("not one disk but 2 with LUN 1; seen: disk 0"),
+        text.starts_with(
+            "not one disk but 2 with bus 0, device 63667, function 30747, LUN 1; seen: disk 0"
+        ),
         "{text}"
     );
     for seen in [
@@ -141,7 +154,7 @@ fn each_part_of_a_place_counts() {
         Criterion::Target(0),
         Criterion::Size(GIB - 512),
     ] {
-        not_identified(find(&rig, [Criterion::Lun(5), wrong]));
+        not_identified(find(&rig, [serial(DATA), Criterion::Lun(5), wrong]));
     }
 }
 
@@ -215,17 +228,52 @@ fn an_nvme_lun_is_another_namespace_by_each_convention() {
         (0, NamespaceConvention::NsidMinusTwo, "namespace2"),
         (1, NamespaceConvention::NsidMinusTwo, "namespace3"),
     ] {
-        let found = find(&rig, [Criterion::NvmeLun { lun, convention }]);
+        let found = find(
+            &rig,
+            [
+                Criterion::Adapter(0),
+                Criterion::NvmeLun { lun, convention },
+            ],
+        );
         assert_eq!(
             found.unwrap().number(),
             rig.disk_of(name),
             "{lun} {convention}"
         );
     }
-    let third = find(&rig, [Criterion::Namespace(3)]).unwrap();
+    let third = find(&rig, [Criterion::Adapter(0), Criterion::Namespace(3)]).unwrap();
     assert_eq!(third.number(), rig.disk_of("namespace3"));
     // They have no LUN, although the bus gives each an address.
-    not_identified(find(&rig, [Criterion::Lun(1)]));
+    not_identified(find(&rig, [serial("namespace1"), Criterion::Lun(1)]));
+}
+
+/// LUN 1 is at every adapter and namespace 1 at every controller; two adapters of an Azure machine have one PCI
+/// bus and device, and two functions.
+#[test]
+fn a_lun_or_namespace_is_not_enough_without_its_controller_or_a_name() {
+    let convention = NamespaceConvention::NsidMinusOne;
+    let pci = [Criterion::Bus(0), Criterion::Device(63_667)];
+    for unit in [
+        Criterion::Lun(1),
+        Criterion::Namespace(1),
+        Criterion::NvmeLun { lun: 0, convention },
+    ] {
+        let with =
+            |others: &[Criterion]| DiskQuery::all([std::slice::from_ref(&unit), others].concat());
+        let rest = [
+            Criterion::Target(0),
+            Criterion::Port(0),
+            Criterion::Size(GIB),
+        ];
+        assert!(with(&rest).is_err(), "{unit}");
+        assert!(with(&pci).is_err(), "{unit}");
+        assert!(
+            with(&[&pci[..], &[Criterion::Function(1)]].concat()).is_ok(),
+            "{unit}"
+        );
+        assert!(with(&[Criterion::Adapter(1)]).is_ok(), "{unit}");
+        assert!(with(&[serial(DATA)]).is_ok(), "{unit}");
+    }
 }
 
 #[test]
@@ -244,14 +292,14 @@ fn a_disk_that_is_never_written_is_no_candidate() {
     let rig = Rig::new();
     let system = rig.os().disks.descriptor(DiskNumber(0)).unwrap().serial;
     let lun = rig.os().disks.scsi_address(DiskNumber(0)).unwrap().lun;
-    let by_lun = [Criterion::Lun(lun.into())];
+    let by_lun = [Criterion::Adapter(0), Criterion::Lun(lun.into())];
     let error = not_identified(find(&rig, by_lun.clone()));
     assert_eq!(error.candidates().count(), 0, "{system:?}");
     assert_eq!(
         error.disks[0].excluded,
         Some(Excluded::Guarded(Guarded::Boot))
     );
-    rig.plug(&at(1, lun).serial(DATA), DATA, GIB);
+    rig.plug(&at(0, lun).serial(DATA), DATA, GIB);
     assert_eq!(find(&rig, by_lun).unwrap().number(), rig.disk());
 }
 
@@ -259,7 +307,7 @@ fn a_disk_that_is_never_written_is_no_candidate() {
 fn a_disk_with_a_page_file_is_no_candidate() {
     let rig = Rig::new();
     rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
-    rig.plug(&at(2, 1).serial(OTHER), OTHER, GIB);
+    rig.plug(&at(1, 1).serial(OTHER), OTHER, GIB);
     let (other, soon) = (rig.disk_of(OTHER), rig.soon());
     rig.node.disks().partition(other, soon).unwrap();
     let volume = rig.node.volumes().sole_on_disk(other, soon).unwrap();
@@ -273,7 +321,7 @@ fn a_disk_with_a_page_file_is_no_candidate() {
     });
     let found = node
         .disks()
-        .find(&query([Criterion::Lun(1)]), soon)
+        .find(&query([Criterion::Adapter(1), Criterion::Lun(1)]), soon)
         .unwrap();
     assert_eq!(found.number(), rig.disk());
 }
@@ -305,11 +353,78 @@ fn a_dead_disk_keeps_no_other_from_being_found_and_is_named() {
         Rule::on("IOCTL_DISK_GET_LENGTH_INFO", Effect::fail(Win32::IO_DEVICE)).object(&object);
     rig.sim.faults().add(dead);
     assert_eq!(find(&rig, [serial(DATA)]).unwrap().number(), rig.disk());
-    let error = not_identified(find(&rig, [Criterion::Lun(2)]));
+    let error = not_identified(find(&rig, [Criterion::Adapter(1), Criterion::Lun(2)]));
     assert!(
         matches!(error.disks[2].excluded, Some(Excluded::Silent(_))),
         "{error}"
     );
+}
+
+/// Ours fails one question, and a scratch disk answers to all that is asked for.
+#[test]
+fn a_silent_disk_that_may_be_the_one_keeps_another_from_being_taken() {
+    let rig = Rig::new();
+    rig.plug(&at(1, 1).serial("twin"), "ours", GIB);
+    let ours = rig.disk_of("twin");
+    rig.plug(&at(1, 2).serial("twin"), "scratch", GIB);
+    let object = format!("disk {ours}");
+    let dead =
+        Rule::on("IOCTL_DISK_GET_LENGTH_INFO", Effect::fail(Win32::IO_DEVICE)).object(&object);
+    rig.sim.faults().add(dead);
+    let error = not_identified(find(&rig, [serial("twin")]));
+    let uncertain: Vec<_> = error.uncertain().map(|disk| disk.number).collect();
+    assert_eq!((uncertain, error.candidates().count()), (vec![ours], 1));
+    let text = format!("not certain which disk has serial number twin: disk {ours} does not say");
+    assert!(error.to_string().starts_with(&text), "{error}");
+    // What it does tell rules it out.
+    let scratch = find(&rig, [serial("twin"), Criterion::Lun(2)]).unwrap();
+    assert_eq!(scratch.seen().size, Some(GIB));
+    let condition = Cause::NotIdentified(Box::new(error));
+    let condition = Error::new("find", "it", condition).condition();
+    assert_eq!(condition, Some(Condition::Uncertain));
+}
+
+#[test]
+fn a_disk_without_page83_is_found_by_all_else() {
+    for page in [
+        IdentifierPage::Refused,
+        IdentifierPage::Failing,
+        IdentifierPage::Malformed,
+    ] {
+        let rig = Rig::new();
+        rig.plug(&at(1, 1).serial(DATA).answering(page), DATA, GIB);
+        for known in [
+            vec![serial(DATA)],
+            vec![
+                Criterion::Adapter(1),
+                Criterion::Lun(1),
+                Criterion::Size(GIB),
+            ],
+        ] {
+            let found = find(&rig, known).unwrap();
+            assert_eq!(found.seen().identifiers, Vec::<String>::new());
+            rig.node.disks().partition(&found, rig.soon()).unwrap();
+        }
+    }
+}
+
+/// A disk that has no page is not the one whose page is known; one that fails to tell it may be.
+#[test]
+fn a_disk_that_fails_to_tell_its_page83_counts_where_that_is_asked_for() {
+    for (page, certain) in [
+        (IdentifierPage::Refused, true),
+        (IdentifierPage::Failing, false),
+        (IdentifierPage::Malformed, false),
+    ] {
+        let rig = Rig::new();
+        let named = at(1, 1).identified(IdentifierKind::Naa, "600140512345678a");
+        rig.plug(&named.serial(DATA), DATA, GIB);
+        rig.plug(&at(1, 2).serial(OTHER).answering(page), OTHER, GIB);
+        let known = page83("600140512345678a");
+        let found = find(&rig, [known.clone()]);
+        assert_eq!(found.is_ok(), certain, "{page:?}: {found:?}");
+        find(&rig, [known, Criterion::Lun(1)]).unwrap();
+    }
 }
 
 /// Another disk in the number, and in the slot, of the one that was found.
@@ -350,7 +465,7 @@ fn found(change: &str) -> (Rig, FoundDisk) {
             .set_offline(rig.disk(), rig.soon())
             .unwrap();
     }
-    let found = find(&rig, [Criterion::Lun(1)]).unwrap();
+    let found = find(&rig, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
     (rig, found)
 }
 
@@ -453,7 +568,7 @@ fn a_disk_that_has_another_number_is_found_anew_and_not_confused() {
         matches!(refused, Err(DiskError::NotTheFound { .. })),
         "{refused:?}"
     );
-    let anew = find(&rig, [Criterion::Lun(1)]).unwrap();
+    let anew = find(&rig, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
     assert_eq!(anew.number(), rig.disk());
     rig.node.disks().partition(&anew, rig.soon()).unwrap();
     assert_eq!(

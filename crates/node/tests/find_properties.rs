@@ -138,10 +138,14 @@ proptest! {
         match query.sole(disks.clone()) {
             Ok(found) => {
                 prop_assert_eq!(candidates, [found.number()]);
+                let mut silent = disks.iter().filter(|disk| {
+                    matches!(disk.excluded, Some(Excluded::Silent(_)))
+                });
+                prop_assert!(silent.all(|disk| query.contradicts(disk)));
                 prop_assert!(found.is_still(found.seen()));
             }
             Err(error) => {
-                prop_assert_ne!(candidates.len(), 1);
+                prop_assert!(candidates.len() != 1 || error.uncertain().next().is_some());
                 let named: Vec<_> = error.candidates().map(|disk| disk.number).collect();
                 prop_assert_eq!(named, candidates);
                 let text = error.to_string();

@@ -12,6 +12,7 @@ use os::ScsiAddress;
 use os::Win32;
 
 use crate::gate::Op;
+use crate::hardware::IdentifierPage;
 use crate::hardware::page83;
 use crate::machine::Machine;
 use crate::machine::Present;
@@ -53,7 +54,13 @@ impl os::Disks for Disks {
 
     fn device_id_page(&self, disk: DiskNumber) -> Result<Vec<u8>> {
         self.run("IOCTL_STORAGE_QUERY_PROPERTY", disk, |machine, name| {
-            page83::descriptor(&machine.disk(name)?.disk.spec.identifier)
+            let spec = &machine.disk(name)?.disk.spec;
+            match spec.identifier_page {
+                IdentifierPage::Answered => page83::descriptor(&spec.identifier),
+                IdentifierPage::Failing => Err(Win32::IO_DEVICE.into()),
+                IdentifierPage::Malformed => Ok(vec![0xff; 12]),
+                IdentifierPage::Refused => Err(Win32::INVALID_FUNCTION.into()),
+            }
         })
     }
 

@@ -129,7 +129,7 @@ pub use clock::ClockMode;
 pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,
-    Identifier, IdentifierKind, SectorSize, Stretch,
+    Identifier, IdentifierKind, IdentifierPage, SectorSize, Stretch,
 };
 pub use inventory::Inventory;
 pub use node::{CreateError, SimNode, VolumeHold};

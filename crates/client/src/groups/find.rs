@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use node::Criterion;
 use node::DiskQuery;
+use node::Excluded;
 use node::FoundDisk;
 use node::SeenDisk;
 use node::api::Cause;
@@ -76,13 +77,16 @@ fn is_listed(criterion: &Criterion) -> bool {
     )
 }
 
+/// All disks that any list has. One that the list of names leaves out, or whose length does not come, is silent
+/// if that is asked for: csi-proxy leaves out what does not answer. The list of places leaves out what has no
+/// LUN, such as the disks of containers, which says enough.
 fn list(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Vec<SeenDisk>> {
     let mut locations = node.locations(deadline)?;
     let mut ids = match node.ids(deadline) {
         Err(Error {
             cause: Cause::NeedsVersion { .. },
             ..
-        }) if !asks_for_names(wanted) => BTreeMap::new(),
+        }) if !asks(wanted, Criterion::is_name) => BTreeMap::new(),
         ids => ids?,
     };
     let mut behind = Vec::new();
@@ -92,23 +96,44 @@ fn list(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Vec<SeenD
     let numbers: BTreeSet<_> = locations.keys().chain(ids.keys()).copied().collect();
     let mut disks = Vec::new();
     for number in numbers {
-        let ids = ids.remove(&number).unwrap_or_default();
         let leads = behind.iter().filter(|(_, disks)| disks.contains(&number));
+        let ids = ids.remove(&number);
+        let size = size(node, wanted, number, deadline)?;
+        let silence = [
+            (ids.is_none(), Criterion::is_name as Kind, "names"),
+            (size.is_none(), is_size, "length"),
+        ];
+        let ids = ids.unwrap_or_default();
         disks.push(SeenDisk {
             iscsi_targets: leads.map(|(target, _)| (*target).clone()).collect(),
             location: locations.remove(&number),
             identifiers: named(ids.page83).into_iter().collect(),
             serial: named(ids.serial),
-            size: size(node, wanted, number, deadline)?,
+            size,
+            excluded: excluded(wanted, &silence),
             ..SeenDisk::numbered(number)
         });
     }
     Ok(disks)
 }
 
-fn asks_for_names(wanted: &DiskQuery) -> bool {
-    let mut criteria = wanted.criteria().iter();
-    criteria.any(|one| matches!(one, Criterion::Page83(_) | Criterion::Serial(_)))
+type Kind = fn(&Criterion) -> bool;
+
+/// By what is asked for and not listed.
+fn excluded(wanted: &DiskQuery, silence: &[(bool, Kind, &str)]) -> Option<Excluded> {
+    let mut missing = silence.iter().filter(|(is_missing, ..)| *is_missing);
+    let (_, _, what) = missing.find(|(_, kind, _)| asks(wanted, *kind))?;
+    Some(Excluded::Silent(format!(
+        "csi-proxy does not tell its {what}"
+    )))
+}
+
+fn asks(wanted: &DiskQuery, kind: Kind) -> bool {
+    wanted.criteria().iter().any(kind)
+}
+
+fn is_size(criterion: &Criterion) -> bool {
+    matches!(criterion, Criterion::Size(_))
 }
 
 fn named(name: String) -> Option<String> {
@@ -122,8 +147,7 @@ fn size(
     number: DiskNumber,
     deadline: Deadline,
 ) -> Result<Option<u64>> {
-    let mut criteria = wanted.criteria().iter();
-    if !criteria.any(|one| matches!(one, Criterion::Size(_))) {
+    if !asks(wanted, is_size) {
         return Ok(None);
     }
     match node.size(number, deadline) {

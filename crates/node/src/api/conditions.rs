@@ -15,11 +15,14 @@ use crate::DiskError;
 use crate::FilesystemError;
 use crate::FirmwareError;
 use crate::IscsiError;
+use crate::NotIdentified;
+use crate::PagingUnknown;
 use crate::ProviderError;
 use crate::ServiceError;
 use crate::SmbError;
 use crate::TargetError;
 use crate::Unfinished;
+use crate::Unread;
 use crate::VisibilityError;
 use crate::VolumeError;
 use crate::WayError;
@@ -112,6 +115,17 @@ impl Condition {
             _ => Self::Other,
         }
     }
+
+    pub(super) fn of_look_up(error: &NotIdentified) -> Self {
+        let is_uncertain = error.uncertain().next().is_some();
+        let is_guarded = error.guarded().next().is_some();
+        match error.candidates().count() {
+            0 | 1 if is_uncertain => Self::Uncertain,
+            0 if is_guarded => Self::Guarded,
+            0 => Self::NotFound,
+            _ => Self::Ambiguous,
+        }
+    }
 }
 
 impl Classified for os::Error {
@@ -145,7 +159,33 @@ impl Classified for Unfinished {
 
 impl Classified for BlankError {
     fn kind(&self) -> Kind {
-        Kind::Condition(Condition::NotBlank)
+        match self {
+            Self::Unread { source, .. } => source.kind(),
+            _ => Kind::Condition(Condition::NotBlank),
+        }
+    }
+}
+
+impl Classified for Unread {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Os(error) => error.kind(),
+            _ => Kind::Condition(Condition::Other),
+        }
+    }
+}
+
+impl Classified for PagingUnknown {
+    fn kind(&self) -> Kind {
+        let kind = match self {
+            Self::Os(error) => error.kind(),
+            Self::Target(error) => error.kind(),
+        };
+        match kind {
+            Kind::Deadline | Kind::Coded(Condition::AccessDenied, _) => kind,
+            // A page file that is not found is not the disk that is to be changed.
+            _ => kind.meaning(Condition::Other),
+        }
     }
 }
 
@@ -178,13 +218,14 @@ impl Classified for VisibilityError {
 impl Classified for DiskError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
-            Self::Guarded { .. } | Self::Paging { .. } => Condition::Guarded,
+            Self::Guarded { .. } => Condition::Guarded,
             Self::NoSuchPage83 { .. } => Condition::NotFound,
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::Blank(error) => return error.kind(),
             Self::Iscsi(error) => return error.kind(),
             Self::Kernel { source, .. } => return source.kind(),
+            Self::Paging { source, .. } => return source.kind(),
             Self::Provider(error) => return error.kind(),
             Self::Unfinished(error) => return error.kind(),
             Self::Visibility(error) => return error.kind(),

@@ -41,10 +41,7 @@ impl Error {
     pub fn condition(&self) -> Option<Condition> {
         match self.cause {
             Cause::Failed { condition, .. } => Some(condition),
-            Cause::NotIdentified(ref error) => Some(match error.candidates().next() {
-                None => Condition::NotFound,
-                Some(_) => Condition::Ambiguous,
-            }),
+            Cause::NotIdentified(ref error) => Some(Condition::of_look_up(error)),
             _ => None,
         }
     }
@@ -229,6 +226,8 @@ pub enum Condition {
     ServerNotFound,
     /// Another volume is mounted there.
     TargetInUse,
+    /// One that does not say enough of itself may be the one that is meant.
+    Uncertain,
     /// The node's build of Windows has no such option.
     UnknownOption,
 }

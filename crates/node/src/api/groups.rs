@@ -65,7 +65,8 @@ pub trait Disks: Sealed + Send + Sync {
     ///
     /// # Errors
     /// [`super::Cause::NotIdentified`]: there is none ([`super::Condition::NotFound`]), or there are several
-    /// ([`super::Condition::Ambiguous`]). [`super::Cause::Inexpressible`]: csi-proxy's lists do not have
+    /// ([`super::Condition::Ambiguous`]), or one that does not say enough may be it
+    /// ([`super::Condition::Uncertain`]), or it is never written ([`super::Condition::Guarded`]). [`super::Cause::Inexpressible`]: csi-proxy's lists do not have
     /// what is known of the disk (its namespace, port, PCI device or function).
     fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk>;
 

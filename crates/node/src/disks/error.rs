@@ -3,6 +3,7 @@ use os::DiskNumber;
 use super::FoundDisk;
 use super::Guarded;
 use super::NotIdentified;
+use super::PagingUnknown;
 use super::SeenDisk;
 use crate::BlankError;
 use crate::IscsiError;
@@ -58,12 +59,12 @@ pub enum DiskError {
     #[error(transparent)]
     Visibility(#[from] VisibilityError),
     /// It is not known where page files and crash dumps go, so any disk may hold one.
-    #[error("disk {disk} is not changed: it may hold a page file or a crash dump: {reason}")]
+    #[error("disk {disk} is not changed: it may hold a page file or a crash dump: {source}")]
     Paging {
         /// The disk.
         disk: DiskNumber,
         /// Why it is not known.
-        reason: String,
+        source: Box<PagingUnknown>,
     },
     /// The storage provider does not know the disk, or refused.
     #[error(transparent)]

@@ -10,6 +10,7 @@ use os::WinPath;
 
 use super::DiskError;
 use crate::Node;
+use crate::TargetError;
 use crate::Way;
 use crate::storage;
 use crate::storage::Style;
@@ -19,6 +20,18 @@ use crate::volumes::target;
 /// The MBR type of a dynamic disk's partition, 0x42
 /// (<https://learn.microsoft.com/windows/win32/fileio/disk-partition-types>).
 const MBR_LDM: u32 = 0x42;
+
+/// Why it is not known which disks hold page files and the crash dump.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PagingUnknown {
+    /// The system did not say where they are, or on which disks their volume is.
+    #[error(transparent)]
+    Os(#[from] os::Error),
+    /// The volume on which one is was not found.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
 
 /// Why a disk is never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,9 +134,12 @@ fn is_dynamic_mbr(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<b
 }
 
 fn by_paging(node: &Node, disk: DiskNumber) -> Result<Option<Guarded>, DiskError> {
-    let unknown = |reason: String| DiskError::Paging { disk, reason };
+    let unknown = |error: PagingUnknown| DiskError::Paging {
+        disk,
+        source: Box::new(error),
+    };
     let paging = node.os().boot.paging();
-    let paging = paging.map_err(|error| unknown(error.to_string()))?;
+    let paging = paging.map_err(|error| unknown(error.into()))?;
     let page_files = paging
         .page_files
         .iter()
@@ -141,16 +157,15 @@ fn by_paging(node: &Node, disk: DiskNumber) -> Result<Option<Guarded>, DiskError
 }
 
 /// Whether the file is on this disk. A drive that does not exist is on none.
-fn holds(node: &Node, disk: DiskNumber, file: &WinPath) -> Result<bool, String> {
+fn holds(node: &Node, disk: DiskNumber, file: &WinPath) -> Result<bool, PagingUnknown> {
     let folder = file.parent().unwrap_or_else(|| file.clone());
     let above = target::Missing::LookAbove;
     let volume = match target::closest(node.os(), &Way::from(&folder), above) {
         Ok(volume) => volume,
         Err(error) if error.is_missing() => return Ok(false),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
-    let disks = volumes::disks_of(node.os(), volume).map_err(|error| error.to_string())?;
-    Ok(disks.contains(&disk))
+    Ok(volumes::disks_of(node.os(), volume)?.contains(&disk))
 }
 
 #[cfg(test)]

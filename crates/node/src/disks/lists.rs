@@ -9,6 +9,7 @@ use os::Deadline;
 use os::DiskNumber;
 use os::Instance;
 use os::Query;
+use os::Win32;
 use os::schema::disk;
 
 use super::DiskError;
@@ -166,8 +167,13 @@ fn page83(node: &Node, number: DiskNumber) -> os::Result<String> {
     Ok(page(node, number)?.page83_text())
 }
 
+/// A disk that refuses the question as one that it does not know has no identifiers. That it does so with
+/// these two codes is what they mean; which Windows gives of which bus has not been seen.
 pub(super) fn page(node: &Node, number: DiskNumber) -> os::Result<DeviceIdPage> {
-    let page = node.os().disks.device_id_page(number)?;
+    let page = match node.os().disks.device_id_page(number) {
+        Err(error) if is_unknown_question(&error) => return Ok(DeviceIdPage::default()),
+        page => page?,
+    };
     DeviceIdPage::parse(&page).map_err(|error| {
         let cause = Cause::Malformed(error.to_string());
         os::Error::new(
@@ -176,6 +182,11 @@ pub(super) fn page(node: &Node, number: DiskNumber) -> os::Result<DeviceIdPage> 
             cause,
         )
     })
+}
+
+fn is_unknown_question(error: &os::Error) -> bool {
+    let refusals = [Win32::INVALID_FUNCTION, Win32::NOT_SUPPORTED];
+    error.win32().is_some_and(|code| refusals.contains(&code))
 }
 
 pub(super) fn rows(

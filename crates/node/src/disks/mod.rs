@@ -28,6 +28,7 @@ pub use self::find::SeenDisk;
 pub use self::find::SerialNumber;
 pub use self::find::TrivialName;
 pub use self::guard::Guarded;
+pub use self::guard::PagingUnknown;
 pub use self::lists::DiskIds;
 use self::partition::Partitioning;
 use self::state::Switching;

@@ -38,6 +38,9 @@ pub struct DiskSpec {
     /// The identifiers of SCSI page 0x83.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identifier: Vec<Identifier>,
+    /// How the disk answers the question for that page.
+    #[serde(default)]
+    pub identifier_page: IdentifierPage,
     /// Stretches that answer with a medium error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Stretch>,
@@ -99,6 +102,22 @@ pub enum Arrives {
     Offline,
     /// Online and writable.
     Online,
+}
+
+/// How a disk answers when it is asked for page 0x83. Which of these Windows does for which bus has not
+/// been seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdentifierPage {
+    /// With its identifiers, if it has any.
+    #[default]
+    Answered,
+    /// With an I/O error (1117).
+    Failing,
+    /// With bytes that are no such page.
+    Malformed,
+    /// As a question that it does not know (error 1).
+    Refused,
 }
 
 /// One identifier of page 0x83.
@@ -171,6 +190,7 @@ impl DiskSpec {
             location: None,
             arrives: Arrives::ByPolicy,
             identifier: Vec::new(),
+            identifier_page: IdentifierPage::default(),
             unreadable: Vec::new(),
         }
     }
@@ -213,6 +233,15 @@ impl DiskSpec {
             value: value.to_owned(),
         });
         self
+    }
+
+    /// Answering like this when it is asked for page 0x83.
+    #[must_use]
+    pub fn answering(self, identifier_page: IdentifierPage) -> Self {
+        Self {
+            identifier_page,
+            ..self
+        }
     }
 
     /// Coming up like this.

@@ -9,7 +9,8 @@ pub(crate) mod place;
 
 pub use control::{Content, HardwareControl, HardwareError};
 pub use disk::{
-    Address, Arrives, Association, Bus, DiskSpec, Identifier, IdentifierKind, SectorSize, Stretch,
+    Address, Arrives, Association, Bus, DiskSpec, Identifier, IdentifierKind, IdentifierPage,
+    SectorSize, Stretch,
 };
 
 pub(crate) use control::Disk;

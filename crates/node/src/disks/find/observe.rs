@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use formats::device_id::DeviceIdPage;
 use formats::device_path;
 use formats::location::Location;
 use os::Deadline;
@@ -44,7 +45,7 @@ const SELECT: &[&str] = &[
 /// Finds the one disk that all of this is true of, among those that may be written.
 ///
 /// # Errors
-/// There is none, or several; the storage provider does not answer; it is not known whether a disk that
+/// There is none, or several, or one that may be it does not say; the storage provider does not answer; it is not known whether a disk that
 /// it is true of may be written.
 pub(in crate::disks) fn find(
     node: &Node,
@@ -55,7 +56,7 @@ pub(in crate::disks) fn find(
     let mut disks = Vec::new();
     for (number, row) in lists::rows(node, SELECT, deadline)? {
         let disk = storage::Disk::read(number, row.clone())?;
-        let mut seen = observe(node, &disk, &row, &behind)?;
+        let mut seen = observe(node, &disk, &row, &behind, wanted)?;
         if seen.excluded.is_none() && wanted.matches(&seen) {
             seen.excluded = guarded(node, &disk, deadline)?;
         }
@@ -85,7 +86,7 @@ pub(in crate::disks) fn require(
         rows.map_err(ProviderError::from)?,
     )?;
     let disk = storage::Disk::read(number, row.clone())?;
-    let now = observe(node, &disk, &row, &behind)?;
+    let now = observe(node, &disk, &row, &behind, found.wanted())?;
     match found.is_still(&now) {
         true => Ok(()),
         false => Err(DiskError::NotTheFound {
@@ -120,44 +121,57 @@ impl Behind {
     }
 }
 
-/// What kernel and provider tell of a disk, once it is certain that they mean the same.
+/// What kernel and provider tell of a disk. It is silent unless it is certain that they mean the same, or
+/// when it does not tell something that is asked for.
 fn observe(
     node: &Node,
     disk: &storage::Disk,
     row: &Instance,
     behind: &Behind,
+    wanted: &DiskQuery,
 ) -> Result<SeenDisk, ProviderError> {
     let number = disk.number;
     let location = row.text_or_null(disk::LOCATION.name)?;
-    let listed = Listed::read(row)?;
+    let serial = Listed::read(row)?.serial(node, number);
     let mut seen = SeenDisk {
         iscsi_targets: behind.targets(number),
         location: location.and_then(|text| Location::parse(text).ok()),
+        serial: Some(serial).filter(|serial| !serial.is_empty()),
         ..SeenDisk::numbered(number)
     };
-    match ask_kernel(node, disk) {
-        Ok((size, identifiers)) => {
-            seen.size = Some(size);
-            seen.identifiers = identifiers;
-            let serial = listed.serial(node, number);
-            seen.serial = Some(serial).filter(|serial| !serial.is_empty());
-            seen.namespace = disk.device_path.as_deref().and_then(device_path::namespace);
-        }
-        Err(error) => seen.excluded = Some(Excluded::Silent(error.to_string())),
-    }
-    if let Some(reason) = guard::by_flags(disk) {
-        seen.excluded = Some(Excluded::Guarded(reason));
-    }
+    let asked = ask_kernel(node, disk, &mut seen, wanted);
+    let silence = asked.err().map(|error| error.to_string());
+    let guarded = guard::by_flags(disk).map(Excluded::Guarded);
+    seen.excluded = guarded.or_else(|| silence.map(Excluded::Silent));
     Ok(seen)
 }
 
-/// Length and identifiers.
-fn ask_kernel(node: &Node, disk: &storage::Disk) -> Result<(u64, Vec<String>), DiskError> {
-    identity::require_same(node, disk)?;
+/// Length, identifiers and namespace. What the kernel says of itself is kept also when something else is
+/// not certain: it may tell that the disk is not the one that is meant.
+fn ask_kernel(
+    node: &Node,
+    disk: &storage::Disk,
+    seen: &mut SeenDisk,
+    wanted: &DiskQuery,
+) -> Result<(), DiskError> {
     let failed = DiskError::kernel(disk.number);
-    let length = node.os().disks.length(disk.number).map_err(&failed)?;
-    let page = lists::page(node, disk.number).map_err(&failed)?;
-    Ok((length, page.texts()))
+    let page = lists::page(node, disk.number).map_err(&failed);
+    let length = node.os().disks.length(disk.number).map_err(&failed);
+    seen.identifiers = page.as_ref().map(DeviceIdPage::texts).unwrap_or_default();
+    seen.size = length.as_ref().ok().copied();
+    identity::require_same(node, disk).inspect_err(|error| {
+        if matches!(error, DiskError::ViewsDiffer { .. }) {
+            // The provider's place is another disk's.
+            seen.location = None;
+        }
+    })?;
+    let path = disk.device_path.as_deref();
+    seen.namespace = path.and_then(device_path::namespace);
+    length?;
+    match wanted.asks_for_page83() {
+        true => page.map(drop),
+        false => Ok(()),
+    }
 }
 
 fn guarded(

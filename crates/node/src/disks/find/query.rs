@@ -10,6 +10,15 @@ use crate::TargetName;
 ///
 /// Neither a disk's number nor the label of a volume is among it: a number goes to another disk when its
 /// own is gone, and a label is what anybody wrote.
+///
+/// A name (page 0x83, serial number) is enough, and so is an iSCSI target; a driver whose targets have
+/// several LUNs says the LUN besides. A LUN or namespace alone is not: LUN 1 is at every adapter, and
+/// namespace 1 at every NVMe controller. It takes the controller besides, by the adapter's number or by PCI
+/// bus, device and function. A driver whose storage says the LUN alone, as Azure's does, needs to be
+/// configured with the adapter at which its machines have data disks. All three numbers of PCI are needed:
+/// adapters 0 and 1 of Azure's machines were seen with one bus and device, and two functions
+/// (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3038>,
+/// <https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661>).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskQuery {
     criteria: Vec<Criterion>,
@@ -74,8 +83,8 @@ pub enum NamespaceConvention {
 /// What is known is not enough to look for a disk with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "not enough to tell one disk: a LUN, namespace, page 0x83 identifier, serial number or iSCSI target \
-     is needed"
+    "not enough to tell one disk: it takes a page 0x83 identifier, a serial number, an iSCSI target, or a LUN or \
+     namespace with the adapter or its PCI bus, device and function"
 )]
 pub struct NotEnough;
 
@@ -83,11 +92,12 @@ impl DiskQuery {
     /// A disk of which all of this holds.
     ///
     /// # Errors
-    /// None of it tells one disk from its neighbours: adapter and size say little.
+    /// It does not tell one disk from its neighbours, whatever there is on the node now.
     pub fn all(criteria: impl IntoIterator<Item = Criterion>) -> Result<Self, NotEnough> {
         let criteria: Vec<_> = criteria.into_iter().collect();
-        match criteria.iter().any(Criterion::tells_one) {
-            true => Ok(Self { criteria }),
+        let query = Self { criteria };
+        match query.tells_one() {
+            true => Ok(query),
             false => Err(NotEnough),
         }
     }
@@ -111,35 +121,67 @@ impl DiskQuery {
     /// Whether all of it holds of this disk. What a disk does not tell does not hold.
     #[must_use]
     pub fn matches(&self, disk: &SeenDisk) -> bool {
-        self.criteria.iter().all(|criterion| criterion.holds(disk))
+        let mut answers = self.criteria.iter().map(|one| one.holds(disk));
+        answers.all(|holds| holds == Some(true))
+    }
+
+    /// Whether something that the disk does tell is known to be otherwise of the one that is meant.
+    #[must_use]
+    pub fn contradicts(&self, disk: &SeenDisk) -> bool {
+        let mut answers = self.criteria.iter().map(|one| one.holds(disk));
+        answers.any(|holds| holds == Some(false))
+    }
+
+    pub(super) fn asks_for_page83(&self) -> bool {
+        let mut criteria = self.criteria.iter();
+        criteria.any(|one| matches!(one, Criterion::Page83(_)))
+    }
+
+    fn tells_one(&self) -> bool {
+        let has = |kind: fn(&Criterion) -> bool| self.criteria.iter().any(kind);
+        has(Criterion::is_name)
+            || has(|one| matches!(one, Criterion::IscsiTarget { .. }))
+            || has(Criterion::is_unit) && self.tells_controller()
+    }
+
+    fn tells_controller(&self) -> bool {
+        let has = |kind: fn(&Criterion) -> bool| self.criteria.iter().any(kind);
+        has(|one| matches!(one, Criterion::Adapter(_)))
+            || has(|one| matches!(one, Criterion::Bus(_)))
+                && has(|one| matches!(one, Criterion::Device(_)))
+                && has(|one| matches!(one, Criterion::Function(_)))
     }
 }
 
 impl Criterion {
-    fn tells_one(&self) -> bool {
+    /// Whether it is a name of the disk, which goes wherever the disk does.
+    #[must_use]
+    pub fn is_name(&self) -> bool {
+        matches!(self, Self::Page83(_) | Self::Serial(_))
+    }
+
+    fn is_unit(&self) -> bool {
         matches!(
             self,
-            Self::IscsiTarget { .. }
-                | Self::Lun(_)
-                | Self::Namespace(_)
-                | Self::NvmeLun { .. }
-                | Self::Page83(_)
-                | Self::Serial(_)
+            Self::Lun(_) | Self::Namespace(_) | Self::NvmeLun { .. }
         )
     }
 
-    fn holds(&self, disk: &SeenDisk) -> bool {
+    /// Whether it holds of this disk; none when the disk does not tell.
+    fn holds(&self, disk: &SeenDisk) -> Option<bool> {
         match self {
-            Self::IscsiTarget { target, .. } => disk.iscsi_targets.contains(target),
-            Self::Namespace(number) => disk.namespace == Some(*number),
+            Self::IscsiTarget { target, .. } => Some(disk.iscsi_targets.contains(target)),
+            Self::Namespace(number) => Some(disk.namespace? == *number),
             Self::NvmeLun { lun, convention } => {
-                let wanted = convention.namespace(*lun);
-                wanted.is_some() && disk.namespace == wanted
+                Some(Some(disk.namespace?) == convention.namespace(*lun))
             }
-            Self::Page83(name) => disk.identifiers.iter().any(|own| name.is(own)),
-            Self::Serial(serial) => disk.serial.as_deref().is_some_and(|own| serial.is(own)),
-            Self::Size(bytes) => disk.size == Some(*bytes),
-            _ => self.place(disk).is_some_and(|(wanted, own)| wanted == own),
+            Self::Page83(name) => {
+                let mut own = disk.identifiers.iter();
+                (own.len() > 0).then(|| own.any(|own| name.is(own)))
+            }
+            Self::Serial(serial) => Some(serial.is(disk.serial.as_deref()?)),
+            Self::Size(bytes) => Some(disk.size? == *bytes),
+            _ => self.place(disk).map(|(wanted, own)| wanted == own),
         }
     }
 

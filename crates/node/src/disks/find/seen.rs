@@ -34,7 +34,8 @@ pub struct SeenDisk {
 pub enum Excluded {
     /// It is never written.
     Guarded(Guarded),
-    /// It does not say for certain what it is.
+    /// It does not say for certain what it is. It stands in the way of whatever nothing that is known of
+    /// it contradicts: it may be the disk that is meant.
     Silent(String),
 }
 
@@ -77,17 +78,22 @@ impl SeenDisk {
     fn is_candidate(&self, wanted: &DiskQuery) -> bool {
         self.excluded.is_none() && wanted.matches(self)
     }
+
+    fn is_uncertain(&self, wanted: &DiskQuery) -> bool {
+        matches!(self.excluded, Some(Excluded::Silent(_))) && !wanted.contradicts(self)
+    }
 }
 
 impl DiskQuery {
     /// The one disk of a node, of which these are all, that this is true of.
     ///
     /// # Errors
-    /// It is true of none, or of several.
+    /// It is true of none, or of several, or it is not certain of how many.
     pub fn sole(&self, disks: Vec<SeenDisk>) -> Result<FoundDisk, NotIdentified> {
         let mut candidates = disks.iter().filter(|disk| disk.is_candidate(self));
-        match (candidates.next(), candidates.next()) {
-            (Some(one), None) => Ok(FoundDisk {
+        let mut uncertain = disks.iter().filter(|disk| disk.is_uncertain(self));
+        match (candidates.next(), candidates.next(), uncertain.next()) {
+            (Some(one), None, None) => Ok(FoundDisk {
                 wanted: self.clone(),
                 seen: one.clone(),
             }),
@@ -140,15 +146,37 @@ impl NotIdentified {
             .iter()
             .filter(|disk| disk.is_candidate(&self.wanted))
     }
+
+    /// The disks that do not say enough, so that each may be the one that is meant.
+    pub fn uncertain(&self) -> impl Iterator<Item = &SeenDisk> {
+        self.disks
+            .iter()
+            .filter(|disk| disk.is_uncertain(&self.wanted))
+    }
+
+    /// The disks that all of it is true of, and that are never written.
+    pub fn guarded(&self) -> impl Iterator<Item = &SeenDisk> {
+        self.disks.iter().filter(|disk| {
+            matches!(disk.excluded, Some(Excluded::Guarded(_))) && self.wanted.matches(disk)
+        })
+    }
 }
 
 impl std::error::Error for NotIdentified {}
 
 impl fmt::Display for NotIdentified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.candidates().count() {
-            0 => write!(f, "no disk with {}", self.wanted)?,
-            count => write!(f, "not one disk but {count} with {}", self.wanted)?,
+        match (self.candidates().count(), self.uncertain().next()) {
+            (0 | 1, Some(disk)) => {
+                let number = disk.number;
+                write!(
+                    f,
+                    "not certain which disk has {}: disk {number} does not say",
+                    self.wanted
+                )?;
+            }
+            (0, None) => write!(f, "no disk with {}", self.wanted)?,
+            (count, _) => write!(f, "not one disk but {count} with {}", self.wanted)?,
         }
         let seen: Vec<_> = self.disks.iter().map(SeenDisk::to_string).collect();
         match seen.as_slice() {
