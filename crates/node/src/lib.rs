@@ -48,21 +48,21 @@
 //! let disk = node.disks().find(&wanted, deadline)?;
 //!
 //! // Each of these leaves alone what is as it should be, so that all may be repeated.
+//! node.disks().bring_online(&disk, deadline)?;
 //! node.disks().partition(&disk, deadline)?;
-//! node.disks().set_online(disk.number(), deadline)?;
-//! let volume = node.volumes().sole_on_disk(disk.number(), deadline)?;
+//! let volume = node.volumes().find_on(&disk, deadline)?;
 //! let ntfs = FormatOptions::default();
-//! node.volumes().ensure_formatted(volume, &ntfs, deadline)?;
+//! node.volumes().ensure_formatted(&volume, &ntfs, deadline)?;
 //! let staging: WinPath = r"C:\var\lib\kubelet\plugins\demo\globalmount".parse()?;
 //! node.filesystem().make_directory(&staging, deadline)?;
-//! node.volumes().mount(volume, &staging, deadline)?;
-//! assert_eq!(node.volumes().of_target(&staging, deadline)?, volume);
+//! node.volumes().mount(volume.id(), &staging, deadline)?;
+//! assert_eq!(node.volumes().of_target(&staging, deadline)?, volume.id());
 //!
 //! // Formatted now, and so refused: by its condition, whoever does the work and whatever its text.
-//! let refused = node.volumes().format(volume, deadline).unwrap_err();
+//! let refused = node.volumes().format(&volume, deadline).unwrap_err();
 //! assert_eq!(refused.condition(), Some(Condition::NotBlank));
 //!
-//! node.volumes().unmount(volume, &staging, deadline)?;
+//! node.volumes().unmount(volume.id(), &staging, deadline)?;
 //! node.filesystem().remove_entry(&staging, deadline)?;
 //! node.disks().set_offline(disk.number(), deadline)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -37,8 +37,8 @@ impl Driver {
         let (node, deadline) = (&self.node, self.node.deadline(CALL));
         node.disks().rescan(deadline)?;
         let disk = node.disks().find(wanted, deadline)?;
+        node.disks().bring_online(&disk, deadline)?;
         node.disks().partition(&disk, deadline)?;
-        node.disks().set_online(disk.number(), deadline)?;
         let volume = node.volumes().find_on(&disk, deadline)?;
         let ntfs = FormatOptions::default();
         node.volumes().ensure_formatted(&volume, &ntfs, deadline)?;
