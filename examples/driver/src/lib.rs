@@ -51,6 +51,7 @@ impl Driver {
     /// NodeUnstageVolume of a disk. The disk may have been pulled out.
     pub fn unstage_disk(&self, wanted: &DiskQuery, staging: &WinPath) -> Result<()> {
         let (node, deadline) = (&self.node, self.node.deadline(CALL));
+        node.disks().rescan(deadline)?;
         let disk = node.disks().find(wanted, deadline);
         let is_gone = matches!(&disk, Err(error) if says(error, &[Condition::NotFound]));
         match node.volumes().of_target(staging, deadline) {
