@@ -1,15 +1,19 @@
 //! Parked pipes: the system's thread pool waits for their events.
 
-// UNSAFETY: the thread pool's waits are Win32 functions that keep a pointer of ours until they are
-// closed. This module alone makes and closes them.
+// UNSAFETY: the thread pool's waits are Win32 functions that keep a handle and a callback of ours until
+// they are closed. This module alone makes and closes them.
 #![expect(unsafe_code)]
 
 use std::{
+    collections::BTreeMap,
     ffi::c_void,
     fmt, io,
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -48,16 +52,18 @@ struct Armed {
     never: Option<Event>,
 }
 
+/// Who is told by the callback of a wait, by the number that the wait was given.
+///
+/// Not by a pointer: under Wine 8 a callback was seen to run after its wait had been set to nothing, its
+/// callbacks waited for and itself closed, as Microsoft's page has it. Its number is nobody's by then.
+static TOLD: Mutex<BTreeMap<usize, Target>> = Mutex::new(BTreeMap::new());
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
 /// A wait of the system's thread pool.
 struct Wait {
     wait: PTP_WAIT,
-    /// Made by Box::into_raw; what the callback gets.
-    target: *mut Target,
+    number: usize,
 }
-
-// SAFETY: the thread pool's functions may be called from any thread; the target is Send and Sync
-// and only ever read.
-unsafe impl Send for Wait {}
 
 impl Watcher {
     #[expect(clippy::unnecessary_wraps, reason = "the name that both systems share")]
@@ -119,16 +125,17 @@ impl fmt::Debug for Watch {
 
 impl Wait {
     fn new(target: &Target) -> io::Result<Self> {
-        let target = Box::into_raw(Box::new(Arc::clone(target)));
-        // SAFETY: `target` lives until Drop has made sure that no callback runs any more.
-        let wait = unsafe { CreateThreadpoolWait(Some(fired), target.cast(), ptr::null()) };
+        let number = NEXT.fetch_add(1, Relaxed);
+        told().insert(number, Target::clone(target));
+        let context = ptr::without_provenance_mut(number);
+        // SAFETY: the callback takes its context for a number and follows no pointer.
+        let wait = unsafe { CreateThreadpoolWait(Some(fired), context, ptr::null()) };
         if wait == 0 {
             let error = io::Error::last_os_error();
-            // SAFETY: made above, and nobody got it.
-            drop(unsafe { Box::from_raw(target) });
+            forget(number);
             return Err(error);
         }
-        Ok(Self { wait, target })
+        Ok(Self { wait, number })
     }
 
     /// Waits for `event` or the time; None waits for nothing.
@@ -146,29 +153,44 @@ impl Drop for Wait {
     /// Never runs within the callback: a watch is dropped by the thread that drives its
     /// connection, and the callback does no more than queue.
     fn drop(&mut self) {
+        forget(self.number);
         self.set(None, None);
-        // SAFETY: the wait is open; afterwards no callback runs or is queued, so both it and the
-        // target may go.
+        // SAFETY: the wait is open, and nobody has it afterwards.
         unsafe {
             WaitForThreadpoolWaitCallbacks(self.wait, 1);
             CloseThreadpoolWait(self.wait);
-            drop(Box::from_raw(self.target));
         }
     }
+}
+
+fn told() -> MutexGuard<'static, BTreeMap<usize, Target>> {
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nobody is told by that number any more.
+fn forget(number: usize) {
+    let target = told().remove(&number);
+    // Not under the lock: what goes with it may have waits of its own.
+    drop(target);
 }
 
 /// Runs on a thread of the system's.
 unsafe extern "system" fn fired(
     _instance: PTP_CALLBACK_INSTANCE,
-    target: *mut c_void,
+    number: *mut c_void,
     _wait: PTP_WAIT,
     _result: u32,
 ) {
-    // SAFETY: the pointer is that of `Wait::new`, and Drop waits for this function to return.
-    let target = Arc::clone(unsafe { &*target.cast::<Target>() });
     // A panic must not cross the system's frames.
-    if catch_unwind(AssertUnwindSafe(|| target.ready())).is_err() {
+    if catch_unwind(AssertUnwindSafe(|| tell(number.addr()))).is_err() {
         tracing::error!("a callback of the thread pool panicked");
+    }
+}
+
+fn tell(number: usize) {
+    let target = told().get(&number).cloned();
+    if let Some(target) = target {
+        target.ready();
     }
 }
 
@@ -195,5 +217,42 @@ fn relative(timeout: Duration) -> FILETIME {
     FILETIME {
         dwLowDateTime: half(0),
         dwHighDateTime: half(4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    };
+
+    use super::{
+        super::super::{Ready, Target},
+        Wait, tell,
+    };
+
+    #[derive(Default)]
+    struct Told(AtomicUsize);
+
+    impl Ready for Told {
+        fn ready(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_callback_that_comes_after_its_wait_was_closed_tells_nobody() {
+        let told = Arc::new(Told::default());
+        let target: Target = told.clone();
+        let wait = Wait::new(&target).unwrap();
+        let number = wait.number;
+        tell(number);
+        assert_eq!(told.0.load(SeqCst), 1);
+        drop(wait);
+        tell(number);
+        assert_eq!(told.0.load(SeqCst), 1);
+        drop(target);
+        assert_eq!(Arc::strong_count(&told), 1, "it is kept by nobody");
     }
 }
