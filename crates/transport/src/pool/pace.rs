@@ -1,41 +1,43 @@
 //! Remembers how long methods take.
 
 use std::{
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
 
-/// A method that takes longer is not run while other connections wait for the thread.
-const SLOW: Duration = Duration::from_micros(300);
-/// No call counts for more: on a busy machine a fast one that was not let run looks slow once, and one
-/// of those must not cost its method the next calls' hand-overs.
-const MOST: Duration = Duration::from_micros(1_200);
+/// A method whose last calls all took longer is not run while other connections wait for the thread.
+const SLOW: Duration = Duration::from_millis(1);
+/// What a time is kept in: sixteen bits of it are half a second, and nothing longer is told apart.
+const UNIT: Duration = Duration::from_micros(8);
+/// How many calls are remembered, sixteen bits each.
+const KEPT: u32 = 4;
 const PLACES: usize = 256;
 
-/// The average time of the methods, in nanoseconds, by a hash of their path. Two methods that
-/// share a place make each other look slower or faster, which costs time and nothing else.
+/// The last times of the methods, by a hash of their path. Two methods that share a place make
+/// each other look faster, which costs time and nothing else.
+///
+/// The shortest of them counts: on a busy machine any call may not be let run for a while, four in
+/// a row rarely are, and every method that looks slow costs a thread.
 #[derive(Debug)]
-pub(crate) struct Pace(Box<[AtomicU32; PLACES]>);
+pub(crate) struct Pace(Box<[AtomicU64; PLACES]>);
 
 impl Pace {
     pub(super) fn new() -> Self {
-        Self(Box::new([const { AtomicU32::new(0) }; PLACES]))
+        Self(Box::new([const { AtomicU64::new(0) }; PLACES]))
     }
 
     /// Whether calls of `method` took long lately.
     pub(crate) fn is_slow(&self, method: &str) -> bool {
-        u128::from(self.place(method).load(Relaxed)) > SLOW.as_nanos()
+        shortest(self.place(method).load(Relaxed)) > units(SLOW)
     }
 
-    /// Notes a call; the last four or so count.
+    /// Notes a call; the last four count. Of two that end at once one may be lost.
     pub(crate) fn note(&self, method: &str, took: Duration) {
-        let took = u32::try_from(took.min(MOST).as_nanos()).unwrap_or(u32::MAX);
         let place = self.place(method);
-        let before = place.load(Relaxed);
-        place.store(before - before / 4 + took / 4, Relaxed);
+        place.store(place.load(Relaxed) << u16::BITS | u64::from(units(took)), Relaxed);
     }
 
-    fn place(&self, method: &str) -> &AtomicU32 {
+    fn place(&self, method: &str) -> &AtomicU64 {
         // FNV-1a: a few bytes that nobody chooses in bad faith to any gain.
         let fold = |hash: usize, byte: u8| (hash ^ usize::from(byte)).wrapping_mul(16_777_619);
         let hash = method.bytes().fold(2_166_136_261, fold);
@@ -43,37 +45,51 @@ impl Pace {
     }
 }
 
+fn units(took: Duration) -> u16 {
+    u16::try_from(took.as_micros() / UNIT.as_micros()).unwrap_or(u16::MAX)
+}
+
+fn shortest(kept: u64) -> u16 {
+    let each = (0..KEPT).map(|call| (kept >> (call * u16::BITS)) & u64::from(u16::MAX));
+    each.min().and_then(|units| u16::try_from(units).ok()).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn slow_calls_are_noticed_and_forgotten_again() {
+    fn after(times: &[Duration]) -> Pace {
         let pace = Pace::new();
-        assert!(!pace.is_slow("/v1.Disk/Rescan"));
-        for _ in 0..2 {
-            pace.note("/v1.Disk/Rescan", Duration::from_millis(50));
-        }
-        assert!(pace.is_slow("/v1.Disk/Rescan"));
-        for _ in 0..5 {
-            pace.note("/v1.Disk/Rescan", Duration::from_micros(10));
-        }
-        assert!(!pace.is_slow("/v1.Disk/Rescan"));
+        times.iter().for_each(|took| pace.note("/v1.Disk/Rescan", *took));
+        pace
     }
 
     #[test]
-    fn a_fast_method_is_not_slow_for_one_call_that_was_not_let_run() {
-        let pace = Pace::new();
-        pace.note("/v1.Filesystem/PathExists", Duration::from_secs(1));
-        assert!(!pace.is_slow("/v1.Filesystem/PathExists"));
+    fn slow_calls_are_noticed_and_forgotten_again() {
+        let slow = [Duration::from_millis(50); 4];
+        assert!(!after(&[]).is_slow("/v1.Disk/Rescan"));
+        assert!(after(&slow).is_slow("/v1.Disk/Rescan"));
+        let pace = after(&slow);
+        pace.note("/v1.Disk/Rescan", Duration::from_micros(10));
+        assert!(!pace.is_slow("/v1.Disk/Rescan"), "one fast call shows that the method can be fast");
+    }
+
+    #[test]
+    fn a_fast_method_is_not_slow_for_calls_that_were_not_let_run() {
+        let held_up = Duration::from_secs(1);
+        assert!(!after(&[held_up; 3]).is_slow("/v1.Disk/Rescan"), "before four calls were seen");
+        let between = [held_up, held_up, Duration::from_micros(20), held_up];
+        assert!(!after(&between).is_slow("/v1.Disk/Rescan"));
+    }
+
+    #[test]
+    fn calls_of_less_than_a_millisecond_are_not_slow() {
+        assert!(!after(&[Duration::from_micros(990); 4]).is_slow("/v1.Disk/Rescan"));
+        assert!(after(&[Duration::from_micros(1_010); 4]).is_slow("/v1.Disk/Rescan"));
     }
 
     #[test]
     fn the_longest_time_does_not_overflow() {
-        let pace = Pace::new();
-        for _ in 0..100 {
-            pace.note("/m", Duration::MAX);
-        }
-        assert!(pace.is_slow("/m"));
+        assert!(after(&[Duration::MAX; 100]).is_slow("/v1.Disk/Rescan"));
     }
 }
