@@ -186,7 +186,7 @@ fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
     stage.call(
         "smb.map",
         |node, deadline| node.smb().map(&mapping, deadline),
-        |()| format!("{remote} linked at {link}"),
+        |_| format!("{remote} linked at {link}"),
     )?;
     let is_link = stage.call(
         "filesystem.is_symlink",

@@ -193,8 +193,11 @@ pub use self::services::ServiceError;
 pub use self::services::ServiceName;
 pub use self::services::Services;
 pub use self::smb::Credentials;
+pub use self::smb::Mapped;
+pub use self::smb::MappedShare;
 pub use self::smb::Mapping;
 pub use self::smb::MappingOptions;
+pub use self::smb::MappingStatus;
 pub use self::smb::RemotePath;
 pub use self::smb::Smb;
 pub use self::smb::SmbError;
@@ -334,7 +337,9 @@ impl Node {
 pub struct Options {
     /// What is done about bytes that no known format explains, before they are overwritten.
     pub format_guard: FormatGuard,
-    /// Whether new SMB mappings demand encryption (`RequirePrivacy`).
+    /// Whether SMB mappings are to be encrypted (`RequirePrivacy`) where [`MappingOptions::privacy`] does not
+    /// say: new ones demand it, and one that is there and says that it is not is refused. One that does not
+    /// say is reused: who must know sets the option, by which that is refused too.
     pub require_privacy: bool,
 }
 

@@ -226,7 +226,7 @@ fn map(rig: &Rig, password: &str, link: Option<&str>) -> Result<(), String> {
         link: link.as_ref(),
         options: MappingOptions::default(),
     };
-    told(rig.node.smb().map(&mapping, rig.soon()))
+    told(rig.node.smb().map(&mapping, rig.soon()).map(drop))
 }
 
 fn remote() -> RemotePath {

@@ -161,7 +161,7 @@ fn map(rig: &Rig) -> Result<(), Error> {
         link: None,
         options: MappingOptions::default(),
     };
-    api(rig).smb().map(&mapping, rig.soon())
+    api(rig).smb().map(&mapping, rig.soon()).map(drop)
 }
 
 impl Case {

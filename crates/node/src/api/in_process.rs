@@ -38,6 +38,8 @@ use crate::Formatted;
 use crate::FoundDisk;
 use crate::FoundVolume;
 use crate::LoginOptions;
+use crate::Mapped;
+use crate::MappedShare;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Node;
@@ -328,7 +330,7 @@ impl Volumes for Node {
 }
 
 impl Smb for Node {
-    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()> {
+    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped> {
         let remote = mapping.remote.clone();
         let link = mapping.link.cloned();
         let credentials = mapping.credentials.and_then(again);
@@ -341,6 +343,12 @@ impl Smb for Node {
                 options,
             };
             node.smb().map(&mapping, deadline)
+        })
+    }
+
+    fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>> {
+        run(self, "list", "mappings", deadline, move |node| {
+            node.smb().mappings(deadline)
         })
     }
 

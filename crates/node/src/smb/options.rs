@@ -64,6 +64,14 @@ impl MappingOptions {
         self.asked().into_iter().map(|(row, _)| row.name)
     }
 
+    /// The same, with the node's own word on encryption where none was said.
+    pub(super) fn or_privacy(&self, privacy: bool) -> Self {
+        Self {
+            privacy: self.privacy.or(Some(privacy)),
+            ..self.clone()
+        }
+    }
+
     /// The arguments of what is asked for.
     pub(super) fn asked(&self) -> Vec<(Parameter, Value)> {
         let port = |port: Option<NonZeroU16>| port.map(|port| Value::uint16(port.get()));
@@ -98,27 +106,24 @@ impl MappingOptions {
         self.names().find(|name| !is_known(name))
     }
 
-    /// The properties of a mapping that tell whether it has what is asked for. Of most options Windows
+    /// The properties of a mapping that tell whether it has what is demanded. Of most options Windows
     /// tells nothing.
     pub(super) fn told(&self) -> impl Iterator<Item = &'static str> {
         let row = |name| CLASS.property(name).map(|row: &Property| row.name);
-        self.names().filter_map(row)
+        let asked = self.asked().into_iter();
+        let demanded = asked.filter(|(_, value)| *value == Value::Bool(true));
+        demanded.filter_map(move |(option, _)| row(option.name))
     }
 
     /// What is demanded and a mapping says that it does not have, or does not say.
     pub(super) fn unmet_by(&self, mapping: &Instance) -> os::Result<Vec<&'static str>> {
         let mut unmet = Vec::new();
-        for name in self.told().filter(|name| self.demands(name)) {
+        for name in self.told() {
             if mapping.bool_or_null(name)? != Some(true) {
                 unmet.push(name);
             }
         }
         Ok(unmet)
-    }
-
-    fn demands(&self, name: &str) -> bool {
-        let mut asked = self.asked().into_iter();
-        asked.any(|(row, value)| row.name == name && value == Value::Bool(true))
     }
 }
 

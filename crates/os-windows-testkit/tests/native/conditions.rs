@@ -183,7 +183,8 @@ fn map(node: &dyn NodeApi) -> Result<(), Error> {
         link: None,
         options: MappingOptions::default(),
     };
-    node.smb().map(&mapping, Deadline::NEVER)
+    let mapped = node.smb().map(&mapping, Deadline::NEVER);
+    mapped.map(drop)
 }
 
 fn partition(node: &dyn NodeApi) -> Result<(), Error> {

@@ -43,7 +43,8 @@ impl Operations {
             link: link.as_ref(),
             options: MappingOptions::default(),
         };
-        Ok(self.node.smb().map(&mapping, deadline)?)
+        self.node.smb().map(&mapping, deadline)?;
+        Ok(())
     }
 
     pub(crate) fn unmap_share(

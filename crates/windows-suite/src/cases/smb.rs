@@ -89,7 +89,8 @@ impl<'a> Client<'a> {
             link,
             options,
         };
-        self.play.node.smb().map(&mapping, self.play.deadline())
+        let mapped = self.play.node.smb().map(&mapping, self.play.deadline());
+        mapped.map(drop)
     }
 
     /// The provider's objects of this share's mapping.
