@@ -146,9 +146,15 @@ mod text;
 pub mod texts;
 mod volumes;
 mod way;
+mod with;
 
 use std::sync::Arc;
 
+pub use formats::blank::ExtentError;
+pub use formats::blank::Refusal;
+pub use formats::blank::ShortRead;
+pub use formats::location::Location;
+pub use formats::smbios::SmbiosError;
 use os::Deadline;
 use os::Os;
 
@@ -361,6 +367,7 @@ impl Default for Options {
 /// A type is not taken for a signature: it says whose the partition is, not that anything is in it, and
 /// csi-proxy, which asks for no type, formats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FormatGuard {
     /// They are logged and overwritten.
     Signatures,

@@ -31,7 +31,6 @@ use support::path;
 use wincsi_node::Credentials;
 use wincsi_node::Mapped;
 use wincsi_node::Mapping;
-use wincsi_node::MappingOptions;
 use wincsi_node::Node;
 use wincsi_node::RemotePath;
 use wincsi_node::SmbError;
@@ -52,23 +51,17 @@ fn remote(text: &str) -> RemotePath {
 
 fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<Mapped, SmbError> {
     let link = link.map(|link| Way::from(&path(link)));
-    let mapping = Mapping {
-        remote: &remote(to),
-        credentials: Some(&credentials(password)),
-        link: link.as_ref(),
-        options: MappingOptions::default(),
-    };
+    let (remote, credentials) = (remote(to), credentials(password));
+    let mapping = Mapping::of(&remote)
+        .with_credentials(&credentials)
+        .with_link(link.as_ref());
     rig.node.smb().map(&mapping, rig.soon())
 }
 
 /// Maps the share without a link, by any node.
 fn plainly(node: &Node, deadline: Deadline) -> Result<Mapped, SmbError> {
-    let mapping = Mapping {
-        remote: &remote(SHARE),
-        credentials: Some(&credentials(PASSWORD)),
-        link: None,
-        options: MappingOptions::default(),
-    };
+    let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
+    let mapping = Mapping::of(&remote).with_credentials(&credentials);
     node.smb().map(&mapping, deadline)
 }
 
@@ -343,12 +336,8 @@ fn a_mapping_of_a_bad_status_that_answers_is_reused() {
     let trace = rig.trace(|| assert_eq!(plainly(&node, rig.soon()), Ok(Mapped::ReusedUnknown)));
     assert_eq!(changes(&trace), 0);
     rig.change_password("new");
-    let wanted = Mapping {
-        remote: &remote(SHARE),
-        credentials: Some(&credentials("new")),
-        link: None,
-        options: MappingOptions::default(),
-    };
+    let (remote, credentials) = (remote(SHARE), credentials("new"));
+    let wanted = Mapping::of(&remote).with_credentials(&credentials);
     let trace = rig.trace(|| assert_eq!(node.smb().map(&wanted, rig.soon()), Ok(Mapped::Made)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);

@@ -48,12 +48,9 @@ fn rig(build: Build) -> Rig {
 
 fn asking<T>(options: MappingOptions, ask: impl FnOnce(&Mapping<'_>) -> T) -> T {
     let credentials = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
-    ask(&Mapping {
-        remote: &RemotePath::parse(SHARE).unwrap(),
-        credentials: credentials.as_ref(),
-        link: None,
-        options,
-    })
+    ask(&Mapping::of(&RemotePath::parse(SHARE).unwrap())
+        .with_credentials(credentials.as_ref())
+        .with_options(options))
 }
 
 fn map(node: &Node, options: MappingOptions) -> Result<Mapped, SmbError> {
@@ -79,17 +76,11 @@ fn nothing() -> MappingOptions {
 }
 
 fn signed() -> MappingOptions {
-    MappingOptions {
-        integrity: Some(true),
-        ..nothing()
-    }
+    nothing().with_integrity(true)
 }
 
 fn without_ntlm() -> MappingOptions {
-    MappingOptions {
-        block_ntlm: Some(true),
-        ..nothing()
-    }
+    nothing().with_block_ntlm(true)
 }
 
 fn calls(trace: &[Op], method: &str) -> usize {
@@ -100,18 +91,16 @@ fn calls(trace: &[Op], method: &str) -> usize {
 #[test]
 fn a_mapping_is_made_with_what_is_asked_for() {
     let rig = rig(Build::SERVER_2025);
-    let options = MappingOptions {
-        compression: Some(true),
-        deny_access: vec!["guests".to_owned()],
-        full_access: vec![r"DOM\users".to_owned()],
-        integrity: Some(true),
-        persistent: Some(false),
-        privacy: Some(false),
-        quic_port: NonZeroU16::new(8443),
-        transport: Some(Transport::Quic),
-        write_through: Some(true),
-        ..without_ntlm()
-    };
+    let options = without_ntlm()
+        .with_compression(true)
+        .with_deny_access(["guests"])
+        .with_full_access([r"DOM\users"])
+        .with_integrity(true)
+        .with_persistent(false)
+        .with_privacy(false)
+        .with_quic_port(NonZeroU16::new(8443).unwrap())
+        .with_transport(Transport::Quic)
+        .with_write_through(true);
     map(&rig.node, options).unwrap();
     let [row] = &rows(&rig)[..] else {
         panic!("one mapping");
@@ -138,10 +127,7 @@ fn an_option_that_the_build_does_not_know_is_named_before_anything_is_mapped() {
         (Build::SERVER_2022, without_ntlm(), "BlockNTLM"),
         (
             Build::SERVER_2016,
-            MappingOptions {
-                write_through: Some(false),
-                ..signed()
-            },
+            signed().with_write_through(false),
             "UseWriteThrough",
         ),
     ] {
@@ -178,14 +164,8 @@ fn a_mapping_that_lacks_what_is_demanded_is_refused_and_stays() {
 fn a_mapping_that_has_what_is_demanded_or_more_is_reused() {
     let rig = rig(Build::SERVER_2022);
     map(&rig.node, signed()).unwrap();
-    let unsigned = MappingOptions {
-        integrity: Some(false),
-        ..nothing()
-    };
-    let private = MappingOptions {
-        privacy: Some(true),
-        ..signed()
-    };
+    let unsigned = nothing().with_integrity(false);
+    let private = signed().with_privacy(true);
     let trace = rig.trace(|| {
         for options in [signed(), unsigned.clone(), private.clone(), nothing()] {
             map(&rig.node, options).unwrap();
@@ -219,10 +199,7 @@ fn a_mapping_that_is_not_encrypted_is_not_used_where_all_are_to_be() {
         0,
         "others work with it"
     );
-    let plain = MappingOptions {
-        privacy: Some(false),
-        ..nothing()
-    };
+    let plain = nothing().with_privacy(false);
     assert_eq!(map(&strict, plain), Ok(Mapped::ReusedUnknown));
     let lenient = map(&node_with(&rig, false), nothing());
     assert_eq!(lenient, Ok(Mapped::ReusedUnknown));
@@ -244,10 +221,7 @@ fn a_mapping_that_does_not_tell_whether_it_is_encrypted_is_refused_to_who_asks()
     });
     assert_eq!(map(&node, nothing()), Ok(Mapped::Made));
     assert_eq!(map(&node, nothing()), Ok(Mapped::Reused));
-    let private = MappingOptions {
-        privacy: Some(true),
-        ..nothing()
-    };
+    let private = nothing().with_privacy(true);
     let error = map(&node, private).unwrap_err();
     assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
 }
@@ -257,18 +231,9 @@ fn a_mapping_that_does_not_tell_whether_it_is_encrypted_is_refused_to_who_asks()
 fn encryption_is_one_option_whoever_asks_for_it() {
     let rig = rig(Build::SERVER_2022);
     assert_eq!(map(&rig.node, nothing()), Ok(Mapped::Made));
-    let private = MappingOptions {
-        privacy: Some(true),
-        ..nothing()
-    };
+    let private = nothing().with_privacy(true);
     assert_eq!(map(&rig.node, private), Ok(Mapped::Reused));
-    let other = map(
-        &rig.node,
-        MappingOptions {
-            persistent: Some(true),
-            ..nothing()
-        },
-    );
+    let other = map(&rig.node, nothing().with_persistent(true));
     assert_eq!(other, Ok(Mapped::ReusedWithOther));
 }
 

@@ -12,7 +12,6 @@ use node::Credentials;
 use node::DiskQuery;
 use node::FormatOptions;
 use node::Mapping;
-use node::MappingOptions;
 use node::NewSize;
 use node::RemotePath;
 use node::Way;
@@ -89,12 +88,7 @@ impl Driver {
         let record = self.record(remote, at)?;
         self.node.filesystem().make_directory(&record, deadline)?;
         let link = Way::from(at);
-        let mapping = Mapping {
-            remote,
-            credentials: Some(user),
-            link: Some(&link),
-            options: MappingOptions::default(),
-        };
+        let mapping = Mapping::of(remote).with_credentials(user).with_link(&link);
         let map = |deadline| self.node.smb().map(&mapping, deadline).map(drop);
         self.make_link(at, map)
     }

@@ -246,12 +246,9 @@ fn mapped(rig: &Rig, password: &str, link: &WinPath) -> Result<Mapped, Error> {
     let password = Zeroizing::new(password.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let link = Way::from(link);
-    let mapping = Mapping {
-        remote: &remote,
-        credentials: credentials.as_ref(),
-        link: Some(&link),
-        options: MappingOptions::default(),
-    };
+    let mapping = Mapping::of(&remote)
+        .with_credentials(credentials.as_ref())
+        .with_link(&link);
     rig.node.smb().map(&mapping, rig.soon())
 }
 
@@ -273,15 +270,8 @@ fn a_share_is_mapped_linked_and_unmapped() {
 fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
     let rig = Rig::over_pipes();
     let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let mapping = Mapping {
-        remote: &remote,
-        credentials: None,
-        link: None,
-        options: MappingOptions {
-            integrity: Some(true),
-            ..MappingOptions::default()
-        },
-    };
+    let signed = MappingOptions::default().with_integrity(true);
+    let mapping = Mapping::of(&remote).with_options(signed);
     let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
     assert!(
         matches!(&error.cause, Cause::Inexpressible(text) if text.contains("RequireIntegrity")),
@@ -332,12 +322,7 @@ fn map_plainly(sim: &SimNode) {
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let mapping = Mapping {
-        remote: &remote,
-        credentials: credentials.as_ref(),
-        link: None,
-        options: MappingOptions::default(),
-    };
+    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
     node.smb().map(&mapping, Deadline::NEVER).unwrap();
 }
 
@@ -480,10 +465,7 @@ fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
 #[test]
 fn sessions_have_options_and_are_listed_in_process_alone() {
     let plainly = LoginOptions::default();
-    let options = LoginOptions {
-        persistent: Some(true),
-        ..plainly
-    };
+    let options = plainly.clone().with_persistent(true);
     for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
         let Criterion::IscsiTarget { portal, target } = connect(&rig) else {
             unreachable!("that is how it is named");

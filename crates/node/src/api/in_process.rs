@@ -336,12 +336,10 @@ impl Smb for Node {
         let credentials = mapping.credentials.and_then(again);
         let options = mapping.options.clone();
         run(self, "map", mapping.remote, deadline, move |node| {
-            let mapping = Mapping {
-                remote: &remote,
-                credentials: credentials.as_ref(),
-                link: link.as_ref(),
-                options,
-            };
+            let mapping = Mapping::of(&remote)
+                .with_credentials(credentials.as_ref())
+                .with_link(link.as_ref())
+                .with_options(options);
             node.smb().map(&mapping, deadline)
         })
     }

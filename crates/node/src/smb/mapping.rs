@@ -51,7 +51,7 @@ impl Share<'_> {
         options: &MappingOptions,
     ) -> Result<Mapped, SmbError> {
         self.refuse_unknown(options)?;
-        let wanted = options.or_privacy(self.node.options().require_privacy);
+        let wanted = options.or_of(self.node.options());
         if let Some(mapping) = self.find(&wanted)? {
             match self.look()? {
                 Seen::Answers => {

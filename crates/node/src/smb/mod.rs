@@ -37,6 +37,7 @@ pub struct Smb<'a> {
 }
 
 /// What [`Smb::map`] is to bring about.
+#[non_exhaustive]
 pub struct Mapping<'a> {
     /// The share, or a folder below it. What is mapped is always the share.
     pub remote: &'a RemotePath,
@@ -47,6 +48,40 @@ pub struct Mapping<'a> {
     pub link: Option<&'a Way>,
     /// What it is to be like.
     pub options: MappingOptions,
+}
+
+impl<'a> Mapping<'a> {
+    /// The share of this path as the machine itself, without a link.
+    #[must_use]
+    pub fn of(remote: &'a RemotePath) -> Self {
+        Self {
+            remote,
+            credentials: None,
+            link: None,
+            options: MappingOptions::default(),
+        }
+    }
+
+    /// With this as [`Self::credentials`].
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: impl Into<Option<&'a Credentials>>) -> Self {
+        self.credentials = credentials.into();
+        self
+    }
+
+    /// With this as [`Self::link`].
+    #[must_use]
+    pub fn with_link(mut self, link: impl Into<Option<&'a Way>>) -> Self {
+        self.link = link.into();
+        self
+    }
+
+    /// With these as [`Self::options`].
+    #[must_use]
+    pub fn with_options(mut self, options: MappingOptions) -> Self {
+        self.options = options;
+        self
+    }
 }
 
 impl<'a> Smb<'a> {
