@@ -50,10 +50,7 @@ fn location() -> Location {
 }
 
 fn ids() -> DiskIds {
-    DiskIds {
-        page83: "naa.6".into(),
-        serial: "SERIAL".into(),
-    }
+    DiskIds::new("naa.6", "SERIAL")
 }
 
 /// A row of locations, whatever the type of the key.

@@ -13,7 +13,6 @@ use node::ChapSecret;
 use node::Credentials;
 use node::Dependents;
 use node::Mapping;
-use node::MappingOptions;
 use node::Portal;
 use node::RemotePath;
 use node::ServiceName;
@@ -159,18 +158,10 @@ fn shares_are_the_same_in_every_version() {
         let place = Place::new();
         let _proxy = place.serve([script]);
         let (node, link) = (place.node(), Way::from(&target()));
-        let linked = Mapping {
-            remote: &remote,
-            credentials: credentials.as_ref(),
-            link: Some(&link),
-            options: MappingOptions::default(),
-        };
-        let bare = Mapping {
-            remote: &remote,
-            credentials: None,
-            link: None,
-            options: MappingOptions::default(),
-        };
+        let linked = Mapping::of(&remote)
+            .with_credentials(credentials.as_ref())
+            .with_link(&link);
+        let bare = Mapping::of(&remote);
         node.smb().map(&linked, soon(&node)).unwrap();
         node.smb().map(&bare, soon(&node)).unwrap();
         node.smb().unmap(&remote, soon(&node)).unwrap();
@@ -313,11 +304,7 @@ fn the_system_group_has_one_version() {
     let (system, deadline) = (node.system(), soon(&node));
     let name = ServiceName::parse("msiscsi").unwrap();
     assert_eq!(system.serial_number(deadline).unwrap(), "VMware-56 4d");
-    let service = ServiceInfo {
-        display_name: "iSCSI".into(),
-        start_type: StartType::Manual,
-        state: ServiceState::Running,
-    };
+    let service = ServiceInfo::new("iSCSI", StartType::Manual, ServiceState::Running);
     assert_eq!(system.service(&name, deadline), Ok(service));
     system.start_service(&name, deadline).unwrap();
     for dependents in [Dependents::Refuse, Dependents::Stop] {

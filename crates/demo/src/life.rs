@@ -10,7 +10,6 @@ use node::DiskQuery;
 use node::FoundDisk;
 use node::FoundVolume;
 use node::Mapping;
-use node::MappingOptions;
 use node::NewSize;
 use node::RemotePath;
 use node::SerialNumber;
@@ -177,16 +176,13 @@ fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
     let password = Zeroizing::new(os_sim::demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(os_sim::demo::SMB_USER, password);
     let way = Way::from(&link);
-    let mapping = Mapping {
-        remote: &remote,
-        credentials: credentials.as_ref(),
-        link: Some(&way),
-        options: MappingOptions::default(),
-    };
+    let mapping = Mapping::of(&remote)
+        .with_credentials(credentials.as_ref())
+        .with_link(&way);
     stage.call(
         "smb.map",
         |node, deadline| node.smb().map(&mapping, deadline),
-        |()| format!("{remote} linked at {link}"),
+        |_| format!("{remote} linked at {link}"),
     )?;
     let is_link = stage.call(
         "filesystem.is_symlink",

@@ -146,9 +146,15 @@ mod text;
 pub mod texts;
 mod volumes;
 mod way;
+mod with;
 
 use std::sync::Arc;
 
+pub use formats::blank::ExtentError;
+pub use formats::blank::Refusal;
+pub use formats::blank::ShortRead;
+pub use formats::location::Location;
+pub use formats::smbios::SmbiosError;
 use os::Deadline;
 use os::Os;
 
@@ -193,8 +199,11 @@ pub use self::services::ServiceError;
 pub use self::services::ServiceName;
 pub use self::services::Services;
 pub use self::smb::Credentials;
+pub use self::smb::Mapped;
+pub use self::smb::MappedShare;
 pub use self::smb::Mapping;
 pub use self::smb::MappingOptions;
+pub use self::smb::MappingStatus;
 pub use self::smb::RemotePath;
 pub use self::smb::Smb;
 pub use self::smb::SmbError;
@@ -334,7 +343,9 @@ impl Node {
 pub struct Options {
     /// What is done about bytes that no known format explains, before they are overwritten.
     pub format_guard: FormatGuard,
-    /// Whether new SMB mappings demand encryption (`RequirePrivacy`).
+    /// Whether SMB mappings are to be encrypted (`RequirePrivacy`) where [`MappingOptions::privacy`] does not
+    /// say: new ones demand it, and one that is there and says that it is not is refused. One that does not
+    /// say is reused: who must know sets the option, by which that is refused too.
     pub require_privacy: bool,
 }
 
@@ -356,6 +367,7 @@ impl Default for Options {
 /// A type is not taken for a signature: it says whose the partition is, not that anything is in it, and
 /// csi-proxy, which asks for no type, formats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FormatGuard {
     /// They are logged and overwritten.
     Signatures,

@@ -7,6 +7,7 @@
 
 /// A text, who looks for it and what we do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Matched {
     /// The fragment that drivers look for.
     pub words: &'static str,

@@ -25,7 +25,6 @@ use support::crash::told;
 use support::path;
 use wincsi_node::Credentials;
 use wincsi_node::Mapping;
-use wincsi_node::MappingOptions;
 use wincsi_node::RemotePath;
 use zeroize::Zeroizing;
 
@@ -220,13 +219,11 @@ fn map_with_link(rig: &Rig) -> Result<(), String> {
 fn map(rig: &Rig, password: &str, link: Option<&str>) -> Result<(), String> {
     let link = link.map(|link| told(rig.way(link))).transpose()?;
     let credentials = Credentials::new(USER, Zeroizing::new(password.to_owned()));
-    let mapping = Mapping {
-        remote: &remote(),
-        credentials: credentials.as_ref(),
-        link: link.as_ref(),
-        options: MappingOptions::default(),
-    };
-    told(rig.node.smb().map(&mapping, rig.soon()))
+    let remote = remote();
+    let mapping = Mapping::of(&remote)
+        .with_credentials(credentials.as_ref())
+        .with_link(link.as_ref());
+    told(rig.node.smb().map(&mapping, rig.soon()).map(drop))
 }
 
 fn remote() -> RemotePath {

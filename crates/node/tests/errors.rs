@@ -30,7 +30,6 @@ use wincsi_node::DiskQuery;
 use wincsi_node::FoundDisk;
 use wincsi_node::FoundVolume;
 use wincsi_node::Mapping;
-use wincsi_node::MappingOptions;
 use wincsi_node::ProviderError;
 use wincsi_node::RemotePath;
 use wincsi_node::SerialNumber;
@@ -155,13 +154,9 @@ fn partition(rig: &Rig) -> Result<(), Error> {
 fn map(rig: &Rig) -> Result<(), Error> {
     let password = Zeroizing::new(PASSWORD.to_owned());
     let credentials = Credentials::new(USER, password);
-    let mapping = Mapping {
-        remote: &RemotePath::parse(SHARE).unwrap(),
-        credentials: credentials.as_ref(),
-        link: None,
-        options: MappingOptions::default(),
-    };
-    api(rig).smb().map(&mapping, rig.soon())
+    let remote = RemotePath::parse(SHARE).unwrap();
+    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    api(rig).smb().map(&mapping, rig.soon()).map(drop)
 }
 
 impl Case {

@@ -59,14 +59,15 @@ fn disk() -> impl Strategy<Value = SeenDisk> {
         option::weighted(0.2, excluded()),
     )
         .prop_map(
-            |(location, namespace, identifiers, serial, size, excluded)| SeenDisk {
-                location,
-                namespace,
-                identifiers,
-                serial,
-                size: size.map(u64::from),
-                excluded,
-                ..SeenDisk::numbered(DiskNumber(0))
+            |(location, namespace, identifiers, serial, size, excluded)| {
+                let mut seen = SeenDisk::numbered(DiskNumber(0));
+                seen.location = location;
+                seen.namespace = namespace;
+                seen.identifiers = identifiers;
+                seen.serial = serial;
+                seen.size = size.map(u64::from);
+                seen.excluded = excluded;
+                seen
             },
         )
 }
@@ -75,9 +76,9 @@ fn disks() -> impl Strategy<Value = Vec<SeenDisk>> {
     vec(disk(), 0..8).prop_map(|disks| {
         let numbered = (0..).zip(disks);
         numbered
-            .map(|(number, disk)| SeenDisk {
-                number: DiskNumber(number),
-                ..disk
+            .map(|(number, mut disk)| {
+                disk.number = DiskNumber(number);
+                disk
             })
             .collect()
     })
@@ -162,11 +163,12 @@ proptest! {
     ) {
         let Ok(query) = DiskQuery::all(known) else { return Ok(()) };
         let Ok(found) = query.sole(disks) else { return Ok(()) };
-        let was = found.seen().clone();
-        let now = SeenDisk { number: was.number, ..later };
+        let (mut was, mut now) = (found.seen().clone(), later);
+        now.number = was.number;
         if found.is_still(&now) {
             prop_assert!(query.matches(&now) && now.excluded.is_none() && now.size >= was.size);
-            prop_assert_eq!(SeenDisk { size: now.size, ..was }, now);
+            was.size = now.size;
+            prop_assert_eq!(was, now);
         }
     }
 }

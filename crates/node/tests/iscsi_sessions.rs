@@ -57,13 +57,12 @@ fn behind(target: &str) -> Criterion {
 #[test]
 fn a_session_is_made_as_it_is_asked_for() {
     let rig = Rig::with_portal();
-    let wanted = LoginOptions {
-        data_digest: Some(true),
-        header_digest: Some(true),
-        initiator_address: Some([10, 0, 0, 1].into()),
-        multipath: Some(true),
-        persistent: Some(true),
-    };
+    let wanted = LoginOptions::default()
+        .with_data_digest(true)
+        .with_header_digest(true)
+        .with_initiator_address([10, 0, 0, 1].into())
+        .with_multipath(true)
+        .with_persistent(true);
     assert_eq!(connect(&rig, &wanted), Connected::Anew);
     let [session] = &sessions(&rig)[..] else {
         panic!("one session");
@@ -99,10 +98,7 @@ fn a_session_that_nothing_was_asked_of_ends_with_the_restart() {
 fn a_session_that_is_there_stays_and_its_other_options_are_told() {
     let rig = Rig::with_portal();
     connect(&rig, &LoginOptions::default());
-    let wanted = LoginOptions {
-        persistent: Some(true),
-        ..LoginOptions::default()
-    };
+    let wanted = LoginOptions::default().with_persistent(true);
     let Connected::Before { differences } = connect(&rig, &wanted) else {
         panic!("a second session");
     };

@@ -72,11 +72,11 @@ fn a_service_is_reported_as_windows_has_it() {
     let found = services.service(&name("msiscsi"), rig.soon()).unwrap();
     assert_eq!(
         found,
-        ServiceInfo {
-            display_name: "Microsoft iSCSI Initiator Service".to_owned(),
-            start_type: StartType::Automatic,
-            state: ServiceState::Running,
-        }
+        ServiceInfo::new(
+            "Microsoft iSCSI Initiator Service",
+            StartType::Automatic,
+            ServiceState::Running
+        )
     );
 }
 
@@ -340,11 +340,8 @@ struct Scripted {
 
 impl os::Services for Scripted {
     fn query(&self, _: &str) -> os::Result<ServiceInfo> {
-        Ok(ServiceInfo {
-            display_name: String::new(),
-            start_type: StartType::Manual,
-            state: *self.state.lock().unwrap(),
-        })
+        let state = *self.state.lock().unwrap();
+        Ok(ServiceInfo::new("", StartType::Manual, state))
     }
 
     fn running_dependents(&self, name: &str) -> os::Result<Vec<String>> {

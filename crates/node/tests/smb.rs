@@ -20,6 +20,7 @@ use os::schema::smb_global_mapping as mapping;
 use os_sim::Effect;
 use os_sim::Op;
 use os_sim::Rule;
+use os_sim::RuleId;
 use os_sim::smb::Condition;
 use support::PASSWORD;
 use support::Rig;
@@ -28,12 +29,13 @@ use support::USER;
 use support::meddle;
 use support::path;
 use wincsi_node::Credentials;
+use wincsi_node::Mapped;
 use wincsi_node::Mapping;
-use wincsi_node::MappingOptions;
 use wincsi_node::Node;
 use wincsi_node::RemotePath;
 use wincsi_node::SmbError;
 use wincsi_node::Way;
+use wincsi_node::api;
 use wincsi_node::texts;
 use zeroize::Zeroizing;
 
@@ -47,25 +49,19 @@ fn remote(text: &str) -> RemotePath {
     RemotePath::parse(text).unwrap()
 }
 
-fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<(), SmbError> {
+fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<Mapped, SmbError> {
     let link = link.map(|link| Way::from(&path(link)));
-    let mapping = Mapping {
-        remote: &remote(to),
-        credentials: Some(&credentials(password)),
-        link: link.as_ref(),
-        options: MappingOptions::default(),
-    };
+    let (remote, credentials) = (remote(to), credentials(password));
+    let mapping = Mapping::of(&remote)
+        .with_credentials(&credentials)
+        .with_link(link.as_ref());
     rig.node.smb().map(&mapping, rig.soon())
 }
 
 /// Maps the share without a link, by any node.
-fn plainly(node: &Node, deadline: Deadline) -> Result<(), SmbError> {
-    let mapping = Mapping {
-        remote: &remote(SHARE),
-        credentials: Some(&credentials(PASSWORD)),
-        link: None,
-        options: MappingOptions::default(),
-    };
+fn plainly(node: &Node, deadline: Deadline) -> Result<Mapped, SmbError> {
+    let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
+    let mapping = Mapping::of(&remote).with_credentials(&credentials);
     node.smb().map(&mapping, deadline)
 }
 
@@ -79,6 +75,17 @@ fn mapped(rig: &Rig) -> Vec<String> {
 fn calls<'a>(trace: &'a [Op], method: &str) -> usize {
     let is_it = |op: &&'a Op| op.operation.ends_with(method);
     trace.iter().filter(is_it).count()
+}
+
+fn changes(trace: &[Op]) -> usize {
+    calls(trace, mapping::CREATE.name) + calls(trace, mapping::REMOVE.name)
+}
+
+/// The next looks at the server's shares end with a code.
+fn looks_fail(rig: &Rig, code: Win32, times: u32) -> RuleId {
+    let fails = Rule::on("GetFileAttributesExW", Effect::fail(code));
+    let fails = fails.object(r"\\files\*").times(times);
+    rig.sim.faults().add(fails)
 }
 
 #[test]
@@ -100,11 +107,11 @@ fn a_share_is_mapped_and_linked_with_all_of_its_path() {
 fn a_mapping_that_answers_is_reused_whatever_the_password() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
-    let trace = rig.trace(|| map(&rig, SHARE, "wrong", Some(LINK)).unwrap());
-    assert_eq!(
-        calls(&trace, mapping::CREATE.name) + calls(&trace, mapping::REMOVE.name),
-        0
-    );
+    let trace = rig.trace(|| {
+        let mapped = map(&rig, SHARE, "wrong", Some(LINK));
+        assert_eq!(mapped, Ok(Mapped::ReusedWithOther));
+    });
+    assert_eq!(changes(&trace), 0);
     assert_eq!(mapped(&rig), [SHARE]);
     map(&rig, SHARE, PASSWORD, Some(LINK)).unwrap();
 }
@@ -114,10 +121,104 @@ fn a_mapping_that_does_not_answer_is_made_anew() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
     rig.change_password("new");
-    let trace = rig.trace(|| map(&rig, SHARE, "new", None).unwrap());
+    let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, "new", None), Ok(Mapped::Made)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
     assert!(rig.os().files.entry(&path(SHARE)).is_ok());
+}
+
+/// Removing a mapping closes what other pods have open, and a new one would need the same server.
+#[test]
+fn a_mapping_whose_server_is_away_stays_and_the_code_is_told() {
+    for code in [
+        51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231, 1232, 1233, 1234, 1236, 1256, 1460,
+    ]
+    .map(Win32)
+    {
+        let rig = Rig::with_server();
+        map(&rig, SHARE, PASSWORD, None).unwrap();
+        let away = looks_fail(&rig, code, u32::MAX);
+        let trace = rig.trace(|| {
+            let error = map(&rig, SHARE, PASSWORD, None).unwrap_err();
+            assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+            let error = api::Error::new("map", SHARE, error);
+            assert_eq!(error.condition(), Some(api::Condition::ServerAway));
+            assert_eq!(error.code(), Some(api::Code::Win32(code)), "{error}");
+        });
+        assert_eq!(changes(&trace), 0, "{code:?}");
+        rig.sim.faults().remove(away);
+        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
+    }
+}
+
+/// What csi-proxy's drivers count on: a mapping that is of no use is replaced by the call that finds it so.
+#[test]
+fn a_mapping_that_fails_by_itself_is_made_anew() {
+    for code in [2, 3, 31, 55, 65, 86, 123, 1219, 1312, 1326, 1331, 2250].map(Win32) {
+        let rig = Rig::with_server();
+        map(&rig, SHARE, PASSWORD, None).unwrap();
+        looks_fail(&rig, code, 1);
+        let trace = rig.trace(|| {
+            let mapped = map(&rig, SHARE, PASSWORD, None);
+            assert_eq!(mapped, Ok(Mapped::Made), "{code:?}");
+        });
+        assert_eq!(calls(&trace, mapping::REMOVE.name), 1, "{code:?}");
+        assert_eq!(calls(&trace, mapping::CREATE.name), 1, "{code:?}");
+    }
+}
+
+/// A server that is back is found in the same call, as by csi-proxy, which makes a new mapping for it.
+#[test]
+fn a_connection_that_was_lost_is_tried_once_more() {
+    for (code, looks) in [(59, 2), (64, 2), (1236, 2), (53, 1), (121, 1)] {
+        let rig = Rig::with_server();
+        map(&rig, SHARE, PASSWORD, None).unwrap();
+        looks_fail(&rig, Win32(code), 1);
+        let trace = rig.trace(|| {
+            let mapped = map(&rig, SHARE, PASSWORD, None);
+            assert_eq!(mapped.is_ok(), looks == 2, "{code}: {mapped:?}");
+        });
+        assert_eq!(calls(&trace, "GetFileAttributesExW"), looks, "{code}");
+        assert_eq!(changes(&trace), 0, "{code}");
+    }
+}
+
+#[test]
+fn a_mapping_works_again_when_its_server_does() {
+    let rig = Rig::with_server();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    for condition in [
+        Condition::Down,
+        Condition::Dropping,
+        Condition::Failing,
+        Condition::Paused,
+        Condition::Unavailable,
+    ] {
+        rig.servers().set_condition("files", condition).unwrap();
+        let error = map(&rig, SHARE, "other", None).unwrap_err();
+        assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+        rig.servers().set_condition("files", Condition::Up).unwrap();
+        assert!(rig.os().files.entry(&path(SHARE)).is_ok());
+        let again = map(&rig, SHARE, PASSWORD, None);
+        assert_eq!(again, Ok(Mapped::Reused), "{condition:?}");
+    }
+}
+
+#[test]
+fn whoever_asks_for_a_mapping_learns_how_it_came_about() {
+    let rig = Rig::with_server();
+    let ask = |password| map(&rig, SHARE, password, None);
+    assert_eq!(ask(PASSWORD), Ok(Mapped::Made));
+    assert_eq!(ask(PASSWORD), Ok(Mapped::Reused));
+    assert_eq!(ask("other"), Ok(Mapped::ReusedWithOther));
+    let restarted = meddle::node(&rig, |_| {});
+    let asked = || plainly(&restarted, rig.soon());
+    assert_eq!(asked(), Ok(Mapped::ReusedUnknown));
+    rig.change_password("new");
+    assert_eq!(ask("new"), Ok(Mapped::Made));
+    assert_eq!(ask("new"), Ok(Mapped::Reused));
+    rig.node.smb().unmap(&remote(SHARE), rig.soon()).unwrap();
+    assert_eq!(ask("new"), Ok(Mapped::Made));
 }
 
 #[test]
@@ -126,7 +227,7 @@ fn a_refusal_of_access_is_an_answer() {
     map(&rig, SHARE, PASSWORD, None).unwrap();
     let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
     rig.sim.faults().add(denied.object(r"\\files\*"));
-    let trace = rig.trace(|| map(&rig, SHARE, PASSWORD, None).unwrap());
+    let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 0);
 }
 
@@ -232,17 +333,12 @@ fn a_mapping_of_a_bad_status_that_answers_is_reused() {
         let (provider, rewrite) = (Arc::clone(&os.smb), disconnected);
         os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
     });
-    let trace = rig.trace(|| plainly(&node, rig.soon()).unwrap());
-    let changes = calls(&trace, mapping::CREATE.name) + calls(&trace, mapping::REMOVE.name);
-    assert_eq!(changes, 0);
+    let trace = rig.trace(|| assert_eq!(plainly(&node, rig.soon()), Ok(Mapped::ReusedUnknown)));
+    assert_eq!(changes(&trace), 0);
     rig.change_password("new");
-    let wanted = Mapping {
-        remote: &remote(SHARE),
-        credentials: Some(&credentials("new")),
-        link: None,
-        options: MappingOptions::default(),
-    };
-    let trace = rig.trace(|| node.smb().map(&wanted, rig.soon()).unwrap());
+    let (remote, credentials) = (remote(SHARE), credentials("new"));
+    let wanted = Mapping::of(&remote).with_credentials(&credentials);
+    let trace = rig.trace(|| assert_eq!(node.smb().map(&wanted, rig.soon()), Ok(Mapped::Made)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
 }

@@ -7,14 +7,17 @@ mod support;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use os::Arguments;
 use os::Deadline;
 use os::Instance;
 use os::Query;
+use os::Target;
 use os::Value;
 use os::schema::Build;
 use os::schema::smb_global_mapping as mapping;
 use os_sim::NodeSpec;
 use os_sim::Op;
+use os_sim::smb::Condition;
 use os_sim::smb::ServerSpec;
 use support::PASSWORD;
 use support::Rig;
@@ -22,8 +25,11 @@ use support::SHARE;
 use support::USER;
 use support::meddle;
 use wincsi_node::Credentials;
+use wincsi_node::Mapped;
+use wincsi_node::MappedShare;
 use wincsi_node::Mapping;
 use wincsi_node::MappingOptions;
+use wincsi_node::MappingStatus;
 use wincsi_node::Node;
 use wincsi_node::Options;
 use wincsi_node::RemotePath;
@@ -42,15 +48,12 @@ fn rig(build: Build) -> Rig {
 
 fn asking<T>(options: MappingOptions, ask: impl FnOnce(&Mapping<'_>) -> T) -> T {
     let credentials = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
-    ask(&Mapping {
-        remote: &RemotePath::parse(SHARE).unwrap(),
-        credentials: credentials.as_ref(),
-        link: None,
-        options,
-    })
+    ask(&Mapping::of(&RemotePath::parse(SHARE).unwrap())
+        .with_credentials(credentials.as_ref())
+        .with_options(options))
 }
 
-fn map(node: &Node, options: MappingOptions) -> Result<(), SmbError> {
+fn map(node: &Node, options: MappingOptions) -> Result<Mapped, SmbError> {
     asking(options, |mapping| {
         node.smb().map(mapping, NodeApi::deadline(node, A_MINUTE))
     })
@@ -73,17 +76,11 @@ fn nothing() -> MappingOptions {
 }
 
 fn signed() -> MappingOptions {
-    MappingOptions {
-        integrity: Some(true),
-        ..nothing()
-    }
+    nothing().with_integrity(true)
 }
 
 fn without_ntlm() -> MappingOptions {
-    MappingOptions {
-        block_ntlm: Some(true),
-        ..nothing()
-    }
+    nothing().with_block_ntlm(true)
 }
 
 fn calls(trace: &[Op], method: &str) -> usize {
@@ -94,18 +91,16 @@ fn calls(trace: &[Op], method: &str) -> usize {
 #[test]
 fn a_mapping_is_made_with_what_is_asked_for() {
     let rig = rig(Build::SERVER_2025);
-    let options = MappingOptions {
-        compression: Some(true),
-        deny_access: vec!["guests".to_owned()],
-        full_access: vec![r"DOM\users".to_owned()],
-        integrity: Some(true),
-        persistent: Some(false),
-        privacy: Some(false),
-        quic_port: NonZeroU16::new(8443),
-        transport: Some(Transport::Quic),
-        write_through: Some(true),
-        ..without_ntlm()
-    };
+    let options = without_ntlm()
+        .with_compression(true)
+        .with_deny_access(["guests"])
+        .with_full_access([r"DOM\users"])
+        .with_integrity(true)
+        .with_persistent(false)
+        .with_privacy(false)
+        .with_quic_port(NonZeroU16::new(8443).unwrap())
+        .with_transport(Transport::Quic)
+        .with_write_through(true);
     map(&rig.node, options).unwrap();
     let [row] = &rows(&rig)[..] else {
         panic!("one mapping");
@@ -121,7 +116,7 @@ fn a_mapping_is_made_with_what_is_asked_for() {
 #[test]
 fn what_is_not_asked_for_is_neither_sent_nor_looked_up() {
     let rig = rig(Build::SERVER_2016);
-    let trace = rig.trace(|| map(&rig.node, nothing()).unwrap());
+    let trace = rig.trace(|| assert_eq!(map(&rig.node, nothing()), Ok(Mapped::Made)));
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
     assert_eq!(calls(&trace, "GetObject"), 0);
 }
@@ -132,10 +127,7 @@ fn an_option_that_the_build_does_not_know_is_named_before_anything_is_mapped() {
         (Build::SERVER_2022, without_ntlm(), "BlockNTLM"),
         (
             Build::SERVER_2016,
-            MappingOptions {
-                write_through: Some(false),
-                ..signed()
-            },
+            signed().with_write_through(false),
             "UseWriteThrough",
         ),
     ] {
@@ -172,14 +164,8 @@ fn a_mapping_that_lacks_what_is_demanded_is_refused_and_stays() {
 fn a_mapping_that_has_what_is_demanded_or_more_is_reused() {
     let rig = rig(Build::SERVER_2022);
     map(&rig.node, signed()).unwrap();
-    let unsigned = MappingOptions {
-        integrity: Some(false),
-        ..nothing()
-    };
-    let private = MappingOptions {
-        privacy: Some(true),
-        ..signed()
-    };
+    let unsigned = nothing().with_integrity(false);
+    let private = signed().with_privacy(true);
     let trace = rig.trace(|| {
         for options in [signed(), unsigned.clone(), private.clone(), nothing()] {
             map(&rig.node, options).unwrap();
@@ -187,6 +173,119 @@ fn a_mapping_that_has_what_is_demanded_or_more_is_reused() {
     });
     assert_eq!(calls(&trace, mapping::CREATE.name), 0);
     assert_eq!(rows(&rig).len(), 1);
+}
+
+/// The same node, whose mappings are to be encrypted or need not be.
+fn node_with(rig: &Rig, require_privacy: bool) -> Node {
+    let mut options = Options::default();
+    options.require_privacy = require_privacy;
+    Node::new(rig.os().clone(), options)
+}
+
+#[test]
+fn a_mapping_that_is_not_encrypted_is_not_used_where_all_are_to_be() {
+    let rig = rig(Build::SERVER_2022);
+    map(&node_with(&rig, false), nothing()).unwrap();
+    let strict = node_with(&rig, true);
+    let trace = rig.trace(|| {
+        let error = map(&strict, nothing()).unwrap_err();
+        let SmbError::OtherOptions { unmet, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(unmet, ["RequirePrivacy"]);
+    });
+    assert_eq!(
+        calls(&trace, mapping::REMOVE.name),
+        0,
+        "others work with it"
+    );
+    let plain = nothing().with_privacy(false);
+    assert_eq!(map(&strict, plain), Ok(Mapped::ReusedUnknown));
+    let lenient = map(&node_with(&rig, false), nothing());
+    assert_eq!(lenient, Ok(Mapped::ReusedUnknown));
+}
+
+/// Whether Windows fills the property in, nothing has shown: if it does not, a second volume on a share must
+/// not fail for it, unless its own options rely on it.
+#[test]
+fn a_mapping_that_does_not_tell_whether_it_is_encrypted_is_refused_to_who_asks() {
+    fn silent(row: &mut Instance) {
+        if let Some(value) = row.properties.get_mut(mapping::REQUIRE_PRIVACY.name) {
+            *value = Value::Null;
+        }
+    }
+    let rig = rig(Build::SERVER_2022);
+    let node = meddle::node(&rig, |os| {
+        let (provider, rewrite) = (Arc::clone(&os.smb), silent as fn(&mut Instance));
+        os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
+    });
+    assert_eq!(map(&node, nothing()), Ok(Mapped::Made));
+    assert_eq!(map(&node, nothing()), Ok(Mapped::Reused));
+    let private = nothing().with_privacy(true);
+    let error = map(&node, private).unwrap_err();
+    assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
+}
+
+/// What a node demands anyway is no other option when somebody asks for it.
+#[test]
+fn encryption_is_one_option_whoever_asks_for_it() {
+    let rig = rig(Build::SERVER_2022);
+    assert_eq!(map(&rig.node, nothing()), Ok(Mapped::Made));
+    let private = nothing().with_privacy(true);
+    assert_eq!(map(&rig.node, private), Ok(Mapped::Reused));
+    let other = map(&rig.node, nothing().with_persistent(true));
+    assert_eq!(other, Ok(Mapped::ReusedWithOther));
+}
+
+#[test]
+fn all_mappings_are_listed_and_no_server_is_asked() {
+    let rig = rig(Build::SERVER_2022);
+    assert_eq!(list(&rig), []);
+    map(&rig.node, signed()).unwrap();
+    foreign(&rig);
+    rig.servers()
+        .set_condition("files", Condition::Down)
+        .unwrap();
+    let trace = rig.trace(|| {
+        let [letter, share] = &list(&rig)[..] else {
+            panic!("two mappings");
+        };
+        assert_eq!(letter.remote, r"\\FILES\share");
+        assert_eq!(letter.local.as_deref(), Some("S:"));
+        assert_eq!(
+            (letter.integrity, letter.privacy),
+            (Some(false), Some(false))
+        );
+        assert_eq!(share.remote, SHARE);
+        assert_eq!(share.local, None);
+        assert_eq!((share.integrity, share.privacy), (Some(true), Some(true)));
+        assert_eq!(share.write_through, Some(false));
+        assert_eq!(share.status, Some(MappingStatus::Disconnected));
+        assert!(!format!("{share:?}").contains(PASSWORD));
+    });
+    assert_eq!(trace.len(), 1, "{trace:?}");
+}
+
+fn list(rig: &Rig) -> Vec<MappedShare> {
+    let soon = NodeApi::deadline(&rig.node, A_MINUTE);
+    api::Smb::mappings(&rig.node, soon).unwrap()
+}
+
+/// Somebody maps the same share under a letter.
+fn foreign(rig: &Rig) {
+    use mapping::create;
+    let credential = format!("{}:{PASSWORD}", USER.replace('\\', r"\\"));
+    let arguments = Arguments::none()
+        .with(create::REMOTE_PATH.name, Value::text(r"\\FILES\share"))
+        .with(create::LOCAL_PATH.name, Value::text("S:"))
+        .with(create::CREDENTIAL.name, Value::text(credential));
+    let class = Target::Class(mapping::CLASS.name);
+    let create = mapping::CREATE.name;
+    let made = rig
+        .os()
+        .smb
+        .invoke(class, create, &arguments, Deadline::NEVER);
+    assert_eq!(made.unwrap().code, 0);
 }
 
 #[test]

@@ -17,7 +17,6 @@ use support::path;
 use support::swap::Swap;
 use wincsi_node::Bounds;
 use wincsi_node::Mapping;
-use wincsi_node::MappingOptions;
 use wincsi_node::RemotePath;
 use wincsi_node::Way;
 
@@ -68,12 +67,7 @@ fn outside(rig: &Rig) -> Vec<String> {
 fn changes(rig: &Rig, way: &Way) -> Vec<(&'static str, Result<(), String>)> {
     let (files, volumes) = (rig.node.filesystem(), rig.node.volumes());
     let remote = RemotePath::parse(support::SHARE).unwrap();
-    let mapping = Mapping {
-        remote: &remote,
-        credentials: None,
-        link: Some(way),
-        options: MappingOptions::default(),
-    };
+    let mapping = Mapping::of(&remote).with_link(way);
     let (volume, soon) = (rig.volume(), rig.soon());
     vec![
         ("mkdir", told(files.make_directory(way, soon))),
@@ -90,8 +84,8 @@ fn changes(rig: &Rig, way: &Way) -> Vec<(&'static str, Result<(), String>)> {
     ]
 }
 
-fn told<E: ToString>(outcome: Result<(), E>) -> Result<(), String> {
-    outcome.map_err(|error| error.to_string())
+fn told<T, E: ToString>(outcome: Result<T, E>) -> Result<(), String> {
+    outcome.map(drop).map_err(|error| error.to_string())
 }
 
 #[test]

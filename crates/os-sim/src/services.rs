@@ -66,11 +66,9 @@ impl os::Services for Services {
     fn query(&self, name: &str) -> os::Result<ServiceInfo> {
         let operation = "QueryServiceStatusEx";
         self.run(operation, name, Deadline::NEVER, |machine, service| {
-            Ok(ServiceInfo {
-                state: machine.service_state(&service),
-                start_type: service.start.start_type(),
-                display_name: service.display_name,
-            })
+            let state = machine.service_state(&service);
+            let start = service.start.start_type();
+            Ok(ServiceInfo::new(service.display_name, start, state))
         })
     }
 

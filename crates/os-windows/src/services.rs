@@ -40,11 +40,8 @@ impl Services for NativeServices {
             .map_err(Cause::from)
             .and_then(state)
             .map_err(|cause| failure::error("QueryServiceStatusEx", name, cause))?;
-        Ok(ServiceInfo {
-            display_name: lossy(&config.display_name),
-            start_type,
-            state,
-        })
+        let display_name = lossy(&config.display_name);
+        Ok(ServiceInfo::new(display_name, start_type, state))
     }
 
     /// Those that depend on it through others come along: the documentation of the call says that

@@ -32,6 +32,7 @@ pub trait Services: Send + Sync {
 
 /// What is known of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ServiceInfo {
     /// Its name for people.
     pub display_name: String,
@@ -39,6 +40,22 @@ pub struct ServiceInfo {
     pub start_type: StartType,
     /// What it is doing.
     pub state: ServiceState,
+}
+
+impl ServiceInfo {
+    /// A service with this name for people.
+    #[must_use]
+    pub fn new(
+        display_name: impl Into<String>,
+        start_type: StartType,
+        state: ServiceState,
+    ) -> Self {
+        Self {
+            display_name: display_name.into(),
+            start_type,
+            state,
+        }
+    }
 }
 
 /// `SERVICE_*_START`.

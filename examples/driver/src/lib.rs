@@ -5,21 +5,23 @@
 //! an error, a deadline or a restart.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use node::Credentials;
 use node::DiskQuery;
 use node::FormatOptions;
 use node::Mapping;
-use node::MappingOptions;
 use node::NewSize;
 use node::RemotePath;
 use node::Way;
+use node::api::Cause;
 use node::api::Condition;
 use node::api::Error;
 use node::api::NodeApi;
 use node::api::Result;
 use os::Deadline;
+use os::PathError;
 use os::WinPath;
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
@@ -28,10 +30,25 @@ const CALL: Duration = Duration::from_secs(110);
 /// A driver on one node.
 pub struct Driver {
     /// Who does the work.
-    pub node: Arc<dyn NodeApi>,
+    node: Arc<dyn NodeApi>,
+    /// Where it keeps which volumes are on which share.
+    records: WinPath,
+    /// A share that is unmapped for the last volume is not to be mapped for the next at the same time. A
+    /// driver for many servers has one lock for each, so that a dead one holds up no other.
+    shares: Mutex<()>,
 }
 
 impl Driver {
+    /// A driver that keeps its records in a folder that outlives it, within kubelet's: csi-proxy does nothing
+    /// elsewhere.
+    pub fn new(node: Arc<dyn NodeApi>, records: WinPath) -> Self {
+        Self {
+            node,
+            records,
+            shares: Mutex::default(),
+        }
+    }
+
     /// NodeStageVolume of the disk that all of this is true of.
     pub fn stage_disk(&self, wanted: &DiskQuery, staging: &WinPath) -> Result<()> {
         let (node, deadline) = (&self.node, self.node.deadline(CALL));
@@ -64,23 +81,30 @@ impl Driver {
         fine_if(offline, &[Condition::NotFound])
     }
 
-    /// NodeStageVolume of a share.
+    /// NodeStageVolume of a share. All volumes are mapped as one user; a driver with a user for each looks at
+    /// what [`node::Mapped`] says.
     pub fn stage_share(&self, remote: &RemotePath, user: &Credentials, at: &WinPath) -> Result<()> {
+        let (_turn, deadline) = (self.shares.lock(), self.node.deadline(CALL));
+        let record = self.record(remote, at)?;
+        self.node.filesystem().make_directory(&record, deadline)?;
         let link = Way::from(at);
-        let mapping = Mapping {
-            remote,
-            credentials: Some(user),
-            link: Some(&link),
-            options: MappingOptions::default(),
-        };
-        let map = |deadline| self.node.smb().map(&mapping, deadline);
+        let mapping = Mapping::of(remote).with_credentials(user).with_link(&link);
+        let map = |deadline| self.node.smb().map(&mapping, deadline).map(drop);
         self.make_link(at, map)
     }
 
-    /// NodeUnstageVolume of a share that no other volume is on: the mapping goes with it.
+    /// NodeUnstageVolume of a share. The mapping is the whole node's: it goes with the last volume on it.
     pub fn unstage_share(&self, remote: &RemotePath, at: &WinPath) -> Result<()> {
+        let (_turn, deadline) = (self.shares.lock(), self.node.deadline(CALL));
         self.unpublish(at)?;
-        let unmapped = self.node.smb().unmap(remote, self.node.deadline(CALL));
+        let record = self.record(remote, at)?;
+        self.unpublish(&record)?;
+        match record.parent().map(|users| self.unpublish(&users)) {
+            Some(Err(error)) if says(&error, &[Condition::NotEmpty]) => return Ok(()),
+            Some(Err(error)) => return Err(error),
+            _ => {}
+        }
+        let unmapped = self.node.smb().unmap(remote, deadline);
         fine_if(unmapped, &[Condition::NotMapped])
     }
 
@@ -96,6 +120,17 @@ impl Driver {
         let deadline = self.node.deadline(CALL);
         let removed = self.node.filesystem().remove_entry(target, deadline);
         fine_if(removed, &[Condition::NotFound])
+    }
+
+    /// An empty folder for each volume, in one for its share. It is made before the share is mapped and
+    /// outlives the driver, so that what is unmapped after a restart is in no volume's use.
+    fn record(&self, remote: &RemotePath, at: &WinPath) -> Result<WinPath> {
+        let volume = at.to_string().replace(['\\', ':'], "-");
+        let share = remote.share();
+        let share = share.trim_start_matches('\\');
+        let refused = |why: PathError| Cause::Inexpressible(why.to_string());
+        let record = format!(r"{}\{share}\{volume}", self.records).parse();
+        record.map_err(|why| Error::new("keep a record of", remote, refused(why)))
     }
 
     /// Makes a link, also where kubelet made an empty folder before the call.

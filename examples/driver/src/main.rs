@@ -54,7 +54,7 @@ fn main() -> anyhow::Result<()> {
     let user = credentials(&arguments.user)?;
     let identifier = Criterion::Page83(Page83::parse(&arguments.disk)?);
     let wanted = DiskQuery::all([identifier])?;
-    let driver = Driver { node };
+    let driver = Driver::new(node, path(r"plugins\driver\shares")?);
 
     done("stage disk", driver.stage_disk(&wanted, &disk))?;
     done("stage share", driver.stage_share(&remote, &user, &share))?;

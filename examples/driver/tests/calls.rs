@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use driver::Driver;
 use node::Credentials;
@@ -13,6 +14,8 @@ use node::Options;
 use node::Page83;
 use node::RemotePath;
 use node::api::Condition;
+use node::api::NodeApi;
+use os::Deadline;
 use os::Win32;
 use os::WinPath;
 use os_sim::ClockMode;
@@ -25,6 +28,7 @@ use tempfile::TempDir;
 use zeroize::Zeroizing;
 
 struct Rig {
+    node: Arc<dyn NodeApi>,
     driver: Driver,
     sim: SimNode,
     home: TempDir,
@@ -38,15 +42,25 @@ impl Rig {
     }
 
     fn of(sim: SimNode, home: TempDir) -> Self {
-        let node = Arc::new(Node::new(sim.os(), Options::default()));
-        let driver = Driver { node };
-        Self { driver, sim, home }
+        let node: Arc<dyn NodeApi> = Arc::new(Node::new(sim.os(), Options::default()));
+        let driver = Driver::new(Arc::clone(&node), path(r"plugins\driver\shares"));
+        Self {
+            node,
+            driver,
+            sim,
+            home,
+        }
     }
 
     /// The driver, started again on the node that it died on.
     fn restarted(self) -> Self {
-        let Self { driver, sim, home } = self;
-        drop((driver, sim));
+        let Self {
+            node,
+            driver,
+            sim,
+            home,
+        } = self;
+        drop((node, driver, sim));
         let sim = SimNode::open(home.path(), ClockMode::Virtual).unwrap();
         Self::of(sim, home)
     }
@@ -59,32 +73,33 @@ impl Rig {
         self.driver.unstage_disk(&wanted(), &staging())
     }
 
-    fn stage_share(&self) -> node::api::Result<()> {
-        self.driver.stage_share(&remote(), &user(), &staging())
+    fn stage_share(&self, volume: &str) -> node::api::Result<()> {
+        let at = share_of(volume);
+        self.driver.stage_share(&remote(), &user(), &at)
+    }
+
+    fn unstage_share(&self, volume: &str) -> node::api::Result<()> {
+        let at = share_of(volume);
+        self.driver.unstage_share(&remote(), &at)
+    }
+
+    fn is_mapped(&self) -> bool {
+        let mapped = self.node.smb().mappings(self.soon()).unwrap();
+        mapped.iter().any(|share| share.remote == demo::SHARE)
     }
 
     fn exists(&self, path: &WinPath) -> bool {
-        let soon = self
-            .driver
-            .node
-            .deadline(std::time::Duration::from_secs(60));
-        self.driver
-            .node
-            .filesystem()
-            .path_exists(path, soon)
-            .unwrap()
+        let files = self.node.filesystem();
+        files.path_exists(path, self.soon()).unwrap()
     }
 
     fn make_folder(&self, path: &WinPath) {
-        let soon = self
-            .driver
-            .node
-            .deadline(std::time::Duration::from_secs(60));
-        self.driver
-            .node
-            .filesystem()
-            .make_directory(path, soon)
-            .unwrap();
+        let files = self.node.filesystem();
+        files.make_directory(path, self.soon()).unwrap();
+    }
+
+    fn soon(&self) -> Deadline {
+        self.node.deadline(Duration::from_secs(60))
     }
 }
 
@@ -99,6 +114,11 @@ fn path(below: &str) -> WinPath {
 
 fn staging() -> WinPath {
     path(r"plugins\a\globalmount")
+}
+
+/// Where kubelet has the share of a volume staged.
+fn share_of(volume: &str) -> WinPath {
+    path(&format!(r"plugins\{volume}\globalmount"))
 }
 
 fn target() -> WinPath {
@@ -125,10 +145,10 @@ fn each_call_may_be_repeated() {
     twice(&|| rig.driver.publish(&staging(), &target()));
     twice(&|| rig.driver.unpublish(&target()));
     twice(&|| rig.unstage_disk());
-    twice(&|| rig.stage_share());
+    twice(&|| rig.stage_share("a"));
     twice(&|| rig.driver.publish(&staging(), &target()));
     twice(&|| rig.driver.unpublish(&target()));
-    twice(&|| rig.driver.unstage_share(&remote(), &staging()));
+    twice(&|| rig.unstage_share("a"));
     assert!(!rig.exists(&staging()) && !rig.exists(&target()));
 }
 
@@ -151,11 +171,38 @@ fn a_driver_that_died_in_the_middle_goes_on_after_its_restart() {
 }
 
 #[test]
+fn a_share_is_unmapped_with_its_last_volume_also_by_a_driver_that_was_restarted() {
+    let rig = Rig::new();
+    rig.stage_share("a").unwrap();
+    rig.stage_share("b").unwrap();
+    let rig = rig.restarted();
+    rig.unstage_share("a").unwrap();
+    rig.unstage_share("a").unwrap();
+    assert!(rig.is_mapped() && rig.exists(&share_of("b")));
+    rig.unstage_share("b").unwrap();
+    assert!(!rig.is_mapped());
+}
+
+/// Kubelet unstages again what it was not told to be unstaged.
+#[test]
+fn a_driver_that_died_before_it_unmapped_a_share_does_so_when_it_is_asked_again() {
+    let rig = Rig::new();
+    rig.stage_share("a").unwrap();
+    let death = Rule::on("MSFT_SmbGlobalMapping.Remove", Effect::Kill(Kill::Before));
+    rig.sim.faults().add(death);
+    assert!(rig.unstage_share("a").is_err());
+    let rig = rig.restarted();
+    assert!(rig.is_mapped());
+    rig.unstage_share("a").unwrap();
+    assert!(!rig.is_mapped());
+}
+
+#[test]
 fn an_empty_folder_that_kubelet_made_gives_way_and_one_with_files_does_not() {
     let rig = Rig::new();
     rig.make_folder(&staging());
     rig.make_folder(&target());
-    rig.stage_share().unwrap();
+    rig.stage_share("a").unwrap();
     rig.driver.publish(&staging(), &target()).unwrap();
     rig.driver.unpublish(&target()).unwrap();
 

@@ -182,8 +182,7 @@ fn location(parts: [String; 4]) -> Location {
 
 /// csi-proxy hands the serial number on as the disk has it, blanks included.
 fn disk_ids(page83: String, serial: &str) -> DiskIds {
-    let serial = serial.trim().to_owned();
-    DiskIds { page83, serial }
+    DiskIds::new(page83, serial.trim())
 }
 
 fn keyed_ids(mut identifiers: BTreeMap<String, String>) -> DiskIds {

@@ -104,15 +104,14 @@ fn list(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Vec<SeenD
             (size.is_none(), is_size, "length"),
         ];
         let ids = ids.unwrap_or_default();
-        disks.push(SeenDisk {
-            iscsi_targets: leads.map(|(target, _)| (*target).clone()).collect(),
-            location: locations.remove(&number),
-            identifiers: named(ids.page83).into_iter().collect(),
-            serial: named(ids.serial),
-            size,
-            excluded: excluded(wanted, &silence),
-            ..SeenDisk::numbered(number)
-        });
+        let mut seen = SeenDisk::numbered(number);
+        seen.iscsi_targets = leads.map(|(target, _)| (*target).clone()).collect();
+        seen.location = locations.remove(&number);
+        seen.identifiers = named(ids.page83).into_iter().collect();
+        seen.serial = named(ids.serial);
+        seen.size = size;
+        seen.excluded = excluded(wanted, &silence);
+        disks.push(seen);
     }
     Ok(disks)
 }

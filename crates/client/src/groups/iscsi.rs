@@ -8,8 +8,6 @@ use node::LoginOptions;
 use node::Portal;
 use node::SessionInfo;
 use node::TargetName;
-use node::api::Cause;
-use node::api::Error;
 use node::api::Iscsi;
 use node::api::Result;
 use os::Deadline;
@@ -18,6 +16,7 @@ use wire::iscsi::v1alpha1;
 use wire::iscsi::v1alpha2;
 
 use super::disk_of_text;
+use super::wordless;
 use crate::Node;
 use crate::dialect::dialects;
 
@@ -147,12 +146,6 @@ impl Iscsi for Node {
         ];
         self.change("set the mutual CHAP secret", &[], deadline, &spoken)
     }
-}
-
-/// Nothing is sent.
-fn wordless(operation: &'static str, object: impl fmt::Display, what: &str) -> Error {
-    let text = format!("csi-proxy's protocol has no place for {what}");
-    Error::new(operation, object, Cause::Inexpressible(text))
 }
 
 /// A portal on its way into a message.

@@ -11,6 +11,8 @@ mod smb;
 mod system;
 mod volumes;
 
+use std::fmt;
+
 use node::api::Cause;
 use node::api::Condition;
 use node::api::Error;
@@ -47,7 +49,13 @@ fn disk_of_text(text: &str) -> Read<DiskNumber> {
     number.map_err(|_| malformed(format_args!("a disk called {text:?}")))
 }
 
-fn malformed(what: impl std::fmt::Display) -> Cause {
+/// Nothing is sent.
+fn wordless(operation: &'static str, object: impl fmt::Display, what: &str) -> Error {
+    let text = format!("csi-proxy's protocol has no place for {what}");
+    Error::new(operation, object, Cause::Inexpressible(text))
+}
+
+fn malformed(what: impl fmt::Display) -> Cause {
     Cause::Malformed(what.to_string())
 }
 

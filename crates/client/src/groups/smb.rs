@@ -1,3 +1,5 @@
+use node::Mapped;
+use node::MappedShare;
 use node::Mapping;
 use node::RemotePath;
 use node::api::Cause;
@@ -9,15 +11,15 @@ use os::Deadline;
 
 use super::path_text;
 use super::unless;
+use super::wordless;
 use crate::Node;
 use crate::dialect::dialects;
 
 impl Smb for Node {
-    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()> {
+    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped> {
         let name = "map";
         if let Some(option) = mapping.options.names().next() {
-            let text = format!("csi-proxy's protocol has no place for {option}");
-            return Err(Error::new(name, mapping.remote, Cause::Inexpressible(text)));
+            return Err(wordless(name, mapping.remote, option));
         }
         let remote = path_text(name, mapping.remote.path())?;
         let link = mapping
@@ -35,17 +37,21 @@ impl Smb for Node {
                 local_path: link.clone(),
                 username: username.to_owned(),
                 password: password.to_owned(),
-            } => |_| Ok(());
+            } => |_| Ok(Mapped::Unsaid);
             smb[v1beta1 v1alpha1] NewSmbGlobalMapping: NewSmbGlobalMappingRequest {
                 remote_path: remote.clone(),
                 local_path: link.clone(),
                 username: username.to_owned(),
                 password: password.to_owned(),
-            } => |answer| unless(answer.error, ());
+            } => |answer| unless(answer.error, Mapped::Unsaid);
         ];
         let about: [&dyn std::fmt::Display; 2] = [mapping.remote, &link];
         let known = if link.is_empty() { 1 } else { 2 };
         self.change(name, &about[..known], deadline, &spoken)
+    }
+
+    fn mappings(&self, _deadline: Deadline) -> Result<Vec<MappedShare>> {
+        Err(wordless("list", "mappings", "such a call"))
     }
 
     /// csi-proxy 1.3 has one text for everything that is not found.

@@ -59,11 +59,9 @@ impl System for Node {
 }
 
 fn service(answer: v1alpha1::GetServiceResponse) -> Read<ServiceInfo> {
-    Ok(ServiceInfo {
-        start_type: start_type(answer.start_type)?,
-        state: state(answer.status)?,
-        display_name: answer.display_name,
-    })
+    let start_type = start_type(answer.start_type)?;
+    let state = state(answer.status)?;
+    Ok(ServiceInfo::new(answer.display_name, start_type, state))
 }
 
 fn start_type(number: i32) -> Read<StartType> {

@@ -24,6 +24,7 @@ use node::Formatted;
 use node::FoundDisk;
 use node::FoundVolume;
 use node::LoginOptions;
+use node::Mapped;
 use node::Mapping;
 use node::MappingOptions;
 use node::NewSize;
@@ -45,7 +46,10 @@ use os::ServiceState;
 use os::VolumeId;
 use os::WinPath;
 use os_sim::ClockMode;
+use os_sim::SimNode;
 use os_sim::demo;
+use os_sim::smb;
+use os_sim::smb::SmbControl;
 use proxy::flags::Config;
 use proxy::serve;
 use tempfile::TempDir;
@@ -67,8 +71,18 @@ struct Rig {
 
 impl Rig {
     fn in_process() -> Self {
+        Self::in_process_after(|_| {})
+    }
+
+    fn over_pipes() -> Self {
+        Self::over_pipes_after(|_| {})
+    }
+
+    /// Something happened on the node before.
+    fn in_process_after(before: fn(&SimNode)) -> Self {
         let folder = TempDir::new().unwrap();
         let simulated = demo::create(folder.path(), ClockMode::Virtual).unwrap();
+        before(&simulated);
         Self {
             node: Arc::new(Node::new(simulated.os(), Options::default())),
             simulated: folder.path().to_owned(),
@@ -77,14 +91,15 @@ impl Rig {
         }
     }
 
-    fn over_pipes() -> Self {
+    fn over_pipes_after(before: fn(&SimNode)) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().unwrap();
-        let sockets = folder.path().join("sockets");
+        let (home, sockets) = (folder.path().join("node"), folder.path().join("sockets"));
+        before(&demo::create(&home, ClockMode::Virtual).unwrap());
         let server = serve::start(&config(folder.path(), &sockets)).unwrap();
         Self {
             node: Arc::new(wincsi_client::Node::local(sockets)),
-            simulated: folder.path().join("node"),
+            simulated: home,
             _server: Some((server, turn)),
             _folder: folder,
         }
@@ -223,16 +238,17 @@ fn a_disk_is_found_sized_and_switched() {
 }
 
 fn map(rig: &Rig, password: &str, link: &WinPath) -> Result<(), Error> {
+    mapped(rig, password, link).map(drop)
+}
+
+fn mapped(rig: &Rig, password: &str, link: &WinPath) -> Result<Mapped, Error> {
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let password = Zeroizing::new(password.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let link = Way::from(link);
-    let mapping = Mapping {
-        remote: &remote,
-        credentials: credentials.as_ref(),
-        link: Some(&link),
-        options: MappingOptions::default(),
-    };
+    let mapping = Mapping::of(&remote)
+        .with_credentials(credentials.as_ref())
+        .with_link(&link);
     rig.node.smb().map(&mapping, rig.soon())
 }
 
@@ -254,20 +270,60 @@ fn a_share_is_mapped_linked_and_unmapped() {
 fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
     let rig = Rig::over_pipes();
     let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let mapping = Mapping {
-        remote: &remote,
-        credentials: None,
-        link: None,
-        options: MappingOptions {
-            integrity: Some(true),
-            ..MappingOptions::default()
-        },
-    };
+    let signed = MappingOptions::default().with_integrity(true);
+    let mapping = Mapping::of(&remote).with_options(signed);
     let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
     assert!(
         matches!(&error.cause, Cause::Inexpressible(text) if text.contains("RequireIntegrity")),
         "{error}"
     );
+    let error = rig.node.smb().mappings(rig.soon()).unwrap_err();
+    assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}");
+}
+
+#[test]
+fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
+    let link = path("share");
+    let twice = |rig: &Rig| {
+        let ask = || mapped(rig, demo::SMB_PASSWORD, &link).unwrap();
+        [ask(), ask()]
+    };
+    let here = twice(&Rig::in_process());
+    assert_eq!(here, [Mapped::Made, Mapped::Reused]);
+    let over_pipes = twice(&Rig::over_pipes());
+    assert_eq!(over_pipes, [Mapped::Unsaid; 2]);
+}
+
+/// Both need a mapping that somebody else made or that has lost its server.
+#[test]
+fn a_mapping_that_cannot_be_reused_fails_alike() {
+    fails(Condition::ServerAway, |rig| {
+        map(rig, demo::SMB_PASSWORD, &path("share")).unwrap();
+        let servers = SmbControl::at(&rig.simulated);
+        let down = servers.set_condition(demo::SMB_SERVER, smb::Condition::Down);
+        down.unwrap();
+        map(rig, demo::SMB_PASSWORD, &path("share"))
+    });
+    for rig in [
+        Rig::in_process_after(map_plainly),
+        Rig::over_pipes_after(map_plainly),
+    ] {
+        let error = map(&rig, demo::SMB_PASSWORD, &path("share")).unwrap_err();
+        let condition = error.condition();
+        assert_eq!(condition, Some(Condition::OtherOptions), "{error}");
+    }
+}
+
+/// Somebody else maps the share, without encryption.
+fn map_plainly(sim: &SimNode) {
+    let mut options = Options::default();
+    options.require_privacy = false;
+    let node = Node::new(sim.os(), options);
+    let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
+    let credentials = Credentials::new(demo::SMB_USER, password);
+    let remote = RemotePath::parse(demo::SHARE).unwrap();
+    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    node.smb().map(&mapping, Deadline::NEVER).unwrap();
 }
 
 #[test]
@@ -409,10 +465,7 @@ fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
 #[test]
 fn sessions_have_options_and_are_listed_in_process_alone() {
     let plainly = LoginOptions::default();
-    let options = LoginOptions {
-        persistent: Some(true),
-        ..plainly
-    };
+    let options = plainly.clone().with_persistent(true);
     for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
         let Criterion::IscsiTarget { portal, target } = connect(&rig) else {
             unreachable!("that is how it is named");

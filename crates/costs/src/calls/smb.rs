@@ -39,8 +39,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             "5.1",
             "MSFT_SmbGlobalMapping by RemotePath; GetFileAttributes; Remove, Create",
         ),
-    Scenario::of("smb.NewSmbGlobalMapping", map_in_vain)
-        .when("mapped, and its server is down, an error")
+    Scenario::of("smb.NewSmbGlobalMapping", map_beside)
+        .when("mapped, Status is not OK, and it is of no use, an error")
         .asking(1, 1)
         .by(
             "5.1",
@@ -53,6 +53,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
              beside it, which may be refused for ever (1219): where the credentials are others, or \
              where Windows does not see them any more after a restart of the node (csi-driver-smb \
              issue 219). Then nobody gets at the share until the mapping is removed by hand",
+        ),
+    Scenario::of("smb.NewSmbGlobalMapping", map_in_vain)
+        .when("mapped, and its server is down, an error")
+        .asking(1, 1)
+        .by(
+            "5.1",
+            "MSFT_SmbGlobalMapping by RemotePath, Status is not OK; Create",
         ),
     Scenario::of("smb.RemoveSmbGlobalMapping", unmap)
         .when("mapped")
@@ -94,16 +101,33 @@ fn link_again(stage: &Stage) -> Result<Sample> {
 
 fn map_anew(stage: &Stage) -> Result<Sample> {
     mapping(stage, "")?;
-    let fails = Rule::on("GetFileAttributesExW", Effect::fail(Win32::BAD_NETPATH));
+    refused(stage, || map(stage))
+}
+
+/// The old mapping is gone then, and there is no new one.
+fn map_beside(stage: &Stage) -> Result<Sample> {
+    mapping(stage, "")?;
+    refused(stage, || vainly(stage))
+}
+
+fn map_in_vain(stage: &Stage) -> Result<Sample> {
+    mapping(stage, "")?;
+    let sample = vainly(stage);
+    unmapping(stage)?;
+    sample
+}
+
+/// The server does not accept the credentials when the share is looked at.
+fn refused(stage: &Stage, act: impl FnOnce() -> Result<Sample>) -> Result<Sample> {
+    let fails = Rule::on("GetFileAttributesExW", Effect::fail(Win32::LOGON_FAILURE));
     let fails = stage.faults().add(fails.times(1));
-    let sample = map(stage);
+    let sample = act();
     stage.faults().remove(fails);
     sample
 }
 
-/// The old mapping is gone then, and there is no new one.
-fn map_in_vain(stage: &Stage) -> Result<Sample> {
-    mapping(stage, "")?;
+/// Asks for the mapping while its server is down.
+fn vainly(stage: &Stage) -> Result<Sample> {
     let servers = stage.file_servers();
     servers.set_condition(demo::SMB_SERVER, Condition::Down)?;
     let sample = stage.refused::<rpc::NewSmbGlobalMapping>(&request(""));

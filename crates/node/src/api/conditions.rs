@@ -305,6 +305,7 @@ impl Classified for SmbError {
             Self::UnknownOption { .. } => Condition::UnknownOption,
             Self::Link { source, .. } => return source.kind(),
             Self::Provider(error) => return error.kind(),
+            Self::ServerAway { source, .. } => return source.kind().meaning(Condition::ServerAway),
             Self::Unfinished(error) => return error.kind(),
             _ => Condition::Other,
         })

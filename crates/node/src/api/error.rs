@@ -216,12 +216,16 @@ pub enum Condition {
     Other,
     /// The volume has another filesystem than it was to have.
     OtherFileSystem,
-    /// The share is mapped already, without an option that was demanded.
+    /// The share is mapped already, without an option that was demanded. Once no volume is on it any more, it
+    /// can be unmapped and mapped with the option.
     OtherOptions,
     /// What the path hangs on cannot be reached, so nothing is known of the path itself.
     OutOfReach,
     /// The proxy does not let clients name this path.
     PathRefused,
+    /// The file server of a share that is mapped, or the network to it, is away now: the mapping stays, and
+    /// works again when the server does.
+    ServerAway,
     /// The file server is not found, or has no such share.
     ServerNotFound,
     /// Another volume is mounted there.

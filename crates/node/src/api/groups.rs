@@ -29,6 +29,8 @@ use crate::Formatted;
 use crate::FoundDisk;
 use crate::FoundVolume;
 use crate::LoginOptions;
+use crate::Mapped;
+use crate::MappedShare;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Portal;
@@ -287,14 +289,24 @@ pub trait Volumes: Sealed + Send + Sync {
 /// The operations on SMB mappings.
 pub trait Smb: Sealed + Send + Sync {
     /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is
-    /// reused as it is, whatever the credentials; but see [`crate::Smb::map`] of options.
+    /// reused as it is, whatever the credentials, and [`Mapped`] tells what is known of it; but see
+    /// [`crate::Smb::map`] of options. Over csi-proxy's pipes it is [`Mapped::Unsaid`].
     ///
     /// # Errors
     /// [`super::Condition::AlreadyExists`], [`super::Condition::LogonFailure`],
-    /// [`super::Condition::ServerNotFound`], [`super::Condition::CredentialsConflict`],
-    /// [`super::Condition::OtherOptions`], [`super::Condition::UnknownOption`]. csi-proxy's protocol carries
-    /// no option: over pipes each is [`super::Cause::Inexpressible`].
-    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()>;
+    /// [`super::Condition::ServerNotFound`], [`super::Condition::ServerAway`],
+    /// [`super::Condition::CredentialsConflict`], [`super::Condition::OtherOptions`],
+    /// [`super::Condition::UnknownOption`]. csi-proxy's protocol carries no option: over pipes each is
+    /// [`super::Cause::Inexpressible`].
+    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped>;
+
+    /// The mappings that the node has, whoever made them, sorted by their remote paths. Nothing is asked of
+    /// any server.
+    ///
+    /// # Errors
+    /// As everywhere. csi-proxy's protocol has no such call: over pipes it is
+    /// [`super::Cause::Inexpressible`].
+    fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>>;
 
     /// Removes the mapping of a share, whoever uses it. Links to it stay.
     ///

@@ -38,6 +38,8 @@ use crate::Formatted;
 use crate::FoundDisk;
 use crate::FoundVolume;
 use crate::LoginOptions;
+use crate::Mapped;
+use crate::MappedShare;
 use crate::Mapping;
 use crate::NewSize;
 use crate::Node;
@@ -328,19 +330,23 @@ impl Volumes for Node {
 }
 
 impl Smb for Node {
-    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<()> {
+    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped> {
         let remote = mapping.remote.clone();
         let link = mapping.link.cloned();
         let credentials = mapping.credentials.and_then(again);
         let options = mapping.options.clone();
         run(self, "map", mapping.remote, deadline, move |node| {
-            let mapping = Mapping {
-                remote: &remote,
-                credentials: credentials.as_ref(),
-                link: link.as_ref(),
-                options,
-            };
+            let mapping = Mapping::of(&remote)
+                .with_credentials(credentials.as_ref())
+                .with_link(link.as_ref())
+                .with_options(options);
             node.smb().map(&mapping, deadline)
+        })
+    }
+
+    fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>> {
+        run(self, "list", "mappings", deadline, move |node| {
+            node.smb().mappings(deadline)
         })
     }
 

@@ -23,12 +23,24 @@ use crate::storage;
 
 /// By what a disk is told from all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiskIds {
     /// The first device identifier of SCSI page 0x83: text as it is, binary as lower-case hex; empty
     /// when the disk has none.
     pub page83: String,
     /// The serial number without blanks around it; empty when the disk has none.
     pub serial: String,
+}
+
+impl DiskIds {
+    /// Both as the fields have them.
+    #[must_use]
+    pub fn new(page83: impl Into<String>, serial: impl Into<String>) -> Self {
+        Self {
+            page83: page83.into(),
+            serial: serial.into(),
+        }
+    }
 }
 
 pub(super) fn locations(

@@ -21,6 +21,7 @@ use crate::locks::Key;
 
 /// How a target came to be connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Connected {
     /// By this call.
     Anew,

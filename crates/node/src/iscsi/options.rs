@@ -4,10 +4,13 @@ use os::Value;
 use os::schema::Parameter;
 use os::schema::iscsi_target::connect;
 
+use crate::with::with;
+
 /// What a session is to be like, beyond where it leads and how it is authenticated. What is `None` is not
 /// sent, and the initiator decides. Meanings:
 /// <https://learn.microsoft.com/en-us/previous-versions/windows/desktop/iscsidisc/msft-iscsitarget-connect>.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LoginOptions {
     /// Whether data carry a digest (`IsDataDigest`).
     pub data_digest: Option<bool>,
@@ -23,6 +26,14 @@ pub struct LoginOptions {
 }
 
 impl LoginOptions {
+    with! {
+        with_data_digest: data_digest, bool;
+        with_header_digest: header_digest, bool;
+        with_initiator_address: initiator_address, IpAddr;
+        with_multipath: multipath, bool;
+        with_persistent: persistent, bool;
+    }
+
     /// The names of the options that are asked for, as Windows spells them.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.asked().into_iter().map(|(row, _)| row.name)

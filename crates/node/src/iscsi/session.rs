@@ -7,6 +7,7 @@ use super::initiator::Initiator;
 
 /// A session of the initiator, as it tells of it. What may be null is optional.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SessionInfo {
     /// By which Windows knows it.
     pub id: String,

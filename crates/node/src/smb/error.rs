@@ -68,6 +68,15 @@ pub enum SmbError {
     /// The SMB provider does not answer, or refused.
     #[error(transparent)]
     Provider(#[from] ProviderError),
+    /// The share is mapped, and its server or the network to it is away now. The mapping stays, and works
+    /// again when the server does.
+    #[error("{share} is mapped, but its server is away: {}", .source.cause)]
+    ServerAway {
+        /// The share.
+        share: String,
+        /// What the look at the share ended with.
+        source: os::Error,
+    },
     /// The node runs a build of Windows that does not know an option.
     #[error("this build of Windows cannot map {share} with {option}: it has no such option")]
     UnknownOption {

@@ -8,6 +8,7 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
 use super::Credentials;
+use super::Mapped;
 use super::MappingOptions;
 
 /// What this process mapped shares with: Windows does not tell most of it. Kept are hashes under a key that
@@ -16,15 +17,6 @@ use super::MappingOptions;
 pub(crate) struct Known {
     key: RandomState,
     shares: Mutex<BTreeMap<String, u64>>,
-}
-
-/// How credentials and options of a request compare with those of the mapping that it finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compared {
-    Equal,
-    Different,
-    /// Another process mapped it.
-    Unknown,
 }
 
 impl Known {
@@ -44,16 +36,17 @@ impl Known {
         self.shares().remove(share);
     }
 
+    /// As what a mapping that is there serves a request for these.
     pub(super) fn compare(
         &self,
         share: &str,
         credentials: Option<&Credentials>,
         options: &MappingOptions,
-    ) -> Compared {
+    ) -> Mapped {
         match self.shares().get(share) {
-            None => Compared::Unknown,
-            Some(hash) if *hash == self.hash(credentials, options) => Compared::Equal,
-            Some(_) => Compared::Different,
+            None => Mapped::ReusedUnknown,
+            Some(hash) if *hash == self.hash(credentials, options) => Mapped::Reused,
+            Some(_) => Mapped::ReusedWithOther,
         }
     }
 
@@ -84,15 +77,15 @@ mod tests {
         let none = MappingOptions::default();
         let compare =
             |credentials: Option<Credentials>| known.compare("s", credentials.as_ref(), &none);
-        assert_eq!(compare(user("a", "x")), Compared::Unknown);
+        assert_eq!(compare(user("a", "x")), Mapped::ReusedUnknown);
         known.remember("s", user("a", "x").as_ref(), &none);
         assert_eq!(
             compare(user("A", "x")),
-            Compared::Equal,
+            Mapped::Reused,
             "names have no case"
         );
         for other in [user("a", "y"), user("b", "x"), user("ax", ""), None] {
-            assert_eq!(compare(other), Compared::Different);
+            assert_eq!(compare(other), Mapped::ReusedWithOther);
         }
         let signed = MappingOptions {
             integrity: Some(true),
@@ -100,8 +93,8 @@ mod tests {
         };
         let credentials = user("a", "x");
         let compared = known.compare("s", credentials.as_ref(), &signed);
-        assert_eq!(compared, Compared::Different);
+        assert_eq!(compared, Mapped::ReusedWithOther);
         known.forget("s");
-        assert_eq!(compare(user("a", "x")), Compared::Unknown);
+        assert_eq!(compare(user("a", "x")), Mapped::ReusedUnknown);
     }
 }

@@ -1,42 +1,32 @@
 //! The mapping of one share, under the lock of its server.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use os::Arguments;
 use os::Deadline;
 use os::Instance;
 use os::Query;
 use os::Target;
 use os::Value;
-use os::Win32;
 use os::schema::smb_global_mapping::CLASS;
 use os::schema::smb_global_mapping::CREATE;
 use os::schema::smb_global_mapping::REMOTE_PATH;
 use os::schema::smb_global_mapping::REMOVE;
+use os::schema::smb_global_mapping::REQUIRE_PRIVACY;
 use os::schema::smb_global_mapping::STATUS;
 use os::schema::smb_global_mapping::create;
 use os::schema::smb_global_mapping::remove;
 
 use super::Credentials;
+use super::Mapped;
 use super::MappingOptions;
 use super::RemotePath;
 use super::SmbError;
-use super::known::Compared;
+use super::look::Seen;
 use crate::Node;
 use crate::Unfinished;
-use crate::bounded::race;
-use crate::locks::Key;
 use crate::provider::Callee;
 use crate::provider::ProviderError;
 use crate::provider::SecretArguments;
 use crate::provider::sole;
-
-/// How long a mapped share may take to answer. Windows itself gives a dead server up to a minute.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-
-/// The look at a share, by which its lock and thread are named.
-const LOOK: &str = "look at share";
 
 /// A share, whose server is locked.
 pub(super) struct Share<'a> {
@@ -51,29 +41,30 @@ impl Share<'_> {
     ///
     /// What `Status` says does not decide: a mapping that is called disconnected comes back when
     /// somebody uses it, and one that is called good may be refused by its server today.
+    ///
+    /// Nor is a mapping removed because its server is away. csi-proxy does that where `Status` is still OK,
+    /// and then cannot map again, as the server is away: every other pod on the share is left without one,
+    /// also when the server is back. Whoever asks again by then finds the mapping at work.
     pub(super) fn ensure_mapped(
         &self,
         credentials: Option<&Credentials>,
         options: &MappingOptions,
-    ) -> Result<(), SmbError> {
+    ) -> Result<Mapped, SmbError> {
         self.refuse_unknown(options)?;
-        if let Some(mapping) = self.find(options)? {
-            if self.answers()? {
-                self.refuse_other(&mapping, options)?;
-                self.log_reuse(credentials, options);
-                return Ok(());
+        let wanted = options.or_of(self.node.options());
+        if let Some(mapping) = self.find(&wanted)? {
+            match self.look()? {
+                Seen::Answers => {
+                    self.refuse_other(&mapping, options)?;
+                    return Ok(self.reuse(credentials, &wanted));
+                }
+                Seen::Away(source) => return Err(self.away(source)),
+                Seen::Broken(why) => self.remove_broken(&mapping, &why)?,
             }
-            let status = mapping.u32_or_null(STATUS.name).ok().flatten();
-            tracing::warn!(
-                share = self.remote.share(),
-                status,
-                "an SMB mapping does not answer and is made anew"
-            );
-            self.check()?;
-            self.remove(&mapping)?;
         }
         self.check()?;
-        self.create(credentials, options)
+        self.create(credentials, &wanted)?;
+        Ok(Mapped::Made)
     }
 
     /// Refuses what this build's class definition does not have. Who asks for nothing costs no question.
@@ -93,8 +84,23 @@ impl Share<'_> {
     }
 
     /// Refuses a mapping that lacks what is demanded of one.
+    ///
+    /// What this request demands the mapping has to tell of. Encryption that all of the node's mappings are
+    /// to have is missing where the mapping says so: it is not known whether every build of Windows fills the
+    /// property in, and where one does not, no share could be used by a second volume.
     fn refuse_other(&self, mapping: &Instance, options: &MappingOptions) -> Result<(), SmbError> {
-        let unmet = options.unmet_by(mapping).map_err(ProviderError::from)?;
+        let mut unmet = options.unmet_by(mapping).map_err(ProviderError::from)?;
+        if options.privacy.is_none() && self.node.options().require_privacy {
+            let privacy = mapping.bool_or_null(REQUIRE_PRIVACY.name);
+            match privacy.map_err(ProviderError::from)? {
+                Some(true) => {}
+                Some(false) => unmet.push(REQUIRE_PRIVACY.name),
+                None => tracing::warn!(
+                    share = self.remote.share(),
+                    "an SMB mapping is reused that does not tell whether it is encrypted"
+                ),
+            }
+        }
         match unmet.is_empty() {
             true => Ok(()),
             false => Err(SmbError::OtherOptions {
@@ -104,20 +110,41 @@ impl Share<'_> {
         }
     }
 
-    fn log_reuse(&self, credentials: Option<&Credentials>, options: &MappingOptions) {
+    fn reuse(&self, credentials: Option<&Credentials>, wanted: &MappingOptions) -> Mapped {
         let share = self.remote.share();
         let known = self.node.known_mappings();
-        match known.compare(&share, credentials, options) {
-            Compared::Equal => tracing::debug!(share, "an SMB mapping is reused"),
-            Compared::Different => tracing::warn!(
+        let mapped = known.compare(&share, credentials, wanted);
+        match mapped {
+            Mapped::ReusedWithOther => tracing::warn!(
                 share,
                 "an SMB mapping is reused as it is, though other credentials or options came for it"
             ),
-            Compared::Unknown => tracing::info!(
+            Mapped::ReusedUnknown => tracing::info!(
                 share,
                 "an SMB mapping is reused as it is, whose credentials and options are not known"
             ),
+            _ => tracing::debug!(share, "an SMB mapping is reused"),
         }
+        mapped
+    }
+
+    fn away(&self, source: os::Error) -> SmbError {
+        SmbError::ServerAway {
+            share: self.remote.share(),
+            source,
+        }
+    }
+
+    fn remove_broken(&self, mapping: &Instance, why: &os::Error) -> Result<(), SmbError> {
+        let status = mapping.u32_or_null(STATUS.name).ok().flatten();
+        tracing::warn!(
+            share = self.remote.share(),
+            status,
+            why = %why.cause,
+            "an SMB mapping does not answer and is made anew"
+        );
+        self.check()?;
+        Ok(self.remove(mapping)?)
     }
 
     pub(super) fn unmap(&self) -> Result<(), SmbError> {
@@ -147,43 +174,14 @@ impl Share<'_> {
         }
     }
 
-    /// Whether the server answers through the mapping; a refusal of access is an answer. A look at a
-    /// dead share cannot be cut short, so it gets a thread that may outlive the call; it keeps a lock
-    /// until it has ended, so that calls that are repeated do not pile up threads.
-    fn answers(&self) -> Result<bool, SmbError> {
-        let clock = &*self.node.os().clock;
-        let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
-        let key = Key::SmbProbe(self.remote.server());
-        let looking = self.node.locks().take(LOOK, vec![key], limit)?;
-        let files = Arc::clone(&self.node.os().files);
-        let root = self.remote.root();
-        let look = move || {
-            let entry = files.entry(&root);
-            drop(looking);
-            entry
-        };
-        match race(clock, LOOK, limit, look) {
-            Ok(Ok(_)) => Ok(true),
-            Ok(Err(error)) => Ok(error.win32() == Some(Win32::ACCESS_DENIED)),
-            // Other pods may have files open there: what is slow is not removed under them.
-            Err(Unfinished::Deadline { .. }) => {
-                let share = self.remote.share();
-                Err(Unfinished::deadline(LOOK, &share).into())
-            }
-            Err(unfinished) => Err(unfinished.into()),
-        }
-    }
-
     fn create(
         &self,
         credentials: Option<&Credentials>,
         options: &MappingOptions,
     ) -> Result<(), SmbError> {
-        let privacy = self.node.options().require_privacy;
         let share = self.remote.share();
-        let mut arguments = Arguments::none()
-            .with(create::REMOTE_PATH.name, Value::text(share.clone()))
-            .with(create::REQUIRE_PRIVACY.name, Value::Bool(privacy));
+        let mut arguments =
+            Arguments::none().with(create::REMOTE_PATH.name, Value::text(share.clone()));
         for (row, value) in options.asked() {
             arguments = arguments.with(row.name, value);
         }

@@ -3,6 +3,9 @@
 mod credentials;
 mod error;
 mod known;
+mod list;
+mod look;
+mod mapped;
 mod mapping;
 mod options;
 mod remote;
@@ -16,6 +19,9 @@ use os::WinPath;
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
 pub(crate) use self::known::Known;
+pub use self::list::MappedShare;
+pub use self::list::MappingStatus;
+pub use self::mapped::Mapped;
 use self::mapping::Share;
 pub use self::options::MappingOptions;
 pub use self::options::Transport;
@@ -31,6 +37,7 @@ pub struct Smb<'a> {
 }
 
 /// What [`Smb::map`] is to bring about.
+#[non_exhaustive]
 pub struct Mapping<'a> {
     /// The share, or a folder below it. What is mapped is always the share.
     pub remote: &'a RemotePath,
@@ -43,6 +50,40 @@ pub struct Mapping<'a> {
     pub options: MappingOptions,
 }
 
+impl<'a> Mapping<'a> {
+    /// The share of this path as the machine itself, without a link.
+    #[must_use]
+    pub fn of(remote: &'a RemotePath) -> Self {
+        Self {
+            remote,
+            credentials: None,
+            link: None,
+            options: MappingOptions::default(),
+        }
+    }
+
+    /// With this as [`Self::credentials`].
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: impl Into<Option<&'a Credentials>>) -> Self {
+        self.credentials = credentials.into();
+        self
+    }
+
+    /// With this as [`Self::link`].
+    #[must_use]
+    pub fn with_link(mut self, link: impl Into<Option<&'a Way>>) -> Self {
+        self.link = link.into();
+        self
+    }
+
+    /// With these as [`Self::options`].
+    #[must_use]
+    pub fn with_options(mut self, options: MappingOptions) -> Self {
+        self.options = options;
+        self
+    }
+}
+
 impl<'a> Smb<'a> {
     pub(crate) fn new(node: &'a Node) -> Self {
         Self { node }
@@ -51,17 +92,19 @@ impl<'a> Smb<'a> {
     /// Maps a share, and makes a directory link to it.
     ///
     /// A mapping that answers is reused, and other credentials or options are not applied: pods work
-    /// with it. That it is not signed, encrypted or written through where `options` demand it is an error,
-    /// because whoever demands it relies on it; in what else it differs is logged, as far as Windows tells
-    /// it or this process made it. What [`Options`](crate::Options) say is for new mappings alone.
+    /// with it, and [`Mapped`] tells what is known of it. That it is not signed, encrypted or written through
+    /// where `options` demand it is an error, because whoever demands it relies on it; so is that it says not
+    /// to be encrypted where [`Options::require_privacy`](crate::Options::require_privacy) demands that and
+    /// `options` say nothing.
     ///
-    /// One that definitely fails is removed and made anew; one that is merely slow stays, and is an
-    /// error. A link that is there and leads to the remote path is success.
+    /// One whose server is away, or slow to answer, stays and is an error; one that fails otherwise is removed
+    /// and made anew. A link that is there and leads to the remote path is success.
     ///
     /// # Errors
     /// Something else has the name of the link, this build of Windows does not know an option (in both
-    /// cases nothing was mapped), the share is mapped without what is demanded, or Windows refuses.
-    pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<(), SmbError> {
+    /// cases nothing was mapped), the share is mapped without what is demanded, its server is away
+    /// ([`SmbError::ServerAway`]), or Windows refuses.
+    pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped, SmbError> {
         let mut keys = vec![Key::SmbServer(mapping.remote.server())];
         keys.extend(mapping.link.map(|link| Key::target(link.path())));
         let _held = self.node.locks().take("map share", keys, deadline)?;
@@ -70,11 +113,20 @@ impl<'a> Smb<'a> {
             None => Vec::new(),
         };
         let share = self.share(mapping.remote, deadline);
-        share.ensure_mapped(mapping.credentials, &mapping.options)?;
-        match mapping.link {
-            Some(link) => self.ensure_link(link, mapping.remote),
-            None => Ok(()),
+        let mapped = share.ensure_mapped(mapping.credentials, &mapping.options)?;
+        if let Some(link) = mapping.link {
+            self.ensure_link(link, mapping.remote)?;
         }
+        Ok(mapped)
+    }
+
+    /// The mappings that the node has, whoever made them, sorted by their remote paths. Nothing is asked of
+    /// any server.
+    ///
+    /// # Errors
+    /// Windows refuses.
+    pub fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>, SmbError> {
+        list::all(self.node, deadline)
     }
 
     /// Removes the mapping of a share, also while files are open. Nobody counts who uses it, and

@@ -11,6 +11,9 @@ use os::schema::smb_global_mapping::CLASS;
 use os::schema::smb_global_mapping::create;
 use os::schema::smb_global_mapping::transport_type;
 
+use crate::Options;
+use crate::with::with;
+
 /// The options of a new SMB mapping, as `MSFT_SmbGlobalMapping.Create` has them. What is `None` or empty is
 /// not sent, and Windows decides.
 ///
@@ -18,7 +21,18 @@ use os::schema::smb_global_mapping::transport_type;
 /// [`os::schema::smb_global_mapping::create`]. What is asked for is looked up in the class definition of
 /// the node itself, and [`SmbError::UnknownOption`](super::SmbError::UnknownOption) names what it lacks.
 /// Meanings: <https://learn.microsoft.com/en-us/powershell/module/smbshare/new-smbglobalmapping>.
+///
+/// ```
+/// use wincsi_node::MappingOptions;
+///
+/// let options = MappingOptions::default()
+///     .with_integrity(true)
+///     .with_full_access([r"NODE\pods"]);
+/// assert_eq!(options.integrity, Some(true));
+/// assert_eq!(options.persistent, None);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct MappingOptions {
     /// Whether NTLM is refused, so that it is Kerberos or nothing (`BlockNTLM`).
     pub block_ntlm: Option<bool>,
@@ -51,6 +65,7 @@ pub struct MappingOptions {
 
 /// By what an SMB server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Transport {
     /// QUIC, and nothing else.
     Quic,
@@ -59,9 +74,45 @@ pub enum Transport {
 }
 
 impl MappingOptions {
+    with! {
+        with_block_ntlm: block_ntlm, bool;
+        with_compression: compression, bool;
+        with_integrity: integrity, bool;
+        with_persistent: persistent, bool;
+        with_privacy: privacy, bool;
+        with_quic_port: quic_port, NonZeroU16;
+        with_rdma_port: rdma_port, NonZeroU16;
+        with_skip_certificate_check: skip_certificate_check, bool;
+        with_tcp_port: tcp_port, NonZeroU16;
+        with_transport: transport, Transport;
+        with_write_through: write_through, bool;
+    }
+
+    /// With these as [`Self::deny_access`].
+    #[must_use]
+    pub fn with_deny_access(mut self, accounts: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.deny_access = accounts.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// With these as [`Self::full_access`].
+    #[must_use]
+    pub fn with_full_access(mut self, accounts: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.full_access = accounts.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// The names of the options that are asked for, as Windows spells them.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.asked().into_iter().map(|(row, _)| row.name)
+    }
+
+    /// The same, with the node's own word on encryption where none was said.
+    pub(super) fn or_of(&self, node: &Options) -> Self {
+        Self {
+            privacy: self.privacy.or(Some(node.require_privacy)),
+            ..self.clone()
+        }
     }
 
     /// The arguments of what is asked for.
@@ -98,27 +149,24 @@ impl MappingOptions {
         self.names().find(|name| !is_known(name))
     }
 
-    /// The properties of a mapping that tell whether it has what is asked for. Of most options Windows
+    /// The properties of a mapping that tell whether it has what is demanded. Of most options Windows
     /// tells nothing.
     pub(super) fn told(&self) -> impl Iterator<Item = &'static str> {
         let row = |name| CLASS.property(name).map(|row: &Property| row.name);
-        self.names().filter_map(row)
+        let asked = self.asked().into_iter();
+        let demanded = asked.filter(|(_, value)| *value == Value::Bool(true));
+        demanded.filter_map(move |(option, _)| row(option.name))
     }
 
     /// What is demanded and a mapping says that it does not have, or does not say.
     pub(super) fn unmet_by(&self, mapping: &Instance) -> os::Result<Vec<&'static str>> {
         let mut unmet = Vec::new();
-        for name in self.told().filter(|name| self.demands(name)) {
+        for name in self.told() {
             if mapping.bool_or_null(name)? != Some(true) {
                 unmet.push(name);
             }
         }
         Ok(unmet)
-    }
-
-    fn demands(&self, name: &str) -> bool {
-        let mut asked = self.asked().into_iter();
-        asked.any(|(row, value)| row.name == name && value == Value::Bool(true))
     }
 }
 
@@ -148,21 +196,21 @@ mod tests {
     use super::*;
 
     fn everything() -> MappingOptions {
-        MappingOptions {
-            block_ntlm: Some(true),
-            compression: Some(false),
-            deny_access: vec!["guests".to_owned()],
-            full_access: vec!["users".to_owned()],
-            integrity: Some(true),
-            persistent: Some(false),
-            privacy: Some(true),
-            quic_port: NonZeroU16::new(u16::MAX),
-            rdma_port: NonZeroU16::new(1),
-            skip_certificate_check: Some(false),
-            tcp_port: NonZeroU16::new(1445),
-            transport: Some(Transport::Quic),
-            write_through: Some(true),
-        }
+        let one = NonZeroU16::MIN;
+        MappingOptions::default()
+            .with_block_ntlm(true)
+            .with_compression(false)
+            .with_deny_access(["guests"])
+            .with_full_access(["users"])
+            .with_integrity(true)
+            .with_persistent(false)
+            .with_privacy(true)
+            .with_quic_port(NonZeroU16::MAX)
+            .with_rdma_port(one)
+            .with_skip_certificate_check(false)
+            .with_tcp_port(one)
+            .with_transport(Transport::Quic)
+            .with_write_through(true)
     }
 
     #[test]

@@ -7,6 +7,7 @@ use os::Dacl;
 
 /// A filesystem that volumes are formatted with: a driver's `fsType`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FileSystemType {
     /// NTFS.
     #[default]

@@ -6,8 +6,6 @@ use os::Win32;
 /// `ERROR_NETWORK_ACCESS_DENIED`: encryption was demanded of a server that has none (csi-proxy issue
 /// 311).
 pub(crate) const NETWORK_ACCESS_DENIED: Win32 = Win32(65);
-/// `ERROR_SHARING_PAUSED`.
-pub(crate) const SHARING_PAUSED: Win32 = Win32(70);
 /// `ERROR_ALREADY_ASSIGNED`: the drive letter is in use.
 pub(crate) const ALREADY_ASSIGNED: Win32 = Win32(85);
 /// `ERROR_BAD_DEVICE`: no drive letter.

@@ -5,7 +5,6 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use super::credential::Credential;
-use super::refusal;
 use crate::secret::Secret;
 
 /// An SMB server: the content of `smb/<server>.toml`. What its shares hold lies in
@@ -202,7 +201,7 @@ impl Condition {
             Self::Down => Err(Win32::BAD_NETPATH),
             Self::Dropping => Err(Win32::NETNAME_DELETED),
             Self::Failing => Err(Win32::UNEXP_NET_ERR),
-            Self::Paused => Err(refusal::SHARING_PAUSED),
+            Self::Paused => Err(Win32::SHARING_PAUSED),
             Self::Unavailable => Err(Win32::SEM_TIMEOUT),
         }
     }

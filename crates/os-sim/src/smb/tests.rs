@@ -26,7 +26,6 @@ use super::User;
 use super::refusal::ALREADY_ASSIGNED;
 use super::refusal::BAD_DEVICE;
 use super::refusal::NETWORK_ACCESS_DENIED;
-use super::refusal::SHARING_PAUSED;
 use crate::ClockMode;
 use crate::Effect;
 use crate::NodeSpec;
@@ -265,7 +264,7 @@ fn status_and_access_follow_the_server() {
             status::NETWORK_ERROR,
             Win32::UNEXP_NET_ERR,
         ),
-        (Condition::Paused, status::PAUSED, SHARING_PAUSED),
+        (Condition::Paused, status::PAUSED, Win32::SHARING_PAUSED),
         (
             Condition::Unavailable,
             status::UNAVAILABLE,

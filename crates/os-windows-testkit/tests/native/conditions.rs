@@ -7,7 +7,6 @@ use node::Credentials;
 use node::Criterion;
 use node::DiskQuery;
 use node::Mapping;
-use node::MappingOptions;
 use node::Node;
 use node::Options;
 use node::RemotePath;
@@ -177,13 +176,10 @@ fn answer(code: u32) -> Effect {
 fn map(node: &dyn NodeApi) -> Result<(), Error> {
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
-    let mapping = Mapping {
-        remote: &RemotePath::parse(demo::SHARE).expect("a share"),
-        credentials: credentials.as_ref(),
-        link: None,
-        options: MappingOptions::default(),
-    };
-    node.smb().map(&mapping, Deadline::NEVER)
+    let remote = RemotePath::parse(demo::SHARE).expect("a share");
+    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    let mapped = node.smb().map(&mapping, Deadline::NEVER);
+    mapped.map(drop)
 }
 
 fn partition(node: &dyn NodeApi) -> Result<(), Error> {

@@ -42,6 +42,28 @@ mounted into simulated folders alone:
 
 ";
 
+const MAPPED: &str = "
+## A share that is mapped already
+NewSmbGlobalMapping looks at it, as csi-proxy does, and how the look ends decides. Where csi-proxy makes a mapping
+anew, it removes one whose Status is OK before, and makes another beside one whose Status is not.
+
+| the look | csi-proxy | here | tested by |
+|---|---|---|---|
+| finds the share | reuses the mapping | likewise, unless it says not to be encrypted where `-require-privacy` demands it | `smb_options::a_mapping_that_is_not_encrypted_is_not_used_where_all_are_to_be` |
+| is refused access | makes it anew | reuses it: other accounts may have access below the share's root | `smb::a_refusal_of_access_is_an_answer` |
+| ends with a code that says that the server, the share or the network is away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1460) | makes it anew | keeps it, and the call fails | `smb::a_mapping_whose_server_is_away_stays_and_the_code_is_told` |
+| ends with any other code: wrong credentials (86, 1326), none (1312), no connection (2250) | makes it anew | likewise, and always removes it before | `smb::a_mapping_that_fails_by_itself_is_made_anew` |
+| does not end in 30 s | waits | keeps it, and the call fails | `smb::a_share_that_hangs_is_neither_waited_for_nor_unmapped` |
+
+A mapping cannot be made anew while its server is away. csi-proxy, which has removed it by then, leaves every pod on
+the share without it, also when the server is back, until the next volume of the share is staged; here all go on with
+it. A driver loses nothing by that: where a connection was lost (59, 64, 1236) the share is looked at once more in the
+same call (`smb::a_connection_that_was_lost_is_tried_once_more`), and kubelet repeats a call that failed, which finds
+the mapping at work once the server is (`smb::a_mapping_works_again_when_its_server_does`). Should Windows hold on to
+one that stays dead with its server alive, which is not known to us, RemoveSmbGlobalMapping takes it away without a
+look.
+";
+
 const TEXTS_HEAD: &str = "
 ## Texts that drivers look for
 csi-proxy tells all failures by text, with the code `Unknown`. Drivers know some by these fragments, and
@@ -61,6 +83,7 @@ pub(crate) fn page(sources: &Sources) -> Result<String, String> {
     for versions in versions {
         write_group(sources, versions, &mut page)?;
     }
+    page.push_str(MAPPED);
     page.push_str(FILES_HEAD);
     for (operation, about) in ON_SIMULATED_FILES {
         write_on_simulated_files(operation, about, &mut page)?;

@@ -1,7 +1,6 @@
 use node::Authentication;
 use node::Chap;
 use node::ChapSecret;
-use node::Connected;
 use node::IscsiError;
 use node::Portal;
 use node::TargetName;
@@ -82,8 +81,7 @@ impl Operations {
         let (portal, name) = target.parse()?;
         let authentication = login.parse()?;
         let iscsi = self.node.iscsi();
-        let (Connected::Anew | Connected::Before { .. } | Connected::Unsaid) =
-            iscsi.connect(&portal, &name, &authentication, deadline)?;
+        iscsi.connect(&portal, &name, &authentication, deadline)?;
         Ok(())
     }
 

@@ -1,6 +1,5 @@
 use node::Credentials;
 use node::Mapping;
-use node::MappingOptions;
 use node::RemotePath;
 use node::SmbError;
 use node::Way;
@@ -37,13 +36,11 @@ impl Operations {
         let remote = RemotePath::parse(request.remote_path)?;
         let link = self.link_path(request.local_path)?;
         let credentials = Credentials::new(request.username, request.password);
-        let mapping = Mapping {
-            remote: &remote,
-            credentials: credentials.as_ref(),
-            link: link.as_ref(),
-            options: MappingOptions::default(),
-        };
-        Ok(self.node.smb().map(&mapping, deadline)?)
+        let mapping = Mapping::of(&remote)
+            .with_credentials(credentials.as_ref())
+            .with_link(link.as_ref());
+        self.node.smb().map(&mapping, deadline)?;
+        Ok(())
     }
 
     pub(crate) fn unmap_share(

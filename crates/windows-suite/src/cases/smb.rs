@@ -83,13 +83,12 @@ impl<'a> Client<'a> {
     ) -> node::api::Result<()> {
         let password = Zeroizing::new(password.to_owned());
         let credentials = Credentials::new(self.share.share.user.clone(), password);
-        let mapping = Mapping {
-            remote,
-            credentials: credentials.as_ref(),
-            link,
-            options,
-        };
-        self.play.node.smb().map(&mapping, self.play.deadline())
+        let mapping = Mapping::of(remote)
+            .with_credentials(credentials.as_ref())
+            .with_link(link)
+            .with_options(options);
+        let mapped = self.play.node.smb().map(&mapping, self.play.deadline());
+        mapped.map(drop)
     }
 
     /// The provider's objects of this share's mapping.
@@ -181,11 +180,7 @@ fn a_share_that_is_not_there_is_told_so(stand: &dyn Stand) -> Result<(), Failure
 
 fn a_share_is_mapped_signed_and_encrypted(stand: &dyn Stand) -> Result<(), Failure> {
     let client = Client::on(stand)?;
-    client.map_with(MappingOptions {
-        integrity: Some(true),
-        privacy: Some(true),
-        ..none()
-    })?;
+    client.map_with(none().with_integrity(true).with_privacy(true))?;
     client.reads(client.remote.path())?;
     let rows = client.rows()?;
     let [row] = rows.as_slice() else {
@@ -228,26 +223,13 @@ fn none() -> MappingOptions {
 
 /// One option each, of those that not every build has.
 fn newer() -> [MappingOptions; 5] {
+    let mut other_port = none();
+    other_port.tcp_port = NonZeroU16::new(1445);
     [
-        MappingOptions {
-            block_ntlm: Some(true),
-            ..none()
-        },
-        MappingOptions {
-            compression: Some(true),
-            ..none()
-        },
-        MappingOptions {
-            tcp_port: NonZeroU16::new(1445),
-            ..none()
-        },
-        MappingOptions {
-            transport: Some(Transport::Tcp),
-            ..none()
-        },
-        MappingOptions {
-            write_through: Some(true),
-            ..none()
-        },
+        none().with_block_ntlm(true),
+        none().with_compression(true),
+        other_port,
+        none().with_transport(Transport::Tcp),
+        none().with_write_through(true),
     ]
 }

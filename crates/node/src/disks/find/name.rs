@@ -40,6 +40,7 @@ pub struct Page83(String);
 /// A name that many disks have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} tells no disk from another")]
+#[non_exhaustive]
 pub struct TrivialName {
     /// What it is.
     pub name: String,

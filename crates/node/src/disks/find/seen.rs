@@ -7,8 +7,10 @@ use super::query::DiskQuery;
 use crate::Guarded;
 use crate::TargetName;
 
-/// What was seen of a disk when one was looked for.
+/// What was seen of a disk when one was looked for: [`SeenDisk::numbered`], and what is known of it field by
+/// field.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SeenDisk {
     /// Its number, which it has as long as it is there.
     pub number: DiskNumber,

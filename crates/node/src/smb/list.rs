@@ -1,0 +1,132 @@
+//! The SMB mappings that a node has.
+
+use os::Deadline;
+use os::Instance;
+use os::Query;
+use os::schema::NamedValue;
+use os::schema::smb_global_mapping::CLASS;
+use os::schema::smb_global_mapping::LOCAL_PATH;
+use os::schema::smb_global_mapping::REMOTE_PATH;
+use os::schema::smb_global_mapping::REQUIRE_INTEGRITY;
+use os::schema::smb_global_mapping::REQUIRE_PRIVACY;
+use os::schema::smb_global_mapping::STATUS;
+use os::schema::smb_global_mapping::USE_WRITE_THROUGH;
+use os::schema::smb_global_mapping::status;
+
+use super::SmbError;
+use crate::Node;
+use crate::ProviderError;
+
+/// A share that is mapped, as Windows tells of it, whoever mapped it. What may be null is optional. As whom
+/// it is mapped Windows does not tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MappedShare {
+    /// `\\server\share` as it was mapped; somebody else may have mapped a folder below a share.
+    pub remote: String,
+    /// A drive letter with its colon; [`Smb::map`](super::Smb::map) asks for none.
+    pub local: Option<String>,
+    /// How it fares, as far as Windows has seen: a share that nobody has used since its server went away may
+    /// still be called [`MappingStatus::Ok`].
+    pub status: Option<MappingStatus>,
+    /// Whether it is signed (`RequireIntegrity`).
+    pub integrity: Option<bool>,
+    /// Whether it is encrypted (`RequirePrivacy`).
+    pub privacy: Option<bool>,
+    /// Whether writes go past every cache to the server's disk (`UseWriteThrough`).
+    pub write_through: Option<bool>,
+}
+
+/// How a mapping fares, in Windows's words: those of
+/// [`os::schema::smb_global_mapping::status`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MappingStatus {
+    /// It is connected.
+    Ok,
+    /// It is paused.
+    Paused,
+    /// It has no session; whoever uses it may make Windows connect it again.
+    Disconnected,
+    /// The network failed.
+    NetworkError,
+    /// It is being connected.
+    Connecting,
+    /// It is being connected again.
+    Reconnecting,
+    /// It is not available.
+    Unavailable,
+    /// A number for which Microsoft has no word.
+    Other(u32),
+}
+
+const SELECT: &[&str] = &[
+    REMOTE_PATH.name,
+    LOCAL_PATH.name,
+    STATUS.name,
+    REQUIRE_INTEGRITY.name,
+    REQUIRE_PRIVACY.name,
+    USE_WRITE_THROUGH.name,
+];
+
+const STATUSES: [(NamedValue, MappingStatus); 7] = [
+    (status::OK, MappingStatus::Ok),
+    (status::PAUSED, MappingStatus::Paused),
+    (status::DISCONNECTED, MappingStatus::Disconnected),
+    (status::NETWORK_ERROR, MappingStatus::NetworkError),
+    (status::CONNECTING, MappingStatus::Connecting),
+    (status::RECONNECTING, MappingStatus::Reconnecting),
+    (status::UNAVAILABLE, MappingStatus::Unavailable),
+];
+
+/// All mappings, by their remote paths.
+pub(super) fn all(node: &Node, deadline: Deadline) -> Result<Vec<MappedShare>, SmbError> {
+    let query = Query::all(CLASS.name, SELECT);
+    let rows = match node.os().smb.query(&query, deadline) {
+        Err(error) if error.is_not_found() => Vec::new(),
+        rows => rows.map_err(ProviderError::from)?,
+    };
+    let shares: os::Result<Vec<_>> = rows.iter().map(MappedShare::read).collect();
+    let mut shares = shares.map_err(ProviderError::from)?;
+    shares.sort_by(|one, other| (&one.remote, &one.local).cmp(&(&other.remote, &other.local)));
+    Ok(shares)
+}
+
+impl MappedShare {
+    fn read(mapping: &Instance) -> os::Result<Self> {
+        let local = mapping.text_or_null(LOCAL_PATH.name)?;
+        let status = mapping.u32_or_null(STATUS.name)?;
+        Ok(Self {
+            remote: mapping.text(REMOTE_PATH.name)?.to_owned(),
+            local: local.filter(|it| !it.is_empty()).map(str::to_owned),
+            status: status.map(MappingStatus::of),
+            integrity: mapping.bool_or_null(REQUIRE_INTEGRITY.name)?,
+            privacy: mapping.bool_or_null(REQUIRE_PRIVACY.name)?,
+            write_through: mapping.bool_or_null(USE_WRITE_THROUGH.name)?,
+        })
+    }
+}
+
+impl MappingStatus {
+    fn of(number: u32) -> Self {
+        let known = STATUSES.iter().find(|(row, _)| row.value == number);
+        known.map_or(Self::Other(number), |(_, status)| *status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_of_the_table_has_a_word_and_no_other() {
+        for row in status::VALUES {
+            let of_row = MappingStatus::of(row.value);
+            assert_eq!(
+                format!("{of_row:?}").to_lowercase(),
+                row.name.to_lowercase()
+            );
+        }
+        assert_eq!(MappingStatus::of(7), MappingStatus::Other(7));
+    }
+}

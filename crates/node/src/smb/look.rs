@@ -1,0 +1,132 @@
+//! Whether a mapped share answers, and what it means when it does not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use os::Deadline;
+use os::Entry;
+use os::Win32;
+
+use super::SmbError;
+use super::mapping::Share;
+use crate::Unfinished;
+use crate::bounded::race;
+use crate::locks::Key;
+
+/// How long a mapped share may take to answer. Windows itself gives a dead server up to a minute.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// The look at a share, by which its lock and thread are named.
+const LOOK: &str = "look at share";
+
+/// Codes that say that the server, or the network to it, is away now: of the mapping they say nothing, and
+/// one that was made anew would have to reach the same server. Meanings:
+/// <https://learn.microsoft.com/windows/win32/debug/system-error-codes>.
+const AWAY: [Win32; 18] = [
+    Win32::REM_NOT_LIST,
+    Win32::BAD_NETPATH,
+    Win32::NETWORK_BUSY,
+    Win32::UNEXP_NET_ERR,
+    Win32::NETNAME_DELETED,
+    // The server is there, and has no such share: as while a cluster moves it to another node.
+    Win32::BAD_NET_NAME,
+    Win32::SHARING_PAUSED,
+    // The server is full. Who gives its connection up gets no other.
+    Win32::REQ_NOT_ACCEP,
+    Win32::SEM_TIMEOUT,
+    Win32::NO_NETWORK,
+    Win32::CONNECTION_REFUSED,
+    Win32::NETWORK_UNREACHABLE,
+    Win32::HOST_UNREACHABLE,
+    Win32::PROTOCOL_UNREACHABLE,
+    Win32::PORT_UNREACHABLE,
+    Win32::CONNECTION_ABORTED,
+    Win32::HOST_DOWN,
+    Win32::TIMEOUT,
+];
+
+/// Those that say that a connection which was there is lost: what comes next may make Windows connect again.
+const LOST: [Win32; 3] = [
+    Win32::UNEXP_NET_ERR,
+    Win32::NETNAME_DELETED,
+    Win32::CONNECTION_ABORTED,
+];
+
+/// How a mapped share fares.
+#[derive(Debug)]
+pub(super) enum Seen {
+    /// It answers; a refusal of access is an answer.
+    Answers,
+    /// Its server is away. The mapping stays, and works again when the server does.
+    Away(os::Error),
+    /// The mapping is of no use: its credentials, say, are not good any more.
+    Broken(os::Error),
+}
+
+impl Seen {
+    /// What is in no list here is the mapping's own, as every failure is to csi-proxy.
+    fn of(looked: os::Result<Entry>) -> Self {
+        let Err(error) = looked else {
+            return Self::Answers;
+        };
+        match error.win32() {
+            Some(Win32::ACCESS_DENIED) => Self::Answers,
+            Some(code) if AWAY.contains(&code) => Self::Away(error),
+            _ => Self::Broken(error),
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        let Self::Away(error) = self else {
+            return false;
+        };
+        error.win32().is_some_and(|code| LOST.contains(&code))
+    }
+}
+
+impl Share<'_> {
+    /// Looks at the share; again where its connection is lost, so that a server that is back is found in the
+    /// same call.
+    pub(super) fn look(&self) -> Result<Seen, SmbError> {
+        let clock = &*self.node.os().clock;
+        let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
+        let seen = self.look_once(limit)?;
+        match seen.is_lost() {
+            true => self.look_once(limit),
+            false => Ok(seen),
+        }
+    }
+
+    /// A look at a dead share cannot be cut short, so it gets a thread that may outlive the call; it keeps a
+    /// lock until it has ended, so that calls that are repeated do not pile up threads.
+    fn look_once(&self, limit: Deadline) -> Result<Seen, SmbError> {
+        let key = Key::SmbProbe(self.remote.server());
+        let looking = self.node.locks().take(LOOK, vec![key], limit)?;
+        let files = Arc::clone(&self.node.os().files);
+        let root = self.remote.root();
+        let look = move || {
+            let entry = files.entry(&root);
+            drop(looking);
+            entry
+        };
+        match race(&*self.node.os().clock, LOOK, limit, look) {
+            Ok(looked) => Ok(Seen::of(looked)),
+            // Other pods may have files open there: what is slow is not removed under them.
+            Err(Unfinished::Deadline { .. }) => {
+                let share = self.remote.share();
+                Err(Unfinished::deadline(LOOK, &share).into())
+            }
+            Err(unfinished) => Err(unfinished.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_that_is_away_is_asked_again() {
+        assert!(LOST.iter().all(|code| AWAY.contains(code)));
+    }
+}
