@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod codes;
 mod found;
 
+use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -92,6 +94,12 @@ impl Rig {
 
     fn soon(&self) -> Deadline {
         self.node.deadline(PATIENCE)
+    }
+
+    /// Has a call fail so from now on.
+    fn break_call(&self, operation: &str, failure: &str) {
+        let rule = format!("[[fault]]\noperation = \"{operation}\"\neffect = {{ {failure} }}\n");
+        fs::write(self.simulated.join("faults.toml"), rule).unwrap();
     }
 
     fn found(&self) -> FoundDisk {

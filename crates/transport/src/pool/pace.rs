@@ -34,7 +34,10 @@ impl Pace {
     /// Notes a call; the last four count. Of two that end at once one may be lost.
     pub(crate) fn note(&self, method: &str, took: Duration) {
         let place = self.place(method);
-        place.store(place.load(Relaxed) << u16::BITS | u64::from(units(took)), Relaxed);
+        place.store(
+            place.load(Relaxed) << u16::BITS | u64::from(units(took)),
+            Relaxed,
+        );
     }
 
     fn place(&self, method: &str) -> &AtomicU64 {
@@ -51,7 +54,9 @@ fn units(took: Duration) -> u16 {
 
 fn shortest(kept: u64) -> u16 {
     let each = (0..KEPT).map(|call| (kept >> (call * u16::BITS)) & u64::from(u16::MAX));
-    each.min().and_then(|units| u16::try_from(units).ok()).unwrap_or(0)
+    each.min()
+        .and_then(|units| u16::try_from(units).ok())
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -60,7 +65,9 @@ mod tests {
 
     fn after(times: &[Duration]) -> Pace {
         let pace = Pace::new();
-        times.iter().for_each(|took| pace.note("/v1.Disk/Rescan", *took));
+        times
+            .iter()
+            .for_each(|took| pace.note("/v1.Disk/Rescan", *took));
         pace
     }
 
@@ -71,13 +78,19 @@ mod tests {
         assert!(after(&slow).is_slow("/v1.Disk/Rescan"));
         let pace = after(&slow);
         pace.note("/v1.Disk/Rescan", Duration::from_micros(10));
-        assert!(!pace.is_slow("/v1.Disk/Rescan"), "one fast call shows that the method can be fast");
+        assert!(
+            !pace.is_slow("/v1.Disk/Rescan"),
+            "one fast call shows that the method can be fast"
+        );
     }
 
     #[test]
     fn a_fast_method_is_not_slow_for_calls_that_were_not_let_run() {
         let held_up = Duration::from_secs(1);
-        assert!(!after(&[held_up; 3]).is_slow("/v1.Disk/Rescan"), "before four calls were seen");
+        assert!(
+            !after(&[held_up; 3]).is_slow("/v1.Disk/Rescan"),
+            "before four calls were seen"
+        );
         let between = [held_up, held_up, Duration::from_micros(20), held_up];
         assert!(!after(&between).is_slow("/v1.Disk/Rescan"));
     }
