@@ -123,7 +123,8 @@ impl Callee<'_> {
     ) -> Result<(), ProviderError> {
         let outcome = self
             .provider
-            .invoke(self.target, method.name, arguments, Deadline::NEVER)?;
+            .invoke(self.target, method.name, arguments, Deadline::NEVER);
+        let outcome = outcome.map_err(|error| self.named(method, error))?;
         let accepted = |code: &ReturnCode| code.code == outcome.code;
         if accepted(&codes::SUCCESS) || tolerated.iter().any(accepted) {
             return Ok(());
@@ -136,6 +137,16 @@ impl Callee<'_> {
             detail: detail(self.class, method, outcome.code),
             said: outcome.extended.as_deref().and_then(SystemText::new),
         })
+    }
+
+    /// The same error of the object as people call it: WMI's path of it is a line long and says it less
+    /// well.
+    fn named(&self, method: &Method, error: os::Error) -> os::Error {
+        os::Error {
+            operation: "IWbemServices.ExecMethod",
+            object: format!("{}.{} of {}", self.class.name, method.name, self.name),
+            ..error
+        }
     }
 }
 

@@ -426,6 +426,19 @@ fn each_win32_code_that_the_initiator_returns_is_told_as_what_it_is() {
     }
 }
 
+/// WMI's path of an object is a line long, and another one after the next boot.
+#[test]
+fn a_call_that_fails_names_its_object_as_people_do() {
+    let rig = Rig::with_data_disk();
+    let error = INITIALISE.failing(&rig, Effect::fail(Hresult::WBEM_E_FAILED));
+    let text = format!(
+        "partition disk {0}: IWbemServices.ExecMethod MSFT_Disk.Initialize of disk {0}: {1}",
+        rig.disk(),
+        Hresult::WBEM_E_FAILED
+    );
+    assert_eq!(error.to_string(), text);
+}
+
 #[test]
 fn what_frees_itself_is_worth_a_retry_and_nothing_else() {
     let worth = STORAGE.iter().filter(|(_, is)| is.is_worth_a_retry());
