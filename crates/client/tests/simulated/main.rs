@@ -402,7 +402,9 @@ fn connect(rig: &Rig) -> Criterion {
 fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
     both(|rig| {
         let (behind, disks, soon) = (connect(rig), rig.node.disks(), rig.soon());
-        let found = disks.find(&query([behind]), soon).unwrap();
+        let found = disks
+            .find(&query([behind, Criterion::Lun(0)]), soon)
+            .unwrap();
         assert_eq!(disks.size(found.number(), soon), Ok(1 << 30));
         disks.bring_online(&found, soon).unwrap();
         disks.partition(&found, soon).unwrap();
