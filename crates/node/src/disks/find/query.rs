@@ -152,6 +152,16 @@ impl DiskQuery {
         answers.any(|holds| holds == Some(false))
     }
 
+    /// Whether an identifier that is not among those of page 0x83 which are wanted rules a disk out that tells no
+    /// others.
+    pub(super) fn is_answered_by(&self, identifier: &str) -> bool {
+        let mut criteria = self.criteria.iter();
+        criteria.all(|one| match one {
+            Criterion::Page83(name) => name.is_of_the_kind_of(identifier),
+            _ => true,
+        })
+    }
+
     pub(super) fn asks_for_page83(&self) -> bool {
         let mut criteria = self.criteria.iter();
         criteria.any(|one| matches!(one, Criterion::Page83(_)))
