@@ -3,7 +3,9 @@
 
 use node::api::Cause;
 use node::api::Condition;
+use os::Hresult;
 use os::Win32;
+use os::schema::iscsi_target;
 
 /// Endings that decide whatever stands before them: the rest may name something that the caller did
 /// not send, and so may say anything.
@@ -13,11 +15,8 @@ const ENDINGS: &[(&str, Condition)] = &[
         Condition::DanglingLink,
     ),
     ("exists and is not a directory", Condition::AlreadyExists),
-    ("not found (HRESULT 0x80041002)", Condition::NotFound),
-    (
-        "access denied (HRESULT 0x80041003)",
-        Condition::AccessDenied,
-    ),
+    (" stays offline", Condition::Offline),
+    (" stays read-only", Condition::ReadOnly),
 ];
 
 /// Of several that occur, the first decides.
@@ -80,24 +79,8 @@ const PHRASES: &[(&str, Condition)] = &[
     ("not one disk but", Condition::Ambiguous),
     ("error: not one but", Condition::Ambiguous),
     (" has no partition ", Condition::NotFound),
-];
-
-/// The system's own texts, which stand for themselves wherever they occur. csi-proxy 1.3 hands them on
-/// in the language of the node; in others than English they are not recognised.
-const SYSTEM: &[Win32] = &[
-    Win32::DIR_NOT_EMPTY,
-    Win32::ACCESS_DENIED,
-    Win32::ALREADY_EXISTS,
-    Win32::FILE_EXISTS,
-    Win32::FILE_NOT_FOUND,
-    Win32::PATH_NOT_FOUND,
-    Win32::NO_SUCH_SERVICE,
-    Win32::BAD_NETPATH,
-    Win32::BAD_NET_NAME,
-    Win32::INVALID_PASSWORD,
-    Win32::LOGON_FAILURE,
-    Win32::NO_SUCH_LOGON_SESSION,
-    Win32::SESSION_CREDENTIAL_CONFLICT,
+    (": the kernel sees ", Condition::OutOfDate),
+    (" and is on disk ", Condition::Changed),
 ];
 
 /// The cause that a failure's text stands for.
@@ -116,29 +99,78 @@ pub(crate) fn cause(text: String, about: &[String]) -> Cause {
 fn condition(text: &str) -> Condition {
     let ending = ENDINGS.iter().find(|(ending, _)| text.ends_with(ending));
     let phrase = || PHRASES.iter().find(|(phrase, _)| text.contains(phrase));
+    if let Some(condition) = final_hresult(text) {
+        return condition;
+    }
     match ending.or_else(phrase) {
         Some((_, condition)) => *condition,
-        None if text.ends_with("not found") => Condition::NotFound,
-        None => system_code(text).map_or(Condition::Other, Condition::of_win32),
+        None => of_code(text).unwrap_or_else(|| match text.ends_with("not found") {
+            true => Condition::NotFound,
+            false => Condition::Other,
+        }),
     }
 }
 
-/// The code whose text the system's is, or with which the SMB provider refused.
-fn system_code(text: &str) -> Option<Win32> {
-    let says = |code: &&Win32| {
+/// What our texts end with when a call of COM fails: `access denied (HRESULT 0x80041003)`, or `HRESULT
+/// 0xEFFF0009: authentication failed`.
+fn final_hresult(text: &str) -> Option<Condition> {
+    let (_, code) = text.rsplit_once("HRESULT 0x")?;
+    let (digits, rest) = code.split_at_checked(8)?;
+    let code = u32::from_str_radix(digits, 16).ok()?;
+    let is_final = match rest.strip_prefix(": ") {
+        Some(meaning) => iscsi_target::CONNECT.meaning(code) == Some(meaning),
+        None => rest.is_empty() || rest == ")",
+    };
+    let condition = Condition::of_hresult(Hresult(code));
+    (is_final && condition != Condition::Other).then_some(condition)
+}
+
+/// The first that the text tells of: the code that a method of WMI returned, one in an identifier of
+/// PowerShell's, or the system's own words.
+fn of_code(text: &str) -> Option<Condition> {
+    returned(text)
+        .or_else(|| identified(text))
+        .or_else(|| said(text))
+}
+
+/// The code with which a provider refused: `WMI MSFT_SmbGlobalMapping.Create failed (...): code=1326`.
+fn returned(text: &str) -> Option<Condition> {
+    let (_, refusal) = text.split_once("WMI ")?;
+    let (class, _) = refusal.split_once('.')?;
+    let (_, code) = refusal.rsplit_once("code=")?;
+    Some(Condition::of_returned(class, leading_number(code)?))
+}
+
+/// The code in what PowerShell calls an error by: `StorageWMI 41003,New-Partition`, `HRESULT
+/// 0xefff003f,Connect-IscsiTarget`, `Windows System Error 53,New-SmbGlobalMapping`.
+fn identified(text: &str) -> Option<Condition> {
+    let (_, identifier) = text.split_once("FullyQualifiedErrorId : ")?;
+    if let Some(code) = identifier.strip_prefix("StorageWMI ") {
+        return Some(Condition::of_storage(leading_number(code)?));
+    }
+    if let Some(code) = identifier.strip_prefix("Windows System Error ") {
+        return Some(Condition::of_win32(Win32(leading_number(code)?)));
+    }
+    let code = identifier.strip_prefix("HRESULT 0x")?.get(..8)?;
+    let code = u32::from_str_radix(code, 16).ok()?;
+    Some(Condition::of_hresult(Hresult(code)))
+}
+
+/// The system's own texts stand for themselves wherever they occur. csi-proxy 1.3 hands them on in the
+/// language of the node; in others than English they are not recognised.
+fn said(text: &str) -> Option<Condition> {
+    let says = |code: &Win32| {
         let words = code.text().map(|words| words.trim_end_matches('.'));
         words.is_some_and(|words| text.contains(words))
     };
-    SYSTEM.iter().find(says).copied().or_else(|| smb_code(text))
+    let mut known = Condition::WIN32.iter();
+    let known = known.find(|(code, _)| says(code));
+    known.map(|(_, condition)| *condition)
 }
 
-/// The code with which the SMB provider refused: `WMI MSFT_SmbGlobalMapping.Create failed (...):
-/// code=1326`.
-fn smb_code(text: &str) -> Option<Win32> {
-    let (_, refusal) = text.split_once("WMI MSFT_SmbGlobalMapping.")?;
-    let (_, code) = refusal.rsplit_once("code=")?;
-    let digits = code.split(|c: char| !c.is_ascii_digit()).next()?;
-    digits.parse().ok().map(Win32)
+fn leading_number(text: &str) -> Option<u32> {
+    let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
 }
 
 /// Numbers stay: they name nothing, and are part of what is said.
@@ -152,6 +184,11 @@ fn without(text: &str, about: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use os::schema::ReturnCode;
+    use os::schema::codes;
+    use os::schema::disk;
+    use os::schema::iscsi_codes;
+
     use super::*;
 
     const TEXTS: &[(&str, Condition)] = &[
@@ -229,6 +266,44 @@ mod tests {
             "WMI MSFT_Disk.Online failed (target=x): code=53",
             Condition::Other,
         ),
+        (
+            "WMI MSFT_Disk.CreatePartition failed (target=disk 3): code=41003: the disk is offline",
+            Condition::Offline,
+        ),
+        (
+            "WMI MSFT_Disk.Initialize failed (target=&{0xc0}): code=40001",
+            Condition::AccessDenied,
+        ),
+        (
+            "WMI MSFT_iSCSITarget.Connect failed (target=&{0xc0}): code=4026466313",
+            Condition::LogonFailure,
+        ),
+        (
+            "IWbemServices.ExecMethod MSFT_iSCSITarget.Connect of iqn.x: HRESULT 0xEFFF0003: the connection failed",
+            Condition::ServerNotFound,
+        ),
+        (
+            "MSFT_Disk.Online x: the service behind the call is not reached (HRESULT 0x800706BA)",
+            Condition::NotReady,
+        ),
+        (
+            "New-Partition : It is offline.\r\n + FullyQualifiedErrorId : StorageWMI 41003,New-Partition",
+            Condition::Offline,
+        ),
+        (
+            "Connect-IscsiTarget : No.\r\n + FullyQualifiedErrorId : HRESULT 0xefff0009,Connect-IscsiTarget",
+            Condition::LogonFailure,
+        ),
+        (
+            "New-SmbGlobalMapping : No.\r\n + FullyQualifiedErrorId : Windows System Error 53,New-SmbGlobalMapping",
+            Condition::ServerNotFound,
+        ),
+        ("disk 3 stays offline", Condition::Offline),
+        ("disk 3 stays read-only", Condition::ReadOnly),
+        (
+            "disk 3: the kernel sees Gpt, the storage provider Raw",
+            Condition::OutOfDate,
+        ),
     ];
 
     fn of(text: &str, about: &[&str]) -> Option<Condition> {
@@ -243,6 +318,35 @@ mod tests {
     fn texts_of_csi_proxy_are_recognised_in_every_wording() {
         for (text, condition) in TEXTS {
             assert_eq!(of(text, &[]), Some(*condition), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_code_that_says_something_is_recognised_by_the_systems_words() {
+        for (code, condition) in Condition::WIN32 {
+            let text = format!("flush volume x: {code}");
+            assert_eq!(of(&text, &[]), Some(*condition), "{text}");
+        }
+    }
+
+    /// The words of one must not stand in another's.
+    #[test]
+    fn each_code_that_a_provider_returns_is_what_it_is_in_process() {
+        let rows = [
+            (disk::CLASS.name, codes::ALL),
+            (iscsi_target::CLASS.name, iscsi_codes::ALL),
+        ];
+        for (class, rows) in rows {
+            for ReturnCode { code, meaning } in rows {
+                let text = format!("WMI {class}.X failed (target=x): code={code}: {meaning}");
+                let expected = Condition::of_returned(class, *code);
+                assert_eq!(of(&text, &[]), Some(expected), "{text}");
+            }
+        }
+        for ReturnCode { code, meaning } in iscsi_codes::ALL {
+            let text = format!("x: {}: {meaning}", Hresult(*code));
+            let expected = Condition::of_hresult(Hresult(*code));
+            assert_eq!(of(&text, &[]), Some(expected), "{text}");
         }
     }
 

@@ -163,5 +163,5 @@ fn a_path_that_sounds_like_an_error_does_not_become_one() {
         .parse()
         .unwrap();
     let error = node.volumes().of_target(&path, soon(&node)).unwrap_err();
-    assert_eq!(error.condition(), Some(Condition::Other));
+    assert_eq!(error.condition(), Some(Condition::NotReady));
 }

@@ -16,6 +16,9 @@ use os::schema::Method;
 use os::schema::Namespace;
 use os::schema::ReturnCode;
 use os::schema::codes;
+use os::schema::iscsi_session;
+use os::schema::iscsi_target;
+use os::schema::iscsi_target_portal;
 use zeroize::Zeroize;
 use zeroize::Zeroizing;
 
@@ -120,7 +123,8 @@ impl Callee<'_> {
     ) -> Result<(), ProviderError> {
         let outcome = self
             .provider
-            .invoke(self.target, method.name, arguments, Deadline::NEVER)?;
+            .invoke(self.target, method.name, arguments, Deadline::NEVER);
+        let outcome = outcome.map_err(|error| self.named(method, error))?;
         let accepted = |code: &ReturnCode| code.code == outcome.code;
         if accepted(&codes::SUCCESS) || tolerated.iter().any(accepted) {
             return Ok(());
@@ -133,6 +137,16 @@ impl Callee<'_> {
             detail: detail(self.class, method, outcome.code),
             said: outcome.extended.as_deref().and_then(SystemText::new),
         })
+    }
+
+    /// The same error of the object as people call it: WMI's path of it is a line long and says it less
+    /// well.
+    fn named(&self, method: &Method, error: os::Error) -> os::Error {
+        os::Error {
+            operation: "IWbemServices.ExecMethod",
+            object: format!("{}.{} of {}", self.class.name, method.name, self.name),
+            ..error
+        }
     }
 }
 
@@ -168,13 +182,26 @@ impl Drop for SecretArguments {
 
 /// A provider's own words are not in it: they are in the node's language, and drivers match on texts.
 fn detail(class: &Class, method: &Method, code: u32) -> String {
-    let meaning = method.meaning(code).or_else(|| match class.namespace {
-        // No codes are documented; what fails, fails with a Win32 error.
-        Namespace::Smb => returned_win32(code).text(),
-        _ => None,
-    });
+    let of_win32 = || {
+        let text = returned_win32(code).text();
+        text.filter(|_| returns_win32(class))
+    };
+    let meaning = method.meaning(code).or_else(of_win32);
     meaning.map_or_else(String::new, |meaning| format!(": {meaning}"))
 }
+
+/// Of no method of SMB's are codes documented; what fails, fails with a Win32 error. The initiator's fail with
+/// codes of their own or Win32's.
+fn returns_win32(class: &Class) -> bool {
+    class.namespace == Namespace::Smb || INITIATOR.contains(&class)
+}
+
+/// The classes of the iSCSI initiator that have methods.
+pub(crate) const INITIATOR: [&Class; 3] = [
+    &iscsi_session::CLASS,
+    &iscsi_target::CLASS,
+    &iscsi_target_portal::CLASS,
+];
 
 /// A Win32 error that a method returned, as such or in an HRESULT.
 pub(crate) fn returned_win32(code: u32) -> Win32 {

@@ -15,6 +15,7 @@ use os::schema::Method;
 use os::schema::ReturnCode;
 use os::schema::codes;
 use os::schema::disk;
+use os::schema::iscsi_codes;
 use os::schema::volume;
 use os_sim::Effect;
 use os_sim::Rule;
@@ -23,6 +24,10 @@ use support::PASSWORD;
 use support::Rig;
 use support::SHARE;
 use support::USER;
+use support::initiator;
+use support::initiator::ADDRESS;
+use support::initiator::OPEN;
+use wincsi_node::Authentication;
 use wincsi_node::Credentials;
 use wincsi_node::Criterion;
 use wincsi_node::DiskError;
@@ -41,19 +46,83 @@ use wincsi_node::api::NodeApi;
 use zeroize::Zeroizing;
 
 /// What Windows fails with where storage, shares and services are used, and what a driver branches on.
-const WIN32: [(u32, Condition); 12] = [
+const WIN32: [(u32, Condition); 16] = [
     (3, Condition::NotFound),
     (5, Condition::AccessDenied),
-    (32, Condition::Other),
+    (19, Condition::ReadOnly),
+    (21, Condition::NotReady),
+    (32, Condition::InUse),
     (53, Condition::ServerNotFound),
     (67, Condition::ServerNotFound),
     (87, Condition::Other),
-    (170, Condition::Other),
-    (1117, Condition::Other),
+    (112, Condition::NoRoom),
+    (170, Condition::InUse),
+    (1117, Condition::DeviceFailed),
+    (1167, Condition::DeviceFailed),
     (1219, Condition::CredentialsConflict),
     (1312, Condition::LogonFailure),
     (1326, Condition::LogonFailure),
-    (2250, Condition::Other),
+    (2250, Condition::NotMapped),
+];
+
+/// What the storage methods return that a driver branches on; whatever else they return is
+/// [`Condition::Other`].
+const STORAGE: [(u32, Condition); 22] = [
+    (3, Condition::NotReady),
+    (6, Condition::InUse),
+    (40000, Condition::NoRoom),
+    (40001, Condition::AccessDenied),
+    (40002, Condition::NotReady),
+    (40003, Condition::OutOfDate),
+    (40004, Condition::DeviceFailed),
+    (40018, Condition::Guarded),
+    (41000, Condition::OutOfDate),
+    (41001, Condition::OutOfDate),
+    (41002, Condition::ReadOnly),
+    (41003, Condition::Offline),
+    (41007, Condition::NotBlank),
+    (41008, Condition::NotBlank),
+    (41009, Condition::Guarded),
+    (41014, Condition::NoRoom),
+    (41015, Condition::NotReady),
+    (41018, Condition::Guarded),
+    (41019, Condition::Guarded),
+    (42002, Condition::TargetInUse),
+    (42010, Condition::Guarded),
+    (43006, Condition::ReadOnly),
+];
+
+/// The same of the iSCSI initiator's codes.
+const INITIATOR: [(u32, Condition); 29] = [
+    (0xEFFF_0003, Condition::ServerNotFound),
+    (0xEFFF_0009, Condition::LogonFailure),
+    (0xEFFF_000A, Condition::AccessDenied),
+    (0xEFFF_000B, Condition::NotFound),
+    (0xEFFF_000C, Condition::NotFound),
+    (0xEFFF_0013, Condition::NotReady),
+    (0xEFFF_0014, Condition::NotReady),
+    (0xEFFF_0015, Condition::AlreadyConnected),
+    (0xEFFF_0016, Condition::AlreadyConnected),
+    (0xEFFF_001C, Condition::NotFound),
+    (0xEFFF_001D, Condition::DeviceFailed),
+    (0xEFFF_001F, Condition::InUse),
+    (0xEFFF_0023, Condition::ServerNotFound),
+    (0xEFFF_0024, Condition::ServerNotFound),
+    (0xEFFF_0028, Condition::LogonFailure),
+    (0xEFFF_0029, Condition::NotFound),
+    (0xEFFF_0032, Condition::AlreadyExists),
+    (0xEFFF_0038, Condition::NotReady),
+    (0xEFFF_0039, Condition::NotReady),
+    (0xEFFF_003C, Condition::NotFound),
+    (0xEFFF_003E, Condition::ServiceStopped),
+    (0xEFFF_003F, Condition::AlreadyConnected),
+    (0xEFFF_0040, Condition::InUse),
+    (0xEFFF_0043, Condition::NotFound),
+    (0xEFFF_0048, Condition::LogonFailure),
+    (0xEFFF_004A, Condition::LogonFailure),
+    (0xEFFF_004B, Condition::LogonFailure),
+    (0xEFFF_004C, Condition::LogonFailure),
+    (0xEFFF_004D, Condition::LogonFailure),
 ];
 
 /// What a German system says.
@@ -119,6 +188,19 @@ const MAP: Case = Case {
     rig: Rig::with_server,
     act: map,
     says: |_| format!(r"map {SHARE}\: "),
+};
+
+const LOG_IN: Case = Case {
+    call: "MSFT_iSCSITarget.Connect",
+    rig: Rig::with_portal,
+    act: |rig| {
+        let (portal, target) = (initiator::at(ADDRESS), initiator::named(OPEN));
+        let none = Authentication::None;
+        api(rig)
+            .iscsi()
+            .connect(&portal, &target, &none, rig.soon())
+    },
+    says: |_| format!("connect {OPEN}: "),
 };
 
 fn api(rig: &Rig) -> &dyn NodeApi {
@@ -194,9 +276,13 @@ fn each_win32_code_is_told_with_what_was_attempted_on_what() {
 #[test]
 fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
     let rig = Rig::with_data_disk();
-    for call in ["ReadFile", "RegGetValueW"] {
+    for (call, failed) in [
+        ("ReadFile", Condition::DeviceFailed),
+        // It is not the disk that failed.
+        ("RegGetValueW", Condition::Other),
+    ] {
         for (code, condition) in [
-            (Win32::IO_DEVICE, Condition::Other),
+            (Win32::IO_DEVICE, failed),
             (Win32::ACCESS_DENIED, Condition::AccessDenied),
         ] {
             let error = failing_partition(&rig, call, Effect::fail(code));
@@ -269,7 +355,8 @@ fn each_code_that_a_storage_method_is_documented_to_return_is_told() {
         let rows = rows.filter(|row| **row != codes::SUCCESS && Some(**row) != tolerated);
         for ReturnCode { code, meaning } in rows.copied() {
             let error = case.failing(&rig, answer(code));
-            case.check(&rig, &error, (Condition::Other, Code::Returned(code)));
+            let condition = expected(&STORAGE, code);
+            case.check(&rig, &error, (condition, Code::Returned(code)));
             let ending = format!("code={code}: {meaning}");
             assert!(error.to_string().ends_with(&ending), "{error}");
         }
@@ -280,17 +367,86 @@ fn each_code_that_a_storage_method_is_documented_to_return_is_told() {
 #[test]
 fn each_code_of_the_storage_provider_is_told_by_any_method() {
     let rig = Rig::with_data_disk();
-    let all = codes::ALL.iter().map(|row| row.code);
-    let ours = all.filter(|code| *code == 40003 || (41000..=42012).contains(code));
-    for code in ours.chain([42003, 42012]) {
+    let all = codes::ALL.iter().filter(|row| **row != codes::SUCCESS);
+    for code in all.map(|row| row.code).chain([42003, 42012]) {
         let error = INITIALISE.failing(&rig, answer(code));
-        INITIALISE.check(&rig, &error, (Condition::Other, Code::Returned(code)));
+        let condition = expected(&STORAGE, code);
+        INITIALISE.check(&rig, &error, (condition, Code::Returned(code)));
         assert!(
             refusal(&rig, code)
                 .to_string()
                 .contains(&format!("code={code}"))
         );
     }
+}
+
+/// By a return value or an HRESULT: which of both it is, no page says.
+#[test]
+fn each_code_of_the_initiator_is_told_whichever_way_it_comes() {
+    let rig = (LOG_IN.rig)();
+    // That is looked into: somebody else may have been faster.
+    let looked_into = iscsi_codes::TARGET_ALREADY_LOGGED_IN;
+    let rows = iscsi_codes::ALL.iter();
+    let rows = rows.filter(|row| **row != iscsi_codes::SUCCESS && **row != looked_into);
+    for ReturnCode { code, meaning } in rows.copied() {
+        let condition = expected(&INITIATOR, code);
+        let error = LOG_IN.failing(&rig, Effect::fail(Hresult(code)));
+        LOG_IN.check(&rig, &error, (condition, Code::Hresult(Hresult(code))));
+        let text = error.to_string();
+        assert!(
+            text.ends_with(&format!("{}: {meaning}", Hresult(code))),
+            "{text}"
+        );
+        let error = LOG_IN.failing(&rig, answer(code));
+        LOG_IN.check(&rig, &error, (condition, Code::Returned(code)));
+    }
+    let error = LOG_IN.failing(&rig, answer(looked_into.code));
+    assert_eq!(
+        error.condition(),
+        Some(Condition::AlreadyConnected),
+        "{error}"
+    );
+}
+
+/// The functions beneath the initiator's classes are documented to fail with Win32's as well.
+#[test]
+fn each_win32_code_that_the_initiator_returns_is_told_as_what_it_is() {
+    let rig = (LOG_IN.rig)();
+    for (code, condition) in WIN32 {
+        let error = LOG_IN.failing(&rig, answer(code));
+        LOG_IN.check(&rig, &error, (condition, Code::Returned(code)));
+        let words = Win32(code).text().unwrap();
+        let ending = format!("(target={OPEN}): code={code}: {words}");
+        assert!(error.to_string().ends_with(&ending), "{error}");
+    }
+}
+
+/// WMI's path of an object is a line long, and another one after the next boot.
+#[test]
+fn a_call_that_fails_names_its_object_as_people_do() {
+    let rig = Rig::with_data_disk();
+    let error = INITIALISE.failing(&rig, Effect::fail(Hresult::WBEM_E_FAILED));
+    let text = format!(
+        "partition disk {0}: IWbemServices.ExecMethod MSFT_Disk.Initialize of disk {0}: {1}",
+        rig.disk(),
+        Hresult::WBEM_E_FAILED
+    );
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn what_frees_itself_is_worth_a_retry_and_nothing_else() {
+    let worth = STORAGE.iter().filter(|(_, is)| is.is_worth_a_retry());
+    let worth: Vec<_> = worth.map(|(code, _)| *code).collect();
+    assert_eq!(worth, [3, 6, 40002, 40003, 41000, 41001, 41015]);
+    let worth = WIN32.iter().filter(|(_, is)| is.is_worth_a_retry());
+    let worth: Vec<_> = worth.map(|(code, _)| *code).collect();
+    assert_eq!(worth, [21, 32, 53, 67, 170]);
+}
+
+fn expected(table: &[(u32, Condition)], code: u32) -> Condition {
+    let known = table.iter().find(|(known, _)| *known == code);
+    known.map_or(Condition::Other, |(_, condition)| *condition)
 }
 
 /// The same to a user of the operations, who has the provider's own error.

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use os::schema::iscsi_target::authentication_type;
 use os_sim::Bus;
 use os_sim::DiskSpec;
@@ -25,6 +27,8 @@ use wincsi_node::DiskQuery;
 use wincsi_node::FoundDisk;
 use wincsi_node::IscsiError;
 use wincsi_node::LoginOptions;
+use wincsi_node::NotEnough;
+use wincsi_node::SerialNumber;
 use wincsi_node::SessionInfo;
 
 fn connect(rig: &Rig, options: &LoginOptions) -> Connected {
@@ -146,7 +150,7 @@ fn a_refresh_tells_what_the_portal_has_or_that_it_does_not_answer() {
 fn the_disk_that_a_session_leads_to_is_found_by_its_target() {
     let rig = Rig::with_portal();
     for target in [OPEN, GUARDED] {
-        let gone = find(&rig, vec![behind(target)]).unwrap_err();
+        let gone = find(&rig, vec![behind(target), Criterion::Lun(0)]).unwrap_err();
         assert!(matches!(gone, DiskError::NotIdentified(_)), "{gone}");
     }
     connect(&rig, &LoginOptions::default());
@@ -156,16 +160,34 @@ fn the_disk_that_a_session_leads_to_is_found_by_its_target() {
     for target in [OPEN, GUARDED] {
         let listed = rig.node.iscsi();
         let listed = listed.disks(&at(ADDRESS), &named(target), rig.soon());
-        let found = find(&rig, vec![behind(target)]).unwrap();
+        let found = find(&rig, vec![behind(target), Criterion::Lun(0)]).unwrap();
         assert_eq!(listed, Ok([found.number()].into()), "{target}");
         assert_eq!(found.seen().iscsi_targets, [named(target)]);
     }
-    let both = find(&rig, vec![behind(OPEN), behind(GUARDED)]).unwrap_err();
+    let both = find(&rig, vec![behind(OPEN), behind(GUARDED), Criterion::Lun(0)]).unwrap_err();
     assert!(matches!(both, DiskError::NotIdentified(_)), "{both}");
 }
 
+/// A target that has one LUN when the driver is written may have two when it runs.
 #[test]
-fn of_a_target_with_two_disks_more_has_to_be_known() {
+fn a_target_alone_is_not_enough_to_take_whichever_disk_it_has() {
+    let refused = DiskQuery::all([behind(OPEN)]).unwrap_err();
+    assert_eq!(refused, NotEnough::Lun);
+    assert!(refused.to_string().contains("takes the LUN"), "{refused}");
+    let placed = [behind(OPEN), Criterion::Adapter(1), Criterion::Size(GIB)];
+    assert_eq!(DiskQuery::all(placed), Err(NotEnough::Lun));
+    let namespace = [behind(OPEN), Criterion::Namespace(1)];
+    assert_eq!(DiskQuery::all(namespace), Err(NotEnough::Lun));
+    let lun = DiskQuery::all([Criterion::Lun(0)]);
+    assert_eq!(lun, Err(NotEnough::Controller));
+    let size = DiskQuery::all([Criterion::Size(GIB)]);
+    assert_eq!(size, Err(NotEnough::Name));
+    let serial = Criterion::Serial(SerialNumber::parse("second").unwrap());
+    DiskQuery::all([behind(OPEN), serial]).unwrap();
+}
+
+#[test]
+fn of_a_target_with_two_disks_each_is_found_by_its_lun() {
     let rig = Rig::with_portal();
     rig.array().set_image("second", GIB).unwrap();
     rig.array()
@@ -177,11 +199,15 @@ fn of_a_target_with_two_disks_more_has_to_be_known() {
         .unwrap();
     connect(&rig, &LoginOptions::default());
     rig.node.disks().rescan(rig.soon()).unwrap();
-    let several = find(&rig, vec![behind(OPEN)]).unwrap_err();
-    assert!(several.to_string().contains("2 with"), "{several}");
-    let found = find(&rig, vec![behind(OPEN), Criterion::Lun(1)]).unwrap();
-    let lun = found.seen().location.as_ref().and_then(|it| it.lun.clone());
-    assert_eq!(lun.as_deref(), Some("1"));
+    let mut numbers = BTreeSet::new();
+    for lun in [0, 1] {
+        let found = find(&rig, vec![behind(OPEN), Criterion::Lun(lun)]).unwrap();
+        let own = found.seen().location.as_ref().and_then(|it| it.lun.clone());
+        assert_eq!(own, Some(lun.to_string()));
+        numbers.insert(found.number());
+    }
+    assert_eq!(numbers.len(), 2);
+    find(&rig, vec![behind(OPEN), Criterion::Lun(2)]).unwrap_err();
 }
 
 /// Its number may have gone to another disk, and a login to the same target bring another one.
@@ -190,7 +216,7 @@ fn a_disk_that_no_session_leads_to_any_more_is_not_changed() {
     let rig = Rig::with_portal();
     connect(&rig, &LoginOptions::default());
     rig.node.disks().rescan(rig.soon()).unwrap();
-    let found = find(&rig, vec![behind(OPEN)]).unwrap();
+    let found = find(&rig, vec![behind(OPEN), Criterion::Lun(0)]).unwrap();
     rig.disconnect(OPEN).unwrap();
     rig.node.disks().rescan(rig.soon()).unwrap();
     let refused = rig.node.disks().partition(&found, rig.soon());
@@ -200,7 +226,10 @@ fn a_disk_that_no_session_leads_to_any_more_is_not_changed() {
 #[test]
 fn a_target_that_the_portal_does_not_lead_to_is_not_found_and_not_empty() {
     let rig = Rig::with_portal();
-    let unknown = find(&rig, vec![behind("iqn.2026-01.com.example:none")]);
+    let unknown = find(
+        &rig,
+        vec![behind("iqn.2026-01.com.example:none"), Criterion::Lun(0)],
+    );
     let Err(DiskError::Iscsi(error)) = unknown else {
         panic!("{unknown:?}");
     };

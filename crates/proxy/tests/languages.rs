@@ -30,7 +30,7 @@ const DATA: u32 = 1;
 const FAILURES: [(&str, Condition); 3] = [
     ("fail = { win32 = 5 }", Condition::AccessDenied),
     ("fail = { hresult = 0x80041001 }", Condition::Other),
-    ("answer = { code = 40003 SAID }", Condition::Other),
+    ("answer = { code = 40003 SAID }", Condition::OutOfDate),
 ];
 
 /// What the system may say of it: nothing, in German, and what drivers take for "not there".

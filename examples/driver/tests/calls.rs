@@ -227,6 +227,6 @@ fn a_failure_names_what_was_attempted_on_what() {
     rig.sim.faults().add(broken);
     let error = rig.stage_disk().unwrap_err();
     assert_eq!(error.operation, "format volume");
-    assert_eq!(error.condition(), Some(Condition::Other), "{error}");
+    assert_eq!(error.condition(), Some(Condition::DeviceFailed), "{error}");
     rig.stage_disk().unwrap();
 }

@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod codes;
 mod found;
 
+use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,6 +109,12 @@ impl Rig {
 
     fn soon(&self) -> Deadline {
         self.node.deadline(PATIENCE)
+    }
+
+    /// Has a call fail so from now on.
+    fn break_call(&self, operation: &str, failure: &str) {
+        let rule = format!("[[fault]]\noperation = \"{operation}\"\neffect = {{ {failure} }}\n");
+        fs::write(self.simulated.join("faults.toml"), rule).unwrap();
     }
 
     fn found(&self) -> FoundDisk {
@@ -450,7 +458,9 @@ fn connect(rig: &Rig) -> Criterion {
 fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
     both(|rig| {
         let (behind, disks, soon) = (connect(rig), rig.node.disks(), rig.soon());
-        let found = disks.find(&query([behind]), soon).unwrap();
+        let found = disks
+            .find(&query([behind, Criterion::Lun(0)]), soon)
+            .unwrap();
         assert_eq!(disks.size(found.number(), soon), Ok(1 << 30));
         disks.bring_online(&found, soon).unwrap();
         disks.partition(&found, soon).unwrap();

@@ -2,9 +2,7 @@
 
 use std::error::Error;
 
-use os::Hresult;
 use os::SystemText;
-use os::Win32;
 use os::schema::smb_global_mapping;
 
 use super::Cause;
@@ -96,26 +94,6 @@ trait Classified {
 }
 
 impl Condition {
-    /// What a Win32 code says of the object that a call was about, or of the server that it is on.
-    /// `MSFT_SmbGlobalMapping` refuses with the same codes.
-    #[must_use]
-    pub fn of_win32(code: Win32) -> Self {
-        match code {
-            Win32::FILE_NOT_FOUND | Win32::PATH_NOT_FOUND | Win32::NO_SUCH_SERVICE => {
-                Self::NotFound
-            }
-            Win32::ACCESS_DENIED => Self::AccessDenied,
-            Win32::ALREADY_EXISTS | Win32::FILE_EXISTS => Self::AlreadyExists,
-            Win32::BAD_NETPATH | Win32::BAD_NET_NAME => Self::ServerNotFound,
-            Win32::DIR_NOT_EMPTY => Self::NotEmpty,
-            Win32::LOGON_FAILURE | Win32::INVALID_PASSWORD | Win32::NO_SUCH_LOGON_SESSION => {
-                Self::LogonFailure
-            }
-            Win32::SESSION_CREDENTIAL_CONFLICT => Self::CredentialsConflict,
-            _ => Self::Other,
-        }
-    }
-
     pub(super) fn of_look_up(error: &NotIdentified) -> Self {
         let is_uncertain = error.uncertain().next().is_some();
         let is_guarded = error.guarded().next().is_some();
@@ -130,20 +108,14 @@ impl Condition {
 
 impl Classified for os::Error {
     fn kind(&self) -> Kind {
-        let of_code = self.win32().map_or(Condition::Other, Condition::of_win32);
-        let condition = match self.is_not_found() {
-            true => Condition::NotFound,
-            false => of_code,
-        };
         match (&self.cause, self.win32()) {
             (os::Cause::TimedOut, _) => Kind::Deadline,
-            (_, Some(code)) => Kind::Coded(condition, Code::Win32(code)),
-            (os::Cause::Hresult(code), None) => {
-                let is_denied = *code == Hresult::WBEM_E_ACCESS_DENIED;
-                let denied = Some(Condition::AccessDenied).filter(|_| is_denied);
-                Kind::Coded(denied.unwrap_or(condition), Code::Hresult(*code))
+            (os::Cause::Hresult(code), win32) => {
+                let told = win32.map_or(Code::Hresult(*code), Code::Win32);
+                Kind::Coded(Condition::of_hresult(*code), told)
             }
-            _ => Kind::Condition(condition),
+            (_, Some(code)) => Kind::Coded(Condition::of_win32(code), Code::Win32(code)),
+            _ => Kind::Condition(Condition::Other),
         }
     }
 }
@@ -194,12 +166,14 @@ impl Classified for ProviderError {
         match self {
             Self::NotFound { .. } => Kind::Condition(Condition::NotFound),
             Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
-            Self::Refused { class, code, .. } if *class == smb_global_mapping::CLASS.name => {
-                let code = returned_win32(*code);
-                Kind::Coded(Condition::of_win32(code), Code::Win32(code))
-            }
             Self::Os(error) => error.kind(),
-            Self::Refused { code, .. } => Kind::Coded(Condition::Other, Code::Returned(*code)),
+            Self::Refused { class, code, .. } => {
+                let told = match *class == smb_global_mapping::CLASS.name {
+                    true => Code::Win32(returned_win32(*code)),
+                    false => Code::Returned(*code),
+                };
+                Kind::Coded(Condition::of_returned(class, *code), told)
+            }
         }
     }
 }
@@ -222,6 +196,9 @@ impl Classified for DiskError {
             Self::NoSuchPage83 { .. } => Condition::NotFound,
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
+            Self::StaysOffline { .. } => Condition::Offline,
+            Self::StaysReadOnly { .. } => Condition::ReadOnly,
+            Self::ViewsDiffer { .. } => Condition::OutOfDate,
             Self::Blank(error) => return error.kind(),
             Self::Iscsi(error) => return error.kind(),
             Self::Kernel { source, .. } => return source.kind(),
@@ -263,7 +240,9 @@ impl Classified for VolumeError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
-            Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => Condition::Changed,
+            Self::Moved { .. } | Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => {
+                Condition::Changed
+            }
             Self::NotOneVolume { volumes, .. } if volumes.is_empty() => Condition::NotFound,
             Self::NotOneVolume { .. } => Condition::Ambiguous,
             Self::OtherFileSystem { .. } => Condition::OtherFileSystem,

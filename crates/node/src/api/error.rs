@@ -176,42 +176,63 @@ pub enum Unreachable {
     Other(String),
 }
 
-/// What a node found when it could not do what it was asked for.
+/// What a node found when it could not do what it was asked for: one for each thing that a driver does
+/// differently.
+///
+/// The codes behind a condition are named with it: Win32's ([`Condition::WIN32`] has them all), those that
+/// the methods of `MSFT_Disk`, `MSFT_Partition` and `MSFT_Volume` return ([`os::schema::codes`]) from 40000
+/// on, and the iSCSI initiator's ([`os::schema::iscsi_codes`]) in hexadecimal. A code that no condition
+/// names is [`Condition::Other`]; [`Error::code`] has it all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Condition {
-    /// Windows denies access.
+    /// Windows denies access, or an iSCSI target does to this initiator (5, 40001, 0xEFFF000A).
     AccessDenied,
-    /// The iSCSI target is connected already.
+    /// The iSCSI target is connected already (0xEFFF0015, 0xEFFF0016, 0xEFFF003F).
     AlreadyConnected,
-    /// Something else has the name.
+    /// Something else has the name (80, 183), or the portal is known already (0xEFFF0032).
     AlreadyExists,
     /// Several objects match where there must be one.
     Ambiguous,
     /// Another disk has the number of the one that was found, or the volume is not where it was found.
     Changed,
-    /// Another user's credentials are in use for the same server (Windows error 1219).
+    /// Another user's credentials are in use for the same server (1219).
     CredentialsConflict,
     /// A link on the way leads to something that does not exist.
     DanglingLink,
-    /// The disk is one that is never written.
+    /// The disk does not work or is no longer connected (433, 1117, 1167, 40004, 0xEFFF001D): a matter for
+    /// whoever attaches it.
+    DeviceFailed,
+    /// The disk is one that is never written, or Windows runs from it, or it is a cluster's (40018, 41009,
+    /// 41018, 41019, 42010).
     Guarded,
-    /// The server does not accept the user's name or password.
+    /// Somebody has it open or works on it (32, 170, storage's 6, 0xEFFF001F, 0xEFFF0040).
+    InUse,
+    /// The server does not accept the user's name or password (86, 1312, 1326), nor an iSCSI target the
+    /// CHAP name or secret (0xEFFF0009, 0xEFFF0028), or the initiator knows that none would (0xEFFF0048,
+    /// 0xEFFF004A to 0xEFFF004D).
     LogonFailure,
-    /// The volume would have to grow beyond its disk.
+    /// The volume would have to grow beyond its disk, or there is not space enough on disk or volume (112,
+    /// 40000, 41014).
     NoRoom,
     /// The path exists, and no volume is mounted there.
     NotAMountedFolder,
-    /// What would be overwritten is not blank.
+    /// What would be overwritten is not blank (41007, 41008).
     NotBlank,
-    /// The directory is not empty.
+    /// The directory is not empty (145).
     NotEmpty,
-    /// The object itself does not exist: the path, disk, volume, service, portal or target.
+    /// The object itself does not exist: the path, disk, volume, service, portal, target or session (2, 3,
+    /// 1060, 0xEFFF000B, 0xEFFF000C, 0xEFFF001C, 0xEFFF0029, 0xEFFF003C, 0xEFFF0043).
     NotFound,
-    /// The share is not mapped.
+    /// The share is not mapped (2250).
     NotMapped,
+    /// The device, the target or a service of Windows is not ready or short of resources for now (21,
+    /// storage's 3, 40002, 41015, 0xEFFF0013, 0xEFFF0014, 0xEFFF0038, 0xEFFF0039; WMI that is not reached).
+    NotReady,
     /// The volume is as large already as this growth would make it, within Windows's least growth.
     NothingToGrow,
+    /// The disk is offline (41003): bring it online, and call again.
+    Offline,
     /// None of these.
     Other,
     /// The volume has another filesystem than it was to have.
@@ -219,19 +240,48 @@ pub enum Condition {
     /// The share is mapped already, without an option that was demanded. Once no volume is on it any more, it
     /// can be unmapped and mapped with the option.
     OtherOptions,
+    /// The storage provider sees the disk as it was, not as the kernel sees it now (40003, 41000, 41001): have
+    /// the disks looked at anew, and call again.
+    OutOfDate,
     /// What the path hangs on cannot be reached, so nothing is known of the path itself.
     OutOfReach,
     /// The proxy does not let clients name this path.
     PathRefused,
+    /// The disk or volume takes no writes (19, 41002, 43006).
+    ReadOnly,
     /// The file server of a share that is mapped, or the network to it, is away now: the mapping stays, and
     /// works again when the server does.
     ServerAway,
-    /// The file server is not found, or has no such share.
+    /// The file server is not found, or has no such share (53, 67); no connection with an iSCSI target comes
+    /// about (0xEFFF0003, 0xEFFF0023, 0xEFFF0024).
     ServerNotFound,
-    /// Another volume is mounted there.
+    /// The service that is needed does not run (1062, 0xEFFF003E): start it, and call again.
+    ServiceStopped,
+    /// Another volume is mounted there (42002).
     TargetInUse,
     /// One that does not say enough of itself may be the one that is meant.
     Uncertain,
     /// The node's build of Windows has no such option.
     UnknownOption,
+}
+
+impl Condition {
+    /// Whether the same call may come through later though the driver does nothing about it: what is in use
+    /// becomes free, what is not ready or reached gets so, and the provider sees what changed. A driver
+    /// answers with an error all the same when its time is up, and is called again.
+    ///
+    /// Conditions after which something else is to be done first ([`Condition::Offline`],
+    /// [`Condition::ServiceStopped`], [`Condition::Changed`]) are not among them.
+    #[must_use]
+    pub fn is_worth_a_retry(self) -> bool {
+        matches!(
+            self,
+            Self::InUse
+                | Self::NotReady
+                | Self::OutOfDate
+                | Self::ServerAway
+                | Self::ServerNotFound
+                | Self::Uncertain
+        )
+    }
 }

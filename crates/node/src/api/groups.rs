@@ -82,7 +82,8 @@ pub trait Disks: Sealed + Send + Sync {
     ///
     /// # Errors
     /// [`super::Condition::Changed`], [`super::Condition::NotFound`], [`super::Condition::NotBlank`],
-    /// [`super::Condition::Guarded`].
+    /// [`super::Condition::Guarded`]; [`super::Condition::Offline`] and [`super::Condition::ReadOnly`] of a disk
+    /// that [`Disks::bring_online`] has not been called for.
     fn partition(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
     /// The length of the whole disk in bytes.
@@ -352,7 +353,9 @@ pub trait Iscsi: Sealed + Send + Sync {
     /// connected with.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::AlreadyConnected`].
+    /// [`super::Condition::NotFound`], [`super::Condition::AlreadyConnected`],
+    /// [`super::Condition::LogonFailure`], [`super::Condition::AccessDenied`],
+    /// [`super::Condition::ServerNotFound`], [`super::Condition::ServiceStopped`].
     fn connect(
         &self,
         portal: &Portal,
@@ -386,7 +389,7 @@ pub trait Iscsi: Sealed + Send + Sync {
     /// Logs out of a target; one that is not connected is left as it is.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`super::Condition::NotFound`]; [`super::Condition::InUse`] while somebody uses a disk of it.
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>;
 
     /// The disks of a target; none while it is not connected. What changes a disk takes one that

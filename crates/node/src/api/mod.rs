@@ -52,6 +52,7 @@
 //! The traits are sealed: operations are added in minor versions. A driver is tested on a simulated node
 //! instead, which fails as Windows does.
 
+mod codes;
 mod conditions;
 mod error;
 mod groups;

@@ -101,7 +101,7 @@ fn the_status_of_a_storage_method_is_a_condition() {
     let rig = Rig::new();
     for (code, condition) in [
         (Win32::ACCESS_DENIED, Condition::AccessDenied),
-        (Win32::IO_DEVICE, Condition::Other),
+        (Win32::IO_DEVICE, Condition::DeviceFailed),
     ] {
         let error = rig.failing(&PARTITION, Effect::fail(code));
         PARTITION.check(&error, condition, Code::Win32(code));
@@ -115,7 +115,7 @@ fn the_return_value_of_a_storage_method_is_its_code() {
     let all = codes::ALL.iter().map(|row| row.code);
     for code in all.filter(|code| *code == 40003 || (41000..42000).contains(code)) {
         let error = rig.failing(&PARTITION, answer(code));
-        PARTITION.check(&error, Condition::Other, Code::Returned(code));
+        PARTITION.check(&error, Condition::of_storage(code), Code::Returned(code));
         assert_eq!(error.system_text(), Some(GERMAN), "{error}");
         let text = error.to_string();
         assert!(text.contains(&format!("code={code}")), "{text}");

@@ -22,6 +22,9 @@ const PLACEHOLDERS: [&str; 13] = [
     "unknown",
 ];
 
+/// The digits of an EUI-64 and of the shorter names of NAA's.
+const SHORTEST_BINARY: usize = 16;
+
 /// A serial number that may tell a disk from others.
 ///
 /// It is that of a disk in every spelling that is seen in the field: other case, punctuation and padding,
@@ -79,6 +82,19 @@ impl Page83 {
         let last_word = own.split_whitespace().last().unwrap_or_default();
         serial::unprefixed(own) == wanted || serial::unprefixed(last_word) == wanted
     }
+
+    /// Whether both are binary, and of one length and first digit, which of a name of NAA's says the type: a
+    /// disk has identifiers of several kinds, and one of such a kind.
+    pub(super) fn is_of_the_kind_of(&self, own: &str) -> bool {
+        let (wanted, own) = (serial::unprefixed(&self.0), serial::unprefixed(own));
+        let is_binary = |name: &str| {
+            name.len() >= SHORTEST_BINARY && name.bytes().all(|digit| digit.is_ascii_hexdigit())
+        };
+        is_binary(&wanted)
+            && is_binary(&own)
+            && wanted.len() == own.len()
+            && wanted.chars().next() == own.chars().next()
+    }
 }
 
 impl fmt::Display for SerialNumber {
@@ -124,6 +140,23 @@ fn without_namespace(own: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_binary_name_is_of_the_kind_of_its_own_type_alone() {
+        let wanted = Page83::parse("naa.600140512345678a").unwrap();
+        for (own, is_alike) in [
+            ("6001405FFFFFFFFF", true),
+            ("eui.6001405fffffffff", true),
+            ("5001405fffffffff", false),
+            ("6001405fffffffff6001405fffffffff", false),
+            ("6001405", false),
+            ("Google  PersistentDisk  data", false),
+        ] {
+            assert_eq!(wanted.is_of_the_kind_of(own), is_alike, "{own}");
+        }
+        let text = Page83::parse("Google  PersistentDisk  data").unwrap();
+        assert!(!text.is_of_the_kind_of("Google  PersistentDisk  other"));
+    }
 
     #[test]
     fn a_name_that_many_disks_have_is_refused() {

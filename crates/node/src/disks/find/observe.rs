@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use formats::device_id::DeviceIdPage;
 use formats::device_path;
 use formats::location::Location;
 use os::Deadline;
@@ -157,12 +156,18 @@ fn ask_kernel(
     let failed = DiskError::kernel(disk.number);
     let page = lists::page(node, disk.number).map_err(&failed);
     let length = node.os().disks.length(disk.number).map_err(&failed);
-    seen.identifiers = page.as_ref().map(DeviceIdPage::texts).unwrap_or_default();
+    seen.identifiers = match &page {
+        Ok(page) => page.texts(),
+        Err(_) => listed_identifier(disk, wanted),
+    };
     seen.size = length.as_ref().ok().copied();
     identity::require_same(node, disk).inspect_err(|error| {
         if matches!(error, DiskError::ViewsDiffer { .. }) {
-            // The provider's place is another disk's.
+            // The provider's place and identifier are another disk's.
             seen.location = None;
+            if page.is_err() {
+                seen.identifiers.clear();
+            }
         }
     })?;
     let path = disk.device_path.as_deref();
@@ -172,6 +177,15 @@ fn ask_kernel(
         true => page.map(drop),
         false => Ok(()),
     }
+}
+
+/// What the provider has of a disk that does not tell its page 0x83, if the page is asked for: one disk that
+/// does not answer must not keep all others from being found by their names. It has one of the page's
+/// identifiers alone, so that it says nothing where another kind is wanted.
+fn listed_identifier(disk: &storage::Disk, wanted: &DiskQuery) -> Vec<String> {
+    let listed = disk.unique_id.iter();
+    let listed = listed.filter(|id| wanted.asks_for_page83() && wanted.is_answered_by(id));
+    listed.cloned().collect()
 }
 
 fn guarded(

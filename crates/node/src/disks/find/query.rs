@@ -11,10 +11,11 @@ use crate::TargetName;
 /// Neither a disk's number nor the label of a volume is among it: a number goes to another disk when its
 /// own is gone, and a label is what anybody wrote.
 ///
-/// A name (page 0x83, serial number) is enough, and so is an iSCSI target; a driver whose targets have
-/// several LUNs says the LUN besides. A LUN or namespace alone is not: LUN 1 is at every adapter, and
-/// namespace 1 at every NVMe controller. It takes the controller besides, by the adapter's number or by PCI
-/// bus, device and function. A driver whose storage says the LUN alone, as Azure's does, needs to be
+/// A name (page 0x83, serial number) is enough. An iSCSI target is not: one that has a single LUN today may
+/// offer another one tomorrow, and then the one that happens to be there is taken for it. It takes the LUN
+/// besides. A LUN or namespace alone is not enough either: LUN 1 is at every adapter, and namespace 1 at every
+/// NVMe controller. It takes the controller besides, by the adapter's number or by PCI bus, device and
+/// function. A driver whose storage says the LUN alone, as Azure's does, needs to be
 /// configured with the adapter at which its machines have data disks. All three numbers of PCI are needed:
 /// adapters 0 and 1 of Azure's machines were seen with one bus and device, and two functions
 /// (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3038>,
@@ -38,7 +39,8 @@ pub enum Criterion {
     Device(u32),
     /// The adapter's PCI function.
     Function(u32),
-    /// A session with this iSCSI target leads to it. The target's disks are asked for where it is looked
+    /// A session with this iSCSI target leads to it; which of the target's disks it is, its LUN or a name says.
+    /// The target's disks are asked for where it is looked
     /// for, by [`crate::Iscsi::disks`].
     IscsiTarget {
         /// Through which the target is known.
@@ -46,7 +48,9 @@ pub enum Criterion {
         /// The target.
         target: TargetName,
     },
-    /// Its logical unit number.
+    /// Its logical unit number. Of a disk behind an iSCSI target that is Windows's number of it, beside which the
+    /// target may have its own
+    /// (<https://learn.microsoft.com/windows/win32/api/iscsidsc/ns-iscsidsc-iscsi_lun_list>).
     Lun(u32),
     /// The number of its NVMe namespace (NSID), from 1.
     Namespace(u32),
@@ -80,13 +84,29 @@ pub enum NamespaceConvention {
     NsidMinusTwo,
 }
 
-/// What is known is not enough to look for a disk with.
+/// What is known is not enough to look for a disk with, and what has to be known besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "not enough to tell one disk: it takes a page 0x83 identifier, a serial number, an iSCSI target, or a LUN or \
-     namespace with the adapter or its PCI bus, device and function"
-)]
-pub struct NotEnough;
+#[non_exhaustive]
+pub enum NotEnough {
+    /// A LUN or namespace alone.
+    #[error(
+        "a LUN or namespace is not enough to tell one disk: it takes the adapter, or its PCI bus, device and \
+         function, or the LUN's iSCSI target, or a page 0x83 identifier or serial number"
+    )]
+    Controller,
+    /// An iSCSI target alone.
+    #[error(
+        "an iSCSI target is not enough to tell one disk: it takes the LUN, or a page 0x83 identifier or serial \
+         number"
+    )]
+    Lun,
+    /// Neither a name nor a place.
+    #[error(
+        "not enough to tell one disk: it takes a page 0x83 identifier, a serial number, a LUN with its iSCSI \
+         target, or a LUN or namespace with the adapter or its PCI bus, device and function"
+    )]
+    Name,
+}
 
 impl DiskQuery {
     /// A disk of which all of this holds.
@@ -96,9 +116,9 @@ impl DiskQuery {
     pub fn all(criteria: impl IntoIterator<Item = Criterion>) -> Result<Self, NotEnough> {
         let criteria: Vec<_> = criteria.into_iter().collect();
         let query = Self { criteria };
-        match query.tells_one() {
-            true => Ok(query),
-            false => Err(NotEnough),
+        match query.lacks() {
+            None => Ok(query),
+            Some(lack) => Err(lack),
         }
     }
 
@@ -132,16 +152,35 @@ impl DiskQuery {
         answers.any(|holds| holds == Some(false))
     }
 
+    /// Whether an identifier that is not among those of page 0x83 which are wanted rules a disk out that tells no
+    /// others.
+    pub(super) fn is_answered_by(&self, identifier: &str) -> bool {
+        let mut criteria = self.criteria.iter();
+        criteria.all(|one| match one {
+            Criterion::Page83(name) => name.is_of_the_kind_of(identifier),
+            _ => true,
+        })
+    }
+
     pub(super) fn asks_for_page83(&self) -> bool {
         let mut criteria = self.criteria.iter();
         criteria.any(|one| matches!(one, Criterion::Page83(_)))
     }
 
-    fn tells_one(&self) -> bool {
+    /// What more has to be known to tell one disk.
+    fn lacks(&self) -> Option<NotEnough> {
         let has = |kind: fn(&Criterion) -> bool| self.criteria.iter().any(kind);
-        has(Criterion::is_name)
-            || has(|one| matches!(one, Criterion::IscsiTarget { .. }))
-            || has(Criterion::is_unit) && self.tells_controller()
+        let has_target = self.iscsi_targets().next().is_some();
+        let has_lun = has(|one| matches!(one, Criterion::Lun(_)));
+        let has_unit = has(Criterion::is_unit);
+        if has(Criterion::is_name) || has_target && has_lun || has_unit && self.tells_controller() {
+            return None;
+        }
+        Some(match (has_target, has_unit) {
+            (true, _) => NotEnough::Lun,
+            (false, true) => NotEnough::Controller,
+            (false, false) => NotEnough::Name,
+        })
     }
 
     fn tells_controller(&self) -> bool {

@@ -20,7 +20,8 @@ pub struct SeenDisk {
     pub iscsi_targets: Vec<TargetName>,
     /// Its NVMe namespace; none of other disks, and where it is not known for certain.
     pub namespace: Option<u32>,
-    /// Its identifiers of SCSI page 0x83, the first as [`crate::DiskIds`] has it.
+    /// Its identifiers of SCSI page 0x83, the first as [`crate::DiskIds`] has it. Of a disk that does not tell
+    /// them to the kernel the storage provider's, where that may rule the disk out.
     pub identifiers: Vec<String>,
     /// Its serial number.
     pub serial: Option<String>,

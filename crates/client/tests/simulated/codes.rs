@@ -1,0 +1,95 @@
+//! Codes of Windows and of its providers, which are the same condition in this process and over the pipes.
+
+use node::Authentication;
+use node::Criterion;
+use node::Portal;
+use node::api::Condition;
+use os_sim::demo;
+
+use super::both;
+use super::connect;
+use super::fails;
+use super::map;
+use super::path;
+
+/// Codes of Windows and of its providers, at the call beneath that fails with them.
+const FAILURES: [(&str, Condition); 14] = [
+    ("fail = { win32 = 19 }", Condition::ReadOnly),
+    ("fail = { win32 = 21 }", Condition::NotReady),
+    ("fail = { win32 = 32 }", Condition::InUse),
+    ("fail = { win32 = 87 }", Condition::Other),
+    ("fail = { win32 = 112 }", Condition::NoRoom),
+    ("fail = { win32 = 170 }", Condition::InUse),
+    ("fail = { win32 = 1117 }", Condition::DeviceFailed),
+    ("fail = { hresult = 0x800706BA }", Condition::NotReady),
+    ("answer = { code = 5 }", Condition::Other),
+    ("answer = { code = 40001 }", Condition::AccessDenied),
+    ("answer = { code = 40003 }", Condition::OutOfDate),
+    ("answer = { code = 41002 }", Condition::ReadOnly),
+    ("answer = { code = 41003 }", Condition::Offline),
+    ("answer = { code = 41018 }", Condition::Guarded),
+];
+
+#[test]
+fn what_a_storage_method_fails_with_is_the_same_condition() {
+    both(|rig| {
+        let found = rig.found();
+        for (failure, condition) in FAILURES {
+            rig.break_call("MSFT_Disk.Initialize", failure);
+            let error = rig.node.disks().partition(&found, rig.soon()).unwrap_err();
+            assert_eq!(error.condition(), Some(condition), "{error}");
+        }
+    });
+}
+
+#[test]
+fn what_the_initiator_fails_with_is_the_same_condition() {
+    both(|rig| {
+        let Criterion::IscsiTarget { portal, target } = connect(rig) else {
+            unreachable!("that is how it is named");
+        };
+        let (iscsi, soon) = (rig.node.iscsi(), rig.soon());
+        iscsi.disconnect(&portal, &target, soon).unwrap();
+        for (code, condition) in [
+            ("0xEFFF0001", Condition::Other),
+            ("0xEFFF0003", Condition::ServerNotFound),
+            ("0xEFFF0009", Condition::LogonFailure),
+            ("0xEFFF000A", Condition::AccessDenied),
+            ("0xEFFF0029", Condition::NotFound),
+            ("0xEFFF003E", Condition::ServiceStopped),
+            ("0xEFFF003F", Condition::AlreadyConnected),
+        ] {
+            for failure in [
+                format!("fail = {{ hresult = {code} }}"),
+                format!("answer = {{ code = {code} }}"),
+            ] {
+                rig.break_call("MSFT_iSCSITarget.Connect", &failure);
+                let none = Authentication::None;
+                let error = iscsi.connect(&portal, &target, &none, soon).unwrap_err();
+                assert_eq!(error.condition(), Some(condition), "{error}");
+            }
+        }
+    });
+}
+
+/// It does not start by itself.
+#[test]
+fn an_initiator_that_was_not_started_says_so() {
+    fails(Condition::ServiceStopped, |rig| {
+        let portal = Portal::parse(demo::ISCSI_ADDRESS, 0).unwrap();
+        rig.node.iscsi().add_portal(&portal, rig.soon())
+    });
+}
+
+/// The words of 53 end like those of a disk that is not found.
+#[test]
+fn a_server_that_is_away_is_not_a_share_that_does_not_exist() {
+    both(|rig| {
+        for failure in ["fail = { win32 = 53 }", "answer = { code = 53 }"] {
+            rig.break_call("MSFT_SmbGlobalMapping.Create", failure);
+            let error = map(rig, demo::SMB_PASSWORD, &path("share")).unwrap_err();
+            let condition = Condition::ServerNotFound;
+            assert_eq!(error.condition(), Some(condition), "{error}");
+        }
+    });
+}
