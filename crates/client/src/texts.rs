@@ -47,10 +47,6 @@ const PHRASES: &[(&str, Condition)] = &[
         "The target has already been logged in via an iSCSI session",
         Condition::AlreadyConnected,
     ),
-    (
-        "The size of the extent is less than the minimum of 1MB",
-        Condition::NothingToGrow,
-    ),
     ("ObjectNotFound", Condition::NotFound),
     (
         "is not within the working directories",
@@ -76,6 +72,9 @@ const PHRASES: &[(&str, Condition)] = &[
     ("error: not one but", Condition::Ambiguous),
     (" has no partition ", Condition::NotFound),
 ];
+
+/// PowerShell's refusal to grow a partition by less than it can.
+const NOTHING_TO_GROW: &str = "The size of the extent is less than the minimum of 1MB";
 
 /// The system's own texts, which stand for themselves wherever they occur. csi-proxy 1.3 hands them on
 /// in the language of the node; in others than English they are not recognised.
@@ -106,6 +105,11 @@ pub(crate) fn cause(text: String, about: &[String]) -> Cause {
         return Cause::Deadline;
     }
     Cause::failed(condition(bare), text)
+}
+
+/// Whether csi-proxy 1.1 or 1.2 refused to grow a volume because it is as large as it was to be.
+pub(crate) fn is_nothing_to_grow(cause: &Cause) -> bool {
+    matches!(cause, Cause::Failed { text, .. } if text.contains(NOTHING_TO_GROW))
 }
 
 fn condition(text: &str) -> Condition {
@@ -188,10 +192,6 @@ mod tests {
             Condition::NotFound,
         ),
         (
-            "Resize-Partition : The size of the extent is less than the minimum of 1MB.",
-            Condition::NothingToGrow,
-        ),
-        (
             "failed to query disk 9. error: not found",
             Condition::NotFound,
         ),
@@ -239,6 +239,15 @@ mod tests {
         for (text, condition) in TEXTS {
             assert_eq!(of(text, &[]), Some(*condition), "{text}");
         }
+    }
+
+    #[test]
+    fn a_growth_that_is_none_is_told_from_other_failures() {
+        let of = |text: &str| is_nothing_to_grow(&cause(text.to_owned(), &[]));
+        assert!(of(
+            "Resize-Partition : The size of the extent is less than the minimum of 1MB."
+        ));
+        assert!(!of("Resize-Partition : Not enough available capacity"));
     }
 
     #[test]

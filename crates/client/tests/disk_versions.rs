@@ -14,6 +14,7 @@ use node::DiskIds;
 use node::DiskQuery;
 use node::FoundVolume;
 use node::NewSize;
+use node::Resized;
 use node::SerialNumber;
 use node::api::NodeApi;
 use os::DiskNumber;
@@ -373,8 +374,10 @@ fn volume_changes_by_path(node: &Node) {
     let found = volumes.find_at(&target(), deadline).unwrap();
     assert_eq!(found, FoundVolume::mounted_at(volume(), target()));
     volumes.format(&found, deadline).unwrap();
-    volumes.resize(&found, NewSize::Maximum, deadline).unwrap();
-    volumes.resize(&found, size, deadline).unwrap();
+    for size in [NewSize::Maximum, size] {
+        let resized = volumes.resize(&found, size, deadline);
+        assert_eq!(resized, Ok(Resized::Unsaid));
+    }
 }
 
 fn every_volume_look(node: &Node) {

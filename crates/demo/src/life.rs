@@ -164,7 +164,7 @@ fn grow(stage: &mut Stage, disk: DiskNumber, target: &WinPath) -> anyhow::Result
     stage.call(
         "volumes.resize",
         |node, deadline| node.volumes().resize(&volume, NewSize::Maximum, deadline),
-        |()| "as large as the disk allows".into(),
+        |_| "as large as the disk allows".into(),
     )?;
     let after = stats(stage, volume.id())?;
     ensure!(after.total > before.total, "the filesystem did not grow");

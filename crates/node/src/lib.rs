@@ -208,6 +208,7 @@ pub use self::volumes::Formatted;
 pub use self::volumes::FoundVolume;
 pub use self::volumes::NamedVolume;
 pub use self::volumes::NewSize;
+pub use self::volumes::Resized;
 pub use self::volumes::TargetError;
 pub use self::volumes::VisibilityError;
 pub use self::volumes::VolumeError;

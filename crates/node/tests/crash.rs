@@ -231,7 +231,7 @@ fn format_unless_formatted(rig: &Rig) -> Result<(), String> {
 }
 
 fn resize(rig: &Rig, size: NewSize) -> Result<(), String> {
-    told(rig.node.volumes().resize(rig.volume(), size, rig.soon()))
+    told(rig.node.volumes().resize(rig.volume(), size, rig.soon())).map(drop)
 }
 
 fn on_a_grown_disk() -> Rig {

@@ -44,8 +44,9 @@ impl Driver {
         node.volumes().ensure_formatted(&volume, &ntfs, deadline)?;
         node.filesystem().make_directory(staging, deadline)?;
         node.volumes().mount(volume.id(), staging, deadline)?;
-        let grown = node.volumes().resize(&volume, NewSize::Maximum, deadline);
-        fine_if(grown, &[Condition::NothingToGrow])
+        node.volumes()
+            .resize(&volume, NewSize::Maximum, deadline)
+            .map(drop)
     }
 
     /// NodeUnstageVolume of a disk. The disk may have been pulled out.

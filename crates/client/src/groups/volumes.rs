@@ -4,6 +4,7 @@ use node::Formatted;
 use node::FoundDisk;
 use node::FoundVolume;
 use node::NewSize;
+use node::Resized;
 use node::api::Cause;
 use node::api::Condition;
 use node::api::Error;
@@ -23,6 +24,7 @@ use super::malformed;
 use super::path_text;
 use crate::Node;
 use crate::dialect::dialects;
+use crate::texts;
 
 const FORMAT: &str = "format volume";
 const LIST: &str = "list the volumes of disk";
@@ -136,7 +138,7 @@ impl Volumes for Node {
         Ok(Formatted::Now)
     }
 
-    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<()> {
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized> {
         let name = "resize volume";
         let size = signed(size).map_err(|cause| Error::new(name, volume.id(), cause))?;
         require(self, name, volume, deadline)?;
@@ -151,7 +153,10 @@ impl Volumes for Node {
                 size,
             } => |_| Ok(());
         ];
-        self.change(name, &[&volume], deadline, &spoken)
+        match self.change(name, &[&volume], deadline, &spoken) {
+            Err(error) if !texts::is_nothing_to_grow(&error.cause) => Err(error),
+            _ => Ok(Resized::Unsaid),
+        }
     }
 
     fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space> {

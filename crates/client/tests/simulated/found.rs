@@ -116,7 +116,9 @@ const WRITES: [Write; 3] = [
     },
     |rig, volume| {
         let volumes = rig.node.volumes();
-        volumes.resize(volume, NewSize::Maximum, rig.soon())
+        volumes
+            .resize(volume, NewSize::Maximum, rig.soon())
+            .map(drop)
     },
 ];
 

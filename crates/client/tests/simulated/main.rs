@@ -5,6 +5,7 @@
 
 mod found;
 
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use node::Node;
 use node::Options;
 use node::Portal;
 use node::RemotePath;
+use node::Resized;
 use node::SerialNumber;
 use node::ServiceName;
 use node::TargetName;
@@ -471,6 +473,22 @@ fn a_format_has_options_in_process_alone() {
     let options = FormatOptions::new(FileSystemType::Refs);
     for (rig, before) in [
         (Rig::in_process(), Formatted::Before),
+/// A caller is never told of a growth that was none.
+#[test]
+fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
+    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
+        let volume = rig.formatted_volume();
+        let (volumes, found, soon) = (rig.node.volumes(), rig.found_volume(), rig.soon());
+        let size = volumes.stats(volume, soon).unwrap().total + (50 << 20);
+        let size = NewSize::Bytes(NonZeroU64::new(size).unwrap());
+        let resized = volumes.resize(&found, size, soon).unwrap();
+        match in_process {
+            true => assert!(matches!(resized, Resized::Unchanged { .. }), "{resized:?}"),
+            false => assert_eq!(resized, Resized::Unsaid),
+        }
+    }
+}
+
         (Rig::over_pipes(), Formatted::Unsaid),
     ] {
         let (volumes, soon) = (rig.node.volumes(), rig.soon());

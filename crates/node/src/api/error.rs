@@ -210,8 +210,6 @@ pub enum Condition {
     NotFound,
     /// The share is not mapped.
     NotMapped,
-    /// The volume is as large already as this growth would make it, within Windows's least growth.
-    NothingToGrow,
     /// None of these.
     Other,
     /// The volume has another filesystem than it was to have.

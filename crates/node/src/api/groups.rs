@@ -33,6 +33,7 @@ use crate::Mapping;
 use crate::NewSize;
 use crate::Portal;
 use crate::RemotePath;
+use crate::Resized;
 use crate::ServiceName;
 use crate::SessionInfo;
 use crate::TargetName;
@@ -239,15 +240,15 @@ pub trait Volumes: Sealed + Send + Sync {
         deadline: Deadline,
     ) -> Result<Formatted>;
 
-    /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none.
+    /// Grows a volume, and tells whether it did. Nothing shrinks, and a growth of less than 100 MiB is none.
     ///
     /// A driver that is to expand a volume finds it by the path that it mounted it at. By a disk it is found
     /// too; but one that was itself found by its size has to be found anew once it has grown.
     ///
     /// # Errors
-    /// [`super::Condition::Changed`], [`super::Condition::NoRoom`],
-    /// [`super::Condition::NothingToGrow`], [`super::Condition::NotFound`].
-    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<()>;
+    /// [`super::Condition::Changed`], [`super::Condition::NoRoom`], [`super::Condition::NotFound`]. csi-proxy's
+    /// protocol has no answer beside the error: over pipes it is [`Resized::Unsaid`].
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized>;
 
     /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over
     /// csi-proxy's pipes its filesystem has no size.

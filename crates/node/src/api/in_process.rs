@@ -43,6 +43,7 @@ use crate::NewSize;
 use crate::Node;
 use crate::Portal;
 use crate::RemotePath;
+use crate::Resized;
 use crate::ServiceName;
 use crate::SessionInfo;
 use crate::TargetName;
@@ -277,7 +278,7 @@ impl Volumes for Node {
         })
     }
 
-    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<()> {
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized> {
         let found = volume.clone();
         run(self, "resize volume", volume.id(), deadline, move |node| {
             node.volumes().resize(&found, size, deadline)

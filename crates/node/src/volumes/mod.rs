@@ -33,6 +33,7 @@ pub(crate) use self::place::disks_of;
 pub use self::resize::NewSize;
 use self::resize::Resizing;
 pub use self::target::TargetError;
+pub use self::resize::Resized;
 use crate::FoundDisk;
 use crate::Named;
 use crate::Node;
@@ -198,7 +199,7 @@ impl<'a> Volumes<'a> {
     }
 
     /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none; but a filesystem
-    /// smaller than its partition is extended in any case.
+    /// smaller than its partition is extended in any case. Which of it was done is told.
     ///
     /// # Errors
     /// There is no room for the size, the volume's disk is one that is never written, it is not one
@@ -208,7 +209,7 @@ impl<'a> Volumes<'a> {
         volume: impl Into<NamedVolume<'v>>,
         size: NewSize,
         deadline: Deadline,
-    ) -> Result<(), VolumeError> {
+    ) -> Result<Resized, VolumeError> {
         let named = volume.into();
         Resizing {
             node: self.node,

@@ -1,6 +1,8 @@
 //! A volume's life, from a raw disk to one that is taken away.
 
 use node::NewSize;
+use node::Resized;
+use node::api::Condition;
 
 use super::GIB;
 use super::Play;
@@ -100,7 +102,11 @@ fn a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer(
     disks.set_online(disk, play.deadline())?;
     let found = play.volume(disk)?;
     same("volume", &found.id(), &volume)?;
-    volumes.resize(&found, NewSize::Maximum, play.deadline())?;
+    let resized = volumes.resize(&found, NewSize::Maximum, play.deadline())?;
+    let has_grown = matches!(resized, Resized::Grown { from, to } if to > from + GIB);
+    holds("it says that it grew", has_grown)?;
+    let again = volumes.resize(&found, NewSize::Maximum, play.deadline())?;
+    holds("once", matches!(again, Resized::Unchanged { .. }))?;
     let after = volumes.stats(volume, play.deadline())?;
     holds("the filesystem grew", after.total > before.total + GIB)?;
     volumes.mount(volume, &target, play.deadline())?;
