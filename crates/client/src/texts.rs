@@ -92,6 +92,7 @@ const SYSTEM: &[Win32] = &[
     Win32::LOGON_FAILURE,
     Win32::NO_SUCH_LOGON_SESSION,
     Win32::SESSION_CREDENTIAL_CONFLICT,
+    Win32::WRITE_PROTECT,
 ];
 
 /// The cause that a failure's text stands for.
@@ -223,6 +224,10 @@ mod tests {
         (
             "WMI MSFT_Disk.Online failed (target=x): code=53",
             Condition::Other,
+        ),
+        (
+            "flush volume x: The media is write protected.",
+            Condition::WriteProtected,
         ),
     ];
 

@@ -64,7 +64,7 @@
 //!
 //! node.volumes().unmount(volume.id(), &staging, deadline)?;
 //! node.filesystem().remove_entry(&staging, deadline)?;
-//! node.disks().set_offline(disk.number(), deadline)?;
+//! node.disks().take_offline(&disk, deadline)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -61,7 +61,7 @@ impl Driver {
             Err(error) => return Err(error),
         }
         self.unpublish(staging)?;
-        let offline = disk.and_then(|disk| node.disks().set_offline(disk.number(), deadline));
+        let offline = disk.and_then(|disk| node.disks().take_offline(&disk, deadline));
         fine_if(offline, &[Condition::NotFound])
     }
 

@@ -52,22 +52,8 @@ impl Volumes for Node {
         self.look(LIST, &[&disk], deadline, &spoken)
     }
 
-    fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId> {
-        let found = self.list_on_disk(disk, None, deadline)?;
-        let cause = match found.as_slice() {
-            [one] => return Ok(*one),
-            [] => Cause::failed(Condition::NotFound, "it has none"),
-            several => {
-                let names: Vec<_> = several.iter().map(VolumeId::to_string).collect();
-                let text = format!("not one volume but {}", names.join(", "));
-                Cause::failed(Condition::Ambiguous, text)
-            }
-        };
-        Err(Error::new("find the volume of disk", disk, cause))
-    }
-
     fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume> {
-        let volume = self.sole_on_disk(disk.number(), deadline)?;
+        let volume = sole_on(self, disk.number(), deadline)?;
         find::require(self, "find the volume of disk", disk, deadline)?;
         Ok(FoundVolume::on_disk(volume, disk.clone()))
     }
@@ -219,6 +205,20 @@ impl Volumes for Node {
         ];
         self.change("flush volume", &[&volume], deadline, &spoken)
     }
+}
+
+fn sole_on(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId> {
+    let found = node.list_on_disk(disk, None, deadline)?;
+    let cause = match found.as_slice() {
+        [one] => return Ok(*one),
+        [] => Cause::failed(Condition::NotFound, "it has none"),
+        several => {
+            let names: Vec<_> = several.iter().map(VolumeId::to_string).collect();
+            let text = format!("not one volume but {}", names.join(", "));
+            Cause::failed(Condition::Ambiguous, text)
+        }
+    };
+    Err(Error::new("find the volume of disk", disk, cause))
 }
 
 /// Refuses to go on when the volume is not where it was found. No lock is held meanwhile: csi-proxy has none

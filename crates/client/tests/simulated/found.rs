@@ -130,7 +130,8 @@ fn a_volume_of_another_disk_with_the_same_number_is_not_written() {
             let found = rig.found();
             swap_partitioned(rig);
             let volumes = rig.node.volumes();
-            let others = volumes.sole_on_disk(found.number(), rig.soon()).unwrap();
+            let listed = volumes.list_on_disk(found.number(), None, rig.soon());
+            let others = listed.unwrap()[0];
             let not_found = volumes.find_on(&found, rig.soon()).unwrap_err();
             assert_eq!(not_found.condition(), Some(Condition::Changed));
             let refused = write(rig, &FoundVolume::on_disk(others, found));

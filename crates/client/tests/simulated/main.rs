@@ -118,7 +118,10 @@ impl Rig {
         node.disks().partition(&found, soon).unwrap();
         let found = node.volumes().find_on(&found, soon).unwrap();
         let volume = found.id();
-        assert_eq!(node.volumes().sole_on_disk(disk, soon), Ok(volume));
+        assert_eq!(
+            node.volumes().list_on_disk(disk, None, soon),
+            Ok(vec![volume])
+        );
         assert_eq!(node.volumes().is_formatted(volume, soon), Ok(false));
         node.volumes().format(&found, soon).unwrap();
         assert_eq!(node.volumes().is_formatted(volume, soon), Ok(true));
@@ -214,13 +217,16 @@ fn a_disk_is_found_sized_and_switched() {
         let location = &disks.locations(soon).unwrap()[&disk];
         assert_eq!(location.lun.as_deref(), Some("1"));
         assert_eq!(disks.size(disk, soon), Ok(2 << 30));
-        disks.set_offline(disk, soon).unwrap();
-        assert_eq!(disks.is_online(disk, soon), Ok(false));
-        disks.set_online(disk, soon).unwrap();
-        assert_eq!(disks.is_online(disk, soon), Ok(true));
-        disks.set_offline(disk, soon).unwrap();
-        disks.bring_online(&rig.found(), soon).unwrap();
-        assert_eq!(disks.is_online(disk, soon), Ok(true));
+        let found = rig.found();
+        for _ in 0..2 {
+            disks.take_offline(&found, soon).unwrap();
+            disks.take_offline(&found, soon).unwrap();
+            assert_eq!(disks.is_online(disk, soon), Ok(false));
+            disks.bring_online(&found, soon).unwrap();
+            disks.bring_online(&found, soon).unwrap();
+            assert_eq!(disks.is_online(disk, soon), Ok(true));
+            disks.partition(&found, soon).unwrap();
+        }
     });
 }
 
@@ -400,10 +406,7 @@ fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
         assert_eq!(disks.size(found.number(), soon), Ok(1 << 30));
         disks.bring_online(&found, soon).unwrap();
         disks.partition(&found, soon).unwrap();
-        rig.node
-            .volumes()
-            .sole_on_disk(found.number(), soon)
-            .unwrap();
+        rig.node.volumes().find_on(&found, soon).unwrap();
     });
 }
 
@@ -453,7 +456,10 @@ fn start_initiator(rig: &Rig) {
 #[test]
 fn what_must_not_be_written_fails_alike() {
     fails(Condition::Guarded, |rig| {
-        rig.node.disks().set_offline(DiskNumber(0), rig.soon())
+        let (disks, soon) = (rig.node.disks(), rig.soon());
+        let names = disks.ids(soon).unwrap().remove(&DiskNumber(0)).unwrap();
+        let system = disks.find(&query([serial(&names.serial)]), soon)?;
+        disks.take_offline(&system, soon)
     });
     fails(Condition::NotBlank, |rig| {
         rig.formatted_volume();
@@ -467,12 +473,6 @@ fn what_must_not_be_written_fails_alike() {
     });
 }
 
-/// What the pipes cannot carry is refused before anything is sent, and never left out.
-#[test]
-fn a_format_has_options_in_process_alone() {
-    let options = FormatOptions::new(FileSystemType::Refs);
-    for (rig, before) in [
-        (Rig::in_process(), Formatted::Before),
 /// A caller is never told of a growth that was none.
 #[test]
 fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
@@ -489,6 +489,12 @@ fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
     }
 }
 
+/// What the pipes cannot carry is refused before anything is sent, and never left out.
+#[test]
+fn a_format_has_options_in_process_alone() {
+    let options = FormatOptions::new(FileSystemType::Refs);
+    for (rig, before) in [
+        (Rig::in_process(), Formatted::Before),
         (Rig::over_pipes(), Formatted::Unsaid),
     ] {
         let (volumes, soon) = (rig.node.volumes(), rig.soon());

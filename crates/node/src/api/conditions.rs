@@ -112,6 +112,7 @@ impl Condition {
                 Self::LogonFailure
             }
             Win32::SESSION_CREDENTIAL_CONFLICT => Self::CredentialsConflict,
+            Win32::WRITE_PROTECT => Self::WriteProtected,
             _ => Self::Other,
         }
     }
@@ -229,6 +230,7 @@ impl Classified for DiskError {
             Self::Provider(error) => return error.kind(),
             Self::Unfinished(error) => return error.kind(),
             Self::Visibility(error) => return error.kind(),
+            Self::Volume(error) => return error.kind(),
             _ => Condition::Other,
         })
     }
@@ -262,6 +264,7 @@ impl Classified for TargetError {
 impl Classified for VolumeError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
+            Self::InUse { .. } => Condition::InUse,
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
             Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => Condition::Changed,
             Self::NotOneVolume { volumes, .. } if volumes.is_empty() => Condition::NotFound,

@@ -196,6 +196,8 @@ pub enum Condition {
     DanglingLink,
     /// The disk is one that is never written.
     Guarded,
+    /// Somebody has something on the volume open.
+    InUse,
     /// The server does not accept the user's name or password.
     LogonFailure,
     /// The volume would have to grow beyond its disk.
@@ -228,4 +230,6 @@ pub enum Condition {
     Uncertain,
     /// The node's build of Windows has no such option.
     UnknownOption,
+    /// The volume, or its disk, is read-only.
+    WriteProtected,
 }

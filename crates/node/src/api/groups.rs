@@ -103,17 +103,19 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`super::Condition::Changed`], [`super::Condition::NotFound`], [`super::Condition::Guarded`].
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
-    /// Brings the disk online; one that is online is left as it is.
+    /// Takes a disk offline when nothing on it is in use any more: the last step of unstaging. Every volume on it
+    /// is flushed, locked and dismounted before, and stays locked until the disk is offline; a disk that is
+    /// offline is left as it is. There is no way to force it, as whoever has a file open would lose what they have
+    /// not written.
+    ///
+    /// csi-proxy's pipes cannot lock a volume: over them what is cached is written, and the disk taken offline
+    /// whoever has something open.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::Guarded`].
-    fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<()>;
-
-    /// Takes the disk offline; one that is offline is left as it is.
-    ///
-    /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::Guarded`].
-    fn set_offline(&self, disk: DiskNumber, deadline: Deadline) -> Result<()>;
+    /// [`super::Condition::InUse`], in this process alone; [`super::Condition::Changed`],
+    /// [`super::Condition::NotFound`], [`super::Condition::Guarded`]. [`super::Cause::NeedsVersion`] of a
+    /// csi-proxy that is too old to write what is cached.
+    fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 }
 
 /// The operations on files, directories and links.
@@ -165,7 +167,9 @@ pub trait Filesystem: Sealed + Send + Sync {
 
 /// The operations on volumes.
 pub trait Volumes: Sealed + Send + Sync {
-    /// The volumes on a disk, or on one of its partitions, in the order of where they begin.
+    /// The volumes on a disk, or on one of its partitions, in the order of where they begin: to look at. What
+    /// changes a volume takes one that [`Volumes::find_on`] or [`Volumes::find_at`] found; where a disk is to have
+    /// several, [`FoundVolume::on_disk`] of one of these.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`] when there is no such disk or partition; over csi-proxy's pipes
@@ -177,18 +181,12 @@ pub trait Volumes: Sealed + Send + Sync {
         deadline: Deadline,
     ) -> Result<Vec<VolumeId>>;
 
-    /// The one volume on a disk.
-    ///
-    /// # Errors
-    /// [`super::Condition::NotFound`] when there is none, [`super::Condition::Ambiguous`] when there
-    /// are several.
-    fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId>;
-
     /// The one volume on a disk that was found. What formats or resizes a volume for a driver takes what this
     /// or [`Volumes::find_at`] finds, and makes sure of it again right before.
     ///
     /// # Errors
-    /// As [`Volumes::sole_on_disk`]; [`super::Condition::Changed`].
+    /// [`super::Condition::NotFound`] when there is none, [`super::Condition::Ambiguous`] when there
+    /// are several; [`super::Condition::Changed`].
     fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume>;
 
     /// The volume that is mounted where a path leads to by links: the one that a driver mounted there.
@@ -281,7 +279,7 @@ pub trait Volumes: Sealed + Send + Sync {
     /// Writes everything cached for the volume to its disk.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`super::Condition::NotFound`], [`super::Condition::WriteProtected`].
     fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()>;
 }
 

@@ -144,15 +144,10 @@ impl Disks for Node {
         })
     }
 
-    fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
-        run(self, "online disk", disk, deadline, move |node| {
-            node.disks().set_online(disk, deadline)
-        })
-    }
-
-    fn set_offline(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
-        run(self, "offline disk", disk, deadline, move |node| {
-            node.disks().set_offline(disk, deadline)
+    fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
+        let found = disk.clone();
+        run(self, "offline disk", disk.number(), deadline, move |node| {
+            node.disks().take_offline(&found, deadline)
         })
     }
 }
@@ -215,16 +210,6 @@ impl Volumes for Node {
             disk,
             deadline,
             move |node| node.volumes().list_on_disk(disk, partition, deadline),
-        )
-    }
-
-    fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId> {
-        run(
-            self,
-            "find the volume of disk",
-            disk,
-            deadline,
-            move |node| node.volumes().sole_on_disk(disk, deadline),
         )
     }
 

@@ -1,6 +1,7 @@
 //! Volumes.
 
 mod error;
+pub(crate) mod flush;
 mod format;
 mod found;
 mod mount;

@@ -9,6 +9,7 @@ use os::Win32;
 
 use super::TargetError;
 use super::VolumeError;
+use super::flush;
 use super::target;
 use crate::Node;
 use crate::Way;
@@ -66,7 +67,7 @@ impl Mounting<'_> {
                 path: self.way.asked().to_string(),
             });
         }
-        self.flush()?;
+        flush::cached(self.os(), self.volume)?;
         self.node
             .check(self.deadline, "unmount volume", &self.volume)?;
         let deleted = self.os().volumes.delete_mount_point(self.way.path());
@@ -111,39 +112,6 @@ impl Mounting<'_> {
                 path: self.way.asked().to_string(),
             },
         }
-    }
-
-    /// Writes what is cached, unless there is nothing to write to any more.
-    fn flush(&self) -> Result<(), VolumeError> {
-        let Err(error) = self.os().volumes.flush(self.volume) else {
-            return Ok(());
-        };
-        let failed = VolumeError::failed("flush", self.volume);
-        if error.win32() == Some(Win32::WRITE_PROTECT) && self.is_read_only() {
-            return Ok(());
-        }
-        let present = self.os().volumes.list();
-        if present
-            .map_err(VolumeError::failed("look for", self.volume))?
-            .contains(&self.volume)
-        {
-            return Err(failed(error));
-        }
-        tracing::warn!(volume = %self.volume, %error, "unmounting a volume that is gone");
-        Ok(())
-    }
-
-    /// By the filesystem's word, or that of a disk.
-    fn is_read_only(&self) -> bool {
-        let file_system = self.os().volumes.file_system(self.volume);
-        if matches!(file_system, Ok(Some(found)) if found.read_only) {
-            return true;
-        }
-        let disks = super::disks_of(self.os(), self.volume).unwrap_or_default();
-        disks.into_iter().any(|disk| {
-            let attributes = self.os().disks.attributes(disk);
-            attributes.is_ok_and(|attributes| attributes.read_only)
-        })
     }
 
     /// Windows's answer for a mounted folder that is mounted over, given before it is asked.
