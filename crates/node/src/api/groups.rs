@@ -126,7 +126,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// Never [`super::Condition::NotFound`].
     fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
 
-    /// Creates a directory and those above it; one that is there already is success.
+    /// Creates a directory and those above it; one that is there already is success. In this process a mounted
+    /// folder is one also when its volume is gone: [`Volumes::mount`] has it give way.
     ///
     /// # Errors
     /// As everywhere.
@@ -195,7 +196,11 @@ pub trait Volumes: Sealed + Send + Sync {
     /// As [`Volumes::of_target`].
     fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume>;
 
-    /// Mounts a volume at an existing empty folder; where it is mounted already, nothing is done.
+    /// Mounts a volume at an existing empty folder; where it is mounted already, nothing is done. A mounted
+    /// folder whose volume is gone for certain, as after its disk was pulled out, gives way.
+    ///
+    /// csi-proxy's pipes do not tell such a folder from one that is not empty; there
+    /// [`Filesystem::remove_entry`] removes it.
     ///
     /// # Errors
     /// [`super::Condition::TargetInUse`], [`super::Condition::NotEmpty`],

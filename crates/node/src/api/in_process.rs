@@ -48,6 +48,7 @@ use crate::ServiceName;
 use crate::SessionInfo;
 use crate::TargetName;
 use crate::Unfinished;
+use crate::volumes::stale;
 
 impl Sealed for Node {}
 
@@ -160,8 +161,12 @@ impl Filesystem for Node {
     }
 
     fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
-        on_path(self, "mkdir", path, deadline, move |node, path| {
-            node.filesystem().make_directory(path, deadline)
+        on_path(self, "mkdir", path, deadline, move |node, path| match node
+            .filesystem()
+            .make_directory(path, deadline)
+        {
+            Err(_) if matches!(stale::gone(node.os(), path), Ok(Some(_))) => Ok(()),
+            made => made,
         })
     }
 
@@ -228,7 +233,7 @@ impl Volumes for Node {
 
     fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
         on_path(self, "mount", folder, deadline, move |node, folder| {
-            node.volumes().mount(volume, folder, deadline)
+            node.volumes().mount_over_stale(volume, folder, deadline)
         })
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod on_disk;
 mod options;
 mod place;
 mod resize;
+pub(crate) mod stale;
 pub(crate) mod target;
 
 use os::Deadline;
@@ -32,9 +33,9 @@ pub use self::options::FormatOptions;
 pub use self::options::FormatOptionsError;
 pub(crate) use self::place::disks_of;
 pub use self::resize::NewSize;
+pub use self::resize::Resized;
 use self::resize::Resizing;
 pub use self::target::TargetError;
-pub use self::resize::Resized;
 use crate::FoundDisk;
 use crate::Named;
 use crate::Node;
@@ -121,6 +122,24 @@ impl<'a> Volumes<'a> {
     ) -> Result<(), VolumeError> {
         self.mounting("mount", volume, &folder.into(), deadline, |mounting| {
             mounting.mount()
+        })
+    }
+
+    /// [`Volumes::mount`], also where the folder is a mounted folder whose volume is gone for certain: the mount
+    /// manager lists none of that name, and does not find the folder's volume. So a disk that was pulled out before
+    /// it was unstaged does not keep its staging path from the next; csi-proxy's call says that the directory
+    /// is not empty. A volume whose disk is offline counts as gone.
+    ///
+    /// # Errors
+    /// As [`Volumes::mount`].
+    pub fn mount_over_stale(
+        &self,
+        volume: VolumeId,
+        folder: impl Into<Way>,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        self.mounting("mount", volume, &folder.into(), deadline, |mounting| {
+            mounting.mount_over_stale()
         })
     }
 

@@ -3,6 +3,7 @@
 use os::Deadline;
 use os::Entry;
 use os::Os;
+use os::Pin;
 use os::ReparseTag;
 use os::VolumeId;
 use os::Win32;
@@ -10,6 +11,7 @@ use os::Win32;
 use super::TargetError;
 use super::VolumeError;
 use super::flush;
+use super::stale;
 use super::target;
 use crate::Node;
 use crate::Way;
@@ -27,8 +29,39 @@ pub(super) struct Mounting<'a> {
 impl Mounting<'_> {
     /// A link at the end of the path is not looked through: what would be mounted is elsewhere.
     pub(super) fn mount(&self) -> Result<(), VolumeError> {
+        let _pins = self.hold()?;
+        self.set()
+    }
+
+    /// The same where a volume was mounted that is gone: its mounted folder gives way.
+    pub(super) fn mount_over_stale(&self) -> Result<(), VolumeError> {
+        let _pins = self.hold()?;
+        let refused = match self.set() {
+            Err(VolumeError::Mount { source, .. })
+                if source.win32() == Some(Win32::DIR_NOT_EMPTY) =>
+            {
+                source
+            }
+            done => return done,
+        };
+        let gone = stale::gone(self.os(), self.way.path());
+        let Some(gone) = gone.map_err(|error| self.not_mounted(error))? else {
+            return Err(self.not_mounted(refused));
+        };
+        self.node
+            .check(self.deadline, "mount volume", &self.volume)?;
+        tracing::warn!(path = %self.way.path(), volume = %gone, "removing the mounted folder of a volume that is gone");
+        let deleted = self.os().volumes.delete_mount_point(self.way.path());
+        deleted.map_err(|source| self.not_mounted(source))?;
+        self.set()
+    }
+
+    fn hold(&self) -> Result<Vec<Pin>, VolumeError> {
         let held = self.way.hold(&*self.os().files);
-        let _pins = held.map_err(|source| self.not_mounted(source))?;
+        held.map_err(|source| self.not_mounted(source))
+    }
+
+    fn set(&self) -> Result<(), VolumeError> {
         let found = self.os().files.entry(self.way.path());
         let found = found.map_err(|source| self.not_mounted(source))?;
         let volumes = &self.os().volumes;
