@@ -51,10 +51,6 @@ const PHRASES: &[(&str, Condition)] = &[
         "The target has already been logged in via an iSCSI session",
         Condition::AlreadyConnected,
     ),
-    (
-        "The size of the extent is less than the minimum of 1MB",
-        Condition::NothingToGrow,
-    ),
     ("ObjectNotFound", Condition::NotFound),
     (
         "is not within the working directories",
@@ -83,6 +79,9 @@ const PHRASES: &[(&str, Condition)] = &[
     (" and is on disk ", Condition::Changed),
 ];
 
+/// PowerShell's refusal to grow a partition by less than it can.
+const NOTHING_TO_GROW: &str = "The size of the extent is less than the minimum of 1MB";
+
 /// The cause that a failure's text stands for.
 ///
 /// `about` is what the caller sent. It is left out of the text before anything is looked for in it: a
@@ -94,6 +93,11 @@ pub(crate) fn cause(text: String, about: &[String]) -> Cause {
         return Cause::Deadline;
     }
     Cause::failed(condition(bare), text)
+}
+
+/// Whether csi-proxy 1.1 or 1.2 refused to grow a volume because it is as large as it was to be.
+pub(crate) fn is_nothing_to_grow(cause: &Cause) -> bool {
+    matches!(cause, Cause::Failed { text, .. } if text.contains(NOTHING_TO_GROW))
 }
 
 fn condition(text: &str) -> Condition {
@@ -230,10 +234,6 @@ mod tests {
             Condition::NotFound,
         ),
         (
-            "Resize-Partition : The size of the extent is less than the minimum of 1MB.",
-            Condition::NothingToGrow,
-        ),
-        (
             "failed to query disk 9. error: not found",
             Condition::NotFound,
         ),
@@ -348,6 +348,15 @@ mod tests {
             let expected = Condition::of_hresult(Hresult(*code));
             assert_eq!(of(&text, &[]), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn a_growth_that_is_none_is_told_from_other_failures() {
+        let of = |text: &str| is_nothing_to_grow(&cause(text.to_owned(), &[]));
+        assert!(of(
+            "Resize-Partition : The size of the extent is less than the minimum of 1MB."
+        ));
+        assert!(!of("Resize-Partition : Not enough available capacity"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use node::DiskIds;
 use node::DiskQuery;
 use node::FoundVolume;
 use node::NewSize;
+use node::Resized;
 use node::SerialNumber;
 use node::api::NodeApi;
 use os::DiskNumber;
@@ -26,6 +27,8 @@ use support::Script;
 use support::heard::Heard;
 use support::heard::script;
 use support::soon;
+use transport::Code;
+use transport::Status;
 use wincsi_client::Node;
 
 const DISK: DiskNumber = DiskNumber(2);
@@ -159,8 +162,8 @@ fn every_disk_look(node: &Node) {
 fn every_disk_state(node: &Node) {
     let (disks, deadline) = (node.disks(), soon(node));
     assert_eq!(disks.is_online(DISK, deadline), Ok(true));
-    disks.set_online(DISK, deadline).unwrap();
-    disks.set_offline(DISK, deadline).unwrap();
+    let found = disks.find(&at(4), deadline).unwrap();
+    disks.bring_online(&found, deadline).unwrap();
 }
 
 /// How much of the group a version has.
@@ -188,8 +191,11 @@ fn disks_are_the_same_in_every_version() {
         "ids",
         "size 2",
         "state 2",
+        "locations",
+        "ids",
+        "locations",
+        "ids",
         "online 2: true",
-        "online 2: false",
     ];
     let heard = Heard::default();
     for (script, steps) in disk_versions(&heard) {
@@ -199,7 +205,7 @@ fn disks_are_the_same_in_every_version() {
         steps.iter().for_each(|step| step(&node));
         let heard = heard.take();
         assert_eq!(heard, expected[..heard.len()]);
-        assert_eq!(heard.len(), [0, 2, 5, 8][steps.len()]);
+        assert_eq!(heard.len(), [0, 2, 5, 11][steps.len()]);
     }
 }
 
@@ -358,7 +364,6 @@ fn every_volume_change(node: &Node) {
     let (volumes, deadline) = (node.volumes(), soon(node));
     let listed = volumes.list_on_disk(DISK, None, deadline);
     assert_eq!(listed, Ok(vec![volume()]));
-    assert_eq!(volumes.sole_on_disk(DISK, deadline), Ok(volume()));
     volumes.mount(volume(), &target(), deadline).unwrap();
     volumes.unmount(volume(), &target(), deadline).unwrap();
     assert_eq!(volumes.is_formatted(volume(), deadline), Ok(true));
@@ -370,8 +375,10 @@ fn volume_changes_by_path(node: &Node) {
     let found = volumes.find_at(&target(), deadline).unwrap();
     assert_eq!(found, FoundVolume::mounted_at(volume(), target()));
     volumes.format(&found, deadline).unwrap();
-    volumes.resize(&found, NewSize::Maximum, deadline).unwrap();
-    volumes.resize(&found, size, deadline).unwrap();
+    for size in [NewSize::Maximum, size] {
+        let resized = volumes.resize(&found, size, deadline);
+        assert_eq!(resized, Ok(Resized::Unsaid));
+    }
 }
 
 fn every_volume_look(node: &Node) {
@@ -420,7 +427,6 @@ fn volume_versions(heard: &Heard) -> Vec<(Script, Steps)> {
 fn volumes_are_the_same_in_every_version() {
     let expected = [
         "list 2 0".to_owned(),
-        "list 2 0".to_owned(),
         format!("mount {VOLUME} {TARGET}"),
         format!("unmount {VOLUME} {TARGET}"),
         format!("formatted {VOLUME}"),
@@ -444,7 +450,7 @@ fn volumes_are_the_same_in_every_version() {
         steps.iter().for_each(|step| step(&node));
         let heard = heard.take();
         assert_eq!(heard, expected[..heard.len()]);
-        assert_eq!(heard.len(), [0, 5, 8, 15, 16][steps.len()]);
+        assert_eq!(heard.len(), [0, 4, 7, 14, 15][steps.len()]);
     }
 }
 
@@ -466,4 +472,95 @@ fn one_partition_and_the_closest_volume_are_asked_for() {
         heard.take(),
         ["partition 1".to_owned(), format!("closest {TARGET}")]
     );
+}
+
+/// Twice the disk is made sure of: before its volumes are asked for, and before it goes.
+#[test]
+fn a_disk_is_taken_offline_after_its_volumes_are_flushed_in_every_version() {
+    let heard = Heard::default();
+    let with_state = |disks| with_state(disks, &heard);
+    let flush = |request: &str| format!("flush {request}");
+    let versions = [
+        [numbered_disks!(heard, v1), volumes_now!(heard, v1)],
+        [
+            numbered_disks!(heard, v1beta3),
+            volumes_now!(heard, v1beta3),
+        ],
+        [
+            with_state(with_ids!(named_disks!(heard, v1beta2), heard, v1beta2)),
+            volumes_then!(heard, v1beta2;
+                WriteVolumeCache |request| flush(&request.volume_id) => WriteVolumeCacheResponse {}
+            ),
+        ],
+    ];
+    for scripts in versions {
+        let place = Place::new();
+        let _proxy = place.serve(scripts);
+        let node = place.node();
+        let found = node.disks().find(&at(4), soon(&node)).unwrap();
+        let _ = heard.take();
+        node.disks().take_offline(&found, soon(&node)).unwrap();
+        let flushed = format!("flush {VOLUME}");
+        let expected = [
+            "locations",
+            "ids",
+            "state 2",
+            "list 2 0",
+            &flushed,
+            "locations",
+            "ids",
+            "online 2: false",
+        ];
+        assert_eq!(heard.take(), expected);
+    }
+}
+
+/// What is read-only has nothing cached; a volume that cannot be flushed otherwise may have.
+#[test]
+fn a_disk_stays_online_when_what_is_cached_cannot_be_written() {
+    use wire::volume::v1;
+    for (text, goes) in [
+        ("The media is write protected.", true),
+        ("The device is not ready.", false),
+    ] {
+        let heard = Heard::default();
+        let place = Place::new();
+        let volumes = Script::of(&v1::GROUP)
+            .on::<v1::rpc::ListVolumesOnDisk>(|_| {
+                let volume_ids = vec![VOLUME.to_owned()];
+                Ok(v1::ListVolumesOnDiskResponse { volume_ids })
+            })
+            .on::<v1::rpc::IsVolumeFormatted>(|_| {
+                Ok(v1::IsVolumeFormattedResponse { formatted: true })
+            })
+            .on::<v1::rpc::WriteVolumeCache>(move |_| Err(Status::new(Code::Unknown, text)));
+        let _proxy = place.serve([numbered_disks!(heard, v1), volumes]);
+        let node = place.node();
+        let found = node.disks().find(&at(4), soon(&node)).unwrap();
+        let taken = node.disks().take_offline(&found, soon(&node));
+        assert_eq!(taken.is_ok(), goes, "{taken:?}");
+        let has_gone = heard.take().contains(&"online 2: false".to_owned());
+        assert_eq!(has_gone, goes, "{text}");
+    }
+}
+
+/// csi-proxy 1.1 and 1.2 answer so, and success is what all other versions answer.
+#[test]
+fn a_volume_that_has_nothing_to_grow_is_no_failure() {
+    use wire::volume::v1;
+    let place = Place::new();
+    let volumes = Script::of(&v1::GROUP)
+        .on::<v1::rpc::GetVolumeIdFromTargetPath>(|_| {
+            let volume_id = VOLUME.to_owned();
+            Ok(v1::GetVolumeIdFromTargetPathResponse { volume_id })
+        })
+        .on::<v1::rpc::ResizeVolume>(|_| {
+            let text = "Resize-Partition : The size of the extent is less than the minimum of 1MB.";
+            Err(Status::new(Code::Unknown, text))
+        });
+    let _proxy = place.serve([volumes]);
+    let node = place.node();
+    let found = node.volumes().find_at(&target(), soon(&node)).unwrap();
+    let resized = node.volumes().resize(&found, NewSize::Maximum, soon(&node));
+    assert_eq!(resized, Ok(Resized::Unsaid));
 }

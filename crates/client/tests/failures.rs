@@ -58,7 +58,7 @@ fn a_policys_refusal_is_told_from_a_failure() {
 #[test]
 fn the_error_names_operation_and_object() {
     let place = Place::new();
-    let _proxy = place.serve([Script::of(&v1::GROUP).on::<rpc::SetDiskState>(|_| {
+    let _proxy = place.serve([Script::of(&v1::GROUP).on::<rpc::GetDiskState>(|_| {
         Err(Status::new(
             Code::Unknown,
             "failed to query disk 7. error: not found",
@@ -67,12 +67,12 @@ fn the_error_names_operation_and_object() {
     let node = place.node();
     let error = node
         .disks()
-        .set_offline(DiskNumber(7), soon(&node))
+        .is_online(DiskNumber(7), soon(&node))
         .unwrap_err();
     assert_eq!(error.condition(), Some(Condition::NotFound));
     assert_eq!(
         error.to_string(),
-        "offline disk 7: failed to query disk 7. error: not found"
+        "look at disk 7: failed to query disk 7. error: not found"
     );
 }
 

@@ -30,13 +30,12 @@ const TEXT: &str = "written through the volume's folder\n";
 pub(crate) fn play(stage: &mut Stage) -> anyhow::Result<()> {
     let found = find_disk(stage)?;
     let volume = make_volume(stage, &found)?.id();
-    let disk = found.number();
     let target = stage.kubelet(r"plugins\demo\globalmount")?;
     mount(stage, volume, &target)?;
     use_volume(stage, volume, &target)?;
-    grow(stage, disk, &target)?;
+    grow(stage, found.number(), &target)?;
     map_share(stage)?;
-    unmount(stage, disk, volume, &target)
+    unmount(stage, &found, volume, &target)
 }
 
 fn find_disk(stage: &mut Stage) -> anyhow::Result<FoundDisk> {
@@ -163,7 +162,7 @@ fn grow(stage: &mut Stage, disk: DiskNumber, target: &WinPath) -> anyhow::Result
     stage.call(
         "volumes.resize",
         |node, deadline| node.volumes().resize(&volume, NewSize::Maximum, deadline),
-        |()| "as large as the disk allows".into(),
+        |_| "as large as the disk allows".into(),
     )?;
     let after = stats(stage, volume.id())?;
     ensure!(after.total > before.total, "the filesystem did not grow");
@@ -204,7 +203,7 @@ fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
 
 fn unmount(
     stage: &mut Stage,
-    disk: DiskNumber,
+    disk: &FoundDisk,
     volume: VolumeId,
     target: &WinPath,
 ) -> anyhow::Result<()> {
@@ -219,9 +218,9 @@ fn unmount(
         |()| "the folder is gone".into(),
     )?;
     stage.call(
-        "disks.set_offline",
-        |node, deadline| node.disks().set_offline(disk, deadline),
-        |()| format!("disk {disk} is offline"),
+        "disks.take_offline",
+        |node, deadline| node.disks().take_offline(disk, deadline),
+        |()| format!("disk {} is offline", disk.number()),
     )?;
     stage
         .meanwhile("the pod's file", "is still on the disk", |node| {

@@ -64,7 +64,7 @@
 //!
 //! node.volumes().unmount(volume.id(), &staging, deadline)?;
 //! node.filesystem().remove_entry(&staging, deadline)?;
-//! node.disks().set_offline(disk.number(), deadline)?;
+//! node.disks().take_offline(&disk, deadline)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -217,6 +217,7 @@ pub use self::volumes::Formatted;
 pub use self::volumes::FoundVolume;
 pub use self::volumes::NamedVolume;
 pub use self::volumes::NewSize;
+pub use self::volumes::Resized;
 pub use self::volumes::TargetError;
 pub use self::volumes::VisibilityError;
 pub use self::volumes::VolumeError;

@@ -27,9 +27,12 @@ use support::STAGING;
 use support::crash::Scenario;
 use support::crash::check;
 use support::crash::told;
+use wincsi_node::Criterion;
+use wincsi_node::DiskQuery;
 use wincsi_node::FileSystemType;
 use wincsi_node::FormatOptions;
 use wincsi_node::NewSize;
+use wincsi_node::SerialNumber;
 use wincsi_node::TargetError;
 use wincsi_node::VolumeError;
 
@@ -87,6 +90,22 @@ fn take_a_disk_offline() {
         name: "offline",
         prepare: Rig::with_volume,
         act: |rig| told(rig.node.disks().set_offline(rig.disk(), rig.soon())),
+        done_already: &[],
+    });
+}
+
+/// A disk that died on its way out is one whose volume nobody has dismounted.
+#[test]
+fn take_a_disk_offline_that_a_driver_has_done_with() {
+    check(&Scenario {
+        name: "take offline",
+        prepare: Rig::with_mounted_volume,
+        act: |rig| {
+            let wanted = told(SerialNumber::parse(DATA)).map(Criterion::Serial)?;
+            let wanted = told(DiskQuery::all([wanted]))?;
+            let found = told(rig.node.disks().find(&wanted, rig.soon()))?;
+            told(rig.node.disks().take_offline(&found, rig.soon()))
+        },
         done_already: &[],
     });
 }
@@ -231,7 +250,7 @@ fn format_unless_formatted(rig: &Rig) -> Result<(), String> {
 }
 
 fn resize(rig: &Rig, size: NewSize) -> Result<(), String> {
-    told(rig.node.volumes().resize(rig.volume(), size, rig.soon()))
+    told(rig.node.volumes().resize(rig.volume(), size, rig.soon())).map(drop)
 }
 
 fn on_a_grown_disk() -> Rig {

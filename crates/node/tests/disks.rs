@@ -162,7 +162,7 @@ fn the_disks_that_windows_runs_from_are_never_written() {
     assert_eq!(guarded(volumes.format(volume, rig.soon())), Guarded::Boot);
     let grow = wincsi_node::NewSize::Maximum;
     assert_eq!(
-        guarded(volumes.resize(volume, grow, rig.soon())),
+        guarded(volumes.resize(volume, grow, rig.soon()).map(drop)),
         Guarded::Boot
     );
 }

@@ -152,7 +152,7 @@ const CREATE_PARTITION: Case = Case {
 const TAKE_OFFLINE: Case = Case {
     call: "MSFT_Disk.Offline",
     rig: Rig::with_data_disk,
-    act: |rig| api(rig).disks().set_offline(rig.disk(), rig.soon()),
+    act: |rig| api(rig).disks().take_offline(&found(rig), rig.soon()),
     says: |rig| format!("offline disk {}: ", rig.disk()),
 };
 

@@ -440,7 +440,7 @@ fn swap(rig: &Rig, spec: &DiskSpec) {
 
 type Change = fn(&Node, &FoundDisk, os::Deadline) -> Result<(), DiskError>;
 
-const CHANGES: [(&str, Change); 4] = [
+const CHANGES: [(&str, Change); 5] = [
     ("partition", |node, found, soon| {
         node.disks().partition(found, soon)
     }),
@@ -452,6 +452,9 @@ const CHANGES: [(&str, Change); 4] = [
     }),
     ("set_offline", |node, found, soon| {
         node.disks().set_offline(found, soon)
+    }),
+    ("take_offline", |node, found, soon| {
+        node.disks().take_offline(found, soon)
     }),
 ];
 

@@ -76,7 +76,8 @@ const WRITES: [(&str, Write); 3] = [
         ensured.map(drop)
     }),
     ("resize", |node, volume, soon| {
-        node.volumes().resize(volume, NewSize::Maximum, soon)
+        let resized = node.volumes().resize(volume, NewSize::Maximum, soon);
+        resized.map(drop)
     }),
 ];
 

@@ -26,6 +26,7 @@ use support::meddle;
 use wincsi_node::DiskError;
 use wincsi_node::NewSize;
 use wincsi_node::ProviderError;
+use wincsi_node::Resized;
 use wincsi_node::VisibilityError;
 use wincsi_node::VolumeError;
 
@@ -222,10 +223,13 @@ fn an_absurd_size_is_too_large() {
 #[test]
 fn a_volume_grows_to_the_end_of_its_disk() {
     let rig = grown(8 * GIB);
-    rig.node
+    let from = partition_length(&rig);
+    let resized = rig
+        .node
         .volumes()
-        .resize(rig.volume(), NewSize::Maximum, rig.soon())
-        .unwrap();
+        .resize(rig.volume(), NewSize::Maximum, rig.soon());
+    let to = partition_length(&rig);
+    assert_eq!(resized, Ok(Resized::Grown { from, to }));
     let extent = rig.os().volumes.extents(rig.volume()).unwrap()[0];
     assert_eq!(extent.offset + extent.length, 8 * GIB - MIB);
     let stats = rig.node.volumes().stats(rig.volume(), rig.soon()).unwrap();
@@ -241,9 +245,8 @@ fn small_growth_and_shrinking_are_nothing() {
     let volumes = rig.node.volumes();
     for size in [1, before, before + 100 * MIB - 1] {
         let trace = rig.trace(|| {
-            volumes
-                .resize(rig.volume(), bytes(size), rig.soon())
-                .unwrap();
+            let resized = volumes.resize(rig.volume(), bytes(size), rig.soon());
+            assert_eq!(resized, Ok(Resized::Unchanged { size: before }));
         });
         assert!(
             trace.iter().all(|op| !op.operation.ends_with(".Resize")),
@@ -251,10 +254,10 @@ fn small_growth_and_shrinking_are_nothing() {
         );
         assert_eq!(partition_length(&rig), before);
     }
-    volumes
-        .resize(rig.volume(), bytes(before + 100 * MIB), rig.soon())
-        .unwrap();
-    assert_eq!(partition_length(&rig), before + 100 * MIB);
+    let (from, to) = (before, before + 100 * MIB);
+    let resized = volumes.resize(rig.volume(), bytes(to), rig.soon());
+    assert_eq!(resized, Ok(Resized::Grown { from, to }));
+    assert_eq!(partition_length(&rig), to);
     let error = volumes
         .resize(rig.volume(), bytes(9 * GIB), rig.soon())
         .unwrap_err();
@@ -277,7 +280,9 @@ fn a_filesystem_fills_its_partition_also_when_that_need_not_grow() {
     rig.sim.faults().remove(half_way);
     assert!(partition_length(&rig) > 7 * GIB);
     assert!(volumes.stats(rig.volume(), rig.soon()).unwrap().total < 5 * GIB);
-    volumes.resize(rig.volume(), bytes(1), rig.soon()).unwrap();
+    let size = partition_length(&rig);
+    let resized = volumes.resize(rig.volume(), bytes(1), rig.soon());
+    assert_eq!(resized, Ok(Resized::Filled { size }));
     assert!(volumes.stats(rig.volume(), rig.soon()).unwrap().total > 7 * GIB);
     assert_eq!(rig.precious(), "precious");
 }

@@ -141,13 +141,19 @@ impl os::Volumes for Volumes {
     }
 
     fn lock(&self, volume: VolumeId) -> Result<Box<dyn VolumeLock>> {
-        self.run("FSCTL_LOCK_VOLUME", volume, |machine, _| {
-            machine.lock(volume)
+        let op = Op::new(Facility::Volumes, "FSCTL_LOCK_VOLUME", volume);
+        // A lock that was taken by a call that then fails goes with it, as its handle does.
+        let lock = self.world.gate.pass(&op, || {
+            self.world.with(|machine| {
+                machine.home(volume)?;
+                machine.lock(volume)
+            })?;
+            Ok(Lock {
+                volume,
+                world: Arc::clone(&self.world),
+            })
         })?;
-        Ok(Box::new(Lock {
-            volume,
-            world: Arc::clone(&self.world),
-        }))
+        Ok(Box::new(lock))
     }
 
     /// For NTFS, ReFS and RAW alone, and by a cluster at least

@@ -22,6 +22,8 @@ use wincsi_os_sim::Bus;
 use wincsi_os_sim::ClockMode;
 use wincsi_os_sim::Content;
 use wincsi_os_sim::DiskSpec;
+use wincsi_os_sim::Effect;
+use wincsi_os_sim::Rule;
 use wincsi_os_sim::SimNode;
 
 use self::support::bench::Bench;
@@ -193,6 +195,17 @@ fn a_locked_volume_is_its_owners_alone() {
     lock.dismount().unwrap();
     drop(lock);
     bench.os.files.list(&root).unwrap();
+}
+
+/// Windows closes the handle of a call that failed, and the lock with it.
+#[test]
+fn a_lock_that_was_taken_by_a_call_that_failed_is_nobodys() {
+    let (bench, volume) = Bench::formatted();
+    let late = Effect::FailAfter(Win32::IO_DEVICE.into());
+    let faults = bench.node.faults();
+    faults.add(Rule::on("FSCTL_LOCK_VOLUME", late).times(1));
+    assert!(bench.os.volumes.lock(volume).is_err());
+    bench.os.volumes.lock(volume).unwrap();
 }
 
 #[test]

@@ -61,8 +61,9 @@ impl Driver {
         node.volumes().ensure_formatted(&volume, &ntfs, deadline)?;
         node.filesystem().make_directory(staging, deadline)?;
         node.volumes().mount(volume.id(), staging, deadline)?;
-        let grown = node.volumes().resize(&volume, NewSize::Maximum, deadline);
-        fine_if(grown, &[Condition::NothingToGrow])
+        node.volumes()
+            .resize(&volume, NewSize::Maximum, deadline)
+            .map(drop)
     }
 
     /// NodeUnstageVolume of a disk. The disk may have been pulled out.
@@ -77,7 +78,7 @@ impl Driver {
             Err(error) => return Err(error),
         }
         self.unpublish(staging)?;
-        let offline = disk.and_then(|disk| node.disks().set_offline(disk.number(), deadline));
+        let offline = disk.and_then(|disk| node.disks().take_offline(&disk, deadline));
         fine_if(offline, &[Condition::NotFound])
     }
 

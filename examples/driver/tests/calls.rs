@@ -18,8 +18,12 @@ use node::api::NodeApi;
 use os::Deadline;
 use os::Win32;
 use os::WinPath;
+use os_sim::Bus;
 use os_sim::ClockMode;
+use os_sim::Content;
+use os_sim::DiskSpec;
 use os_sim::Effect;
+use os_sim::IdentifierKind;
 use os_sim::Kill;
 use os_sim::Rule;
 use os_sim::SimNode;
@@ -218,6 +222,38 @@ fn a_disk_that_was_pulled_out_is_unstaged() {
     rig.sim.hardware().detach_disk("data").unwrap();
     rig.unstage_disk().unwrap();
     assert!(!rig.exists(&staging()));
+}
+
+/// As after a node was drained by force: the next volume is staged at the same path.
+#[test]
+fn a_mounted_folder_of_a_disk_that_was_pulled_out_does_not_keep_the_next_from_being_staged() {
+    let rig = Rig::new();
+    rig.stage_disk().unwrap();
+    rig.sim.hardware().detach_disk("data").unwrap();
+    let next = "60022480aabbccddeeff001122334455";
+    let spec = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, next);
+    let blank = Content::blank(1 << 30);
+    let hardware = rig.sim.hardware();
+    hardware.attach_disk("next", &spec, &blank).unwrap();
+    let next = Criterion::Page83(Page83::parse(next).unwrap());
+    let next = DiskQuery::all([next]).unwrap();
+    rig.driver.stage_disk(&next, &staging()).unwrap();
+    rig.driver.unstage_disk(&next, &staging()).unwrap();
+    assert!(!rig.exists(&staging()));
+}
+
+#[test]
+fn a_volume_that_is_in_use_keeps_its_disk_until_the_next_call() {
+    let rig = Rig::new();
+    rig.stage_disk().unwrap();
+    let node = &rig.node;
+    let soon = node.deadline(Duration::from_secs(60));
+    let volume = node.volumes().of_target(&staging(), soon).unwrap();
+    let held = rig.sim.hold(volume);
+    let refused = rig.unstage_disk().unwrap_err();
+    assert_eq!(refused.condition(), Some(Condition::InUse), "{refused}");
+    drop(held);
+    rig.unstage_disk().unwrap();
 }
 
 #[test]

@@ -9,8 +9,10 @@ use node::api::Condition;
 use node::api::Disks;
 use node::api::Error;
 use node::api::Result;
+use node::api::Volumes;
 use os::Deadline;
 use os::DiskNumber;
+use os::VolumeId;
 
 use super::Read;
 use super::bytes;
@@ -22,6 +24,8 @@ use crate::dialect::dialects;
 /// The keys of a disk's identifiers before they became fields.
 const PAGE83: &str = "page83";
 const SERIAL: &str = "serialNumber";
+
+const OFFLINE: &str = "offline disk";
 
 impl Disks for Node {
     fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>> {
@@ -130,15 +134,37 @@ impl Disks for Node {
 
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
         find::require(self, "online disk", disk, deadline)?;
-        self.set_online(disk.number(), deadline)
-    }
-
-    fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
         switch(self, "online disk", disk, State::Online, deadline)
     }
 
-    fn set_offline(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
-        switch(self, "offline disk", disk, State::Offline, deadline)
+    fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
+        find::require(self, OFFLINE, disk, deadline)?;
+        if !self.is_online(disk.number(), deadline)? {
+            return Ok(());
+        }
+        for volume in volumes_on(self, disk.number(), deadline)? {
+            let written = write_cache(self, volume, deadline);
+            written.map_err(|error| Error::new(OFFLINE, disk.number(), error.cause))?;
+        }
+        find::require(self, OFFLINE, disk, deadline)?;
+        switch(self, OFFLINE, disk, State::Offline, deadline)
+    }
+}
+
+/// A disk without partitions is an empty list or an error, by csi-proxy's version.
+fn volumes_on(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<Vec<VolumeId>> {
+    match node.list_on_disk(disk, None, deadline) {
+        Err(error) if error.condition() == Some(Condition::NotFound) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+/// What is read-only, or has no filesystem, has nothing cached.
+fn write_cache(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<()> {
+    match node.flush(volume, deadline) {
+        Err(error) if error.condition() == Some(Condition::ReadOnly) => Ok(()),
+        Err(_) if node.is_formatted(volume, deadline) == Ok(false) => Ok(()),
+        flushed => flushed,
     }
 }
 
@@ -151,10 +177,11 @@ enum State {
 fn switch(
     node: &Node,
     operation: &'static str,
-    disk: DiskNumber,
+    disk: &FoundDisk,
     state: State,
     deadline: Deadline,
 ) -> Result<()> {
+    let disk = disk.number();
     let is_online = state == State::Online;
     let spoken = dialects![
         disk[v1 v1beta3] SetDiskState: SetDiskStateRequest {

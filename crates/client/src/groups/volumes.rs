@@ -4,6 +4,7 @@ use node::Formatted;
 use node::FoundDisk;
 use node::FoundVolume;
 use node::NewSize;
+use node::Resized;
 use node::api::Cause;
 use node::api::Condition;
 use node::api::Error;
@@ -23,6 +24,7 @@ use super::malformed;
 use super::path_text;
 use crate::Node;
 use crate::dialect::dialects;
+use crate::texts;
 
 const FORMAT: &str = "format volume";
 const LIST: &str = "list the volumes of disk";
@@ -50,22 +52,8 @@ impl Volumes for Node {
         self.look(LIST, &[&disk], deadline, &spoken)
     }
 
-    fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId> {
-        let found = self.list_on_disk(disk, None, deadline)?;
-        let cause = match found.as_slice() {
-            [one] => return Ok(*one),
-            [] => Cause::failed(Condition::NotFound, "it has none"),
-            several => {
-                let names: Vec<_> = several.iter().map(VolumeId::to_string).collect();
-                let text = format!("not one volume but {}", names.join(", "));
-                Cause::failed(Condition::Ambiguous, text)
-            }
-        };
-        Err(Error::new("find the volume of disk", disk, cause))
-    }
-
     fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume> {
-        let volume = self.sole_on_disk(disk.number(), deadline)?;
+        let volume = sole_on(self, disk.number(), deadline)?;
         find::require(self, "find the volume of disk", disk, deadline)?;
         Ok(FoundVolume::on_disk(volume, disk.clone()))
     }
@@ -136,7 +124,7 @@ impl Volumes for Node {
         Ok(Formatted::Now)
     }
 
-    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<()> {
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized> {
         let name = "resize volume";
         let size = signed(size).map_err(|cause| Error::new(name, volume.id(), cause))?;
         require(self, name, volume, deadline)?;
@@ -151,7 +139,10 @@ impl Volumes for Node {
                 size,
             } => |_| Ok(());
         ];
-        self.change(name, &[&volume], deadline, &spoken)
+        match self.change(name, &[&volume], deadline, &spoken) {
+            Err(error) if !texts::is_nothing_to_grow(&error.cause) => Err(error),
+            _ => Ok(Resized::Unsaid),
+        }
     }
 
     fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space> {
@@ -214,6 +205,20 @@ impl Volumes for Node {
         ];
         self.change("flush volume", &[&volume], deadline, &spoken)
     }
+}
+
+fn sole_on(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId> {
+    let found = node.list_on_disk(disk, None, deadline)?;
+    let cause = match found.as_slice() {
+        [one] => return Ok(*one),
+        [] => Cause::failed(Condition::NotFound, "it has none"),
+        several => {
+            let names: Vec<_> = several.iter().map(VolumeId::to_string).collect();
+            let text = format!("not one volume but {}", names.join(", "));
+            Cause::failed(Condition::Ambiguous, text)
+        }
+    };
+    Err(Error::new("find the volume of disk", disk, cause))
 }
 
 /// Refuses to go on when the volume is not where it was found. No lock is held meanwhile: csi-proxy has none

@@ -9,6 +9,8 @@ use node::Page83;
 use node::api::Cause;
 use node::api::Condition;
 use node::api::Error;
+use os::VolumeId;
+use os::WinPath;
 use os_sim::Bus;
 use os_sim::Content;
 use os_sim::DiskSpec;
@@ -116,9 +118,58 @@ const WRITES: [Write; 3] = [
     },
     |rig, volume| {
         let volumes = rig.node.volumes();
-        volumes.resize(volume, NewSize::Maximum, rig.soon())
+        volumes
+            .resize(volume, NewSize::Maximum, rig.soon())
+            .map(drop)
     },
 ];
+
+#[test]
+fn a_disk_of_another_number_is_not_taken_offline() {
+    both(|rig| {
+        let found = rig.found();
+        swap_partitioned(rig);
+        let refused = rig.node.disks().take_offline(&found, rig.soon());
+        let condition = refused.unwrap_err().condition();
+        assert_eq!(condition, Some(Condition::Changed));
+        let is_online = rig.node.disks().is_online(found.number(), rig.soon());
+        assert_eq!(is_online, Ok(true));
+    });
+}
+
+/// The disk goes before its volume is unmounted, and another one is to be mounted there.
+fn leave_stale(rig: &Rig) -> (WinPath, VolumeId) {
+    let volume = rig.formatted_volume();
+    let folder = rig.folder(r"plugins\stale");
+    let mounted = rig.node.volumes().mount(volume, &folder, rig.soon());
+    mounted.unwrap();
+    swap_partitioned(rig);
+    let other = rig.node.disks().find(&query([serial("OTHER")]), rig.soon());
+    let volumes = rig.node.volumes();
+    let found = volumes.find_on(&other.unwrap(), rig.soon()).unwrap();
+    volumes.format(&found, rig.soon()).unwrap();
+    (folder, found.id())
+}
+
+/// csi-proxy cannot say that a mounted folder is stale, so that its client removes what is in the way.
+#[test]
+fn a_stale_mounted_folder_gives_way_in_process_and_is_removed_over_pipes() {
+    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
+        let (folder, volume) = leave_stale(&rig);
+        let (files, volumes) = (rig.node.filesystem(), rig.node.volumes());
+        let make = || files.make_directory(&folder, rig.soon());
+        let mount = || volumes.mount(volume, &folder, rig.soon());
+        if !in_process {
+            make().unwrap_err();
+            let refused = mount().unwrap_err();
+            assert_eq!(refused.condition(), Some(Condition::NotEmpty));
+            files.remove_entry(&folder, rig.soon()).unwrap();
+        }
+        make().unwrap();
+        mount().unwrap();
+        assert_eq!(volumes.of_target(&folder, rig.soon()), Ok(volume));
+    }
+}
 
 /// The driver asks for the volume of its disk's number when another disk has that.
 #[test]
@@ -128,7 +179,8 @@ fn a_volume_of_another_disk_with_the_same_number_is_not_written() {
             let found = rig.found();
             swap_partitioned(rig);
             let volumes = rig.node.volumes();
-            let others = volumes.sole_on_disk(found.number(), rig.soon()).unwrap();
+            let listed = volumes.list_on_disk(found.number(), None, rig.soon());
+            let others = listed.unwrap()[0];
             let not_found = volumes.find_on(&found, rig.soon()).unwrap_err();
             assert_eq!(not_found.condition(), Some(Condition::Changed));
             let refused = write(rig, &FoundVolume::on_disk(others, found));

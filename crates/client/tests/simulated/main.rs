@@ -7,6 +7,7 @@ mod codes;
 mod found;
 
 use std::fs;
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use node::Node;
 use node::Options;
 use node::Portal;
 use node::RemotePath;
+use node::Resized;
 use node::SerialNumber;
 use node::ServiceName;
 use node::TargetName;
@@ -139,7 +141,10 @@ impl Rig {
         node.disks().partition(&found, soon).unwrap();
         let found = node.volumes().find_on(&found, soon).unwrap();
         let volume = found.id();
-        assert_eq!(node.volumes().sole_on_disk(disk, soon), Ok(volume));
+        assert_eq!(
+            node.volumes().list_on_disk(disk, None, soon),
+            Ok(vec![volume])
+        );
         assert_eq!(node.volumes().is_formatted(volume, soon), Ok(false));
         node.volumes().format(&found, soon).unwrap();
         assert_eq!(node.volumes().is_formatted(volume, soon), Ok(true));
@@ -235,13 +240,16 @@ fn a_disk_is_found_sized_and_switched() {
         let location = &disks.locations(soon).unwrap()[&disk];
         assert_eq!(location.lun.as_deref(), Some("1"));
         assert_eq!(disks.size(disk, soon), Ok(2 << 30));
-        disks.set_offline(disk, soon).unwrap();
-        assert_eq!(disks.is_online(disk, soon), Ok(false));
-        disks.set_online(disk, soon).unwrap();
-        assert_eq!(disks.is_online(disk, soon), Ok(true));
-        disks.set_offline(disk, soon).unwrap();
-        disks.bring_online(&rig.found(), soon).unwrap();
-        assert_eq!(disks.is_online(disk, soon), Ok(true));
+        let found = rig.found();
+        for _ in 0..2 {
+            disks.take_offline(&found, soon).unwrap();
+            disks.take_offline(&found, soon).unwrap();
+            assert_eq!(disks.is_online(disk, soon), Ok(false));
+            disks.bring_online(&found, soon).unwrap();
+            disks.bring_online(&found, soon).unwrap();
+            assert_eq!(disks.is_online(disk, soon), Ok(true));
+            disks.partition(&found, soon).unwrap();
+        }
     });
 }
 
@@ -464,10 +472,7 @@ fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
         assert_eq!(disks.size(found.number(), soon), Ok(1 << 30));
         disks.bring_online(&found, soon).unwrap();
         disks.partition(&found, soon).unwrap();
-        rig.node
-            .volumes()
-            .sole_on_disk(found.number(), soon)
-            .unwrap();
+        rig.node.volumes().find_on(&found, soon).unwrap();
     });
 }
 
@@ -514,7 +519,10 @@ fn start_initiator(rig: &Rig) {
 #[test]
 fn what_must_not_be_written_fails_alike() {
     fails(Condition::Guarded, |rig| {
-        rig.node.disks().set_offline(DiskNumber(0), rig.soon())
+        let (disks, soon) = (rig.node.disks(), rig.soon());
+        let names = disks.ids(soon).unwrap().remove(&DiskNumber(0)).unwrap();
+        let system = disks.find(&query([serial(&names.serial)]), soon)?;
+        disks.take_offline(&system, soon)
     });
     fails(Condition::NotBlank, |rig| {
         rig.formatted_volume();
@@ -526,6 +534,22 @@ fn what_must_not_be_written_fails_alike() {
         let volume = rig.found_volume();
         rig.node.volumes().resize(&volume, size, rig.soon())
     });
+}
+
+/// A caller is never told of a growth that was none.
+#[test]
+fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
+    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
+        let volume = rig.formatted_volume();
+        let (volumes, found, soon) = (rig.node.volumes(), rig.found_volume(), rig.soon());
+        let size = volumes.stats(volume, soon).unwrap().total + (50 << 20);
+        let size = NewSize::Bytes(NonZeroU64::new(size).unwrap());
+        let resized = volumes.resize(&found, size, soon).unwrap();
+        match in_process {
+            true => assert!(matches!(resized, Resized::Unchanged { .. }), "{resized:?}"),
+            false => assert_eq!(resized, Resized::Unsaid),
+        }
+    }
 }
 
 /// What the pipes cannot carry is refused before anything is sent, and never left out.

@@ -206,6 +206,7 @@ impl Classified for DiskError {
             Self::Provider(error) => return error.kind(),
             Self::Unfinished(error) => return error.kind(),
             Self::Visibility(error) => return error.kind(),
+            Self::Volume(error) => return error.kind(),
             _ => Condition::Other,
         })
     }
@@ -239,6 +240,7 @@ impl Classified for TargetError {
 impl Classified for VolumeError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
+            Self::InUse { .. } => Condition::InUse,
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
             Self::Moved { .. } | Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => {
                 Condition::Changed

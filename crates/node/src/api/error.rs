@@ -229,8 +229,6 @@ pub enum Condition {
     /// The device, the target or a service of Windows is not ready or short of resources for now (21,
     /// storage's 3, 40002, 41015, 0xEFFF0013, 0xEFFF0014, 0xEFFF0038, 0xEFFF0039; WMI that is not reached).
     NotReady,
-    /// The volume is as large already as this growth would make it, within Windows's least growth.
-    NothingToGrow,
     /// The disk is offline (41003): bring it online, and call again.
     Offline,
     /// None of these.

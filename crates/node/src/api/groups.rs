@@ -35,6 +35,7 @@ use crate::Mapping;
 use crate::NewSize;
 use crate::Portal;
 use crate::RemotePath;
+use crate::Resized;
 use crate::ServiceName;
 use crate::SessionInfo;
 use crate::TargetName;
@@ -105,17 +106,19 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`super::Condition::Changed`], [`super::Condition::NotFound`], [`super::Condition::Guarded`].
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
-    /// Brings the disk online; one that is online is left as it is.
+    /// Takes a disk offline when nothing on it is in use any more: the last step of unstaging. Every volume on it
+    /// is flushed, locked and dismounted before, and stays locked until the disk is offline; a disk that is
+    /// offline is left as it is. There is no way to force it, as whoever has a file open would lose what they have
+    /// not written.
+    ///
+    /// csi-proxy's pipes cannot lock a volume: over them what is cached is written, and the disk taken offline
+    /// whoever has something open.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::Guarded`].
-    fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<()>;
-
-    /// Takes the disk offline; one that is offline is left as it is.
-    ///
-    /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::Guarded`].
-    fn set_offline(&self, disk: DiskNumber, deadline: Deadline) -> Result<()>;
+    /// [`super::Condition::InUse`], in this process alone; [`super::Condition::Changed`],
+    /// [`super::Condition::NotFound`], [`super::Condition::Guarded`]. [`super::Cause::NeedsVersion`] of a
+    /// csi-proxy that is too old to write what is cached.
+    fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 }
 
 /// The operations on files, directories and links.
@@ -126,7 +129,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// Never [`super::Condition::NotFound`].
     fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
 
-    /// Creates a directory and those above it; one that is there already is success.
+    /// Creates a directory and those above it; one that is there already is success. In this process a mounted
+    /// folder is one also when its volume is gone: [`Volumes::mount`] has it give way.
     ///
     /// # Errors
     /// As everywhere.
@@ -167,7 +171,9 @@ pub trait Filesystem: Sealed + Send + Sync {
 
 /// The operations on volumes.
 pub trait Volumes: Sealed + Send + Sync {
-    /// The volumes on a disk, or on one of its partitions, in the order of where they begin.
+    /// The volumes on a disk, or on one of its partitions, in the order of where they begin: to look at. What
+    /// changes a volume takes one that [`Volumes::find_on`] or [`Volumes::find_at`] found; where a disk is to have
+    /// several, [`FoundVolume::on_disk`] of one of these.
     ///
     /// # Errors
     /// [`super::Condition::NotFound`] when there is no such disk or partition; over csi-proxy's pipes
@@ -179,18 +185,12 @@ pub trait Volumes: Sealed + Send + Sync {
         deadline: Deadline,
     ) -> Result<Vec<VolumeId>>;
 
-    /// The one volume on a disk.
-    ///
-    /// # Errors
-    /// [`super::Condition::NotFound`] when there is none, [`super::Condition::Ambiguous`] when there
-    /// are several.
-    fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId>;
-
     /// The one volume on a disk that was found. What formats or resizes a volume for a driver takes what this
     /// or [`Volumes::find_at`] finds, and makes sure of it again right before.
     ///
     /// # Errors
-    /// As [`Volumes::sole_on_disk`]; [`super::Condition::Changed`].
+    /// [`super::Condition::NotFound`] when there is none, [`super::Condition::Ambiguous`] when there
+    /// are several; [`super::Condition::Changed`].
     fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume>;
 
     /// The volume that is mounted where a path leads to by links: the one that a driver mounted there.
@@ -199,7 +199,11 @@ pub trait Volumes: Sealed + Send + Sync {
     /// As [`Volumes::of_target`].
     fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume>;
 
-    /// Mounts a volume at an existing empty folder; where it is mounted already, nothing is done.
+    /// Mounts a volume at an existing empty folder; where it is mounted already, nothing is done. A mounted
+    /// folder whose volume is gone for certain, as after its disk was pulled out, gives way.
+    ///
+    /// csi-proxy's pipes do not tell such a folder from one that is not empty; there
+    /// [`Filesystem::remove_entry`] removes it.
     ///
     /// # Errors
     /// [`super::Condition::TargetInUse`], [`super::Condition::NotEmpty`],
@@ -242,15 +246,15 @@ pub trait Volumes: Sealed + Send + Sync {
         deadline: Deadline,
     ) -> Result<Formatted>;
 
-    /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none.
+    /// Grows a volume, and tells whether it did. Nothing shrinks, and a growth of less than 100 MiB is none.
     ///
     /// A driver that is to expand a volume finds it by the path that it mounted it at. By a disk it is found
     /// too; but one that was itself found by its size has to be found anew once it has grown.
     ///
     /// # Errors
-    /// [`super::Condition::Changed`], [`super::Condition::NoRoom`],
-    /// [`super::Condition::NothingToGrow`], [`super::Condition::NotFound`].
-    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<()>;
+    /// [`super::Condition::Changed`], [`super::Condition::NoRoom`], [`super::Condition::NotFound`]. csi-proxy's
+    /// protocol has no answer beside the error: over pipes it is [`Resized::Unsaid`].
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized>;
 
     /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over
     /// csi-proxy's pipes its filesystem has no size.
@@ -283,7 +287,7 @@ pub trait Volumes: Sealed + Send + Sync {
     /// Writes everything cached for the volume to its disk.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`super::Condition::NotFound`], [`super::Condition::ReadOnly`].
     fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()>;
 }
 

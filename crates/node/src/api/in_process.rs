@@ -45,10 +45,12 @@ use crate::NewSize;
 use crate::Node;
 use crate::Portal;
 use crate::RemotePath;
+use crate::Resized;
 use crate::ServiceName;
 use crate::SessionInfo;
 use crate::TargetName;
 use crate::Unfinished;
+use crate::volumes::stale;
 
 impl Sealed for Node {}
 
@@ -145,15 +147,10 @@ impl Disks for Node {
         })
     }
 
-    fn set_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
-        run(self, "online disk", disk, deadline, move |node| {
-            node.disks().set_online(disk, deadline)
-        })
-    }
-
-    fn set_offline(&self, disk: DiskNumber, deadline: Deadline) -> Result<()> {
-        run(self, "offline disk", disk, deadline, move |node| {
-            node.disks().set_offline(disk, deadline)
+    fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
+        let found = disk.clone();
+        run(self, "offline disk", disk.number(), deadline, move |node| {
+            node.disks().take_offline(&found, deadline)
         })
     }
 }
@@ -166,8 +163,12 @@ impl Filesystem for Node {
     }
 
     fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
-        on_path(self, "mkdir", path, deadline, move |node, path| {
-            node.filesystem().make_directory(path, deadline)
+        on_path(self, "mkdir", path, deadline, move |node, path| match node
+            .filesystem()
+            .make_directory(path, deadline)
+        {
+            Err(_) if matches!(stale::gone(node.os(), path), Ok(Some(_))) => Ok(()),
+            made => made,
         })
     }
 
@@ -219,16 +220,6 @@ impl Volumes for Node {
         )
     }
 
-    fn sole_on_disk(&self, disk: DiskNumber, deadline: Deadline) -> Result<VolumeId> {
-        run(
-            self,
-            "find the volume of disk",
-            disk,
-            deadline,
-            move |node| node.volumes().sole_on_disk(disk, deadline),
-        )
-    }
-
     fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume> {
         let (found, number) = (disk.clone(), disk.number());
         let operation = "find the volume of disk";
@@ -244,7 +235,7 @@ impl Volumes for Node {
 
     fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
         on_path(self, "mount", folder, deadline, move |node, folder| {
-            node.volumes().mount(volume, folder, deadline)
+            node.volumes().mount_over_stale(volume, folder, deadline)
         })
     }
 
@@ -279,7 +270,7 @@ impl Volumes for Node {
         })
     }
 
-    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<()> {
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized> {
         let found = volume.clone();
         run(self, "resize volume", volume.id(), deadline, move |node| {
             node.volumes().resize(&found, size, deadline)

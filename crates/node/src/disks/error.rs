@@ -10,6 +10,7 @@ use crate::IscsiError;
 use crate::ProviderError;
 use crate::Unfinished;
 use crate::VisibilityError;
+use crate::VolumeError;
 use crate::text::list;
 
 /// An operation on a disk failed.
@@ -83,6 +84,12 @@ pub enum DiskError {
         /// The disk.
         disk: DiskNumber,
     },
+    /// Windows took the disk offline, and it is not.
+    #[error("disk {disk} stays online")]
+    StaysOnline {
+        /// The disk.
+        disk: DiskNumber,
+    },
     /// The disk is online, and refuses writes also after its read-only attribute was cleared.
     #[error("disk {disk} stays read-only")]
     StaysReadOnly {
@@ -102,6 +109,9 @@ pub enum DiskError {
         /// The provider's view.
         provider: String,
     },
+    /// A volume on the disk is in use, or not let go for another reason.
+    #[error(transparent)]
+    Volume(#[from] Box<VolumeError>),
 }
 
 impl DiskError {

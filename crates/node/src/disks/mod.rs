@@ -5,6 +5,7 @@ mod find;
 pub(crate) mod guard;
 pub(crate) mod identity;
 mod lists;
+mod offline;
 mod partition;
 mod state;
 
@@ -30,10 +31,10 @@ pub use self::find::TrivialName;
 pub use self::guard::Guarded;
 pub use self::guard::PagingUnknown;
 pub use self::lists::DiskIds;
+use self::offline::TakingOffline;
 use self::partition::Partitioning;
 use self::state::Switching;
 use crate::Node;
-use crate::locks::Held;
 use crate::locks::Key;
 use crate::storage;
 
@@ -112,10 +113,12 @@ impl<'a> Disks<'a> {
         deadline: Deadline,
     ) -> Result<(), DiskError> {
         let named = disk.into();
-        let _held = self.lock("partition disk", named.number(), deadline)?;
+        let disk = named.number();
+        let keys = vec![Key::Disk(disk)];
+        let _held = self.node.locks().take("partition disk", keys, deadline)?;
         Partitioning {
             node: self.node,
-            disk: named.number(),
+            disk,
             named,
             deadline,
         }
@@ -152,9 +155,7 @@ impl<'a> Disks<'a> {
         disk: impl Into<Named<'d>>,
         deadline: Deadline,
     ) -> Result<(), DiskError> {
-        let named = disk.into();
-        let _held = self.lock("online disk", named.number(), deadline)?;
-        self.switching(named, deadline).online()
+        self.switch("online disk", disk.into(), deadline, Switching::online)
     }
 
     /// Makes the disk writable and brings it online, whichever of the two is missing, and sees to it that
@@ -173,9 +174,8 @@ impl<'a> Disks<'a> {
         disk: impl Into<Named<'d>>,
         deadline: Deadline,
     ) -> Result<(), DiskError> {
-        let named = disk.into();
-        let _held = self.lock("online disk", named.number(), deadline)?;
-        self.switching(named, deadline).online_and_writable()
+        let act = Switching::online_and_writable;
+        self.switch("online disk", disk.into(), deadline, act)
     }
 
     /// Takes the disk offline. A disk that is offline is left as it is.
@@ -187,30 +187,47 @@ impl<'a> Disks<'a> {
         disk: impl Into<Named<'d>>,
         deadline: Deadline,
     ) -> Result<(), DiskError> {
-        let named = disk.into();
-        let _held = self.lock("offline disk", named.number(), deadline)?;
-        self.switching(named, deadline).offline()
+        self.switch(offline::NAME, disk.into(), deadline, Switching::offline)
     }
 
-    fn switching<'d>(&self, named: Named<'d>, deadline: Deadline) -> Switching<'d>
+    /// Takes a disk offline when nothing on it is in use any more: the last step of unstaging. Every volume on
+    /// it, whichever partition it is of, is flushed, locked and dismounted before
+    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>), and stays
+    /// locked until the disk is offline, so that nothing is opened in between. A disk that is offline is left as it is.
+    ///
+    /// A volume on which somebody has something open is waited for, up to ten seconds. If it stays so, what is
+    /// cached has been written, and nothing else was done: no volume is dismounted that is not locked, and
+    /// there is no way to ask for it, as whoever has a file open would lose what they have not written.
+    /// [`Disks::set_offline`] is what csi-proxy's call does, which asks nobody.
+    ///
+    /// # Errors
+    /// [`VolumeError::InUse`] in [`DiskError::Volume`]; it is not the disk that was found any more
+    /// ([`DiskError::NotTheFound`]), it is one that is never written, what is cached cannot be written, its
+    /// volumes cannot be told for certain, or Windows refuses.
+    ///
+    /// [`VolumeError::InUse`]: crate::VolumeError::InUse
+    pub fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<(), DiskError> {
+        TakingOffline {
+            node: self.node,
+            found: disk,
+            deadline,
+        }
+        .run()
+    }
+
+    /// Does something to the disk under its lock.
+    fn switch<'d>(
+        &self,
+        operation: &'static str,
+        named: Named<'d>,
+        deadline: Deadline,
+        act: impl FnOnce(&Switching<'d>) -> Result<(), DiskError>,
+    ) -> Result<(), DiskError>
     where
         'a: 'd,
     {
-        Switching {
-            node: self.node,
-            disk: named.number(),
-            named,
-            deadline,
-        }
-    }
-
-    fn lock(
-        &self,
-        operation: &'static str,
-        disk: DiskNumber,
-        deadline: Deadline,
-    ) -> Result<Held, DiskError> {
-        let keys = vec![Key::Disk(disk)];
-        Ok(self.node.locks().take(operation, keys, deadline)?)
+        let keys = vec![Key::Disk(named.number())];
+        let _held = self.node.locks().take(operation, keys, deadline)?;
+        act(&Switching::of(self.node, named, deadline))
     }
 }

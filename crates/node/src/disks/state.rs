@@ -12,19 +12,29 @@ use super::DiskError;
 use super::Named;
 use super::guard;
 use super::identity;
+use super::offline;
 use crate::Node;
 use crate::ProviderError;
 use crate::storage;
 
 /// One call of `SetDiskState`, under the disk's lock.
 pub(super) struct Switching<'a> {
-    pub(super) node: &'a Node,
-    pub(super) disk: DiskNumber,
-    pub(super) named: Named<'a>,
-    pub(super) deadline: Deadline,
+    node: &'a Node,
+    disk: DiskNumber,
+    named: Named<'a>,
+    deadline: Deadline,
 }
 
-impl Switching<'_> {
+impl<'a> Switching<'a> {
+    pub(super) fn of(node: &'a Node, named: Named<'a>, deadline: Deadline) -> Self {
+        Self {
+            node,
+            disk: named.number(),
+            named,
+            deadline,
+        }
+    }
+
     /// Read-only is cleared before, as cloned disks come read-only; where Windows refuses that (a disk
     /// that the hardware protects), the disk comes online all the same.
     pub(super) fn online(&self) -> Result<(), DiskError> {
@@ -62,9 +72,31 @@ impl Switching<'_> {
         if self.attributes()?.offline {
             return Ok(());
         }
+        self.go_offline(&self.writable()?)
+    }
+
+    /// Takes the disk offline that is the one that was found, once its volumes are out of use, which `release`
+    /// sees to and which holds until what that gave is dropped. That Windows did it is not taken on trust.
+    pub(super) fn offline_after<T>(
+        &self,
+        release: impl FnOnce() -> Result<T, DiskError>,
+    ) -> Result<(), DiskError> {
+        self.named.require(self.node, self.deadline)?;
+        if self.attributes()?.offline {
+            return Ok(());
+        }
         let disk = self.writable()?;
-        self.node.check(self.deadline, "offline disk", &self.disk)?;
-        self.switch(&disk, &disk::OFFLINE)
+        let _released = release()?;
+        self.go_offline(&disk)?;
+        match self.attributes()?.offline {
+            true => Ok(()),
+            false => Err(DiskError::StaysOnline { disk: self.disk }),
+        }
+    }
+
+    fn go_offline(&self, disk: &storage::Disk) -> Result<(), DiskError> {
+        self.node.check(self.deadline, offline::NAME, &self.disk)?;
+        self.switch(disk, &disk::OFFLINE)
     }
 
     /// The number may have gone to another disk since it was looked at.

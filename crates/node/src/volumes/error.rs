@@ -39,6 +39,12 @@ pub enum VolumeError {
         /// Why.
         source: os::Error,
     },
+    /// Somebody has something on the volume open, and did not close it for a while.
+    #[error("volume {volume} is in use: files or folders on it are open")]
+    InUse {
+        /// The volume.
+        volume: VolumeId,
+    },
     /// The volume could not be mounted.
     #[error("mount volume {volume} at {path}: {}", .source.cause)]
     Mount {
@@ -194,7 +200,7 @@ impl VolumeError {
         matches!(self, Self::Failed { source, .. } if source.win32() == Some(Win32::UNRECOGNIZED_VOLUME))
     }
 
-    pub(super) fn failed(
+    pub(crate) fn failed(
         operation: &'static str,
         volume: VolumeId,
     ) -> impl FnOnce(os::Error) -> Self {

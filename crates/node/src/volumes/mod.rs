@@ -1,6 +1,7 @@
 //! Volumes.
 
 mod error;
+pub(crate) mod flush;
 mod format;
 mod found;
 mod mount;
@@ -8,6 +9,7 @@ pub(crate) mod on_disk;
 mod options;
 mod place;
 mod resize;
+pub(crate) mod stale;
 pub(crate) mod target;
 
 use os::Deadline;
@@ -31,6 +33,7 @@ pub use self::options::FormatOptions;
 pub use self::options::FormatOptionsError;
 pub(crate) use self::place::disks_of;
 pub use self::resize::NewSize;
+pub use self::resize::Resized;
 use self::resize::Resizing;
 pub use self::target::TargetError;
 use crate::FoundDisk;
@@ -122,6 +125,24 @@ impl<'a> Volumes<'a> {
         })
     }
 
+    /// [`Volumes::mount`], also where the folder is a mounted folder whose volume is gone for certain: the mount
+    /// manager lists none of that name, and does not find the folder's volume. So a disk that was pulled out before
+    /// it was unstaged does not keep its staging path from the next; csi-proxy's call says that the directory
+    /// is not empty. A volume whose disk is offline counts as gone.
+    ///
+    /// # Errors
+    /// As [`Volumes::mount`].
+    pub fn mount_over_stale(
+        &self,
+        volume: VolumeId,
+        folder: impl Into<Way>,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        self.mounting("mount", volume, &folder.into(), deadline, |mounting| {
+            mounting.mount_over_stale()
+        })
+    }
+
     /// Flushes a volume and unmounts it from a folder, which stays as an empty one. Other paths to
     /// the volume stay as they are.
     ///
@@ -198,7 +219,7 @@ impl<'a> Volumes<'a> {
     }
 
     /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none; but a filesystem
-    /// smaller than its partition is extended in any case.
+    /// smaller than its partition is extended in any case. Which of it was done is told.
     ///
     /// # Errors
     /// There is no room for the size, the volume's disk is one that is never written, it is not one
@@ -208,7 +229,7 @@ impl<'a> Volumes<'a> {
         volume: impl Into<NamedVolume<'v>>,
         size: NewSize,
         deadline: Deadline,
-    ) -> Result<(), VolumeError> {
+    ) -> Result<Resized, VolumeError> {
         let named = volume.into();
         Resizing {
             node: self.node,

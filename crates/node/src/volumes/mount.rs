@@ -3,12 +3,15 @@
 use os::Deadline;
 use os::Entry;
 use os::Os;
+use os::Pin;
 use os::ReparseTag;
 use os::VolumeId;
 use os::Win32;
 
 use super::TargetError;
 use super::VolumeError;
+use super::flush;
+use super::stale;
 use super::target;
 use crate::Node;
 use crate::Way;
@@ -26,8 +29,39 @@ pub(super) struct Mounting<'a> {
 impl Mounting<'_> {
     /// A link at the end of the path is not looked through: what would be mounted is elsewhere.
     pub(super) fn mount(&self) -> Result<(), VolumeError> {
+        let _pins = self.hold()?;
+        self.set()
+    }
+
+    /// The same where a volume was mounted that is gone: its mounted folder gives way.
+    pub(super) fn mount_over_stale(&self) -> Result<(), VolumeError> {
+        let _pins = self.hold()?;
+        let refused = match self.set() {
+            Err(VolumeError::Mount { source, .. })
+                if source.win32() == Some(Win32::DIR_NOT_EMPTY) =>
+            {
+                source
+            }
+            done => return done,
+        };
+        let gone = stale::gone(self.os(), self.way.path());
+        let Some(gone) = gone.map_err(|error| self.not_mounted(error))? else {
+            return Err(self.not_mounted(refused));
+        };
+        self.node
+            .check(self.deadline, "mount volume", &self.volume)?;
+        tracing::warn!(path = %self.way.path(), volume = %gone, "removing the mounted folder of a volume that is gone");
+        let deleted = self.os().volumes.delete_mount_point(self.way.path());
+        deleted.map_err(|source| self.not_mounted(source))?;
+        self.set()
+    }
+
+    fn hold(&self) -> Result<Vec<Pin>, VolumeError> {
         let held = self.way.hold(&*self.os().files);
-        let _pins = held.map_err(|source| self.not_mounted(source))?;
+        held.map_err(|source| self.not_mounted(source))
+    }
+
+    fn set(&self) -> Result<(), VolumeError> {
         let found = self.os().files.entry(self.way.path());
         let found = found.map_err(|source| self.not_mounted(source))?;
         let volumes = &self.os().volumes;
@@ -66,7 +100,7 @@ impl Mounting<'_> {
                 path: self.way.asked().to_string(),
             });
         }
-        self.flush()?;
+        flush::cached(self.os(), self.volume)?;
         self.node
             .check(self.deadline, "unmount volume", &self.volume)?;
         let deleted = self.os().volumes.delete_mount_point(self.way.path());
@@ -111,39 +145,6 @@ impl Mounting<'_> {
                 path: self.way.asked().to_string(),
             },
         }
-    }
-
-    /// Writes what is cached, unless there is nothing to write to any more.
-    fn flush(&self) -> Result<(), VolumeError> {
-        let Err(error) = self.os().volumes.flush(self.volume) else {
-            return Ok(());
-        };
-        let failed = VolumeError::failed("flush", self.volume);
-        if error.win32() == Some(Win32::WRITE_PROTECT) && self.is_read_only() {
-            return Ok(());
-        }
-        let present = self.os().volumes.list();
-        if present
-            .map_err(VolumeError::failed("look for", self.volume))?
-            .contains(&self.volume)
-        {
-            return Err(failed(error));
-        }
-        tracing::warn!(volume = %self.volume, %error, "unmounting a volume that is gone");
-        Ok(())
-    }
-
-    /// By the filesystem's word, or that of a disk.
-    fn is_read_only(&self) -> bool {
-        let file_system = self.os().volumes.file_system(self.volume);
-        if matches!(file_system, Ok(Some(found)) if found.read_only) {
-            return true;
-        }
-        let disks = super::disks_of(self.os(), self.volume).unwrap_or_default();
-        disks.into_iter().any(|disk| {
-            let attributes = self.os().disks.attributes(disk);
-            attributes.is_ok_and(|attributes| attributes.read_only)
-        })
     }
 
     /// Windows's answer for a mounted folder that is mounted over, given before it is asked.

@@ -4,6 +4,7 @@
 //! came late, or could not be looked at, would hand them somebody else's.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use os::Deadline;
 use os::DiskNumber;
@@ -97,6 +98,23 @@ pub(crate) fn wait<E: From<DiskError> + From<VisibilityError>>(
     }
 }
 
+/// Every volume with a part on the disk, whichever partition it is of, in ascending order; does not wait. None
+/// of one that is offline. A volume that cannot be looked at belongs to another disk if all partitions that must
+/// have one have theirs.
+///
+/// # Errors
+/// There is no such disk, or a volume that cannot be looked at may be on it.
+pub(crate) fn all(node: &Node, disk: DiskNumber) -> Result<Vec<VolumeId>, DiskError> {
+    let Some(layout) = online_layout(node, disk)? else {
+        return Ok(Vec::new());
+    };
+    let survey = Survey::of(disk, &layout, None).look(node.os())?;
+    match survey.unreadable.is_empty() || survey.is_complete() {
+        true => Ok(survey.all.into_iter().collect()),
+        false => Ok(survey.into_volumes()?),
+    }
+}
+
 /// The kernel's layout of a disk; `None` when it is offline.
 fn online_layout(node: &Node, disk: DiskNumber) -> Result<Option<DriveLayout>, DiskError> {
     let disks = &node.os().disks;
@@ -113,6 +131,8 @@ pub(crate) struct Survey {
     disk: DiskNumber,
     /// By the offset at which each begins.
     partitions: BTreeMap<u64, Claimed>,
+    /// Every volume with a part on the disk.
+    all: BTreeSet<VolumeId>,
     unreadable: Vec<VolumeId>,
 }
 
@@ -136,28 +156,38 @@ impl Survey {
         if let Some(partition) = only {
             require(disk, layout, partition)?;
         }
-        let mut survey = Self {
+        let survey = Self::of(disk, layout, only);
+        match survey.partitions.is_empty() {
+            true => Ok(survey),
+            false => survey.look(os),
+        }
+    }
+
+    fn of(disk: DiskNumber, layout: &DriveLayout, only: Option<PartitionNumber>) -> Self {
+        Self {
             disk,
             partitions: candidates(layout, only),
+            all: BTreeSet::new(),
             unreadable: Vec::new(),
-        };
-        if survey.partitions.is_empty() {
-            return Ok(survey);
         }
+    }
+
+    fn look(mut self, os: &Os) -> Result<Self, VisibilityError> {
+        let disk = self.disk;
         let volumes = os.volumes.list();
         for volume in volumes.map_err(|source| VisibilityError::List { disk, source })? {
             match os.volumes.extents(volume) {
                 Ok(extents) => extents
                     .iter()
                     .filter(|extent| extent.disk == disk)
-                    .for_each(|extent| survey.claim(extent.offset, volume)),
+                    .for_each(|extent| self.claim(extent.offset, volume)),
                 Err(error) => {
                     tracing::debug!(%volume, %error, "a volume does not say where it is");
-                    survey.unreadable.push(volume);
+                    self.unreadable.push(volume);
                 }
             }
         }
-        Ok(survey)
+        Ok(self)
     }
 
     /// Whether every partition that must have a volume has one. A volume that could not be looked at
@@ -192,6 +222,7 @@ impl Survey {
     }
 
     fn claim(&mut self, offset: u64, volume: VolumeId) {
+        self.all.insert(volume);
         if let Some(claimed) = self.partitions.get_mut(&offset) {
             claimed.volumes.push(volume);
         }
@@ -288,11 +319,7 @@ mod tests {
             style,
             partitions: partitions.collect(),
         };
-        Survey {
-            disk: DiskNumber(3),
-            partitions: candidates(&layout, None),
-            unreadable: Vec::new(),
-        }
+        Survey::of(DiskNumber(3), &layout, None)
     }
 
     fn volume(number: u128) -> VolumeId {

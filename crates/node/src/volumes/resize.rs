@@ -68,6 +68,35 @@ impl NewSize {
     }
 }
 
+/// What came of growing a volume. Sizes are those of its partition, in bytes; the filesystem on it is smaller
+/// by what NTFS keeps for itself, less than 4 MiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resized {
+    /// The partition was large enough, and its filesystem, which did not fill it, does now: an earlier call had
+    /// not come to its end.
+    Filled {
+        /// The partition's.
+        size: u64,
+    },
+    /// Partition and filesystem grew.
+    Grown {
+        /// What it was.
+        from: u64,
+        /// What it is.
+        to: u64,
+    },
+    /// It was as large as it was to be, or larger, or smaller by less than 100 MiB, which are not worth a growth:
+    /// nothing was done.
+    Unchanged {
+        /// What it was and is.
+        size: u64,
+    },
+    /// It is as large as was asked for, but for such a rest, and the node does not say what it did. In this
+    /// process it always does.
+    Unsaid,
+}
+
 /// One call of `ResizeVolume`.
 pub(super) struct Resizing<'a> {
     pub(super) node: &'a Node,
@@ -77,12 +106,20 @@ pub(super) struct Resizing<'a> {
 }
 
 impl Resizing<'_> {
-    pub(super) fn run(&self, size: NewSize) -> Result<(), VolumeError> {
+    pub(super) fn run(&self, size: NewSize) -> Result<Resized, VolumeError> {
         let mut place = Place::take(self.node, "resize", self.named, self.deadline)?;
+        let from = place.partition.length;
         if let Some(target) = self.target(&mut place, size)? {
             self.grow_partition(&mut place, target)?;
+            self.fill(&place)?;
+            let to = place.partition.length;
+            return Ok(Resized::Grown { from, to });
         }
-        self.fill(&place)
+        let size = place.partition.length;
+        Ok(match self.fill(&place)? {
+            Filling::Needed => Resized::Filled { size },
+            Filling::NotNeeded => Resized::Unchanged { size },
+        })
     }
 
     /// The size that the partition is to grow to; `None` when it is large enough.
@@ -198,22 +235,31 @@ impl Resizing<'_> {
     }
 
     /// Lets the filesystem fill its partition, also when an earlier call died between the two.
-    fn fill(&self, place: &Place) -> Result<(), VolumeError> {
+    fn fill(&self, place: &Place) -> Result<Filling, VolumeError> {
         let volumes = &self.node.os().volumes;
         let total = match volumes.space(self.volume) {
             Ok(space) => space.total,
-            Err(error) if error.win32() == Some(Win32::UNRECOGNIZED_VOLUME) => return Ok(()),
+            Err(error) if error.win32() == Some(Win32::UNRECOGNIZED_VOLUME) => {
+                return Ok(Filling::NotNeeded);
+            }
             Err(error) => return Err(VolumeError::failed("look at", self.volume)(error)),
         };
         let length = place.partition.length;
         if total.saturating_add(SLACK) >= length {
-            return Ok(());
+            return Ok(Filling::NotNeeded);
         }
         self.node
             .check(self.deadline, "resize volume", &self.volume)?;
         let extended = volumes.extend(self.volume, length);
-        extended.map_err(VolumeError::failed("extend", self.volume))
+        extended.map_err(VolumeError::failed("extend", self.volume))?;
+        Ok(Filling::Needed)
     }
+}
+
+/// Whether a filesystem had to be extended.
+enum Filling {
+    Needed,
+    NotNeeded,
 }
 
 #[cfg(test)]

@@ -33,6 +33,6 @@ impl Rig {
     pub(crate) fn stage_and_grow(&self) -> Result<(), String> {
         let volume = self.stage()?;
         let volumes = self.node.volumes();
-        told(volumes.resize(volume, NewSize::Maximum, self.soon()))
+        told(volumes.resize(volume, NewSize::Maximum, self.soon())).map(drop)
     }
 }

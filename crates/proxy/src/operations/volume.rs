@@ -121,7 +121,8 @@ impl Operations {
             volume(volume_id, "volume id empty")?
         };
         let size = NewSize::from_request(volume, size)?;
-        Ok(volumes.resize(volume, size, deadline)?)
+        volumes.resize(volume, size, deadline)?;
+        Ok(())
     }
 
     /// A volume without a filesystem has none of no size: csi-proxy's answer.

@@ -109,8 +109,8 @@ impl<'a> Vsphere<'a> {
 
     fn format_and_mount(&self, found: &FoundDisk) -> Answer<()> {
         self.call(|node, deadline| node.disks().partition(found, deadline))?;
+        self.call(|node, deadline| node.disks().bring_online(found, deadline))?;
         let disk = found.number();
-        self.call(|node, deadline| node.disks().set_online(disk, deadline))?;
         let volumes =
             self.call(|node, deadline| node.volumes().list_on_disk(disk, None, deadline))?;
         let volume = volumes[0];
@@ -165,8 +165,8 @@ impl Driver for Vsphere<'_> {
         let volume = self.call(|node, deadline| node.volumes().of_target(&staging, deadline))?;
         self.call(|node, deadline| node.volumes().unmount(volume, &staging, deadline))?;
         self.call(|node, deadline| node.filesystem().remove_tree(&staging, deadline))?;
-        let disk = self.call(|node, deadline| node.volumes().disk_number(volume, deadline))?;
-        self.call(|node, deadline| node.disks().set_offline(disk, deadline))
+        let disk = self.find_disk()?;
+        self.call(|node, deadline| node.disks().take_offline(&disk, deadline))
     }
 
     fn node_get_volume_stats(&self) -> Answer<Option<Stats>> {
@@ -183,7 +183,8 @@ impl Driver for Vsphere<'_> {
         let disk = self.call(|node, deadline| node.volumes().disk_number(volume.id(), deadline))?;
         let bytes = self.call(|node, deadline| node.disks().size(disk, deadline))?;
         assert_eq!(bytes, 4 << 30, "{disk}");
-        self.call(|node, deadline| node.disks().set_online(disk, deadline))?;
+        let found = self.find_disk()?;
+        self.call(|node, deadline| node.disks().bring_online(&found, deadline))?;
         self.call(|node, deadline| node.volumes().resize(&volume, NewSize::Maximum, deadline))?;
         Ok(Some(()))
     }

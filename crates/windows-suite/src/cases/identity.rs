@@ -104,7 +104,7 @@ fn staged(play: &Play<'_>, disk: &FoundDisk, target: &WinPath) -> Result<os::Vol
     let (disks, volumes) = (play.node.disks(), play.node.volumes());
     disks.bring_online(disk, play.deadline())?;
     disks.partition(disk, play.deadline())?;
-    let volume = volumes.sole_on_disk(disk.number(), play.deadline())?;
+    let volume = volumes.find_on(disk, play.deadline())?.id();
     let is_formatted = volumes.is_formatted(volume, play.deadline())?;
     holds("its filesystem is known", is_formatted)?;
     volumes.mount(volume, target, play.deadline())?;

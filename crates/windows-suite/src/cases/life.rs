@@ -1,6 +1,8 @@
 //! A volume's life, from a raw disk to one that is taken away.
 
 use node::NewSize;
+use node::Resized;
+use node::api::Condition;
 
 use super::GIB;
 use super::Play;
@@ -16,6 +18,7 @@ declare!("life";
     a_disk_is_found_by_its_identifier,
     a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer,
     every_step_may_be_repeated,
+    a_disk_stays_online_while_something_on_it_is_open,
 );
 
 const FILE: &str = "hello.txt";
@@ -66,7 +69,7 @@ fn a_volume_lives_from_a_raw_disk_to_an_offline_one(stand: &dyn Stand) -> Result
     volumes.unmount(volume, &target, play.deadline())?;
     let exists = play.node.filesystem().path_exists(&file, play.deadline())?;
     holds("the folder is empty again", !exists)?;
-    disks.set_offline(disk, play.deadline())?;
+    disks.take_offline(&play.found(disk)?, play.deadline())?;
     holds("it is offline", !disks.is_online(disk, play.deadline())?)
 }
 
@@ -92,15 +95,19 @@ fn a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer(
     stand.write_file(&file, TEXT)?;
     let before = volumes.stats(volume, play.deadline())?;
     volumes.unmount(volume, &target, play.deadline())?;
-    disks.set_offline(disk, play.deadline())?;
+    disks.take_offline(&play.found(disk)?, play.deadline())?;
 
     let disk = stand.grow(disk, 3 * GIB)?;
     disks.rescan(play.deadline())?;
     same("size", &disks.size(disk, play.deadline())?, &(3 * GIB))?;
-    disks.set_online(disk, play.deadline())?;
+    disks.bring_online(&play.found(disk)?, play.deadline())?;
     let found = play.volume(disk)?;
     same("volume", &found.id(), &volume)?;
-    volumes.resize(&found, NewSize::Maximum, play.deadline())?;
+    let resized = volumes.resize(&found, NewSize::Maximum, play.deadline())?;
+    let has_grown = matches!(resized, Resized::Grown { from, to } if to > from + GIB);
+    holds("it says that it grew", has_grown)?;
+    let again = volumes.resize(&found, NewSize::Maximum, play.deadline())?;
+    holds("once", matches!(again, Resized::Unchanged { .. }))?;
     let after = volumes.stats(volume, play.deadline())?;
     holds("the filesystem grew", after.total > before.total + GIB)?;
     volumes.mount(volume, &target, play.deadline())?;
@@ -115,16 +122,36 @@ fn every_step_may_be_repeated(stand: &dyn Stand) -> Result<(), Failure> {
     stand.write_file(&file, TEXT)?;
     disks.rescan(play.deadline())?;
     play.partition(disk)?;
-    disks.set_online(disk, play.deadline())?;
+    let found = play.found(disk)?;
+    disks.bring_online(&found, play.deadline())?;
     volumes.mount(volume, &target, play.deadline())?;
     same(
         "volume",
-        &volumes.sole_on_disk(disk, play.deadline())?,
+        &volumes.find_on(&found, play.deadline())?.id(),
         &volume,
     )?;
     same("content", &stand.read_file(&file)?, &TEXT.to_vec())?;
     volumes.unmount(volume, &target, play.deadline())?;
-    disks.set_offline(disk, play.deadline())?;
-    disks.set_offline(disk, play.deadline())?;
+    disks.take_offline(&found, play.deadline())?;
+    disks.take_offline(&found, play.deadline())?;
+    holds("it is offline", !disks.is_online(disk, play.deadline())?)
+}
+
+/// Whoever has something open would lose what it has not written.
+fn a_disk_stays_online_while_something_on_it_is_open(stand: &dyn Stand) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let disks = play.node.disks();
+    let (disk, _, target) = play.mounted("target")?;
+    let found = play.found(disk)?;
+    let folder = below(&target, "open")?;
+    let filesystem = play.node.filesystem();
+    filesystem.make_directory(&folder, play.deadline())?;
+    let open = stand.node().os().files.pin(&folder)?;
+    let refused = disks.take_offline(&found, play.deadline());
+    let condition = refused.err().and_then(|error| error.condition());
+    same("condition", &condition, &Some(Condition::InUse))?;
+    holds("it is online", disks.is_online(disk, play.deadline())?)?;
+    open.release();
+    disks.take_offline(&found, play.deadline())?;
     holds("it is offline", !disks.is_online(disk, play.deadline())?)
 }

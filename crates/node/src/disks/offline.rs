@@ -1,0 +1,113 @@
+//! Taking a disk offline that a driver has done with.
+
+use std::time::Duration;
+
+use os::Deadline;
+use os::VolumeId;
+use os::VolumeLock;
+use os::Win32;
+
+use super::DiskError;
+use super::FoundDisk;
+use super::Named;
+use super::state::Switching;
+use crate::Node;
+use crate::VolumeError;
+use crate::locks::Held;
+use crate::locks::Key;
+use crate::patience;
+use crate::volumes::flush;
+use crate::volumes::on_disk;
+
+/// What it is called in errors.
+pub(super) const NAME: &str = "offline disk";
+
+/// How long somebody may take to close what is open on a volume: a virus scanner, an indexer, a process that
+/// is just ending.
+const UNUSED_WITHIN: Duration = Duration::from_secs(10);
+
+/// One call of `take_offline`.
+pub(super) struct TakingOffline<'a> {
+    pub(super) node: &'a Node,
+    pub(super) found: &'a FoundDisk,
+    pub(super) deadline: Deadline,
+}
+
+impl TakingOffline<'_> {
+    pub(super) fn run(&self) -> Result<(), DiskError> {
+        let (_held, volumes) = self.lock()?;
+        let named = Named::from(self.found);
+        let switching = Switching::of(self.node, named, self.deadline);
+        switching.offline_after(|| self.release(&volumes))
+    }
+
+    /// Our own locks, of the disk and of the volumes that are on it then. Volumes come before disks, and are
+    /// only known once the disk is looked at: so it is looked at until nothing came between.
+    fn lock(&self) -> Result<(Held, Vec<VolumeId>), DiskError> {
+        let mut volumes = self.volumes()?;
+        loop {
+            let of_volumes = volumes.iter().copied().map(Key::Volume);
+            let keys = of_volumes.chain([Key::Disk(self.found.number())]).collect();
+            let held = self.node.locks().take(NAME, keys, self.deadline)?;
+            match self.volumes()? {
+                now if now == volumes => return Ok((held, volumes)),
+                now => volumes = now,
+            }
+        }
+    }
+
+    fn volumes(&self) -> Result<Vec<VolumeId>, DiskError> {
+        on_disk::all(self.node, self.found.number())
+    }
+
+    /// Writes what is cached for all volumes, then takes all from whoever might use them, then dismounts them:
+    /// while one is in use, none is dismounted.
+    fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
+        for volume in volumes {
+            self.check()?;
+            flush::if_any(self.node.os(), *volume).map_err(Box::new)?;
+        }
+        let mut all = Vec::new();
+        for volume in volumes {
+            all.extend(self.take(*volume).map_err(Box::new)?);
+        }
+        for taken in &all {
+            self.check()?;
+            let failed = VolumeError::failed("dismount", taken.volume);
+            let dismounted = taken.lock.dismount();
+            dismounted.map_err(|error| Box::new(failed(error)))?;
+        }
+        Ok(all)
+    }
+
+    /// Windows's lock of a volume; none of one that is gone.
+    fn take(&self, volume: VolumeId) -> Result<Option<Taken>, VolumeError> {
+        let os = self.node.os();
+        let locked = patience::until(&*os.clock, self.deadline, UNUSED_WITHIN, || {
+            match os.volumes.lock(volume) {
+                Ok(lock) => Ok(Some(Some(Taken { volume, lock }))),
+                Err(error) if error.is_not_found() => Ok(Some(None)),
+                Err(error) if is_in_use(&error) => Ok(None),
+                Err(error) => Err(VolumeError::failed("lock", volume)(error)),
+            }
+        })?;
+        locked.ok_or(VolumeError::InUse { volume })
+    }
+
+    fn check(&self) -> Result<(), DiskError> {
+        let disk = self.found.number();
+        Ok(self.node.check(self.deadline, NAME, &disk)?)
+    }
+}
+
+/// A volume that is ours alone.
+struct Taken {
+    volume: VolumeId,
+    lock: Box<dyn VolumeLock>,
+}
+
+/// The lock's answer while something is open. That this process may not open the volume has the same code;
+/// but then it could not have been flushed either.
+fn is_in_use(error: &os::Error) -> bool {
+    error.win32() == Some(Win32::ACCESS_DENIED)
+}

@@ -1,0 +1,135 @@
+//! A node whose `MSFT_Disk.Initialize` leaves an offline disk offline: no source says that Windows brings it
+//! online, though drivers rely on it.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod support;
+
+use os::Deadline;
+use os_sim::Bus;
+use os_sim::DiskSpec;
+use os_sim::NodeSpec;
+use os_sim::SanPolicy;
+use support::DATA;
+use support::GIB;
+use support::Rig;
+use support::crash::Scenario;
+use support::crash::check;
+use support::crash::told;
+use wincsi_node::Criterion;
+use wincsi_node::DiskError;
+use wincsi_node::DiskQuery;
+use wincsi_node::FormatOptions;
+use wincsi_node::Formatted;
+use wincsi_node::FoundDisk;
+use wincsi_node::NewSize;
+use wincsi_node::Options;
+use wincsi_node::ProviderError;
+use wincsi_node::SerialNumber;
+use wincsi_node::api::Error;
+use wincsi_node::api::NodeApi;
+
+/// With a disk that arrives offline and read-only.
+fn node() -> Rig {
+    let spec = NodeSpec {
+        initialize_brings_online: false,
+        ..NodeSpec::named("node-1").san_policy(SanPolicy::OfflineAll)
+    };
+    let rig = Rig::of(&spec, Options::default());
+    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 2 * GIB);
+    rig
+}
+
+fn find(rig: &Rig) -> Result<FoundDisk, DiskError> {
+    let serial = SerialNumber::parse(DATA).unwrap();
+    let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
+    rig.node.disks().find(&wanted, rig.soon())
+}
+
+/// In the order of the guide.
+fn stage(rig: &Rig) -> Result<Formatted, Error> {
+    let (node, soon): (&dyn NodeApi, Deadline) = (&rig.node, rig.soon());
+    let (disk, staging) = (find(rig).unwrap(), rig.staging());
+    node.disks().bring_online(&disk, soon)?;
+    node.disks().partition(&disk, soon)?;
+    let volume = node.volumes().find_on(&disk, soon)?;
+    let plain = FormatOptions::default();
+    let formatted = node.volumes().ensure_formatted(&volume, &plain, soon)?;
+    node.filesystem().make_directory(&staging, soon)?;
+    node.volumes().mount(volume.id(), &staging, soon)?;
+    node.volumes().resize(&volume, NewSize::Maximum, soon)?;
+    Ok(formatted)
+}
+
+fn unstage(rig: &Rig) -> Result<(), Error> {
+    let (node, soon): (&dyn NodeApi, Deadline) = (&rig.node, rig.soon());
+    let (disk, staging) = (find(rig).unwrap(), rig.staging());
+    let volume = node.volumes().of_target(&staging, soon)?;
+    node.volumes().unmount(volume, &staging, soon)?;
+    node.filesystem().remove_entry(&staging, soon)?;
+    node.disks().take_offline(&disk, soon)
+}
+
+#[track_caller]
+fn is_refused(done: &Result<(), DiskError>) {
+    let is_windows = matches!(
+        done,
+        Err(DiskError::Provider(ProviderError::Refused { .. }))
+    );
+    assert!(is_windows, "{done:?}");
+}
+
+#[test]
+fn a_volume_is_staged_and_unstaged_and_staged_again() {
+    let rig = node();
+    assert_eq!(stage(&rig), Ok(Formatted::Now));
+    rig.write(&format!("{}data.txt", rig.volume()), "precious");
+    unstage(&rig).unwrap();
+    assert_eq!(
+        rig.node.disks().is_online(rig.disk(), rig.soon()),
+        Ok(false)
+    );
+    assert_eq!(stage(&rig), Ok(Formatted::Before));
+    assert_eq!(rig.precious(), "precious");
+}
+
+/// csi-proxy's clients do it in this order; where Windows refuses, they are told, and nothing is spoilt.
+#[test]
+fn a_disk_that_is_partitioned_before_it_is_online_is_refused_and_can_be_staged_after() {
+    let rig = node();
+    let disks = rig.node.disks();
+    is_refused(&disks.partition(rig.disk(), rig.soon()));
+    assert_eq!(stage(&rig), Ok(Formatted::Now));
+}
+
+/// Writable and offline, it gets its table, and no partition.
+#[test]
+fn a_disk_that_got_no_further_than_its_table_is_staged_after() {
+    let rig = node();
+    let disks = rig.node.disks();
+    disks.bring_online(rig.disk(), rig.soon()).unwrap();
+    disks.set_offline(rig.disk(), rig.soon()).unwrap();
+    is_refused(&disks.partition(rig.disk(), rig.soon()));
+    let layout = rig.os().disks.layout(rig.disk()).unwrap();
+    assert!(matches!(layout.style, os::PartitionStyle::Gpt { .. }));
+    assert_eq!(stage(&rig), Ok(Formatted::Now));
+}
+
+#[test]
+fn staging_goes_on_after_a_fault_or_a_death_at_any_point() {
+    check(&Scenario {
+        name: "stage where a table leaves a disk offline",
+        prepare: node,
+        act: |rig| {
+            let disk = told(find(rig))?;
+            let disks = rig.node.disks();
+            told(disks.bring_online(&disk, rig.soon()))?;
+            told(disks.partition(&disk, rig.soon()))?;
+            let volume = told(rig.node.volumes().find_on(&disk, rig.soon()))?;
+            let plain = FormatOptions::default();
+            let volumes = rig.node.volumes();
+            told(volumes.ensure_formatted(&volume, &plain, rig.soon())).map(drop)
+        },
+        done_already: &[],
+    });
+}
