@@ -1,13 +1,15 @@
-//! What a suite on real Windows makes for itself: virtual disks, a share, a user, reparse points.
+//! What a suite on real Windows makes for itself: virtual disks, a share, a user, reparse points. And what tests
+//! do to other processes.
 //!
 //! Nothing here starts a process or needs Hyper-V. `virtdisk.dll` is loaded when it is asked for: what is missing
 //! is an error with a name then, not a program that does not start.
 //!
 //! # Where this has run
-//! Nowhere on Windows. Under Wine 8 [`is_elevated`], [`free_drive`], [`computer_name`] and the removal of a
-//! share and a user that are not there. Wine has no virtual disks.
+//! Nowhere on Windows. Under Wine 8 [`is_elevated`], [`free_drive`], [`computer_name`], [`raise`],
+//! [`thread_names`] and the removal of a share and a user that are not there. Wine has no virtual disks.
 
 mod network;
+mod process;
 mod reparse;
 mod system;
 mod virtual_disk;
@@ -18,6 +20,9 @@ pub use network::add_share;
 pub use network::add_user;
 pub use network::remove_share;
 pub use network::remove_user;
+pub use process::ControlEvent;
+pub use process::raise;
+pub use process::thread_names;
 pub use reparse::set_reparse_point;
 pub use system::computer_name;
 pub use system::free_drive;

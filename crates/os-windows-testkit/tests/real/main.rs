@@ -3,6 +3,8 @@
 #![cfg(windows)]
 
 use std::path::Path;
+use std::process;
+use std::thread;
 
 use wincsi_os_windows_testkit::real;
 use wincsi_os_windows_testkit::real::VirtualDisks;
@@ -29,4 +31,14 @@ fn a_free_drive_is_nobodys() {
     let letter = real::free_drive().expect("a letter");
     assert!(('D'..='Z').contains(&letter));
     assert!(!Path::new(&format!(r"{letter}:\")).exists());
+}
+
+#[test]
+fn the_threads_of_a_process_are_known_by_name() {
+    let names = || real::thread_names(process::id()).expect("a list");
+    let named = thread::Builder::new().name("one of ours".to_owned());
+    let named = named.spawn(names).expect("a thread");
+    let names = named.join().expect("no panic");
+    assert!(names.iter().any(|name| name == "one of ours"), "{names:?}");
+    assert!(!names.iter().any(|name| name == "another"), "{names:?}");
 }

@@ -114,19 +114,11 @@ impl Server {
         text(&log_in(&self.folder))
     }
 
-    #[cfg_attr(
-        windows,
-        expect(dead_code, reason = "signals go to process ids elsewhere")
-    )]
-    pub(crate) fn id(&self) -> u32 {
-        self.process.0.id()
+    pub(crate) fn process(&self) -> &Child {
+        &self.process.0
     }
 
     /// Waits until it has ended.
-    #[cfg_attr(
-        windows,
-        expect(dead_code, reason = "nothing asks a process to end there")
-    )]
     pub(crate) fn end(&mut self) -> ExitStatus {
         self.process.end(&log_in(&self.folder))
     }

@@ -84,7 +84,7 @@ fn requests(group: &wire::Group, method: &wire::Method, volume_id: &str) -> [Vec
 
 /// The open files of the program, sockets included.
 fn handles(server: &Server) -> usize {
-    let folder = format!("/proc/{}/fd", server.id());
+    let folder = format!("/proc/{}/fd", server.process().id());
     fs::read_dir(folder).expect("it lives").count()
 }
 

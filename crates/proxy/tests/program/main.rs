@@ -3,6 +3,7 @@
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod call;
+mod ends;
 mod exe;
 // Only there can a process be asked for what another has open.
 #[cfg(target_os = "linux")]

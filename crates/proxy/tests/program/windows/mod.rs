@@ -5,12 +5,16 @@ mod native;
 use std::fs::OpenOptions;
 use std::io;
 use std::io::Write as _;
+use std::os::windows::io::AsHandle as _;
 use std::path::Path;
 
+use os_windows_testkit::real;
+use os_windows_testkit::real::ControlEvent;
 use tokio::net::windows::named_pipe::NamedPipeServer;
 use tokio::net::windows::named_pipe::ServerOptions;
 use tokio::runtime::Runtime;
 
+use crate::exe::Server;
 use crate::exe::look_until;
 
 /// A pipe that somebody else made, with the runtime that it belongs to.
@@ -48,6 +52,21 @@ pub(crate) fn send_to(_folder: &Path, name: &str, bytes: &[u8]) {
     );
     // The server may hang up before it has all.
     let _ = pipe.expect("it is open").write_all(bytes);
+}
+
+/// What the program can be asked to end with.
+pub(crate) const REQUESTS: [ControlEvent; 2] = [ControlEvent::Shutdown, ControlEvent::CtrlC];
+
+/// What it hears a second time too.
+pub(crate) const REPEATABLE: ControlEvent = ControlEvent::CtrlC;
+
+/// The exit codes of a program that was asked twice, which the system's own handler ends: Wine's with 0, Windows's
+/// with STATUS_CONTROL_C_EXIT of
+/// <https://learn.microsoft.com/openspecs/windows_protocols/ms-erref/596a1078-e883-4972-9bbc-49e60bebca55>.
+pub(crate) const CUT_SHORT: &[i32] = &[0, 0xC000_013A_u32.cast_signed()];
+
+pub(crate) fn ask_to_end(server: &Server, event: ControlEvent) {
+    real::raise(server.process().as_handle(), event).expect("it lives");
 }
 
 /// ERROR_PIPE_BUSY: all instances have clients, and the server has yet to make another.

@@ -10,6 +10,8 @@ use std::time::Instant;
 use client::Client;
 use client::ClientCause;
 use client::ClientError;
+use os_windows_testkit::real;
+use os_windows_testkit::real::ControlEvent;
 use tempfile::TempDir;
 use transport::CallError;
 use transport::Channel;
@@ -203,6 +205,33 @@ fn a_service_of_this_machine_runs_answers_and_stops() {
     service.does("stop", 0, "is stopped");
     service.does("status", 3, "last end: exit code 0 of Windows");
     service.does("uninstall", 0, "is removed");
+}
+
+#[test]
+fn a_thread_for_wmi_is_made_by_the_first_question_and_the_end_comes_through_after_it() {
+    let _turn = turn();
+    let mut server = Server::of_this_machine(&[]);
+    let client = Client::local("");
+    assert!(!exists(&client, r"C:\var\lib\kubelet\none"));
+    let threads = threads(&server);
+    assert!(is_named(&threads, "transport"), "{threads:?}");
+    assert!(!is_named(&threads, "wmi"), "{threads:?}");
+    refusals(&client);
+    let threads = self::threads(&server);
+    assert!(is_named(&threads, "wmi"), "{threads:?}");
+    // COM has brought user32.dll along by now.
+    super::ask_to_end(&server, ControlEvent::Shutdown);
+    assert_eq!(server.end().code(), Some(0), "{}", server.output());
+    let output = server.output();
+    assert!(output.contains("] stopped: "), "{output}");
+}
+
+fn threads(server: &Server) -> Vec<String> {
+    real::thread_names(server.process().id()).expect("a list")
+}
+
+fn is_named(threads: &[String], name: &str) -> bool {
+    threads.iter().any(|thread| thread == name)
 }
 
 fn ask_nothing(group: &wire::Group) -> Status {
