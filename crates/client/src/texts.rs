@@ -70,6 +70,10 @@ const PHRASES: &[(&str, Condition)] = &[
     (" is not overwritten: ", Condition::NotBlank),
     (" is not changed: it ", Condition::Guarded),
     (" cannot grow to ", Condition::NoRoom),
+    (
+        "does not answer: a call from before has not ended",
+        Condition::NotAnswering,
+    ),
     ("not one volume but none", Condition::NotFound),
     ("not one volume but", Condition::Ambiguous),
     ("not one disk but", Condition::Ambiguous),

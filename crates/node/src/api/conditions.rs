@@ -137,6 +137,7 @@ impl Classified for os::Error {
         };
         match (&self.cause, self.win32()) {
             (os::Cause::TimedOut, _) => Kind::Deadline,
+            (os::Cause::NotAnswering, _) => Kind::Condition(Condition::NotAnswering),
             (_, Some(code)) => Kind::Coded(condition, Code::Win32(code)),
             (os::Cause::Hresult(code), None) => {
                 let is_denied = *code == Hresult::WBEM_E_ACCESS_DENIED;
@@ -180,6 +181,7 @@ impl Classified for PagingUnknown {
         let kind = match self {
             Self::Os(error) => error.kind(),
             Self::Target(error) => error.kind(),
+            Self::Unfinished(error) => error.kind(),
         };
         match kind {
             Kind::Deadline | Kind::Coded(Condition::AccessDenied, _) => kind,
@@ -211,6 +213,7 @@ impl Classified for VisibilityError {
             Self::NoSuchPartition { .. } => Kind::Condition(Condition::NotFound),
             Self::NotVisible { .. } => Kind::Condition(Condition::Other),
             Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
+            Self::Unfinished(error) => error.kind(),
         }
     }
 }

@@ -202,6 +202,8 @@ pub enum Condition {
     NoRoom,
     /// The path exists, and no volume is mounted there.
     NotAMountedFolder,
+    /// The disk or volume does not answer: a call to it from before has not ended. Nothing was done.
+    NotAnswering,
     /// What would be overwritten is not blank.
     NotBlank,
     /// The directory is not empty.

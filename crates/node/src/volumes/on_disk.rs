@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use os::Deadline;
 use os::DiskNumber;
 use os::DriveLayout;
-use os::Os;
 use os::PartitionEntry;
 use os::PartitionNumber;
 use os::PartitionStyle;
@@ -16,6 +15,8 @@ use os::VolumeId;
 
 use crate::DiskError;
 use crate::Node;
+use crate::Unfinished;
+use crate::looks;
 use crate::patience;
 use crate::patience::VISIBLE_WITHIN;
 use crate::text::list;
@@ -52,6 +53,9 @@ pub enum VisibilityError {
         /// The volumes that could not be looked at, of which one may be it.
         unreadable: Vec<VolumeId>,
     },
+    /// The look at the volumes has not ended.
+    #[error(transparent)]
+    Unfinished(#[from] Unfinished),
     /// Several volumes claim one partition.
     #[error("partition {partition} of disk {disk} has not one volume but {}", list(.volumes))]
     Several {
@@ -81,7 +85,7 @@ pub(crate) fn wait<E: From<DiskError> + From<VisibilityError>>(
         let Some(layout) = online_layout(node, disk)? else {
             return Ok::<_, E>(Some(Vec::new()));
         };
-        let survey = Survey::take(node.os(), disk, &layout, only)?;
+        let survey = Survey::take(node, disk, &layout, only, deadline)?;
         match survey.is_complete() {
             true => Ok(Some(survey.into_volumes()?)),
             false => {
@@ -128,10 +132,11 @@ impl Survey {
     /// # Errors
     /// They cannot be listed, or there is no such partition.
     pub(crate) fn take(
-        os: &Os,
+        node: &Node,
         disk: DiskNumber,
         layout: &DriveLayout,
         only: Option<PartitionNumber>,
+        deadline: Deadline,
     ) -> Result<Self, VisibilityError> {
         if let Some(partition) = only {
             require(disk, layout, partition)?;
@@ -144,9 +149,11 @@ impl Survey {
         if survey.partitions.is_empty() {
             return Ok(survey);
         }
-        let volumes = os.volumes.list();
-        for volume in volumes.map_err(|source| VisibilityError::List { disk, source })? {
-            match os.volumes.extents(volume) {
+        let volumes = node.os().volumes.list();
+        let volumes = volumes.map_err(|source| VisibilityError::List { disk, source })?;
+        let look = |node: &Node, volume: &VolumeId| (*volume, node.os().volumes.extents(*volume));
+        for (volume, extents) in looks::each(node, "list volumes", deadline, volumes, look)? {
+            match extents {
                 Ok(extents) => extents
                     .iter()
                     .filter(|extent| extent.disk == disk)
