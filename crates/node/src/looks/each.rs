@@ -125,3 +125,77 @@ impl<R: Send + 'static> Helper<R> {
 fn resume(panicked: Box<dyn Any + Send>) {
     panic::resume_unwind(panicked)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use os_sim::ClockMode;
+    use os_sim::NodeSpec;
+    use os_sim::SimNode;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::Options;
+
+    fn node() -> (Node, TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = NodeSpec::named("node-1");
+        let sim = SimNode::create(folder.path(), &spec, ClockMode::Virtual).unwrap();
+        (Node::new(sim.os(), Options::default()), folder)
+    }
+
+    #[test]
+    fn answers_come_in_the_order_of_the_items() {
+        let (node, _folder) = node();
+        let items: Vec<u32> = (0..100).collect();
+        let double = |_: &Node, item: &u32| item * 2;
+        let answers = each(&node, "ask", Deadline::NEVER, items, double).unwrap();
+        assert_eq!(answers, (0..100).map(|item| item * 2).collect::<Vec<_>>());
+    }
+
+    /// The first try ends only after the second has answered.
+    #[test]
+    fn where_one_is_stuck_another_goes_on() {
+        let (node, _folder) = node();
+        let (release, released) = mpsc::channel::<()>();
+        let stuck = Mutex::new(Some(released));
+        let ask = move |node: &Node, item: &u32| {
+            let first = (*item == 2).then(|| stuck.lock().unwrap().take()).flatten();
+            if let Some(released) = first {
+                while released.recv_timeout(SLICE) == Err(RecvTimeoutError::Timeout) {
+                    node.os().clock.sleep(ANSWER_WITHIN);
+                }
+            }
+            *item
+        };
+        let answers = each(&node, "ask", Deadline::NEVER, vec![1, 2, 3], ask);
+        assert_eq!(answers, Ok(vec![1, 2, 3]));
+        drop(release);
+    }
+
+    #[test]
+    fn at_the_deadline_the_caller_goes() {
+        let (node, _folder) = node();
+        let deadline = Deadline::within(&*node.os().clock, Duration::from_secs(5));
+        let (release, released) = mpsc::channel::<()>();
+        let released = Mutex::new(released);
+        let hang = move |node: &Node, (): &()| {
+            node.os().clock.sleep(Duration::from_secs(6));
+            let _ = released.lock().unwrap().recv();
+        };
+        let answers = each(&node, "ask", deadline, vec![()], hang);
+        assert!(matches!(answers, Err(Unfinished::Deadline { .. })));
+        drop(release);
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller() {
+        let caught = panic::catch_unwind(|| {
+            let (node, _folder) = node();
+            let fall = |_: &Node, (): &()| -> u8 { panic!("fell") };
+            each(&node, "fall", Deadline::NEVER, vec![()], fall)
+        });
+        assert!(caught.is_err());
+    }
+}
