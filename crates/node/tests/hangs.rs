@@ -161,6 +161,14 @@ impl Scene {
         answered
     }
 
+    /// The answer to a call that waits for nothing, whatever the clock says.
+    fn at_once<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Node) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.begin(act).recv_timeout(PATIENCE).unwrap()
+    }
+
     /// The answer to a call in which something hangs, while the clock goes on until it comes.
     fn answer_of<T>(&self, call: &Receiver<Result<T, Error>>) -> Result<T, Error> {
         let begun = Instant::now();
@@ -238,7 +246,9 @@ fn a_call_about_what_hangs_ends_at_its_deadline_and_repeated_ones_at_once() {
         let error = scene.answer_of(&first).unwrap_err();
         assert_eq!(error.cause, Cause::Deadline, "{name}");
         for _ in 0..REPEATED {
-            let error = act(scene.api(), bad, scene.rig.soon()).unwrap_err();
+            let soon = scene.rig.soon();
+            let again = scene.at_once(move |node| act(node, bad, soon));
+            let error = again.unwrap_err();
             let condition = error.condition();
             assert_eq!(condition, Some(Condition::NotAnswering), "{name}: {error}");
         }
@@ -280,7 +290,8 @@ fn a_change_of_a_disk_that_does_not_answer_is_refused_and_holds_nothing() {
     scene.pass(Duration::from_secs(7200));
     scene.answer_of(&first).unwrap_err();
     for _ in 0..REPEATED {
-        let refused = scene.api().disks().set_offline(disk, scene.rig.soon());
+        let soon = scene.rig.soon();
+        let refused = scene.at_once(move |node| NodeApi::disks(node).set_offline(disk, soon));
         let condition = refused.unwrap_err().condition();
         assert_eq!(condition, Some(Condition::NotAnswering));
     }
@@ -360,7 +371,8 @@ fn a_disk_that_hangs_is_left_out_where_others_are_meant() {
         let answer = scene.answer_of(&first);
         answer.unwrap_or_else(|error| panic!("{name}: {error}"));
         for _ in 0..REPEATED {
-            let answer = act(&scene.rig.node, good.clone(), scene.rig.soon());
+            let (about, soon) = (good.clone(), scene.rig.soon());
+            let answer = scene.at_once(move |node| act(node, about, soon));
             answer.unwrap_or_else(|error| panic!("{name} again: {error}"));
         }
         assert_eq!(scene.lost(place), 1, "{name}, {place:?}");
@@ -389,7 +401,9 @@ fn a_look_up_is_uncertain_of_a_disk_that_hangs() {
     let error = scene.answer_of(&first).unwrap_err();
     assert_eq!(error.condition(), uncertain, "{error}");
     let find = || scene.api().disks().find(&wanted, scene.rig.soon());
-    assert_eq!(find().unwrap_err().condition(), uncertain);
+    let (query, soon) = (wanted.clone(), scene.rig.soon());
+    let again = scene.at_once(move |node| NodeApi::disks(node).find(&query, soon));
+    assert_eq!(again.unwrap_err().condition(), uncertain);
     scene.rig.sim.faults().remove(hang);
     assert_eq!(eventually("find", find).number(), scene.raw.number());
 }
@@ -432,7 +446,9 @@ fn a_mounted_folder_that_hangs_costs_one_thread() {
     assert_eq!(error.cause, Cause::Deadline);
     let find = || scene.api().volumes().find_at(&folder, scene.rig.soon());
     for _ in 0..REPEATED {
-        find().unwrap_err();
+        let (at, soon) = (folder.clone(), scene.rig.soon());
+        let again = scene.at_once(move |node| NodeApi::volumes(node).find_at(&at, soon));
+        again.unwrap_err();
     }
     let trace = scene.rig.sim.take_trace();
     let asked = |op: &&Op| op.operation == "GetVolumeNameForVolumeMountPointW";
@@ -483,7 +499,8 @@ fn a_page_file_on_a_disk_that_hangs_keeps_other_disks_from_being_changed_and_loc
     let error = scene.answer_of(&first).unwrap_err();
     assert_eq!(error.cause, Cause::Deadline, "the look's own");
     for _ in 0..REPEATED {
-        let refused = change(&scene.rig.node, scene.rig.soon()).unwrap_err();
+        let (once, soon) = (change.clone(), scene.rig.soon());
+        let refused = scene.at_once(move |node| once(node, soon)).unwrap_err();
         assert!(refused.to_string().contains("page file"), "{refused}");
     }
     assert_eq!(scene.lost(Place::Volume), 1);
