@@ -270,6 +270,16 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_answer_is_told_from_what_does_not_exist() {
+        for text in [
+            "look at volume x: does not answer: a call from before has not ended",
+            "failed to query disk 3. error: look at disk 3: does not answer: a call from before has not ended",
+        ] {
+            assert_eq!(of(text, &[]), Some(Condition::NotAnswering), "{text}");
+        }
+    }
+
+    #[test]
     fn other_troubles_are_not_taken_for_nothing_mounted() {
         for text in [
             r"C:\a cannot be reached: The system cannot find the path specified.",
