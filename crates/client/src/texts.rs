@@ -70,6 +70,10 @@ const PHRASES: &[(&str, Condition)] = &[
     (" is not overwritten: ", Condition::NotBlank),
     (" is not changed: it ", Condition::Guarded),
     (" cannot grow to ", Condition::NoRoom),
+    (
+        "does not answer: a call from before has not ended",
+        Condition::NotAnswering,
+    ),
     ("not one volume but none", Condition::NotFound),
     ("not one volume but", Condition::Ambiguous),
     ("not one disk but", Condition::Ambiguous),
@@ -381,6 +385,16 @@ mod tests {
             of("format volume x: did not end before its deadline", &[]),
             None
         );
+    }
+
+    #[test]
+    fn what_does_not_answer_is_told_from_what_does_not_exist() {
+        for text in [
+            "look at volume x: does not answer: a call from before has not ended",
+            "failed to query disk 3. error: look at disk 3: does not answer: a call from before has not ended",
+        ] {
+            assert_eq!(of(text, &[]), Some(Condition::NotAnswering), "{text}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Unfinished {
         }
     }
 
-    fn no_thread(operation: &'static str, error: &io::Error) -> Self {
+    pub(crate) fn no_thread(operation: &'static str, error: &io::Error) -> Self {
         Self::NoThread {
             operation,
             reason: error.to_string(),

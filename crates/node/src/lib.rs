@@ -78,6 +78,10 @@
 //! locks may not be given up while Windows still works. A caller that must have its answer by the
 //! deadline runs the operation with [`Node::bounded`].
 //!
+//! A look at a disk or volume that hangs keeps its thread until it ends. There is one at a time of each: other
+//! calls wait for it up to ten seconds, whatever their deadline, then leave the object out or fail
+//! ([`api::Condition::NotAnswering`]).
+//!
 //! # Errors
 //! Each group has an error of its own that says what was attempted on what ([`DiskError`],
 //! [`VolumeError`], [`SmbError`]...), with Windows's code where there is one. By [`api`] they are one type,
@@ -137,6 +141,7 @@ mod firmware;
 mod iscsi;
 mod link;
 mod locks;
+mod looks;
 mod patience;
 mod provider;
 mod services;
@@ -193,6 +198,7 @@ pub use self::iscsi::Portal;
 pub use self::iscsi::SessionInfo;
 pub use self::iscsi::TargetName;
 use self::locks::Locks;
+use self::looks::Looks;
 pub use self::provider::ProviderError;
 pub use self::services::Dependents;
 pub use self::services::ServiceError;
@@ -236,6 +242,7 @@ struct Shared {
     os: Os,
     options: Options,
     locks: Locks,
+    looks: Looks,
     known_mappings: smb::Known,
     logins: iscsi::Logins,
 }
@@ -246,18 +253,21 @@ impl Node {
     #[must_use]
     pub fn new(os: Os, options: Options) -> Self {
         let locks = Locks::new(Arc::clone(&os.clock));
+        let looks = Looks::new(Arc::clone(&os.clock));
         Self {
             shared: Arc::new(Shared {
-                os,
+                os: looks::guarded(os, &looks),
                 options,
                 locks,
+                looks,
                 known_mappings: smb::Known::default(),
                 logins: iscsi::Logins::default(),
             }),
         }
     }
 
-    /// What the operations run on.
+    /// What the operations run on: the node that it was made of, with one look at each disk and volume under
+    /// way at a time.
     #[must_use]
     pub fn os(&self) -> &Os {
         &self.shared.os
@@ -313,6 +323,10 @@ impl Node {
 
     fn locks(&self) -> &Locks {
         &self.shared.locks
+    }
+
+    fn looks(&self) -> &Looks {
+        &self.shared.looks
     }
 
     fn known_mappings(&self) -> &smb::Known {

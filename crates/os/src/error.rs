@@ -76,6 +76,9 @@ pub enum Cause {
     /// The system answered something that cannot be what its documentation says.
     #[error("malformed answer: {0}")]
     Malformed(String),
+    /// The call was not made, as one on the same object has been under way for long.
+    #[error("does not answer: a call from before has not ended")]
+    NotAnswering,
     /// This node has no such facility.
     #[error("not available on this node: {0}")]
     Unavailable(&'static str),

@@ -110,6 +110,7 @@ impl Classified for os::Error {
     fn kind(&self) -> Kind {
         match (&self.cause, self.win32()) {
             (os::Cause::TimedOut, _) => Kind::Deadline,
+            (os::Cause::NotAnswering, _) => Kind::Condition(Condition::NotAnswering),
             (os::Cause::Hresult(code), win32) => {
                 let told = win32.map_or(Code::Hresult(*code), Code::Win32);
                 Kind::Coded(Condition::of_hresult(*code), told)
@@ -152,6 +153,7 @@ impl Classified for PagingUnknown {
         let kind = match self {
             Self::Os(error) => error.kind(),
             Self::Target(error) => error.kind(),
+            Self::Unfinished(error) => error.kind(),
         };
         match kind {
             Kind::Deadline | Kind::Coded(Condition::AccessDenied, _) => kind,
@@ -185,6 +187,7 @@ impl Classified for VisibilityError {
             Self::NoSuchPartition { .. } => Kind::Condition(Condition::NotFound),
             Self::NotVisible { .. } => Kind::Condition(Condition::Other),
             Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
+            Self::Unfinished(error) => error.kind(),
         }
     }
 }

@@ -217,6 +217,8 @@ pub enum Condition {
     NoRoom,
     /// The path exists, and no volume is mounted there.
     NotAMountedFolder,
+    /// The disk or volume does not answer: a call to it from before has not ended. Nothing was done.
+    NotAnswering,
     /// What would be overwritten is not blank (41007, 41008).
     NotBlank,
     /// The directory is not empty (145).
@@ -275,6 +277,7 @@ impl Condition {
         matches!(
             self,
             Self::InUse
+                | Self::NotAnswering
                 | Self::NotReady
                 | Self::OutOfDate
                 | Self::ServerAway

@@ -11,7 +11,11 @@ use os::WinPath;
 use super::DiskError;
 use crate::Node;
 use crate::TargetError;
+use crate::Unfinished;
 use crate::Way;
+use crate::bounded::race;
+use crate::looks::ANSWER_WITHIN;
+use crate::looks::Object;
 use crate::storage;
 use crate::storage::Style;
 use crate::volumes;
@@ -20,6 +24,8 @@ use crate::volumes::target;
 /// The MBR type of a dynamic disk's partition, 0x42
 /// (<https://learn.microsoft.com/windows/win32/fileio/disk-partition-types>).
 const MBR_LDM: u32 = 0x42;
+
+const LOOK: &str = "look at";
 
 /// Why it is not known which disks hold page files and the crash dump.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +37,9 @@ pub enum PagingUnknown {
     /// The volume on which one is was not found.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// The look at them has not ended.
+    #[error(transparent)]
+    Unfinished(#[from] Unfinished),
 }
 
 /// Why a disk is never written.
@@ -99,7 +108,7 @@ fn reason(
     if disk.style == Style::Mbr && is_dynamic_mbr(node, disk.number, deadline)? {
         return Ok(Some(Guarded::Dynamic));
     }
-    by_paging(node, disk.number)
+    by_paging(node, disk.number, deadline)
 }
 
 /// By what the storage provider says of the disk itself.
@@ -133,13 +142,35 @@ fn is_dynamic_mbr(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<b
         .any(|partition| partition.mbr_type == Some(MBR_LDM)))
 }
 
-fn by_paging(node: &Node, disk: DiskNumber) -> Result<Option<Guarded>, DiskError> {
-    let unknown = |error: PagingUnknown| DiskError::Paging {
+/// The page files are on volumes of other disks, which may hang; and whoever asks holds this disk's lock. So
+/// they are looked for on a thread that is left behind then, one at a time.
+fn by_paging(
+    node: &Node,
+    disk: DiskNumber,
+    deadline: Deadline,
+) -> Result<Option<Guarded>, DiskError> {
+    let clock = &*node.os().clock;
+    let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
+    let owned = node.clone();
+    let look = move || {
+        let looks = owned.looks();
+        looks.at(&Object::PageFiles, || paging_on(&owned, disk))
+    };
+    let found = match race(clock, LOOK, limit, look) {
+        Ok(found) => found,
+        Err(Unfinished::Deadline { .. }) => {
+            Err(Unfinished::deadline(LOOK, &Object::PageFiles).into())
+        }
+        Err(unfinished) => Err(unfinished.into()),
+    };
+    found.map_err(|error| DiskError::Paging {
         disk,
         source: Box::new(error),
-    };
-    let paging = node.os().boot.paging();
-    let paging = paging.map_err(|error| unknown(error.into()))?;
+    })
+}
+
+fn paging_on(node: &Node, disk: DiskNumber) -> Result<Option<Guarded>, PagingUnknown> {
+    let paging = node.os().boot.paging()?;
     let page_files = paging
         .page_files
         .iter()
@@ -149,7 +180,7 @@ fn by_paging(node: &Node, disk: DiskNumber) -> Result<Option<Guarded>, DiskError
         .iter()
         .map(|path| (path, Guarded::CrashDump));
     for (path, reason) in page_files.chain(crash_dump) {
-        if holds(node, disk, path).map_err(unknown)? {
+        if holds(node, disk, path)? {
             return Ok(Some(reason));
         }
     }

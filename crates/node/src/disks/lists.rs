@@ -18,6 +18,7 @@ use super::identity;
 use super::identity::serial;
 use super::identity::serial::Serial;
 use crate::Node;
+use crate::looks;
 use crate::provider::ProviderError;
 use crate::storage;
 
@@ -69,18 +70,27 @@ pub(super) fn ids(
     deadline: Deadline,
 ) -> Result<BTreeMap<DiskNumber, DiskIds>, DiskError> {
     const SELECT: &[&str] = &[disk::NUMBER.name, disk::PATH.name, disk::SERIAL_NUMBER.name];
-    let mut ids = BTreeMap::new();
-    for (number, row) in rows(node, SELECT, deadline)? {
-        let listed = Listed::read(&row)?;
-        match page83(node, number) {
-            Ok(page83) => {
-                let serial = listed.serial(node, number);
-                ids.insert(number, DiskIds { page83, serial });
-            }
-            Err(error) => tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
-        }
-    }
-    Ok(ids)
+    let rows = rows(node, SELECT, deadline)?;
+    let asked = looks::each(node, "list disks", deadline, rows, |node, (number, row)| {
+        Ok((*number, ids_of(node, *number, row)?))
+    })?;
+    let told = asked.into_iter().filter_map(|asked| match asked {
+        Ok((number, ids)) => ids.map(|ids| Ok((number, ids))),
+        Err(error) => Some(Err(error)),
+    });
+    told.collect()
+}
+
+fn ids_of(
+    node: &Node,
+    number: DiskNumber,
+    row: &Instance,
+) -> Result<Option<DiskIds>, ProviderError> {
+    let listed = Listed::read(row)?;
+    Ok(told_page83(node, number).map(|page83| DiskIds {
+        page83,
+        serial: listed.serial(node, number),
+    }))
 }
 
 /// What the provider says of a disk beside its number.
@@ -143,19 +153,24 @@ pub(super) fn by_page83(
         // Disks without an identifier have none that could be asked for.
         return Err(DiskError::NoSuchPage83 { page83 });
     }
-    let mut found = Vec::new();
-    for (number, row) in rows(node, storage::Disk::SELECT, deadline)? {
-        match self::page83(node, number) {
-            Ok(own) if own == wanted => {
-                let disk = storage::Disk::read(number, row)?;
-                if is_candidate(node, &disk, deadline)? {
-                    found.push(number);
-                }
+    let rows = rows(node, storage::Disk::SELECT, deadline)?;
+    let wanted = page83.clone();
+    let asked = looks::each(
+        node,
+        "find disk",
+        deadline,
+        rows,
+        move |node, (number, row)| {
+            if told_page83(node, *number).is_none_or(|own| own != wanted) {
+                return Ok(None);
             }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
-        }
-    }
+            let disk = storage::Disk::read(*number, row.clone())?;
+            Ok(is_candidate(node, &disk, deadline)?.then_some(*number))
+        },
+    )?;
+    let asked: Result<Vec<_>, DiskError> =
+        asked.into_iter().filter_map(Result::transpose).collect();
+    let found = asked?;
     match found.as_slice() {
         [] => Err(DiskError::NoSuchPage83 { page83 }),
         [one] => Ok(*one),
@@ -175,8 +190,12 @@ fn is_candidate(node: &Node, disk: &storage::Disk, deadline: Deadline) -> Result
     }
 }
 
-fn page83(node: &Node, number: DiskNumber) -> os::Result<String> {
-    Ok(page(node, number)?.page83_text())
+/// None of a disk that does not answer.
+fn told_page83(node: &Node, number: DiskNumber) -> Option<String> {
+    let page = page(node, number).inspect_err(
+        |error| tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
+    );
+    Some(page.ok()?.page83_text())
 }
 
 /// A disk that refuses the question as one that it does not know has no identifiers. That it does so with

@@ -57,7 +57,7 @@ impl TakingOffline<'_> {
     }
 
     fn volumes(&self) -> Result<Vec<VolumeId>, DiskError> {
-        on_disk::all(self.node, self.found.number())
+        on_disk::all(self.node, self.found.number(), self.deadline)
     }
 
     /// Writes what is cached for all volumes, then takes all from whoever might use them, then dismounts them:

@@ -216,10 +216,11 @@ impl Partitioning<'_> {
     fn survey(&self) -> Result<on_disk::Survey, DiskError> {
         let layout = self.layout()?;
         Ok(on_disk::Survey::take(
-            self.node.os(),
+            self.node,
             self.disk,
             &layout,
             None,
+            self.deadline,
         )?)
     }
 

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use os::Deadline;
 use os::DiskNumber;
 use os::DriveLayout;
-use os::Os;
 use os::PartitionEntry;
 use os::PartitionNumber;
 use os::PartitionStyle;
@@ -17,6 +16,8 @@ use os::VolumeId;
 
 use crate::DiskError;
 use crate::Node;
+use crate::Unfinished;
+use crate::looks;
 use crate::patience;
 use crate::patience::VISIBLE_WITHIN;
 use crate::text::list;
@@ -53,6 +54,9 @@ pub enum VisibilityError {
         /// The volumes that could not be looked at, of which one may be it.
         unreadable: Vec<VolumeId>,
     },
+    /// The look at the volumes has not ended.
+    #[error(transparent)]
+    Unfinished(#[from] Unfinished),
     /// Several volumes claim one partition.
     #[error("partition {partition} of disk {disk} has not one volume but {}", list(.volumes))]
     Several {
@@ -82,7 +86,7 @@ pub(crate) fn wait<E: From<DiskError> + From<VisibilityError>>(
         let Some(layout) = online_layout(node, disk)? else {
             return Ok::<_, E>(Some(Vec::new()));
         };
-        let survey = Survey::take(node.os(), disk, &layout, only)?;
+        let survey = Survey::take(node, disk, &layout, only, deadline)?;
         match survey.is_complete() {
             true => Ok(Some(survey.into_volumes()?)),
             false => {
@@ -104,11 +108,15 @@ pub(crate) fn wait<E: From<DiskError> + From<VisibilityError>>(
 ///
 /// # Errors
 /// There is no such disk, or a volume that cannot be looked at may be on it.
-pub(crate) fn all(node: &Node, disk: DiskNumber) -> Result<Vec<VolumeId>, DiskError> {
+pub(crate) fn all(
+    node: &Node,
+    disk: DiskNumber,
+    deadline: Deadline,
+) -> Result<Vec<VolumeId>, DiskError> {
     let Some(layout) = online_layout(node, disk)? else {
         return Ok(Vec::new());
     };
-    let survey = Survey::of(disk, &layout, None).look(node.os())?;
+    let survey = Survey::of(disk, &layout, None).look(node, deadline)?;
     match survey.unreadable.is_empty() || survey.is_complete() {
         true => Ok(survey.all.into_iter().collect()),
         false => Ok(survey.into_volumes()?),
@@ -148,10 +156,11 @@ impl Survey {
     /// # Errors
     /// They cannot be listed, or there is no such partition.
     pub(crate) fn take(
-        os: &Os,
+        node: &Node,
         disk: DiskNumber,
         layout: &DriveLayout,
         only: Option<PartitionNumber>,
+        deadline: Deadline,
     ) -> Result<Self, VisibilityError> {
         if let Some(partition) = only {
             require(disk, layout, partition)?;
@@ -159,7 +168,7 @@ impl Survey {
         let survey = Self::of(disk, layout, only);
         match survey.partitions.is_empty() {
             true => Ok(survey),
-            false => survey.look(os),
+            false => survey.look(node, deadline),
         }
     }
 
@@ -172,11 +181,13 @@ impl Survey {
         }
     }
 
-    fn look(mut self, os: &Os) -> Result<Self, VisibilityError> {
+    fn look(mut self, node: &Node, deadline: Deadline) -> Result<Self, VisibilityError> {
         let disk = self.disk;
-        let volumes = os.volumes.list();
-        for volume in volumes.map_err(|source| VisibilityError::List { disk, source })? {
-            match os.volumes.extents(volume) {
+        let volumes = node.os().volumes.list();
+        let volumes = volumes.map_err(|source| VisibilityError::List { disk, source })?;
+        let look = |node: &Node, volume: &VolumeId| (*volume, node.os().volumes.extents(*volume));
+        for (volume, extents) in looks::each(node, "list volumes", deadline, volumes, look)? {
+            match extents {
                 Ok(extents) => extents
                     .iter()
                     .filter(|extent| extent.disk == disk)

@@ -22,6 +22,7 @@ use crate::disks::guard;
 use crate::disks::identity;
 use crate::disks::lists;
 use crate::disks::lists::Listed;
+use crate::looks;
 use crate::provider::ProviderError;
 use crate::provider::sole;
 use crate::storage;
@@ -52,15 +53,23 @@ pub(in crate::disks) fn find(
     deadline: Deadline,
 ) -> Result<FoundDisk, DiskError> {
     let behind = Behind::ask(node, wanted, deadline)?;
-    let mut disks = Vec::new();
-    for (number, row) in lists::rows(node, SELECT, deadline)? {
-        let disk = storage::Disk::read(number, row.clone())?;
-        let mut seen = observe(node, &disk, &row, &behind, wanted)?;
-        if seen.excluded.is_none() && wanted.matches(&seen) {
-            seen.excluded = guarded(node, &disk, deadline)?;
-        }
-        disks.push(seen);
-    }
+    let rows = lists::rows(node, SELECT, deadline)?;
+    let query = wanted.clone();
+    let seen = looks::each(
+        node,
+        "find disk",
+        deadline,
+        rows,
+        move |node, (number, row)| {
+            let disk = storage::Disk::read(*number, row.clone())?;
+            let mut seen = observe(node, &disk, row, &behind, &query)?;
+            if seen.excluded.is_none() && query.matches(&seen) {
+                seen.excluded = guarded(node, &disk, deadline)?;
+            }
+            Ok(seen)
+        },
+    )?;
+    let mut disks: Vec<_> = seen.into_iter().collect::<Result<_, DiskError>>()?;
     disks.sort_by_key(|disk| disk.number);
     Ok(wanted.sole(disks).map_err(Box::new)?)
 }

@@ -25,6 +25,7 @@ use os::DiskNumber;
 
 use super::DiskError;
 use crate::Node;
+use crate::looks::Object;
 use crate::storage;
 
 /// The provider's disk of this number, which is the kernel's; looks once more after a rescan when it
@@ -66,7 +67,9 @@ pub(crate) fn require_same(node: &Node, disk: &storage::Disk) -> Result<(), Disk
 /// [`DiskError::ViewsDiffer`] when it is another's or nobody's; [`DiskError::Kernel`] when the path
 /// proves neither.
 pub(super) fn require_number(node: &Node, number: DiskNumber, path: &str) -> Result<(), DiskError> {
-    let provider = match node.os().disks.number_of(path) {
+    let disk = Object::Disk(number);
+    let found = node.looks().at(&disk, || node.os().disks.number_of(path));
+    let provider = match found {
         Ok(found) if found == number => return Ok(()),
         Ok(found) => format!("disk {found} ({path})"),
         Err(error) if error.is_not_found() => format!("one that is gone ({path})"),

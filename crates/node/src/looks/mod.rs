@@ -1,0 +1,321 @@
+//! Looks at disks and volumes, which may never end.
+//!
+//! A control code that hangs in a dead disk cannot be taken back, and its thread is lost until the disk
+//! answers or is gone. So that no more than one is lost for an object, however often callers repeat, one
+//! look at an object is under way at a time. Whoever comes next waits for it, by the node's clock for
+//! [`ANSWER_WITHIN`] at most, and from then on the object is one that does not answer: each further look
+//! fails at once ([`Cause::NotAnswering`]), until the one that hangs has ended. To an operation that is a
+//! failing disk or volume like any other: a list leaves it out, a look-up counts it as silent, a call about
+//! the object itself fails with it.
+//!
+//! That is done beneath the operations, in what they see of the system ([`seam`]), so that no look can be
+//! forgotten. Looks at the disks and volumes of others, which a caller would hang in for nothing, are made on
+//! a thread that is left behind ([`each`]).
+
+mod each;
+mod seam;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use os::Cause;
+use os::Clock;
+use os::Deadline;
+use os::DiskNumber;
+use os::Moment;
+use os::VolumeId;
+
+pub(crate) use self::each::each;
+pub(crate) use self::seam::guarded;
+use crate::patience::SLICE;
+
+/// How long a look may take before its object counts as one that does not answer. Disks that live answer
+/// in milliseconds; one that has to spin up, or whose path fails over, may need seconds.
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// What is looked at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Object {
+    /// Where a volume is mounted, by the mount manager's word.
+    AccessPaths(VolumeId),
+    /// What a volume has cached. To write that may take long on a volume that answers well.
+    Cache(VolumeId),
+    Disk(DiskNumber),
+    /// By its name in lower case.
+    Folder(String),
+    /// Where the system writes its memory, on whichever volumes that is.
+    PageFiles,
+    Volume(VolumeId),
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AccessPaths(volume) => write!(f, "the paths of volume {volume}"),
+            Self::Cache(volume) => write!(f, "the cache of volume {volume}"),
+            Self::Disk(disk) => write!(f, "disk {disk}"),
+            Self::Folder(path) => write!(f, "folder {path}"),
+            Self::PageFiles => f.write_str("the page files"),
+            Self::Volume(volume) => write!(f, "volume {volume}"),
+        }
+    }
+}
+
+/// The looks of a node that are under way: one per object, and no entry for any other.
+#[derive(Clone)]
+pub(crate) struct Looks {
+    table: Arc<Mutex<Table>>,
+    ended: Arc<Condvar>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Looks {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            table: Arc::default(),
+            ended: Arc::default(),
+            clock,
+        }
+    }
+
+    /// Looks at an object, which nobody else does meanwhile. Nothing that looks at the same object may be
+    /// called in `ask`.
+    ///
+    /// # Errors
+    /// Those of `ask`; [`Cause::NotAnswering`] when a look from before does not end, and then `ask` is not
+    /// called.
+    pub(crate) fn at<T, E: From<os::Error>>(
+        &self,
+        object: &Object,
+        ask: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _looking = self.begin(object)?;
+        ask()
+    }
+
+    fn begin<'a>(&'a self, object: &'a Object) -> os::Result<Looking<'a>> {
+        let mut table = self.table();
+        let patience = Deadline::within(&*self.clock, ANSWER_WITHIN);
+        loop {
+            let Some(before) = table.under_way.get(object) else {
+                table.enter(object, self.clock.now());
+                return Ok(Looking {
+                    looks: self,
+                    object,
+                });
+            };
+            let ticket = before.ticket;
+            if before.is_given_up {
+                return Err(not_answering(object));
+            }
+            table = self.wait(table, object, ticket);
+            let is_over = patience.left(&*self.clock).is_none();
+            table.give_up(object, ticket, self.clock.now());
+            if is_over {
+                return Err(not_answering(object));
+            }
+        }
+    }
+
+    /// Waits for that look to end, for a moment. What has been under way for long by the clock is waited for
+    /// that moment as well: a clock that leaps makes nobody silent.
+    fn wait<'t>(
+        &self,
+        mut table: MutexGuard<'t, Table>,
+        object: &Object,
+        ticket: u64,
+    ) -> MutexGuard<'t, Table> {
+        table.waiting += 1;
+        let (mut table, _) = self
+            .ended
+            .wait_timeout_while(table, SLICE, |table| table.is_awaited(object, ticket))
+            .unwrap_or_else(PoisonError::into_inner);
+        table.waiting -= 1;
+        table
+    }
+
+    /// A panic elsewhere cannot leave the table half changed: nothing in here can panic.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    fn under_way(&self) -> usize {
+        self.table().under_way.len()
+    }
+}
+
+fn not_answering(object: &Object) -> os::Error {
+    os::Error::new("look at", object, Cause::NotAnswering)
+}
+
+/// A look that is under way until this is dropped.
+struct Looking<'a> {
+    looks: &'a Looks,
+    object: &'a Object,
+}
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        let mut table = self.looks.table();
+        table.under_way.remove(self.object);
+        if table.waiting > 0 {
+            self.looks.ended.notify_all();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Table {
+    under_way: BTreeMap<Object, Look>,
+    next: u64,
+    /// Threads that wait for a look to end.
+    waiting: usize,
+}
+
+struct Look {
+    ticket: u64,
+    since: Moment,
+    /// Nobody waits for it any more.
+    is_given_up: bool,
+}
+
+impl Table {
+    fn enter(&mut self, object: &Object, since: Moment) {
+        let ticket = self.next;
+        self.next = self.next.wrapping_add(1);
+        let look = Look {
+            ticket,
+            since,
+            is_given_up: false,
+        };
+        self.under_way.insert(object.clone(), look);
+    }
+
+    /// Gives that look up when it has taken too long by now.
+    fn give_up(&mut self, object: &Object, ticket: u64, now: Moment) {
+        if let Some(look) = self.under_way.get_mut(object)
+            && look.ticket == ticket
+            && now >= look.since.after(ANSWER_WITHIN)
+        {
+            look.is_given_up = true;
+        }
+    }
+
+    fn is_awaited(&self, object: &Object, ticket: u64) -> bool {
+        let look = self.under_way.get(object);
+        look.is_some_and(|look| look.ticket == ticket && !look.is_given_up)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::patience::tests::HandClock;
+
+    const DISK: Object = Object::Disk(DiskNumber(3));
+
+    fn looks() -> (Looks, Arc<HandClock>) {
+        let clock = Arc::new(HandClock::default());
+        (Looks::new(Arc::clone(&clock) as Arc<dyn Clock>), clock)
+    }
+
+    fn nothing() -> os::Result<()> {
+        Ok(())
+    }
+
+    /// Runs `meanwhile` while a look at the disk hangs.
+    fn while_one_hangs(looks: &Looks, meanwhile: impl FnOnce()) {
+        let (release, released) = mpsc::channel::<()>();
+        let (begun, begins) = mpsc::channel();
+        let looks = looks.clone();
+        let hanging = thread::spawn(move || {
+            looks.at(&DISK, || {
+                begun.send(()).unwrap();
+                released.recv().unwrap();
+                nothing()
+            })
+        });
+        begins.recv().unwrap();
+        meanwhile();
+        release.send(()).unwrap();
+        hanging.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn an_object_that_does_not_answer_is_told_at_once_after_its_time() {
+        let (looks, clock) = looks();
+        while_one_hangs(&looks, || {
+            clock.advance(ANSWER_WITHIN);
+            for _ in 0..1000 {
+                let refused = looks.at(&DISK, || -> os::Result<()> { panic!("not asked") });
+                assert_eq!(refused, Err(not_answering(&DISK)));
+            }
+            assert_eq!(looks.under_way(), 1);
+        });
+        assert_eq!(looks.at(&DISK, nothing), Ok(()));
+        assert_eq!(looks.under_way(), 0);
+    }
+
+    #[test]
+    fn another_object_is_looked_at_meanwhile() {
+        let (looks, _) = looks();
+        while_one_hangs(&looks, || {
+            let other = Object::Disk(DiskNumber(4));
+            assert_eq!(looks.at(&other, nothing), Ok(()));
+            assert_eq!(looks.under_way(), 1);
+        });
+    }
+
+    #[test]
+    fn who_waits_is_served_when_the_look_has_ended() {
+        let (looks, _) = looks();
+        let mut waiter = None;
+        while_one_hangs(&looks, || {
+            let others = looks.clone();
+            waiter = Some(thread::spawn(move || others.at(&DISK, nothing)));
+            while looks.table().waiting == 0 {
+                thread::yield_now();
+            }
+        });
+        assert_eq!(waiter.unwrap().join().unwrap(), Ok(()));
+        assert_eq!(looks.under_way(), 0);
+    }
+
+    /// Who waits behind others that all end in time does not wait for ever.
+    #[test]
+    fn who_has_waited_long_enough_goes() {
+        let (looks, clock) = looks();
+        let mut waiter = None;
+        while_one_hangs(&looks, || {
+            let others = looks.clone();
+            waiter = Some(thread::spawn(move || others.at(&DISK, nothing)));
+            while looks.table().waiting == 0 {
+                thread::yield_now();
+            }
+            clock.advance(ANSWER_WITHIN);
+            let refused = waiter.take().unwrap().join().unwrap();
+            assert_eq!(refused, Err(not_answering(&DISK)));
+        });
+    }
+
+    #[test]
+    fn a_look_that_panics_ends() {
+        let (looks, _) = looks();
+        let looking = looks.clone();
+        let panicked =
+            thread::spawn(move || looking.at(&DISK, || -> os::Result<()> { panic!("fell") }));
+        assert!(panicked.join().is_err());
+        assert_eq!(looks.under_way(), 0);
+        assert_eq!(looks.at(&DISK, nothing), Ok(()));
+    }
+}

@@ -1,0 +1,218 @@
+//! A disk or volume that hangs does not use up the threads that calls run on, however often its callers repeat.
+
+#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use client::Client;
+use client::ClientCause;
+use client::ClientError;
+use node::Node;
+use node::Options;
+use os_sim::ClockMode;
+use os_sim::Effect;
+use os_sim::Rule;
+use os_sim::SimNode;
+use os_sim::demo;
+use tempfile::TempDir;
+use transport::CallError;
+use transport::Server;
+use transport::ServerOptions;
+use wincsi_proxy::Operations;
+use wincsi_proxy::Oversight;
+use wincsi_proxy::flags::Config;
+use wincsi_proxy::groups;
+use wincsi_proxy::paths::WorkingDirs;
+use wire::Rpc;
+use wire::disk::v1 as disk;
+use wire::volume::v1 as volume;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longer than anybody sleeps before a look at the virtual clock.
+const SLICE: Duration = Duration::from_millis(200);
+
+/// Calls that may run at the same time.
+const RUNNING: usize = 4;
+
+/// More of them than may run.
+const REPEATED: usize = 10 * RUNNING;
+
+/// A server with few threads on a node with a formatted volume on disk 1.
+struct Stand {
+    sim: SimNode,
+    client: Client,
+    volume_id: String,
+    _server: Server,
+    folder: TempDir,
+}
+
+impl Stand {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let sim = demo::create(&folder.path().join("node"), ClockMode::Virtual).expect("a node");
+        let mut stand = Self {
+            _server: serve(&sim, folder.path()),
+            client: Client::local(folder.path()),
+            volume_id: String::new(),
+            sim,
+            folder,
+        };
+        stand.furnish();
+        stand
+    }
+
+    fn furnish(&mut self) {
+        self.ask::<disk::rpc::Rescan>(&disk::RescanRequest {});
+        self.ask::<disk::rpc::PartitionDisk>(&disk::PartitionDiskRequest { disk_number: 1 });
+        let list = volume::ListVolumesOnDiskRequest {
+            disk_number: 1,
+            partition_number: 0,
+        };
+        let listed = self.ask::<volume::rpc::ListVolumesOnDisk>(&list);
+        self.volume_id = listed.volume_ids[0].clone();
+        let volume_id = self.volume_id.clone();
+        self.ask::<volume::rpc::FormatVolume>(&volume::FormatVolumeRequest { volume_id });
+        let _ = self.sim.take_trace();
+    }
+
+    fn ask<R: Rpc>(&self, request: &R::Request) -> R::Response {
+        let answer = self.client.call::<R>(request, PATIENCE);
+        answer.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Another client's call, with its own patience.
+    fn begin<R: Rpc>(
+        &self,
+        request: R::Request,
+        patience: Duration,
+    ) -> Receiver<Result<R::Response, ClientError>>
+    where
+        R::Request: Send + 'static,
+        R::Response: Send + 'static,
+    {
+        let client = Client::local(self.folder.path());
+        let (answer, answered) = mpsc::channel();
+        thread::spawn(move || answer.send(client.call::<R>(&request, patience)));
+        let faults = self.sim.faults();
+        assert!(faults.wait_until_hanging(1, PATIENCE), "nothing hangs");
+        answered
+    }
+
+    fn pass(&self, time: Duration) {
+        self.sim.os().clock.sleep(time);
+    }
+
+    fn stats(&self) -> volume::GetVolumeStatsRequest {
+        let volume_id = self.volume_id.clone();
+        volume::GetVolumeStatsRequest { volume_id }
+    }
+
+    fn looks_at(&self, object: &str) -> usize {
+        let trace = self.sim.take_trace();
+        trace.iter().filter(|op| op.object == object).count()
+    }
+}
+
+fn serve(sim: &SimNode, sockets: &Path) -> Server {
+    let dirs = WorkingDirs::parse(vec![r"C:\var\lib\kubelet".to_owned()]).expect("a path");
+    let node = Node::new(sim.os(), Options::default());
+    let operations = Arc::new(Operations::new(node, dirs));
+    let oversight = Oversight::open(&Config::default()).expect("nothing to open");
+    let services = groups::registry().into_services(&operations, &oversight);
+    let endpoints = services.into_iter().map(|(group, service)| {
+        let endpoint = client::endpoint(sockets, group).expect("a group's name");
+        (endpoint, service)
+    });
+    let mut options = ServerOptions::default();
+    options.max_running_calls = RUNNING;
+    Server::bind(endpoints.collect(), options).expect("the endpoints are free")
+}
+
+/// Asks until it is answered: what hung ends a moment after it is let go.
+fn eventually<T>(ask: impl Fn() -> Result<T, ClientError>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(error) => assert!(Instant::now() < end, "{error}"),
+        }
+    }
+}
+
+/// Both in one test: on Windows all servers of a machine have the same pipes.
+#[test]
+fn what_hangs_costs_one_running_call_however_often_it_is_asked() {
+    let stand = Stand::new();
+    the_stats_of_a_volume_that_hangs(&stand);
+    the_ids_beside_a_disk_that_hangs(&stand);
+}
+
+fn the_stats_of_a_volume_that_hangs(stand: &Stand) {
+    let space = Rule::on("GetDiskFreeSpaceExW", Effect::Hang).object(&stand.volume_id);
+    let hang = stand.sim.faults().add(space);
+    let first = stand.begin::<volume::rpc::GetVolumeStats>(stand.stats(), SLICE);
+    let error = first.recv_timeout(PATIENCE).expect("an answer");
+    assert!(error.is_err(), "by its deadline");
+    stand.pass(Duration::from_secs(60));
+    for _ in 0..REPEATED {
+        let refused = stand
+            .client
+            .call::<volume::rpc::GetVolumeStats>(&stand.stats(), PATIENCE);
+        let text = match refused.expect_err("it hangs").cause {
+            ClientCause::Call(CallError::Status(status)) => status.message,
+            other => panic!("{other}"),
+        };
+        let expected = "does not answer: a call from before has not ended";
+        assert!(text.ends_with(expected), "{text}");
+        stand.ask::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {});
+    }
+    assert_eq!(stand.looks_at(&stand.volume_id), 1);
+    stand.sim.faults().remove(hang);
+    eventually(|| {
+        stand
+            .client
+            .call::<volume::rpc::GetVolumeStats>(&stand.stats(), PATIENCE)
+    });
+}
+
+fn the_ids_beside_a_disk_that_hangs(stand: &Stand) {
+    let _ = stand.sim.take_trace();
+    let page = Rule::on("IOCTL_STORAGE_QUERY_PROPERTY", Effect::Hang).object("disk 1");
+    let hang = stand.sim.faults().add(page);
+    let first = stand.begin::<disk::rpc::ListDiskIds>(disk::ListDiskIdsRequest {}, PATIENCE);
+    let begun = Instant::now();
+    let answer = loop {
+        assert!(begun.elapsed() < PATIENCE, "not answered");
+        stand.pass(Duration::from_secs(5));
+        if let Ok(answer) = first.recv_timeout(SLICE) {
+            break answer;
+        }
+    };
+    let others: Vec<_> = answer
+        .expect("the others' ids")
+        .disk_ids
+        .into_keys()
+        .collect();
+    assert_eq!(others, [0]);
+    for _ in 0..REPEATED {
+        let answer = stand.ask::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {});
+        assert!(!answer.disk_ids.contains_key(&1));
+    }
+    assert_eq!(stand.looks_at("disk 1"), 1);
+    stand.sim.faults().remove(hang);
+    let begun = Instant::now();
+    while !stand
+        .ask::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {})
+        .disk_ids
+        .contains_key(&1)
+    {
+        assert!(begun.elapsed() < PATIENCE, "it answers again");
+    }
+}
