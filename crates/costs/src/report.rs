@@ -82,9 +82,9 @@ The same situations, with `os-windows`'s own way to WMI between the node's opera
 providers: COM objects in the process count each call of `IWbemServices`, which on Windows is a round trip to WMI's \
 process. A test under Wine holds that the work of the providers is what the first table says, that each query of \
 it is one `ExecQuery` and each method one `ExecMethod`, and that nothing else crosses but one `GetObject` for each \
-method that a connection has not called before, which brings the definition of its parameters. A connection is made for \
-each namespace by each of at most four threads, when it first needs one, and kept. Situations in which nothing \
-crosses are left out.
+method that a connection has not called before, which brings the definition of its parameters. Each of a namespace's \
+at most three threads makes a connection when it first needs one, and keeps it. Situations in which nothing crosses \
+are left out.
 
 What an enumerator or a running call is asked besides is not counted: it depends on how long the provider takes. \
 Nor are the system calls behind an operation on files, volumes, disks or services, whose way has no such frontier.

@@ -54,6 +54,7 @@ fn a_service_that_is_not_there_is_no_such_service(fixture: &Fixture) -> Result<(
 fn an_idle_service_starts_and_stops_on_request(fixture: &Fixture) -> Result<(), Failure> {
     let services = fixture.services()?;
     let name = idle(fixture)?;
+    bring_to_rest(fixture, services, name)?;
     let stopped = services.stop(name, Deadline::NEVER);
     refused("stop", stopped, Win32::SERVICE_NOT_ACTIVE)?;
     services.start(name, Deadline::NEVER)?;
@@ -91,6 +92,20 @@ fn dependents_are_services_and_each_is_listed_once(fixture: &Fixture) -> Result<
 fn idle(fixture: &Fixture) -> Result<&'static str, Failure> {
     let service = fixture.workbench().idle_service();
     service.ok_or(Failure::Unequipped("service to start"))
+}
+
+/// What nothing needs may have been started all the same. What is on its way to a state gets there.
+fn bring_to_rest(fixture: &Fixture, services: &dyn Services, name: &str) -> Result<(), Failure> {
+    let found = services.query(name)?.state;
+    if found == ServiceState::StartPending {
+        wait_for(fixture, services, name, ServiceState::Running)?;
+    }
+    match services.query(name)?.state {
+        ServiceState::Stopped => return Ok(()),
+        ServiceState::Running => services.stop(name, Deadline::NEVER)?,
+        _ => {}
+    }
+    wait_for(fixture, services, name, ServiceState::Stopped)
 }
 
 /// The service control manager gives a service half a minute.

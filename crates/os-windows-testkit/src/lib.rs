@@ -10,13 +10,13 @@
 //! this crate's own readers ([`wql`], [`object_path`]), written from Microsoft's pages and not from what
 //! our client writes, so that both cannot agree on the same mistake. A value is taken in just the VARIANT
 //! that its CIM type has; an object has just the properties that were selected; a path comes with an object
-//! that can be found again; a method that returns at once is handed no place for its out-parameters. What
-//! it does not serve says `E_NOTIMPL`.
+//! that can be found again; what returns at once, a method or the definition of a class, is handed no place for
+//! its object. What it does not serve says `E_NOTIMPL`.
 //!
 //! # What can go wrong
 //! A provider that is slow, hangs or fails is the node's business (a simulated one has faults for it):
 //! each call runs on a thread of its own, as in WMI's own process. What stands between, a connection that dies,
-//! an end that is late, an error object, is a [`Trouble`].
+//! an end that is late, an error object, is a [`Trouble`]; what does not return at all is [`Hanging`].
 //!
 //! # What it is not
 //! Everything here is in one process: no proxy marshals anything, nobody is authenticated, and whether
@@ -39,6 +39,8 @@ mod call;
 #[cfg(windows)]
 mod com;
 #[cfg(windows)]
+mod hang;
+#[cfg(windows)]
 mod held;
 #[cfg(windows)]
 mod provided;
@@ -51,6 +53,10 @@ mod workers;
 
 pub use asked::Asked;
 pub use asked::resolve;
+#[cfg(windows)]
+pub use hang::Hang;
+#[cfg(windows)]
+pub use hang::Hanging;
 #[cfg(windows)]
 pub use trouble::On;
 #[cfg(windows)]

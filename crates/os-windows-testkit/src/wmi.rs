@@ -17,9 +17,12 @@ use windows::Win32::System::Wmi::IWbemServices;
 use windows::core::Error;
 use windows::core::HRESULT;
 
+use crate::Hang;
+use crate::Hanging;
 use crate::On;
 use crate::Trouble;
 use crate::com;
+use crate::hang::Gate;
 use crate::held::Held;
 
 /// WMI of a node whose providers are another implementation's. Cheap to clone: all clones are the same.
@@ -79,6 +82,16 @@ impl InProcessWmi {
         self.0.log().troubles.push_back((on, trouble));
     }
 
+    /// Such calls hang from now on, as long as what is returned lives.
+    #[must_use]
+    pub fn hang(&self, what: Hanging) -> Hang {
+        let (hang, gate) = Hang::new();
+        let mut log = self.0.log();
+        log.gates.retain(|(_, gate)| !gate.is_open());
+        log.gates.push((what, gate));
+        hang
+    }
+
     /// WMI's service ends and is there again: each connection made so far is dead, with what goes on
     /// over it, and says this code.
     pub fn restart(&self, code: Hresult) {
@@ -134,6 +147,7 @@ impl Connect for InProcessWmi {
             let code = Hresult::WBEM_E_INVALID_NAMESPACE.0.cast_signed();
             return Err(Error::from_hresult(HRESULT(code)));
         }
+        self.0.hang(Hanging::Connection(namespace));
         let mut log = self.0.log();
         log.connections += 1;
         let line = Arc::new(Line::of(log.connections));
@@ -164,6 +178,7 @@ struct Log {
     blankets: Vec<Blanket>,
     connections: usize,
     crossings: BTreeMap<(usize, &'static str, String), u64>,
+    gates: Vec<(Hanging, Arc<Gate>)>,
     lines: Vec<Weak<Line>>,
     troubles: VecDeque<(On, Trouble)>,
 }
@@ -174,6 +189,13 @@ impl Shared {
         let mut log = self.log();
         let at = log.troubles.iter().position(|(it, _)| *it == on)?;
         log.troubles.remove(at).map(|(_, trouble)| trouble)
+    }
+
+    /// Returns when nothing makes such a call hang any more.
+    pub(crate) fn hang(&self, what: Hanging) {
+        let gates = self.log().gates.clone();
+        let at = gates.into_iter().filter(|(it, _)| *it == what);
+        at.for_each(|(_, gate)| gate.pass());
     }
 
     pub(crate) fn crossed(&self, line: &Line, call: &'static str, of: String) {

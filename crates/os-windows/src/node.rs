@@ -19,7 +19,7 @@ use crate::NativeVolumes;
 /// Events are written under the name `source`.
 ///
 /// Nothing is opened, connected or started before it is needed. The three providers are one, with one
-/// pool of threads.
+/// pool of threads for each namespace.
 #[must_use]
 pub fn node(source: &str) -> Os {
     let clock: Arc<dyn Clock> = Arc::new(NativeClock::new());

@@ -23,8 +23,8 @@ const PAGE: &str = include_str!("../../../../docs/benchmarks-node.md");
 /// Names the file that the table is written to, instead of being compared, for `cargo xtask bench node`.
 const WRITE: &str = "WINCSI_CROSSINGS";
 
-/// Each of four threads has a connection to each of two namespaces.
-const MOST_CONNECTIONS: usize = 8;
+/// Each of two namespaces has three threads, with a connection each.
+const MOST_CONNECTIONS: usize = 6;
 
 #[test]
 fn the_providers_have_the_work_that_the_page_says() {
@@ -78,7 +78,7 @@ fn a_definition_crosses_once_for_each_method_of_a_connection() {
 }
 
 #[test]
-fn each_thread_makes_one_connection_to_each_namespace() {
+fn each_thread_makes_one_connection_to_its_namespace() {
     let made = walk().connections;
     assert!((2..=MOST_CONNECTIONS).contains(&made), "{made}");
 }

@@ -1,4 +1,4 @@
-//! `IWbemCallResult`: a method on its way.
+//! `IWbemCallResult`: a method or the definition of a class on its way.
 
 // UNSAFETY: `#[implement]` writes the tables of functions that COM calls.
 #![expect(unsafe_code)]
@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use os::Hresult;
 use os::Value;
+use os::schema::Class;
 use os::schema::Method;
 use windows::Win32::System::Com::IClientSecurity;
 use windows::Win32::System::Wmi::IWbemCallResult;
@@ -31,24 +32,28 @@ use crate::call::Done;
 use crate::held::Token;
 use crate::wmi::Shared;
 
-/// The out-parameters of a method.
-pub(super) type Output = BTreeMap<&'static str, Value>;
+/// What a call ends with.
+#[derive(Clone)]
+pub(super) enum Product {
+    /// The definition of this class.
+    Definition(&'static Class),
+    /// The out-parameters of this method.
+    Output(&'static Method, BTreeMap<&'static str, Value>),
+}
 
 #[implement(IWbemCallResult, IClientSecurity)]
 pub(super) struct CallResult {
     shared: Arc<Shared>,
-    method: &'static Method,
-    call: Call<Output>,
+    call: Call<Product>,
     _token: Token,
 }
 
 protected!(CallResult_Impl, IWbemCallResult);
 
 impl CallResult {
-    pub(super) fn new(shared: &Arc<Shared>, method: &'static Method, call: Call<Output>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, call: Call<Product>) -> Self {
         Self {
             shared: Arc::clone(shared),
-            method,
             call,
             _token: shared.held.take(),
         }
@@ -56,7 +61,7 @@ impl CallResult {
 
     /// Waits for the end, whatever it is. What has not come is told by a success of WMI's, which the
     /// wrappers around our methods can tell as an error alone.
-    fn end(&self, milliseconds: i32) -> Result<Done<Output>> {
+    fn end(&self, milliseconds: i32) -> Result<Done<Product>> {
         let late = || Error::from_hresult(HRESULT(WBEM_S_TIMEDOUT.0));
         let done = self.call.wait(milliseconds).ok_or_else(late)?;
         Ok(match self.call.cut() {
@@ -69,8 +74,12 @@ impl CallResult {
 impl IWbemCallResult_Impl for CallResult_Impl {
     fn GetResultObject(&self, milliseconds: i32) -> Result<IWbemClassObject> {
         let done = self.end(milliseconds)?;
-        let output = done.map_err(|failure| failed(failure, &self.shared.held))?;
-        Ok(Object::output(self.method, output, &self.shared.held).into())
+        let product = done.map_err(|failure| failed(failure, &self.shared.held))?;
+        let object = match product {
+            Product::Definition(class) => Object::definition(class, &self.shared),
+            Product::Output(method, values) => Object::output(method, values, &self.shared.held),
+        };
+        Ok(object.into())
     }
 
     fn GetResultString(&self, _: i32) -> Result<BSTR> {

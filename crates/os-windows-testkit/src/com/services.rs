@@ -40,20 +40,19 @@ use windows::core::implement;
 
 use super::blanket::protected;
 use super::call_result::CallResult;
+use super::call_result::Product;
 use super::enumerator::Enumerator;
 use super::failure::INVALID_OBJECT_PATH;
-
 use super::failure::INVALID_QUERY_TYPE;
 use super::failure::PROVIDER_NOT_CAPABLE;
 use super::failure::failed;
 use super::failure::not_served;
 use super::failure::refused;
-use super::object::Object;
 use super::shape::Shape;
 use super::variant;
 use crate::Asked;
+use crate::Hanging;
 use crate::On;
-use crate::Trouble;
 use crate::asked;
 use crate::call::Call;
 use crate::call::Done;
@@ -124,21 +123,18 @@ impl Services {
         Ok(resolve(&statement, self.namespace)?)
     }
 
-    fn definition(&self, path: &BSTR) -> Done<Object> {
+    fn definition(&self, path: &BSTR) -> Done<CallResult> {
         let trouble = self.shared.trouble(On::Definition);
-        match trouble {
-            Some(Trouble::Unsent(code) | Trouble::Cut(code)) => self.line.die(code),
-            Some(Trouble::Fails(code, said)) => return Err(Failure { code, said }),
-            Some(Trouble::Late(_)) | None => {}
-        }
-        if let Some(code) = self.line.dead() {
-            return Err(code.into());
-        }
-        let (class, which) = self.named(path)?;
-        match which {
-            Which::Class => Ok(Object::definition(class, &self.shared)),
-            Which::Only | Which::Keyed(_) => Err(PROVIDER_NOT_CAPABLE.into()),
-        }
+        let named = self.named(path);
+        let shared = Arc::clone(&self.shared);
+        let call = Call::begin(&self.line, trouble, move || match named? {
+            (class, Which::Class) => {
+                shared.hang(Hanging::Definition(class.name));
+                Ok(Product::Definition(class))
+            }
+            (_, Which::Only | Which::Keyed(_)) => Err(PROVIDER_NOT_CAPABLE.into()),
+        })?;
+        Ok(CallResult::new(&self.shared, call))
     }
 
     /// The class and the object that a path names, in this namespace.
@@ -180,8 +176,35 @@ impl Services {
         let method = invocation.method;
         let shared = Arc::clone(&self.shared);
         let trouble = self.shared.trouble(On::Method);
-        let call = Call::begin(&self.line, trouble, move || invocation.run(&shared.os))?;
-        Ok(CallResult::new(&self.shared, method, call))
+        let call = Call::begin(&self.line, trouble, move || {
+            let output = invocation.run(&shared.os)?;
+            Ok(Product::Output(method, output))
+        })?;
+        Ok(CallResult::new(&self.shared, call))
+    }
+}
+
+impl Services {
+    /// Begins a call for one object, whose end is waited for unless it is to return at once.
+    fn deliver(
+        &self,
+        flags: WBEM_GENERIC_FLAG_TYPE,
+        object: OutRef<'_, IWbemClassObject>,
+        result: OutRef<'_, IWbemCallResult>,
+        begin: impl FnOnce() -> Done<CallResult>,
+    ) -> Result<()> {
+        let is_immediate = flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY);
+        // Nothing documented says that it is filled then, so a client may not count on it.
+        if is_immediate && !object.is_null() {
+            return Err(refused(Hresult::WBEM_E_INVALID_PARAMETER));
+        }
+        let begun: IWbemCallResult = begin().map_err(|it| self.failed(it))?.into();
+        if is_immediate {
+            return result.write(Some(begun));
+        }
+        // SAFETY: the interface is alive.
+        let ended = unsafe { begun.GetResultObject(-1) }?;
+        object.write(Some(ended))
     }
 }
 
@@ -281,14 +304,13 @@ impl IWbemServices_Impl for Services_Impl {
     fn GetObject(
         &self,
         path: &BSTR,
-        _: WBEM_GENERIC_FLAG_TYPE,
+        flags: WBEM_GENERIC_FLAG_TYPE,
         _: Ref<'_, IWbemContext>,
         object: OutRef<'_, IWbemClassObject>,
-        _: OutRef<'_, IWbemCallResult>,
+        result: OutRef<'_, IWbemCallResult>,
     ) -> Result<()> {
         self.crossed("GetObject", path.to_string());
-        let definition = self.definition(path).map_err(|it| self.failed(it))?;
-        object.write(Some(definition.into()))
+        self.deliver(flags, object, result, || self.definition(path))
     }
 
     fn ExecMethod(
@@ -302,21 +324,10 @@ impl IWbemServices_Impl for Services_Impl {
         result: OutRef<'_, IWbemCallResult>,
     ) -> Result<()> {
         self.crossed("ExecMethod", format!("{}.{method}", class_of(path)));
-        let is_immediate = flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY);
-        // Nothing documented says that it is filled then, so a client may not count on it.
-        if is_immediate && !output.is_null() {
-            return Err(refused(Hresult::WBEM_E_INVALID_PARAMETER));
-        }
-        let begun = self
-            .invocation(path, method, input.as_ref())
-            .and_then(|invocation| self.begin(invocation));
-        let begun: IWbemCallResult = begun.map_err(|it| self.failed(it))?.into();
-        if is_immediate {
-            return result.write(Some(begun));
-        }
-        // SAFETY: the interface is alive.
-        let ended = unsafe { begun.GetResultObject(-1) }?;
-        output.write(Some(ended))
+        self.deliver(flags, output, result, || {
+            let invocation = self.invocation(path, method, input.as_ref())?;
+            self.begin(invocation)
+        })
     }
 
     fn OpenNamespace(

@@ -40,8 +40,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// How long at first a call is waited for that is known not to end.
 pub(crate) const A_MOMENT: Duration = Duration::from_millis(100);
 
-/// So many threads make calls, each with a connection of its own, as ARCHITECTURE.md has it.
-pub(crate) const THREADS: usize = 4;
+/// So many threads make the calls of a namespace, each with a connection of its own, as ARCHITECTURE.md has it.
+pub(crate) const THREADS: usize = 3;
 
 /// The call was never sent.
 pub(crate) const UNSENT: Hresult = Hresult::RPC_S_SERVER_UNAVAILABLE;

@@ -1,8 +1,17 @@
 //! What calls leave behind.
 
+use std::collections::BTreeSet;
 use std::thread;
 
+use os::Deadline;
+use os::Provider;
+use os::schema::disk;
+use os_sim::ClockMode;
+use os_sim::Inventory;
+use os_sim::NodeSpec;
+use os_sim::SimNode;
 use wincsi_os_windows_testkit::Blanket;
+use wincsi_os_windows_testkit::Place;
 
 use crate::bench::Bench;
 use crate::bench::PATIENCE;
@@ -50,12 +59,31 @@ fn each_proxy_is_asked_to_encrypt_and_to_let_the_provider_impersonate() {
     let bench = Bench::new();
     bench.refresh().expect("a query and a method");
     let of = ["IEnumWbemClassObject", "IWbemCallResult", "IWbemServices"];
-    let asked = of.map(|of| Blanket {
+    assert_eq!(blankets(&bench), of.map(protected));
+}
+
+#[test]
+fn the_call_for_a_definition_is_protected_as_well() {
+    let spec = NodeSpec::default();
+    let node = SimNode::in_memory(&spec, Inventory::of(0), ClockMode::Virtual).expect("a node");
+    let bench = Bench::over(node.os(), Place::Result, node);
+    let (class, method) = (disk::CLASS.name, disk::REFRESH.name);
+    let known = bench.native.parameters(class, method, Deadline::NEVER);
+    assert_eq!(known, Ok(BTreeSet::new()));
+    let of = ["IWbemCallResult", "IWbemServices"];
+    assert_eq!(blankets(&bench), of.map(protected));
+}
+
+fn protected(of: &'static str) -> Blanket {
+    Blanket {
         of,
         authentication: 6,
         impersonation: 3,
-    });
+    }
+}
+
+fn blankets(bench: &Bench) -> Vec<Blanket> {
     let mut blankets = bench.wmi.blankets();
     blankets.sort_by_key(|it| it.of);
-    assert_eq!(blankets, asked);
+    blankets
 }

@@ -11,5 +11,6 @@ mod counts;
 mod deaths;
 mod echo;
 mod errors;
+mod hangs;
 mod types;
 mod waits;

@@ -14,6 +14,7 @@ use windows::Win32::System::Variant::VARIANT;
 use windows::Win32::System::Variant::VT_BSTR;
 use windows::Win32::System::Variant::VT_NULL;
 use windows::Win32::System::Wmi::IEnumWbemClassObject;
+use windows::Win32::System::Wmi::IWbemCallResult;
 use windows::Win32::System::Wmi::IWbemClassObject;
 use windows::Win32::System::Wmi::IWbemServices;
 use windows::Win32::System::Wmi::WBEM_FLAG_ENSURE_LOCATABLE;
@@ -78,6 +79,25 @@ impl Client {
             )
         }?;
         Ok(object.expect("an object"))
+    }
+
+    /// Begins to fetch the definition of disks.
+    fn begin_definition(
+        &self,
+        object: Option<*mut Option<IWbemClassObject>>,
+    ) -> Result<IWbemCallResult> {
+        let mut running = None;
+        // SAFETY: the string is whole, the places are empty; all outlive the call.
+        unsafe {
+            self.services.GetObject(
+                &BSTR::from("MSFT_Disk"),
+                WBEM_FLAG_RETURN_IMMEDIATELY,
+                None,
+                object,
+                Some(&raw mut running),
+            )
+        }?;
+        Ok(running.expect("a call"))
     }
 
     /// The in-parameters of a method of disks.
@@ -353,6 +373,20 @@ fn only_classes_can_be_had_as_objects() {
     assert_eq!(elsewhere, Some(Hresult::WBEM_E_INVALID_CLASS));
     let object = code(client.definition(r#"MSFT_Disk.ObjectId="x""#));
     assert_eq!(object, Some(Hresult(0x8004_1024)));
+}
+
+/// Read in [MS-WMI] 3.2.4.2.7: what runs by itself is asked for its object.
+#[test]
+fn a_definition_that_returns_at_once_has_no_place_for_its_object() {
+    let client = Client::new();
+    let mut object = None;
+    let begun = client.begin_definition(Some(&raw mut object));
+    assert_eq!(code(begun), Some(Hresult::WBEM_E_INVALID_PARAMETER));
+    assert!(object.is_none());
+    let begun = client.begin_definition(None).expect("a call");
+    // SAFETY: the interface is alive.
+    let class = unsafe { begun.GetResultObject(-1) }.expect("a class");
+    assert!(read(&class, "__CLASS").is_ok());
 }
 
 /// Read in [MS-WMI] 3.2.4.2.7: what runs by itself is asked for its out-parameters.

@@ -1,11 +1,12 @@
 //! WMI through `IWbemServices`, as the seam's [`Provider`](os::Provider).
 //!
-//! [`NativeProvider`] decides what is asked, by the class table; a `Pool` of a few threads asks it,
-//! each over connections of its own; the modules of `com` make the calls. Every call to a provider is
-//! semisynchronous: it is begun, and asked for its end a few milliseconds at a time, so that a thread
-//! serves several calls and none is lost to a provider that does not answer. Only connecting, and
-//! fetching a class definition (once for each connection and method, `IWbemServices::GetObject`), wait where
-//! they stand.
+//! [`NativeProvider`] decides what is asked, by the class table; a `Pool` of a few threads for each namespace
+//! asks it, each over a connection of its own; the modules of `com` make the calls. Every call to a provider
+//! is semisynchronous: it is begun, and asked for its end a few milliseconds at a time, so that a thread
+//! serves several calls and none is lost to a provider that does not answer. So is `IWbemServices::GetObject`,
+//! by which a class's definition comes, once for each connection and method. Only connecting waits where it
+//! stands, up to two minutes; a thread connects while it has no calls under way, and the request that it
+//! connects for stays where another thread of the namespace can take it.
 //!
 //! `CoInitializeSecurity` is left to the program, because a library that calls it decides for all of
 //! its process; instead each interface that calls go through is told by itself to encrypt and to let the
@@ -16,21 +17,24 @@
 //! queries and methods, but runs both to their end before it returns, has no instance of an `MSFT_*` class
 //! and no association. So objects in the process stand in place of the connection ([`Connect`], the crate
 //! `os-windows-testkit`), with a simulated node behind them: `os-suite`'s cases for storage, SMB and iSCSI,
-//! every type of the class table in both directions, ends that are late or do not come, connections that
-//! die before and during a call, error objects, definitions of several builds, and a hundred thousand
-//! calls that leave nothing behind.
+//! every type of the class table in both directions, ends that are late or do not come, connections and
+//! definitions that hang, connections that die before and during a call, error objects, definitions of
+//! several builds, and a hundred thousand calls that leave nothing behind.
 //!
 //! Those objects answer as Microsoft's pages say. They are no proxies: what crosses to another process,
 //! what the protection that is asked for does, and whether Windows answers as its pages say, nothing has
 //! executed.
 //!
-//! A method is handed a place for its call and none for its out-parameters, which the call is asked for.
-//! Wine's own WMI has no such calls: over it the tests run methods synchronously ([`MethodCall`]).
+//! A method or a definition is handed a place for its call and none for its object, which the call is asked
+//! for. Wine's own WMI has no such calls, and ends the process where it would write a definition: over it the
+//! tests make both synchronously ([`MethodCall`]).
 
 mod com;
 mod pool;
 mod provider;
+mod queue;
 mod session;
+mod worker;
 
 #[cfg(test)]
 mod tests;
@@ -52,21 +56,21 @@ pub trait Connect: Send + Sync {
     /// The namespace does not exist, WMI does not answer, access is denied.
     fn connect(&self, namespace: Namespace) -> windows::core::Result<IWbemServices>;
 
-    /// How methods are called over these connections.
+    /// How methods are called, and definitions fetched, over these connections.
     fn methods(&self) -> MethodCall {
         MethodCall::Semisynchronous
     }
 }
 
-/// How `IWbemServices::ExecMethod` is called:
+/// How `IWbemServices::ExecMethod` is called, and `GetObject` with it:
 /// <https://learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemservices-execmethod>.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MethodCall {
-    /// With `WBEM_FLAG_RETURN_IMMEDIATELY`: the method is begun, and its `IWbemCallResult` is asked for its
-    /// end and its out-parameters.
+    /// With `WBEM_FLAG_RETURN_IMMEDIATELY`: the call is begun, and its `IWbemCallResult` is asked for its
+    /// end and its object.
     Semisynchronous,
-    /// The call returns with the out-parameters when the method has ended, and holds a thread of the
-    /// provider's until then, whatever the deadline.
+    /// The call returns with its object when it has ended, and holds a thread of the provider's until then,
+    /// whatever the deadline.
     Synchronous,
 }
 

@@ -21,6 +21,7 @@ use os::schema;
 use os::schema::Class;
 use os::schema::Direction;
 use os::schema::Method;
+use os::schema::Namespace;
 use os::schema::Scope;
 
 use super::Connect;
@@ -40,7 +41,33 @@ use crate::failure;
 /// deadline passes goes on: whoever holds a lock for it asks without a deadline.
 pub struct NativeProvider {
     clock: Arc<dyn Clock>,
-    pool: Pool,
+    pools: Pools,
+}
+
+/// Each namespace has threads of its own, so that none waits for another that does not answer.
+struct Pools {
+    cim_v2: Pool,
+    smb: Pool,
+    storage: Pool,
+}
+
+impl Pools {
+    fn over(connect: &Arc<dyn Connect>) -> Self {
+        let pool = |namespace| Pool::new(Arc::clone(connect), namespace);
+        Self {
+            cim_v2: pool(Namespace::CimV2),
+            smb: pool(Namespace::Smb),
+            storage: pool(Namespace::Storage),
+        }
+    }
+
+    fn of(&self, namespace: Namespace) -> &Pool {
+        match namespace {
+            Namespace::CimV2 => &self.cim_v2,
+            Namespace::Smb => &self.smb,
+            Namespace::Storage => &self.storage,
+        }
+    }
 }
 
 impl NativeProvider {
@@ -53,18 +80,18 @@ impl NativeProvider {
     /// The same over other connections.
     #[must_use]
     pub fn over(clock: Arc<dyn Clock>, connect: Arc<dyn Connect>) -> Self {
-        let pool = Pool::new(connect);
-        Self { clock, pool }
+        let pools = Pools::over(&connect);
+        Self { clock, pools }
     }
 
     #[cfg(test)]
-    pub(super) fn threads(&self) -> usize {
-        self.pool.threads()
+    pub(super) fn threads(&self, namespace: Namespace) -> usize {
+        self.pools.of(namespace).threads()
     }
 
     fn ask(&self, ask: Ask, deadline: Deadline) -> std::result::Result<Answer, Fault> {
         let patience = deadline.left(&*self.clock).ok_or(Cause::TimedOut)?;
-        self.pool.ask(ask, patience)
+        self.pools.of(ask.namespace()).ask(ask, patience)
     }
 
     fn find(

@@ -1,7 +1,7 @@
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -50,6 +50,12 @@ pub(super) struct Signature {
     pub(super) method: &'static Method,
 }
 
+impl Signature {
+    fn name(self) -> MethodName {
+        (self.class.name, self.method.name)
+    }
+}
+
 /// A call of a method that the class table allows.
 pub(super) struct Call {
     pub(super) signature: Signature,
@@ -85,96 +91,118 @@ pub(super) enum Answer {
 }
 
 impl Ask {
-    fn namespace(&self) -> Namespace {
+    pub(super) fn namespace(&self) -> Namespace {
         match self {
             Self::Describe(signature) => signature.class.namespace,
             Self::Find(selection) | Self::FindWhole(selection) => selection.class.namespace,
             Self::Run(call) => call.signature.class.namespace,
         }
     }
+}
 
-    fn is_method(&self) -> bool {
-        matches!(self, Self::Run(_))
+/// Which connections of a namespace are younger than others: when one is lost, all of its generation and
+/// older ones may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Generation(u64);
+
+impl Generation {
+    #[cfg(test)]
+    pub(super) const FIRST: Self = Self(0);
+
+    /// Of connections that are made when one of this generation was lost.
+    pub(super) fn next(self) -> Self {
+        Self(self.0 + 1)
     }
 }
 
-/// One thread's connections, each opened when it is first needed and kept.
+/// One thread's connection to its namespace, made when it is first needed and kept.
 pub(super) struct Session {
     connect: Arc<dyn Connect>,
-    open: HashMap<Namespace, Rc<Connection>>,
+    namespace: Namespace,
+    open: Option<Rc<Connection>>,
 }
 
 impl Session {
-    pub(super) fn new(connect: Arc<dyn Connect>) -> Self {
-        let open = HashMap::new();
-        Self { connect, open }
-    }
-
-    /// Begins what is asked; once more, on another connection, when the first one turns out to be dead
-    /// and nothing can have left over it.
-    pub(super) fn begin(&mut self, ask: &Ask) -> Called<Running> {
-        match self.try_begin(ask) {
-            Err(unbegun) if unbegun.may_repeat => self.try_begin(ask),
-            other => other,
+    pub(super) fn new(connect: Arc<dyn Connect>, namespace: Namespace) -> Self {
+        Self {
+            connect,
+            namespace,
+            open: None,
         }
-        .map_err(|unbegun| unbegun.fault)
     }
 
-    /// Whether what was under way and failed so may be begun again. A connection that is gone is
-    /// forgotten. A method never is: it has been sent, and a code that says otherwise is that of the
-    /// question for its end.
-    pub(super) fn may_repeat(&mut self, ask: &Ask, running: &Running, fault: &Fault) -> bool {
-        self.forget_if_broken(ask.namespace(), &running.connection, fault);
-        fault.is_lost() && !ask.is_method()
+    /// Of the connection, if there is one.
+    pub(super) fn generation(&self) -> Option<Generation> {
+        self.open.as_ref().map(|open| open.generation)
     }
 
-    fn try_begin(&mut self, ask: &Ask) -> Result<Running, Unbegun> {
-        let namespace = ask.namespace();
-        let connection = self.connection(namespace).map_err(Unbegun::for_good)?;
+    /// Makes a connection, in place of the one that there is. This may take minutes.
+    pub(super) fn connect(&mut self, generation: Generation) -> Called<()> {
+        self.open = None;
+        let made = self.connect.connect(self.namespace);
+        let services = Services::new(made, self.connect.methods())?;
+        let connection = Connection::new(services, generation);
+        self.open = Some(Rc::new(connection));
+        Ok(())
+    }
+
+    /// Begins what is asked, over the connection that there is.
+    pub(super) fn begin(&mut self, ask: &Ask) -> Result<Running, Failed> {
+        let Some(connection) = self.open.clone() else {
+            let fault = Cause::Malformed("begun without a connection".to_owned()).into();
+            return Err(Failed { fault, again: None });
+        };
         match connection.begin(ask) {
             Ok(stage) => Ok(Running { stage, connection }),
-            Err(unbegun) => {
-                self.forget_if_broken(namespace, &connection, &unbegun.fault);
-                Err(unbegun)
-            }
+            Err(broken) => Err(self.failed(&connection, broken)),
         }
     }
 
-    /// Another call may have put a new connection in the place of the one that is gone.
-    fn forget_if_broken(&mut self, namespace: Namespace, gone: &Rc<Connection>, fault: &Fault) {
-        let open = self.open.get(&namespace);
-        if fault.breaks_connection() && open.is_some_and(|open| Rc::ptr_eq(open, gone)) {
-            self.open.remove(&namespace);
-        }
+    /// The answer, if the call ends within this many milliseconds.
+    pub(super) fn advance(
+        &mut self,
+        running: &mut Running,
+        ask: &Ask,
+        wait: i32,
+    ) -> Result<Option<Answer>, Failed> {
+        let advanced = running.advance(ask, wait);
+        advanced.map_err(|broken| self.failed(&running.connection, broken))
     }
 
-    fn connection(&mut self, namespace: Namespace) -> Called<Rc<Connection>> {
-        let open = match self.open.entry(namespace) {
-            Entry::Occupied(open) => open.into_mut(),
-            Entry::Vacant(place) => {
-                let services =
-                    Services::new(self.connect.connect(namespace), self.connect.methods())?;
-                place.insert(Rc::new(Connection::new(services)))
-            }
-        };
-        Ok(Rc::clone(open))
+    /// A connection that is gone is forgotten. Another call may have been told so before, and a new one
+    /// may be in its place.
+    fn failed(&mut self, gone: &Rc<Connection>, broken: Broken) -> Failed {
+        let Broken { fault, may_repeat } = broken;
+        let is_open = self.open.as_ref().is_some_and(|it| Rc::ptr_eq(it, gone));
+        if fault.breaks_connection() && is_open {
+            self.open = None;
+        }
+        let again = may_repeat.then(|| gone.generation.next());
+        Failed { fault, again }
     }
 }
 
-/// A call that failed before it had begun.
-struct Unbegun {
+/// A call that failed.
+pub(super) struct Failed {
+    pub(super) fault: Fault,
+    /// The generation of connections over which it may be begun again.
+    pub(super) again: Option<Generation>,
+}
+
+/// The same, as its connection sees it.
+struct Broken {
     fault: Fault,
     /// The connection is gone, and nothing that changes anything can have left over it.
     may_repeat: bool,
 }
 
-impl Unbegun {
+impl Broken {
     fn for_good(fault: Fault) -> Self {
         let may_repeat = false;
         Self { fault, may_repeat }
     }
 
-    /// It failed where nothing was to change yet.
+    /// It failed where nothing was to change.
     fn harmless(fault: Fault) -> Self {
         let may_repeat = fault.is_lost();
         Self { fault, may_repeat }
@@ -190,33 +218,76 @@ impl Unbegun {
 /// A connection, and the classes' definitions that came over it.
 struct Connection {
     services: Services,
-    inputs: std::cell::RefCell<HashMap<MethodName, Option<Rc<ClassObject>>>>,
+    generation: Generation,
+    inputs: RefCell<HashMap<MethodName, Option<Rc<ClassObject>>>>,
 }
 
 type MethodName = (&'static str, &'static str);
 
 impl Connection {
-    fn new(services: Services) -> Self {
-        let inputs = std::cell::RefCell::default();
-        Self { services, inputs }
+    fn new(services: Services, generation: Generation) -> Self {
+        Self {
+            services,
+            generation,
+            inputs: RefCell::default(),
+        }
     }
 
-    fn begin(&self, ask: &Ask) -> Result<Stage, Unbegun> {
+    fn begin(&self, ask: &Ask) -> Result<Stage, Broken> {
         match ask {
-            Ask::Describe(signature) => {
-                let names = self.names(*signature);
-                Ok(Stage::Described(names.map_err(Unbegun::harmless)?))
-            }
+            Ask::Describe(signature) => self.defined(*signature, ask),
             Ask::Find(selection) | Ask::FindWhole(selection) => {
                 let answers = self.services.query(&selection.text);
                 Ok(Stage::Query {
-                    answers: answers.map_err(Unbegun::harmless)?,
+                    answers: answers.map_err(Broken::harmless)?,
                     found: Vec::new(),
                 })
             }
+            Ask::Run(call) => self.defined(call.signature, ask),
+        }
+    }
+
+    /// What needs a method's definition begins with that, unless it came over this connection before.
+    fn defined(&self, signature: Signature, ask: &Ask) -> Result<Stage, Broken> {
+        let known = self.inputs.borrow().get(&signature.name()).cloned();
+        if let Some(input) = known {
+            return self.begin_defined(ask, input.as_deref());
+        }
+        let class = self.services.class(signature.class.name);
+        match class.map_err(Broken::harmless)? {
+            Begun::Ended(class) => self.begin_after(&class, signature, ask),
+            Begun::Running(class) => Ok(Stage::Definition { class, signature }),
+        }
+    }
+
+    /// Keeps the definition, and goes on.
+    fn begin_after(
+        &self,
+        class: &ClassObject,
+        signature: Signature,
+        ask: &Ask,
+    ) -> Result<Stage, Broken> {
+        let input = class.method(signature.method.name);
+        let input = input.map_err(Broken::harmless)?.map(Rc::new);
+        let mut inputs = self.inputs.borrow_mut();
+        inputs.insert(signature.name(), input.clone());
+        drop(inputs);
+        self.begin_defined(ask, input.as_deref())
+    }
+
+    fn begin_defined(&self, ask: &Ask, definition: Option<&ClassObject>) -> Result<Stage, Broken> {
+        match ask {
+            Ask::Describe(_) => {
+                let names = definition.map_or(Ok(BTreeSet::new()), ClassObject::names);
+                Ok(Stage::Described(names.map_err(Broken::harmless)?))
+            }
             Ask::Run(call) => {
-                let input = self.input(call).map_err(Unbegun::harmless)?;
-                self.run(call, input.as_ref()).map_err(Unbegun::sending)
+                let input = input(call, definition).map_err(Broken::harmless)?;
+                self.run(call, input.as_ref()).map_err(Broken::sending)
+            }
+            Ask::Find(_) | Ask::FindWhole(_) => {
+                let fault = Cause::Malformed("a query that went on as a method".to_owned());
+                Err(Broken::for_good(fault.into()))
             }
         }
     }
@@ -230,39 +301,22 @@ impl Connection {
             Begun::Running(running) => Stage::Method(running),
         })
     }
+}
 
-    /// The in-parameters, filled; none for a method that takes none.
-    fn input(&self, call: &Call) -> Called<Option<ClassObject>> {
-        let method = call.signature.method;
-        let Some(definition) = self.definition(call.signature)? else {
-            return match call.arguments.0.0.keys().next() {
-                Some(name) => Err(Odd::property(method.name, name).into()),
-                None => Ok(None),
-            };
+/// The in-parameters, filled; none for a method that takes none.
+fn input(call: &Call, definition: Option<&ClassObject>) -> Called<Option<ClassObject>> {
+    let method = call.signature.method;
+    let Some(definition) = definition else {
+        return match call.arguments.0.0.keys().next() {
+            Some(name) => Err(Odd::property(method.name, name).into()),
+            None => Ok(None),
         };
-        let input = definition.spawn()?;
-        for (name, value) in &call.arguments.0.0 {
-            put(&input, method, name, value)?;
-        }
-        Ok(Some(input))
+    };
+    let input = definition.spawn()?;
+    for (name, value) in &call.arguments.0.0 {
+        put(&input, method, name, value)?;
     }
-
-    fn names(&self, signature: Signature) -> Called<BTreeSet<String>> {
-        let definition = self.definition(signature)?;
-        definition.map_or(Ok(BTreeSet::new()), |definition| definition.names())
-    }
-
-    fn definition(&self, signature: Signature) -> Called<Option<Rc<ClassObject>>> {
-        let Signature { class, method } = signature;
-        let name = (class.name, method.name);
-        if let Some(known) = self.inputs.borrow().get(&name) {
-            return Ok(known.clone());
-        }
-        let class = self.services.class(class.name)?;
-        let input = class.method(method.name)?.map(Rc::new);
-        self.inputs.borrow_mut().insert(name, input.clone());
-        Ok(input)
-    }
+    Ok(Some(input))
 }
 
 /// Sets an argument. Null is what an argument is before it is set.
@@ -298,6 +352,16 @@ pub(super) struct Running {
 }
 
 enum Stage {
+    /// The class's definition is on its way; nothing else was sent.
+    Definition {
+        class: CallResult,
+        signature: Signature,
+    },
+    /// It is here. That is a stage, so that whoever waits is asked again before anything is sent.
+    Defined {
+        class: ClassObject,
+        signature: Signature,
+    },
     Described(BTreeSet<String>),
     /// A method that had ended when it had begun; taken once.
     Ended(Option<ClassObject>),
@@ -309,24 +373,47 @@ enum Stage {
 }
 
 impl Running {
-    /// The answer, if the call ends within this many milliseconds.
-    pub(super) fn advance(&mut self, ask: &Ask, wait: i32) -> Called<Option<Answer>> {
+    /// A method is never repeated here: it has been sent, and a code that says otherwise is that of the
+    /// question for its end.
+    fn advance(&mut self, ask: &Ask, wait: i32) -> Result<Option<Answer>, Broken> {
         match &mut self.stage {
+            Stage::Definition { class, signature } => {
+                let progress = class.end(wait).map_err(Broken::harmless)?;
+                if let Progress::Ended(class) = progress {
+                    let signature = *signature;
+                    self.stage = Stage::Defined { class, signature };
+                }
+                Ok(None)
+            }
+            Stage::Defined { class, signature } => {
+                self.stage = self.connection.begin_after(class, *signature, ask)?;
+                Ok(None)
+            }
             Stage::Described(names) => Ok(Some(Answer::Described(std::mem::take(names)))),
-            Stage::Ended(output) => match output.take() {
-                Some(output) => ended(ask, &output).map(Some),
-                None => Err(Cause::Malformed("asked again after its end".to_owned()).into()),
-            },
-            Stage::Method(running) => match running.end(wait)? {
-                Progress::Ended(output) => ended(ask, &output).map(Some),
+            Stage::Ended(output) => taken(ask, output).map(Some).map_err(Broken::for_good),
+            Stage::Method(running) => match running.end(wait).map_err(Broken::for_good)? {
+                Progress::Ended(output) => {
+                    let outcome = ended(ask, &output).map_err(Broken::for_good);
+                    outcome.map(Some)
+                }
                 Progress::NotYet => Ok(None),
             },
-            Stage::Query { answers, found } => match answers.next(wait, found)? {
-                Progress::Ended(()) => instances(ask, found).map(Some),
-                Progress::NotYet => Ok(None),
-            },
+            Stage::Query { answers, found } => {
+                match answers.next(wait, found).map_err(Broken::harmless)? {
+                    Progress::Ended(()) => {
+                        instances(ask, found).map(Some).map_err(Broken::harmless)
+                    }
+                    Progress::NotYet => Ok(None),
+                }
+            }
         }
     }
+}
+
+fn taken(ask: &Ask, output: &mut Option<ClassObject>) -> Called<Answer> {
+    let output = output.take();
+    let output = output.ok_or_else(|| Cause::Malformed("asked again after its end".to_owned()))?;
+    ended(ask, &output)
 }
 
 fn instances(ask: &Ask, found: &[ClassObject]) -> Called<Answer> {

@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use os::Cause;
@@ -23,7 +24,11 @@ use windows::core::HRESULT;
 
 use super::Connect;
 use super::NativeProvider;
+use super::pool::MOST_THREADS;
 use crate::NativeClock;
+
+/// How long a test waits for what has to come.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn ask(provider: &NativeProvider, class: &'static str, deadline: Deadline) -> Cause {
     let found = provider.query(&Query::all(class, &[]), deadline);
@@ -60,21 +65,41 @@ fn a_connection_that_fails_is_made_anew_by_the_next_call() {
 fn threads_are_made_when_they_are_needed_and_no_sooner() {
     let failing = Arc::new(Failing::default());
     let provider = NativeProvider::over(Arc::new(NativeClock::new()), failing);
-    assert_eq!(provider.threads(), 0);
-    for class in [disk::CLASS.name, smb_global_mapping::CLASS.name] {
-        ask(&provider, class, Deadline::NEVER);
+    let threads = || [Namespace::Storage, Namespace::Smb].map(|it| provider.threads(it));
+    assert_eq!(threads(), [0, 0]);
+    ask(&provider, disk::CLASS.name, Deadline::NEVER);
+    assert_eq!(threads(), [1, 0]);
+    for _ in 0..3 {
+        ask(&provider, smb_global_mapping::CLASS.name, Deadline::NEVER);
+        assert_eq!(threads(), [1, 1]);
     }
-    assert!((1..=2).contains(&provider.threads()));
 }
 
 /// Connecting to the storage namespace hangs until the other end of the channel goes.
-struct Hanging(Mutex<mpsc::Receiver<()>>);
+struct Hanging {
+    released: Mutex<mpsc::Receiver<()>>,
+    begun: AtomicUsize,
+}
+
+impl Hanging {
+    fn provider(clock: &Arc<NativeClock>) -> (Arc<Self>, mpsc::Sender<()>, NativeProvider) {
+        let (release, released) = mpsc::channel();
+        let hanging = Arc::new(Self {
+            released: Mutex::new(released),
+            begun: AtomicUsize::new(0),
+        });
+        let connect = Arc::clone(&hanging) as Arc<dyn Connect>;
+        let provider = NativeProvider::over(Arc::clone(clock) as Arc<dyn Clock>, connect);
+        (hanging, release, provider)
+    }
+}
 
 impl Connect for Hanging {
     fn connect(&self, namespace: Namespace) -> windows::core::Result<IWbemServices> {
         if namespace == Namespace::Storage {
-            let released = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = released.recv();
+            self.begun.fetch_add(1, Ordering::Relaxed);
+            let released = self.released.lock();
+            let _ = released.unwrap_or_else(PoisonError::into_inner).recv();
         }
         Err(gone())
     }
@@ -82,10 +107,8 @@ impl Connect for Hanging {
 
 #[test]
 fn a_namespace_that_hangs_delays_its_own_callers_until_their_deadline() {
-    let (release, hangs) = mpsc::channel();
     let clock = Arc::new(NativeClock::new());
-    let hanging = Arc::new(Hanging(Mutex::new(hangs)));
-    let provider = NativeProvider::over(Arc::clone(&clock) as Arc<dyn Clock>, hanging);
+    let (_, release, provider) = Hanging::provider(&clock);
     let soon = || Deadline::within(&*clock, Duration::from_millis(50));
     assert_eq!(ask(&provider, disk::CLASS.name, soon()), Cause::TimedOut);
     let other = ask(&provider, smb_global_mapping::CLASS.name, Deadline::NEVER);
@@ -93,6 +116,33 @@ fn a_namespace_that_hangs_delays_its_own_callers_until_their_deadline() {
     drop(release);
     let late = ask(&provider, disk::CLASS.name, Deadline::NEVER);
     assert_eq!(late, Cause::Hresult(Hresult::RPC_S_SERVER_UNAVAILABLE));
+}
+
+#[test]
+fn many_callers_of_a_namespace_that_hangs_share_a_few_threads() {
+    let clock = Arc::new(NativeClock::new());
+    let (hanging, release, provider) = Hanging::provider(&clock);
+    thread::scope(|scope| {
+        for _ in 0..4 * MOST_THREADS {
+            scope.spawn(|| {
+                let limit = Deadline::within(&*clock, PATIENCE);
+                // A deadline may pass before a thread was needed.
+                while provider.threads(Namespace::Storage) < MOST_THREADS {
+                    let soon = Deadline::within(&*clock, Duration::from_millis(50));
+                    assert_eq!(ask(&provider, disk::CLASS.name, soon), Cause::TimedOut);
+                    assert!(limit.left(&*clock).is_some(), "too few threads");
+                }
+                let soon = Deadline::within(&*clock, Duration::from_millis(50));
+                assert_eq!(ask(&provider, disk::CLASS.name, soon), Cause::TimedOut);
+            });
+        }
+    });
+    assert_eq!(provider.threads(Namespace::Storage), MOST_THREADS);
+    drop(release);
+    let late = ask(&provider, disk::CLASS.name, Deadline::NEVER);
+    assert_eq!(late, Cause::Hresult(Hresult::RPC_S_SERVER_UNAVAILABLE));
+    // One for each thread, and one for the last caller: nobody connects for those who have gone.
+    assert!(hanging.begun.load(Ordering::Relaxed) <= MOST_THREADS + 1);
 }
 
 #[test]

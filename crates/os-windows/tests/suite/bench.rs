@@ -85,10 +85,11 @@ impl Workbench for Bench {
             .map_err(|code| Error::new("FSCTL_SET_REPARSE_POINT", path, code))
     }
 
-    /// Of every Windows Server, the optimisation of drives is started on demand; of Wine, printing.
+    /// Of every Windows Server, the optimisation of drives is started on demand; of Wine, a cache of fonts
+    /// that nothing uses (its printing is found running now and then).
     fn idle_service(&self) -> Option<&'static str> {
         Some(match super::wine::is_here() {
-            true => "Spooler",
+            true => "FontCache",
             false => "defragsvc",
         })
     }

@@ -104,14 +104,42 @@ impl Services {
         Ok(Enumerator(answers))
     }
 
-    /// The definition of a class (`GetObject`).
-    pub(in crate::wmi) fn class(&self, name: &str) -> Called<ClassObject> {
+    /// Begins to fetch the definition of a class (`GetObject`), or fetches it.
+    pub(in crate::wmi) fn class(&self, name: &str) -> Called<Begun> {
         forget_earlier();
+        let name = BSTR::from(name);
+        match self.methods {
+            MethodCall::Semisynchronous => self.start_class(&name).map(Begun::Running),
+            MethodCall::Synchronous => self.fetch_class(&name).map(Begun::Ended),
+        }
+    }
+
+    /// The definition is asked of the call, and has no place here, as on
+    /// <https://learn.microsoft.com/windows/win32/wmisdk/making-a-semisynchronous-call-with-c-->.
+    fn start_class(&self, name: &BSTR) -> Called<CallResult> {
+        let mut running = None;
+        // SAFETY: the string is whole, the place is empty; both outlive the call.
+        let begun = unsafe {
+            self.interface.GetObject(
+                name,
+                WBEM_FLAG_RETURN_IMMEDIATELY,
+                None,
+                None,
+                Some(&raw mut running),
+            )
+        };
+        begun.map_err(fault)?;
+        let running = running.ok_or_else(|| malformed("GetObject gave no call"))?;
+        protect(&running)?;
+        Ok(CallResult(running))
+    }
+
+    fn fetch_class(&self, name: &BSTR) -> Called<ClassObject> {
         let mut object = None;
         // SAFETY: the string is whole, the place is empty; both outlive the call.
         let got = unsafe {
             self.interface.GetObject(
-                &BSTR::from(name),
+                name,
                 WBEM_FLAG_RETURN_WBEM_COMPLETE,
                 None,
                 Some(&raw mut object),
@@ -185,9 +213,9 @@ impl Services {
 /// No flag of `ExecMethod`'s.
 const SYNCHRONOUS: WBEM_GENERIC_FLAG_TYPE = WBEM_GENERIC_FLAG_TYPE(0);
 
-/// What a method's beginning answered.
+/// What the beginning of a call for one object answered.
 pub(in crate::wmi) enum Begun {
-    /// It has ended already, with these out-parameters.
+    /// It has ended already, with a class's definition or a method's out-parameters.
     Ended(ClassObject),
     /// It goes on.
     Running(CallResult),
@@ -236,11 +264,11 @@ impl Enumerator {
 /// Objects asked for at once.
 const BATCH: usize = 16;
 
-/// `IWbemCallResult`: a method on its way. Dropping it leaves the method running.
+/// `IWbemCallResult`: a method or a class's definition on its way. Dropping it leaves the call running.
 pub(in crate::wmi) struct CallResult(IWbemCallResult);
 
 impl CallResult {
-    /// Waits this many milliseconds for the end and its out-parameters.
+    /// Waits this many milliseconds for the end and its object.
     pub(in crate::wmi) fn end(&self, wait: i32) -> Called<Progress<ClassObject>> {
         match self.status(wait)? {
             Progress::NotYet => Ok(Progress::NotYet),
