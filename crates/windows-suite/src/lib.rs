@@ -19,6 +19,7 @@ pub mod arguments;
 pub mod cases;
 pub mod leftovers;
 pub mod names;
+pub mod patience;
 pub mod plan;
 pub mod run;
 
