@@ -1,8 +1,4 @@
 use std::fs;
-use std::fs::File;
-use std::fs::OpenOptions;
-use std::os::windows::fs::OpenOptionsExt;
-use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
@@ -21,6 +17,7 @@ use os_windows_testkit::real::VirtualDisks;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
+use super::Lock;
 use super::clean_up;
 use super::disks::Disk;
 use super::services;
@@ -55,7 +52,6 @@ pub struct Machine {
     target: Option<(String, String)>,
     /// Behind all that uses it: fields are dropped in this order.
     _volume_disk: Disk,
-    _lock: File,
 }
 
 /// A share of this machine, and who may use it.
@@ -67,14 +63,14 @@ struct Shared {
 
 impl Machine {
     /// Removes what a former run left over, then makes the suite's volume, and share, user and services. Of the
-    /// last three, what cannot be made is a shortage: the cases that need it fail, and the others run.
+    /// last three, what cannot be made is a shortage: the cases that need it fail, and the others run. The lock has
+    /// to outlive the machine; it is not the machine's own because a case that does not end keeps that.
     ///
     /// # Errors
-    /// Another run is under way, something that was left over cannot be removed, or there is no volume.
-    pub fn set_up(arguments: &Arguments) -> Result<Self, String> {
-        let folder = arguments.folder.clone();
-        let lock = locked(&folder)?;
-        clean_up::refuse_remains(&folder)?;
+    /// Something that was left over cannot be removed, or there is no volume.
+    pub fn set_up(arguments: &Arguments, lock: &Lock) -> Result<Self, String> {
+        let folder = lock.folder().to_owned();
+        clean_up::refuse_remains(lock)?;
         let functions = VirtualDisks::load().map_err(text)?;
         let recorder = Recorder::default();
         let native = os_windows::node(names::EVENT_SOURCE);
@@ -98,7 +94,6 @@ impl Machine {
                 .clone()
                 .zip(arguments.iscsi_target.clone()),
             _volume_disk: disk,
-            _lock: lock,
         })
     }
 
@@ -155,16 +150,6 @@ impl Machine {
 pub(super) fn share_path() -> os::Result<String> {
     let computer = real::computer_name()?;
     Ok(format!(r"\\{computer}\{}", names::SHARE))
-}
-
-/// Makes the folder, and a file in it that nobody else can open as long as the run lasts.
-pub(super) fn locked(folder: &Path) -> Result<File, String> {
-    let failed = |error| format!("{}: {error}", folder.display());
-    fs::create_dir_all(folder).map_err(failed)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).share_mode(0);
-    let opened = options.open(folder.join(names::LOCK));
-    opened.map_err(|error| format!("{}: another run? {error}", folder.display()))
 }
 
 /// Partitions and formats the disk through the operations that are to be tried, and gives its volume a free
