@@ -17,6 +17,7 @@
 pub mod admission;
 pub mod arguments;
 pub mod cases;
+pub mod inventory;
 pub mod leftovers;
 pub mod names;
 pub mod patience;

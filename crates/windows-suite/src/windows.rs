@@ -53,6 +53,9 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         Ok(machine) => Arc::new(machine),
         Err(reason) => return failed(&format!("set-up: {reason}")),
     };
+    for note in machine.notes() {
+        println!("note     {note}");
+    }
     for shortage in machine.shortages() {
         println!("set-up: {shortage}");
     }

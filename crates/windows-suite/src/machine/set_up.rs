@@ -24,6 +24,7 @@ use super::services;
 use crate::Share;
 use crate::arguments::Arguments;
 use crate::cases;
+use crate::inventory;
 use crate::names;
 
 /// The suite's own volume: room for what the cases write, in a file that grows with it.
@@ -105,6 +106,13 @@ impl Machine {
         let services = self.services.as_ref().err();
         let services = services.map(|why| format!("no services: {why}"));
         share.into_iter().chain(services).collect()
+    }
+
+    /// What the machine's disks answer where no page says what they have to.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let lines = inventory::lines(&*self.node.os().disks);
+        lines.unwrap_or_else(|error| vec![error.to_string()])
     }
 
     /// Hears what the node is asked.
