@@ -295,6 +295,25 @@ fn one_dead_disk_does_not_hide_the_others() {
     assert_eq!(ids.keys().collect::<Vec<_>>(), [&disk]);
 }
 
+/// A bus without such a page is no dead disk.
+#[test]
+fn a_disk_that_does_not_know_the_question_has_no_identifier() {
+    let none = [
+        Win32::INVALID_FUNCTION,
+        Win32::INVALID_PARAMETER,
+        Win32::NOT_SUPPORTED,
+    ];
+    for code in none {
+        let rig = Rig::with_data_disk();
+        let disk = rig.disk();
+        let rule = Rule::on("IOCTL_STORAGE_QUERY_PROPERTY", Effect::fail(code));
+        rig.sim.faults().add(rule.object(&format!("*{disk}")));
+        let ids = rig.node.disks().ids(rig.soon()).unwrap();
+        let page83 = ids.get(&disk).map(|ids| ids.page83.as_str());
+        assert_eq!(page83, Some(""), "{code:?}");
+    }
+}
+
 /// csi-proxy gives the search up at the first disk that does not answer.
 #[test]
 fn a_disk_that_does_not_say_its_identifier_does_not_end_the_search() {

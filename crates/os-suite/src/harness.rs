@@ -32,13 +32,18 @@ pub struct Implementation {
 
 /// Runs every case against the implementation, one test each, by the command line of a Rust test.
 pub fn run(implementation: Implementation) -> ExitCode {
+    run_with(implementation, &[])
+}
+
+/// As [`run`], with cases of the implementation's own besides.
+pub fn run_with(implementation: Implementation, own: &'static [Case]) -> ExitCode {
     let arguments = Arguments::from_args();
-    let suite = Suite::of(implementation, &[]);
+    let suite = Suite::of(implementation, own);
     libtest_mimic::run(&arguments, suite.trials()).exit_code()
 }
 
-/// As [`run`], with cases of the implementation's own besides; when all are run and green, one more test
-/// holds what they executed against what the program is known to execute.
+/// As [`run_with`]; when all are run and green, one more test holds what they executed against what the program
+/// is known to execute.
 pub fn run_recorded(
     implementation: Implementation,
     program: Program,

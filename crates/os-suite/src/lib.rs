@@ -38,4 +38,4 @@ pub use deviation::Deviation;
 pub use failure::Failure;
 pub use fidelity::Program;
 pub use fixture::{Fixture, IscsiTarget, Share, Workbench};
-pub use harness::{Implementation, run, run_recorded};
+pub use harness::{Implementation, run, run_recorded, run_with};

@@ -10,8 +10,8 @@
 //! this crate's own readers ([`wql`], [`object_path`]), written from Microsoft's pages and not from what
 //! our client writes, so that both cannot agree on the same mistake. A value is taken in just the VARIANT
 //! that its CIM type has; an object has just the properties that were selected; a path comes with an object
-//! that can be found again; what returns at once, a method or the definition of a class, is handed no place for
-//! its object. What it does not serve says `E_NOTIMPL`.
+//! that can be found again; a method that returns at once is handed no place for its out-parameters, and the place
+//! for a definition is left empty where one returns at once. What it does not serve says `E_NOTIMPL`.
 //!
 //! # What can go wrong
 //! A provider that is slow, hangs or fails is the node's business (a simulated one has faults for it):

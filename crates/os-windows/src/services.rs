@@ -69,15 +69,29 @@ impl Services for NativeServices {
     }
 }
 
+/// Units of the longest name that a service can have. The manager's protocol bounds what it is asked for
+/// (`SC_MAX_NAME_LENGTH`, with the NUL), so that a longer name would end in a code of RPC's and not in one of the
+/// manager's.
+///
+/// <https://learn.microsoft.com/openspecs/windows_protocols/ms-scmr/6d0a4225-451b-4132-894d-7cef7aecfd2d>
+const LONGEST_NAME: usize = 256;
+
 /// A name that no service can have is that of a service that there is not.
 fn open(name: &str, purpose: Purpose) -> os::Result<Service> {
-    Wide::new(name)
+    possible(name)
         .and_then(|name| Service::open(&name, purpose))
         .map_err(|code| match code {
             Win32::INVALID_NAME => Win32::NO_SUCH_SERVICE,
             code => code,
         })
         .map_err(|code| failure::error("OpenServiceW", name, code))
+}
+
+fn possible(name: &str) -> Result<Wide, Win32> {
+    match name.encode_utf16().count() {
+        0..=LONGEST_NAME => Wide::new(name),
+        _ => Err(Win32::INVALID_NAME),
+    }
 }
 
 fn start_type(code: u32) -> Result<StartType, Cause> {
@@ -143,7 +157,7 @@ mod tests {
     #[test]
     fn names_that_no_service_can_have_are_of_no_service() {
         let services = NativeServices::new();
-        for name in ["", "a\0b", r"a\b", "a/b", &"x".repeat(300)] {
+        for name in ["", "a\0b", r"a\b", "a/b", &"x".repeat(257)] {
             let found = services.query(name).err().and_then(|error| error.win32());
             assert_eq!(found, Some(Win32::NO_SUCH_SERVICE), "{name:?}");
             let started = services.start(name, Deadline::NEVER).err();

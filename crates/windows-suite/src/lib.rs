@@ -17,8 +17,10 @@
 pub mod admission;
 pub mod arguments;
 pub mod cases;
+pub mod inventory;
 pub mod leftovers;
 pub mod names;
+pub mod patience;
 pub mod plan;
 pub mod run;
 

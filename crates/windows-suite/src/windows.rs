@@ -9,6 +9,7 @@ use wincsi_windows_suite::admission::Host;
 use wincsi_windows_suite::arguments::Arguments;
 use wincsi_windows_suite::machine;
 use wincsi_windows_suite::machine::Bench;
+use wincsi_windows_suite::machine::Lock;
 use wincsi_windows_suite::machine::Machine;
 use wincsi_windows_suite::machine::Removal;
 use wincsi_windows_suite::plan;
@@ -39,23 +40,27 @@ pub(crate) fn serve() -> ExitCode {
 
 /// Removes what a former run left over.
 pub(crate) fn clean_up(arguments: &Arguments) -> ExitCode {
-    match machine::clean_up(&arguments.folder) {
-        Ok(removals) => told(&removals),
-        Err(reason) => failed(&reason),
-    }
+    done(machine::clean_up(&arguments.folder))
 }
 
 /// Runs the cases.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    let machine = match Machine::set_up(arguments) {
+    let lock = match Lock::of(&arguments.folder) {
+        Ok(lock) => lock,
+        Err(reason) => return failed(&format!("set-up: {reason}")),
+    };
+    let machine = match Machine::set_up(arguments, &lock) {
         Ok(machine) => Arc::new(machine),
         Err(reason) => return failed(&format!("set-up: {reason}")),
     };
+    for note in machine.notes() {
+        println!("note     {note}");
+    }
     for shortage in machine.shortages() {
         println!("set-up: {shortage}");
     }
     let ran = ran(&machine, arguments);
-    let taken_down = taken_down(machine, arguments);
+    let taken_down = taken_down(machine, lock, arguments);
     match ran {
         Ok(summary) if summary.is_good() => taken_down,
         Ok(Summary { .. }) => ExitCode::FAILURE,
@@ -83,7 +88,7 @@ fn ran(machine: &Arc<Machine>, arguments: &Arguments) -> Result<Summary, String>
 }
 
 /// A case that did not end still holds the machine: then what goes by name goes, and the next run takes the rest.
-fn taken_down(machine: Arc<Machine>, arguments: &Arguments) -> ExitCode {
+fn taken_down(machine: Arc<Machine>, lock: Lock, arguments: &Arguments) -> ExitCode {
     let is_free = Arc::into_inner(machine).is_some();
     if arguments.keep {
         println!("clean-up: nothing, as told; the next run does it");
@@ -92,7 +97,14 @@ fn taken_down(machine: Arc<Machine>, arguments: &Arguments) -> ExitCode {
     if !is_free {
         println!("clean-up: a case has not ended, what it holds stays until the next run");
     }
-    clean_up(arguments)
+    done(machine::clean_up_under(lock))
+}
+
+fn done(cleaned_up: Result<Vec<Removal>, String>) -> ExitCode {
+    match cleaned_up {
+        Ok(removals) => told(&removals),
+        Err(reason) => failed(&reason),
+    }
 }
 
 fn told(removals: &[Removal]) -> ExitCode {

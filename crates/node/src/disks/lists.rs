@@ -198,8 +198,11 @@ fn told_page83(node: &Node, number: DiskNumber) -> Option<String> {
     Some(page.ok()?.page83_text())
 }
 
-/// A disk that refuses the question as one that it does not know has no identifiers. That it does so with
-/// these two codes is what they mean; which Windows gives of which bus has not been seen.
+/// A disk that refuses the question as one that it does not know has no identifiers. The refusals are the three that
+/// the control code's page has, as Win32 says them; which Windows gives of which bus has not been seen. The same
+/// question is well formed to all other disks, so an invalid parameter is the property. Any other code is silence.
+///
+/// <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntddstor/ni-ntddstor-ioctl_storage_query_property>
 pub(super) fn page(node: &Node, number: DiskNumber) -> os::Result<DeviceIdPage> {
     let page = match node.os().disks.device_id_page(number) {
         Err(error) if is_unknown_question(&error) => return Ok(DeviceIdPage::default()),
@@ -216,7 +219,11 @@ pub(super) fn page(node: &Node, number: DiskNumber) -> os::Result<DeviceIdPage> 
 }
 
 fn is_unknown_question(error: &os::Error) -> bool {
-    let refusals = [Win32::INVALID_FUNCTION, Win32::NOT_SUPPORTED];
+    let refusals = [
+        Win32::INVALID_FUNCTION,
+        Win32::INVALID_PARAMETER,
+        Win32::NOT_SUPPORTED,
+    ];
     error.win32().is_some_and(|code| refusals.contains(&code))
 }
 

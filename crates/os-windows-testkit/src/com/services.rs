@@ -193,13 +193,11 @@ impl Services {
         result: OutRef<'_, IWbemCallResult>,
         begin: impl FnOnce() -> Done<CallResult>,
     ) -> Result<()> {
-        let is_immediate = flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY);
-        // Nothing documented says that it is filled then, so a client may not count on it.
-        if is_immediate && !object.is_null() {
-            return Err(refused(Hresult::WBEM_E_INVALID_PARAMETER));
-        }
         let begun: IWbemCallResult = begin().map_err(|it| self.failed(it))?.into();
-        if is_immediate {
+        if flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY) {
+            if !object.is_null() {
+                object.write(None)?;
+            }
             return result.write(Some(begun));
         }
         // SAFETY: the interface is alive.
@@ -324,6 +322,10 @@ impl IWbemServices_Impl for Services_Impl {
         result: OutRef<'_, IWbemCallResult>,
     ) -> Result<()> {
         self.crossed("ExecMethod", format!("{}.{method}", class_of(path)));
+        // Nothing documented says that it is filled then, so a client may not count on it.
+        if flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY) && !output.is_null() {
+            return Err(refused(Hresult::WBEM_E_INVALID_PARAMETER));
+        }
         self.deliver(flags, output, result, || {
             let invocation = self.invocation(path, method, input.as_ref())?;
             self.begin(invocation)

@@ -25,9 +25,9 @@
 //! what the protection that is asked for does, and whether Windows answers as its pages say, nothing has
 //! executed.
 //!
-//! A method or a definition is handed a place for its call and none for its object, which the call is asked
-//! for. Wine's own WMI has no such calls, and ends the process where it would write a definition: over it the
-//! tests make both synchronously ([`MethodCall`]).
+//! A method is handed a place for its call and none for its out-parameters, which the call is asked for; a
+//! definition is handed both places, and the call is asked where there is one. Wine's own WMI has no such calls:
+//! over it definitions come at once, and the tests run methods synchronously ([`MethodCall`]).
 
 mod com;
 mod pool;

@@ -1,20 +1,28 @@
 //! Control events as a process gets them.
 
-// UNSAFETY: a function of the system is looked up by its name and a library is loaded, for the tests alone.
+// UNSAFETY: a function of the system is looked up by its name a thread begun there and a library loaded, for the tests alone.
 #![expect(unsafe_code)]
 
 use std::ffi::c_void;
 use std::mem;
+use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::FromRawHandle;
+use std::os::windows::io::OwnedHandle;
+use std::ptr;
 
 use windows_sys::Win32::System::LibraryLoader::GetModuleHandleW;
 use windows_sys::Win32::System::LibraryLoader::GetProcAddress;
 use windows_sys::Win32::System::LibraryLoader::LoadLibraryW;
+use windows_sys::Win32::System::Threading::CreateThread;
+use windows_sys::Win32::System::Threading::INFINITE;
+use windows_sys::Win32::System::Threading::WaitForSingleObject;
 use windows_sys::core::w;
 
-type CtrlRoutine = unsafe extern "system" fn(*mut c_void) -> u32;
-
-/// Enters the function that the system begins its thread for a control event with. Container runtimes
-/// begin a thread there too, to ask a program to end.
+/// Begins a thread at the function that the system begins its own thread for a control event with, as container
+/// runtimes do to ask a program to end, and waits for its end. Windows's function ends its thread and never
+/// returns; so no thread of ours may call it.
+///
+/// <https://github.com/microsoft/hcsshim/blob/main/internal/jobcontainers/process.go>
 pub(crate) fn raise(event: usize) {
     // SAFETY: both texts end in a NUL, and the module is part of every process.
     let found = unsafe {
@@ -29,9 +37,27 @@ pub(crate) fn raise(event: usize) {
     // SAFETY: the function begins threads, so this is its type.
     let routine =
         unsafe { mem::transmute::<unsafe extern "system" fn() -> isize, CtrlRoutine>(routine) };
-    // SAFETY: its argument is the event, as a number.
-    unsafe { routine(std::ptr::without_provenance_mut(event)) };
+    // SAFETY: the routine stays loaded, and its argument is the event, as a number.
+    let thread = unsafe {
+        CreateThread(
+            ptr::null(),
+            0,
+            Some(routine),
+            ptr::without_provenance(event),
+            0,
+            ptr::null_mut(),
+        )
+    };
+    if thread.is_null() {
+        return println!("no thread");
+    }
+    // SAFETY: the handle is open, and nobody else has it.
+    let thread = unsafe { OwnedHandle::from_raw_handle(thread) };
+    // SAFETY: the handle is open during the call.
+    unsafe { WaitForSingleObject(thread.as_raw_handle(), INFINITE) };
 }
+
+type CtrlRoutine = unsafe extern "system" fn(*mut c_void) -> u32;
 
 /// Loads what makes windows.
 pub(crate) fn load_user32() -> bool {

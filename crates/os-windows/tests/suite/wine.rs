@@ -94,10 +94,7 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     // A volume has no extent, so nothing leads to its disk.
     row("disks::the_disk_of_a_volume_is_listed", NO_EXTENT),
     row("disks::a_volume_is_a_partition_of_its_disk", NO_EXTENT),
-    row(
-        "disks::partitions_lie_within_the_disk_in_order_and_apart",
-        NO_EXTENT,
-    ),
+    row("disks::partitions_lie_within_the_disk_and_apart", NO_EXTENT),
     row("disks::partitions_are_numbered_from_one", NO_EXTENT),
     row("disks::a_disk_is_so_many_whole_sectors_long", NO_EXTENT),
     row("disks::a_disk_with_a_table_has_a_boot_signature", NO_EXTENT),

@@ -64,6 +64,18 @@ one that stays dead with its server alive, which is not known to us, RemoveSmbGl
 look.
 ";
 
+const NEW_DISKS: &str = "
+## New disks that come offline or read-only
+A new disk may come so by Windows's policy for new disks, or because Windows remembers the state of the disk that had
+its number before ([Ceph's page on Windows](https://docs.ceph.com/en/latest/rbd/rbd-windows/) says so, of iSCSI
+and Fibre Channel too): a driver that takes a disk offline before it detaches it may find the next one offline.
+Drivers that call PartitionDisk first and SetDiskState after, as vSphere's does, live on Windows's bringing such a
+disk online when it is initialised, which no page says; PartitionDisk switches no disk by itself, and neither
+does csi-proxy's. A driver that calls SetDiskState before PartitionDisk, as the library's users call
+`bring_online` before `partition`, has a writable disk in either case. SetDiskState leaves a disk that is online and
+read-only as it is, as csi-proxy's does; `bring_online` makes it writable.
+";
+
 const TEXTS_HEAD: &str = "
 ## Texts that drivers look for
 csi-proxy tells all failures by text, with the code `Unknown`. Drivers know some by these fragments, and
@@ -88,6 +100,7 @@ pub(crate) fn page(sources: &Sources) -> Result<String, String> {
     for (operation, about) in ON_SIMULATED_FILES {
         write_on_simulated_files(operation, about, &mut page)?;
     }
+    page.push_str(NEW_DISKS);
     page.push_str(TEXTS_HEAD);
     for text in texts::ALL {
         write_text(sources, text, &mut page)?;

@@ -17,6 +17,7 @@ use os::schema::volume;
 
 use super::GIB;
 use super::Play;
+use super::below;
 use super::declare;
 use super::image;
 use super::write_image;
@@ -31,6 +32,7 @@ declare!("format";
     a_volume_is_formatted_with_refs_or_stays_blank,
     a_volume_with_another_filesystem_is_refused,
     the_root_of_a_volume_gets_the_list_that_is_asked_for,
+    a_list_that_a_root_gets_later_keeps_what_is_there_readable,
     a_partition_of_another_system_is_kept,
 );
 
@@ -111,6 +113,43 @@ fn the_root_of_a_volume_gets_the_list_that_is_asked_for(stand: &dyn Stand) -> Re
     let drive = files.dacl(&stand.folder().prefix(0))?;
     let own = files.dacl(&WinPath::of_root(Root::Volume(stand.volume())))?;
     same("the list of a drive", &drive, &own)
+}
+
+/// Windows's page on the propagation of inheritable entries says that what is there already gets them too; what
+/// a subdirectory has then is told. The simulated node keeps lists and passes none on.
+///
+/// <https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces>
+fn a_list_that_a_root_gets_later_keeps_what_is_there_readable(
+    stand: &dyn Stand,
+) -> Result<(), Failure> {
+    let play = Play::on(stand);
+    let (_, volume, target) = play.mounted("target")?;
+    let sub = below(&target, "sub")?;
+    let filesystem = play.node.filesystem();
+    filesystem.make_directory(&sub, play.deadline())?;
+    let files = [below(&target, "kept")?, below(&sub, "kept")?];
+    for file in &files {
+        stand.write_file(file, LABEL.as_bytes())?;
+    }
+    let os = stand.node().os();
+    let before = os.files.dacl(&sub)?;
+    let root = WinPath::of_root(Root::Volume(volume));
+    os.files
+        .set_dacl(&root, &LIST.parse().map_err(Failure::odd)?)?;
+    let list = os.files.dacl(&root)?;
+    holds("the root's list is protected", list.starts_with("D:P"))?;
+    let after = os.files.dacl(&sub)?;
+    stand.note(&format!(
+        "a subdirectory's list before its root's: {before}, after it: {after}"
+    ));
+    for file in &files {
+        same(
+            "content",
+            &stand.read_file(file)?,
+            &LABEL.as_bytes().to_vec(),
+        )?;
+    }
+    Ok(())
 }
 
 /// A table of Linux's. No page says whether Windows makes a volume of its partition: without one there is

@@ -1,5 +1,4 @@
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use node::Node;
@@ -10,6 +9,7 @@ use node::api::NodeApi;
 use os_windows_testkit::real;
 use os_windows_testkit::real::VirtualDisks;
 
+use super::Lock;
 use super::disks;
 use super::services;
 use super::set_up;
@@ -52,18 +52,22 @@ impl fmt::Display for Removal {
 /// # Errors
 /// Another run is under way, or the folder cannot be read.
 pub fn clean_up(folder: &Path) -> Result<Vec<Removal>, String> {
-    let lock = set_up::locked(folder)?;
-    let removals = removals(folder)?;
-    drop(lock);
-    // The folder stays when anything else is in it.
-    let _ = fs::remove_file(folder.join(names::LOCK));
-    let _ = fs::remove_dir(folder);
+    clean_up_under(Lock::of(folder)?)
+}
+
+/// As [`clean_up`], by who has the folder to itself already: a run at its end, also when a case of it has not ended.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn clean_up_under(lock: Lock) -> Result<Vec<Removal>, String> {
+    let removals = removals(lock.folder())?;
+    lock.give_up();
     Ok(removals)
 }
 
-/// Removes what a former run left over, by a caller who holds the lock.
-pub(super) fn refuse_remains(folder: &Path) -> Result<(), String> {
-    let removals = removals(folder)?;
+/// Removes what a former run left over.
+pub(super) fn refuse_remains(lock: &Lock) -> Result<(), String> {
+    let removals = removals(lock.folder())?;
     match removals.iter().find(|removal| !removal.is_good()) {
         Some(removal) => Err(removal.to_string()),
         None => Ok(()),

@@ -18,8 +18,12 @@ use os::Query;
 use os::Value;
 use os::Win32;
 use os::schema::disk;
+use os_windows::NativeClock;
 use os_windows_testkit::real::AttachedDisk;
 use os_windows_testkit::real::VirtualDisks;
+
+use crate::cases;
+use crate::patience::once_let_go;
 
 /// How long both views of a node may take to know a disk.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -34,7 +38,9 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// Makes the file, attaches it, and waits until the node knows the disk.
+    /// Makes the file, attaches it, and waits until the node knows the disk, which is then online and writable.
+    /// Windows may bring it otherwise: by its policy for new disks, or because it remembers the state of the disk
+    /// that had the number before (<https://docs.ceph.com/en/latest/rbd/rbd-windows/>).
     pub(super) fn plug(
         functions: VirtualDisks,
         file: PathBuf,
@@ -48,13 +54,14 @@ impl Disk {
             attached: None,
         };
         let number = disk.attach(node)?;
+        make_usable(node, number)?;
         Ok((disk, number))
     }
 
     /// Detaches the file, makes it longer, which is not possible before, and attaches it again.
     pub(super) fn grow(&mut self, length: u64, node: &Node) -> os::Result<DiskNumber> {
         self.attached = None;
-        self.functions.expand(&self.file, length)?;
+        self.expand(&self.file, length, node)?;
         self.attach(node)
     }
 
@@ -67,9 +74,11 @@ impl Disk {
         node: &Node,
     ) -> os::Result<(Self, [DiskNumber; 2])> {
         self.attached = None;
-        let copied = fs::copy(&self.file, &file);
-        copied.map_err(|error| Error::new("CopyFileExW", file.display(), code(&error)))?;
-        self.functions.expand(&file, length)?;
+        once_let_go(&*node.os().clock, || {
+            let copied = fs::copy(&self.file, &file);
+            copied.map_err(|error| Error::new("CopyFileExW", file.display(), code(&error)))
+        })?;
+        self.expand(&file, length, node)?;
         let own = self.attach(node)?;
         let mut copy = Self {
             functions: self.functions,
@@ -94,8 +103,14 @@ impl Disk {
         remove_file(&self.file)
     }
 
+    fn expand(&self, file: &Path, length: u64, node: &Node) -> os::Result<()> {
+        once_let_go(&*node.os().clock, || self.functions.expand(file, length))
+    }
+
     fn attach(&mut self, node: &Node) -> os::Result<DiskNumber> {
-        let attached = self.attached.insert(self.functions.attach(&self.file)?);
+        let attach = || self.functions.attach(&self.file);
+        let attached = once_let_go(&*node.os().clock, attach)?;
+        let attached = self.attached.insert(attached);
         let number = number_of(attached, node.os())?;
         rescan(node)?;
         wait_until_known(node.os(), number)?;
@@ -130,12 +145,12 @@ pub(super) fn rescan(node: &Node) -> os::Result<()> {
 
 /// Removes a file; one that is not there is success.
 pub(super) fn remove_file(file: &Path) -> os::Result<()> {
-    match fs::remove_file(file) {
+    once_let_go(&NativeClock::new(), || match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(Error::new("DeleteFileW", file.display(), code(&error)))
         }
         _ => Ok(()),
-    }
+    })
 }
 
 /// The code in an error of the standard library's.
@@ -175,6 +190,24 @@ fn number_of(attached: &AttachedDisk, os: &Os) -> os::Result<DiskNumber> {
             answer => return answer,
         }
     }
+}
+
+/// Brings a new disk online and makes it writable where Windows has not, and says so in the log.
+fn make_usable(node: &Node, number: DiskNumber) -> os::Result<()> {
+    let came = node.os().disks.attributes(number)?;
+    if !came.offline && !came.read_only {
+        return Ok(());
+    }
+    println!(
+        "note     new disk {number} came with offline: {}, read-only: {}",
+        came.offline, came.read_only
+    );
+    let failed = |error: String| Error::new("bring online", error, Win32::GEN_FAILURE);
+    let api: &dyn NodeApi = node;
+    let deadline = api.deadline(PATIENCE);
+    let found = cases::found(api, number, deadline).map_err(|error| failed(error.to_string()))?;
+    let online = api.disks().bring_online(&found, deadline);
+    online.map_err(|error| failed(error.to_string()))
 }
 
 fn wait_until_known(os: &Os, number: DiskNumber) -> os::Result<()> {

@@ -1,8 +1,4 @@
 use std::fs;
-use std::fs::File;
-use std::fs::OpenOptions;
-use std::os::windows::fs::OpenOptionsExt;
-use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
@@ -21,12 +17,14 @@ use os_windows_testkit::real::VirtualDisks;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
+use super::Lock;
 use super::clean_up;
 use super::disks::Disk;
 use super::services;
 use crate::Share;
 use crate::arguments::Arguments;
 use crate::cases;
+use crate::inventory;
 use crate::names;
 
 /// The suite's own volume: room for what the cases write, in a file that grows with it.
@@ -55,7 +53,6 @@ pub struct Machine {
     target: Option<(String, String)>,
     /// Behind all that uses it: fields are dropped in this order.
     _volume_disk: Disk,
-    _lock: File,
 }
 
 /// A share of this machine, and who may use it.
@@ -67,14 +64,14 @@ struct Shared {
 
 impl Machine {
     /// Removes what a former run left over, then makes the suite's volume, and share, user and services. Of the
-    /// last three, what cannot be made is a shortage: the cases that need it fail, and the others run.
+    /// last three, what cannot be made is a shortage: the cases that need it fail, and the others run. The lock has
+    /// to outlive the machine; it is not the machine's own because a case that does not end keeps that.
     ///
     /// # Errors
-    /// Another run is under way, something that was left over cannot be removed, or there is no volume.
-    pub fn set_up(arguments: &Arguments) -> Result<Self, String> {
-        let folder = arguments.folder.clone();
-        let lock = locked(&folder)?;
-        clean_up::refuse_remains(&folder)?;
+    /// Something that was left over cannot be removed, or there is no volume.
+    pub fn set_up(arguments: &Arguments, lock: &Lock) -> Result<Self, String> {
+        let folder = lock.folder().to_owned();
+        clean_up::refuse_remains(lock)?;
         let functions = VirtualDisks::load().map_err(text)?;
         let recorder = Recorder::default();
         let native = os_windows::node(names::EVENT_SOURCE);
@@ -98,7 +95,6 @@ impl Machine {
                 .clone()
                 .zip(arguments.iscsi_target.clone()),
             _volume_disk: disk,
-            _lock: lock,
         })
     }
 
@@ -110,6 +106,13 @@ impl Machine {
         let services = self.services.as_ref().err();
         let services = services.map(|why| format!("no services: {why}"));
         share.into_iter().chain(services).collect()
+    }
+
+    /// What the machine's disks answer where no page says what they have to.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let lines = inventory::lines(&*self.node.os().disks);
+        lines.unwrap_or_else(|error| vec![error.to_string()])
     }
 
     /// Hears what the node is asked.
@@ -155,16 +158,6 @@ impl Machine {
 pub(super) fn share_path() -> os::Result<String> {
     let computer = real::computer_name()?;
     Ok(format!(r"\\{computer}\{}", names::SHARE))
-}
-
-/// Makes the folder, and a file in it that nobody else can open as long as the run lasts.
-pub(super) fn locked(folder: &Path) -> Result<File, String> {
-    let failed = |error| format!("{}: {error}", folder.display());
-    fs::create_dir_all(folder).map_err(failed)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).share_mode(0);
-    let opened = options.open(folder.join(names::LOCK));
-    opened.map_err(|error| format!("{}: another run? {error}", folder.display()))
 }
 
 /// Partitions and formats the disk through the operations that are to be tried, and gives its volume a free

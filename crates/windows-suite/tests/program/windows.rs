@@ -1,10 +1,14 @@
 use std::fs;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use libtest_mimic::Failed;
 use os::Services as _;
 use os::Win32;
 use os_windows::NativeServices;
 use os_windows_testkit::real;
+use wincsi_windows_suite::machine;
+use wincsi_windows_suite::machine::Lock;
 use wincsi_windows_suite::names;
 use windows_service::service::ServiceAccess;
 use windows_service::service::ServiceErrorControl;
@@ -31,13 +35,21 @@ const UNDER_WINE: &[(&str, Attempt)] = &[
         "a_clean_up_finds_what_a_killed_run_left_by_its_name_alone",
         a_clean_up_finds_what_a_killed_run_left_by_its_name_alone,
     ),
+    (
+        "a_run_cleans_up_under_the_lock_that_keeps_others_out",
+        a_run_cleans_up_under_the_lock_that_keeps_others_out,
+    ),
 ];
+
+/// Both clean-ups remove the same services.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn it_runs_no_case_under_wine() -> Result<(), Failed> {
     super::is_refused_because("this is Wine ")
 }
 
 fn a_clean_up_finds_what_a_killed_run_left_by_its_name_alone() -> Result<(), Failed> {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
     let ours = at(&names::disk_file(7));
@@ -61,6 +73,25 @@ fn a_clean_up_finds_what_a_killed_run_left_by_its_name_alone() -> Result<(), Fai
         "{told}"
     );
     assert_eq!(said.status, Some(1));
+    Ok(())
+}
+
+/// As it does when a case has not ended, which holds all else that the run made.
+fn a_run_cleans_up_under_the_lock_that_keeps_others_out() -> Result<(), Failed> {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let home = tempfile::tempdir()?;
+    let folder = home.path().join("suite");
+    let lock = Lock::of(&folder)?;
+    let file = folder.join(names::disk_file(3));
+    fs::write(&file, "a disk")?;
+    install(names::IDLE_SERVICE)?;
+    let refused = machine::clean_up(&folder).err();
+    let refused = refused.ok_or("two runs have the folder")?;
+    assert!(refused.contains("another run?"), "{refused}");
+    assert!(file.exists() && is_installed(names::IDLE_SERVICE)?);
+    machine::clean_up_under(lock)?;
+    assert!(!is_installed(names::IDLE_SERVICE)?);
+    assert!(!folder.exists());
     Ok(())
 }
 

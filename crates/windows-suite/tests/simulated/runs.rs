@@ -8,9 +8,11 @@ use fidelity::Program;
 use fidelity::Recorder;
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
+use os::Win32;
 use wincsi_windows_suite::Failure;
 use wincsi_windows_suite::Stand;
 use wincsi_windows_suite::cases::Own;
+use wincsi_windows_suite::inventory;
 use wincsi_windows_suite::plan::Planned;
 use wincsi_windows_suite::run;
 use wincsi_windows_suite::run::MakeStand;
@@ -25,7 +27,7 @@ const LONG: Duration = Duration::from_secs(300);
 type Attempt = fn() -> Result<(), Failed>;
 
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
-    let all: [(&str, Attempt); 4] = [
+    let all: [(&str, Attempt); 5] = [
         (
             "runs::what_fails_or_panics_costs_itself_alone",
             fails_or_panics,
@@ -39,6 +41,7 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
             "runs::what_was_done_in_a_case_that_does_not_hold_is_not_recorded",
             recorded,
         ),
+        ("runs::each_disk_of_the_machine_is_told", inventory_of_disks),
     ];
     all.into_iter()
         .map(|(name, trial)| Trial::test(name, trial))
@@ -143,6 +146,30 @@ fn recorded() -> Result<(), Failed> {
     let told = fs::read_to_string(folder.path().join("windows.txt"))?;
     assert!(told.contains("done: Disks::list\n"), "{told}");
     assert!(told.contains("failed: Disks::read\n"), "{told}");
+    Ok(())
+}
+
+/// One answers, and one does not know the question.
+fn inventory_of_disks() -> Result<(), Failed> {
+    let stand = Simulated::new()?;
+    let [first, second] = [stand.plug(1 << 30)?, stand.plug(1 << 30)?];
+    stand.refuse("IOCTL_STORAGE_QUERY_PROPERTY", second, Win32::NOT_SUPPORTED);
+    let lines = inventory::lines(&*stand.node().os().disks)?;
+    let of = |disk| {
+        let begins = format!("disk {disk}: ");
+        lines.iter().find(|line| line.starts_with(&begins))
+    };
+    let told = of(first).ok_or("not told")?;
+    assert!(told.contains("no table; page 0x83: "), "{told}");
+    assert!(
+        told.ends_with(" bytes; offline: true, read-only: true"),
+        "{told}"
+    );
+    let refused = of(second).ok_or("not told")?;
+    assert!(
+        refused.contains("page 0x83: IOCTL_STORAGE_QUERY_PROPERTY"),
+        "{refused}"
+    );
     Ok(())
 }
 

@@ -21,8 +21,10 @@ use os_sim::Bus;
 use os_sim::ClockMode;
 use os_sim::Content;
 use os_sim::DiskSpec;
+use os_sim::Effect;
 use os_sim::IdentifierKind;
 use os_sim::NodeSpec;
+use os_sim::Rule;
 use os_sim::ServiceSpec;
 use os_sim::SimNode;
 use os_sim::Start;
@@ -63,6 +65,12 @@ struct Plugged {
 impl Simulated {
     pub(crate) fn new() -> Result<Self, Box<dyn std::error::Error>> {
         Self::watched(&Recorder::default())
+    }
+
+    /// From now on the disk answers the operation with the code.
+    pub(crate) fn refuse(&self, operation: &str, disk: DiskNumber, code: Win32) {
+        let rule = Rule::on(operation, Effect::fail(code)).object(&format!("*{disk}"));
+        self.simulated.faults().add(rule);
     }
 
     /// One whose operations are told to the recorder.

@@ -109,29 +109,35 @@ impl Services {
         forget_earlier();
         let name = BSTR::from(name);
         match self.methods {
-            MethodCall::Semisynchronous => self.start_class(&name).map(Begun::Running),
+            MethodCall::Semisynchronous => self.start_class(&name),
             MethodCall::Synchronous => self.fetch_class(&name).map(Begun::Ended),
         }
     }
 
-    /// The definition is asked of the call, and has no place here, as on
-    /// <https://learn.microsoft.com/windows/win32/wmisdk/making-a-semisynchronous-call-with-c-->.
-    fn start_class(&self, name: &BSTR) -> Called<CallResult> {
+    /// The definition is asked of the call. Its own place is left empty then, by [MS-WMI] 3.1.4.3.4; Wine's WMI
+    /// has no such calls, and fills it at once, whether there is one or not.
+    fn start_class(&self, name: &BSTR) -> Called<Begun> {
+        let mut object = None;
         let mut running = None;
-        // SAFETY: the string is whole, the place is empty; both outlive the call.
+        // SAFETY: the string is whole, the places are empty; all outlive the call.
         let begun = unsafe {
             self.interface.GetObject(
                 name,
                 WBEM_FLAG_RETURN_IMMEDIATELY,
                 None,
-                None,
+                Some(&raw mut object),
                 Some(&raw mut running),
             )
         };
         begun.map_err(fault)?;
-        let running = running.ok_or_else(|| malformed("GetObject gave no call"))?;
-        protect(&running)?;
-        Ok(CallResult(running))
+        match (running, object) {
+            (Some(running), _) => {
+                protect(&running)?;
+                Ok(Begun::Running(CallResult(running)))
+            }
+            (None, Some(object)) => Ok(Begun::Ended(ClassObject::new(object))),
+            (None, None) => Err(malformed("GetObject gave no call")),
+        }
     }
 
     fn fetch_class(&self, name: &BSTR) -> Called<ClassObject> {

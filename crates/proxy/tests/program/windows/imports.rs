@@ -33,6 +33,21 @@ const LIBRARIES: &[&str] = &[
 /// linked all the same.
 const OF_UNUSED_CODE: &[&str] = &["combase.dll", "propsys.dll", "rpcrt4.dll"];
 
+/// What comes with a compiler, by the beginnings of the names: a clean server and the base images of containers have
+/// none of it.
+const OF_COMPILERS: &[&str] = &[
+    "concrt",
+    "libgcc",
+    "libstdc++",
+    "libwinpthread",
+    "msvcp",
+    "vcruntime",
+];
+
+/// The C library that Microsoft's compiler links to, part of every Windows since Server 2016. `.cargo/config.toml`
+/// has the exe of that toolchain bring its own; what another toolchain links to is its own affair.
+const C_LIBRARY: &[&str] = &["api-ms-win-crt-", "ucrtbase"];
+
 /// Forwarders to the system's own libraries, by the beginning of their names.
 const API_SETS: &str = "api-ms-win-";
 
@@ -70,6 +85,18 @@ fn only_the_systems_libraries_are_loaded() {
     assert!(imports["kernel32.dll"].contains("CreateFileW"));
     assert!(imports["advapi32.dll"].contains("StartServiceCtrlDispatcherW"));
     assert!(imports["ole32.dll"].contains("CoInitializeEx"));
+}
+
+#[test]
+fn nothing_of_a_compilers_is_loaded() {
+    let of_compilers = OF_COMPILERS.iter();
+    let is_microsofts = cfg!(target_env = "msvc");
+    let foreign = of_compilers.chain(C_LIBRARY.iter().filter(|_| is_microsofts));
+    let foreign: Vec<_> = foreign.collect();
+    for library in imports().keys() {
+        let is_foreign = foreign.iter().any(|name| library.starts_with(**name));
+        assert!(!is_foreign, "{library}");
+    }
 }
 
 fn is_expected(library: &str) -> bool {

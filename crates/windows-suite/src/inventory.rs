@@ -1,0 +1,37 @@
+//! What a machine's disks answer where no page says what they have to: for whoever reads the log.
+
+use os::DiskNumber;
+use os::Disks;
+use os::PartitionStyle;
+use os::Result;
+
+/// A line for each disk: what its table is, and whether it has a page of identifiers, or by which error not.
+///
+/// # Errors
+/// The disks cannot be listed.
+pub fn lines(disks: &dyn Disks) -> Result<Vec<String>> {
+    let line = |number| line(disks, number);
+    Ok(disks.list()?.into_iter().map(line).collect())
+}
+
+fn line(disks: &dyn Disks, number: DiskNumber) -> String {
+    let table = told(disks.layout(number), |layout| match layout.style {
+        PartitionStyle::Gpt { .. } => "GPT".to_owned(),
+        PartitionStyle::Mbr { .. } => "MBR".to_owned(),
+        PartitionStyle::Raw => "no table".to_owned(),
+    });
+    let page = told(disks.device_id_page(number), |page| {
+        format!("{} bytes", page.len())
+    });
+    let state = told(disks.attributes(number), |attributes| {
+        format!(
+            "offline: {}, read-only: {}",
+            attributes.offline, attributes.read_only
+        )
+    });
+    format!("disk {number}: {table}; page 0x83: {page}; {state}")
+}
+
+fn told<T>(answer: Result<T>, say: impl FnOnce(T) -> String) -> String {
+    answer.map_or_else(|error| error.to_string(), say)
+}

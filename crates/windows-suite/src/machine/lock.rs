@@ -1,0 +1,46 @@
+use std::fs;
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::os::windows::fs::OpenOptionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::names;
+
+/// The suite's folder, which no other run has as long as this lives: a file in it that nobody else can open.
+pub struct Lock {
+    folder: PathBuf,
+    file: File,
+}
+
+impl Lock {
+    /// Makes the folder, if it is not there, and takes it.
+    ///
+    /// # Errors
+    /// Another run has it, or it cannot be made.
+    pub fn of(folder: &Path) -> Result<Self, String> {
+        let failed = |error| format!("{}: {error}", folder.display());
+        fs::create_dir_all(folder).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).share_mode(0);
+        let opened = options.open(folder.join(names::LOCK));
+        let taken = opened.map_err(|error| format!("{}: another run? {error}", folder.display()));
+        Ok(Self {
+            folder: folder.to_owned(),
+            file: taken?,
+        })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Lets go of the folder and removes it; it stays when anything else is in it.
+    pub(super) fn give_up(self) {
+        drop(self.file);
+        let _ = fs::remove_file(self.folder.join(names::LOCK));
+        let _ = fs::remove_dir(self.folder);
+    }
+}

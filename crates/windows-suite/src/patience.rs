@@ -1,0 +1,101 @@
+//! What a machine gives only after a while.
+
+use std::time::Duration;
+
+use os::Clock;
+use os::Deadline;
+use os::Error;
+use os::Result;
+use os::Win32;
+
+/// How long something else may have a file: what scans files reads one that was just let go.
+const HELD_FOR_AT_MOST: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Does something with a file that was a disk until now, as often as the file is still in use: after its disk is
+/// detached, Windows or a scanner may have it open for a while.
+///
+/// # Errors
+/// As what is done; that the file is in use only when it is so for twenty seconds.
+pub fn once_let_go<T>(clock: &dyn Clock, mut act: impl FnMut() -> Result<T>) -> Result<T> {
+    let deadline = Deadline::within(clock, HELD_FOR_AT_MOST);
+    loop {
+        match act() {
+            Err(error) if is_held(&error) && deadline.left(clock).is_some() => clock.sleep(PAUSE),
+            done => return done,
+        }
+    }
+}
+
+/// The removal of an open file is refused as `ACCESS_DENIED` where it is mapped or marked for removal already.
+fn is_held(error: &Error) -> bool {
+    let codes = [Win32::ACCESS_DENIED, Win32::SHARING_VIOLATION];
+    error.win32().is_some_and(|code| codes.contains(&code))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::PoisonError;
+    use std::time::Duration;
+
+    use os::Clock;
+    use os::Error;
+    use os::Moment;
+    use os::Win32;
+
+    use super::HELD_FOR_AT_MOST;
+    use super::once_let_go;
+
+    /// Time that passes when somebody sleeps.
+    #[derive(Default)]
+    struct Still(Mutex<Duration>);
+
+    impl Clock for Still {
+        fn now(&self) -> Moment {
+            Moment(*self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        }
+
+        fn wall(&self) -> Duration {
+            self.now().0
+        }
+
+        fn sleep(&self, duration: Duration) {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) += duration;
+        }
+    }
+
+    fn refused(code: Win32) -> Error {
+        Error::new("DeleteFileW", "a file", code)
+    }
+
+    #[test]
+    fn a_file_that_is_let_go_in_time_is_taken() {
+        let clock = Still::default();
+        let mut codes = vec![Win32::ACCESS_DENIED, Win32::SHARING_VIOLATION];
+        let taken = once_let_go(&clock, || {
+            codes.pop().map_or(Ok(7), |code| Err(refused(code)))
+        });
+        assert_eq!(taken, Ok(7));
+        assert!(clock.now().0 > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_file_that_stays_in_use_is_an_error_in_the_end() {
+        let clock = Still::default();
+        let held = refused(Win32::SHARING_VIOLATION);
+        let taken: os::Result<()> = once_let_go(&clock, || Err(held.clone()));
+        assert_eq!(taken, Err(held));
+        assert!(clock.now().0 >= HELD_FOR_AT_MOST);
+        assert!(clock.now().0 < 2 * HELD_FOR_AT_MOST);
+    }
+
+    #[test]
+    fn any_other_error_is_told_at_once() {
+        let clock = Still::default();
+        let missing = refused(Win32::FILE_NOT_FOUND);
+        let taken: os::Result<()> = once_let_go(&clock, || Err(missing.clone()));
+        assert_eq!(taken, Err(missing));
+        assert_eq!(clock.now().0, Duration::ZERO);
+    }
+}
