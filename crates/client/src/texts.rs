@@ -35,7 +35,6 @@ const PHRASES: &[(&str, Condition)] = &[
         "The requested access path is already in use",
         Condition::TargetInUse,
     ),
-    (" is mapped already, without ", Condition::OtherOptions),
     (
         " is mapped, but its server is away: ",
         Condition::ServerAway,

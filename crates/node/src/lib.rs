@@ -358,19 +358,17 @@ impl Node {
 pub struct Options {
     /// What is done about bytes that no known format explains, before they are overwritten.
     pub format_guard: FormatGuard,
-    /// Whether SMB mappings are to be encrypted (`RequirePrivacy`) where [`MappingOptions::privacy`] does not
-    /// say: new ones demand it, and one that is there and says that it is not is refused. One that does not
-    /// say is reused: who must know sets the option, by which that is refused too.
-    pub require_privacy: bool,
+    /// Which SMB mappings are to be encrypted where [`MappingOptions::privacy`] does not say.
+    pub privacy: Privacy,
 }
 
 impl Default for Options {
-    /// Encryption is demanded, and nothing is overwritten that is not blank. csi-proxy's own options
-    /// differ in the latter: see its flag `-format-guard`.
+    /// Encryption is demanded of all mappings, and nothing is overwritten that is not blank. csi-proxy's own options
+    /// differ in both: see its flags `-require-privacy` and `-format-guard`.
     fn default() -> Self {
         Self {
             format_guard: FormatGuard::Strict,
-            require_privacy: true,
+            privacy: Privacy::All,
         }
     }
 }
@@ -388,4 +386,17 @@ pub enum FormatGuard {
     Signatures,
     /// They refuse.
     Strict,
+}
+
+/// Which SMB mappings are to be encrypted (`RequirePrivacy`). One that is there and does not tell is reused,
+/// with a warning in the log: who must know sets [`MappingOptions::privacy`], by which it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Privacy {
+    /// All: one that is there and says that it is not is refused.
+    All,
+    /// Those that are made. One that is there is reused, with a warning in the log, as csi-proxy reuses it.
+    New,
+    /// None.
+    Unasked,
 }

@@ -222,7 +222,28 @@ fn whoever_asks_for_a_mapping_learns_how_it_came_about() {
 }
 
 #[test]
-fn a_refusal_of_access_is_an_answer() {
+fn a_refusal_of_access_is_taken_for_a_changed_password_by_others() {
+    let rig = Rig::with_server();
+    map(&rig, SHARE, "old", None).unwrap_err();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
+    rig.sim.faults().add(denied.object(r"\\files\*"));
+    let restarted = meddle::node(&rig, |_| {});
+    let trace = rig.trace(|| assert_eq!(plainly(&restarted, rig.soon()), Ok(Mapped::Made)));
+    assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
+    assert_eq!(
+        plainly(&restarted, rig.soon()),
+        Ok(Mapped::Reused),
+        "what it made itself"
+    );
+    rig.change_password("new");
+    let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, "new", None), Ok(Mapped::Made)));
+    assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
+    assert_eq!(map(&rig, SHARE, "new", None), Ok(Mapped::Reused));
+}
+
+#[test]
+fn a_refusal_of_access_is_an_answer_to_who_mapped_it() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
     let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));

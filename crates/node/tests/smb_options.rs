@@ -32,6 +32,7 @@ use wincsi_node::MappingOptions;
 use wincsi_node::MappingStatus;
 use wincsi_node::Node;
 use wincsi_node::Options;
+use wincsi_node::Privacy;
 use wincsi_node::RemotePath;
 use wincsi_node::SmbError;
 use wincsi_node::Transport;
@@ -175,18 +176,18 @@ fn a_mapping_that_has_what_is_demanded_or_more_is_reused() {
     assert_eq!(rows(&rig).len(), 1);
 }
 
-/// The same node, whose mappings are to be encrypted or need not be.
-fn node_with(rig: &Rig, require_privacy: bool) -> Node {
+/// The same node, with another demand.
+fn node_with(rig: &Rig, privacy: Privacy) -> Node {
     let mut options = Options::default();
-    options.require_privacy = require_privacy;
+    options.privacy = privacy;
     Node::new(rig.os().clone(), options)
 }
 
 #[test]
 fn a_mapping_that_is_not_encrypted_is_not_used_where_all_are_to_be() {
     let rig = rig(Build::SERVER_2022);
-    map(&node_with(&rig, false), nothing()).unwrap();
-    let strict = node_with(&rig, true);
+    map(&node_with(&rig, Privacy::Unasked), nothing()).unwrap();
+    let strict = node_with(&rig, Privacy::All);
     let trace = rig.trace(|| {
         let error = map(&strict, nothing()).unwrap_err();
         let SmbError::OtherOptions { unmet, .. } = error else {
@@ -201,8 +202,30 @@ fn a_mapping_that_is_not_encrypted_is_not_used_where_all_are_to_be() {
     );
     let plain = nothing().with_privacy(false);
     assert_eq!(map(&strict, plain), Ok(Mapped::ReusedUnknown));
-    let lenient = map(&node_with(&rig, false), nothing());
+    let lenient = map(&node_with(&rig, Privacy::Unasked), nothing());
     assert_eq!(lenient, Ok(Mapped::ReusedUnknown));
+}
+
+/// As csi-proxy's flag has it: a node that changes to us has mappings of others.
+#[test]
+fn what_new_mappings_are_to_have_those_that_are_there_need_not() {
+    let rig = rig(Build::SERVER_2022);
+    map(&node_with(&rig, Privacy::Unasked), nothing()).unwrap();
+    let node = node_with(&rig, Privacy::New);
+    assert_eq!(map(&node, nothing()), Ok(Mapped::ReusedUnknown));
+    let private = nothing().with_privacy(true);
+    let error = map(&node, private).unwrap_err();
+    assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
+    node.smb()
+        .unmap(&RemotePath::parse(SHARE).unwrap(), rig.soon())
+        .unwrap();
+    map(&node, nothing()).unwrap();
+    let strict = node_with(&rig, Privacy::All);
+    assert_eq!(
+        map(&strict, nothing()),
+        Ok(Mapped::ReusedUnknown),
+        "it is encrypted"
+    );
 }
 
 /// Whether Windows fills the property in, nothing has shown: if it does not, a second volume on a share must

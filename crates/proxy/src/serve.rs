@@ -213,7 +213,10 @@ fn simulated(folder: &Path) -> Result<SimNode, CreateError> {
 fn options(config: &Config) -> node::Options {
     let mut options = node::Options::default();
     options.format_guard = config.format_guard;
-    options.require_privacy = config.require_privacy;
+    options.privacy = match config.require_privacy {
+        true => node::Privacy::New,
+        false => node::Privacy::Unasked,
+    };
     options
 }
 

@@ -34,6 +34,7 @@ use node::NewSize;
 use node::Node;
 use node::Options;
 use node::Portal;
+use node::Privacy;
 use node::RemotePath;
 use node::Resized;
 use node::SerialNumber;
@@ -310,9 +311,8 @@ fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
     assert_eq!(over_pipes, [Mapped::Unsaid; 2]);
 }
 
-/// Both need a mapping that somebody else made or that has lost its server.
 #[test]
-fn a_mapping_that_cannot_be_reused_fails_alike() {
+fn a_mapping_that_has_lost_its_server_fails_alike() {
     fails(Condition::ServerAway, |rig| {
         map(rig, demo::SMB_PASSWORD, &path("share")).unwrap();
         let servers = SmbControl::at(&rig.simulated);
@@ -320,20 +320,25 @@ fn a_mapping_that_cannot_be_reused_fails_alike() {
         down.unwrap();
         map(rig, demo::SMB_PASSWORD, &path("share"))
     });
-    for rig in [
-        Rig::in_process_after(map_plainly),
-        Rig::over_pipes_after(map_plainly),
-    ] {
-        let error = map(&rig, demo::SMB_PASSWORD, &path("share")).unwrap_err();
-        let condition = error.condition();
-        assert_eq!(condition, Some(Condition::OtherOptions), "{error}");
-    }
+}
+
+/// csi-proxy demands encryption of the mappings that it makes.
+#[test]
+fn a_mapping_that_is_not_encrypted_is_refused_in_process_alone() {
+    let ask = |rig: &Rig| map(rig, demo::SMB_PASSWORD, &path("share"));
+    let refused = ask(&Rig::in_process_after(map_plainly)).unwrap_err();
+    assert_eq!(
+        refused.condition(),
+        Some(Condition::OtherOptions),
+        "{refused}"
+    );
+    ask(&Rig::over_pipes_after(map_plainly)).unwrap();
 }
 
 /// Somebody else maps the share, without encryption.
 fn map_plainly(sim: &SimNode) {
     let mut options = Options::default();
-    options.require_privacy = false;
+    options.privacy = Privacy::Unasked;
     let node = Node::new(sim.os(), options);
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);

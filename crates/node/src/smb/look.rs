@@ -55,8 +55,11 @@ const LOST: [Win32; 3] = [
 /// How a mapped share fares.
 #[derive(Debug)]
 pub(super) enum Seen {
-    /// It answers; a refusal of access is an answer.
+    /// It answers.
     Answers,
+    /// The server refuses access to its root. Accounts may have access below it alone; or the password was
+    /// changed since, and the mapping is of no use to anybody.
+    Denied(os::Error),
     /// Its server is away. The mapping stays, and works again when the server does.
     Away(os::Error),
     /// The mapping is of no use: its credentials, say, are not good any more.
@@ -70,7 +73,7 @@ impl Seen {
             return Self::Answers;
         };
         match error.win32() {
-            Some(Win32::ACCESS_DENIED) => Self::Answers,
+            Some(Win32::ACCESS_DENIED) => Self::Denied(error),
             Some(code) if AWAY.contains(&code) => Self::Away(error),
             _ => Self::Broken(error),
         }

@@ -22,6 +22,7 @@ use super::RemotePath;
 use super::SmbError;
 use super::look::Seen;
 use crate::Node;
+use crate::Privacy;
 use crate::Unfinished;
 use crate::provider::Callee;
 use crate::provider::ProviderError;
@@ -58,8 +59,9 @@ impl Share<'_> {
                     self.refuse_other(&mapping, options)?;
                     return Ok(self.reuse(credentials, &wanted));
                 }
+                Seen::Denied(_) if self.is_of(credentials, &wanted) => return Ok(Mapped::Reused),
                 Seen::Away(source) => return Err(self.away(source)),
-                Seen::Broken(why) => self.remove_broken(&mapping, &why)?,
+                Seen::Broken(why) | Seen::Denied(why) => self.remove_broken(&mapping, &why)?,
             }
         }
         self.check()?;
@@ -85,21 +87,13 @@ impl Share<'_> {
 
     /// Refuses a mapping that lacks what is demanded of one.
     ///
-    /// What this request demands the mapping has to tell of. Encryption that all of the node's mappings are
-    /// to have is missing where the mapping says so: it is not known whether every build of Windows fills the
-    /// property in, and where one does not, no share could be used by a second volume.
+    /// What this request demands the mapping has to tell of. Encryption that the node's mappings are to have is
+    /// missing where the mapping says so: it is not known whether every build of Windows fills the property
+    /// in, and where one does not, no share could be used by a second volume.
     fn refuse_other(&self, mapping: &Instance, options: &MappingOptions) -> Result<(), SmbError> {
         let mut unmet = options.unmet_by(mapping).map_err(ProviderError::from)?;
-        if options.privacy.is_none() && self.node.options().require_privacy {
-            let privacy = mapping.bool_or_null(REQUIRE_PRIVACY.name);
-            match privacy.map_err(ProviderError::from)? {
-                Some(true) => {}
-                Some(false) => unmet.push(REQUIRE_PRIVACY.name),
-                None => tracing::warn!(
-                    share = self.remote.share(),
-                    "an SMB mapping is reused that does not tell whether it is encrypted"
-                ),
-            }
+        if options.privacy.is_none() {
+            unmet.extend(self.missing_privacy(mapping)?);
         }
         match unmet.is_empty() {
             true => Ok(()),
@@ -108,6 +102,33 @@ impl Share<'_> {
                 unmet,
             }),
         }
+    }
+
+    /// The option by which a mapping is encrypted, if the node refuses those without it.
+    fn missing_privacy(&self, mapping: &Instance) -> Result<Option<&'static str>, SmbError> {
+        let demanded = self.node.options().privacy;
+        if demanded == Privacy::Unasked {
+            return Ok(None);
+        }
+        let said = mapping.bool_or_null(REQUIRE_PRIVACY.name);
+        let said = said.map_err(ProviderError::from)?;
+        if said == Some(false) && demanded == Privacy::All {
+            return Ok(Some(REQUIRE_PRIVACY.name));
+        }
+        if said != Some(true) {
+            tracing::warn!(
+                share = self.remote.share(),
+                encrypted = said,
+                "an SMB mapping is reused that does not say that it is encrypted"
+            );
+        }
+        Ok(None)
+    }
+
+    /// Whether the mapping is known to have been made with just these.
+    fn is_of(&self, credentials: Option<&Credentials>, wanted: &MappingOptions) -> bool {
+        let known = self.node.known_mappings();
+        known.compare(&self.remote.share(), credentials, wanted) == Mapped::Reused
     }
 
     fn reuse(&self, credentials: Option<&Credentials>, wanted: &MappingOptions) -> Mapped {

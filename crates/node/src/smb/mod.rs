@@ -94,11 +94,12 @@ impl<'a> Smb<'a> {
     /// A mapping that answers is reused, and other credentials or options are not applied: pods work
     /// with it, and [`Mapped`] tells what is known of it. That it is not signed, encrypted or written through
     /// where `options` demand it is an error, because whoever demands it relies on it; so is that it says not
-    /// to be encrypted where [`Options::require_privacy`](crate::Options::require_privacy) demands that and
-    /// `options` say nothing.
+    /// to be encrypted where [`Options::privacy`](crate::Options::privacy) demands that of all and `options` say
+    /// nothing.
     ///
     /// One whose server is away, or slow to answer, stays and is an error; one that fails otherwise is removed
-    /// and made anew. A link that is there and leads to the remote path is success.
+    /// and made anew. So is one that is refused access, unless it is known to have been made with just these
+    /// credentials and options. A link that is there and leads to the remote path is success.
     ///
     /// # Errors
     /// Something else has the name of the link, this build of Windows does not know an option (in both

@@ -12,6 +12,7 @@ use os::schema::smb_global_mapping::create;
 use os::schema::smb_global_mapping::transport_type;
 
 use crate::Options;
+use crate::Privacy;
 use crate::with::with;
 
 /// The options of a new SMB mapping, as `MSFT_SmbGlobalMapping.Create` has them. What is `None` or empty is
@@ -47,7 +48,7 @@ pub struct MappingOptions {
     /// Whether it is made again after a restart (`Persistent`).
     pub persistent: Option<bool>,
     /// Whether it is encrypted (`RequirePrivacy`); `None` is
-    /// [`Options::require_privacy`](crate::Options::require_privacy).
+    /// [`Options::privacy`](crate::Options::privacy).
     pub privacy: Option<bool>,
     /// Another UDP port than 443 (`QuicPort`).
     pub quic_port: Option<NonZeroU16>,
@@ -110,7 +111,7 @@ impl MappingOptions {
     /// The same, with the node's own word on encryption where none was said.
     pub(super) fn or_of(&self, node: &Options) -> Self {
         Self {
-            privacy: self.privacy.or(Some(node.require_privacy)),
+            privacy: self.privacy.or(Some(node.privacy != Privacy::Unasked)),
             ..self.clone()
         }
     }

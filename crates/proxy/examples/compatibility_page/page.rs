@@ -49,8 +49,8 @@ anew, it removes one whose Status is OK before, and makes another beside one who
 
 | the look | csi-proxy | here | tested by |
 |---|---|---|---|
-| finds the share | reuses the mapping | likewise, unless it says not to be encrypted where `-require-privacy` demands it | `smb_options::a_mapping_that_is_not_encrypted_is_not_used_where_all_are_to_be` |
-| is refused access | makes it anew | reuses it: other accounts may have access below the share's root | `smb::a_refusal_of_access_is_an_answer` |
+| finds the share | reuses the mapping | likewise, with a warning in the log where `-require-privacy` is on and it does not say to be encrypted | `smb_options::what_new_mappings_are_to_have_those_that_are_there_need_not` |
+| is refused access | makes it anew | likewise, always removing it before; unless this process made it with the same credentials, which may give access below the share's root alone | `smb::a_refusal_of_access_is_an_answer_to_who_mapped_it`, `smb::a_refusal_of_access_is_taken_for_a_changed_password_by_others` |
 | ends with a code that says that the server, the share or the network is away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1460) | makes it anew | keeps it, and the call fails | `smb::a_mapping_whose_server_is_away_stays_and_the_code_is_told` |
 | ends with any other code: wrong credentials (86, 1326), none (1312), no connection (2250) | makes it anew | likewise, and always removes it before | `smb::a_mapping_that_fails_by_itself_is_made_anew` |
 | does not end in 30 s | waits | keeps it, and the call fails | `smb::a_share_that_hangs_is_neither_waited_for_nor_unmapped` |

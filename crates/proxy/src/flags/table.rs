@@ -109,7 +109,7 @@ const FLAGS: &[Flag] = &[
         name: "require-privacy",
         value: Value::Bool,
         default: "true",
-        help: "Ask for encryption in new SMB global mappings, and refuse to reuse one that says it has none.",
+        help: "Ask for encryption in new SMB global mappings.",
         apply: Apply::Bool(|config, on| config.require_privacy = on),
     },
     Flag {
