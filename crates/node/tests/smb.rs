@@ -131,7 +131,8 @@ fn a_mapping_that_does_not_answer_is_made_anew() {
 #[test]
 fn a_mapping_whose_server_is_away_stays_and_the_code_is_told() {
     for code in [
-        51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231, 1232, 1233, 1234, 1236, 1256, 1460,
+        51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231, 1232, 1233, 1234, 1236, 1256, 1311,
+        1460,
     ]
     .map(Win32)
     {
@@ -165,6 +166,45 @@ fn a_mapping_that_fails_by_itself_is_made_anew() {
         assert_eq!(calls(&trace, mapping::REMOVE.name), 1, "{code:?}");
         assert_eq!(calls(&trace, mapping::CREATE.name), 1, "{code:?}");
     }
+}
+
+#[test]
+fn a_mapping_is_not_removed_for_want_of_memory() {
+    for code in [8, 14, 1450, 1455].map(Win32) {
+        let rig = Rig::with_server();
+        map(&rig, SHARE, PASSWORD, None).unwrap();
+        looks_fail(&rig, code, 1);
+        let trace = rig.trace(|| {
+            let error = map(&rig, SHARE, PASSWORD, None).unwrap_err();
+            let error = api::Error::new("map", SHARE, error);
+            assert_eq!(error.code(), Some(api::Code::Win32(code)), "{error}");
+        });
+        assert_eq!(changes(&trace), 0, "{code:?}");
+        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
+    }
+}
+
+/// azurefile-csi-driver#3416, csi-driver-smb#1219: the server lives, and Windows holds on to a mapping without a
+/// connection.
+#[test]
+fn beside_a_mapping_that_windows_leaves_dead_another_is_made() {
+    let rig = Rig::with_server();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let left_dead = meddle::node(&rig, |os| {
+        fn disconnected(row: &mut Instance) {
+            if let Some(value) = row.properties.get_mut(mapping::STATUS.name) {
+                *value = Value::uint32(mapping::status::DISCONNECTED.value);
+            }
+        }
+        let (provider, rewrite) = (Arc::clone(&os.smb), disconnected as fn(&mut Instance));
+        os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
+    });
+    looks_fail(&rig, Win32::BAD_NETPATH, 1);
+    let trace = rig.trace(|| assert_eq!(plainly(&left_dead, rig.soon()), Ok(Mapped::Made)));
+    assert_eq!(calls(&trace, mapping::CREATE.name), 1);
+    assert_eq!(calls(&trace, mapping::REMOVE.name), 0);
+    assert_eq!(mapped(&rig), [SHARE]);
+    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
 }
 
 /// A server that is back is found in the same call, as by csi-proxy, which makes a new mapping for it.
@@ -240,6 +280,22 @@ fn a_refusal_of_access_is_taken_for_a_changed_password_by_others() {
     let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, "new", None), Ok(Mapped::Made)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
     assert_eq!(map(&rig, SHARE, "new", None), Ok(Mapped::Reused));
+}
+
+/// Each volume's account has access to its own folder alone, as csi-driver-smb's users set it up.
+#[test]
+fn a_refusal_of_access_to_the_root_removes_nothing_from_under_a_folder_that_answers() {
+    let rig = Rig::with_server();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let folder = format!(r"{SHARE}\pv");
+    rig.os().files.create_directory(&path(&folder)).unwrap();
+    let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
+    rig.sim.faults().add(denied.object(&format!(r"{SHARE}\")));
+    let trace = rig.trace(|| {
+        let reused = map(&rig, &folder, "other", None);
+        assert_eq!(reused, Ok(Mapped::ReusedWithOther));
+    });
+    assert_eq!(changes(&trace), 0);
 }
 
 #[test]

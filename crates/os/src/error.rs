@@ -126,6 +126,8 @@ win32_codes! {
     PATH_NOT_FOUND = 3, "The system cannot find the path specified.";
     ACCESS_DENIED = 5, "Access is denied.";
     INVALID_HANDLE = 6, "The handle is invalid.";
+    NOT_ENOUGH_MEMORY = 8, "Not enough memory resources are available to process this command.";
+    OUTOFMEMORY = 14, "Not enough memory resources are available to complete this operation.";
     WRITE_PROTECT = 19, "The media is write protected.";
     NOT_READY = 21, "The device is not ready.";
     SECTOR_NOT_FOUND = 27, "The drive cannot find the sector requested.";
@@ -142,6 +144,7 @@ win32_codes! {
     SHARING_PAUSED = 70, "The remote server has been paused or is in the process of being started.";
     REQ_NOT_ACCEP = 71, "No more connections can be made to this remote computer at this time because there are already as many connections as the computer can accept.";
     FILE_EXISTS = 80, "The file exists.";
+    ALREADY_ASSIGNED = 85, "The local device name is already in use.";
     INVALID_PASSWORD = 86, "The specified network password is not correct.";
     INVALID_PARAMETER = 87, "The parameter is incorrect.";
     DISK_FULL = 112, "There is not enough space on the disk.";
@@ -177,8 +180,11 @@ win32_codes! {
     PORT_UNREACHABLE = 1234, "No service is operating at the destination network endpoint on the remote system.";
     CONNECTION_ABORTED = 1236, "The network connection was aborted by the local system.";
     HOST_DOWN = 1256, "The remote system is not available. For information about network troubleshooting, see Windows Help.";
+    NO_LOGON_SERVERS = 1311, "There are currently no logon servers available to service the logon request.";
     NO_SUCH_LOGON_SESSION = 1312, "A specified logon session does not exist. It may already have been terminated.";
     LOGON_FAILURE = 1326, "The user name or password is incorrect.";
+    NO_SYSTEM_RESOURCES = 1450, "Insufficient system resources exist to complete the requested service.";
+    COMMITMENT_LIMIT = 1455, "The paging file is too small for this operation to complete.";
     TIMEOUT = 1460, "This operation returned because the timeout period expired.";
     NOT_CONNECTED = 2250, "This network connection does not exist.";
     NOT_A_REPARSE_POINT = 4390, "The file or directory is not a reparse point.";

@@ -74,7 +74,8 @@ impl Driver {
         let is_gone = matches!(&disk, Err(error) if says(error, &[Condition::NotFound]));
         match node.volumes().of_target(staging, deadline) {
             Ok(volume) => node.volumes().unmount(volume, staging, deadline)?,
-            Err(error) if is_gone || says(&error, &NOTHING_MOUNTED) => {}
+            Err(error) if is_gone && says(&error, &[Condition::OutOfReach]) => {}
+            Err(error) if says(&error, &NOTHING_MOUNTED) => {}
             Err(error) => return Err(error),
         }
         self.unpublish(staging)?;

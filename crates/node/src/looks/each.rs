@@ -2,8 +2,9 @@
 //!
 //! Whoever wants one disk of sixty asks all of them, and a thread that asks them hangs in the first that
 //! hangs. So they are asked on a thread beside the caller's, one for all of them: a thread per disk would
-//! cost more than the looks. Where it is stuck it is left behind, and another goes on with the same disk,
-//! which answers at once by then that it does not answer.
+//! cost more than the looks. Where it is stuck it is left behind, the others that are left are asked on a thread
+//! each, once, and then another goes on with the same disk: all that hang answer at once by then that they do not
+//! answer.
 
 use std::any::Any;
 use std::panic;
@@ -46,12 +47,16 @@ where
     });
     let mut answers = Vec::with_capacity(round.items.len());
     let mut limit = ANSWER_WITHIN;
+    let mut is_stuck = false;
     while answers.len() < round.items.len() {
         let known = answers.len();
         let helper = Helper::start(&round, operation, known)?;
         helper.collect(&mut answers, &*node.os().clock, limit, deadline);
         if answers.len() < round.items.len() {
             node.check(deadline, operation, &"in the background")?;
+            if !std::mem::replace(&mut is_stuck, true) {
+                round.ask_the_rest(operation, answers.len(), deadline);
+            }
         }
         // One that is only slow is given more time, so that it comes to its end.
         limit = match answers.len() > known {
@@ -66,6 +71,35 @@ struct Round<T, A> {
     node: Node,
     items: Vec<T>,
     ask: A,
+}
+
+impl<T, A> Round<T, A> {
+    /// What hangs seldom hangs alone: behind one path that is dead stand many disks. So those that are left are
+    /// all asked at once, for what each would be waited for in its turn, and answer at once by then or not at all.
+    fn ask_the_rest<R>(self: &Arc<Self>, operation: &'static str, first: usize, deadline: Deadline)
+    where
+        T: Send + Sync + 'static,
+        A: Fn(&Node, &T) -> R + Send + Sync + 'static,
+    {
+        let clock = &*self.node.os().clock;
+        let end = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
+        let (asking, all_asked) = mpsc::channel::<()>();
+        for index in first..self.items.len() {
+            let (round, asking) = (Arc::clone(self), asking.clone());
+            let ask = move || {
+                let _asking = asking;
+                (round.ask)(&round.node, &round.items[index]);
+            };
+            // What there is no thread for is asked in its turn.
+            let _ = thread::Builder::new().name(operation.to_owned()).spawn(ask);
+        }
+        drop(asking);
+        while let Some(left) = end.left(clock) {
+            if all_asked.recv_timeout(left.min(SLICE)) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+        }
+    }
 }
 
 /// A thread that asks, as long as somebody listens.
@@ -130,11 +164,13 @@ fn resume(panicked: Box<dyn Any + Send>) {
 mod tests {
     use std::sync::Mutex;
 
+    use os::DiskNumber;
     use os_sim::ClockMode;
     use os_sim::NodeSpec;
     use os_sim::SimNode;
     use tempfile::TempDir;
 
+    use super::super::Object;
     use super::*;
     use crate::Options;
 
@@ -171,6 +207,42 @@ mod tests {
         };
         let answers = each(&node, "ask", Deadline::NEVER, vec![1, 2, 3], ask);
         assert_eq!(answers, Ok(vec![1, 2, 3]));
+        drop(release);
+    }
+
+    /// Eight disks behind a dead path cost one wait and not eight: the clock stands still while seven begin.
+    #[test]
+    fn those_that_hang_together_are_waited_for_together() {
+        let (node, _folder) = node();
+        let clock = Arc::clone(&node.os().clock);
+        let (release, released) = mpsc::channel::<()>();
+        let (begin, begun) = mpsc::channel();
+        let (begin, released) = (Mutex::new(begin), Mutex::new(released));
+        let ask = move |node: &Node, item: &u32| {
+            let looked = node.looks().at(&Object::Disk(DiskNumber(*item)), || {
+                if *item >= 2 {
+                    begin.lock().unwrap().send(()).unwrap();
+                    let _ = released.lock().unwrap().recv();
+                }
+                Ok::<_, os::Error>(())
+            });
+            looked.is_ok()
+        };
+        let items = (0..10).collect();
+        let asking = thread::spawn(move || each(&node, "ask", Deadline::NEVER, items, ask));
+        begun.recv().unwrap();
+        while begun.recv_timeout(SLICE).is_err() {
+            clock.sleep(ANSWER_WITHIN);
+        }
+        for _ in 0..6 {
+            begun.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+        while !asking.is_finished() {
+            clock.sleep(ANSWER_WITHIN);
+            let _ = begun.recv_timeout(SLICE);
+        }
+        let answers = asking.join().unwrap().unwrap();
+        assert_eq!(answers.iter().filter(|is_ok| **is_ok).count(), 2);
         drop(release);
     }
 

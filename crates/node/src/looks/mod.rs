@@ -3,7 +3,7 @@
 //! A control code that hangs in a dead disk cannot be taken back, and its thread is lost until the disk
 //! answers or is gone. So that no more than one is lost for an object, however often callers repeat, one
 //! look at an object is under way at a time. Whoever comes next waits for it, by the node's clock for
-//! [`ANSWER_WITHIN`] at most, and from then on the object is one that does not answer: each further look
+//! [`ANSWER_WITHIN`] at most (for a write of what is cached [`WRITTEN_WITHIN`]), and from then on the object is one that does not answer: each further look
 //! fails at once ([`Cause::NotAnswering`]), until the one that hangs has ended. To an operation that is a
 //! failing disk or volume like any other: a list leaves it out, a look-up counts it as silent, a call about
 //! the object itself fails with it.
@@ -39,6 +39,10 @@ use crate::patience::SLICE;
 /// in milliseconds; one that has to spin up, or whose path fails over, may need seconds.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long a write of what is cached may take. It may honestly have gigabytes to write, and who is told that it
+/// failed may take the disk away.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
+
 /// What is looked at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Object {
@@ -52,6 +56,16 @@ pub(crate) enum Object {
     /// Where the system writes its memory, on whichever volumes that is.
     PageFiles,
     Volume(VolumeId),
+}
+
+impl Object {
+    /// How old a look at it may get before it counts as one that does not end.
+    fn patience(&self) -> Duration {
+        match self {
+            Self::Cache(_) => WRITTEN_WITHIN,
+            _ => ANSWER_WITHIN,
+        }
+    }
 }
 
 impl fmt::Display for Object {
@@ -101,7 +115,7 @@ impl Looks {
 
     fn begin<'a>(&'a self, object: &'a Object) -> os::Result<Looking<'a>> {
         let mut table = self.table();
-        let patience = Deadline::within(&*self.clock, ANSWER_WITHIN);
+        let patience = Deadline::within(&*self.clock, object.patience());
         loop {
             let Some(before) = table.under_way.get(object) else {
                 table.enter(object, self.clock.now());
@@ -202,7 +216,7 @@ impl Table {
     fn give_up(&mut self, object: &Object, ticket: u64, now: Moment) {
         if let Some(look) = self.under_way.get_mut(object)
             && look.ticket == ticket
-            && now >= look.since.after(ANSWER_WITHIN)
+            && now >= look.since.after(object.patience())
         {
             look.is_given_up = true;
         }

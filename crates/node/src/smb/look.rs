@@ -6,12 +6,15 @@ use std::time::Duration;
 use os::Deadline;
 use os::Entry;
 use os::Win32;
+use os::WinPath;
 
 use super::SmbError;
 use super::mapping::Share;
 use crate::Unfinished;
 use crate::bounded::race;
 use crate::locks::Key;
+use crate::provider::ProviderError;
+use crate::provider::returned_win32;
 
 /// How long a mapped share may take to answer. Windows itself gives a dead server up to a minute.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -22,7 +25,7 @@ const LOOK: &str = "look at share";
 /// Codes that say that the server, or the network to it, is away now: of the mapping they say nothing, and
 /// one that was made anew would have to reach the same server. Meanings:
 /// <https://learn.microsoft.com/windows/win32/debug/system-error-codes>.
-const AWAY: [Win32; 18] = [
+const AWAY: [Win32; 19] = [
     Win32::REM_NOT_LIST,
     Win32::BAD_NETPATH,
     Win32::NETWORK_BUSY,
@@ -33,6 +36,8 @@ const AWAY: [Win32; 18] = [
     Win32::SHARING_PAUSED,
     // The server is full. Who gives its connection up gets no other.
     Win32::REQ_NOT_ACCEP,
+    // No server can tell whether the credentials are good.
+    Win32::NO_LOGON_SERVERS,
     Win32::SEM_TIMEOUT,
     Win32::NO_NETWORK,
     Win32::CONNECTION_REFUSED,
@@ -44,6 +49,34 @@ const AWAY: [Win32; 18] = [
     Win32::HOST_DOWN,
     Win32::TIMEOUT,
 ];
+
+/// Codes of a node that has no memory or resources to spare.
+const WANTING: [Win32; 4] = [
+    Win32::NOT_ENOUGH_MEMORY,
+    Win32::OUTOFMEMORY,
+    Win32::NO_SYSTEM_RESOURCES,
+    Win32::COMMITMENT_LIMIT,
+];
+
+/// Codes by which a new mapping is refused for the sake of one that is there.
+const IN_THE_WAY: [Win32; 3] = [
+    Win32::ALREADY_ASSIGNED,
+    Win32::ALREADY_EXISTS,
+    Win32::SESSION_CREDENTIAL_CONFLICT,
+];
+
+/// Whether a new mapping failed because its server is away, or because of the one that is there.
+pub(super) fn says_nothing_new(error: &ProviderError) -> bool {
+    code_of(error).is_some_and(|code| AWAY.contains(&code) || IN_THE_WAY.contains(&code))
+}
+
+fn code_of(error: &ProviderError) -> Option<Win32> {
+    match error {
+        ProviderError::Refused { code, .. } => Some(returned_win32(*code)),
+        ProviderError::Os(error) => error.win32(),
+        _ => None,
+    }
+}
 
 /// Those that say that a connection which was there is lost: what comes next may make Windows connect again.
 const LOST: [Win32; 3] = [
@@ -62,6 +95,8 @@ pub(super) enum Seen {
     Denied(os::Error),
     /// Its server is away. The mapping stays, and works again when the server does.
     Away(os::Error),
+    /// The look failed for want of something on this node, which says nothing of the mapping.
+    Unclear(os::Error),
     /// The mapping is of no use: its credentials, say, are not good any more.
     Broken(os::Error),
 }
@@ -75,6 +110,8 @@ impl Seen {
         match error.win32() {
             Some(Win32::ACCESS_DENIED) => Self::Denied(error),
             Some(code) if AWAY.contains(&code) => Self::Away(error),
+            Some(code) if WANTING.contains(&code) => Self::Unclear(error),
+            None => Self::Unclear(error),
             _ => Self::Broken(error),
         }
     }
@@ -93,22 +130,32 @@ impl Share<'_> {
     pub(super) fn look(&self) -> Result<Seen, SmbError> {
         let clock = &*self.node.os().clock;
         let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
-        let seen = self.look_once(limit)?;
+        let seen = self.look_once(self.remote.root(), limit)?;
         match seen.is_lost() {
-            true => self.look_once(limit),
+            true => self.look_once(self.remote.root(), limit),
             false => Ok(seen),
         }
     }
 
+    /// Whether the folder that is asked for answers, if it is another than the share's root.
+    pub(super) fn folder_answers(&self) -> Result<bool, SmbError> {
+        let folder = self.remote.path().clone();
+        if folder == self.remote.root() {
+            return Ok(false);
+        }
+        let clock = &*self.node.os().clock;
+        let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
+        Ok(matches!(self.look_once(folder, limit)?, Seen::Answers))
+    }
+
     /// A look at a dead share cannot be cut short, so it gets a thread that may outlive the call; it keeps a
     /// lock until it has ended, so that calls that are repeated do not pile up threads.
-    fn look_once(&self, limit: Deadline) -> Result<Seen, SmbError> {
+    fn look_once(&self, place: WinPath, limit: Deadline) -> Result<Seen, SmbError> {
         let key = Key::SmbProbe(self.remote.server());
         let looking = self.node.locks().take(LOOK, vec![key], limit)?;
         let files = Arc::clone(&self.node.os().files);
-        let root = self.remote.root();
         let look = move || {
-            let entry = files.entry(&root);
+            let entry = files.entry(&place);
             drop(looking);
             entry
         };

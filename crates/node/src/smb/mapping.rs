@@ -14,12 +14,14 @@ use os::schema::smb_global_mapping::REQUIRE_PRIVACY;
 use os::schema::smb_global_mapping::STATUS;
 use os::schema::smb_global_mapping::create;
 use os::schema::smb_global_mapping::remove;
+use os::schema::smb_global_mapping::status;
 
 use super::Credentials;
 use super::Mapped;
 use super::MappingOptions;
 use super::RemotePath;
 use super::SmbError;
+use super::look;
 use super::look::Seen;
 use crate::Node;
 use crate::Privacy;
@@ -40,7 +42,7 @@ impl Share<'_> {
     /// Maps the share, unless it is mapped and answers: then the mapping stays as it is, whatever
     /// credentials and options, as others work with it.
     ///
-    /// What `Status` says does not decide: a mapping that is called disconnected comes back when
+    /// What `Status` says does not decide alone: a mapping that is called disconnected comes back when
     /// somebody uses it, and one that is called good may be refused by its server today.
     ///
     /// Nor is a mapping removed because its server is away. csi-proxy does that where `Status` is still OK,
@@ -59,8 +61,13 @@ impl Share<'_> {
                     self.refuse_other(&mapping, options)?;
                     return Ok(self.reuse(credentials, &wanted));
                 }
-                Seen::Denied(_) if self.is_of(credentials, &wanted) => return Ok(Mapped::Reused),
-                Seen::Away(source) => return Err(self.away(source)),
+                Seen::Denied(_) if self.is_let_in(credentials, &wanted)? => {
+                    self.refuse_other(&mapping, options)?;
+                    return Ok(self.reuse(credentials, &wanted));
+                }
+                Seen::Away(source) if !is_let_go(&mapping) => return Err(self.away(source)),
+                Seen::Away(source) => return self.revive(source, credentials, &wanted),
+                Seen::Unclear(source) => return Err(ProviderError::from(source).into()),
                 Seen::Broken(why) | Seen::Denied(why) => self.remove_broken(&mapping, &why)?,
             }
         }
@@ -125,10 +132,34 @@ impl Share<'_> {
         Ok(None)
     }
 
-    /// Whether the mapping is known to have been made with just these.
-    fn is_of(&self, credentials: Option<&Credentials>, wanted: &MappingOptions) -> bool {
+    /// Whether a mapping that is refused access to its share's root is of use: it was made with just these, or
+    /// the folder that is asked for answers. Else the password may have been changed since.
+    fn is_let_in(
+        &self,
+        credentials: Option<&Credentials>,
+        wanted: &MappingOptions,
+    ) -> Result<bool, SmbError> {
         let known = self.node.known_mappings();
-        known.compare(&self.remote.share(), credentials, wanted) == Mapped::Reused
+        let known = known.compare(&self.remote.share(), credentials, wanted);
+        Ok(known == Mapped::Reused || self.folder_answers()?)
+    }
+
+    /// Makes another mapping beside one whose connection Windows has let go of, while its server does not answer
+    /// over it: some stay dead though the server lives (azurefile-csi-driver#3416, csi-driver-smb#1219). As with
+    /// csi-proxy the one that is there is not removed for that, and where it is in the way the call fails: if the
+    /// server is away indeed, it is all that others have.
+    fn revive(
+        &self,
+        why: os::Error,
+        credentials: Option<&Credentials>,
+        wanted: &MappingOptions,
+    ) -> Result<Mapped, SmbError> {
+        self.check()?;
+        match self.create(credentials, wanted) {
+            Ok(()) => Ok(Mapped::Made),
+            Err(SmbError::Provider(error)) if look::says_nothing_new(&error) => Err(self.away(why)),
+            Err(other) => Err(other),
+        }
     }
 
     fn reuse(&self, credentials: Option<&Credentials>, wanted: &MappingOptions) -> Mapped {
@@ -238,4 +269,15 @@ impl Share<'_> {
     fn check(&self) -> Result<(), Unfinished> {
         self.node.check(self.deadline, "map share", self.remote)
     }
+}
+
+/// Whether Windows says that it has no connection and is not about to make one.
+fn is_let_go(mapping: &Instance) -> bool {
+    let said = mapping.u32_or_null(STATUS.name).ok().flatten();
+    let gone = [
+        status::DISCONNECTED,
+        status::NETWORK_ERROR,
+        status::UNAVAILABLE,
+    ];
+    said.is_some_and(|said| gone.iter().any(|status| status.value == said))
 }

@@ -50,8 +50,10 @@ anew, it removes one whose Status is OK before, and makes another beside one who
 | the look | csi-proxy | here | tested by |
 |---|---|---|---|
 | finds the share | reuses the mapping | likewise, with a warning in the log where `-require-privacy` is on and it does not say to be encrypted | `smb_options::what_new_mappings_are_to_have_those_that_are_there_need_not` |
-| is refused access | makes it anew | likewise, always removing it before; unless this process made it with the same credentials, which may give access below the share's root alone | `smb::a_refusal_of_access_is_an_answer_to_who_mapped_it`, `smb::a_refusal_of_access_is_taken_for_a_changed_password_by_others` |
-| ends with a code that says that the server, the share or the network is away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1460) | makes it anew | keeps it, and the call fails | `smb::a_mapping_whose_server_is_away_stays_and_the_code_is_told` |
+| is refused access | makes it anew | likewise, always removing it before; unless this process made it with the same credentials, or the folder that is asked for answers, as with accounts that have access below the share's root alone | `smb::a_refusal_of_access_is_an_answer_to_who_mapped_it`, `smb::a_refusal_of_access_to_the_root_removes_nothing_from_under_a_folder_that_answers`, `smb::a_refusal_of_access_is_taken_for_a_changed_password_by_others` |
+| ends with a code that says that the server, the share or the network is away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1311, 1460) | makes it anew | keeps it, and the call fails | `smb::a_mapping_whose_server_is_away_stays_and_the_code_is_told` |
+| likewise, and Status says Disconnected, Network Error or Unavailable | makes another beside it | likewise | `smb::beside_a_mapping_that_windows_leaves_dead_another_is_made` |
+| ends for want of memory on the node (8, 14, 1450, 1455) | makes it anew | keeps it, and the call fails | `smb::a_mapping_is_not_removed_for_want_of_memory` |
 | ends with any other code: wrong credentials (86, 1326), none (1312), no connection (2250) | makes it anew | likewise, and always removes it before | `smb::a_mapping_that_fails_by_itself_is_made_anew` |
 | does not end in 30 s | waits | keeps it, and the call fails | `smb::a_share_that_hangs_is_neither_waited_for_nor_unmapped` |
 
@@ -59,9 +61,10 @@ A mapping cannot be made anew while its server is away. csi-proxy, which has rem
 the share without it, also when the server is back, until the next volume of the share is staged; here all go on with
 it. A driver loses nothing by that: where a connection was lost (59, 64, 1236) the share is looked at once more in the
 same call (`smb::a_connection_that_was_lost_is_tried_once_more`), and kubelet repeats a call that failed, which finds
-the mapping at work once the server is (`smb::a_mapping_works_again_when_its_server_does`). Should Windows hold on to
-one that stays dead with its server alive, which is not known to us, RemoveSmbGlobalMapping takes it away without a
-look.
+the mapping at work once the server is (`smb::a_mapping_works_again_when_its_server_does`). Some mappings stay dead with
+their server alive, after a reboot say (azurefile-csi-driver#3416, csi-driver-smb#1219): with which code the look at
+such a one ends, and whether another can be made beside it, is not known to us; RemoveSmbGlobalMapping takes one away
+without a look.
 ";
 
 const NEW_DISKS: &str = "
