@@ -258,3 +258,24 @@ fn on_a_grown_disk() -> Rig {
     rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
     rig
 }
+
+#[test]
+fn staging_where_a_table_leaves_a_disk_offline() {
+    check(&Scenario {
+        name: "stage where a table leaves a disk offline",
+        prepare: Rig::whose_tables_leave_a_disk_offline,
+        act: |rig| {
+            let serial = SerialNumber::parse(DATA).unwrap();
+            let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
+            let disks = rig.node.disks();
+            let disk = told(disks.find(&wanted, rig.soon()))?;
+            told(disks.bring_online(&disk, rig.soon()))?;
+            told(disks.partition(&disk, rig.soon()))?;
+            let volume = told(rig.node.volumes().find_on(&disk, rig.soon()))?;
+            let plain = FormatOptions::default();
+            let volumes = rig.node.volumes();
+            told(volumes.ensure_formatted(&volume, &plain, rig.soon())).map(drop)
+        },
+        done_already: &[],
+    });
+}

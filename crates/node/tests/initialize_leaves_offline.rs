@@ -1,21 +1,13 @@
 //! A node whose `MSFT_Disk.Initialize` leaves an offline disk offline: no source says that Windows brings it
-//! online, though drivers rely on it.
+//! online, though drivers rely on it. The same, cut off at each operation, is in `crash.rs`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod support;
 
 use os::Deadline;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::NodeSpec;
-use os_sim::SanPolicy;
 use support::DATA;
-use support::GIB;
 use support::Rig;
-use support::crash::Scenario;
-use support::crash::check;
-use support::crash::told;
 use wincsi_node::Criterion;
 use wincsi_node::DiskError;
 use wincsi_node::DiskQuery;
@@ -23,22 +15,10 @@ use wincsi_node::FormatOptions;
 use wincsi_node::Formatted;
 use wincsi_node::FoundDisk;
 use wincsi_node::NewSize;
-use wincsi_node::Options;
 use wincsi_node::ProviderError;
 use wincsi_node::SerialNumber;
 use wincsi_node::api::Error;
 use wincsi_node::api::NodeApi;
-
-/// With a disk that arrives offline and read-only.
-fn node() -> Rig {
-    let spec = NodeSpec {
-        initialize_brings_online: false,
-        ..NodeSpec::named("node-1").san_policy(SanPolicy::OfflineAll)
-    };
-    let rig = Rig::of(&spec, Options::default());
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 2 * GIB);
-    rig
-}
 
 fn find(rig: &Rig) -> Result<FoundDisk, DiskError> {
     let serial = SerialNumber::parse(DATA).unwrap();
@@ -81,7 +61,7 @@ fn is_refused(done: &Result<(), DiskError>) {
 
 #[test]
 fn a_volume_is_staged_and_unstaged_and_staged_again() {
-    let rig = node();
+    let rig = Rig::whose_tables_leave_a_disk_offline();
     assert_eq!(stage(&rig), Ok(Formatted::Now));
     rig.write(&format!("{}data.txt", rig.volume()), "precious");
     unstage(&rig).unwrap();
@@ -96,7 +76,7 @@ fn a_volume_is_staged_and_unstaged_and_staged_again() {
 /// csi-proxy's clients do it in this order; where Windows refuses, they are told, and nothing is spoilt.
 #[test]
 fn a_disk_that_is_partitioned_before_it_is_online_is_refused_and_can_be_staged_after() {
-    let rig = node();
+    let rig = Rig::whose_tables_leave_a_disk_offline();
     let disks = rig.node.disks();
     is_refused(&disks.partition(rig.disk(), rig.soon()));
     assert_eq!(stage(&rig), Ok(Formatted::Now));
@@ -105,7 +85,7 @@ fn a_disk_that_is_partitioned_before_it_is_online_is_refused_and_can_be_staged_a
 /// Writable and offline, it gets its table, and no partition.
 #[test]
 fn a_disk_that_got_no_further_than_its_table_is_staged_after() {
-    let rig = node();
+    let rig = Rig::whose_tables_leave_a_disk_offline();
     let disks = rig.node.disks();
     disks.bring_online(rig.disk(), rig.soon()).unwrap();
     disks.set_offline(rig.disk(), rig.soon()).unwrap();
@@ -113,23 +93,4 @@ fn a_disk_that_got_no_further_than_its_table_is_staged_after() {
     let layout = rig.os().disks.layout(rig.disk()).unwrap();
     assert!(matches!(layout.style, os::PartitionStyle::Gpt { .. }));
     assert_eq!(stage(&rig), Ok(Formatted::Now));
-}
-
-#[test]
-fn staging_goes_on_after_a_fault_or_a_death_at_any_point() {
-    check(&Scenario {
-        name: "stage where a table leaves a disk offline",
-        prepare: node,
-        act: |rig| {
-            let disk = told(find(rig))?;
-            let disks = rig.node.disks();
-            told(disks.bring_online(&disk, rig.soon()))?;
-            told(disks.partition(&disk, rig.soon()))?;
-            let volume = told(rig.node.volumes().find_on(&disk, rig.soon()))?;
-            let plain = FormatOptions::default();
-            let volumes = rig.node.volumes();
-            told(volumes.ensure_formatted(&volume, &plain, rig.soon())).map(drop)
-        },
-        done_already: &[],
-    });
 }

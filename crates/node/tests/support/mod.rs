@@ -117,6 +117,17 @@ impl Rig {
         Self::assembled(sim, options, home)
     }
 
+    /// With a disk that arrives offline and read-only, and that `Initialize` leaves so.
+    pub(crate) fn whose_tables_leave_a_disk_offline() -> Self {
+        let spec = NodeSpec {
+            initialize_brings_online: false,
+            ..NodeSpec::named("node-1").san_policy(SanPolicy::OfflineAll)
+        };
+        let rig = Self::of(&spec, Options::default());
+        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 2 * GIB);
+        rig
+    }
+
     /// [`Rig::with_mounted_volume`] on such a node, which is set up so only afterwards.
     pub(crate) fn with_mounted_volume_on(spec: &NodeSpec) -> Self {
         let rig = Self::with_mounted_volume();
