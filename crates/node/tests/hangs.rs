@@ -56,7 +56,7 @@ const PAGE83: &str = "600508b1001c4f0e";
 const SLICE: Duration = Duration::from_millis(200);
 
 /// How often the kubelet repeats its calls.
-const REPEATED: usize = 100;
+const REPEATED: usize = 25;
 
 /// A node with a good disk, a raw one, and one that can be made to hang.
 struct Scene {
