@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,11 +29,15 @@ func kubelet(t *testing.T) string {
 	return path
 }
 
+// freshPaths counts them: the clock of Windows stands still for longer than two parallel tests need to ask it.
+var freshPaths atomic.Int64
+
 // freshPath is a path below the kubelet folder that no other test uses.
 func freshPath(t *testing.T) string {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
-	return fmt.Sprintf(`%s\plugins\%.40s-%d`, kubelet(t), name, time.Now().UnixNano())
+	unique := freshPaths.Add(1)
+	return fmt.Sprintf(`%s\plugins\%.40s-%d-%d`, kubelet(t), name, time.Now().UnixNano(), unique)
 }
 
 // deadline bounds every call: a server that never answers fails a test, it does not stop the run.
