@@ -79,8 +79,8 @@
 //! deadline runs the operation with [`Node::bounded`].
 //!
 //! A look at a disk or volume that hangs keeps its thread until it ends. There is one at a time of each: other
-//! calls wait for it up to ten seconds, whatever their deadline, then leave the object out or fail
-//! ([`api::Condition::NotAnswering`]).
+//! calls wait for it up to ten seconds (for a flush ten minutes), whatever their deadline, then leave the object
+//! out or fail ([`api::Condition::NotAnswering`]).
 //!
 //! # Errors
 //! Each group has an error of its own that says what was attempted on what ([`DiskError`],
