@@ -1,5 +1,6 @@
 //! What does not return: connections and definitions of classes.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -9,15 +10,20 @@ use os::Deadline;
 use os::Instance;
 use os::Provider;
 use os::Query;
+use os::Target;
 use os::schema::Namespace;
 use os::schema::disk;
 use os::schema::smb_global_mapping;
 use os_sim::Effect;
 use os_sim::Rule;
+use os_windows::Connect;
+use os_windows::NativeProvider;
 use wincsi_os_windows_testkit::Hanging;
+use wincsi_os_windows_testkit::InProcessWmi;
 use wincsi_os_windows_testkit::On;
 use wincsi_os_windows_testkit::Said;
 use wincsi_os_windows_testkit::Trouble;
+use windows::Win32::System::Wmi::IWbemServices;
 
 use crate::bench::A_MOMENT;
 use crate::bench::Bench;
@@ -189,4 +195,34 @@ fn a_method_whose_definition_comes_after_its_deadline_is_never_sent() {
     bench.refresh().expect("a query and a method");
     assert_eq!(bench.times(INITIALISE), 0);
     assert!(!bench.is_initialised());
+}
+
+/// The lock of the object would be held for ever.
+#[test]
+fn a_method_without_a_deadline_waits_a_bounded_time_for_its_definition() {
+    let bench = Bench::new();
+    let path = bench.disk().path;
+    let hang = bench.wmi.hang(Hanging::Definition(disk::CLASS.name));
+    let hasty = Arc::new(Hasty(bench.wmi.clone()));
+    let native = NativeProvider::over(Arc::clone(&bench.clock), hasty);
+    let (target, method) = (Target::Instance(&path), disk::INITIALIZE.name);
+    let unsent = native.invoke(target, method, &gpt(), Deadline::NEVER);
+    assert_eq!(unsent.expect_err("no end").cause, Cause::TimedOut);
+    drop(hang);
+    assert_eq!(bench.times(INITIALISE), 0);
+    bench.initialise(Deadline::NEVER).expect("an outcome");
+    assert!(bench.is_initialised());
+}
+
+/// The same WMI, whose definitions are waited for a moment.
+struct Hasty(InProcessWmi);
+
+impl Connect for Hasty {
+    fn connect(&self, namespace: Namespace) -> windows::core::Result<IWbemServices> {
+        self.0.connect(namespace)
+    }
+
+    fn definition_within(&self) -> Duration {
+        A_MOMENT
+    }
 }

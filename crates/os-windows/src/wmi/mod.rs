@@ -42,6 +42,7 @@ mod tests;
 mod wine_tests;
 
 use std::fmt;
+use std::time::Duration;
 
 use os::schema::Namespace;
 use windows::Win32::System::Wmi::IWbemServices;
@@ -60,7 +61,17 @@ pub trait Connect: Send + Sync {
     fn methods(&self) -> MethodCall {
         MethodCall::Semisynchronous
     }
+
+    /// How long the definition of a class is waited for, whatever the deadline of the call that needs it. Who
+    /// calls a method without a deadline holds the lock of its object, and nothing was sent yet.
+    fn definition_within(&self) -> Duration {
+        DEFINITION_WITHIN
+    }
 }
+
+/// As long as connecting takes at most (`WBEM_FLAG_CONNECT_USE_MAX_WAIT`):
+/// <https://learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemlocator-connectserver>.
+const DEFINITION_WITHIN: Duration = Duration::from_secs(2 * 60);
 
 /// How `IWbemServices::ExecMethod` is called, and `GetObject` with it:
 /// <https://learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemservices-execmethod>.

@@ -59,6 +59,12 @@ impl Pool {
         self.0.lock().threads()
     }
 
+    /// How many requests no thread has taken.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.0.lock().waiting()
+    }
+
     fn submit(&self, request: Request) -> Called<()> {
         let mut queue = self.0.lock();
         queue.push(request);
@@ -186,8 +192,15 @@ impl Place {
 }
 
 impl Drop for Place {
+    /// A thread that a call brought down leaves those who wait to the others, or to one more.
     fn drop(&mut self) {
-        self.shared.lock().leave(self.thread);
+        let mut queue = self.shared.lock();
+        queue.leave(self.thread);
+        let _ = ensure_threads(&self.shared, &mut queue);
+        if queue.threads() == 0 {
+            queue.give_up();
+        }
+        drop(queue);
         self.shared.changed.notify_all();
     }
 }

@@ -89,6 +89,11 @@ impl NativeProvider {
         self.pools.of(namespace).threads()
     }
 
+    #[cfg(test)]
+    pub(super) fn waiting(&self, namespace: Namespace) -> usize {
+        self.pools.of(namespace).waiting()
+    }
+
     fn ask(&self, ask: Ask, deadline: Deadline) -> std::result::Result<Answer, Fault> {
         let patience = deadline.left(&*self.clock).ok_or(Cause::TimedOut)?;
         self.pools.of(ask.namespace()).ask(ask, patience)

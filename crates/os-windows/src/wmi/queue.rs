@@ -100,6 +100,12 @@ impl Queue {
         self.threads.len()
     }
 
+    /// How many requests wait, those included for which a thread connects.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Whether more requests wait that nobody connects for than there are threads to do so.
     pub(super) fn is_short_of_threads(&self) -> bool {
         self.unclaimed() > self.idle()
@@ -138,14 +144,16 @@ impl Queue {
         self.unclaim(thread);
     }
 
-    /// A thread has ended, in whatever way. When it was the last one, askers see that their answers will
-    /// not come.
+    /// A thread has ended, in whatever way. Who it was connecting for sees that no answer will come, so that
+    /// what brings threads down brings down one for each request at most.
     pub(super) fn leave(&mut self, thread: ThreadNumber) {
         self.threads.remove(&thread);
-        self.unclaim(thread);
-        if self.threads.is_empty() {
-            self.waiting.clear();
-        }
+        self.waiting.retain(|it| it.connector != Some(thread));
+    }
+
+    /// All who wait see that no answers will come.
+    pub(super) fn give_up(&mut self) {
+        self.waiting.clear();
     }
 
     /// What an idle thread is to do, as one that is about it; `None` when there is nothing yet.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
 
 use automation::Fault;
 use automation::Odd;
@@ -141,7 +143,12 @@ impl Session {
         self.open = None;
         let made = self.connect.connect(self.namespace);
         let services = Services::new(made, self.connect.methods())?;
-        let connection = Connection::new(services, generation);
+        let connection = Connection {
+            services,
+            generation,
+            definition_within: self.connect.definition_within(),
+            inputs: RefCell::default(),
+        };
         self.open = Some(Rc::new(connection));
         Ok(())
     }
@@ -219,20 +226,13 @@ impl Broken {
 struct Connection {
     services: Services,
     generation: Generation,
+    definition_within: Duration,
     inputs: RefCell<HashMap<MethodName, Option<Rc<ClassObject>>>>,
 }
 
 type MethodName = (&'static str, &'static str);
 
 impl Connection {
-    fn new(services: Services, generation: Generation) -> Self {
-        Self {
-            services,
-            generation,
-            inputs: RefCell::default(),
-        }
-    }
-
     fn begin(&self, ask: &Ask) -> Result<Stage, Broken> {
         match ask {
             Ask::Describe(signature) => self.defined(*signature, ask),
@@ -256,7 +256,11 @@ impl Connection {
         let class = self.services.class(signature.class.name);
         match class.map_err(Broken::harmless)? {
             Begun::Ended(class) => self.begin_after(&class, signature, ask),
-            Begun::Running(class) => Ok(Stage::Definition { class, signature }),
+            Begun::Running(class) => Ok(Stage::Definition {
+                class,
+                signature,
+                latest: Instant::now() + self.definition_within,
+            }),
         }
     }
 
@@ -356,6 +360,7 @@ enum Stage {
     Definition {
         class: CallResult,
         signature: Signature,
+        latest: Instant,
     },
     /// It is here. That is a stage, so that whoever waits is asked again before anything is sent.
     Defined {
@@ -377,11 +382,16 @@ impl Running {
     /// question for its end.
     fn advance(&mut self, ask: &Ask, wait: i32) -> Result<Option<Answer>, Broken> {
         match &mut self.stage {
-            Stage::Definition { class, signature } => {
-                let progress = class.end(wait).map_err(Broken::harmless)?;
-                if let Progress::Ended(class) = progress {
-                    let signature = *signature;
-                    self.stage = Stage::Defined { class, signature };
+            Stage::Definition {
+                class,
+                signature,
+                latest,
+            } => {
+                let signature = *signature;
+                match class.end(wait).map_err(Broken::harmless)? {
+                    Progress::Ended(class) => self.stage = Stage::Defined { class, signature },
+                    Progress::NotYet if Instant::now() < *latest => {}
+                    Progress::NotYet => return Err(Broken::for_good(Cause::TimedOut.into())),
                 }
                 Ok(None)
             }

@@ -145,6 +145,46 @@ fn many_callers_of_a_namespace_that_hangs_share_a_few_threads() {
     assert!(hanging.begun.load(Ordering::Relaxed) <= MOST_THREADS + 1);
 }
 
+/// As many connections as there may be threads bring their threads down, once the other end of the channel goes.
+struct Falling {
+    begun: AtomicUsize,
+    released: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Connect for Falling {
+    fn connect(&self, _: Namespace) -> windows::core::Result<IWbemServices> {
+        if self.begun.fetch_add(1, Ordering::Relaxed) >= MOST_THREADS {
+            return Err(gone());
+        }
+        let released = self.released.lock();
+        let _ = released.unwrap_or_else(PoisonError::into_inner).recv();
+        panic!("it fell");
+    }
+}
+
+#[test]
+fn a_thread_that_falls_takes_one_caller_with_it_and_leaves_the_others_a_successor() {
+    let (release, released) = mpsc::channel();
+    let falling = Arc::new(Falling {
+        begun: AtomicUsize::new(0),
+        released: Mutex::new(released),
+    });
+    let provider = NativeProvider::over(Arc::new(NativeClock::new()), falling);
+    let call = || ask(&provider, disk::CLASS.name, Deadline::NEVER);
+    let causes = thread::scope(|scope| {
+        let callers: Vec<_> = (0..2 * MOST_THREADS).map(|_| scope.spawn(call)).collect();
+        while provider.waiting(Namespace::Storage) < callers.len() {
+            thread::yield_now();
+        }
+        drop(release);
+        let causes = callers.into_iter().map(|it| it.join().expect("no panic"));
+        causes.collect::<Vec<_>>()
+    });
+    let served = Cause::Hresult(Hresult::RPC_S_SERVER_UNAVAILABLE);
+    let served = causes.iter().filter(|it| **it == served).count();
+    assert_eq!(served, MOST_THREADS);
+}
+
 #[test]
 fn a_deadline_that_has_passed_asks_nothing() {
     let failing = Arc::new(Failing::default());
