@@ -24,6 +24,14 @@ pub enum Unfinished {
         /// On what.
         object: String,
     },
+    /// It waited for another operation, which is lost in a look that does not end. Nothing was done.
+    #[error("{operation}: look at {object}: does not answer: a call from before has not ended")]
+    NotAnswering {
+        /// What was to be done.
+        operation: &'static str,
+        /// What the other one looks at.
+        object: String,
+    },
     /// The system has no thread to spare, so nothing was done.
     #[error("{operation}: no thread to run on: {reason}")]
     NoThread {
@@ -37,6 +45,13 @@ pub enum Unfinished {
 impl Unfinished {
     pub(crate) fn deadline(operation: &'static str, object: &dyn fmt::Display) -> Self {
         Self::Deadline {
+            operation,
+            object: object.to_string(),
+        }
+    }
+
+    pub(crate) fn not_answering(operation: &'static str, object: &dyn fmt::Display) -> Self {
+        Self::NotAnswering {
             operation,
             object: object.to_string(),
         }

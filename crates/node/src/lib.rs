@@ -252,8 +252,8 @@ impl Node {
     /// and clones of it: locks hold only among clones.
     #[must_use]
     pub fn new(os: Os, options: Options) -> Self {
-        let locks = Locks::new(Arc::clone(&os.clock));
         let looks = Looks::new(Arc::clone(&os.clock));
+        let locks = Locks::new(Arc::clone(&os.clock), looks.clone());
         Self {
             shared: Arc::new(Shared {
                 os: looks::guarded(os, &looks),

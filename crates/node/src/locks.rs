@@ -5,6 +5,8 @@ use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::thread;
+use std::thread::ThreadId;
 
 use os::Clock;
 use os::Deadline;
@@ -15,25 +17,30 @@ use os::WinPath;
 use crate::Unfinished;
 use crate::iscsi::Portal;
 use crate::iscsi::TargetName;
+use crate::looks::Looks;
+use crate::looks::Object;
 use crate::patience::SLICE;
 
 /// The locks of a node: one per object that is being changed, none for any other.
 ///
 /// Waiters are served in the order in which they came, as far as they exclude each other. An entry
-/// exists while somebody holds a lock or waits for it.
+/// exists while somebody holds a lock or waits for it. Nobody waits for one whose holder is lost in a look
+/// that does not end.
 #[derive(Clone)]
 pub(crate) struct Locks {
     table: Arc<Mutex<Table>>,
     moved: Arc<Condvar>,
     clock: Arc<dyn Clock>,
+    looks: Looks,
 }
 
 impl Locks {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, looks: Looks) -> Self {
         Self {
             table: Arc::default(),
             moved: Arc::default(),
             clock,
+            looks,
         }
     }
 
@@ -59,19 +66,25 @@ impl Locks {
     }
 
     /// Waits until nobody who came before has, or wants, what this key excludes.
-    fn acquire(&self, key: &Key, deadline: Deadline) -> Option<u64> {
+    fn acquire(&self, key: &Key, deadline: Deadline) -> Result<u64, Why> {
         let mut table = self.table();
         let ticket = table.enqueue(key);
+        let mut waited_for = None;
         loop {
             let left = deadline.left(&*self.clock);
-            if left.is_none() {
+            let ahead = table.ahead_of(ticket, key);
+            let why = match (left, ahead) {
+                (None, _) => Some(Why::Deadline),
+                (Some(_), None) => return Ok(ticket),
+                // Not before it was waited for: a clock that leaps loses nobody.
+                (Some(_), Some(it)) => self.lost(it).filter(|_| waited_for == ahead),
+            };
+            if let Some(why) = why {
                 table.leave(ticket);
                 self.moved.notify_all();
-                return None;
+                return Err(why);
             }
-            if table.is_served(ticket, key) {
-                return Some(ticket);
-            }
+            waited_for = ahead;
             let slice = left.unwrap_or(SLICE).min(SLICE);
             table = self
                 .moved
@@ -79,6 +92,11 @@ impl Locks {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
+    }
+
+    /// What the holder is lost in, if it is.
+    fn lost(&self, (_, holder): (u64, ThreadId)) -> Option<Why> {
+        self.looks.lost(holder).map(Why::NotAnswering)
     }
 
     fn release(&self, ticket: u64) {
@@ -95,6 +113,13 @@ impl Locks {
     fn entries(&self) -> usize {
         self.table().queue.len()
     }
+}
+
+/// Why a lock was not taken.
+enum Why {
+    Deadline,
+    /// Who holds it is lost in a look at this object.
+    NotAnswering(Object),
 }
 
 /// An object that an operation changes. The order of the variants is the order in which locks are
@@ -200,12 +225,15 @@ impl Held {
         );
         assert!(!is_second_path, "an operation locks one path at most");
         match self.locks.acquire(&key, deadline) {
-            Some(ticket) => {
+            Ok(ticket) => {
                 self.keys.push(key);
                 self.tickets.push(ticket);
                 Ok(())
             }
-            None => Err(Unfinished::deadline(self.operation, &key)),
+            Err(Why::Deadline) => Err(Unfinished::deadline(self.operation, &key)),
+            Err(Why::NotAnswering(object)) => {
+                Err(Unfinished::not_answering(self.operation, &object))
+            }
         }
     }
 }
@@ -221,25 +249,37 @@ impl Drop for Held {
 /// Who holds a lock or waits for one, in the order in which they came.
 #[derive(Default)]
 struct Table {
-    queue: VecDeque<(u64, Key)>,
+    queue: VecDeque<Entry>,
     next: u64,
+}
+
+struct Entry {
+    ticket: u64,
+    key: Key,
+    by: ThreadId,
 }
 
 impl Table {
     fn enqueue(&mut self, key: &Key) -> u64 {
         let ticket = self.next;
         self.next = self.next.wrapping_add(1);
-        self.queue.push_back((ticket, key.clone()));
+        self.queue.push_back(Entry {
+            ticket,
+            key: key.clone(),
+            by: thread::current().id(),
+        });
         ticket
     }
 
-    fn is_served(&self, ticket: u64, key: &Key) -> bool {
-        let mut before = self.queue.iter().take_while(|(other, _)| *other != ticket);
-        !before.any(|(_, other)| other.excludes(key))
+    /// The first that has to leave before this ticket is served, and whose it is.
+    fn ahead_of(&self, ticket: u64, key: &Key) -> Option<(u64, ThreadId)> {
+        let mut before = self.queue.iter().take_while(|it| it.ticket != ticket);
+        let first = before.find(|it| it.key.excludes(key));
+        first.map(|it| (it.ticket, it.by))
     }
 
     fn leave(&mut self, ticket: u64) {
-        self.queue.retain(|(other, _)| *other != ticket);
+        self.queue.retain(|it| it.ticket != ticket);
     }
 }
 
@@ -247,15 +287,18 @@ impl Table {
 mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering;
-    use std::thread;
+    use std::sync::mpsc;
     use std::time::Duration;
 
     use super::*;
+    use crate::looks::ANSWER_WITHIN;
     use crate::patience::tests::HandClock;
 
     fn locks() -> (Locks, Arc<HandClock>) {
         let clock = Arc::new(HandClock::default());
-        (Locks::new(Arc::clone(&clock) as Arc<dyn Clock>), clock)
+        let looks = Looks::new(Arc::clone(&clock) as Arc<dyn Clock>);
+        let locks = Locks::new(Arc::clone(&clock) as Arc<dyn Clock>, looks);
+        (locks, clock)
     }
 
     fn disk(number: u32) -> Key {
@@ -340,6 +383,44 @@ mod tests {
         for thread in threads {
             thread.join().unwrap();
         }
+        assert_eq!(locks.entries(), 0);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_holder_that_is_lost_in_a_look() {
+        let (locks, clock) = locks();
+        let (begin, begun) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let holder = {
+            let locks = locks.clone();
+            thread::spawn(move || {
+                let _held = locks.take("hold", vec![disk(1)], Deadline::NEVER).unwrap();
+                let hang = || {
+                    begin.send(()).unwrap();
+                    let _ = released.recv();
+                    Ok::<_, os::Error>(())
+                };
+                locks.looks.at(&Object::Disk(DiskNumber(7)), hang)
+            })
+        };
+        begun.recv().unwrap();
+        let want = |within| {
+            let deadline = Deadline::within(&*clock, within);
+            let clock = Arc::clone(&clock);
+            let hand = thread::spawn(move || clock.advance(within));
+            let refused = locks.take("want", vec![disk(1)], deadline).err();
+            hand.join().unwrap();
+            refused
+        };
+        let soon = want(ANSWER_WITHIN / 2);
+        assert_eq!(soon, Some(Unfinished::deadline("want", &disk(1))));
+        clock.advance(ANSWER_WITHIN / 2);
+        let lost = locks.take("want", vec![disk(1)], Deadline::NEVER).err();
+        let looked_at = Object::Disk(DiskNumber(7));
+        assert_eq!(lost, Some(Unfinished::not_answering("want", &looked_at)));
+        assert_eq!(locks.entries(), 1);
+        drop(release);
+        holder.join().unwrap().unwrap();
         assert_eq!(locks.entries(), 0);
     }
 

@@ -303,6 +303,31 @@ fn a_change_of_a_disk_that_does_not_answer_is_refused_and_holds_nothing() {
     eventually("take_offline", offline);
 }
 
+/// The first change to hang holds its locks, which nobody waits for in vain.
+#[test]
+fn changes_that_come_after_one_that_hangs_are_refused_before_their_deadlines() {
+    let scene = Scene::new();
+    let soon = scene.rig.soon();
+    let bad = scene.api().disks().find(&serial(BAD), soon).unwrap();
+    let offline = |found: &FoundDisk| {
+        let found = found.clone();
+        move |node: &Node| NodeApi::disks(node).take_offline(&found, Deadline::NEVER)
+    };
+    let hang = scene.hang(Place::Disk);
+    let first = scene.begin(offline(&bad));
+    scene.wait_until_one_hangs();
+    scene.pass(Duration::from_secs(60));
+    for _ in 0..REPEATED {
+        let refused = scene.at_once(offline(&bad)).unwrap_err();
+        let condition = refused.condition();
+        assert_eq!(condition, Some(Condition::NotAnswering), "{refused}");
+    }
+    assert_eq!(scene.lost(Place::Disk), 1);
+    scene.rig.sim.faults().remove(hang);
+    scene.answer_of(&first).unwrap();
+    eventually("take_offline", || offline(&bad)(&scene.rig.node));
+}
+
 /// Somebody else's call, in which the bad disk is looked at as well.
 type Beside = fn(&Node, Good, Deadline) -> Result<(), Error>;
 
@@ -494,11 +519,12 @@ fn a_page_file_on_a_disk_that_hangs_keeps_other_disks_from_being_changed_and_loc
     let first = scene.begin(move |node| once(node, soon));
     scene.wait_until_one_hangs();
     let error = scene.answer_of(&first).unwrap_err();
-    assert_eq!(error.cause, Cause::Deadline, "the look's own");
+    assert_eq!(error.condition(), Some(Condition::NotAnswering));
     for _ in 0..REPEATED {
         let (once, soon) = (change.clone(), scene.rig.soon());
         let refused = scene.at_once(move |node| once(node, soon)).unwrap_err();
         assert!(refused.to_string().contains("page file"), "{refused}");
+        assert_eq!(refused.condition(), Some(Condition::NotAnswering));
     }
     assert_eq!(scene.lost(Place::Volume), 1);
     scene.rig.sim.faults().remove(hang);

@@ -125,6 +125,7 @@ impl Classified for Unfinished {
     fn kind(&self) -> Kind {
         match self {
             Self::Deadline { .. } => Kind::Deadline,
+            Self::NotAnswering { .. } => Kind::Condition(Condition::NotAnswering),
             Self::NoThread { .. } => Kind::Condition(Condition::Other),
         }
     }
@@ -156,7 +157,9 @@ impl Classified for PagingUnknown {
             Self::Unfinished(error) => error.kind(),
         };
         match kind {
-            Kind::Deadline | Kind::Coded(Condition::AccessDenied, _) => kind,
+            Kind::Deadline
+            | Kind::Condition(Condition::NotAnswering)
+            | Kind::Coded(Condition::AccessDenied, _) => kind,
             // A page file that is not found is not the disk that is to be changed.
             _ => kind.meaning(Condition::Other),
         }

@@ -159,7 +159,9 @@ fn by_paging(
     let found = match race(clock, LOOK, limit, look) {
         Ok(found) => found,
         Err(Unfinished::Deadline { .. }) => {
-            Err(Unfinished::deadline(LOOK, &Object::PageFiles).into())
+            let ended = node.check(deadline, LOOK, &Object::PageFiles);
+            let silent = || Unfinished::not_answering(LOOK, &Object::PageFiles);
+            Err(ended.err().unwrap_or_else(silent).into())
         }
         Err(unfinished) => Err(unfinished.into()),
     };

@@ -22,6 +22,8 @@ use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::thread;
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use os::Cause;
@@ -113,6 +115,15 @@ impl Looks {
         ask()
     }
 
+    /// The object that this thread looks at for so long that nobody waits for it any more.
+    pub(crate) fn lost(&self, thread: ThreadId) -> Option<Object> {
+        let now = self.clock.now();
+        let table = self.table();
+        let mut its = table.under_way.iter().filter(|(_, look)| look.by == thread);
+        let lost = its.find(|(object, look)| look.is_given_up || look.is_over(object, now));
+        lost.map(|(object, _)| object.clone())
+    }
+
     fn begin<'a>(&'a self, object: &'a Object) -> os::Result<Looking<'a>> {
         let mut table = self.table();
         let patience = Deadline::within(&*self.clock, object.patience());
@@ -196,8 +207,15 @@ struct Table {
 struct Look {
     ticket: u64,
     since: Moment,
+    by: ThreadId,
     /// Nobody waits for it any more.
     is_given_up: bool,
+}
+
+impl Look {
+    fn is_over(&self, object: &Object, now: Moment) -> bool {
+        now >= self.since.after(object.patience())
+    }
 }
 
 impl Table {
@@ -207,6 +225,7 @@ impl Table {
         let look = Look {
             ticket,
             since,
+            by: thread::current().id(),
             is_given_up: false,
         };
         self.under_way.insert(object.clone(), look);
@@ -216,7 +235,7 @@ impl Table {
     fn give_up(&mut self, object: &Object, ticket: u64, now: Moment) {
         if let Some(look) = self.under_way.get_mut(object)
             && look.ticket == ticket
-            && now >= look.since.after(object.patience())
+            && look.is_over(object, now)
         {
             look.is_given_up = true;
         }
@@ -231,7 +250,6 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::thread;
 
     use super::*;
     use crate::patience::tests::HandClock;

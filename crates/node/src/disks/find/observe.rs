@@ -62,7 +62,7 @@ pub(in crate::disks) fn find(
         rows,
         move |node, (number, row)| {
             let disk = storage::Disk::read(*number, row.clone())?;
-            let mut seen = observe(node, &disk, row, &behind, &query)?;
+            let (mut seen, _) = observe(node, &disk, row, &behind, &query)?;
             if seen.excluded.is_none() && query.matches(&seen) {
                 seen.excluded = guarded(node, &disk, deadline)?;
             }
@@ -78,7 +78,7 @@ pub(in crate::disks) fn find(
 /// before it is changed. Whether it may be written is the guard's question.
 ///
 /// # Errors
-/// [`DiskError::NotTheFound`]; the provider does not know it, or does not answer.
+/// [`DiskError::NotTheFound`]; the provider does not know it; the provider, or the disk, does not answer.
 pub(in crate::disks) fn require(
     node: &Node,
     found: &FoundDisk,
@@ -94,10 +94,12 @@ pub(in crate::disks) fn require(
         rows.map_err(ProviderError::from)?,
     )?;
     let disk = storage::Disk::read(number, row.clone())?;
-    let now = observe(node, &disk, &row, &behind, found.wanted())?;
-    match found.is_still(&now) {
-        true => Ok(()),
-        false => Err(DiskError::NotTheFound {
+    let (now, silence) = observe(node, &disk, &row, &behind, found.wanted())?;
+    match silence {
+        _ if found.is_still(&now) => Ok(()),
+        // It may be the same, and fail to say so: that tells more than that another one may be there.
+        Some(error @ DiskError::Kernel { .. }) if found.may_be(&now) => Err(error),
+        _ => Err(DiskError::NotTheFound {
             found: Box::new(found.clone()),
             now: Box::new(now),
         }),
@@ -130,14 +132,14 @@ impl Behind {
 }
 
 /// What kernel and provider tell of a disk. It is silent unless it is certain that they mean the same, or
-/// when it does not tell something that is asked for.
+/// when it does not tell something that is asked for; then with the reason.
 fn observe(
     node: &Node,
     disk: &storage::Disk,
     row: &Instance,
     behind: &Behind,
     wanted: &DiskQuery,
-) -> Result<SeenDisk, ProviderError> {
+) -> Result<(SeenDisk, Option<DiskError>), ProviderError> {
     let number = disk.number;
     let location = row.text_or_null(disk::LOCATION.name)?;
     let serial = Listed::read(row)?.serial(node, number);
@@ -147,11 +149,11 @@ fn observe(
         serial: Some(serial).filter(|serial| !serial.is_empty()),
         ..SeenDisk::numbered(number)
     };
-    let asked = ask_kernel(node, disk, &mut seen, wanted);
-    let silence = asked.err().map(|error| error.to_string());
+    let silence = ask_kernel(node, disk, &mut seen, wanted).err();
+    let silent = silence.as_ref().map(DiskError::to_string);
     let guarded = guard::by_flags(disk).map(Excluded::Guarded);
-    seen.excluded = guarded.or_else(|| silence.map(Excluded::Silent));
-    Ok(seen)
+    seen.excluded = guarded.or_else(|| silent.map(Excluded::Silent));
+    Ok((seen, silence))
 }
 
 /// Length, identifiers and namespace. What the kernel says of itself is kept also when something else is

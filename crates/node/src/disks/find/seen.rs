@@ -142,6 +142,14 @@ impl FoundDisk {
     }
 }
 
+impl FoundDisk {
+    /// Whether the disk that has the number now does not say what it is, and says nothing that the one which
+    /// was found is not.
+    pub(super) fn may_be(&self, now: &SeenDisk) -> bool {
+        now.is_uncertain(&self.wanted) && now.number == self.seen.number
+    }
+}
+
 impl NotIdentified {
     /// The disks that all of it is true of: none, or several.
     pub fn candidates(&self) -> impl Iterator<Item = &SeenDisk> {
