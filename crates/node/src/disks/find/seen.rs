@@ -140,11 +140,9 @@ impl FoundDisk {
             && now.serial == was.serial
             && now.size >= was.size
     }
-}
 
-impl FoundDisk {
-    /// Whether the disk that has the number now does not say what it is, and says nothing that the one which
-    /// was found is not.
+    /// Whether the disk that has the number now does not say for certain what it is, and says nothing that
+    /// excludes what was looked for.
     pub(super) fn may_be(&self, now: &SeenDisk) -> bool {
         now.is_uncertain(&self.wanted) && now.number == self.seen.number
     }
