@@ -197,24 +197,28 @@ fn plain_directory(path: &WinPath, purpose: Purpose) -> Result<OwnedHandle, Win3
 /// Tells the mount manager that a mounted folder is about to go. No handle that is open for deletion
 /// may be on it.
 ///
-/// A folder whose volume is gone has to go too, so a failure is passed over, unless the mount manager
-/// names the folder among the paths of its volume. Then it is an error, and nothing is removed: the
-/// folder can be unmounted later, whereas no call that we know takes the path of a folder that is no
-/// more from the volume's paths.
+/// A folder whose volume is gone has to go too, so a failure is passed over where the mount manager
+/// certainly does not name the folder among the paths of its volume. Otherwise it is an error, and nothing
+/// is removed: the folder can be unmounted later, whereas no call that we know takes the path of a folder
+/// that is no more from the volume's paths.
 pub(crate) fn forget(folder: &WinPath, volume: VolumeId) -> os::Result<()> {
     let volumes = NativeVolumes::new();
     let Err(error) = volumes.delete_mount_point(folder) else {
         return Ok(());
     };
-    if names(&volumes.access_paths(volume).unwrap_or_default(), folder) {
+    if may_name(&volumes.access_paths(volume), folder) {
         return Err(error);
     }
     tracing::warn!(%error, %volume, "the mount manager does not name the folder, which goes anyway");
     Ok(())
 }
 
-fn names(paths: &[WinPath], folder: &WinPath) -> bool {
-    paths.iter().any(|path| path.folded() == folder.folded())
+/// Whether the mount manager may know the folder as a path of the volume that has these.
+fn may_name(paths: &os::Result<Vec<WinPath>>, folder: &WinPath) -> bool {
+    match paths {
+        Ok(paths) => paths.iter().any(|path| path.folded() == folder.folded()),
+        Err(error) => !error.is_not_found(),
+    }
 }
 
 /// The volume that is mounted at a folder, by its path.
@@ -277,6 +281,8 @@ fn create_symlink(link: &WinPath, target: &str, kind: LinkKind) -> Result<(), Wi
 
 #[cfg(test)]
 mod tests {
+    use os::Cause;
+
     use super::*;
 
     #[test]
@@ -290,9 +296,21 @@ mod tests {
     #[test]
     fn a_folder_is_named_in_any_case_and_with_a_backslash_at_its_end() {
         let path = |text: &str| text.parse::<WinPath>().expect("a path");
-        let paths = [path(r"E:\"), path(r"C:\Data\Mnt\")];
-        assert!(names(&paths, &path(r"c:\data\mnt")));
-        assert!(!names(&paths, &path(r"C:\Data\Mnt\f")));
-        assert!(!names(&[], &path(r"C:\Data\Mnt")));
+        let paths = Ok(vec![path(r"E:\"), path(r"C:\Data\Mnt\")]);
+        assert!(may_name(&paths, &path(r"c:\data\mnt")));
+        assert!(!may_name(&paths, &path(r"C:\Data\Mnt\f")));
+        assert!(!may_name(&Ok(Vec::new()), &path(r"C:\Data\Mnt")));
+    }
+
+    /// A look that failed says nothing, unless it says that there is no such volume.
+    #[test]
+    fn a_folder_stays_while_it_is_not_known_whether_it_is_named() {
+        let folder = r"C:\Data\Mnt".parse().expect("a path");
+        let failed = |cause: Cause| Err(os::Error::new("look", "volume", cause));
+        let odd = Cause::Malformed("an odd path".to_owned());
+        for cause in [Win32::NOT_READY.into(), Win32::IO_DEVICE.into(), odd] {
+            assert!(may_name(&failed(cause), &folder));
+        }
+        assert!(!may_name(&failed(Win32::FILE_NOT_FOUND.into()), &folder));
     }
 }

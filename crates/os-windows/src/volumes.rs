@@ -1,13 +1,18 @@
+use std::ffi::OsStr;
 use std::ffi::OsString;
+use std::os::windows::ffi::OsStrExt;
+use std::os::windows::ffi::OsStringExt;
 use std::os::windows::io::OwnedHandle;
 
 use formats::ioctl::AnswerError;
 use formats::ioctl::DiskExtent;
 use formats::ioctl::VolumeDiskExtents;
 use os::Cause;
+use os::Component;
 use os::DiskNumber;
 use os::Extent;
 use os::FileSystem;
+use os::PathError;
 use os::Space;
 use os::VolumeId;
 use os::VolumeLock;
@@ -88,7 +93,7 @@ impl Volumes for NativeVolumes {
         root(volume)
             .map_err(Cause::from)
             .and_then(|volume| paths(&volume))
-            .and_then(|paths| paths.into_iter().map(path).collect())
+            .and_then(|paths| paths.iter().map(|text| path(text)).collect())
             .map_err(|cause| failure::error("GetVolumePathNamesForVolumeNameW", volume, cause))
     }
 
@@ -166,10 +171,32 @@ fn volume_id(name: &OsString) -> Result<VolumeId, Cause> {
         .map_err(|error| Cause::Malformed(format!("{error}")))
 }
 
-fn path(text: OsString) -> Result<WinPath, Cause> {
-    let text = text.to_string_lossy();
-    text.parse()
-        .map_err(|error| Cause::Malformed(format!("{text:?}: {error}")))
+/// A path as the system tells it. Below its root are names that exist, such as Win32 could not make and such
+/// as are not Unicode.
+fn path(text: &OsStr) -> Result<WinPath, Cause> {
+    let malformed = |error: PathError| Cause::Malformed(format!("{text:?}: {error}"));
+    let units: Vec<u16> = text.encode_wide().collect();
+    let (root, below) = units.split_at(length_of_root(&units));
+    let root: WinPath = String::from_utf16_lossy(root).parse().map_err(malformed)?;
+    below
+        .split(|unit| *unit == SEPARATOR)
+        .filter(|name| !name.is_empty())
+        .try_fold(root, |path, name| {
+            let name = Component::listed(OsString::from_wide(name));
+            name.map(|name| path.join(name)).map_err(malformed)
+        })
+}
+
+/// The backslash.
+const SEPARATOR: u16 = 0x5c;
+
+/// Of `C:\` and of `\\?\Volume{...}\`.
+fn length_of_root(path: &[u16]) -> usize {
+    let verbatim: Vec<u16> = r"\\?\".encode_utf16().collect();
+    let before = if path.starts_with(&verbatim) { verbatim.len() } else { 0 };
+    let mut rest = path.iter().skip(before);
+    rest.position(|unit| *unit == SEPARATOR)
+        .map_or(path.len(), |at| before + at + 1)
 }
 
 fn file_system(information: &volume::Information) -> Option<FileSystem> {
@@ -246,4 +273,39 @@ fn extend(volume: VolumeId, bytes: u64) -> Result<(), Cause> {
     let input = sectors.to_le_bytes();
     handle::control(&device, FSCTL_EXTEND_VOLUME, &input, &mut [])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mount manager has them all, and one that is odd hides none of the others.
+    #[test]
+    fn a_path_of_the_system_may_be_what_win32_could_not_make() {
+        let volume = r"\\?\Volume{0a1b2c3d-0000-4000-8000-00000000000a}\";
+        let odd = [r"C:\", r"D:\data\x.\", r"C:\m\aux\", &format!(r"{volume}mnt \x\")];
+        for text in odd {
+            let path = path(text.as_ref()).unwrap();
+            let verbatim = path.to_verbatim();
+            let verbatim = verbatim.to_string_lossy();
+            let told = verbatim.trim_start_matches(r"\\?\").trim_end_matches('\\');
+            let asked = text.trim_start_matches(r"\\?\").trim_end_matches('\\');
+            assert_eq!(told, asked);
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_in_a_path_is_kept() {
+        let units: Vec<u16> = "C:\\m\\".encode_utf16().chain([0xd800]).collect();
+        let path = path(&OsString::from_wide(&units)).unwrap();
+        let name = path.components().last().unwrap();
+        assert_eq!(name.as_os_str().encode_wide().collect::<Vec<_>>(), [0xd800]);
+    }
+
+    #[test]
+    fn what_has_no_root_is_malformed() {
+        for text in ["", "x", r"x\y", r"\\?\", r"C:\a\..\b"] {
+            assert!(path(text.as_ref()).is_err(), "{text}");
+        }
+    }
 }
