@@ -72,14 +72,15 @@ pub(crate) fn device_id(data: &[u8]) {
     }
 }
 
-/// The path of a disk's device interface. A namespace is written in it, as six digits that read one way.
+/// The path of a disk's device interface. The unit of a namespace is written in it, as six digits that read one way.
 pub(crate) fn device_path(data: &[u8]) {
     let path = String::from_utf8_lossy(data);
     if let Some(number) = device_path::namespace(&path) {
-        assert!((1..=0xff).contains(&number));
-        let digits = format!("&{number:06x}");
+        assert!((1..=0x100).contains(&number));
+        let unit = number - 1;
+        let digits = format!("&{unit:06x}");
         assert!(path.to_ascii_lowercase().contains(&digits));
-        assert_ne!(number, 0x10, "sixteen or ten, nobody knows");
+        assert_ne!(unit, 0x10, "sixteen or ten, nobody knows");
     }
 }
 

@@ -1,10 +1,15 @@
 //! The path of a disk's device interface, `MSFT_Disk.Path`.
 //!
 //! Windows writes it as bus, make, instance and interface between number signs. The last part of the
-//! instance has two digits each for SCSI path, target and logical unit, and of an NVMe disk the last is the
-//! namespace's number. Source of both, with a sample:
-//! <https://github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632>. No page of Microsoft's says so, and
-//! no sample with a number of two digits was seen: where decimal and hexadecimal differ, it is not known.
+//! instance has two digits each for SCSI path, target and logical unit, with a sample:
+//! <https://github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632>. No sample with a number of two digits was
+//! seen: where decimal and hexadecimal differ, it is not known.
+//!
+//! The logical unit of an NVMe disk is its namespace's number less one, as was added to Microsoft's page on NVMe
+//! drives (<https://github.com/MicrosoftDocs/win32/pull/1093>, where a reviewer calls it a detail that may change).
+//! That fits the sample, which is Azure's LUN 0: that is namespace 2
+//! (<https://github.com/Azure/azure-vm-utils/pull/11>) at unit 1, though the sample's author calls the unit itself
+//! the namespace. Nobody has held it against hardware for us.
 
 /// How the make of an NVMe disk begins.
 const NVME: &str = "disk&ven_nvme";
@@ -29,7 +34,8 @@ pub fn namespace(path: &str) -> Option<u32> {
     let number = u32::from_str_radix(place, 16).ok()?;
     let as_decimal = place.parse::<u32>().ok();
     let is_certain = as_decimal.is_none_or(|decimal| decimal == number);
-    Some(number).filter(|number| is_certain && (1..=0xff).contains(number))
+    let unit = Some(number).filter(|number| is_certain && *number <= 0xff);
+    unit.map(|unit| unit + 1)
 }
 
 #[cfg(test)]
@@ -45,17 +51,18 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_the_last_number_of_the_instance() {
-        assert_eq!(of("000001"), Some(1));
-        assert_eq!(of("000009"), Some(9));
-        assert_eq!(of("00000a"), Some(10));
-        assert_eq!(of("00000F"), Some(15));
+    fn a_namespace_is_one_more_than_the_last_number_of_the_instance() {
+        assert_eq!(of("000000"), Some(1));
+        assert_eq!(of("000001"), Some(2), "LUN 0 of Azure");
+        assert_eq!(of("000009"), Some(10));
+        assert_eq!(of("00000a"), Some(11));
+        assert_eq!(of("00000F"), Some(16));
     }
 
     #[test]
     fn what_reads_two_ways_or_none_is_not_known() {
         for place in [
-            "000010", "000099", "000000", "001001", "010001", "00001", "0000001", "00000g",
+            "000010", "000099", "001001", "010001", "00001", "0000001", "00000g",
         ] {
             assert_eq!(of(place), None, "{place}");
         }

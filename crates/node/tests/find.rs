@@ -214,7 +214,7 @@ fn an_nvme_lun_is_another_namespace_by_each_convention() {
     for nsid in 1..=3 {
         let spec = DiskSpec {
             address: Address {
-                lun: nsid,
+                lun: nsid - 1,
                 ..Address::default()
             },
             ..DiskSpec::on(Bus::Nvme)
@@ -245,6 +245,26 @@ fn an_nvme_lun_is_another_namespace_by_each_convention() {
     assert_eq!(third.number(), rig.disk_of("namespace3"));
     // They have no LUN, although the bus gives each an address.
     not_identified(find(&rig, [serial("namespace1"), Criterion::Lun(1)]));
+}
+
+/// The place says namespace 6, and the serial number 5.
+#[test]
+fn a_namespace_of_which_place_and_serial_number_differ_is_not_known() {
+    let rig = Rig::new();
+    let odd = DiskSpec::on(Bus::Nvme)
+        .lun(5)
+        .serial("ab12cd34_00000005.");
+    rig.plug(&odd, "odd", GIB);
+    for number in [5, 6] {
+        not_identified(find(
+            &rig,
+            [Criterion::Adapter(0), Criterion::Namespace(number)],
+        ));
+    }
+    let plain = DiskSpec::on(Bus::Nvme).lun(6).serial("ef56ab78_00000007.");
+    rig.plug(&plain, "plain", GIB);
+    let found = find(&rig, [serial("ef56ab78"), Criterion::Namespace(7)]);
+    assert_eq!(found.unwrap().number(), rig.disk_of("ef56ab78_00000007."));
 }
 
 /// LUN 1 is at every adapter and namespace 1 at every controller; two adapters of an Azure machine have one PCI

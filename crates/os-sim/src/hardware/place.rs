@@ -28,8 +28,9 @@ pub(crate) fn location(spec: &DiskSpec, name: &str) -> String {
     }
 }
 
-/// The device interface path, `\\?\scsi#disk&ven_...#{...}`; an NVMe namespace's number is its last
-/// number there. Source: as [`location`].
+/// The device interface path, `\\?\scsi#disk&ven_...#{...}`; its last number is the logical unit, of an NVMe
+/// disk its namespace's number less one. Source: as [`location`], and
+/// <https://github.com/MicrosoftDocs/win32/pull/1093>.
 pub(crate) fn path(spec: &DiskSpec, name: &str) -> String {
     let Address {
         port, target, lun, ..

@@ -129,12 +129,23 @@ fn is_placeholder(name: &str) -> bool {
     letters.all(|letter| Some(letter) == first) || PLACEHOLDERS.contains(&name)
 }
 
+/// The namespace that an NVMe disk's serial number tells.
+pub(super) fn namespace_behind(own: &str) -> Option<u32> {
+    let (_, namespace) = split_namespace(own)?;
+    u32::from_str_radix(namespace, 16).ok()
+}
+
 /// What stands before the namespace's eight digits.
 fn without_namespace(own: &str) -> Option<&str> {
+    split_namespace(own).map(|(serial, _)| serial)
+}
+
+fn split_namespace(own: &str) -> Option<(&str, &str)> {
     let own = own.trim().strip_suffix('.')?;
-    let (serial, namespace) = own.rsplit_once('_')?;
-    let is_number = namespace.len() == 8 && namespace.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_number.then_some(serial)
+    let parts = own.rsplit_once('_');
+    parts.filter(|(_, namespace)| {
+        namespace.len() == 8 && namespace.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 #[cfg(test)]

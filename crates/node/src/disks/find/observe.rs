@@ -11,6 +11,7 @@ use os::Query;
 use os::Value;
 use os::schema::disk;
 
+use super::name;
 use super::query::DiskQuery;
 use super::seen::Excluded;
 use super::seen::FoundDisk;
@@ -182,12 +183,20 @@ fn ask_kernel(
         }
     })?;
     let path = disk.device_path.as_deref();
-    seen.namespace = path.and_then(device_path::namespace);
+    seen.namespace = namespace(path, seen.serial.as_deref());
     length?;
     match wanted.asks_for_page83() {
         true => page.map(drop),
         false => Ok(()),
     }
+}
+
+/// By the place that the path names, unless the serial number tells another: which of the two holds is settled
+/// by neither.
+fn namespace(path: Option<&str>, serial: Option<&str>) -> Option<u32> {
+    let told = serial.and_then(name::namespace_behind);
+    let placed = path.and_then(device_path::namespace);
+    placed.filter(|placed| told.is_none_or(|told| told == *placed))
 }
 
 /// What the provider has of a disk that does not tell its page 0x83, if the page is asked for: one disk that

@@ -76,11 +76,12 @@ pub enum Criterion {
 /// Which LUN a namespace of an NVMe disk stands for. Both are in use, so that there is no default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamespaceConvention {
-    /// The first namespace is LUN 0: what azuredisk-csi-driver assumes on Windows
-    /// (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632>).
+    /// The first namespace is LUN 0.
     NsidMinusOne,
-    /// The first namespace is the system's, and the second is LUN 0: what azure-vm-utils assumes on Linux
-    /// (<https://github.com/Azure/azure-vm-utils/pull/11>).
+    /// The first namespace is the system's, and the second is LUN 0: Azure's, by azure-vm-utils
+    /// (<https://github.com/Azure/azure-vm-utils/pull/11>). azuredisk-csi-driver calls the same on Windows "NSID - 1"
+    /// (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632>), as it reads the number in the disk's
+    /// path, which is one less than the namespace's ([`formats::device_path`] has the sources).
     NsidMinusTwo,
 }
 
