@@ -2,6 +2,7 @@
 //! the wire.
 
 use crate::cargo::Build;
+use crate::cargo::Features;
 use crate::env;
 use crate::host::Host;
 use crate::process;
@@ -42,7 +43,7 @@ impl Demo {
     }
 
     fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
-        let mut stage = Stage::set(host, Programs::build(host)?)?;
+        let mut stage = Stage::set(host, Programs::build(host, "fast")?)?;
         let succeeded = stage.play()?.status.success();
         if self.serve {
             stage.serve()?;
@@ -70,7 +71,7 @@ pub(crate) struct Rehearsal {
 /// Plays the demo once; for the tests.
 pub(crate) fn rehearse(host: Host<'_>) -> Result<Rehearsal> {
     let started = Instant::now();
-    let programs = Programs::build(host)?;
+    let programs = Programs::build(host, server::tested_profile(host))?;
     let building = started.elapsed();
     let stage = Stage::set(host, programs)?;
     Ok(Rehearsal {
@@ -88,13 +89,15 @@ struct Programs {
 }
 
 impl Programs {
-    fn build(host: Host<'_>) -> Result<Self> {
-        let server = server::build(host, "fast")?;
+    fn build(host: Host<'_>, profile: &str) -> Result<Self> {
+        let features = Features::Workspace;
+        let server = server::build(host, profile, features)?;
         let target = host.target();
         let driver = Build {
             package: "wincsi-demo",
             binary: "wincsi-demo",
-            profile: "fast",
+            profile,
+            features,
             target,
         };
         let driver = driver.run()?;

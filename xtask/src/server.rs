@@ -1,6 +1,7 @@
 //! csi-proxy as tests, benchmarks and the demo start it: its flags in one place.
 
 use crate::cargo::Build;
+use crate::cargo::Features;
 use crate::host::Host;
 use crate::process::Background;
 use anyhow::Result;
@@ -19,15 +20,25 @@ const START: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(30);
 
 /// Builds csi-proxy for a host.
-pub(crate) fn build(host: Host<'_>, profile: &str) -> Result<PathBuf> {
+pub(crate) fn build(host: Host<'_>, profile: &str, features: Features) -> Result<PathBuf> {
     let target = host.target();
     Build {
         package: "wincsi-proxy",
         binary: "csi-proxy",
         profile,
+        features,
         target,
     }
     .run()
+}
+
+/// The profile that tests run: on Linux that of the test programs, whose dependencies are built; for Windows
+/// optimised code, as it is released.
+pub(crate) fn tested_profile(host: Host<'_>) -> &'static str {
+    match host {
+        Host::Linux => "dev",
+        Host::Wine(_) => "fast",
+    }
 }
 
 /// What the server works on. The state of a simulated node lives in a folder, made when it is not there,

@@ -8,7 +8,7 @@
 //! within the kubelet's folder at each call, as csi-proxy does it, so that this is cut off as well.
 //!
 //! Here are disks, volumes and whole stagings; what is done to paths is in `crash_paths.rs` and
-//! `crash_mounted_folder.rs`, initiator and services are in `crash_initiator.rs`.
+//! `crash_mounted_folder.rs`, the initiator is in `crash_initiator.rs`, services are in `crash_services.rs`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 

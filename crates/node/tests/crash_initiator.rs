@@ -1,11 +1,10 @@
-//! Every mutating operation on initiator and services, cut off at every operation of the system that it
+//! Every mutating operation on the initiator, cut off at every operation of the system that it
 //! makes, and called again; how is in `support::crash`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod support;
 
-use os_sim::Start;
 use os_sim::iscsi::TargetSpec;
 use support::Rig;
 use support::crash::Scenario;
@@ -20,8 +19,6 @@ use support::initiator::chap;
 use support::initiator::named;
 use support::initiator::secret;
 use wincsi_node::Authentication;
-use wincsi_node::Dependents;
-use wincsi_node::ServiceName;
 
 #[test]
 fn add_a_portal() {
@@ -121,36 +118,6 @@ fn stage_and_unstage_as_democratic_csi_does() {
     });
 }
 
-#[test]
-fn start_a_service_and_what_it_needs() {
-    check(&Scenario {
-        name: "start service",
-        prepare: || Rig::with_diamond(Start::Manual),
-        act: |rig| told(rig.node.services().start(&service("top"), rig.soon())),
-        done_already: &[],
-    });
-}
-
-#[test]
-fn stop_a_service() {
-    check(&Scenario {
-        name: "stop service",
-        prepare: || Rig::with_diamond(Start::Automatic),
-        act: |rig| stop(rig, "top", Dependents::Refuse),
-        done_already: &[],
-    });
-}
-
-#[test]
-fn stop_a_service_and_what_depends_on_it() {
-    check(&Scenario {
-        name: "stop service with dependents",
-        prepare: || Rig::with_diamond(Start::Automatic),
-        act: |rig| stop(rig, "base", Dependents::Stop),
-        done_already: &[],
-    });
-}
-
 const LATER: &str = "iqn.2026-01.com.example:later";
 
 /// A node whose portal was asked before the target came.
@@ -163,13 +130,4 @@ fn with_a_later_target() -> Rig {
         })
         .unwrap();
     rig
-}
-
-fn stop(rig: &Rig, name: &str, dependents: Dependents) -> Result<(), String> {
-    let services = rig.node.services();
-    told(services.stop(&service(name), dependents, rig.soon()))
-}
-
-fn service(name: &str) -> ServiceName {
-    ServiceName::parse(name).unwrap()
 }

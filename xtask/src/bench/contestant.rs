@@ -2,6 +2,7 @@
 
 use super::results::Load;
 use crate::cargo;
+use crate::cargo::Features;
 use crate::env;
 use crate::env::Provision;
 use crate::host::Host;
@@ -69,7 +70,7 @@ impl<'a> Programs<'a> {
             echo: echo(host, &program("rawecho"))?,
             peer: go("peer")?,
             load: go("load")?,
-            ours: server::build(host, profile)?,
+            ours: server::build(host, profile, Features::Package)?,
             idle: idle(host, &program("idle"))?,
         })
     }

@@ -3,6 +3,7 @@
 use super::machine;
 use crate::cargo;
 use crate::cargo::Build;
+use crate::cargo::Features;
 use crate::env;
 use crate::host::Host;
 use crate::process;
@@ -37,6 +38,7 @@ impl Node {
             package: "wincsi-costs",
             binary: "wincsi-costs",
             profile: &self.profile,
+            features: Features::Package,
             target: None,
         }
         .run()?;

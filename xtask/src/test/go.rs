@@ -5,6 +5,7 @@ use super::outcome::Outcome;
 use super::program::Language;
 use super::program::Program;
 use crate::cargo;
+use crate::cargo::Features;
 use crate::env;
 use crate::env::GoModule;
 use crate::host::Host;
@@ -72,7 +73,7 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
 
 fn all_clients(session: &Session, host: Host<'_>) -> Result<Outcome> {
     let started = Instant::now();
-    let server = server::build(host, "fast")?;
+    let server = server::build(host, server::tested_profile(host), Features::Workspace)?;
     let tests: Vec<(GoModule, PathBuf)> = env::GO_CLIENTS
         .iter()
         .map(|client| Ok((*client, build(session, host, *client)?)))

@@ -26,8 +26,12 @@ const ONE_PROGRAM: Duration = Duration::from_secs(10 * 60);
 const NOT_UNDER_WINE: &[(&str, &str)] = &[
     (
         "crates/node/tests/crash.rs",
-        "nearly 2,000 simulated nodes, each of which takes Wine a while; crash_initiator.rs and \
+        "nearly 2,000 simulated nodes, each of which takes Wine a while; crash_services.rs and \
          crash_mounted_folder.rs run",
+    ),
+    (
+        "crates/node/tests/crash_initiator.rs",
+        "hundreds of simulated nodes; crash_services.rs and iscsi.rs run",
     ),
     (
         "crates/node/tests/crash_paths.rs",
