@@ -13,7 +13,12 @@ use super::program::Program;
 use crate::cargo;
 use crate::host::Host;
 use crate::process;
+use crate::wine::Prefix;
 use anyhow::Result;
+use std::panic;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 
 const BUILD: Duration = Duration::from_secs(30 * 60);
@@ -52,13 +57,15 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
 ];
 
 pub(super) fn linux(_: &Session) -> Result<Outcome> {
-    let mut outcome = programs(Host::Linux, &["--workspace"], &[])?;
+    let mut outcome = programs(&[Host::Linux], &["--workspace"], &[])?;
     outcome.add(documentation()?);
     Ok(outcome)
 }
 
+/// In two prefixes at a time: most of these programs wait for Wine's server, and each prefix has its own.
 pub(super) fn wine(session: &Session) -> Result<Outcome> {
-    let host = Host::Wine(session.prefix()?);
+    let beside = Prefix::create()?;
+    let hosts = [Host::Wine(session.prefix()?), Host::Wine(&beside)];
     // Documentation tests are built by rustdoc for the machine that runs it: not for Wine. The chores
     // themselves run on Linux alone.
     let arguments = [
@@ -69,12 +76,12 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
         "--exclude",
         "xtask",
     ];
-    programs(host, &arguments, NOT_UNDER_WINE)
+    programs(&hosts, &arguments, NOT_UNDER_WINE)
 }
 
-/// Builds the test programs, then runs all but those left out.
-fn programs(host: Host<'_>, arguments: &[&str], left_out: &[(&str, &str)]) -> Result<Outcome> {
-    let (mut outcome, mut built) = build(host, arguments)?;
+/// Builds the test programs, then runs all but those left out, each on one of the hosts, which are of a kind.
+fn programs(hosts: &[Host<'_>], arguments: &[&str], left_out: &[(&str, &str)]) -> Result<Outcome> {
+    let (mut outcome, mut built) = build(hosts, arguments)?;
     if !outcome.failures.is_empty() {
         return Ok(outcome);
     }
@@ -88,8 +95,7 @@ fn programs(host: Host<'_>, arguments: &[&str], left_out: &[(&str, &str)]) -> Re
         outcome.note(format!("left out: {name} ({why})"));
     }
     let mut without_tests = Vec::new();
-    for artifact in &built {
-        let ran = Outcome::steady(&artifact.name, || run(host, artifact))?;
+    for (artifact, ran) in built.iter().zip(run_all(hosts, &built)?) {
         if ran.is_empty() {
             without_tests.push(artifact.name.as_str());
         }
@@ -101,7 +107,38 @@ fn programs(host: Host<'_>, arguments: &[&str], left_out: &[(&str, &str)]) -> Re
     Ok(outcome)
 }
 
-fn build(host: Host<'_>, arguments: &[&str]) -> Result<(Outcome, Vec<Artifact>)> {
+/// Runs the programs, one at a time on each host, and answers their outcomes in the programs' order.
+fn run_all(hosts: &[Host<'_>], built: &[Artifact]) -> Result<Vec<Outcome>> {
+    let next = AtomicUsize::new(0);
+    let lane = |host| -> Result<Vec<(usize, Outcome)>> {
+        let mut ran = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(artifact) = built.get(at) else {
+                return Ok(ran);
+            };
+            ran.push((at, Outcome::steady(&artifact.name, || run(host, artifact))?));
+        }
+    };
+    let lanes: Vec<_> = thread::scope(|scope| {
+        let lanes: Vec<_> = hosts
+            .iter()
+            .map(|host| scope.spawn(|| lane(*host)))
+            .collect();
+        lanes
+            .into_iter()
+            .map(thread::ScopedJoinHandle::join)
+            .collect()
+    });
+    let mut outcomes = Vec::new();
+    for lane in lanes {
+        outcomes.extend(lane.unwrap_or_else(|panicked| panic::resume_unwind(panicked))?);
+    }
+    outcomes.sort_by_key(|(at, _)| *at);
+    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+}
+
+fn build(hosts: &[Host<'_>], arguments: &[&str]) -> Result<(Outcome, Vec<Artifact>)> {
     let mut command = cargo::cargo();
     command.args([
         "test",
@@ -109,7 +146,7 @@ fn build(host: Host<'_>, arguments: &[&str]) -> Result<(Outcome, Vec<Artifact>)>
         "--message-format=json-render-diagnostics",
     ]);
     command.args(arguments);
-    if let Some(target) = host.target() {
+    if let Some(target) = hosts.first().and_then(|host| host.target()) {
         command.args(["--target", target]);
     }
     let (done, messages) = process::data(&mut command, BUILD)?;

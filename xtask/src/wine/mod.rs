@@ -1,6 +1,6 @@
 //! Wine: a Windows of its own for each test run.
 //!
-//! A prefix is a machine of its own: pipes, services, drive C. One per run keeps runs apart, and a
+//! A prefix is a machine of its own: pipes, services, drive C. Its own for each run keeps runs apart, and a
 //! fresh one keeps a run's leftovers from the next.
 
 use crate::cargo;
