@@ -80,7 +80,10 @@
 //!
 //! A look at a disk or volume that hangs keeps its thread until it ends. There is one at a time of each: other
 //! calls wait for it up to ten seconds (for a flush ten minutes), whatever their deadline, then leave the object
-//! out or fail ([`api::Condition::NotAnswering`]).
+//! out or fail ([`api::Condition::NotAnswering`]). Looks at what a path names (whether it is there, where it leads,
+//! its access control list) go side by side, eight for each path, or for each volume that paths name by its id, until
+//! one is ten seconds old; then further ones fail so. The list of a directory and what changes entries are not
+//! guarded so: there is one at a time by the path's lock.
 //!
 //! # Errors
 //! Each group has an error of its own that says what was attempted on what ([`DiskError`],
@@ -266,8 +269,8 @@ impl Node {
         }
     }
 
-    /// What the operations run on: the node that it was made of, with one look at each disk and volume under
-    /// way at a time.
+    /// What the operations run on: the node that it was made of, with one look at each disk and volume, and a few
+    /// at each path, under way at a time.
     #[must_use]
     pub fn os(&self) -> &Os {
         &self.shared.os

@@ -232,6 +232,7 @@ impl Held {
             }
             Err(Why::Deadline) => Err(Unfinished::deadline(self.operation, &key)),
             Err(Why::NotAnswering(object)) => {
+                let object = object.told_to_others();
                 Err(Unfinished::not_answering(self.operation, &object))
             }
         }

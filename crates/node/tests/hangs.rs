@@ -5,31 +5,24 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
-use std::thread;
 use std::time::Duration;
-use std::time::Instant;
 
 use os::BootId;
 use os::Deadline;
-use os::DiskNumber;
-use os::Facility;
-use os::Query;
-use os::VolumeId;
-use os::schema::disk;
-use os_sim::Bus;
-use os_sim::DiskSpec;
 use os_sim::Effect;
-use os_sim::IdentifierKind;
 use os_sim::Op;
 use os_sim::Rule;
-use os_sim::RuleId;
 use support::DATA;
-use support::GIB;
-use support::Rig;
 use support::STAGING;
 use support::meddle;
+use support::stuck::BAD;
+use support::stuck::PAGE83;
+use support::stuck::PATIENCE;
+use support::stuck::Pair;
+use support::stuck::Place;
+use support::stuck::Scene;
+use support::stuck::eventually;
+use support::stuck::serial;
 use wincsi_node::Criterion;
 use wincsi_node::DiskQuery;
 use wincsi_node::FormatOptions;
@@ -37,177 +30,16 @@ use wincsi_node::FoundDisk;
 use wincsi_node::FoundVolume;
 use wincsi_node::Node;
 use wincsi_node::Page83;
-use wincsi_node::SerialNumber;
 use wincsi_node::api::Cause;
 use wincsi_node::api::Condition;
 use wincsi_node::api::Error;
 use wincsi_node::api::NodeApi;
 
-/// Of the real clock, which nothing here is to take.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-const BAD: &str = "bad";
-const RAW: &str = "raw";
-
-/// The raw disk's name.
-const PAGE83: &str = "600508b1001c4f0e";
-
-/// Longer than anybody sleeps before a look at the virtual clock.
-const SLICE: Duration = Duration::from_millis(200);
-
 /// How often the kubelet repeats its calls.
 const REPEATED: usize = 25;
 
-/// A node with a good disk, a raw one, and one that can be made to hang.
-struct Scene {
-    rig: Rig,
-    good: Pair,
-    bad: Pair,
-    /// The path by which the provider names the bad disk.
-    bad_path: String,
-    found: FoundDisk,
-    raw: FoundDisk,
-}
-
-/// A disk and its volume.
-#[derive(Clone, Copy)]
-struct Pair {
-    disk: DiskNumber,
-    volume: VolumeId,
-}
-
-/// Where the bad disk hangs.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    Cache,
-    Disk,
-    Path,
-    Volume,
-}
-
-impl Scene {
-    fn new() -> Self {
-        let rig = Rig::with_mounted_volume();
-        let named = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, PAGE83);
-        let unnamed = DiskSpec::on(Bus::Sas);
-        for (serial, lun, spec) in [(BAD, 2, unnamed), (RAW, 3, named)] {
-            rig.plug(&spec.serial(serial).lun(lun), serial, 4 * GIB);
-        }
-        let bad = rig.disk_of(BAD);
-        rig.node.disks().partition(bad, rig.soon()).unwrap();
-        let volume = rig.node.volumes().sole_on_disk(bad, rig.soon()).unwrap();
-        rig.node.volumes().format(volume, rig.soon()).unwrap();
-        let find = |text| rig.node.disks().find(&serial(text), rig.soon()).unwrap();
-        Self {
-            good: Pair {
-                disk: rig.disk(),
-                volume: rig.volume(),
-            },
-            bad: Pair { disk: bad, volume },
-            bad_path: path_of(&rig, bad),
-            found: find(DATA),
-            raw: find(RAW),
-            rig,
-        }
-    }
-
-    fn api(&self) -> &dyn NodeApi {
-        &self.rig.node
-    }
-
-    fn object(&self, place: Place) -> String {
-        match place {
-            Place::Cache | Place::Volume => self.bad.volume.to_string(),
-            Place::Disk => format!("disk {}", self.bad.disk),
-            Place::Path => self.bad_path.clone(),
-        }
-    }
-
-    fn hang(&self, place: Place) -> RuleId {
-        let (facility, operation) = match place {
-            Place::Cache => (Facility::Volumes, "FlushFileBuffers"),
-            Place::Disk | Place::Path => (Facility::Disks, "*"),
-            Place::Volume => (Facility::Volumes, "*"),
-        };
-        let rule = Rule::on(operation, Effect::Hang).in_facility(facility);
-        let rule = rule.object(&self.object(place));
-        let _ = self.rig.sim.take_trace();
-        self.rig.sim.faults().add(rule)
-    }
-
-    /// How many operations have begun in the bad disk since it hangs: each costs a thread.
-    fn lost(&self, place: Place) -> usize {
-        let object = self.object(place);
-        let trace = self.rig.sim.take_trace();
-        trace.iter().filter(|op: &&Op| op.object == object).count()
-    }
-
-    fn wait_until_one_hangs(&self) {
-        let faults = self.rig.sim.faults();
-        assert!(faults.wait_until_hanging(1, PATIENCE), "nothing hangs");
-    }
-
-    fn pass(&self, time: Duration) {
-        self.rig.os().clock.sleep(time);
-    }
-
-    fn begin<T: Send + 'static>(
-        &self,
-        act: impl FnOnce(&Node) -> Result<T, Error> + Send + 'static,
-    ) -> Receiver<Result<T, Error>> {
-        let node = self.rig.node.clone();
-        let (answer, answered) = mpsc::channel();
-        thread::spawn(move || answer.send(act(&node)));
-        answered
-    }
-
-    /// The answer to a call that waits for nothing, whatever the clock says.
-    fn at_once<T: Send + 'static>(
-        &self,
-        act: impl FnOnce(&Node) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.begin(act).recv_timeout(PATIENCE).unwrap()
-    }
-
-    /// The answer to a call in which something hangs, while the clock goes on until it comes.
-    fn answer_of<T>(&self, call: &Receiver<Result<T, Error>>) -> Result<T, Error> {
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            self.pass(Duration::from_secs(5));
-            if let Ok(answer) = call.recv_timeout(SLICE) {
-                return answer;
-            }
-        }
-        panic!("a call is not answered");
-    }
-}
-
-fn serial(text: &str) -> DiskQuery {
-    DiskQuery::all([Criterion::Serial(SerialNumber::parse(text).unwrap())]).unwrap()
-}
-
-fn path_of(rig: &Rig, number: DiskNumber) -> String {
-    let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name, disk::PATH.name]);
-    let rows = rig.os().storage.query(&query, rig.soon()).unwrap();
-    let is_it = |row: &&os::Instance| row.u32(disk::NUMBER.name) == Ok(number.0);
-    let row = rows.iter().find(is_it).unwrap();
-    row.text_or_null(disk::PATH.name)
-        .unwrap()
-        .unwrap()
-        .to_owned()
-}
-
-/// What hung ends a moment after it is let go.
-fn eventually<T>(what: &str, act: impl Fn() -> Result<T, Error>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        match act() {
-            Ok(answer) => return answer,
-            Err(error) => assert!(Instant::now() < end, "{what}: {error}"),
-        }
-        thread::yield_now();
-    }
-}
+/// How many looks at one volume's files are under way at a time.
+const ABREAST: usize = 8;
 
 /// A call about one object.
 type About = fn(&dyn NodeApi, Pair, Deadline) -> Result<(), Error>;
@@ -230,6 +62,18 @@ const ABOUT: &[(&str, Place, About)] = &[
     }),
     ("flush", Place::Cache, |node, on, soon| {
         node.volumes().flush(on.volume, soon)
+    }),
+    ("is_symlink", Place::Root, |node, on, soon| {
+        let is_symlink = node.filesystem().is_symlink(&on.folder(), soon);
+        is_symlink.map(|it| assert!(it))
+    }),
+    ("path_exists", Place::Files, |node, on, soon| {
+        let exists = node.filesystem().path_exists(&on.file(), soon);
+        exists.map(|it| assert!(it))
+    }),
+    ("create_symlink", Place::Mounted, |node, on, soon| {
+        let (folder, link) = (on.folder(), on.link());
+        node.filesystem().create_symlink(&folder, &link, soon)
     }),
 ];
 
@@ -277,6 +121,48 @@ fn callers_that_come_together_wait_for_one_look_and_leave() {
     scene.answer_of(&first).unwrap();
     let stats = || scene.api().volumes().stats(volume, scene.rig.soon());
     eventually("stats", stats);
+}
+
+/// Nobody is told that a path is silent which only takes its time, however many look at it.
+#[test]
+fn callers_that_look_at_a_slow_path_together_are_all_told_what_is_there() {
+    let scene = Scene::new();
+    let hang = scene.hang(Place::Files);
+    let (file, soon) = (scene.bad.file(), scene.rig.soon());
+    let call = |_| {
+        let file = file.clone();
+        scene.begin(move |node| NodeApi::filesystem(node).path_exists(&file, soon))
+    };
+    let callers: Vec<_> = (0..ABREAST).map(call).collect();
+    scene.wait_until_hanging(ABREAST);
+    scene.pass(Duration::from_secs(9));
+    scene.rig.sim.faults().remove(hang);
+    for caller in callers {
+        assert!(caller.recv_timeout(PATIENCE).unwrap().unwrap());
+    }
+}
+
+#[test]
+fn callers_that_look_at_the_files_of_a_dead_volume_together_cost_a_few_threads() {
+    let scene = Scene::new();
+    let hang = scene.hang(Place::Root);
+    let (folder, soon) = (scene.bad.folder(), scene.rig.soon());
+    let call = |_| {
+        let folder = folder.clone();
+        scene.begin(move |node| NodeApi::filesystem(node).is_symlink(&folder, soon))
+    };
+    let first: Vec<_> = (0..ABREAST).map(call).collect();
+    scene.wait_until_hanging(ABREAST);
+    let others: Vec<_> = (0..REPEATED).map(call).collect();
+    for other in others {
+        let error = scene.answer_of(&other).unwrap_err();
+        assert_eq!(error.condition(), Some(Condition::NotAnswering), "{error}");
+    }
+    assert_eq!(scene.lost(Place::Root), ABREAST);
+    scene.rig.sim.faults().remove(hang);
+    for caller in first {
+        assert!(scene.answer_of(&caller).unwrap());
+    }
 }
 
 /// The lock of a disk is let go by whoever could not look at it.

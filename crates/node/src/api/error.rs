@@ -217,8 +217,8 @@ pub enum Condition {
     NoRoom,
     /// The path exists, and no volume is mounted there.
     NotAMountedFolder,
-    /// The disk or volume does not answer: a call to it from before has not ended. What
-    /// a call does in several steps may have been done in part.
+    /// The disk, the volume or what the path leads to does not answer: a call to it from before has not ended.
+    /// What a call does in several steps may have been done in part.
     NotAnswering,
     /// What would be overwritten is not blank (41007, 41008).
     NotBlank,

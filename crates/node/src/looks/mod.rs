@@ -1,4 +1,4 @@
-//! Looks at disks and volumes, which may never end.
+//! Looks at disks, volumes and files, which may never end.
 //!
 //! A control code that hangs in a dead disk cannot be taken back, and its thread is lost until the disk
 //! answers or is gone. So that no more than one is lost for an object, however often callers repeat, one
@@ -7,6 +7,9 @@
 //! fails at once ([`Cause::NotAnswering`]), until the one that hangs has ended. To an operation that is a
 //! failing disk or volume like any other: a list leaves it out, a look-up counts it as silent, a call about
 //! the object itself fails with it.
+//!
+//! Looks at files go side by side, [`ABREAST`] at a time, until one of them is as old as that: a path may lead to
+//! a share that answers all of them, each after seconds.
 //!
 //! That is done beneath the operations, in what they see of the system ([`seam`]), so that no look can be
 //! forgotten. Looks at the disks and volumes of others, which a caller would hang in for nothing, are made on
@@ -45,6 +48,9 @@ pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// failed may take the disk away.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
 
+/// How many may look at one volume's files, or at one path, at a time: so many threads are lost at most.
+const ABREAST: usize = 8;
+
 /// What is looked at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Object {
@@ -53,19 +59,40 @@ pub(crate) enum Object {
     /// What a volume has cached. To write that may take long on a volume that answers well.
     Cache(VolumeId),
     Disk(DiskNumber),
+    /// What is in a volume, by paths that name it.
+    Files(VolumeId),
     /// By its name in lower case.
     Folder(String),
     /// Where the system writes its memory, on whichever volumes that is.
     PageFiles,
+    /// An entry by a path from a drive or share, in lower case, wherever links on it lead.
+    Path(String),
     Volume(VolumeId),
 }
 
 impl Object {
+    /// How many looks at it may be under way at a time.
+    fn abreast(&self) -> usize {
+        match self {
+            Self::Files(_) | Self::Path(_) => ABREAST,
+            _ => 1,
+        }
+    }
+
     /// How old a look at it may get before it counts as one that does not end.
     fn patience(&self) -> Duration {
         match self {
             Self::Cache(_) => WRITTEN_WITHIN,
             _ => ANSWER_WITHIN,
+        }
+    }
+
+    /// It, as those are told whom somebody else's look keeps waiting: without a name that another call or a link
+    /// gave, in which could stand what drivers look for in texts.
+    pub(crate) fn told_to_others(&self) -> String {
+        match self {
+            Self::Folder(_) | Self::Path(_) => "a path".to_owned(),
+            named => named.to_string(),
         }
     }
 }
@@ -76,14 +103,16 @@ impl fmt::Display for Object {
             Self::AccessPaths(volume) => write!(f, "the paths of volume {volume}"),
             Self::Cache(volume) => write!(f, "the cache of volume {volume}"),
             Self::Disk(disk) => write!(f, "disk {disk}"),
+            Self::Files(volume) => write!(f, "the files of volume {volume}"),
             Self::Folder(path) => write!(f, "folder {path}"),
             Self::PageFiles => f.write_str("the page files"),
+            Self::Path(path) => write!(f, "path {path}"),
             Self::Volume(volume) => write!(f, "volume {volume}"),
         }
     }
 }
 
-/// The looks of a node that are under way: one per object, and no entry for any other.
+/// The looks of a node that are under way: as many per object as may be, and no entry for any other.
 #[derive(Clone)]
 pub(crate) struct Looks {
     table: Arc<Mutex<Table>>,
@@ -100,8 +129,8 @@ impl Looks {
         }
     }
 
-    /// Looks at an object, which nobody else does meanwhile. Nothing that looks at the same object may be
-    /// called in `ask`.
+    /// Looks at an object, which nobody else does meanwhile, or only so many ([`Object::abreast`]). Nothing that
+    /// looks at the same object may be called in `ask`.
     ///
     /// # Errors
     /// Those of `ask`; [`Cause::NotAnswering`] when a look from before does not end, and then `ask` is not
@@ -119,29 +148,29 @@ impl Looks {
     pub(crate) fn lost(&self, thread: ThreadId) -> Option<Object> {
         let now = self.clock.now();
         let table = self.table();
-        let mut its = table.under_way.iter().filter(|(_, look)| look.by == thread);
-        let lost = its.find(|(object, look)| look.is_given_up || look.is_over(object, now));
-        lost.map(|(object, _)| object.clone())
+        let mut its = table.under_way.values().filter(|look| look.by == thread);
+        let lost = its.find(|look| look.is_over(now));
+        lost.map(|look| look.object.clone())
     }
 
-    fn begin<'a>(&'a self, object: &'a Object) -> os::Result<Looking<'a>> {
+    fn begin(&self, object: &Object) -> os::Result<Looking<'_>> {
         let mut table = self.table();
         let patience = Deadline::within(&*self.clock, object.patience());
         loop {
-            let Some(before) = table.under_way.get(object) else {
-                table.enter(object, self.clock.now());
+            let now = self.clock.now();
+            let Some((ticket, before)) = table.in_the_way(object, now) else {
+                let ticket = table.enter(object, now);
                 return Ok(Looking {
                     looks: self,
-                    object,
+                    ticket,
                 });
             };
-            let ticket = before.ticket;
             if before.is_given_up {
                 return Err(not_answering(object));
             }
-            table = self.wait(table, object, ticket);
+            table = self.wait(table, ticket);
             let is_over = patience.left(&*self.clock).is_none();
-            table.give_up(object, ticket, self.clock.now());
+            table.give_up(ticket, self.clock.now());
             if is_over {
                 return Err(not_answering(object));
             }
@@ -150,16 +179,11 @@ impl Looks {
 
     /// Waits for that look to end, for a moment. What has been under way for long by the clock is waited for
     /// that moment as well: a clock that leaps makes nobody silent.
-    fn wait<'t>(
-        &self,
-        mut table: MutexGuard<'t, Table>,
-        object: &Object,
-        ticket: u64,
-    ) -> MutexGuard<'t, Table> {
+    fn wait<'t>(&self, mut table: MutexGuard<'t, Table>, ticket: u64) -> MutexGuard<'t, Table> {
         table.waiting += 1;
         let (mut table, _) = self
             .ended
-            .wait_timeout_while(table, SLICE, |table| table.is_awaited(object, ticket))
+            .wait_timeout_while(table, SLICE, |table| table.is_awaited(ticket))
             .unwrap_or_else(PoisonError::into_inner);
         table.waiting -= 1;
         table
@@ -183,13 +207,13 @@ fn not_answering(object: &Object) -> os::Error {
 /// A look that is under way until this is dropped.
 struct Looking<'a> {
     looks: &'a Looks,
-    object: &'a Object,
+    ticket: u64,
 }
 
 impl Drop for Looking<'_> {
     fn drop(&mut self) {
         let mut table = self.looks.table();
-        table.under_way.remove(self.object);
+        table.under_way.remove(&self.ticket);
         if table.waiting > 0 {
             self.looks.ended.notify_all();
         }
@@ -198,14 +222,15 @@ impl Drop for Looking<'_> {
 
 #[derive(Default)]
 struct Table {
-    under_way: BTreeMap<Object, Look>,
+    /// By their tickets, the oldest first.
+    under_way: BTreeMap<u64, Look>,
     next: u64,
     /// Threads that wait for a look to end.
     waiting: usize,
 }
 
 struct Look {
-    ticket: u64,
+    object: Object,
     since: Moment,
     by: ThreadId,
     /// Nobody waits for it any more.
@@ -213,37 +238,46 @@ struct Look {
 }
 
 impl Look {
-    fn is_over(&self, object: &Object, now: Moment) -> bool {
-        now >= self.since.after(object.patience())
+    fn is_over(&self, now: Moment) -> bool {
+        self.is_given_up || now >= self.since.after(self.object.patience())
     }
 }
 
 impl Table {
-    fn enter(&mut self, object: &Object, since: Moment) {
+    fn enter(&mut self, object: &Object, since: Moment) -> u64 {
         let ticket = self.next;
         self.next = self.next.wrapping_add(1);
         let look = Look {
-            ticket,
+            object: object.clone(),
             since,
             by: thread::current().id(),
             is_given_up: false,
         };
-        self.under_way.insert(object.clone(), look);
+        self.under_way.insert(ticket, look);
+        ticket
+    }
+
+    /// The oldest look at the object, if it takes too long or there are as many as may be.
+    fn in_the_way(&self, object: &Object, now: Moment) -> Option<(u64, &Look)> {
+        let mut its = self
+            .under_way
+            .iter()
+            .filter(|(_, look)| look.object == *object);
+        let (ticket, oldest) = its.next()?;
+        let is_full = its.count() + 1 >= object.abreast();
+        (is_full || oldest.is_over(now)).then_some((*ticket, oldest))
     }
 
     /// Gives that look up when it has taken too long by now.
-    fn give_up(&mut self, object: &Object, ticket: u64, now: Moment) {
-        if let Some(look) = self.under_way.get_mut(object)
-            && look.ticket == ticket
-            && look.is_over(object, now)
-        {
-            look.is_given_up = true;
+    fn give_up(&mut self, ticket: u64, now: Moment) {
+        if let Some(look) = self.under_way.get_mut(&ticket) {
+            look.is_given_up = look.is_over(now);
         }
     }
 
-    fn is_awaited(&self, object: &Object, ticket: u64) -> bool {
-        let look = self.under_way.get(object);
-        look.is_some_and(|look| look.ticket == ticket && !look.is_given_up)
+    fn is_awaited(&self, ticket: u64) -> bool {
+        let look = self.under_way.get(&ticket);
+        look.is_some_and(|look| !look.is_given_up)
     }
 }
 
@@ -295,6 +329,20 @@ mod tests {
             assert_eq!(looks.under_way(), 1);
         });
         assert_eq!(looks.at(&DISK, nothing), Ok(()));
+        assert_eq!(looks.under_way(), 0);
+    }
+
+    #[test]
+    fn files_are_looked_at_side_by_side_until_one_look_is_old() {
+        let (looks, clock) = looks();
+        let path = Object::Path(r"c:\x".to_owned());
+        let hanging: Vec<_> = (1..ABREAST).map(|_| looks.begin(&path).unwrap()).collect();
+        assert_eq!(looks.at(&path, nothing), Ok(()));
+        clock.advance(ANSWER_WITHIN);
+        assert_eq!(looks.at(&path, nothing), Err(not_answering(&path)));
+        assert_eq!(looks.under_way(), hanging.len());
+        drop(hanging);
+        assert_eq!(looks.at(&path, nothing), Ok(()));
         assert_eq!(looks.under_way(), 0);
     }
 

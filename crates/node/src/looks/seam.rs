@@ -1,20 +1,27 @@
-//! The system's disks and volumes, of which one look at each object is under way at a time.
+//! The system's disks, volumes and files, of which few looks at each object are under way at a time.
 //!
 //! What changes something goes through as it is: whoever changes an object holds its lock, and nobody may be
 //! told that a change was not made which still is under way. Lists of all disks and volumes go through as
-//! well, as they are about no one object.
+//! well, as they are about no one object; so does that of a directory, which may honestly take long, and so
+//! do directories that are held: whoever asks for either holds a path's lock.
 
 use std::sync::Arc;
 
+use os::Dacl;
 use os::DeviceDescriptor;
+use os::DirEntry;
 use os::DiskAttributes;
 use os::DiskNumber;
 use os::DriveLayout;
+use os::Entry;
 use os::Extent;
 use os::FileSystem;
+use os::LinkKind;
 use os::Os;
 use os::PartitionNumber;
+use os::Pin;
 use os::Result;
+use os::Root;
 use os::ScsiAddress;
 use os::Space;
 use os::VolumeId;
@@ -30,12 +37,17 @@ pub(crate) fn guarded(os: Os, looks: &Looks) -> Os {
         disks: os.disks,
         looks: looks.clone(),
     };
+    let files = Files {
+        files: os.files,
+        looks: looks.clone(),
+    };
     let volumes = Volumes {
         volumes: os.volumes,
         looks: looks.clone(),
     };
     Os {
         disks: Arc::new(disks),
+        files: Arc::new(files),
         volumes: Arc::new(volumes),
         ..os
     }
@@ -105,6 +117,71 @@ impl os::Disks for Disks {
 
     fn grow_partition(&self, disk: DiskNumber, partition: PartitionNumber, by: u64) -> Result<()> {
         self.disks.grow_partition(disk, partition, by)
+    }
+}
+
+struct Files {
+    files: Arc<dyn os::Files>,
+    looks: Looks,
+}
+
+impl Files {
+    fn look<T>(&self, path: &WinPath, ask: impl FnOnce(&dyn os::Files) -> Result<T>) -> Result<T> {
+        let object = match path.root() {
+            Root::Volume(volume) => Object::Files(*volume),
+            Root::Drive(_) | Root::Share { .. } => Object::Path(path.folded()),
+        };
+        self.looks.at(&object, || ask(&*self.files))
+    }
+}
+
+impl os::Files for Files {
+    fn entry(&self, path: &WinPath) -> Result<Entry> {
+        self.look(path, |files| files.entry(path))
+    }
+
+    fn leads_to_directory(&self, path: &WinPath) -> Result<bool> {
+        self.look(path, |files| files.leads_to_directory(path))
+    }
+
+    fn reparse_data(&self, path: &WinPath) -> Result<Vec<u8>> {
+        self.look(path, |files| files.reparse_data(path))
+    }
+
+    fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>> {
+        self.files.list(directory)
+    }
+
+    fn pin(&self, directory: &WinPath) -> Result<Pin> {
+        self.files.pin(directory)
+    }
+
+    fn create_directory(&self, path: &WinPath) -> Result<()> {
+        self.files.create_directory(path)
+    }
+
+    fn remove_directory(&self, path: &WinPath) -> Result<()> {
+        self.files.remove_directory(path)
+    }
+
+    fn remove_file(&self, path: &WinPath) -> Result<()> {
+        self.files.remove_file(path)
+    }
+
+    fn clear_read_only(&self, path: &WinPath) -> Result<()> {
+        self.files.clear_read_only(path)
+    }
+
+    fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()> {
+        self.files.create_symlink(link, target, kind)
+    }
+
+    fn dacl(&self, directory: &WinPath) -> Result<String> {
+        self.look(directory, |files| files.dacl(directory))
+    }
+
+    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()> {
+        self.files.set_dacl(directory, dacl)
     }
 }
 

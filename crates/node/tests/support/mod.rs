@@ -13,6 +13,7 @@ pub(crate) mod initiator;
 pub(crate) mod meddle;
 mod stage;
 mod state;
+pub(crate) mod stuck;
 pub(crate) mod swap;
 
 use std::cell::Cell;
