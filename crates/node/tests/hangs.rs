@@ -195,23 +195,23 @@ fn changes_that_come_after_one_that_hangs_are_refused_before_their_deadlines() {
     let scene = Scene::new();
     let soon = scene.rig.soon();
     let bad = scene.api().disks().find(&serial(BAD), soon).unwrap();
-    let offline = |found: &FoundDisk| {
+    let online = |found: &FoundDisk| {
         let found = found.clone();
-        move |node: &Node| NodeApi::disks(node).take_offline(&found, Deadline::NEVER)
+        move |node: &Node| NodeApi::disks(node).bring_online(&found, Deadline::NEVER)
     };
     let hang = scene.hang(Place::Disk);
-    let first = scene.begin(offline(&bad));
+    let first = scene.begin(online(&bad));
     scene.wait_until_one_hangs();
     scene.pass(Duration::from_secs(60));
     for _ in 0..REPEATED {
-        let refused = scene.at_once(offline(&bad)).unwrap_err();
+        let refused = scene.at_once(online(&bad)).unwrap_err();
         let condition = refused.condition();
         assert_eq!(condition, Some(Condition::NotAnswering), "{refused}");
     }
     assert_eq!(scene.lost(Place::Disk), 1);
     scene.rig.sim.faults().remove(hang);
     scene.answer_of(&first).unwrap();
-    eventually("take_offline", || offline(&bad)(&scene.rig.node));
+    eventually("bring_online", || online(&bad)(&scene.rig.node));
 }
 
 /// Somebody else's call, in which the bad disk is looked at as well.
