@@ -251,9 +251,7 @@ fn an_nvme_lun_is_another_namespace_by_each_convention() {
 #[test]
 fn a_namespace_of_which_place_and_serial_number_differ_is_not_known() {
     let rig = Rig::new();
-    let odd = DiskSpec::on(Bus::Nvme)
-        .lun(5)
-        .serial("ab12cd34_00000005.");
+    let odd = DiskSpec::on(Bus::Nvme).lun(5).serial("ab12cd34_00000005.");
     rig.plug(&odd, "odd", GIB);
     for number in [5, 6] {
         not_identified(find(

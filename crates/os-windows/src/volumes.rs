@@ -193,7 +193,11 @@ const SEPARATOR: u16 = 0x5c;
 /// Of `C:\` and of `\\?\Volume{...}\`.
 fn length_of_root(path: &[u16]) -> usize {
     let verbatim: Vec<u16> = r"\\?\".encode_utf16().collect();
-    let before = if path.starts_with(&verbatim) { verbatim.len() } else { 0 };
+    let before = if path.starts_with(&verbatim) {
+        verbatim.len()
+    } else {
+        0
+    };
     let mut rest = path.iter().skip(before);
     rest.position(|unit| *unit == SEPARATOR)
         .map_or(path.len(), |at| before + at + 1)
@@ -283,7 +287,12 @@ mod tests {
     #[test]
     fn a_path_of_the_system_may_be_what_win32_could_not_make() {
         let volume = r"\\?\Volume{0a1b2c3d-0000-4000-8000-00000000000a}\";
-        let odd = [r"C:\", r"D:\data\x.\", r"C:\m\aux\", &format!(r"{volume}mnt \x\")];
+        let odd = [
+            r"C:\",
+            r"D:\data\x.\",
+            r"C:\m\aux\",
+            &format!(r"{volume}mnt \x\"),
+        ];
         for text in odd {
             let path = path(text.as_ref()).unwrap();
             let verbatim = path.to_verbatim();
