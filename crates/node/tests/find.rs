@@ -228,18 +228,9 @@ fn an_nvme_lun_is_another_namespace_by_each_convention() {
         (0, NamespaceConvention::NsidMinusTwo, "namespace2"),
         (1, NamespaceConvention::NsidMinusTwo, "namespace3"),
     ] {
-        let found = find(
-            &rig,
-            [
-                Criterion::Adapter(0),
-                Criterion::NvmeLun { lun, convention },
-            ],
-        );
-        assert_eq!(
-            found.unwrap().number(),
-            rig.disk_of(name),
-            "{lun} {convention}"
-        );
+        let unit = Criterion::NvmeLun { lun, convention };
+        let found = find(&rig, [Criterion::Adapter(0), unit]).unwrap();
+        assert_eq!(found.number(), rig.disk_of(name), "{lun} {convention}");
     }
     let third = find(&rig, [Criterion::Adapter(0), Criterion::Namespace(3)]).unwrap();
     assert_eq!(third.number(), rig.disk_of("namespace3"));
@@ -254,10 +245,8 @@ fn a_namespace_of_which_place_and_serial_number_differ_is_not_known() {
     let odd = DiskSpec::on(Bus::Nvme).lun(5).serial("ab12cd34_00000005.");
     rig.plug(&odd, "odd", GIB);
     for number in [5, 6] {
-        not_identified(find(
-            &rig,
-            [Criterion::Adapter(0), Criterion::Namespace(number)],
-        ));
+        let unit = Criterion::Namespace(number);
+        not_identified(find(&rig, [Criterion::Adapter(0), unit]));
     }
     let plain = DiskSpec::on(Bus::Nvme).lun(6).serial("ef56ab78_00000007.");
     rig.plug(&plain, "plain", GIB);
