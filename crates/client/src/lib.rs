@@ -102,3 +102,5 @@ pub use self::raw::ClientError;
 pub use self::raw::endpoint;
 pub use self::remote::Node;
 pub use self::remote::Options;
+#[doc(hidden)]
+pub use self::texts::words;

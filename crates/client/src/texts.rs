@@ -85,6 +85,16 @@ const PHRASES: &[(&str, Condition)] = &[
 /// PowerShell's refusal to grow a partition by less than it can.
 const NOTHING_TO_GROW: &str = "The size of the extent is less than the minimum of 1MB";
 
+/// The ending of what ran out of time on the node.
+const UNFINISHED: &str = "did not end before its deadline";
+
+/// All that is looked for in texts beside the system's words, for tests.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    let conditions = ENDINGS.iter().chain(PHRASES);
+    let words = conditions.map(|(words, _)| *words);
+    words.chain([NOTHING_TO_GROW, UNFINISHED])
+}
+
 /// The cause that a failure's text stands for.
 ///
 /// `about` is what the caller sent. It is left out of the text before anything is looked for in it: a
@@ -92,7 +102,7 @@ const NOTHING_TO_GROW: &str = "The size of the extent is less than the minimum o
 pub(crate) fn cause(text: String, about: &[String]) -> Cause {
     let bare = without(&text, about);
     let bare = bare.trim_end().trim_end_matches('.');
-    if bare.ends_with("did not end before its deadline") {
+    if bare.ends_with(UNFINISHED) {
         return Cause::Deadline;
     }
     Cause::failed(condition(bare), text)

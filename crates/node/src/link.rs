@@ -41,8 +41,12 @@ pub(crate) fn leads(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Res
         return Ok(Leads::Nowhere);
     }
     let data = files.reparse_data(path)?;
-    let reparse = Reparse::parse(&data).map_err(|error| malformed(path, &error))?;
-    followed(path, &reparse).map_err(|error| malformed(path, &error))
+    let reparse = Reparse::parse(&data).map_err(|error| malformed(path, error.to_string()))?;
+    followed(path, &reparse).map_err(|error| {
+        // The link's own word is in this, and in no error.
+        tracing::warn!(path = ?path.to_string(), %error, "a link names no path");
+        malformed(path, "it names no path".to_owned())
+    })
 }
 
 /// Creates a link that stores `text`, or finds one that leads to `target` already.
@@ -130,9 +134,8 @@ fn relative(link: &WinPath, name: &str) -> Result<WinPath, PathError> {
     })
 }
 
-fn malformed(path: &WinPath, error: &dyn std::error::Error) -> Error {
-    let cause = Cause::Malformed(error.to_string());
-    Error::new("FSCTL_GET_REPARSE_POINT", path, cause)
+fn malformed(path: &WinPath, why: String) -> Error {
+    Error::new("FSCTL_GET_REPARSE_POINT", path, Cause::Malformed(why))
 }
 
 #[cfg(test)]

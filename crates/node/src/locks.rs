@@ -12,9 +12,9 @@ use os::Clock;
 use os::Deadline;
 use os::DiskNumber;
 use os::VolumeId;
-use os::WinPath;
 
 use crate::Unfinished;
+use crate::Way;
 use crate::iscsi::Portal;
 use crate::iscsi::TargetName;
 use crate::looks::Looks;
@@ -142,13 +142,13 @@ pub(crate) enum Key {
 
 impl Key {
     /// One entry of a directory.
-    pub(crate) fn target(path: &WinPath) -> Self {
-        Self::Target(Place::of(path, Reach::Entry))
+    pub(crate) fn target(way: &Way) -> Self {
+        Self::Target(Place::of(way, Reach::Entry))
     }
 
     /// An entry and everything below it, as far as paths tell.
-    pub(crate) fn subtree(path: &WinPath) -> Self {
-        Self::Target(Place::of(path, Reach::Subtree))
+    pub(crate) fn subtree(way: &Way) -> Self {
+        Self::Target(Place::of(way, Reach::Subtree))
     }
 
     fn excludes(&self, other: &Self) -> bool {
@@ -165,6 +165,8 @@ impl Key {
 pub(crate) struct Place {
     names: Vec<String>,
     reach: Reach,
+    /// What errors call it: the names may be a link's.
+    asked: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -174,9 +176,13 @@ enum Reach {
 }
 
 impl Place {
-    fn of(path: &WinPath, reach: Reach) -> Self {
-        let names = path.folded().split('\\').map(str::to_owned).collect();
-        Self { names, reach }
+    fn of(way: &Way, reach: Reach) -> Self {
+        let names = way.path().folded();
+        Self {
+            names: names.split('\\').map(str::to_owned).collect(),
+            reach,
+            asked: way.asked().to_string(),
+        }
     }
 
     fn covers(&self, other: &Self) -> bool {
@@ -197,7 +203,7 @@ impl fmt::Display for Key {
             Self::Service(service) => write!(f, "service {service}"),
             Self::SmbProbe(server) => write!(f, "the look at SMB server {server}"),
             Self::SmbServer(server) => write!(f, "SMB server {server}"),
-            Self::Target(path) => write!(f, "path {}", path.names.join("\\")),
+            Self::Target(place) => write!(f, "path {}", place.asked),
             Self::Volume(volume) => write!(f, "volume {volume}"),
         }
     }
@@ -290,6 +296,8 @@ mod tests {
     use std::sync::atomic::Ordering;
     use std::sync::mpsc;
     use std::time::Duration;
+
+    use os::WinPath;
 
     use super::*;
     use crate::looks::ANSWER_WITHIN;
@@ -426,11 +434,11 @@ mod tests {
     }
 
     fn entry(path: &str) -> Key {
-        Key::target(&path.parse().unwrap())
+        Key::target(&Way::from(&path.parse::<WinPath>().unwrap()))
     }
 
     fn subtree(path: &str) -> Key {
-        Key::subtree(&path.parse().unwrap())
+        Key::subtree(&Way::from(&path.parse::<WinPath>().unwrap()))
     }
 
     #[test]

@@ -262,12 +262,14 @@ fn a_volume_that_is_mounted_between_pin_and_list_keeps_its_files() {
     for clear in [false, true] {
         let mounting = support::swap::Swap::to_mount(&rig, victim.clone(), rig.volume());
         let filesystem = mounting.node.filesystem();
-        let removed = match clear {
-            true => filesystem.remove_contents(&victim, rig.soon()),
-            false => filesystem.remove_tree(&path(r"C:\var\top"), rig.soon()),
+        let top = path(r"C:\var\top");
+        let (asked, removed) = match clear {
+            true => (&victim, filesystem.remove_contents(&victim, rig.soon())),
+            false => (&top, filesystem.remove_tree(&top, rig.soon())),
         };
         let expected = FilesystemError::BecameReparsePoint {
-            path: victim.to_string(),
+            path: asked.to_string(),
+            at: victim.to_string(),
         };
         assert_eq!(removed, Err(expected));
         assert!(mounting.has_swapped());

@@ -7,6 +7,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
+use os::Deadline;
 use os::Files;
 use os::LinkKind;
 use os::Win32;
@@ -65,10 +66,14 @@ fn outside(rig: &Rig) -> Vec<String> {
 
 /// Every operation that changes something, on a way whose path has the last name.
 fn changes(rig: &Rig, way: &Way) -> Vec<(&'static str, Result<(), String>)> {
+    changes_before(rig, way, rig.soon())
+}
+
+fn changes_before(rig: &Rig, way: &Way, soon: Deadline) -> Vec<(&'static str, Result<(), String>)> {
     let (files, volumes) = (rig.node.filesystem(), rig.node.volumes());
     let remote = RemotePath::parse(support::SHARE).unwrap();
     let mapping = Mapping::of(&remote).with_link(way);
-    let (volume, soon) = (rig.volume(), rig.soon());
+    let volume = rig.volume();
     vec![
         ("mkdir", told(files.make_directory(way, soon))),
         ("remove", told(files.remove_entry(way, soon))),
@@ -82,6 +87,33 @@ fn changes(rig: &Rig, way: &Way) -> Vec<(&'static str, Result<(), String>)> {
         ("unmount", told(volumes.unmount(volume, way, soon))),
         ("map share", told(rig.node.smb().map(&mapping, soon))),
     ]
+}
+
+/// A link may say what drivers look for in errors.
+#[test]
+fn what_does_not_end_is_told_by_the_path_that_was_asked_for() {
+    let (rig, bounds) = scene();
+    let (files, tree) = (rig.node.filesystem(), rig.sim.files());
+    let target = path(r"C:\var\lib\kubelet\because it does not exist");
+    tree.create_directory(&target).unwrap();
+    let link = path(r"C:\var\lib\kubelet\link");
+    tree.create_symlink(&link, &target.to_string(), LinkKind::Directory)
+        .unwrap();
+    let way = resolved(&rig, &bounds, r"link\x");
+    let soon = rig.soon();
+    rig.os().clock.sleep(Duration::from_secs(7200));
+    let looks = vec![
+        ("path exists", told(files.path_exists(&way, soon))),
+        ("is symlink", told(files.is_symlink(&way, soon))),
+        ("of target", told(rig.node.volumes().of_target(&way, soon))),
+        ("closest", told(rig.node.volumes().closest(&way, soon))),
+    ];
+    let outcomes = changes_before(&rig, &way, soon).into_iter().chain(looks);
+    for (what, outcome) in outcomes {
+        let text = outcome.expect_err(what);
+        assert!(text.ends_with("did not end before its deadline"), "{text}");
+        assert!(!text.contains("because"), "{what}: {text}");
+    }
 }
 
 fn told<T, E: ToString>(outcome: Result<T, E>) -> Result<(), String> {

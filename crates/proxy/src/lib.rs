@@ -22,6 +22,7 @@ mod metrics;
 mod monitoring;
 mod operations;
 mod oversight;
+mod pipe_security;
 mod policy;
 mod rotate;
 mod text;

@@ -26,6 +26,9 @@ use crate::text;
 /// The longest text of a failure, in bytes: it names what the client sent, which may be megabytes.
 const LONGEST: usize = 4 << 10;
 
+/// The longest text of a failure in the log, in bytes: clients cause these lines as they like.
+const LONGEST_LOGGED: usize = 512;
+
 /// Handlers by group and method.
 #[derive(Default)]
 pub struct Registry {
@@ -149,10 +152,10 @@ fn answer<R: Rpc>(
     match handler(operations, request, deadline) {
         Ok(response) => Ok(response.encode_to_vec()),
         Err(failure) => {
-            let system = failure.system_text();
-            tracing::error!(method = R::PATH, client = ?call.peer.pid, system, "failed: {failure}");
-            let text = text::bounded(failure.to_string(), LONGEST);
-            Err(Status::new(Code::Unknown, text))
+            let (system, text) = (failure.system_text(), failure.to_string());
+            let logged = text::counted(&text, LONGEST_LOGGED);
+            tracing::error!(method = R::PATH, client = ?call.peer.pid, system, "failed: {logged}");
+            Err(Status::new(Code::Unknown, text::bounded(text, LONGEST)))
         }
     }
 }

@@ -35,6 +35,7 @@ use crate::monitoring::Monitored;
 use crate::monitoring::SharedServer;
 use crate::paths::WorkingDirError;
 use crate::paths::WorkingDirs;
+use crate::pipe_security;
 
 #[cfg_attr(windows, path = "native/windows.rs")]
 #[cfg_attr(not(windows), path = "native/elsewhere.rs")]
@@ -63,7 +64,9 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
         .collect::<Result<Vec<_>, EndpointError>>()?;
     let names = endpoints.iter().map(|(endpoint, _)| endpoint.clone());
     let health = Health::new(kind(config), names.collect());
-    let server = Server::bind(endpoints, server_options(config))?;
+    let options = server_options(config);
+    warn_of_other_servers(&options.security);
+    let server = Server::bind(endpoints, options)?;
     tracing::info!(
         "serving {}; require-privacy={}, working directories: {:?}",
         served.join(" "),
@@ -228,6 +231,16 @@ fn server_options(config: &Config) -> ServerOptions {
         options.security.clone_from(security);
     }
     options
+}
+
+fn warn_of_other_servers(security: &str) {
+    let others = pipe_security::others_who_serve(security);
+    if !others.is_empty() {
+        tracing::warn!(
+            "-pipe-security lets others serve the pipes too, and so receive what drivers send ({}): to let them call alone, give them 0x12019b",
+            others.join(", ")
+        );
+    }
 }
 
 fn prepare(folder: &Path) -> Result<(), StartError> {

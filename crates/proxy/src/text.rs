@@ -1,5 +1,7 @@
 //! Texts of clients and times, as the log and the audit log write them.
 
+use std::borrow::Cow;
+
 use time::OffsetDateTime;
 
 /// The longest text of a line, in bytes.
@@ -31,6 +33,15 @@ pub(crate) fn bounded(mut text: String, longest: usize) -> String {
     text
 }
 
+/// No more of a text than so many bytes, and how many were left out.
+pub(crate) fn counted(text: &str, longest: usize) -> Cow<'_, str> {
+    if text.len() <= longest {
+        return Cow::Borrowed(text);
+    }
+    let (told, left) = text.split_at(text.floor_char_boundary(longest));
+    Cow::Owned(format!("{told}... ({} bytes more)", left.len()))
+}
+
 /// Line separators, and what hides text or changes its direction.
 fn is_format(character: char) -> bool {
     matches!(
@@ -52,6 +63,7 @@ mod tests {
     use time::OffsetDateTime;
 
     use super::bounded;
+    use super::counted;
     use super::one_line;
     use super::rfc3339;
 
@@ -75,6 +87,13 @@ mod tests {
         let text = String::from("\u{e4}\u{e4}\u{e4}");
         assert_eq!(bounded(text.clone(), 6), text);
         assert_eq!(bounded(text, 5), "\u{e4}\u{e4}...");
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_long_text_is_counted() {
+        let text = "\u{e4}\u{e4}\u{e4}";
+        assert_eq!(counted(text, 6), text);
+        assert_eq!(counted(text, 5), "\u{e4}\u{e4}... (2 bytes more)");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod codes;
 mod found;
+mod names;
 
 use std::fs;
 use std::num::NonZeroU64;

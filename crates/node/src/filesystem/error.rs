@@ -5,15 +5,20 @@ use crate::Unfinished;
 use crate::WayError;
 
 /// An operation on files, directories or links failed.
+///
+/// The texts name the path that was asked for, and nothing that stands in a directory: whoever writes
+/// there must not be able to write what drivers look for in errors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilesystemError {
     /// A directory became a reparse point after it was found: what was listed may be somebody
     /// else's.
-    #[error("remove {path}: it has become a reparse point, which is not entered")]
+    #[error("remove {path}: a directory has become a reparse point, which is not entered")]
     BecameReparsePoint {
-        /// The directory.
+        /// The path that was asked for.
         path: String,
+        /// The directory.
+        at: String,
     },
     /// A directory could not be created.
     #[error("mkdir {path}: {}", .source.cause)]
@@ -58,16 +63,20 @@ pub enum FilesystemError {
     /// An entry could not be removed.
     #[error("remove {path}: {}", .source.cause)]
     Remove {
-        /// The entry.
+        /// The path that was asked for.
         path: String,
+        /// The entry: that one, or one below it.
+        at: String,
         /// Why.
         source: os::Error,
     },
     /// A directory lies deeper below what was to be removed than any path can lead.
     #[error("remove {path}: too deep")]
     TooDeep {
-        /// The directory.
+        /// The path that was asked for.
         path: String,
+        /// The directory.
+        at: String,
     },
     /// It did not end, or did not begin.
     #[error(transparent)]
@@ -92,8 +101,23 @@ impl FilesystemError {
         |source| Self::Inspect { path, source }
     }
 
-    pub(super) fn remove(path: &WinPath) -> impl FnOnce(os::Error) -> Self {
-        let path = path.to_string();
-        |source| Self::Remove { path, source }
+    /// Of the entry `at`, which may lie below the path that was asked for.
+    pub(super) fn remove(asked: &WinPath, at: &WinPath) -> impl FnOnce(os::Error) -> Self + use<> {
+        let (path, at) = (asked.to_string(), at.to_string());
+        |source| Self::Remove { path, at, source }
+    }
+
+    /// Tells the log alone which entry it was, escaped, where that is another than was asked for.
+    pub(super) fn log_entry(&self) {
+        match self {
+            Self::BecameReparsePoint { path, at }
+            | Self::Remove { path, at, .. }
+            | Self::TooDeep { path, at }
+                if path != at =>
+            {
+                tracing::warn!(error = %self, ?at, "an entry is not removed");
+            }
+            _ => {}
+        }
     }
 }

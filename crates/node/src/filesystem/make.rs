@@ -32,7 +32,7 @@ impl Making<'_> {
         let held = self.way.hold_what_is_there(files);
         let (mut pins, ready): (Vec<Pin>, usize) = held.map_err(|error| self.failed(error))?;
         for below in ready + 1..depth {
-            self.node.check(self.deadline, "mkdir", path)?;
+            self.node.check(self.deadline, "mkdir", self.way.asked())?;
             pins.push(self.make_and_hold(pins.last(), below)?);
         }
         self.make_one(pins.last(), path)
@@ -62,7 +62,7 @@ impl Making<'_> {
             ready -= 1;
         }
         for below in ready + 1..=depth {
-            self.node.check(self.deadline, "mkdir", path)?;
+            self.node.check(self.deadline, "mkdir", self.way.asked())?;
             self.make_one(None, &path.prefix(below))?;
         }
         Ok(())

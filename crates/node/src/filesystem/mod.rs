@@ -42,7 +42,7 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<bool, FilesystemError> {
         let way = at.into();
-        self.node.check(deadline, "look at", way.path())?;
+        self.node.check(deadline, "look at", way.asked())?;
         match self.files().entry(way.path()) {
             Ok(_) => Ok(true),
             Err(error) if error.is_not_found() => Ok(false),
@@ -61,7 +61,7 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let way = at.into();
-        let _held = self.lock("mkdir", way.path(), deadline)?;
+        let _held = self.lock("mkdir", &way, deadline)?;
         let (node, way) = (self.node, &way);
         Making {
             node,
@@ -83,15 +83,14 @@ impl<'a> Filesystem<'a> {
     ) -> Result<(), FilesystemError> {
         let way = at.into();
         let path = way.path();
-        let _held = self.lock("remove", path, deadline)?;
-        let pins = way
-            .hold(self.files())
-            .map_err(FilesystemError::remove(way.asked()))?;
+        let _held = self.lock("remove", &way, deadline)?;
+        let failed = || FilesystemError::remove(way.asked(), way.asked());
+        let pins = way.hold(self.files()).map_err(failed())?;
         let removed = match (pins.last(), path.name()) {
             (Some(directory), Some(name)) => directory.remove(name),
             _ => remove::look_and_remove(self.files(), path),
         };
-        removed.map_err(FilesystemError::remove(way.asked()))
+        removed.map_err(failed())
     }
 
     /// Removes an entry and, if it is a plain directory, everything in it. What is missing already
@@ -106,13 +105,13 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let way = at.into();
-        let path = way.path();
-        let _held = self.lock_tree("remove", path, deadline)?;
+        let _held = self.lock_tree("remove", &way, deadline)?;
         let pins = match way.hold(self.files()) {
             Err(error) if error.is_not_found() => return Ok(()),
-            held => held.map_err(FilesystemError::remove(way.asked()))?,
+            held => held.map_err(FilesystemError::remove(way.asked(), way.asked()))?,
         };
-        Walk::new(self.node, path, pins, deadline).remove()
+        let removed = Walk::new(self.node, &way, pins, deadline).remove();
+        removed.inspect_err(FilesystemError::log_entry)
     }
 
     /// Empties a plain directory, as [`Filesystem::remove_tree`] does, and keeps it.
@@ -126,18 +125,16 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let way = at.into();
-        let path = way.path();
-        let _held = self.lock_tree("remove contents of", path, deadline)?;
-        let pins = way
-            .hold(self.files())
-            .map_err(FilesystemError::remove(way.asked()))?;
-        let entry = self.files().entry(path);
-        let entry = entry.map_err(FilesystemError::remove(way.asked()))?;
+        let _held = self.lock_tree("remove contents of", &way, deadline)?;
+        let failed = || FilesystemError::remove(way.asked(), way.asked());
+        let pins = way.hold(self.files()).map_err(failed())?;
+        let entry = self.files().entry(way.path()).map_err(failed())?;
         if let Some(tag) = entry.tag {
             let path = way.asked().to_string();
             return Err(FilesystemError::NotEntered { path, tag });
         }
-        Walk::new(self.node, path, pins, deadline).clear(entry)
+        let cleared = Walk::new(self.node, &way, pins, deadline).clear(entry);
+        cleared.inspect_err(FilesystemError::log_entry)
     }
 
     /// Creates a symbolic link that stores `target` as it is written: a directory link if `source`,
@@ -153,7 +150,7 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let (source, link) = (source.into(), link.into());
-        let _held = self.lock("symlink", link.path(), deadline)?;
+        let _held = self.lock("symlink", &link, deadline)?;
         let target = source.asked();
         let kind = match source.leads_to_directory(self.node.os())? {
             Ok(true) => LinkKind::Directory,
@@ -186,7 +183,7 @@ impl<'a> Filesystem<'a> {
     ) -> Result<bool, FilesystemError> {
         let way = at.into();
         let path = way.path();
-        self.node.check(deadline, "look at", path)?;
+        self.node.check(deadline, "look at", way.asked())?;
         let inspect = |source| FilesystemError::inspect(way.asked())(source);
         let entry = self.files().entry(path).map_err(inspect)?;
         let there = match link::leads(self.files(), path, &entry).map_err(inspect)? {
@@ -210,20 +207,20 @@ impl<'a> Filesystem<'a> {
     fn lock(
         &self,
         operation: &'static str,
-        path: &WinPath,
+        way: &Way,
         deadline: Deadline,
     ) -> Result<Held, FilesystemError> {
-        let keys = vec![Key::target(path)];
+        let keys = vec![Key::target(way)];
         Ok(self.node.locks().take(operation, keys, deadline)?)
     }
 
     fn lock_tree(
         &self,
         operation: &'static str,
-        path: &WinPath,
+        way: &Way,
         deadline: Deadline,
     ) -> Result<Held, FilesystemError> {
-        let keys = vec![Key::subtree(path)];
+        let keys = vec![Key::subtree(way)];
         Ok(self.node.locks().take(operation, keys, deadline)?)
     }
 

@@ -14,6 +14,7 @@ use os::WinPath;
 
 use super::FilesystemError;
 use crate::Node;
+use crate::Way;
 
 /// No path has more names: it has at most 32,767 characters, separators included
 /// (<https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation>).
@@ -55,6 +56,8 @@ pub(super) struct Walk<'a> {
     stack: Vec<Frame>,
     /// The path of the last of them.
     current: WinPath,
+    /// The path that errors name: those below it are written by strangers.
+    asked: &'a WinPath,
     keep_root: bool,
 }
 
@@ -67,15 +70,16 @@ struct Frame {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that begins at `root`.
-    pub(super) fn new(node: &'a Node, root: &WinPath, above: Vec<Pin>, deadline: Deadline) -> Self {
+    /// A walk that begins where `way` leads.
+    pub(super) fn new(node: &'a Node, way: &'a Way, above: Vec<Pin>, deadline: Deadline) -> Self {
         Self {
             files: &*node.os().files,
             node,
             deadline,
             above,
             stack: Vec::new(),
-            current: root.clone(),
+            current: way.path().clone(),
+            asked: way.asked(),
             keep_root: false,
         }
     }
@@ -102,7 +106,7 @@ impl<'a> Walk<'a> {
 
     fn run(&mut self) -> Result<(), FilesystemError> {
         while let Some(frame) = self.stack.last_mut() {
-            self.node.check(self.deadline, "remove", &self.current)?;
+            self.node.check(self.deadline, "remove", self.asked)?;
             match frame.left.pop() {
                 Some(child) => {
                     let name = Component::listed(child.name)
@@ -135,7 +139,7 @@ impl<'a> Walk<'a> {
     fn meet_replaced(&self, path: &WinPath, source: os::Error) -> Result<(), FilesystemError> {
         match self.look(path)? {
             None => Ok(()),
-            Some(entry) if is_plain_directory(&entry) => Err(FilesystemError::remove(path)(source)),
+            Some(entry) if is_plain_directory(&entry) => Err(self.failed(path)(source)),
             Some(entry) => self.remove_entry(path, &entry),
         }
     }
@@ -143,18 +147,16 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, path: WinPath, entry: Entry, attempts: u32) -> Result<(), FilesystemError> {
         if self.stack.len() >= MAX_DEPTH {
             return Err(FilesystemError::TooDeep {
-                path: path.to_string(),
+                path: self.asked.to_string(),
+                at: path.to_string(),
             });
         }
         let pinned = match (self.holder(), path.name()) {
             (Some(holder), Some(name)) => holder.pin(name),
             _ => self.files.pin(&path),
         };
-        let pin = pinned.map_err(FilesystemError::remove(&path))?;
-        let left = self
-            .files
-            .list(&path)
-            .map_err(FilesystemError::remove(&path))?;
+        let pin = pinned.map_err(self.failed(&path))?;
+        let left = self.files.list(&path).map_err(self.failed(&path))?;
         self.refuse_reparse_point(&path)?;
         self.stack.push(Frame {
             pin,
@@ -171,10 +173,11 @@ impl<'a> Walk<'a> {
     /// one that is none now stays none while it holds what was listed.
     fn refuse_reparse_point(&self, path: &WinPath) -> Result<(), FilesystemError> {
         let entry = self.files.entry(path);
-        match is_plain_directory(&entry.map_err(FilesystemError::remove(path))?) {
+        match is_plain_directory(&entry.map_err(self.failed(path))?) {
             true => Ok(()),
             false => Err(FilesystemError::BecameReparsePoint {
-                path: path.to_string(),
+                path: self.asked.to_string(),
+                at: path.to_string(),
             }),
         }
     }
@@ -209,7 +212,7 @@ impl<'a> Walk<'a> {
         };
         match removed {
             Err(error) if error.is_not_found() => Ok(()),
-            removed => removed.map_err(FilesystemError::remove(path)),
+            removed => removed.map_err(self.failed(path)),
         }
     }
 
@@ -223,14 +226,18 @@ impl<'a> Walk<'a> {
         match self.files.entry(path) {
             Ok(entry) => Ok(Some(entry)),
             Err(error) if error.is_not_found() => Ok(None),
-            Err(source) => Err(FilesystemError::remove(path)(source)),
+            Err(source) => Err(self.failed(path)(source)),
         }
     }
 
     fn impossible_name(&self, error: &PathError) -> FilesystemError {
         let cause = Cause::Malformed(error.to_string());
         let source = os::Error::new("FindNextFileW", &self.current, cause);
-        FilesystemError::remove(&self.current)(source)
+        self.failed(&self.current)(source)
+    }
+
+    fn failed(&self, at: &WinPath) -> impl FnOnce(os::Error) -> FilesystemError + use<> {
+        FilesystemError::remove(self.asked, at)
     }
 }
 

@@ -107,7 +107,7 @@ impl<'a> Smb<'a> {
     /// ([`SmbError::ServerAway`]), or Windows refuses.
     pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped, SmbError> {
         let mut keys = vec![Key::SmbServer(mapping.remote.server())];
-        keys.extend(mapping.link.map(|link| Key::target(link.path())));
+        keys.extend(mapping.link.map(Key::target));
         let _held = self.node.locks().take("map share", keys, deadline)?;
         let _pins = match mapping.link {
             Some(link) => self.hold(link, mapping.remote)?,

@@ -273,7 +273,7 @@ impl<'a> Volumes<'a> {
         deadline: Deadline,
     ) -> Result<VolumeId, VolumeError> {
         let way = path.into();
-        self.node.check(deadline, "look at", way.path())?;
+        self.node.check(deadline, "look at", way.asked())?;
         Ok(target::mounted(self.node.os(), &way)?)
     }
 
@@ -287,7 +287,7 @@ impl<'a> Volumes<'a> {
         deadline: Deadline,
     ) -> Result<VolumeId, VolumeError> {
         let way = path.into();
-        self.node.check(deadline, "look at", way.path())?;
+        self.node.check(deadline, "look at", way.asked())?;
         let fails = target::Missing::Fails;
         Ok(target::closest(self.node.os(), &way, fails)?)
     }
@@ -310,7 +310,7 @@ impl<'a> Volumes<'a> {
         deadline: Deadline,
         run: impl FnOnce(&Mounting<'_>) -> Result<(), VolumeError>,
     ) -> Result<(), VolumeError> {
-        let keys = vec![Key::target(way.path()), Key::Volume(volume)];
+        let keys = vec![Key::target(way), Key::Volume(volume)];
         let _held = self.node.locks().take(operation, keys, deadline)?;
         run(&Mounting {
             node: self.node,

@@ -154,7 +154,7 @@ pub(crate) fn closest(os: &Os, way: &Way, absent: Missing) -> Result<VolumeId, T
     let mut at = way.clone();
     for step in 0..MAX_STEPS {
         let Some(above) = at.above() else {
-            return volume_of_root(os, at.path());
+            return volume_of_root(os, path, at.path());
         };
         let entry = match os.files.entry(at.path()) {
             Ok(entry) => entry,
@@ -200,14 +200,14 @@ fn mounted_at(
     }
 }
 
-fn volume_of_root(os: &Os, root: &WinPath) -> Result<VolumeId, TargetError> {
+fn volume_of_root(os: &Os, asked: &WinPath, root: &WinPath) -> Result<VolumeId, TargetError> {
     match root.root() {
         Root::Drive(_) => os
             .volumes
             .mounted_at(root)
-            .map_err(TargetError::out_of_reach(root)),
+            .map_err(TargetError::out_of_reach(asked)),
         Root::Share { .. } => Err(TargetError::NoVolume {
-            path: root.to_string(),
+            path: asked.to_string(),
         }),
         Root::Volume(volume) => Ok(*volume),
     }

@@ -5,12 +5,13 @@ use os::VolumeId;
 /// A path cannot be followed to where it leads.
 ///
 /// The texts name what the client named and nothing that a link says: whoever plants a link must not
-/// be able to write what drivers look for in errors.
+/// be able to write what drivers look for in errors. A link behind another is in the field and in the
+/// log alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WayError {
     /// A link on the way leads out of the working folders, or to another machine.
-    #[error("path: {path} is refused: the link {link} leads out of the working directories")]
+    #[error("path: {path} is refused: {} leads out of the working directories", the_link(.path, .link))]
     Outside {
         /// The path that was asked for.
         path: String,
@@ -20,7 +21,8 @@ pub enum WayError {
     /// A mounted folder on the way leads to a volume that is reachable from elsewhere, or that the
     /// mount manager does not know as mounted inside.
     #[error(
-        "path: {path} is refused: volume {volume}, to which {link} leads, is not mounted inside the working directories alone"
+        "path: {path} is refused: volume {volume}, to which {} leads, is not mounted inside the working directories alone",
+        named(.path, .link)
     )]
     ForeignVolume {
         /// The path that was asked for.
@@ -31,7 +33,10 @@ pub enum WayError {
         volume: VolumeId,
     },
     /// A reparse point that is neither link nor mounted folder stands in the way.
-    #[error("path: {path} is refused: {link} is a reparse point ({tag:?}) that is not followed")]
+    #[error(
+        "path: {path} is refused: {} is a reparse point ({tag:?}) that is not followed",
+        named(.path, .link)
+    )]
     NotFollowed {
         /// The path that was asked for.
         path: String,
@@ -42,7 +47,8 @@ pub enum WayError {
     },
     /// A working folder was missing at the start, and a link stands there now.
     #[error(
-        "path: {path} is refused: {link} is a link that was not there when the working directories were resolved"
+        "path: {path} is refused: {} is a link that was not there when the working directories were resolved",
+        named(.path, .link)
     )]
     LateLink {
         /// The path that was asked for.
@@ -57,7 +63,7 @@ pub enum WayError {
         path: String,
     },
     /// Something on the way cannot be looked at.
-    #[error("path: {path} cannot be followed beyond {at}: {}", shown(.source))]
+    #[error("path: {path} cannot be followed beyond {}: {}", named(.path, .at), shown(.source))]
     Unreadable {
         /// The path that was asked for.
         path: String,
@@ -66,6 +72,21 @@ pub enum WayError {
         /// Why.
         source: os::Error,
     },
+}
+
+/// What is on the way by its name where that is the beginning of what was asked for.
+fn named<'a>(path: &str, at: &'a str) -> &'a str {
+    match path.starts_with(at) {
+        true => at,
+        false => "something on the way",
+    }
+}
+
+fn the_link(path: &str, link: &str) -> String {
+    match path.starts_with(link) {
+        true => format!("the link {link}"),
+        false => "a link on the way".to_owned(),
+    }
 }
 
 /// Drivers read the system's text for what is missing as "nothing is there", and a volume or link

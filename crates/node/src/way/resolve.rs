@@ -87,6 +87,7 @@ impl<'a> Resolver<'a> {
     fn follow(&mut self, link: &WinPath, target: &WinPath) -> Result<(), WayError> {
         let path = self.asked.to_string();
         if self.plain > 0 {
+            tracing::warn!(path = %self.asked, %link, "a link was not there at the start");
             let link = link.to_string();
             return Err(WayError::LateLink { path, link });
         }
@@ -139,6 +140,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn not_followed(&self, at: &WinPath, tag: ReparseTag) -> WayError {
+        tracing::warn!(path = %self.asked, %at, ?tag, "a reparse point on the way is not followed");
         WayError::NotFollowed {
             path: self.asked.to_string(),
             link: at.to_string(),
@@ -148,7 +150,10 @@ impl<'a> Resolver<'a> {
 
     fn unreadable(&self, at: &WinPath) -> impl FnOnce(os::Error) -> WayError + use<> {
         let (path, at) = (self.asked.to_string(), at.to_string());
-        |source| WayError::Unreadable { path, at, source }
+        |source| {
+            tracing::warn!(%path, ?at, error = %source.cause, "a path cannot be followed");
+            WayError::Unreadable { path, at, source }
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod name;
 mod parse;
+#[cfg(any(windows, test))]
+mod program;
 
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(windows), path = "elsewhere.rs")]

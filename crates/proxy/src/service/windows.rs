@@ -17,6 +17,7 @@ use os_windows::installation::RunState;
 use super::Command;
 use super::ServiceName;
 use super::Status;
+use super::program;
 use crate::flags::Config;
 
 pub(super) fn perform(command: &Command) -> Result<Status, Failure> {
@@ -152,35 +153,12 @@ fn refuse_foreign(name: &ServiceName, executable: &Path) -> Result<(), Failure> 
         return Ok(());
     };
     let command_line = report.command_line.to_string_lossy();
-    if is_csi_proxy(&command_line, executable) {
+    let own = executable.file_name().unwrap_or_default().to_string_lossy();
+    if program::is_csi_proxy(&command_line, &own) {
         return Ok(());
     }
     Err(Failure::Foreign {
         name: name.clone(),
         command_line: command_line.into_owned(),
     })
-}
-
-/// Whether a command line starts csi-proxy: this file's name, or the one that it is known by.
-fn is_csi_proxy(command_line: &str, executable: &Path) -> bool {
-    let line = command_line.to_lowercase();
-    let own = executable.file_name().unwrap_or_default().to_string_lossy();
-    [own.to_lowercase().as_str(), "csi-proxy", "csiproxy"]
-        .iter()
-        .any(|name| !name.is_empty() && line.contains(name))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::is_csi_proxy;
-
-    #[test]
-    fn a_slip_in_the_name_is_noticed() {
-        let exe = Path::new(r"C:\bin\Proxy-2.exe");
-        assert!(is_csi_proxy(r"C:\etc\CSI-Proxy.exe -windows-service", exe));
-        assert!(is_csi_proxy(r#""C:\b in\proxy-2.exe" -v=4"#, exe));
-        assert!(!is_csi_proxy(r"C:\Windows\System32\spoolsv.exe", exe));
-    }
 }

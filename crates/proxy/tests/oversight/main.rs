@@ -10,6 +10,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Once;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
@@ -161,11 +162,28 @@ fn log_file() -> PathBuf {
 }
 
 fn start_log(config: &mut Config) {
-    // What an earlier run said is none of ours.
-    let _ = fs::remove_file(log_file());
-    config.log.file = Some(log_file());
-    config.log.to_stderr = false;
-    log::start(config).expect("a log file");
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        // What an earlier run said is none of ours.
+        let _ = fs::remove_file(log_file());
+        config.log.file = Some(log_file());
+        config.log.to_stderr = false;
+        log::start(config).expect("a log file");
+    });
+}
+
+/// Clients cause these lines as they like.
+#[test]
+fn the_log_of_a_failed_call_is_cut_and_says_by_how_much() {
+    let proxy = Proxy::start(start_log);
+    let path = format!(r"C:\outside\{}", r"folder\".repeat(400));
+    let request = filesystem::v1::IsSymlinkRequest { path };
+    let (_, text) = proxy.refusal::<filesystem::v1::rpc::IsSymlink>(&request);
+    assert!(text.len() > 2500, "{text}");
+    let told = format!("... ({} bytes more)", text.len() - 512);
+    let log = fs::read_to_string(log_file()).expect("the log");
+    let line = log.lines().find(|line| line.contains(&told));
+    assert!(line.is_some_and(|line| line.len() < 1024), "{log}");
 }
 
 #[test]

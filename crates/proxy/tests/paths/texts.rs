@@ -85,6 +85,27 @@ fn a_refused_link_is_told_as_one_and_reads_as_nothing_that_drivers_look_for() {
     }
 }
 
+/// Whoever writes in a folder names what lies in it, and makes links there.
+#[test]
+fn a_link_behind_another_is_named_in_no_text() {
+    let rig = Rig::new();
+    let planted = format!(r"{KUBELET}\because it does not exist");
+    rig.directory(&planted);
+    rig.directory(r"C:\outside");
+    rig.symlink(&format!(r"{KUBELET}\hop"), &planted);
+    rig.symlink(&format!(r"{planted}\out"), r"C:\outside");
+    rig.symlink(&format!(r"{planted}\nowhere"), r"C:\a.\b");
+    rig.lookalike(&format!(r"{planted}\volume"), rig.system_volume());
+    for name in ["out", "nowhere", "volume"] {
+        let below = format!(r"{KUBELET}\hop\{name}\x");
+        for call in CALLS {
+            let text = rig.call(call, &below).expect_err(name);
+            assert!(!text.contains("because"), "{call:?}: {text}");
+            assert!(text.contains(&below), "{call:?}: {text}");
+        }
+    }
+}
+
 #[test]
 fn what_a_link_says_is_in_no_text() {
     let rig = Rig::new();
@@ -92,6 +113,7 @@ fn what_a_link_says_is_in_no_text() {
         ("file", r"C:\var\lib\kubelet\because it does not exist"),
         ("share", r"\\because it does not exist\share"),
         ("drive", r"Q:\because it does not exist"),
+        ("dot", r"C:\var\lib\kubelet\because it does not exist."),
     ] {
         let link = format!(r"{KUBELET}\{name}");
         rig.symlink(&link, target);

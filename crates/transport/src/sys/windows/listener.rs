@@ -59,7 +59,7 @@ impl Listener {
             .map(|flags| {
                 Ok(Self {
                     template: Arc::clone(&template),
-                    instance: template.instance(flags).map_err(in_use)?,
+                    instance: template.instance(flags).map_err(in_use(flags))?,
                 })
             })
             .collect()
@@ -161,9 +161,10 @@ fn flags(ready_instances: usize) -> impl Iterator<Item = u32> {
     iter::once(FIRST_INSTANCE).chain(later)
 }
 
-/// What the first instance's exclusiveness says when the name is taken.
-fn in_use(error: io::Error) -> io::Error {
-    match is(&error, ERROR_ACCESS_DENIED) {
+/// What the first instance's exclusiveness says when the name is taken. Of a later one it says that the
+/// pipe's own security does not let us make it.
+fn in_use(flags: u32) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| match flags == FIRST_INSTANCE && is(&error, ERROR_ACCESS_DENIED) {
         true => io::Error::new(io::ErrorKind::AddrInUse, error),
         false => error,
     }
@@ -184,5 +185,19 @@ mod tests {
             let expected: Vec<_> = (0..ready_instances.max(1)).map(|at| at == 0).collect();
             assert_eq!(first, expected);
         }
+    }
+
+    #[test]
+    fn the_first_instance_alone_says_that_the_name_is_taken() {
+        let denied = ERROR_ACCESS_DENIED.cast_signed();
+        let denied = || io::Error::from_raw_os_error(denied);
+        assert_eq!(
+            in_use(FIRST_INSTANCE)(denied()).kind(),
+            io::ErrorKind::AddrInUse
+        );
+        assert_eq!(
+            in_use(INSTANCE)(denied()).kind(),
+            io::ErrorKind::PermissionDenied
+        );
     }
 }
