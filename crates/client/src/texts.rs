@@ -17,6 +17,10 @@ const ENDINGS: &[(&str, Condition)] = &[
     ("exists and is not a directory", Condition::AlreadyExists),
     (" stays offline", Condition::Offline),
     (" stays read-only", Condition::ReadOnly),
+    (
+        "has no filesystem after it was formatted",
+        Condition::NotReady,
+    ),
 ];
 
 /// Of several that occur, the first decides.
@@ -80,6 +84,11 @@ const PHRASES: &[(&str, Condition)] = &[
     (" has no partition ", Condition::NotFound),
     (": the kernel sees ", Condition::OutOfDate),
     (" and is on disk ", Condition::Changed),
+    (
+        " has no volume; volumes that could not be looked at: ",
+        Condition::NotReady,
+    ),
+    ("timed out waiting for service ", Condition::NotReady),
 ];
 
 /// PowerShell's refusal to grow a partition by less than it can.
@@ -310,6 +319,22 @@ mod tests {
         (
             "New-SmbGlobalMapping : No.\r\n + FullyQualifiedErrorId : Windows System Error 53,New-SmbGlobalMapping",
             Condition::ServerNotFound,
+        ),
+        (
+            "partition 2 of disk 3 has no volume; volumes that could not be looked at: none",
+            Condition::NotReady,
+        ),
+        (
+            r"volume \\?\Volume{00000000-0000-0000-0000-000000000001}\ has no filesystem after it was formatted",
+            Condition::NotReady,
+        ),
+        (
+            "timed out waiting for service MSiSCSI to become running",
+            Condition::NotReady,
+        ),
+        (
+            "timed out waiting for service MSiSCSI to stop",
+            Condition::NotReady,
         ),
         ("disk 3 stays offline", Condition::Offline),
         ("disk 3 stays read-only", Condition::ReadOnly),

@@ -7,9 +7,12 @@ mod support;
 
 use std::error::Error as _;
 
+use os::DiskNumber;
 use os::Hresult;
 use os::Outcome;
+use os::PartitionNumber;
 use os::SystemText;
+use os::VolumeId;
 use os::Win32;
 use os::schema::Method;
 use os::schema::ReturnCode;
@@ -38,6 +41,9 @@ use wincsi_node::Mapping;
 use wincsi_node::ProviderError;
 use wincsi_node::RemotePath;
 use wincsi_node::SerialNumber;
+use wincsi_node::ServiceError;
+use wincsi_node::VisibilityError;
+use wincsi_node::VolumeError;
 use wincsi_node::api::Cause;
 use wincsi_node::api::Code;
 use wincsi_node::api::Condition;
@@ -127,6 +133,8 @@ const INITIATOR: [(u32, Condition); 29] = [
 
 /// What a German system says.
 const GERMAN: &str = "Ein an das System angeschlossenes Ger\u{e4}t funktioniert nicht";
+
+const VOLUME: &str = r"\\?\Volume{00000000-0000-0000-0000-000000000001}\";
 
 /// One operation, and the call beneath it that fails.
 struct Case {
@@ -442,6 +450,31 @@ fn what_frees_itself_is_worth_a_retry_and_nothing_else() {
     let worth = WIN32.iter().filter(|(_, is)| is.is_worth_a_retry());
     let worth: Vec<_> = worth.map(|(code, _)| *code).collect();
     assert_eq!(worth, [21, 32, 53, 67, 170]);
+}
+
+/// It has come about by the next call, mostly.
+#[test]
+fn what_does_not_show_in_time_is_worth_a_retry() {
+    let service = || "MSiSCSI".to_owned();
+    let (disk, partition) = (DiskNumber(3), PartitionNumber(2));
+    let volume: VolumeId = VOLUME.parse().unwrap();
+    let unreadable = vec![volume];
+    let unseen = VisibilityError::NotVisible {
+        disk,
+        partition,
+        unreadable,
+    };
+    for cause in [
+        Cause::from(DiskError::Visibility(unseen.clone())),
+        Cause::from(VolumeError::Visibility(unseen)),
+        Cause::from(VolumeError::FormatUnseen { volume }),
+        Cause::from(ServiceError::StartTimedOut { service: service() }),
+        Cause::from(ServiceError::StopTimedOut { service: service() }),
+    ] {
+        let error = Error::new("do", "it", cause);
+        assert_eq!(error.condition(), Some(Condition::NotReady), "{error}");
+    }
+    assert!(Condition::NotReady.is_worth_a_retry());
 }
 
 fn expected(table: &[(u32, Condition)], code: u32) -> Condition {

@@ -26,7 +26,15 @@ fn digits() -> impl Strategy<Value = Option<String>> {
 }
 
 fn name() -> impl Strategy<Value = String> {
-    few().prop_map(|number| format!("disk-{number}"))
+    prop_oneof![
+        few().prop_map(|number| format!("disk-{number}")),
+        "disk-?1-?1",
+    ]
+}
+
+/// A name that somebody chose. Digits alone are fewer than those of an identifier, of which hyphens do not count.
+fn chosen() -> impl Strategy<Value = String> {
+    prop_oneof!["[0-9-]{1,15}", "disk-?1-?1", "disk[0-9-]{1,40}"]
 }
 
 fn location() -> impl Strategy<Value = Location> {
@@ -110,6 +118,19 @@ fn matching(query: &DiskQuery, disks: &[SeenDisk]) -> Vec<DiskNumber> {
 }
 
 proptest! {
+    #[test]
+    fn a_disk_of_another_chosen_name_never_matches(wanted in chosen(), own in chosen()) {
+        prop_assume!(wanted != own);
+        let serial = SerialNumber::parse(&wanted).map(Criterion::Serial);
+        let page83 = Page83::parse(&wanted).map(Criterion::Page83);
+        let mut seen = SeenDisk::numbered(DiskNumber(0));
+        seen.identifiers = vec![own.clone(), format!("Google  PersistentDisk  {own}")];
+        seen.serial = Some(own);
+        for known in [serial, page83].into_iter().flatten() {
+            prop_assert!(!DiskQuery::all([known]).unwrap().matches(&seen), "{wanted} {seen}");
+        }
+    }
+
     #[test]
     fn one_more_thing_that_is_known_adds_no_candidate(
         disks in disks(),

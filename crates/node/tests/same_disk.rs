@@ -17,14 +17,23 @@ use os_sim::Content;
 use os_sim::DiskSpec;
 use os_sim::Effect;
 use os_sim::IdentifierKind;
+use os_sim::IdentifierPage;
 use os_sim::Op;
 use os_sim::Rule;
 use support::DATA;
 use support::GIB;
 use support::Rig;
 use support::meddle;
+use wincsi_node::Criterion;
 use wincsi_node::DiskError;
+use wincsi_node::DiskQuery;
+use wincsi_node::FoundDisk;
 use wincsi_node::Node;
+use wincsi_node::Page83;
+use wincsi_node::SerialNumber;
+use wincsi_node::api::Cause;
+use wincsi_node::api::Condition;
+use wincsi_node::api::Error;
 
 const OTHER: &str = "other";
 
@@ -107,6 +116,34 @@ fn swapped(spec: fn(u8) -> DiskSpec) -> (Rig, DiskNumber) {
     hardware.attach_disk(DATA, &spec(1), &blank).unwrap();
     assert_eq!(at_lun(&rig, 2), number, "the number is reused");
     (rig, number)
+}
+
+/// Another disk of the same length in the slot of the rig's, of which the provider has not heard.
+fn replace(rig: &Rig, later: &DiskSpec) -> DiskNumber {
+    let (hardware, number) = (rig.sim.hardware(), at_lun(rig, 1));
+    hardware.detach_disk(DATA).unwrap();
+    rig.os().disks.list().unwrap();
+    hardware
+        .attach_disk(DATA, later, &Content::blank(GIB))
+        .unwrap();
+    rig.os().disks.list().unwrap();
+    assert_eq!(at_lun(rig, 1), number, "the number is reused");
+    number
+}
+
+fn serial(text: &str) -> Criterion {
+    Criterion::Serial(SerialNumber::parse(text).unwrap())
+}
+
+fn find(rig: &Rig, known: Vec<Criterion>) -> Result<FoundDisk, DiskError> {
+    let wanted = DiskQuery::all(known).unwrap();
+    rig.node.disks().find(&wanted, rig.soon())
+}
+
+#[track_caller]
+fn condition(found: Result<FoundDisk, DiskError>) -> Option<Condition> {
+    let cause: Cause = found.unwrap_err().into();
+    Error::new("find", "it", cause).condition()
 }
 
 /// Without a rescan the swap is refused; with one the kernel's disk is switched.
@@ -204,6 +241,60 @@ fn a_disk_in_the_slot_of_another_gets_a_partition_of_its_own_length() {
     let layout = rig.os().disks.layout(number).unwrap();
     let longest = layout.partitions.iter().map(|one| one.length).max();
     assert!(longest.unwrap() > 2 * GIB, "{layout:?}");
+}
+
+/// The provider has still the serial number of the one before.
+#[test]
+fn a_disk_in_the_slot_of_another_is_found_by_its_own_serial_number_alone() {
+    let rig = rig(&usual());
+    let number = replace(&rig, &usual().serial(OTHER));
+    let before = find(&rig, vec![serial(DATA)]);
+    assert_eq!(condition(before), Some(Condition::NotFound));
+    let found = find(&rig, vec![serial(OTHER)]).unwrap();
+    assert_eq!(found.number(), number);
+    assert_eq!(found.seen().serial.as_deref(), Some(OTHER));
+}
+
+#[test]
+fn a_disk_in_the_slot_of_the_one_that_was_found_is_not_changed() {
+    let rig = rig(&usual());
+    let found = find(&rig, vec![Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
+    let number = replace(&rig, &usual().serial(OTHER));
+    let refused = rig.node.disks().partition(&found, rig.soon());
+    assert!(
+        matches!(refused, Err(DiskError::NotTheFound { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(rig.os().disks.layout(number).unwrap().partitions, []);
+}
+
+/// What the provider alone says rules a disk out and never takes it.
+#[test]
+fn a_disk_without_a_serial_number_is_not_taken_by_that_of_the_one_in_its_slot_before() {
+    let rig = rig(&usual());
+    let number = replace(&rig, &DiskSpec::on(Bus::Sas).lun(1));
+    let uncertain = find(&rig, vec![serial(DATA)]);
+    assert_eq!(condition(uncertain), Some(Condition::Uncertain));
+    let place = vec![Criterion::Adapter(1), Criterion::Lun(1)];
+    assert_eq!(find(&rig, place).unwrap().number(), number);
+    rig.node.disks().rescan(rig.soon()).unwrap();
+    let gone = find(&rig, vec![serial(DATA)]);
+    assert_eq!(condition(gone), Some(Condition::NotFound));
+}
+
+/// The provider's identifier is the one of the disk before, and the disk that is there does not tell its own.
+#[test]
+fn a_silent_disk_in_the_slot_of_another_is_not_ruled_out_by_the_others_identifier() {
+    let (before, later) = ("600140512345678a", "600140577777777b");
+    let rig = rig(&usual().identified(IdentifierKind::Naa, before));
+    let spec = usual()
+        .serial(OTHER)
+        .identified(IdentifierKind::Naa, later)
+        .answering(IdentifierPage::Failing);
+    replace(&rig, &spec);
+    let page83 = Criterion::Page83(Page83::parse(later).unwrap());
+    let uncertain = find(&rig, vec![page83]);
+    assert_eq!(condition(uncertain), Some(Condition::Uncertain));
 }
 
 /// Before each write, and nothing else of the device is asked.

@@ -188,7 +188,7 @@ impl Classified for VisibilityError {
         match self {
             Self::List { source, .. } => source.kind(),
             Self::NoSuchPartition { .. } => Kind::Condition(Condition::NotFound),
-            Self::NotVisible { .. } => Kind::Condition(Condition::Other),
+            Self::NotVisible { .. } => Kind::Condition(Condition::NotReady),
             Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
             Self::Unfinished(error) => error.kind(),
         }
@@ -246,6 +246,7 @@ impl Classified for TargetError {
 impl Classified for VolumeError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
+            Self::FormatUnseen { .. } => Condition::NotReady,
             Self::InUse { .. } => Condition::InUse,
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
             Self::Moved { .. } | Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => {
@@ -326,6 +327,9 @@ impl Classified for ServiceError {
     fn kind(&self) -> Kind {
         match self {
             Self::NotFound { .. } => Kind::Condition(Condition::NotFound),
+            Self::StartTimedOut { .. } | Self::StopTimedOut { .. } => {
+                Kind::Condition(Condition::NotReady)
+            }
             Self::Query { source, .. } | Self::Refused { source, .. } => source.kind(),
             Self::Unfinished(error) => error.kind(),
             _ => Kind::Condition(Condition::Other),

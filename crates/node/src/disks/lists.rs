@@ -110,30 +110,85 @@ impl<'a> Listed<'a> {
 
     /// The provider's serial number, as drivers know it, unless the kernel has another disk under this
     /// number: nobody may be handed one disk's number with another's serial.
-    pub(super) fn serial(&self, node: &Node, number: DiskNumber) -> String {
-        let path = self.path;
-        match path.map(|path| identity::require_number(node, number, path)) {
-            Some(Ok(())) => {
-                serial::known(self.serial).unwrap_or_else(|| self.agreed_serial(node, number))
-            }
-            Some(Err(error @ DiskError::ViewsDiffer { .. })) => {
-                tracing::warn!(%error, "the storage provider has another disk in mind");
-                let own = own_serial(node, number);
-                own.map_or_else(String::new, |own| own.text().to_owned())
-            }
+    ///
+    /// It is still handed out of a disk in the slot of another until the provider looks again: both have the
+    /// same path. csi-proxy's list has the same gap, and to ask each disk for its serial number as well would
+    /// cost a handle more for each than the two that it costs now, where csi-proxy opens one. Who looks for a
+    /// disk in this process asks it ([`Listed::told_serial`]).
+    fn serial(&self, node: &Node, number: DiskNumber) -> String {
+        let known = serial::known(self.serial);
+        let told = match (self.is_of(node, number), known) {
+            (Some(true), Some(known)) => return known,
+            (Some(false), _) => told_alone(node, number),
+            _ => self.agreed_serial(node, number),
+        };
+        told.text().unwrap_or_default().to_owned()
+    }
+
+    /// The serial number by which a disk is told from the one that was in its slot before.
+    pub(super) fn told_serial(&self, node: &Node, number: DiskNumber) -> ToldSerial {
+        match self.is_of(node, number) {
+            Some(false) => told_alone(node, number),
             _ => self.agreed_serial(node, number),
         }
     }
 
-    /// The same by the texts alone.
-    fn agreed_serial(&self, node: &Node, number: DiskNumber) -> String {
-        let listed = Serial::read(self.serial);
-        let told = match (own_serial(node, number), listed) {
-            (Some(own), Some(listed)) if own.is(&listed) => Some(listed),
-            (own, listed) => own.or(listed),
-        };
-        told.map_or_else(String::new, |told| told.text().to_owned())
+    /// Whether the path leads to the disk of this number; none where that is not known.
+    fn is_of(&self, node: &Node, number: DiskNumber) -> Option<bool> {
+        match identity::require_number(node, number, self.path?) {
+            Ok(()) => Some(true),
+            Err(error @ DiskError::ViewsDiffer { .. }) => {
+                tracing::warn!(%error, "the storage provider has another disk in mind");
+                Some(false)
+            }
+            Err(_) => None,
+        }
     }
+
+    /// By the texts alone.
+    fn agreed_serial(&self, node: &Node, number: DiskNumber) -> ToldSerial {
+        let listed = Serial::read(self.serial);
+        match (own_serial(node, number), listed) {
+            (Some(own), Some(listed)) if own.is(&listed) => ToldSerial::Kernel(listed),
+            (Some(own), None) => ToldSerial::Kernel(own),
+            (Some(own), Some(listed)) => {
+                let (kernel, provider) = (own.text(), listed.text());
+                tracing::warn!(disk = number.0, kernel, provider, "serial numbers differ");
+                ToldSerial::KernelAlone(own)
+            }
+            (None, Some(listed)) => ToldSerial::ProviderAlone(listed),
+            (None, None) => ToldSerial::Nobody,
+        }
+    }
+}
+
+/// A disk's serial number, by who tells it.
+pub(super) enum ToldSerial {
+    /// The kernel, and the provider no other; as the provider spells it.
+    Kernel(Serial),
+    /// The kernel, while the provider has another disk in mind.
+    KernelAlone(Serial),
+    /// The provider, of this disk or of the one before it.
+    ProviderAlone(Serial),
+    /// Neither.
+    Nobody,
+}
+
+impl ToldSerial {
+    /// As it was told, without padding.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Kernel(told) | Self::KernelAlone(told) | Self::ProviderAlone(told) => {
+                Some(told.text())
+            }
+            Self::Nobody => None,
+        }
+    }
+}
+
+/// Where the provider has another disk in mind.
+fn told_alone(node: &Node, number: DiskNumber) -> ToldSerial {
+    own_serial(node, number).map_or(ToldSerial::Nobody, ToldSerial::KernelAlone)
 }
 
 fn own_serial(node: &Node, number: DiskNumber) -> Option<Serial> {

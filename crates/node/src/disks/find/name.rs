@@ -3,7 +3,6 @@
 use std::fmt;
 
 use crate::disks::identity::serial;
-use crate::disks::identity::serial::Serial;
 
 /// What makers and hypervisors leave where a name belongs, as letters and digits.
 const PLACEHOLDERS: [&str; 13] = [
@@ -25,18 +24,29 @@ const PLACEHOLDERS: [&str; 13] = [
 /// The digits of an EUI-64 and of the shorter names of NAA's.
 const SHORTEST_BINARY: usize = 16;
 
+/// The digits of a volume of EBS, since 2016 and before
+/// (<https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html>).
+const VOLUME_DIGITS: [usize; 2] = [17, 8];
+
+/// What stands between the groups of an identifier's digits.
+const DIVIDERS: [char; 5] = ['-', '_', '.', ':', ' '];
+
 /// A serial number that may tell a disk from others.
 ///
-/// It is that of a disk in every spelling that is seen in the field: other case, punctuation and padding,
-/// hexadecimal digits of the text, and for NVMe with the namespace behind (`<serial>_00000001.`).
+/// It is that of a disk in every spelling that is seen in the field: other case and padding, hexadecimal
+/// digits of the text, and for NVMe with the namespace behind (`<serial>_00000001.`). Punctuation counts,
+/// since `data-1-1` and `data-11` are names of two disks. It does not in what nobody chooses: at least 16
+/// hexadecimal digits in groups of two or of four, eight and so on (`AAAA_BBBB_CCCC_DDDD.`, a UUID), and a
+/// volume of EBS (`vol-0123456789abcdef0`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SerialNumber(String);
 
 /// An identifier of SCSI page 0x83 that may tell a disk from others.
 ///
 /// It is that of a disk when it is the whole identifier, as [`crate::DiskIds`] spells it or with another
-/// case, punctuation or a kind (`naa.`, `eui.`, `t10.`) before; or the last word of one that is text, which
-/// is where clouds put the name of the disk, behind maker and product.
+/// case or a kind (`naa.`, `eui.`, `t10.`) before; or the last word of one that is text, which is where
+/// clouds put the name of the disk, behind maker and product. Punctuation counts as it does in a
+/// [`SerialNumber`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page83(String);
 
@@ -59,12 +69,10 @@ impl SerialNumber {
     }
 
     pub(super) fn is(&self, own: &str) -> bool {
-        let (Some(wanted), Some(listed)) = (Serial::read(Some(&self.0)), Serial::read(Some(own)))
-        else {
-            return false;
-        };
-        let of_device = without_namespace(own).and_then(|own| Serial::read(Some(own)));
-        wanted.is(&listed) || of_device.is_some_and(|own| wanted.is(&own))
+        let of_device = without_namespace(own).map(spellings).unwrap_or_default();
+        let own = [spellings(own), of_device].concat();
+        let mut wanted = spellings(&self.0).into_iter();
+        wanted.any(|wanted| own.contains(&wanted))
     }
 }
 
@@ -78,22 +86,20 @@ impl Page83 {
     }
 
     pub(super) fn is(&self, own: &str) -> bool {
-        let wanted = serial::unprefixed(&self.0);
+        let spelling = |name: &str| spelling(&serial::without_kind(name));
+        let wanted = spelling(&self.0);
         let last_word = own.split_whitespace().last().unwrap_or_default();
-        serial::unprefixed(own) == wanted || serial::unprefixed(last_word) == wanted
+        spelling(own) == wanted || spelling(last_word) == wanted
     }
 
     /// Whether both are binary, and of one length and first digit, which of a name of NAA's says the type: a
     /// disk has identifiers of several kinds, and one of such a kind.
     pub(super) fn is_of_the_kind_of(&self, own: &str) -> bool {
-        let (wanted, own) = (serial::unprefixed(&self.0), serial::unprefixed(own));
-        let is_binary = |name: &str| {
-            name.len() >= SHORTEST_BINARY && name.bytes().all(|digit| digit.is_ascii_hexdigit())
+        let digits = |name: &str| digits(&serial::without_kind(name));
+        let (Some(wanted), Some(own)) = (digits(&self.0), digits(own)) else {
+            return false;
         };
-        is_binary(&wanted)
-            && is_binary(&own)
-            && wanted.len() == own.len()
-            && wanted.chars().next() == own.chars().next()
+        wanted.len() == own.len() && wanted.chars().next() == own.chars().next()
     }
 }
 
@@ -135,6 +141,42 @@ pub(super) fn namespace_behind(own: &str) -> Option<u32> {
     u32::from_str_radix(namespace, 16).ok()
 }
 
+/// The text's spelling, and that of what it says when it is hexadecimal digits.
+fn spellings(text: &str) -> Vec<String> {
+    let readings = serial::readings(text).into_iter();
+    readings.map(|reading| spelling(&reading)).collect()
+}
+
+/// In small letters and without padding; of what nobody chooses without punctuation.
+fn spelling(text: &str) -> String {
+    let text = serial::trimmed(text).to_lowercase();
+    volume(&text).or_else(|| digits(&text)).unwrap_or(text)
+}
+
+/// A volume of EBS, of which disks leave out the hyphen.
+fn volume(text: &str) -> Option<String> {
+    let id = text.strip_prefix("vol")?;
+    let id = id.strip_prefix('-').unwrap_or(id);
+    (VOLUME_DIGITS.contains(&id.len()) && is_hex(id)).then(|| format!("vol{id}"))
+}
+
+/// Those of an identifier that is nothing else, and too long to be a number that somebody chose. In other
+/// groups than those of identifiers they may be a date and a number.
+fn digits(text: &str) -> Option<String> {
+    let bare = text.trim_matches(['{', '}']).trim_end_matches('.');
+    let groups: Vec<_> = bare.split(DIVIDERS).collect();
+    let are_all = |is: fn(&str) -> bool| groups.iter().all(|group| is(group));
+    let is_grouped = groups.len() == 1
+        || are_all(|group| group.len() == 2)
+        || are_all(|group| !group.is_empty() && group.len().is_multiple_of(4));
+    let digits = groups.concat();
+    (is_grouped && is_hex(&digits) && digits.len() >= SHORTEST_BINARY).then_some(digits)
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
 /// What stands before the namespace's eight digits.
 fn without_namespace(own: &str) -> Option<&str> {
     split_namespace(own).map(|(serial, _)| serial)
@@ -143,9 +185,7 @@ fn without_namespace(own: &str) -> Option<&str> {
 fn split_namespace(own: &str) -> Option<(&str, &str)> {
     let own = own.trim().strip_suffix('.')?;
     let parts = own.rsplit_once('_');
-    parts.filter(|(_, namespace)| {
-        namespace.len() == 8 && namespace.bytes().all(|byte| byte.is_ascii_hexdigit())
-    })
+    parts.filter(|(_, namespace)| namespace.len() == 8 && is_hex(namespace))
 }
 
 #[cfg(test)]
@@ -225,7 +265,7 @@ mod tests {
     #[test]
     fn an_identifier_is_known_whole_or_by_its_last_word() {
         let named = |wanted: &str, own: &str| Page83::parse(wanted).unwrap().is(own);
-        assert!(named("6000C295-0E1C", "6000c2950e1c"));
+        assert!(named(" 6000C295-0E1C-4B7D\0", "6000c2950e1c4b7d"));
         assert!(named("naa.6000c2950e1c", "6000c2950e1c"));
         assert!(named(
             "persistent-disk-1",
@@ -240,5 +280,47 @@ mod tests {
             "Google  PersistentDisk  persistent-disk-1"
         ));
         assert!(!named("6000c2950e1c", ""));
+    }
+
+    /// People choose them, and a disk that is not there yet is not another one.
+    #[test]
+    fn a_chosen_name_is_not_one_with_other_punctuation() {
+        for (wanted, own) in [
+            ("disk-1-1", "disk-11"),
+            ("disk-1-1", "disk1-1"),
+            ("disk-1-1", "disk-1.1"),
+            ("vol-1-1", "vol-11"),
+            ("2026-11-22-10-11-12-1-1", "2026-11-22-10-11-12-11"),
+            ("1-234567890123456", "1234567890123456"),
+            ("vol-012345678-9abcdef0", "vol-0123456789abcdef0"),
+        ] {
+            assert!(!SerialNumber::parse(wanted).unwrap().is(own), "{own}");
+            let page83 = Page83::parse(wanted).unwrap();
+            assert!(!page83.is(own), "{own}");
+            let whole = format!("Google  PersistentDisk  {own}");
+            assert!(!page83.is(&whole), "{whole}");
+            assert!(page83.is(&format!("Google  PersistentDisk  {wanted}")));
+        }
+    }
+
+    #[test]
+    fn an_identifier_that_nobody_chooses_is_one_in_each_punctuation() {
+        for (wanted, own) in [
+            ("0025385891b11234", "0025_3858_91B1_1234."),
+            ("0025_3858_91b1_1234", "0025385891B11234 "),
+            (
+                "6000C295-0e1c-4b7d-9d1e-0123456789ab",
+                "6000c2950e1c4b7d9d1e0123456789ab",
+            ),
+            (
+                "{6000c295-0e1c-4b7d-9d1e-0123456789ab}",
+                "6000C2950E1C4B7D9D1E0123456789AB",
+            ),
+            ("50:01:43:80:12:34:56:78", "5001438012345678"),
+            ("vol-0a1b2c3d", "VOL0A1B2C3D"),
+        ] {
+            assert!(SerialNumber::parse(wanted).unwrap().is(own), "{own}");
+            assert!(Page83::parse(wanted).unwrap().is(own), "{own}");
+        }
     }
 }

@@ -23,6 +23,7 @@ use crate::disks::guard;
 use crate::disks::identity;
 use crate::disks::lists;
 use crate::disks::lists::Listed;
+use crate::disks::lists::ToldSerial;
 use crate::looks;
 use crate::provider::ProviderError;
 use crate::provider::sole;
@@ -143,18 +144,26 @@ fn observe(
 ) -> Result<(SeenDisk, Option<DiskError>), ProviderError> {
     let number = disk.number;
     let location = row.text_or_null(disk::LOCATION.name)?;
-    let serial = Listed::read(row)?.serial(node, number);
+    let serial = Listed::read(row)?.told_serial(node, number);
     let mut seen = SeenDisk {
         iscsi_targets: behind.targets(number),
         location: location.and_then(|text| Location::parse(text).ok()),
-        serial: Some(serial).filter(|serial| !serial.is_empty()),
+        serial: serial.text().map(str::to_owned),
         ..SeenDisk::numbered(number)
     };
-    let silence = ask_kernel(node, disk, &mut seen, wanted).err();
+    let silence = ask_kernel(node, disk, &mut seen, &serial, wanted).err();
     let silent = silence.as_ref().map(DiskError::to_string);
+    let silent = silent.or_else(|| unproved(&serial, wanted));
     let guarded = guard::by_flags(disk).map(Excluded::Guarded);
     seen.excluded = guarded.or_else(|| silent.map(Excluded::Silent));
     Ok((seen, silence))
+}
+
+/// Why a serial number that is asked for may be that of the disk that was in the slot before, of which the
+/// path is the same: it may rule the disk out, and never take it.
+fn unproved(serial: &ToldSerial, wanted: &DiskQuery) -> Option<String> {
+    let is_unproved = matches!(serial, ToldSerial::ProviderAlone(_)) && wanted.asks_for_serial();
+    is_unproved.then(|| "only the storage provider tells its serial number".to_owned())
 }
 
 /// Length, identifiers and namespace. What the kernel says of itself is kept also when something else is
@@ -163,14 +172,16 @@ fn ask_kernel(
     node: &Node,
     disk: &storage::Disk,
     seen: &mut SeenDisk,
+    serial: &ToldSerial,
     wanted: &DiskQuery,
 ) -> Result<(), DiskError> {
     let failed = DiskError::kernel(disk.number);
     let page = lists::page(node, disk.number).map_err(&failed);
     let length = node.os().disks.length(disk.number).map_err(&failed);
-    seen.identifiers = match &page {
-        Ok(page) => page.texts(),
-        Err(_) => listed_identifier(disk, wanted),
+    seen.identifiers = match (&page, serial) {
+        (Ok(page), _) => page.texts(),
+        (Err(_), ToldSerial::KernelAlone(_)) => Vec::new(),
+        (Err(_), _) => listed_identifier(disk, wanted),
     };
     seen.size = length.as_ref().ok().copied();
     identity::require_same(node, disk).inspect_err(|error| {

@@ -168,6 +168,11 @@ impl DiskQuery {
         criteria.any(|one| matches!(one, Criterion::Page83(_)))
     }
 
+    pub(super) fn asks_for_serial(&self) -> bool {
+        let mut criteria = self.criteria.iter();
+        criteria.any(|one| matches!(one, Criterion::Serial(_)))
+    }
+
     /// What more has to be known to tell one disk.
     fn lacks(&self) -> Option<NotEnough> {
         let has = |kind: fn(&Criterion) -> bool| self.criteria.iter().any(kind);

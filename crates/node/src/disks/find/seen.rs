@@ -23,7 +23,8 @@ pub struct SeenDisk {
     /// Its identifiers of SCSI page 0x83, the first as [`crate::DiskIds`] has it. Of a disk that does not tell
     /// them to the kernel the storage provider's, where that may rule the disk out.
     pub identifiers: Vec<String>,
-    /// Its serial number.
+    /// Its serial number, as the storage provider spells it unless the kernel tells another. Where the
+    /// provider alone tells one it may rule the disk out.
     pub serial: Option<String>,
     /// Its length in bytes.
     pub size: Option<u64>,

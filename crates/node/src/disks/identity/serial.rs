@@ -6,6 +6,9 @@
 //! padded, with other punctuation or case, as hexadecimal digits of the text, and on ATA buses with the
 //! two letters of each word changed over, as ATA transfers them. A text cut short does not: serial
 //! numbers of one batch differ in the last letters.
+//!
+//! That is for two views of one disk's number, where a disk must not differ from itself. Whether a disk is
+//! the one that somebody names is a stricter question (`find::name`).
 
 use std::collections::BTreeSet;
 
@@ -60,8 +63,13 @@ impl Serial {
 
 /// A serial number without what pads it; none for one of padding alone.
 pub(in crate::disks) fn known(serial: Option<&str>) -> Option<String> {
-    let serial = serial?.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    let serial = trimmed(serial?);
     (!serial.is_empty()).then(|| serial.to_owned())
+}
+
+/// Without what pads it.
+pub(in crate::disks) fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
 }
 
 /// What of a text says something, in one case.
@@ -72,15 +80,20 @@ fn letters_and_digits(text: &str) -> String {
 
 /// Letters and digits of an identifier, without the word that says of which kind it is.
 pub(in crate::disks) fn unprefixed(text: &str) -> String {
-    let text = text.trim().to_lowercase();
+    letters_and_digits(&without_kind(text))
+}
+
+/// An identifier in small letters, without the word that says of which kind it is.
+pub(in crate::disks) fn without_kind(text: &str) -> String {
+    let text = trimmed(text).to_lowercase();
     let kinds = ["eui.", "naa.", "t10."].into_iter();
     let bare = kinds.filter_map(|kind| text.strip_prefix(kind)).next();
-    letters_and_digits(bare.unwrap_or(&text))
+    bare.unwrap_or(&text).to_owned()
 }
 
 /// The text, and what it says when it is hexadecimal digits.
 pub(in crate::disks) fn readings(text: &str) -> Vec<String> {
-    let decoded = from_hex(text.trim_matches(|c: char| c.is_whitespace() || c == '\0'));
+    let decoded = from_hex(trimmed(text));
     [Some(text.to_owned()), decoded]
         .into_iter()
         .flatten()
