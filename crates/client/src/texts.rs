@@ -39,6 +39,10 @@ const PHRASES: &[(&str, Condition)] = &[
         " is mapped, but its server is away: ",
         Condition::ServerAway,
     ),
+    (
+        " is mapped already, as another user",
+        Condition::CredentialsConflict,
+    ),
     (" is mounted at", Condition::TargetInUse),
     (" is mounted there", Condition::TargetInUse),
     (
@@ -300,6 +304,10 @@ mod tests {
         (
             "New-SmbGlobalMapping : No.\r\n + FullyQualifiedErrorId : Windows System Error 53,New-SmbGlobalMapping",
             Condition::ServerNotFound,
+        ),
+        (
+            r"\\files\share is mapped already, as another user, to whom its server denies this path: unmap it",
+            Condition::CredentialsConflict,
         ),
         ("disk 3 stays offline", Condition::Offline),
         ("disk 3 stays read-only", Condition::ReadOnly),
