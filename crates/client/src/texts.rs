@@ -43,6 +43,10 @@ const PHRASES: &[(&str, Condition)] = &[
         " is mapped, but its server is away: ",
         Condition::ServerAway,
     ),
+    (
+        " is mapped already, as another user",
+        Condition::CredentialsConflict,
+    ),
     (" is mounted at", Condition::TargetInUse),
     (" is mounted there", Condition::TargetInUse),
     (
@@ -335,6 +339,10 @@ mod tests {
         (
             "timed out waiting for service MSiSCSI to stop",
             Condition::NotReady,
+        ),
+        (
+            r"\\files\share is mapped already, as another user, to whom its server denies this path: unmap it",
+            Condition::CredentialsConflict,
         ),
         ("disk 3 stays offline", Condition::Offline),
         ("disk 3 stays read-only", Condition::ReadOnly),

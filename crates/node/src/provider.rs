@@ -6,6 +6,7 @@ use os::Arguments;
 use os::Deadline;
 use os::Hresult;
 use os::Instance;
+use os::Outcome;
 use os::Provider;
 use os::SystemText;
 use os::Target;
@@ -111,7 +112,16 @@ impl Callee<'_> {
         method: &'static Method,
         arguments: &Arguments,
     ) -> Result<(), ProviderError> {
-        self.invoke_tolerating(method, arguments, &[])
+        self.ask(method, arguments, &[]).map(drop)
+    }
+
+    /// The same, with what the method answers.
+    pub(crate) fn outcome(
+        &self,
+        method: &'static Method,
+        arguments: &Arguments,
+    ) -> Result<Outcome, ProviderError> {
+        self.ask(method, arguments, &[])
     }
 
     /// The same, with return codes that count as success.
@@ -121,13 +131,22 @@ impl Callee<'_> {
         arguments: &Arguments,
         tolerated: &[ReturnCode],
     ) -> Result<(), ProviderError> {
+        self.ask(method, arguments, tolerated).map(drop)
+    }
+
+    fn ask(
+        &self,
+        method: &'static Method,
+        arguments: &Arguments,
+        tolerated: &[ReturnCode],
+    ) -> Result<Outcome, ProviderError> {
         let outcome = self
             .provider
             .invoke(self.target, method.name, arguments, Deadline::NEVER);
         let outcome = outcome.map_err(|error| self.named(method, error))?;
         let accepted = |code: &ReturnCode| code.code == outcome.code;
         if accepted(&codes::SUCCESS) || tolerated.iter().any(accepted) {
-            return Ok(());
+            return Ok(outcome);
         }
         Err(ProviderError::Refused {
             class: self.class.name,

@@ -13,6 +13,7 @@ use support::initiator::chap;
 use support::initiator::named;
 use wincsi_node::Authentication;
 use wincsi_node::Connected;
+use wincsi_node::LoginOptions;
 use wincsi_node::Node;
 use wincsi_node::Options;
 
@@ -29,15 +30,16 @@ fn listing(rig: &Rig, disks: usize) -> usize {
     trace.len()
 }
 
-/// csi-proxy asks as often, for one session of one target.
+/// csi-proxy asks as often, for one session of one target; but whether that is still the one that this process
+/// made it does not ask.
 #[test]
-fn a_target_costs_no_more_questions_than_with_csi_proxy() {
+fn a_target_costs_one_question_more_than_with_csi_proxy_where_it_is_connected() {
     let rig = Rig::with_portal();
     assert_eq!(listing(&rig, 0), 2);
     let connected = rig.trace(|| drop(rig.connect(OPEN, &NONE).unwrap()));
     assert_eq!(connected.len(), 3, "{connected:?}");
     let again = rig.trace(|| drop(rig.connect(OPEN, &NONE).unwrap()));
-    assert_eq!(again.len(), 2, "{again:?}");
+    assert_eq!(again.len(), 3, "{again:?}");
     assert_eq!(listing(&rig, 1), 4);
     let left = rig.trace(|| rig.disconnect(OPEN).unwrap());
     assert_eq!(left.len(), 4, "{left:?}");
@@ -54,6 +56,32 @@ fn how_another_process_logged_in_is_not_known() {
         .connect(&at(ADDRESS), &named(GUARDED), &NONE, rig.soon());
     let unknown = Connected::Before { differences: None };
     assert_eq!(connected, Ok(unknown));
+}
+
+/// The first process would say of it that it is just as it was asked for.
+#[test]
+fn a_login_that_another_process_replaced_is_not_known_any_more() {
+    let rig = Rig::with_portal();
+    let one_way = Authentication::OneWayChap(chap());
+    rig.connect(GUARDED, &one_way).unwrap();
+    let other = Node::new(rig.os().clone(), Options::default());
+    let (portal, target) = (at(ADDRESS), named(GUARDED));
+    let persistent = LoginOptions::default().with_persistent(true);
+    let iscsi = other.iscsi();
+    iscsi.disconnect(&portal, &target, rig.soon()).unwrap();
+    let anew = iscsi.connect_with(&portal, &target, &one_way, &persistent, rig.soon());
+    assert_eq!(anew, Ok(Connected::Anew));
+    let unknown = Connected::Before { differences: None };
+    assert_eq!(rig.connect(GUARDED, &one_way), Ok(unknown));
+}
+
+#[test]
+fn a_login_beside_which_another_process_made_a_session_does_not_speak_for_both() {
+    let rig = Rig::with_portal();
+    rig.connect(OPEN, &NONE).unwrap();
+    rig.log_in_again(OPEN);
+    let unknown = Connected::Before { differences: None };
+    assert_eq!(rig.connect(OPEN, &NONE), Ok(unknown));
 }
 
 #[test]

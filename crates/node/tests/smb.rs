@@ -49,6 +49,15 @@ fn remote(text: &str) -> RemotePath {
     RemotePath::parse(text).unwrap()
 }
 
+/// Maps as this user, or as the machine itself, without a link.
+fn map_as(rig: &Rig, to: &str, user: Option<&str>) -> Result<Mapped, SmbError> {
+    let password = || Zeroizing::new(PASSWORD.to_owned());
+    let credentials = user.and_then(|user| Credentials::new(user, password()));
+    let remote = remote(to);
+    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    rig.node.smb().map(&mapping, rig.soon())
+}
+
 fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<Mapped, SmbError> {
     let link = link.map(|link| Way::from(&path(link)));
     let (remote, credentials) = (remote(to), credentials(password));
@@ -296,6 +305,45 @@ fn a_refusal_of_access_to_the_root_removes_nothing_from_under_a_folder_that_answ
         assert_eq!(reused, Ok(Mapped::ReusedWithOther));
     });
     assert_eq!(changes(&trace), 0);
+}
+
+/// Else the volume of one user would cut the open files of another's off, and the next of that one its own.
+#[test]
+fn a_folder_that_is_denied_to_the_user_of_a_mapping_cuts_that_user_not_off() {
+    let rig = Rig::with_server();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
+    rig.sim.faults().add(denied.object(r"\\files\*"));
+    let folder = format!(r"{SHARE}\pv");
+    for (to, user) in [
+        (folder.as_str(), Some(r"FILES\bob")),
+        (SHARE, Some(r"FILES\bob")),
+        (folder.as_str(), None),
+    ] {
+        let trace = rig.trace(|| {
+            let error = map_as(&rig, to, user).unwrap_err();
+            let share = SHARE.to_owned();
+            assert_eq!(error, SmbError::OtherUser { share }, "{to} {user:?}");
+            let error = api::Error::new("map", to, error);
+            let condition = Some(api::Condition::CredentialsConflict);
+            assert_eq!(error.condition(), condition);
+        });
+        assert_eq!(changes(&trace), 0, "{to} {user:?}");
+    }
+    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
+}
+
+#[test]
+fn a_mapping_that_is_gone_is_not_known_any_more() {
+    let rig = Rig::with_server();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let other = meddle::node(&rig, |_| {});
+    other.smb().unmap(&remote(SHARE), rig.soon()).unwrap();
+    let gone = rig.node.smb().unmap(&remote(SHARE), rig.soon());
+    assert!(matches!(gone, Err(SmbError::NotMapped { .. })), "{gone:?}");
+    assert_eq!(plainly(&other, rig.soon()), Ok(Mapped::Made));
+    let again = map(&rig, SHARE, PASSWORD, None);
+    assert_eq!(again, Ok(Mapped::ReusedUnknown));
 }
 
 #[test]

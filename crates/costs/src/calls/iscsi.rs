@@ -22,6 +22,11 @@ const LOST: &str = "The target's sessions are asked for although IsConnected is 
      while a session has lost its connection. csi-proxy leaves such a session, so that it comes back \
      with its server, and with it a disk that the driver has given up";
 
+const REPLACED: &str = "The target's sessions tell whether the one that this process made is still there, and \
+     alone. Another process may have logged out and in again, in another way, and what is told and logged \
+     of the difference would be said of a session that is gone. csi-proxy compares nothing. Of a session \
+     that another process made they are not asked for";
+
 const UNTOLD: &str = "MSFT_iSCSITarget says whether there is a target that the portal does not tell of \
      any more, or whose portal was removed, for a session outlives both. Drivers take the answer \
      ObjectNotFound for logged out: with csi-proxy session and disk stay then, and nobody ends them";
@@ -62,7 +67,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::of("iscsi.ConnectTarget", |stage| connected(stage, connecting))
         .when("connected already")
         .asking(2, 0)
-        .by("7", TARGET_OF_PORTAL),
+        .by("7", TARGET_OF_PORTAL)
+        .more_by(1, 0, REPLACED),
     Scenario::of("iscsi.ConnectTarget", connect_later)
         .when("made after its portal was added; an error with csi-proxy")
         .asking(2, 0)

@@ -290,6 +290,7 @@ impl Classified for SmbError {
             Self::LinkExists { .. } | Self::LinksElsewhere { .. } => Condition::AlreadyExists,
             Self::NotMapped { .. } => Condition::NotMapped,
             Self::OtherOptions { .. } => Condition::OtherOptions,
+            Self::OtherUser { .. } => Condition::CredentialsConflict,
             Self::UnknownOption { .. } => Condition::UnknownOption,
             Self::Link { source, .. } => return source.kind(),
             Self::Provider(error) => return error.kind(),

@@ -196,7 +196,8 @@ pub enum Condition {
     Ambiguous,
     /// Another disk has the number of the one that was found, or the volume is not where it was found.
     Changed,
-    /// Another user's credentials are in use for the same server (1219).
+    /// Another user's credentials are in use for the same server (1219), or for the same share, and its server
+    /// denies that user what is asked for. Once no volume of the other user is left, the share can be unmapped.
     CredentialsConflict,
     /// A link on the way leads to something that does not exist.
     DanglingLink,

@@ -15,6 +15,7 @@ use super::TargetName;
 use super::find_behind;
 use super::initiator::Initiator;
 use super::initiator::KnownTarget;
+use super::initiator::session_id;
 use super::refresh;
 use crate::locks::Held;
 use crate::locks::Key;
@@ -28,7 +29,7 @@ pub enum Connected {
     /// It was before.
     Before {
         /// In what the login differs from what was asked for, in words; `None` when this process did
-        /// not make it.
+        /// not make it, or its session is not the target's only one any more.
         differences: Option<Vec<String>>,
     },
     /// It is connected, and nobody says since when: csi-proxy's pipes leave it out.
@@ -51,19 +52,22 @@ pub(super) fn connect(
     let mut held = held;
     let target = look(initiator, &mut held, wanted.portal, name)?;
     if target.is_connected {
-        return Ok(before(initiator, name, wanted));
+        return before(initiator, &target, name, wanted);
     }
     initiator.node.check(initiator.deadline, "connect", name)?;
     match log_in(initiator, &target, wanted) {
-        Ok(()) => {
+        Ok(session) => {
             let logins = initiator.node.logins();
-            logins.remember(name, wanted);
+            match session {
+                Some(session) => logins.remember(name, wanted, session),
+                None => logins.forget(name),
+            }
             Ok(Connected::Anew)
         }
         Err(error) if error.is(iscsi_codes::TARGET_ALREADY_LOGGED_IN) => {
             match initiator.any_target(name)? {
                 // Somebody else was faster.
-                Some(target) if target.is_connected => Ok(before(initiator, name, wanted)),
+                Some(target) if target.is_connected => before(initiator, &target, name, wanted),
                 _ => Err(IscsiError::AlreadyLoggedIn {
                     target: name.to_string(),
                 }),
@@ -89,11 +93,12 @@ fn look(
     find_behind(initiator, Ok(known), portal, name)
 }
 
+/// The identifier of the session that came of it, if the initiator says so.
 fn log_in(
     initiator: &Initiator<'_>,
     target: &KnownTarget,
     wanted: &Wanted<'_>,
-) -> Result<(), IscsiError> {
+) -> Result<Option<String>, IscsiError> {
     let portal = wanted.portal;
     let mut arguments = Arguments::none()
         .with(parameters::NODE_ADDRESS.name, Value::text(&target.name))
@@ -112,11 +117,21 @@ fn log_in(
     let class = &iscsi_target::CLASS;
     let on = Callable::Class(class.name);
     let method = &iscsi_target::CONNECT;
-    initiator.invoke(class, on, method, arguments.expose(), target.name.clone())
+    let outcome = initiator.outcome(class, on, method, arguments.expose(), target.name.clone())?;
+    match outcome.out.get(parameters::CREATED_ISCSI_SESSION.name) {
+        Some(Value::Object(session)) => Ok(session_id(session).ok()),
+        _ => Ok(None),
+    }
 }
 
 /// What is connected already, and how it differs from what was asked for, which is logged as well.
-fn before(initiator: &Initiator<'_>, name: &TargetName, wanted: &Wanted<'_>) -> Connected {
+fn before(
+    initiator: &Initiator<'_>,
+    target: &KnownTarget,
+    name: &TargetName,
+    wanted: &Wanted<'_>,
+) -> Result<Connected, IscsiError> {
+    forget_what_was_replaced(initiator, target, name)?;
     let logins = initiator.node.logins();
     let differences = logins.differences(name, wanted);
     match &differences {
@@ -131,5 +146,22 @@ fn before(initiator: &Initiator<'_>, name: &TargetName, wanted: &Wanted<'_>) -> 
         ),
         Some(_) => {}
     }
-    Connected::Before { differences }
+    Ok(Connected::Before { differences })
+}
+
+/// Forgets a login whose session is gone, or not alone: another process may have logged out and in again, or
+/// in beside it.
+fn forget_what_was_replaced(
+    initiator: &Initiator<'_>,
+    target: &KnownTarget,
+    name: &TargetName,
+) -> Result<(), IscsiError> {
+    let logins = initiator.node.logins();
+    let Some(ours) = logins.session(name) else {
+        return Ok(());
+    };
+    if initiator.session_ids(target)? != [ours] {
+        logins.forget(name);
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@ use os::Deadline;
 use os::DiskNumber;
 use os::Instance;
 use os::ObjectPath;
+use os::Outcome;
 use os::Query;
 use os::Target as Callable;
 use os::schema::Class;
@@ -132,6 +133,13 @@ impl Initiator<'_> {
         rows.into_iter().map(Session::read).collect()
     }
 
+    /// The identifiers of a target's sessions; none when the target has gone.
+    pub(super) fn session_ids(&self, target: &KnownTarget) -> Result<Vec<String>, IscsiError> {
+        let association = target_to_session::CLASS.name;
+        let rows = self.associated(&target.path, association, &iscsi_session::CLASS)?;
+        rows.iter().map(|row| Ok(session_id(row)?)).collect()
+    }
+
     /// The connections of a target that are up; none when the target has gone.
     pub(super) fn connections(&self, target: &KnownTarget) -> Result<Vec<Connection>, IscsiError> {
         let association = target_to_connection::CLASS.name;
@@ -159,13 +167,26 @@ impl Initiator<'_> {
         arguments: &Arguments,
         name: String,
     ) -> Result<(), IscsiError> {
+        self.outcome(class, target, method, arguments, name)
+            .map(drop)
+    }
+
+    /// The same, with what the method answers.
+    pub(super) fn outcome(
+        &self,
+        class: &'static Class,
+        target: Callable<'_>,
+        method: &'static Method,
+        arguments: &Arguments,
+        name: String,
+    ) -> Result<Outcome, IscsiError> {
         let callee = Callee {
             provider: &*self.node.os().iscsi,
             class,
             target,
             name,
         };
-        Ok(callee.invoke(method, arguments)?)
+        Ok(callee.outcome(method, arguments)?)
     }
 
     fn associated(
@@ -207,7 +228,7 @@ impl KnownTarget {
 impl Session {
     fn read(row: Instance) -> Result<Self, IscsiError> {
         Ok(Self {
-            id: row.text(iscsi_session::SESSION_IDENTIFIER.name)?.to_owned(),
+            id: session_id(&row)?,
             is_persistent: row.bool(iscsi_session::IS_PERSISTENT.name)?,
             path: row.path,
         })
@@ -222,6 +243,12 @@ impl Connection {
             path: row.path,
         })
     }
+}
+
+/// By which Windows knows an `MSFT_iSCSISession`.
+pub(super) fn session_id(session: &Instance) -> os::Result<String> {
+    let id = session.text(iscsi_session::SESSION_IDENTIFIER.name)?;
+    Ok(id.to_owned())
 }
 
 /// The one target of this name. Targets that differ in case alone break RFC 3722, and which of them is

@@ -10,21 +10,24 @@ use super::Portal;
 use super::TargetName;
 use super::connect::Wanted;
 
-/// Drivers repeat their logins, and Windows tells how a target is connected by two more questions than
-/// whether it is: so what this process did itself is kept, without the secrets.
+/// Drivers repeat their logins, and Windows tells how a target is connected by more questions than whether it
+/// is, and not all: so what this process did itself is kept, without the secrets, for as long as its session is
+/// there.
 #[derive(Default)]
 pub(crate) struct Logins(Mutex<BTreeMap<TargetName, Login>>);
 
 struct Login {
+    session: String,
     portal: Portal,
     authentication: &'static str,
     options: LoginOptions,
 }
 
 impl Logins {
-    /// To be called when a target was logged in to.
-    pub(super) fn remember(&self, target: &TargetName, how: &Wanted<'_>) {
+    /// To be called when a target was logged in to, with the identifier of the session that came of it.
+    pub(super) fn remember(&self, target: &TargetName, how: &Wanted<'_>, session: String) {
         let login = Login {
+            session,
             portal: how.portal.clone(),
             authentication: how.authentication.word(),
             options: how.options.clone(),
@@ -32,9 +35,15 @@ impl Logins {
         self.logins().insert(target.clone(), login);
     }
 
-    /// To be called when a target was logged out of.
+    /// To be called when a target was logged out of, or has another session than this process made.
     pub(super) fn forget(&self, target: &TargetName) {
         self.logins().remove(target);
+    }
+
+    /// The session that this process made.
+    pub(super) fn session(&self, target: &TargetName) -> Option<String> {
+        let logins = self.logins();
+        logins.get(target).map(|login| login.session.clone())
     }
 
     /// In what the login differs from this one, in words; `None` when another process made it.

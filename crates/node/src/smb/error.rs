@@ -65,6 +65,16 @@ pub enum SmbError {
         /// The options, as Windows spells them.
         unmet: Vec<&'static str>,
     },
+    /// This process mapped the share as another user, to whom its server denies what is asked for. The mapping
+    /// stays, as that user's volumes work with it: once none is left, the share can be unmapped and mapped as
+    /// this user.
+    #[error(
+        "{share} is mapped already, as another user, to whom its server denies this path: unmap it once no volume of that user is left"
+    )]
+    OtherUser {
+        /// The share.
+        share: String,
+    },
     /// The SMB provider does not answer, or refused.
     #[error(transparent)]
     Provider(#[from] ProviderError),

@@ -16,7 +16,14 @@ use super::MappingOptions;
 #[derive(Default)]
 pub(crate) struct Known {
     key: RandomState,
-    shares: Mutex<BTreeMap<String, u64>>,
+    shares: Mutex<BTreeMap<String, Hashes>>,
+}
+
+struct Hashes {
+    /// Of the user's name alone: who has another secret is the same user.
+    user: u64,
+    /// Of name, secret and options.
+    whole: u64,
 }
 
 impl Known {
@@ -27,11 +34,14 @@ impl Known {
         credentials: Option<&Credentials>,
         options: &MappingOptions,
     ) {
-        let hash = self.hash(credentials, options);
-        self.shares().insert(share.to_owned(), hash);
+        let hashes = Hashes {
+            user: self.user(credentials),
+            whole: self.whole(credentials, options),
+        };
+        self.shares().insert(share.to_owned(), hashes);
     }
 
-    /// To be called when a share was unmapped.
+    /// To be called when a share was unmapped, or is found not to be mapped.
     pub(super) fn forget(&self, share: &str) {
         self.shares().remove(share);
     }
@@ -45,18 +55,31 @@ impl Known {
     ) -> Mapped {
         match self.shares().get(share) {
             None => Mapped::ReusedUnknown,
-            Some(hash) if *hash == self.hash(credentials, options) => Mapped::Reused,
+            Some(known) if known.whole == self.whole(credentials, options) => Mapped::Reused,
             Some(_) => Mapped::ReusedWithOther,
         }
     }
 
-    fn hash(&self, credentials: Option<&Credentials>, options: &MappingOptions) -> u64 {
+    /// Whether this process mapped the share as another user.
+    pub(super) fn is_of_other(&self, share: &str, credentials: Option<&Credentials>) -> bool {
+        let user = self.user(credentials);
+        self.shares()
+            .get(share)
+            .is_some_and(|known| known.user != user)
+    }
+
+    fn user(&self, credentials: Option<&Credentials>) -> u64 {
+        let name = credentials.map(|credentials| credentials.parts().0);
+        self.key.hash_one(name)
+    }
+
+    fn whole(&self, credentials: Option<&Credentials>, options: &MappingOptions) -> u64 {
         let credentials = credentials.map(Credentials::parts);
         self.key.hash_one((credentials, options))
     }
 
     /// A panic elsewhere cannot leave the map half changed: nothing in here can panic.
-    fn shares(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+    fn shares(&self) -> MutexGuard<'_, BTreeMap<String, Hashes>> {
         self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,6 +92,20 @@ mod tests {
 
     fn user(name: &str, password: &str) -> Option<Credentials> {
         Credentials::new(name, Zeroizing::new(password.to_owned()))
+    }
+
+    #[test]
+    fn a_user_with_another_secret_is_no_other() {
+        let known = Known::default();
+        let is_of_other =
+            |credentials: Option<Credentials>| known.is_of_other("s", credentials.as_ref());
+        assert!(!is_of_other(user("b", "x")), "nobody knows whose it is");
+        known.remember("s", user("a", "x").as_ref(), &MappingOptions::default());
+        assert!(!is_of_other(user("A", "y")));
+        assert!(is_of_other(user("b", "x")));
+        assert!(is_of_other(None));
+        known.forget("s");
+        assert!(!is_of_other(None));
     }
 
     #[test]

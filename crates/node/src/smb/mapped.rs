@@ -8,10 +8,11 @@ pub enum Mapped {
     /// The mapping is new, with these credentials and options; one that was broken may have been removed
     /// before.
     Made,
-    /// This process made the mapping, with the same credentials and options.
+    /// This process made the mapping, with the same credentials and options, unless another process replaced it
+    /// since: Windows tells neither the user of a mapping nor when it was made.
     Reused,
-    /// This process made the mapping, with other credentials or options, and those hold: whatever is done on
-    /// this share is done as the first user. A driver whose volumes have users of their own refuses to stage
+    /// This process made the mapping, with other credentials or options, and those hold, unless another process
+    /// replaced it since: whatever is done on this share is done as the first user. A driver whose volumes have users of their own refuses to stage
     /// this one. A driver that knows its secret to be rotated may go on: the session lives by the old secret,
     /// and the new one is used once no volume of the share is left and it is unmapped.
     ReusedWithOther,

@@ -68,7 +68,11 @@ impl Share<'_> {
                 Seen::Away(source) if !is_let_go(&mapping) => return Err(self.away(source)),
                 Seen::Away(source) => return self.revive(source, credentials, &wanted),
                 Seen::Unclear(source) => return Err(ProviderError::from(source).into()),
-                Seen::Broken(why) | Seen::Denied(why) => self.remove_broken(&mapping, &why)?,
+                Seen::Denied(why) => {
+                    self.refuse_other_user(credentials)?;
+                    self.remove_broken(&mapping, &why)?;
+                }
+                Seen::Broken(why) => self.remove_broken(&mapping, &why)?,
             }
         }
         self.check()?;
@@ -133,7 +137,7 @@ impl Share<'_> {
     }
 
     /// Whether a mapping that is refused access to its share's root is of use: it was made with just these, or
-    /// the folder that is asked for answers. Else the password may have been changed since.
+    /// the folder that is asked for answers. Else its user's password may have been changed since.
     fn is_let_in(
         &self,
         credentials: Option<&Credentials>,
@@ -142,6 +146,16 @@ impl Share<'_> {
         let known = self.node.known_mappings();
         let known = known.compare(&self.remote.share(), credentials, wanted);
         Ok(known == Mapped::Reused || self.folder_answers()?)
+    }
+
+    /// Refuses to take a mapping from another user, who may have access to folders of its own: that it is denied
+    /// this one says nothing of a changed password. Where nobody knows as whom it was mapped, it may.
+    fn refuse_other_user(&self, credentials: Option<&Credentials>) -> Result<(), SmbError> {
+        let share = self.remote.share();
+        match self.node.known_mappings().is_of_other(&share, credentials) {
+            true => Err(SmbError::OtherUser { share }),
+            false => Ok(()),
+        }
     }
 
     /// Makes another mapping beside one whose connection Windows has let go of, while its server does not answer
@@ -209,7 +223,8 @@ impl Share<'_> {
         Ok(self.remove(&mapping)?)
     }
 
-    /// With what it tells of these options.
+    /// With what it tells of these options. One that is gone is not known any more: whoever maps the share next
+    /// may be another process.
     fn find(&self, options: &MappingOptions) -> Result<Option<Instance>, SmbError> {
         let share = self.remote.share();
         let mut select = vec![REMOTE_PATH.name, STATUS.name];
@@ -221,7 +236,10 @@ impl Share<'_> {
             found => found.map_err(ProviderError::from)?,
         };
         match sole(&format_args!("SMB global mapping {share}"), found) {
-            Err(ProviderError::NotFound { .. }) => Ok(None),
+            Err(ProviderError::NotFound { .. }) => {
+                self.node.known_mappings().forget(&share);
+                Ok(None)
+            }
             found => Ok(found.map(Some)?),
         }
     }

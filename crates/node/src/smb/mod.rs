@@ -99,12 +99,13 @@ impl<'a> Smb<'a> {
     ///
     /// One whose server is away, or slow to answer, stays and is an error; one that fails otherwise is removed
     /// and made anew. So is one that is refused access, unless it is known to have been made with just these
-    /// credentials and options. A link that is there and leads to the remote path is success.
+    /// credentials and options; one that this process made as another user stays, and is an error
+    /// ([`SmbError::OtherUser`]). A link that is there and leads to the remote path is success.
     ///
     /// # Errors
     /// Something else has the name of the link, this build of Windows does not know an option (in both
-    /// cases nothing was mapped), the share is mapped without what is demanded, its server is away
-    /// ([`SmbError::ServerAway`]), or Windows refuses.
+    /// cases nothing was mapped), the share is mapped without what is demanded or as another user who is denied
+    /// the path, its server is away ([`SmbError::ServerAway`]), or Windows refuses.
     pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped, SmbError> {
         let mut keys = vec![Key::SmbServer(mapping.remote.server())];
         keys.extend(mapping.link.map(Key::target));
