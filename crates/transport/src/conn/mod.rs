@@ -24,7 +24,7 @@ use crate::{
     link::{self, Generation, Link},
     panics::contain,
     pool::{Pool, Task, Worker},
-    server::{Account, Binding, Shared},
+    server::{Account, Admission, Binding, Shared},
     sys::{self, Handles, Interest, Ready, Stream},
 };
 use exchange::Request;
@@ -207,6 +207,8 @@ impl Connection {
         worker: &Worker,
     ) -> bool {
         let id = request.id;
+        // Before others can close the connection: a shutdown waits for connections, then for calls.
+        let admission = self.shared.calls.admit();
         let is_slow = worker.has_others() && pool.pace().is_slow(request.method.as_str());
         if is_slow {
             worker.give_up(self, pool);
@@ -215,7 +217,7 @@ impl Connection {
             pool.monitor().call_begun();
             self.link.begin_call();
         }
-        let answer = self.answer(request, pool);
+        let answer = self.answer(request, admission, pool);
         let is_own = !is_slow && self.link.end_call(generation);
         if !is_slow {
             worker.end_call();
@@ -233,8 +235,13 @@ impl Connection {
     }
 
     /// Calls the service, unless too many calls run.
-    fn answer(&self, request: Request, pool: &Pool) -> Result<Vec<u8>, Status> {
-        let Some(_running) = self.shared.calls.admit() else {
+    fn answer(
+        &self,
+        request: Request,
+        admission: Option<Admission<'_>>,
+        pool: &Pool,
+    ) -> Result<Vec<u8>, Status> {
+        let Some(_running) = admission else {
             let text = format!(
                 "{} calls run already",
                 self.shared.options.max_running_calls

@@ -41,10 +41,7 @@ impl Shared {
             pool: Pool::new(&options)?,
             watcher: Watcher::new()?,
             connections: Connections::default(),
-            calls: Calls {
-                running: AtomicUsize::new(0),
-                most: options.max_running_calls,
-            },
+            calls: Calls::new(options.max_running_calls),
             budget: Budget::new(options.max_held_bytes),
             turned_away: AtomicU64::new(0),
             failed_accepts: AtomicU64::new(0),
@@ -83,31 +80,79 @@ impl fmt::Debug for Binding {
 }
 
 /// Counts the calls that run.
+///
+/// # Waiting for none
+/// The end of the last call says so to those who wait, and costs a system call only when there are
+/// any: who waits marks that first and then looks at the count, a call leaves the count first and
+/// then looks for the mark. All four are sequentially consistent, so at least one sees the other.
 #[derive(Debug)]
 pub(crate) struct Calls {
     running: AtomicUsize,
     most: usize,
+    /// Somebody waits, or has waited, until none runs.
+    awaited: AtomicBool,
+    /// Held from the mark to the wait, so that no end is told in between.
+    waiting: Mutex<()>,
+    ended: Condvar,
 }
 
 /// A call that is counted until this is dropped.
 pub(crate) struct Admission<'a>(&'a Calls);
 
 impl Calls {
+    fn new(most: usize) -> Self {
+        Self {
+            running: AtomicUsize::new(0),
+            most,
+            awaited: AtomicBool::new(false),
+            waiting: Mutex::default(),
+            ended: Condvar::new(),
+        }
+    }
+
     /// Counts one more call, unless there are too many.
     pub(crate) fn admit(&self) -> Option<Admission<'_>> {
-        let before = self.running.fetch_add(1, Ordering::AcqRel);
+        let before = self.running.fetch_add(1, Ordering::SeqCst);
         let admission = Admission(self);
         (before < self.most).then_some(admission)
     }
 
     pub(super) fn running(&self) -> usize {
-        self.running.load(Ordering::Acquire)
+        self.running.load(Ordering::SeqCst)
+    }
+
+    /// Waits until no call runs, whoever still waits for its answer, but not longer than
+    /// `deadline`.
+    pub(super) fn wait_none(&self, deadline: Instant) {
+        let mut waiting = self.lock();
+        self.awaited.store(true, Ordering::SeqCst);
+        while self.running() > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.ended.wait_timeout(waiting, left);
+            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::SeqCst)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        let before = self.0.running.fetch_sub(1, Ordering::SeqCst);
+        if before == 1 && self.0.awaited.load(Ordering::SeqCst) {
+            drop(self.0.lock());
+            self.0.ended.notify_all();
+        }
     }
 }
 
@@ -184,5 +229,43 @@ impl Connections {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn who_waits_for_the_calls_hears_of_the_last_end() {
+        let calls = Calls::new(2);
+        let first = calls.admit().unwrap();
+        let last = calls.admit().unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| calls.wait_none(deadline));
+            while !calls.is_awaited() {
+                thread::yield_now();
+            }
+            // Held by the one who waits until it does.
+            drop(calls.lock());
+            drop(first);
+            assert!(!waiting.is_finished());
+            drop(last);
+            waiting.join().unwrap();
+            assert!(Instant::now() < deadline, "it was told, not tired");
+        });
+    }
+
+    #[test]
+    fn who_waits_for_calls_waits_no_longer_than_told() {
+        let calls = Calls::new(1);
+        let _running = calls.admit().unwrap();
+        calls.wait_none(Instant::now() + Duration::from_millis(1));
+        assert_eq!(calls.running(), 1);
     }
 }
