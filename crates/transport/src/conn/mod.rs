@@ -20,7 +20,7 @@ use std::{
 
 use self::core::{Core, Turn};
 use crate::{
-    Call, Code, Peer, Status,
+    Call, Code, MethodPath, Peer, Status,
     link::{self, Generation, Link},
     panics::contain,
     pool::{Pool, Task, Worker},
@@ -242,11 +242,7 @@ impl Connection {
         pool: &Pool,
     ) -> Result<Vec<u8>, Status> {
         let Some(_running) = admission else {
-            let text = format!(
-                "{} calls run already",
-                self.shared.options.max_running_calls
-            );
-            return Err(Status::new(Code::ResourceExhausted, text));
+            return Err(self.refuse(&request.method));
         };
         let _held = self.shared.budget.hold(request.held());
         let call = Call {
@@ -263,6 +259,19 @@ impl Connection {
             let text = format!("{} failed unexpectedly", call.method);
             Err(Status::new(Code::Internal, text))
         })
+    }
+
+    /// The status of a call that is not run, which is told to the operator as well.
+    fn refuse(&self, method: &MethodPath) -> Status {
+        self.shared.refused_calls.fetch_add(1, Ordering::Relaxed);
+        let most = self.shared.options.max_running_calls;
+        let reason = format!("{most} calls run already");
+        contain("logging", || {
+            if let Some(held_back) = self.binding.refusing.pass() {
+                tracing::warn!(endpoint = %self.binding.endpoint, peer = %self.peer, %method, %reason, held_back, "a call is refused");
+            }
+        });
+        Status::new(Code::ResourceExhausted, reason)
     }
 
     fn close(&self, reason: &CloseReason) {

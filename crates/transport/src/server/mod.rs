@@ -49,6 +49,8 @@ pub struct Usage {
     pub turned_away: u64,
     /// Tries to take a client since the start that the system refused.
     pub failed_accepts: u64,
+    /// Calls that were refused since the start, because too many ran.
+    pub refused_calls: u64,
 }
 
 /// What a shutdown left behind.
@@ -122,6 +124,7 @@ impl Server {
             held_bytes: self.shared.budget.used(),
             turned_away: self.shared.turned_away.load(Ordering::Relaxed),
             failed_accepts: self.shared.failed_accepts.load(Ordering::Relaxed),
+            refused_calls: self.shared.refused_calls.load(Ordering::Relaxed),
         }
     }
 

@@ -28,9 +28,11 @@ pub(crate) struct Shared {
     pub(crate) connections: Connections,
     pub(crate) calls: Calls,
     pub(crate) budget: Budget,
-    /// Clients that were closed at once, and tries to take one that failed.
+    /// Clients that were closed at once, tries to take one that failed, and calls that were not
+    /// run because there were too many.
     pub(super) turned_away: AtomicU64,
     pub(super) failed_accepts: AtomicU64,
+    pub(crate) refused_calls: AtomicU64,
     /// The server is shutting down.
     pub(crate) draining: AtomicBool,
 }
@@ -45,6 +47,7 @@ impl Shared {
             budget: Budget::new(options.max_held_bytes),
             turned_away: AtomicU64::new(0),
             failed_accepts: AtomicU64::new(0),
+            refused_calls: AtomicU64::new(0),
             draining: AtomicBool::new(false),
             options,
         })
@@ -55,9 +58,11 @@ impl Shared {
 pub(crate) struct Binding {
     pub(crate) endpoint: Endpoint,
     pub(crate) service: Arc<dyn Service>,
-    /// Of the lines about clients that are turned away, and about those that cannot be taken.
+    /// Of the lines about clients that are turned away, about those that cannot be taken, and about
+    /// calls that are refused.
     pub(super) turning_away: Throttle,
     pub(super) failing: Throttle,
+    pub(crate) refusing: Throttle,
 }
 
 impl Binding {
@@ -67,6 +72,7 @@ impl Binding {
             service,
             turning_away: Throttle::default(),
             failing: Throttle::default(),
+            refusing: Throttle::default(),
         }
     }
 }
