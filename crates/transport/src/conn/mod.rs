@@ -20,11 +20,11 @@ use std::{
 
 use self::core::{Core, Turn};
 use crate::{
-    Call, Code, MethodPath, Peer, Status,
+    Call, Code, MethodPath, Status,
     link::{self, Generation, Link},
     panics::contain,
     pool::{Pool, Task, Worker},
-    server::{Account, Admission, Binding, Shared},
+    server::{Account, Admission, Binding, Client, Refusal, Shared},
     sys::{self, Handles, Interest, Ready, Stream},
 };
 use exchange::Request;
@@ -52,7 +52,7 @@ pub(crate) struct Connection {
     /// None once closed.
     core: Mutex<Option<Core>>,
     account: Arc<Account>,
-    peer: Peer,
+    client: Arc<Client>,
     binding: Arc<Binding>,
     shared: Arc<Shared>,
 }
@@ -62,6 +62,7 @@ impl Connection {
     pub(crate) fn new(
         id: u64,
         stream: Stream,
+        client: &Arc<Client>,
         binding: &Arc<Binding>,
         shared: &Arc<Shared>,
     ) -> io::Result<Arc<Self>> {
@@ -72,7 +73,7 @@ impl Connection {
             handles: stream.handles(),
             core: Mutex::new(None),
             account: Arc::default(),
-            peer: stream.peer(),
+            client: Arc::clone(client),
             binding: Arc::clone(binding),
             shared: Arc::clone(shared),
         });
@@ -92,6 +93,11 @@ impl Connection {
     /// Whether that is this connection's account.
     pub(crate) fn has_account(&self, account: &Arc<Account>) -> bool {
         Arc::ptr_eq(&self.account, account)
+    }
+
+    /// Whose it is.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     pub(crate) fn handles(&self) -> &Handles {
@@ -208,7 +214,7 @@ impl Connection {
     ) -> bool {
         let id = request.id;
         // Before others can close the connection: a shutdown waits for connections, then for calls.
-        let admission = self.shared.calls.admit();
+        let admission = self.shared.calls.admit(&self.client);
         let is_slow = worker.has_others() && pool.pace().is_slow(request.method.as_str());
         if is_slow {
             worker.give_up(self, pool);
@@ -238,17 +244,15 @@ impl Connection {
     fn answer(
         &self,
         request: Request,
-        admission: Option<Admission<'_>>,
+        admission: Result<Admission<'_>, Refusal>,
         pool: &Pool,
     ) -> Result<Vec<u8>, Status> {
-        let Some(_running) = admission else {
-            return Err(self.refuse(&request.method));
-        };
+        let _running = admission.map_err(|reason| self.refuse(&request.method, &reason))?;
         let _held = self.shared.budget.hold(request.held());
         let call = Call {
             method: request.method,
             message: request.message,
-            peer: self.peer,
+            peer: self.client.peer(),
             deadline: request.deadline,
             endpoint: self.binding.endpoint.clone(),
         };
@@ -262,16 +266,14 @@ impl Connection {
     }
 
     /// The status of a call that is not run, which is told to the operator as well.
-    fn refuse(&self, method: &MethodPath) -> Status {
+    fn refuse(&self, method: &MethodPath, reason: &Refusal) -> Status {
         self.shared.refused_calls.fetch_add(1, Ordering::Relaxed);
-        let most = self.shared.options.max_running_calls;
-        let reason = format!("{most} calls run already");
         contain("logging", || {
             if let Some(held_back) = self.binding.refusing.pass() {
-                tracing::warn!(endpoint = %self.binding.endpoint, peer = %self.peer, %method, %reason, held_back, "a call is refused");
+                tracing::warn!(endpoint = %self.binding.endpoint, peer = %self.client.peer(), %method, %reason, held_back, "a call is refused");
             }
         });
-        Status::new(Code::ResourceExhausted, reason)
+        Status::new(Code::ResourceExhausted, reason.to_string())
     }
 
     fn close(&self, reason: &CloseReason) {
@@ -283,7 +285,7 @@ impl Connection {
             return;
         }
         contain("logging", || {
-            tracing::debug!(endpoint = %self.binding.endpoint, peer = %self.peer, %reason, "connection closed");
+            tracing::debug!(endpoint = %self.binding.endpoint, peer = %self.client.peer(), %reason, "connection closed");
         });
     }
 

@@ -2,6 +2,7 @@
 
 mod acceptor;
 mod budget;
+mod client;
 mod shared;
 
 use std::{
@@ -20,7 +21,8 @@ use crate::{
 
 pub(crate) use acceptor::Acceptor;
 pub(crate) use budget::{Account, Budget};
-pub(crate) use shared::{Admission, Binding, Shared};
+pub(crate) use client::Client;
+pub(crate) use shared::{Admission, Binding, Refusal, Shared};
 
 /// How long it may take to cut what a shutdown has left.
 const CUTTING: Duration = Duration::from_secs(1);

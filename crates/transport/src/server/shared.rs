@@ -10,9 +10,11 @@ use std::{
     time::Instant,
 };
 
-use super::Budget;
+use thiserror::Error;
+
+use super::{Budget, Client, client::Clients};
 use crate::{
-    Endpoint, ServerOptions, Service,
+    Endpoint, Peer, ServerOptions, Service,
     conn::Connection,
     pool::Pool,
     sys::{Stream, Watcher},
@@ -38,12 +40,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(options: ServerOptions) -> io::Result<Self> {
+    pub(crate) fn new(options: ServerOptions) -> io::Result<Self> {
         Ok(Self {
             pool: Pool::new(&options)?,
             watcher: Watcher::new()?,
             connections: Connections::default(),
-            calls: Calls::new(options.max_running_calls),
+            calls: Calls::new(options.max_running_calls, options.max_process_calls),
             budget: Budget::new(options.max_held_bytes),
             turned_away: AtomicU64::new(0),
             failed_accepts: AtomicU64::new(0),
@@ -66,7 +68,7 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    pub(super) fn new(endpoint: Endpoint, service: Arc<dyn Service>) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, service: Arc<dyn Service>) -> Self {
         Self {
             endpoint,
             service,
@@ -95,6 +97,8 @@ impl fmt::Debug for Binding {
 pub(crate) struct Calls {
     running: AtomicUsize,
     most: usize,
+    /// Of them, those that one process may have.
+    share: usize,
     /// Somebody waits, or has waited, until none runs.
     awaited: AtomicBool,
     /// Held from the mark to the wait, so that no end is told in between.
@@ -103,13 +107,27 @@ pub(crate) struct Calls {
 }
 
 /// A call that is counted until this is dropped.
-pub(crate) struct Admission<'a>(&'a Calls);
+#[derive(Debug)]
+pub(crate) struct Admission<'a> {
+    calls: &'a Calls,
+    client: &'a Client,
+}
+
+/// Why a call is not run.
+#[derive(Debug, Error)]
+pub(crate) enum Refusal {
+    #[error("{0} calls run already")]
+    Full(usize),
+    #[error("{0} calls of one process run already")]
+    Share(usize),
+}
 
 impl Calls {
-    fn new(most: usize) -> Self {
+    fn new(most: usize, share: usize) -> Self {
         Self {
             running: AtomicUsize::new(0),
             most,
+            share,
             awaited: AtomicBool::new(false),
             waiting: Mutex::default(),
             ended: Condvar::new(),
@@ -117,10 +135,19 @@ impl Calls {
     }
 
     /// Counts one more call, unless there are too many.
-    pub(crate) fn admit(&self) -> Option<Admission<'_>> {
+    pub(crate) fn admit<'a>(&'a self, client: &'a Client) -> Result<Admission<'a>, Refusal> {
+        if !client.begin_call(self.share) {
+            return Err(Refusal::Share(self.share));
+        }
         let before = self.running.fetch_add(1, Ordering::SeqCst);
-        let admission = Admission(self);
-        (before < self.most).then_some(admission)
+        let admission = Admission {
+            calls: self,
+            client,
+        };
+        match before < self.most {
+            true => Ok(admission),
+            false => Err(Refusal::Full(self.most)),
+        }
     }
 
     pub(super) fn running(&self) -> usize {
@@ -154,10 +181,12 @@ impl Calls {
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        let before = self.0.running.fetch_sub(1, Ordering::SeqCst);
-        if before == 1 && self.0.awaited.load(Ordering::SeqCst) {
-            drop(self.0.lock());
-            self.0.ended.notify_all();
+        self.client.end_call();
+        let calls = self.calls;
+        let before = calls.running.fetch_sub(1, Ordering::SeqCst);
+        if before == 1 && calls.awaited.load(Ordering::SeqCst) {
+            drop(calls.lock());
+            calls.ended.notify_all();
         }
     }
 }
@@ -166,6 +195,7 @@ impl Drop for Admission<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     open: Mutex<HashMap<u64, Arc<Connection>>>,
+    clients: Mutex<Clients>,
     emptied: Condvar,
     next_id: AtomicU64,
 }
@@ -178,12 +208,19 @@ impl Connections {
         binding: &Arc<Binding>,
         shared: &Arc<Shared>,
     ) -> io::Result<Arc<Connection>> {
+        let client = self.client(stream.peer());
         let mut open = self.lock();
         if open.len() >= shared.options.max_connections {
             return Err(io::Error::other("too many connections are open"));
         }
+        if !client.begin_connection(shared.options.max_process_connections) {
+            return Err(io::Error::other(
+                "its process has too many connections open",
+            ));
+        }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let connection = Connection::new(id, stream, binding, shared)?;
+        let connection = Connection::new(id, stream, &client, binding, shared)
+            .inspect_err(|_| client.end_connection())?;
         open.insert(id, Arc::clone(&connection));
         Ok(connection)
     }
@@ -201,7 +238,9 @@ impl Connections {
             self.emptied.notify_all();
         }
         drop(open);
-        removed.is_some()
+        removed
+            .inspect(|connection| connection.client().end_connection())
+            .is_some()
     }
 
     /// The one that holds the most of the server's budget.
@@ -233,6 +272,11 @@ impl Connections {
         open.len()
     }
 
+    fn client(&self, peer: Peer) -> Arc<Client> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.find(peer)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -248,9 +292,10 @@ mod tests {
 
     #[test]
     fn who_waits_for_the_calls_hears_of_the_last_end() {
-        let calls = Calls::new(2);
-        let first = calls.admit().unwrap();
-        let last = calls.admit().unwrap();
+        let calls = Calls::new(2, 2);
+        let client = Client::default();
+        let first = calls.admit(&client).unwrap();
+        let last = calls.admit(&client).unwrap();
         let deadline = Instant::now() + PATIENCE;
         thread::scope(|scope| {
             let waiting = scope.spawn(|| calls.wait_none(deadline));
@@ -269,8 +314,9 @@ mod tests {
 
     #[test]
     fn who_waits_for_calls_waits_no_longer_than_told() {
-        let calls = Calls::new(1);
-        let _running = calls.admit().unwrap();
+        let calls = Calls::new(1, 1);
+        let client = Client::default();
+        let _running = calls.admit(&client).unwrap();
         calls.wait_none(Instant::now() + Duration::from_millis(1));
         assert_eq!(calls.running(), 1);
     }
