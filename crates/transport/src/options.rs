@@ -42,8 +42,15 @@ pub struct ServerOptions {
     pub max_concurrent_streams: u32,
     /// Calls that may run at the same time in the whole server; more get ResourceExhausted.
     pub max_running_calls: usize,
+    /// Of them, those that one client process may have, with all its connections; more get
+    /// ResourceExhausted. The default is half of them. A client whose process the system does not
+    /// tell has no share to keep to.
+    pub max_process_calls: usize,
     /// Connections of the whole server, silent ones included; more are closed at once.
     pub max_connections: usize,
+    /// Of them, those that one client process may have; more are closed at once. The default is a
+    /// quarter of them.
+    pub max_process_connections: usize,
     /// Output of one connection that may wait for its peer, in bytes.
     pub max_queued_output: usize,
     /// The pipes' buffer sizes, in bytes; never zero, so that a write need not meet a read.
@@ -68,7 +75,9 @@ impl Default for ServerOptions {
             max_held_bytes: 64 << 20,
             max_concurrent_streams: 100,
             max_running_calls: 256,
+            max_process_calls: 128,
             max_connections: 4096,
+            max_process_connections: 1024,
             max_queued_output: 256 << 10,
             pipe_buffer_bytes: 64 << 10,
             ready_instances: 2,

@@ -1,17 +1,24 @@
-//! What clients can make the server hold, all together.
+//! What clients can make the server hold, all together, and what one process can have of it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod support;
 
-use std::{io::Write, thread};
+use std::{
+    env,
+    io::Write,
+    process::{Command, Stdio},
+    thread,
+};
 
-use support::{Fixture, RawStream, call, eventually, frames};
+use support::{Fixture, RawStream, call, call_err, eventually, frames, multiplexed::Multiplexed};
 use transport::{Code, ServerOptions};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 const ECHO: &str = "/v1.Test/Echo";
+/// Set for a test that is started as another process: the endpoint that it calls.
+const ENDPOINT: &str = "TRANSPORT_TEST_ENDPOINT";
 
 fn fixture(max_held_bytes: usize) -> Fixture {
     let mut options = ServerOptions::default();
@@ -78,7 +85,7 @@ fn the_one_that_holds_the_most_is_refused_and_told_so() {
         fixture.server.usage().held_bytes >= 64 * KIB
     });
     let greedy = fixture.channel();
-    let refused = support::call_err(&greedy, ECHO, &vec![0; 3 * MIB]);
+    let refused = call_err(&greedy, ECHO, &vec![0; 3 * MIB]);
     assert_eq!(refused.code, Code::ResourceExhausted);
     assert_eq!(
         refused.message,
@@ -137,7 +144,7 @@ fn requests_that_run_count() {
         let slow = scope.spawn(|| call(&fixture.channel(), "/v1.Test/Gate", &large));
         fixture.gate.wait_for_waiting(1);
         assert!(fixture.server.usage().held_bytes > 900 * KIB);
-        let refused = support::call_err(&fixture.channel(), ECHO, &large);
+        let refused = call_err(&fixture.channel(), ECHO, &large);
         assert_eq!(refused.code, Code::ResourceExhausted);
         assert_eq!(call(&fixture.channel(), ECHO, b"small"), b"small");
         fixture.gate.open();
@@ -175,4 +182,77 @@ fn responses_that_nobody_takes_count_and_the_greediest_is_closed() {
         client.join().unwrap();
     }
     assert_eq!(fixture.server.usage().held_bytes, 0);
+}
+
+#[test]
+fn a_process_with_its_share_of_calls_leaves_room_for_another() {
+    if called_as_another_process() {
+        return;
+    }
+    let mut options = ServerOptions::default();
+    options.max_process_calls = 2;
+    let fixture = Fixture::new(options);
+    let mut client = Multiplexed::open(fixture.raw());
+    let slow = [(); 2].map(|()| client.send("/v1.Test/Gate", b"slow", &[]));
+    fixture.gate.wait_for_waiting(2);
+    let refused = call_err(&fixture.channel(), ECHO, b"");
+    assert_eq!(
+        refused.to_string(),
+        "ResourceExhausted: 2 calls of one process run already"
+    );
+    assert_eq!(fixture.server.usage().refused_calls, 1);
+    assert!(another_process_is_answered(
+        &fixture,
+        "a_process_with_its_share_of_calls_leaves_room_for_another"
+    ));
+    fixture.gate.open();
+    for call in slow {
+        assert_eq!(client.wait(call).unwrap().message(), b"slow");
+    }
+    assert_eq!(call(&fixture.channel(), ECHO, b"after"), b"after");
+}
+
+#[test]
+fn a_process_with_its_share_of_connections_leaves_room_for_another() {
+    if called_as_another_process() {
+        return;
+    }
+    let mut options = ServerOptions::default();
+    options.max_process_connections = 2;
+    let fixture = Fixture::new(options);
+    let first = fixture.channel();
+    assert_eq!(call(&first, ECHO, b"first"), b"first");
+    let second = fixture.raw();
+    eventually("both are in", || fixture.server.usage().connections == 2);
+    assert_eq!(support::read_to_close(&mut fixture.raw()), b"");
+    assert_eq!(fixture.server.usage().turned_away, 1);
+    assert!(another_process_is_answered(
+        &fixture,
+        "a_process_with_its_share_of_connections_leaves_room_for_another"
+    ));
+    drop(second);
+    eventually("there is room", || fixture.server.usage().connections == 1);
+    assert_eq!(call(&fixture.channel(), ECHO, b"after"), b"after");
+}
+
+/// Calls when this test was started as another process.
+fn called_as_another_process() -> bool {
+    let endpoint = env::var(ENDPOINT);
+    if let Ok(endpoint) = &endpoint {
+        let channel = support::connect(&endpoint.parse().unwrap());
+        assert_eq!(call(&channel, ECHO, b"other"), b"other");
+    }
+    endpoint.is_ok()
+}
+
+/// Starts a test of this program as another process.
+fn another_process_is_answered(fixture: &Fixture, test: &str) -> bool {
+    let other = Command::new(env::current_exe().unwrap())
+        .args([test, "--exact"])
+        .env(ENDPOINT, fixture.endpoint.to_string())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&other.stdout);
+    other.status.success() && output.contains("1 passed")
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use http::{Request, StatusCode};
-use support::{Fixture, call, call_err, frames, multiplexed::Multiplexed};
+use support::{Fixture, PATIENCE, call, call_err, eventually, frames, multiplexed::Multiplexed};
 use transport::{CallError, Code, ServerOptions};
 
 fn fixture() -> Fixture {
@@ -162,6 +162,47 @@ fn a_passed_deadline_is_answered_while_the_call_goes_on() {
     fixture.gate.wait_for_passed(1);
     let next = client.send("/v1.Test/Echo", b"next", &[]);
     assert_eq!(client.wait(next).unwrap().message(), b"next");
+}
+
+#[test]
+fn a_shutdown_waits_for_a_call_whose_client_has_left() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let _nobodys = client.send("/v1.Test/Gate", b"", &[]);
+    fixture.gate.wait_for_waiting(1);
+    drop(client);
+    eventually("the client is forgotten", || {
+        fixture.server.usage().connections == 0
+    });
+    shut_down_during_a_call(&fixture);
+}
+
+#[test]
+fn a_shutdown_waits_for_a_call_whose_deadline_has_passed() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let late = client.send("/v1.Test/Gate", b"", &[("grpc-timeout", "100m")]);
+    fixture.gate.wait_for_waiting(1);
+    assert_eq!(client.wait(late).unwrap().code(), 4);
+    shut_down_during_a_call(&fixture);
+}
+
+/// Shuts down while a call waits at the gate that no client waits for.
+fn shut_down_during_a_call(fixture: &Fixture) {
+    let mut silent = fixture.raw();
+    eventually("it is in", || fixture.server.usage().connections > 0);
+    thread::scope(|scope| {
+        let stopping = scope.spawn(|| fixture.server.shutdown(PATIENCE));
+        support::read_to_close(&mut silent);
+        eventually("all clients are gone", || {
+            fixture.server.usage().connections == 0
+        });
+        assert!(!stopping.is_finished(), "a call runs");
+        fixture.gate.open();
+        let report = stopping.join().unwrap();
+        assert_eq!((report.severed_connections, report.abandoned_calls), (0, 0));
+        assert_eq!(fixture.gate.passed(), 1);
+    });
 }
 
 #[test]

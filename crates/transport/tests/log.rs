@@ -7,8 +7,8 @@ mod support;
 
 use std::{io::Write, time::Instant};
 
-use support::{Fixture, call, eventually, frames, log::Log};
-use transport::ServerOptions;
+use support::{Fixture, call, eventually, frames, log::Log, multiplexed::Multiplexed};
+use transport::{Code, ServerOptions};
 
 const ECHO: &str = "/v1.Test/Echo";
 const INTERVAL_SECONDS: u64 = 10;
@@ -22,6 +22,8 @@ fn clients_are_told_of_and_a_log_that_panics_or_is_flooded_harms_nobody() {
     a_panic_while_a_call_panics_is_answered(&log);
     a_panic_at_the_end_of_a_connection_leaves_none_behind(&log);
     clients_that_are_turned_away_cost_a_line_an_interval(&log);
+    a_panic_while_a_call_is_refused_is_answered(&log);
+    calls_that_are_refused_cost_a_line_an_interval(&log);
 }
 
 fn a_client_is_told_of_with_its_process_id(log: &Log) {
@@ -111,8 +113,57 @@ fn clients_that_are_turned_away_cost_a_line_an_interval(log: &Log) {
     eventually("all are counted", || {
         fixture.server.usage().turned_away == 100
     });
-    let lines = u64::try_from(log.count("a client is turned away") - before).unwrap();
+    let told = log.lines("a client is turned away");
+    let process = format!("process {}", std::process::id());
+    assert!(told.iter().all(|line| line.contains(&process)), "{told:?}");
+    let lines = u64::try_from(told.len() - before).unwrap();
     let intervals = start.elapsed().as_secs() / INTERVAL_SECONDS;
     assert!((1..=intervals + 1).contains(&lines), "{lines} lines");
     assert_eq!(call(&channel, ECHO, b"after"), b"after");
+}
+
+/// A server with a client whose call runs, and no room for another.
+fn busy() -> (Fixture, Multiplexed) {
+    let mut options = ServerOptions::default();
+    options.max_running_calls = 1;
+    let fixture = Fixture::new(options);
+    let mut client = Multiplexed::open(fixture.raw());
+    let _running = client.send("/v1.Test/Gate", b"", &[]);
+    fixture.gate.wait_for_waiting(1);
+    (fixture, client)
+}
+
+fn a_panic_while_a_call_is_refused_is_answered(log: &Log) {
+    let (fixture, _client) = busy();
+    let channel = fixture.channel();
+    log.explode_at("a call is refused");
+    let status = support::call_err(&channel, ECHO, b"");
+    assert_eq!(status.message, "1 calls run already");
+    assert!(log.has_exploded());
+    fixture.gate.open();
+    eventually("there is room", || {
+        fixture.server.usage().running_calls == 0
+    });
+    assert_eq!(call(&channel, ECHO, b"after"), b"after");
+}
+
+fn calls_that_are_refused_cost_a_line_an_interval(log: &Log) {
+    let (fixture, _client) = busy();
+    let channel = fixture.channel();
+    let before = log.count("a call is refused");
+    let start = Instant::now();
+    for _ in 0..100 {
+        let refused = support::call_err(&channel, ECHO, b"").code;
+        assert_eq!(refused, Code::ResourceExhausted);
+    }
+    assert_eq!(fixture.server.usage().refused_calls, 100);
+    let lines = log.lines("a call is refused");
+    let intervals = start.elapsed().as_secs() / INTERVAL_SECONDS;
+    let new = u64::try_from(lines.len() - before).unwrap();
+    assert!((1..=intervals + 1).contains(&new), "{new} lines");
+    let last = lines.last().unwrap();
+    for word in [format!("process {}", std::process::id()), ECHO.to_owned()] {
+        assert!(last.contains(&word), "{last}");
+    }
+    fixture.gate.open();
 }

@@ -158,6 +158,26 @@ fn render_usage(page: &mut Exposition, usage: Usage) {
         page.family(name, help, Kind::Gauge);
         page.sample(name, &[], value);
     }
+    for (name, help, value) in [
+        (
+            "wincsi_refused_calls_total",
+            "Calls that were refused because too many ran.",
+            usage.refused_calls,
+        ),
+        (
+            "wincsi_turned_away_connections_total",
+            "Clients that were closed at once because too many were connected.",
+            usage.turned_away,
+        ),
+        (
+            "wincsi_failed_accepts_total",
+            "Tries to take a client that the system refused.",
+            usage.failed_accepts,
+        ),
+    ] {
+        page.family(name, help, Kind::Counter);
+        page.sample(name, &[], value);
+    }
 }
 
 fn render_build(page: &mut Exposition, node: NodeKind) {

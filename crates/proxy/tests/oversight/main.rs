@@ -101,6 +101,18 @@ fn a_scrape_is_well_formed_and_has_csi_proxys_series() {
 }
 
 #[test]
+fn a_scrape_has_what_the_pipes_have_refused() {
+    let page = scraped(&Proxy::start(with_pages));
+    for counter in [
+        "wincsi_refused_calls_total",
+        "wincsi_turned_away_connections_total",
+        "wincsi_failed_accepts_total",
+    ] {
+        assert_eq!(page.value(counter), Some(0.0), "{counter}");
+    }
+}
+
+#[test]
 fn health_tells_of_every_endpoint_and_of_simulation() {
     let proxy = Proxy::start(with_pages);
     for address in [

@@ -26,6 +26,9 @@ use crate::{
 
 /// How long a response may wait for others of its connection, so that all go in one write.
 const FLUSH_TIME: Duration = Duration::from_micros(500);
+/// How often a connection may be read before its driver looks at its others. It can be read again
+/// and again where a read does not wait for the next round to begin; each brings 64 KiB at most.
+const MOST_READS: u32 = 4;
 
 /// What a thread does after a turn.
 pub(super) enum Turn {
@@ -106,6 +109,8 @@ pub(super) struct Core {
     unsent_since: Option<Instant>,
     /// When a held PING goes on to h2.
     ping_due: Option<Instant>,
+    /// Reads since the driver last looked at its others.
+    reads: u32,
     drain: Drain,
     peer: Peer,
     account: Arc<Account>,
@@ -139,6 +144,7 @@ impl Core {
             stalled: None,
             unsent_since: None,
             ping_due: None,
+            reads: 0,
             drain: Drain::No,
             account: Arc::clone(account),
             binding: Arc::clone(binding),
@@ -157,6 +163,7 @@ impl Core {
 
     /// Makes sure that a wait will tell of input; None when there is some already.
     pub(super) fn begin_wait(&mut self) -> Option<Wait> {
+        self.reads = 0;
         let wants_input = self.wants_input();
         if wants_input && self.stream.begin_read() {
             return None;
@@ -218,9 +225,10 @@ impl Core {
         buffers.is_drained() && !buffers.at_end && !matches!(self.http, Http::Ended(_))
     }
 
-    /// Lets input through the mender, if h2 has taken what came before; false when there is none.
+    /// Lets input through the mender, if h2 has taken what came before; false when there is none,
+    /// or when others come first: what is there then keeps the next wait from waiting.
     fn take_input(&mut self) -> Result<bool, CloseReason> {
-        if !self.wants_input() {
+        if !self.wants_input() || self.reads == MOST_READS {
             return Ok(false);
         }
         let mut buffers = self.port.buffers();
@@ -228,7 +236,10 @@ impl Core {
             Read::Pending => return Ok(false),
             Read::Closed if matches!(self.http, Http::Silent) => return Err(CloseReason::Gone),
             Read::Closed => buffers.at_end = true,
-            Read::Data(data) => self.mender.push(data, &mut buffers.input)?,
+            Read::Data(data) => {
+                self.reads += 1;
+                self.mender.push(data, &mut buffers.input)?;
+            }
         }
         drop(buffers);
         if self.ping_due.is_none() && self.mender.holds_ping() {
@@ -428,4 +439,81 @@ fn http2(options: &ServerOptions) -> Builder {
         .max_pending_accept_reset_streams(64)
         .max_local_error_reset_streams(Some(256));
     builder
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+    use crate::{
+        Call, Endpoint, Service,
+        sys::{Accepts, Listener, Ready},
+    };
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+    /// What any system takes of a client though nobody reads, and more than the first few reads
+    /// bring: they begin with 4 KiB.
+    const FLOOD: usize = 96 << 10;
+
+    struct Nothing;
+
+    impl Service for Nothing {
+        fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
+            Err(Status::unimplemented(&call.method))
+        }
+    }
+
+    impl Ready for Nothing {
+        fn ready(self: Arc<Self>) {}
+    }
+
+    /// A client's end, and the core that serves the other.
+    fn connected(endpoint: &Endpoint) -> (Stream, Core) {
+        let options = ServerOptions::default();
+        let mut listeners = Listener::bind(endpoint, &options).unwrap();
+        let end = Instant::now() + PATIENCE;
+        let client = Stream::connect(endpoint, end).unwrap();
+        let stream = loop {
+            let mut accepted = listeners.iter_mut().map(|it| it.accept().unwrap());
+            if let Some(stream) = accepted.find_map(|stream| stream) {
+                break stream;
+            }
+            assert!(Instant::now() < end, "nobody is let in");
+        };
+        let shared = Arc::new(Shared::new(options).unwrap());
+        let watch = shared.watcher.watch(Arc::new(Nothing)).unwrap();
+        let binding = Arc::new(Binding::new(endpoint.clone(), Arc::new(Nothing)));
+        let core = Core::new(stream, watch, &Arc::default(), &binding, &shared);
+        (client, core)
+    }
+
+    /// An opening, and then PRIORITY, which is valid and answered by nothing.
+    fn flood() -> Vec<u8> {
+        let priority = [0, 0, 5, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
+        let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+        bytes.extend(priority.repeat(FLOOD / priority.len()));
+        bytes
+    }
+
+    #[test]
+    fn a_flood_leaves_the_driver_to_its_others_after_a_few_reads() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("transport-test-{}-flood", std::process::id());
+        let endpoint = Endpoint::local(folder.path(), &name).unwrap();
+        let (mut client, mut core) = connected(&endpoint);
+        let mut flood = flood();
+        client.write(&mut flood).unwrap();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut rounds = 0;
+        loop {
+            let turn = core.turn(false, &mut context);
+            assert!(matches!(turn, Turn::Wait(_)), "it stays open");
+            rounds += 1;
+            if core.begin_wait().is_some() {
+                break;
+            }
+        }
+        assert!(rounds > 1, "the others had to wait for all of it");
+    }
 }

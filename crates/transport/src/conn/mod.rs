@@ -20,11 +20,11 @@ use std::{
 
 use self::core::{Core, Turn};
 use crate::{
-    Call, Code, Peer, Status,
+    Call, Code, MethodPath, Status,
     link::{self, Generation, Link},
     panics::contain,
     pool::{Pool, Task, Worker},
-    server::{Account, Binding, Shared},
+    server::{Account, Admission, Binding, Client, Refusal, Shared},
     sys::{self, Handles, Interest, Ready, Stream},
 };
 use exchange::Request;
@@ -52,7 +52,7 @@ pub(crate) struct Connection {
     /// None once closed.
     core: Mutex<Option<Core>>,
     account: Arc<Account>,
-    peer: Peer,
+    client: Arc<Client>,
     binding: Arc<Binding>,
     shared: Arc<Shared>,
 }
@@ -62,6 +62,7 @@ impl Connection {
     pub(crate) fn new(
         id: u64,
         stream: Stream,
+        client: &Arc<Client>,
         binding: &Arc<Binding>,
         shared: &Arc<Shared>,
     ) -> io::Result<Arc<Self>> {
@@ -72,7 +73,7 @@ impl Connection {
             handles: stream.handles(),
             core: Mutex::new(None),
             account: Arc::default(),
-            peer: stream.peer(),
+            client: Arc::clone(client),
             binding: Arc::clone(binding),
             shared: Arc::clone(shared),
         });
@@ -92,6 +93,11 @@ impl Connection {
     /// Whether that is this connection's account.
     pub(crate) fn has_account(&self, account: &Arc<Account>) -> bool {
         Arc::ptr_eq(&self.account, account)
+    }
+
+    /// Whose it is.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     pub(crate) fn handles(&self) -> &Handles {
@@ -207,6 +213,8 @@ impl Connection {
         worker: &Worker,
     ) -> bool {
         let id = request.id;
+        // Before others can close the connection: a shutdown waits for connections, then for calls.
+        let admission = self.shared.calls.admit(&self.client);
         let is_slow = worker.has_others() && pool.pace().is_slow(request.method.as_str());
         if is_slow {
             worker.give_up(self, pool);
@@ -215,7 +223,7 @@ impl Connection {
             pool.monitor().call_begun();
             self.link.begin_call();
         }
-        let answer = self.answer(request, pool);
+        let answer = self.answer(request, admission, pool);
         let is_own = !is_slow && self.link.end_call(generation);
         if !is_slow {
             worker.end_call();
@@ -233,19 +241,18 @@ impl Connection {
     }
 
     /// Calls the service, unless too many calls run.
-    fn answer(&self, request: Request, pool: &Pool) -> Result<Vec<u8>, Status> {
-        let Some(_running) = self.shared.calls.admit() else {
-            let text = format!(
-                "{} calls run already",
-                self.shared.options.max_running_calls
-            );
-            return Err(Status::new(Code::ResourceExhausted, text));
-        };
+    fn answer(
+        &self,
+        request: Request,
+        admission: Result<Admission<'_>, Refusal>,
+        pool: &Pool,
+    ) -> Result<Vec<u8>, Status> {
+        let _running = admission.map_err(|reason| self.refuse(&request.method, &reason))?;
         let _held = self.shared.budget.hold(request.held());
         let call = Call {
             method: request.method,
             message: request.message,
-            peer: self.peer,
+            peer: self.client.peer(),
             deadline: request.deadline,
             endpoint: self.binding.endpoint.clone(),
         };
@@ -258,6 +265,17 @@ impl Connection {
         })
     }
 
+    /// The status of a call that is not run, which is told to the operator as well.
+    fn refuse(&self, method: &MethodPath, reason: &Refusal) -> Status {
+        self.shared.refused_calls.fetch_add(1, Ordering::Relaxed);
+        contain("logging", || {
+            if let Some(held_back) = self.binding.refusing.pass() {
+                tracing::warn!(endpoint = %self.binding.endpoint, peer = %self.client.peer(), %method, %reason, held_back, "a call is refused");
+            }
+        });
+        Status::new(Code::ResourceExhausted, reason.to_string())
+    }
+
     fn close(&self, reason: &CloseReason) {
         // Dropped without the lock: a callback of the watch may be waiting for it. After a panic
         // within h2 its own drop panics as well.
@@ -267,7 +285,7 @@ impl Connection {
             return;
         }
         contain("logging", || {
-            tracing::debug!(endpoint = %self.binding.endpoint, peer = %self.peer, %reason, "connection closed");
+            tracing::debug!(endpoint = %self.binding.endpoint, peer = %self.client.peer(), %reason, "connection closed");
         });
     }
 

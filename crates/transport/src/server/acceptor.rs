@@ -72,6 +72,7 @@ impl Acceptor {
     }
 
     fn open_connection(&self, stream: Stream) -> Option<Arc<Connection>> {
+        let peer = stream.peer();
         let opened = self
             .shared
             .connections
@@ -80,7 +81,7 @@ impl Acceptor {
             .inspect_err(|error| {
                 self.shared.turned_away.fetch_add(1, Ordering::Relaxed);
                 if let Some(held_back) = self.binding.turning_away.pass() {
-                    tracing::warn!(endpoint = %self.binding.endpoint, %error, held_back, "a client is turned away");
+                    tracing::warn!(endpoint = %self.binding.endpoint, %peer, %error, held_back, "a client is turned away");
                 }
             })
             .ok()

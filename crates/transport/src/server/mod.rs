@@ -2,6 +2,7 @@
 
 mod acceptor;
 mod budget;
+mod client;
 mod shared;
 
 use std::{
@@ -20,7 +21,8 @@ use crate::{
 
 pub(crate) use acceptor::Acceptor;
 pub(crate) use budget::{Account, Budget};
-pub(crate) use shared::{Binding, Shared};
+pub(crate) use client::Client;
+pub(crate) use shared::{Admission, Binding, Refusal, Shared};
 
 /// How long it may take to cut what a shutdown has left.
 const CUTTING: Duration = Duration::from_secs(1);
@@ -49,6 +51,8 @@ pub struct Usage {
     pub turned_away: u64,
     /// Tries to take a client since the start that the system refused.
     pub failed_accepts: u64,
+    /// Calls that were refused since the start, because too many ran.
+    pub refused_calls: u64,
 }
 
 /// What a shutdown left behind.
@@ -122,11 +126,13 @@ impl Server {
             held_bytes: self.shared.budget.used(),
             turned_away: self.shared.turned_away.load(Ordering::Relaxed),
             failed_accepts: self.shared.failed_accepts.load(Ordering::Relaxed),
+            refused_calls: self.shared.refused_calls.load(Ordering::Relaxed),
         }
     }
 
     /// Accepts no more, refuses new calls as `Unavailable`, asks the clients to go and waits for
-    /// the calls that run, but not longer than `drain`; then it cuts what is left.
+    /// the calls that run, also for those whose client has left or whose deadline has passed, but
+    /// not longer than `drain`; then it cuts what is left.
     ///
     /// A call that still runs then keeps its thread until its end, since it holds what it has
     /// locked; it is counted in the report. A second shutdown, be it later or meanwhile, waits for
@@ -141,7 +147,10 @@ impl Server {
         }
         let connections = &self.shared.connections;
         connections.all().iter().for_each(Connection::want_turn);
-        let severed_connections = connections.wait_empty(later(start, drain));
+        let deadline = later(start, drain);
+        let severed_connections = connections.wait_empty(deadline);
+        // A call goes on when its client has left, or was answered by its deadline.
+        self.shared.calls.wait_none(deadline);
         connections.all().iter().for_each(Connection::sever);
         self.shared
             .pool
@@ -201,4 +210,65 @@ fn list(failures: &[EndpointFailure]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::mpsc::{Receiver, Sender, channel},
+        thread,
+    };
+
+    use super::*;
+    use crate::{Call, Channel, ChannelOptions, Status};
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// Tells that a call has begun, and holds it until it may end.
+    struct Held {
+        begun: Sender<()>,
+        end: Mutex<Receiver<()>>,
+    }
+
+    impl Service for Held {
+        fn call(&self, _: &Call) -> Result<Vec<u8>, Status> {
+            self.begun.send(()).unwrap();
+            self.end.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+            Ok(Vec::new())
+        }
+    }
+
+    fn eventually(what: &str, condition: impl Fn() -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !condition() {
+            assert!(Instant::now() < end, "it never came to pass that {what}");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_shutdown_waits_for_a_call_that_no_client_waits_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("transport-test-{}-nobody", std::process::id());
+        let endpoint = Endpoint::local(folder.path(), &name).unwrap();
+        let ((begun, begins), (may_end, end)) = (channel(), channel());
+        let service: Arc<dyn Service> = Arc::new(Held {
+            begun,
+            end: Mutex::new(end),
+        });
+        let served = vec![(endpoint.clone(), service)];
+        let server = Server::bind(served, ServerOptions::default()).unwrap();
+        let client = Channel::connect(endpoint, ChannelOptions::default()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(1);
+        assert!(client.call("/v1.Test/Held", b"", deadline).is_err());
+        begins.recv_timeout(PATIENCE).unwrap();
+        drop(client);
+        eventually("it is forgotten", || server.usage().connections == 0);
+        thread::scope(|scope| {
+            let stopping = scope.spawn(|| server.shutdown(PATIENCE));
+            eventually("it waits", || server.shared.calls.is_awaited());
+            may_end.send(()).unwrap();
+            assert_eq!(stopping.join().unwrap().abandoned_calls, 0);
+        });
+    }
 }
