@@ -3,6 +3,10 @@
 //! Cargo builds the test programs; they are run here, each by itself, so that one that dies is known
 //! by name, status and last words.
 
+use std::time::Duration;
+
+use anyhow::Result;
+
 use super::Session;
 use super::artifacts;
 use super::artifacts::Artifact;
@@ -13,8 +17,6 @@ use super::program::Program;
 use crate::cargo;
 use crate::host::Host;
 use crate::process;
-use anyhow::Result;
-use std::time::Duration;
 
 const BUILD: Duration = Duration::from_secs(30 * 60);
 const DOCUMENTATION: Duration = Duration::from_secs(20 * 60);
