@@ -1,9 +1,5 @@
 //! Cargo, seen from a task: where things are, and what a build made.
 
-use crate::process;
-use anyhow::Context;
-use anyhow::Result;
-use serde_json::Value;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -12,6 +8,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::process;
 
 /// The target that the Windows side is built for here.
 pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";

@@ -1,6 +1,16 @@
 //! `cargo xtask demo`: csi-proxy with a simulated node, and a driver that plays a volume's life over
 //! the wire.
 
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+
 use crate::cargo::Build;
 use crate::cargo::Features;
 use crate::env;
@@ -11,14 +21,6 @@ use crate::server;
 use crate::server::Node;
 use crate::server::Server;
 use crate::wine::Prefix;
-use anyhow::Result;
-use clap::Args;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Command;
-use std::process::ExitCode;
-use std::time::Duration;
-use std::time::Instant;
 
 const PLAY: Duration = Duration::from_secs(5 * 60);
 

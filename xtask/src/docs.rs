@@ -3,12 +3,14 @@
 //! Each page is written by an example of the crate that has the table; a test of that crate fails when
 //! the page that is checked in is another.
 
-use crate::cargo;
-use crate::process;
-use anyhow::Result;
-use clap::Args;
 use std::process::ExitCode;
 use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::cargo;
+use crate::process;
 
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 

@@ -4,16 +4,18 @@
 //! `crates/fidelity/records`; `docs/fidelity.md` is written from these. In every other run the programs
 //! compare instead, so that the tests hold the page and nothing is run twice for it.
 
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+
 use crate::cargo;
 use crate::docs;
 use crate::env;
 use crate::host::Host;
 use crate::process;
 use crate::wine;
-use anyhow::Result;
-use clap::Args;
-use std::process::ExitCode;
-use std::time::Duration;
 
 /// Builds included.
 const LIMIT: Duration = Duration::from_secs(40 * 60);

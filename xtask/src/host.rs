@@ -1,11 +1,12 @@
 //! Where a program runs: on this machine, or as a Windows program under Wine.
 
+use std::path::Path;
+use std::process::Command;
+
 use crate::cargo;
 use crate::env::Need;
 use crate::wine;
 use crate::wine::Prefix;
-use std::path::Path;
-use std::process::Command;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Host<'a> {

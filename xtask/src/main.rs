@@ -10,10 +10,11 @@
 //! - **Nothing is skipped in silence.** What a machine lacks is installed or named, together with
 //!   what does not run because of it ([`env`]).
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::Parser;
 use clap::Subcommand;
-use std::process::ExitCode;
 
 mod bench;
 mod cargo;

@@ -1,14 +1,16 @@
 //! csi-proxy as tests, benchmarks and the demo start it: its flags in one place.
 
-use crate::cargo::Build;
-use crate::cargo::Features;
-use crate::host::Host;
-use crate::process::Background;
-use anyhow::Result;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::cargo::Build;
+use crate::cargo::Features;
+use crate::host::Host;
+use crate::process::Background;
 
 /// The kubelet folder as a Windows node names it.
 pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";

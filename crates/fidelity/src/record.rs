@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::mem;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
 use os::Facility;
@@ -16,18 +17,24 @@ use crate::operations;
 pub struct Recorder(Arc<Mutex<Record>>);
 
 impl Recorder {
-    pub(crate) fn saw(&self, operation: Operation, is_done: bool) {
-        let mut record = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match is_done {
-            true => record.done.insert(operation),
-            false => record.failed.insert(operation),
-        };
+    /// An operation did what it is for.
+    pub(crate) fn saw_done(&self, operation: Operation) {
+        self.record().done.insert(operation);
+    }
+
+    /// An operation was called, and did not do what it is for.
+    pub(crate) fn saw_failed(&self, operation: Operation) {
+        self.record().failed.insert(operation);
     }
 
     /// What was seen since the last taking.
     #[must_use]
     pub fn take(&self) -> Record {
-        mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut *self.record())
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,8 +137,8 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written() {
         let recorder = Recorder::default();
-        recorder.saw(operation("Files::list"), true);
-        recorder.saw(operation("Files::entry"), false);
+        recorder.saw_done(operation("Files::list"));
+        recorder.saw_failed(operation("Files::entry"));
         let mut record = recorder.take();
         record.add_answer("files::some", "not so: a | b");
         assert_eq!(Record::parse(&record.text()), record);
@@ -142,7 +149,7 @@ mod tests {
     #[test]
     fn a_case_that_does_not_hold_has_executed_nothing() {
         let recorder = Recorder::default();
-        recorder.saw(operation("Files::create_symlink"), true);
+        recorder.saw_done(operation("Files::create_symlink"));
         let mut record = Record::default();
         record.add_as_failed(recorder.take());
         assert_eq!(record.text(), "failed: Files::create_symlink\n");
@@ -151,15 +158,15 @@ mod tests {
     #[test]
     fn what_was_done_once_is_not_called_failed() {
         let recorder = Recorder::default();
-        recorder.saw(operation("Files::entry"), false);
-        recorder.saw(operation("Files::entry"), true);
+        recorder.saw_failed(operation("Files::entry"));
+        recorder.saw_done(operation("Files::entry"));
         assert_eq!(recorder.take().text(), "done: Files::entry\n");
     }
 
     #[test]
     fn what_has_no_row_is_told() {
         let recorder = Recorder::default();
-        recorder.saw(operation("MSFT_Disk.Elsewhere"), true);
+        recorder.saw_done(operation("MSFT_Disk.Elsewhere"));
         assert_eq!(recorder.take().unknown().len(), 1);
     }
 }

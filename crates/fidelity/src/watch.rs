@@ -88,7 +88,10 @@ impl<T> Watched<T> {
             facility: self.facility,
             name,
         };
-        self.recorder.saw(operation, is_done);
+        match is_done {
+            true => self.recorder.saw_done(operation),
+            false => self.recorder.saw_failed(operation),
+        }
     }
 
     /// What an operation gave out, watched as well.

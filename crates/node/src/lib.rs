@@ -68,7 +68,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The project's `examples/driver` is a whole driver in some 130 lines; its `docs/guide.md` goes from an
+//! The project's `examples/driver` is a whole driver in some 130 lines of code; its `docs/guide.md` goes from an
 //! empty cargo project to tests with faults, deaths and reboots.
 //!
 //! # Calls

@@ -54,6 +54,8 @@ fn our_layout(fixture: &Fixture) -> Result<DriveLayout, Failure> {
 
 fn disks_are_listed_ascending_and_once(fixture: &Fixture) -> Result<(), Failure> {
     let listed = fixture.disks()?.list()?;
+    // An empty list would hold, and count as executed.
+    holds("there is a disk", !listed.is_empty())?;
     holds(
         "each number is larger than the one before",
         listed.is_sorted_by(|left, right| left < right),

@@ -266,8 +266,7 @@ pub(crate) fn without_read_only(attributes: FileAttributes) -> FileAttributes {
 ///
 /// Source: <https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-createsymboliclinkw>.
 fn create_symlink(link: &WinPath, target: &str, kind: LinkKind) -> Result<(), Win32> {
-    let link = Wide::path(link)?;
-    let target = Wide::new(target)?;
+    let (link, target) = Wide::symlink(link, target)?;
     let kind = match kind {
         LinkKind::Directory => SYMBOLIC_LINK_FLAG_DIRECTORY,
         LinkKind::File => 0,

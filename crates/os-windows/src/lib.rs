@@ -1,8 +1,8 @@
 //! The seam `os` over Windows itself, every facility of it ([`node()`]), and life as a service.
 //!
-//! This crate is empty elsewhere. It is the one place with `unsafe` beside the pipe shim of `transport`:
-//! the modules of `raw` turn each Win32 call, those of `wmi::com` each COM call, into a safe function whose
-//! failure is a code, and everything above them is ordinary Rust. Handles and searches are values that
+//! This crate is empty elsewhere. It is the one place with `unsafe` beside its test kit and the pipe shim of
+//! `transport`: the modules of `raw` turn each Win32 call, those of `wmi::com` each COM call, into a safe function
+//! whose failure is a code, and everything above them is ordinary Rust. Handles and searches are values that
 //! close themselves; paths go out in their verbatim form (`\\?\`), so that neither length nor Win32's
 //! reading of names gets between the path that was checked and the path that is used. The calls on mounted
 //! folders alone get a plain path, where that is short enough and read as the same.

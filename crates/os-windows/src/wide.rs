@@ -53,6 +53,15 @@ impl Wide {
         Self::new(with_backslash(plain_or_verbatim(path)))
     }
 
+    /// A symbolic link by its path, in the verbatim form, and what it stores as its target: the text as it is.
+    /// Others read that one, and look for `C:\` or `\\host\share`.
+    ///
+    /// # Errors
+    /// As [`Wide::new`].
+    pub(crate) fn symlink(link: &WinPath, target: &str) -> Result<(Self, Self), Win32> {
+        Ok((Self::path(link)?, Self::new(target)?))
+    }
+
     /// The text for a call, valid as long as this is.
     pub(crate) fn as_ptr(&self) -> *const u16 {
         self.0.as_ptr()
@@ -136,6 +145,30 @@ mod tests {
             .join(listed(&"x".repeat(255)))
             .join(listed("y"));
         assert!(text(long).to_string_lossy().starts_with(r"\\?\C:\x"));
+    }
+
+    #[test]
+    fn a_symlink_has_a_verbatim_path_and_a_plain_target() {
+        let texts = |link: &str, target: &str| {
+            let [link, target] = [link, target].map(|path| path.parse::<WinPath>().expect(path));
+            let (link, target) = Wide::symlink(&link, &target.to_string()).expect("no NUL");
+            [link, target].map(|wide| text(&wide.0))
+        };
+        let (local, verbatim) = (r"C:\pods\a\mount", r"\\?\C:\pods\a\mount");
+        let folder = r"D:\staged\b";
+        assert_eq!(texts(local, folder), [verbatim, folder]);
+        assert_eq!(texts(verbatim, r"\\?\D:\staged\b"), [verbatim, folder]);
+        let share = r"\\host\share\folder";
+        assert_eq!(texts(local, share), [verbatim, share]);
+        assert_eq!(
+            texts(local, r"\\?\UNC\host\share\folder"),
+            [verbatim, share]
+        );
+        let on_share = r"\\?\UNC\host\share\link";
+        assert_eq!(texts(r"\\host\share\link", folder), [on_share, folder]);
+        let root = r"\\host\share\";
+        let (_, target) = Wide::symlink(&local.parse().expect(local), root).expect("no NUL");
+        assert_eq!(text(&target.0), root);
     }
 
     #[test]

@@ -184,10 +184,11 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::Line;
     use super::Outcome;
     use super::Summary;
-    use std::time::Duration;
 
     #[test]
     fn what_was_not_run_makes_nothing_good() {

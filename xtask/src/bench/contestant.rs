@@ -1,5 +1,14 @@
 //! The servers that are measured: how each starts, and what drives it.
 
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+
 use super::results::Load;
 use crate::cargo;
 use crate::cargo::Features;
@@ -11,13 +20,6 @@ use crate::process::Background;
 use crate::server;
 use crate::server::Node;
 use crate::server::Server;
-use anyhow::Context;
-use anyhow::Result;
-use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::Duration;
 
 const BUILD: Duration = Duration::from_secs(10 * 60);
 const RUN: Duration = Duration::from_secs(3 * 60);

@@ -1,14 +1,16 @@
 //! The facts that a measurement is worth nothing without.
 
-use crate::env::Go;
-use crate::process;
-use crate::wine;
-use anyhow::Result;
 use std::fs;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 use std::time::SystemTime;
+
+use anyhow::Result;
+
+use crate::env::Go;
+use crate::process;
+use crate::wine;
 
 /// Where and when a measurement was made; no names of machines or users.
 #[derive(Debug)]

@@ -1,15 +1,17 @@
 //! docs/benchmarks.md: the part that the benchmark writes stands between two marks; what a person
 //! wrote around it stays.
 
+use std::fs;
+
+use anyhow::Context;
+use anyhow::Result;
+
 use super::contestant::Contestant;
 use super::machine::Machine;
 use super::pipe::CLIENTS;
 use super::results::Results;
 use super::results::Sample;
 use crate::cargo;
-use anyhow::Context;
-use anyhow::Result;
-use std::fs;
 
 const BEGIN: &str = "<!-- written by `cargo xtask bench pipe` -->\n";
 const END: &str = "<!-- end of what the benchmark writes -->\n";

@@ -1,9 +1,10 @@
 //! `cargo xtask bench`: how fast and how small, measured beside the limit and the Go peer.
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::Args;
 use clap::Subcommand;
-use std::process::ExitCode;
 
 mod contestant;
 mod machine;

@@ -1,5 +1,14 @@
 //! `cargo xtask bench node`: what each call costs the node, on a simulated one.
 
+use std::fs;
+use std::process::Command;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+use clap::Args;
+
 use super::machine;
 use crate::cargo;
 use crate::cargo::Build;
@@ -8,13 +17,6 @@ use crate::env;
 use crate::host::Host;
 use crate::process;
 use crate::wine;
-use anyhow::Context;
-use anyhow::Result;
-use clap::Args;
-use std::fs;
-use std::process::Command;
-use std::process::ExitCode;
-use std::time::Duration;
 
 const PAGE: &str = "docs/benchmarks-node.md";
 

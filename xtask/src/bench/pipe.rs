@@ -1,5 +1,15 @@
 //! `cargo xtask bench pipe`: calls over a named pipe under Wine, then over a Unix socket.
 
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use anyhow::Result;
+use clap::Args;
+
 use super::contestant::Contestant;
 use super::contestant::Programs;
 use super::machine::Machine;
@@ -16,14 +26,6 @@ use crate::env::Provision;
 use crate::host::Host;
 use crate::process::Background;
 use crate::wine::Prefix;
-use anyhow::Context;
-use anyhow::Result;
-use clap::Args;
-use std::fs;
-use std::path::Path;
-use std::process::ExitCode;
-use std::time::Duration;
-use std::time::SystemTime;
 
 const NEEDS: [Need; 5] = [
     Need::WindowsTarget,

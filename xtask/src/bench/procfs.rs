@@ -1,10 +1,11 @@
 //! What the kernel counts for a process. A Windows program under Wine is a Linux process too.
 
-use anyhow::Context;
-use anyhow::Result;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+use anyhow::Context;
+use anyhow::Result;
 
 /// CPU seconds that a process has used so far, in user and kernel mode, all threads together.
 pub(super) fn cpu_seconds(pid: u32) -> Result<f64> {

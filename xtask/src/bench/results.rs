@@ -1,10 +1,12 @@
 //! Numbers, and what is made of them.
 
-use super::contestant::Contestant;
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use anyhow::Result;
 use serde_json::Value;
-use std::collections::BTreeMap;
+
+use super::contestant::Contestant;
 
 /// What a load generator measured.
 #[derive(Clone, Copy, Debug, PartialEq)]

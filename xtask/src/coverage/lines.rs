@@ -1,11 +1,12 @@
 //! The lines that were executed, read from what `llvm-cov export --format=lcov` writes.
 
-use anyhow::Context;
-use anyhow::Result;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+
+use anyhow::Context;
+use anyhow::Result;
 
 /// The lines of each file that can be executed, by its path below the sources.
 #[derive(Debug, Default)]

@@ -2,6 +2,17 @@
 //!
 //! It compiles everything anew, with flags of its own, and is therefore no part of `cargo xtask test`.
 
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+use clap::Args;
+
 use crate::bench;
 use crate::cargo;
 use crate::docs;
@@ -11,21 +22,12 @@ use crate::process;
 use crate::test::Artifact;
 use crate::test::test_programs;
 use crate::wine;
-use anyhow::Context;
-use anyhow::Result;
-use clap::Args;
-use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Command;
-use std::process::ExitCode;
-use std::time::Duration;
 
 mod lines;
 mod tools;
 
-use lines::Lines;
-use tools::Tools;
+use self::lines::Lines;
+use self::tools::Tools;
 
 const BUILD: Duration = Duration::from_secs(30 * 60);
 

@@ -6,16 +6,18 @@
 //! links, to which GCC's start objects and folders have to be named. It may collect no sections, lest it drop
 //! the table of functions.
 
-use crate::cargo;
-use crate::env;
-use crate::process;
-use anyhow::Context;
-use anyhow::Result;
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+
+use crate::cargo;
+use crate::env;
+use crate::process;
 
 const INSTALL: Duration = Duration::from_secs(15 * 60);
 const LIMIT: Duration = Duration::from_secs(10 * 60);

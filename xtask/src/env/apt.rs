@@ -1,15 +1,17 @@
 //! Installing Debian packages, when this user may.
 
-use super::path;
-use crate::process;
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::bail;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
+
+use super::path;
+use crate::process;
 
 const PROBE: Duration = Duration::from_secs(10);
 const UPDATE: Duration = Duration::from_secs(5 * 60);

@@ -1,18 +1,20 @@
 //! The Go command and the modules of our Go programs.
 
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
+
 use super::Need;
 use super::Provision;
 use super::apt;
 use super::path;
 use crate::cargo;
 use crate::process;
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::bail;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::Duration;
 
 const PROBE: Duration = Duration::from_secs(60);
 const INSTALL: Duration = Duration::from_secs(10 * 60);

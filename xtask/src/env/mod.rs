@@ -1,15 +1,16 @@
 //! What the chores need of the machine: found, else installed, else named.
 //!
-//! A fresh Debian machine with cargo and apt gets everything from here: the Rust target, Debian
+//! A fresh Debian 12 with git, cargo and apt gets everything from here: the Rust target, Debian
 //! packages, Go and the Go modules. What cannot be had is named with what is skipped because of
 //! it; with `CI=true` it is an error instead.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
 use anyhow::bail;
 use clap::Args;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::ExitCode;
 
 mod apt;
 mod go;

@@ -89,10 +89,12 @@ impl Package {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeSet;
+
     use formats::fixtures::tools::Run;
     use formats::fixtures::tools::TOOLS;
-    use std::collections::BTreeSet;
+
+    use super::*;
 
     #[test]
     fn every_package_has_one_row_and_a_program() {

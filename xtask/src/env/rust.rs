@@ -1,17 +1,19 @@
 //! Rust's standard library for the Windows targets, and cargo-deny.
 
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
+
 use super::Need;
 use super::Provision;
 use super::is_ci;
 use super::path;
 use crate::cargo;
 use crate::process;
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::bail;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::Duration;
 
 const PROBE: Duration = Duration::from_secs(60);
 const INSTALL: Duration = Duration::from_secs(15 * 60);

@@ -1,15 +1,5 @@
 //! A server that runs beside the work and ends with its owner.
 
-use super::POLL;
-use super::describe;
-use super::interrupt;
-use super::kill_tree;
-use super::tail;
-use super::tree::signal;
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::bail;
-use rustix::process::Signal;
 use std::fs;
 use std::fs::File;
 use std::path::Path;
@@ -21,6 +11,18 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
+
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
+use rustix::process::Signal;
+
+use super::POLL;
+use super::describe;
+use super::interrupt;
+use super::kill_tree;
+use super::tail;
+use super::tree::signal;
 
 /// A child process that is killed, with its descendants, when dropped.
 #[derive(Debug)]

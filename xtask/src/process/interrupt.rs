@@ -1,12 +1,13 @@
 //! Ctrl-C and a termination signal: the wait that is going on fails, and everything that was
 //! started is ended and removed on the way out.
 
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::bail;
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
+
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
 
 thread_local! {
     /// Whether this thread is clearing up and waits in spite of a signal.

@@ -1,9 +1,5 @@
 //! Child processes with a limit on every wait.
 
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::anyhow;
-use anyhow::bail;
 use std::fs::File;
 use std::io::Read;
 use std::io::Seek;
@@ -15,6 +11,11 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
+
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::anyhow;
+use anyhow::bail;
 
 mod background;
 pub(crate) mod interrupt;

@@ -1,10 +1,11 @@
 //! The descendants of a process, from `/proc`.
 
+use std::collections::BTreeMap;
+use std::fs;
+
 use rustix::process::Pid;
 use rustix::process::Signal;
 use rustix::process::kill_process;
-use std::collections::BTreeMap;
-use std::fs;
 
 /// Ends a process and everything that descends from it, children first.
 pub(crate) fn kill_tree(root: u32) {

@@ -1,10 +1,11 @@
 //! The test programs that cargo has built.
 
+use std::path::Path;
+use std::path::PathBuf;
+
 use anyhow::Context;
 use anyhow::Result;
 use serde_json::Value;
-use std::path::Path;
-use std::path::PathBuf;
 
 /// A test program, built and not yet run.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]

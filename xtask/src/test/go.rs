@@ -1,5 +1,13 @@
 //! The steps that drive csi-proxy with the official Go clients.
 
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Result;
+
 use super::Session;
 use super::outcome::Outcome;
 use super::program::Language;
@@ -13,12 +21,6 @@ use crate::process;
 use crate::server;
 use crate::server::Node;
 use crate::server::Server;
-use anyhow::Result;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::Duration;
-use std::time::Instant;
 
 const BUILD: Duration = Duration::from_secs(10 * 60);
 const RUN: Duration = Duration::from_secs(5 * 60);
@@ -208,8 +210,9 @@ fn test_command(host: Host<'_>, node: &Path, test: &Path, sockets: Option<&Path>
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
+
+    use super::*;
 
     /// A test that was renamed would run elsewhere, or not at all, by a name that says nothing.
     #[test]

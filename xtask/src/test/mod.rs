@@ -1,16 +1,18 @@
 //! `cargo xtask test`: every test of the project, on Linux and under Wine, ours and foreign ones.
 
+use std::cell::OnceCell;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+
 use crate::demo;
 use crate::env;
 use crate::env::Need;
 use crate::env::Provision;
 use crate::host::Host;
 use crate::wine::Prefix;
-use anyhow::Result;
-use clap::Args;
-use std::cell::OnceCell;
-use std::process::ExitCode;
-use std::time::Instant;
 
 mod artifacts;
 mod counts;
@@ -24,10 +26,10 @@ mod verdict;
 pub(crate) use artifacts::Artifact;
 pub(crate) use artifacts::read as test_programs;
 
-use counts::Counts;
-use outcome::Failure;
-use outcome::Outcome;
-use report::Row;
+use self::counts::Counts;
+use self::outcome::Failure;
+use self::outcome::Outcome;
+use self::report::Row;
 
 /// Run all tests and print a table of what ran
 #[derive(Args)]

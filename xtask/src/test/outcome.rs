@@ -1,10 +1,12 @@
 //! What a step did, and what of it is red.
 
+use std::time::Duration;
+
+use anyhow::Result;
+
 use super::counts::Counts;
 use crate::process;
 use crate::process::interrupt;
-use anyhow::Result;
-use std::time::Duration;
 
 /// What a step did.
 #[derive(Debug, Default)]
@@ -132,8 +134,9 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::cell::Cell;
+
+    use super::*;
 
     fn numbered(count: usize) -> String {
         (0..count)

@@ -1,5 +1,13 @@
 //! One test program: run it, and judge it by its status and its words.
 
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+
 use super::counts::Counts;
 use super::outcome::Failure;
 use super::outcome::Outcome;
@@ -8,12 +16,6 @@ use crate::cargo;
 use crate::process;
 use crate::process::Finished;
 use crate::process::interrupt;
-use anyhow::Context;
-use anyhow::Result;
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::Duration;
 
 /// How many lines of a program that died are shown.
 const LAST_WORDS: usize = 60;

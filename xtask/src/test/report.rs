@@ -1,15 +1,17 @@
 //! The table at the end of a test run, and after it whatever is red.
 
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+
 use super::outcome::Failure;
 use super::outcome::Outcome;
 use crate::env;
 use crate::env::Need;
 use crate::env::Provision;
 use crate::test::counts::Counts;
-use anyhow::Result;
-use std::fmt::Write;
-use std::process::ExitCode;
-use std::time::Duration;
 
 /// How many failures are shown with their output; of the others the closing list has the names.
 const SHOWN: usize = 10;

@@ -3,6 +3,14 @@
 //! Cargo builds the test programs; they are run here, each by itself, so that one that dies is known
 //! by name, status and last words.
 
+use std::panic;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+
 use super::Session;
 use super::artifacts;
 use super::artifacts::Artifact;
@@ -14,12 +22,6 @@ use crate::cargo;
 use crate::host::Host;
 use crate::process;
 use crate::wine::Prefix;
-use anyhow::Result;
-use std::panic;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::Duration;
 
 const BUILD: Duration = Duration::from_secs(30 * 60);
 const DOCUMENTATION: Duration = Duration::from_secs(20 * 60);

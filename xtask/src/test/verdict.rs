@@ -1,7 +1,8 @@
 //! What a test program says of its tests, read from what it prints.
 
-use super::counts::Counts;
 use std::collections::BTreeMap;
+
+use super::counts::Counts;
 
 /// What a test program has said.
 #[derive(Debug, Default, Eq, PartialEq)]

@@ -2,16 +2,18 @@
 //!
 //! cargo-deny judges by the same file, and looks into the licence texts too.
 
-use crate::cargo;
-use crate::process;
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::bail;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+use anyhow::bail;
+use serde_json::Value;
+
+use crate::cargo;
+use crate::process;
 
 const LIMIT: Duration = Duration::from_secs(5 * 60);
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";

@@ -1,5 +1,14 @@
 //! `cargo xtask tidy`: all that can be said about the code without running it.
 
+use std::process::Command;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Result;
+use anyhow::bail;
+use clap::Args;
+
 use crate::cargo;
 use crate::cargo::MSVC;
 use crate::cargo::WINDOWS;
@@ -7,13 +16,6 @@ use crate::env;
 use crate::env::Need;
 use crate::env::Provision;
 use crate::process;
-use anyhow::Result;
-use anyhow::bail;
-use clap::Args;
-use std::process::Command;
-use std::process::ExitCode;
-use std::time::Duration;
-use std::time::Instant;
 
 mod functions;
 mod licences;

@@ -1,11 +1,13 @@
 //! The files of the repository, read once.
 
-use crate::cargo;
-use crate::process;
-use anyhow::Result;
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::cargo;
+use crate::process;
 
 const LIST: Duration = Duration::from_secs(60);
 

@@ -3,13 +3,6 @@
 //! A prefix is a machine of its own: pipes, services, drive C. Its own for each run keeps runs apart, and a
 //! fresh one keeps a run's leftovers from the next.
 
-use crate::cargo;
-use crate::env;
-use crate::process;
-use crate::process::Finished;
-use crate::process::interrupt;
-use anyhow::Context;
-use anyhow::Result;
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
@@ -18,6 +11,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+
+use crate::cargo;
+use crate::env;
+use crate::process;
+use crate::process::Finished;
+use crate::process::interrupt;
 
 pub(crate) mod runner;
 mod shim;

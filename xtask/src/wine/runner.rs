@@ -1,15 +1,17 @@
 //! Cargo's runner for Windows programs: `cargo test --target x86_64-pc-windows-gnu` for a developer.
 
-use super::Prefix;
-use crate::env;
-use crate::host::Host;
-use crate::process;
-use anyhow::Result;
-use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::Prefix;
+use crate::env;
+use crate::host::Host;
+use crate::process;
 
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 

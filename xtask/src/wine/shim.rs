@@ -1,13 +1,15 @@
 //! The DLL that Wine 8 lacks; see `wine/bcryptprimitives.c`.
 
-use crate::cargo;
-use crate::process;
-use anyhow::Context;
-use anyhow::Result;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::Result;
+
+use crate::cargo;
+use crate::process;
 
 const NAME: &str = "bcryptprimitives.dll";
 const COMPILE: Duration = Duration::from_secs(120);

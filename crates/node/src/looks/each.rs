@@ -3,10 +3,11 @@
 //! Whoever wants one disk of sixty asks all of them, and a thread that asks them hangs in the first that
 //! hangs. So they are asked on a thread beside the caller's, one for all of them: a thread per disk would
 //! cost more than the looks. Where it is stuck it is left behind, the others that are left are asked on a thread
-//! each, once, and then another goes on with the same disk: all that hang answer at once by then that they do not
-//! answer.
+//! each, so many at a time, and then another goes on with the same disk: all that hang answer at once by then that
+//! they do not answer.
 
 use std::any::Any;
+use std::ops::Range;
 use std::panic;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -23,6 +24,11 @@ use super::ANSWER_WITHIN;
 use crate::Node;
 use crate::Unfinished;
 use crate::patience::SLICE;
+
+/// How many are asked at once, each on a thread of its own, after one got stuck. With so many a loop over sixty disks
+/// waits once for all that hang, and one over hundreds does not take as many threads, as each of its callers would.
+/// Those beyond come in their turn.
+const MOST_AT_ONCE: usize = 64;
 
 /// What `ask` answers of each of the items, in their order. Each is asked once, or once more when it took
 /// long: `ask` only looks.
@@ -47,15 +53,17 @@ where
     });
     let mut answers = Vec::with_capacity(round.items.len());
     let mut limit = ANSWER_WITHIN;
-    let mut is_stuck = false;
+    let mut asked = 0;
     while answers.len() < round.items.len() {
         let known = answers.len();
         let helper = Helper::start(&round, operation, known)?;
         helper.collect(&mut answers, &*node.os().clock, limit, deadline);
         if answers.len() < round.items.len() {
             node.check(deadline, operation, &"in the background")?;
-            if !std::mem::replace(&mut is_stuck, true) {
-                round.ask_the_rest(operation, answers.len(), deadline);
+            if answers.len() >= asked {
+                let next = answers.len()..round.items.len().min(answers.len() + MOST_AT_ONCE);
+                asked = next.end;
+                round.ask_together(operation, next, deadline);
             }
         }
         // One that is only slow is given more time, so that it comes to its end.
@@ -74,17 +82,21 @@ struct Round<T, A> {
 }
 
 impl<T, A> Round<T, A> {
-    /// What hangs seldom hangs alone: behind one path that is dead stand many disks. So those that are left are
-    /// all asked at once, for what each would be waited for in its turn, and answer at once by then or not at all.
-    fn ask_the_rest<R>(self: &Arc<Self>, operation: &'static str, first: usize, deadline: Deadline)
-    where
+    /// What hangs seldom hangs alone: behind one path that is dead stand many disks. So those that come next are
+    /// asked at once, for what each would be waited for in its turn, and answer at once by then or not at all.
+    fn ask_together<R>(
+        self: &Arc<Self>,
+        operation: &'static str,
+        next: Range<usize>,
+        deadline: Deadline,
+    ) where
         T: Send + Sync + 'static,
         A: Fn(&Node, &T) -> R + Send + Sync + 'static,
     {
         let clock = &*self.node.os().clock;
         let end = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
         let (asking, all_asked) = mpsc::channel::<()>();
-        for index in first..self.items.len() {
+        for index in next {
             let (round, asking) = (Arc::clone(self), asking.clone());
             let ask = move || {
                 let _asking = asking;
@@ -244,6 +256,36 @@ mod tests {
         let answers = asking.join().unwrap().unwrap();
         assert_eq!(answers.iter().filter(|is_ok| **is_ok).count(), 2);
         drop(release);
+    }
+
+    /// All 200 hang, and of 64 of them a look is begun on a thread of its own; the few besides are of those who go
+    /// on in order, and get stuck at the first one.
+    #[test]
+    fn so_many_are_asked_at_once_and_no_more() {
+        let (node, _folder) = node();
+        let clock = Arc::clone(&node.os().clock);
+        let deadline = Deadline::within(&*clock, ANSWER_WITHIN * 3);
+        let (release, released) = mpsc::channel::<()>();
+        let (begin, begun) = mpsc::channel();
+        let (begin, released) = (Mutex::new(begin), Mutex::new(released));
+        let hang = move |_: &Node, _: &u32| {
+            begin.lock().unwrap().send(()).unwrap();
+            let _ = released.lock().unwrap().recv();
+        };
+        let items = (0..200).collect();
+        let asking = thread::spawn(move || each(&node, "ask", deadline, items, hang));
+        let mut all = 0;
+        while !asking.is_finished() {
+            match begun.recv_timeout(SLICE) {
+                Ok(()) => all += 1,
+                Err(_) => clock.sleep(ANSWER_WITHIN / 4),
+            }
+        }
+        assert!(asking.join().unwrap().is_err());
+        drop(release);
+        // The channel ends when the last thread has.
+        all += begun.iter().count();
+        assert!(all < MOST_AT_ONCE + 10, "{all} were begun");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use os::Dacl;
 use os::Win32;
+use os::WinPath;
 
 use super::FILES;
 use crate::Failure;
@@ -26,6 +27,16 @@ const EVERYBODY: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;WD)";
 
 fn dacl(text: &str) -> Dacl {
     text.parse().expect("cases spell lists that parse")
+}
+
+/// Lets everybody in, and makes sure that it shows: a system that only says that it sets a list has set none.
+fn opened(scene: &Scene<'_>, path: &WinPath) -> Result<String, Failure> {
+    let before = scene.files.dacl(path)?;
+    scene.files.set_dacl(path, &dacl(EVERYBODY))?;
+    let now = scene.files.dacl(path)?;
+    holds("everybody has an entry", now.contains(";;;WD)"))?;
+    holds("it is another list than before", now != before)?;
+    Ok(now)
 }
 
 fn a_directory_has_an_access_control_list(fixture: &Fixture) -> Result<(), Failure> {
@@ -56,10 +67,9 @@ fn a_list_that_keeps_others_out_names_nobody_else(fixture: &Fixture) -> Result<(
 fn a_list_is_set_as_often_as_one_likes(fixture: &Fixture) -> Result<(), Failure> {
     let scene = Scene::of(fixture)?;
     let path = scene.directory("d")?;
-    let first = dacl("D:P(A;OICI;FA;;;WD)(A;OICI;FR;;;BU)");
-    scene.files.set_dacl(&path, &first)?;
-    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
-    let once = scene.files.dacl(&path)?;
+    let once = opened(&scene, &path)?;
+    let other = dacl("D:P(A;OICI;FA;;;WD)(A;OICI;FR;;;BU)");
+    scene.files.set_dacl(&path, &other)?;
     scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
     holds("the last one counts", !once.contains(";;;BU)"))?;
     holds("again is as once", scene.files.dacl(&path)? == once)
@@ -84,7 +94,7 @@ fn nothing_takes_no_list(fixture: &Fixture) -> Result<(), Failure> {
 fn a_directory_with_a_list_is_found_empty_and_removed(fixture: &Fixture) -> Result<(), Failure> {
     let scene = Scene::of(fixture)?;
     let path = scene.directory("d")?;
-    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
+    opened(&scene, &path)?;
     holds("it is empty", scene.files.list(&path)?.is_empty())?;
     scene.files.remove_directory(&path)?;
     let gone = scene.files.dacl(&path);

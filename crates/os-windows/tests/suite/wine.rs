@@ -105,6 +105,7 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     row("disks::the_disk_of_a_used_volume_is_online", NO_EXTENT),
     row("disks::looking_anew_changes_nothing_by_itself", NO_EXTENT),
     // The first drive is found by its name alone and answers few questions; there are no devices.
+    row("disks::disks_are_listed_ascending_and_once", NO_DISKS),
     row("drive::the_first_one_is_listed", NO_DEVICES),
     row(
         "drive::it_has_a_length",
@@ -132,7 +133,7 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         "IOCTL_DISK_UPDATE_PROPERTIES: Win32(50)",
     ),
     // The namespace is there, with nothing in it.
-    row("wmi::disks_are_objects", "not so: there is a disk"),
+    row("wmi::disks_are_objects", NO_DISKS),
     // SetVolumeMountPointW is not there.
     row(
         "volumes::a_mounted_folder_that_goes_from_a_pinned_directory_is_forgotten",
@@ -288,6 +289,7 @@ pub(crate) const ANSWERS: &[Deviation] = &[
 ];
 
 const NO_DEVICES: &str = "not so: the first drive is listed";
+const NO_DISKS: &str = "not so: there is a disk";
 const NO_EXTENT: &str = "no single extent: []";
 const NO_MOUNTING: &str = "SetVolumeMountPointW: Win32(120)";
 const NO_PAGE_FILES: &str = "EnumPageFilesW: malformed answer: it failed without a code, so every disk may hold a page file";

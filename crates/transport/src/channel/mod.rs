@@ -15,8 +15,8 @@ use std::{
 
 use thiserror::Error;
 
+use self::link::{Exchange, Line};
 use crate::{Code, Endpoint, Status, sys::Stream};
-use link::{Exchange, Line};
 
 /// A client of one server. Clones share their idle connections.
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ use std::{
 };
 
 use self::core::{Core, Turn};
+use self::exchange::Request;
 use crate::{
     Call, Code, MethodPath, Status,
     link::{self, Generation, Link},
@@ -27,7 +28,6 @@ use crate::{
     server::{Account, Admission, Binding, Client, Refusal, Shared},
     sys::{self, Handles, Interest, Ready, Stream},
 };
-use exchange::Request;
 
 pub(crate) use self::core::{CloseReason, Wait};
 

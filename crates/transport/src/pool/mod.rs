@@ -30,10 +30,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use self::monitor::Monitor;
 use crate::{
     ServerOptions, conn::Connection, panics::contain, server::Acceptor, sys, throttle::Throttle,
 };
-use monitor::Monitor;
 
 pub(crate) use pace::Pace;
 pub(crate) use worker::{Slot, Worker};

@@ -1,15 +1,18 @@
 //! The rules of the house that no other tool checks: one file a rule.
 
-use super::sources;
-use super::sources::Source;
+use std::fmt;
+
 use anyhow::Result;
 use anyhow::bail;
-use std::fmt;
+
+use super::sources;
+use super::sources::Source;
 
 mod child_process;
 mod crate_doc;
 mod file_length;
 mod function_length;
+mod imports;
 mod machine_paths;
 mod manifests;
 mod named_tests;
@@ -57,6 +60,7 @@ const LINTS: &[Lint] = &[
     crate_doc::LINT,
     file_length::LINT,
     function_length::LINT,
+    imports::LINT,
     machine_paths::LINT,
     manifests::LINT,
     named_tests::LINT,
@@ -67,6 +71,7 @@ const LINTS: &[Lint] = &[
     unfinished::LINT,
     unsafe_code::LINT,
     unsafe_code::REASON,
+    unsafe_code::SYSTEM,
     waiting_tests::LINT,
 ];
 

@@ -1,10 +1,11 @@
 //! A page that says which test shows something names a test that there is.
 
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
 use super::Finding;
 use super::Lint;
 use super::Source;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 
 pub(super) const LINT: Lint = Lint {
     rule: "a test that a page names exists",

@@ -1,9 +1,10 @@
 //! What may know what stands in ARCHITECTURE's table, and is so.
 
+use std::collections::BTreeSet;
+
 use super::Finding;
 use super::Lint;
 use super::Source;
-use std::collections::BTreeSet;
 
 pub(super) const LINT: Lint = Lint {
     rule: "ARCHITECTURE.md's table names each crate, and what of ours it depends on",

@@ -7,8 +7,8 @@ use proptest::{collection::vec, prelude::*};
 
 use http::uri::Authority;
 
+use self::reference::{Decoder, Encoder, Field, Form};
 use super::{hpack::HpackError, *};
-use reference::{Decoder, Encoder, Field, Form};
 
 const HEADERS: u8 = 1;
 const PING: u8 = 6;

@@ -15,9 +15,9 @@ use std::{
     time::Duration,
 };
 
+use self::event::{Event, WaitSet};
 use super::{Interest, Waitable};
 use crate::{Endpoint, EndpointError};
-use event::{Event, WaitSet};
 
 pub(crate) use event::thread_may_end;
 pub(crate) use listener::Listener;
