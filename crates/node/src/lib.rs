@@ -72,9 +72,8 @@
 //! empty cargo project to tests with faults, deaths and reboots.
 //!
 //! # Calls
-//! Everything is synchronous and reached through a [`Node`]: [`Node::filesystem`], [`Node::disks`],
-//! [`Node::volumes`], [`Node::smb`], [`Node::iscsi`], [`Node::services`], [`Node::firmware`]. Each operation
-//! takes a [`Deadline`]. Nothing begins after it, and no wait goes on beyond it; but a change that has begun is seen to its end, because the
+//! Everything is synchronous and reached through a [`Node`]: a driver's calls as [`api::NodeApi`], csi-proxy's by
+//! [`Node::operations`]. Each operation takes a [`Deadline`]. Nothing begins after it, and no wait goes on beyond it; but a change that has begun is seen to its end, because the
 //! locks may not be given up while Windows still works. A caller that must have its answer by the
 //! deadline runs the operation with [`Node::bounded`].
 //!
@@ -241,6 +240,59 @@ pub struct Node {
     shared: Arc<Shared>,
 }
 
+/// The operations as csi-proxy's calls want them, group by group.
+///
+/// Here disks go by number and volumes by id alone, each group has errors of its own, and an operation runs on the
+/// caller's thread for as long as it takes ([`Node::bounded`] runs one on another).
+#[derive(Clone, Copy)]
+pub struct Operations<'a> {
+    node: &'a Node,
+}
+
+impl<'a> Operations<'a> {
+    /// Disks.
+    #[must_use]
+    pub fn disks(self) -> Disks<'a> {
+        Disks::new(self.node)
+    }
+
+    /// Files, directories and links.
+    #[must_use]
+    pub fn filesystem(self) -> Filesystem<'a> {
+        Filesystem::new(self.node)
+    }
+
+    /// The firmware's tables.
+    #[must_use]
+    pub fn firmware(self) -> Firmware<'a> {
+        Firmware::new(self.node)
+    }
+
+    /// The iSCSI initiator.
+    #[must_use]
+    pub fn iscsi(self) -> Iscsi<'a> {
+        Iscsi::new(self.node)
+    }
+
+    /// Windows services.
+    #[must_use]
+    pub fn services(self) -> Services<'a> {
+        Services::new(self.node)
+    }
+
+    /// SMB mappings.
+    #[must_use]
+    pub fn smb(self) -> Smb<'a> {
+        Smb::new(self.node)
+    }
+
+    /// Volumes.
+    #[must_use]
+    pub fn volumes(self) -> Volumes<'a> {
+        Volumes::new(self.node)
+    }
+}
+
 struct Shared {
     os: Os,
     options: Options,
@@ -282,46 +334,10 @@ impl Node {
         &self.shared.options
     }
 
-    /// Disks.
+    /// csi-proxy's operations, for whoever serves its calls. Drivers have [`api::NodeApi`].
     #[must_use]
-    pub fn disks(&self) -> Disks<'_> {
-        Disks::new(self)
-    }
-
-    /// Files, directories and links.
-    #[must_use]
-    pub fn filesystem(&self) -> Filesystem<'_> {
-        Filesystem::new(self)
-    }
-
-    /// The firmware's tables.
-    #[must_use]
-    pub fn firmware(&self) -> Firmware<'_> {
-        Firmware::new(self)
-    }
-
-    /// The iSCSI initiator.
-    #[must_use]
-    pub fn iscsi(&self) -> Iscsi<'_> {
-        Iscsi::new(self)
-    }
-
-    /// Windows services.
-    #[must_use]
-    pub fn services(&self) -> Services<'_> {
-        Services::new(self)
-    }
-
-    /// SMB mappings.
-    #[must_use]
-    pub fn smb(&self) -> Smb<'_> {
-        Smb::new(self)
-    }
-
-    /// Volumes.
-    #[must_use]
-    pub fn volumes(&self) -> Volumes<'_> {
-        Volumes::new(self)
+    pub fn operations(&self) -> Operations<'_> {
+        Operations { node: self }
     }
 
     fn locks(&self) -> &Locks {

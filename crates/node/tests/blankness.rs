@@ -49,7 +49,7 @@ fn bytes_that_nothing_explains_refuse_a_strict_node_alone() {
             .hardware()
             .write_disk(DATA, 2 << 20, b"what is this")
             .unwrap();
-        let partitioned = rig.node.disks().partition(rig.disk(), rig.soon());
+        let partitioned = rig.disks().partition(rig.disk(), rig.soon());
         assert_eq!(
             partitioned.is_ok(),
             goes_on,
@@ -65,7 +65,7 @@ fn a_disk_that_cannot_be_read_is_not_blank() {
         .serial(DATA)
         .unreadable_at(LENGTH - 4096, 512);
     rig.plug(&spec, DATA, LENGTH);
-    let refused = rig.node.disks().partition(rig.disk(), rig.soon());
+    let refused = rig.disks().partition(rig.disk(), rig.soon());
     assert!(
         matches!(refused, Err(DiskError::Blank(BlankError::Unread { .. }))),
         "{refused:?}"

@@ -32,7 +32,7 @@ const FOLDERS: &str = r"C:\var\lib\kubelet\plugins";
 fn found(rig: &Rig, serial: &str) -> FoundDisk {
     let serial = SerialNumber::parse(serial).unwrap();
     let query = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    rig.node.disks().find(&query, rig.soon()).unwrap()
+    rig.disks().find(&query, rig.soon()).unwrap()
 }
 
 /// Where the volume of a disk is staged.
@@ -43,24 +43,52 @@ fn staging(serial: &str) -> String {
 /// What a driver does with a disk, formatted or not.
 fn stage(rig: &Rig, serial: &str) -> VolumeId {
     let (node, soon, disk) = (&rig.node, rig.soon(), found(rig, serial));
-    node.disks().bring_online(&disk, soon).unwrap();
-    node.disks().partition(&disk, soon).unwrap();
-    let volume = node.volumes().sole_on_disk(disk.number(), soon).unwrap();
-    if !node.volumes().is_formatted(volume, soon).unwrap() {
-        node.volumes().format(volume, soon).unwrap();
+    node.operations().disks().bring_online(&disk, soon).unwrap();
+    node.operations().disks().partition(&disk, soon).unwrap();
+    let volume = node
+        .operations()
+        .volumes()
+        .sole_on_disk(disk.number(), soon)
+        .unwrap();
+    if !node
+        .operations()
+        .volumes()
+        .is_formatted(volume, soon)
+        .unwrap()
+    {
+        node.operations().volumes().format(volume, soon).unwrap();
     }
     let folder = path(&staging(serial));
-    node.filesystem().make_directory(&folder, soon).unwrap();
-    node.volumes().mount(volume, &folder, soon).unwrap();
+    node.operations()
+        .filesystem()
+        .make_directory(&folder, soon)
+        .unwrap();
+    node.operations()
+        .volumes()
+        .mount(volume, &folder, soon)
+        .unwrap();
     volume
 }
 
 fn unstage(rig: &Rig, serial: &str) {
     let (node, soon, folder) = (&rig.node, rig.soon(), path(&staging(serial)));
-    let volume = node.volumes().of_target(&folder, soon).unwrap();
-    node.volumes().unmount(volume, &folder, soon).unwrap();
-    node.filesystem().remove_entry(&folder, soon).unwrap();
-    node.disks().set_offline(&found(rig, serial), soon).unwrap();
+    let volume = node
+        .operations()
+        .volumes()
+        .of_target(&folder, soon)
+        .unwrap();
+    node.operations()
+        .volumes()
+        .unmount(volume, &folder, soon)
+        .unwrap();
+    node.operations()
+        .filesystem()
+        .remove_entry(&folder, soon)
+        .unwrap();
+    node.operations()
+        .disks()
+        .set_offline(&found(rig, serial), soon)
+        .unwrap();
 }
 
 fn write(rig: &Rig, serial: &str, content: &str) {
@@ -84,7 +112,7 @@ fn with_clone() -> Rig {
 fn plug_clone(rig: &Rig) {
     let spec = DiskSpec::on(Bus::Sas).serial(CLONE).lun(2);
     rig.sim.hardware().clone_disk(DATA, CLONE, &spec).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
 }
 
 fn style(rig: &Rig, serial: &str) -> PartitionStyle {
@@ -115,7 +143,6 @@ fn restore_of_a_clone_on_the_same_node() {
     let rig = with_clone();
     write(&rig, DATA, "changed after the snapshot");
     let original = rig
-        .node
         .volumes()
         .of_target(&path(&staging(DATA)), rig.soon())
         .unwrap();
@@ -128,12 +155,9 @@ fn restore_of_a_clone_on_the_same_node() {
     assert_eq!(label(clone), label(original));
     assert_eq!(boot_sector(&rig, CLONE), boot_sector(&rig, DATA));
     for (serial, volume) in [(DATA, original), (CLONE, clone)] {
-        let on_disk = rig
-            .node
-            .volumes()
-            .sole_on_disk(rig.disk_of(serial), rig.soon());
+        let on_disk = rig.volumes().sole_on_disk(rig.disk_of(serial), rig.soon());
         assert_eq!(on_disk, Ok(volume));
-        let disk = rig.node.volumes().disk_number(volume, rig.soon());
+        let disk = rig.volumes().disk_number(volume, rig.soon());
         assert_eq!(disk, Ok(rig.disk_of(serial)));
     }
     write(&rig, CLONE, "the clone's own");
@@ -161,7 +185,7 @@ fn a_clone_of_a_clone_is_a_third_volume() {
         .hardware()
         .clone_disk(CLONE, "clone2", &spec)
         .unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     stage(&rig, "clone2");
     assert_eq!(read(&rig, "clone2"), "second");
     let styles = [DATA, CLONE, "clone2"].map(|serial| style(&rig, serial));
@@ -191,7 +215,7 @@ fn a_clone_is_made_writable_before_it_is_brought_online() {
         let rig = with_clone();
         let (before, clone) = (style(&rig, DATA), found(&rig, CLONE));
         let trace = rig.trace(|| {
-            let disks = rig.node.disks();
+            let disks = rig.disks();
             let online = match csi_proxys {
                 true => disks.set_online(clone.number(), rig.soon()),
                 false => disks.bring_online(&clone, rig.soon()),
@@ -219,10 +243,7 @@ fn a_clone_that_stays_read_only_does_not_come_online() {
         Effect::Answer(os::Outcome::of(40_001)),
     );
     rig.sim.faults().add(refused);
-    let online = rig
-        .node
-        .disks()
-        .bring_online(&found(&rig, CLONE), rig.soon());
+    let online = rig.disks().bring_online(&found(&rig, CLONE), rig.soon());
     assert!(matches!(online, Err(DiskError::Provider(_))), "{online:?}");
     assert!(attributes(&rig, CLONE).offline);
     assert_eq!(read(&rig, DATA), "precious");
@@ -233,8 +254,7 @@ fn a_clone_that_stays_read_only_does_not_come_online() {
 fn an_online_disk_that_is_read_only_is_made_writable_for_a_driver() {
     let rig = Rig::with_data_disk();
     rig.make_read_only();
-    rig.node
-        .disks()
+    rig.disks()
         .bring_online(&found(&rig, DATA), rig.soon())
         .unwrap();
     assert!(!attributes(&rig, DATA).read_only);
@@ -249,10 +269,7 @@ fn a_disk_that_stays_read_only_is_not_said_to_be_ready() {
         Effect::Answer(os::Outcome::of(0)),
     );
     rig.sim.faults().add(nothing);
-    let ready = rig
-        .node
-        .disks()
-        .bring_online(&found(&rig, DATA), rig.soon());
+    let ready = rig.disks().bring_online(&found(&rig, DATA), rig.soon());
     assert_eq!(ready, Err(DiskError::StaysReadOnly { disk: rig.disk() }));
 }
 
@@ -266,7 +283,7 @@ fn a_clone_whose_original_is_elsewhere_comes_up_as_it_is() {
     unstage(&rig, DATA);
     plug_clone(&rig);
     rig.sim.hardware().detach_disk(DATA).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     assert!(!attributes(&rig, CLONE).offline);
     assert_eq!(style(&rig, CLONE), before);
     stage(&rig, CLONE);

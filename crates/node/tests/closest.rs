@@ -17,7 +17,7 @@ use wincsi_node::TargetError;
 use wincsi_node::VolumeError;
 
 fn closest(rig: &Rig, at: &str) -> Result<VolumeId, TargetError> {
-    match rig.node.volumes().closest(&path(at), rig.soon()) {
+    match rig.volumes().closest(&path(at), rig.soon()) {
         Ok(volume) => Ok(volume),
         Err(VolumeError::Target(error)) => Err(error),
         Err(other) => panic!("{other:?}"),
@@ -36,10 +36,7 @@ fn links_that_are_no_mounted_folders_are_followed_to_the_end() {
     let rig = Rig::with_mounted_volume();
     let staging = rig.staging();
     let deep = staging.join(os::Component::parse("deep").unwrap());
-    rig.node
-        .filesystem()
-        .make_directory(&deep, rig.soon())
-        .unwrap();
+    rig.filesystem().make_directory(&deep, rig.soon()).unwrap();
     link(&rig, r"C:\var\absolute", &deep.to_string());
     link(
         &rig,

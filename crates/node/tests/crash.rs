@@ -41,7 +41,7 @@ fn partition_a_raw_disk() {
     check(&Scenario {
         name: "partition",
         prepare: Rig::with_data_disk,
-        act: |rig| told(rig.node.disks().partition(rig.disk(), rig.soon())),
+        act: |rig| told(rig.disks().partition(rig.disk(), rig.soon())),
         done_already: &[],
     });
 }
@@ -59,8 +59,8 @@ fn partition_an_offline_disk_and_bring_it_online() {
             rig
         },
         act: |rig| {
-            told(rig.node.disks().set_online(rig.disk(), rig.soon()))?;
-            told(rig.node.disks().partition(rig.disk(), rig.soon()))
+            told(rig.disks().set_online(rig.disk(), rig.soon()))?;
+            told(rig.disks().partition(rig.disk(), rig.soon()))
         },
         done_already: &[],
     });
@@ -73,13 +73,10 @@ fn bring_a_read_only_disk_online() {
         prepare: || {
             let rig = Rig::with_volume();
             rig.make_read_only();
-            rig.node
-                .disks()
-                .set_offline(rig.disk(), rig.soon())
-                .unwrap();
+            rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
             rig
         },
-        act: |rig| told(rig.node.disks().set_online(rig.disk(), rig.soon())),
+        act: |rig| told(rig.disks().set_online(rig.disk(), rig.soon())),
         done_already: &[],
     });
 }
@@ -89,7 +86,7 @@ fn take_a_disk_offline() {
     check(&Scenario {
         name: "offline",
         prepare: Rig::with_volume,
-        act: |rig| told(rig.node.disks().set_offline(rig.disk(), rig.soon())),
+        act: |rig| told(rig.disks().set_offline(rig.disk(), rig.soon())),
         done_already: &[],
     });
 }
@@ -103,8 +100,8 @@ fn take_a_disk_offline_that_a_driver_has_done_with() {
         act: |rig| {
             let wanted = told(SerialNumber::parse(DATA)).map(Criterion::Serial)?;
             let wanted = told(DiskQuery::all([wanted]))?;
-            let found = told(rig.node.disks().find(&wanted, rig.soon()))?;
-            told(rig.node.disks().take_offline(&found, rig.soon()))
+            let found = told(rig.disks().find(&wanted, rig.soon()))?;
+            told(rig.disks().take_offline(&found, rig.soon()))
         },
         done_already: &[],
     });
@@ -133,7 +130,7 @@ fn bring_a_disk_online_that_took_the_number_of_another() {
             assert_eq!(rig.disk_of("late"), LATE);
             rig
         },
-        act: |rig| told(rig.node.disks().set_online(LATE, rig.soon())),
+        act: |rig| told(rig.disks().set_online(LATE, rig.soon())),
         done_already: &[],
     });
 }
@@ -144,7 +141,7 @@ fn format_a_volume() {
         name: "format",
         prepare: || {
             let rig = Rig::with_data_disk();
-            rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+            rig.disks().partition(rig.disk(), rig.soon()).unwrap();
             rig
         },
         act: |rig| format_unless_formatted(rig),
@@ -158,14 +155,14 @@ fn format_a_volume_with_a_label_and_an_access_control_list() {
         name: "ensure formatted",
         prepare: || {
             let rig = Rig::with_data_disk();
-            rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+            rig.disks().partition(rig.disk(), rig.soon()).unwrap();
             rig
         },
         act: |rig| {
             let options = FormatOptions::new(FileSystemType::Refs).label("data");
             let dacl = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BU)".parse().unwrap();
             let options = options.unwrap().root_dacl(dacl);
-            let volumes = rig.node.volumes();
+            let volumes = rig.volumes();
             told(volumes.ensure_formatted(rig.volume(), &options, rig.soon())).map(drop)
         },
         done_already: &[],
@@ -226,23 +223,31 @@ fn unstage_a_volume() {
 /// The calls of a driver that unstages a block volume and looks at what is there first.
 fn unstage(rig: &Rig) -> Result<(), String> {
     let (node, soon) = (&rig.node, rig.soon());
-    match node.volumes().of_target(told(rig.way(STAGING))?, soon) {
+    match node
+        .operations()
+        .volumes()
+        .of_target(told(rig.way(STAGING))?, soon)
+    {
         Ok(volume) => {
-            told(node.volumes().flush(volume, soon))?;
+            told(node.operations().volumes().flush(volume, soon))?;
             let staging = told(rig.way(STAGING))?;
-            told(node.volumes().unmount(volume, staging, soon))?;
+            told(node.operations().volumes().unmount(volume, staging, soon))?;
         }
         Err(VolumeError::Target(
             TargetError::Missing { .. } | TargetError::PlainDirectory { .. },
         )) => {}
         Err(error) => return Err(error.to_string()),
     }
-    told(node.filesystem().remove_tree(told(rig.way(STAGING))?, soon))?;
-    told(node.disks().set_offline(rig.disk(), soon))
+    told(
+        node.operations()
+            .filesystem()
+            .remove_tree(told(rig.way(STAGING))?, soon),
+    )?;
+    told(node.operations().disks().set_offline(rig.disk(), soon))
 }
 
 fn format_unless_formatted(rig: &Rig) -> Result<(), String> {
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     match told(volumes.is_formatted(rig.volume(), rig.soon()))? {
         true => Ok(()),
         false => told(volumes.format(rig.volume(), rig.soon())),
@@ -250,7 +255,7 @@ fn format_unless_formatted(rig: &Rig) -> Result<(), String> {
 }
 
 fn resize(rig: &Rig, size: NewSize) -> Result<(), String> {
-    told(rig.node.volumes().resize(rig.volume(), size, rig.soon())).map(drop)
+    told(rig.volumes().resize(rig.volume(), size, rig.soon())).map(drop)
 }
 
 fn on_a_grown_disk() -> Rig {
@@ -267,13 +272,13 @@ fn staging_where_a_table_leaves_a_disk_offline() {
         act: |rig| {
             let serial = SerialNumber::parse(DATA).unwrap();
             let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-            let disks = rig.node.disks();
+            let disks = rig.disks();
             let disk = told(disks.find(&wanted, rig.soon()))?;
             told(disks.bring_online(&disk, rig.soon()))?;
             told(disks.partition(&disk, rig.soon()))?;
-            let volume = told(rig.node.volumes().find_on(&disk, rig.soon()))?;
+            let volume = told(rig.volumes().find_on(&disk, rig.soon()))?;
             let plain = FormatOptions::default();
-            let volumes = rig.node.volumes();
+            let volumes = rig.volumes();
             told(volumes.ensure_formatted(&volume, &plain, rig.soon())).map(drop)
         },
         done_already: &[],

@@ -35,7 +35,7 @@ fn remove_a_portal() {
     check(&Scenario {
         name: "remove portal",
         prepare: Rig::with_portal,
-        act: |rig| told(rig.node.iscsi().remove_portal(&at(ADDRESS), rig.soon())),
+        act: |rig| told(rig.iscsi().remove_portal(&at(ADDRESS), rig.soon())),
         done_already: &["error: not found"],
     });
 }
@@ -45,7 +45,7 @@ fn discover_what_came_later() {
     check(&Scenario {
         name: "discover",
         prepare: with_a_later_target,
-        act: |rig| told(rig.node.iscsi().discover(&at(ADDRESS), rig.soon())).map(drop),
+        act: |rig| told(rig.iscsi().discover(&at(ADDRESS), rig.soon())).map(drop),
         done_already: &[],
     });
 }
@@ -76,7 +76,7 @@ fn connect_a_target_that_proves_itself() {
         name: "connect with mutual CHAP",
         prepare: Rig::with_portal,
         act: |rig| {
-            let iscsi = rig.node.iscsi();
+            let iscsi = rig.iscsi();
             told(iscsi.set_mutual_chap_secret(&secret(PROOF), rig.soon()))?;
             told(rig.connect(GUARDED, &Authentication::MutualChap(chap()))).map(drop)
         },
@@ -105,13 +105,13 @@ fn stage_and_unstage_as_democratic_csi_does() {
         name: "stage and unstage",
         prepare: Rig::with_array,
         act: |rig| {
-            let (iscsi, soon) = (rig.node.iscsi(), rig.soon());
+            let (iscsi, soon) = (rig.iscsi(), rig.soon());
             told(rig.add_portal())?;
             told(rig.connect(OPEN, &Authentication::None))?;
-            told(rig.node.disks().rescan(soon))?;
+            told(rig.disks().rescan(soon))?;
             let disks = told(iscsi.disks(&at(ADDRESS), &named(OPEN), soon))?;
             let disk = disks.first().ok_or("the disk is not there")?;
-            told(rig.node.disks().set_online(*disk, soon))?;
+            told(rig.disks().set_online(*disk, soon))?;
             told(rig.disconnect(OPEN))
         },
         done_already: &[],

@@ -20,7 +20,7 @@ fn remove_a_mounted_folder() {
         prepare: Rig::with_mounted_volume,
         act: |rig| {
             let staging = told(rig.way(STAGING))?;
-            told(rig.node.filesystem().remove_entry(staging, rig.soon()))
+            told(rig.filesystem().remove_entry(staging, rig.soon()))
         },
         done_already: &["The system cannot find the file specified."],
     });

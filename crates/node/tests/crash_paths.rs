@@ -45,7 +45,7 @@ fn mount_a_volume() {
         },
         act: |rig| {
             let staging = told(rig.way(STAGING))?;
-            told(rig.node.volumes().mount(rig.volume(), staging, rig.soon()))
+            told(rig.volumes().mount(rig.volume(), staging, rig.soon()))
         },
         done_already: &[],
     });
@@ -57,7 +57,7 @@ fn unmount_a_volume() {
         name: "unmount",
         prepare: Rig::with_mounted_volume,
         act: |rig| {
-            let (volumes, staging) = (rig.node.volumes(), told(rig.way(STAGING))?);
+            let (volumes, staging) = (rig.volumes(), told(rig.way(STAGING))?);
             told(volumes.unmount(rig.volume(), staging, rig.soon()))
         },
         done_already: &["is not a mounted folder"],
@@ -97,7 +97,7 @@ fn remove_contents() {
         prepare: with_a_tree,
         act: |rig| {
             let pods = told(rig.way(PODS))?;
-            told(rig.node.filesystem().remove_contents(pods, rig.soon()))
+            told(rig.filesystem().remove_contents(pods, rig.soon()))
         },
         done_already: &[],
     });
@@ -156,7 +156,7 @@ fn make_a_link() {
         },
         act: |rig| {
             let (staging, link) = (told(rig.way(STAGING))?, told(rig.way(POD))?);
-            let filesystem = rig.node.filesystem();
+            let filesystem = rig.filesystem();
             told(filesystem.create_symlink(staging, link, rig.soon()))
         },
         done_already: &[],
@@ -197,19 +197,19 @@ fn unmap_a_share() {
             map_with_link(&rig).unwrap();
             rig
         },
-        act: |rig| told(rig.node.smb().unmap(&remote(), rig.soon())),
+        act: |rig| told(rig.smb().unmap(&remote(), rig.soon())),
         done_already: &["No MSFT_SmbGlobalMapping objects found"],
     });
 }
 
 fn make_directory(rig: &Rig, at: &str) -> Result<(), String> {
     let way = told(rig.way(at))?;
-    told(rig.node.filesystem().make_directory(way, rig.soon()))
+    told(rig.filesystem().make_directory(way, rig.soon()))
 }
 
 fn remove_tree(rig: &Rig, at: &str) -> Result<(), String> {
     let way = told(rig.way(at))?;
-    told(rig.node.filesystem().remove_tree(way, rig.soon()))
+    told(rig.filesystem().remove_tree(way, rig.soon()))
 }
 
 fn map_with_link(rig: &Rig) -> Result<(), String> {
@@ -223,7 +223,7 @@ fn map(rig: &Rig, password: &str, link: Option<&str>) -> Result<(), String> {
     let mapping = Mapping::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(link.as_ref());
-    told(rig.node.smb().map(&mapping, rig.soon()).map(drop))
+    told(rig.smb().map(&mapping, rig.soon()).map(drop))
 }
 
 fn remote() -> RemotePath {
@@ -246,7 +246,6 @@ fn with_a_tree() -> Rig {
         make(&rig, folder);
     }
     let mount = rig
-        .node
         .volumes()
         .mount(rig.volume(), &path(&mounted), rig.soon());
     mount.unwrap();
@@ -262,9 +261,6 @@ fn with_a_tree() -> Rig {
 }
 
 fn make(rig: &Rig, folder: &str) {
-    let made = rig
-        .node
-        .filesystem()
-        .make_directory(&path(folder), rig.soon());
+    let made = rig.filesystem().make_directory(&path(folder), rig.soon());
     made.unwrap();
 }

@@ -18,7 +18,7 @@ fn start_a_service_and_what_it_needs() {
     check(&Scenario {
         name: "start service",
         prepare: || Rig::with_diamond(Start::Manual),
-        act: |rig| told(rig.node.services().start(&service("top"), rig.soon())),
+        act: |rig| told(rig.services().start(&service("top"), rig.soon())),
         done_already: &[],
     });
 }
@@ -44,7 +44,7 @@ fn stop_a_service_and_what_depends_on_it() {
 }
 
 fn stop(rig: &Rig, name: &str, dependents: Dependents) -> Result<(), String> {
-    let services = rig.node.services();
+    let services = rig.services();
     told(services.stop(&service(name), dependents, rig.soon()))
 }
 

@@ -14,11 +14,10 @@ fn a_deep_tree_goes() {
     let rig = Rig::new();
     let mut deep = String::from(r"C:\deep");
     deep.push_str(&r"\d".repeat(150));
-    rig.node
-        .filesystem()
+    rig.filesystem()
         .make_directory(&path(&deep), rig.soon())
         .unwrap();
     let top = path(r"C:\deep");
-    rig.node.filesystem().remove_tree(&top, rig.soon()).unwrap();
-    assert!(!rig.node.filesystem().path_exists(&top, rig.soon()).unwrap());
+    rig.filesystem().remove_tree(&top, rig.soon()).unwrap();
+    assert!(!rig.filesystem().path_exists(&top, rig.soon()).unwrap());
 }

@@ -38,7 +38,7 @@ const SYSTEM: DiskNumber = DiskNumber(0);
 #[test]
 fn a_raw_disk_becomes_one_with_a_visible_volume() {
     let rig = Rig::with_data_disk();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     let layout = rig.os().disks.layout(rig.disk()).unwrap();
     assert!(matches!(layout.style, PartitionStyle::Gpt { .. }));
     assert!(rig.os().volumes.list().unwrap().contains(&rig.volume()));
@@ -49,7 +49,7 @@ fn a_disk_with_a_partition_is_left_alone_and_not_read() {
     let rig = Rig::with_volume();
     let before = rig.state();
     let _ = rig.sim.take_trace();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     let trace = rig.sim.take_trace();
     assert!(
         trace.iter().all(|op| op.operation != "ReadFile"),
@@ -66,16 +66,10 @@ fn a_disk_with_a_partition_is_left_alone_and_not_read() {
 #[test]
 fn nobody_waits_on_an_offline_disk() {
     let rig = Rig::with_volume();
-    rig.node
-        .disks()
-        .set_offline(rig.disk(), rig.soon())
-        .unwrap();
+    rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
     let before = rig.os().clock.now();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
-    let volumes = rig
-        .node
-        .volumes()
-        .list_on_disk(rig.disk(), None, rig.soon());
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+    let volumes = rig.volumes().list_on_disk(rig.disk(), None, rig.soon());
     assert_eq!(volumes, Ok(Vec::new()));
     assert_eq!(rig.os().clock.now(), before);
 }
@@ -87,11 +81,7 @@ fn a_volume_that_does_not_come_is_an_error_that_names_its_partition() {
         .volume_delay(Duration::from_secs(3600));
     let rig = Rig::of(&spec, Options::default());
     rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, 4 * GIB);
-    let error = rig
-        .node
-        .disks()
-        .partition(rig.disk(), rig.soon())
-        .unwrap_err();
+    let error = rig.disks().partition(rig.disk(), rig.soon()).unwrap_err();
     let text = format!("partition 2 of disk {} has no volume", rig.disk());
     assert!(error.to_string().starts_with(&text), "{error}");
 }
@@ -108,13 +98,10 @@ fn a_partition_that_was_there_is_waited_for_too() {
     rig.sim
         .faults()
         .add(Rule::on(&create, Effect::Kill(Kill::After)));
-    rig.node
-        .disks()
-        .partition(rig.disk(), rig.soon())
-        .unwrap_err();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap_err();
     let rig = rig.reopened();
     let before = rig.os().volumes.list().unwrap().len();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     assert_eq!(rig.os().volumes.list().unwrap().len(), before + 1);
 }
 
@@ -125,14 +112,14 @@ fn a_partition_that_was_there_is_brought_online() {
     let volume = rig.volume();
     rig.take_partition_offline();
     assert!(!rig.os().volumes.list().unwrap().contains(&volume));
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     assert!(rig.os().volumes.list().unwrap().contains(&volume));
 }
 
 #[test]
 fn the_disks_that_windows_runs_from_are_never_written() {
     let rig = Rig::with_mounted_volume();
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     let refused = |done: Result<(), DiskError>| match done {
         Err(DiskError::Guarded {
             disk: SYSTEM,
@@ -147,7 +134,6 @@ fn the_disks_that_windows_runs_from_are_never_written() {
     );
     disks.set_online(SYSTEM, rig.soon()).unwrap();
     let volume = rig
-        .node
         .volumes()
         .closest(&support::path(r"C:\Windows"), rig.soon())
         .unwrap();
@@ -158,7 +144,7 @@ fn the_disks_that_windows_runs_from_are_never_written() {
         })) => reason,
         other => panic!("{other:?}"),
     };
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     assert_eq!(guarded(volumes.format(volume, rig.soon())), Guarded::Boot);
     let grow = wincsi_node::NewSize::Maximum;
     assert_eq!(
@@ -189,7 +175,7 @@ fn a_disk_with_a_page_file_or_a_crash_dump_is_never_written() {
         spec.page_files = vec![page_file.to_owned()];
         spec.crash_dump = crash_dump.map(str::to_owned);
         let rig = Rig::with_mounted_volume_on(&spec);
-        let refused = rig.node.disks().set_offline(rig.disk(), rig.soon());
+        let refused = rig.disks().set_offline(rig.disk(), rig.soon());
         let reason = expected;
         let disk = rig.disk();
         assert_eq!(refused, Err(DiskError::Guarded { disk, reason }));
@@ -207,7 +193,7 @@ fn where_paging_goes_unsaid_every_disk_may_hold_it() {
         paging[0].operation,
         Effect::fail(Win32::ACCESS_DENIED),
     ));
-    let refused = rig.node.disks().partition(disk, rig.soon());
+    let refused = rig.disks().partition(disk, rig.soon());
     assert!(
         matches!(refused, Err(DiskError::Paging { .. })),
         "{refused:?}"
@@ -219,7 +205,7 @@ fn where_paging_goes_unsaid_every_disk_may_hold_it() {
 #[test]
 fn a_disk_that_nobody_knows_is_not_found() {
     let rig = Rig::with_data_disk();
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     let text = "failed to query disk 77. error: not found";
     let nobody = DiskNumber(77);
     for error in [
@@ -231,7 +217,7 @@ fn a_disk_that_nobody_knows_is_not_found() {
     ] {
         assert_eq!(error.to_string(), text);
     }
-    let volumes = rig.node.volumes().list_on_disk(nobody, None, rig.soon());
+    let volumes = rig.volumes().list_on_disk(nobody, None, rig.soon());
     assert_eq!(volumes.unwrap_err().to_string(), text);
 }
 
@@ -247,7 +233,7 @@ fn a_disk_shows_after_a_rescan() {
         .hardware()
         .attach_disk(DATA, &spec, &Content::blank(GIB))
         .unwrap();
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     assert_eq!(disks.ids(rig.soon()).unwrap().len(), 1);
     disks.rescan(rig.soon()).unwrap();
     let ids = &disks.ids(rig.soon()).unwrap()[&rig.disk()];
@@ -270,7 +256,7 @@ fn an_identifier_that_several_disks_have_names_none() {
             .identified(IdentifierKind::Vendor, "twin");
         rig.plug(&spec, name, GIB);
     }
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     let found = disks.by_page83("twin", rig.soon()).unwrap_err();
     assert!(matches!(found, DiskError::SeveralPage83 { disks, .. } if disks.len() == 2));
     let error = disks.by_page83("nobody", rig.soon()).unwrap_err();
@@ -291,7 +277,7 @@ fn one_dead_disk_does_not_hide_the_others() {
         )
         .object("*0"),
     );
-    let ids = rig.node.disks().ids(rig.soon()).unwrap();
+    let ids = rig.disks().ids(rig.soon()).unwrap();
     assert_eq!(ids.keys().collect::<Vec<_>>(), [&disk]);
 }
 
@@ -308,7 +294,7 @@ fn a_disk_that_does_not_know_the_question_has_no_identifier() {
         let disk = rig.disk();
         let rule = Rule::on("IOCTL_STORAGE_QUERY_PROPERTY", Effect::fail(code));
         rig.sim.faults().add(rule.object(&format!("*{disk}")));
-        let ids = rig.node.disks().ids(rig.soon()).unwrap();
+        let ids = rig.disks().ids(rig.soon()).unwrap();
         let page83 = ids.get(&disk).map(|ids| ids.page83.as_str());
         assert_eq!(page83, Some(""), "{code:?}");
     }
@@ -331,7 +317,7 @@ fn a_disk_that_does_not_say_its_identifier_does_not_end_the_search() {
         Effect::fail(Win32::IO_DEVICE),
     );
     rig.sim.faults().add(query.object(&format!("*{dead}")));
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     assert_eq!(disks.by_page83("alive", rig.soon()), Ok(alive));
     let missing = disks.by_page83("dead", rig.soon());
     assert!(
@@ -349,7 +335,7 @@ fn an_identifier_that_is_almost_that_of_a_disk_finds_none() {
         .identified(IdentifierKind::Vendor, "Name");
     rig.plug(&spec, "named", GIB);
     rig.plug(&DiskSpec::on(Bus::Sas).serial("nameless"), "nameless", GIB);
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     assert_eq!(
         disks.by_page83("Name", rig.soon()),
         Ok(rig.disk_of("named"))
@@ -371,7 +357,7 @@ fn a_cloned_disk_comes_online_and_writable() {
         DATA,
         GIB,
     );
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     let attributes = || rig.os().disks.attributes(rig.disk()).unwrap();
     assert!(attributes().offline && attributes().read_only);
     assert_eq!(disks.is_online(rig.disk(), rig.soon()), Ok(false));
@@ -390,20 +376,10 @@ fn an_offline_disk_gets_no_partition_and_says_so() {
         .sim
         .faults()
         .add(Rule::on(&create, Effect::fail(Win32::GEN_FAILURE)));
-    rig.node
-        .disks()
-        .partition(rig.disk(), rig.soon())
-        .unwrap_err();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap_err();
     rig.sim.faults().remove(failing);
-    rig.node
-        .disks()
-        .set_offline(rig.disk(), rig.soon())
-        .unwrap();
-    let error = rig
-        .node
-        .disks()
-        .partition(rig.disk(), rig.soon())
-        .unwrap_err();
+    rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
+    let error = rig.disks().partition(rig.disk(), rig.soon()).unwrap_err();
     let text = format!(
         "WMI MSFT_Disk.CreatePartition failed (target=disk {}): code=41003: the disk is offline",
         rig.disk()
@@ -418,7 +394,7 @@ fn two_calls_for_one_disk_make_one_partition() {
     let calls: Vec<_> = (0..2)
         .map(|_| {
             let (node, disk, soon) = (rig.node.clone(), rig.disk(), rig.soon());
-            thread::spawn(move || node.disks().partition(disk, soon))
+            thread::spawn(move || node.operations().disks().partition(disk, soon))
         })
         .collect();
     for call in calls {
@@ -443,7 +419,7 @@ fn a_lock_outlives_the_deadline_of_its_call() {
     let (node, soon) = (rig.node.clone(), rig.soon());
     thread::spawn(move || {
         let done = node.bounded("partition disk", soon, move |node| {
-            node.disks().partition(disk, Deadline::NEVER)
+            node.operations().disks().partition(disk, Deadline::NEVER)
         });
         answered.send(done).unwrap();
     });
@@ -460,7 +436,7 @@ fn a_lock_outlives_the_deadline_of_its_call() {
     );
     let later = Deadline::within(&*rig.os().clock, Duration::from_secs(1));
     let node = rig.node.clone();
-    let waiting = thread::spawn(move || node.disks().set_offline(disk, later));
+    let waiting = thread::spawn(move || node.operations().disks().set_offline(disk, later));
     rig.os().clock.sleep(Duration::from_secs(2));
     let refused = waiting.join().unwrap();
     assert!(
@@ -468,7 +444,7 @@ fn a_lock_outlives_the_deadline_of_its_call() {
         "{refused:?}"
     );
     rig.sim.faults().remove(hang);
-    rig.node.disks().partition(disk, rig.soon()).unwrap();
+    rig.disks().partition(disk, rig.soon()).unwrap();
     assert_eq!(rig.os().disks.layout(disk).unwrap().partitions.len(), 2);
 }
 
@@ -487,7 +463,7 @@ fn a_disk_of_two_minds_is_left_alone() {
             .unwrap();
     }
     rig.os().disks.update_properties(rig.disk()).unwrap();
-    let refused = rig.node.disks().partition(rig.disk(), rig.soon());
+    let refused = rig.disks().partition(rig.disk(), rig.soon());
     assert!(
         matches!(refused, Err(DiskError::ViewsDiffer { .. })),
         "{refused:?}"
@@ -526,10 +502,10 @@ fn a_disk_whose_number_went_to_another_is_not_written_in_its_place() {
     let before = head();
     let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
     let stuck = rig.sim.faults().add(rescan);
-    rig.node.disks().partition(number, rig.soon()).unwrap_err();
+    rig.disks().partition(number, rig.soon()).unwrap_err();
     assert!(before == head(), "the filesystem survives");
     rig.sim.faults().remove(stuck);
-    rig.node.disks().partition(number, rig.soon()).unwrap();
+    rig.disks().partition(number, rig.soon()).unwrap();
     assert!(before == head(), "the filesystem survives");
     let blank = rig.os().disks.layout(number).unwrap();
     assert_eq!(blank.partitions.len(), 2, "the kernel's disk was meant");

@@ -217,16 +217,13 @@ fn api(rig: &Rig) -> &dyn NodeApi {
 
 fn with_raw_volume() -> Rig {
     let rig = Rig::with_data_disk();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     rig
 }
 
 fn with_staging_folder() -> Rig {
     let rig = Rig::with_volume();
-    let made = rig
-        .node
-        .filesystem()
-        .make_directory(&rig.staging(), rig.soon());
+    let made = rig.filesystem().make_directory(&rig.staging(), rig.soon());
     made.unwrap();
     rig
 }
@@ -306,7 +303,7 @@ fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
 fn failing_partition(rig: &Rig, call: &'static str, effect: Effect) -> Error {
     let rule = Rule::on(call, effect).times(1).saying(GERMAN);
     rig.sim.faults().add(rule);
-    let error = rig.node.disks().partition(rig.disk(), rig.soon());
+    let error = rig.disks().partition(rig.disk(), rig.soon());
     Error::new("partition", "it", error.unwrap_err())
 }
 
@@ -487,7 +484,7 @@ fn refusal(rig: &Rig, code: u32) -> DiskError {
     let rule = Rule::on(INITIALISE.call, answer(code)).times(1);
     rig.sim.faults().add(rule);
     let disk = rig.disk();
-    let error = rig.node.disks().partition(disk, rig.soon()).unwrap_err();
+    let error = rig.disks().partition(disk, rig.soon()).unwrap_err();
     let expected = ProviderError::Refused {
         class: disk::CLASS.name,
         method: disk::INITIALIZE.name,

@@ -23,29 +23,18 @@ use wincsi_node::VolumeError;
 fn azuredisk_unstage_leaves_the_volumes_files_alone() {
     let rig = Rig::with_mounted_volume();
     let staging = rig.staging();
-    rig.node
-        .filesystem()
-        .remove_tree(&staging, rig.soon())
-        .unwrap();
-    assert!(
-        !rig.node
-            .filesystem()
-            .path_exists(&staging, rig.soon())
-            .unwrap()
-    );
+    rig.filesystem().remove_tree(&staging, rig.soon()).unwrap();
+    assert!(!rig.filesystem().path_exists(&staging, rig.soon()).unwrap());
     assert_eq!(rig.precious(), "precious");
     let paths = rig.os().volumes.access_paths(rig.volume()).unwrap();
     assert_eq!(paths, [], "the mount manager forgot the folder");
-    rig.node
-        .filesystem()
-        .remove_tree(&staging, rig.soon())
-        .unwrap();
+    rig.filesystem().remove_tree(&staging, rig.soon()).unwrap();
 }
 
 #[test]
 fn a_tree_goes_and_what_its_links_lead_to_stays() {
     let rig = Rig::with_mounted_volume();
-    let filesystem = rig.node.filesystem();
+    let filesystem = rig.filesystem();
     let top = path(r"C:\var\lib\kubelet");
     let outside = path(r"C:\outside");
     filesystem.make_directory(&outside, rig.soon()).unwrap();
@@ -93,7 +82,7 @@ fn a_tree_goes_and_what_its_links_lead_to_stays() {
 #[test]
 fn a_link_as_the_root_goes_as_an_entry() {
     let rig = Rig::new();
-    let filesystem = rig.node.filesystem();
+    let filesystem = rig.filesystem();
     filesystem
         .make_directory(&path(r"C:\outside"), rig.soon())
         .unwrap();
@@ -114,7 +103,7 @@ fn a_link_as_the_root_goes_as_an_entry() {
 #[test]
 fn contents_go_and_the_directory_stays() {
     let rig = Rig::new();
-    let filesystem = rig.node.filesystem();
+    let filesystem = rig.filesystem();
     let top = path(r"C:\var\top");
     filesystem
         .make_directory(&path(r"C:\var\top\a\b"), rig.soon())
@@ -130,7 +119,7 @@ fn contents_go_and_the_directory_stays() {
 #[test]
 fn one_entry_at_a_time_without_force() {
     let rig = Rig::new();
-    let filesystem = rig.node.filesystem();
+    let filesystem = rig.filesystem();
     filesystem
         .make_directory(&path(r"C:\var\a\b"), rig.soon())
         .unwrap();
@@ -154,7 +143,7 @@ fn one_entry_at_a_time_without_force() {
 #[test]
 fn directories_are_made_down_to_the_last() {
     let rig = Rig::new();
-    let filesystem = rig.node.filesystem();
+    let filesystem = rig.filesystem();
     let deep = path(r"C:\var\lib\kubelet\pods");
     filesystem.make_directory(&deep, rig.soon()).unwrap();
     filesystem.make_directory(&deep, rig.soon()).unwrap();
@@ -179,7 +168,7 @@ fn directories_are_made_down_to_the_last() {
 #[test]
 fn a_link_is_made_once_and_for_one_target() {
     let rig = Rig::new();
-    let filesystem = rig.node.filesystem();
+    let filesystem = rig.filesystem();
     let (target, link) = (path(r"C:\var\target"), path(r"C:\var\link"));
     filesystem.make_directory(&target, rig.soon()).unwrap();
     filesystem
@@ -204,7 +193,7 @@ fn a_link_is_made_once_and_for_one_target() {
 #[test]
 fn what_is_a_link_and_what_is_none() {
     let rig = Rig::with_mounted_volume();
-    let filesystem = rig.node.filesystem();
+    let filesystem = rig.filesystem();
     let is_link = |at: &str| filesystem.is_symlink(&path(at), rig.soon());
     let staging = rig.staging().to_string();
     assert_eq!(is_link(&staging), Ok(true), "a mounted folder counts");
@@ -229,7 +218,7 @@ fn what_is_a_link_and_what_is_none() {
 #[test]
 fn a_directory_that_becomes_a_link_is_not_entered() {
     let rig = Rig::new();
-    let filesystem = rig.node.filesystem();
+    let filesystem = rig.filesystem();
     filesystem
         .make_directory(&path(r"C:\outside"), rig.soon())
         .unwrap();
@@ -240,6 +229,7 @@ fn a_directory_that_becomes_a_link_is_not_entered() {
     let swapping = support::swap::Swap::to_link(&rig, path(r"C:\var\top\victim"), r"C:\outside");
     swapping
         .node
+        .operations()
         .filesystem()
         .remove_tree(&path(r"C:\var\top"), rig.soon())
         .unwrap();
@@ -256,12 +246,12 @@ fn a_directory_that_becomes_a_link_is_not_entered() {
 #[test]
 fn a_volume_that_is_mounted_between_pin_and_list_keeps_its_files() {
     let rig = Rig::with_mounted_volume();
-    let filesystem = rig.node.filesystem();
+    let filesystem = rig.filesystem();
     let victim = path(r"C:\var\top\victim");
     filesystem.make_directory(&victim, rig.soon()).unwrap();
     for clear in [false, true] {
         let mounting = support::swap::Swap::to_mount(&rig, victim.clone(), rig.volume());
-        let filesystem = mounting.node.filesystem();
+        let filesystem = mounting.node.operations().filesystem();
         let top = path(r"C:\var\top");
         let (asked, removed) = match clear {
             true => (&victim, filesystem.remove_contents(&victim, rig.soon())),
@@ -274,7 +264,7 @@ fn a_volume_that_is_mounted_between_pin_and_list_keeps_its_files() {
         assert_eq!(removed, Err(expected));
         assert!(mounting.has_swapped());
         assert_eq!(rig.precious(), "precious");
-        let volumes = rig.node.volumes();
+        let volumes = rig.volumes();
         volumes.unmount(rig.volume(), &victim, rig.soon()).unwrap();
     }
 }
@@ -286,22 +276,24 @@ fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
     let patience = Duration::from_secs(60);
     let rig = Rig::with_mounted_volume();
     let (top, below) = (path(r"C:\var\plugins"), path(r"C:\var\plugins\x"));
-    let filesystem = rig.node.filesystem();
-    let expired = || {
-        rig.os().clock.sleep(Duration::from_secs(7200));
-    };
+    let filesystem = rig.filesystem();
+    let expired = || rig.os().clock.sleep(Duration::from_secs(7200));
     filesystem.make_directory(&below, rig.soon()).unwrap();
 
     let mount = Rule::on("SetVolumeMountPointW", Effect::Hang);
     let hang = rig.sim.faults().add(mount);
     let mounter = {
         let (node, volume, below) = (rig.node.clone(), rig.volume(), below.clone());
-        std::thread::spawn(move || node.volumes().mount(volume, &below, Deadline::NEVER))
+        std::thread::spawn(move || {
+            node.operations()
+                .volumes()
+                .mount(volume, &below, Deadline::NEVER)
+        })
     };
     assert!(rig.sim.faults().wait_until_hanging(1, patience));
     let remover = {
         let (node, top, soon) = (rig.node.clone(), top.clone(), rig.soon());
-        std::thread::spawn(move || node.filesystem().remove_tree(&top, soon))
+        std::thread::spawn(move || node.operations().filesystem().remove_tree(&top, soon))
     };
     expired();
     let removed = remover.join().unwrap();
@@ -319,19 +311,20 @@ fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
     let hang = rig.sim.faults().add(list);
     let remover = {
         let (node, top) = (rig.node.clone(), top.clone());
-        std::thread::spawn(move || node.filesystem().remove_tree(&top, Deadline::NEVER))
+        std::thread::spawn(move || {
+            node.operations()
+                .filesystem()
+                .remove_tree(&top, Deadline::NEVER)
+        })
     };
     assert!(rig.sim.faults().wait_until_hanging(1, patience));
     let mounter = {
         let (node, volume, soon) = (rig.node.clone(), rig.volume(), rig.soon());
-        std::thread::spawn(move || node.volumes().mount(volume, &below, soon))
+        std::thread::spawn(move || node.operations().volumes().mount(volume, &below, soon))
     };
     expired();
     let mounted = mounter.join().unwrap();
-    assert!(
-        matches!(mounted, Err(VolumeError::Unfinished(_))),
-        "{mounted:?}"
-    );
+    assert!(matches!(mounted, Err(VolumeError::Unfinished(_))));
     rig.sim.faults().remove(hang);
     remover.join().unwrap().unwrap();
     assert_eq!(filesystem.path_exists(&top, rig.soon()), Ok(false));

@@ -63,7 +63,7 @@ fn page83(text: &str) -> Criterion {
 }
 
 fn find(rig: &Rig, criteria: impl IntoIterator<Item = Criterion>) -> Result<FoundDisk, DiskError> {
-    rig.node.disks().find(&query(criteria), rig.soon())
+    rig.disks().find(&query(criteria), rig.soon())
 }
 
 #[track_caller]
@@ -316,9 +316,9 @@ fn a_disk_with_a_page_file_is_no_candidate() {
     rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
     rig.plug(&at(1, 1).serial(OTHER), OTHER, GIB);
     let (other, soon) = (rig.disk_of(OTHER), rig.soon());
-    rig.node.disks().partition(other, soon).unwrap();
-    let volume = rig.node.volumes().sole_on_disk(other, soon).unwrap();
-    rig.node.volumes().format(volume, soon).unwrap();
+    rig.disks().partition(other, soon).unwrap();
+    let volume = rig.volumes().sole_on_disk(other, soon).unwrap();
+    rig.volumes().format(volume, soon).unwrap();
     let node = meddle::node(&rig, |os| {
         let boot = Arc::clone(&os.boot);
         os.boot = Arc::new(PagesTo {
@@ -327,6 +327,7 @@ fn a_disk_with_a_page_file_is_no_candidate() {
         });
     });
     let found = node
+        .operations()
         .disks()
         .find(&query([Criterion::Adapter(1), Criterion::Lun(1)]), soon)
         .unwrap();
@@ -410,7 +411,7 @@ fn a_disk_without_page83_is_found_by_all_else() {
         ] {
             let found = find(&rig, known).unwrap();
             assert_eq!(found.seen().identifiers, Vec::<String>::new());
-            rig.node.disks().partition(&found, rig.soon()).unwrap();
+            rig.disks().partition(&found, rig.soon()).unwrap();
         }
     }
 }
@@ -449,19 +450,19 @@ type Change = fn(&Node, &FoundDisk, os::Deadline) -> Result<(), DiskError>;
 
 const CHANGES: [(&str, Change); 5] = [
     ("partition", |node, found, soon| {
-        node.disks().partition(found, soon)
+        node.operations().disks().partition(found, soon)
     }),
     ("set_online", |node, found, soon| {
-        node.disks().set_online(found, soon)
+        node.operations().disks().set_online(found, soon)
     }),
     ("bring_online", |node, found, soon| {
-        node.disks().bring_online(found, soon)
+        node.operations().disks().bring_online(found, soon)
     }),
     ("set_offline", |node, found, soon| {
-        node.disks().set_offline(found, soon)
+        node.operations().disks().set_offline(found, soon)
     }),
     ("take_offline", |node, found, soon| {
-        node.disks().take_offline(found, soon)
+        node.operations().disks().take_offline(found, soon)
     }),
 ];
 
@@ -470,10 +471,7 @@ fn found(change: &str) -> (Rig, FoundDisk) {
     let rig = Rig::new();
     rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
     if change.ends_with("_online") {
-        rig.node
-            .disks()
-            .set_offline(rig.disk(), rig.soon())
-            .unwrap();
+        rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
     }
     let found = find(&rig, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
     (rig, found)
@@ -495,11 +493,8 @@ fn a_disk_that_was_swapped_since_it_was_found_is_not_changed() {
         let later = at(1, 1).serial(OTHER);
         swap(&rig, &later);
         if name.ends_with("_online") {
-            rig.node.disks().rescan(rig.soon()).unwrap();
-            rig.node
-                .disks()
-                .set_offline(found.number(), rig.soon())
-                .unwrap();
+            rig.disks().rescan(rig.soon()).unwrap();
+            rig.disks().set_offline(found.number(), rig.soon()).unwrap();
         }
         let _ = rig.sim.take_trace();
         let refused = change(&rig.node, &found, rig.soon());
@@ -571,16 +566,16 @@ fn a_disk_that_has_another_number_is_found_anew_and_not_confused() {
     hardware
         .attach_disk(DATA, &at(1, 1).serial(DATA), &Content::blank(GIB))
         .unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     assert_eq!(before.number(), rig.disk_of(OTHER), "the number is reused");
-    let refused = rig.node.disks().partition(&before, rig.soon());
+    let refused = rig.disks().partition(&before, rig.soon());
     assert!(
         matches!(refused, Err(DiskError::NotTheFound { .. })),
         "{refused:?}"
     );
     let anew = find(&rig, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
     assert_eq!(anew.number(), rig.disk());
-    rig.node.disks().partition(&anew, rig.soon()).unwrap();
+    rig.disks().partition(&anew, rig.soon()).unwrap();
     assert_eq!(
         rig.os().disks.layout(before.number()).unwrap().partitions,
         []
@@ -591,6 +586,6 @@ fn a_disk_that_has_another_number_is_found_anew_and_not_confused() {
 fn a_disk_that_has_grown_since_is_still_the_one() {
     let (rig, found) = found("partition");
     rig.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
-    rig.node.disks().partition(&found, rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
+    rig.disks().partition(&found, rig.soon()).unwrap();
 }

@@ -34,7 +34,7 @@ fn serial(text: &str) -> Criterion {
 
 fn disk(rig: &Rig, criteria: impl IntoIterator<Item = Criterion>) -> FoundDisk {
     let query = DiskQuery::all(criteria).unwrap();
-    rig.node.disks().find(&query, rig.soon()).unwrap()
+    rig.disks().find(&query, rig.soon()).unwrap()
 }
 
 /// A node with two disks, each with a volume that has no filesystem.
@@ -43,13 +43,13 @@ fn with_raw_volumes() -> Rig {
     for (lun, name) in [(1, DATA), (2, OTHER)] {
         rig.plug(&DiskSpec::on(Bus::Sas).serial(name).lun(lun), name, GIB);
         let disk = disk(&rig, [serial(name)]);
-        rig.node.disks().partition(&disk, rig.soon()).unwrap();
+        rig.disks().partition(&disk, rig.soon()).unwrap();
     }
     rig
 }
 
 fn volume_of(rig: &Rig, serial: &str) -> VolumeId {
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     volumes
         .sole_on_disk(rig.disk_of(serial), rig.soon())
         .unwrap()
@@ -57,10 +57,14 @@ fn volume_of(rig: &Rig, serial: &str) -> VolumeId {
 
 fn mount(rig: &Rig, volume: VolumeId) -> WinPath {
     let (node, staging) = (&rig.node, rig.staging());
-    node.filesystem()
+    node.operations()
+        .filesystem()
         .make_directory(&staging, rig.soon())
         .unwrap();
-    node.volumes().mount(volume, &staging, rig.soon()).unwrap();
+    node.operations()
+        .volumes()
+        .mount(volume, &staging, rig.soon())
+        .unwrap();
     staging
 }
 
@@ -68,15 +72,21 @@ type Write = fn(&Node, &FoundVolume, Deadline) -> Result<(), VolumeError>;
 
 const WRITES: [(&str, Write); 3] = [
     ("format", |node, volume, soon| {
-        node.volumes().format(volume, soon)
+        node.operations().volumes().format(volume, soon)
     }),
     ("ensure_formatted", |node, volume, soon| {
         let options = FormatOptions::default();
-        let ensured = node.volumes().ensure_formatted(volume, &options, soon);
+        let ensured = node
+            .operations()
+            .volumes()
+            .ensure_formatted(volume, &options, soon);
         ensured.map(drop)
     }),
     ("resize", |node, volume, soon| {
-        let resized = node.volumes().resize(volume, NewSize::Maximum, soon);
+        let resized = node
+            .operations()
+            .volumes()
+            .resize(volume, NewSize::Maximum, soon);
         resized.map(drop)
     }),
 ];
@@ -101,7 +111,7 @@ fn written(trace: &[Op]) -> Option<&Op> {
 #[test]
 fn a_volume_is_found_by_its_disk_and_by_its_path() {
     let rig = with_raw_volumes();
-    let (volumes, soon) = (rig.node.volumes(), rig.soon());
+    let (volumes, soon) = (rig.volumes(), rig.soon());
     let by_disk = volumes.find_on(&disk(&rig, [serial(DATA)]), soon).unwrap();
     assert_eq!(by_disk.id(), volume_of(&rig, DATA));
     let plain = FormatOptions::default();
@@ -114,7 +124,7 @@ fn a_volume_is_found_by_its_disk_and_by_its_path() {
     assert_eq!(again, Ok(Formatted::Before));
     for (found, size) in [(by_disk, 2 * GIB), (by_path, 3 * GIB)] {
         rig.sim.hardware().grow_disk(DATA, size).unwrap();
-        rig.node.disks().rescan(soon).unwrap();
+        rig.disks().rescan(soon).unwrap();
         volumes.resize(&found, NewSize::Maximum, soon).unwrap();
         let total = volumes.stats(found.id(), soon).unwrap().total;
         assert!(total > size - (1 << 28), "{total}");
@@ -142,12 +152,12 @@ fn a_volume_of_a_disk_that_went_is_not_found_on_the_next_with_its_number() {
     let rig = with_raw_volumes();
     let found = disk(&rig, [serial(DATA)]);
     rig.sim.hardware().detach_disk(DATA).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     rig.plug(&DiskSpec::on(Bus::Sas).serial("next").lun(1), "next", GIB);
     let next = disk(&rig, [serial("next")]);
     assert_eq!(next.number(), found.number(), "the number is reused");
-    rig.node.disks().partition(&next, rig.soon()).unwrap();
-    let refused = rig.node.volumes().find_on(&found, rig.soon());
+    rig.disks().partition(&next, rig.soon()).unwrap();
+    let refused = rig.volumes().find_on(&found, rig.soon());
     let is_it =
         |error: &VolumeError| matches!(error, VolumeError::Disk(DiskError::NotTheFound { .. }));
     assert!(refused.as_ref().is_err_and(is_it), "{refused:?}");
@@ -171,11 +181,8 @@ fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
         };
         assert_eq!(refused, expected, "{name}");
     }
-    let unmounted = rig.node.volumes().find_at(&path, rig.soon()).unwrap();
-    rig.node
-        .volumes()
-        .unmount(mounted, &path, rig.soon())
-        .unwrap();
+    let unmounted = rig.volumes().find_at(&path, rig.soon()).unwrap();
+    rig.volumes().unmount(mounted, &path, rig.soon()).unwrap();
     for (name, refused) in refusals(&rig, &unmounted) {
         let target = matches!(
             refused,
@@ -189,12 +196,12 @@ fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
 #[test]
 fn a_volume_of_a_disk_that_was_found_by_its_size_is_found_anew_once_that_has_grown() {
     let rig = with_raw_volumes();
-    let (volumes, soon) = (rig.node.volumes(), rig.soon());
+    let (volumes, soon) = (rig.volumes(), rig.soon());
     let before = disk(&rig, [serial(DATA), Criterion::Size(GIB)]);
     let before = volumes.find_on(&before, soon).unwrap();
     volumes.format(&before, soon).unwrap();
     rig.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
-    rig.node.disks().rescan(soon).unwrap();
+    rig.disks().rescan(soon).unwrap();
     let refused = volumes.resize(&before, NewSize::Maximum, soon);
     assert!(
         matches!(

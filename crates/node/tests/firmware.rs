@@ -23,7 +23,11 @@ fn rig(serial: &str) -> Rig {
 #[test]
 fn weakness_37_the_serial_number_has_no_blanks_around_it() {
     let rig = rig("  VMware-56 4d 9a 3c 12 7e 88 01-b2 45 00 6f de ad be ef ");
-    let serial = rig.node.firmware().serial_number(rig.soon()).unwrap();
+    let serial = rig
+        .operations()
+        .firmware()
+        .serial_number(rig.soon())
+        .unwrap();
     assert_eq!(
         serial,
         "VMware-56 4d 9a 3c 12 7e 88 01-b2 45 00 6f de ad be ef"
@@ -33,7 +37,7 @@ fn weakness_37_the_serial_number_has_no_blanks_around_it() {
 #[test]
 fn a_machine_without_a_serial_number_is_an_error_and_not_one_that_all_share() {
     let rig = rig("   ");
-    let serial = rig.node.firmware().serial_number(rig.soon());
+    let serial = rig.node.operations().firmware().serial_number(rig.soon());
     assert_eq!(serial, Err(FirmwareError::NoSerialNumber));
 }
 
@@ -44,6 +48,10 @@ fn firmware_without_tables_is_an_error() {
     rig.sim
         .faults()
         .add(Rule::on("GetSystemFirmwareTable", none));
-    let error = rig.node.firmware().serial_number(rig.soon()).unwrap_err();
+    let error = rig
+        .operations()
+        .firmware()
+        .serial_number(rig.soon())
+        .unwrap_err();
     assert!(error.to_string().contains("Incorrect function."), "{error}");
 }

@@ -34,7 +34,7 @@ fn no_known_format_on_a_whole_disk_is_overwritten() {
         rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, length);
         let place = Place::whole(&rig, &fixture, length);
         let before = place.fill(&rig);
-        let partitioned = rig.node.disks().partition(rig.disk(), rig.soon());
+        let partitioned = rig.disks().partition(rig.disk(), rig.soon());
         place.assert_unchanged(&rig, &before);
         let staged = rig.stage();
         let layout = rig.os().disks.layout(rig.disk()).unwrap();
@@ -71,7 +71,7 @@ fn no_known_format_in_a_partition_is_overwritten() {
         let place = Place::partition(&rig, &fixture, LENGTH);
         let volume = rig.volume();
         let before = place.fill(&rig);
-        let error = rig.node.volumes().format(volume, rig.soon()).unwrap_err();
+        let error = rig.volumes().format(volume, rig.soon()).unwrap_err();
         let VolumeError::Blank(error) = error else {
             panic!("{}: {error:?}", fixture.name);
         };
@@ -79,7 +79,7 @@ fn no_known_format_in_a_partition_is_overwritten() {
         place.assert_unchanged(&rig, &before);
         let staged = rig.stage();
         place.assert_unchanged(&rig, &before);
-        match rig.node.volumes().is_formatted(volume, rig.soon()) {
+        match rig.volumes().is_formatted(volume, rig.soon()) {
             Ok(true) => {
                 assert_eq!(staged, Ok(volume), "{}: goes as it is", fixture.name);
                 mounted += 1;

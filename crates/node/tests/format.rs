@@ -42,12 +42,12 @@ fn open_to_everybody() -> FormatOptions {
 
 fn with_raw_volume() -> Rig {
     let rig = Rig::with_data_disk();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     rig
 }
 
 fn ensure(rig: &Rig, options: &FormatOptions) -> Result<Formatted, VolumeError> {
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     volumes.ensure_formatted(rig.volume(), options, rig.soon())
 }
 
@@ -113,7 +113,7 @@ fn what_the_volume_cannot_have_is_refused_by_windows_with_its_code() {
     ] {
         let rig = Rig::new();
         rig.plug(&spec, DATA, length);
-        rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
         let error = ensure(&rig, &options).unwrap_err().to_string();
         assert!(error.contains(code), "{error}");
     }
@@ -221,7 +221,7 @@ fn with_mbr_partition(kind: u8, options: Options) -> Rig {
     }
     hardware.write_disk(DATA, 450, &[kind]).unwrap();
     rig.os().disks.update_properties(rig.disk()).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     rig
 }
 
@@ -242,7 +242,7 @@ fn a_blank_partition_of_another_system_refuses_a_strict_node_alone() {
             "{error:?}"
         );
         assert!(error.to_string().ends_with(&text), "{error}");
-        let again = rig.node.volumes().format(rig.volume(), rig.soon());
+        let again = rig.volumes().format(rig.volume(), rig.soon());
         assert_eq!(again, Err(error));
         let mut options = Options::default();
         options.format_guard = FormatGuard::Signatures;
@@ -259,7 +259,7 @@ fn refs_grows_with_its_disk() {
     let rig = with_raw_volume();
     ensure(&rig, &FormatOptions::new(FileSystemType::Refs)).unwrap();
     rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     let maximum = wincsi_node::NewSize::Maximum;
     volumes.resize(rig.volume(), maximum, rig.soon()).unwrap();
     let total = volumes.stats(rig.volume(), rig.soon()).unwrap().total;

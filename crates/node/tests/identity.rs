@@ -128,7 +128,7 @@ fn a_disk_whose_number_went_to_another_is_not_switched_in_its_place() {
     let number = rig.disk();
     swap_numbers(&rig.sim);
     assert_eq!(rig.disk_of(OTHER), number, "the number is reused");
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
     let stuck = rig.sim.faults().add(rescan);
     disks.set_offline(number, rig.soon()).unwrap_err();
@@ -150,7 +150,7 @@ fn a_disk_that_changes_its_number_between_look_and_act_is_not_switched() {
         let boot = Arc::clone(&os.boot);
         os.boot = Arc::new(meddle::Meanwhile::of(boot, move || swap_numbers(&sim)));
     });
-    let refused = node.disks().set_offline(number, rig.soon());
+    let refused = node.operations().disks().set_offline(number, rig.soon());
     assert!(
         matches!(refused, Err(DiskError::ViewsDiffer { disk, .. }) if disk == number),
         "{refused:?}"
@@ -178,7 +178,7 @@ fn disks_that_exchange_their_numbers_during_a_proof_are_both_left_alone() {
             }));
         });
         let trace = rig.trace(|| {
-            let refused = node.disks().partition(number, rig.soon());
+            let refused = node.operations().disks().partition(number, rig.soon());
             let is_it =
                 matches!(refused, Err(DiskError::ViewsDiffer { disk, .. }) if disk == number);
             assert!(is_it, "{refused:?}");
@@ -197,7 +197,7 @@ fn a_disk_on_which_the_new_table_does_not_show_gets_no_partition() {
     let nothing = Effect::Answer(Outcome::of(codes::SUCCESS.code));
     rig.sim.faults().add(Rule::on(&initialize, nothing));
     let trace = rig.trace(|| {
-        let refused = rig.node.disks().partition(rig.disk(), rig.soon());
+        let refused = rig.disks().partition(rig.disk(), rig.soon());
         assert!(matches!(refused, Err(DiskError::Blank(_))), "{refused:?}");
     });
     assert!(!ran(&trace, disk::CREATE_PARTITION.name));
@@ -209,12 +209,9 @@ fn a_disk_is_not_listed_with_the_serial_number_of_another() {
     let rig = Rig::new();
     rig.plug(&spec(DATA), DATA, GIB);
     let number = rig.disk();
-    assert_eq!(
-        rig.node.disks().ids(rig.soon()).unwrap()[&number].serial,
-        DATA
-    );
+    assert_eq!(rig.disks().ids(rig.soon()).unwrap()[&number].serial, DATA);
     swap_numbers(&rig.sim);
-    let ids = rig.node.disks().ids(rig.soon()).unwrap();
+    let ids = rig.disks().ids(rig.soon()).unwrap();
     assert_eq!(ids[&number].serial, OTHER);
 }
 
@@ -222,7 +219,7 @@ fn a_disk_is_not_listed_with_the_serial_number_of_another() {
 fn a_serial_number_is_listed_without_its_padding() {
     let rig = Rig::new();
     rig.plug(&spec("  padded  "), DATA, GIB);
-    let ids = rig.node.disks().ids(rig.soon()).unwrap();
+    let ids = rig.disks().ids(rig.soon()).unwrap();
     assert!(ids.values().any(|ids| ids.serial == "padded"), "{ids:?}");
 }
 
@@ -243,7 +240,7 @@ fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
         rig.sim.os().disks.list().unwrap();
     };
     plug(DATA);
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     let number = rig.disk();
     hardware.detach_disk(DATA).unwrap();
     rig.os().disks.list().unwrap();
@@ -252,9 +249,9 @@ fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
     assert_eq!(rig.disk_of(OTHER), number);
     let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
     rig.sim.faults().add(rescan);
-    let volume = rig.node.volumes().sole_on_disk(number, rig.soon()).unwrap();
+    let volume = rig.volumes().sole_on_disk(number, rig.soon()).unwrap();
     let trace = rig.trace(|| {
-        rig.node.volumes().format(volume, rig.soon()).unwrap_err();
+        rig.volumes().format(volume, rig.soon()).unwrap_err();
     });
     assert!(!ran(&trace, "MSFT_Volume.Format"));
     let looked = |op: &Op| op.operation.ends_with("UpdateHostStorageCache");
@@ -265,7 +262,7 @@ fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
 fn with_raw_volume() -> (Rig, VolumeId) {
     let rig = Rig::new();
     rig.plug(&spec(DATA), DATA, GIB);
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     let volume = rig.volume();
     (rig, volume)
 }
@@ -291,7 +288,8 @@ fn swapped_meanwhile(rig: &Rig, change: impl FnOnce(&mut Os)) -> Node {
 fn unformatted<'v>(rig: &Rig, node: &Node, volume: impl Into<NamedVolume<'v>>) -> VolumeError {
     let volume = volume.into();
     let mut refused = None;
-    let trace = rig.trace(|| refused = Some(node.volumes().format(volume, rig.soon())));
+    let trace =
+        rig.trace(|| refused = Some(node.operations().volumes().format(volume, rig.soon())));
     assert!(!ran(&trace, "MSFT_Volume.Format"));
     refused.unwrap().unwrap_err()
 }
@@ -312,8 +310,8 @@ fn a_volume_whose_disk_changes_its_number_before_the_proof_is_not_formatted() {
 fn found_volume(rig: &Rig) -> FoundVolume {
     let serial = SerialNumber::parse(DATA).unwrap();
     let query = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    let disk = rig.node.disks().find(&query, rig.soon()).unwrap();
-    rig.node.volumes().find_on(&disk, rig.soon()).unwrap()
+    let disk = rig.disks().find(&query, rig.soon()).unwrap();
+    rig.volumes().find_on(&disk, rig.soon()).unwrap()
 }
 
 #[test]
@@ -323,7 +321,7 @@ fn a_volume_whose_disk_changed_its_number_since_it_was_found_is_not_formatted() 
     swap_numbers(&rig.sim);
     // The volume comes back by itself, the provider hears of nothing.
     rig.sim.os().clock.sleep(Duration::from_secs(60));
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     let error = unformatted(&rig, &rig.node, &found);
     let expected = VolumeError::OnAnotherDisk {
         volume,
@@ -406,7 +404,7 @@ fn a_partition_of_another_guid_is_not_resized() {
         }
     }
     let rig = Rig::with_data_disk();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     let volume = rig.volume();
     let node = meddle::node(&rig, |os| {
         let (provider, rewrite) = (Arc::clone(&os.storage), other_guid);
@@ -414,7 +412,10 @@ fn a_partition_of_another_guid_is_not_resized() {
     });
     let trace = rig.trace(|| {
         rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-        let done = node.volumes().resize(volume, NewSize::Maximum, rig.soon());
+        let done = node
+            .operations()
+            .volumes()
+            .resize(volume, NewSize::Maximum, rig.soon());
         let is_it = matches!(done, Err(VolumeError::Disk(DiskError::ViewsDiffer { .. })));
         assert!(is_it, "{done:?}");
     });
@@ -438,7 +439,10 @@ fn a_volume_that_moves_to_another_disk_while_it_is_resized_is_left_alone() {
         }));
     });
     let trace = rig.trace(|| {
-        let moved = node.volumes().resize(volume, NewSize::Maximum, rig.soon());
+        let moved = node
+            .operations()
+            .volumes()
+            .resize(volume, NewSize::Maximum, rig.soon());
         let is_it = matches!(&moved, Err(VolumeError::Moved { from: was, to: is, .. })
             if (was.disk, is.disk) == (from, to));
         assert!(is_it, "{moved:?}");
@@ -460,7 +464,7 @@ fn a_style_that_the_provider_leaves_unsaid_is_not_raw() {
         os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
     });
     let trace = rig.trace(|| {
-        let refused = node.disks().partition(rig.disk(), rig.soon());
+        let refused = node.operations().disks().partition(rig.disk(), rig.soon());
         refused.unwrap_err();
     });
     assert!(!ran(&trace, disk::INITIALIZE.name));
@@ -479,8 +483,20 @@ fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
         let (provider, rewrite) = (Arc::clone(&os.storage), unsaid);
         os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
     });
-    assert!(node.disks().ids(rig.soon()).unwrap().is_empty());
-    assert!(node.disks().locations(rig.soon()).unwrap().is_empty());
+    assert!(
+        node.operations()
+            .disks()
+            .ids(rig.soon())
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        node.operations()
+            .disks()
+            .locations(rig.soon())
+            .unwrap()
+            .is_empty()
+    );
 }
 
 /// csi-proxy asks for partitions whose GPT type is not the reserved one; on an MBR disk the type is
@@ -496,11 +512,11 @@ fn an_mbr_disk_with_a_partition_is_left_alone() {
     for (at, bytes) in image.runs() {
         hardware.write_disk(DATA, at, bytes).unwrap();
     }
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     let before = rig.os().disks.layout(rig.disk()).unwrap();
     assert_eq!(before.partitions.len(), 1);
     let trace = rig.trace(|| {
-        rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     });
     assert!(!ran(&trace, disk::CREATE_PARTITION.name));
     assert_eq!(rig.os().disks.layout(rig.disk()), Ok(before));
@@ -513,7 +529,7 @@ fn a_partition_that_does_not_appear_is_said_to_be_missing() {
     let create = format!("*{}", disk::CREATE_PARTITION.name);
     let nothing = Effect::Answer(Outcome::of(codes::SUCCESS.code));
     rig.sim.faults().add(Rule::on(&create, nothing));
-    let error = rig.node.disks().partition(rig.disk(), rig.soon());
+    let error = rig.disks().partition(rig.disk(), rig.soon());
     let error = error.unwrap_err();
     assert!(
         matches!(error, DiskError::Provider(ProviderError::NotFound { .. })),

@@ -23,7 +23,7 @@ use wincsi_node::api::NodeApi;
 fn find(rig: &Rig) -> Result<FoundDisk, DiskError> {
     let serial = SerialNumber::parse(DATA).unwrap();
     let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    rig.node.disks().find(&wanted, rig.soon())
+    rig.disks().find(&wanted, rig.soon())
 }
 
 /// In the order of the guide.
@@ -65,10 +65,7 @@ fn a_volume_is_staged_and_unstaged_and_staged_again() {
     assert_eq!(stage(&rig), Ok(Formatted::Now));
     rig.write(&format!("{}data.txt", rig.volume()), "precious");
     unstage(&rig).unwrap();
-    assert_eq!(
-        rig.node.disks().is_online(rig.disk(), rig.soon()),
-        Ok(false)
-    );
+    assert_eq!(rig.disks().is_online(rig.disk(), rig.soon()), Ok(false));
     assert_eq!(stage(&rig), Ok(Formatted::Before));
     assert_eq!(rig.precious(), "precious");
 }
@@ -77,7 +74,7 @@ fn a_volume_is_staged_and_unstaged_and_staged_again() {
 #[test]
 fn a_disk_that_is_partitioned_before_it_is_online_is_refused_and_can_be_staged_after() {
     let rig = Rig::whose_tables_leave_a_disk_offline();
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     is_refused(&disks.partition(rig.disk(), rig.soon()));
     assert_eq!(stage(&rig), Ok(Formatted::Now));
 }
@@ -86,7 +83,7 @@ fn a_disk_that_is_partitioned_before_it_is_online_is_refused_and_can_be_staged_a
 #[test]
 fn a_disk_that_got_no_further_than_its_table_is_staged_after() {
     let rig = Rig::whose_tables_leave_a_disk_offline();
-    let disks = rig.node.disks();
+    let disks = rig.disks();
     disks.bring_online(rig.disk(), rig.soon()).unwrap();
     disks.set_offline(rig.disk(), rig.soon()).unwrap();
     is_refused(&disks.partition(rig.disk(), rig.soon()));

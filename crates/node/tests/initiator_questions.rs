@@ -21,8 +21,8 @@ const NONE: Authentication = Authentication::None;
 
 /// How many operations it takes to list the disks of the open target, which has so many.
 fn listing(rig: &Rig, disks: usize) -> usize {
-    rig.node.disks().rescan(rig.soon()).unwrap();
-    let iscsi = rig.node.iscsi();
+    rig.disks().rescan(rig.soon()).unwrap();
+    let iscsi = rig.iscsi();
     let trace = rig.trace(|| {
         let found = iscsi.disks(&at(ADDRESS), &named(OPEN), rig.soon());
         assert_eq!(found.unwrap().len(), disks);
@@ -51,9 +51,11 @@ fn how_another_process_logged_in_is_not_known() {
     let one_way = Authentication::OneWayChap(chap());
     rig.connect(GUARDED, &one_way).unwrap();
     let other = Node::new(rig.os().clone(), Options::default());
-    let connected = other
-        .iscsi()
-        .connect(&at(ADDRESS), &named(GUARDED), &NONE, rig.soon());
+    let connected =
+        other
+            .operations()
+            .iscsi()
+            .connect(&at(ADDRESS), &named(GUARDED), &NONE, rig.soon());
     let unknown = Connected::Before { differences: None };
     assert_eq!(connected, Ok(unknown));
 }
@@ -67,7 +69,7 @@ fn a_login_that_another_process_replaced_is_not_known_any_more() {
     let other = Node::new(rig.os().clone(), Options::default());
     let (portal, target) = (at(ADDRESS), named(GUARDED));
     let persistent = LoginOptions::default().with_persistent(true);
-    let iscsi = other.iscsi();
+    let iscsi = other.operations().iscsi();
     iscsi.disconnect(&portal, &target, rig.soon()).unwrap();
     let anew = iscsi.connect_with(&portal, &target, &one_way, &persistent, rig.soon());
     assert_eq!(anew, Ok(Connected::Anew));
@@ -92,6 +94,7 @@ fn a_target_that_was_logged_out_of_has_no_login_to_differ_from() {
     rig.disconnect(GUARDED).unwrap();
     let other = Node::new(rig.os().clone(), Options::default());
     other
+        .operations()
         .iscsi()
         .connect(&at(ADDRESS), &named(GUARDED), &one_way, rig.soon())
         .unwrap();

@@ -58,17 +58,17 @@ fn calls(trace: &[Op], method: &str) -> usize {
 /// A second server, which offers these.
 fn with_other(rig: Rig, server: ServerSpec) -> Rig {
     rig.array().add_server("other", &server).unwrap();
-    rig.node.iscsi().add_portal(&at(OTHER), rig.soon()).unwrap();
+    rig.iscsi().add_portal(&at(OTHER), rig.soon()).unwrap();
     rig
 }
 
 fn names(rig: &Rig) -> Result<Vec<String>, IscsiError> {
-    rig.node.iscsi().discover(&at(ADDRESS), rig.soon())
+    rig.iscsi().discover(&at(ADDRESS), rig.soon())
 }
 
 fn disks(rig: &Rig, target: &str) -> Result<usize, IscsiError> {
-    rig.node.disks().rescan(rig.soon()).unwrap();
-    let iscsi = rig.node.iscsi();
+    rig.disks().rescan(rig.soon()).unwrap();
+    let iscsi = rig.iscsi();
     let found = iscsi.disks(&at(ADDRESS), &named(target), rig.soon())?;
     Ok(found.len())
 }
@@ -85,14 +85,14 @@ fn a_portal_that_is_known_is_not_asked_again() {
     let rig = Rig::with_portal();
     let trace = rig.trace(|| rig.add_portal().unwrap());
     assert_eq!(calls(&trace, "MSFT_iSCSITargetPortal.New"), 0);
-    let known = rig.node.iscsi().portals(rig.soon()).unwrap();
+    let known = rig.iscsi().portals(rig.soon()).unwrap();
     assert_eq!(known, [(ADDRESS.to_owned(), 3260)]);
 }
 
 #[test]
 fn a_portal_that_does_not_answer_is_not_added() {
     let rig = Rig::with_array();
-    let iscsi = rig.node.iscsi();
+    let iscsi = rig.iscsi();
     let error = iscsi.add_portal(&at("192.0.2.1"), rig.soon()).unwrap_err();
     assert!(
         error.to_string().contains("the connection failed"),
@@ -109,7 +109,7 @@ fn a_portal_is_its_address_and_its_port() {
         ..ServerSpec::at(ADDRESS)
     };
     rig.array().add_server("second", &second).unwrap();
-    let iscsi = rig.node.iscsi();
+    let iscsi = rig.iscsi();
     let second = Portal::parse(ADDRESS, 3261).unwrap();
     iscsi.add_portal(&second, rig.soon()).unwrap();
     assert_eq!(iscsi.portals(rig.soon()).unwrap().len(), 2);
@@ -124,7 +124,7 @@ fn a_portal_is_its_address_and_its_port() {
 fn sessions_outlive_their_portal_and_are_ended_through_it_all_the_same() {
     let rig = Rig::with_portal();
     rig.connect(OPEN, &Authentication::None).unwrap();
-    let iscsi = rig.node.iscsi();
+    let iscsi = rig.iscsi();
     iscsi.remove_portal(&at(ADDRESS), rig.soon()).unwrap();
     assert_eq!(disks(&rig, OPEN), Ok(1));
     rig.disconnect(OPEN).unwrap();
@@ -214,7 +214,7 @@ fn a_connected_target_is_success_and_the_differences_are_told() {
             ..array()
         },
     );
-    let iscsi = rig.node.iscsi();
+    let iscsi = rig.iscsi();
     let trace = rig.trace(|| {
         let connected = iscsi.connect(
             &at(OTHER),
@@ -248,7 +248,7 @@ fn chap_is_what_the_target_asks_for_or_nothing() {
         let error = rig.connect(GUARDED, &authentication).unwrap_err();
         assert!(!error.to_string().contains(texts::LOGGED_IN), "{error}");
     }
-    let iscsi = rig.node.iscsi();
+    let iscsi = rig.iscsi();
     iscsi
         .set_mutual_chap_secret(&secret(PROOF), rig.soon())
         .unwrap();
@@ -285,7 +285,7 @@ fn somebody_who_was_faster_made_the_same_session() {
         rig.disconnect(OPEN).unwrap();
     }
     let code = iscsi_codes::TARGET_PORTAL_ALREADY_EXISTS.code;
-    let iscsi = rig.node.iscsi();
+    let iscsi = rig.iscsi();
     iscsi.remove_portal(&at(ADDRESS), rig.soon()).unwrap();
     let exists = Effect::AnswerAfter(Outcome::of(code));
     rig.sim
@@ -356,7 +356,7 @@ fn a_session_of_a_target_that_is_gone_can_be_ended() {
 fn a_session_that_leads_elsewhere_is_not_ended_and_not_not_found() {
     let rig = with_other(Rig::with_portal(), ServerSpec::at(OTHER));
     rig.connect(OPEN, &Authentication::None).unwrap();
-    let iscsi = rig.node.iscsi();
+    let iscsi = rig.iscsi();
     for wrong in [at(OTHER), at("10.0.0.11")] {
         let left = iscsi.disconnect(&wrong, &named(OPEN), rig.soon());
         let listed = iscsi.disks(&wrong, &named(OPEN), rig.soon());
@@ -415,10 +415,10 @@ fn object_not_found_is_a_portal_or_target_that_is_unknown_and_nothing_else() {
 fn a_disk_in_use_keeps_its_session_and_the_code_is_explained() {
     let rig = Rig::with_portal();
     rig.connect(OPEN, &Authentication::None).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     let disk = rig.disk_of("open");
-    rig.node.disks().partition(disk, rig.soon()).unwrap();
-    let volumes = rig.node.volumes();
+    rig.disks().partition(disk, rig.soon()).unwrap();
+    let volumes = rig.volumes();
     let volume = volumes.sole_on_disk(disk, rig.soon()).unwrap();
     let hold = rig.sim.hold(volume);
     let error = rig.disconnect(OPEN).unwrap_err();
@@ -438,7 +438,7 @@ fn two_logins_to_one_target_are_one_and_hold_up_no_other_target() {
     let login = |node: Node| {
         let soon = rig.soon();
         thread::spawn(move || {
-            let iscsi = node.iscsi();
+            let iscsi = node.operations().iscsi();
             iscsi.connect(&at(ADDRESS), &named(OPEN), &Authentication::None, soon)
         })
     };
@@ -466,7 +466,7 @@ fn two_logins_to_one_target_are_one_and_hold_up_no_other_target() {
 #[test]
 fn nothing_begins_after_the_deadline() {
     let rig = Rig::with_portal();
-    let iscsi = rig.node.iscsi();
+    let iscsi = rig.iscsi();
     let late = Deadline::within(&*rig.os().clock, Duration::ZERO);
     let trace = rig.trace(|| {
         let none = Authentication::None;
@@ -487,16 +487,22 @@ fn nothing_begins_after_the_deadline() {
 fn weakness_24_a_null_is_no_port_and_no_disk() {
     let rig = Rig::with_portal();
     rig.connect(OPEN, &Authentication::None).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     let portless = nulling(&rig, iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name);
-    assert_eq!(portless.iscsi().portals(rig.soon()).unwrap(), []);
-    let found = portless.iscsi().discover(&at(ADDRESS), rig.soon());
+    assert_eq!(
+        portless.operations().iscsi().portals(rig.soon()).unwrap(),
+        []
+    );
+    let found = portless
+        .operations()
+        .iscsi()
+        .discover(&at(ADDRESS), rig.soon());
     assert!(
         matches!(found, Err(IscsiError::PortalNotFound { .. })),
         "{found:?}"
     );
     let numberless = nulling(&rig, disk::NUMBER.name);
-    let iscsi = numberless.iscsi();
+    let iscsi = numberless.operations().iscsi();
     let found = iscsi.disks(&at(ADDRESS), &named(OPEN), rig.soon());
     assert!(found.unwrap_err().to_string().contains("null"));
 }
@@ -509,7 +515,7 @@ fn no_error_shows_a_secret() {
     let login = rig.connect(GUARDED, &wrong).unwrap_err();
     let refuse = Effect::Answer(Outcome::of(iscsi_codes::INVALID_CHAP_SECRET.code));
     rig.sim.faults().add(Rule::on("*SetCHAPSecret", refuse));
-    let iscsi = rig.node.iscsi();
+    let iscsi = rig.iscsi();
     let set = iscsi.set_mutual_chap_secret(&secret(word), rig.soon());
     for error in [login, set.unwrap_err()] {
         assert!(!format!("{error} {error:?}").contains(word), "{error}");

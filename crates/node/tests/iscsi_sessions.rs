@@ -32,7 +32,7 @@ use wincsi_node::SerialNumber;
 use wincsi_node::SessionInfo;
 
 fn connect(rig: &Rig, options: &LoginOptions) -> Connected {
-    let connected = rig.node.iscsi().connect_with(
+    let connected = rig.iscsi().connect_with(
         &at(ADDRESS),
         &named(OPEN),
         &Authentication::None,
@@ -43,12 +43,12 @@ fn connect(rig: &Rig, options: &LoginOptions) -> Connected {
 }
 
 fn sessions(rig: &Rig) -> Vec<SessionInfo> {
-    rig.node.iscsi().sessions(rig.soon()).unwrap()
+    rig.iscsi().sessions(rig.soon()).unwrap()
 }
 
 fn find(rig: &Rig, criteria: Vec<Criterion>) -> Result<FoundDisk, DiskError> {
     let wanted = DiskQuery::all(criteria).unwrap();
-    rig.node.disks().find(&wanted, rig.soon())
+    rig.disks().find(&wanted, rig.soon())
 }
 
 fn behind(target: &str) -> Criterion {
@@ -116,7 +116,7 @@ fn who_proved_themselves_to_whom_is_told() {
     let rig = Rig::with_portal();
     let mutual = Authentication::MutualChap(chap());
     rig.connect(GUARDED, &mutual).unwrap_err();
-    let proof = rig.node.iscsi();
+    let proof = rig.iscsi();
     proof
         .set_mutual_chap_secret(&secret(PROOF), rig.soon())
         .unwrap();
@@ -134,11 +134,11 @@ fn who_proved_themselves_to_whom_is_told() {
 #[test]
 fn a_refresh_tells_what_the_portal_has_or_that_it_does_not_answer() {
     let rig = Rig::with_portal();
-    let refresh = || rig.node.iscsi().refresh(&at(ADDRESS), rig.soon());
+    let refresh = || rig.iscsi().refresh(&at(ADDRESS), rig.soon());
     refresh().unwrap();
     rig.array().set_down("array", true).unwrap();
     refresh().unwrap_err();
-    let unknown = rig.node.iscsi().refresh(&at("10.0.0.77"), rig.soon());
+    let unknown = rig.iscsi().refresh(&at("10.0.0.77"), rig.soon());
     let error = unknown.unwrap_err();
     assert!(
         matches!(error, IscsiError::PortalNotFound { .. }),
@@ -156,9 +156,9 @@ fn the_disk_that_a_session_leads_to_is_found_by_its_target() {
     connect(&rig, &LoginOptions::default());
     rig.connect(GUARDED, &Authentication::OneWayChap(chap()))
         .unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     for target in [OPEN, GUARDED] {
-        let listed = rig.node.iscsi();
+        let listed = rig.iscsi();
         let listed = listed.disks(&at(ADDRESS), &named(target), rig.soon());
         let found = find(&rig, vec![behind(target), Criterion::Lun(0)]).unwrap();
         assert_eq!(listed, Ok([found.number()].into()), "{target}");
@@ -198,7 +198,7 @@ fn of_a_target_with_two_disks_each_is_found_by_its_lun() {
         })
         .unwrap();
     connect(&rig, &LoginOptions::default());
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     let mut numbers = BTreeSet::new();
     for lun in [0, 1] {
         let found = find(&rig, vec![behind(OPEN), Criterion::Lun(lun)]).unwrap();
@@ -215,11 +215,11 @@ fn of_a_target_with_two_disks_each_is_found_by_its_lun() {
 fn a_disk_that_no_session_leads_to_any_more_is_not_changed() {
     let rig = Rig::with_portal();
     connect(&rig, &LoginOptions::default());
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     let found = find(&rig, vec![behind(OPEN), Criterion::Lun(0)]).unwrap();
     rig.disconnect(OPEN).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
-    let refused = rig.node.disks().partition(&found, rig.soon());
+    rig.disks().rescan(rig.soon()).unwrap();
+    let refused = rig.disks().partition(&found, rig.soon());
     refused.unwrap_err();
 }
 

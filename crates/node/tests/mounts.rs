@@ -23,21 +23,20 @@ use wincsi_node::texts;
 #[test]
 fn a_volume_is_mounted_where_it_is_mounted() {
     let rig = Rig::with_mounted_volume();
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     volumes
         .mount(rig.volume(), &rig.staging(), rig.soon())
         .unwrap();
     rig.plug(&DiskSpec::on(Bus::Sas).serial("other").lun(9), "other", GIB);
     let other = rig.disk_of("other");
-    rig.node.disks().partition(other, rig.soon()).unwrap();
+    rig.disks().partition(other, rig.soon()).unwrap();
     let other = volumes.sole_on_disk(other, rig.soon()).unwrap();
     let error = volumes
         .mount(other, &rig.staging(), rig.soon())
         .unwrap_err();
     assert!(matches!(&error, VolumeError::TargetInUse { mounted, .. } if *mounted == rig.volume()));
     assert!(!error.to_string().contains(texts::PATH_IN_USE), "{error}");
-    rig.node
-        .filesystem()
+    rig.filesystem()
         .make_directory(&path(r"C:\var\full\x"), rig.soon())
         .unwrap();
     let full = volumes
@@ -52,7 +51,7 @@ fn a_volume_is_mounted_where_it_is_mounted() {
 #[test]
 fn only_the_volume_that_is_mounted_is_unmounted() {
     let rig = Rig::with_mounted_volume();
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     let other = VolumeId(Uuid::from_u128(1));
     let error = volumes
         .unmount(other, &rig.staging(), rig.soon())
@@ -92,7 +91,7 @@ fn nothing_else_reads_as_unmounted() {
     rig.junction(r"C:\var\junction", &staging);
     rig.write(r"C:\var\file", "");
     let refused = |at: &str| {
-        let refused = rig.node.volumes().unmount(volume, &path(at), rig.soon());
+        let refused = rig.volumes().unmount(volume, &path(at), rig.soon());
         let text = refused.unwrap_err().to_string();
         assert!(!text.contains(texts::NOT_MOUNTED), "{at}: {text}");
     };
@@ -126,7 +125,7 @@ fn a_reparse_point_of_another_tag_is_no_mounted_folder() {
         .files()
         .create_symlink(&link, &target, LinkKind::Directory)
         .unwrap();
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     let refused = volumes.unmount(rig.volume(), &link, rig.soon());
     assert!(
         matches!(refused, Err(VolumeError::NotAMountedFolder { .. })),
@@ -140,20 +139,17 @@ fn a_reparse_point_of_another_tag_is_no_mounted_folder() {
 fn one_of_two_paths_is_unmounted() {
     let rig = Rig::with_mounted_volume();
     let second = path(r"C:\var\second");
-    rig.node
-        .filesystem()
+    rig.filesystem()
         .make_directory(&second, rig.soon())
         .unwrap();
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     volumes.mount(rig.volume(), &second, rig.soon()).unwrap();
     volumes
         .unmount(rig.volume(), &rig.staging(), rig.soon())
         .unwrap();
     assert_eq!(rig.read(r"C:\var\second\data.txt"), "precious");
     assert_eq!(
-        rig.node
-            .filesystem()
-            .path_exists(&rig.staging(), rig.soon()),
+        rig.filesystem().path_exists(&rig.staging(), rig.soon()),
         Ok(true)
     );
 }
@@ -166,7 +162,6 @@ fn a_volume_that_cannot_be_flushed_stays_mounted() {
         .faults()
         .add(Rule::on("FlushFileBuffers", Effect::fail(Win32::IO_DEVICE)));
     let error = rig
-        .node
         .volumes()
         .unmount(volume, &rig.staging(), rig.soon())
         .unwrap_err();
@@ -181,7 +176,7 @@ fn a_volume_that_cannot_be_flushed_stays_mounted() {
         "{error:?}"
     );
     assert_eq!(
-        rig.node.volumes().of_target(&rig.staging(), rig.soon()),
+        rig.volumes().of_target(&rig.staging(), rig.soon()),
         Ok(volume)
     );
 }
@@ -192,7 +187,7 @@ fn write_protection_counts_as_flushed_on_a_read_only_volume_alone() {
     let volume = rig.volume();
     let protected = Rule::on("FlushFileBuffers", Effect::fail(Win32::WRITE_PROTECT));
     rig.sim.faults().add(protected);
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     volumes
         .unmount(volume, &rig.staging(), rig.soon())
         .unwrap_err();
@@ -205,8 +200,7 @@ fn a_volume_that_is_gone_is_unmounted() {
     let rig = Rig::with_mounted_volume();
     let volume = rig.volume();
     rig.sim.hardware().detach_disk(DATA).unwrap();
-    rig.node
-        .volumes()
+    rig.volumes()
         .unmount(volume, &rig.staging(), rig.soon())
         .unwrap();
     let entry = rig.os().files.entry(&rig.staging()).unwrap();

@@ -87,7 +87,10 @@ fn is_offline(rig: &Rig, number: DiskNumber) -> bool {
 /// The disk is held for the same one, and switched.
 #[track_caller]
 fn taken(rig: &Rig, node: &Node, number: DiskNumber) {
-    node.disks().set_offline(number, rig.soon()).unwrap();
+    node.operations()
+        .disks()
+        .set_offline(number, rig.soon())
+        .unwrap();
     assert!(is_offline(rig, number));
 }
 
@@ -95,7 +98,7 @@ fn taken(rig: &Rig, node: &Node, number: DiskNumber) {
 #[track_caller]
 fn left(rig: &Rig, node: &Node, number: DiskNumber) {
     let trace = rig.trace(|| {
-        let refused = node.disks().set_offline(number, rig.soon());
+        let refused = node.operations().disks().set_offline(number, rig.soon());
         let is_it = matches!(refused, Err(DiskError::ViewsDiffer { disk, .. }) if disk == number);
         assert!(is_it, "{refused:?}");
     });
@@ -137,7 +140,7 @@ fn serial(text: &str) -> Criterion {
 
 fn find(rig: &Rig, known: Vec<Criterion>) -> Result<FoundDisk, DiskError> {
     let wanted = DiskQuery::all(known).unwrap();
-    rig.node.disks().find(&wanted, rig.soon())
+    rig.disks().find(&wanted, rig.soon())
 }
 
 #[track_caller]
@@ -151,10 +154,16 @@ fn condition(found: Result<FoundDisk, DiskError>) -> Option<Condition> {
 fn told_apart(rig: &Rig, node: &Node, number: DiskNumber) {
     let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
     let stuck = rig.sim.faults().add(rescan);
-    node.disks().set_offline(number, rig.soon()).unwrap_err();
+    node.operations()
+        .disks()
+        .set_offline(number, rig.soon())
+        .unwrap_err();
     assert!(!is_offline(rig, at_lun(rig, 1)) && !is_offline(rig, at_lun(rig, 2)));
     rig.sim.faults().remove(stuck);
-    node.disks().set_offline(number, rig.soon()).unwrap();
+    node.operations()
+        .disks()
+        .set_offline(number, rig.soon())
+        .unwrap();
     assert!(is_offline(rig, at_lun(rig, 2)), "the kernel's was meant");
     assert!(!is_offline(rig, at_lun(rig, 1)));
 }
@@ -168,12 +177,21 @@ fn a_disk_whose_texts_differ_is_used_by_its_path() {
     }
     let rig = rig(&usual().identified(IdentifierKind::Naa, "600140512345678a"));
     let (node, number) = (told(&rig, other_texts), rig.disk());
-    node.disks().partition(number, rig.soon()).unwrap();
+    node.operations()
+        .disks()
+        .partition(number, rig.soon())
+        .unwrap();
     let volume = rig.volume();
-    node.volumes().format(volume, rig.soon()).unwrap();
+    node.operations()
+        .volumes()
+        .format(volume, rig.soon())
+        .unwrap();
     taken(&rig, &node, number);
-    node.disks().set_online(number, rig.soon()).unwrap();
-    let ids = node.disks().ids(rig.soon()).unwrap();
+    node.operations()
+        .disks()
+        .set_online(number, rig.soon())
+        .unwrap();
+    let ids = node.operations().disks().ids(rig.soon()).unwrap();
     assert_eq!(ids[&number].serial, "6A12_0000.", "as the provider says it");
 }
 
@@ -190,7 +208,10 @@ fn a_disk_that_took_the_number_of_one_that_is_gone_is_not_switched_in_its_place(
     let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
     let stuck = rig.sim.faults().add(rescan);
     let node = &rig.node;
-    node.disks().set_offline(number, rig.soon()).unwrap_err();
+    node.operations()
+        .disks()
+        .set_offline(number, rig.soon())
+        .unwrap_err();
     assert!(!is_offline(&rig, number));
     rig.sim.faults().remove(stuck);
     taken(&rig, node, number);
@@ -212,14 +233,14 @@ fn a_path_that_does_not_open_lets_nothing_be_written() {
     let rig = rig(&usual());
     let denied = Rule::on(NUMBER_OF_PATH, Effect::fail(Win32::ACCESS_DENIED));
     let denied = rig.sim.faults().add(denied);
-    let refused = rig.node.disks().partition(rig.disk(), rig.soon());
+    let refused = rig.disks().partition(rig.disk(), rig.soon());
     assert!(
         matches!(refused, Err(DiskError::Kernel { .. })),
         "{refused:?}"
     );
     assert_eq!(rig.os().disks.layout(rig.disk()).unwrap().partitions, []);
     rig.sim.faults().remove(denied);
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
 }
 
 /// The path is that of the slot: what the provider writes goes to the disk that is there now, of which
@@ -234,7 +255,7 @@ fn a_disk_in_the_slot_of_another_gets_a_partition_of_its_own_length() {
     let larger = Content::blank(3 * GIB);
     hardware.attach_disk(DATA, &later, &larger).unwrap();
     assert_eq!(rig.disk_of(OTHER), number);
-    let trace = rig.trace(|| rig.node.disks().partition(number, rig.soon()).unwrap());
+    let trace = rig.trace(|| rig.disks().partition(number, rig.soon()).unwrap());
     let when = |name: &str| trace.iter().position(|op| op.operation.ends_with(name));
     let (learnt, wrote) = (when("UpdateHostStorageCache"), when("MSFT_Disk.Initialize"));
     assert!(learnt.is_some() && learnt < wrote, "{trace:?}");
@@ -260,7 +281,7 @@ fn a_disk_in_the_slot_of_the_one_that_was_found_is_not_changed() {
     let rig = rig(&usual());
     let found = find(&rig, vec![Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
     let number = replace(&rig, &usual().serial(OTHER));
-    let refused = rig.node.disks().partition(&found, rig.soon());
+    let refused = rig.disks().partition(&found, rig.soon());
     assert!(
         matches!(refused, Err(DiskError::NotTheFound { .. })),
         "{refused:?}"
@@ -277,7 +298,7 @@ fn a_disk_without_a_serial_number_is_not_taken_by_that_of_the_one_in_its_slot_be
     assert_eq!(condition(uncertain), Some(Condition::Uncertain));
     let place = vec![Criterion::Adapter(1), Criterion::Lun(1)];
     assert_eq!(find(&rig, place).unwrap().number(), number);
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     let gone = find(&rig, vec![serial(DATA)]);
     assert_eq!(condition(gone), Some(Condition::NotFound));
 }
@@ -343,7 +364,12 @@ fn without_a_path_the_provider_is_asked_before_each_write() {
     let disks_asked = |rewrite| {
         let rig = rig(&usual());
         let (node, number) = (told(&rig, rewrite), rig.disk());
-        let trace = rig.trace(|| node.disks().partition(number, rig.soon()).unwrap());
+        let trace = rig.trace(|| {
+            node.operations()
+                .disks()
+                .partition(number, rig.soon())
+                .unwrap()
+        });
         let asked = trace.iter().filter(|op| op.object.contains("MSFT_Disk "));
         asked.count()
     };

@@ -37,11 +37,11 @@ fn name(text: &str) -> ServiceName {
 }
 
 fn start(rig: &Rig, service: &str) -> Result<(), ServiceError> {
-    rig.node.services().start(&name(service), rig.soon())
+    rig.services().start(&name(service), rig.soon())
 }
 
 fn stop(rig: &Rig, service: &str, dependents: Dependents) -> Result<(), ServiceError> {
-    let services = rig.node.services();
+    let services = rig.services();
     services.stop(&name(service), dependents, rig.soon())
 }
 
@@ -68,7 +68,7 @@ fn node(delay: Duration, services: &[(&str, Start, &[&str])]) -> Rig {
 #[test]
 fn a_service_is_reported_as_windows_has_it() {
     let rig = Rig::with_diamond(Start::Automatic);
-    let services = rig.node.services();
+    let services = rig.services();
     let found = services.service(&name("msiscsi"), rig.soon()).unwrap();
     assert_eq!(
         found,
@@ -83,7 +83,7 @@ fn a_service_is_reported_as_windows_has_it() {
 #[test]
 fn a_missing_service_has_csi_proxys_text_and_a_silent_manager_has_not() {
     let rig = Rig::with_diamond(Start::Manual);
-    let services = rig.node.services();
+    let services = rig.services();
     let missing = services.service(&name("none"), rig.soon()).unwrap_err();
     let text = "failed to get service none. error: failed to query service none: not found";
     assert_eq!(missing.to_string(), text);
@@ -153,14 +153,13 @@ fn nobody_waits_beyond_the_callers_deadline() {
     let rig = node(Duration::from_secs(20), &[("slow", Start::Manual, &[])]);
     let began = rig.os().clock.now();
     let deadline = Deadline::within(&*rig.os().clock, Duration::from_secs(2));
-    let started = rig.node.services().start(&name("slow"), deadline);
+    let started = rig.services().start(&name("slow"), deadline);
     assert!(
         matches!(started, Err(ServiceError::StartTimedOut { .. })),
         "{started:?}"
     );
     assert_eq!(began.until(rig.os().clock.now()), Duration::from_secs(2));
     let late = rig
-        .node
         .services()
         .stop(&name("slow"), Dependents::Refuse, deadline);
     assert!(matches!(late, Err(ServiceError::Unfinished(_))), "{late:?}");
@@ -272,11 +271,14 @@ fn a_start_and_a_stop_of_one_service_do_not_mix() {
     let hang = Rule::on("StartServiceW", Effect::Hang).times(1);
     let hanging = rig.sim.faults().add(hang);
     let (node, soon) = (rig.node.clone(), rig.soon());
-    let starting = thread::spawn(move || node.services().start(&name("TOP"), soon));
+    let starting = thread::spawn(move || node.operations().services().start(&name("TOP"), soon));
     assert!(rig.sim.faults().wait_until_hanging(1, PATIENCE));
     let (node, soon) = (rig.node.clone(), rig.soon());
-    let stopping =
-        thread::spawn(move || node.services().stop(&name("top"), Dependents::Refuse, soon));
+    let stopping = thread::spawn(move || {
+        node.operations()
+            .services()
+            .stop(&name("top"), Dependents::Refuse, soon)
+    });
     assert_eq!(
         start(&rig, "vds"),
         Ok(()),
@@ -293,12 +295,15 @@ fn a_paused_service_does_not_start_and_is_stopped() {
     let rig = Rig::with_diamond(Start::Manual);
     let (node, paused) = scripted(&rig, ServiceState::Paused, Vec::new());
     let soon = rig.soon();
-    let started = node.services().start(&name("s"), soon);
+    let started = node.operations().services().start(&name("s"), soon);
     assert!(
         matches!(started, Err(ServiceError::Paused { .. })),
         "{started:?}"
     );
-    let stopped = node.services().stop(&name("s"), Dependents::Refuse, soon);
+    let stopped = node
+        .operations()
+        .services()
+        .stop(&name("s"), Dependents::Refuse, soon);
     assert_eq!(stopped, Ok(()));
     assert_eq!(*paused.stopped.lock().unwrap(), ["s"]);
 }
@@ -308,6 +313,7 @@ fn dependents_that_change_all_the_time_are_an_error() {
     let rig = Rig::with_diamond(Start::Manual);
     let (node, scripted) = scripted(&rig, ServiceState::Running, vec!["s"]);
     let stopped = node
+        .operations()
         .services()
         .stop(&name("s"), Dependents::Stop, rig.soon());
     assert!(

@@ -46,7 +46,7 @@ fn with_dead_disk(dead: DiskSpec) -> (Rig, DiskNumber) {
 fn find(rig: &Rig, identifier: &str) -> Result<FoundDisk, DiskError> {
     let identifier = Criterion::Page83(Page83::parse(identifier).unwrap());
     let wanted = DiskQuery::all([identifier]).unwrap();
-    rig.node.disks().find(&wanted, rig.soon())
+    rig.disks().find(&wanted, rig.soon())
 }
 
 fn condition(found: Result<FoundDisk, DiskError>) -> Option<Condition> {
@@ -60,7 +60,7 @@ fn a_dead_disk_that_the_provider_calls_otherwise_keeps_no_other_from_being_found
     let (rig, _) = with_dead_disk(dead);
     let found = find(&rig, OURS).unwrap();
     assert_eq!(found.seen().serial.as_deref(), Some("ours"));
-    rig.node.disks().partition(&found, rig.soon()).unwrap();
+    rig.disks().partition(&found, rig.soon()).unwrap();
     // It is itself not taken by what the provider says, and not said to be gone.
     let itself = find(&rig, DEAD);
     assert_eq!(condition(itself), Some(Condition::Uncertain));

@@ -55,7 +55,7 @@ fn map_as(rig: &Rig, to: &str, user: Option<&str>) -> Result<Mapped, SmbError> {
     let credentials = user.and_then(|user| Credentials::new(user, password()));
     let remote = remote(to);
     let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
-    rig.node.smb().map(&mapping, rig.soon())
+    rig.smb().map(&mapping, rig.soon())
 }
 
 fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<Mapped, SmbError> {
@@ -64,14 +64,14 @@ fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<Mapped
     let mapping = Mapping::of(&remote)
         .with_credentials(&credentials)
         .with_link(link.as_ref());
-    rig.node.smb().map(&mapping, rig.soon())
+    rig.smb().map(&mapping, rig.soon())
 }
 
 /// Maps the share without a link, by any node.
 fn plainly(node: &Node, deadline: Deadline) -> Result<Mapped, SmbError> {
     let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
     let mapping = Mapping::of(&remote).with_credentials(&credentials);
-    node.smb().map(&mapping, deadline)
+    node.operations().smb().map(&mapping, deadline)
 }
 
 fn mapped(rig: &Rig) -> Vec<String> {
@@ -266,7 +266,7 @@ fn whoever_asks_for_a_mapping_learns_how_it_came_about() {
     rig.change_password("new");
     assert_eq!(ask("new"), Ok(Mapped::Made));
     assert_eq!(ask("new"), Ok(Mapped::Reused));
-    rig.node.smb().unmap(&remote(SHARE), rig.soon()).unwrap();
+    rig.smb().unmap(&remote(SHARE), rig.soon()).unwrap();
     assert_eq!(ask("new"), Ok(Mapped::Made));
 }
 
@@ -338,8 +338,12 @@ fn a_mapping_that_is_gone_is_not_known_any_more() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
     let other = meddle::node(&rig, |_| {});
-    other.smb().unmap(&remote(SHARE), rig.soon()).unwrap();
-    let gone = rig.node.smb().unmap(&remote(SHARE), rig.soon());
+    other
+        .operations()
+        .smb()
+        .unmap(&remote(SHARE), rig.soon())
+        .unwrap();
+    let gone = rig.smb().unmap(&remote(SHARE), rig.soon());
     assert!(matches!(gone, Err(SmbError::NotMapped { .. })), "{gone:?}");
     assert_eq!(plainly(&other, rig.soon()), Ok(Mapped::Made));
     let again = map(&rig, SHARE, PASSWORD, None);
@@ -388,8 +392,7 @@ fn a_share_that_hangs_is_neither_waited_for_nor_unmapped() {
 #[test]
 fn what_has_the_links_name_refuses_before_anything_is_mapped() {
     let rig = Rig::with_server();
-    rig.node
-        .filesystem()
+    rig.filesystem()
         .make_directory(&path(LINK), rig.soon())
         .unwrap();
     let error = map(&rig, SHARE, PASSWORD, Some(LINK)).unwrap_err();
@@ -438,7 +441,7 @@ fn a_look_up_that_fails_is_not_taken_for_unmapped() {
             .in_facility(Facility::Smb)
             .times(1),
     );
-    let removed = rig.node.smb().unmap(&remote(SHARE), rig.soon());
+    let removed = rig.smb().unmap(&remote(SHARE), rig.soon());
     let text = removed.unwrap_err().to_string();
     assert!(!text.contains(texts::NOT_MAPPED), "{text}");
     assert_eq!(mapped(&rig), [SHARE]);
@@ -463,7 +466,12 @@ fn a_mapping_of_a_bad_status_that_answers_is_reused() {
     rig.change_password("new");
     let (remote, credentials) = (remote(SHARE), credentials("new"));
     let wanted = Mapping::of(&remote).with_credentials(&credentials);
-    let trace = rig.trace(|| assert_eq!(node.smb().map(&wanted, rig.soon()), Ok(Mapped::Made)));
+    let trace = rig.trace(|| {
+        assert_eq!(
+            node.operations().smb().map(&wanted, rig.soon()),
+            Ok(Mapped::Made)
+        )
+    });
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
 }
@@ -548,17 +556,12 @@ fn what_the_server_says_reaches_the_caller() {
 fn a_share_is_unmapped_and_its_link_stays() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, Some(LINK)).unwrap();
-    rig.node
-        .smb()
+    rig.smb()
         .unmap(&remote(r"\\FILES\share\sub"), rig.soon())
         .unwrap();
     assert_eq!(mapped(&rig), Vec::<String>::new());
     assert!(rig.sim.files().entry(&path(LINK)).is_ok());
-    let again = rig
-        .node
-        .smb()
-        .unmap(&remote(SHARE), rig.soon())
-        .unwrap_err();
+    let again = rig.smb().unmap(&remote(SHARE), rig.soon()).unwrap_err();
     assert!(
         again
             .to_string()

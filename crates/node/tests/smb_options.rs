@@ -56,7 +56,9 @@ fn asking<T>(options: MappingOptions, ask: impl FnOnce(&Mapping<'_>) -> T) -> T 
 
 fn map(node: &Node, options: MappingOptions) -> Result<Mapped, SmbError> {
     asking(options, |mapping| {
-        node.smb().map(mapping, NodeApi::deadline(node, A_MINUTE))
+        node.operations()
+            .smb()
+            .map(mapping, NodeApi::deadline(node, A_MINUTE))
     })
 }
 
@@ -216,7 +218,8 @@ fn what_new_mappings_are_to_have_those_that_are_there_need_not() {
     let private = nothing().with_privacy(true);
     let error = map(&node, private).unwrap_err();
     assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
-    node.smb()
+    node.operations()
+        .smb()
         .unmap(&RemotePath::parse(SHARE).unwrap(), rig.soon())
         .unwrap();
     map(&node, nothing()).unwrap();

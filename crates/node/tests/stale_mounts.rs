@@ -27,8 +27,8 @@ fn two_volumes() -> (Rig, VolumeId) {
     let rig = Rig::with_mounted_volume();
     rig.plug(&DiskSpec::on(Bus::Sas).serial(OTHER).lun(9), OTHER, GIB);
     let (other, soon) = (rig.disk_of(OTHER), rig.soon());
-    rig.node.disks().partition(other, soon).unwrap();
-    let volumes = rig.node.volumes();
+    rig.disks().partition(other, soon).unwrap();
+    let volumes = rig.volumes();
     let other = volumes.sole_on_disk(other, soon).unwrap();
     volumes.format(other, soon).unwrap();
     (rig, other)
@@ -50,7 +50,7 @@ fn stage(rig: &Rig, volume: VolumeId) -> Result<(), Error> {
 
 #[track_caller]
 fn is_mounted(rig: &Rig, volume: VolumeId) {
-    let mounted = rig.node.volumes().of_target(&rig.staging(), rig.soon());
+    let mounted = rig.volumes().of_target(&rig.staging(), rig.soon());
     assert_eq!(mounted, Ok(volume));
 }
 
@@ -68,7 +68,7 @@ fn a_mounted_folder_whose_volume_is_gone_gives_way_to_the_next() {
 fn a_mounted_folder_whose_volume_is_gone_is_not_empty_to_csi_proxys_clients() {
     let (rig, other) = stale();
     let staging = rig.staging();
-    let refused = rig.node.volumes().mount(other, &staging, rig.soon());
+    let refused = rig.volumes().mount(other, &staging, rig.soon());
     let text = refused.unwrap_err().to_string();
     assert!(text.ends_with("The directory is not empty."), "{text}");
     assert!(rig.os().files.entry(&staging).unwrap().tag.is_some());
@@ -81,10 +81,7 @@ fn a_mounted_folder_whose_volume_is_there_stays() {
     let refused = stage(&rig, other).unwrap_err();
     assert_eq!(refused.condition(), Some(Condition::TargetInUse));
     is_mounted(&rig, volume);
-    let refused = rig
-        .node
-        .volumes()
-        .mount_over_stale(other, &staging, rig.soon());
+    let refused = rig.volumes().mount_over_stale(other, &staging, rig.soon());
     assert!(
         matches!(refused, Err(VolumeError::TargetInUse { .. })),
         "{refused:?}"

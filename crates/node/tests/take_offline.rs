@@ -40,15 +40,15 @@ const OFFLINE: &str = "MSFT_Disk.Offline";
 fn found(rig: &Rig) -> FoundDisk {
     let serial = SerialNumber::parse(DATA).unwrap();
     let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    rig.node.disks().find(&wanted, rig.soon()).unwrap()
+    rig.disks().find(&wanted, rig.soon()).unwrap()
 }
 
 fn take_offline(rig: &Rig, disk: &FoundDisk) -> Result<(), DiskError> {
-    rig.node.disks().take_offline(disk, rig.soon())
+    rig.disks().take_offline(disk, rig.soon())
 }
 
 fn is_online(rig: &Rig) -> bool {
-    rig.node.disks().is_online(rig.disk(), rig.soon()).unwrap()
+    rig.disks().is_online(rig.disk(), rig.soon()).unwrap()
 }
 
 /// Of all that an operation did, what it did to volumes and the disk.
@@ -63,7 +63,7 @@ fn steps(rig: &Rig, act: impl FnOnce()) -> Vec<&'static str> {
 /// A second partition, behind the first, and its volume.
 fn add_volume(rig: &Rig) -> VolumeId {
     rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
     let (storage, soon) = (&rig.os().storage, rig.soon());
     let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name])
         .with(disk::NUMBER.name, Value::uint32(rig.disk().0));
@@ -78,7 +78,7 @@ fn add_volume(rig: &Rig) -> VolumeId {
     let target = Target::Instance(&found[0].path);
     let created = storage.invoke(target, disk::CREATE_PARTITION.name, &arguments, soon);
     assert_eq!(created.unwrap().code, 0);
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     let listed = volumes.list_on_disk(rig.disk(), None, soon).unwrap();
     let [_, second] = listed.as_slice() else {
         panic!("{listed:?}");
@@ -96,7 +96,7 @@ fn a_volume_is_flushed_locked_and_dismounted_before_its_disk_goes() {
     assert_eq!(rig.open(), Counts::default());
     let again = steps(&rig, || take_offline(&rig, &disk).unwrap());
     assert_eq!(again, [""; 0]);
-    rig.node.disks().bring_online(&disk, rig.soon()).unwrap();
+    rig.disks().bring_online(&disk, rig.soon()).unwrap();
     assert_eq!(rig.precious(), "precious");
 }
 
@@ -178,7 +178,11 @@ fn nothing_is_cached_for_a_read_only_volume_or_one_without_a_filesystem() {
     take_offline(&read_only, &disk).unwrap();
 
     let raw = Rig::with_data_disk();
-    raw.node.disks().partition(raw.disk(), raw.soon()).unwrap();
+    raw.node
+        .operations()
+        .disks()
+        .partition(raw.disk(), raw.soon())
+        .unwrap();
     let unknown = Rule::on(FLUSH, Effect::fail(Win32::INVALID_FUNCTION));
     raw.sim.faults().add(unknown);
     let disk = found(&raw);

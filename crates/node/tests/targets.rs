@@ -26,7 +26,7 @@ fn reads_as_nothing_mounted(text: &str) -> bool {
 }
 
 fn of_target(rig: &Rig, at: &str) -> Result<os::VolumeId, TargetError> {
-    match rig.node.volumes().of_target(&path(at), rig.soon()) {
+    match rig.volumes().of_target(&path(at), rig.soon()) {
         Ok(volume) => Ok(volume),
         Err(VolumeError::Target(error)) => Err(error),
         Err(other) => panic!("{other:?}"),
@@ -149,11 +149,7 @@ fn what_cannot_be_reached_does_not_read_as_nothing_mounted() {
         );
     }
     let late = os::Deadline(rig.os().clock.now());
-    let error = rig
-        .node
-        .volumes()
-        .of_target(&rig.staging(), late)
-        .unwrap_err();
+    let error = rig.volumes().of_target(&rig.staging(), late).unwrap_err();
     assert!(!reads_as_nothing_mounted(&error.to_string()), "{error}");
 }
 
@@ -161,7 +157,7 @@ fn what_cannot_be_reached_does_not_read_as_nothing_mounted() {
 fn every_entry_is_on_the_closest_volume() {
     let rig = Rig::with_mounted_volume();
     let staging = rig.staging();
-    let closest = |at: &str| rig.node.volumes().closest(&path(at), rig.soon());
+    let closest = |at: &str| rig.volumes().closest(&path(at), rig.soon());
     let system = closest(r"C:\").unwrap();
     assert_ne!(system, rig.volume());
     assert_eq!(closest(r"C:\Windows\System32"), Ok(system));

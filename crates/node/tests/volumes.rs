@@ -49,8 +49,8 @@ fn grown(to: u64) -> Rig {
 #[test]
 fn a_volume_is_formatted_once() {
     let rig = Rig::with_data_disk();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
-    let volumes = rig.node.volumes();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+    let volumes = rig.volumes();
     let volume = rig.volume();
     assert_eq!(volumes.is_formatted(volume, rig.soon()), Ok(false));
     assert!(
@@ -77,7 +77,7 @@ fn a_volume_that_does_not_answer_is_not_unformatted() {
         "GetVolumeInformationW",
         Effect::fail(Win32::IO_DEVICE),
     ));
-    assert!(rig.node.volumes().is_formatted(volume, rig.soon()).is_err());
+    assert!(rig.volumes().is_formatted(volume, rig.soon()).is_err());
 }
 
 #[test]
@@ -85,15 +85,15 @@ fn the_provider_is_asked_for_nothing_that_the_kernel_knows() {
     let rig = Rig::with_mounted_volume();
     let (volume, staging, soon) = (rig.volume(), rig.staging(), rig.soon());
     let trace = rig.trace(|| {
-        let volumes = rig.node.volumes();
+        let volumes = rig.volumes();
         volumes.stats(volume, soon).unwrap();
         volumes.disk_number(volume, soon).unwrap();
         volumes.flush(volume, soon).unwrap();
         volumes.is_formatted(volume, soon).unwrap();
         volumes.of_target(&staging, soon).unwrap();
         volumes.list_on_disk(rig.disk(), None, soon).unwrap();
-        rig.node.filesystem().is_symlink(&staging, soon).unwrap();
-        rig.node.filesystem().path_exists(&staging, soon).unwrap();
+        rig.filesystem().is_symlink(&staging, soon).unwrap();
+        rig.filesystem().path_exists(&staging, soon).unwrap();
     });
     let asked = trace
         .iter()
@@ -104,7 +104,7 @@ fn the_provider_is_asked_for_nothing_that_the_kernel_knows() {
 #[test]
 fn a_partition_is_asked_for_by_its_number() {
     let rig = Rig::with_volume();
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     let list = |number| volumes.list_on_disk(rig.disk(), Some(PartitionNumber(number)), rig.soon());
     assert_eq!(list(2), Ok(vec![rig.volume()]));
     assert_eq!(
@@ -131,7 +131,6 @@ fn a_volume_that_cannot_be_looked_at_hides_its_disk_alone() {
     let unreadable = Rule::on(extents, Effect::fail(Win32::IO_DEVICE)).object(&volume.to_string());
     rig.sim.faults().add(unreadable);
     let error = rig
-        .node
         .volumes()
         .list_on_disk(disk, None, rig.soon())
         .unwrap_err();
@@ -142,10 +141,9 @@ fn a_volume_that_cannot_be_looked_at_hides_its_disk_alone() {
     ));
     rig.plug(&DiskSpec::on(Bus::Sas).serial("other").lun(9), "other", GIB);
     let other = rig.disk_of("other");
-    rig.node.disks().partition(other, rig.soon()).unwrap();
+    rig.disks().partition(other, rig.soon()).unwrap();
     assert_eq!(
-        rig.node
-            .volumes()
+        rig.volumes()
             .list_on_disk(other, None, rig.soon())
             .unwrap()
             .len(),
@@ -163,14 +161,14 @@ fn a_disk_that_goes_offline_while_its_volume_is_waited_for_has_none() {
         let volumes = Arc::clone(&os.volumes);
         os.volumes = Arc::new(meddle::Elsewhere::of(volumes, move |before, _| {
             if before == 5 {
-                node.disks().set_offline(disk, soon).unwrap();
+                node.operations().disks().set_offline(disk, soon).unwrap();
             }
             Err(os::Error::new("extents", "volume", Win32::NOT_READY))
         }));
     });
     let began = rig.os().clock.now();
     assert_eq!(
-        late.volumes().list_on_disk(disk, None, soon),
+        late.operations().volumes().list_on_disk(disk, None, soon),
         Ok(Vec::new())
     );
     let waited = rig.os().clock.now().0 - began.0;
@@ -191,6 +189,7 @@ fn a_disk_that_goes_away_while_its_volume_is_waited_for_is_no_disk() {
         }));
     });
     let gone = late
+        .operations()
         .volumes()
         .list_on_disk(disk, Some(PartitionNumber(2)), rig.soon());
     assert!(
@@ -211,7 +210,7 @@ fn an_absurd_size_is_too_large() {
     let before = partition_length(&rig);
     for size in [i64::MAX, i64::MAX - 1, 1 << 62] {
         let size = NewSize::from_request(rig.volume(), size).unwrap();
-        let error = rig.node.volumes().resize(rig.volume(), size, rig.soon());
+        let error = rig.volumes().resize(rig.volume(), size, rig.soon());
         assert!(
             matches!(error, Err(VolumeError::TooLarge { .. })),
             "{error:?}"
@@ -225,14 +224,13 @@ fn a_volume_grows_to_the_end_of_its_disk() {
     let rig = grown(8 * GIB);
     let from = partition_length(&rig);
     let resized = rig
-        .node
         .volumes()
         .resize(rig.volume(), NewSize::Maximum, rig.soon());
     let to = partition_length(&rig);
     assert_eq!(resized, Ok(Resized::Grown { from, to }));
     let extent = rig.os().volumes.extents(rig.volume()).unwrap()[0];
     assert_eq!(extent.offset + extent.length, 8 * GIB - MIB);
-    let stats = rig.node.volumes().stats(rig.volume(), rig.soon()).unwrap();
+    let stats = rig.volumes().stats(rig.volume(), rig.soon()).unwrap();
     assert!(stats.total > 8 * GIB - 32 * MIB, "{stats:?}");
     assert_eq!(rig.precious(), "precious");
 }
@@ -242,7 +240,7 @@ fn a_volume_grows_to_the_end_of_its_disk() {
 fn small_growth_and_shrinking_are_nothing() {
     let rig = grown(8 * GIB);
     let before = partition_length(&rig);
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     for size in [1, before, before + 100 * MIB - 1] {
         let trace = rig.trace(|| {
             let resized = volumes.resize(rig.volume(), bytes(size), rig.soon());
@@ -273,7 +271,7 @@ fn a_filesystem_fills_its_partition_also_when_that_need_not_grow() {
     rig.sim
         .faults()
         .add(Rule::on("FSCTL_EXTEND_VOLUME", Effect::fail(Win32::IO_DEVICE)).times(1));
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     volumes
         .resize(rig.volume(), NewSize::Maximum, rig.soon())
         .unwrap_err();
@@ -293,22 +291,13 @@ fn the_kernel_grows_what_the_provider_fails_to_without_a_reason() {
     let answer = |code: u32| Rule::on(&resize, Effect::Answer(Outcome::of(code)));
     let rig = grown(8 * GIB);
     rig.sim.faults().add(answer(codes::FAILED.code));
-    rig.node
-        .volumes()
+    rig.volumes()
         .resize(rig.volume(), NewSize::Maximum, rig.soon())
         .unwrap();
-    assert!(
-        rig.node
-            .volumes()
-            .stats(rig.volume(), rig.soon())
-            .unwrap()
-            .total
-            > 7 * GIB
-    );
+    assert!(rig.volumes().stats(rig.volume(), rig.soon()).unwrap().total > 7 * GIB);
     let rig = grown(8 * GIB);
     rig.sim.faults().add(answer(codes::VOLUME_HAS_ERRORS.code));
     let error = rig
-        .node
         .volumes()
         .resize(rig.volume(), NewSize::Maximum, rig.soon())
         .unwrap_err();
@@ -324,8 +313,7 @@ fn the_kernel_grows_what_the_provider_fails_to_without_a_reason() {
 fn growing_needs_no_defragmenter() {
     let rig = grown(8 * GIB);
     let trace = rig.trace(|| {
-        rig.node
-            .volumes()
+        rig.volumes()
             .resize(rig.volume(), NewSize::Maximum, rig.soon())
             .unwrap();
     });
@@ -342,8 +330,7 @@ fn a_refresh_that_fails_does_not_undo_a_resize() {
         "MSFT_Disk.Refresh",
         Effect::fail(Win32::GEN_FAILURE),
     ));
-    rig.node
-        .volumes()
+    rig.volumes()
         .resize(rig.volume(), NewSize::Maximum, rig.soon())
         .unwrap();
     assert!(partition_length(&rig) > 7 * GIB);
@@ -352,7 +339,7 @@ fn a_refresh_that_fails_does_not_undo_a_resize() {
 #[test]
 fn a_format_that_windows_refuses_says_why() {
     let rig = Rig::with_data_disk();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     let refused = Outcome {
         extended: Some("computer says no".to_owned()),
         ..Outcome::of(codes::NO_QUICK_FORMAT.code)
@@ -361,11 +348,7 @@ fn a_format_that_windows_refuses_says_why() {
     rig.sim
         .faults()
         .add(Rule::on(&format, Effect::Answer(refused)));
-    let error = rig
-        .node
-        .volumes()
-        .format(rig.volume(), rig.soon())
-        .unwrap_err();
+    let error = rig.volumes().format(rig.volume(), rig.soon()).unwrap_err();
     let text = format!(
         "WMI MSFT_Volume.Format failed (target=volume {}): code=43002: the volume cannot be quick \
          formatted",
@@ -385,13 +368,10 @@ fn what_windows_did_by_halves_is_done_by_the_next_call() {
         rig.sim.faults().add(rule);
     };
     half_way(os::schema::disk::INITIALIZE.name);
-    rig.node
-        .disks()
-        .partition(rig.disk(), rig.soon())
-        .unwrap_err();
-    rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap_err();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     half_way(volume::FORMAT.name);
-    let volumes = rig.node.volumes();
+    let volumes = rig.volumes();
     volumes.format(rig.volume(), rig.soon()).unwrap_err();
     assert_eq!(volumes.is_formatted(rig.volume(), rig.soon()), Ok(false));
     volumes.format(rig.volume(), rig.soon()).unwrap();
@@ -409,7 +389,7 @@ fn an_odd_size_is_taken_down_to_whole_mib_on_both_paths() {
         }
         let before = partition_length(&rig);
         assert_eq!(before % MIB, 0);
-        let volumes = rig.node.volumes();
+        let volumes = rig.volumes();
         let target = 6 * GIB + 12_345;
         for _ in 0..2 {
             volumes

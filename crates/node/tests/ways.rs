@@ -31,10 +31,7 @@ fn scene() -> (Rig, Arc<Bounds>) {
         r"C:\outside\x\y",
         r"C:\outside\empty",
     ] {
-        let made = rig
-            .node
-            .filesystem()
-            .make_directory(&path(folder), rig.soon());
+        let made = rig.filesystem().make_directory(&path(folder), rig.soon());
         made.unwrap();
     }
     rig.write(r"C:\outside\file", "kept");
@@ -70,7 +67,7 @@ fn changes(rig: &Rig, way: &Way) -> Vec<(&'static str, Result<(), String>)> {
 }
 
 fn changes_before(rig: &Rig, way: &Way, soon: Deadline) -> Vec<(&'static str, Result<(), String>)> {
-    let (files, volumes) = (rig.node.filesystem(), rig.node.volumes());
+    let (files, volumes) = (rig.filesystem(), rig.volumes());
     let remote = RemotePath::parse(support::SHARE).unwrap();
     let mapping = Mapping::of(&remote).with_link(way);
     let volume = rig.volume();
@@ -85,7 +82,7 @@ fn changes_before(rig: &Rig, way: &Way, soon: Deadline) -> Vec<(&'static str, Re
         ),
         ("mount", told(volumes.mount(volume, way, soon))),
         ("unmount", told(volumes.unmount(volume, way, soon))),
-        ("map share", told(rig.node.smb().map(&mapping, soon))),
+        ("map share", told(rig.smb().map(&mapping, soon))),
     ]
 }
 
@@ -93,7 +90,7 @@ fn changes_before(rig: &Rig, way: &Way, soon: Deadline) -> Vec<(&'static str, Re
 #[test]
 fn what_does_not_end_is_told_by_the_path_that_was_asked_for() {
     let (rig, bounds) = scene();
-    let (files, tree) = (rig.node.filesystem(), rig.sim.files());
+    let (files, tree) = (rig.filesystem(), rig.sim.files());
     let target = path(r"C:\var\lib\kubelet\because it does not exist");
     tree.create_directory(&target).unwrap();
     let link = path(r"C:\var\lib\kubelet\link");
@@ -105,8 +102,8 @@ fn what_does_not_end_is_told_by_the_path_that_was_asked_for() {
     let looks = vec![
         ("path exists", told(files.path_exists(&way, soon))),
         ("is symlink", told(files.is_symlink(&way, soon))),
-        ("of target", told(rig.node.volumes().of_target(&way, soon))),
-        ("closest", told(rig.node.volumes().closest(&way, soon))),
+        ("of target", told(rig.volumes().of_target(&way, soon))),
+        ("closest", told(rig.volumes().closest(&way, soon))),
     ];
     let outcomes = changes_before(&rig, &way, soon).into_iter().chain(looks);
     for (what, outcome) in outcomes {
@@ -154,7 +151,7 @@ fn a_link_among_the_directories_that_are_being_made_is_not_entered() {
     tree.create_symlink(&planted, r"C:\outside", LinkKind::Directory)
         .unwrap();
     let before = outside(&rig);
-    let made = rig.node.filesystem().make_directory(&way, rig.soon());
+    let made = rig.filesystem().make_directory(&way, rig.soon());
     let text = made.unwrap_err().to_string();
     assert!(text.contains("encountered a reparse point"), "{text}");
     assert_eq!(outside(&rig), before);
@@ -168,7 +165,7 @@ fn a_directory_that_somebody_makes_once_it_was_missed_is_in_nobodys_way() {
     let deep = path(r"C:\var\lib\kubelet\new\deep");
     let way = bounds.resolve(meanwhile.node.os(), &deep).unwrap();
     assert!(meanwhile.has_swapped());
-    let files = meanwhile.node.filesystem();
+    let files = meanwhile.node.operations().filesystem();
     files.make_directory(&way, rig.soon()).unwrap();
     assert!(rig.sim.files().leads_to_directory(&deep).unwrap());
 }
@@ -179,7 +176,11 @@ fn a_directory_that_somebody_makes_once_it_was_missed_hides_nothing() {
     let (rig, bounds) = scene();
     let way = resolved(&rig, &bounds, r"new\deep");
     let meanwhile = Swap::made_once_missed(&rig, path(r"C:\var\lib\kubelet\new"));
-    let found = meanwhile.node.volumes().of_target(&way, rig.soon());
+    let found = meanwhile
+        .node
+        .operations()
+        .volumes()
+        .of_target(&way, rig.soon());
     assert!(meanwhile.has_swapped());
     let text = found.unwrap_err().to_string();
     assert!(text.contains("because it does not exist"), "{text}");
@@ -195,7 +196,11 @@ fn what_lies_between_stays_in_place_while_something_is_changed() {
         .add(Rule::on("CreateSymbolicLinkW", Effect::Hang));
     let maker = {
         let (node, soon) = (rig.node.clone(), rig.soon());
-        std::thread::spawn(move || node.filesystem().create_symlink(&path(KUBELET), &way, soon))
+        std::thread::spawn(move || {
+            node.operations()
+                .filesystem()
+                .create_symlink(&path(KUBELET), &way, soon)
+        })
     };
     assert!(
         rig.sim
@@ -240,8 +245,8 @@ fn a_directory_that_becomes_a_junction_while_it_is_held_leads_nothing_away() {
         let caller = {
             let (node, soon) = (rig.node.clone(), rig.soon());
             std::thread::spawn(move || match is_removal {
-                true => node.filesystem().remove_tree(&way, soon),
-                false => node.filesystem().make_directory(&way, soon),
+                true => node.operations().filesystem().remove_tree(&way, soon),
+                false => node.operations().filesystem().make_directory(&way, soon),
             })
         };
         assert!(
@@ -268,9 +273,9 @@ fn a_look_holds_nothing() {
     let (rig, bounds) = scene();
     let way = resolved(&rig, &bounds, r"a\b");
     let looks = rig.trace(|| {
-        let _ = rig.node.filesystem().path_exists(&way, rig.soon());
-        let _ = rig.node.filesystem().is_symlink(&way, rig.soon());
-        let _ = rig.node.volumes().of_target(&way, rig.soon());
+        let _ = rig.filesystem().path_exists(&way, rig.soon());
+        let _ = rig.filesystem().is_symlink(&way, rig.soon());
+        let _ = rig.volumes().of_target(&way, rig.soon());
     });
     let holds = |op: &os_sim::Op| op.operation == "CreateFileW";
     assert!(!looks.is_empty() && !looks.iter().any(holds), "{looks:?}");

@@ -345,7 +345,10 @@ fn map_plainly(sim: &SimNode) {
     let credentials = Credentials::new(demo::SMB_USER, password);
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
-    node.smb().map(&mapping, Deadline::NEVER).unwrap();
+    node.operations()
+        .smb()
+        .map(&mapping, Deadline::NEVER)
+        .unwrap();
 }
 
 #[test]

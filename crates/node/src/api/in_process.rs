@@ -87,33 +87,33 @@ impl NodeApi for Node {
 impl Disks for Node {
     fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>> {
         run(self, "list locations of", "disks", deadline, move |node| {
-            node.disks().locations(deadline)
+            node.operations().disks().locations(deadline)
         })
     }
 
     fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>> {
         run(self, "list ids of", "disks", deadline, move |node| {
-            node.disks().ids(deadline)
+            node.operations().disks().ids(deadline)
         })
     }
 
     fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber> {
         let wanted = page83.to_owned();
         run(self, "find disk", page83, deadline, move |node| {
-            node.disks().by_page83(&wanted, deadline)
+            node.operations().disks().by_page83(&wanted, deadline)
         })
     }
 
     fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk> {
         let owned = wanted.clone();
         run(self, "find the disk with", wanted, deadline, move |node| {
-            node.disks().find(&owned, deadline)
+            node.operations().disks().find(&owned, deadline)
         })
     }
 
     fn rescan(&self, deadline: Deadline) -> Result<()> {
         run(self, "rescan", "disks", deadline, move |node| {
-            node.disks().rescan(deadline)
+            node.operations().disks().rescan(deadline)
         })
     }
 
@@ -124,33 +124,33 @@ impl Disks for Node {
             "partition disk",
             disk.number(),
             deadline,
-            move |node| node.disks().partition(&found, deadline),
+            move |node| node.operations().disks().partition(&found, deadline),
         )
     }
 
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
         let found = disk.clone();
         run(self, "online disk", disk.number(), deadline, move |node| {
-            node.disks().bring_online(&found, deadline)
+            node.operations().disks().bring_online(&found, deadline)
         })
     }
 
     fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64> {
         run(self, "look at disk", disk, deadline, move |node| {
-            node.disks().size(disk, deadline)
+            node.operations().disks().size(disk, deadline)
         })
     }
 
     fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool> {
         run(self, "look at disk", disk, deadline, move |node| {
-            node.disks().is_online(disk, deadline)
+            node.operations().disks().is_online(disk, deadline)
         })
     }
 
     fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
         let found = disk.clone();
         run(self, "offline disk", disk.number(), deadline, move |node| {
-            node.disks().take_offline(&found, deadline)
+            node.operations().disks().take_offline(&found, deadline)
         })
     }
 }
@@ -158,12 +158,13 @@ impl Disks for Node {
 impl Filesystem for Node {
     fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool> {
         on_path(self, "look at", path, deadline, move |node, path| {
-            node.filesystem().path_exists(path, deadline)
+            node.operations().filesystem().path_exists(path, deadline)
         })
     }
 
     fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
         on_path(self, "mkdir", path, deadline, move |node, path| match node
+            .operations()
             .filesystem()
             .make_directory(path, deadline)
         {
@@ -174,32 +175,36 @@ impl Filesystem for Node {
 
     fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
         on_path(self, "remove", path, deadline, move |node, path| {
-            node.filesystem().remove_entry(path, deadline)
+            node.operations().filesystem().remove_entry(path, deadline)
         })
     }
 
     fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
         on_path(self, "remove tree", path, deadline, move |node, path| {
-            node.filesystem().remove_tree(path, deadline)
+            node.operations().filesystem().remove_tree(path, deadline)
         })
     }
 
     fn remove_contents(&self, path: &WinPath, deadline: Deadline) -> Result<()> {
         on_path(self, "empty", path, deadline, move |node, path| {
-            node.filesystem().remove_contents(path, deadline)
+            node.operations()
+                .filesystem()
+                .remove_contents(path, deadline)
         })
     }
 
     fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()> {
         let source = source.clone();
         on_path(self, "symlink", link, deadline, move |node, link| {
-            node.filesystem().create_symlink(&source, link, deadline)
+            node.operations()
+                .filesystem()
+                .create_symlink(&source, link, deadline)
         })
     }
 
     fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool> {
         on_path(self, "look at", path, deadline, move |node, path| {
-            node.filesystem().is_symlink(path, deadline)
+            node.operations().filesystem().is_symlink(path, deadline)
         })
     }
 }
@@ -216,7 +221,11 @@ impl Volumes for Node {
             "list the volumes of disk",
             disk,
             deadline,
-            move |node| node.volumes().list_on_disk(disk, partition, deadline),
+            move |node| {
+                node.operations()
+                    .volumes()
+                    .list_on_disk(disk, partition, deadline)
+            },
         )
     }
 
@@ -224,7 +233,7 @@ impl Volumes for Node {
         let (found, number) = (disk.clone(), disk.number());
         let operation = "find the volume of disk";
         run(self, operation, number, deadline, move |node| {
-            node.volumes().find_on(&found, deadline)
+            node.operations().volumes().find_on(&found, deadline)
         })
     }
 
@@ -235,26 +244,30 @@ impl Volumes for Node {
 
     fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
         on_path(self, "mount", folder, deadline, move |node, folder| {
-            node.volumes().mount_over_stale(volume, folder, deadline)
+            node.operations()
+                .volumes()
+                .mount_over_stale(volume, folder, deadline)
         })
     }
 
     fn unmount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
         on_path(self, "unmount", folder, deadline, move |node, folder| {
-            node.volumes().unmount(volume, folder, deadline)
+            node.operations()
+                .volumes()
+                .unmount(volume, folder, deadline)
         })
     }
 
     fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool> {
         run(self, "look at volume", volume, deadline, move |node| {
-            node.volumes().is_formatted(volume, deadline)
+            node.operations().volumes().is_formatted(volume, deadline)
         })
     }
 
     fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()> {
         let found = volume.clone();
         run(self, "format volume", volume.id(), deadline, move |node| {
-            node.volumes().format(&found, deadline)
+            node.operations().volumes().format(&found, deadline)
         })
     }
 
@@ -266,20 +279,22 @@ impl Volumes for Node {
     ) -> Result<Formatted> {
         let (found, options) = (volume.clone(), options.clone());
         run(self, "format volume", volume.id(), deadline, move |node| {
-            node.volumes().ensure_formatted(&found, &options, deadline)
+            node.operations()
+                .volumes()
+                .ensure_formatted(&found, &options, deadline)
         })
     }
 
     fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized> {
         let found = volume.clone();
         run(self, "resize volume", volume.id(), deadline, move |node| {
-            node.volumes().resize(&found, size, deadline)
+            node.operations().volumes().resize(&found, size, deadline)
         })
     }
 
     fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space> {
         run(self, "look at volume", volume, deadline, move |node| {
-            node.volumes().stats(volume, deadline)
+            node.operations().volumes().stats(volume, deadline)
         })
     }
 
@@ -289,7 +304,7 @@ impl Volumes for Node {
             "find the disk of volume",
             volume,
             deadline,
-            move |node| node.volumes().disk_number(volume, deadline),
+            move |node| node.operations().volumes().disk_number(volume, deadline),
         )
     }
 
@@ -299,7 +314,7 @@ impl Volumes for Node {
             "find the volume at",
             path,
             deadline,
-            move |node, path| node.volumes().of_target(path, deadline),
+            move |node, path| node.operations().volumes().of_target(path, deadline),
         )
     }
 
@@ -309,13 +324,13 @@ impl Volumes for Node {
             "find the volume of",
             path,
             deadline,
-            move |node, path| node.volumes().closest(path, deadline),
+            move |node, path| node.operations().volumes().closest(path, deadline),
         )
     }
 
     fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()> {
         run(self, "flush volume", volume, deadline, move |node| {
-            node.volumes().flush(volume, deadline)
+            node.operations().volumes().flush(volume, deadline)
         })
     }
 }
@@ -331,20 +346,20 @@ impl Smb for Node {
                 .with_credentials(credentials.as_ref())
                 .with_link(link.as_ref())
                 .with_options(options);
-            node.smb().map(&mapping, deadline)
+            node.operations().smb().map(&mapping, deadline)
         })
     }
 
     fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>> {
         run(self, "list", "mappings", deadline, move |node| {
-            node.smb().mappings(deadline)
+            node.operations().smb().mappings(deadline)
         })
     }
 
     fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()> {
         let owned = remote.clone();
         run(self, "unmap", remote, deadline, move |node| {
-            node.smb().unmap(&owned, deadline)
+            node.operations().smb().unmap(&owned, deadline)
         })
     }
 }
@@ -353,34 +368,34 @@ impl Iscsi for Node {
     fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()> {
         let owned = portal.clone();
         run(self, "add portal", portal, deadline, move |node| {
-            node.iscsi().add_portal(&owned, deadline)
+            node.operations().iscsi().add_portal(&owned, deadline)
         })
     }
 
     fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<()> {
         let owned = portal.clone();
         run(self, "refresh portal", portal, deadline, move |node| {
-            node.iscsi().refresh(&owned, deadline)
+            node.operations().iscsi().refresh(&owned, deadline)
         })
     }
 
     fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>> {
         let owned = portal.clone();
         run(self, "discover", portal, deadline, move |node| {
-            node.iscsi().discover(&owned, deadline)
+            node.operations().iscsi().discover(&owned, deadline)
         })
     }
 
     fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()> {
         let owned = portal.clone();
         run(self, "remove portal", portal, deadline, move |node| {
-            node.iscsi().remove_portal(&owned, deadline)
+            node.operations().iscsi().remove_portal(&owned, deadline)
         })
     }
 
     fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>> {
         run(self, "list", "portals", deadline, move |node| {
-            node.iscsi().portals(deadline)
+            node.operations().iscsi().portals(deadline)
         })
     }
 
@@ -407,21 +422,23 @@ impl Iscsi for Node {
         let (portal, name) = (portal.clone(), target.clone());
         let (authentication, options) = (authentication.duplicate(), options.clone());
         run(self, "connect", target, deadline, move |node| {
-            let iscsi = node.iscsi();
+            let iscsi = node.operations().iscsi();
             iscsi.connect_with(&portal, &name, &authentication, &options, deadline)
         })
     }
 
     fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>> {
         run(self, "list", "sessions", deadline, move |node| {
-            node.iscsi().sessions(deadline)
+            node.operations().iscsi().sessions(deadline)
         })
     }
 
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()> {
         let (portal, name) = (portal.clone(), target.clone());
         run(self, "disconnect", target, deadline, move |node| {
-            node.iscsi().disconnect(&portal, &name, deadline)
+            node.operations()
+                .iscsi()
+                .disconnect(&portal, &name, deadline)
         })
     }
 
@@ -433,7 +450,7 @@ impl Iscsi for Node {
     ) -> Result<BTreeSet<DiskNumber>> {
         let (portal, name) = (portal.clone(), target.clone());
         run(self, "list the disks of", target, deadline, move |node| {
-            node.iscsi().disks(&portal, &name, deadline)
+            node.operations().iscsi().disks(&portal, &name, deadline)
         })
     }
 
@@ -444,7 +461,11 @@ impl Iscsi for Node {
             "set",
             "the mutual CHAP secret",
             deadline,
-            move |node| node.iscsi().set_mutual_chap_secret(&secret, deadline),
+            move |node| {
+                node.operations()
+                    .iscsi()
+                    .set_mutual_chap_secret(&secret, deadline)
+            },
         )
     }
 }
@@ -452,21 +473,21 @@ impl Iscsi for Node {
 impl System for Node {
     fn serial_number(&self, deadline: Deadline) -> Result<String> {
         run(self, "read", "the serial number", deadline, move |node| {
-            node.firmware().serial_number(deadline)
+            node.operations().firmware().serial_number(deadline)
         })
     }
 
     fn service(&self, name: &ServiceName, deadline: Deadline) -> Result<ServiceInfo> {
         let owned = name.clone();
         run(self, "look at service", name, deadline, move |node| {
-            node.services().service(&owned, deadline)
+            node.operations().services().service(&owned, deadline)
         })
     }
 
     fn start_service(&self, name: &ServiceName, deadline: Deadline) -> Result<()> {
         let owned = name.clone();
         run(self, "start service", name, deadline, move |node| {
-            node.services().start(&owned, deadline)
+            node.operations().services().start(&owned, deadline)
         })
     }
 
@@ -478,7 +499,9 @@ impl System for Node {
     ) -> Result<()> {
         let owned = name.clone();
         run(self, "stop service", name, deadline, move |node| {
-            node.services().stop(&owned, dependents, deadline)
+            node.operations()
+                .services()
+                .stop(&owned, dependents, deadline)
         })
     }
 }

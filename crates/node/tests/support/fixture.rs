@@ -50,7 +50,7 @@ impl<'a> Place<'a> {
 
     /// The data partition of a disk of this length, made now.
     pub(crate) fn partition(rig: &Rig, fixture: &'a Fixture, disk_length: u64) -> Self {
-        rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
+        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
         let extents = rig.os().volumes.extents(rig.volume()).unwrap();
         Self {
             fixture,

@@ -85,7 +85,7 @@ impl Rig {
     }
 
     pub(crate) fn add_portal(&self) -> Result<(), IscsiError> {
-        self.node.iscsi().add_portal(&at(ADDRESS), self.soon())
+        self.iscsi().add_portal(&at(ADDRESS), self.soon())
     }
 
     pub(crate) fn connect(
@@ -93,12 +93,12 @@ impl Rig {
         target: &str,
         authentication: &Authentication,
     ) -> Result<Connected, IscsiError> {
-        let iscsi = self.node.iscsi();
+        let iscsi = self.iscsi();
         iscsi.connect(&at(ADDRESS), &named(target), authentication, self.soon())
     }
 
     pub(crate) fn disconnect(&self, target: &str) -> Result<(), IscsiError> {
-        let iscsi = self.node.iscsi();
+        let iscsi = self.iscsi();
         iscsi.disconnect(&at(ADDRESS), &named(target), self.soon())
     }
 

@@ -53,8 +53,14 @@ use os_sim::smb::ServerSpec;
 use os_sim::smb::SmbControl;
 use tempfile::TempDir;
 use wincsi_node::Bounds;
+use wincsi_node::Disks;
+use wincsi_node::Filesystem;
+use wincsi_node::Iscsi;
 use wincsi_node::Node;
 use wincsi_node::Options;
+use wincsi_node::Services;
+use wincsi_node::Smb;
+use wincsi_node::Volumes;
 use wincsi_node::Way;
 use wincsi_node::WayError;
 
@@ -154,8 +160,8 @@ impl Rig {
     /// A node with a disk that has one formatted volume.
     pub(crate) fn with_volume() -> Self {
         let rig = Self::with_data_disk();
-        rig.node.disks().partition(rig.disk(), rig.soon()).unwrap();
-        rig.node.volumes().format(rig.volume(), rig.soon()).unwrap();
+        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+        rig.volumes().format(rig.volume(), rig.soon()).unwrap();
         rig
     }
 
@@ -163,12 +169,10 @@ impl Rig {
     pub(crate) fn with_mounted_volume() -> Self {
         let rig = Self::with_volume();
         let staging = rig.staging();
-        rig.node
-            .filesystem()
+        rig.filesystem()
             .make_directory(&staging, rig.soon())
             .unwrap();
-        rig.node
-            .volumes()
+        rig.volumes()
             .mount(rig.volume(), &staging, rig.soon())
             .unwrap();
         rig.write(&format!(r"{staging}\data.txt"), "precious");
@@ -181,8 +185,7 @@ impl Rig {
         let server = ServerSpec::sharing("share", USER, PASSWORD);
         let servers = SmbControl::at(rig.home.path());
         servers.add_server("files", &server).unwrap();
-        rig.node
-            .filesystem()
+        rig.filesystem()
             .make_directory(&path(r"C:\var"), rig.soon())
             .unwrap();
         rig
@@ -250,7 +253,7 @@ impl Rig {
             .hardware()
             .attach_disk(name, spec, &content)
             .unwrap();
-        self.node.disks().rescan(self.soon()).unwrap();
+        self.node.operations().disks().rescan(self.soon()).unwrap();
     }
 
     /// The folder that the node lives in.
@@ -260,6 +263,30 @@ impl Rig {
 
     pub(crate) fn os(&self) -> &Os {
         self.node.os()
+    }
+
+    pub(crate) fn disks(&self) -> Disks<'_> {
+        self.node.operations().disks()
+    }
+
+    pub(crate) fn filesystem(&self) -> Filesystem<'_> {
+        self.node.operations().filesystem()
+    }
+
+    pub(crate) fn iscsi(&self) -> Iscsi<'_> {
+        self.node.operations().iscsi()
+    }
+
+    pub(crate) fn services(&self) -> Services<'_> {
+        self.node.operations().services()
+    }
+
+    pub(crate) fn smb(&self) -> Smb<'_> {
+        self.node.operations().smb()
+    }
+
+    pub(crate) fn volumes(&self) -> Volumes<'_> {
+        self.node.operations().volumes()
     }
 
     pub(crate) fn soon(&self) -> Deadline {
@@ -289,7 +316,11 @@ impl Rig {
     pub(crate) fn settle(&self) {
         self.bounds();
         let disk = self.disk();
-        let volumes = self.node.volumes().list_on_disk(disk, None, self.soon());
+        let volumes = self
+            .node
+            .operations()
+            .volumes()
+            .list_on_disk(disk, None, self.soon());
         self.known.set(Known {
             disk: Some(disk),
             volume: volumes.unwrap().first().copied(),
@@ -317,7 +348,7 @@ impl Rig {
     pub(crate) fn volume(&self) -> VolumeId {
         let known = self.known.get().volume;
         known.unwrap_or_else(|| {
-            let volumes = self.node.volumes();
+            let volumes = self.node.operations().volumes();
             volumes.sole_on_disk(self.disk(), self.soon()).unwrap()
         })
     }

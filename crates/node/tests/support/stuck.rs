@@ -105,16 +105,16 @@ impl Scene {
             rig.plug(&spec.serial(serial).lun(lun), serial, 4 * GIB);
         }
         let bad = rig.disk_of(BAD);
-        rig.node.disks().partition(bad, rig.soon()).unwrap();
-        let volume = rig.node.volumes().sole_on_disk(bad, rig.soon()).unwrap();
-        rig.node.volumes().format(volume, rig.soon()).unwrap();
+        rig.disks().partition(bad, rig.soon()).unwrap();
+        let volume = rig.volumes().sole_on_disk(bad, rig.soon()).unwrap();
+        rig.volumes().format(volume, rig.soon()).unwrap();
         let bad = Pair {
             disk: bad,
             volume,
             folder: BAD_STAGING,
         };
         mount(&rig, bad);
-        let find = |text| rig.node.disks().find(&serial(text), rig.soon()).unwrap();
+        let find = |text| rig.disks().find(&serial(text), rig.soon()).unwrap();
         Self {
             good: Pair {
                 disk: rig.disk(),
@@ -212,9 +212,9 @@ impl Scene {
 /// With a file in it.
 fn mount(rig: &Rig, pair: Pair) {
     let folder = pair.folder();
-    let made = rig.node.filesystem().make_directory(&folder, rig.soon());
+    let made = rig.filesystem().make_directory(&folder, rig.soon());
     made.unwrap();
-    let mounted = rig.node.volumes().mount(pair.volume, &folder, rig.soon());
+    let mounted = rig.volumes().mount(pair.volume, &folder, rig.soon());
     mounted.unwrap();
     rig.write(&pair.file().to_string(), "precious");
 }

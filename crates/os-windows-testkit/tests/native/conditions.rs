@@ -127,7 +127,10 @@ impl Rig {
         let home = tempfile::tempdir().expect("a folder");
         let sim = demo::create(&home.path().join("node"), ClockMode::Virtual).expect("a node");
         let node = Node::new(through_com(sim.os()), Options::default());
-        node.disks().rescan(Deadline::NEVER).expect("a rescan");
+        node.operations()
+            .disks()
+            .rescan(Deadline::NEVER)
+            .expect("a rescan");
         Self {
             node,
             sim,

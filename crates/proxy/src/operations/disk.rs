@@ -43,29 +43,33 @@ impl Operations {
         &self,
         deadline: Deadline,
     ) -> Result<BTreeMap<DiskNumber, Location>> {
-        Ok(self.node.disks().locations(deadline)?)
+        Ok(self.node.operations().disks().locations(deadline)?)
     }
 
     pub(crate) fn disk_ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>> {
-        Ok(self.node.disks().ids(deadline)?)
+        Ok(self.node.operations().disks().ids(deadline)?)
     }
 
     /// The disk with this page 0x83 identifier, spelt as [`Operations::disk_ids`] does.
     pub(crate) fn disk_of_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber> {
-        Ok(self.node.disks().by_page83(page83, deadline)?)
+        Ok(self.node.operations().disks().by_page83(page83, deadline)?)
     }
 
     pub(crate) fn partition_disk(&self, disk: u32, deadline: Deadline) -> Result<()> {
-        Ok(self.node.disks().partition(DiskNumber(disk), deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .disks()
+            .partition(DiskNumber(disk), deadline)?)
     }
 
     pub(crate) fn rescan(&self, deadline: Deadline) -> Result<()> {
-        Ok(self.node.disks().rescan(deadline)?)
+        Ok(self.node.operations().disks().rescan(deadline)?)
     }
 
     pub(crate) fn disk_size(&self, disk: u32, deadline: Deadline) -> Result<i64> {
         let disk = DiskNumber(disk);
-        let bytes = self.node.disks().size(disk, deadline)?;
+        let bytes = self.node.operations().disks().size(disk, deadline)?;
         i64::try_from(bytes).map_err(|_| DiskFailure::Size { disk, bytes })
     }
 
@@ -75,7 +79,7 @@ impl Operations {
         state: DiskState,
         deadline: Deadline,
     ) -> Result<()> {
-        let disks = self.node.disks();
+        let disks = self.node.operations().disks();
         match state {
             DiskState::Offline => disks.set_offline(DiskNumber(disk), deadline)?,
             DiskState::Online => disks.set_online(DiskNumber(disk), deadline)?,
@@ -84,6 +88,10 @@ impl Operations {
     }
 
     pub(crate) fn is_disk_online(&self, disk: u32, deadline: Deadline) -> Result<bool> {
-        Ok(self.node.disks().is_online(DiskNumber(disk), deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .disks()
+            .is_online(DiskNumber(disk), deadline)?)
     }
 }

@@ -38,17 +38,25 @@ type Result<T> = std::result::Result<T, FilesystemFailure>;
 impl Operations {
     pub(crate) fn path_exists(&self, path: &str, deadline: Deadline) -> Result<bool> {
         let path = self.way(path)?;
-        Ok(self.node.filesystem().path_exists(&path, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .filesystem()
+            .path_exists(&path, deadline)?)
     }
 
     pub(crate) fn mkdir(&self, path: &str, deadline: Deadline) -> Result<()> {
         let path = self.way(path)?;
-        Ok(self.node.filesystem().make_directory(&path, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .filesystem()
+            .make_directory(&path, deadline)?)
     }
 
     pub(crate) fn rmdir(&self, path: &str, force: Force, deadline: Deadline) -> Result<()> {
         let path = self.way_to_removal(path)?;
-        let filesystem = self.node.filesystem();
+        let filesystem = self.node.operations().filesystem();
         match force {
             Force::Everything => filesystem.remove_tree(&path, deadline)?,
             Force::OneEntry => filesystem.remove_entry(&path, deadline)?,
@@ -58,7 +66,11 @@ impl Operations {
 
     pub(crate) fn rmdir_contents(&self, path: &str, deadline: Deadline) -> Result<()> {
         let path = self.way_to_removal(path)?;
-        Ok(self.node.filesystem().remove_contents(&path, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .filesystem()
+            .remove_contents(&path, deadline)?)
     }
 
     /// The target, which is the link to create, is looked at first, as csi-proxy does.
@@ -67,12 +79,17 @@ impl Operations {
         let existing = self.way(source)?;
         Ok(self
             .node
+            .operations()
             .filesystem()
             .create_symlink(&existing, &link, deadline)?)
     }
 
     pub(crate) fn is_symlink(&self, path: &str, deadline: Deadline) -> Result<bool> {
         let path = self.way_of_any_form(path)?;
-        Ok(self.node.filesystem().is_symlink(&path, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .filesystem()
+            .is_symlink(&path, deadline)?)
     }
 }

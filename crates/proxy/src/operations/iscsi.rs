@@ -47,7 +47,11 @@ impl Operations {
         portal: PortalRequest<'_>,
         deadline: Deadline,
     ) -> Result<()> {
-        Ok(self.node.iscsi().add_portal(&portal.parse()?, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .iscsi()
+            .add_portal(&portal.parse()?, deadline)?)
     }
 
     pub(crate) fn discover_target_portal(
@@ -55,11 +59,15 @@ impl Operations {
         portal: PortalRequest<'_>,
         deadline: Deadline,
     ) -> Result<Vec<String>> {
-        Ok(self.node.iscsi().discover(&portal.parse()?, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .iscsi()
+            .discover(&portal.parse()?, deadline)?)
     }
 
     pub(crate) fn target_portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>> {
-        Ok(self.node.iscsi().portals(deadline)?)
+        Ok(self.node.operations().iscsi().portals(deadline)?)
     }
 
     pub(crate) fn remove_target_portal(
@@ -68,7 +76,11 @@ impl Operations {
         deadline: Deadline,
     ) -> Result<()> {
         let portal = portal.parse()?;
-        Ok(self.node.iscsi().remove_portal(&portal, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .iscsi()
+            .remove_portal(&portal, deadline)?)
     }
 
     /// A target that is connected otherwise is success, as for csi-proxy; `node` logs the difference.
@@ -80,7 +92,7 @@ impl Operations {
     ) -> Result<()> {
         let (portal, name) = target.parse()?;
         let authentication = login.parse()?;
-        let iscsi = self.node.iscsi();
+        let iscsi = self.node.operations().iscsi();
         iscsi.connect(&portal, &name, &authentication, deadline)?;
         Ok(())
     }
@@ -91,7 +103,11 @@ impl Operations {
         deadline: Deadline,
     ) -> Result<()> {
         let (portal, name) = target.parse()?;
-        Ok(self.node.iscsi().disconnect(&portal, &name, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .iscsi()
+            .disconnect(&portal, &name, deadline)?)
     }
 
     /// The numbers of the target's disks as decimal text, in order of the numbers.
@@ -101,7 +117,11 @@ impl Operations {
         deadline: Deadline,
     ) -> Result<Vec<String>> {
         let (portal, name) = target.parse()?;
-        let disks = self.node.iscsi().disks(&portal, &name, deadline)?;
+        let disks = self
+            .node
+            .operations()
+            .iscsi()
+            .disks(&portal, &name, deadline)?;
         Ok(disks.iter().map(ToString::to_string).collect())
     }
 
@@ -111,7 +131,7 @@ impl Operations {
         deadline: Deadline,
     ) -> Result<()> {
         let secret = ChapSecret::new(secret)?;
-        let iscsi = self.node.iscsi();
+        let iscsi = self.node.operations().iscsi();
         Ok(iscsi.set_mutual_chap_secret(&secret, deadline)?)
     }
 }

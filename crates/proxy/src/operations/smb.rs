@@ -39,7 +39,7 @@ impl Operations {
         let mapping = Mapping::of(&remote)
             .with_credentials(credentials.as_ref())
             .with_link(link.as_ref());
-        self.node.smb().map(&mapping, deadline)?;
+        self.node.operations().smb().map(&mapping, deadline)?;
         Ok(())
     }
 
@@ -49,7 +49,7 @@ impl Operations {
         deadline: Deadline,
     ) -> Result<(), SmbFailure> {
         let remote = RemotePath::parse(remote_path)?;
-        Ok(self.node.smb().unmap(&remote, deadline)?)
+        Ok(self.node.operations().smb().unmap(&remote, deadline)?)
     }
 
     fn link_path(&self, local_path: &str) -> Result<Option<Way>, PathRule> {

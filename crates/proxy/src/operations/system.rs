@@ -14,17 +14,17 @@ impl Operations {
         &self,
         deadline: Deadline,
     ) -> std::result::Result<String, FirmwareError> {
-        self.node.firmware().serial_number(deadline)
+        self.node.operations().firmware().serial_number(deadline)
     }
 
     pub(crate) fn service(&self, name: &str, deadline: Deadline) -> Result<ServiceInfo> {
         let name = ServiceName::parse(name)?;
-        self.node.services().service(&name, deadline)
+        self.node.operations().services().service(&name, deadline)
     }
 
     pub(crate) fn start_service(&self, name: &str, deadline: Deadline) -> Result<()> {
         let name = ServiceName::parse(name)?;
-        self.node.services().start(&name, deadline)
+        self.node.operations().services().start(&name, deadline)
     }
 
     pub(crate) fn stop_service(
@@ -34,6 +34,9 @@ impl Operations {
         deadline: Deadline,
     ) -> Result<()> {
         let name = ServiceName::parse(name)?;
-        self.node.services().stop(&name, dependents, deadline)
+        self.node
+            .operations()
+            .services()
+            .stop(&name, dependents, deadline)
     }
 }

@@ -76,7 +76,7 @@ impl Operations {
         deadline: Deadline,
     ) -> Result<Vec<String>> {
         let partition = (partition > 0).then_some(PartitionNumber(partition));
-        let volumes = self.node.volumes();
+        let volumes = self.node.operations().volumes();
         match volumes.list_on_disk(DiskNumber(disk), partition, deadline) {
             Err(error) if is_absent(&error) => {
                 tracing::info!(disk, "no volumes: {error}");
@@ -92,29 +92,41 @@ impl Operations {
             "MountVolumeRequest.TargetPath is empty",
         ];
         let (volume, folder) = self.volume_and_target(volume_id, target, empty)?;
-        Ok(self.node.volumes().mount(volume, &folder, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .volumes()
+            .mount(volume, &folder, deadline)?)
     }
 
     pub(crate) fn unmount(&self, volume_id: &str, target: &str, deadline: Deadline) -> Result<()> {
         let empty = ["volume id empty", "target path empty"];
         let (volume, folder) = self.volume_and_target(volume_id, target, empty)?;
-        Ok(self.node.volumes().unmount(volume, &folder, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .volumes()
+            .unmount(volume, &folder, deadline)?)
     }
 
     pub(crate) fn is_formatted(&self, volume_id: &str, deadline: Deadline) -> Result<bool> {
         let volume = volume(volume_id, "volume id empty")?;
-        Ok(self.node.volumes().is_formatted(volume, deadline)?)
+        Ok(self
+            .node
+            .operations()
+            .volumes()
+            .is_formatted(volume, deadline)?)
     }
 
     pub(crate) fn format(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
         let volume = volume(volume_id, "volume id empty")?;
-        Ok(self.node.volumes().format(volume, deadline)?)
+        Ok(self.node.operations().volumes().format(volume, deadline)?)
     }
 
     /// azuredisk sends the disk number as volume id after it staged a volume: then the disk's one
     /// volume is meant.
     pub(crate) fn resize(&self, volume_id: &str, size: i64, deadline: Deadline) -> Result<()> {
-        let volumes = self.node.volumes();
+        let volumes = self.node.operations().volumes();
         let volume = if is_number(volume_id) {
             volumes.sole_on_disk(disk_id::parse(volume_id)?, deadline)?
         } else {
@@ -128,7 +140,7 @@ impl Operations {
     /// A volume without a filesystem has none of no size: csi-proxy's answer.
     pub(crate) fn stats(&self, volume_id: &str, deadline: Deadline) -> Result<Stats> {
         let volume = volume(volume_id, "volume id empty")?;
-        let space = match self.node.volumes().stats(volume, deadline) {
+        let space = match self.node.operations().volumes().stats(volume, deadline) {
             Err(error) if error.is_unformatted() => Space { total: 0, free: 0 },
             space => space?,
         };
@@ -142,17 +154,27 @@ impl Operations {
 
     pub(crate) fn disk_of_volume(&self, volume_id: &str, deadline: Deadline) -> Result<u32> {
         let volume = volume(volume_id, "volume id empty")?;
-        Ok(self.node.volumes().disk_number(volume, deadline)?.0)
+        Ok(self
+            .node
+            .operations()
+            .volumes()
+            .disk_number(volume, deadline)?
+            .0)
     }
 
     pub(crate) fn volume_of_target(&self, target: &str, deadline: Deadline) -> Result<String> {
         let path = self.target(target, "target path is empty")?;
-        Ok(self.node.volumes().of_target(&path, deadline)?.to_string())
+        Ok(self
+            .node
+            .operations()
+            .volumes()
+            .of_target(&path, deadline)?
+            .to_string())
     }
 
     pub(crate) fn closest_volume(&self, target: &str, deadline: Deadline) -> Result<String> {
         let path = self.target(target, "target path is empty")?;
-        let volume = self.node.volumes().closest(&path, deadline);
+        let volume = self.node.operations().volumes().closest(&path, deadline);
         let volume = volume.map_err(|source| VolumeFailure::Closest {
             path: target.to_owned(),
             source: Box::new(source),
@@ -162,7 +184,7 @@ impl Operations {
 
     pub(crate) fn flush(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
         let volume = volume(volume_id, "volume id empty")?;
-        Ok(self.node.volumes().flush(volume, deadline)?)
+        Ok(self.node.operations().volumes().flush(volume, deadline)?)
     }
 
     fn volume_and_target(

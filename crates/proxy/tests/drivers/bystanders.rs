@@ -77,10 +77,20 @@ fn attach(stage: &Stage, name: &str, lun: u8, arrives: Arrives) {
 
 fn format(stage: &Stage) -> VolumeId {
     let node = stage.library();
-    node.disks().rescan(Deadline::NEVER).unwrap();
+    node.operations().disks().rescan(Deadline::NEVER).unwrap();
     let disk = stage.disk(USED).unwrap();
-    node.disks().partition(disk, Deadline::NEVER).unwrap();
-    let volume = node.volumes().sole_on_disk(disk, Deadline::NEVER).unwrap();
-    node.volumes().format(volume, Deadline::NEVER).unwrap();
+    node.operations()
+        .disks()
+        .partition(disk, Deadline::NEVER)
+        .unwrap();
+    let volume = node
+        .operations()
+        .volumes()
+        .sole_on_disk(disk, Deadline::NEVER)
+        .unwrap();
+    node.operations()
+        .volumes()
+        .format(volume, Deadline::NEVER)
+        .unwrap();
     volume
 }

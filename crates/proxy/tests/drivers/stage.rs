@@ -190,7 +190,12 @@ impl Stage {
 
     /// The disk with this serial number, if it is plugged in.
     pub(crate) fn disk(&self, serial: &str) -> Option<DiskNumber> {
-        let ids = self.library().disks().ids(os::Deadline::NEVER).unwrap();
+        let ids = self
+            .library()
+            .operations()
+            .disks()
+            .ids(os::Deadline::NEVER)
+            .unwrap();
         let mut found = ids.iter().filter(|(_, ids)| ids.serial.contains(serial));
         found.next().map(|(disk, _)| *disk)
     }
@@ -199,7 +204,7 @@ impl Stage {
     pub(crate) fn volumes_of(&self, serial: &str) -> Vec<VolumeId> {
         let disk = self.disk(serial).expect(serial);
         let node = self.library();
-        let volumes = node.volumes();
+        let volumes = node.operations().volumes();
         volumes
             .list_on_disk(disk, None, os::Deadline::NEVER)
             .unwrap()
@@ -213,13 +218,20 @@ impl Stage {
 
     /// The storage provider takes note of what was plugged in.
     pub(crate) fn attach_is_noticed(&self) {
-        self.library().disks().rescan(os::Deadline::NEVER).unwrap();
+        self.library()
+            .operations()
+            .disks()
+            .rescan(os::Deadline::NEVER)
+            .unwrap();
     }
 
     pub(crate) fn is_online(&self, serial: &str) -> bool {
         let disk = self.disk(serial).expect(serial);
         let node = self.library();
-        node.disks().is_online(disk, os::Deadline::NEVER).unwrap()
+        node.operations()
+            .disks()
+            .is_online(disk, os::Deadline::NEVER)
+            .unwrap()
     }
 }
 

@@ -387,10 +387,20 @@ pub(crate) fn path(text: &str) -> WinPath {
 
 fn formatted(sim: &SimNode, disk: DiskNumber) -> VolumeId {
     let node = Node::new(sim.os(), Options::default());
-    node.disks().rescan(Deadline::NEVER).unwrap();
-    node.disks().partition(disk, Deadline::NEVER).unwrap();
-    let volume = node.volumes().sole_on_disk(disk, Deadline::NEVER).unwrap();
-    node.volumes().format(volume, Deadline::NEVER).unwrap();
+    node.operations().disks().rescan(Deadline::NEVER).unwrap();
+    node.operations()
+        .disks()
+        .partition(disk, Deadline::NEVER)
+        .unwrap();
+    let volume = node
+        .operations()
+        .volumes()
+        .sole_on_disk(disk, Deadline::NEVER)
+        .unwrap();
+    node.operations()
+        .volumes()
+        .format(volume, Deadline::NEVER)
+        .unwrap();
     volume
 }
 

@@ -139,7 +139,7 @@ pub(super) fn overwrite(os: &Os, disk: DiskNumber, offset: u64, bytes: &[u8]) ->
 /// Makes both views look anew.
 pub(super) fn rescan(node: &Node) -> os::Result<()> {
     let deadline = node.deadline(PATIENCE);
-    let rescanned = node.disks().rescan(deadline);
+    let rescanned = node.operations().disks().rescan(deadline);
     rescanned.map_err(|error| Error::new("rescan", error, Win32::GEN_FAILURE))
 }
 

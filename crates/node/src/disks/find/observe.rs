@@ -115,7 +115,7 @@ impl Behind {
     /// Asks the initiator, of the targets that something is looked for behind alone.
     fn ask(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Self, DiskError> {
         let ask = |(portal, target): (&_, &TargetName)| {
-            let disks = node.iscsi().disks(portal, target, deadline);
+            let disks = node.operations().iscsi().disks(portal, target, deadline);
             disks.map(|disks| (target.clone(), disks))
         };
         let asked: Result<_, _> = wanted.iscsi_targets().map(ask).collect();
