@@ -24,6 +24,7 @@ fn rig(serial: &str) -> Rig {
 fn weakness_37_the_serial_number_has_no_blanks_around_it() {
     let rig = rig("  VMware-56 4d 9a 3c 12 7e 88 01-b2 45 00 6f de ad be ef ");
     let serial = rig
+        .node
         .operations()
         .firmware()
         .serial_number(rig.soon())
@@ -49,6 +50,7 @@ fn firmware_without_tables_is_an_error() {
         .faults()
         .add(Rule::on("GetSystemFirmwareTable", none));
     let error = rig
+        .node
         .operations()
         .firmware()
         .serial_number(rig.soon())

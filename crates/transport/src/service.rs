@@ -1,6 +1,6 @@
 //! What a server runs: a service, and the call that it is given.
 
-use std::{fmt, path::PathBuf, time::Instant};
+use std::{fmt, path::PathBuf, process, time::Instant};
 
 use bytes::Bytes;
 
@@ -104,6 +104,12 @@ impl MethodPath {
 impl fmt::Display for MethodPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+impl Peer {
+    pub(crate) fn is_this_process(self) -> bool {
+        self.pid == Some(process::id())
     }
 }
 

@@ -44,7 +44,11 @@ fn verbosity_of(level: Level) -> Option<i32> {
 /// answer for what is in it.
 fn is_ours(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
-    target.starts_with("wincsi_") || target.starts_with("csi_proxy")
+    is_our_crate(target.split_once("::").map_or(target, |(name, _)| name))
+}
+
+fn is_our_crate(name: &str) -> bool {
+    name.starts_with("wincsi_") || ["csi_proxy", "transport"].contains(&name)
 }
 
 /// One `pattern=N` of `-vmodule`.
@@ -140,9 +144,37 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use toml::Table;
+
     use super::Module;
     use super::ModuleError;
+    use super::is_our_crate;
     use super::matches;
+
+    #[test]
+    fn every_crate_of_ours_is_heard_whatever_its_librarys_name() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let names: Vec<_> = fs::read_dir(crates)
+            .expect("the crates")
+            .map(|entry| library(&entry.expect("a crate").path()))
+            .collect();
+        assert!(names.iter().any(|name| name == "wincsi_node"), "{names:?}");
+        let silent: Vec<_> = names.iter().filter(|name| !is_our_crate(name)).collect();
+        assert!(silent.is_empty(), "{silent:?}");
+        assert!(is_our_crate("csi_proxy") && !is_our_crate("h2"));
+    }
+
+    /// The name by which a crate's code calls itself.
+    fn library(folder: &Path) -> String {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let manifest: Table = manifest.parse().expect("a manifest");
+        let of = |table: &str| manifest.get(table)?.get("name")?.as_str();
+        let name = of("lib").or_else(|| of("package")).expect("a name");
+        name.replace('-', "_")
+    }
 
     #[test]
     fn wildcards_match_as_in_a_shell() {

@@ -1,11 +1,12 @@
 //! The log: klog's text form, so that what reads csi-proxy's logs reads ours, or JSON lines.
 //!
-//! Where the records go is decided by klog's flags. Files are rotated by size; a file that cannot be
-//! written costs records, which are counted, and never the process.
+//! Where the records go is decided by klog's flags. Files are rotated by size. A file that cannot be
+//! written, or a standard error that nobody reads, costs records, which are counted, and never the process.
 
 mod filter;
 mod line;
 mod output;
+mod standard_error;
 
 use std::io;
 use std::path::PathBuf;
@@ -26,6 +27,8 @@ pub use self::filter::Module;
 pub use self::filter::ModuleError;
 pub use self::line::Format;
 pub use self::output::lost;
+pub use self::standard_error::flush;
+pub use self::standard_error::say;
 
 /// Starts logging as the configuration says.
 ///

@@ -1,7 +1,6 @@
 use std::env;
 use std::fs;
 use std::io;
-use std::io::Write as _;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -14,11 +13,12 @@ use time::OffsetDateTime;
 use super::Format;
 use super::Options;
 use super::Severity;
+use super::standard_error;
 use crate::rotate::Limits;
 use crate::rotate::RotatingFile;
 use crate::text;
 
-/// How many records could not be written to their file since the process began.
+/// How many records their file, or standard error, did not take since the process began.
 #[must_use]
 pub fn lost() -> u64 {
     LOST.load(Ordering::Relaxed)
@@ -44,16 +44,16 @@ impl Output {
         })
     }
 
-    /// Standard error that nobody reads, and a file that takes nothing, are no reason to fail: a
-    /// record that its file does not take is counted, and shown on standard error.
+    /// Standard error that nobody reads, and a file that takes nothing, are no reason to fail or to wait: a
+    /// record that one of them does not take is counted, and what a file does not take is shown on standard
+    /// error.
     pub(super) fn write(&self, severity: Severity, line: &[u8]) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = files.write(severity, line);
-        if written.is_err() {
+        let is_filed = files.write(severity, line).is_ok();
+        let is_to_be_shown = !is_filed || self.stderr.takes(severity);
+        let is_shown = !is_to_be_shown || standard_error::write(line).is_ok();
+        if !is_filed || !is_shown {
             LOST.fetch_add(1, Ordering::Relaxed);
-        }
-        if written.is_err() || self.stderr.takes(severity) {
-            let _ = io::stderr().write_all(line);
         }
     }
 }

@@ -76,7 +76,7 @@ impl Metrics {
     fn render_counts(&self, page: &mut Exposition) {
         page.family(
             "wincsi_log_records_lost_total",
-            "Records that their log file did not take.",
+            "Records that their log file, or standard error, did not take.",
             Kind::Counter,
         );
         page.sample("wincsi_log_records_lost_total", &[], log::lost());

@@ -6,6 +6,7 @@ use std::sync::mpsc::Receiver;
 
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::flags::FlagError;
+use wincsi_proxy::log;
 
 use super::Surroundings;
 
@@ -35,6 +36,7 @@ struct NoManager;
 )]
 fn end_now() -> ! {
     tracing::warn!("asked a second time to end: calls in flight are left");
+    log::flush();
     process::exit(super::FAILED.into())
 }
 

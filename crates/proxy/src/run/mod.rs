@@ -1,7 +1,11 @@
 //! The server's life: started, asked to end, drained.
 
+use std::backtrace::Backtrace;
+use std::backtrace::BacktraceStatus;
 use std::io;
 use std::panic;
+use std::panic::PanicHookInfo;
+use std::thread;
 
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::log;
@@ -43,6 +47,7 @@ enum Failure {
 /// Serves until the surroundings say so, then drains for at most the drain timeout.
 fn serve(config: &Config, surroundings: &impl Surroundings) -> Result<(), Failure> {
     log::start(config).map_err(Failure::Log)?;
+    let _at_the_end = LastLines;
     log_panics();
     tracing::info!("csi-proxy (wincsi) {} starts", env!("CARGO_PKG_VERSION"));
     for flag in &config.ineffective {
@@ -78,15 +83,35 @@ fn serve_in_console(config: &Config, surroundings: &impl Surroundings) -> u8 {
 
 /// Tells people, who may not look at the log.
 fn complain(failure: &dyn std::error::Error) -> u8 {
-    eprintln!("csi-proxy: {failure}");
+    log::say(&format!("csi-proxy: {failure}\n"));
     FAILED
 }
 
-/// A service has no standard error, where a panic is told of otherwise.
+/// Sees to it, when dropped, that the log's last lines are written.
+struct LastLines;
+
+impl Drop for LastLines {
+    fn drop(&mut self) {
+        log::flush();
+    }
+}
+
+/// A service has no standard error, where a panic is told of otherwise. And what the standard library writes
+/// there itself would wait for somebody to read it.
 fn log_panics() {
-    let print = panic::take_hook();
-    panic::set_hook(Box::new(move |information| {
+    panic::set_hook(Box::new(|information| {
         tracing::error!("{information}");
-        print(information);
+        log::say(&account(information));
     }));
+}
+
+/// What the standard library says of a panic.
+fn account(information: &PanicHookInfo<'_>) -> String {
+    let thread = thread::current();
+    let name = thread.name().unwrap_or("<unnamed>");
+    let backtrace = Backtrace::capture();
+    match backtrace.status() {
+        BacktraceStatus::Captured => format!("\nthread '{name}' {information}\n{backtrace}\n"),
+        _ => format!("\nthread '{name}' {information}\n"),
+    }
 }

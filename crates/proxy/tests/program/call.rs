@@ -3,6 +3,8 @@
 use std::fs;
 use std::fs::File;
 use std::io::Read as _;
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -34,6 +36,17 @@ pub(crate) fn disks_answer(folder: &Path) -> bool {
     client
         .call::<disk::rpc::ListDiskIds>(&request, PATIENCE)
         .is_ok()
+}
+
+/// A page of the address that the log tells.
+pub(crate) fn page(log: &str, path: &str) -> String {
+    let address = log.split("http://").nth(1).expect("an address in the log");
+    let address = address.split_whitespace().next().unwrap_or_default();
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
 }
 
 /// A call that hangs in the middle of its work until it is let go.

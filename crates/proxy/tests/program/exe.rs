@@ -7,6 +7,7 @@ use std::fs::File;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Child;
+use std::process::ChildStderr;
 use std::process::Command;
 use std::process::ExitStatus;
 use std::process::Stdio;
@@ -103,6 +104,20 @@ impl Server {
         Self::in_folder(TempDir::new().expect("a temporary folder"), flags)
     }
 
+    /// As [`Server::start`], with standard error in a pipe, which nobody reads unless the test does. It is
+    /// ready when it answers.
+    pub(crate) fn unread() -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let child = Command::new(env!("CARGO_BIN_EXE_csi-proxy"))
+            .args(serving(folder.path()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn();
+        let process = Process(child.expect("the program starts"));
+        Self { process, folder }
+    }
+
     fn in_folder(folder: TempDir, arguments: &[impl AsRef<OsStr>]) -> Self {
         let process = Process(spawn(arguments, &log_in(&folder)));
         let mut server = Self { process, folder };
@@ -116,6 +131,11 @@ impl Server {
 
     pub(crate) fn process(&self) -> &Child {
         &self.process.0
+    }
+
+    /// The pipe of a server that was started [`Server::unread`].
+    pub(crate) fn errors(&mut self) -> ChildStderr {
+        self.process.0.stderr.take().expect("a pipe")
     }
 
     /// Waits until it has ended.

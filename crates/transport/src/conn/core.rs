@@ -258,7 +258,7 @@ impl Core {
             && let Poll::Ready(http) = handshake.as_mut().poll(context)
         {
             self.http = Http::Open(Box::new(http?));
-            tracing::info!(endpoint = %self.binding.endpoint, peer = %self.peer, "client connected");
+            self.tell_of_client();
         }
         let options = &self.shared.options;
         loop {
@@ -282,6 +282,15 @@ impl Core {
         self.calls.gather(options, now, context);
         self.calls.send(now, context);
         Ok(())
+    }
+
+    /// This process's own clients look whether its endpoints answer, again and again.
+    fn tell_of_client(&self) {
+        let (endpoint, peer) = (&self.binding.endpoint, self.peer);
+        match peer.is_this_process() {
+            true => tracing::trace!(%endpoint, %peer, "client connected"),
+            false => tracing::debug!(%endpoint, %peer, "client connected"),
+        }
     }
 
     /// Accounts for what the connection holds, and makes room when that is its part.

@@ -284,8 +284,10 @@ impl Connection {
         if !self.shared.connections.remove(self.id) {
             return;
         }
-        contain("logging", || {
-            tracing::debug!(endpoint = %self.binding.endpoint, peer = %self.client.peer(), %reason, "connection closed");
+        let (endpoint, peer) = (&self.binding.endpoint, self.client.peer());
+        contain("logging", || match peer.is_this_process() {
+            true => tracing::trace!(%endpoint, %peer, %reason, "connection closed"),
+            false => tracing::debug!(%endpoint, %peer, %reason, "connection closed"),
         });
     }
 

@@ -1,9 +1,6 @@
 //! The program on this machine itself. No disk, share or session of it is changed.
 
 use std::fs;
-use std::io::Read as _;
-use std::io::Write as _;
-use std::net::TcpStream;
 use std::path::Path;
 use std::time::Instant;
 
@@ -27,6 +24,7 @@ use wire::system::v1alpha1 as system;
 use wire::volume::v1 as volume;
 
 use super::life::Service;
+use crate::call::page;
 use crate::exe::PATIENCE;
 use crate::exe::Server;
 use crate::exe::exe;
@@ -263,17 +261,6 @@ fn exists(client: &Client, path: &str) -> bool {
         path: path.to_owned(),
     };
     done::<filesystem::rpc::PathExists>(client, &request).exists
-}
-
-/// A page of the address that the log tells.
-fn page(log: &str, path: &str) -> String {
-    let address = log.split("http://").nth(1).expect("an address in the log");
-    let address = address.split_whitespace().next().unwrap_or_default();
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\n\r\n").expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer
 }
 
 /// No Windows has this program.
