@@ -11,6 +11,10 @@ use os::schema::iscsi_target;
 /// not send, and so may say anything.
 const ENDINGS: &[(&str, Condition)] = &[
     (
+        "does not answer: a call from before has not ended",
+        Condition::NotAnswering,
+    ),
+    (
         "leads to something that is not there",
         Condition::DanglingLink,
     ),
@@ -77,10 +81,6 @@ const PHRASES: &[(&str, Condition)] = &[
     (" is not overwritten: ", Condition::NotBlank),
     (" is not changed: it ", Condition::Guarded),
     (" cannot grow to ", Condition::NoRoom),
-    (
-        "does not answer: a call from before has not ended",
-        Condition::NotAnswering,
-    ),
     ("not one volume but none", Condition::NotFound),
     ("not one volume but", Condition::Ambiguous),
     ("not one disk but", Condition::Ambiguous),
@@ -434,6 +434,7 @@ mod tests {
         for text in [
             "look at volume x: does not answer: a call from before has not ended",
             "failed to query disk 3. error: look at disk 3: does not answer: a call from before has not ended",
+            r"path: C:\a cannot be followed beyond C:\: look at a path: does not answer: a call from before has not ended",
         ] {
             assert_eq!(of(text, &[]), Some(Condition::NotAnswering), "{text}");
         }

@@ -293,7 +293,7 @@ fn a_refusal_of_access_is_taken_for_a_changed_password_by_others() {
 
 /// Each volume's account has access to its own folder alone, as csi-driver-smb's users set it up.
 #[test]
-fn a_refusal_of_access_to_the_root_removes_nothing_from_under_a_folder_that_answers() {
+fn a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_as_well() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
     let folder = format!(r"{SHARE}\pv");
@@ -304,6 +304,10 @@ fn a_refusal_of_access_to_the_root_removes_nothing_from_under_a_folder_that_answ
         let reused = map(&rig, &folder, "other", None);
         assert_eq!(reused, Ok(Mapped::ReusedWithOther));
     });
+    assert_eq!(changes(&trace), 0);
+    let away = Rule::on("GetFileAttributesExW", Effect::fail(Win32::BAD_NETPATH));
+    rig.sim.faults().add(away.object(&folder));
+    let trace = rig.trace(|| drop(map(&rig, &folder, "other", None).unwrap_err()));
     assert_eq!(changes(&trace), 0);
 }
 

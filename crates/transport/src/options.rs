@@ -43,13 +43,13 @@ pub struct ServerOptions {
     /// Calls that may run at the same time in the whole server; more get ResourceExhausted.
     pub max_running_calls: usize,
     /// Of them, those that one client process may have, with all its connections; more get
-    /// ResourceExhausted. The default is half of them. A client whose process the system does not
-    /// tell has no share to keep to.
+    /// ResourceExhausted. The default is half of the other's: whoever changes one changes both. A client
+    /// whose process the system does not tell has no share to keep to.
     pub max_process_calls: usize,
     /// Connections of the whole server, silent ones included; more are closed at once.
     pub max_connections: usize,
     /// Of them, those that one client process may have; more are closed at once. The default is a
-    /// quarter of them.
+    /// quarter of the other's.
     pub max_process_connections: usize,
     /// Output of one connection that may wait for its peer, in bytes.
     pub max_queued_output: usize,

@@ -80,9 +80,10 @@ enum Kind {
 }
 
 impl Kind {
-    /// The same code, found where it means something else.
+    /// The same code, found where it means something else. What does not answer means nothing else anywhere.
     fn meaning(self, condition: Condition) -> Self {
         match self {
+            Self::Condition(Condition::NotAnswering) => self,
             Self::Coded(_, code) => Self::Coded(condition, code),
             Self::Condition(_) | Self::Deadline => Self::Condition(condition),
         }

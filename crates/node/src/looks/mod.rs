@@ -48,6 +48,10 @@ pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// failed may take the disk away.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
 
+/// How long a look at a share may take. Windows gives a dead server up to a minute, and whoever asks for a share
+/// has limits of its own.
+const SHARE_WITHIN: Duration = Duration::from_secs(2 * 60);
+
 /// How many may look at one volume's files, or at one path, at a time: so many threads are lost at most.
 const ABREAST: usize = 8;
 
@@ -83,6 +87,7 @@ impl Object {
     fn patience(&self) -> Duration {
         match self {
             Self::Cache(_) => WRITTEN_WITHIN,
+            Self::Path(path) if path.starts_with(r"\\") => SHARE_WITHIN,
             _ => ANSWER_WITHIN,
         }
     }

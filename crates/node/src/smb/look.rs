@@ -138,6 +138,9 @@ impl Share<'_> {
     }
 
     /// Whether the folder that is asked for answers, if it is another than the share's root.
+    ///
+    /// # Errors
+    /// Its server went away since, or the look says nothing: then nobody was denied anything.
     pub(super) fn folder_answers(&self) -> Result<bool, SmbError> {
         let folder = self.remote.path().clone();
         if folder == self.remote.root() {
@@ -145,14 +148,20 @@ impl Share<'_> {
         }
         let clock = &*self.node.os().clock;
         let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
-        Ok(matches!(self.look_once(folder, limit)?, Seen::Answers))
+        match self.look_once(folder, limit)? {
+            Seen::Answers => Ok(true),
+            Seen::Denied(_) | Seen::Broken(_) => Ok(false),
+            Seen::Away(source) => Err(self.away(source)),
+            Seen::Unclear(source) => Err(ProviderError::from(source).into()),
+        }
     }
 
     /// A look at a dead share cannot be cut short, so it gets a thread that may outlive the call; it keeps a
     /// lock until it has ended, so that calls that are repeated do not pile up threads.
     fn look_once(&self, place: WinPath, limit: Deadline) -> Result<Seen, SmbError> {
         let key = Key::SmbProbe(self.remote.server());
-        let looking = self.node.locks().take(LOOK, vec![key], limit)?;
+        let mut looking = self.node.locks().take(LOOK, vec![key], limit)?;
+        looking.leave_thread();
         let files = Arc::clone(&self.node.os().files);
         let look = move || {
             let entry = files.entry(&place);

@@ -194,7 +194,7 @@ impl Share<'_> {
         mapped
     }
 
-    fn away(&self, source: os::Error) -> SmbError {
+    pub(super) fn away(&self, source: os::Error) -> SmbError {
         SmbError::ServerAway {
             share: self.remote.share(),
             source,

@@ -153,7 +153,9 @@ fn observe(
     };
     let silence = ask_kernel(node, disk, &mut seen, &serial, wanted).err();
     let silent = silence.as_ref().map(DiskError::to_string);
-    let silent = silent.or_else(|| unproved(&serial, wanted));
+    let silent = silent
+        .or_else(|| unproved(&serial, wanted))
+        .or_else(|| unsettled(disk, &seen, wanted));
     let guarded = guard::by_flags(disk).map(Excluded::Guarded);
     seen.excluded = guarded.or_else(|| silent.map(Excluded::Silent));
     Ok((seen, silence))
@@ -164,6 +166,14 @@ fn observe(
 fn unproved(serial: &ToldSerial, wanted: &DiskQuery) -> Option<String> {
     let is_unproved = matches!(serial, ToldSerial::ProviderAlone(_)) && wanted.asks_for_serial();
     is_unproved.then(|| "only the storage provider tells its serial number".to_owned())
+}
+
+/// Why a namespace that is asked for may be this disk.
+fn unsettled(disk: &storage::Disk, seen: &SeenDisk, wanted: &DiskQuery) -> Option<String> {
+    let path = disk.device_path.as_deref();
+    let is_placed = path.and_then(device_path::namespace).is_some();
+    let is_unsettled = is_placed && seen.namespace.is_none() && wanted.asks_for_namespace();
+    is_unsettled.then(|| "its path and its serial number tell different namespaces".to_owned())
 }
 
 /// Length, identifiers and namespace. What the kernel says of itself is kept also when something else is

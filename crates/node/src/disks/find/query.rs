@@ -163,6 +163,11 @@ impl DiskQuery {
         })
     }
 
+    pub(super) fn asks_for_namespace(&self) -> bool {
+        let mut criteria = self.criteria.iter();
+        criteria.any(|one| matches!(one, Criterion::Namespace(_) | Criterion::NvmeLun { .. }))
+    }
+
     pub(super) fn asks_for_page83(&self) -> bool {
         let mut criteria = self.criteria.iter();
         criteria.any(|one| matches!(one, Criterion::Page83(_)))
