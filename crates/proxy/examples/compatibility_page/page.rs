@@ -50,12 +50,22 @@ anew, it removes one whose Status is OK before, and makes another beside one who
 | the look | csi-proxy | here | tested by |
 |---|---|---|---|
 | finds the share | reuses the mapping | likewise, with a warning in the log where `-require-privacy` is on and it does not say to be encrypted | `smb_options::what_new_mappings_are_to_have_those_that_are_there_need_not` |
-| is refused access | makes it anew | likewise, always removing it before; unless this process made it with the same credentials, or the folder that is asked for answers, as with accounts that have access below the share's root alone | `smb::a_refusal_of_access_is_an_answer_to_who_mapped_it`, `smb::a_refusal_of_access_to_the_root_removes_nothing_from_under_a_folder_that_answers`, `smb::a_refusal_of_access_is_taken_for_a_changed_password_by_others` |
+| is refused access, and so is the folder that is asked for, and this process made the mapping as another user | makes it anew | keeps it, and the call fails | `smb::a_folder_that_is_denied_to_the_user_of_a_mapping_cuts_that_user_not_off` |
+| is refused access otherwise | makes it anew | likewise, always removing it before; unless this process made it with the same credentials, or the folder that is asked for answers, as with accounts that have access below the share's root alone | `smb::a_refusal_of_access_is_an_answer_to_who_mapped_it`, `smb::a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_as_well`, `smb::a_refusal_of_access_is_taken_for_a_changed_password_by_others` |
 | ends with a code that says that the server, the share or the network is away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1311, 1460) | makes it anew | keeps it, and the call fails | `smb::a_mapping_whose_server_is_away_stays_and_the_code_is_told` |
 | likewise, and Status says Disconnected, Network Error or Unavailable | makes another beside it | likewise | `smb::beside_a_mapping_that_windows_leaves_dead_another_is_made` |
 | ends for want of memory on the node (8, 14, 1450, 1455) | makes it anew | keeps it, and the call fails | `smb::a_mapping_is_not_removed_for_want_of_memory` |
 | ends with any other code: wrong credentials (86, 1326), none (1312), no connection (2250) | makes it anew | likewise, and always removes it before | `smb::a_mapping_that_fails_by_itself_is_made_anew` |
 | does not end in 30 s | waits | keeps it, and the call fails | `smb::a_share_that_hangs_is_neither_waited_for_nor_unmapped` |
+
+csi-proxy does not know as whom a share is mapped, and makes it anew after every refusal. Where volumes of a share have
+accounts of their own, with access to their own folders alone, each that is staged so removes the mapping from under the
+files of the others, and what they have not written yet may be lost; and where the first user holds another share of the
+server, the new mapping may be refused (1219), so that nobody has one. Here the volume that comes second fails, with a
+text that says why, in the library as over the pipes: a failed stage can be mended, lost writes cannot. Whoever does
+want the other user unmaps the share (RemoveSmbGlobalMapping). Users are compared by the names that came, without regard
+to case, so that one who is spelled in two ways is two; a user whose secret alone changed is the same. As whom a share
+was mapped before a restart of the proxy, or by others, is not known, and such a mapping is made anew.
 
 A mapping cannot be made anew while its server is away. csi-proxy, which has removed it by then, leaves every pod on
 the share without it, also when the server is back, until the next volume of the share is staged; here all go on with
