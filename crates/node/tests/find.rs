@@ -246,7 +246,7 @@ fn a_namespace_of_which_place_and_serial_number_differ_is_not_known() {
     rig.plug(&odd, "odd", GIB);
     for number in [5, 6] {
         let unit = Criterion::Namespace(number);
-        let unsettled = not_identified(find(&rig, [Criterion::Adapter(0), unit]));
+        let unsettled = not_identified(find(&rig, [Criterion::Adapter(1), unit]));
         let mut uncertain = unsettled.uncertain().map(|disk| disk.number);
         assert_eq!(uncertain.next(), Some(rig.disk_of("ab12cd34_00000005.")));
     }
