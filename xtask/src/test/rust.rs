@@ -7,6 +7,7 @@ use std::panic;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::thread;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -122,18 +123,15 @@ fn run_all(hosts: &[Host<'_>], built: &[Artifact]) -> Result<Vec<Outcome>> {
             ran.push((at, Outcome::steady(&artifact.name, || run(host, artifact))?));
         }
     };
-    let lanes: Vec<_> = thread::scope(|scope| {
-        let lanes: Vec<_> = hosts
-            .iter()
-            .map(|host| scope.spawn(|| lane(*host)))
-            .collect();
-        lanes
-            .into_iter()
-            .map(thread::ScopedJoinHandle::join)
-            .collect()
-    });
     let mut outcomes = Vec::new();
-    for lane in lanes {
+    let ended: Vec<_> = thread::scope(|scope| {
+        let mut lanes = Vec::new();
+        for host in hosts {
+            lanes.push(scope.spawn(|| lane(*host)));
+        }
+        lanes.into_iter().map(ScopedJoinHandle::join).collect()
+    });
+    for lane in ended {
         outcomes.extend(lane.unwrap_or_else(|panicked| panic::resume_unwind(panicked))?);
     }
     outcomes.sort_by_key(|(at, _)| *at);
