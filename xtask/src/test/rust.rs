@@ -30,16 +30,16 @@ const DOCUMENTATION: Duration = Duration::from_secs(20 * 60);
 /// No test program runs longer than this.
 const ONE_PROGRAM: Duration = Duration::from_secs(10 * 60);
 
-/// The test programs that stay out under Wine, and why. Of each there is a smaller one that runs there.
+/// The test programs that stay out under Wine, and why. Of each there is another of its kind that runs there.
 const NOT_UNDER_WINE: &[(&str, &str)] = &[
     (
         "crates/node/tests/crash.rs",
-        "nearly 2,000 simulated nodes, each of which takes Wine a while; crash_services.rs and \
+        "nearly 3,000 simulated nodes, each of which takes Wine a while; crash_services.rs and \
          crash_mounted_folder.rs run",
     ),
     (
         "crates/node/tests/crash_initiator.rs",
-        "hundreds of simulated nodes; crash_services.rs and iscsi.rs run",
+        "nearly two hundred simulated nodes with an array; crash_services.rs and iscsi.rs run",
     ),
     (
         "crates/node/tests/crash_paths.rs",
