@@ -3,7 +3,8 @@
 //! Everything above this crate (`node`, `proxy`, drivers) learns about the world only through the
 //! traits here; everything below implements them: `os-windows` with Win32, IOCTLs and WMI,
 //! `os-sim` with a simulated node that lives in a folder. One behaviour suite, `os-suite`, runs
-//! against both. There is no logic here and no call to an operating system.
+//! against both. There is no call to an operating system here, and no logic but the forwarding of layers
+//! ([`layer`]): code around each operation, such as metrics.
 //!
 //! A driver's author meets it as the types that `wincsi-node` and `wincsi-client` speak of: paths, disk
 //! numbers, volume ids, deadlines. They are parsed once, and cannot hold a bad value:
@@ -52,6 +53,7 @@ mod error;
 mod facility;
 mod files;
 mod ids;
+pub mod layer;
 mod path;
 mod provider;
 mod services;
