@@ -2,8 +2,8 @@
 //!
 //! [`metered`] wraps a node so that a [`Meter`] hears of each operation: which it was, how long it
 //! took, how it ended. The server's metrics are one meter; [`Tally`], which counts exactly, is
-//! another. An operation costs two readings of the clock and two calls of the meter: nothing is
-//! allocated, because all names are in the program.
+//! another. It is a layer ([`os::layer`]): an operation costs two readings of the clock and two calls of
+//! the meter, and nothing is allocated, because all names are in the program.
 //!
 //! Of [`os::Clock`] only waits are told: asking the time is no operation. Time is the machine's own,
 //! also when the node's clock is virtual.
@@ -11,11 +11,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod devices;
-mod files;
-mod open;
-mod provider;
-mod system;
 mod tally;
 
 use std::sync::Arc;
@@ -25,8 +20,13 @@ use std::time::Instant;
 use os::Facility;
 use os::Os;
 use os::Result;
+use os::layer::Layer;
+use os::layer::Op;
+use os::layer::Ran;
+use os::layer::Run;
 
-use self::open::Open;
+pub use os::layer::Ending;
+pub use os::layer::Kind;
 
 pub use self::tally::Counts;
 pub use self::tally::Tally;
@@ -51,8 +51,8 @@ pub trait Meter: Send + Sync {
 pub struct Operation {
     /// The facility that it belongs to.
     pub facility: Facility,
-    /// The Windows call, as [`os::Error::operation`] names it; for providers `query`, `associators` or
-    /// `invoke`.
+    /// The Windows call, as [`os::Error::operation`] names it; for providers `query`, `associators`,
+    /// `invoke` or `parameters`.
     pub name: &'static str,
     /// What the call is used for where its name does not say: the class, the method, the property.
     /// Empty otherwise.
@@ -61,129 +61,78 @@ pub struct Operation {
     pub kind: Kind,
 }
 
-/// What an operation costs the system, as `os-windows` does it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// A call by name, or on a handle that is open already.
-    Call,
-    /// Opens a handle to a file, a device or a service, and uses it.
-    Handle,
-    /// Runs a method of a WMI provider.
-    Method,
-    /// Has a WMI provider answer a query.
-    Query,
-    /// Lets time pass.
-    Wait,
-}
-
-/// How an operation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ending {
-    /// With an answer.
-    Done,
-    /// With an error, a panic, or a provider's return value other than zero.
-    Failed,
+impl From<&Op<'_>> for Operation {
+    fn from(op: &Op<'_>) -> Self {
+        Self {
+            facility: op.facility,
+            name: op.name,
+            subject: op.subject,
+            kind: op.kind,
+        }
+    }
 }
 
 /// The same node, with `meter` hearing of each operation.
 #[must_use]
 pub fn metered(os: Os, meter: &Arc<dyn Meter>) -> Os {
-    let probe = |facility| Probe {
-        facility,
-        meter: Arc::clone(meter),
-    };
-    Os {
-        afunix: Arc::new(system::Metered(os.afunix, probe(Facility::AfUnix))),
-        boot: Arc::new(system::Metered(os.boot, probe(Facility::Boot))),
-        clock: Arc::new(system::Metered(os.clock, probe(Facility::Clock))),
-        disks: Arc::new(devices::Metered(os.disks, probe(Facility::Disks))),
-        event_log: Arc::new(system::Metered(os.event_log, probe(Facility::EventLog))),
-        files: Arc::new(files::Metered(os.files, probe(Facility::Files))),
-        firmware: Arc::new(system::Metered(os.firmware, probe(Facility::Firmware))),
-        iscsi: Arc::new(provider::Metered(os.iscsi, probe(Facility::Iscsi))),
-        services: Arc::new(system::Metered(os.services, probe(Facility::Services))),
-        smb: Arc::new(provider::Metered(os.smb, probe(Facility::Smb))),
-        storage: Arc::new(provider::Metered(os.storage, probe(Facility::Storage))),
-        volumes: Arc::new(devices::Metered(os.volumes, probe(Facility::Volumes))),
+    let layer: Arc<dyn Layer> = Arc::new(Metering(Arc::clone(meter)));
+    os.layered(&layer)
+}
+
+struct Metering(Arc<dyn Meter>);
+
+impl Layer for Metering {
+    fn around<'run>(&self, op: &Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
+        let mut under_way = UnderWay::begin(op, &*self.0);
+        let ran = run.run()?;
+        under_way.ending = ran.ending();
+        Ok(ran)
+    }
+
+    fn opened(&self, op: &Op<'_>) -> Option<Arc<dyn Layer>> {
+        let operation = Operation::from(op);
+        self.0.opened(&operation);
+        let metering = Self(Arc::clone(&self.0));
+        Some(Arc::new(Open {
+            metering,
+            operation,
+        }))
     }
 }
 
-/// What one facility tells the meter.
-#[derive(Clone)]
-struct Probe {
-    facility: Facility,
-    meter: Arc<dyn Meter>,
+/// Around what an operation opened, until that is closed.
+struct Open {
+    metering: Metering,
+    operation: Operation,
 }
 
-impl Probe {
-    fn call<T>(&self, name: &'static str, run: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.run(Kind::Call, name, "", run)
+impl Layer for Open {
+    fn around<'run>(&self, op: &Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
+        self.metering.around(op, run)
     }
 
-    fn handle<T>(&self, name: &'static str, run: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.run(Kind::Handle, name, "", run)
+    fn opened(&self, op: &Op<'_>) -> Option<Arc<dyn Layer>> {
+        self.metering.opened(op)
     }
+}
 
-    fn run<T>(
-        &self,
-        kind: Kind,
-        name: &'static str,
-        subject: &'static str,
-        run: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
-        self.judged(kind, name, subject, run, Result::is_ok)
-    }
-
-    /// Opens a handle that stays open until the answer is dropped.
-    fn open<T>(
-        &self,
-        name: &'static str,
-        subject: &'static str,
-        run: impl FnOnce() -> Result<T>,
-    ) -> Result<Open<T>> {
-        let given = self.run(Kind::Handle, name, subject, run)?;
-        let operation = self.operation(Kind::Handle, name, subject);
-        Ok(Open::new(given, operation, &self.meter))
-    }
-
-    /// As [`Probe::run`], where more than the absence of an error is asked of an answer.
-    fn judged<T>(
-        &self,
-        kind: Kind,
-        name: &'static str,
-        subject: &'static str,
-        run: impl FnOnce() -> Result<T>,
-        is_done: impl FnOnce(&Result<T>) -> bool,
-    ) -> Result<T> {
-        let operation = self.operation(kind, name, subject);
-        let mut underway = Underway::begin(operation, &*self.meter);
-        let answer = run();
-        if is_done(&answer) {
-            underway.ending = Ending::Done;
-        }
-        answer
-    }
-
-    fn operation(&self, kind: Kind, name: &'static str, subject: &'static str) -> Operation {
-        Operation {
-            facility: self.facility,
-            name,
-            subject,
-            kind,
-        }
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.metering.0.closed(&self.operation);
     }
 }
 
 /// An operation that the meter was told began. It ends when this is dropped, by a panic too.
-struct Underway<'a> {
+struct UnderWay<'a> {
     operation: Operation,
     meter: &'a dyn Meter,
     began: Instant,
     ending: Ending,
 }
 
-impl<'a> Underway<'a> {
-    fn begin(operation: Operation, meter: &'a dyn Meter) -> Self {
+impl<'a> UnderWay<'a> {
+    fn begin(op: &Op<'_>, meter: &'a dyn Meter) -> Self {
+        let operation = Operation::from(op);
         meter.began(&operation);
         Self {
             operation,
@@ -194,7 +143,7 @@ impl<'a> Underway<'a> {
     }
 }
 
-impl Drop for Underway<'_> {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.meter
             .ended(&self.operation, self.began.elapsed(), self.ending);
