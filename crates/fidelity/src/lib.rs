@@ -1,12 +1,12 @@
 //! Which operations of the seam have been executed, and where.
 //!
-//! A test program that runs operations wraps what it runs ([`Watch`]) and hands what a [`Recorder`] saw
-//! to [`settle`]. That compares it with the program's file in `records/`, so that a test that no longer
+//! A test program puts a layer around the operations that it runs ([`watched`]) and hands what a
+//! [`Recorder`] saw to [`settle`]. That compares it with the program's file in `records/`, so that a test that no longer
 //! executes an operation fails, or writes the file anew when `cargo xtask fidelity` asks for it.
 //! `docs/fidelity.md` is written from these files and from nothing else; a test holds it against them.
 //!
-//! The operations are the methods of the seam's traits, of which none can be left out here without a
-//! compiler's error, and the classes, associations and methods of [`os::schema`].
+//! The operations are the methods that a layer sees ([`os::layer::METHODS`]; one that is missing there does
+//! not compile), and the classes, associations and methods of [`os::schema`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -27,5 +27,5 @@ pub use program::settle;
 pub use program::write;
 pub use record::Record;
 pub use record::Recorder;
-pub use watch::Watch;
+pub use watch::watch;
 pub use watch::watched;

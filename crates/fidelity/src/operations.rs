@@ -1,10 +1,10 @@
 use os::Facility;
+use os::layer::METHODS;
+use os::layer::Op;
 use os::schema::CLASSES;
 use os::schema::CimType;
 use os::schema::Class;
 use os::schema::Namespace;
-
-use crate::watch::CALLS;
 
 /// An operation of the seam.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,20 +28,38 @@ impl Operation {
         self.name.starts_with("parameters ")
     }
 
-    pub(crate) fn query(class: &str) -> String {
+    fn query(class: &str) -> String {
         format!("query {class}")
     }
 
-    pub(crate) fn associators(association: &str, result: &str) -> String {
+    fn associators(association: &str, result: &str) -> String {
         format!("associators {result} by {association}")
     }
 
-    pub(crate) fn method(class: &str, method: &str) -> String {
+    fn method(class: &str, method: &str) -> String {
         format!("{class}.{method}")
     }
 
-    pub(crate) fn parameters(class: &str, method: &str) -> String {
+    fn parameters(class: &str, method: &str) -> String {
         format!("parameters {class}.{method}")
+    }
+}
+
+/// A provider's operations are those of its classes.
+impl From<&Op<'_>> for Operation {
+    fn from(op: &Op<'_>) -> Self {
+        let (class, subject) = (op.class(), op.subject);
+        let name = match op.name {
+            "query" => Self::query(class),
+            "associators" => Self::associators(class, subject),
+            "invoke" => Self::method(class, subject),
+            "parameters" => Self::parameters(class, subject),
+            _ => op.method.to_owned(),
+        };
+        Self {
+            facility: op.facility,
+            name,
+        }
     }
 }
 
@@ -49,9 +67,9 @@ impl Operation {
 /// storage, SMB and iSCSI providers. Of CimV2 nothing is asked through the seam.
 #[must_use]
 pub fn operations() -> Vec<Operation> {
-    let calls = CALLS.iter().map(|(facility, name)| Operation {
-        facility: *facility,
-        name: (*name).to_owned(),
+    let calls = METHODS.iter().filter_map(|(facility, name)| {
+        let name = (*name).to_owned();
+        facility.map(|facility| Operation { facility, name })
     });
     let classes = CLASSES.iter().copied().filter(|class| is_asked(class));
     let asked = classes.flat_map(|class| {

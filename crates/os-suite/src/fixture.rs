@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use fidelity::Recorder;
-use fidelity::Watch;
 use os::AfUnix;
 use os::Boot;
 use os::Clock;
@@ -20,6 +19,7 @@ use os::VolumeId;
 use os::Volumes;
 use os::Win32;
 use os::WinPath;
+use os::layer::Part;
 
 use crate::Failure;
 
@@ -144,9 +144,10 @@ macro_rules! parts {
 
             /// With each operation told to the recorder.
             pub(crate) fn watched(mut self, recorder: &Recorder) -> Self {
+                let watch = fidelity::watch(recorder);
                 $(
                     let part = self.parts.$field.take();
-                    self.parts.$field = part.map(|part| part.watched(Facility::$facility, recorder));
+                    self.parts.$field = part.map(|part| part.layered(Facility::$facility, &watch));
                 )*
                 self
             }
