@@ -4,18 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use os::Cause;
-use os::Component;
-use os::Dacl;
-use os::DirEntry;
-use os::Entry;
 use os::Facility;
 use os::Files;
-use os::Held;
-use os::LinkKind;
-use os::Pin;
 use os::Result;
 use os::VolumeId;
 use os::WinPath;
+use os::layer;
+use os::layer::Layer;
+use os::layer::Object;
+use os::layer::Part;
+use os::layer::Ran;
+use os::layer::Run;
 use uuid::Uuid;
 
 use crate::files::FileTree;
@@ -24,36 +23,41 @@ use crate::machine::Machine;
 use crate::world::World;
 
 /// The node's files, every call through the gate.
-#[derive(Clone)]
-pub(crate) struct GatedFiles {
-    pub(crate) world: Arc<World>,
-    pub(crate) tree: FileTree,
+pub(crate) fn gated(world: Arc<World>, tree: FileTree) -> Arc<dyn Files> {
+    let files: Arc<dyn Files> = Arc::new(tree.clone());
+    let gate: Arc<dyn Layer> = Arc::new(FilesGate { world, tree });
+    files.layered(Facility::Files, &gate)
 }
 
-impl GatedFiles {
-    fn pass<T>(
+#[derive(Clone)]
+struct FilesGate {
+    world: Arc<World>,
+    tree: FileTree,
+}
+
+impl FilesGate {
+    fn pass<'run>(
         &self,
-        operation: &'static str,
-        path: &WinPath,
-        act: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
-        let op = Op::new(Facility::Files, operation, path);
+        op: &layer::Op<'_>,
+        object: &dyn std::fmt::Display,
+        run: Run<'run>,
+    ) -> Result<Ran<'run>> {
+        let op = Op::new(op.facility, op.name, object);
         self.world
             .gate
-            .pass(&op, || act().map_err(|error| error.cause))
+            .pass(&op, || run.run().map_err(|error| error.cause))
     }
 
-    /// The same pin, every call through the gate.
-    fn gated(&self, directory: &WinPath, pin: Pin) -> Pin {
-        Pin::holding(GatedHeld {
-            files: self.clone(),
-            path: directory.clone(),
-            _hold: self.hold(directory),
-            pin,
+    /// The same gate for what is done through a directory that is held.
+    fn holding(&self, directory: WinPath) -> Arc<dyn Layer> {
+        Arc::new(HeldGate {
+            _hold: self.hold(&directory),
+            gate: self.clone(),
+            directory,
         })
     }
 
-    /// Counts a handle on the volume that the directory lies on, for whoever wants to lock it.
+    /// Counts a handle on the volume that the directory lies on, which keeps that from being locked.
     fn hold(&self, directory: &WinPath) -> Option<Hold> {
         let host = self.tree.host_path(directory).ok()?;
         let held = self.world.with(|machine| {
@@ -70,6 +74,42 @@ impl GatedFiles {
     }
 }
 
+impl Layer for FilesGate {
+    fn around<'run>(&self, op: &layer::Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
+        self.pass(op, &op.object, run)
+    }
+
+    fn opened(&self, op: &layer::Op<'_>) -> Option<Arc<dyn Layer>> {
+        match op.object {
+            Object::Path(directory) => Some(self.holding(directory.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// Around a directory that is held. Its entries are known by their names.
+struct HeldGate {
+    gate: FilesGate,
+    directory: WinPath,
+    _hold: Option<Hold>,
+}
+
+impl Layer for HeldGate {
+    fn around<'run>(&self, op: &layer::Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
+        match op.object {
+            Object::Name(name) => self.gate.pass(op, &self.directory.join(name.clone()), run),
+            _ => self.gate.around(op, run),
+        }
+    }
+
+    fn opened(&self, op: &layer::Op<'_>) -> Option<Arc<dyn Layer>> {
+        match op.object {
+            Object::Name(name) => Some(self.gate.holding(self.directory.join(name.clone()))),
+            _ => None,
+        }
+    }
+}
+
 /// The volume on whose folder a host path lies. The outermost folder that is named like a volume
 /// counts; hosts spell what is above it in several ways.
 fn volume_of(machine: &Machine, host: &Path) -> Option<VolumeId> {
@@ -78,102 +118,6 @@ fn volume_of(machine: &Machine, host: &Path) -> Option<VolumeId> {
         .filter_map(|name| Uuid::try_parse(name.to_str()?).ok());
     let mut volumes = names.map(VolumeId);
     volumes.find(|volume| machine.home(*volume).is_ok())
-}
-
-impl Files for GatedFiles {
-    fn entry(&self, path: &WinPath) -> Result<Entry> {
-        self.pass("GetFileAttributesExW", path, || self.tree.entry(path))
-    }
-
-    fn leads_to_directory(&self, path: &WinPath) -> Result<bool> {
-        self.pass("CreateFileW", path, || self.tree.leads_to_directory(path))
-    }
-
-    fn reparse_data(&self, path: &WinPath) -> Result<Vec<u8>> {
-        self.pass("FSCTL_GET_REPARSE_POINT", path, || {
-            self.tree.reparse_data(path)
-        })
-    }
-
-    fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>> {
-        self.pass("FindFirstFileExW", directory, || self.tree.list(directory))
-    }
-
-    fn pin(&self, directory: &WinPath) -> Result<Pin> {
-        self.pass("CreateFileW", directory, || {
-            let pin = self.tree.pin(directory)?;
-            Ok(self.gated(directory, pin))
-        })
-    }
-
-    fn create_directory(&self, path: &WinPath) -> Result<()> {
-        self.pass("CreateDirectoryW", path, || {
-            self.tree.create_directory(path)
-        })
-    }
-
-    fn remove_directory(&self, path: &WinPath) -> Result<()> {
-        self.pass("RemoveDirectoryW", path, || {
-            self.tree.remove_directory(path)
-        })
-    }
-
-    fn remove_file(&self, path: &WinPath) -> Result<()> {
-        self.pass("DeleteFileW", path, || self.tree.remove_file(path))
-    }
-
-    fn clear_read_only(&self, path: &WinPath) -> Result<()> {
-        self.pass("SetFileAttributesW", path, || {
-            self.tree.clear_read_only(path)
-        })
-    }
-
-    fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()> {
-        self.pass("CreateSymbolicLinkW", link, || {
-            self.tree.create_symlink(link, target, kind)
-        })
-    }
-
-    fn dacl(&self, directory: &WinPath) -> Result<String> {
-        self.pass("GetSecurityInfo", directory, || self.tree.dacl(directory))
-    }
-
-    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()> {
-        self.pass("SetSecurityInfo", directory, || {
-            self.tree.set_dacl(directory, dacl)
-        })
-    }
-}
-
-/// A directory that somebody holds.
-struct GatedHeld {
-    files: GatedFiles,
-    path: WinPath,
-    _hold: Option<Hold>,
-    pin: Pin,
-}
-
-impl Held for GatedHeld {
-    fn pin(&self, name: &Component) -> Result<Pin> {
-        let path = self.path.join(name.clone());
-        self.files.pass("NtCreateFile", &path, || {
-            let pin = self.pin.pin(name)?;
-            Ok(self.files.gated(&path, pin))
-        })
-    }
-
-    fn remove(&self, name: &Component) -> Result<()> {
-        let path = self.path.join(name.clone());
-        self.files.pass("SetFileInformationByHandle", &path, || {
-            self.pin.remove(name)
-        })
-    }
-
-    fn create_directory(&self, name: &Component) -> Result<()> {
-        let path = self.path.join(name.clone());
-        self.files
-            .pass("NtCreateFile", &path, || self.pin.create_directory(name))
-    }
 }
 
 /// An open handle on a volume.

@@ -14,7 +14,7 @@ use crate::clock::ClockMode;
 use crate::clock::NodeClock;
 use crate::disks::Disks;
 use crate::files::FileTree;
-use crate::files_gate::GatedFiles;
+use crate::files_gate;
 use crate::files_gate::Hold;
 use crate::folder;
 use crate::gate::Faults;
@@ -191,10 +191,7 @@ impl SimNode {
             clock: system.clone(),
             disks: Arc::new(Disks(world())),
             event_log: system.clone(),
-            files: Arc::new(GatedFiles {
-                world: world(),
-                tree: tree(),
-            }),
+            files: files_gate::gated(world(), tree()),
             firmware: system,
             iscsi: Arc::new(Provider(Iscsi { world: world() })),
             services: Arc::new(Services(world())),

@@ -5,24 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use os::Component;
-use os::Dacl;
-use os::DirEntry;
-use os::Entry;
-use os::Extent;
-use os::FileSystem;
-use os::Files;
-use os::Held;
-use os::LinkKind;
+use os::Facility;
 use os::Os;
-use os::Pin;
 use os::Result;
 use os::Root;
-use os::Space;
-use os::VolumeId;
-use os::VolumeLock;
 use os::Volumes;
 use os::WinPath;
+use os::layer::Layer;
+use os::layer::Object;
+use os::layer::Op;
+use os::layer::Part;
+use os::layer::Ran;
+use os::layer::Run;
 use os_sim::SimNode;
 use os_sim::demo;
 
@@ -46,20 +40,19 @@ pub(crate) fn watched(sim: &SimNode, roots: &[&str]) -> (Os, Offences) {
     let offences = Offences::default();
     let sentry = Sentry {
         sim: sim.clone(),
-        files: Arc::clone(&os.files),
         volumes: Arc::clone(&os.volumes),
         roots: roots.iter().map(|root| root.parse().unwrap()).collect(),
         offences: offences.clone(),
     };
-    os.files = Arc::new(sentry.clone());
-    os.volumes = Arc::new(sentry);
+    let sentry: Arc<dyn Layer> = Arc::new(sentry);
+    os.files = os.files.layered(Facility::Files, &sentry);
+    os.volumes = os.volumes.layered(Facility::Volumes, &sentry);
     (os, offences)
 }
 
 #[derive(Clone)]
 struct Sentry {
     sim: SimNode,
-    files: Arc<dyn Files>,
     volumes: Arc<dyn Volumes>,
     roots: Vec<WinPath>,
     offences: Offences,
@@ -111,159 +104,48 @@ impl Sentry {
     fn host(&self, path: &WinPath) -> Option<PathBuf> {
         self.sim.files().host_path(path).ok()
     }
-}
 
-impl Sentry {
-    fn watching(&self, directory: &WinPath, pin: Pin) -> Pin {
-        Pin::holding(Watching {
-            sentry: self.clone(),
-            directory: directory.clone(),
-            pin,
-        })
+    fn watching(&self, directory: WinPath) -> Arc<dyn Layer> {
+        let sentry = self.clone();
+        Arc::new(Watching { sentry, directory })
     }
 }
 
-/// A pinned directory.
+impl Layer for Sentry {
+    fn around<'run>(&self, op: &Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
+        if let Object::Path(path) = op.object {
+            self.see(op.method, path);
+        }
+        run.run()
+    }
+
+    fn opened(&self, op: &Op<'_>) -> Option<Arc<dyn Layer>> {
+        match op.object {
+            Object::Path(directory) => Some(self.watching(directory.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// Before the entries of a directory that is held.
 struct Watching {
     sentry: Sentry,
     directory: WinPath,
-    pin: Pin,
 }
 
-impl Watching {
-    fn see(&self, call: &str, name: &Component) -> WinPath {
-        let path = self.directory.join(name.clone());
-        self.sentry.see(call, &path);
-        path
-    }
-}
-
-impl Held for Watching {
-    fn pin(&self, name: &Component) -> Result<Pin> {
-        let path = self.see("pin in", name);
-        let pin = self.pin.pin(name)?;
-        Ok(self.sentry.watching(&path, pin))
+impl Layer for Watching {
+    fn around<'run>(&self, op: &Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
+        if let Object::Name(name) = op.object {
+            self.sentry
+                .see(op.method, &self.directory.join(name.clone()));
+        }
+        run.run()
     }
 
-    fn remove(&self, name: &Component) -> Result<()> {
-        self.see("remove in", name);
-        self.pin.remove(name)
-    }
-
-    fn create_directory(&self, name: &Component) -> Result<()> {
-        self.see("create_directory in", name);
-        self.pin.create_directory(name)
-    }
-}
-
-impl Files for Sentry {
-    fn entry(&self, path: &WinPath) -> Result<Entry> {
-        self.see("entry", path);
-        self.files.entry(path)
-    }
-
-    fn leads_to_directory(&self, path: &WinPath) -> Result<bool> {
-        self.see("leads_to_directory", path);
-        self.files.leads_to_directory(path)
-    }
-
-    fn reparse_data(&self, path: &WinPath) -> Result<Vec<u8>> {
-        self.see("reparse_data", path);
-        self.files.reparse_data(path)
-    }
-
-    fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>> {
-        self.see("list", directory);
-        self.files.list(directory)
-    }
-
-    fn pin(&self, directory: &WinPath) -> Result<Pin> {
-        self.see("pin", directory);
-        let pin = self.files.pin(directory)?;
-        Ok(self.watching(directory, pin))
-    }
-
-    fn create_directory(&self, path: &WinPath) -> Result<()> {
-        self.see("create_directory", path);
-        self.files.create_directory(path)
-    }
-
-    fn remove_directory(&self, path: &WinPath) -> Result<()> {
-        self.see("remove_directory", path);
-        self.files.remove_directory(path)
-    }
-
-    fn remove_file(&self, path: &WinPath) -> Result<()> {
-        self.see("remove_file", path);
-        self.files.remove_file(path)
-    }
-
-    fn clear_read_only(&self, path: &WinPath) -> Result<()> {
-        self.see("clear_read_only", path);
-        self.files.clear_read_only(path)
-    }
-
-    fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()> {
-        self.see("create_symlink", link);
-        self.files.create_symlink(link, target, kind)
-    }
-
-    fn dacl(&self, directory: &WinPath) -> Result<String> {
-        self.see("dacl", directory);
-        self.files.dacl(directory)
-    }
-
-    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()> {
-        self.see("set_dacl", directory);
-        self.files.set_dacl(directory, dacl)
-    }
-}
-
-impl Volumes for Sentry {
-    fn mounted_at(&self, folder: &WinPath) -> Result<VolumeId> {
-        self.see("mounted_at", folder);
-        self.volumes.mounted_at(folder)
-    }
-
-    fn set_mount_point(&self, folder: &WinPath, volume: VolumeId) -> Result<()> {
-        self.see("set_mount_point", folder);
-        self.volumes.set_mount_point(folder, volume)
-    }
-
-    fn delete_mount_point(&self, folder: &WinPath) -> Result<()> {
-        self.see("delete_mount_point", folder);
-        self.volumes.delete_mount_point(folder)
-    }
-
-    fn list(&self) -> Result<Vec<VolumeId>> {
-        self.volumes.list()
-    }
-
-    fn extents(&self, volume: VolumeId) -> Result<Vec<Extent>> {
-        self.volumes.extents(volume)
-    }
-
-    fn space(&self, volume: VolumeId) -> Result<Space> {
-        self.volumes.space(volume)
-    }
-
-    fn file_system(&self, volume: VolumeId) -> Result<Option<FileSystem>> {
-        self.volumes.file_system(volume)
-    }
-
-    fn access_paths(&self, volume: VolumeId) -> Result<Vec<WinPath>> {
-        self.volumes.access_paths(volume)
-    }
-
-    fn flush(&self, volume: VolumeId) -> Result<()> {
-        self.volumes.flush(volume)
-    }
-
-    fn lock(&self, volume: VolumeId) -> Result<Box<dyn VolumeLock>> {
-        self.volumes.lock(volume)
-    }
-
-    fn extend(&self, volume: VolumeId, bytes: u64) -> Result<()> {
-        self.volumes.extend(volume, bytes)
+    fn opened(&self, op: &Op<'_>) -> Option<Arc<dyn Layer>> {
+        match op.object {
+            Object::Name(name) => Some(self.sentry.watching(self.directory.join(name.clone()))),
+            _ => None,
+        }
     }
 }
