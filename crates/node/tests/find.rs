@@ -7,6 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use os::DiskNumber;
+use os::Paging;
 use os::Win32;
 use os::schema::disk;
 use os_sim::Address;
@@ -323,10 +324,9 @@ fn a_disk_with_a_page_file_is_no_candidate() {
     rig.volumes().format(volume, soon).unwrap();
     let node = meddle::node(&rig, |os| {
         let boot = Arc::clone(&os.boot);
-        os.boot = Arc::new(PagesTo {
-            boot,
-            file: format!(r"{volume}pagefile.sys"),
-        });
+        let file = format!(r"{volume}pagefile.sys");
+        let say = move |paging: &mut Paging| paging.page_files.push(file.parse().unwrap());
+        os.boot = Arc::new(meddle::PagesTo { boot, say });
     });
     let found = node
         .operations()
@@ -334,23 +334,6 @@ fn a_disk_with_a_page_file_is_no_candidate() {
         .find(&query([Criterion::Adapter(1), Criterion::Lun(1)]), soon)
         .unwrap();
     assert_eq!(found.number(), rig.disk());
-}
-
-struct PagesTo {
-    boot: Arc<dyn os::Boot>,
-    file: String,
-}
-
-impl os::Boot for PagesTo {
-    fn boot_id(&self) -> os::Result<os::BootId> {
-        self.boot.boot_id()
-    }
-
-    fn paging(&self) -> os::Result<os::Paging> {
-        let mut paging = self.boot.paging()?;
-        paging.page_files.push(self.file.parse().unwrap());
-        Ok(paging)
-    }
 }
 
 #[test]
@@ -543,7 +526,7 @@ fn a_disk_that_is_swapped_while_it_is_worked_on_is_not_changed() {
                     .attach_disk(OTHER, &later, &Content::blank(GIB))
                     .unwrap();
             };
-            os.boot = Arc::new(meddle::Meanwhile::of(Arc::clone(&os.boot), swap));
+            meddle::before(os, meddle::PAGING, 1, swap);
         });
         let _ = rig.sim.take_trace();
         let refused = change(&node, &found, rig.soon());

@@ -7,8 +7,8 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::BootId;
 use os::Deadline;
+use os::Paging;
 use os_sim::Effect;
 use os_sim::Op;
 use os_sim::Rule;
@@ -366,24 +366,6 @@ fn a_mounted_folder_that_hangs_costs_one_thread() {
     assert_eq!(eventually("find_at", find), there);
 }
 
-/// A system whose page file is on the bad disk.
-struct PagingOn {
-    boot: Arc<dyn os::Boot>,
-    file: String,
-}
-
-impl os::Boot for PagingOn {
-    fn boot_id(&self) -> os::Result<BootId> {
-        self.boot.boot_id()
-    }
-
-    fn paging(&self) -> os::Result<os::Paging> {
-        let mut paging = self.boot.paging()?;
-        paging.page_files = vec![self.file.parse().unwrap()];
-        Ok(paging)
-    }
-}
-
 /// It may be on the disk that is to be changed. Whoever asks holds that disk's lock, and lets it go.
 #[test]
 fn a_page_file_on_a_disk_that_hangs_keeps_other_disks_from_being_changed_and_locks_none() {
@@ -391,7 +373,8 @@ fn a_page_file_on_a_disk_that_hangs_keeps_other_disks_from_being_changed_and_loc
     scene.rig.node = meddle::node(&scene.rig, |os| {
         let boot = Arc::clone(&os.boot);
         let file = format!(r"{}pagefile.sys", scene.bad.volume);
-        os.boot = Arc::new(PagingOn { boot, file });
+        let say = move |paging: &mut Paging| paging.page_files = vec![file.parse().unwrap()];
+        os.boot = Arc::new(meddle::PagesTo { boot, say });
     });
     let volume = FoundVolume::on_disk(scene.good.volume, scene.found.clone());
     let change = move |node: &Node, soon| {

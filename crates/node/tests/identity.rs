@@ -147,8 +147,7 @@ fn a_disk_that_changes_its_number_between_look_and_act_is_not_switched() {
     rig.plug(&spec(DATA), DATA, GIB);
     let (number, sim) = (rig.disk(), rig.sim.clone());
     let node = meddle::node(&rig, |os| {
-        let boot = Arc::clone(&os.boot);
-        os.boot = Arc::new(meddle::Meanwhile::of(boot, move || swap_numbers(&sim)));
+        meddle::before(os, meddle::PAGING, 1, move || swap_numbers(&sim));
     });
     let refused = node.operations().disks().set_offline(number, rig.soon());
     assert!(
@@ -171,11 +170,10 @@ fn disks_that_exchange_their_numbers_during_a_proof_are_both_left_alone() {
         rig.plug(&spec(DATA), DATA, GIB);
         let (number, sim) = (rig.disk(), rig.sim.clone());
         let node = meddle::node(&rig, |os| {
-            let disks = Arc::clone(&os.disks);
-            os.disks = Arc::new(meddle::Proved::of(disks, proof, move || {
+            meddle::before(os, meddle::PROOF, proof, move || {
                 let clone = Ends::of(sim.hardware(), DATA);
                 swap_numbers_with(&sim, &clone);
-            }));
+            });
         });
         let trace = rig.trace(|| {
             let refused = node.operations().disks().partition(number, rig.soon());
@@ -272,13 +270,11 @@ fn with_raw_volume() -> (Rig, VolumeId) {
 fn swapped_meanwhile(rig: &Rig, change: impl FnOnce(&mut Os)) -> Node {
     let sim = rig.sim.clone();
     meddle::node(rig, |os| {
-        let provider = Arc::clone(&os.storage);
-        let class = volume::CLASS.name;
-        os.storage = Arc::new(meddle::After::of(provider, class, move || {
+        meddle::after(os, volume::CLASS.name, move || {
             swap_numbers(&sim);
             // Until the volume has come back too.
             sim.os().clock.sleep(Duration::from_secs(60));
-        }));
+        });
         change(os);
     })
 }

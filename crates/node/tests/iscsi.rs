@@ -4,12 +4,10 @@
 
 mod support;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use os::Arguments;
 use os::Deadline;
 use os::Hresult;
 use os::Instance;
@@ -17,8 +15,8 @@ use os::ObjectPath;
 use os::Outcome;
 use os::Provider;
 use os::Query;
-use os::Target;
 use os::Value;
+use os::layer::forward::ForwardProvider;
 use os::schema::disk;
 use os::schema::iscsi_codes;
 use os::schema::iscsi_session;
@@ -562,7 +560,11 @@ impl Nulling {
     }
 }
 
-impl Provider for Nulling {
+impl ForwardProvider for Nulling {
+    fn to(&self) -> &dyn Provider {
+        &*self.provider
+    }
+
     fn query(&self, query: &Query<'_>, deadline: Deadline) -> os::Result<Vec<Instance>> {
         Ok(self.null(self.provider.query(query, deadline)?))
     }
@@ -577,24 +579,5 @@ impl Provider for Nulling {
         let provider = &self.provider;
         let found = provider.associators(of, association, result_class, deadline);
         Ok(self.null(found?))
-    }
-
-    fn invoke(
-        &self,
-        target: Target<'_>,
-        method: &'static str,
-        arguments: &Arguments,
-        deadline: Deadline,
-    ) -> os::Result<Outcome> {
-        self.provider.invoke(target, method, arguments, deadline)
-    }
-
-    fn parameters(
-        &self,
-        class: &'static str,
-        method: &'static str,
-        deadline: Deadline,
-    ) -> os::Result<BTreeSet<String>> {
-        self.provider.parameters(class, method, deadline)
     }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
 use os::Component;
-use os::Dacl;
 use os::DirEntry;
 use os::Entry;
 use os::Files;
@@ -16,6 +15,8 @@ use os::Pin;
 use os::Result;
 use os::VolumeId;
 use os::WinPath;
+use os::layer::forward::ForwardFiles;
+use os::layer::forward::ForwardHeld;
 use wincsi_node::Node;
 use wincsi_node::Options;
 
@@ -131,7 +132,11 @@ struct Watching {
     pin: Pin,
 }
 
-impl Held for Watching {
+impl ForwardHeld for Watching {
+    fn to(&self) -> &dyn Held {
+        &*self.pin
+    }
+
     fn pin(&self, name: &Component) -> Result<Pin> {
         let below = self.directory.join(name.clone());
         self.swapping.strike(When::Pinned, &below)?;
@@ -142,17 +147,13 @@ impl Held for Watching {
         }
         .map(|pin| self.swapping.watching(&below, pin))
     }
-
-    fn remove(&self, name: &Component) -> Result<()> {
-        self.pin.remove(name)
-    }
-
-    fn create_directory(&self, name: &Component) -> Result<()> {
-        self.pin.create_directory(name)
-    }
 }
 
-impl Files for Swapping {
+impl ForwardFiles for Swapping {
+    fn to(&self) -> &dyn Files {
+        &*self.files
+    }
+
     fn pin(&self, directory: &WinPath) -> Result<Pin> {
         self.strike(When::Pinned, directory)?;
         let is_mounted_later = *directory == self.victim && self.when == When::Listed;
@@ -172,40 +173,8 @@ impl Files for Swapping {
         self.missed(path, self.files.leads_to_directory(path))
     }
 
-    fn reparse_data(&self, path: &WinPath) -> Result<Vec<u8>> {
-        self.files.reparse_data(path)
-    }
-
     fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>> {
         self.strike(When::Listed, directory)?;
         self.files.list(directory)
-    }
-
-    fn create_directory(&self, path: &WinPath) -> Result<()> {
-        self.files.create_directory(path)
-    }
-
-    fn remove_directory(&self, path: &WinPath) -> Result<()> {
-        self.files.remove_directory(path)
-    }
-
-    fn remove_file(&self, path: &WinPath) -> Result<()> {
-        self.files.remove_file(path)
-    }
-
-    fn clear_read_only(&self, path: &WinPath) -> Result<()> {
-        self.files.clear_read_only(path)
-    }
-
-    fn create_symlink(&self, link: &WinPath, target: &str, kind: LinkKind) -> Result<()> {
-        self.files.create_symlink(link, target, kind)
-    }
-
-    fn dacl(&self, directory: &WinPath) -> Result<String> {
-        self.files.dacl(directory)
-    }
-
-    fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()> {
-        self.files.set_dacl(directory, dacl)
     }
 }
