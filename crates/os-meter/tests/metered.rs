@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::thread;
 use std::time::Duration;
 
 use os::Arguments;
 use os::Deadline;
 use os::DiskNumber;
+use os::Disks;
 use os::Facility;
 use os::Os;
 use os::Query;
 use os::Target;
 use os::WinPath;
+use os::layer::forward::ForwardDisks;
 use os_meter::Ending;
 use os_meter::Kind;
 use os_meter::Meter;
@@ -120,6 +123,34 @@ fn a_method_that_answers_with_a_code_has_failed() {
             (Facility::Storage, "query", "MSFT_Disk", Ending::Done),
             (Facility::Storage, "invoke", "Offline", Ending::Failed),
         ]
+    );
+}
+
+/// Disks that fall over when their length is asked for.
+struct Falling(Arc<dyn Disks>);
+
+impl ForwardDisks for Falling {
+    fn to(&self) -> &dyn Disks {
+        &*self.0
+    }
+
+    fn length(&self, _: DiskNumber) -> os::Result<u64> {
+        std::panic::resume_unwind(Box::new("fell"))
+    }
+}
+
+#[test]
+fn an_operation_that_panics_has_failed() {
+    let (_folder, mut plain) = node();
+    plain.disks = Arc::new(Falling(plain.disks));
+    let endings = Arc::new(Endings::default());
+    let os = os_meter::metered(plain, &(Arc::clone(&endings) as Arc<dyn Meter>));
+    let fallen = thread::spawn(move || os.disks.length(DiskNumber(0))).join();
+    assert!(fallen.is_err());
+    let length = "IOCTL_DISK_GET_LENGTH_INFO";
+    assert_eq!(
+        *endings.0.lock().expect("no panic"),
+        [(Facility::Disks, length, "", Ending::Failed)]
     );
 }
 
