@@ -38,20 +38,9 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
          crash_mounted_folder.rs run",
     ),
     (
-        "crates/node/tests/crash_initiator.rs",
-        "nearly two hundred simulated nodes with an array; crash_services.rs and iscsi.rs run",
-    ),
-    (
-        "crates/node/tests/crash_paths.rs",
-        "hundreds of simulated nodes; crash_mounted_folder.rs runs",
-    ),
-    (
-        "crates/node/tests/deep_tree.rs",
-        "a tree of 150 folders takes Wine minutes; filesystem.rs runs",
-    ),
-    (
-        "crates/node/tests/fixtures.rs",
-        "two hundred simulated nodes; blankness.rs runs",
+        "crates/node/tests/exhaustive/main.rs",
+        "hundreds of simulated nodes, and a tree of 150 folders, which takes Wine minutes; \
+         crash_services.rs, crash_mounted_folder.rs, iscsi.rs, filesystem.rs and blankness.rs run",
     ),
     (
         "crates/proxy/tests/random_paths.rs",

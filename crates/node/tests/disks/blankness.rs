@@ -1,0 +1,74 @@
+//! What is not blank is not overwritten: some disks of each kind, for systems on which the many of
+//! `fixtures.rs` take too long.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use formats::fixtures::all;
+use os::PartitionStyle;
+use os_sim::Bus;
+use os_sim::DiskSpec;
+use wincsi_node::BlankError;
+use wincsi_node::DiskError;
+use wincsi_node::FormatGuard;
+use wincsi_node::Options;
+
+use crate::support::DATA;
+use crate::support::Rig;
+use crate::support::fixture::LENGTH;
+use crate::support::fixture::Place;
+
+/// The filesystem that Linux nodes leave on disks, in both of the places where they do.
+#[test]
+fn ext4_is_overwritten_neither_on_a_whole_disk_nor_in_a_partition() {
+    let fixtures = all();
+    let ext4 = fixtures.iter().find(|fixture| fixture.name == "ext4");
+    for prepare in [Place::whole, Place::partition] {
+        let rig = Rig::new();
+        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
+        let place = prepare(&rig, ext4.unwrap(), LENGTH);
+        let before = place.fill(&rig);
+        let refusal = rig.stage().unwrap_err();
+        let named = format!("{} at offset ", ext4.unwrap().signature);
+        assert!(refusal.contains(&named), "{refusal}");
+        place.assert_unchanged(&rig, &before);
+    }
+}
+
+#[test]
+fn bytes_that_nothing_explains_refuse_a_strict_node_alone() {
+    for (format_guard, goes_on) in [
+        (FormatGuard::Strict, false),
+        (FormatGuard::Signatures, true),
+    ] {
+        let mut options = Options::default();
+        options.format_guard = format_guard;
+        let rig = Rig::with(options);
+        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
+        rig.sim
+            .hardware()
+            .write_disk(DATA, 2 << 20, b"what is this")
+            .unwrap();
+        let partitioned = rig.disks().partition(rig.disk(), rig.soon());
+        assert_eq!(
+            partitioned.is_ok(),
+            goes_on,
+            "{format_guard:?}: {partitioned:?}"
+        );
+    }
+}
+
+#[test]
+fn a_disk_that_cannot_be_read_is_not_blank() {
+    let rig = Rig::new();
+    let spec = DiskSpec::on(Bus::Sas)
+        .serial(DATA)
+        .unreadable_at(LENGTH - 4096, 512);
+    rig.plug(&spec, DATA, LENGTH);
+    let refused = rig.disks().partition(rig.disk(), rig.soon());
+    assert!(
+        matches!(refused, Err(DiskError::Blank(BlankError::Unread { .. }))),
+        "{refused:?}"
+    );
+    let layout = rig.os().disks.layout(rig.disk()).unwrap();
+    assert_eq!(layout.style, PartitionStyle::Raw);
+}

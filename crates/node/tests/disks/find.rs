@@ -1,0 +1,575 @@
+//! Finding the disk that a driver means, and changing no other.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::sync::Arc;
+
+use os::DiskNumber;
+use os::Paging;
+use os::Win32;
+use os::schema::disk;
+use os_sim::Address;
+use os_sim::Bus;
+use os_sim::Content;
+use os_sim::DiskSpec;
+use os_sim::Effect;
+use os_sim::IdentifierKind;
+use os_sim::IdentifierPage;
+use os_sim::Rule;
+use wincsi_node::Criterion;
+use wincsi_node::DiskError;
+use wincsi_node::DiskQuery;
+use wincsi_node::Excluded;
+use wincsi_node::FoundDisk;
+use wincsi_node::Guarded;
+use wincsi_node::NamespaceConvention;
+use wincsi_node::Node;
+use wincsi_node::NotIdentified;
+use wincsi_node::Page83;
+use wincsi_node::SerialNumber;
+use wincsi_node::api::Cause;
+use wincsi_node::api::Condition;
+use wincsi_node::api::Error;
+
+use crate::support::DATA;
+use crate::support::GIB;
+use crate::support::Rig;
+use crate::support::meddle;
+
+const OTHER: &str = "other";
+
+fn at(adapter: u8, lun: u8) -> DiskSpec {
+    let address = Address {
+        adapter,
+        lun,
+        ..Address::default()
+    };
+    DiskSpec {
+        address,
+        ..DiskSpec::on(Bus::Sas)
+    }
+}
+
+fn query(criteria: impl IntoIterator<Item = Criterion>) -> DiskQuery {
+    DiskQuery::all(criteria).unwrap()
+}
+
+fn serial(text: &str) -> Criterion {
+    Criterion::Serial(SerialNumber::parse(text).unwrap())
+}
+
+fn page83(text: &str) -> Criterion {
+    Criterion::Page83(Page83::parse(text).unwrap())
+}
+
+fn find(rig: &Rig, criteria: impl IntoIterator<Item = Criterion>) -> Result<FoundDisk, DiskError> {
+    rig.disks().find(&query(criteria), rig.soon())
+}
+
+#[track_caller]
+fn not_identified(found: Result<FoundDisk, DiskError>) -> NotIdentified {
+    match found {
+        Err(DiskError::NotIdentified(error)) => *error,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn numbers(error: &NotIdentified) -> Vec<DiskNumber> {
+    error.candidates().map(|disk| disk.number).collect()
+}
+
+/// azuredisk-csi-driver#2661: the scratch disk has the same LUN at another adapter, and was taken.
+#[test]
+fn equal_luns_of_two_adapters_are_told_apart_by_the_adapter_alone() {
+    let rig = Rig::new();
+    rig.plug(&at(1, 1).serial("first"), "first", GIB);
+    rig.plug(&at(2, 1).serial("second"), "second", GIB);
+    let by_lun = || Criterion::Lun(1);
+    assert!(DiskQuery::all([by_lun()]).is_err());
+    let function = [
+        Criterion::Bus(0),
+        Criterion::Device(63_667),
+        Criterion::Function(30_747),
+    ];
+    let both = not_identified(find(&rig, function.into_iter().chain([by_lun()])));
+    assert_eq!(
+        numbers(&both),
+        [rig.disk_of("first"), rig.disk_of("second")]
+    );
+    let text = both.to_string();
+    assert!(
+        text.starts_with(
+            "not one disk but 2 with bus 0, device 63667, function 30747, LUN 1; seen: disk 0"
+        ),
+        "{text}"
+    );
+    for seen in [
+        "adapter 1, port 0, target 0, LUN 1, serial number first, 1073741824 bytes",
+        "serial number second",
+        "(left out: it holds the boot volume)",
+    ] {
+        assert!(text.contains(seen), "{text}");
+    }
+    let found = find(&rig, [Criterion::Lun(1), Criterion::Adapter(2)]).unwrap();
+    assert_eq!(found.number(), rig.disk_of("second"));
+    let none = not_identified(find(&rig, [Criterion::Lun(1), Criterion::Adapter(3)]));
+    assert_eq!(none.candidates().count(), 0);
+    assert!(
+        none.to_string()
+            .starts_with("no disk with LUN 1, adapter 3; seen: disk 0"),
+        "{none}"
+    );
+}
+
+#[test]
+fn each_part_of_a_place_counts() {
+    let rig = Rig::new();
+    let spec = DiskSpec {
+        address: Address {
+            adapter: 3,
+            port: 1,
+            target: 4,
+            lun: 5,
+        },
+        ..DiskSpec::on(Bus::Scsi)
+    };
+    rig.plug(&spec.serial(DATA), DATA, GIB);
+    let place = [
+        Criterion::Bus(0),
+        Criterion::Device(63_667),
+        Criterion::Function(30_747),
+        Criterion::Adapter(3),
+        Criterion::Port(1),
+        Criterion::Target(4),
+        Criterion::Lun(5),
+        Criterion::Size(GIB),
+    ];
+    assert_eq!(find(&rig, place).unwrap().number(), rig.disk());
+    for wrong in [
+        Criterion::Bus(1),
+        Criterion::Device(0),
+        Criterion::Function(0),
+        Criterion::Adapter(0),
+        Criterion::Port(0),
+        Criterion::Target(0),
+        Criterion::Size(GIB - 512),
+    ] {
+        not_identified(find(&rig, [serial(DATA), Criterion::Lun(5), wrong]));
+    }
+}
+
+/// harvester#5697: all disks had the serial number 0, which nobody can ask for.
+#[test]
+fn equal_serial_numbers_are_several_until_the_place_is_known() {
+    let rig = Rig::new();
+    for lun in 1..=3 {
+        let name = format!("data{lun}");
+        rig.plug(&at(1, lun).serial("ARRAY-7"), &name, GIB);
+    }
+    let all = not_identified(find(&rig, [serial("array-7")]));
+    assert_eq!(all.candidates().count(), 3);
+    find(&rig, [serial("array-7"), Criterion::Lun(2)]).unwrap();
+    rig.plug(&at(1, 9).serial("0"), "trivial", GIB);
+    not_identified(find(&rig, [serial("array-7"), Criterion::Lun(9)]));
+}
+
+#[test]
+fn a_disk_is_found_by_what_each_cloud_knows_of_it() {
+    let rig = Rig::new();
+    let ebs = DiskSpec::on(Bus::Nvme).serial("vol0123456789abcdef0_00000001.");
+    rig.plug(&ebs, "ebs", GIB);
+    let gce = at(1, 1).identified(IdentifierKind::T10, "Google  PersistentDisk  disk-1");
+    rig.plug(&gce.serial("gce"), "gce", GIB);
+    let other = at(1, 2).identified(IdentifierKind::T10, "Google  PersistentDisk  disk-11");
+    rig.plug(&other, "other", GIB);
+    let vsphere = at(1, 3).identified(IdentifierKind::Naa, "6000c2950e1c4b7d");
+    rig.plug(&vsphere.serial("vsphere"), "vsphere", GIB);
+    let number = |found: Result<FoundDisk, DiskError>| found.unwrap().number();
+    let by_volume = number(find(&rig, [serial("vol-0123456789abcdef0")]));
+    assert_eq!(by_volume, rig.disk_of("vol0123456789abcdef0_00000001."));
+    assert_eq!(number(find(&rig, [page83("disk-1")])), rig.disk_of("gce"));
+    let by_uuid = number(find(&rig, [page83("6000C295-0e1c-4b7d")]));
+    assert_eq!(by_uuid, rig.disk_of("vsphere"));
+}
+
+/// The first identifier of a page is often the vendor's, and what the driver knows is another.
+#[test]
+fn a_disk_is_found_by_any_of_its_identifiers() {
+    let rig = Rig::new();
+    let spec = at(1, 1)
+        .identified(IdentifierKind::Vendor, "whatever")
+        .identified(IdentifierKind::Naa, "600140512345678a");
+    rig.plug(&spec, DATA, GIB);
+    for name in ["whatever", "naa.600140512345678A"] {
+        assert_eq!(
+            find(&rig, [page83(name)]).unwrap().seen().identifiers.len(),
+            2
+        );
+    }
+}
+
+#[test]
+fn an_nvme_lun_is_another_namespace_by_each_convention() {
+    let rig = Rig::new();
+    for nsid in 1..=3 {
+        let spec = DiskSpec {
+            address: Address {
+                lun: nsid - 1,
+                ..Address::default()
+            },
+            ..DiskSpec::on(Bus::Nvme)
+        };
+        let name = format!("namespace{nsid}");
+        rig.plug(&spec.serial(&name), &name, GIB);
+    }
+    for (lun, convention, name) in [
+        (0, NamespaceConvention::NsidMinusOne, "namespace1"),
+        (1, NamespaceConvention::NsidMinusOne, "namespace2"),
+        (0, NamespaceConvention::NsidMinusTwo, "namespace2"),
+        (1, NamespaceConvention::NsidMinusTwo, "namespace3"),
+    ] {
+        let unit = Criterion::NvmeLun { lun, convention };
+        let found = find(&rig, [Criterion::Adapter(0), unit]).unwrap();
+        assert_eq!(found.number(), rig.disk_of(name), "{lun} {convention}");
+    }
+    let third = find(&rig, [Criterion::Adapter(0), Criterion::Namespace(3)]).unwrap();
+    assert_eq!(third.number(), rig.disk_of("namespace3"));
+    // They have no LUN, although the bus gives each an address.
+    not_identified(find(&rig, [serial("namespace1"), Criterion::Lun(1)]));
+}
+
+/// The place says namespace 6, and the serial number 5.
+#[test]
+fn a_namespace_of_which_place_and_serial_number_differ_is_not_known() {
+    let rig = Rig::new();
+    let odd = DiskSpec::on(Bus::Nvme).lun(5).serial("ab12cd34_00000005.");
+    rig.plug(&odd, "odd", GIB);
+    for number in [5, 6] {
+        let unit = Criterion::Namespace(number);
+        let unsettled = not_identified(find(&rig, [Criterion::Adapter(1), unit]));
+        let mut uncertain = unsettled.uncertain().map(|disk| disk.number);
+        assert_eq!(uncertain.next(), Some(rig.disk_of("ab12cd34_00000005.")));
+    }
+    let plain = DiskSpec::on(Bus::Nvme).lun(6).serial("ef56ab78_00000007.");
+    rig.plug(&plain, "plain", GIB);
+    let found = find(&rig, [serial("ef56ab78"), Criterion::Namespace(7)]);
+    assert_eq!(found.unwrap().number(), rig.disk_of("ef56ab78_00000007."));
+}
+
+/// LUN 1 is at every adapter and namespace 1 at every controller; two adapters of an Azure machine have one PCI
+/// bus and device, and two functions.
+#[test]
+fn a_lun_or_namespace_is_not_enough_without_its_controller_or_a_name() {
+    let convention = NamespaceConvention::NsidMinusOne;
+    let pci = [Criterion::Bus(0), Criterion::Device(63_667)];
+    for unit in [
+        Criterion::Lun(1),
+        Criterion::Namespace(1),
+        Criterion::NvmeLun { lun: 0, convention },
+    ] {
+        let with =
+            |others: &[Criterion]| DiskQuery::all([std::slice::from_ref(&unit), others].concat());
+        let rest = [
+            Criterion::Target(0),
+            Criterion::Port(0),
+            Criterion::Size(GIB),
+        ];
+        assert!(with(&rest).is_err(), "{unit}");
+        assert!(with(&pci).is_err(), "{unit}");
+        assert!(
+            with(&[&pci[..], &[Criterion::Function(1)]].concat()).is_ok(),
+            "{unit}"
+        );
+        assert!(with(&[Criterion::Adapter(1)]).is_ok(), "{unit}");
+        assert!(with(&[serial(DATA)]).is_ok(), "{unit}");
+    }
+}
+
+#[test]
+fn size_and_adapter_alone_are_not_enough() {
+    for little in [
+        vec![],
+        vec![Criterion::Size(GIB)],
+        vec![Criterion::Adapter(1), Criterion::Bus(0)],
+    ] {
+        assert!(DiskQuery::all(little).is_err());
+    }
+}
+
+#[test]
+fn a_disk_that_is_never_written_is_no_candidate() {
+    let rig = Rig::new();
+    let system = rig.os().disks.descriptor(DiskNumber(0)).unwrap().serial;
+    let lun = rig.os().disks.scsi_address(DiskNumber(0)).unwrap().lun;
+    let by_lun = [Criterion::Adapter(0), Criterion::Lun(lun.into())];
+    let error = not_identified(find(&rig, by_lun.clone()));
+    assert_eq!(error.candidates().count(), 0, "{system:?}");
+    assert_eq!(
+        error.disks[0].excluded,
+        Some(Excluded::Guarded(Guarded::Boot))
+    );
+    rig.plug(&at(0, lun).serial(DATA), DATA, GIB);
+    assert_eq!(find(&rig, by_lun).unwrap().number(), rig.disk());
+}
+
+#[test]
+fn a_disk_with_a_page_file_is_no_candidate() {
+    let rig = Rig::new();
+    rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
+    rig.plug(&at(1, 1).serial(OTHER), OTHER, GIB);
+    let (other, soon) = (rig.disk_of(OTHER), rig.soon());
+    rig.disks().partition(other, soon).unwrap();
+    let volume = rig.volumes().sole_on_disk(other, soon).unwrap();
+    rig.volumes().format(volume, soon).unwrap();
+    let node = meddle::node(&rig, |os| {
+        let boot = Arc::clone(&os.boot);
+        let file = format!(r"{volume}pagefile.sys");
+        let say = move |paging: &mut Paging| paging.page_files.push(file.parse().unwrap());
+        os.boot = Arc::new(meddle::PagesTo { boot, say });
+    });
+    let found = node
+        .operations()
+        .disks()
+        .find(&query([Criterion::Adapter(1), Criterion::Lun(1)]), soon)
+        .unwrap();
+    assert_eq!(found.number(), rig.disk());
+}
+
+#[test]
+fn a_dead_disk_keeps_no_other_from_being_found_and_is_named() {
+    let rig = Rig::new();
+    rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
+    rig.plug(&at(1, 2).serial(OTHER), OTHER, GIB);
+    let object = format!("disk {}", rig.disk_of(OTHER));
+    let dead =
+        Rule::on("IOCTL_DISK_GET_LENGTH_INFO", Effect::fail(Win32::IO_DEVICE)).object(&object);
+    rig.sim.faults().add(dead);
+    assert_eq!(find(&rig, [serial(DATA)]).unwrap().number(), rig.disk());
+    let error = not_identified(find(&rig, [Criterion::Adapter(1), Criterion::Lun(2)]));
+    assert!(
+        matches!(error.disks[2].excluded, Some(Excluded::Silent(_))),
+        "{error}"
+    );
+}
+
+/// Ours fails one question, and a scratch disk answers to all that is asked for.
+#[test]
+fn a_silent_disk_that_may_be_the_one_keeps_another_from_being_taken() {
+    let rig = Rig::new();
+    rig.plug(&at(1, 1).serial("twin"), "ours", GIB);
+    let ours = rig.disk_of("twin");
+    rig.plug(&at(1, 2).serial("twin"), "scratch", GIB);
+    let object = format!("disk {ours}");
+    let dead =
+        Rule::on("IOCTL_DISK_GET_LENGTH_INFO", Effect::fail(Win32::IO_DEVICE)).object(&object);
+    rig.sim.faults().add(dead);
+    let error = not_identified(find(&rig, [serial("twin")]));
+    let uncertain: Vec<_> = error.uncertain().map(|disk| disk.number).collect();
+    assert_eq!((uncertain, error.candidates().count()), (vec![ours], 1));
+    let text = format!("not certain which disk has serial number twin: disk {ours} does not say");
+    assert!(error.to_string().starts_with(&text), "{error}");
+    // What it does tell rules it out.
+    let scratch = find(&rig, [serial("twin"), Criterion::Lun(2)]).unwrap();
+    assert_eq!(scratch.seen().size, Some(GIB));
+    let condition = Cause::NotIdentified(Box::new(error));
+    let condition = Error::new("find", "it", condition).condition();
+    assert_eq!(condition, Some(Condition::Uncertain));
+}
+
+#[test]
+fn a_disk_without_page83_is_found_by_all_else() {
+    for page in [
+        IdentifierPage::Refused,
+        IdentifierPage::Failing,
+        IdentifierPage::Malformed,
+    ] {
+        let rig = Rig::new();
+        rig.plug(&at(1, 1).serial(DATA).answering(page), DATA, GIB);
+        for known in [
+            vec![serial(DATA)],
+            vec![
+                Criterion::Adapter(1),
+                Criterion::Lun(1),
+                Criterion::Size(GIB),
+            ],
+        ] {
+            let found = find(&rig, known).unwrap();
+            assert_eq!(found.seen().identifiers, Vec::<String>::new());
+            rig.disks().partition(&found, rig.soon()).unwrap();
+        }
+    }
+}
+
+/// A disk that has no page is not the one whose page is known; one that fails to tell it may be.
+#[test]
+fn a_disk_that_fails_to_tell_its_page83_counts_where_that_is_asked_for() {
+    for (page, certain) in [
+        (IdentifierPage::Refused, true),
+        (IdentifierPage::Failing, false),
+        (IdentifierPage::Malformed, false),
+    ] {
+        let rig = Rig::new();
+        let named = at(1, 1).identified(IdentifierKind::Naa, "600140512345678a");
+        rig.plug(&named.serial(DATA), DATA, GIB);
+        rig.plug(&at(1, 2).serial(OTHER).answering(page), OTHER, GIB);
+        let known = page83("600140512345678a");
+        let found = find(&rig, [known.clone()]);
+        assert_eq!(found.is_ok(), certain, "{page:?}: {found:?}");
+        find(&rig, [known, Criterion::Lun(1)]).unwrap();
+    }
+}
+
+/// Another disk in the number, and in the slot, of the one that was found.
+fn swap(rig: &Rig, spec: &DiskSpec) {
+    let hardware = rig.sim.hardware();
+    hardware.detach_disk(DATA).unwrap();
+    rig.os().disks.list().unwrap();
+    hardware
+        .attach_disk(OTHER, spec, &Content::blank(GIB))
+        .unwrap();
+    rig.os().disks.list().unwrap();
+}
+
+type Change = fn(&Node, &FoundDisk, os::Deadline) -> Result<(), DiskError>;
+
+const CHANGES: [(&str, Change); 5] = [
+    ("partition", |node, found, soon| {
+        node.operations().disks().partition(found, soon)
+    }),
+    ("set_online", |node, found, soon| {
+        node.operations().disks().set_online(found, soon)
+    }),
+    ("bring_online", |node, found, soon| {
+        node.operations().disks().bring_online(found, soon)
+    }),
+    ("set_offline", |node, found, soon| {
+        node.operations().disks().set_offline(found, soon)
+    }),
+    ("take_offline", |node, found, soon| {
+        node.operations().disks().take_offline(found, soon)
+    }),
+];
+
+/// As [`Rig::with_data_disk`]; the disk is offline when it is to be brought online.
+fn found(change: &str) -> (Rig, FoundDisk) {
+    let rig = Rig::new();
+    rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
+    if change.ends_with("_online") {
+        rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
+    }
+    let found = find(&rig, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
+    (rig, found)
+}
+
+#[test]
+fn a_disk_that_is_still_the_one_is_changed() {
+    for (name, change) in CHANGES {
+        let (rig, found) = found(name);
+        change(&rig.node, &found, rig.soon()).expect(name);
+    }
+}
+
+/// Its LUN is the same, which is all that was asked for; its serial number is not.
+#[test]
+fn a_disk_that_was_swapped_since_it_was_found_is_not_changed() {
+    for (name, change) in CHANGES {
+        let (rig, found) = found(name);
+        let later = at(1, 1).serial(OTHER);
+        swap(&rig, &later);
+        if name.ends_with("_online") {
+            rig.disks().rescan(rig.soon()).unwrap();
+            rig.disks().set_offline(found.number(), rig.soon()).unwrap();
+        }
+        let _ = rig.sim.take_trace();
+        let refused = change(&rig.node, &found, rig.soon());
+        assert!(
+            matches!(
+                refused,
+                Err(DiskError::NotTheFound { .. } | DiskError::ViewsDiffer { .. })
+            ),
+            "{name}: {refused:?}"
+        );
+        nothing_was_changed(&rig, name);
+    }
+}
+
+#[track_caller]
+fn nothing_was_changed(rig: &Rig, name: &str) {
+    let trace = rig.sim.take_trace();
+    let changes = [
+        disk::INITIALIZE.name,
+        disk::CREATE_PARTITION.name,
+        disk::ONLINE.name,
+        disk::OFFLINE.name,
+        disk::SET_ATTRIBUTES.name,
+    ];
+    let changed = trace.iter().find(|op| {
+        let method = op.operation.strip_prefix("MSFT_Disk.");
+        method.is_some_and(|method| changes.contains(&method))
+    });
+    assert!(changed.is_none(), "{name}: {changed:?}");
+}
+
+/// The swap comes after the look under the lock, and before the change.
+#[test]
+fn a_disk_that_is_swapped_while_it_is_worked_on_is_not_changed() {
+    for (name, change) in CHANGES {
+        let (rig, found) = found(name);
+        let (hardware, disks) = (rig.sim.hardware().clone(), Arc::clone(&rig.os().disks));
+        let node = meddle::node(&rig, |os| {
+            let swap = move || {
+                hardware.detach_disk(DATA).unwrap();
+                disks.list().unwrap();
+                let later = at(1, 1).serial(OTHER);
+                hardware
+                    .attach_disk(OTHER, &later, &Content::blank(GIB))
+                    .unwrap();
+            };
+            meddle::before(os, meddle::PAGING, 1, swap);
+        });
+        let _ = rig.sim.take_trace();
+        let refused = change(&node, &found, rig.soon());
+        assert!(
+            matches!(
+                refused,
+                Err(DiskError::NotTheFound { .. }
+                    | DiskError::ViewsDiffer { .. }
+                    | DiskError::Kernel { .. })
+            ),
+            "{name}: {refused:?}"
+        );
+        nothing_was_changed(&rig, name);
+    }
+}
+
+#[test]
+fn a_disk_that_has_another_number_is_found_anew_and_not_confused() {
+    let (rig, before) = found("partition");
+    swap(&rig, &at(1, 2).serial(OTHER));
+    let hardware = rig.sim.hardware();
+    hardware
+        .attach_disk(DATA, &at(1, 1).serial(DATA), &Content::blank(GIB))
+        .unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
+    assert_eq!(before.number(), rig.disk_of(OTHER), "the number is reused");
+    let refused = rig.disks().partition(&before, rig.soon());
+    assert!(
+        matches!(refused, Err(DiskError::NotTheFound { .. })),
+        "{refused:?}"
+    );
+    let anew = find(&rig, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
+    assert_eq!(anew.number(), rig.disk());
+    rig.disks().partition(&anew, rig.soon()).unwrap();
+    assert_eq!(
+        rig.os().disks.layout(before.number()).unwrap().partitions,
+        []
+    );
+}
+
+#[test]
+fn a_disk_that_has_grown_since_is_still_the_one() {
+    let (rig, found) = found("partition");
+    rig.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
+    rig.disks().partition(&found, rig.soon()).unwrap();
+}

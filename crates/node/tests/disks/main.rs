@@ -1,0 +1,14 @@
+//! Disks: finding the one that is meant, what is blank, what is written and what is not.
+
+mod blankness;
+mod clones;
+mod disks;
+mod find;
+mod find_properties;
+mod identity;
+mod initialize_leaves_offline;
+mod same_disk;
+mod silent;
+#[path = "../support/mod.rs"]
+mod support;
+mod take_offline;

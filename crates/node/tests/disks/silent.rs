@@ -1,0 +1,102 @@
+//! A disk that does not answer the kernel, and what the storage provider has of it: it keeps no disk from
+//! being found that it cannot be.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use os::DiskNumber;
+use os::Win32;
+use os_sim::Bus;
+use os_sim::DiskSpec;
+use os_sim::Effect;
+use os_sim::IdentifierKind;
+use os_sim::Rule;
+use wincsi_node::Criterion;
+use wincsi_node::DiskError;
+use wincsi_node::DiskQuery;
+use wincsi_node::Excluded;
+use wincsi_node::FoundDisk;
+use wincsi_node::Page83;
+use wincsi_node::api::Condition;
+
+use crate::support::GIB;
+use crate::support::Rig;
+
+const OURS: &str = "600140512345678a600140512345678a";
+const DEAD: &str = "60014050000000016001405000000001";
+const EUI: &str = "0014050000000001";
+
+/// Two disks, of which the second answers no question of the kernel's.
+fn with_dead_disk(dead: DiskSpec) -> (Rig, DiskNumber) {
+    let rig = Rig::new();
+    let ours = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, OURS);
+    rig.plug(&ours.lun(1).serial("ours"), "ours", GIB);
+    rig.plug(&dead.lun(2).serial("dead"), "dead", GIB);
+    let dead = rig.disk_of("dead");
+    let object = format!("disk {dead}");
+    for question in ["IOCTL_STORAGE_QUERY_PROPERTY", "IOCTL_DISK_GET_LENGTH_INFO"] {
+        let failing = Effect::fail(Win32::IO_DEVICE);
+        rig.sim
+            .faults()
+            .add(Rule::on(question, failing).object(&object));
+    }
+    (rig, dead)
+}
+
+fn find(rig: &Rig, identifier: &str) -> Result<FoundDisk, DiskError> {
+    let identifier = Criterion::Page83(Page83::parse(identifier).unwrap());
+    let wanted = DiskQuery::all([identifier]).unwrap();
+    rig.disks().find(&wanted, rig.soon())
+}
+
+fn condition(found: Result<FoundDisk, DiskError>) -> Option<Condition> {
+    let cause = found.unwrap_err();
+    wincsi_node::api::Error::new("find", "it", cause).condition()
+}
+
+#[test]
+fn a_dead_disk_that_the_provider_calls_otherwise_keeps_no_other_from_being_found() {
+    let dead = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, DEAD);
+    let (rig, _) = with_dead_disk(dead);
+    let found = find(&rig, OURS).unwrap();
+    assert_eq!(found.seen().serial.as_deref(), Some("ours"));
+    rig.disks().partition(&found, rig.soon()).unwrap();
+    // It is itself not taken by what the provider says, and not said to be gone.
+    let itself = find(&rig, DEAD);
+    assert_eq!(condition(itself), Some(Condition::Uncertain));
+    let nobody = find(&rig, "600140577777777a600140577777777a");
+    assert_eq!(condition(nobody), Some(Condition::NotFound));
+}
+
+/// It may have the name that is wanted beside the one that the provider tells.
+#[test]
+fn a_dead_disk_of_which_the_provider_tells_another_kind_of_name_may_be_the_one() {
+    let dead = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, DEAD);
+    let (rig, _) = with_dead_disk(dead.identified(IdentifierKind::Eui64, EUI));
+    let uncertain = find(&rig, EUI);
+    assert_eq!(condition(uncertain), Some(Condition::Uncertain));
+    find(&rig, OURS).unwrap();
+}
+
+/// The provider's name is the one of the disk that had the number before.
+#[test]
+fn a_name_of_a_disk_that_is_gone_rules_nothing_out() {
+    let dead = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, DEAD);
+    let (rig, dead) = with_dead_disk(dead);
+    rig.sim.hardware().detach_disk("dead").unwrap();
+    rig.os().disks.list().unwrap();
+    let successor = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, OURS);
+    let content = os_sim::Content::blank(GIB);
+    rig.sim
+        .hardware()
+        .attach_disk("successor", &successor.lun(3), &content)
+        .unwrap();
+    assert!(rig.os().disks.list().unwrap().contains(&dead));
+    let error = find(&rig, OURS).unwrap_err();
+    let DiskError::NotIdentified(error) = error else {
+        unreachable!("{error}");
+    };
+    let silent = error.disks.iter().find(|disk| disk.number == dead).unwrap();
+    assert!(matches!(silent.excluded, Some(Excluded::Silent(_))));
+    assert_eq!(silent.identifiers, Vec::<String>::new());
+    assert_eq!(error.uncertain().count(), 1);
+}

@@ -1,0 +1,503 @@
+//! Each code that Windows is known to fail with here, on its way to a library's user: what was attempted on
+//! what, the code, its condition, and the system's text beside it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::error::Error as _;
+
+use os::DiskNumber;
+use os::Hresult;
+use os::Outcome;
+use os::PartitionNumber;
+use os::SystemText;
+use os::VolumeId;
+use os::Win32;
+use os::schema::Method;
+use os::schema::ReturnCode;
+use os::schema::codes;
+use os::schema::disk;
+use os::schema::iscsi_codes;
+use os::schema::volume;
+use os_sim::Effect;
+use os_sim::Rule;
+use wincsi_node::Authentication;
+use wincsi_node::Credentials;
+use wincsi_node::Criterion;
+use wincsi_node::DiskError;
+use wincsi_node::DiskQuery;
+use wincsi_node::FoundDisk;
+use wincsi_node::FoundVolume;
+use wincsi_node::Mapping;
+use wincsi_node::ProviderError;
+use wincsi_node::RemotePath;
+use wincsi_node::SerialNumber;
+use wincsi_node::ServiceError;
+use wincsi_node::VisibilityError;
+use wincsi_node::VolumeError;
+use wincsi_node::api::Cause;
+use wincsi_node::api::Code;
+use wincsi_node::api::Condition;
+use wincsi_node::api::Error;
+use wincsi_node::api::NodeApi;
+use zeroize::Zeroizing;
+
+use crate::support::DATA;
+use crate::support::PASSWORD;
+use crate::support::Rig;
+use crate::support::SHARE;
+use crate::support::USER;
+use crate::support::initiator;
+use crate::support::initiator::ADDRESS;
+use crate::support::initiator::OPEN;
+
+/// What Windows fails with where storage, shares and services are used, and what a driver branches on.
+const WIN32: [(u32, Condition); 16] = [
+    (3, Condition::NotFound),
+    (5, Condition::AccessDenied),
+    (19, Condition::ReadOnly),
+    (21, Condition::NotReady),
+    (32, Condition::InUse),
+    (53, Condition::ServerNotFound),
+    (67, Condition::ServerNotFound),
+    (87, Condition::Other),
+    (112, Condition::NoRoom),
+    (170, Condition::InUse),
+    (1117, Condition::DeviceFailed),
+    (1167, Condition::DeviceFailed),
+    (1219, Condition::CredentialsConflict),
+    (1312, Condition::LogonFailure),
+    (1326, Condition::LogonFailure),
+    (2250, Condition::NotMapped),
+];
+
+/// What the storage methods return that a driver branches on; whatever else they return is
+/// [`Condition::Other`].
+const STORAGE: [(u32, Condition); 22] = [
+    (3, Condition::NotReady),
+    (6, Condition::InUse),
+    (40000, Condition::NoRoom),
+    (40001, Condition::AccessDenied),
+    (40002, Condition::NotReady),
+    (40003, Condition::OutOfDate),
+    (40004, Condition::DeviceFailed),
+    (40018, Condition::Guarded),
+    (41000, Condition::OutOfDate),
+    (41001, Condition::OutOfDate),
+    (41002, Condition::ReadOnly),
+    (41003, Condition::Offline),
+    (41007, Condition::NotBlank),
+    (41008, Condition::NotBlank),
+    (41009, Condition::Guarded),
+    (41014, Condition::NoRoom),
+    (41015, Condition::NotReady),
+    (41018, Condition::Guarded),
+    (41019, Condition::Guarded),
+    (42002, Condition::TargetInUse),
+    (42010, Condition::Guarded),
+    (43006, Condition::ReadOnly),
+];
+
+/// The same of the iSCSI initiator's codes.
+const INITIATOR: [(u32, Condition); 29] = [
+    (0xEFFF_0003, Condition::ServerNotFound),
+    (0xEFFF_0009, Condition::LogonFailure),
+    (0xEFFF_000A, Condition::AccessDenied),
+    (0xEFFF_000B, Condition::NotFound),
+    (0xEFFF_000C, Condition::NotFound),
+    (0xEFFF_0013, Condition::NotReady),
+    (0xEFFF_0014, Condition::NotReady),
+    (0xEFFF_0015, Condition::AlreadyConnected),
+    (0xEFFF_0016, Condition::AlreadyConnected),
+    (0xEFFF_001C, Condition::NotFound),
+    (0xEFFF_001D, Condition::DeviceFailed),
+    (0xEFFF_001F, Condition::InUse),
+    (0xEFFF_0023, Condition::ServerNotFound),
+    (0xEFFF_0024, Condition::ServerNotFound),
+    (0xEFFF_0028, Condition::LogonFailure),
+    (0xEFFF_0029, Condition::NotFound),
+    (0xEFFF_0032, Condition::AlreadyExists),
+    (0xEFFF_0038, Condition::NotReady),
+    (0xEFFF_0039, Condition::NotReady),
+    (0xEFFF_003C, Condition::NotFound),
+    (0xEFFF_003E, Condition::ServiceStopped),
+    (0xEFFF_003F, Condition::AlreadyConnected),
+    (0xEFFF_0040, Condition::InUse),
+    (0xEFFF_0043, Condition::NotFound),
+    (0xEFFF_0048, Condition::LogonFailure),
+    (0xEFFF_004A, Condition::LogonFailure),
+    (0xEFFF_004B, Condition::LogonFailure),
+    (0xEFFF_004C, Condition::LogonFailure),
+    (0xEFFF_004D, Condition::LogonFailure),
+];
+
+/// What a German system says.
+const GERMAN: &str = "Ein an das System angeschlossenes Ger\u{e4}t funktioniert nicht";
+
+const VOLUME: &str = r"\\?\Volume{00000000-0000-0000-0000-000000000001}\";
+
+/// One operation, and the call beneath it that fails.
+struct Case {
+    call: &'static str,
+    rig: fn() -> Rig,
+    act: fn(&Rig) -> Result<(), Error>,
+    /// What was attempted on what.
+    says: fn(&Rig) -> String,
+}
+
+const INITIALISE: Case = Case {
+    call: "MSFT_Disk.Initialize",
+    rig: Rig::with_data_disk,
+    act: partition,
+    says: |rig| format!("partition disk {}: ", rig.disk()),
+};
+
+const CREATE_PARTITION: Case = Case {
+    call: "MSFT_Disk.CreatePartition",
+    ..INITIALISE
+};
+
+const TAKE_OFFLINE: Case = Case {
+    call: "MSFT_Disk.Offline",
+    rig: Rig::with_data_disk,
+    act: |rig| api(rig).disks().take_offline(&found(rig), rig.soon()),
+    says: |rig| format!("offline disk {}: ", rig.disk()),
+};
+
+const FORMAT: Case = Case {
+    call: "MSFT_Volume.Format",
+    rig: with_raw_volume,
+    act: |rig| {
+        let volume = FoundVolume::on_disk(rig.volume(), found(rig));
+        api(rig).volumes().format(&volume, rig.soon())
+    },
+    says: |rig| format!("format volume {}: ", rig.volume()),
+};
+
+const MOUNT: Case = Case {
+    call: "SetVolumeMountPointW",
+    rig: with_staging_folder,
+    act: |rig| {
+        let volumes = api(rig).volumes();
+        volumes.mount(rig.volume(), &rig.staging(), rig.soon())
+    },
+    says: |rig| format!("mount {}: mount volume {}", rig.staging(), rig.volume()),
+};
+
+const FLUSH: Case = Case {
+    call: "FlushFileBuffers",
+    rig: Rig::with_volume,
+    act: |rig| api(rig).volumes().flush(rig.volume(), rig.soon()),
+    says: |rig| format!("flush volume {}: ", rig.volume()),
+};
+
+const MAP: Case = Case {
+    call: "MSFT_SmbGlobalMapping.Create",
+    rig: Rig::with_server,
+    act: map,
+    says: |_| format!(r"map {SHARE}\: "),
+};
+
+const LOG_IN: Case = Case {
+    call: "MSFT_iSCSITarget.Connect",
+    rig: Rig::with_portal,
+    act: |rig| {
+        let (portal, target) = (initiator::at(ADDRESS), initiator::named(OPEN));
+        let none = Authentication::None;
+        api(rig)
+            .iscsi()
+            .connect(&portal, &target, &none, rig.soon())
+    },
+    says: |_| format!("connect {OPEN}: "),
+};
+
+fn api(rig: &Rig) -> &dyn NodeApi {
+    &rig.node
+}
+
+fn with_raw_volume() -> Rig {
+    let rig = Rig::with_data_disk();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig
+}
+
+fn with_staging_folder() -> Rig {
+    let rig = Rig::with_volume();
+    let made = rig.filesystem().make_directory(&rig.staging(), rig.soon());
+    made.unwrap();
+    rig
+}
+
+fn found(rig: &Rig) -> FoundDisk {
+    let serial = SerialNumber::parse(DATA).unwrap();
+    let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
+    api(rig).disks().find(&wanted, rig.soon()).unwrap()
+}
+
+fn partition(rig: &Rig) -> Result<(), Error> {
+    api(rig).disks().partition(&found(rig), rig.soon())
+}
+
+fn map(rig: &Rig) -> Result<(), Error> {
+    let password = Zeroizing::new(PASSWORD.to_owned());
+    let credentials = Credentials::new(USER, password);
+    let remote = RemotePath::parse(SHARE).unwrap();
+    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    api(rig).smb().map(&mapping, rig.soon()).map(drop)
+}
+
+impl Case {
+    /// How it fails when the call beneath does once.
+    fn failing(&self, rig: &Rig, effect: Effect) -> Error {
+        let rule = Rule::on(self.call, effect).times(1).saying(GERMAN);
+        rig.sim.faults().add(rule);
+        (self.act)(rig).unwrap_err()
+    }
+
+    fn check(&self, rig: &Rig, error: &Error, expected: (Condition, Code)) {
+        let told = (error.condition(), error.code());
+        assert_eq!(told, (Some(expected.0), Some(expected.1)), "{error}");
+        assert_eq!(error.system_text(), Some(GERMAN), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with(&(self.says)(rig)), "{text}");
+        assert!(!text.contains(GERMAN), "{text}");
+    }
+}
+
+#[test]
+fn each_win32_code_is_told_with_what_was_attempted_on_what() {
+    for case in [INITIALISE, FORMAT, MOUNT, FLUSH, MAP] {
+        let rig = (case.rig)();
+        for (code, condition) in WIN32.map(|(code, condition)| (Win32(code), condition)) {
+            let error = case.failing(&rig, Effect::fail(code));
+            case.check(&rig, &error, (condition, Code::Win32(code)));
+            let words = code.text().unwrap();
+            assert!(error.to_string().ends_with(words), "{error}");
+        }
+    }
+}
+
+/// What could not be asked says nothing of what is on the disk, nor of what the disk is for.
+#[test]
+fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
+    let rig = Rig::with_data_disk();
+    for (call, failed) in [
+        ("ReadFile", Condition::DeviceFailed),
+        // It is not the disk that failed.
+        ("RegGetValueW", Condition::Other),
+    ] {
+        for (code, condition) in [
+            (Win32::IO_DEVICE, failed),
+            (Win32::ACCESS_DENIED, Condition::AccessDenied),
+        ] {
+            let error = failing_partition(&rig, call, Effect::fail(code));
+            let told = (error.condition(), error.code());
+            assert_eq!(told, (Some(condition), Some(Code::Win32(code))), "{error}");
+            assert_eq!(error.system_text(), Some(GERMAN), "{error}");
+        }
+        let error = failing_partition(&rig, call, Effect::Fail(os::Cause::TimedOut));
+        assert_eq!(error.cause, Cause::Deadline, "{error}");
+    }
+}
+
+fn failing_partition(rig: &Rig, call: &'static str, effect: Effect) -> Error {
+    let rule = Rule::on(call, effect).times(1).saying(GERMAN);
+    rig.sim.faults().add(rule);
+    let error = rig.disks().partition(rig.disk(), rig.soon());
+    Error::new("partition", "it", error.unwrap_err())
+}
+
+/// How a call of COM's tells the same.
+#[test]
+fn each_win32_code_in_an_hresult_is_told_as_what_it_is() {
+    for case in [INITIALISE, MAP] {
+        let rig = (case.rig)();
+        for (code, condition) in WIN32 {
+            let hresult = Hresult(0x8007_0000 | code);
+            let error = case.failing(&rig, Effect::fail(hresult));
+            case.check(&rig, &error, (condition, Code::Win32(Win32(code))));
+        }
+    }
+}
+
+/// How `MSFT_SmbGlobalMapping` refuses, by which of both no page says.
+#[test]
+fn each_win32_code_that_a_mapping_returns_is_told_as_what_it_is() {
+    let rig = Rig::with_server();
+    for (code, condition) in WIN32 {
+        for returned in [code, 0x8007_0000 | code] {
+            let error = MAP.failing(&rig, answer(returned));
+            MAP.check(&rig, &error, (condition, Code::Win32(Win32(code))));
+            let words = Win32(code).text().unwrap();
+            let ending = format!("(target={SHARE}): code={returned}: {words}");
+            assert!(error.to_string().ends_with(&ending), "{error}");
+        }
+    }
+}
+
+fn answer(code: u32) -> Effect {
+    Effect::Answer(Outcome {
+        extended: Some(GERMAN.to_owned()),
+        ..Outcome::of(code)
+    })
+}
+
+#[test]
+fn each_code_that_a_storage_method_is_documented_to_return_is_told() {
+    for (case, method, tolerated) in [
+        (INITIALISE, &disk::INITIALIZE, None),
+        // The partition is there all the same.
+        (
+            CREATE_PARTITION,
+            &disk::CREATE_PARTITION,
+            Some(codes::ACCESS_PATH_IN_USE),
+        ),
+        (TAKE_OFFLINE, &disk::OFFLINE, None),
+        (FORMAT, &volume::FORMAT, None),
+    ] {
+        let rig = (case.rig)();
+        let rows = method.returns.codes.iter();
+        let rows = rows.filter(|row| **row != codes::SUCCESS && Some(**row) != tolerated);
+        for ReturnCode { code, meaning } in rows.copied() {
+            let error = case.failing(&rig, answer(code));
+            let condition = expected(&STORAGE, code);
+            case.check(&rig, &error, (condition, Code::Returned(code)));
+            let ending = format!("code={code}: {meaning}");
+            assert!(error.to_string().ends_with(&ending), "{error}");
+        }
+    }
+}
+
+/// Windows may return what a method's page leaves out, or no page has.
+#[test]
+fn each_code_of_the_storage_provider_is_told_by_any_method() {
+    let rig = Rig::with_data_disk();
+    let all = codes::ALL.iter().filter(|row| **row != codes::SUCCESS);
+    for code in all.map(|row| row.code).chain([42003, 42012]) {
+        let error = INITIALISE.failing(&rig, answer(code));
+        let condition = expected(&STORAGE, code);
+        INITIALISE.check(&rig, &error, (condition, Code::Returned(code)));
+        assert!(
+            refusal(&rig, code)
+                .to_string()
+                .contains(&format!("code={code}"))
+        );
+    }
+}
+
+/// By a return value or an HRESULT: which of both it is, no page says.
+#[test]
+fn each_code_of_the_initiator_is_told_whichever_way_it_comes() {
+    let rig = (LOG_IN.rig)();
+    // That is looked into: somebody else may have been faster.
+    let looked_into = iscsi_codes::TARGET_ALREADY_LOGGED_IN;
+    let rows = iscsi_codes::ALL.iter();
+    let rows = rows.filter(|row| **row != iscsi_codes::SUCCESS && **row != looked_into);
+    for ReturnCode { code, meaning } in rows.copied() {
+        let condition = expected(&INITIATOR, code);
+        let error = LOG_IN.failing(&rig, Effect::fail(Hresult(code)));
+        LOG_IN.check(&rig, &error, (condition, Code::Hresult(Hresult(code))));
+        let text = error.to_string();
+        assert!(
+            text.ends_with(&format!("{}: {meaning}", Hresult(code))),
+            "{text}"
+        );
+        let error = LOG_IN.failing(&rig, answer(code));
+        LOG_IN.check(&rig, &error, (condition, Code::Returned(code)));
+    }
+    let error = LOG_IN.failing(&rig, answer(looked_into.code));
+    assert_eq!(
+        error.condition(),
+        Some(Condition::AlreadyConnected),
+        "{error}"
+    );
+}
+
+/// The functions beneath the initiator's classes are documented to fail with Win32's as well.
+#[test]
+fn each_win32_code_that_the_initiator_returns_is_told_as_what_it_is() {
+    let rig = (LOG_IN.rig)();
+    for (code, condition) in WIN32 {
+        let error = LOG_IN.failing(&rig, answer(code));
+        LOG_IN.check(&rig, &error, (condition, Code::Returned(code)));
+        let words = Win32(code).text().unwrap();
+        let ending = format!("(target={OPEN}): code={code}: {words}");
+        assert!(error.to_string().ends_with(&ending), "{error}");
+    }
+}
+
+/// WMI's path of an object is a line long, and another one after the next boot.
+#[test]
+fn a_call_that_fails_names_its_object_as_people_do() {
+    let rig = Rig::with_data_disk();
+    let error = INITIALISE.failing(&rig, Effect::fail(Hresult::WBEM_E_FAILED));
+    let text = format!(
+        "partition disk {0}: IWbemServices.ExecMethod MSFT_Disk.Initialize of disk {0}: {1}",
+        rig.disk(),
+        Hresult::WBEM_E_FAILED
+    );
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn what_frees_itself_is_worth_a_retry_and_nothing_else() {
+    let worth = STORAGE.iter().filter(|(_, is)| is.is_worth_a_retry());
+    let worth: Vec<_> = worth.map(|(code, _)| *code).collect();
+    assert_eq!(worth, [3, 6, 40002, 40003, 41000, 41001, 41015]);
+    let worth = WIN32.iter().filter(|(_, is)| is.is_worth_a_retry());
+    let worth: Vec<_> = worth.map(|(code, _)| *code).collect();
+    assert_eq!(worth, [21, 32, 53, 67, 170]);
+}
+
+/// It has come about by the next call, mostly.
+#[test]
+fn what_does_not_show_in_time_is_worth_a_retry() {
+    let service = || "MSiSCSI".to_owned();
+    let (disk, partition) = (DiskNumber(3), PartitionNumber(2));
+    let volume: VolumeId = VOLUME.parse().unwrap();
+    let unreadable = vec![volume];
+    let unseen = VisibilityError::NotVisible {
+        disk,
+        partition,
+        unreadable,
+    };
+    for cause in [
+        Cause::from(DiskError::Visibility(unseen.clone())),
+        Cause::from(VolumeError::Visibility(unseen)),
+        Cause::from(VolumeError::FormatUnseen { volume }),
+        Cause::from(ServiceError::StartTimedOut { service: service() }),
+        Cause::from(ServiceError::StopTimedOut { service: service() }),
+    ] {
+        let error = Error::new("do", "it", cause);
+        assert_eq!(error.condition(), Some(Condition::NotReady), "{error}");
+    }
+    assert!(Condition::NotReady.is_worth_a_retry());
+}
+
+fn expected(table: &[(u32, Condition)], code: u32) -> Condition {
+    let known = table.iter().find(|(known, _)| *known == code);
+    known.map_or(Condition::Other, |(_, condition)| *condition)
+}
+
+/// The same to a user of the operations, who has the provider's own error.
+fn refusal(rig: &Rig, code: u32) -> DiskError {
+    let rule = Rule::on(INITIALISE.call, answer(code)).times(1);
+    rig.sim.faults().add(rule);
+    let disk = rig.disk();
+    let error = rig.disks().partition(disk, rig.soon()).unwrap_err();
+    let expected = ProviderError::Refused {
+        class: disk::CLASS.name,
+        method: disk::INITIALIZE.name,
+        object: format!("disk {disk}"),
+        code,
+        detail: meaning(&disk::INITIALIZE, code),
+        said: SystemText::new(GERMAN),
+    };
+    assert_eq!(error, DiskError::Provider(expected));
+    assert!(error.source().is_some_and(|said| said.is::<SystemText>()));
+    error
+}
+
+fn meaning(method: &Method, code: u32) -> String {
+    let meaning = method.meaning(code);
+    meaning.map_or_else(String::new, |meaning| format!(": {meaning}"))
+}

@@ -1,0 +1,401 @@
+//! A disk or volume that hangs delays its own callers alone, and costs one thread however often they repeat.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use os::Deadline;
+use os::Paging;
+use os_sim::Effect;
+use os_sim::Op;
+use os_sim::Rule;
+use wincsi_node::Criterion;
+use wincsi_node::DiskQuery;
+use wincsi_node::FormatOptions;
+use wincsi_node::FoundDisk;
+use wincsi_node::FoundVolume;
+use wincsi_node::Node;
+use wincsi_node::Page83;
+use wincsi_node::api::Cause;
+use wincsi_node::api::Condition;
+use wincsi_node::api::Error;
+use wincsi_node::api::NodeApi;
+
+use crate::support::DATA;
+use crate::support::STAGING;
+use crate::support::meddle;
+use crate::support::stuck::BAD;
+use crate::support::stuck::PAGE83;
+use crate::support::stuck::PATIENCE;
+use crate::support::stuck::Pair;
+use crate::support::stuck::Place;
+use crate::support::stuck::Scene;
+use crate::support::stuck::eventually;
+use crate::support::stuck::serial;
+
+/// How often the kubelet repeats its calls.
+const REPEATED: usize = 25;
+
+/// How many looks at one volume's files are under way at a time.
+const ABREAST: usize = 8;
+
+/// A call about one object.
+type About = fn(&dyn NodeApi, Pair, Deadline) -> Result<(), Error>;
+
+const ABOUT: &[(&str, Place, About)] = &[
+    ("size", Place::Disk, |node, on, soon| {
+        node.disks().size(on.disk, soon).map(drop)
+    }),
+    ("is_online", Place::Disk, |node, on, soon| {
+        node.disks().is_online(on.disk, soon).map(drop)
+    }),
+    ("stats", Place::Volume, |node, on, soon| {
+        node.volumes().stats(on.volume, soon).map(drop)
+    }),
+    ("is_formatted", Place::Volume, |node, on, soon| {
+        node.volumes().is_formatted(on.volume, soon).map(drop)
+    }),
+    ("disk_number", Place::Volume, |node, on, soon| {
+        node.volumes().disk_number(on.volume, soon).map(drop)
+    }),
+    ("flush", Place::Cache, |node, on, soon| {
+        node.volumes().flush(on.volume, soon)
+    }),
+    ("is_symlink", Place::Root, |node, on, soon| {
+        let is_symlink = node.filesystem().is_symlink(&on.folder(), soon);
+        is_symlink.map(|it| assert!(it))
+    }),
+    ("path_exists", Place::Files, |node, on, soon| {
+        let exists = node.filesystem().path_exists(&on.file(), soon);
+        exists.map(|it| assert!(it))
+    }),
+    ("create_symlink", Place::Mounted, |node, on, soon| {
+        let (folder, link) = (on.folder(), on.link());
+        node.filesystem().create_symlink(&folder, &link, soon)
+    }),
+];
+
+#[test]
+fn a_call_about_what_hangs_ends_at_its_deadline_and_repeated_ones_at_once() {
+    let scene = Scene::new();
+    for &(name, place, act) in ABOUT {
+        let hang = scene.hang(place);
+        let (bad, soon) = (scene.bad, scene.rig.soon());
+        let first = scene.begin(move |node| act(node, bad, soon));
+        scene.wait_until_one_hangs();
+        act(scene.api(), scene.good, soon).unwrap_or_else(|error| panic!("{name}: {error}"));
+        scene.pass(Duration::from_secs(7200));
+        let error = scene.answer_of(&first).unwrap_err();
+        assert_eq!(error.cause, Cause::Deadline, "{name}");
+        for _ in 0..REPEATED {
+            let soon = scene.rig.soon();
+            let again = scene.at_once(move |node| act(node, bad, soon));
+            let error = again.unwrap_err();
+            let condition = error.condition();
+            assert_eq!(condition, Some(Condition::NotAnswering), "{name}: {error}");
+        }
+        assert_eq!(scene.lost(place), 1, "{name}");
+        scene.rig.sim.faults().remove(hang);
+        eventually(name, || act(scene.api(), bad, scene.rig.soon()));
+    }
+}
+
+/// Kubelets do not wait for each other's calls.
+#[test]
+fn callers_that_come_together_wait_for_one_look_and_leave() {
+    let scene = Scene::new();
+    let hang = scene.hang(Place::Volume);
+    let (volume, soon) = (scene.bad.volume, scene.rig.soon());
+    let first = scene.begin(move |node| NodeApi::volumes(node).stats(volume, soon));
+    scene.wait_until_one_hangs();
+    let call = |_| scene.begin(move |node| NodeApi::volumes(node).stats(volume, soon));
+    let others: Vec<_> = (0..20).map(call).collect();
+    for other in others {
+        let error = scene.answer_of(&other).unwrap_err();
+        assert_eq!(error.condition(), Some(Condition::NotAnswering));
+    }
+    assert_eq!(scene.lost(Place::Volume), 1);
+    scene.rig.sim.faults().remove(hang);
+    scene.answer_of(&first).unwrap();
+    let stats = || scene.api().volumes().stats(volume, scene.rig.soon());
+    eventually("stats", stats);
+}
+
+/// Nobody is told that a path is silent which only takes its time, however many look at it.
+#[test]
+fn callers_that_look_at_a_slow_path_together_are_all_told_what_is_there() {
+    let scene = Scene::new();
+    let hang = scene.hang(Place::Files);
+    let (file, soon) = (scene.bad.file(), scene.rig.soon());
+    let call = |_| {
+        let file = file.clone();
+        scene.begin(move |node| NodeApi::filesystem(node).path_exists(&file, soon))
+    };
+    let callers: Vec<_> = (0..ABREAST).map(call).collect();
+    scene.wait_until_hanging(ABREAST);
+    scene.pass(Duration::from_secs(9));
+    scene.rig.sim.faults().remove(hang);
+    for caller in callers {
+        assert!(caller.recv_timeout(PATIENCE).unwrap().unwrap());
+    }
+}
+
+#[test]
+fn callers_that_look_at_the_files_of_a_dead_volume_together_cost_a_few_threads() {
+    let scene = Scene::new();
+    let hang = scene.hang(Place::Root);
+    let (folder, soon) = (scene.bad.folder(), scene.rig.soon());
+    let call = |_| {
+        let folder = folder.clone();
+        scene.begin(move |node| NodeApi::filesystem(node).is_symlink(&folder, soon))
+    };
+    let first: Vec<_> = (0..ABREAST).map(call).collect();
+    scene.wait_until_hanging(ABREAST);
+    let others: Vec<_> = (0..REPEATED).map(call).collect();
+    for other in others {
+        let error = scene.answer_of(&other).unwrap_err();
+        assert_eq!(error.condition(), Some(Condition::NotAnswering), "{error}");
+    }
+    assert_eq!(scene.lost(Place::Root), ABREAST);
+    scene.rig.sim.faults().remove(hang);
+    for caller in first {
+        assert!(scene.answer_of(&caller).unwrap());
+    }
+}
+
+/// The lock of a disk is let go by whoever could not look at it.
+#[test]
+fn a_change_of_a_disk_that_does_not_answer_is_refused_and_holds_nothing() {
+    let scene = Scene::new();
+    let (disk, soon) = (scene.bad.disk, scene.rig.soon());
+    let bad = scene.api().disks().find(&serial(BAD), soon).unwrap();
+    let hang = scene.hang(Place::Disk);
+    let first = scene.begin(move |node| NodeApi::disks(node).size(disk, soon));
+    scene.wait_until_one_hangs();
+    scene.pass(Duration::from_secs(7200));
+    scene.answer_of(&first).unwrap_err();
+    for _ in 0..REPEATED {
+        let soon = scene.rig.soon();
+        let found = bad.clone();
+        let refused = scene.at_once(move |node| NodeApi::disks(node).take_offline(&found, soon));
+        let condition = refused.unwrap_err().condition();
+        assert_eq!(condition, Some(Condition::NotAnswering));
+    }
+    assert_eq!(scene.lost(Place::Disk), 1);
+    scene.rig.sim.faults().remove(hang);
+    let offline = || scene.api().disks().take_offline(&bad, scene.rig.soon());
+    eventually("take_offline", offline);
+}
+
+/// The first change to hang holds its locks, which nobody waits for in vain.
+#[test]
+fn changes_that_come_after_one_that_hangs_are_refused_before_their_deadlines() {
+    let scene = Scene::new();
+    let soon = scene.rig.soon();
+    let bad = scene.api().disks().find(&serial(BAD), soon).unwrap();
+    let online = |found: &FoundDisk| {
+        let found = found.clone();
+        move |node: &Node| NodeApi::disks(node).bring_online(&found, Deadline::NEVER)
+    };
+    let hang = scene.hang(Place::Disk);
+    let first = scene.begin(online(&bad));
+    scene.wait_until_one_hangs();
+    scene.pass(Duration::from_secs(60));
+    for _ in 0..REPEATED {
+        let refused = scene.at_once(online(&bad)).unwrap_err();
+        let condition = refused.condition();
+        assert_eq!(condition, Some(Condition::NotAnswering), "{refused}");
+    }
+    assert_eq!(scene.lost(Place::Disk), 1);
+    scene.rig.sim.faults().remove(hang);
+    scene.answer_of(&first).unwrap();
+    eventually("bring_online", || online(&bad)(&scene.rig.node));
+}
+
+/// Somebody else's call, in which the bad disk is looked at as well.
+type Beside = fn(&Node, Good, Deadline) -> Result<(), Error>;
+
+/// What of a scene such a call is about.
+#[derive(Clone)]
+struct Good {
+    pair: Pair,
+    found: FoundDisk,
+    raw: FoundDisk,
+}
+
+const BESIDE: &[(&str, Place, Beside)] = &[
+    ("ids", Place::Disk, ids),
+    ("find", Place::Disk, find),
+    ("find", Place::Path, find),
+    ("by_page83", Place::Disk, |node, good, soon| {
+        let found = NodeApi::disks(node).by_page83(PAGE83, soon)?;
+        assert_eq!(found, good.raw.number());
+        Ok(())
+    }),
+    ("list_on_disk", Place::Volume, |node, good, soon| {
+        let found = NodeApi::volumes(node).list_on_disk(good.pair.disk, None, soon)?;
+        assert_eq!(found, [good.pair.volume]);
+        Ok(())
+    }),
+    ("find_on", Place::Volume, |node, good, soon| {
+        let found = NodeApi::volumes(node).find_on(&good.found, soon)?;
+        assert_eq!(found.id(), good.pair.volume);
+        Ok(())
+    }),
+    ("partition", Place::Volume, |node, good, soon| {
+        NodeApi::disks(node).partition(&good.raw, soon)
+    }),
+];
+
+fn ids(node: &Node, good: Good, soon: Deadline) -> Result<(), Error> {
+    let ids = NodeApi::disks(node).ids(soon)?;
+    assert!(ids.contains_key(&good.pair.disk));
+    assert_eq!(ids[&good.raw.number()].page83, PAGE83);
+    Ok(())
+}
+
+fn find(node: &Node, good: Good, soon: Deadline) -> Result<(), Error> {
+    let found = NodeApi::disks(node).find(&serial(DATA), soon)?;
+    assert_eq!(found.number(), good.pair.disk);
+    Ok(())
+}
+
+/// Already the first of them is answered, long before its deadline.
+#[test]
+fn a_disk_that_hangs_is_left_out_where_others_are_meant() {
+    for &(name, place, act) in BESIDE {
+        let scene = Scene::new();
+        let good = Good {
+            pair: scene.good,
+            found: scene.found.clone(),
+            raw: scene.raw.clone(),
+        };
+        let hang = scene.hang(place);
+        let (about, soon) = (good.clone(), scene.rig.soon());
+        let first = scene.begin(move |node| act(node, about, soon));
+        scene.wait_until_one_hangs();
+        let answer = scene.answer_of(&first);
+        answer.unwrap_or_else(|error| panic!("{name}: {error}"));
+        for _ in 0..REPEATED {
+            let (about, soon) = (good.clone(), scene.rig.soon());
+            let answer = scene.at_once(move |node| act(node, about, soon));
+            answer.unwrap_or_else(|error| panic!("{name} again: {error}"));
+        }
+        assert_eq!(scene.lost(place), 1, "{name}, {place:?}");
+        scene.rig.sim.faults().remove(hang);
+        let all = || {
+            let ids = scene.api().disks().ids(scene.rig.soon())?;
+            let is_told = ids.contains_key(&scene.bad.disk);
+            let untold = || Error::new("ids", scene.bad.disk, Cause::Deadline);
+            is_told.then_some(()).ok_or_else(untold)
+        };
+        eventually(name, all);
+    }
+}
+
+/// It may be the one that is meant, when nothing that is known of it says otherwise.
+#[test]
+fn a_look_up_is_uncertain_of_a_disk_that_hangs() {
+    let scene = Scene::new();
+    let page83 = Page83::parse(PAGE83).unwrap();
+    let wanted = DiskQuery::all([Criterion::Page83(page83)]).unwrap();
+    let hang = scene.hang(Place::Disk);
+    let (query, soon) = (wanted.clone(), scene.rig.soon());
+    let first = scene.begin(move |node| NodeApi::disks(node).find(&query, soon));
+    scene.wait_until_one_hangs();
+    let uncertain = Some(Condition::Uncertain);
+    let error = scene.answer_of(&first).unwrap_err();
+    assert_eq!(error.condition(), uncertain, "{error}");
+    let find = || scene.api().disks().find(&wanted, scene.rig.soon());
+    let (query, soon) = (wanted.clone(), scene.rig.soon());
+    let again = scene.at_once(move |node| NodeApi::disks(node).find(&query, soon));
+    assert_eq!(again.unwrap_err().condition(), uncertain);
+    scene.rig.sim.faults().remove(hang);
+    assert_eq!(eventually("find", find).number(), scene.raw.number());
+}
+
+/// A partition whose own volume hangs has none that could be named.
+#[test]
+fn the_volumes_of_the_disk_that_hangs_are_not_told() {
+    let scene = Scene::new();
+    let hang = scene.hang(Place::Volume);
+    let (disk, soon) = (scene.bad.disk, scene.rig.soon());
+    let list = move |node: &Node| NodeApi::volumes(node).list_on_disk(disk, None, soon);
+    let first = scene.begin(list);
+    scene.wait_until_one_hangs();
+    let error = scene.answer_of(&first).unwrap_err();
+    let volume = scene.bad.volume.to_string();
+    assert!(error.to_string().contains(&volume), "{error}");
+    assert_eq!(scene.lost(Place::Volume), 1);
+    scene.rig.sim.faults().remove(hang);
+    let again = || {
+        scene
+            .api()
+            .volumes()
+            .list_on_disk(disk, None, scene.rig.soon())
+    };
+    assert_eq!(eventually("list_on_disk", again), [scene.bad.volume]);
+}
+
+#[test]
+fn a_mounted_folder_that_hangs_costs_one_thread() {
+    let scene = Scene::new();
+    let folder = scene.rig.staging();
+    let mounted_at = Rule::on("GetVolumeNameForVolumeMountPointW", Effect::Hang);
+    let _ = scene.rig.sim.take_trace();
+    let hang = scene.rig.sim.faults().add(mounted_at.object(STAGING));
+    let (at, soon) = (folder.clone(), scene.rig.soon());
+    let first = scene.begin(move |node| NodeApi::volumes(node).find_at(&at, soon));
+    scene.wait_until_one_hangs();
+    scene.pass(Duration::from_secs(7200));
+    let error = scene.answer_of(&first).unwrap_err();
+    assert_eq!(error.cause, Cause::Deadline);
+    let find = || scene.api().volumes().find_at(&folder, scene.rig.soon());
+    for _ in 0..REPEATED {
+        let (at, soon) = (folder.clone(), scene.rig.soon());
+        let again = scene.at_once(move |node| NodeApi::volumes(node).find_at(&at, soon));
+        again.unwrap_err();
+    }
+    let trace = scene.rig.sim.take_trace();
+    let asked = |op: &&Op| op.operation == "GetVolumeNameForVolumeMountPointW";
+    assert_eq!(trace.iter().filter(asked).count(), 1);
+    scene.rig.sim.faults().remove(hang);
+    let there = FoundVolume::mounted_at(scene.good.volume, folder.clone());
+    assert_eq!(eventually("find_at", find), there);
+}
+
+/// It may be on the disk that is to be changed. Whoever asks holds that disk's lock, and lets it go.
+#[test]
+fn a_page_file_on_a_disk_that_hangs_keeps_other_disks_from_being_changed_and_locks_none() {
+    let mut scene = Scene::new();
+    scene.rig.node = meddle::node(&scene.rig, |os| {
+        let boot = Arc::clone(&os.boot);
+        let file = format!(r"{}pagefile.sys", scene.bad.volume);
+        let say = move |paging: &mut Paging| paging.page_files = vec![file.parse().unwrap()];
+        os.boot = Arc::new(meddle::PagesTo { boot, say });
+    });
+    let volume = FoundVolume::on_disk(scene.good.volume, scene.found.clone());
+    let change = move |node: &Node, soon| {
+        let options = FormatOptions::default();
+        let done = NodeApi::volumes(node).ensure_formatted(&volume, &options, soon);
+        done.map(drop)
+    };
+    change(&scene.rig.node, scene.rig.soon()).unwrap();
+    let hang = scene.hang(Place::Volume);
+    let (once, soon) = (change.clone(), scene.rig.soon());
+    let first = scene.begin(move |node| once(node, soon));
+    scene.wait_until_one_hangs();
+    let error = scene.answer_of(&first).unwrap_err();
+    assert_eq!(error.condition(), Some(Condition::NotAnswering));
+    for _ in 0..REPEATED {
+        let (once, soon) = (change.clone(), scene.rig.soon());
+        let refused = scene.at_once(move |node| once(node, soon)).unwrap_err();
+        assert!(refused.to_string().contains("page file"), "{refused}");
+        assert_eq!(refused.condition(), Some(Condition::NotAnswering));
+    }
+    assert_eq!(scene.lost(Place::Volume), 1);
+    scene.rig.sim.faults().remove(hang);
+    let again = || change(&scene.rig.node, scene.rig.soon());
+    eventually("ensure_formatted", again);
+}

@@ -1,0 +1,11 @@
+//! What a node has beside disks and volumes: SMB mappings, the iSCSI initiator, services, firmware.
+
+mod firmware;
+mod initiator_questions;
+mod iscsi;
+mod iscsi_sessions;
+mod services;
+mod smb;
+mod smb_options;
+#[path = "../support/mod.rs"]
+mod support;

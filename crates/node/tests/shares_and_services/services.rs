@@ -1,0 +1,378 @@
+//! Windows services on a simulated node.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use os::Cause;
+use os::Deadline;
+use os::Error;
+use os::Facility;
+use os::ServiceInfo;
+use os::ServiceState;
+use os::StartType;
+use os::Win32;
+use os_sim::Effect;
+use os_sim::NodeSpec;
+use os_sim::Op;
+use os_sim::Rule;
+use os_sim::ServiceSpec;
+use os_sim::Start;
+use wincsi_node::Dependents;
+use wincsi_node::Node;
+use wincsi_node::Options;
+use wincsi_node::ServiceError;
+use wincsi_node::ServiceName;
+
+use crate::support::Rig;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn name(text: &str) -> ServiceName {
+    ServiceName::parse(text).unwrap()
+}
+
+fn start(rig: &Rig, service: &str) -> Result<(), ServiceError> {
+    rig.services().start(&name(service), rig.soon())
+}
+
+fn stop(rig: &Rig, service: &str, dependents: Dependents) -> Result<(), ServiceError> {
+    let services = rig.services();
+    services.stop(&name(service), dependents, rig.soon())
+}
+
+fn orders(trace: &[Op], order: &str) -> Vec<String> {
+    let are_it = trace.iter().filter(|op| op.operation == order);
+    are_it.map(|op| op.object.clone()).collect()
+}
+
+/// A node with these services and a disk, where each takes so long.
+fn node(delay: Duration, services: &[(&str, Start, &[&str])]) -> Rig {
+    let mut spec = NodeSpec::named("node-1");
+    spec.service_delay_ms = u64::try_from(delay.as_millis()).unwrap();
+    let service = |&(name, start, depends_on): &(&str, Start, &[&str])| ServiceSpec {
+        name: name.to_owned(),
+        start,
+        depends_on: depends_on.iter().map(|&name| name.to_owned()).collect(),
+        dies_at_start: name == "frail",
+        ..ServiceSpec::default()
+    };
+    spec.service.extend(services.iter().map(service));
+    Rig::of(&spec, Options::default())
+}
+
+#[test]
+fn a_service_is_reported_as_windows_has_it() {
+    let rig = Rig::with_diamond(Start::Automatic);
+    let services = rig.services();
+    let found = services.service(&name("msiscsi"), rig.soon()).unwrap();
+    assert_eq!(
+        found,
+        ServiceInfo::new(
+            "Microsoft iSCSI Initiator Service",
+            StartType::Automatic,
+            ServiceState::Running
+        )
+    );
+}
+
+#[test]
+fn a_missing_service_has_csi_proxys_text_and_a_silent_manager_has_not() {
+    let rig = Rig::with_diamond(Start::Manual);
+    let services = rig.services();
+    let missing = services.service(&name("none"), rig.soon()).unwrap_err();
+    let text = "failed to get service none. error: failed to query service none: not found";
+    assert_eq!(missing.to_string(), text);
+    assert_eq!(start(&rig, "none").unwrap_err().to_string(), text);
+    let stopped = stop(&rig, "none", Dependents::Stop).unwrap_err();
+    assert_eq!(stopped.to_string(), text);
+    let denied = Rule::on("QueryServiceStatusEx", Effect::fail(Win32::ACCESS_DENIED));
+    rig.sim.faults().add(denied);
+    let denied = services.service(&name("none"), rig.soon()).unwrap_err();
+    assert!(!denied.to_string().ends_with(": not found"), "{denied}");
+}
+
+#[test]
+fn weakness_28_a_running_service_is_not_started_and_not_waited_for() {
+    let rig = Rig::with_diamond(Start::Automatic);
+    let trace = rig.trace(|| start(&rig, "top").unwrap());
+    let made: Vec<_> = trace.iter().map(|op| op.operation).collect();
+    assert_eq!(made, ["QueryServiceStatusEx"]);
+}
+
+#[test]
+fn weakness_29_services_are_asked_of_their_manager_and_no_provider() {
+    let rig = Rig::with_diamond(Start::Manual);
+    let trace = rig.trace(|| {
+        start(&rig, "top").unwrap();
+        stop(&rig, "base", Dependents::Stop).unwrap();
+    });
+    let is_known = |op: &Op| matches!(op.facility, Facility::Services | Facility::Clock);
+    assert!(trace.iter().all(is_known), "{trace:?}");
+}
+
+#[test]
+fn a_service_that_somebody_else_starts_is_waited_for() {
+    let rig = node(Duration::from_secs(5), &[("slow", Start::Manual, &[])]);
+    rig.os().services.start("slow", Deadline::NEVER).unwrap();
+    let trace = rig.trace(|| start(&rig, "slow").unwrap());
+    assert_eq!(orders(&trace, "StartServiceW"), Vec::<String>::new());
+    assert_eq!(rig.state_of("slow"), ServiceState::Running);
+}
+
+#[test]
+fn a_service_on_its_way_down_is_started_once_it_is_there() {
+    let rig = node(Duration::from_secs(5), &[("slow", Start::Automatic, &[])]);
+    rig.os().services.stop("slow", Deadline::NEVER).unwrap();
+    start(&rig, "slow").unwrap();
+    assert_eq!(rig.state_of("slow"), ServiceState::Running);
+}
+
+#[test]
+fn a_service_that_is_too_slow_times_out_with_csi_proxys_texts() {
+    let rig = node(Duration::from_secs(31), &[("slow", Start::Manual, &[])]);
+    let began = rig.os().clock.now();
+    let text = start(&rig, "slow").unwrap_err().to_string();
+    assert_eq!(text, "timed out waiting for service slow to become running");
+    let waited = began.until(rig.os().clock.now());
+    assert_eq!(waited.as_secs(), 30);
+    start(&rig, "slow").unwrap();
+    let text = stop(&rig, "slow", Dependents::Refuse)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(text, "timed out waiting for service slow to stop");
+    stop(&rig, "slow", Dependents::Refuse).unwrap();
+}
+
+#[test]
+fn nobody_waits_beyond_the_callers_deadline() {
+    let rig = node(Duration::from_secs(20), &[("slow", Start::Manual, &[])]);
+    let began = rig.os().clock.now();
+    let deadline = Deadline::within(&*rig.os().clock, Duration::from_secs(2));
+    let started = rig.services().start(&name("slow"), deadline);
+    assert!(
+        matches!(started, Err(ServiceError::StartTimedOut { .. })),
+        "{started:?}"
+    );
+    assert_eq!(began.until(rig.os().clock.now()), Duration::from_secs(2));
+    let late = rig
+        .services()
+        .stop(&name("slow"), Dependents::Refuse, deadline);
+    assert!(matches!(late, Err(ServiceError::Unfinished(_))), "{late:?}");
+}
+
+#[test]
+fn a_service_that_dies_while_it_starts_is_an_error_at_once() {
+    let rig = node(Duration::from_secs(1), &[("frail", Start::Manual, &[])]);
+    let error = start(&rig, "frail").unwrap_err();
+    let service = "frail".to_owned();
+    assert_eq!(error, ServiceError::DidNotStart { service });
+}
+
+#[test]
+fn a_refusal_to_start_says_why() {
+    let rig = node(
+        Duration::ZERO,
+        &[
+            ("off", Start::Disabled, &[]),
+            ("needy", Start::Manual, &["off"]),
+        ],
+    );
+    let off = start(&rig, "off").unwrap_err().to_string();
+    assert!(off.starts_with("failed to start service off: "), "{off}");
+    assert!(start(&rig, "needy").is_err());
+}
+
+#[test]
+fn a_stopped_service_is_not_stopped_again() {
+    let rig = Rig::with_diamond(Start::Manual);
+    let trace = rig.trace(|| stop(&rig, "base", Dependents::Stop).unwrap());
+    assert_eq!(orders(&trace, "ControlService"), Vec::<String>::new());
+}
+
+#[test]
+fn dependents_are_named_and_left_alone_unless_they_may_be_stopped() {
+    let rig = Rig::with_diamond(Start::Automatic);
+    let error = stop(&rig, "base", Dependents::Refuse).unwrap_err();
+    let ServiceError::Dependents { service, running } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(service, "base");
+    assert_eq!(running, &["top", "left", "right"]);
+    for name in ["base", "left", "right", "top"] {
+        assert_eq!(rig.state_of(name), ServiceState::Running);
+    }
+}
+
+#[test]
+fn weakness_28_a_diamond_is_stopped_in_order_and_each_once() {
+    let rig = Rig::with_diamond(Start::Automatic);
+    let trace = rig.trace(|| stop(&rig, "base", Dependents::Stop).unwrap());
+    let mut stopped = orders(&trace, "ControlService");
+    // The base refuses first, alone and under the locks of all.
+    stopped.retain(|name| name != "base");
+    assert_eq!(stopped, ["top", "left", "right"]);
+    for name in ["base", "left", "right", "top"] {
+        assert_eq!(rig.state_of(name), ServiceState::Stopped);
+    }
+}
+
+#[test]
+fn weakness_28_a_cycle_ends() {
+    let rig = node(
+        Duration::ZERO,
+        &[
+            ("hen", Start::Automatic, &["egg"]),
+            ("egg", Start::Automatic, &["hen"]),
+        ],
+    );
+    let trace = rig.trace(|| {
+        let error = stop(&rig, "hen", Dependents::Stop).unwrap_err();
+        assert!(matches!(error, ServiceError::Dependents { .. }), "{error}");
+    });
+    assert!(trace.len() < 20, "{} operations", trace.len());
+}
+
+#[test]
+fn weakness_28_a_service_that_takes_no_orders_has_not_stopped() {
+    let rig = Rig::with_diamond(Start::Automatic);
+    let busy = Effect::fail(Win32::SERVICE_CANNOT_ACCEPT_CTRL);
+    let rule = rig
+        .sim
+        .faults()
+        .add(Rule::on("ControlService", busy.clone()));
+    let error = stop(&rig, "top", Dependents::Refuse)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "failed to stop service top: The service cannot accept control messages at this time."
+    );
+    assert_eq!(rig.state_of("top"), ServiceState::Running);
+    rig.sim.faults().remove(rule);
+    rig.sim
+        .faults()
+        .add(Rule::on("ControlService", busy).times(3));
+    let trace = rig.trace(|| stop(&rig, "top", Dependents::Refuse).unwrap());
+    assert_eq!(
+        orders(&trace, "ControlService").len(),
+        4,
+        "asked until it listens"
+    );
+}
+
+#[test]
+fn a_start_and_a_stop_of_one_service_do_not_mix() {
+    let rig = Rig::with_diamond(Start::Manual);
+    let hang = Rule::on("StartServiceW", Effect::Hang).times(1);
+    let hanging = rig.sim.faults().add(hang);
+    let (node, soon) = (rig.node.clone(), rig.soon());
+    let starting = thread::spawn(move || node.operations().services().start(&name("TOP"), soon));
+    assert!(rig.sim.faults().wait_until_hanging(1, PATIENCE));
+    let (node, soon) = (rig.node.clone(), rig.soon());
+    let stopping = thread::spawn(move || {
+        node.operations()
+            .services()
+            .stop(&name("top"), Dependents::Refuse, soon)
+    });
+    assert_eq!(
+        start(&rig, "vds"),
+        Ok(()),
+        "another service waits for nobody"
+    );
+    rig.sim.faults().remove(hanging);
+    assert_eq!(starting.join().unwrap(), Ok(()));
+    assert_eq!(stopping.join().unwrap(), Ok(()));
+    assert_eq!(rig.state_of("top"), ServiceState::Stopped);
+}
+
+#[test]
+fn a_paused_service_does_not_start_and_is_stopped() {
+    let rig = Rig::with_diamond(Start::Manual);
+    let (node, paused) = scripted(&rig, ServiceState::Paused, Vec::new());
+    let soon = rig.soon();
+    let started = node.operations().services().start(&name("s"), soon);
+    assert!(
+        matches!(started, Err(ServiceError::Paused { .. })),
+        "{started:?}"
+    );
+    let stopped = node
+        .operations()
+        .services()
+        .stop(&name("s"), Dependents::Refuse, soon);
+    assert_eq!(stopped, Ok(()));
+    assert_eq!(*paused.stopped.lock().unwrap(), ["s"]);
+}
+
+#[test]
+fn dependents_that_change_all_the_time_are_an_error() {
+    let rig = Rig::with_diamond(Start::Manual);
+    let (node, scripted) = scripted(&rig, ServiceState::Running, vec!["s"]);
+    let stopped = node
+        .operations()
+        .services()
+        .stop(&name("s"), Dependents::Stop, rig.soon());
+    assert!(
+        matches!(stopped, Err(ServiceError::Unsteady { .. })),
+        "{stopped:?}"
+    );
+    assert!(scripted.stopped.lock().unwrap().is_empty());
+}
+
+/// Operations over a service control manager that has one service in this state, and finds a new
+/// dependent of these whenever it is asked.
+fn scripted(rig: &Rig, state: ServiceState, needed: Vec<&'static str>) -> (Node, Arc<Scripted>) {
+    let scripted = Arc::new(Scripted {
+        state: Mutex::new(state),
+        needed,
+        asked: Mutex::default(),
+        stopped: Mutex::default(),
+    });
+    let mut os = rig.os().clone();
+    os.services = Arc::clone(&scripted) as Arc<dyn os::Services>;
+    (Node::new(os, Options::default()), scripted)
+}
+
+struct Scripted {
+    state: Mutex<ServiceState>,
+    needed: Vec<&'static str>,
+    asked: Mutex<u32>,
+    stopped: Mutex<Vec<String>>,
+}
+
+impl os::Services for Scripted {
+    fn query(&self, _: &str) -> os::Result<ServiceInfo> {
+        let state = *self.state.lock().unwrap();
+        Ok(ServiceInfo::new("", StartType::Manual, state))
+    }
+
+    fn running_dependents(&self, name: &str) -> os::Result<Vec<String>> {
+        if !self.needed.contains(&name) {
+            return Ok(Vec::new());
+        }
+        let mut asked = self.asked.lock().unwrap();
+        *asked += 1;
+        Ok(vec![format!("dependent-{asked}")])
+    }
+
+    fn start(&self, name: &str, _: Deadline) -> os::Result<()> {
+        Err(Error::new(
+            "StartServiceW",
+            name,
+            Win32::SERVICE_ALREADY_RUNNING,
+        ))
+    }
+
+    fn stop(&self, name: &str, _: Deadline) -> os::Result<()> {
+        if self.needed.contains(&name) {
+            let cause = Cause::Win32(Win32::DEPENDENT_SERVICES_RUNNING);
+            return Err(Error::new("ControlService", name, cause));
+        }
+        *self.state.lock().unwrap() = ServiceState::Stopped;
+        self.stopped.lock().unwrap().push(name.to_owned());
+        Ok(())
+    }
+}

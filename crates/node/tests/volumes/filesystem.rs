@@ -1,0 +1,335 @@
+//! Files, directories and links on a simulated node.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::time::Duration;
+
+use os::Deadline;
+use os::Files;
+use os::LinkKind;
+use os::Win32;
+use os_sim::Effect;
+use os_sim::Rule;
+use wincsi_node::FilesystemError;
+use wincsi_node::Unfinished;
+use wincsi_node::VolumeError;
+
+use crate::support::Rig;
+use crate::support::path;
+
+/// azuredisk unstages with `Rmdir{force}` on the mounted folder itself and nothing before it.
+#[test]
+fn azuredisk_unstage_leaves_the_volumes_files_alone() {
+    let rig = Rig::with_mounted_volume();
+    let staging = rig.staging();
+    rig.filesystem().remove_tree(&staging, rig.soon()).unwrap();
+    assert!(!rig.filesystem().path_exists(&staging, rig.soon()).unwrap());
+    assert_eq!(rig.precious(), "precious");
+    let paths = rig.os().volumes.access_paths(rig.volume()).unwrap();
+    assert_eq!(paths, [], "the mount manager forgot the folder");
+    rig.filesystem().remove_tree(&staging, rig.soon()).unwrap();
+}
+
+#[test]
+fn a_tree_goes_and_what_its_links_lead_to_stays() {
+    let rig = Rig::with_mounted_volume();
+    let filesystem = rig.filesystem();
+    let top = path(r"C:\var\lib\kubelet");
+    let outside = path(r"C:\outside");
+    filesystem.make_directory(&outside, rig.soon()).unwrap();
+    rig.write(r"C:\outside\kept.txt", "kept");
+    filesystem
+        .make_directory(&path(r"C:\var\lib\kubelet\pods\a\b\c"), rig.soon())
+        .unwrap();
+    rig.write(r"C:\var\lib\kubelet\pods\a\file", "gone");
+    rig.write(r"C:\var\lib\kubelet\pods\a\stubborn", "gone");
+    rig.sim
+        .files()
+        .set_read_only(&path(r"C:\var\lib\kubelet\pods\a\stubborn"))
+        .unwrap();
+    rig.sim
+        .files()
+        .set_read_only(&path(r"C:\var\lib\kubelet\pods\a\b"))
+        .unwrap();
+    let link = |name: &str, target: &str, kind| {
+        rig.sim
+            .files()
+            .create_symlink(&path(name), target, kind)
+            .unwrap();
+    };
+    link(
+        r"C:\var\lib\kubelet\pods\a\out",
+        r"C:\outside",
+        LinkKind::Directory,
+    );
+    link(
+        r"C:\var\lib\kubelet\pods\a\file-out",
+        r"C:\outside\kept.txt",
+        LinkKind::File,
+    );
+    link(
+        r"C:\var\lib\kubelet\pods\a\dangling",
+        r"C:\nowhere",
+        LinkKind::Directory,
+    );
+    filesystem.remove_tree(&top, rig.soon()).unwrap();
+    assert!(!filesystem.path_exists(&top, rig.soon()).unwrap());
+    assert_eq!(rig.read(r"C:\outside\kept.txt"), "kept");
+    assert_eq!(rig.precious(), "precious");
+}
+
+#[test]
+fn a_link_as_the_root_goes_as_an_entry() {
+    let rig = Rig::new();
+    let filesystem = rig.filesystem();
+    filesystem
+        .make_directory(&path(r"C:\outside"), rig.soon())
+        .unwrap();
+    rig.write(r"C:\outside\kept.txt", "kept");
+    let link = path(r"C:\link");
+    filesystem
+        .create_symlink(&path(r"C:\outside"), &link, rig.soon())
+        .unwrap();
+    assert!(matches!(
+        filesystem.remove_contents(&link, rig.soon()),
+        Err(FilesystemError::NotEntered { .. })
+    ));
+    filesystem.remove_tree(&link, rig.soon()).unwrap();
+    assert!(!filesystem.path_exists(&link, rig.soon()).unwrap());
+    assert_eq!(rig.read(r"C:\outside\kept.txt"), "kept");
+}
+
+#[test]
+fn contents_go_and_the_directory_stays() {
+    let rig = Rig::new();
+    let filesystem = rig.filesystem();
+    let top = path(r"C:\var\top");
+    filesystem
+        .make_directory(&path(r"C:\var\top\a\b"), rig.soon())
+        .unwrap();
+    rig.write(r"C:\var\top\file", "gone");
+    filesystem.remove_contents(&top, rig.soon()).unwrap();
+    assert_eq!(rig.sim.files().list(&top).unwrap(), []);
+    filesystem.remove_contents(&top, rig.soon()).unwrap();
+    let missing = filesystem.remove_contents(&path(r"C:\var\none"), rig.soon());
+    assert!(matches!(missing, Err(FilesystemError::Remove { .. })));
+}
+
+#[test]
+fn one_entry_at_a_time_without_force() {
+    let rig = Rig::new();
+    let filesystem = rig.filesystem();
+    filesystem
+        .make_directory(&path(r"C:\var\a\b"), rig.soon())
+        .unwrap();
+    let full = filesystem
+        .remove_entry(&path(r"C:\var\a"), rig.soon())
+        .unwrap_err();
+    assert_eq!(
+        full.to_string(),
+        r"remove C:\var\a: The directory is not empty."
+    );
+    filesystem
+        .remove_entry(&path(r"C:\var\a\b"), rig.soon())
+        .unwrap();
+    let missing = filesystem
+        .remove_entry(&path(r"C:\var\a\b"), rig.soon())
+        .unwrap_err();
+    let text = r"remove C:\var\a\b: The system cannot find the file specified.";
+    assert_eq!(missing.to_string(), text);
+}
+
+#[test]
+fn directories_are_made_down_to_the_last() {
+    let rig = Rig::new();
+    let filesystem = rig.filesystem();
+    let deep = path(r"C:\var\lib\kubelet\pods");
+    filesystem.make_directory(&deep, rig.soon()).unwrap();
+    filesystem.make_directory(&deep, rig.soon()).unwrap();
+    filesystem
+        .make_directory(&path(r"C:\"), rig.soon())
+        .unwrap();
+    rig.write(r"C:\var\file", "");
+    for blocked in [r"C:\var\file", r"C:\var\file\below"] {
+        let refused = filesystem.make_directory(&path(blocked), rig.soon());
+        assert!(
+            matches!(refused, Err(FilesystemError::NotADirectory { .. })),
+            "{blocked}"
+        );
+    }
+    assert!(
+        filesystem
+            .make_directory(&path(r"Q:\var"), rig.soon())
+            .is_err()
+    );
+}
+
+#[test]
+fn a_link_is_made_once_and_for_one_target() {
+    let rig = Rig::new();
+    let filesystem = rig.filesystem();
+    let (target, link) = (path(r"C:\var\target"), path(r"C:\var\link"));
+    filesystem.make_directory(&target, rig.soon()).unwrap();
+    filesystem
+        .create_symlink(&target, &link, rig.soon())
+        .unwrap();
+    filesystem
+        .create_symlink(&target, &link, rig.soon())
+        .unwrap();
+    let other = filesystem
+        .create_symlink(&path(r"C:\var"), &link, rig.soon())
+        .unwrap_err();
+    let text = r"symlink C:\var C:\var\link: Cannot create a file when that file already exists.";
+    assert_eq!(other.to_string(), text);
+    assert!(
+        filesystem
+            .create_symlink(&link, &target, rig.soon())
+            .is_err()
+    );
+}
+
+/// As csi-proxy tells them: see the behaviour of `IsSymlink`.
+#[test]
+fn what_is_a_link_and_what_is_none() {
+    let rig = Rig::with_mounted_volume();
+    let filesystem = rig.filesystem();
+    let is_link = |at: &str| filesystem.is_symlink(&path(at), rig.soon());
+    let staging = rig.staging().to_string();
+    assert_eq!(is_link(&staging), Ok(true), "a mounted folder counts");
+    assert_eq!(is_link(r"C:\var"), Ok(false));
+    assert_eq!(is_link(&format!(r"{staging}\data.txt")), Ok(false));
+    filesystem
+        .create_symlink(&rig.staging(), &path(r"C:\var\pod"), rig.soon())
+        .unwrap();
+    assert_eq!(is_link(r"C:\var\pod"), Ok(true));
+    filesystem
+        .create_symlink(&path(r"C:\nowhere"), &path(r"C:\var\dangling"), rig.soon())
+        .unwrap();
+    assert_eq!(is_link(r"C:\var\dangling"), Ok(false));
+    let missing = is_link(r"C:\var\none").unwrap_err();
+    assert!(matches!(missing, FilesystemError::Inspect { source, .. }
+        if source.win32() == Some(Win32::FILE_NOT_FOUND)));
+    rig.sim
+        .hardware()
+        .detach_disk(crate::support::DATA)
+        .unwrap();
+    assert_eq!(is_link(&staging), Ok(false), "its volume is gone");
+}
+
+/// Somebody puts a link where a directory was listed: it goes as an entry.
+#[test]
+fn a_directory_that_becomes_a_link_is_not_entered() {
+    let rig = Rig::new();
+    let filesystem = rig.filesystem();
+    filesystem
+        .make_directory(&path(r"C:\outside"), rig.soon())
+        .unwrap();
+    rig.write(r"C:\outside\kept.txt", "kept");
+    filesystem
+        .make_directory(&path(r"C:\var\top\victim"), rig.soon())
+        .unwrap();
+    let swapping =
+        crate::support::swap::Swap::to_link(&rig, path(r"C:\var\top\victim"), r"C:\outside");
+    swapping
+        .node
+        .operations()
+        .filesystem()
+        .remove_tree(&path(r"C:\var\top"), rig.soon())
+        .unwrap();
+    assert!(swapping.has_swapped());
+    assert!(
+        !filesystem
+            .path_exists(&path(r"C:\var\top"), rig.soon())
+            .unwrap()
+    );
+    assert_eq!(rig.read(r"C:\outside\kept.txt"), "kept");
+}
+
+/// Somebody else's mount, which no lock of ours keeps away.
+#[test]
+fn a_volume_that_is_mounted_between_pin_and_list_keeps_its_files() {
+    let rig = Rig::with_mounted_volume();
+    let filesystem = rig.filesystem();
+    let victim = path(r"C:\var\top\victim");
+    filesystem.make_directory(&victim, rig.soon()).unwrap();
+    for clear in [false, true] {
+        let mounting = crate::support::swap::Swap::to_mount(&rig, victim.clone(), rig.volume());
+        let filesystem = mounting.node.operations().filesystem();
+        let top = path(r"C:\var\top");
+        let (asked, removed) = match clear {
+            true => (&victim, filesystem.remove_contents(&victim, rig.soon())),
+            false => (&top, filesystem.remove_tree(&top, rig.soon())),
+        };
+        let expected = FilesystemError::BecameReparsePoint {
+            path: asked.to_string(),
+            at: victim.to_string(),
+        };
+        assert_eq!(removed, Err(expected));
+        assert!(mounting.has_swapped());
+        assert_eq!(rig.precious(), "precious");
+        let volumes = rig.volumes();
+        volumes.unmount(rig.volume(), &victim, rig.soon()).unwrap();
+    }
+}
+
+/// Either waits for the other: a tree that is being removed gets no mount, and one that gets a mount
+/// is not removed.
+#[test]
+fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
+    let patience = Duration::from_secs(60);
+    let rig = Rig::with_mounted_volume();
+    let (top, below) = (path(r"C:\var\plugins"), path(r"C:\var\plugins\x"));
+    let filesystem = rig.filesystem();
+    let expired = || rig.os().clock.sleep(Duration::from_secs(7200));
+    filesystem.make_directory(&below, rig.soon()).unwrap();
+
+    let mount = Rule::on("SetVolumeMountPointW", Effect::Hang);
+    let hang = rig.sim.faults().add(mount);
+    let mounter = {
+        let (node, volume, below) = (rig.node.clone(), rig.volume(), below.clone());
+        std::thread::spawn(move || {
+            node.operations()
+                .volumes()
+                .mount(volume, &below, Deadline::NEVER)
+        })
+    };
+    assert!(rig.sim.faults().wait_until_hanging(1, patience));
+    let remover = {
+        let (node, top, soon) = (rig.node.clone(), top.clone(), rig.soon());
+        std::thread::spawn(move || node.operations().filesystem().remove_tree(&top, soon))
+    };
+    expired();
+    let removed = remover.join().unwrap();
+    assert!(
+        matches!(
+            removed,
+            Err(FilesystemError::Unfinished(Unfinished::Deadline { .. }))
+        ),
+        "{removed:?}"
+    );
+    rig.sim.faults().remove(hang);
+    mounter.join().unwrap().unwrap();
+
+    let list = Rule::on("RemoveDirectoryW", Effect::Hang);
+    let hang = rig.sim.faults().add(list);
+    let remover = {
+        let (node, top) = (rig.node.clone(), top.clone());
+        std::thread::spawn(move || {
+            node.operations()
+                .filesystem()
+                .remove_tree(&top, Deadline::NEVER)
+        })
+    };
+    assert!(rig.sim.faults().wait_until_hanging(1, patience));
+    let mounter = {
+        let (node, volume, soon) = (rig.node.clone(), rig.volume(), rig.soon());
+        std::thread::spawn(move || node.operations().volumes().mount(volume, &below, soon))
+    };
+    expired();
+    let mounted = mounter.join().unwrap();
+    assert!(matches!(mounted, Err(VolumeError::Unfinished(_))));
+    rig.sim.faults().remove(hang);
+    remover.join().unwrap().unwrap();
+    assert_eq!(filesystem.path_exists(&top, rig.soon()), Ok(false));
+    assert_eq!(rig.precious(), "precious");
+}

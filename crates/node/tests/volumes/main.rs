@@ -1,0 +1,13 @@
+//! Volumes, what they are mounted at, and the paths and files by which they are reached.
+
+mod closest;
+mod filesystem;
+mod find_volume;
+mod format;
+mod mounts;
+mod stale_mounts;
+#[path = "../support/mod.rs"]
+mod support;
+mod targets;
+mod volumes;
+mod ways;

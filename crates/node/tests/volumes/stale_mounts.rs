@@ -1,0 +1,152 @@
+//! Mounted folders whose volume is gone.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use os::VolumeId;
+use os::Win32;
+use os_sim::Bus;
+use os_sim::DiskSpec;
+use os_sim::Effect;
+use os_sim::Kill;
+use os_sim::Rule;
+use wincsi_node::VolumeError;
+use wincsi_node::api::Condition;
+use wincsi_node::api::Error;
+use wincsi_node::api::NodeApi;
+
+use crate::support::DATA;
+use crate::support::GIB;
+use crate::support::Rig;
+
+const OTHER: &str = "other";
+const DELETE: &str = "DeleteVolumeMountPointW";
+
+/// What was staged is mounted, and there is another volume.
+fn two_volumes() -> (Rig, VolumeId) {
+    let rig = Rig::with_mounted_volume();
+    rig.plug(&DiskSpec::on(Bus::Sas).serial(OTHER).lun(9), OTHER, GIB);
+    let (other, soon) = (rig.disk_of(OTHER), rig.soon());
+    rig.disks().partition(other, soon).unwrap();
+    let volumes = rig.volumes();
+    let other = volumes.sole_on_disk(other, soon).unwrap();
+    volumes.format(other, soon).unwrap();
+    (rig, other)
+}
+
+/// The disk of what was staged is pulled out before anybody unmounted it.
+fn stale() -> (Rig, VolumeId) {
+    let (rig, other) = two_volumes();
+    rig.sim.hardware().detach_disk(DATA).unwrap();
+    (rig, other)
+}
+
+/// As a driver stages a volume.
+fn stage(rig: &Rig, volume: VolumeId) -> Result<(), Error> {
+    let (node, staging): (&dyn NodeApi, _) = (&rig.node, rig.staging());
+    node.filesystem().make_directory(&staging, rig.soon())?;
+    node.volumes().mount(volume, &staging, rig.soon())
+}
+
+#[track_caller]
+fn is_mounted(rig: &Rig, volume: VolumeId) {
+    let mounted = rig.volumes().of_target(&rig.staging(), rig.soon());
+    assert_eq!(mounted, Ok(volume));
+}
+
+#[test]
+fn a_mounted_folder_whose_volume_is_gone_gives_way_to_the_next() {
+    let (rig, other) = stale();
+    stage(&rig, other).unwrap();
+    is_mounted(&rig, other);
+    stage(&rig, other).unwrap();
+    is_mounted(&rig, other);
+}
+
+/// csi-proxy's clients are answered as csi-proxy answers.
+#[test]
+fn a_mounted_folder_whose_volume_is_gone_is_not_empty_to_csi_proxys_clients() {
+    let (rig, other) = stale();
+    let staging = rig.staging();
+    let refused = rig.volumes().mount(other, &staging, rig.soon());
+    let text = refused.unwrap_err().to_string();
+    assert!(text.ends_with("The directory is not empty."), "{text}");
+    assert!(rig.os().files.entry(&staging).unwrap().tag.is_some());
+}
+
+#[test]
+fn a_mounted_folder_whose_volume_is_there_stays() {
+    let (rig, other) = two_volumes();
+    let (volume, staging) = (rig.volume(), rig.staging());
+    let refused = stage(&rig, other).unwrap_err();
+    assert_eq!(refused.condition(), Some(Condition::TargetInUse));
+    is_mounted(&rig, volume);
+    let refused = rig.volumes().mount_over_stale(other, &staging, rig.soon());
+    assert!(
+        matches!(refused, Err(VolumeError::TargetInUse { .. })),
+        "{refused:?}"
+    );
+}
+
+/// Neither an answer that is none, nor a list that still has the volume, proves that it is gone.
+#[test]
+fn a_mounted_folder_stays_unless_its_volume_is_gone_for_certain() {
+    for code in [
+        Win32::ACCESS_DENIED,
+        Win32::FILE_NOT_FOUND,
+        Win32::NOT_READY,
+    ] {
+        let (rig, other) = two_volumes();
+        let silent = Rule::on("GetVolumeNameForVolumeMountPointW", Effect::fail(code));
+        let silent = rig.sim.faults().add(silent);
+        let done = rig.trace(|| {
+            let refused = stage(&rig, other).unwrap_err();
+            let condition = refused.condition();
+            assert_eq!(condition, Some(Condition::NotEmpty), "{refused}");
+        });
+        assert!(done.iter().all(|op| op.operation != DELETE), "{code}");
+        rig.sim.faults().remove(silent);
+        is_mounted(&rig, rig.volume());
+    }
+    let (rig, other) = stale();
+    let unlisted = Rule::on("FindFirstVolumeW", Effect::fail(Win32::IO_DEVICE));
+    rig.sim.faults().add(unlisted);
+    stage(&rig, other).unwrap_err();
+    assert!(rig.os().files.entry(&rig.staging()).unwrap().tag.is_some());
+}
+
+#[test]
+fn a_folder_with_files_and_a_link_stay() {
+    let (rig, other) = stale();
+    let full = crate::support::path(r"C:\var\full");
+    let node: &dyn NodeApi = &rig.node;
+    let within = crate::support::path(r"C:\var\full\x");
+    node.filesystem()
+        .make_directory(&within, rig.soon())
+        .unwrap();
+    let refused = node.volumes().mount(other, &full, rig.soon()).unwrap_err();
+    assert_eq!(refused.condition(), Some(Condition::NotEmpty));
+    rig.junction(r"C:\var\junction", r"C:\var\full");
+    let junction = crate::support::path(r"C:\var\junction");
+    node.volumes()
+        .mount(other, &junction, rig.soon())
+        .unwrap_err();
+    assert!(rig.os().files.entry(&junction).unwrap().tag.is_some());
+}
+
+#[test]
+fn whoever_dies_between_the_two_mounts_next_time() {
+    for (step, when) in [
+        (DELETE, Kill::Before),
+        (DELETE, Kill::After),
+        ("SetVolumeMountPointW", Kill::Before),
+        ("SetVolumeMountPointW", Kill::After),
+    ] {
+        let (rig, other) = stale();
+        rig.sim.faults().add(Rule::on(step, Effect::Kill(when)));
+        stage(&rig, other).unwrap_err();
+        assert!(rig.sim.is_killed(), "{step}");
+        let rig = rig.reopened();
+        stage(&rig, other).unwrap();
+        is_mounted(&rig, other);
+    }
+}
