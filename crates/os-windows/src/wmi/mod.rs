@@ -30,6 +30,7 @@
 //! over it definitions come at once, and the tests run methods synchronously ([`MethodCall`]).
 
 mod com;
+mod method;
 mod pool;
 mod provider;
 mod queue;

@@ -26,12 +26,12 @@ use os::schema::Scope;
 
 use super::Connect;
 use super::LocalMachine;
+use super::method::Call;
+use super::method::Sealed;
+use super::method::Signature;
 use super::pool::Pool;
 use super::session::Answer;
 use super::session::Ask;
-use super::session::Call;
-use super::session::Sealed;
-use super::session::Signature;
 use crate::failure;
 
 /// The providers of every namespace of [`os::schema`]; a class's row says which it is in. One of them

@@ -242,9 +242,9 @@ mod tests {
     use super::Standing;
     use super::Task;
     use super::ThreadNumber;
+    use crate::wmi::method::Signature;
     use crate::wmi::session::Ask;
     use crate::wmi::session::Generation;
-    use crate::wmi::session::Signature;
 
     const FIRST: Generation = Generation::FIRST;
 
