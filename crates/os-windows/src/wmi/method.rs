@@ -1,6 +1,9 @@
-//! A method of the class table, its in-parameters and what it gives back.
+//! What can be asked of a method of the class table: its in-parameters, and to run it.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Instant;
 
 use automation::Fault;
 use automation::Odd;
@@ -17,8 +20,18 @@ use os::schema::Method;
 use os::schema::extended_status;
 use zeroize::Zeroize;
 
+use super::com::Begun;
+use super::com::CallResult;
 use super::com::Called;
 use super::com::ClassObject;
+use super::com::Progress;
+use super::job::Job;
+use super::job::Step;
+use super::job::Stepped;
+use super::session::Broken;
+use super::session::Connection;
+use super::session::Input;
+use super::session::MethodName;
 
 /// A method of the class table.
 #[derive(Clone, Copy)]
@@ -27,16 +40,11 @@ pub(super) struct Signature {
     pub(super) method: &'static Method,
 }
 
-impl Signature {
-    pub(super) fn name(self) -> MethodName {
-        (self.class.name, self.method.name)
-    }
-}
-
-pub(super) type MethodName = (&'static str, &'static str);
+/// Which in-parameters a method has.
+pub(super) struct Describe(pub(super) Signature);
 
 /// A call of a method that the class table allows.
-pub(super) struct Call {
+pub(super) struct Invoke {
     pub(super) signature: Signature,
     /// A class's name or an instance's path.
     pub(super) path: String,
@@ -62,8 +70,146 @@ impl Sealed {
     }
 }
 
+/// A method's definition that did not come over its connection before. Nothing else was sent.
+pub(super) enum Definition {
+    /// It is on its way.
+    Coming { class: CallResult, latest: Instant },
+    /// It is here. That is a stage, so that whoever waits is asked again before anything is sent.
+    Here(ClassObject),
+}
+
+type Defined = Result<Step<Definition, Input>, Broken>;
+
+impl Signature {
+    fn name(self) -> MethodName {
+        (self.class.name, self.method.name)
+    }
+
+    /// What needs a method's definition begins with that, unless it came over this connection
+    /// before.
+    fn define(self, over: &Connection) -> Defined {
+        if let Some(known) = over.known(self.name()) {
+            return Ok(Step::Ended(known));
+        }
+        let class = over.services.class(self.class.name);
+        match class.map_err(Broken::harmless)? {
+            Begun::Ended(class) => self.keep(&class, over),
+            Begun::Running(class) => Ok(Step::On(Definition::Coming {
+                class,
+                latest: Instant::now() + over.definition_within,
+            })),
+        }
+    }
+
+    fn go_on(self, definition: Definition, over: &Connection, wait: i32) -> Defined {
+        let (class, latest) = match definition {
+            Definition::Coming { class, latest } => (class, latest),
+            Definition::Here(class) => return self.keep(&class, over),
+        };
+        match class.end(wait).map_err(Broken::harmless)? {
+            Progress::Ended(class) => Ok(Step::On(Definition::Here(class))),
+            Progress::NotYet if Instant::now() < latest => {
+                Ok(Step::On(Definition::Coming { class, latest }))
+            }
+            Progress::NotYet => Err(Broken::for_good(Cause::TimedOut.into())),
+        }
+    }
+
+    fn keep(self, class: &ClassObject, over: &Connection) -> Defined {
+        let input = class.method(self.method.name).map_err(Broken::harmless)?;
+        let input = input.map(Rc::new);
+        over.keep(self.name(), input.clone());
+        Ok(Step::Ended(input))
+    }
+}
+
+impl Job for Describe {
+    type Reply = BTreeSet<String>;
+    type Stage = Definition;
+
+    fn class(&self) -> &'static Class {
+        self.0.class
+    }
+
+    fn begin(&self, over: &Connection) -> Stepped<Self> {
+        described(self.0.define(over)?)
+    }
+
+    fn advance(&self, stage: Definition, over: &Connection, wait: i32) -> Stepped<Self> {
+        described(self.0.go_on(stage, over, wait)?)
+    }
+}
+
+fn described(step: Step<Definition, Input>) -> Stepped<Describe> {
+    match step {
+        Step::On(definition) => Ok(Step::On(definition)),
+        Step::Ended(input) => {
+            let names = input.map_or(Ok(BTreeSet::new()), |input| input.names());
+            names.map(Step::Ended).map_err(Broken::harmless)
+        }
+    }
+}
+
+/// How far a call of a method is.
+pub(super) enum Invoking {
+    /// Nothing but the question for its definition.
+    Unsent(Definition),
+    Sent(CallResult),
+}
+
+impl Job for Invoke {
+    type Reply = Outcome;
+    type Stage = Invoking;
+
+    fn class(&self) -> &'static Class {
+        self.signature.class
+    }
+
+    fn begin(&self, over: &Connection) -> Stepped<Self> {
+        self.send_once_defined(self.signature.define(over)?, over)
+    }
+
+    fn advance(&self, stage: Invoking, over: &Connection, wait: i32) -> Stepped<Self> {
+        match stage {
+            Invoking::Unsent(definition) => {
+                let step = self.signature.go_on(definition, over, wait)?;
+                self.send_once_defined(step, over)
+            }
+            Invoking::Sent(call) => self.end(call, wait).map_err(Broken::for_good),
+        }
+    }
+}
+
+impl Invoke {
+    fn send_once_defined(&self, step: Step<Definition, Input>, over: &Connection) -> Stepped<Self> {
+        let definition = match step {
+            Step::On(definition) => return Ok(Step::On(Invoking::Unsent(definition))),
+            Step::Ended(definition) => definition,
+        };
+        let input = input(self, definition.as_deref()).map_err(Broken::harmless)?;
+        let method = self.signature.method.name;
+        let begun = over.services.begin(&self.path, method, input.as_ref());
+        match begun.map_err(Broken::sending)? {
+            Begun::Ended(output) => {
+                let outcome = outcome(self, &output).map_err(Broken::for_good)?;
+                Ok(Step::Ended(outcome))
+            }
+            Begun::Running(call) => Ok(Step::On(Invoking::Sent(call))),
+        }
+    }
+
+    /// A method is never repeated here: it has been sent, and a code that says otherwise is that
+    /// of the question for its end.
+    fn end(&self, call: CallResult, wait: i32) -> Called<Step<Invoking, Outcome>> {
+        match call.end(wait)? {
+            Progress::Ended(output) => outcome(self, &output).map(Step::Ended),
+            Progress::NotYet => Ok(Step::On(Invoking::Sent(call))),
+        }
+    }
+}
+
 /// The in-parameters, filled; none for a method that takes none.
-pub(super) fn input(call: &Call, definition: Option<&ClassObject>) -> Called<Option<ClassObject>> {
+fn input(call: &Invoke, definition: Option<&ClassObject>) -> Called<Option<ClassObject>> {
     let method = call.signature.method;
     let Some(definition) = definition else {
         return match call.arguments.0.0.keys().next() {
@@ -105,7 +251,7 @@ fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Calle
 }
 
 /// What a method gave back. The extended status is told as its text.
-pub(super) fn outcome(call: &Call, output: &ClassObject) -> Called<Outcome> {
+fn outcome(call: &Invoke, output: &ClassObject) -> Called<Outcome> {
     let mut out = BTreeMap::new();
     let mut extended = None;
     let parameters = call.signature.method.parameters.iter();
@@ -135,7 +281,7 @@ fn return_value(output: &ClassObject) -> Called<u32> {
     code.map_err(|error| Cause::Malformed(format!("{RETURN_VALUE}: {error}")).into())
 }
 
-fn text_of(call: &Call, status: &Value) -> Option<String> {
+fn text_of(call: &Invoke, status: &Value) -> Option<String> {
     let Value::Object(status) = status else {
         return None;
     };
