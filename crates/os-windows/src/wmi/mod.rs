@@ -8,12 +8,12 @@
 //! compile. The queue and the threads handle all jobs alike, as trait objects that hold a job beside
 //! the sender of its reply.
 //!
-//! Every call to a provider
-//! is semisynchronous: it is begun, and asked for its end a few milliseconds at a time, so that a thread
-//! serves several calls and none is lost to a provider that does not answer. So is `IWbemServices::GetObject`,
-//! by which a class's definition comes, once for each connection and method. Only connecting waits where it
-//! stands, up to two minutes; a thread connects while it has no calls under way, and the request that it
-//! connects for stays where another thread of the namespace can take it.
+//! Every call to a provider is semisynchronous: it is begun, and asked for its end a few
+//! milliseconds at a time, so that a thread serves several calls and none is lost to a provider
+//! that does not answer. So is `IWbemServices::GetObject`, by which a class's definition comes,
+//! once for each connection and method. Only connecting waits where it stands, up to two minutes;
+//! a thread connects while it has no calls under way, and the request that it connects for stays
+//! where another thread of the namespace can take it.
 //!
 //! `CoInitializeSecurity` is left to the program, because a library that calls it decides for all of
 //! its process; instead each interface that calls go through is told by itself to encrypt and to let the
