@@ -1,3 +1,4 @@
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::Condvar;
 use std::sync::Mutex;
@@ -13,13 +14,14 @@ use os::schema::Namespace;
 
 use super::Connect;
 use super::com::Called;
+use super::job::Asked;
+use super::job::Job;
+use super::job::Request;
+use super::queue::Duty;
 use super::queue::Queue;
-use super::queue::Request;
 use super::queue::Standing;
-use super::queue::Task;
 use super::queue::ThreadNumber;
-use super::session::Answer;
-use super::session::Ask;
+use super::session::Connection;
 use super::session::Generation;
 use super::session::Session;
 use super::worker;
@@ -38,11 +40,11 @@ impl Pool {
         }))
     }
 
-    /// The answer, or [`Cause::TimedOut`] after that long. Then a query is given up; a method that has
-    /// begun goes on in the provider, one that has not never will.
-    pub(super) fn ask(&self, ask: Ask, patience: Duration) -> Called<Answer> {
-        let (request, asker) = Request::new(ask);
-        self.submit(request)?;
+    /// The job's reply, or [`Cause::TimedOut`] after that long. Then a query is given up; a method
+    /// that has begun goes on in the provider, one that has not never will.
+    pub(super) fn ask<J: Job>(&self, job: J, patience: Duration) -> Called<J::Reply> {
+        let (asked, asker) = Asked::new(job);
+        self.submit(Box::new(asked))?;
         match asker.answer.recv_timeout(patience) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => {
@@ -65,7 +67,7 @@ impl Pool {
         self.0.lock().waiting()
     }
 
-    fn submit(&self, request: Request) -> Called<()> {
+    fn submit(&self, request: Box<dyn Request>) -> Called<()> {
         let mut queue = self.0.lock();
         queue.push(request);
         let enough = ensure_threads(&self.0, &mut queue);
@@ -124,6 +126,13 @@ fn died() -> Fault {
     Cause::Malformed("the thread that asked WMI ended".to_owned()).into()
 }
 
+/// What a thread that has nothing under way is to do.
+pub(super) enum Task {
+    /// Begin this over its connection.
+    Begin(Box<dyn Request>, Rc<Connection>),
+    Otherwise(Duty),
+}
+
 /// A thread's place in the pool, which is free again when it ends, in whatever way.
 pub(super) struct Place {
     shared: Arc<Shared>,
@@ -136,11 +145,16 @@ impl Place {
     }
 
     /// Waits for something to do, as one that is idle.
-    pub(super) fn wait(&self, own: Option<Generation>) -> Task {
+    pub(super) fn wait(&self, own: Option<Rc<Connection>>) -> Task {
         let mut queue = self.shared.lock();
         loop {
-            if let Some(task) = queue.task(self.thread, own) {
-                return task;
+            if let Some(own) = &own
+                && let Some(request) = queue.begin(self.thread, own.generation)
+            {
+                return Task::Begin(request, Rc::clone(own));
+            }
+            if let Some(duty) = queue.duty(self.thread) {
+                return Task::Otherwise(duty);
             }
             queue = self
                 .shared
@@ -151,7 +165,7 @@ impl Place {
     }
 
     /// A request for a thread that has calls under way.
-    pub(super) fn spare(&self, own: Option<Generation>) -> Option<Request> {
+    pub(super) fn spare(&self, own: Generation) -> Option<Box<dyn Request>> {
         self.shared.lock().spare(own)
     }
 
@@ -162,7 +176,7 @@ impl Place {
     }
 
     /// It has no connection for this one, if it still waits, and is idle.
-    pub(super) fn refused(&self) -> Option<Request> {
+    pub(super) fn refused(&self) -> Option<Box<dyn Request>> {
         let mut queue = self.shared.lock();
         let claimed = queue.claimed(self.thread);
         queue.stand(self.thread, Standing::Idle(None));
@@ -170,7 +184,7 @@ impl Place {
     }
 
     /// All that others will not take, for a thread that can do nothing.
-    pub(super) fn left_over(&self) -> Vec<Request> {
+    pub(super) fn left_over(&self) -> Vec<Box<dyn Request>> {
         let mut queue = self.shared.lock();
         queue.stand(self.thread, Standing::Busy);
         let mut left = Vec::new();
@@ -181,7 +195,7 @@ impl Place {
     }
 
     /// For whichever thread is free first, this one or another.
-    pub(super) fn put_back(&self, request: Request) {
+    pub(super) fn put_back(&self, request: Box<dyn Request>) {
         let mut queue = self.shared.lock();
         queue.put_back(request);
         // Where no more can be started, this one is there.

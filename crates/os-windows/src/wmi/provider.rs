@@ -4,7 +4,6 @@ use std::sync::Arc;
 use automation::Fault;
 use automation::Odd;
 use automation::Secrets;
-use automation::Selection;
 use os::Arguments;
 use os::Cause;
 use os::Clock;
@@ -26,12 +25,13 @@ use os::schema::Scope;
 
 use super::Connect;
 use super::LocalMachine;
+use super::job::Job;
+use super::method::Describe;
+use super::method::Invoke;
+use super::method::Sealed;
+use super::method::Signature;
 use super::pool::Pool;
-use super::session::Answer;
-use super::session::Ask;
-use super::session::Call;
-use super::session::Sealed;
-use super::session::Signature;
+use super::query::Find;
 use crate::failure;
 
 /// The providers of every namespace of [`os::schema`]; a class's row says which it is in. One of them
@@ -94,23 +94,15 @@ impl NativeProvider {
         self.pools.of(namespace).waiting()
     }
 
-    fn ask(&self, ask: Ask, deadline: Deadline) -> std::result::Result<Answer, Fault> {
+    fn ask<J: Job>(&self, job: J, deadline: Deadline) -> std::result::Result<J::Reply, Fault> {
         let patience = deadline.left(&*self.clock).ok_or(Cause::TimedOut)?;
-        self.pools.of(ask.namespace()).ask(ask, patience)
+        self.pools.of(job.class().namespace).ask(job, patience)
     }
 
-    fn find(
-        &self,
-        ask: impl FnOnce(Selection) -> Ask,
-        selection: Selection,
-        deadline: Deadline,
-    ) -> Result<Vec<Instance>> {
-        let text = selection.text.clone();
-        match self.ask(ask(selection), deadline) {
-            Ok(Answer::Found(instances)) => Ok(instances),
-            Ok(_) => Err(error(QUERY, &text, Odd::NoList.into())),
-            Err(fault) => Err(error(QUERY, &text, fault)),
-        }
+    fn find(&self, find: Find, deadline: Deadline) -> Result<Vec<Instance>> {
+        let text = find.text().to_owned();
+        let found = self.ask(find, deadline);
+        found.map_err(|fault| error(QUERY, &text, fault))
     }
 }
 
@@ -118,7 +110,7 @@ impl Provider for NativeProvider {
     fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
         let selection =
             automation::select(query).map_err(|odd| error(QUERY, query.class, odd.into()))?;
-        self.find(Ask::Find, selection, deadline)
+        self.find(Find::selected(selection), deadline)
     }
 
     fn associators(
@@ -130,7 +122,7 @@ impl Provider for NativeProvider {
     ) -> Result<Vec<Instance>> {
         let selection = automation::associators(of, association, result_class)
             .map_err(|odd| error(QUERY, association, odd.into()))?;
-        self.find(Ask::FindWhole, selection, deadline)
+        self.find(Find::whole(selection), deadline)
     }
 
     fn invoke(
@@ -145,10 +137,7 @@ impl Provider for NativeProvider {
         let call = call.map_err(|odd| error(METHOD, &object, odd.into()))?;
         let secrets = Secrets::of(call.signature.method, arguments);
         let failed = |fault| error_without(&secrets, METHOD, &object, fault);
-        match self.ask(Ask::Run(call), deadline).map_err(failed)? {
-            Answer::Ended(outcome) => Ok(outcome),
-            _ => Err(failed(Odd::NoList.into())),
-        }
+        self.ask(call, deadline).map_err(failed)
     }
 
     fn parameters(
@@ -162,13 +151,7 @@ impl Provider for NativeProvider {
             .ok_or_else(|| Odd::class(class))
             .and_then(|class| signature(class, method));
         let signature = row.map_err(|odd| failed(odd.into()))?;
-        match self
-            .ask(Ask::Describe(signature), deadline)
-            .map_err(failed)?
-        {
-            Answer::Described(names) => Ok(names),
-            _ => Err(failed(Odd::NoList.into())),
-        }
+        self.ask(Describe(signature), deadline).map_err(failed)
     }
 }
 
@@ -196,7 +179,11 @@ fn error_without(
 }
 
 /// The call, if the class table allows it.
-fn call(target: Target<'_>, method: &str, arguments: &Arguments) -> std::result::Result<Call, Odd> {
+fn call(
+    target: Target<'_>,
+    method: &str,
+    arguments: &Arguments,
+) -> std::result::Result<Invoke, Odd> {
     let signature = signature(class_of(target)?, method)?;
     check_scope(signature, target)?;
     check_arguments(signature.method, arguments)?;
@@ -204,7 +191,7 @@ fn call(target: Target<'_>, method: &str, arguments: &Arguments) -> std::result:
         Target::Class(_) => signature.class.name.to_owned(),
         Target::Instance(path) => path.0.clone(),
     };
-    Ok(Call {
+    Ok(Invoke {
         signature,
         path,
         arguments: Sealed(arguments.clone()),

@@ -1,19 +1,14 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
 
-use super::com::Called;
-use super::session::Answer;
-use super::session::Ask;
+use super::job::Asker;
+use super::job::Request;
 use super::session::Generation;
 
 /// The requests of a namespace that wait for a thread, and what its threads are about.
 #[derive(Default)]
 pub(super) struct Queue {
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<Entry>,
     threads: BTreeMap<ThreadNumber, Standing>,
     started: ThreadNumber,
     /// Of the connections that are made now.
@@ -34,63 +29,30 @@ pub(super) enum Standing {
     Idle(Option<Generation>),
 }
 
-/// What a thread that has nothing under way is to do.
-pub(super) enum Task {
-    /// Take this over its connection.
-    Begin(Request),
+/// What a thread is to do that has nothing under way and nothing to begin.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Duty {
     /// Make a connection of this generation, and look again.
     Connect(Generation),
     /// There will be nothing more.
     End,
 }
 
-/// What somebody waits for.
-pub(super) struct Request {
-    pub(super) ask: Ask,
-    /// Of a request that is repeated: the generation of connections over which it may be.
-    pub(super) needs: Option<Generation>,
-    /// Who connects for it.
+/// A request, and who connects for it.
+struct Entry {
+    request: Box<dyn Request>,
     connector: Option<ThreadNumber>,
-    abandoned: Arc<AtomicBool>,
-    reply: mpsc::Sender<Called<Answer>>,
 }
 
-/// The asker's end of a request.
-pub(super) struct Asker {
-    abandoned: Arc<AtomicBool>,
-    pub(super) answer: mpsc::Receiver<Called<Answer>>,
-}
-
-impl Request {
-    pub(super) fn new(ask: Ask) -> (Self, Asker) {
-        let (reply, answer) = mpsc::channel();
-        let abandoned = Arc::new(AtomicBool::new(false));
-        let asker = Asker {
-            abandoned: Arc::clone(&abandoned),
-            answer,
-        };
-        let request = Self {
-            ask,
-            needs: None,
-            connector: None,
-            abandoned,
-            reply,
-        };
-        (request, asker)
-    }
-
-    /// Whether nobody waits for the answer any more.
-    pub(super) fn is_abandoned(&self) -> bool {
-        self.abandoned.load(Ordering::Relaxed)
+impl Entry {
+    fn unclaimed(request: Box<dyn Request>) -> Self {
+        let connector = None;
+        Self { request, connector }
     }
 
     fn goes_over(&self, connection: Generation) -> bool {
-        self.needs.is_none_or(|needs| needs <= connection)
-    }
-
-    pub(super) fn answer(&self, answer: Called<Answer>) {
-        // Whoever asked may have gone meanwhile.
-        let _ = self.reply.send(answer);
+        let needs = self.request.needs();
+        needs.is_none_or(|needs| needs <= connection)
     }
 }
 
@@ -111,22 +73,22 @@ impl Queue {
         self.unclaimed() > self.idle()
     }
 
-    pub(super) fn push(&mut self, request: Request) {
-        self.waiting.push_back(request);
+    pub(super) fn push(&mut self, request: Box<dyn Request>) {
+        self.waiting.push_back(Entry::unclaimed(request));
     }
 
     /// Back to the front, behind those that are there for the same reason.
-    pub(super) fn put_back(&mut self, request: Request) {
-        self.generation = self.generation.max(request.needs.unwrap_or_default());
-        let repeated = self.waiting.iter().take_while(|it| it.needs.is_some());
-        let at = repeated.count();
-        self.waiting.insert(at, request);
+    pub(super) fn put_back(&mut self, request: Box<dyn Request>) {
+        self.generation = self.generation.max(request.needs().unwrap_or_default());
+        let is_repeated = |it: &&Entry| it.request.needs().is_some();
+        let at = self.waiting.iter().take_while(is_repeated).count();
+        self.waiting.insert(at, Entry::unclaimed(request));
     }
 
     /// Nobody waits for this one any more. It may have been taken already.
-    pub(super) fn abandon(&mut self, asker: &Asker) {
-        asker.abandoned.store(true, Ordering::Relaxed);
-        self.waiting.retain(|request| !request.is_abandoned());
+    pub(super) fn abandon<R>(&mut self, asker: &Asker<R>) {
+        asker.abandon();
+        self.waiting.retain(|it| !it.request.is_abandoned());
     }
 
     pub(super) fn close(&mut self) {
@@ -156,55 +118,54 @@ impl Queue {
         self.waiting.clear();
     }
 
-    /// What an idle thread is to do, as one that is about it; `None` when there is nothing yet.
+    /// A request for an idle thread whose connection is of this generation. It is busy then.
+    pub(super) fn begin(
+        &mut self,
+        thread: ThreadNumber,
+        own: Generation,
+    ) -> Option<Box<dyn Request>> {
+        let request = self.remove(|it| it.goes_over(own))?;
+        self.stand(thread, Standing::Busy);
+        Some(request)
+    }
+
+    /// What an idle thread is to do that can begin nothing, as one that is about it; `None` when
+    /// there is nothing yet.
     ///
     /// A request stays here while a thread connects for it: another whose connection is there takes it
     /// meanwhile. One thread connects for one request, and who hangs there with nobody's request any more
     /// keeps no other thread from connecting.
-    pub(super) fn task(&mut self, thread: ThreadNumber, own: Option<Generation>) -> Option<Task> {
-        if let Some(request) = self.take(own) {
-            self.stand(thread, Standing::Busy);
-            return Some(Task::Begin(request));
-        }
+    pub(super) fn duty(&mut self, thread: ThreadNumber) -> Option<Duty> {
         if self.unclaimed() > self.ready() {
             self.stand(thread, Standing::Busy);
             let mut waiting = self.waiting.iter_mut();
-            if let Some(request) = waiting.find(|it| it.connector.is_none()) {
-                request.connector = Some(thread);
+            if let Some(entry) = waiting.find(|it| it.connector.is_none()) {
+                entry.connector = Some(thread);
             }
-            return Some(Task::Connect(self.generation));
+            return Some(Duty::Connect(self.generation));
         }
-        self.closed.then_some(Task::End)
+        self.closed.then_some(Duty::End)
     }
 
     /// A request for a thread that has calls under way already: one that no idle thread will take.
-    pub(super) fn spare(&mut self, own: Option<Generation>) -> Option<Request> {
-        let own = own?;
+    pub(super) fn spare(&mut self, own: Generation) -> Option<Box<dyn Request>> {
         let are_short = self.unclaimed() > self.idle();
         self.remove(|it| it.goes_over(own) && (are_short || it.connector.is_some()))
     }
 
     /// The request that a thread connects for, if it is still here.
-    pub(super) fn claimed(&mut self, thread: ThreadNumber) -> Option<Request> {
+    pub(super) fn claimed(&mut self, thread: ThreadNumber) -> Option<Box<dyn Request>> {
         self.remove(|it| it.connector == Some(thread))
     }
 
     /// The first that nobody connects for.
-    pub(super) fn first(&mut self) -> Option<Request> {
+    pub(super) fn first(&mut self) -> Option<Box<dyn Request>> {
         self.remove(|it| it.connector.is_none())
     }
 
-    /// The first that can go over a connection of this generation.
-    fn take(&mut self, own: Option<Generation>) -> Option<Request> {
-        let own = own?;
-        self.remove(|it| it.goes_over(own))
-    }
-
-    fn remove(&mut self, is_it: impl Fn(&Request) -> bool) -> Option<Request> {
+    fn remove(&mut self, is_it: impl Fn(&Entry) -> bool) -> Option<Box<dyn Request>> {
         let at = self.waiting.iter().position(is_it)?;
-        let mut request = self.waiting.remove(at)?;
-        request.connector = None;
-        Some(request)
+        self.waiting.remove(at).map(|entry| entry.request)
     }
 
     fn unclaim(&mut self, thread: ThreadNumber) {
@@ -237,25 +198,29 @@ impl Queue {
 mod tests {
     use os::schema::disk;
 
+    use super::Duty;
     use super::Queue;
-    use super::Request;
     use super::Standing;
-    use super::Task;
     use super::ThreadNumber;
-    use crate::wmi::session::Ask;
+    use crate::wmi::job::Asked;
+    use crate::wmi::job::Request;
+    use crate::wmi::method::Describe;
+    use crate::wmi::method::Signature;
     use crate::wmi::session::Generation;
-    use crate::wmi::session::Signature;
 
     const FIRST: Generation = Generation::FIRST;
 
-    fn request() -> Request {
+    fn asked() -> Asked<Describe> {
         let (class, method) = (&disk::CLASS, &disk::REFRESH);
-        Request::new(Ask::Describe(Signature { class, method })).0
+        Asked::new(Describe(Signature { class, method })).0
     }
 
-    fn repeated() -> Request {
-        let needs = Some(FIRST.next());
-        Request { needs, ..request() }
+    fn request() -> Box<dyn Request> {
+        Box::new(asked())
+    }
+
+    fn repeated(generation: Generation) -> Box<dyn Request> {
+        Box::new(asked().again(generation))
     }
 
     fn queue(standings: &[Standing]) -> (Queue, Vec<ThreadNumber>) {
@@ -274,10 +239,9 @@ mod tests {
         let idle = [Standing::Idle(None), Standing::Idle(Some(FIRST))];
         let (mut queue, threads) = queue(&idle);
         queue.push(request());
-        assert!(queue.task(threads[0], None).is_none());
+        assert_eq!(queue.duty(threads[0]), None);
         assert!(!queue.is_short_of_threads());
-        let task = queue.task(threads[1], Some(FIRST));
-        assert!(matches!(task, Some(Task::Begin(_))));
+        assert!(queue.begin(threads[1], FIRST).is_some());
     }
 
     #[test]
@@ -285,34 +249,32 @@ mod tests {
         let standings = [Standing::Idle(None), Standing::Busy, Standing::Idle(None)];
         let (mut queue, threads) = queue(&standings);
         queue.push(request());
-        assert!(queue.spare(Some(FIRST)).is_none());
-        let task = queue.task(threads[0], None);
-        assert!(matches!(task, Some(Task::Connect(FIRST))));
+        assert!(queue.spare(FIRST).is_none());
+        assert_eq!(queue.duty(threads[0]), Some(Duty::Connect(FIRST)));
         assert!(!queue.is_short_of_threads());
-        assert!(queue.spare(None).is_none());
-        assert!(queue.spare(Some(FIRST)).is_some());
+        assert!(queue.spare(FIRST).is_some());
     }
 
     #[test]
     fn one_thread_connects_for_one_request() {
         let (mut queue, threads) = queue(&[Standing::Idle(None); 2]);
         queue.push(request());
-        assert!(queue.task(threads[0], None).is_some());
-        assert!(queue.task(threads[1], None).is_none());
+        assert!(queue.duty(threads[0]).is_some());
+        assert!(queue.duty(threads[1]).is_none());
         queue.push(request());
-        assert!(queue.task(threads[1], None).is_some());
+        assert!(queue.duty(threads[1]).is_some());
     }
 
     #[test]
     fn a_thread_that_connects_for_nobody_keeps_no_other_from_connecting() {
         let (mut queue, threads) = queue(&[Standing::Idle(None), Standing::Busy]);
         queue.push(request());
-        assert!(queue.task(threads[0], None).is_some());
-        assert!(queue.spare(Some(FIRST)).is_some());
+        assert!(queue.duty(threads[0]).is_some());
+        assert!(queue.spare(FIRST).is_some());
         queue.push(request());
         assert!(queue.is_short_of_threads());
         queue.stand(threads[1], Standing::Idle(None));
-        assert!(queue.task(threads[1], None).is_some());
+        assert!(queue.duty(threads[1]).is_some());
         assert!(queue.claimed(threads[0]).is_none());
         assert!(queue.claimed(threads[1]).is_some());
     }
@@ -321,40 +283,40 @@ mod tests {
     fn what_is_repeated_needs_a_younger_connection_and_others_pass_it() {
         let (mut queue, threads) = queue(&[Standing::Idle(Some(FIRST)), Standing::Busy]);
         queue.push(request());
-        queue.put_back(repeated());
+        queue.put_back(repeated(FIRST.next()));
         // The older one is good enough for the request that is none.
-        let task = queue.task(threads[0], Some(FIRST));
-        assert!(matches!(task, Some(Task::Begin(it)) if it.needs.is_none()));
-        assert!(queue.spare(Some(FIRST)).is_none());
+        let begun = queue.begin(threads[0], FIRST);
+        assert!(begun.is_some_and(|it| it.needs().is_none()));
+        assert!(queue.spare(FIRST).is_none());
         assert!(queue.is_short_of_threads());
         queue.stand(threads[0], Standing::Idle(Some(FIRST)));
-        let task = queue.task(threads[0], Some(FIRST));
-        assert!(matches!(task, Some(Task::Connect(it)) if it == FIRST.next()));
-        assert!(queue.spare(Some(FIRST.next())).is_some());
+        assert!(queue.begin(threads[0], FIRST).is_none());
+        let next = Duty::Connect(FIRST.next());
+        assert_eq!(queue.duty(threads[0]), Some(next));
+        assert!(queue.spare(FIRST.next()).is_some());
     }
 
     #[test]
     fn repeated_requests_stay_in_their_order_before_the_others() {
         let (mut queue, _) = queue(&[]);
         queue.push(request());
-        let calls = [repeated(), repeated()];
-        let order = calls
-            .each_ref()
-            .map(|it| std::ptr::from_ref(&*it.abandoned));
-        calls.into_iter().for_each(|it| queue.put_back(it));
-        for wanted in order {
-            let first = queue.first().expect("a request");
-            assert!(std::ptr::eq(&*first.abandoned, wanted));
+        let order = [FIRST.next().next(), FIRST.next()];
+        for needs in order {
+            queue.put_back(repeated(needs));
         }
-        assert!(queue.first().is_some_and(|it| it.needs.is_none()));
+        for needs in order {
+            let first = queue.first().expect("a request");
+            assert_eq!(first.needs(), Some(needs));
+        }
+        assert!(queue.first().is_some_and(|it| it.needs().is_none()));
     }
 
     #[test]
     fn whoever_gave_up_is_not_waited_for() {
         let (mut queue, _) = queue(&[]);
         let (class, method) = (&disk::CLASS, &disk::REFRESH);
-        let (request, asker) = Request::new(Ask::Describe(Signature { class, method }));
-        queue.push(request);
+        let (asked, asker) = Asked::new(Describe(Signature { class, method }));
+        queue.push(Box::new(asked));
         assert!(queue.is_short_of_threads());
         queue.abandon(&asker);
         assert!(!queue.is_short_of_threads());

@@ -1,106 +1,16 @@
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use std::time::Instant;
 
 use automation::Fault;
-use automation::Odd;
-use automation::Row;
-use automation::Secrets;
-use automation::Selection;
-use os::Arguments;
-use os::Cause;
-use os::Hresult;
-use os::Instance;
-use os::Outcome;
-use os::Value;
-use os::schema::Class;
-use os::schema::Direction;
-use os::schema::Method;
 use os::schema::Namespace;
-use os::schema::extended_status;
-use zeroize::Zeroize;
 
 use super::Connect;
-use super::com::Begun;
-use super::com::CallResult;
 use super::com::Called;
 use super::com::ClassObject;
-use super::com::Enumerator;
-use super::com::Progress;
 use super::com::Services;
-
-/// What is asked of WMI, complete, to be begun again on another connection if it must.
-pub(super) enum Ask {
-    /// Which in-parameters a method has.
-    Describe(Signature),
-    /// A query whose objects have all that was selected.
-    Find(Selection),
-    /// A query whose objects have what their class has.
-    FindWhole(Selection),
-    Run(Call),
-}
-
-/// A method of the class table.
-#[derive(Clone, Copy)]
-pub(super) struct Signature {
-    pub(super) class: &'static Class,
-    pub(super) method: &'static Method,
-}
-
-impl Signature {
-    fn name(self) -> MethodName {
-        (self.class.name, self.method.name)
-    }
-}
-
-/// A call of a method that the class table allows.
-pub(super) struct Call {
-    pub(super) signature: Signature,
-    /// A class's name or an instance's path.
-    pub(super) path: String,
-    pub(super) arguments: Sealed,
-}
-
-/// Arguments on their way to another thread; their texts are wiped when this is dropped.
-pub(super) struct Sealed(pub(super) Arguments);
-
-impl Drop for Sealed {
-    fn drop(&mut self) {
-        self.wipe();
-    }
-}
-
-impl Sealed {
-    fn wipe(&mut self) {
-        for value in self.0.0.values_mut() {
-            if let Value::Text(text) = value {
-                text.zeroize();
-            }
-        }
-    }
-}
-
-/// What WMI answered.
-pub(super) enum Answer {
-    Described(BTreeSet<String>),
-    Found(Vec<Instance>),
-    Ended(Outcome),
-}
-
-impl Ask {
-    pub(super) fn namespace(&self) -> Namespace {
-        match self {
-            Self::Describe(signature) => signature.class.namespace,
-            Self::Find(selection) | Self::FindWhole(selection) => selection.class.namespace,
-            Self::Run(call) => call.signature.class.namespace,
-        }
-    }
-}
 
 /// Which connections of a namespace are younger than others: when one is lost, all of its generation and
 /// older ones may be.
@@ -133,6 +43,11 @@ impl Session {
         }
     }
 
+    /// The connection, if there is one.
+    pub(super) fn connection(&self) -> Option<Rc<Connection>> {
+        self.open.clone()
+    }
+
     /// Of the connection, if there is one.
     pub(super) fn generation(&self) -> Option<Generation> {
         self.open.as_ref().map(|open| open.generation)
@@ -153,360 +68,62 @@ impl Session {
         Ok(())
     }
 
-    /// Begins what is asked, over the connection that there is.
-    pub(super) fn begin(&mut self, ask: &Ask) -> Result<Running, Failed> {
-        let Some(connection) = self.open.clone() else {
-            let fault = Cause::Malformed("begun without a connection".to_owned()).into();
-            return Err(Failed { fault, again: None });
-        };
-        match connection.begin(ask) {
-            Ok(stage) => Ok(Running { stage, connection }),
-            Err(broken) => Err(self.failed(&connection, broken)),
-        }
-    }
-
-    /// The answer, if the call ends within this many milliseconds.
-    pub(super) fn advance(
-        &mut self,
-        running: &mut Running,
-        ask: &Ask,
-        wait: i32,
-    ) -> Result<Option<Answer>, Failed> {
-        let advanced = running.advance(ask, wait);
-        advanced.map_err(|broken| self.failed(&running.connection, broken))
-    }
-
     /// A connection that is gone is forgotten. Another call may have been told so before, and a new one
     /// may be in its place.
-    fn failed(&mut self, gone: &Rc<Connection>, broken: Broken) -> Failed {
-        let Broken { fault, may_repeat } = broken;
-        let is_open = self.open.as_ref().is_some_and(|it| Rc::ptr_eq(it, gone));
+    pub(super) fn heed(&mut self, fault: &Fault, of: &Rc<Connection>) {
+        let is_open = self.open.as_ref().is_some_and(|it| Rc::ptr_eq(it, of));
         if fault.breaks_connection() && is_open {
             self.open = None;
         }
-        let again = may_repeat.then(|| gone.generation.next());
-        Failed { fault, again }
     }
 }
 
-/// A call that failed.
-pub(super) struct Failed {
-    pub(super) fault: Fault,
-    /// The generation of connections over which it may be begun again.
-    pub(super) again: Option<Generation>,
+/// A connection, and the classes' definitions that came over it.
+pub(super) struct Connection {
+    pub(super) services: Services,
+    pub(super) generation: Generation,
+    pub(super) definition_within: Duration,
+    inputs: RefCell<HashMap<MethodName, Input>>,
 }
 
-/// The same, as its connection sees it.
-struct Broken {
-    fault: Fault,
+pub(super) type MethodName = (&'static str, &'static str);
+
+/// The definition of a method's in-parameters; none of one that takes none.
+pub(super) type Input = Option<Rc<ClassObject>>;
+
+impl Connection {
+    /// A method's in-parameters, if its definition came over this connection before.
+    pub(super) fn known(&self, method: MethodName) -> Option<Input> {
+        self.inputs.borrow().get(&method).cloned()
+    }
+
+    pub(super) fn keep(&self, method: MethodName, input: Input) {
+        self.inputs.borrow_mut().insert(method, input);
+    }
+}
+
+/// A job that failed, as its connection sees it.
+pub(super) struct Broken {
+    pub(super) fault: Fault,
     /// The connection is gone, and nothing that changes anything can have left over it.
-    may_repeat: bool,
+    pub(super) may_repeat: bool,
 }
 
 impl Broken {
-    fn for_good(fault: Fault) -> Self {
+    pub(super) fn for_good(fault: Fault) -> Self {
         let may_repeat = false;
         Self { fault, may_repeat }
     }
 
     /// It failed where nothing was to change.
-    fn harmless(fault: Fault) -> Self {
+    pub(super) fn harmless(fault: Fault) -> Self {
         let may_repeat = fault.is_lost();
         Self { fault, may_repeat }
     }
 
     /// It failed where a method was sent.
-    fn sending(fault: Fault) -> Self {
+    pub(super) fn sending(fault: Fault) -> Self {
         let may_repeat = fault.is_unsent();
         Self { fault, may_repeat }
-    }
-}
-
-/// A connection, and the classes' definitions that came over it.
-struct Connection {
-    services: Services,
-    generation: Generation,
-    definition_within: Duration,
-    inputs: RefCell<HashMap<MethodName, Option<Rc<ClassObject>>>>,
-}
-
-type MethodName = (&'static str, &'static str);
-
-impl Connection {
-    fn begin(&self, ask: &Ask) -> Result<Stage, Broken> {
-        match ask {
-            Ask::Describe(signature) => self.defined(*signature, ask),
-            Ask::Find(selection) | Ask::FindWhole(selection) => {
-                let answers = self.services.query(&selection.text);
-                Ok(Stage::Query {
-                    answers: answers.map_err(Broken::harmless)?,
-                    found: Vec::new(),
-                })
-            }
-            Ask::Run(call) => self.defined(call.signature, ask),
-        }
-    }
-
-    /// What needs a method's definition begins with that, unless it came over this connection before.
-    fn defined(&self, signature: Signature, ask: &Ask) -> Result<Stage, Broken> {
-        let known = self.inputs.borrow().get(&signature.name()).cloned();
-        if let Some(input) = known {
-            return self.begin_defined(ask, input.as_deref());
-        }
-        let class = self.services.class(signature.class.name);
-        match class.map_err(Broken::harmless)? {
-            Begun::Ended(class) => self.begin_after(&class, signature, ask),
-            Begun::Running(class) => Ok(Stage::Definition {
-                class,
-                signature,
-                latest: Instant::now() + self.definition_within,
-            }),
-        }
-    }
-
-    /// Keeps the definition, and goes on.
-    fn begin_after(
-        &self,
-        class: &ClassObject,
-        signature: Signature,
-        ask: &Ask,
-    ) -> Result<Stage, Broken> {
-        let input = class.method(signature.method.name);
-        let input = input.map_err(Broken::harmless)?.map(Rc::new);
-        let mut inputs = self.inputs.borrow_mut();
-        inputs.insert(signature.name(), input.clone());
-        drop(inputs);
-        self.begin_defined(ask, input.as_deref())
-    }
-
-    fn begin_defined(&self, ask: &Ask, definition: Option<&ClassObject>) -> Result<Stage, Broken> {
-        match ask {
-            Ask::Describe(_) => {
-                let names = definition.map_or(Ok(BTreeSet::new()), ClassObject::names);
-                Ok(Stage::Described(names.map_err(Broken::harmless)?))
-            }
-            Ask::Run(call) => {
-                let input = input(call, definition).map_err(Broken::harmless)?;
-                self.run(call, input.as_ref()).map_err(Broken::sending)
-            }
-            Ask::Find(_) | Ask::FindWhole(_) => {
-                let fault = Cause::Malformed("a query that went on as a method".to_owned());
-                Err(Broken::for_good(fault.into()))
-            }
-        }
-    }
-
-    fn run(&self, call: &Call, input: Option<&ClassObject>) -> Called<Stage> {
-        let begun = self
-            .services
-            .begin(&call.path, call.signature.method.name, input)?;
-        Ok(match begun {
-            Begun::Ended(output) => Stage::Ended(Some(output)),
-            Begun::Running(running) => Stage::Method(running),
-        })
-    }
-}
-
-/// The in-parameters, filled; none for a method that takes none.
-fn input(call: &Call, definition: Option<&ClassObject>) -> Called<Option<ClassObject>> {
-    let method = call.signature.method;
-    let Some(definition) = definition else {
-        return match call.arguments.0.0.keys().next() {
-            Some(name) => Err(Odd::property(method.name, name).into()),
-            None => Ok(None),
-        };
-    };
-    let input = definition.spawn()?;
-    for (name, value) in &call.arguments.0.0 {
-        put(&input, method, name, value)?;
-    }
-    Ok(Some(input))
-}
-
-/// Sets an argument. Null is what an argument is before it is set.
-fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Called<()> {
-    let parameter = method
-        .parameter(name)
-        .ok_or_else(|| Odd::property(method.name, name))?;
-    if value.is_null() {
-        return Ok(());
-    }
-    let row = Row {
-        name: parameter.name,
-        cim: parameter.cim,
-        array: parameter.array,
-    };
-    let put = input.put(row, parameter.name, value);
-    put.map_err(|fault| Fault {
-        extended: Some(format!("argument {}", parameter.name)),
-        cause: match fault.cause {
-            // Said of the parameter, which this build does not have, and not of the object.
-            Cause::Hresult(Hresult::WBEM_E_NOT_FOUND) => {
-                Hresult::WBEM_E_INVALID_METHOD_PARAMETERS.into()
-            }
-            other => other,
-        },
-    })
-}
-
-/// A call that has begun, and what it goes over.
-pub(super) struct Running {
-    stage: Stage,
-    connection: Rc<Connection>,
-}
-
-enum Stage {
-    /// The class's definition is on its way; nothing else was sent.
-    Definition {
-        class: CallResult,
-        signature: Signature,
-        latest: Instant,
-    },
-    /// It is here. That is a stage, so that whoever waits is asked again before anything is sent.
-    Defined {
-        class: ClassObject,
-        signature: Signature,
-    },
-    Described(BTreeSet<String>),
-    /// A method that had ended when it had begun; taken once.
-    Ended(Option<ClassObject>),
-    Method(CallResult),
-    Query {
-        answers: Enumerator,
-        found: Vec<ClassObject>,
-    },
-}
-
-impl Running {
-    /// A method is never repeated here: it has been sent, and a code that says otherwise is that of the
-    /// question for its end.
-    fn advance(&mut self, ask: &Ask, wait: i32) -> Result<Option<Answer>, Broken> {
-        match &mut self.stage {
-            Stage::Definition {
-                class,
-                signature,
-                latest,
-            } => {
-                let signature = *signature;
-                match class.end(wait).map_err(Broken::harmless)? {
-                    Progress::Ended(class) => self.stage = Stage::Defined { class, signature },
-                    Progress::NotYet if Instant::now() < *latest => {}
-                    Progress::NotYet => return Err(Broken::for_good(Cause::TimedOut.into())),
-                }
-                Ok(None)
-            }
-            Stage::Defined { class, signature } => {
-                self.stage = self.connection.begin_after(class, *signature, ask)?;
-                Ok(None)
-            }
-            Stage::Described(names) => Ok(Some(Answer::Described(std::mem::take(names)))),
-            Stage::Ended(output) => taken(ask, output).map(Some).map_err(Broken::for_good),
-            Stage::Method(running) => match running.end(wait).map_err(Broken::for_good)? {
-                Progress::Ended(output) => {
-                    let outcome = ended(ask, &output).map_err(Broken::for_good);
-                    outcome.map(Some)
-                }
-                Progress::NotYet => Ok(None),
-            },
-            Stage::Query { answers, found } => {
-                match answers.next(wait, found).map_err(Broken::harmless)? {
-                    Progress::Ended(()) => {
-                        instances(ask, found).map(Some).map_err(Broken::harmless)
-                    }
-                    Progress::NotYet => Ok(None),
-                }
-            }
-        }
-    }
-}
-
-fn taken(ask: &Ask, output: &mut Option<ClassObject>) -> Called<Answer> {
-    let output = output.take();
-    let output = output.ok_or_else(|| Cause::Malformed("asked again after its end".to_owned()))?;
-    ended(ask, &output)
-}
-
-fn instances(ask: &Ask, found: &[ClassObject]) -> Called<Answer> {
-    let instances: Called<_> = match ask {
-        Ask::Find(selection) => found
-            .iter()
-            .map(|object| object.instance(&selection.properties))
-            .collect(),
-        Ask::FindWhole(selection) => found
-            .iter()
-            .map(|object| object.whole(&selection.properties))
-            .collect(),
-        Ask::Describe(_) | Ask::Run(_) => Ok(Vec::new()),
-    };
-    instances.map(Answer::Found)
-}
-
-fn ended(ask: &Ask, output: &ClassObject) -> Called<Answer> {
-    let Ask::Run(call) = ask else {
-        return Err(Cause::Malformed("a query that ended as a method".to_owned()).into());
-    };
-    outcome(call, output).map(Answer::Ended)
-}
-
-/// What a method gave back. The extended status is told as its text.
-fn outcome(call: &Call, output: &ClassObject) -> Called<Outcome> {
-    let mut out = BTreeMap::new();
-    let mut extended = None;
-    let parameters = call.signature.method.parameters.iter();
-    for parameter in parameters.filter(|row| row.direction == Direction::Out) {
-        let Some(value) = output.value_if_any(parameter.name)? else {
-            continue;
-        };
-        if parameter.name == extended_status::PARAMETER.name {
-            extended = text_of(call, &value);
-        } else {
-            out.insert(parameter.name.to_owned(), value);
-        }
-    }
-    let code = return_value(output)?;
-    Ok(Outcome {
-        code,
-        out,
-        extended,
-    })
-}
-
-/// Null is no success.
-fn return_value(output: &ClassObject) -> Called<u32> {
-    let value = output.value(RETURN_VALUE)?;
-    let code = value.unsigned().map_err(|error| error.to_string());
-    let code = code.and_then(|wide| u32::try_from(wide).map_err(|error| error.to_string()));
-    code.map_err(|error| Cause::Malformed(format!("{RETURN_VALUE}: {error}")).into())
-}
-
-fn text_of(call: &Call, status: &Value) -> Option<String> {
-    let Value::Object(status) = status else {
-        return None;
-    };
-    let text = status.text(extended_status::MESSAGE.name).ok()?;
-    let kept = Secrets::of(call.signature.method, &call.arguments.0).keep(text);
-    kept.map(|text| text.to_string())
-}
-
-/// What every method's definition has:
-/// <https://learn.microsoft.com/windows/win32/wmisdk/calling-a-method>.
-const RETURN_VALUE: &str = "ReturnValue";
-
-#[cfg(test)]
-mod tests {
-    use os::Arguments;
-    use os::Value;
-
-    use super::Sealed;
-
-    #[test]
-    fn the_texts_among_arguments_are_wiped() {
-        let arguments = Arguments::none()
-            .with("Password", Value::text("a secret"))
-            .with("Port", Value::uint16(3260));
-        let mut sealed = Sealed(arguments);
-        sealed.wipe();
-        assert_eq!(sealed.0.0["Password"], Value::text(""));
-        assert_eq!(sealed.0.0["Port"], Value::uint16(3260));
     }
 }

@@ -1,14 +1,18 @@
 //! What a thread of the pool does.
 
+use std::collections::VecDeque;
+use std::rc::Rc;
+
 use super::com::Apartment;
-use super::com::Called;
+use super::job::Call;
+use super::job::End;
+use super::job::Next;
+use super::job::Request;
 use super::pool::Place;
-use super::queue::Request;
-use super::queue::Task;
-use super::session::Answer;
-use super::session::Failed;
+use super::pool::Task;
+use super::queue::Duty;
+use super::session::Connection;
 use super::session::Generation;
-use super::session::Running;
 use super::session::Session;
 
 /// Serves requests until there will be no more. It connects only while it has no calls under way, since
@@ -19,12 +23,12 @@ pub(super) fn work(place: &Place) {
         Ok(apartment) => apartment,
         Err(fault) => {
             let left = place.left_over().into_iter();
-            return left.for_each(|request| request.answer(Err(fault.clone())));
+            return left.for_each(|request| request.refuse(fault.clone()));
         }
     };
     let mut worker = Worker {
         place,
-        active: Vec::new(),
+        active: VecDeque::new(),
         session: place.session(),
     };
     while worker.turn() == Turn::GoesOn {}
@@ -37,14 +41,9 @@ const TURN_MILLISECONDS: usize = 20;
 
 struct Worker<'a> {
     place: &'a Place,
-    active: Vec<Active>,
+    /// The calls under way. The first was asked for its end longest ago.
+    active: VecDeque<Box<dyn Call>>,
     session: Session,
-}
-
-/// A call under way.
-struct Active {
-    request: Request,
-    running: Running,
 }
 
 #[derive(PartialEq, Eq)]
@@ -53,32 +52,18 @@ enum Turn {
     Over,
 }
 
-/// What becomes of a request.
-enum End {
-    /// Nobody waits for it any more.
-    Abandoned,
-    Answered(Called<Answer>),
-    /// It is to be begun once more, over a connection of this generation.
-    Again(Generation),
-}
-
 impl Worker<'_> {
     /// Takes what there is to take, and asks each call for its end.
     fn turn(&mut self) -> Turn {
-        let own = self.session.generation();
-        let request = match self.active.is_empty() {
-            true => match self.place.wait(own) {
-                Task::Begin(request) => Some(request),
-                Task::Connect(generation) => {
-                    self.connect(generation);
-                    return Turn::GoesOn;
-                }
-                Task::End => return Turn::Over,
-            },
-            false => self.place.spare(own),
-        };
-        if let Some(request) = request {
-            self.begin(request);
+        let own = self.session.connection();
+        if self.active.is_empty() {
+            match self.place.wait(own) {
+                Task::Begin(request, over) => self.begin(request, over),
+                Task::Otherwise(Duty::Connect(generation)) => self.connect(generation),
+                Task::Otherwise(Duty::End) => return Turn::Over,
+            }
+        } else {
+            self.begin_spare(own);
         }
         self.poll();
         Turn::GoesOn
@@ -90,75 +75,53 @@ impl Worker<'_> {
             Ok(()) => self.place.become_idle(self.session.generation()),
             Err(fault) => {
                 if let Some(request) = self.place.refused() {
-                    request.answer(Err(fault));
+                    request.refuse(fault);
                 }
             }
         }
     }
 
-    fn begin(&mut self, request: Request) {
-        if request.is_abandoned() {
-            return self.conclude(request, End::Abandoned);
+    /// Begins one more beside the calls under way, if there is one and a connection for it.
+    fn begin_spare(&mut self, own: Option<Rc<Connection>>) {
+        if let Some(own) = own
+            && let Some(request) = self.place.spare(own.generation)
+        {
+            self.begin(request, own);
         }
-        match self.session.begin(&request.ask) {
-            Ok(running) => self.active.push(Active { request, running }),
-            Err(failed) => {
-                let end = End::of(failed, &request);
-                self.conclude(request, end);
-            }
-        }
+    }
+
+    fn begin(&mut self, request: Box<dyn Request>, over: Rc<Connection>) {
+        let next = request.begin(over, &mut self.session);
+        self.proceed(next);
     }
 
     fn poll(&mut self) {
         let wait = TURN_MILLISECONDS / self.active.len().max(1);
         let wait = i32::try_from(wait.max(1)).unwrap_or(1);
-        let mut at = 0;
-        while let Some(call) = self.active.get_mut(at) {
-            match call.advance(&mut self.session, wait) {
-                None => at += 1,
-                Some(end) => {
-                    let Active { request, .. } = self.active.remove(at);
-                    self.conclude(request, end);
-                }
+        for _ in 0..self.active.len() {
+            if let Some(call) = self.active.pop_front() {
+                let next = call.advance(&mut self.session, wait);
+                self.proceed(next);
             }
         }
     }
 
+    fn proceed(&mut self, next: Next) {
+        match next {
+            Next::GoesOn(call) => self.active.push_back(call),
+            Next::Over(end) => self.conclude(end),
+        }
+    }
+
     /// Gives an answer, or the request back, after a thread that has nothing more to do was counted idle.
-    fn conclude(&self, mut request: Request, end: End) {
+    fn conclude(&self, end: End) {
         if self.active.is_empty() {
             self.place.become_idle(self.session.generation());
         }
         match end {
             End::Abandoned => {}
-            End::Answered(answer) => request.answer(answer),
-            End::Again(generation) => {
-                request.needs = Some(generation);
-                self.place.put_back(request);
-            }
-        }
-    }
-}
-
-impl Active {
-    /// What becomes of it, if that is known within this many milliseconds.
-    fn advance(&mut self, session: &mut Session, wait: i32) -> Option<End> {
-        if self.request.is_abandoned() {
-            return Some(End::Abandoned);
-        }
-        match session.advance(&mut self.running, &self.request.ask, wait) {
-            Ok(answer) => answer.map(|answer| End::Answered(Ok(answer))),
-            Err(failed) => Some(End::of(failed, &self.request)),
-        }
-    }
-}
-
-impl End {
-    /// The connection may have died since it was last used: that much is worth a second attempt.
-    fn of(failed: Failed, request: &Request) -> Self {
-        match failed.again.filter(|_| request.needs.is_none()) {
-            Some(generation) => Self::Again(generation),
-            None => Self::Answered(Err(failed.fault)),
+            End::Answered(give) => give(),
+            End::Again(request) => self.place.put_back(request),
         }
     }
 }

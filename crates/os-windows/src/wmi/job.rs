@@ -1,0 +1,203 @@
+//! The questions to WMI. Each is a type of its own, with its reply and the stages that it can be
+//! in. Where the queue and the threads take any, it is a [`Request`] that waits or a [`Call`] under
+//! way.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+
+use automation::Fault;
+use os::schema::Class;
+
+use super::com::Called;
+use super::session::Broken;
+use super::session::Connection;
+use super::session::Generation;
+use super::session::Session;
+
+/// A question to WMI, complete, to be begun again over another connection if it must.
+///
+/// It goes to another thread, and its reply comes back. A stage stays there: it holds what came
+/// from COM.
+pub(super) trait Job: Send + 'static {
+    /// What WMI answers.
+    type Reply: Send + 'static;
+    /// How far it is, over one connection.
+    type Stage: 'static;
+
+    /// Whose namespace it goes to.
+    fn class(&self) -> &'static Class;
+
+    fn begin(&self, over: &Connection) -> Stepped<Self>;
+
+    /// Its next stage, or its reply, within this many milliseconds.
+    fn advance(&self, stage: Self::Stage, over: &Connection, wait: i32) -> Stepped<Self>;
+}
+
+/// What comes after a stage, which is gone: nothing can be asked of it again.
+pub(super) enum Step<S, R> {
+    On(S),
+    Ended(R),
+}
+
+pub(super) type Stepped<J> = Result<Step<<J as Job>::Stage, <J as Job>::Reply>, Broken>;
+
+/// A job that somebody waits for, whatever its reply is.
+pub(super) trait Request: Send {
+    /// Of one that is repeated: the generation of connections over which it may be.
+    fn needs(&self) -> Option<Generation>;
+
+    /// Whether nobody waits for the answer any more.
+    fn is_abandoned(&self) -> bool;
+
+    /// Begins it over this connection of the session's.
+    fn begin(self: Box<Self>, connection: Rc<Connection>, session: &mut Session) -> Next;
+
+    /// Answers it without WMI.
+    fn refuse(self: Box<Self>, fault: Fault);
+}
+
+/// A job under way, whatever its reply is. Dropping it lets go of what it holds of COM.
+pub(super) trait Call {
+    /// What becomes of it within this many milliseconds.
+    fn advance(self: Box<Self>, session: &mut Session, wait: i32) -> Next;
+}
+
+/// What becomes of a job.
+pub(super) enum Next {
+    GoesOn(Box<dyn Call>),
+    Over(End),
+}
+
+/// What became of a job that goes on no more.
+pub(super) enum End {
+    /// Nobody waits for it any more.
+    Abandoned,
+    Answered(Answer),
+    /// Its connection was lost: it is to be begun once more, over one that it
+    /// [needs](Request::needs).
+    Again(Box<dyn Request>),
+}
+
+/// Sends the answer to the asker, who may ask again at once.
+pub(super) type Answer = Box<dyn FnOnce()>;
+
+/// A job, and the way back to its asker.
+pub(super) struct Asked<J: Job> {
+    job: J,
+    needs: Option<Generation>,
+    abandoned: Arc<AtomicBool>,
+    reply: mpsc::Sender<Called<J::Reply>>,
+}
+
+/// The asker's end of a request.
+pub(super) struct Asker<R> {
+    abandoned: Arc<AtomicBool>,
+    pub(super) answer: mpsc::Receiver<Called<R>>,
+}
+
+impl<R> Asker<R> {
+    /// Waits no more.
+    pub(super) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<J: Job> Asked<J> {
+    pub(super) fn new(job: J) -> (Self, Asker<J::Reply>) {
+        let (reply, answer) = mpsc::channel();
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let asker = Asker {
+            abandoned: Arc::clone(&abandoned),
+            answer,
+        };
+        let asked = Self {
+            job,
+            needs: None,
+            abandoned,
+            reply,
+        };
+        (asked, asker)
+    }
+
+    /// The same, for a connection of this generation.
+    pub(super) fn again(self, over: Generation) -> Self {
+        let needs = Some(over);
+        Self { needs, ..self }
+    }
+
+    fn next(self, stepped: Stepped<J>, connection: Rc<Connection>, session: &mut Session) -> Next {
+        match stepped {
+            Ok(Step::On(stage)) => Next::GoesOn(Box::new(UnderWay {
+                asked: self,
+                stage,
+                connection,
+            })),
+            Ok(Step::Ended(reply)) => Next::Over(End::Answered(self.answer(Ok(reply)))),
+            Err(broken) => {
+                session.heed(&broken.fault, &connection);
+                Next::Over(self.broken(broken, connection.generation.next()))
+            }
+        }
+    }
+
+    /// The connection may have died since it was last used: that much is worth a second attempt.
+    fn broken(self, broken: Broken, next: Generation) -> End {
+        match broken.may_repeat && self.needs.is_none() {
+            true => End::Again(Box::new(self.again(next))),
+            false => End::Answered(self.answer(Err(broken.fault))),
+        }
+    }
+
+    fn answer(self, answer: Called<J::Reply>) -> Answer {
+        let reply = self.reply;
+        // Whoever asked may have gone meanwhile.
+        Box::new(move || drop(reply.send(answer)))
+    }
+}
+
+impl<J: Job> Request for Asked<J> {
+    fn needs(&self) -> Option<Generation> {
+        self.needs
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
+    fn begin(self: Box<Self>, connection: Rc<Connection>, session: &mut Session) -> Next {
+        if self.is_abandoned() {
+            return Next::Over(End::Abandoned);
+        }
+        let stepped = self.job.begin(&connection);
+        self.next(stepped, connection, session)
+    }
+
+    fn refuse(self: Box<Self>, fault: Fault) {
+        self.answer(Err(fault))();
+    }
+}
+
+/// A job that has begun, and what it goes over.
+struct UnderWay<J: Job> {
+    asked: Asked<J>,
+    stage: J::Stage,
+    connection: Rc<Connection>,
+}
+
+impl<J: Job> Call for UnderWay<J> {
+    fn advance(self: Box<Self>, session: &mut Session, wait: i32) -> Next {
+        let Self {
+            asked,
+            stage,
+            connection,
+        } = *self;
+        if asked.is_abandoned() {
+            return Next::Over(End::Abandoned);
+        }
+        let stepped = asked.job.advance(stage, &connection, wait);
+        asked.next(stepped, connection, session)
+    }
+}

@@ -1,0 +1,314 @@
+//! What can be asked of a method of the class table: its in-parameters, and to run it.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Instant;
+
+use automation::Fault;
+use automation::Odd;
+use automation::Row;
+use automation::Secrets;
+use os::Arguments;
+use os::Cause;
+use os::Hresult;
+use os::Outcome;
+use os::Value;
+use os::schema::Class;
+use os::schema::Direction;
+use os::schema::Method;
+use os::schema::extended_status;
+use zeroize::Zeroize;
+
+use super::com::Begun;
+use super::com::CallResult;
+use super::com::Called;
+use super::com::ClassObject;
+use super::com::Progress;
+use super::job::Job;
+use super::job::Step;
+use super::job::Stepped;
+use super::session::Broken;
+use super::session::Connection;
+use super::session::Input;
+use super::session::MethodName;
+
+/// A method of the class table.
+#[derive(Clone, Copy)]
+pub(super) struct Signature {
+    pub(super) class: &'static Class,
+    pub(super) method: &'static Method,
+}
+
+/// Which in-parameters a method has.
+pub(super) struct Describe(pub(super) Signature);
+
+/// A call of a method that the class table allows.
+pub(super) struct Invoke {
+    pub(super) signature: Signature,
+    /// A class's name or an instance's path.
+    pub(super) path: String,
+    pub(super) arguments: Sealed,
+}
+
+/// Arguments on their way to another thread; their texts are wiped when this is dropped.
+pub(super) struct Sealed(pub(super) Arguments);
+
+impl Drop for Sealed {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+impl Sealed {
+    fn wipe(&mut self) {
+        for value in self.0.0.values_mut() {
+            if let Value::Text(text) = value {
+                text.zeroize();
+            }
+        }
+    }
+}
+
+/// A method's definition that did not come over its connection before. Nothing else was sent.
+pub(super) enum Definition {
+    /// It is on its way.
+    Coming { class: CallResult, latest: Instant },
+    /// It is here. That is a stage, so that whoever waits is asked again before anything is sent.
+    Here(ClassObject),
+}
+
+type Defined = Result<Step<Definition, Input>, Broken>;
+
+impl Signature {
+    fn name(self) -> MethodName {
+        (self.class.name, self.method.name)
+    }
+
+    /// What needs a method's definition begins with that, unless it came over this connection
+    /// before.
+    fn define(self, over: &Connection) -> Defined {
+        if let Some(known) = over.known(self.name()) {
+            return Ok(Step::Ended(known));
+        }
+        let class = over.services.class(self.class.name);
+        match class.map_err(Broken::harmless)? {
+            Begun::Ended(class) => self.keep(&class, over),
+            Begun::Running(class) => Ok(Step::On(Definition::Coming {
+                class,
+                latest: Instant::now() + over.definition_within,
+            })),
+        }
+    }
+
+    fn go_on(self, definition: Definition, over: &Connection, wait: i32) -> Defined {
+        let (class, latest) = match definition {
+            Definition::Coming { class, latest } => (class, latest),
+            Definition::Here(class) => return self.keep(&class, over),
+        };
+        match class.end(wait).map_err(Broken::harmless)? {
+            Progress::Ended(class) => Ok(Step::On(Definition::Here(class))),
+            Progress::NotYet if Instant::now() < latest => {
+                Ok(Step::On(Definition::Coming { class, latest }))
+            }
+            Progress::NotYet => Err(Broken::for_good(Cause::TimedOut.into())),
+        }
+    }
+
+    fn keep(self, class: &ClassObject, over: &Connection) -> Defined {
+        let input = class.method(self.method.name).map_err(Broken::harmless)?;
+        let input = input.map(Rc::new);
+        over.keep(self.name(), input.clone());
+        Ok(Step::Ended(input))
+    }
+}
+
+impl Job for Describe {
+    type Reply = BTreeSet<String>;
+    type Stage = Definition;
+
+    fn class(&self) -> &'static Class {
+        self.0.class
+    }
+
+    fn begin(&self, over: &Connection) -> Stepped<Self> {
+        described(self.0.define(over)?)
+    }
+
+    fn advance(&self, stage: Definition, over: &Connection, wait: i32) -> Stepped<Self> {
+        described(self.0.go_on(stage, over, wait)?)
+    }
+}
+
+fn described(step: Step<Definition, Input>) -> Stepped<Describe> {
+    match step {
+        Step::On(definition) => Ok(Step::On(definition)),
+        Step::Ended(input) => {
+            let names = input.map_or(Ok(BTreeSet::new()), |input| input.names());
+            names.map(Step::Ended).map_err(Broken::harmless)
+        }
+    }
+}
+
+/// How far a call of a method is.
+pub(super) enum Invoking {
+    /// Nothing but the question for its definition.
+    Unsent(Definition),
+    Sent(CallResult),
+}
+
+impl Job for Invoke {
+    type Reply = Outcome;
+    type Stage = Invoking;
+
+    fn class(&self) -> &'static Class {
+        self.signature.class
+    }
+
+    fn begin(&self, over: &Connection) -> Stepped<Self> {
+        self.send_once_defined(self.signature.define(over)?, over)
+    }
+
+    fn advance(&self, stage: Invoking, over: &Connection, wait: i32) -> Stepped<Self> {
+        match stage {
+            Invoking::Unsent(definition) => {
+                let step = self.signature.go_on(definition, over, wait)?;
+                self.send_once_defined(step, over)
+            }
+            Invoking::Sent(call) => self.end(call, wait).map_err(Broken::for_good),
+        }
+    }
+}
+
+impl Invoke {
+    fn send_once_defined(&self, step: Step<Definition, Input>, over: &Connection) -> Stepped<Self> {
+        let definition = match step {
+            Step::On(definition) => return Ok(Step::On(Invoking::Unsent(definition))),
+            Step::Ended(definition) => definition,
+        };
+        let input = input(self, definition.as_deref()).map_err(Broken::harmless)?;
+        let method = self.signature.method.name;
+        let begun = over.services.begin(&self.path, method, input.as_ref());
+        match begun.map_err(Broken::sending)? {
+            Begun::Ended(output) => {
+                let outcome = outcome(self, &output).map_err(Broken::for_good)?;
+                Ok(Step::Ended(outcome))
+            }
+            Begun::Running(call) => Ok(Step::On(Invoking::Sent(call))),
+        }
+    }
+
+    /// A method is never repeated here: it has been sent, and a code that says otherwise is that
+    /// of the question for its end.
+    fn end(&self, call: CallResult, wait: i32) -> Called<Step<Invoking, Outcome>> {
+        match call.end(wait)? {
+            Progress::Ended(output) => outcome(self, &output).map(Step::Ended),
+            Progress::NotYet => Ok(Step::On(Invoking::Sent(call))),
+        }
+    }
+}
+
+/// The in-parameters, filled; none for a method that takes none.
+fn input(call: &Invoke, definition: Option<&ClassObject>) -> Called<Option<ClassObject>> {
+    let method = call.signature.method;
+    let Some(definition) = definition else {
+        return match call.arguments.0.0.keys().next() {
+            Some(name) => Err(Odd::property(method.name, name).into()),
+            None => Ok(None),
+        };
+    };
+    let input = definition.spawn()?;
+    for (name, value) in &call.arguments.0.0 {
+        put(&input, method, name, value)?;
+    }
+    Ok(Some(input))
+}
+
+/// Sets an argument. Null is what an argument is before it is set.
+fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Called<()> {
+    let parameter = method
+        .parameter(name)
+        .ok_or_else(|| Odd::property(method.name, name))?;
+    if value.is_null() {
+        return Ok(());
+    }
+    let row = Row {
+        name: parameter.name,
+        cim: parameter.cim,
+        array: parameter.array,
+    };
+    let put = input.put(row, parameter.name, value);
+    put.map_err(|fault| Fault {
+        extended: Some(format!("argument {}", parameter.name)),
+        cause: match fault.cause {
+            // Said of the parameter, which this build does not have, and not of the object.
+            Cause::Hresult(Hresult::WBEM_E_NOT_FOUND) => {
+                Hresult::WBEM_E_INVALID_METHOD_PARAMETERS.into()
+            }
+            other => other,
+        },
+    })
+}
+
+/// What a method gave back. The extended status is told as its text.
+fn outcome(call: &Invoke, output: &ClassObject) -> Called<Outcome> {
+    let mut out = BTreeMap::new();
+    let mut extended = None;
+    let parameters = call.signature.method.parameters.iter();
+    for parameter in parameters.filter(|row| row.direction == Direction::Out) {
+        let Some(value) = output.value_if_any(parameter.name)? else {
+            continue;
+        };
+        if parameter.name == extended_status::PARAMETER.name {
+            extended = text_of(call, &value);
+        } else {
+            out.insert(parameter.name.to_owned(), value);
+        }
+    }
+    let code = return_value(output)?;
+    Ok(Outcome {
+        code,
+        out,
+        extended,
+    })
+}
+
+/// Null is no success.
+fn return_value(output: &ClassObject) -> Called<u32> {
+    let value = output.value(RETURN_VALUE)?;
+    let code = value.unsigned().map_err(|error| error.to_string());
+    let code = code.and_then(|wide| u32::try_from(wide).map_err(|error| error.to_string()));
+    code.map_err(|error| Cause::Malformed(format!("{RETURN_VALUE}: {error}")).into())
+}
+
+fn text_of(call: &Invoke, status: &Value) -> Option<String> {
+    let Value::Object(status) = status else {
+        return None;
+    };
+    let text = status.text(extended_status::MESSAGE.name).ok()?;
+    let kept = Secrets::of(call.signature.method, &call.arguments.0).keep(text);
+    kept.map(|text| text.to_string())
+}
+
+/// What every method's definition has:
+/// <https://learn.microsoft.com/windows/win32/wmisdk/calling-a-method>.
+const RETURN_VALUE: &str = "ReturnValue";
+
+#[cfg(test)]
+mod tests {
+    use os::Arguments;
+    use os::Value;
+
+    use super::Sealed;
+
+    #[test]
+    fn the_texts_among_arguments_are_wiped() {
+        let arguments = Arguments::none()
+            .with("Password", Value::text("a secret"))
+            .with("Port", Value::uint16(3260));
+        let mut sealed = Sealed(arguments);
+        sealed.wipe();
+        assert_eq!(sealed.0.0["Password"], Value::text(""));
+        assert_eq!(sealed.0.0["Port"], Value::uint16(3260));
+    }
+}

@@ -1,0 +1,80 @@
+//! A query, as a job.
+
+use automation::Selection;
+use os::Instance;
+use os::schema::Class;
+use os::schema::Property;
+
+use super::com::Called;
+use super::com::ClassObject;
+use super::com::Enumerator;
+use super::com::Progress;
+use super::job::Job;
+use super::job::Step;
+use super::job::Stepped;
+use super::session::Broken;
+use super::session::Connection;
+
+/// A query, and how the objects that it finds are read.
+pub(super) struct Find {
+    selection: Selection,
+    read: fn(&ClassObject, &[&Property]) -> Called<Instance>,
+}
+
+impl Find {
+    /// Its objects have all that was selected.
+    pub(super) fn selected(selection: Selection) -> Self {
+        let read = ClassObject::instance;
+        Self { selection, read }
+    }
+
+    /// Its objects have what their class has.
+    pub(super) fn whole(selection: Selection) -> Self {
+        let read = ClassObject::whole;
+        Self { selection, read }
+    }
+
+    /// In WQL.
+    pub(super) fn text(&self) -> &str {
+        &self.selection.text
+    }
+
+    fn instances(&self, found: &[ClassObject]) -> Called<Vec<Instance>> {
+        let instance = |object| (self.read)(object, &self.selection.properties);
+        found.iter().map(instance).collect()
+    }
+}
+
+/// A query that has begun, and what came of it so far.
+pub(super) struct Finding {
+    answers: Enumerator,
+    found: Vec<ClassObject>,
+}
+
+impl Job for Find {
+    type Reply = Vec<Instance>;
+    type Stage = Finding;
+
+    fn class(&self) -> &'static Class {
+        self.selection.class
+    }
+
+    fn begin(&self, over: &Connection) -> Stepped<Self> {
+        let answers = over.services.query(self.text());
+        Ok(Step::On(Finding {
+            answers: answers.map_err(Broken::harmless)?,
+            found: Vec::new(),
+        }))
+    }
+
+    fn advance(&self, mut stage: Finding, _: &Connection, wait: i32) -> Stepped<Self> {
+        let Finding { answers, found } = &mut stage;
+        match answers.next(wait, found).map_err(Broken::harmless)? {
+            Progress::Ended(()) => {
+                let instances = self.instances(found).map_err(Broken::harmless)?;
+                Ok(Step::Ended(instances))
+            }
+            Progress::NotYet => Ok(Step::On(stage)),
+        }
+    }
+}
