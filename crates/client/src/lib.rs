@@ -99,7 +99,6 @@ mod texts;
 pub use self::raw::Client;
 pub use self::raw::ClientCause;
 pub use self::raw::ClientError;
-pub use self::raw::endpoint;
 pub use self::remote::Node;
 pub use self::remote::Options;
 #[doc(hidden)]

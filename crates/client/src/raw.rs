@@ -1,7 +1,6 @@
 //! Every RPC of every group and version, typed, as the wire has it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -72,23 +71,11 @@ impl Client {
         if let Some(channel) = channels.get(&group.to_string()) {
             return Ok(Arc::clone(channel));
         }
-        let endpoint = endpoint(&self.sockets, group)?;
+        let endpoint = Endpoint::local(&self.sockets, &group.pipe_name())?;
         let channel = Arc::new(Channel::connect(endpoint, ChannelOptions::default())?);
         channels.insert(group.to_string(), Arc::clone(&channel));
         Ok(channel)
     }
-}
-
-/// Where the proxy serves a group and version: csi-proxy's pipe on Windows, elsewhere the socket of the
-/// same name in `folder`.
-///
-/// # Errors
-/// The name is none for a pipe; those of [`wire::GROUPS`] all are.
-pub fn endpoint(folder: &Path, group: &Group) -> Result<Endpoint, EndpointError> {
-    Endpoint::local(
-        folder,
-        &format!("csi-proxy-{}-{}", group.name, group.version),
-    )
 }
 
 /// A call that failed.

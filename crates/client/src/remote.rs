@@ -77,7 +77,7 @@ impl Node {
     pub fn local(sockets: impl Into<PathBuf>) -> Self {
         let sockets = sockets.into();
         Self::at(
-            move |group| crate::endpoint(&sockets, group),
+            move |group| Endpoint::local(&sockets, &group.pipe_name()),
             Options::default(),
         )
     }

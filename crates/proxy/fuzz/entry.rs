@@ -118,7 +118,8 @@ fn served() -> &'static Served {
         let operations = Arc::new(Operations::new(node, dirs));
         let services = groups::registry().into_services(&operations, &oversight);
         let endpoints = services.into_iter().map(|(group, service)| {
-            let endpoint = client::endpoint(folder.path(), group).expect("a group's name");
+            let endpoint = transport::Endpoint::local(folder.path(), &group.pipe_name())
+                .expect("a group's name");
             (endpoint, service)
         });
         let server = Server::bind(endpoints.collect(), ServerOptions::default());
@@ -132,7 +133,8 @@ fn served() -> &'static Served {
 
 impl Served {
     fn call(&self, group: &wire::Group, path: &str, message: &[u8]) -> Result<(), Code> {
-        let endpoint = client::endpoint(self.folder.path(), group).expect("a group's name");
+        let endpoint = transport::Endpoint::local(self.folder.path(), &group.pipe_name())
+            .expect("a group's name");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("served");
         match channel.call(path, message, Instant::now() + Duration::from_secs(20)) {
             Ok(_) => Ok(()),

@@ -17,6 +17,7 @@ use os_sim::CreateError;
 use os_sim::SimNode;
 use transport::BindError;
 use transport::DrainReport;
+use transport::Endpoint;
 use transport::EndpointError;
 use transport::Server;
 use transport::ServerOptions;
@@ -60,7 +61,10 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
         .collect();
     let endpoints = services
         .into_iter()
-        .map(|(group, service)| Ok((client::endpoint(&config.listen, group)?, service)))
+        .map(|(group, service)| {
+            let endpoint = Endpoint::local(&config.listen, &group.pipe_name())?;
+            Ok((endpoint, service))
+        })
         .collect::<Result<Vec<_>, EndpointError>>()?;
     let names = endpoints.iter().map(|(endpoint, _)| endpoint.clone());
     let health = Health::new(kind(config), names.collect());

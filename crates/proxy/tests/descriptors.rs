@@ -42,7 +42,8 @@ fn pages_without_descriptors_end_nothing_and_come_back() {
     let mut log = Log::open(&folder.path().join("log"));
     let server = serve::start(&config).expect("a simulated node can be served");
     let address = server.metrics_address().expect("it is served");
-    let endpoint = client::endpoint(&config.listen, &wire::disk::v1::GROUP).expect("a name");
+    let endpoint = transport::Endpoint::local(&config.listen, &wire::disk::v1::GROUP.pipe_name())
+        .expect("a name");
     let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
     assert_answers(&channel);
 

@@ -127,7 +127,8 @@ fn serve(sim: &SimNode, sockets: &Path) -> Server {
     let oversight = Oversight::open(&Config::default()).expect("nothing to open");
     let services = groups::registry().into_services(&operations, &oversight);
     let endpoints = services.into_iter().map(|(group, service)| {
-        let endpoint = client::endpoint(sockets, group).expect("a group's name");
+        let endpoint =
+            transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
         (endpoint, service)
     });
     let mut options = ServerOptions::default();

@@ -167,7 +167,8 @@ impl Stage {
     }
 
     fn send(&mut self, group: &wire::Group, path: &str, request: &[u8]) {
-        let endpoint = client::endpoint(&self.config.listen, group).expect("a group's name");
+        let endpoint = transport::Endpoint::local(&self.config.listen, &group.pipe_name())
+            .expect("a group's name");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("served");
         self.answers.push(
             match channel.call(path, request, Instant::now() + PATIENCE) {

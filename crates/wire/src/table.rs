@@ -24,9 +24,10 @@ pub struct Group {
 }
 
 impl Group {
-    /// Path of the named pipe, such as `\\.\pipe\csi-proxy-disk-v1`.
-    pub fn pipe(&self) -> String {
-        format!(r"\\.\pipe\csi-proxy-{}-{}", self.name, self.version)
+    /// Name of the pipe behind `\\.\pipe\`, such as `csi-proxy-disk-v1`. Elsewhere than on Windows both
+    /// sides give it to a socket.
+    pub fn pipe_name(&self) -> String {
+        format!("csi-proxy-{}-{}", self.name, self.version)
     }
 
     /// The RPC with this name, if this version has it.
@@ -98,10 +99,10 @@ mod tests {
 
     #[test]
     fn pipe_names_are_those_that_clients_open() {
-        assert_eq!(crate::disk::v1::GROUP.pipe(), r"\\.\pipe\csi-proxy-disk-v1");
+        assert_eq!(crate::disk::v1::GROUP.pipe_name(), "csi-proxy-disk-v1");
         assert_eq!(
-            volume::v2alpha1::GROUP.pipe(),
-            r"\\.\pipe\csi-proxy-volume-v2alpha1"
+            volume::v2alpha1::GROUP.pipe_name(),
+            "csi-proxy-volume-v2alpha1"
         );
     }
 

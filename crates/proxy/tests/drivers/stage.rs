@@ -121,9 +121,12 @@ impl Stage {
         let sockets = self.sockets();
         fs::create_dir_all(&sockets).unwrap();
         let services = groups::registry().into_services(&operations, &oversight);
-        let endpoints = services
-            .into_iter()
-            .map(|(group, service)| (client::endpoint(&sockets, group).unwrap(), service));
+        let endpoints = services.into_iter().map(|(group, service)| {
+            (
+                transport::Endpoint::local(&sockets, &group.pipe_name()).unwrap(),
+                service,
+            )
+        });
         let server = Server::bind(endpoints.collect(), ServerOptions::default()).unwrap();
         *self.server.borrow_mut() = Some(server);
     }

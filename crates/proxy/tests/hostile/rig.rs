@@ -87,7 +87,8 @@ impl Rig {
         let meter: Arc<dyn Meter> = Arc::clone(&tally) as _;
         let server = serve(os_meter::metered(sim.os(), &meter), folder.path());
         let channels = wire::GROUPS.iter().map(|group| {
-            let endpoint = client::endpoint(folder.path(), group).expect("a group's name");
+            let endpoint = transport::Endpoint::local(folder.path(), &group.pipe_name())
+                .expect("a group's name");
             let channel = Channel::connect(endpoint, ChannelOptions::default());
             (group.to_string(), channel.expect("it listens"))
         });
@@ -238,7 +239,8 @@ fn serve(os: Os, sockets: &Path) -> Server {
     let oversight = Oversight::open(&Config::default()).expect("nothing to open");
     let services = groups::registry().into_services(&operations, &oversight);
     let endpoints = services.into_iter().map(|(group, service)| {
-        let endpoint = client::endpoint(sockets, group).expect("a group's name");
+        let endpoint =
+            transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
         (endpoint, service)
     });
     Server::bind(endpoints.collect(), ServerOptions::default()).expect("the endpoints are free")

@@ -156,9 +156,12 @@ impl Stage {
         std::fs::create_dir_all(&sockets).unwrap();
         let oversight = Oversight::open(&Config::default()).unwrap();
         let services = groups::registry().into_services(&Arc::new(operations), &oversight);
-        let endpoints = services
-            .into_iter()
-            .map(|(group, service)| (client::endpoint(&sockets, group).unwrap(), service));
+        let endpoints = services.into_iter().map(|(group, service)| {
+            (
+                transport::Endpoint::local(&sockets, &group.pipe_name()).unwrap(),
+                service,
+            )
+        });
         let server = Server::bind(endpoints.collect(), ServerOptions::default()).unwrap();
         Rig {
             sim: self.sim,

@@ -89,7 +89,8 @@ fn handles(server: &Server) -> usize {
 }
 
 fn channel(folder: &Path, group: &wire::Group) -> Channel {
-    let endpoint = client::endpoint(&folder.join("sockets"), group).expect("a group's name");
+    let endpoint = transport::Endpoint::local(&folder.join("sockets"), &group.pipe_name())
+        .expect("a group's name");
     Channel::connect(endpoint, ChannelOptions::default()).expect("it listens")
 }
 

@@ -58,7 +58,7 @@ fn large() -> Vec<u8> {
 }
 
 fn partition(folder: &Path, request: &[u8]) -> Result<Vec<u8>, CallError> {
-    let endpoint = client::endpoint(&folder.join("sockets"), &disk::GROUP);
+    let endpoint = transport::Endpoint::local(&folder.join("sockets"), &disk::GROUP.pipe_name());
     let options = ChannelOptions::default();
     let channel = Channel::connect(endpoint.expect("a group's name"), options)?;
     channel.call(path(), request, Instant::now() + PATIENCE)

@@ -99,7 +99,7 @@ impl Proxy {
 
     pub(crate) fn raw(&self, group: &wire::Group, method: &str, message: &[u8]) -> (Code, String) {
         let sockets: &Path = &self.folder.path().join("sockets");
-        let endpoint = client::endpoint(sockets, group).expect("a group's name");
+        let endpoint = transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
         match channel.call(method, message, Instant::now() + PATIENCE) {
             Err(CallError::Status(status)) => (status.code, status.message),

@@ -233,7 +233,8 @@ fn is_named(threads: &[String], name: &str) -> bool {
 }
 
 fn ask_nothing(group: &wire::Group) -> Status {
-    let endpoint = client::endpoint(Path::new(""), group).expect("a group's name");
+    let endpoint =
+        transport::Endpoint::local(Path::new(""), &group.pipe_name()).expect("a group's name");
     let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
     match channel.call("/wincsi.Test/Nothing", &[], Instant::now() + PATIENCE) {
         Err(CallError::Status(status)) => status,

@@ -1,12 +1,11 @@
 //! Calls over the wire to a server with a simulated node, as a driver makes them.
 
-mod support;
-
-use support::Proxy;
 use transport::Code;
 use wire::disk::v1 as disk;
 use wire::filesystem;
 use wire::volume::v1 as volume;
+
+use crate::support::Proxy;
 
 fn mkdir(path: &str) -> filesystem::v1::MkdirRequest {
     filesystem::v1::MkdirRequest {

@@ -1,18 +1,17 @@
 //! Every version of the disk, volume and SMB groups, called for its meaning.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::slice;
 
 use os_sim::Content;
 use os_sim::DiskSpec;
 use os_sim::demo;
-use support::Proxy;
 use wire::disk;
 use wire::filesystem;
 use wire::smb;
 use wire::volume;
+
+use crate::support::Proxy;
 
 /// The demo node's data disk.
 const DATA: u32 = 1;

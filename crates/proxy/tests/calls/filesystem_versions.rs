@@ -1,9 +1,8 @@
 //! Every version of the filesystem group, called for its meaning.
 
-mod support;
-
-use support::Proxy;
 use wire::filesystem::v2alpha1 as newest;
+
+use crate::support::Proxy;
 
 /// What every version can do, under the names that a version has for it.
 macro_rules! life {

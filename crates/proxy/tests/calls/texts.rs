@@ -1,15 +1,14 @@
 //! Each text that drivers look for, of its own condition over the wire and of no other.
 
-mod support;
-
 use node::texts;
 use node::texts::Said;
 use os_sim::demo;
-use support::Proxy;
 use wire::disk::v1 as disk;
 use wire::filesystem::v1 as filesystem;
 use wire::smb::v1 as smb;
 use wire::volume::v1 as volume;
+
+use crate::support::Proxy;
 
 const KUBELET: &str = r"C:\var\lib\kubelet";
 
