@@ -40,6 +40,11 @@ const PAGES: &[Page] = &[
         package: "wincsi-proxy",
         example: "flags_page",
     },
+    Page {
+        path: "docs/performance.md",
+        package: "wincsi-costs",
+        example: "costs_page",
+    },
 ];
 
 impl Docs {

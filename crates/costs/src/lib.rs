@@ -1,50 +1,86 @@
-//! What each call costs the node, counted, beside what it costs with csi-proxy.
+//! What each call costs the node, counted, beside what it costs with csi-proxy: one table.
 //!
-//! Every operation of the pipes is called in this process, through the handlers that serve it, on a
-//! simulated node whose operations are counted ([`os_meter`]). The counts are exact: `tests/` holds
-//! them, and the tables of `docs/benchmarks-node.md` are the ones that this crate renders. Times come
-//! along when the program runs; they are worth what the machine is worth.
-//!
-//! csi-proxy's counts are not measured, as it runs on Windows alone. They are derived from what its
-//! source does, and each row says how.
+//! `tests/table.rs` runs every [`Row`] on a simulated node, through the handlers that serve the pipes,
+//! and holds its counts; `tests/native.rs` holds them for `os-windows`' way to WMI. The page,
+//! `docs/performance.md`, is written from the same rows.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod calls;
-mod frontier;
-mod growth;
-mod handles;
-mod report;
-mod sample;
-mod scenario;
-mod stage;
+mod cost;
+mod page;
+mod test_node;
 
-#[cfg_attr(unix, path = "cpu/unix.rs")]
-#[cfg_attr(not(unix), path = "cpu/elsewhere.rs")]
-mod cpu;
+use anyhow::Result;
 
-pub use self::calls::SCENARIOS;
-pub use self::frontier::Crossed;
-pub use self::frontier::Crossing;
-pub use self::frontier::Frontier;
-pub use self::frontier::WbemCall;
-pub use self::growth::Growth;
-pub use self::growth::SIZES;
-pub use self::handles::MORE_HANDLES;
-pub use self::handles::MoreHandles;
-pub use self::report::cpu_table;
-pub use self::report::crossings_table;
-pub use self::report::derivation_table;
-pub use self::report::excess_table;
-pub use self::report::growth_table;
-pub use self::report::handles_list;
-pub use self::report::operations_table;
-pub use self::report::provider_table;
-pub use self::sample::Cpu;
-pub use self::sample::Sample;
-pub use self::scenario::Excess;
-pub use self::scenario::Peer;
-pub use self::scenario::Provider;
-pub use self::scenario::Scenario;
-pub use self::stage::Stage;
+pub use self::{
+    cost::{Cost, Counted, Counter},
+    page::page,
+    test_node::TestNode,
+};
+
+/// A call, as csi-proxy's newest version names it (`disk.PartitionDisk`), and its situations.
+#[derive(Debug, Clone, Copy)]
+pub struct Call(pub &'static str, pub &'static [Row]);
+
+/// A situation that decides what a call has to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Empty where there is but one.
+    pub situation: &'static str,
+    /// What the node needs.
+    pub cost: Cost,
+    /// The queries and methods that csi-proxy needs, by its source.
+    pub csi_proxy: [u64; 2],
+    /// What breaks without the queries or methods that we need beyond csi-proxy's; else empty.
+    pub reason: &'static str,
+    /// Brings the situation about, makes the call, and returns what it cost.
+    pub run: fn(&TestNode) -> Result<Counted>,
+}
+
+/// All rows, each with the name of its call.
+pub fn rows() -> impl Iterator<Item = (&'static str, &'static Row)> {
+    let calls = calls::TABLE.iter().copied().flatten();
+    calls.flat_map(|Call(name, rows)| rows.iter().map(|row| (*name, row)))
+}
+
+impl Row {
+    /// Whether the providers have more work than with csi-proxy.
+    #[must_use]
+    pub fn exceeds(&self) -> bool {
+        let mut both = self.cost.iter().zip(&self.csi_proxy);
+        both.any(|(ours, theirs)| ours > theirs)
+    }
+
+    /// In what a run differs from the row, if it does: an error, or other counts, by each operation.
+    #[must_use]
+    pub fn wrong(&self, call: &str, node: &TestNode) -> Option<String> {
+        let found = match (self.run)(node) {
+            Ok(counted) if counted.cost() == self.cost => return None,
+            Ok(counted) => format!("{:?}{counted}", counted.cost()),
+            Err(error) => format!("{error:#}"),
+        };
+        Some(format!("{call} {}: {found}", self.situation))
+    }
+
+    const fn because(mut self, reason: &'static str) -> Self {
+        self.reason = reason;
+        self
+    }
+}
+
+const fn row(
+    situation: &'static str,
+    cost: Cost,
+    csi_proxy: [u64; 2],
+    run: fn(&TestNode) -> Result<Counted>,
+) -> Row {
+    Row {
+        situation,
+        cost,
+        csi_proxy,
+        reason: "",
+        run,
+    }
+}

@@ -123,7 +123,7 @@ does not count, nor does anything in a case that Wine answers otherwise than it 
 
 const TABLE: &str = "
 `suite` is `os-suite`'s cases; `node` the calls of csi-proxy's API in the situations of
-[benchmarks-node.md](benchmarks-node.md); `error` says that it was called and never did what it is for; a dash that
+[performance.md](performance.md); `error` says that it was called and never did what it is for; a dash that
 it was not called. For the providers, which Wine does not have, the objects in the process stand; nothing has
 executed what protects and marshals calls between processes, nor shown that Windows answers so. Under *pure* `yes` says that a part of it is
 pure code, which the next table names.

@@ -9,7 +9,6 @@ use clap::Subcommand;
 mod contestant;
 mod machine;
 mod markdown;
-mod node;
 mod pipe;
 mod procfs;
 mod results;
@@ -25,14 +24,12 @@ pub(crate) struct Bench {
 
 #[derive(Subcommand)]
 enum What {
-    Node(node::Node),
     Pipe(pipe::Pipe),
 }
 
 impl Bench {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self.what {
-            What::Node(bench) => bench.run(),
             What::Pipe(bench) => bench.run(),
         }
     }

@@ -1,198 +1,107 @@
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::ensure;
+use anyhow::{Context, Result, ensure};
 use os::Win32;
-use os_sim::Arrives;
-use os_sim::Effect;
-use os_sim::Rule;
-use wire::disk::v1::*;
-use wire::disk::v1alpha1;
+use os_sim::{Arrives, Effect};
+use wire::disk::{v1::rpc, v1alpha1};
 
-use crate::Sample;
-use crate::Scenario;
-use crate::Stage;
+use crate::{Call, Counted, TestNode, row};
 
-/// The stage has two disks.
-const DISKS: u64 = 2;
+use Arrives::{Offline, Online};
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario::of("disk.ListDiskLocations", locations)
-        .asking(1, 0)
-        .by("3.1", "MSFT_Disk (Number, Location)"),
-    Scenario::of("disk.PartitionDisk", partition)
-        .when("a raw disk")
-        .asking(3, 4)
-        .by(
-            "3.2",
-            "MSFT_Disk, MSFT_Partition, and MSFT_Partition again; Initialize, CreatePartition, \
-             Refresh, Online",
-        ),
-    Scenario::of("disk.PartitionDisk", partition_offline)
-        .when("a raw disk that is offline")
-        .asking(3, 4)
-        .by(
-            "3.2",
-            "MSFT_Disk, MSFT_Partition, and MSFT_Partition again; Initialize, CreatePartition, \
-             Refresh, Online",
-        ),
-    Scenario::of("disk.PartitionDisk", partition_initialised)
-        .when("an initialised disk without a partition")
-        .asking(3, 3)
-        .by(
-            "3.2",
-            "MSFT_Disk, MSFT_Partition, and MSFT_Partition again; CreatePartition, Refresh, Online",
-        ),
-    Scenario::of("disk.PartitionDisk", partition_again)
-        .when("it has its partition")
-        .asking(2, 0)
-        .by("3.2", "MSFT_Disk, MSFT_Partition"),
-    Scenario::of("disk.Rescan", rescan)
-        .asking(0, 1)
-        .by("3.3", "UpdateHostStorageCache"),
-    Scenario::of("disk.GetDiskNumberByName", by_name)
-        .asking(1, 0)
-        .opening(DISKS)
-        .by("3.4, 3.7", "MSFT_Disk; opens each disk up to the one that is meant, the second"),
-    Scenario::of("disk.ListDiskIDs", ids)
-        .asking(1, 0)
-        .opening(DISKS)
-        .by("3.4", "MSFT_Disk (Path, SerialNumber); opens each disk once"),
-    Scenario::of("disk.GetDiskStats", stats)
-        .asking(1, 0)
-        .by("3.5", "MSFT_Disk.Size"),
-    Scenario::of("disk.SetDiskState", offline)
-        .when("from online to offline")
-        .asking(1, 1)
-        .by("3.6", "MSFT_Disk.IsOffline; Offline"),
-    Scenario::of("disk.SetDiskState", online)
-        .when("from offline to online")
-        .asking(1, 1)
-        .by("3.6", "MSFT_Disk.IsOffline; Online"),
-    Scenario::of("disk.SetDiskState", online_read_only)
-        .when("from offline and read-only to online")
-        .asking(1, 1)
-        .by("3.6", "MSFT_Disk.IsOffline; Online")
-        .more_by(
-            0,
-            1,
-            "SetAttributes clears read-only, on a disk that the kernel says is read-only. Clones, \
-             snapshots and the disks of some controllers come so (csi-proxy issues 288 and 437): \
-             csi-proxy answers success and leaves the disk so, and PartitionDisk and FormatVolume \
-             fail after it until somebody clears it by hand, as no call of its pipes does. Online \
-             has no parameter for it, and SetAttributes none for online. \
-             IOCTL_DISK_SET_DISK_ATTRIBUTES saves nothing: the provider has to be told by Refresh, a \
-             method too",
-        ),
-    Scenario::of("disk.SetDiskState", online_again)
-        .when("it is online")
-        .asking(1, 0)
-        .by("3.6", "MSFT_Disk.IsOffline"),
-    Scenario::of("disk.SetDiskState", offline_again)
-        .when("it is offline")
-        .asking(1, 0)
-        .by("3.6", "MSFT_Disk.IsOffline"),
-    Scenario::of("disk.GetDiskState", state)
-        .asking(1, 0)
-        .by("3.6", "MSFT_Disk.IsOffline"),
+// In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
+#[rustfmt::skip]
+pub(super) const CALLS: &[Call] = &[
+    Call("disk.ListDiskLocations", &[
+        row("", [1, 0, 0, 0, 0], [1, 0], |node| node.cost::<rpc::ListDiskLocations>(|_| {})),
+    ]),
+    Call("disk.PartitionDisk", &[
+        row("a raw disk", [3, 4, 54, 4, 4], [3, 4], |node| partition(node, Online)),
+        row("a raw disk that is offline", [3, 4, 54, 4, 4], [3, 4],
+            |node| partition(node, Offline)),
+        row("an initialised disk without a partition", [3, 3, 45, 4, 4], [3, 3], initialised),
+        row("it has its partition", [1, 0, 11, 4, 0], [2, 0], partitioned),
+    ]),
+    Call("disk.Rescan", &[
+        row("", [0, 1, 0, 0, 0], [0, 1], |node| node.cost::<rpc::Rescan>(|_| {})),
+    ]),
+    Call("disk.GetDiskNumberByName", &[
+        row("", [1, 0, 5, 4, 0], [1, 0], by_name),
+    ]),
+    Call("disk.ListDiskIDs", &[
+        row("", [1, 0, 4, 0, 0], [1, 0], |node| node.cost::<rpc::ListDiskIds>(|_| {})),
+    ]),
+    Call("disk.GetDiskStats", &[
+        row("", [0, 0, 1, 0, 0], [1, 0], stats),
+    ]),
+    Call("disk.SetDiskState", &[
+        row("from online to offline", [1, 1, 6, 4, 0], [1, 1],
+            |node| switched(node, Online, &[false])),
+        row("from offline to online", [1, 1, 6, 4, 0], [1, 1],
+            |node| switched(node, Online, &[false, true])),
+        row("from offline and read-only to online", [1, 2, 7, 4, 0], [1, 1],
+            |node| switched(node, Offline, &[true])).because(READ_ONLY),
+        row("it is online", [0, 0, 1, 0, 0], [1, 0], |node| switched(node, Online, &[true])),
+        row("it is offline", [0, 0, 1, 0, 0], [1, 0], |node| switched(node, Offline, &[false])),
+    ]),
+    Call("disk.GetDiskState", &[
+        row("", [0, 0, 1, 0, 0], [1, 0], state),
+    ]),
 ];
 
-fn locations(stage: &Stage) -> Result<Sample> {
-    stage.measured::<rpc::ListDiskLocations>(&ListDiskLocationsRequest {})
-}
+const READ_ONLY: &str = "\
+    SetAttributes makes the disk writable that the kernel reports as read-only, as clones, \
+    snapshots and the disks of some controllers arrive (csi-proxy issues 288 and 437). csi-proxy \
+    answers success and leaves it read-only; PartitionDisk and FormatVolume fail until somebody \
+    clears it by hand, as none of its calls does. Online has no parameter for it, and after \
+    IOCTL_DISK_SET_DISK_ATTRIBUTES the provider would need Refresh";
 
-fn partition(stage: &Stage) -> Result<Sample> {
-    partition_of(stage, Arrives::Online)
-}
-
-fn partition_offline(stage: &Stage) -> Result<Sample> {
-    partition_of(stage, Arrives::Offline)
-}
-
-fn partition_of(stage: &Stage, arrives: Arrives) -> Result<Sample> {
-    let spare = stage.plug(arrives)?;
-    let disk_number = spare.number;
-    let sample = stage.measured::<rpc::PartitionDisk>(&PartitionDiskRequest { disk_number })?;
-    stage.pull(&spare)?;
-    Ok(sample)
+fn partition(node: &TestNode, arrives: Arrives) -> Result<Counted> {
+    node.with_spare(arrives, |spare| partition_disk(node, spare.number))
 }
 
 /// As an earlier call left it that failed half-way.
-fn partition_initialised(stage: &Stage) -> Result<Sample> {
-    let spare = stage.plug(Arrives::Online)?;
-    let disk_number = spare.number;
-    let request = PartitionDiskRequest { disk_number };
-    let fails = Rule::on("*CreatePartition", Effect::fail(Win32::GEN_FAILURE));
-    let fails = stage.faults().add(fails);
-    let first = stage.call::<rpc::PartitionDisk>(&request);
-    stage.faults().remove(fails);
-    ensure!(first.is_err(), "it has its partition");
-    let sample = stage.measured::<rpc::PartitionDisk>(&request)?;
-    stage.pull(&spare)?;
-    Ok(sample)
-}
-
-fn partition_again(stage: &Stage) -> Result<Sample> {
-    let disk_number = stage.volume().disk;
-    stage.measured::<rpc::PartitionDisk>(&PartitionDiskRequest { disk_number })
-}
-
-fn rescan(stage: &Stage) -> Result<Sample> {
-    stage.measured::<rpc::Rescan>(&RescanRequest {})
-}
-
-fn by_name(stage: &Stage) -> Result<Sample> {
-    let listed = stage.call::<rpc::ListDiskIds>(&ListDiskIdsRequest {})?;
-    let ids = listed.disk_ids.get(&stage.volume().disk);
-    let disk_name = ids.context("the data disk")?.page83.clone();
-    stage.measured::<v1alpha1::rpc::GetDiskNumberByName>(&v1alpha1::GetDiskNumberByNameRequest {
-        disk_name,
+fn initialised(node: &TestNode) -> Result<Counted> {
+    node.with_spare(Online, |spare| {
+        let fails = Effect::fail(Win32::GEN_FAILURE);
+        let partition = || partition_disk(node, spare.number);
+        let first = node.failing("*CreatePartition", fails, partition);
+        ensure!(first.is_err(), "it has its partition");
+        partition()
     })
 }
 
-fn ids(stage: &Stage) -> Result<Sample> {
-    stage.measured::<rpc::ListDiskIds>(&ListDiskIdsRequest {})
+fn partitioned(node: &TestNode) -> Result<Counted> {
+    partition_disk(node, node.volume().disk)
 }
 
-fn stats(stage: &Stage) -> Result<Sample> {
-    let disk_number = stage.volume().disk;
-    stage.measured::<rpc::GetDiskStats>(&GetDiskStatsRequest { disk_number })
+fn partition_disk(node: &TestNode, number: u32) -> Result<Counted> {
+    node.cost::<rpc::PartitionDisk>(|partition| partition.disk_number = number)
 }
 
-fn offline(stage: &Stage) -> Result<Sample> {
-    switched(stage, Arrives::Online, &[false])
+fn by_name(node: &TestNode) -> Result<Counted> {
+    let listed = node.call::<rpc::ListDiskIds>(|_| {})?;
+    let ids = listed.disk_ids.get(&node.volume().disk);
+    let name = ids.context("the data disk")?.page83.clone();
+    node.cost::<v1alpha1::rpc::GetDiskNumberByName>(|get| get.disk_name = name)
 }
 
-fn online(stage: &Stage) -> Result<Sample> {
-    switched(stage, Arrives::Online, &[false, true])
-}
-
-fn online_read_only(stage: &Stage) -> Result<Sample> {
-    switched(stage, Arrives::Offline, &[true])
-}
-
-fn online_again(stage: &Stage) -> Result<Sample> {
-    switched(stage, Arrives::Online, &[true])
-}
-
-fn offline_again(stage: &Stage) -> Result<Sample> {
-    switched(stage, Arrives::Offline, &[false])
+fn stats(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::GetDiskStats>(|get| get.disk_number = node.volume().disk)
 }
 
 /// What the last of the switches takes.
-fn switched(stage: &Stage, arrives: Arrives, to: &[bool]) -> Result<Sample> {
-    let spare = stage.plug(arrives)?;
-    let mut last = None;
-    for is_online in to {
-        last = Some(stage.measured::<rpc::SetDiskState>(&SetDiskStateRequest {
-            disk_number: spare.number,
-            is_online: *is_online,
-        })?);
-    }
-    stage.pull(&spare)?;
-    last.context("a switch")
+fn switched(node: &TestNode, arrives: Arrives, to: &[bool]) -> Result<Counted> {
+    node.with_spare(arrives, |spare| {
+        let switch = |is_online: &bool| {
+            node.cost::<rpc::SetDiskState>(|set| {
+                set.disk_number = spare.number;
+                set.is_online = *is_online;
+            })
+        };
+        let switches: Result<Vec<_>> = to.iter().map(switch).collect();
+        switches?.pop().context("a switch")
+    })
 }
 
-fn state(stage: &Stage) -> Result<Sample> {
-    let disk_number = stage.volume().disk;
-    stage.measured::<rpc::GetDiskState>(&GetDiskStateRequest { disk_number })
+fn state(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::GetDiskState>(|get| get.disk_number = node.volume().disk)
 }

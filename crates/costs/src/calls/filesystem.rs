@@ -1,160 +1,80 @@
 use anyhow::Result;
-use wire::filesystem::v2alpha1::*;
-use wire::volume::v2alpha1 as volume;
+use wire::filesystem::v2alpha1::rpc;
 
-use crate::Sample;
-use crate::Scenario;
-use crate::Stage;
-use crate::stage::MOUNTED;
+use crate::{Call, Counted, TestNode, row, test_node::MOUNTED};
 
-const BY_NAME: &str = "files by Win32 alone";
-
-pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario::of("filesystem.PathExists", exists)
-        .when("a folder")
-        .by("4", "lstat by name"),
-    Scenario::of("filesystem.PathExists", is_missing)
-        .when("nothing there")
-        .by("4", "lstat by name"),
-    Scenario::of("filesystem.Mkdir", make)
-        .when("not there")
-        .by("4", BY_NAME),
-    Scenario::of("filesystem.Mkdir", make_again)
-        .when("there already")
-        .by("4", BY_NAME),
-    Scenario::of("filesystem.Rmdir", remove)
-        .when("an empty folder")
-        .by("4", BY_NAME),
-    Scenario::of("filesystem.Rmdir", remove_tree)
-        .when("force, one folder inside")
-        .opening(2)
-        .by("4", "recursive delete: a list of each folder"),
-    Scenario::of("filesystem.Rmdir", remove_mounted)
-        .when("force, a mounted folder")
-        .by("4", "RemoveDirectory at the first attempt"),
-    Scenario::of("filesystem.Rmdir", remove_link)
-        .when("force, a link")
-        .by("4", "RemoveDirectory at the first attempt"),
-    Scenario::of("filesystem.Rmdir", remove_nothing)
-        .when("force, nothing there")
-        .by("4", BY_NAME),
-    Scenario::of("filesystem.RmdirContents", remove_contents)
-        .when("one folder inside")
-        .opening(2)
-        .by("4", "opens the folder; recursive delete of each child"),
-    Scenario::of("filesystem.CreateSymlink", link)
-        .by("4", "stat of the source, CreateSymbolicLink"),
-    Scenario::of("filesystem.IsSymlink", is_mount)
-        .when("a mounted folder")
-        .opening(2)
-        .by(
-            "4, 6.9",
-            "FindFirstFile for the tag, readlink opens the link",
-        ),
-    Scenario::of("filesystem.IsSymlink", is_link)
-        .when("a link to a mounted folder")
-        .opening(2)
-        .by(
-            "4, 6.9",
-            "FindFirstFile for the tag, readlink opens the link",
-        ),
-    Scenario::of("filesystem.IsSymlink", is_plain)
-        .when("a plain folder")
-        .by("4", "lstat by name; no reparse bit"),
+// In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
+#[rustfmt::skip]
+pub(super) const CALLS: &[Call] = &[
+    Call("filesystem.PathExists", &[
+        row("a folder", [0, 0, 0, 1, 0], [0, 0], |node| exists(node, MOUNTED)),
+        row("nothing there", [0, 0, 0, 1, 0], [0, 0], |node| exists(node, &node.free_path())),
+    ]),
+    Call("filesystem.Mkdir", &[
+        row("not there", [0, 0, 2, 0, 0], [0, 0], |node| make(node, &node.free_path())),
+        row("there already", [0, 0, 4, 1, 0], [0, 0], |node| make(node, MOUNTED)),
+    ]),
+    Call("filesystem.Rmdir", &[
+        row("an empty folder", [0, 0, 2, 0, 0], [0, 0], remove),
+        row("force, one folder inside", [0, 0, 7, 3, 0], [0, 0], |node| force(node, tree(node)?)),
+        row("force, a mounted folder", [0, 0, 2, 1, 0], [0, 0],
+            |node| force(node, node.mounted()?)),
+        row("force, a link", [0, 0, 2, 1, 0], [0, 0], |node| force(node, node.link()?)),
+        row("force, nothing there", [0, 0, 1, 1, 0], [0, 0], |node| force(node, node.free_path())),
+    ]),
+    Call("filesystem.RmdirContents", &[
+        row("one folder inside", [0, 0, 6, 3, 0], [0, 0], empty),
+    ]),
+    Call("filesystem.CreateSymlink", &[
+        row("", [0, 0, 3, 2, 0], [0, 0], link),
+    ]),
+    Call("filesystem.IsSymlink", &[
+        row("a mounted folder", [0, 0, 1, 2, 0], [0, 0], |node| is_link(node, MOUNTED.to_owned())),
+        row("a link to a mounted folder", [0, 0, 1, 2, 0], [0, 0],
+            |node| is_link(node, node.link()?)),
+        row("a plain folder", [0, 0, 0, 1, 0], [0, 0], |node| is_link(node, node.folder()?)),
+    ]),
 ];
 
-fn exists(stage: &Stage) -> Result<Sample> {
-    let path = MOUNTED.to_owned();
-    stage.measured::<rpc::PathExists>(&PathExistsRequest { path })
+fn exists(node: &TestNode, path: &str) -> Result<Counted> {
+    node.cost::<rpc::PathExists>(|exists| exists.path = path.to_owned())
 }
 
-fn is_missing(stage: &Stage) -> Result<Sample> {
-    let path = stage.free_path();
-    stage.measured::<rpc::PathExists>(&PathExistsRequest { path })
+fn make(node: &TestNode, path: &str) -> Result<Counted> {
+    node.cost::<rpc::Mkdir>(|mkdir| mkdir.path = path.to_owned())
 }
 
-fn make(stage: &Stage) -> Result<Sample> {
-    let path = stage.free_path();
-    let sample = stage.measured::<rpc::Mkdir>(&MkdirRequest { path: path.clone() })?;
-    stage.clear(path)?;
-    Ok(sample)
+fn remove(node: &TestNode) -> Result<Counted> {
+    let path = node.folder()?;
+    node.cost::<rpc::Rmdir>(|rmdir| rmdir.path = path)
 }
 
-fn make_again(stage: &Stage) -> Result<Sample> {
-    let path = MOUNTED.to_owned();
-    stage.measured::<rpc::Mkdir>(&MkdirRequest { path })
+fn force(node: &TestNode, path: String) -> Result<Counted> {
+    node.cost::<rpc::Rmdir>(|rmdir| {
+        rmdir.path = path;
+        rmdir.force = true;
+    })
 }
 
-fn remove(stage: &Stage) -> Result<Sample> {
-    let path = stage.folder()?;
-    stage.measured::<rpc::Rmdir>(&RmdirRequest { path, force: false })
+fn empty(node: &TestNode) -> Result<Counted> {
+    let path = tree(node)?;
+    node.cost::<rpc::RmdirContents>(|rmdir| rmdir.path = path)
 }
 
-fn remove_tree(stage: &Stage) -> Result<Sample> {
-    let path = folder_with_one_inside(stage)?;
-    stage.measured::<rpc::Rmdir>(&RmdirRequest { path, force: true })
+fn link(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::CreateSymlink>(|link| {
+        link.source_path = MOUNTED.to_owned();
+        link.target_path = node.free_path();
+    })
 }
 
-fn remove_mounted(stage: &Stage) -> Result<Sample> {
-    let path = stage.folder()?;
-    stage.call::<volume::rpc::MountVolume>(&volume::MountVolumeRequest {
-        volume_id: stage.volume().volume.clone(),
-        target_path: path.clone(),
-    })?;
-    stage.measured::<rpc::Rmdir>(&RmdirRequest { path, force: true })
+fn is_link(node: &TestNode, path: String) -> Result<Counted> {
+    node.cost::<rpc::IsSymlink>(|is_symlink| is_symlink.path = path)
 }
 
-fn remove_link(stage: &Stage) -> Result<Sample> {
-    let path = stage.link()?;
-    stage.measured::<rpc::Rmdir>(&RmdirRequest { path, force: true })
-}
-
-fn remove_nothing(stage: &Stage) -> Result<Sample> {
-    let path = stage.free_path();
-    stage.measured::<rpc::Rmdir>(&RmdirRequest { path, force: true })
-}
-
-fn remove_contents(stage: &Stage) -> Result<Sample> {
-    let path = folder_with_one_inside(stage)?;
-    let request = RmdirContentsRequest { path: path.clone() };
-    let sample = stage.measured::<rpc::RmdirContents>(&request)?;
-    stage.clear(path)?;
-    Ok(sample)
-}
-
-fn link(stage: &Stage) -> Result<Sample> {
-    let target_path = stage.free_path();
-    let sample = stage.measured::<rpc::CreateSymlink>(&CreateSymlinkRequest {
-        source_path: MOUNTED.to_owned(),
-        target_path: target_path.clone(),
-    })?;
-    stage.clear(target_path)?;
-    Ok(sample)
-}
-
-fn is_mount(stage: &Stage) -> Result<Sample> {
-    let path = MOUNTED.to_owned();
-    stage.measured::<rpc::IsSymlink>(&IsSymlinkRequest { path })
-}
-
-fn is_link(stage: &Stage) -> Result<Sample> {
-    let path = stage.link()?;
-    let sample = stage.measured::<rpc::IsSymlink>(&IsSymlinkRequest { path: path.clone() })?;
-    stage.clear(path)?;
-    Ok(sample)
-}
-
-fn is_plain(stage: &Stage) -> Result<Sample> {
-    let path = stage.folder()?;
-    let sample = stage.measured::<rpc::IsSymlink>(&IsSymlinkRequest { path: path.clone() })?;
-    stage.clear(path)?;
-    Ok(sample)
-}
-
-fn folder_with_one_inside(stage: &Stage) -> Result<String> {
-    let path = stage.folder()?;
-    stage.call::<rpc::Mkdir>(&MkdirRequest {
-        path: format!(r"{path}\inside"),
-    })?;
+/// A folder with one inside.
+fn tree(node: &TestNode) -> Result<String> {
+    let path = node.folder()?;
+    make(node, &format!(r"{path}\inside"))?;
     Ok(path)
 }

@@ -1,337 +1,235 @@
 use std::mem;
 
-use anyhow::Result;
-use anyhow::ensure;
-use os::Arguments;
-use os::Deadline;
-use os::Target;
-use os::Value;
-use os::schema::iscsi_target;
+use anyhow::{Result, ensure};
+use os::{Arguments, Deadline, Target, Value, schema::iscsi_target};
 use os_sim::demo;
-use wire::iscsi::v1alpha2::*;
+use wire::iscsi::v1alpha2::{TargetPortal, rpc};
 
-use crate::Sample;
-use crate::Scenario;
-use crate::Stage;
+use crate::{Call, Counted, TestNode, row};
 
-const TARGET_OF_PORTAL: &str = "MSFT_iSCSITargetPortal, its targets";
-const UNKNOWN_TARGET: &str = "iqn.2026-01.com.example:unknown";
-const UNKNOWN_ADDRESS: &str = "10.0.0.99";
-
-const LOST: &str = "The target's sessions are asked for although IsConnected is false: it is so as well \
-     while a session has lost its connection. csi-proxy leaves such a session, so that it comes back \
-     with its server, and with it a disk that the driver has given up";
-
-const REPLACED: &str = "The target's sessions tell whether the one that this process made is still there, and \
-     alone. Another process may have logged out and in again, in another way, and what is told and logged \
-     of the difference would be said of a session that is gone. csi-proxy compares nothing. Of a session \
-     that another process made they are not asked for";
-
-const UNTOLD: &str = "MSFT_iSCSITarget says whether there is a target that the portal does not tell of \
-     any more, or whose portal was removed, for a session outlives both. Drivers take the answer \
-     ObjectNotFound for logged out: with csi-proxy session and disk stay then, and nobody ends them";
-
-pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario::of("iscsi.AddTargetPortal", add)
-        .when("not known")
-        .asking(1, 1)
-        .by("7", "MSFT_iSCSITargetPortal; New"),
-    Scenario::of("iscsi.AddTargetPortal", |stage| known(stage, adding))
-        .when("known")
-        .asking(1, 0)
-        .by("7", "MSFT_iSCSITargetPortal"),
-    Scenario::of("iscsi.DiscoverTargetPortal", |stage| {
-        known(stage, discovering)
-    })
-    .asking(2, 0)
-    .by("7", TARGET_OF_PORTAL)
-    .more_by(
-        0,
-        1,
-        "Update has the initiator ask the portal for its targets. What is read without it is what the \
-         portal had when it was added: on a storage server that makes a target for each volume, one \
-         made since is missing with csi-proxy, and one that is gone is still told. There a driver \
-         learns of them by RemoveTargetPortal and AddTargetPortal, which are two queries and two \
-         methods more",
-    ),
-    Scenario::of("iscsi.RemoveTargetPortal", remove)
-        .asking(1, 1)
-        .by("7", "MSFT_iSCSITargetPortal; Remove"),
-    Scenario::of("iscsi.ListTargetPortals", |stage| known(stage, listing))
-        .asking(1, 0)
-        .by("7", "MSFT_iSCSITargetPortal"),
-    Scenario::of("iscsi.ConnectTarget", |stage| known(stage, connecting))
-        .when("not connected")
-        .asking(2, 1)
-        .by("7", "MSFT_iSCSITargetPortal, its targets; Connect"),
-    Scenario::of("iscsi.ConnectTarget", |stage| connected(stage, connecting))
-        .when("connected already")
-        .asking(2, 0)
-        .by("7", TARGET_OF_PORTAL)
-        .more_by(1, 0, REPLACED),
-    Scenario::of("iscsi.ConnectTarget", connect_later)
-        .when("made after its portal was added; an error with csi-proxy")
-        .asking(2, 0)
-        .by("7", TARGET_OF_PORTAL)
-        .more_by(
-            1,
-            2,
-            "Update, the portal's targets once more, and Connect. csi-proxy answers that there is no \
-             such target, until somebody removes the portal and adds it again, which are two queries \
-             and two methods and then those of its second attempt",
-        ),
-    Scenario::of("iscsi.ConnectTarget", connect_lost)
-        .when("its session has lost its connection, an error")
-        .asking(2, 1)
-        .by("7", "MSFT_iSCSITargetPortal, its targets; Connect, which is refused")
-        .more_by(
-            1,
-            0,
-            "MSFT_iSCSITarget says whether Connect was refused because somebody else was faster, which \
-             is success, or because of a session without a connection. Drivers go on after the text of \
-             that refusal, so it is given for the second alone; the refusal itself is the same",
-        ),
-    Scenario::of("iscsi.DisconnectTarget", |stage| {
-        connected(stage, disconnecting)
-    })
-    .when("one session")
-    .asking(3, 1)
-    .by(
-        "7",
-        "MSFT_iSCSITargetPortal, its targets, the target's session; Disconnect",
-    ),
-    Scenario::of("iscsi.DisconnectTarget", disconnect_several)
-        .when("two sessions, of which csi-proxy ends one")
-        .asking(3, 1)
-        .by(
-            "7",
-            "MSFT_iSCSITargetPortal, its targets, the target's sessions; Disconnect of the first",
-        )
-        .more_by(
-            1,
-            1,
-            "Disconnect of the second session, and a look at what sessions there are after the first \
-             has ended: which of them comes back after a restart can change with it. csi-proxy answers \
-             success and the target stays connected",
-        ),
-    Scenario::of("iscsi.DisconnectTarget", |stage| {
-        known(stage, disconnecting)
-    })
-    .when("not connected")
-    .asking(2, 0)
-    .by("7", TARGET_OF_PORTAL)
-    .more_by(1, 0, LOST),
-    Scenario::of("iscsi.DisconnectTarget", disconnect_lost)
-        .when("its session has lost its connection; csi-proxy leaves it")
-        .asking(2, 0)
-        .by("7", TARGET_OF_PORTAL)
-        .more_by(1, 1, LOST),
-    Scenario::of("iscsi.DisconnectTarget", disconnect_unknown)
-        .when("an unknown target, an error")
-        .asking(2, 0)
-        .by("7", TARGET_OF_PORTAL)
-        .more_by(1, 0, UNTOLD),
-    Scenario::of("iscsi.DisconnectTarget", disconnect_unknown_portal)
-        .when("an unknown portal, an error")
-        .asking(1, 0)
-        .by("7", "MSFT_iSCSITargetPortal")
-        .more_by(1, 0, UNTOLD),
-    Scenario::of("iscsi.GetTargetDisks", |stage| connected(stage, disks))
-        .when("one connection")
-        .asking(4, 0)
-        .by(
-            "7",
-            "MSFT_iSCSITargetPortal, its targets, the target's connection, its disks",
-        ),
-    Scenario::of("iscsi.GetTargetDisks", |stage| known(stage, disks))
-        .when("not connected")
-        .asking(2, 0)
-        .by("7", TARGET_OF_PORTAL),
-    Scenario::of("iscsi.GetTargetDisks", disks_unknown)
-        .when("an unknown target, an error")
-        .asking(2, 0)
-        .by("7", TARGET_OF_PORTAL)
-        .more_by(1, 0, UNTOLD),
-    Scenario::of("iscsi.GetTargetDisks", disks_unknown_portal)
-        .when("an unknown portal, an error")
-        .asking(1, 0)
-        .by("7", "MSFT_iSCSITargetPortal")
-        .more_by(1, 0, UNTOLD),
-    Scenario::of("iscsi.SetMutualChapSecret", set_secret)
-        .asking(0, 1)
-        .by("7", "SetCHAPSecret"),
+// In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
+#[rustfmt::skip]
+pub(super) const CALLS: &[Call] = &[
+    Call("iscsi.AddTargetPortal", &[
+        row("not known", [1, 1, 0, 0, 0], [1, 1], |node| then_remove(node, add)),
+        row("known", [1, 0, 0, 0, 0], [1, 0], |node| known(node, add)),
+    ]),
+    Call("iscsi.DiscoverTargetPortal", &[
+        row("", [2, 1, 0, 0, 0], [2, 0], |node| known(node, discover)).because(SINCE),
+    ]),
+    Call("iscsi.RemoveTargetPortal", &[
+        row("", [1, 1, 0, 0, 0], [1, 1], |node| add(node).and_then(|_| remove(node))),
+    ]),
+    Call("iscsi.ListTargetPortals", &[
+        row("", [1, 0, 0, 0, 0], [1, 0], |node| known(node, list)),
+    ]),
+    Call("iscsi.ConnectTarget", &[
+        row("not connected", [2, 1, 0, 0, 0], [2, 1], |node| known(node, connect)),
+        row("connected already", [3, 0, 0, 0, 0], [2, 0],
+            |node| connected(node, connect)).because(REPLACED),
+        row("made after its portal was added; an error with csi-proxy", [3, 2, 0, 0, 0], [2, 0],
+            connect_later).because(LATER),
+        row("its session has lost its connection, an error", [3, 1, 0, 0, 0], [2, 1],
+            |node| lost(node, connect_in_vain)).because(FASTER),
+    ]),
+    Call("iscsi.DisconnectTarget", &[
+        row("one session", [3, 1, 0, 0, 0], [3, 1], |node| connected(node, disconnect)),
+        row("two sessions, of which csi-proxy ends one", [4, 2, 0, 0, 0], [3, 1],
+            disconnect_several).because(SECOND),
+        row("not connected", [3, 0, 0, 0, 0], [2, 0], |node| known(node, disconnect)).because(LOST),
+        row("its session has lost its connection; csi-proxy leaves it", [3, 1, 0, 0, 0], [2, 0],
+            |node| lost(node, disconnect)).because(LOST),
+        row("an unknown target, an error", [3, 0, 0, 0, 0], [2, 0],
+            |node| known(node, disconnect_unknown)).because(UNTOLD),
+        row("an unknown portal, an error", [2, 0, 0, 0, 0], [1, 0],
+            disconnect_unknown).because(UNTOLD),
+    ]),
+    Call("iscsi.GetTargetDisks", &[
+        row("one connection", [4, 0, 0, 0, 0], [4, 0], |node| connected(node, disks)),
+        row("not connected", [2, 0, 0, 0, 0], [2, 0], |node| known(node, disks)),
+        row("an unknown target, an error", [3, 0, 0, 0, 0], [2, 0],
+            |node| known(node, disks_unknown)).because(UNTOLD),
+        row("an unknown portal, an error", [2, 0, 0, 0, 0], [1, 0], disks_unknown).because(UNTOLD),
+    ]),
+    Call("iscsi.SetMutualChapSecret", &[
+        row("", [0, 1, 0, 0, 0], [0, 1], set_secret),
+    ]),
 ];
 
-fn add(stage: &Stage) -> Result<Sample> {
-    let sample = adding(stage)?;
-    removing(stage)?;
-    Ok(sample)
+const SINCE: &str = "\
+    Update has the initiator query the portal for its targets; without it the targets are those \
+    of when the portal was added. On a storage server that makes a target for each volume csi- \
+    proxy misses one made since, and still lists one that is gone. There a driver learns of them \
+    by RemoveTargetPortal and AddTargetPortal, which are two queries and two methods more";
+
+const REPLACED: &str = "\
+    The target's sessions show whether the one that this process made is still there, and alone. \
+    Another process may have logged out and in again, in another way, and what is answered and \
+    logged of the difference would be of a session that is gone. csi-proxy compares nothing. For \
+    a session that another process made they are not queried";
+
+const LATER: &str = "\
+    Update, the portal's targets once more, and Connect. csi-proxy answers that there is no such \
+    target, until somebody removes the portal and adds it again, which are two queries and two \
+    methods and then those of its second attempt";
+
+const FASTER: &str = "\
+    MSFT_iSCSITarget shows whether Connect was refused because another process was faster, which \
+    is success, or because of a session without a connection. Drivers go on after the text of \
+    that refusal, so it is given for the second alone; the refusal itself is the same";
+
+const SECOND: &str = "\
+    Disconnect of the second session, and a query for the sessions that are left after the first \
+    has ended: which of them comes back after a restart can change with it. csi-proxy answers \
+    success and the target stays connected";
+
+const LOST: &str = "\
+    The target's sessions are queried although IsConnected is false: it is so as well while a \
+    session has lost its connection. csi-proxy leaves such a session, so that it comes back with \
+    its server, and with it a disk that the driver has given up";
+
+const UNTOLD: &str = "\
+    MSFT_iSCSITarget shows whether there is a target that the portal does not list any more, or \
+    whose portal was removed, for a session outlives both. Drivers take the answer ObjectNotFound \
+    for logged out: with csi-proxy session and disk stay then, and nobody ends them";
+
+const UNKNOWN_TARGET: &str = "iqn.2026-01.com.example:unknown";
+
+fn discover(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::DiscoverTargetPortal>(|discover| discover.target_portal = portal())
 }
 
-fn remove(stage: &Stage) -> Result<Sample> {
-    adding(stage)?;
-    removing(stage)
+fn list(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::ListTargetPortals>(|_| {})
+}
+
+fn connect(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::ConnectTarget>(|connect| {
+        connect.target_portal = portal();
+        connect.iqn = demo::ISCSI_TARGET.to_owned();
+    })
+}
+
+fn connect_in_vain(node: &TestNode) -> Result<Counted> {
+    node.refused::<rpc::ConnectTarget>(|connect| {
+        connect.target_portal = portal();
+        connect.iqn = demo::ISCSI_TARGET.to_owned();
+    })
 }
 
 /// The target is there only after the portal has told of the others.
-fn connect_later(stage: &Stage) -> Result<Sample> {
-    let arrays = stage.arrays();
+fn connect_later(node: &TestNode) -> Result<Counted> {
+    let arrays = node.arrays();
     let mut targets = Vec::new();
     arrays.change_server(demo::ISCSI_SERVER, |server| {
         targets = mem::take(&mut server.target);
     })?;
-    known(stage, |stage| {
+    known(node, |node| {
         arrays.change_server(demo::ISCSI_SERVER, |server| server.target = targets)?;
-        connecting(stage)
+        connect(node)
     })
-}
-
-fn connect_lost(stage: &Stage) -> Result<Sample> {
-    let connect = |stage: &Stage| stage.refused::<rpc::ConnectTarget>(&login());
-    connected(stage, |stage| without_server(stage, connect))
-}
-
-fn disconnect_lost(stage: &Stage) -> Result<Sample> {
-    connected(stage, |stage| without_server(stage, disconnecting))
 }
 
 /// The second session is somebody else's.
-fn disconnect_several(stage: &Stage) -> Result<Sample> {
+fn disconnect_several(node: &TestNode) -> Result<Counted> {
     use iscsi_target::connect as parameters;
-    connected(stage, |stage| {
+    connected(node, |node| {
+        let target = Value::text(demo::ISCSI_TARGET);
         let login = Arguments::none()
-            .with(
-                parameters::NODE_ADDRESS.name,
-                Value::text(demo::ISCSI_TARGET),
-            )
+            .with(parameters::NODE_ADDRESS.name, target)
             .with(parameters::IS_MULTIPATH_ENABLED.name, Value::Bool(true));
         let on = Target::Class(iscsi_target::CLASS.name);
         let method = iscsi_target::CONNECT.name;
-        let iscsi = &stage.os().iscsi;
+        let iscsi = node.sim().os().iscsi;
         let outcome = iscsi.invoke(on, method, &login, Deadline::NEVER)?;
         ensure!(outcome.code == 0, "no second session: {}", outcome.code);
-        disconnecting(stage)
+        disconnect(node)
     })
 }
 
-fn disconnect_unknown(stage: &Stage) -> Result<Sample> {
-    known(stage, |stage| {
-        stage.refused::<rpc::DisconnectTarget>(&DisconnectTargetRequest {
-            target_portal: portal(),
-            iqn: UNKNOWN_TARGET.to_owned(),
-        })
+fn disconnect(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::DisconnectTarget>(|disconnect| {
+        disconnect.target_portal = portal();
+        disconnect.iqn = demo::ISCSI_TARGET.to_owned();
     })
 }
 
-fn disconnect_unknown_portal(stage: &Stage) -> Result<Sample> {
-    stage.refused::<rpc::DisconnectTarget>(&DisconnectTargetRequest {
-        target_portal: at(UNKNOWN_ADDRESS),
-        iqn: UNKNOWN_TARGET.to_owned(),
+fn disconnect_unknown(node: &TestNode) -> Result<Counted> {
+    node.refused::<rpc::DisconnectTarget>(|disconnect| {
+        disconnect.target_portal = portal();
+        disconnect.iqn = UNKNOWN_TARGET.to_owned();
     })
 }
 
-fn disks_unknown(stage: &Stage) -> Result<Sample> {
-    known(stage, |stage| {
-        stage.refused::<rpc::GetTargetDisks>(&GetTargetDisksRequest {
-            target_portal: portal(),
-            iqn: UNKNOWN_TARGET.to_owned(),
-        })
+fn disks(node: &TestNode) -> Result<Counted> {
+    node.rescan()?;
+    node.cost::<rpc::GetTargetDisks>(|get| {
+        get.target_portal = portal();
+        get.iqn = demo::ISCSI_TARGET.to_owned();
     })
 }
 
-fn disks_unknown_portal(stage: &Stage) -> Result<Sample> {
-    stage.refused::<rpc::GetTargetDisks>(&GetTargetDisksRequest {
-        target_portal: at(UNKNOWN_ADDRESS),
-        iqn: UNKNOWN_TARGET.to_owned(),
+fn disks_unknown(node: &TestNode) -> Result<Counted> {
+    node.refused::<rpc::GetTargetDisks>(|get| {
+        get.target_portal = portal();
+        get.iqn = UNKNOWN_TARGET.to_owned();
     })
 }
 
-fn set_secret(stage: &Stage) -> Result<Sample> {
-    stage.measured::<rpc::SetMutualChapSecret>(&SetMutualChapSecretRequest {
-        mutual_chap_secret: demo::ISCSI_PROOF.to_owned(),
+fn set_secret(node: &TestNode) -> Result<Counted> {
+    let secret = demo::ISCSI_PROOF.to_owned();
+    node.cost::<rpc::SetMutualChapSecret>(|set| set.mutual_chap_secret = secret)
+}
+
+/// While the target's session has lost its connection.
+fn lost(node: &TestNode, act: fn(&TestNode) -> Result<Counted>) -> Result<Counted> {
+    connected(node, |node| {
+        let arrays = node.arrays();
+        arrays.set_down(demo::ISCSI_SERVER, true)?;
+        let counted = act(node);
+        arrays.set_down(demo::ISCSI_SERVER, false)?;
+        counted
+    })
+}
+
+/// While the target is connected.
+fn connected(node: &TestNode, act: impl FnOnce(&TestNode) -> Result<Counted>) -> Result<Counted> {
+    known(node, |node| {
+        connect(node)?;
+        act(node)
     })
 }
 
 /// While the initiator knows the portal; no session is left.
-fn known(stage: &Stage, act: impl FnOnce(&Stage) -> Result<Sample>) -> Result<Sample> {
-    adding(stage)?;
-    let sample = act(stage)?;
-    disconnecting(stage)?;
-    removing(stage)?;
-    Ok(sample)
-}
-
-/// While the target is connected.
-fn connected(stage: &Stage, act: impl FnOnce(&Stage) -> Result<Sample>) -> Result<Sample> {
-    known(stage, |stage| {
-        connecting(stage)?;
-        act(stage)
+fn known(node: &TestNode, act: impl FnOnce(&TestNode) -> Result<Counted>) -> Result<Counted> {
+    add(node)?;
+    then_remove(node, |node| {
+        let counted = act(node)?;
+        disconnect(node)?;
+        Ok(counted)
     })
 }
 
-fn without_server(stage: &Stage, act: impl FnOnce(&Stage) -> Result<Sample>) -> Result<Sample> {
-    let arrays = stage.arrays();
-    arrays.set_down(demo::ISCSI_SERVER, true)?;
-    let sample = act(stage);
-    arrays.set_down(demo::ISCSI_SERVER, false)?;
-    sample
+fn then_remove(node: &TestNode, act: impl FnOnce(&TestNode) -> Result<Counted>) -> Result<Counted> {
+    let counted = act(node);
+    remove(node)?;
+    counted
 }
 
-fn adding(stage: &Stage) -> Result<Sample> {
-    let target_portal = portal();
-    stage.measured::<rpc::AddTargetPortal>(&AddTargetPortalRequest { target_portal })
+fn add(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::AddTargetPortal>(|add| add.target_portal = portal())
 }
 
-fn removing(stage: &Stage) -> Result<Sample> {
-    let target_portal = portal();
-    stage.measured::<rpc::RemoveTargetPortal>(&RemoveTargetPortalRequest { target_portal })
+fn remove(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::RemoveTargetPortal>(|remove| remove.target_portal = portal())
 }
 
-fn listing(stage: &Stage) -> Result<Sample> {
-    stage.measured::<rpc::ListTargetPortals>(&ListTargetPortalsRequest {})
-}
-
-fn discovering(stage: &Stage) -> Result<Sample> {
-    let target_portal = portal();
-    stage.measured::<rpc::DiscoverTargetPortal>(&DiscoverTargetPortalRequest { target_portal })
-}
-
-fn connecting(stage: &Stage) -> Result<Sample> {
-    stage.measured::<rpc::ConnectTarget>(&login())
-}
-
-fn disconnecting(stage: &Stage) -> Result<Sample> {
-    stage.measured::<rpc::DisconnectTarget>(&DisconnectTargetRequest {
-        target_portal: portal(),
-        iqn: demo::ISCSI_TARGET.to_owned(),
-    })
-}
-
-fn disks(stage: &Stage) -> Result<Sample> {
-    stage.rescan()?;
-    stage.measured::<rpc::GetTargetDisks>(&GetTargetDisksRequest {
-        target_portal: portal(),
-        iqn: demo::ISCSI_TARGET.to_owned(),
-    })
-}
-
-fn login() -> ConnectTargetRequest {
-    ConnectTargetRequest {
-        target_portal: portal(),
-        iqn: demo::ISCSI_TARGET.to_owned(),
-        auth_type: 0,
-        chap_username: String::new(),
-        chap_secret: String::new(),
-    }
-}
-
+/// A port of 0 is the usual one.
 fn portal() -> Option<TargetPortal> {
-    at(demo::ISCSI_ADDRESS)
-}
-
-fn at(address: &str) -> Option<TargetPortal> {
+    let target_address = demo::ISCSI_ADDRESS.to_owned();
+    let target_port = 0;
     Some(TargetPortal {
-        target_address: address.to_owned(),
-        target_port: 0,
+        target_address,
+        target_port,
     })
 }

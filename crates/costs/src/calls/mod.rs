@@ -1,4 +1,4 @@
-//! Every operation, in the situations that decide what it has to do.
+//! The table: every call, in the situations that decide what it has to do.
 
 mod disk;
 mod filesystem;
@@ -7,14 +7,14 @@ mod smb;
 mod system;
 mod volume;
 
-use crate::Scenario;
+use crate::Call;
 
-/// All scenarios, by group.
-pub const SCENARIOS: &[&[Scenario]] = &[
-    filesystem::SCENARIOS,
-    disk::SCENARIOS,
-    volume::SCENARIOS,
-    smb::SCENARIOS,
-    system::SCENARIOS,
-    iscsi::SCENARIOS,
+/// All calls, by group.
+pub(crate) const TABLE: &[&[Call]] = &[
+    filesystem::CALLS,
+    disk::CALLS,
+    volume::CALLS,
+    smb::CALLS,
+    system::CALLS,
+    iscsi::CALLS,
 ];

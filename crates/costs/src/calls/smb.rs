@@ -1,168 +1,106 @@
 use anyhow::Result;
 use os::Win32;
-use os_sim::Effect;
-use os_sim::Rule;
-use os_sim::demo;
-use os_sim::smb::Condition;
-use wire::smb::v1::*;
+use os_sim::{Effect, demo, smb::Condition};
+use wire::smb::v1::{NewSmbGlobalMappingRequest, rpc};
 
-use crate::Sample;
-use crate::Scenario;
-use crate::Stage;
+use crate::{Call, Counted, TestNode, row};
 
-const REUSED: &str = "MSFT_SmbGlobalMapping by RemotePath; GetFileAttributes";
-
-pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario::of("smb.NewSmbGlobalMapping", map)
-        .when("not mapped")
-        .asking(1, 1)
-        .by("5.1", "MSFT_SmbGlobalMapping by RemotePath; Create"),
-    Scenario::of("smb.NewSmbGlobalMapping", map_and_link)
-        .when("not mapped, with a link")
-        .asking(1, 1)
-        .by(
-            "5.1",
-            "MSFT_SmbGlobalMapping by RemotePath; Create; CreateSymbolicLink",
-        ),
-    Scenario::of("smb.NewSmbGlobalMapping", map_again)
-        .when("mapped, and it answers")
-        .asking(1, 0)
-        .by("5.1", REUSED),
-    Scenario::of("smb.NewSmbGlobalMapping", link_again)
-        .when("mapped and linked; an error with csi-proxy")
-        .asking(1, 0)
-        .by("5.1", REUSED),
-    Scenario::of("smb.NewSmbGlobalMapping", map_anew)
-        .when("mapped, Status is OK, and it does not answer")
-        .asking(1, 2)
-        .by(
-            "5.1",
-            "MSFT_SmbGlobalMapping by RemotePath; GetFileAttributes; Remove, Create",
-        ),
-    Scenario::of("smb.NewSmbGlobalMapping", map_beside)
-        .when("mapped, Status is not OK, and it is of no use, an error")
-        .asking(1, 1)
-        .by(
-            "5.1",
-            "MSFT_SmbGlobalMapping by RemotePath, Status is not OK; Create",
-        )
-        .more_by(
-            0,
-            1,
-            "Remove takes a mapping that fails away before Create. csi-proxy has Create make another \
-             beside it, which may be refused for ever (1219): where the credentials are others, or \
-             where Windows does not see them any more after a restart of the node (csi-driver-smb \
-             issue 219). Then nobody gets at the share until the mapping is removed by hand",
-        ),
-    Scenario::of("smb.NewSmbGlobalMapping", map_in_vain)
-        .when("mapped, and its server is down, an error")
-        .asking(1, 1)
-        .by(
-            "5.1",
-            "MSFT_SmbGlobalMapping by RemotePath, Status is not OK; Create",
-        ),
-    Scenario::of("smb.RemoveSmbGlobalMapping", unmap)
-        .when("mapped")
-        .asking(1, 1)
-        .by("5.2", "MSFT_SmbGlobalMapping by RemotePath; Remove"),
-    Scenario::of("smb.RemoveSmbGlobalMapping", unmap_again)
-        .when("not mapped, an error")
-        .asking(1, 0)
-        .by("5.2", "MSFT_SmbGlobalMapping by RemotePath"),
+// In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
+#[rustfmt::skip]
+pub(super) const CALLS: &[Call] = &[
+    Call("smb.NewSmbGlobalMapping", &[
+        row("not mapped", [1, 1, 0, 0, 0], [1, 1], |node| then_unmap(node, map)),
+        row("not mapped, with a link", [1, 1, 1, 2, 0], [1, 1],
+            |node| then_unmap(node, map_and_link)),
+        row("mapped, and it answers", [1, 0, 0, 1, 0], [1, 0], |node| mapped(node, map)),
+        row("mapped and linked; an error with csi-proxy", [1, 0, 3, 4, 0], [1, 0], link_again),
+        row("mapped, Status is OK, and it does not answer", [1, 2, 0, 1, 0], [1, 2], map_anew),
+        row("mapped, Status is not OK, and it is of no use, an error", [1, 2, 0, 1, 0], [1, 1],
+            map_beside).because(BESIDE),
+        row("mapped, and its server is down, an error", [1, 1, 0, 1, 0], [1, 1],
+            |node| mapped(node, map_in_vain)),
+    ]),
+    Call("smb.RemoveSmbGlobalMapping", &[
+        row("mapped", [1, 1, 0, 0, 0], [1, 1], |node| map(node).and_then(|_| unmap(node))),
+        row("not mapped, an error", [1, 0, 0, 0, 0], [1, 0], unmap_nothing),
+    ]),
 ];
 
-fn map(stage: &Stage) -> Result<Sample> {
-    let sample = mapping(stage, "")?;
-    unmapping(stage)?;
-    Ok(sample)
+const BESIDE: &str = "\
+    Remove takes a mapping that fails away before Create. csi-proxy has Create make another \
+    beside it, which may be refused for ever (1219): where the credentials are others, or where \
+    Windows does not see them any more after a restart of the node (csi-driver-smb issue 219). \
+    Then nobody gets at the share until the mapping is removed by hand";
+
+fn map(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::NewSmbGlobalMapping>(request)
 }
 
-fn map_and_link(stage: &Stage) -> Result<Sample> {
-    let link = stage.free_path();
-    let sample = mapping(stage, &link)?;
-    stage.clear(link)?;
-    unmapping(stage)?;
-    Ok(sample)
+fn map_and_link(node: &TestNode) -> Result<Counted> {
+    link_to(node, &node.free_path())
 }
 
-fn map_again(stage: &Stage) -> Result<Sample> {
-    mapping(stage, "")?;
-    map(stage)
-}
-
-fn link_again(stage: &Stage) -> Result<Sample> {
-    let link = stage.free_path();
-    mapping(stage, &link)?;
-    let sample = mapping(stage, &link)?;
-    stage.clear(link)?;
-    unmapping(stage)?;
-    Ok(sample)
-}
-
-fn map_anew(stage: &Stage) -> Result<Sample> {
-    mapping(stage, "")?;
-    refused(stage, || map(stage))
-}
-
-/// The old mapping is gone then, and there is no new one.
-fn map_beside(stage: &Stage) -> Result<Sample> {
-    mapping(stage, "")?;
-    refused(stage, || vainly(stage))
-}
-
-fn map_in_vain(stage: &Stage) -> Result<Sample> {
-    mapping(stage, "")?;
-    let sample = vainly(stage);
-    unmapping(stage)?;
-    sample
+fn link_again(node: &TestNode) -> Result<Counted> {
+    let link = node.free_path();
+    link_to(node, &link)?;
+    then_unmap(node, |node| link_to(node, &link))
 }
 
 /// The server does not accept the credentials when the share is looked at.
-fn refused(stage: &Stage, act: impl FnOnce() -> Result<Sample>) -> Result<Sample> {
-    let fails = Rule::on("GetFileAttributesExW", Effect::fail(Win32::LOGON_FAILURE));
-    let fails = stage.faults().add(fails.times(1));
-    let sample = act();
-    stage.faults().remove(fails);
-    sample
+fn map_anew(node: &TestNode) -> Result<Counted> {
+    let fails = Effect::fail(Win32::LOGON_FAILURE);
+    mapped(node, |node| node.failing(LOOK, fails, || map(node)))
 }
+
+/// The old mapping is gone then, and there is no new one.
+fn map_beside(node: &TestNode) -> Result<Counted> {
+    map(node)?;
+    let fails = Effect::fail(Win32::LOGON_FAILURE);
+    node.failing(LOOK, fails, || map_in_vain(node))
+}
+
+const LOOK: &str = "GetFileAttributesExW";
 
 /// Asks for the mapping while its server is down.
-fn vainly(stage: &Stage) -> Result<Sample> {
-    let servers = stage.file_servers();
+fn map_in_vain(node: &TestNode) -> Result<Counted> {
+    let servers = node.file_servers();
     servers.set_condition(demo::SMB_SERVER, Condition::Down)?;
-    let sample = stage.refused::<rpc::NewSmbGlobalMapping>(&request(""));
+    let counted = node.refused::<rpc::NewSmbGlobalMapping>(request);
     servers.set_condition(demo::SMB_SERVER, Condition::Up)?;
-    sample
+    counted
 }
 
-fn unmap(stage: &Stage) -> Result<Sample> {
-    mapping(stage, "")?;
-    unmapping(stage)
+fn link_to(node: &TestNode, link: &str) -> Result<Counted> {
+    node.cost::<rpc::NewSmbGlobalMapping>(|new| {
+        request(new);
+        new.local_path = link.to_owned();
+    })
 }
 
-fn unmap_again(stage: &Stage) -> Result<Sample> {
-    stage.refused::<rpc::RemoveSmbGlobalMapping>(&share())
+fn unmap(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::RemoveSmbGlobalMapping>(|remove| remove.remote_path = demo::SHARE.to_owned())
 }
 
-fn mapping(stage: &Stage, link: &str) -> Result<Sample> {
-    stage.measured::<rpc::NewSmbGlobalMapping>(&request(link))
+fn unmap_nothing(node: &TestNode) -> Result<Counted> {
+    node.refused::<rpc::RemoveSmbGlobalMapping>(|remove| {
+        remove.remote_path = demo::SHARE.to_owned();
+    })
 }
 
-fn unmapping(stage: &Stage) -> Result<Sample> {
-    stage.measured::<rpc::RemoveSmbGlobalMapping>(&share())
+/// While the share is mapped.
+fn mapped(node: &TestNode, act: impl FnOnce(&TestNode) -> Result<Counted>) -> Result<Counted> {
+    map(node)?;
+    then_unmap(node, act)
 }
 
-fn request(link: &str) -> NewSmbGlobalMappingRequest {
-    NewSmbGlobalMappingRequest {
-        remote_path: demo::SHARE.to_owned(),
-        local_path: link.to_owned(),
-        username: demo::SMB_USER.to_owned(),
-        password: demo::SMB_PASSWORD.to_owned(),
-    }
+fn then_unmap(node: &TestNode, act: impl FnOnce(&TestNode) -> Result<Counted>) -> Result<Counted> {
+    let counted = act(node);
+    unmap(node)?;
+    counted
 }
 
-fn share() -> RemoveSmbGlobalMappingRequest {
-    RemoveSmbGlobalMappingRequest {
-        remote_path: demo::SHARE.to_owned(),
-    }
+fn request(new: &mut NewSmbGlobalMappingRequest) {
+    new.remote_path = demo::SHARE.to_owned();
+    new.username = demo::SMB_USER.to_owned();
+    new.password = demo::SMB_PASSWORD.to_owned();
 }

@@ -1,110 +1,54 @@
 use anyhow::Result;
-use wire::system::v1alpha1::*;
+use wire::system::v1alpha1::rpc;
 
-use crate::Sample;
-use crate::Scenario;
-use crate::Stage;
+use crate::{Call, Counted, TestNode, row};
 
-/// A service that nothing depends on and that is stopped at first.
+// In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
+#[rustfmt::skip]
+pub(super) const CALLS: &[Call] = &[
+    Call("system.GetBIOSSerialNumber", &[
+        row("", [0, 0, 0, 1, 0], [1, 0], |node| node.cost::<rpc::GetBiosSerialNumber>(|_| {})),
+    ]),
+    Call("system.GetService", &[
+        row("", [0, 0, 1, 0, 0], [1, 0], service),
+    ]),
+    Call("system.StartService", &[
+        row("it is stopped", [0, 0, 6, 0, 4], [2, 1], |node| start(node, SERVICE)),
+        row("it runs", [0, 0, 1, 0, 0], [3, 1], |node| start(node, SERVICE)),
+    ]),
+    Call("system.StopService", &[
+        row("it runs", [0, 0, 6, 0, 4], [2, 1], stop),
+        row("it is stopped", [0, 0, 1, 0, 0], [1, 0], stop),
+        row("force, one that runs depends on it", [0, 0, 20, 0, 8], [5, 3], stop_with_dependents),
+    ]),
+];
+
+/// A service that nothing depends on and that is stopped at first; each row leaves it to the next.
 const SERVICE: &str = "vds";
 
 /// A service that runs, and the one that runs and depends on it.
 const BELOW: &str = "RpcSs";
 const ABOVE: &str = "Winmgmt";
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario::of("system.GetBIOSSerialNumber", serial)
-        .asking(1, 0)
-        .by("8", "CIM_BIOSElement.SerialNumber"),
-    Scenario::of("system.GetService", service)
-        .asking(1, 0)
-        .by("8", "Win32_Service by Name"),
-    Scenario::of("system.StartService", start)
-        .when("it is stopped")
-        .asking(2, 1)
-        .by(
-            "8",
-            "Win32_Service; StartService; at least one look at State",
-        ),
-    Scenario::of("system.StartService", start_again)
-        .when("it runs")
-        .asking(3, 1)
-        .by(
-            "8",
-            "Win32_Service; StartService all the same; two looks at State",
-        ),
-    Scenario::of("system.StopService", stop)
-        .when("it runs")
-        .asking(2, 1)
-        .by(
-            "8",
-            "Win32_Service; StopService; at least one look at State",
-        ),
-    Scenario::of("system.StopService", stop_again)
-        .when("it is stopped")
-        .asking(1, 0)
-        .by("8", "Win32_Service"),
-    Scenario::of("system.StopService", stop_with_dependents)
-        .when("force, one that runs depends on it")
-        .asking(5, 3)
-        .by(
-            "8",
-            "Win32_Service; StopService, which is refused; the dependents of both; StopService and at \
-             least one look at State for each",
-        ),
-];
-
-fn serial(stage: &Stage) -> Result<Sample> {
-    stage.measured::<rpc::GetBiosSerialNumber>(&GetBiosSerialNumberRequest {})
+fn service(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::GetService>(|get| get.name = SERVICE.to_owned())
 }
 
-fn service(stage: &Stage) -> Result<Sample> {
-    let name = SERVICE.to_owned();
-    stage.measured::<rpc::GetService>(&GetServiceRequest { name })
+fn start(node: &TestNode, name: &str) -> Result<Counted> {
+    node.cost::<rpc::StartService>(|start| start.name = name.to_owned())
 }
 
-fn start(stage: &Stage) -> Result<Sample> {
-    Ok(life(stage)?[0].clone())
-}
-
-fn start_again(stage: &Stage) -> Result<Sample> {
-    Ok(life(stage)?[1].clone())
-}
-
-fn stop(stage: &Stage) -> Result<Sample> {
-    Ok(life(stage)?[2].clone())
-}
-
-fn stop_again(stage: &Stage) -> Result<Sample> {
-    Ok(life(stage)?[3].clone())
-}
-
-/// Started and stopped, each twice.
-fn life(stage: &Stage) -> Result<[Sample; 4]> {
-    let start = StartServiceRequest {
-        name: SERVICE.to_owned(),
-    };
-    let stop = StopServiceRequest {
-        name: SERVICE.to_owned(),
-        force: false,
-    };
-    Ok([
-        stage.measured::<rpc::StartService>(&start)?,
-        stage.measured::<rpc::StartService>(&start)?,
-        stage.measured::<rpc::StopService>(&stop)?,
-        stage.measured::<rpc::StopService>(&stop)?,
-    ])
+fn stop(node: &TestNode) -> Result<Counted> {
+    node.cost::<rpc::StopService>(|stop| stop.name = SERVICE.to_owned())
 }
 
 /// Stopped with the one that depends on it, and both started again.
-fn stop_with_dependents(stage: &Stage) -> Result<Sample> {
-    let sample = stage.measured::<rpc::StopService>(&StopServiceRequest {
-        name: BELOW.to_owned(),
-        force: true,
+fn stop_with_dependents(node: &TestNode) -> Result<Counted> {
+    let counted = node.cost::<rpc::StopService>(|stop| {
+        stop.name = BELOW.to_owned();
+        stop.force = true;
     })?;
-    for name in [BELOW, ABOVE] {
-        let name = name.to_owned();
-        stage.call::<rpc::StartService>(&StartServiceRequest { name })?;
-    }
-    Ok(sample)
+    start(node, BELOW)?;
+    start(node, ABOVE)?;
+    Ok(counted)
 }

@@ -1,0 +1,10 @@
+//! Writes the page of what each call costs to the file that is named, for `cargo xtask docs`.
+
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let path = env::args_os()
+        .nth(1)
+        .ok_or_else(|| io::Error::other("name the file to write"))?;
+    fs::write(path, wincsi_costs::page())
+}
