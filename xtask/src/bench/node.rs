@@ -12,7 +12,6 @@ use clap::Args;
 use super::machine;
 use crate::cargo;
 use crate::cargo::Build;
-use crate::cargo::Features;
 use crate::env;
 use crate::host::Host;
 use crate::process;
@@ -40,7 +39,6 @@ impl Node {
             package: "wincsi-costs",
             binary: "wincsi-costs",
             profile: &self.profile,
-            features: Features::Package,
             target: None,
         }
         .run()?;

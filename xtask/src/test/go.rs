@@ -13,7 +13,6 @@ use super::outcome::Outcome;
 use super::program::Language;
 use super::program::Program;
 use crate::cargo;
-use crate::cargo::Features;
 use crate::env;
 use crate::env::GoModule;
 use crate::host::Host;
@@ -74,8 +73,8 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
 }
 
 fn all_clients(session: &Session, host: Host<'_>) -> Result<Outcome> {
+    let server = session.built(host)?.binary(server::BINARY)?;
     let started = Instant::now();
-    let server = server::build(host, server::tested_profile(host), Features::Workspace)?;
     let tests: Vec<(GoModule, PathBuf)> = env::GO_CLIENTS
         .iter()
         .map(|client| Ok((*client, build(session, host, *client)?)))
@@ -85,7 +84,7 @@ fn all_clients(session: &Session, host: Host<'_>) -> Result<Outcome> {
         ..Outcome::default()
     };
     for (client, test) in &tests {
-        outcome.add(one_client(host, *client, &server, test)?);
+        outcome.add(one_client(host, *client, server, test)?);
     }
     Ok(outcome)
 }

@@ -1,7 +1,9 @@
 //! `cargo xtask test`: every test of the project, on Linux and under Wine, ours and foreign ones.
 
+use std::cell::Cell;
 use std::cell::OnceCell;
 use std::process::ExitCode;
+use std::time::Duration;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -12,6 +14,7 @@ use crate::env;
 use crate::env::Need;
 use crate::env::Provision;
 use crate::host::Host;
+use crate::server;
 use crate::wine::Prefix;
 
 mod artifacts;
@@ -21,15 +24,17 @@ mod outcome;
 mod program;
 mod report;
 mod rust;
+mod sweeps;
 mod verdict;
 
 pub(crate) use artifacts::Artifact;
-pub(crate) use artifacts::read as test_programs;
+pub(crate) use artifacts::Built;
 
 use self::counts::Counts;
 use self::outcome::Failure;
 use self::outcome::Outcome;
 use self::report::Row;
+use self::sweeps::Sweeps;
 
 /// Run all tests and print a table of what ran
 #[derive(Args)]
@@ -37,6 +42,9 @@ pub(crate) struct Test {
     /// Run this step alone; may be given several times
     #[arg(long, value_name = "STEP", value_parser = step_names())]
     only: Vec<String>,
+    /// Draw ten times as many random cases
+    #[arg(long)]
+    full: bool,
 }
 
 /// A part of the tests that is reported in a row of its own.
@@ -50,13 +58,13 @@ struct Step {
 const STEPS: &[Step] = &[
     Step {
         name: "linux",
-        about: "cargo test --workspace",
+        about: "cargo test --workspace, two programs at a time",
         needs: &[],
         run: rust::linux,
     },
     Step {
         name: "wine",
-        about: "the Windows test programs of the crates under Wine",
+        about: "the test programs of the crates with code for Windows, under Wine",
         needs: Host::WINE_NEEDS,
         run: rust::wine,
     },
@@ -82,20 +90,25 @@ const STEPS: &[Step] = &[
         name: "demo-linux",
         about: "the demo: a volume's life over the wire",
         needs: &[],
-        run: |_| steady_demo(Host::Linux),
+        run: |session| steady_demo(session, Host::Linux),
     },
     Step {
         name: "demo-wine",
         about: "the demo with the Windows programs",
         needs: Host::WINE_NEEDS,
-        run: |session| steady_demo(Host::Wine(session.prefix()?)),
+        run: |session| steady_demo(session, Host::Wine(session.prefix()?)),
     },
 ];
 
 /// What the steps of one run share.
 struct Session {
     provision: Provision,
+    sweeps: Sweeps,
     prefix: OnceCell<Prefix>,
+    for_linux: OnceCell<Built>,
+    for_wine: OnceCell<Built>,
+    /// What of it the steps have not yet been charged with.
+    building: Cell<Duration>,
 }
 
 impl Session {
@@ -107,6 +120,20 @@ impl Session {
         let prefix = Prefix::create()?;
         Ok(self.prefix.get_or_init(|| prefix))
     }
+
+    /// What the tests of a host were built with, by the first step that asks for it.
+    fn built(&self, host: Host<'_>) -> Result<&Built> {
+        let cell = match host {
+            Host::Linux => &self.for_linux,
+            Host::Wine(_) => &self.for_wine,
+        };
+        if let Some(built) = cell.get() {
+            return Ok(built);
+        }
+        let built = rust::build_all(host)?;
+        self.building.set(built.took);
+        Ok(cell.get_or_init(|| built))
+    }
 }
 
 impl Test {
@@ -115,7 +142,15 @@ impl Test {
         let started = Instant::now();
         let session = Session {
             provision: env::provide(&needs(&steps))?,
+            sweeps: if self.full {
+                Sweeps::Full
+            } else {
+                Sweeps::Usual
+            },
             prefix: OnceCell::new(),
+            for_linux: OnceCell::new(),
+            for_wine: OnceCell::new(),
+            building: Cell::default(),
         };
         let set_up = started.elapsed();
         let mut rows: Vec<Row> = steps.iter().map(|step| run_step(step, &session)).collect();
@@ -129,17 +164,19 @@ impl Test {
     }
 }
 
-fn steady_demo(host: Host<'_>) -> Result<Outcome> {
-    Outcome::steady("the demo", || demo(host))
+fn steady_demo(session: &Session, host: Host<'_>) -> Result<Outcome> {
+    let built = session.built(host)?;
+    let programs = demo::Programs {
+        server: built.binary(server::BINARY)?,
+        driver: built.binary(demo::DRIVER)?,
+    };
+    Outcome::steady("the demo", || demo(host, programs))
 }
 
 /// The demo counts as one test; its lines show what it checks.
-fn demo(host: Host<'_>) -> Result<Outcome> {
-    let rehearsal = demo::rehearse(host)?;
-    let mut outcome = Outcome {
-        building: rehearsal.building,
-        ..Outcome::default()
-    };
+fn demo(host: Host<'_>, programs: demo::Programs<'_>) -> Result<Outcome> {
+    let rehearsal = demo::rehearse(host, programs)?;
+    let mut outcome = Outcome::default();
     let played = rehearsal.played;
     if played.status.success() {
         outcome.counts = Counts::passed(1);
@@ -184,6 +221,9 @@ fn run_step(step: &Step, session: &Session) -> Row {
     }
     println!("\n== {}: {}", step.name, step.about);
     let started = Instant::now();
-    let outcome = (step.run)(session);
+    let mut outcome = (step.run)(session);
+    if let Ok(outcome) = &mut outcome {
+        outcome.building += session.building.take();
+    }
     Row::ran(step.name, step.about, outcome, started.elapsed())
 }
