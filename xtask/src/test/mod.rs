@@ -22,6 +22,7 @@ mod counts;
 mod go;
 mod outcome;
 mod program;
+mod quick;
 mod report;
 mod rust;
 mod sweeps;
@@ -45,6 +46,9 @@ pub(crate) struct Test {
     /// Draw ten times as many random cases
     #[arg(long)]
     full: bool,
+    /// Try what was changed since main alone, on Linux, and what of style concerns it
+    #[arg(long, conflicts_with_all = ["only", "full"])]
+    quick: bool,
 }
 
 /// A part of the tests that is reported in a row of its own.
@@ -138,6 +142,9 @@ impl Session {
 
 impl Test {
     pub(crate) fn run(self) -> Result<ExitCode> {
+        if self.quick {
+            return quick::run();
+        }
         let steps: Vec<&Step> = STEPS.iter().filter(|step| self.selects(step)).collect();
         let started = Instant::now();
         let session = Session {
