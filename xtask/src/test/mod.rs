@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use std::time::Instant;
 
+use anyhow::Context;
 use anyhow::Result;
 use clap::Args;
 
@@ -20,6 +21,7 @@ use crate::wine::Prefix;
 mod artifacts;
 mod counts;
 mod go;
+mod lanes;
 mod outcome;
 mod program;
 mod quick;
@@ -32,6 +34,7 @@ pub(crate) use artifacts::Artifact;
 pub(crate) use artifacts::Built;
 
 use self::counts::Counts;
+use self::lanes::Lanes;
 use self::outcome::Failure;
 use self::outcome::Outcome;
 use self::report::Row;
@@ -100,7 +103,7 @@ const STEPS: &[Step] = &[
         name: "demo-wine",
         about: "the demo with the Windows programs",
         needs: Host::WINE_NEEDS,
-        run: |session| steady_demo(session, Host::Wine(session.prefix()?)),
+        run: |session| steady_demo(session, session.wine()?[0]),
     },
 ];
 
@@ -108,7 +111,7 @@ const STEPS: &[Step] = &[
 struct Session {
     provision: Provision,
     sweeps: Sweeps,
-    prefix: OnceCell<Prefix>,
+    prefixes: OnceCell<[Prefix; 2]>,
     for_linux: OnceCell<Built>,
     for_wine: OnceCell<Built>,
     /// What of it the steps have not yet been charged with.
@@ -116,13 +119,13 @@ struct Session {
 }
 
 impl Session {
-    /// The run's Wine prefix, made when the first step asks for it.
-    fn prefix(&self) -> Result<&Prefix> {
-        if let Some(prefix) = self.prefix.get() {
-            return Ok(prefix);
+    /// The run's Wine prefixes, made when the first step asks for them.
+    fn wine(&self) -> Result<Lanes<'_>> {
+        if self.prefixes.get().is_none() {
+            let _ = self.prefixes.set([Prefix::create()?, Prefix::create()?]);
         }
-        let prefix = Prefix::create()?;
-        Ok(self.prefix.get_or_init(|| prefix))
+        let prefixes = self.prefixes.get().context("no prefixes")?;
+        Ok(prefixes.each_ref().map(Host::Wine))
     }
 
     /// What the tests of a host were built with, by the first step that asks for it.
@@ -154,7 +157,7 @@ impl Test {
             } else {
                 Sweeps::Usual
             },
-            prefix: OnceCell::new(),
+            prefixes: OnceCell::new(),
             for_linux: OnceCell::new(),
             for_wine: OnceCell::new(),
             building: Cell::default(),

@@ -3,12 +3,7 @@
 //! Cargo builds the test programs; they are run here, each by itself, so that one that dies is known
 //! by name, status and last words.
 
-use std::panic;
 use std::process::Command;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -16,6 +11,8 @@ use anyhow::Result;
 use super::Session;
 use super::artifacts::Artifact;
 use super::artifacts::Built;
+use super::lanes;
+use super::lanes::Lanes;
 use super::outcome::Outcome;
 use super::program::Language;
 use super::program::Program;
@@ -25,13 +22,9 @@ use crate::host::Host;
 use crate::packages;
 use crate::packages::Package;
 use crate::process;
-use crate::wine::Prefix;
 
 const BUILD: Duration = Duration::from_secs(30 * 60);
 const DOCUMENTATION: Duration = Duration::from_secs(20 * 60);
-
-/// The lanes of a machine, for what runs on Linux; under Wine each prefix is one.
-const LANES: [Host<'_>; 2] = [Host::Linux; 2];
 
 /// The packages without code for Windows that run under Wine none the less, and why.
 const LIVES: &[(&str, &str)] = &[
@@ -57,20 +50,21 @@ enum Job<'a> {
 
 pub(super) fn linux(session: &Session) -> Result<Outcome> {
     let built = session.built(Host::Linux)?;
-    let everything = vec!["--workspace".to_owned()];
-    run_all(
-        &LANES,
-        &jobs(Some(everything), &built.tests),
-        session.sweeps,
-    )
+    let everything = Job::Documentation(vec!["--workspace".to_owned()]);
+    let programs = built.tests.iter().map(Job::Program);
+    let jobs: Vec<_> = [everything].into_iter().chain(programs).collect();
+    run_all(lanes::LINUX, &jobs, session.sweeps)
 }
 
 /// In two prefixes at a time: most of these programs wait for Wine's server, and each prefix has its own.
 pub(super) fn wine(session: &Session) -> Result<Outcome> {
-    let first = Host::Wine(session.prefix()?);
-    let built = session.built(first)?;
-    let beside = Prefix::create()?;
-    let mut jobs = jobs(None, &built.tests);
+    let lanes = session.wine()?;
+    let mut jobs: Vec<_> = session
+        .built(lanes[0])?
+        .tests
+        .iter()
+        .map(Job::Program)
+        .collect();
     for (left_out, _) in NOT_UNDER_WINE {
         let before = jobs.len();
         jobs.retain(|job| job.name() != *left_out);
@@ -79,7 +73,7 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
             "{left_out} is to be left out, and is not there"
         );
     }
-    let mut outcome = run_all(&[first, Host::Wine(&beside)], &jobs, session.sweeps)?;
+    let mut outcome = run_all(lanes, &jobs, session.sweeps)?;
     outcome.note("left out: packages without code for Windows, but for those that follow");
     for (name, why) in LIVES {
         outcome.note(format!("run: {name} ({why})"));
@@ -93,15 +87,15 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
 /// The tests of some packages, on Linux.
 pub(super) fn of(packages: &[&Package]) -> Result<Outcome> {
     let selected = |one: &&Package| format!("--package={}", one.name);
+    let all: Vec<_> = packages.iter().map(selected).collect();
     let libraries = packages.iter().filter(|one| one.has_library);
-    let documented: Vec<String> = libraries.map(selected).collect();
-    let built = build(
-        Host::Linux,
-        &packages.iter().map(selected).collect::<Vec<_>>(),
-    )?;
-    let documentation = (!documented.is_empty()).then_some(documented);
-    let jobs = jobs(documentation, &built.tests);
-    let mut outcome = run_all(&LANES, &jobs, Sweeps::Usual)?;
+    let documented: Vec<_> = libraries.map(selected).collect();
+    let built = build(Host::Linux, &all)?;
+    let mut jobs: Vec<_> = built.tests.iter().map(Job::Program).collect();
+    if !documented.is_empty() {
+        jobs.insert(0, Job::Documentation(documented));
+    }
+    let mut outcome = run_all(lanes::LINUX, &jobs, Sweeps::Usual)?;
     outcome.building += built.took;
     Ok(outcome)
 }
@@ -138,48 +132,11 @@ fn build(host: Host<'_>, selection: &[String]) -> Result<Built> {
     Ok(built)
 }
 
-fn jobs(documentation: Option<Vec<String>>, tests: &[Artifact]) -> Vec<Job<'_>> {
-    let documentation = documentation.into_iter().map(Job::Documentation);
-    documentation
-        .chain(tests.iter().map(Job::Program))
-        .collect()
-}
-
-/// Runs the jobs, one at a time on each host, and adds up their outcomes in the jobs' order.
-fn run_all(hosts: &[Host<'_>], jobs: &[Job<'_>], sweeps: Sweeps) -> Result<Outcome> {
-    let next = AtomicUsize::new(0);
-    let lane = |host: Host<'_>| -> Result<Vec<(usize, Outcome)>> {
-        let mut ran = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = jobs.get(at) else {
-                return Ok(ran);
-            };
-            ran.push((at, Outcome::steady(job.name(), || job.run(host, sweeps))?));
-        }
-    };
-    let ended: Vec<_> = thread::scope(|scope| {
-        let mut lanes = Vec::new();
-        for host in hosts {
-            lanes.push(scope.spawn(|| lane(*host)));
-        }
-        lanes.into_iter().map(ScopedJoinHandle::join).collect()
-    });
-    let mut outcomes = Vec::new();
-    for lane in ended {
-        outcomes.extend(lane.unwrap_or_else(|panicked| panic::resume_unwind(panicked))?);
-    }
-    outcomes.sort_by_key(|(at, _)| *at);
-    Ok(summed(
-        jobs,
-        outcomes.into_iter().map(|(_, outcome)| outcome),
-    ))
-}
-
-fn summed(jobs: &[Job<'_>], outcomes: impl Iterator<Item = Outcome>) -> Outcome {
+fn run_all(lanes: Lanes<'_>, jobs: &[Job<'_>], sweeps: Sweeps) -> Result<Outcome> {
+    let one = |host: Host<'_>, job: &Job<'_>| Outcome::steady(job.name(), || job.run(host, sweeps));
     let mut sum = Outcome::default();
     let mut without_tests = Vec::new();
-    for (job, ran) in jobs.iter().zip(outcomes) {
+    for (job, ran) in jobs.iter().zip(lanes::run(lanes, jobs, one)?) {
         if ran.is_empty() {
             without_tests.push(job.name());
         }
@@ -188,7 +145,7 @@ fn summed(jobs: &[Job<'_>], outcomes: impl Iterator<Item = Outcome>) -> Outcome 
     if !without_tests.is_empty() {
         sum.note(format!("without a test here: {}", without_tests.join(", ")));
     }
-    sum
+    Ok(sum)
 }
 
 impl Job<'_> {
