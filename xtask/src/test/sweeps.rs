@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How many cases a property test draws, unless it says a part of them.
+/// How many cases a property test draws; one that is slow takes a part of them.
 const USUAL: u32 = 256;
 
 #[derive(Clone, Copy, Debug)]
