@@ -73,18 +73,8 @@ pub(crate) struct Build<'a> {
     pub(crate) package: &'a str,
     pub(crate) binary: &'a str,
     pub(crate) profile: &'a str,
-    pub(crate) features: Features,
     /// None builds for this machine.
     pub(crate) target: Option<&'a str>,
-}
-
-/// The features with which a binary's dependencies are built.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Features {
-    /// Those that its package asks for: as it is released.
-    Package,
-    /// Those that all of the workspace asks for: with other binaries' and the tests' dependencies.
-    Workspace,
 }
 
 impl Build<'_> {
@@ -92,11 +82,7 @@ impl Build<'_> {
     pub(crate) fn run(&self) -> Result<PathBuf> {
         let mut command = cargo();
         command.args(["build", "--bin", self.binary]);
-        match self.features {
-            Features::Package => command.args(["--package", self.package]),
-            Features::Workspace => command.arg("--workspace"),
-        };
-        command.args(["--profile", self.profile]);
+        command.args(["--package", self.package, "--profile", self.profile]);
         command.args(["--message-format=json-render-diagnostics"]);
         if let Some(target) = self.target {
             command.args(["--target", target]);

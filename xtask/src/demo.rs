@@ -6,13 +6,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::process::ExitCode;
 use std::time::Duration;
-use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
 
 use crate::cargo::Build;
-use crate::cargo::Features;
 use crate::env;
 use crate::host::Host;
 use crate::process;
@@ -45,7 +43,14 @@ impl Demo {
     }
 
     fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
-        let mut stage = Stage::set(host, Programs::build(host, "fast")?)?;
+        let (server, driver) = build(host)?;
+        let mut stage = Stage::set(
+            host,
+            Programs {
+                server: &server,
+                driver: &driver,
+            },
+        )?;
         let succeeded = stage.play()?.status.success();
         if self.serve {
             stage.serve()?;
@@ -63,7 +68,6 @@ impl Demo {
 /// What became of the demo that was played as a test.
 pub(crate) struct Rehearsal {
     pub(crate) played: Finished,
-    pub(crate) building: Duration,
     /// The end of the server's log.
     pub(crate) log: String,
     /// How the server ended.
@@ -71,55 +75,50 @@ pub(crate) struct Rehearsal {
 }
 
 /// Plays the demo once; for the tests.
-pub(crate) fn rehearse(host: Host<'_>) -> Result<Rehearsal> {
-    let started = Instant::now();
-    let programs = Programs::build(host, server::tested_profile(host))?;
-    let building = started.elapsed();
+pub(crate) fn rehearse(host: Host<'_>, programs: Programs<'_>) -> Result<Rehearsal> {
     let stage = Stage::set(host, programs)?;
     Ok(Rehearsal {
         played: stage.play()?,
-        building,
         log: stage.server.log(),
         stopped: stage.server.stop(),
     })
 }
 
 /// The server's and the driver's programs.
-struct Programs {
-    server: PathBuf,
-    driver: PathBuf,
+#[derive(Clone, Copy)]
+pub(crate) struct Programs<'a> {
+    pub(crate) server: &'a Path,
+    pub(crate) driver: &'a Path,
 }
 
-impl Programs {
-    fn build(host: Host<'_>, profile: &str) -> Result<Self> {
-        let features = Features::Workspace;
-        let server = server::build(host, profile, features)?;
-        let target = host.target();
-        let driver = Build {
-            package: "wincsi-demo",
-            binary: "wincsi-demo",
-            profile,
-            features,
-            target,
-        };
-        let driver = driver.run()?;
-        Ok(Self { server, driver })
-    }
+/// The name of the driver's program.
+pub(crate) const DRIVER: &str = "wincsi-demo";
+
+/// Builds the server and the driver.
+fn build(host: Host<'_>) -> Result<(PathBuf, PathBuf)> {
+    let profile = "fast";
+    let driver = Build {
+        package: "wincsi-demo",
+        binary: DRIVER,
+        profile,
+        target: host.target(),
+    };
+    Ok((server::build(host, profile)?, driver.run()?))
 }
 
 /// A running server and a driver to play.
 struct Stage<'a> {
     host: Host<'a>,
-    driver: PathBuf,
+    driver: &'a Path,
     server: Server,
     dir: tempfile::TempDir,
 }
 
 impl<'a> Stage<'a> {
-    fn set(host: Host<'a>, programs: Programs) -> Result<Self> {
+    fn set(host: Host<'a>, programs: Programs<'a>) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("wincsi-demo-").tempdir()?;
         let node = node(dir.path());
-        let server = Server::start(host, &programs.server, Node::Simulated(&node), dir.path())?;
+        let server = Server::start(host, programs.server, Node::Simulated(&node), dir.path())?;
         Ok(Self {
             host,
             driver: programs.driver,
@@ -129,7 +128,7 @@ impl<'a> Stage<'a> {
     }
 
     fn play(&self) -> Result<Finished> {
-        let mut command = driver(self.host, &self.driver, self.dir.path());
+        let mut command = driver(self.host, self.driver, self.dir.path());
         process::follow(&mut command, PLAY)
     }
 

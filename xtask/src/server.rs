@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::cargo::Build;
-use crate::cargo::Features;
 use crate::host::Host;
 use crate::process::Background;
 
@@ -21,26 +20,19 @@ const READY: &str = "] ready";
 const START: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(30);
 
+/// The name of its program.
+pub(crate) const BINARY: &str = "csi-proxy";
+
 /// Builds csi-proxy for a host.
-pub(crate) fn build(host: Host<'_>, profile: &str, features: Features) -> Result<PathBuf> {
+pub(crate) fn build(host: Host<'_>, profile: &str) -> Result<PathBuf> {
     let target = host.target();
     Build {
         package: "wincsi-proxy",
-        binary: "csi-proxy",
+        binary: BINARY,
         profile,
-        features,
         target,
     }
     .run()
-}
-
-/// The profile that tests run: on Linux that of the test programs, whose dependencies are built; for Windows
-/// optimised code, as it is released.
-pub(crate) fn tested_profile(host: Host<'_>) -> &'static str {
-    match host {
-        Host::Linux => "dev",
-        Host::Wine(_) => "fast",
-    }
 }
 
 /// What the server works on. The state of a simulated node lives in a folder, made when it is not there,

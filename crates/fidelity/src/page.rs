@@ -135,7 +135,7 @@ const UNUSED: &str = "What the class table has besides, and none of these progra
 const PURE_HEAD: &str = "
 ## What of it is pure code
 
-The tests run on Linux and under Wine; one of several is named for each.
+The tests run on Linux; one of several is named for each.
 
 | operation | what is pure | tested by |
 |---|---|---|

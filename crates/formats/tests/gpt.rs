@@ -375,7 +375,7 @@ fn partitions() -> impl Strategy<Value = Vec<Partition>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     #[test]
     fn any_table_that_is_written_is_read(partitions in partitions()) {

@@ -274,7 +274,7 @@ fn mark_is_within_the_table(image: &SparseImage) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 5))]
 
     #[test]
     fn one_byte_anywhere_in_the_ranges_is_seen(

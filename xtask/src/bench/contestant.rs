@@ -11,7 +11,6 @@ use anyhow::Result;
 
 use super::results::Load;
 use crate::cargo;
-use crate::cargo::Features;
 use crate::env;
 use crate::env::Provision;
 use crate::host::Host;
@@ -72,7 +71,7 @@ impl<'a> Programs<'a> {
             echo: echo(host, &program("rawecho"))?,
             peer: go("peer")?,
             load: go("load")?,
-            ours: server::build(host, profile, Features::Package)?,
+            ours: server::build(host, profile)?,
             idle: idle(host, &program("idle"))?,
         })
     }

@@ -20,7 +20,7 @@ use crate::env;
 use crate::host::Host;
 use crate::process;
 use crate::test::Artifact;
-use crate::test::test_programs;
+use crate::test::Built;
 use crate::wine;
 
 mod lines;
@@ -72,7 +72,7 @@ fn build(tools: &Tools, target: &Path) -> Result<Vec<Artifact>> {
     command.env("CARGO_TARGET_DIR", target);
     let (done, messages) = process::data(&mut command, BUILD)?;
     done.success("the tests cannot be built")?;
-    test_programs(&messages, &cargo::root())
+    Ok(Built::read(&messages, &cargo::root())?.tests)
 }
 
 fn emptied(dir: &Path) -> Result<PathBuf> {

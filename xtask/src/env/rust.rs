@@ -36,7 +36,8 @@ pub(super) fn provide(needs: &[Need], provision: &mut Provision) {
     }
 }
 
-/// Compiling cargo-deny takes minutes: CI does it, a person is told how.
+/// Compiling cargo-deny takes minutes, fewer without optimising what reads a few manifests: CI does it, a person
+/// is told how.
 fn ensure_deny() -> Result<()> {
     if path::find("cargo-deny").is_some() {
         return Ok(());
@@ -46,7 +47,7 @@ fn ensure_deny() -> Result<()> {
     }
     println!("setup: installing cargo-deny");
     let mut command = cargo::cargo();
-    command.args(["install", "cargo-deny", "--locked", "--quiet"]);
+    command.args(["install", "cargo-deny", "--locked", "--debug", "--quiet"]);
     process::capture(&mut command, INSTALL)?
         .success("cargo install cargo-deny")
         .map(drop)

@@ -1,7 +1,9 @@
-//! The test programs that cargo has built.
+//! What cargo has built for tests: their programs, and the binaries that these and other steps start.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use anyhow::Result;
@@ -17,18 +19,48 @@ pub(crate) struct Artifact {
     pub(crate) exe: PathBuf,
 }
 
-/// Reads the test programs out of what `cargo test --no-run --message-format=json` prints.
-pub(crate) fn read(messages: &str, root: &Path) -> Result<Vec<Artifact>> {
-    let mut found = Vec::new();
-    for line in messages.lines() {
-        let message: Value =
-            serde_json::from_str(line).with_context(|| format!("cargo's message {line:?}"))?;
-        if message["reason"] == "compiler-artifact" && message["profile"]["test"] == true {
-            found.push(artifact(&message, root).context("cargo's message on a test program")?);
+/// All that one build made.
+#[derive(Debug, Default)]
+pub(crate) struct Built {
+    pub(crate) tests: Vec<Artifact>,
+    /// How long it took.
+    pub(crate) took: Duration,
+    binaries: BTreeMap<String, PathBuf>,
+}
+
+impl Built {
+    /// Reads what `cargo test --no-run --message-format=json` prints.
+    pub(crate) fn read(messages: &str, root: &Path) -> Result<Self> {
+        let mut built = Self::default();
+        for line in messages.lines() {
+            let message: Value =
+                serde_json::from_str(line).with_context(|| format!("cargo's message {line:?}"))?;
+            if message["reason"] == "compiler-artifact" {
+                built.add(&message, root)?;
+            }
         }
+        built.tests.sort();
+        Ok(built)
     }
-    found.sort();
-    Ok(found)
+
+    /// A program that a package has beside its tests.
+    pub(super) fn binary(&self, name: &str) -> Result<&Path> {
+        let found = self.binaries.get(name).map(PathBuf::as_path);
+        found.with_context(|| format!("the tests were built without {name}"))
+    }
+
+    fn add(&mut self, message: &Value, root: &Path) -> Result<()> {
+        if message["profile"]["test"] == true {
+            let test = artifact(message, root).context("cargo's message on a test program")?;
+            self.tests.push(test);
+        } else if message["target"]["kind"][0] == "bin"
+            && let Some(exe) = path(&message["executable"])
+        {
+            let name = message["target"]["name"].as_str().unwrap_or_default();
+            self.binaries.insert(name.to_owned(), exe.to_owned());
+        }
+        Ok(())
+    }
 }
 
 fn artifact(message: &Value, root: &Path) -> Result<Artifact> {
@@ -57,21 +89,32 @@ mod tests {
         "manifest_path":"/w/crates/a/Cargo.toml","target":{"src_path":"/w/crates/a/tests/b.rs"},
         "executable":"/t/b-1.exe"}"#;
 
+    const BINARY: &str = r#"{"reason":"compiler-artifact","profile":{"test":false},
+        "target":{"kind":["bin"],"name":"csi-proxy"},"executable":"/t/csi-proxy.exe"}"#;
+
+    fn read(messages: &str) -> Result<Built> {
+        Built::read(messages, Path::new("/w"))
+    }
+
     #[test]
-    fn the_test_programs_are_read_from_the_messages() {
-        let messages = format!("{LIBRARY}\n{}\n", PROGRAM.replace('\n', ""));
+    fn the_test_programs_and_the_binaries_are_read_from_the_messages() {
+        let lines = [LIBRARY, PROGRAM, BINARY].map(|message| message.replace('\n', ""));
+        let built = read(&lines.join("\n")).unwrap();
         let expected = Artifact {
             name: "crates/a/tests/b.rs".to_owned(),
             dir: PathBuf::from("/w/crates/a"),
             exe: PathBuf::from("/t/b-1.exe"),
         };
-        assert_eq!(read(&messages, Path::new("/w")).unwrap(), [expected]);
+        assert_eq!(built.tests, [expected]);
+        let server = built.binary("csi-proxy").unwrap();
+        assert_eq!(server, Path::new("/t/csi-proxy.exe"));
+        assert!(built.binary("a").is_err());
     }
 
     #[test]
     fn a_message_that_cannot_be_read_is_an_error_lest_a_program_is_lost() {
-        assert!(read("{\"reason\":", Path::new("/w")).is_err());
+        assert!(read("{\"reason\":").is_err());
         let nameless = PROGRAM.replace('\n', "").replace("executable", "other");
-        assert!(read(&nameless, Path::new("/w")).is_err());
+        assert!(read(&nameless).is_err());
     }
 }

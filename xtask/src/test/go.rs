@@ -9,11 +9,12 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::Session;
+use super::lanes;
+use super::lanes::Lanes;
 use super::outcome::Outcome;
 use super::program::Language;
 use super::program::Program;
 use crate::cargo;
-use crate::cargo::Features;
 use crate::env;
 use crate::env::GoModule;
 use crate::host::Host;
@@ -61,11 +62,11 @@ const SHARE: [(&str, &str); 3] = [
 ];
 
 pub(super) fn linux(session: &Session) -> Result<Outcome> {
-    all_clients(session, Host::Linux)
+    all_clients(session, lanes::LINUX)
 }
 
 pub(super) fn wine(session: &Session) -> Result<Outcome> {
-    let mut outcome = all_clients(session, Host::Wine(session.prefix()?))?;
+    let mut outcome = all_clients(session, session.wine()?)?;
     for (test, why) in NOT_WITH_WINES_FILES {
         outcome.note(format!("on simulated files alone: {test} ({why})"));
     }
@@ -73,9 +74,11 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn all_clients(session: &Session, host: Host<'_>) -> Result<Outcome> {
+/// Two clients at a time, each with a csi-proxy of its own.
+fn all_clients(session: &Session, lanes: Lanes<'_>) -> Result<Outcome> {
+    let host = lanes[0];
+    let server = session.built(host)?.binary(server::BINARY)?;
     let started = Instant::now();
-    let server = server::build(host, server::tested_profile(host), Features::Workspace)?;
     let tests: Vec<(GoModule, PathBuf)> = env::GO_CLIENTS
         .iter()
         .map(|client| Ok((*client, build(session, host, *client)?)))
@@ -84,8 +87,11 @@ fn all_clients(session: &Session, host: Host<'_>) -> Result<Outcome> {
         building: started.elapsed(),
         ..Outcome::default()
     };
-    for (client, test) in &tests {
-        outcome.add(one_client(host, *client, &server, test)?);
+    let one = |host: Host<'_>, (client, test): &(GoModule, PathBuf)| {
+        one_client(host, *client, server, test)
+    };
+    for ran in lanes::run(lanes, &tests, one)? {
+        outcome.add(ran);
     }
     Ok(outcome)
 }

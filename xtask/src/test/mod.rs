@@ -1,9 +1,12 @@
 //! `cargo xtask test`: every test of the project, on Linux and under Wine, ours and foreign ones.
 
+use std::cell::Cell;
 use std::cell::OnceCell;
 use std::process::ExitCode;
+use std::time::Duration;
 use std::time::Instant;
 
+use anyhow::Context;
 use anyhow::Result;
 use clap::Args;
 
@@ -12,24 +15,30 @@ use crate::env;
 use crate::env::Need;
 use crate::env::Provision;
 use crate::host::Host;
+use crate::server;
 use crate::wine::Prefix;
 
 mod artifacts;
 mod counts;
 mod go;
+mod lanes;
 mod outcome;
 mod program;
+mod quick;
 mod report;
 mod rust;
+mod sweeps;
 mod verdict;
 
 pub(crate) use artifacts::Artifact;
-pub(crate) use artifacts::read as test_programs;
+pub(crate) use artifacts::Built;
 
 use self::counts::Counts;
+use self::lanes::Lanes;
 use self::outcome::Failure;
 use self::outcome::Outcome;
 use self::report::Row;
+use self::sweeps::Sweeps;
 
 /// Run all tests and print a table of what ran
 #[derive(Args)]
@@ -37,6 +46,12 @@ pub(crate) struct Test {
     /// Run this step alone; may be given several times
     #[arg(long, value_name = "STEP", value_parser = step_names())]
     only: Vec<String>,
+    /// Draw ten times as many random cases
+    #[arg(long)]
+    full: bool,
+    /// Try what was changed since main alone, on Linux, and what of style concerns it
+    #[arg(long, conflicts_with_all = ["only", "full"])]
+    quick: bool,
 }
 
 /// A part of the tests that is reported in a row of its own.
@@ -50,13 +65,13 @@ struct Step {
 const STEPS: &[Step] = &[
     Step {
         name: "linux",
-        about: "cargo test --workspace",
+        about: "cargo test --workspace, two programs at a time",
         needs: &[],
         run: rust::linux,
     },
     Step {
         name: "wine",
-        about: "the Windows test programs of the crates under Wine",
+        about: "the test programs of the crates with code for Windows, under Wine",
         needs: Host::WINE_NEEDS,
         run: rust::wine,
     },
@@ -82,40 +97,70 @@ const STEPS: &[Step] = &[
         name: "demo-linux",
         about: "the demo: a volume's life over the wire",
         needs: &[],
-        run: |_| steady_demo(Host::Linux),
+        run: |session| steady_demo(session, Host::Linux),
     },
     Step {
         name: "demo-wine",
         about: "the demo with the Windows programs",
         needs: Host::WINE_NEEDS,
-        run: |session| steady_demo(Host::Wine(session.prefix()?)),
+        run: |session| steady_demo(session, session.wine()?[0]),
     },
 ];
 
 /// What the steps of one run share.
 struct Session {
     provision: Provision,
-    prefix: OnceCell<Prefix>,
+    sweeps: Sweeps,
+    prefixes: OnceCell<[Prefix; 2]>,
+    for_linux: OnceCell<Built>,
+    for_wine: OnceCell<Built>,
+    /// What of it the steps have not yet been charged with.
+    building: Cell<Duration>,
 }
 
 impl Session {
-    /// The run's Wine prefix, made when the first step asks for it.
-    fn prefix(&self) -> Result<&Prefix> {
-        if let Some(prefix) = self.prefix.get() {
-            return Ok(prefix);
+    /// The run's Wine prefixes, made when the first step asks for them.
+    fn wine(&self) -> Result<Lanes<'_>> {
+        if self.prefixes.get().is_none() {
+            let _ = self.prefixes.set([Prefix::create()?, Prefix::create()?]);
         }
-        let prefix = Prefix::create()?;
-        Ok(self.prefix.get_or_init(|| prefix))
+        let prefixes = self.prefixes.get().context("no prefixes")?;
+        Ok(prefixes.each_ref().map(Host::Wine))
+    }
+
+    /// What the tests of a host were built with, by the first step that asks for it.
+    fn built(&self, host: Host<'_>) -> Result<&Built> {
+        let cell = match host {
+            Host::Linux => &self.for_linux,
+            Host::Wine(_) => &self.for_wine,
+        };
+        if let Some(built) = cell.get() {
+            return Ok(built);
+        }
+        let built = rust::build_all(host)?;
+        self.building.set(built.took);
+        Ok(cell.get_or_init(|| built))
     }
 }
 
 impl Test {
     pub(crate) fn run(self) -> Result<ExitCode> {
+        if self.quick {
+            return quick::run();
+        }
         let steps: Vec<&Step> = STEPS.iter().filter(|step| self.selects(step)).collect();
         let started = Instant::now();
         let session = Session {
             provision: env::provide(&needs(&steps))?,
-            prefix: OnceCell::new(),
+            sweeps: if self.full {
+                Sweeps::Full
+            } else {
+                Sweeps::Usual
+            },
+            prefixes: OnceCell::new(),
+            for_linux: OnceCell::new(),
+            for_wine: OnceCell::new(),
+            building: Cell::default(),
         };
         let set_up = started.elapsed();
         let mut rows: Vec<Row> = steps.iter().map(|step| run_step(step, &session)).collect();
@@ -129,17 +174,19 @@ impl Test {
     }
 }
 
-fn steady_demo(host: Host<'_>) -> Result<Outcome> {
-    Outcome::steady("the demo", || demo(host))
+fn steady_demo(session: &Session, host: Host<'_>) -> Result<Outcome> {
+    let built = session.built(host)?;
+    let programs = demo::Programs {
+        server: built.binary(server::BINARY)?,
+        driver: built.binary(demo::DRIVER)?,
+    };
+    Outcome::steady("the demo", || demo(host, programs))
 }
 
 /// The demo counts as one test; its lines show what it checks.
-fn demo(host: Host<'_>) -> Result<Outcome> {
-    let rehearsal = demo::rehearse(host)?;
-    let mut outcome = Outcome {
-        building: rehearsal.building,
-        ..Outcome::default()
-    };
+fn demo(host: Host<'_>, programs: demo::Programs<'_>) -> Result<Outcome> {
+    let rehearsal = demo::rehearse(host, programs)?;
+    let mut outcome = Outcome::default();
     let played = rehearsal.played;
     if played.status.success() {
         outcome.counts = Counts::passed(1);
@@ -184,6 +231,9 @@ fn run_step(step: &Step, session: &Session) -> Row {
     }
     println!("\n== {}: {}", step.name, step.about);
     let started = Instant::now();
-    let outcome = (step.run)(session);
+    let mut outcome = (step.run)(session);
+    if let Ok(outcome) = &mut outcome {
+        outcome.building += session.building.take();
+    }
     Row::ran(step.name, step.about, outcome, started.elapsed())
 }

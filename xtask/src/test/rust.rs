@@ -3,44 +3,48 @@
 //! Cargo builds the test programs; they are run here, each by itself, so that one that dies is known
 //! by name, status and last words.
 
-use std::panic;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::thread::ScopedJoinHandle;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
 
 use super::Session;
-use super::artifacts;
 use super::artifacts::Artifact;
-use super::outcome::Failure;
+use super::artifacts::Built;
+use super::lanes;
+use super::lanes::Lanes;
 use super::outcome::Outcome;
 use super::program::Language;
 use super::program::Program;
+use super::sweeps::Sweeps;
 use crate::cargo;
 use crate::host::Host;
+use crate::packages;
+use crate::packages::Package;
 use crate::process;
-use crate::wine::Prefix;
 
 const BUILD: Duration = Duration::from_secs(30 * 60);
 const DOCUMENTATION: Duration = Duration::from_secs(20 * 60);
 
-/// No test program runs longer than this.
-const ONE_PROGRAM: Duration = Duration::from_secs(10 * 60);
+/// The packages without code for Windows that run under Wine none the less, and why.
+const LIVES: &[(&str, &str)] = &[
+    (
+        "wincsi-demo",
+        "one life of a node, in process and, in a step of its own, over pipes",
+    ),
+    ("wincsi-example-guide", "docs/guide.md promises it"),
+];
 
-/// The test programs that stay out under Wine, and why. Of each there is another of its kind that runs there.
+/// The test programs of packages with code for Windows that stay out under Wine, and why.
 const NOT_UNDER_WINE: &[(&str, &str)] = &[
     (
-        "crates/node/tests/crash.rs",
-        "nearly 3,000 simulated nodes, each of which takes Wine a while; crash_services.rs and \
-         crash_mounted_folder.rs run",
+        "crates/costs/tests/table.rs",
+        "counts on the simulated node, the same everywhere; costs/tests/native.rs runs",
     ),
     (
-        "crates/node/tests/exhaustive/main.rs",
-        "hundreds of simulated nodes, and a tree of 150 folders, which takes Wine minutes; \
-         crash_services.rs, crash_mounted_folder.rs, iscsi.rs, filesystem.rs and blankness.rs run",
+        "crates/proxy/tests/drivers/main.rs",
+        "each driver's life of a volume, minutes in all; the demo plays one over the same pipes, and the \
+         Go clients call every method",
     ),
     (
         "crates/proxy/tests/random_paths.rs",
@@ -48,133 +52,149 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
     ),
 ];
 
-pub(super) fn linux(_: &Session) -> Result<Outcome> {
-    let mut outcome = programs(&[Host::Linux], &["--workspace"], &[])?;
-    outcome.add(documentation()?);
-    Ok(outcome)
+/// What runs in a lane, one after the other.
+enum Job<'a> {
+    /// The examples in the documentation of what is selected, which cargo builds and runs in one go.
+    Documentation(Vec<String>),
+    Program(&'a Artifact),
+}
+
+pub(super) fn linux(session: &Session) -> Result<Outcome> {
+    let built = session.built(Host::Linux)?;
+    let everything = Job::Documentation(vec!["--workspace".to_owned()]);
+    let programs = built.tests.iter().map(Job::Program);
+    let jobs: Vec<_> = [everything].into_iter().chain(programs).collect();
+    run_all(lanes::LINUX, &jobs, session.sweeps)
 }
 
 /// In two prefixes at a time: most of these programs wait for Wine's server, and each prefix has its own.
 pub(super) fn wine(session: &Session) -> Result<Outcome> {
-    let beside = Prefix::create()?;
-    let hosts = [Host::Wine(session.prefix()?), Host::Wine(&beside)];
-    // Documentation tests are built by rustdoc for the machine that runs it: not for Wine. The chores
-    // themselves run on Linux alone.
-    let arguments = [
-        "--lib",
-        "--bins",
-        "--tests",
-        "--workspace",
-        "--exclude",
-        "xtask",
-    ];
-    programs(&hosts, &arguments, NOT_UNDER_WINE)
-}
-
-/// Builds the test programs, then runs all but those left out, each on one of the hosts, which are of a kind.
-fn programs(hosts: &[Host<'_>], arguments: &[&str], left_out: &[(&str, &str)]) -> Result<Outcome> {
-    let (mut outcome, mut built) = build(hosts, arguments)?;
-    if !outcome.failures.is_empty() {
-        return Ok(outcome);
-    }
-    for (name, why) in left_out {
-        let before = built.len();
-        built.retain(|artifact| artifact.name != *name);
+    let lanes = session.wine()?;
+    let mut jobs: Vec<_> = session
+        .built(lanes[0])?
+        .tests
+        .iter()
+        .map(Job::Program)
+        .collect();
+    for (left_out, _) in NOT_UNDER_WINE {
+        let before = jobs.len();
+        jobs.retain(|job| job.name() != *left_out);
         anyhow::ensure!(
-            built.len() < before,
-            "{name} is to be left out, and is not there"
+            jobs.len() < before,
+            "{left_out} is to be left out, and is not there"
         );
+    }
+    let mut outcome = run_all(lanes, &jobs, session.sweeps)?;
+    outcome.note("left out: packages without code for Windows, but for those that follow");
+    for (name, why) in LIVES {
+        outcome.note(format!("run: {name} ({why})"));
+    }
+    for (name, why) in NOT_UNDER_WINE {
         outcome.note(format!("left out: {name} ({why})"));
-    }
-    let mut without_tests = Vec::new();
-    for (artifact, ran) in built.iter().zip(run_all(hosts, &built)?) {
-        if ran.is_empty() {
-            without_tests.push(artifact.name.as_str());
-        }
-        outcome.add(ran);
-    }
-    if !without_tests.is_empty() {
-        outcome.note(format!("without a test here: {}", without_tests.join(", ")));
     }
     Ok(outcome)
 }
 
-/// Runs the programs, one at a time on each host, and answers their outcomes in the programs' order.
-fn run_all(hosts: &[Host<'_>], built: &[Artifact]) -> Result<Vec<Outcome>> {
-    let next = AtomicUsize::new(0);
-    let lane = |host| -> Result<Vec<(usize, Outcome)>> {
-        let mut ran = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(artifact) = built.get(at) else {
-                return Ok(ran);
-            };
-            ran.push((at, Outcome::steady(&artifact.name, || run(host, artifact))?));
-        }
-    };
-    let mut outcomes = Vec::new();
-    let ended: Vec<_> = thread::scope(|scope| {
-        let mut lanes = Vec::new();
-        for host in hosts {
-            lanes.push(scope.spawn(|| lane(*host)));
-        }
-        lanes.into_iter().map(ScopedJoinHandle::join).collect()
-    });
-    for lane in ended {
-        outcomes.extend(lane.unwrap_or_else(|panicked| panic::resume_unwind(panicked))?);
+/// The tests of some packages, on Linux.
+pub(super) fn of(packages: &[&Package]) -> Result<Outcome> {
+    let selected = |one: &&Package| format!("--package={}", one.name);
+    let all: Vec<_> = packages.iter().map(selected).collect();
+    let libraries = packages.iter().filter(|one| one.has_library);
+    let documented: Vec<_> = libraries.map(selected).collect();
+    let built = build(Host::Linux, &all)?;
+    let mut jobs: Vec<_> = built.tests.iter().map(Job::Program).collect();
+    if !documented.is_empty() {
+        jobs.insert(0, Job::Documentation(documented));
     }
-    outcomes.sort_by_key(|(at, _)| *at);
-    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+    let mut outcome = run_all(lanes::LINUX, &jobs, Sweeps::Usual)?;
+    outcome.building += built.took;
+    Ok(outcome)
 }
 
-fn build(hosts: &[Host<'_>], arguments: &[&str]) -> Result<(Outcome, Vec<Artifact>)> {
+/// Builds what a host's tests need, the programs that other steps start with them.
+pub(super) fn build_all(host: Host<'_>) -> Result<Built> {
+    let Host::Wine(_) = host else {
+        return build(host, &["--workspace".to_owned()]);
+    };
+    // Documentation tests are built by rustdoc for the machine that runs it: not for Wine.
+    let mut selection = ["--lib", "--bins", "--tests"].map(str::to_owned).to_vec();
+    let named = LIVES.iter().map(|(name, _)| (*name).to_owned());
+    let packages = packages::with_windows_code()?.into_iter().chain(named);
+    selection.extend(packages.map(|name| format!("--package={name}")));
+    build(host, &selection)
+}
+
+fn build(host: Host<'_>, selection: &[String]) -> Result<Built> {
     let mut command = cargo::cargo();
     command.args([
         "test",
         "--no-run",
         "--message-format=json-render-diagnostics",
     ]);
-    command.args(arguments);
-    if let Some(target) = hosts.first().and_then(|host| host.target()) {
+    command.args(selection);
+    if let Some(target) = host.target() {
         command.args(["--target", target]);
     }
     let (done, messages) = process::data(&mut command, BUILD)?;
-    let mut outcome = Outcome {
-        building: done.took,
-        ..Outcome::default()
-    };
-    if !done.status.success() {
-        let what = format!("the tests cannot be built: {}", done.status);
-        outcome.add(Outcome::failed(Failure::new(what, done.output)));
-        return Ok((outcome, Vec::new()));
-    }
-    Ok((outcome, artifacts::read(&messages, &cargo::root())?))
+    let took = done.took;
+    done.success("the tests cannot be built")?;
+    let mut built = Built::read(&messages, &cargo::root())?;
+    built.took = took;
+    Ok(built)
 }
 
-/// Runs a test program as cargo does: in its package's folder.
-fn run(host: Host<'_>, artifact: &Artifact) -> Result<Outcome> {
+fn run_all(lanes: Lanes<'_>, jobs: &[Job<'_>], sweeps: Sweeps) -> Result<Outcome> {
+    let one = |host: Host<'_>, job: &Job<'_>| Outcome::steady(job.name(), || job.run(host, sweeps));
+    let mut sum = Outcome::default();
+    let mut without_tests = Vec::new();
+    for (job, ran) in jobs.iter().zip(lanes::run(lanes, jobs, one)?) {
+        if ran.is_empty() {
+            without_tests.push(job.name());
+        }
+        sum.add(ran);
+    }
+    if !without_tests.is_empty() {
+        sum.note(format!("without a test here: {}", without_tests.join(", ")));
+    }
+    Ok(sum)
+}
+
+impl Job<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Documentation(_) => "examples in the documentation",
+            Self::Program(artifact) => &artifact.name,
+        }
+    }
+
+    fn run(&self, host: Host<'_>, sweeps: Sweeps) -> Result<Outcome> {
+        let (mut command, limit) = match self {
+            Self::Documentation(selection) => (documentation(selection), DOCUMENTATION),
+            Self::Program(artifact) => (program(host, artifact), sweeps.limit()),
+        };
+        let program = Program {
+            step: host.name(),
+            name: self.name(),
+            limit,
+            language: Language::Rust,
+        };
+        program.run(command.envs(sweeps.environment()))
+    }
+}
+
+fn documentation(selection: &[String]) -> Command {
+    let mut command = cargo::cargo();
+    command
+        .args(["test", "--doc", "--no-fail-fast"])
+        .args(selection);
+    command
+}
+
+/// A test program as cargo runs it: in its package's folder.
+fn program(host: Host<'_>, artifact: &Artifact) -> Command {
     let mut command = host.command(&artifact.exe);
     command
         .current_dir(&artifact.dir)
         .env("CARGO_MANIFEST_DIR", &artifact.dir);
-    let program = Program {
-        step: host.name(),
-        name: &artifact.name,
-        limit: ONE_PROGRAM,
-        language: Language::Rust,
-    };
-    program.run(&mut command)
-}
-
-/// The examples in the documentation, which cargo builds and runs in one go.
-fn documentation() -> Result<Outcome> {
-    let mut command = cargo::cargo();
-    command.args(["test", "--doc", "--workspace", "--no-fail-fast"]);
-    let program = Program {
-        step: Host::Linux.name(),
-        name: "examples in the documentation",
-        limit: DOCUMENTATION,
-        language: Language::Rust,
-    };
-    program.run(&mut command)
+    command
 }

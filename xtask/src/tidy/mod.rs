@@ -11,10 +11,10 @@ use clap::Args;
 
 use crate::cargo;
 use crate::cargo::MSVC;
-use crate::cargo::WINDOWS;
 use crate::env;
 use crate::env::Need;
 use crate::env::Provision;
+use crate::packages;
 use crate::process;
 
 mod functions;
@@ -76,21 +76,16 @@ const SLOW: &[Check] = &[
     Check {
         name: "clippy",
         needs: &[],
-        run: |_| clippy(None),
+        run: |_| clippy(["--workspace".to_owned()]),
     },
     Check {
-        name: "clippy for Windows (gnu)",
-        needs: &[Need::WindowsTarget, Need::Mingw],
-        run: |_| clippy(Some(WINDOWS)),
-    },
-    Check {
-        name: "clippy for Windows (msvc)",
+        name: "clippy for Windows",
         needs: &[Need::MsvcTarget],
-        run: |_| clippy(Some(MSVC)),
+        run: |_| clippy_for_windows(),
     },
     Check {
         name: "rustdoc",
-        needs: &[Need::WindowsTarget],
+        needs: &[Need::MsvcTarget],
         run: |_| rustdoc(),
     },
 ];
@@ -142,22 +137,36 @@ fn rustfmt() -> Result<()> {
     run(cargo::cargo().args(["fmt", "--all", "--check"]))
 }
 
+/// All that takes no compiling.
+pub(crate) fn quick() -> Result<()> {
+    lints::run()?;
+    rustfmt()
+}
+
+/// The lints of these packages alone.
+pub(crate) fn clippy_of(packages: &[&str]) -> Result<()> {
+    clippy(packages.iter().map(|name| format!("--package={name}")))
+}
+
+/// Where there is code for Windows. The target that tests run on compiles the same lines, when they are built.
+fn clippy_for_windows() -> Result<()> {
+    let packages = packages::with_windows_code()?;
+    let packages = packages.iter().map(|name| format!("--package={name}"));
+    clippy(packages.chain([format!("--target={MSVC}")]))
+}
+
 /// All targets, tests included, each lint an error.
-fn clippy(target: Option<&str>) -> Result<()> {
+fn clippy(selection: impl IntoIterator<Item = String>) -> Result<()> {
     let mut command = cargo::cargo();
-    command.args(["clippy", "--quiet", "--workspace", "--all-targets"]);
-    if let Some(target) = target {
-        // The chores themselves run on Linux alone.
-        command.args(["--target", target, "--exclude", "xtask"]);
-    }
-    run(command.args(["--", "-D", "warnings"]))
+    command.args(["clippy", "--quiet", "--all-targets", "--no-deps"]);
+    run(command.args(selection).args(["--", "-D", "warnings"]))
 }
 
 /// The crates' pages as docs.rs makes them, `os-windows` among them; a link that leads nowhere is an error.
 fn rustdoc() -> Result<()> {
     let mut command = cargo::cargo();
     command.args(["doc", "--quiet", "--workspace", "--lib", "--no-deps"]);
-    command.args(["--target", WINDOWS, "--exclude", "xtask"]);
+    command.args(["--target", MSVC, "--exclude", "xtask"]);
     run(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 

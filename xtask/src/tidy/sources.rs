@@ -1,15 +1,11 @@
 //! The files of the repository, read once.
 
 use std::fs;
-use std::process::Command;
-use std::time::Duration;
 
 use anyhow::Result;
 
 use crate::cargo;
-use crate::process;
-
-const LIST: Duration = Duration::from_secs(60);
+use crate::git;
 
 /// A text file of the repository.
 #[derive(Debug)]
@@ -76,11 +72,8 @@ impl<'a> Line<'a> {
 
 /// All text files that git knows or would know.
 pub(super) fn all() -> Result<Vec<Source>> {
-    let mut command = Command::new("git");
-    command.current_dir(cargo::root());
-    command.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
-    let list = process::capture(&mut command, LIST)?.success("git ls-files")?;
-    Ok(list.lines().filter_map(read).collect())
+    let list = git::lines(&["ls-files", "--cached", "--others", "--exclude-standard"])?;
+    Ok(list.iter().filter_map(|path| read(path)).collect())
 }
 
 fn read(path: &str) -> Option<Source> {

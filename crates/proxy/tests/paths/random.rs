@@ -167,7 +167,11 @@ fn happen(rig: &Rig, events: &[Event]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 24, max_shrink_iters: 200, ..Config::default() })]
+    #![proptest_config(Config {
+        cases: Config::default().cases / 10,
+        max_shrink_iters: 200,
+        ..Config::default()
+    })]
 
     #[test]
     fn no_call_touches_anything_outside(events in prop::collection::vec(event(), 60..160)) {

@@ -1,0 +1,89 @@
+//! The workspace's packages: where they are, which use which, and which have code for Windows.
+
+use anyhow::Context;
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::cargo;
+use crate::git;
+
+/// How sources and manifests mark what is for one system.
+const OF_WINDOWS: &str = r"^[^/]*cfg(_attr)?\(.*\bwindows\b";
+
+#[derive(Debug)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    /// From the workspace's root, with `/` at its end.
+    pub(crate) dir: String,
+    pub(crate) has_library: bool,
+    /// The packages that it depends on, those of its tests among them.
+    pub(crate) uses: Vec<String>,
+}
+
+impl Package {
+    fn read(metadata: &Value, root: &str) -> Option<Self> {
+        let manifest = metadata["manifest_path"].as_str()?;
+        let dir = manifest.strip_prefix(root)?.strip_prefix('/')?;
+        let mut targets = metadata["targets"].as_array()?.iter();
+        let uses = metadata["dependencies"].as_array()?.iter();
+        Some(Self {
+            name: string(&metadata["name"]),
+            dir: dir.strip_suffix("Cargo.toml")?.to_owned(),
+            has_library: targets.any(|target| target["kind"][0] == "lib"),
+            uses: uses.map(|used| string(&used["name"])).collect(),
+        })
+    }
+
+    pub(crate) fn has(&self, file: &str) -> bool {
+        file.starts_with(&self.dir)
+    }
+}
+
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// All of the workspace's.
+pub(crate) fn all() -> Result<Vec<Package>> {
+    let metadata = cargo::metadata()?;
+    let root = string(&metadata["workspace_root"]);
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    packages
+        .map(|package| Package::read(package, &root).context("cargo metadata: a package"))
+        .collect()
+}
+
+/// The names of those in which a line is for Windows, or for all but Windows: not of the chores, which run on
+/// Linux alone and whose rules name such lines.
+pub(crate) fn with_windows_code() -> Result<Vec<String>> {
+    let files = git::grep(&["-E", OF_WINDOWS, "--", "*.rs", "*Cargo.toml"])?;
+    let packages = all()?.into_iter().filter(|one| one.name != "xtask");
+    let with_code = packages.filter(|one| files.iter().any(|file| one.has(file)));
+    Ok(with_code.map(|one| one.name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_read_with_what_they_use() {
+        let all = all().unwrap();
+        let proxy = all.iter().find(|one| one.name == "wincsi-proxy").unwrap();
+        assert_eq!(
+            (proxy.dir.as_str(), proxy.has_library),
+            ("crates/proxy/", true)
+        );
+        assert!(proxy.uses.iter().any(|used| used == "wincsi-os-sim"));
+        assert!(proxy.has("crates/proxy/src/lib.rs") && !proxy.has("crates/proxy-x/a"));
+        assert!(all.iter().any(|one| !one.has_library));
+    }
+
+    #[test]
+    fn what_is_compiled_for_windows_alone_is_found_and_pure_code_is_not() {
+        let found = with_windows_code().unwrap();
+        let has = |name: &str| found.iter().any(|one| one == name);
+        assert!(has("wincsi-os-windows") && has("wincsi-transport") && has("wincsi-proxy"));
+        assert!(!has("wincsi-automation") && !has("wincsi-node") && !has("xtask"));
+    }
+}
