@@ -28,6 +28,9 @@ const START: Duration = Duration::from_secs(40);
 /// The pipe of the raw echo; the other servers have csi-proxy's own.
 const ECHO_PIPE: &str = r"\\.\pipe\wincsi-raw-echo";
 
+/// What the raw echo prints when a client finds its pipe or socket.
+const ECHO_SERVES: &str = "serving";
+
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Contestant {
     /// Messages there and back with nothing in between: the limit.
@@ -77,7 +80,7 @@ impl<'a> Programs<'a> {
         })
     }
 
-    /// Starts a server; it may not yet answer.
+    /// Starts a server. The raw echo serves by then; for the others the first caller waits.
     pub(super) fn start(&self, contestant: Contestant, dir: &Path) -> Result<Running> {
         let log = dir.join("server.log");
         let background = |command: &mut Command| {
@@ -86,7 +89,10 @@ impl<'a> Programs<'a> {
         match contestant {
             Contestant::RawEcho => {
                 let mut command = self.host.command(&self.echo);
-                background(command.arg("serve").arg(self.address(contestant, dir)))
+                command.arg("serve").arg(self.address(contestant, dir));
+                let mut echo = Background::start(contestant.name(), &mut command, &log)?;
+                echo.wait_for_line(ECHO_SERVES, START)?;
+                Ok(Running::Plain(echo))
             }
             Contestant::Go => {
                 let mut command = self.host.command(&self.peer);
