@@ -216,6 +216,17 @@ impl Pool {
         self.lock().threads
     }
 
+    /// The most connections that a thread owns while it runs a call.
+    #[cfg(test)]
+    pub(crate) fn most_held_in_a_call(&self) -> usize {
+        let workers = self.workers();
+        let loads = workers.iter().map(|worker| match worker.calls() {
+            (_, true) => worker.load(),
+            (_, false) => 0,
+        });
+        loads.max().unwrap_or(0)
+    }
+
     pub(crate) fn monitor(&self) -> &Monitor {
         &self.monitor
     }
