@@ -47,6 +47,7 @@ void serve(const char *address, void (*session)(struct stream *))
     int listener = open_socket(address, &name);
     if (bind(listener, (struct sockaddr *)&name, sizeof name) || listen(listener, 64))
         die("listen");
+    tell_that_it_serves();
     run_session = session;
     for (;;) {
         pthread_t thread;

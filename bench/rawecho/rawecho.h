@@ -13,6 +13,9 @@ struct stream;
 /* Accepts connections for ever, each on a thread of its own that runs `session`. */
 void serve(const char *address, void (*session)(struct stream *));
 
+/* Prints that clients find the pipe or socket from now on: who measures waits for it. */
+void tell_that_it_serves(void);
+
 /* Opens a connection; waits while the server has no free instance. */
 struct stream *dial(const char *address);
 

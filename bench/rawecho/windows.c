@@ -84,11 +84,13 @@ static DWORD WINAPI session_thread(void *stream)
 
 void serve(const char *address, void (*session)(struct stream *))
 {
+    struct stream *stream = create_instance(address);
+    tell_that_it_serves();
     run_session = session;
     for (;;) {
-        struct stream *stream = create_instance(address);
         wait_for_client(stream);
         CloseHandle(CreateThread(NULL, 0, session_thread, stream, 0, NULL));
+        stream = create_instance(address);
     }
 }
 

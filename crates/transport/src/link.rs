@@ -1,45 +1,63 @@
-//! Who serves a connection, and how others reach that thread.
+//! Who owns a connection when, its states, and why no wake-up is lost.
 //!
-//! At most one thread serves a connection at any time. One atomic word holds where the connection
-//! stands, together with a flag (somebody wants a turn) and a generation (which server it is):
+//! # Who owns a connection
+//! At most one thread owns a connection at any time, and only its owner makes turns
+//! ([`crate::conn`]). Any other thread with news for it (an answer, an event of the system, a
+//! shutdown) stores the news and calls [`Link::want`], which reaches the owner or finds a new one.
+//!
+//! The state is one atomic word: where the connection stands, a flag (WANTED: a turn is wanted) and
+//! a generation (how often the connection was stolen).
 //!
 //! ```text
 //!              begin_call                     start_wait
 //!   CALLING <------------- RUNNING ------------------------> WAITING
 //!      |  \--------------^  ^  ^ ^----------------------------/  |
-//!      |     end_call       |  |        end_wait, claim          |
-//!      | steal              |  | queued by who wants a turn      | park
+//!      |     end_call       |  |     begin_turn, claim           |
+//!      | steal              |  | want: Wake::Queue               | park
 //!      v                    |  |                                 |
 //!   RUNNING of the next ----/  PARKED <--------------------------/
 //!   generation, queued
 //! ```
 //!
-//! RUNNING: a thread makes turns, or the connection is in the pool's queue and one will. CALLING:
-//! the thread is within the service. WAITING: the connection is one of those that a thread waits
-//! for. PARKED: no thread has it; the system watches it.
+//! - RUNNING: a driver owns it and makes turns; or nobody does yet, and it is in the pool's queue,
+//!   from which the next driver takes it. It ends with a whole request (CALLING), with nothing left
+//!   to do (WAITING), or with the connection.
+//! - CALLING: the driver runs the service, without any lock of the connection. It ends when the
+//!   call returns, or when the connection is stolen: by the monitor, from a call that turned out
+//!   slow, or by the driver itself, before a call of a method that was slow before. A stolen
+//!   connection is RUNNING and queued, with the next generation. The thread that
+//!   comes back from the call sees by the generation that it is no longer the owner: it posts its
+//!   answer like any other thread with news, and makes no turn.
+//! - WAITING: a driver owns it, and waits for all its connections at once or is busy with another
+//!   of them. It ends with news (RUNNING), with a hand-over of all that the driver owns (claimed:
+//!   RUNNING, queued), or when the connection was idle for its linger time (PARKED).
+//! - PARKED: nobody owns it; the system watches it. News queue it (RUNNING).
 //!
 //! # Why no wake-up is lost
 //! Every transition and every wish for a turn is a read-modify-write of that one word, so they fall
-//! into one order, and each is acquire and release. Whoever has news (a response for h2, a socket
-//! that became ready, a drain) first stores the news and then sets the flag. Looking at the state
-//! that the flag was set upon:
+//! into one order, and each is acquire and release. A thread with news first stores the news and
+//! then sets the flag. What follows depends on the state that the flag was set upon:
 //!
-//! - RUNNING: the thread leaves this state for WAITING only by a compare-and-swap that expects the
-//!   flag to be clear. That swap comes later in the order, so it fails, and the thread makes
-//!   another turn; having read the flag it sees the news.
-//! - CALLING: whoever leaves this state, the same thread or the thief, makes a whole turn next. Its
-//!   read-modify-write comes later in the order and sees the news.
-//! - WAITING: the one that set the flag looks up the worker and sets its event. A worker looks at
-//!   the flags of all its connections after each wait, so one that is set before the event is seen;
-//!   should the worker be busy elsewhere the event stays set and ends its next wait. Should the
-//!   connection be handed to another worker meanwhile, the hand-over is a read-modify-write from
-//!   WAITING to RUNNING that comes later in the order, and is followed by a turn.
-//! - PARKED: the one that set the flag, and only that one, queues the connection to the pool; the
-//!   thread that takes it makes a whole turn. The system's watch on a parked connection is armed
-//!   *before* the swap to PARKED, which expects the flag to be clear, and fires into the same
-//!   function: fired early it sets the flag upon WAITING and makes the swap fail.
-//! - Flag already set: another is doing one of the above, and the turn that follows is ordered
-//!   after this read-modify-write as well, since only a turn's beginning clears the flag.
+//! - RUNNING: the owner leaves this state for WAITING only by a compare-and-swap that expects the
+//!   flag to be clear. That swap comes later in the order, so it fails, and the owner makes
+//!   another turn; having read the flag it sees the news. A queued connection gets a whole turn
+//!   from the driver that takes it.
+//! - CALLING: the thread that leaves this state or takes the stolen connection makes a whole turn
+//!   next. Its read-modify-write comes later in the order and sees the news.
+//! - WAITING: the thread with news sets the owner's event. A driver reads the flags of all
+//!   its connections after each wait, so it sees one that was set before the event; if the driver
+//!   is busy elsewhere, the event stays set and ends its next wait. If the connection is handed
+//!   over meanwhile, the hand-over is a read-modify-write from WAITING to RUNNING that comes
+//!   later in the order, and is followed by a turn.
+//! - PARKED: the thread that set the flag, and only that one, queues the connection to the pool;
+//!   the driver that takes it makes a whole turn. The system's watch on a connection is armed
+//!   *before* the swap to PARKED, which expects the flag to be clear, and calls the same
+//!   function: if it fires early, it sets the flag upon WAITING and makes the swap fail.
+//! - Flag already set: another thread is doing one of the above, and the turn that follows is
+//!   ordered after this read-modify-write as well, since only the beginning of a turn clears the
+//!   flag.
+//!
+//! [`crate::pool`] says why a queued connection is always taken.
 
 use std::sync::atomic::{
     AtomicU64,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -27,24 +28,65 @@ const START: Duration = Duration::from_secs(40);
 /// The pipe of the raw echo; the other servers have csi-proxy's own.
 const ECHO_PIPE: &str = r"\\.\pipe\wincsi-raw-echo";
 
+/// What the raw echo prints when a client finds its pipe or socket.
+const ECHO_SERVES: &str = "serving";
+
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Contestant {
+pub(super) enum Contestant<'a> {
     /// Messages there and back with nothing in between: the limit.
     RawEcho,
     /// grpc-go over go-winio: the peer.
     Go,
     /// csi-proxy.
     Ours,
+    /// csi-proxy as it was built elsewhere.
+    Rival(&'a Rival),
 }
 
-impl Contestant {
-    pub(super) const ALL: [Self; 3] = [Self::RawEcho, Self::Go, Self::Ours];
+/// Another build of csi-proxy: a folder with `csi-proxy` and `csi-proxy.exe`, and a name for it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Rival {
+    name: String,
+    folder: PathBuf,
+}
 
-    pub(super) fn name(self) -> &'static str {
+impl<'a> Contestant<'a> {
+    /// Those of every run, and then the rivals.
+    pub(super) fn all(rivals: &'a [Rival]) -> Vec<Self> {
+        let each_time = [Self::RawEcho, Self::Go, Self::Ours];
+        each_time
+            .into_iter()
+            .chain(rivals.iter().map(Self::Rival))
+            .collect()
+    }
+
+    pub(super) fn name(self) -> &'a str {
         match self {
             Self::RawEcho => "raw echo",
             Self::Go => "Go peer",
             Self::Ours => "csi-proxy",
+            Self::Rival(rival) => &rival.name,
+        }
+    }
+}
+
+impl FromStr for Rival {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, folder) = text.split_once('=').ok_or("NAME=FOLDER is wanted")?;
+        Ok(Self {
+            name: name.to_owned(),
+            folder: folder.into(),
+        })
+    }
+}
+
+impl Rival {
+    fn exe(&self, host: Host<'_>) -> PathBuf {
+        match host {
+            Host::Linux => self.folder.join("csi-proxy"),
+            Host::Wine(_) => self.folder.join("csi-proxy.exe"),
         }
     }
 }
@@ -76,36 +118,45 @@ impl<'a> Programs<'a> {
         })
     }
 
-    /// Starts a server; it may not yet answer.
-    pub(super) fn start(&self, contestant: Contestant, dir: &Path) -> Result<Running> {
-        let log = dir.join("server.log");
-        let background = |command: &mut Command| {
-            Background::start(contestant.name(), command, &log).map(Running::Plain)
-        };
+    /// Starts a server. The raw echo serves by then; for the others the first caller waits.
+    pub(super) fn start(&self, contestant: Contestant<'_>, dir: &Path) -> Result<Running> {
         match contestant {
-            Contestant::RawEcho => {
-                let mut command = self.host.command(&self.echo);
-                background(command.arg("serve").arg(self.address(contestant, dir)))
-            }
+            Contestant::RawEcho => self.start_echo(dir).map(Running::Plain),
             Contestant::Go => {
                 let mut command = self.host.command(&self.peer);
-                background(command.arg("-address").arg(self.address(contestant, dir)))
+                command.arg("-address").arg(self.address(contestant, dir));
+                Background::start("Go peer", &mut command, &log(dir)).map(Running::Plain)
             }
-            Contestant::Ours => {
-                let node = dir.join("node");
-                let node = match self.host {
-                    Host::Linux => Node::Simulated(&node),
-                    Host::Wine(_) => Node::Host,
-                };
-                Server::spawn(self.host, &self.ours, node, dir).map(Running::Ours)
-            }
+            Contestant::Ours => self.start_proxy(&self.ours, dir).map(Running::Ours),
+            Contestant::Rival(rival) => self
+                .start_proxy(&rival.exe(self.host), dir)
+                .map(Running::Ours),
         }
+    }
+
+    fn start_echo(&self, dir: &Path) -> Result<Background> {
+        let mut command = self.host.command(&self.echo);
+        command
+            .arg("serve")
+            .arg(self.address(Contestant::RawEcho, dir));
+        let mut echo = Background::start("raw echo", &mut command, &log(dir))?;
+        echo.wait_for_line(ECHO_SERVES, START)?;
+        Ok(echo)
+    }
+
+    fn start_proxy(&self, exe: &Path, dir: &Path) -> Result<Server> {
+        let node = dir.join("node");
+        let node = match self.host {
+            Host::Linux => Node::Simulated(&node),
+            Host::Wine(_) => Node::Host,
+        };
+        Server::spawn(self.host, exe, node, dir)
     }
 
     /// Drives a server with so many clients and calls.
     pub(super) fn load(
         &self,
-        contestant: Contestant,
+        contestant: Contestant<'_>,
         dir: &Path,
         clients: u32,
         calls: u32,
@@ -118,7 +169,7 @@ impl<'a> Programs<'a> {
                 command.args(["load", &address, &clients, &calls]);
                 command
             }
-            Contestant::Go | Contestant::Ours => {
+            Contestant::Go | Contestant::Ours | Contestant::Rival(_) => {
                 let mut command = self.caller(contestant, &address)?;
                 command.args(["-clients", &clients, "-calls", &calls]);
                 command
@@ -129,7 +180,11 @@ impl<'a> Programs<'a> {
     }
 
     /// Starts a client that waits for the server's first answer.
-    pub(super) fn first_caller(&self, contestant: Contestant, dir: &Path) -> Result<Background> {
+    pub(super) fn first_caller(
+        &self,
+        contestant: Contestant<'_>,
+        dir: &Path,
+    ) -> Result<Background> {
         let mut command = self.caller(contestant, &self.address(contestant, dir))?;
         command.arg("-first");
         let mut caller = Background::start("first caller", &mut command, &dir.join("first.log"))?;
@@ -138,7 +193,7 @@ impl<'a> Programs<'a> {
     }
 
     /// The official Go client; the path that it asks for is there.
-    fn caller(&self, contestant: Contestant, address: &str) -> Result<Command> {
+    fn caller(&self, contestant: Contestant<'_>, address: &str) -> Result<Command> {
         let mut command = self.host.command(&self.load);
         if let Host::Linux = self.host {
             command.args(["-address", address]);
@@ -150,7 +205,7 @@ impl<'a> Programs<'a> {
         Ok(command)
     }
 
-    fn address(&self, contestant: Contestant, dir: &Path) -> String {
+    fn address(&self, contestant: Contestant<'_>, dir: &Path) -> String {
         match (self.host, contestant) {
             (Host::Wine(_), Contestant::RawEcho) => ECHO_PIPE.to_owned(),
             (Host::Wine(_), _) => r"\\.\pipe\csi-proxy-filesystem-v1".to_owned(),
@@ -176,6 +231,10 @@ impl Running {
             Self::Ours(server) => server.id(),
         }
     }
+}
+
+fn log(dir: &Path) -> PathBuf {
+    dir.join("server.log")
 }
 
 fn echo(host: Host<'_>, to: &Path) -> Result<PathBuf> {
@@ -226,4 +285,17 @@ fn idle(host: Host<'_>, to: &Path) -> Result<PathBuf> {
         .success("compile idle")
         .context("bench/idle")?;
     Ok(to.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rival_is_a_name_and_a_folder() {
+        let rival: Rival = "before=/tmp/a=b".parse().unwrap();
+        assert_eq!(Contestant::Rival(&rival).name(), "before");
+        assert_eq!(rival.exe(Host::Linux), Path::new("/tmp/a=b/csi-proxy"));
+        assert!("before".parse::<Rival>().is_err());
+    }
 }

@@ -9,6 +9,7 @@ use anyhow::Result;
 use super::contestant::Contestant;
 use super::machine::Machine;
 use super::pipe::CLIENTS;
+use super::pipe::Plan;
 use super::results::Results;
 use super::results::Sample;
 use crate::cargo;
@@ -25,9 +26,10 @@ const EXE_TARGET: u64 = 6_000_000;
 
 /// What was measured on one host.
 #[derive(Debug)]
-pub(super) struct Section {
+pub(super) struct Section<'a> {
     pub(super) host: &'static str,
-    pub(super) results: Results,
+    pub(super) contestants: Vec<Contestant<'a>>,
+    pub(super) results: Results<'a>,
     pub(super) exe_bytes: u64,
     pub(super) profile: &'static str,
 }
@@ -43,7 +45,8 @@ pub(super) fn write(text: &str) -> Result<()> {
 }
 
 /// The report of all hosts.
-pub(super) fn render(machine: &Machine, rounds: u32, sections: &[Section]) -> String {
+pub(super) fn render(machine: &Machine, plan: Plan, sections: &[Section<'_>]) -> String {
+    let Plan { rounds, calls, .. } = plan;
     let mut lines = vec![
         format!(
             "Measured on {} with `cargo xtask bench pipe`.",
@@ -59,8 +62,8 @@ pub(super) fn render(machine: &Machine, rounds: u32, sections: &[Section]) -> St
             machine.wine, machine.here.rust, machine.go
         ),
         format!(
-            "- Driven by the official Go client 1.3.0, filesystem v1 PathExists, {rounds} rounds in \
-             turn, medians; client and server share the cores"
+            "- Driven by the official Go client 1.3.0, filesystem v1 PathExists, {rounds} rounds of \
+             {calls} calls in turn, medians; client and server share the cores"
         ),
         "- CPU is seconds per 1,000 calls; memory is private, above a program that does nothing"
             .to_owned(),
@@ -72,7 +75,7 @@ pub(super) fn render(machine: &Machine, rounds: u32, sections: &[Section]) -> St
     lines.join("\n")
 }
 
-impl Section {
+impl<'a> Section<'a> {
     fn render(&self) -> Vec<String> {
         let place = match self.host {
             "wine" => "Named pipes under Wine",
@@ -95,12 +98,16 @@ impl Section {
             "|---:|---|---:|---:|---:|---:|---:|---:|".to_owned(),
         ];
         for clients in CLIENTS {
-            lines.extend(Contestant::ALL.map(|contestant| self.speed_row(contestant, clients)));
+            lines.extend(
+                self.contestants
+                    .iter()
+                    .map(|it| self.speed_row(*it, clients)),
+            );
         }
         lines
     }
 
-    fn speed_row(&self, contestant: Contestant, clients: u32) -> String {
+    fn speed_row(&self, contestant: Contestant<'a>, clients: u32) -> String {
         let median = |figure: fn(&Sample) -> f64| self.results.median(contestant, clients, figure);
         format!(
             "| {clients} | {} | {:.0} | {:.0} | {:.0} | {:.3} | {:.3} | {:.2} |",
@@ -119,7 +126,8 @@ impl Section {
             "| server | memory MiB | first answer ms |".to_owned(),
             "|---|---:|---:|".to_owned(),
         ];
-        for contestant in [Contestant::Go, Contestant::Ours] {
+        let servers = self.contestants.iter().copied();
+        for contestant in servers.filter(|it| *it != Contestant::RawEcho) {
             let first = self.results.first_answer(contestant).unwrap_or(f64::NAN) * 1_000.0;
             let memory = self.results.memory(contestant) / 1_024.0;
             lines.push(format!(
@@ -175,7 +183,7 @@ impl Section {
     }
 
     /// A figure as a multiple of the Go peer's.
-    fn ratio(&self, contestant: Contestant, clients: u32, figure: fn(&Sample) -> f64) -> f64 {
+    fn ratio(&self, contestant: Contestant<'a>, clients: u32, figure: fn(&Sample) -> f64) -> f64 {
         let go = self.results.median(Contestant::Go, clients, figure);
         self.results.median(contestant, clients, figure) / go
     }

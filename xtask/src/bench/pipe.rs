@@ -12,6 +12,7 @@ use clap::Args;
 
 use super::contestant::Contestant;
 use super::contestant::Programs;
+use super::contestant::Rival;
 use super::machine::Machine;
 use super::markdown;
 use super::markdown::Section;
@@ -46,13 +47,24 @@ pub(super) struct Pipe {
     /// One round with few calls, built without link-time optimisation; writes nothing
     #[arg(long)]
     quick: bool,
+    /// Another build of csi-proxy that has its turn as well, from a folder with csi-proxy and
+    /// csi-proxy.exe; writes nothing
+    #[arg(long, value_name = "NAME=FOLDER")]
+    rival: Vec<Rival>,
+    /// How often each server has its turn
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// How many calls a server answers at each number of clients
+    #[arg(long)]
+    calls: Option<u32>,
 }
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
-    rounds: u32,
-    calls: u32,
+pub(super) struct Plan {
+    pub(super) rounds: u32,
+    /// Of a server at each number of clients.
+    pub(super) calls: u32,
     profile: &'static str,
 }
 
@@ -64,19 +76,19 @@ impl Pipe {
         let machine = Machine::look(&provision.go()?)?;
         let prefix = Prefix::create()?;
         fs::create_dir_all(prefix.drive_c().join("var/lib/kubelet"))?;
-        let wine = host(Host::Wine(&prefix), &provision, plan)?;
+        let wine = host(Host::Wine(&prefix), &provision, plan, &self.rival)?;
         drop(prefix);
-        let linux = host(Host::Linux, &provision, plan)?;
-        let text = markdown::render(&machine, plan.rounds, &[wine, linux]);
+        let linux = host(Host::Linux, &provision, plan, &self.rival)?;
+        let text = markdown::render(&machine, plan, &[wine, linux]);
         println!("{text}");
-        if !self.quick {
+        if !self.quick && self.rival.is_empty() {
             markdown::write(&text)?;
         }
         Ok(ExitCode::SUCCESS)
     }
 
     fn plan(&self) -> Plan {
-        match self.quick {
+        let plan = match self.quick {
             true => Plan {
                 rounds: 1,
                 calls: 1_600,
@@ -87,17 +99,28 @@ impl Pipe {
                 calls: 8_000,
                 profile: "release",
             },
+        };
+        Plan {
+            rounds: self.rounds.unwrap_or(plan.rounds),
+            calls: self.calls.unwrap_or(plan.calls),
+            ..plan
         }
     }
 }
 
-fn host(host: Host<'_>, provision: &Provision, plan: Plan) -> Result<Section> {
+fn host<'a>(
+    host: Host<'_>,
+    provision: &Provision,
+    plan: Plan,
+    rivals: &'a [Rival],
+) -> Result<Section<'a>> {
+    let contestants = Contestant::all(rivals);
     let programs = Programs::build(host, plan.profile, provision)?;
     let dir = tempfile::tempdir()?;
     let idle = idle_memory(host, &programs, dir.path())?;
     let mut results = Results::default();
     for round in 1..=plan.rounds {
-        for contestant in Contestant::ALL {
+        for &contestant in &contestants {
             println!("round {round}: {} on {}", contestant.name(), host.name());
             let turn = Turn {
                 host,
@@ -106,12 +129,14 @@ fn host(host: Host<'_>, provision: &Provision, plan: Plan) -> Result<Section> {
                 idle,
                 calls: plan.calls,
             };
-            turn.run(&mut results).with_context(|| contestant.name())?;
+            let name = || contestant.name().to_owned();
+            turn.run(&mut results).with_context(name)?;
         }
     }
     let exe_bytes = fs::metadata(&programs.ours)?.len();
     Ok(Section {
         host: host.name(),
+        contestants,
         results,
         exe_bytes,
         profile: plan.profile,
@@ -140,16 +165,16 @@ fn settled_memory(process: &mut Background) -> Result<u64> {
 }
 
 /// One server's turn in a round.
-struct Turn<'a> {
+struct Turn<'a, 'r> {
     host: Host<'a>,
     programs: &'a Programs<'a>,
-    contestant: Contestant,
+    contestant: Contestant<'r>,
     idle: u64,
     calls: u32,
 }
 
-impl Turn<'_> {
-    fn run(&self, results: &mut Results) -> Result<()> {
+impl<'r> Turn<'_, 'r> {
+    fn run(&self, results: &mut Results<'r>) -> Result<()> {
         let dir = tempfile::tempdir()?;
         let (server, first_answer) = self.start(dir.path())?;
         for clients in CLIENTS {

@@ -71,20 +71,20 @@ pub(super) struct Footprint {
 
 /// All that was measured on one host.
 #[derive(Debug, Default)]
-pub(super) struct Results {
-    samples: BTreeMap<(Contestant, u32), Vec<Sample>>,
-    footprints: BTreeMap<Contestant, Vec<Footprint>>,
+pub(super) struct Results<'a> {
+    samples: BTreeMap<(Contestant<'a>, u32), Vec<Sample>>,
+    footprints: BTreeMap<Contestant<'a>, Vec<Footprint>>,
 }
 
-impl Results {
-    pub(super) fn add(&mut self, contestant: Contestant, clients: u32, sample: Sample) {
+impl<'a> Results<'a> {
+    pub(super) fn add(&mut self, contestant: Contestant<'a>, clients: u32, sample: Sample) {
         self.samples
             .entry((contestant, clients))
             .or_default()
             .push(sample);
     }
 
-    pub(super) fn add_footprint(&mut self, contestant: Contestant, footprint: Footprint) {
+    pub(super) fn add_footprint(&mut self, contestant: Contestant<'a>, footprint: Footprint) {
         self.footprints
             .entry(contestant)
             .or_default()
@@ -94,7 +94,7 @@ impl Results {
     /// The median of a figure over the rounds.
     pub(super) fn median(
         &self,
-        contestant: Contestant,
+        contestant: Contestant<'a>,
         clients: u32,
         figure: impl Fn(&Sample) -> f64,
     ) -> f64 {
@@ -103,13 +103,13 @@ impl Results {
     }
 
     /// KiB above the idle program, median.
-    pub(super) fn memory(&self, contestant: Contestant) -> f64 {
+    pub(super) fn memory(&self, contestant: Contestant<'a>) -> f64 {
         let footprints = self.footprints.get(&contestant).into_iter().flatten();
         median(footprints.map(|footprint| footprint.memory_kib).collect())
     }
 
     /// Seconds to the first answer, median.
-    pub(super) fn first_answer(&self, contestant: Contestant) -> Option<f64> {
+    pub(super) fn first_answer(&self, contestant: Contestant<'a>) -> Option<f64> {
         let footprints = self.footprints.get(&contestant).into_iter().flatten();
         let times: Vec<f64> = footprints
             .filter_map(|footprint| footprint.first_answer)

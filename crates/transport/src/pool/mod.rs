@@ -1,18 +1,53 @@
-//! The threads: few, cached, and none for what is silent.
+//! The threads: few, cached, and none for a connection that is silent.
 //!
-//! A thread either idles, or is a *driver*: it has a set of connections that it waits for and
+//! A thread either idles, or is a *driver*: it owns a set of connections that it waits for and
 //! serves ([`round`]). There are as many drivers as processors, so that connections share threads
 //! and a busy server needs few waits; a connection that wakes up goes to the queue, and the driver
-//! with the fewest connections takes it from there.
+//! with the fewest connections takes it from there. [`crate::link`] has the states of a connection.
 //!
+//! ```text
+//!   a client ──► queue ──► driver ───── idle for its linger time ─────► the system's watch
+//!                  ▲         │ ▲                                                │
+//!                  │         │ └─ a call that returns                           │
+//!                  ├─────────┘ a slow call: all that the driver owns            │
+//!                  └──────────────────────────────── news ──────────────────────┘
+//! ```
+//!
+//! # Calls
 //! Services run on the drivers themselves, so a fast call costs no hand-over. One that blocks would
-//! hold up the other connections of its driver. So methods that were slow before ([`pace`]) make
-//! their thread give up its connections first, and for one that turns out slow the [`monitor`] does
-//! the same after 15 to 30 milliseconds. What was given up goes to the queue, another thread is
-//! appointed, and the slow one idles once its call has ended.
+//! hold up the other connections of its driver. So a driver gives up its connections before it runs
+//! a method that was slow before ([`pace`]), and from a call that turns out slow the [`monitor`]
+//! takes them after 15 to 30 milliseconds. What was given up goes to the queue, another thread is
+//! appointed driver, and the slow one idles once its call has ended.
 //!
 //! Calls can never take the last threads: there may be [`SPARE`] more threads than running calls,
 //! and a call beyond the bound is refused before it is run.
+//!
+//! # Why what is queued is taken
+//! [`Pool::push`] puts a task into the queue, counts it, and then looks at the drivers:
+//!
+//! - Fewer than there should be: it appoints another, an idle thread or a new one.
+//! - All wait and are full: it appoints one more. One that is full and wakes up with a task still
+//!   queued does the same ([`Pool::help`]).
+//! - One waits and has room: it rouses that one. A driver marks that it waits and then looks at the
+//!   count; `push` counts and then looks for the mark. All four are sequentially consistent, so at
+//!   least one of them sees the other's.
+//! - None waits that has room, and some do not wait: such a driver looks at the queue before it
+//!   waits, and before it idles.
+//! - Those that do not wait are all within slow calls: the monitor relieves them, so that there are
+//!   fewer drivers than there should be. And when nothing was taken from the queue between two of
+//!   its looks, whatever the drivers do, it appoints another.
+//!
+//! # What each part buys
+//! docs/benchmarks.md of the repository has the figures of a server without each:
+//!
+//! - Calls on the drivers: without them (each call handed to a thread of a second pool and its
+//!   answer handed back) a call costs more processor time and a server more threads.
+//! - The linger time: without it each call arms the system's watch and comes back by way of the
+//!   queue.
+//! - The pace of methods: without it calls of 1 to 15 milliseconds run one after the other on each
+//!   driver, and hold up the fast ones there, since the monitor takes nothing from them.
+//! - The monitor: it is what keeps a call that hangs from holding up others.
 
 mod monitor;
 mod pace;
@@ -179,6 +214,17 @@ impl Pool {
     /// How many threads there are.
     pub(crate) fn threads(&self) -> usize {
         self.lock().threads
+    }
+
+    /// The most connections that a thread owns while it runs a call.
+    #[cfg(test)]
+    pub(crate) fn most_held_in_a_call(&self) -> usize {
+        let workers = self.workers();
+        let loads = workers.iter().map(|worker| match worker.calls() {
+            (_, true) => worker.load(),
+            (_, false) => 0,
+        });
+        loads.max().unwrap_or(0)
     }
 
     pub(crate) fn monitor(&self) -> &Monitor {

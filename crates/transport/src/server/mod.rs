@@ -215,12 +215,16 @@ fn list(failures: &[EndpointFailure]) -> String {
 #[cfg(test)]
 mod tests {
     use std::{
-        sync::mpsc::{Receiver, Sender, channel},
+        sync::{
+            OnceLock,
+            atomic::AtomicUsize,
+            mpsc::{Receiver, Sender, channel},
+        },
         thread,
     };
 
     use super::*;
-    use crate::{Call, Channel, ChannelOptions, Status};
+    use crate::{Call, Channel, ChannelOptions, Status, pool::Pool};
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -270,5 +274,51 @@ mod tests {
             may_end.send(()).unwrap();
             assert_eq!(stopping.join().unwrap().abandoned_calls, 0);
         });
+    }
+
+    /// Notes how many connections a thread owns while it runs a call.
+    #[derive(Default)]
+    struct Crowd {
+        pool: OnceLock<Arc<Pool>>,
+        most: AtomicUsize,
+    }
+
+    impl Service for Crowd {
+        fn call(&self, _: &Call) -> Result<Vec<u8>, Status> {
+            if let Some(pool) = self.pool.get() {
+                self.most
+                    .fetch_max(pool.most_held_in_a_call(), Ordering::SeqCst);
+            }
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn a_method_that_was_slow_runs_without_other_connections_of_its_thread() {
+        const SLOW: &str = "/v1.Test/Slow";
+        // More than there are drivers, so that some share one.
+        const CLIENTS: usize = 40;
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("transport-test-{}-crowd", std::process::id());
+        let endpoint = Endpoint::local(folder.path(), &name).unwrap();
+        let crowd = Arc::new(Crowd::default());
+        let service: Arc<dyn Service> = Arc::clone(&crowd) as _;
+        let options = ServerOptions {
+            linger: PATIENCE,
+            ..ServerOptions::default()
+        };
+        let server = Server::bind(vec![(endpoint.clone(), service)], options).unwrap();
+        let call = |channel: &Channel| channel.call(SLOW, b"", Instant::now() + PATIENCE).unwrap();
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| Channel::connect(endpoint.clone(), ChannelOptions::default()).unwrap())
+            .inspect(|channel| drop(call(channel)))
+            .collect();
+        let pool = Arc::clone(&server.shared.pool);
+        for channel in &clients {
+            (0..4).for_each(|_| pool.pace().note(SLOW, PATIENCE));
+            crowd.pool.get_or_init(|| Arc::clone(&pool));
+            call(channel);
+        }
+        assert!(crowd.most.load(Ordering::SeqCst) <= 1);
     }
 }
