@@ -45,6 +45,7 @@ impl Mbr {
 }
 
 /// A protective master boot record for a disk whose last sector is `last_lba`.
+#[cfg(any(test, feature = "fixtures"))]
 pub(super) fn protective(last_lba: u64) -> [u8; 512] {
     let mut sector = [0; 512];
     let size = u32::try_from(last_lba).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! The GUID partition table: read strictly, both copies against each other, and written.
+//! The GUID partition table: read strictly, both copies against each other. Tests write it.
 //!
 //! Layout: UEFI 2.10, chapter 5,
 //! <https://uefi.org/specs/UEFI/2.10/05_GUID_Partition_Table_Format.html>.
@@ -6,6 +6,7 @@
 mod mbr;
 mod read;
 pub mod types;
+#[cfg(any(test, feature = "fixtures"))]
 mod write;
 
 use std::ops::{Range, RangeInclusive};
@@ -13,6 +14,7 @@ use std::ops::{Range, RangeInclusive};
 use thiserror::Error;
 use uuid::Uuid;
 
+#[cfg(any(test, feature = "fixtures"))]
 pub use self::write::{ENTRIES, encode};
 use self::{mbr::Mbr, read::TableCopy};
 use crate::blank::View;

@@ -3,7 +3,6 @@
 use os::Cause;
 use os::Outcome;
 use os::Root;
-use os::Value;
 use os::VolumeId;
 use os::WinPath;
 use os::schema::ReturnCode;
@@ -90,20 +89,6 @@ impl Storage {
                 }),
             },
         }
-    }
-}
-
-impl Machine {
-    pub(super) fn access_paths(&self, found: &Found) -> Outcome {
-        let disk = self.state.storage.disks.get(&found.disk);
-        let partition = disk.and_then(|disk| disk.partition(found.partition));
-        let paths = partition.map_or(&[][..], |partition| &partition.paths);
-        let paths = paths.iter().map(|path| Value::text(path.as_str()));
-        let mut outcome = Outcome::of(0);
-        outcome
-            .out
-            .insert("AccessPaths".to_owned(), Value::Array(paths.collect()));
-        outcome
     }
 }
 

@@ -89,11 +89,6 @@ pub(crate) struct CachedVolume {
 }
 
 impl CachedDisk {
-    /// The partition at this offset.
-    pub(crate) fn partition(&self, offset: Option<u64>) -> Option<&CachedPartition> {
-        self.partitions.get(self.index(offset)?)
-    }
-
     /// The place among the partitions of the one at this offset.
     pub(crate) fn index(&self, offset: Option<u64>) -> Option<usize> {
         let mut partitions = self.partitions.iter();

@@ -25,7 +25,6 @@ impl Storage {
     pub(super) fn invoke_disk(&self, call: &Call<'_>) -> Done<Outcome> {
         match call.method.name {
             "Clear" => self.on(call, |machine, found| clear(machine, found, call)),
-            "ConvertStyle" => Ok(failing(codes::NOT_SUPPORTED)),
             "CreatePartition" => self.on(call, |machine, found| machine.create(found, call)),
             "Initialize" => self.on(call, |machine, found| initialize(machine, found, call)),
             "Offline" => self.on(call, offline),

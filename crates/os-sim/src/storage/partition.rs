@@ -20,13 +20,11 @@ impl Storage {
         match call.method.name {
             "AddAccessPath" => self.add_access_path(call),
             "DeleteObject" => self.on(call, delete),
-            "GetAccessPaths" => self.on(call, |machine, found| Ok(machine.access_paths(found))),
             "GetSupportedSize" => self.on(call, |machine, found| machine.supported_size(found)),
             "Offline" => self.on(call, offline),
             "Online" => self.on(call, online),
             "RemoveAccessPath" => self.remove_access_path(call),
             "Resize" => self.on(call, |machine, found| machine.resize(found, call)),
-            "SetAttributes" => Ok(failing(codes::NOT_SUPPORTED)),
             _ => Err(not_simulated(call)),
         }
     }

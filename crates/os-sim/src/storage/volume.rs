@@ -25,10 +25,6 @@ impl Storage {
             "GetSupportedClusterSizes" => {
                 self.on(call, |machine, found| cluster_sizes(machine, found, call))
             }
-            "GetSupportedFileSystems" => Ok(listing(
-                "SupportedFileSystems",
-                ["NTFS", "ReFS"].map(Value::text).to_vec(),
-            )),
             "SetFileSystemLabel" => self.on(call, |machine, found| label(machine, found, call)),
             _ => Err(not_simulated(call)),
         }

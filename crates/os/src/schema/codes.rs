@@ -45,7 +45,6 @@ rows! { ALL: ReturnCode {
     BAD_PARTITION_TYPE = ReturnCode::new(41010, "the partition type is not valid");
     BEYOND_MBR_LIMIT = ReturnCode::new(41011, "an MBR disk is usable up to 2 TiB only");
     BAD_OFFSET = ReturnCode::new(41012, "the offset is not valid");
-    CONVERSION_REFUSED = ReturnCode::new(41013, "known partitions forbid conversion");
     TOO_SMALL_FOR_GPT = ReturnCode::new(41014, "the disk is too small for GPT");
     NO_MEDIA = ReturnCode::new(41015, "no media in the device");
     BAD_PARTITION_OFFSET = ReturnCode::new(41016, "the partition's offset is not valid");

@@ -273,22 +273,6 @@ pub mod clear {
     }}
 }
 
-const CONVERT_STYLE_PAGE: Source = Source::Page(
-    "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-disk-convertstyle",
-);
-
-/// Parameters of [`CONVERT_STYLE`].
-pub mod convert_style {
-    use super::*;
-
-    rows! { PARAMETERS: Parameter {
-        PARTITION_STYLE = Parameter::input("PartitionStyle", Uint16, CONVERT_STYLE_PAGE)
-            .required()
-            .numbers(&[partition_style::MBR, partition_style::GPT]);
-        EXTENDED_STATUS = extended_status::PARAMETER;
-    }}
-}
-
 const SET_ATTRIBUTES_PAGE: Source = Source::Page(
     "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-disk-setattributes",
 );
@@ -340,12 +324,6 @@ rows! { METHODS: Method {
         DISK_NOT_INITIALIZED, DISK_READ_ONLY, DISK_OFFLINE, OEM_PARTITIONS_PRESENT,
         DATA_PARTITIONS_PRESENT, CRITICAL_DISK, NO_MEDIA, CLUSTERED,
     ], CLEAR_PAGE);
-    CONVERT_STYLE = Method::instance("ConvertStyle", convert_style::PARAMETERS, &[
-        SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER, IN_USE,
-        ACCESS_DENIED, NOT_ENOUGH_RESOURCES, CACHE_OUT_OF_DATE,
-        DISK_NOT_INITIALIZED, DISK_READ_ONLY, DISK_OFFLINE, CRITICAL_DISK, CONVERSION_REFUSED,
-        TOO_SMALL_FOR_GPT, CLUSTERED,
-    ], CONVERT_STYLE_PAGE);
     ONLINE = Method::instance("Online", &[extended_status::PARAMETER], &[
         SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER, IN_USE,
         ACCESS_DENIED, NOT_ENOUGH_RESOURCES, CACHE_OUT_OF_DATE, CLUSTER_MAINTENANCE,

@@ -27,23 +27,14 @@ pub const PARAMETER: Parameter = Parameter::output(
 rows! { PROPERTIES: Property {
     CIM_STATUS_CODE = Property::new("CIMStatusCode", Uint32, DEFINITION);
     CIM_STATUS_CODE_DESCRIPTION = Property::new("CIMStatusCodeDescription", String, DEFINITION);
-    ERROR_SOURCE = Property::new("ErrorSource", String, DEFINITION);
-    ERROR_SOURCE_FORMAT = Property::new("ErrorSourceFormat", Uint16, DEFINITION);
     ERROR_TYPE = Property::new("ErrorType", Uint16, DEFINITION);
     /// The text for people, in the system's language.
     MESSAGE = Property::new("Message", String, DEFINITION);
-    MESSAGE_ARGUMENTS = Property::new("MessageArguments", String, DEFINITION).array();
     MESSAGE_ID = Property::new("MessageID", String, DEFINITION);
-    OTHER_ERROR_SOURCE_FORMAT = Property::new("OtherErrorSourceFormat", String, DEFINITION);
-    OTHER_ERROR_TYPE = Property::new("OtherErrorType", String, DEFINITION);
-    OWNING_ENTITY = Property::new("OwningEntity", String, DEFINITION);
-    PERCEIVED_SEVERITY = Property::new("PerceivedSeverity", Uint16, DEFINITION);
-    PROBABLE_CAUSE = Property::new("ProbableCause", Uint16, DEFINITION);
-    PROBABLE_CAUSE_DESCRIPTION = Property::new("ProbableCauseDescription", String, DEFINITION);
-    RECOMMENDED_ACTIONS = Property::new("RecommendedActions", String, DEFINITION).array();
 }}
 
-/// `CIM_Error`, from which the status has all of its properties.
+/// `CIM_Error`, from which the status has all of its properties. The table has those that an answer is
+/// read by, and leaves the others out.
 pub static CIM_ERROR: Class = Class {
     name: "CIM_Error",
     namespace: Namespace::Storage,

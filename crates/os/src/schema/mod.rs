@@ -26,6 +26,16 @@
 //! and the row cites it. Nothing here was read on a Windows of our own; see [`Source::Unverified`]
 //! for what no source settles.
 
+//! # Rows that no operation asks for
+//! A row stays while something observes it, beside operations:
+//! - values: the simulator refuses an argument or answer that its list lacks;
+//! - properties and parameters of storage, SMB and iSCSI: os-windows-testkit's tests send and read each one
+//!   as its type;
+//! - codes: an error's text has the meaning;
+//! - what [`disk`], [`partition`], [`volume`], [`storage_object`] and [`bios`] only describe: recorded answers
+//!   of real Windows have it, for simulated nodes that answer so;
+//! - [`service`]: the tests of the native provider on Wine's own `Win32_Service`.
+
 #[macro_use]
 mod rows;
 

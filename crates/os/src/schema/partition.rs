@@ -158,20 +158,6 @@ pub mod remove_access_path {
     }}
 }
 
-const GET_ACCESS_PATHS_PAGE: Source = Source::Page(
-    "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/getaccesspaths-msft-partition",
-);
-
-/// Parameters of [`GET_ACCESS_PATHS`].
-pub mod get_access_paths {
-    use super::*;
-
-    rows! { PARAMETERS: Parameter {
-        ACCESS_PATHS = Parameter::output("AccessPaths", String, GET_ACCESS_PATHS_PAGE).array();
-        EXTENDED_STATUS = extended_status::PARAMETER;
-    }}
-}
-
 const GET_SUPPORTED_SIZE_PAGE: Source = Source::Page(
     "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-partition-getsupportedsizes",
 );
@@ -204,28 +190,6 @@ pub mod resize {
     }}
 }
 
-const SET_ATTRIBUTES_PAGE: Source = Source::Page(
-    "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-partition-setattributes",
-);
-
-/// Parameters of [`SET_ATTRIBUTES`]. What is left out stays as it is.
-pub mod set_attributes {
-    use super::*;
-
-    rows! { PARAMETERS: Parameter {
-        IS_READ_ONLY = Parameter::input("IsReadOnly", Boolean, SET_ATTRIBUTES_PAGE);
-        NO_DEFAULT_DRIVE_LETTER =
-            Parameter::input("NoDefaultDriveLetter", Boolean, SET_ATTRIBUTES_PAGE);
-        IS_ACTIVE = Parameter::input("IsActive", Boolean, SET_ATTRIBUTES_PAGE);
-        IS_HIDDEN = Parameter::input("IsHidden", Boolean, SET_ATTRIBUTES_PAGE);
-        IS_SHADOW_COPY = Parameter::input("IsShadowCopy", Boolean, DEFINITION);
-        IS_DAX = Parameter::input("IsDAX", Boolean, DEFINITION);
-        MBR_TYPE = Parameter::input("MbrType", Uint16, DEFINITION).numbers(mbr_type::VALUES);
-        GPT_TYPE = Parameter::input("GptType", String, DEFINITION).texts(gpt_type::VALUES);
-        EXTENDED_STATUS = extended_status::PARAMETER;
-    }}
-}
-
 const DELETE_OBJECT_PAGE: Source = Source::Page(
     "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-partition-deleteobject",
 );
@@ -241,9 +205,6 @@ rows! { METHODS: Method {
         SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER, IN_USE,
         ACCESS_DENIED, NOT_ENOUGH_RESOURCES, ACCESS_PATHS_LEFT, EXTENDED_NOT_EMPTY,
     ], DELETE_OBJECT_PAGE);
-    GET_ACCESS_PATHS = Method::instance("GetAccessPaths", get_access_paths::PARAMETERS, &[
-        SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER,
-    ], GET_ACCESS_PATHS_PAGE);
     ADD_ACCESS_PATH = Method::instance("AddAccessPath", add_access_path::PARAMETERS, &[
         SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER,
         ACCESS_DENIED, NOT_ENOUGH_RESOURCES,
@@ -277,11 +238,6 @@ rows! { METHODS: Method {
         SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER, IN_USE,
         ACCESS_DENIED, NOT_ENOUGH_RESOURCES, DATA_PARTITIONS_ONLY,
     ], OFFLINE_PAGE);
-    SET_ATTRIBUTES = Method::instance("SetAttributes", set_attributes::PARAMETERS, &[
-        SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER, IN_USE,
-        ACCESS_DENIED, NOT_ENOUGH_RESOURCES, CACHE_OUT_OF_DATE,
-        DISK_NOT_INITIALIZED, DISK_OFFLINE, WRONG_PARTITION_KIND, CRITICAL_PARTITION,
-    ], SET_ATTRIBUTES_PAGE);
 }}
 
 pub static CLASS: Class = Class {

@@ -3,7 +3,7 @@
 use super::cim::CimType::{Object, Uint16, Uint32};
 use super::codes::SUCCESS;
 use super::model::{
-    Build, Class, Method, NamedValue, Namespace, Parameter, Property, Returns, Source, number,
+    Class, Method, NamedValue, Namespace, Parameter, Property, Returns, Source, number,
 };
 
 const PAGE: Source = Source::Page(
@@ -11,9 +11,6 @@ const PAGE: Source = Source::Page(
 );
 const GET_PAGE: Source = Source::Page(
     "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-storagesetting-get",
-);
-const SET_PAGE: Source = Source::Page(
-    "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-storagesetting-set",
 );
 const UPDATE_PAGE: Source = Source::Page(
     "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-storagesetting-updatehoststoragecache",
@@ -71,26 +68,10 @@ pub mod get {
     }}
 }
 
-/// Parameters of [`SET`]. What is left out stays as it is.
-pub mod set {
-    use super::*;
-
-    rows! { PARAMETERS: Parameter {
-        NEW_DISK_POLICY =
-            Parameter::input("NewDiskPolicy", Uint16, SET_PAGE).numbers(new_disk_policy::VALUES);
-        SCRUB_POLICY =
-            Parameter::input("ScrubPolicy", Uint32, SET_PAGE).numbers(scrub_policy::VALUES);
-    }}
-}
-
 rows! { METHODS: Method {
     GET = Method::instance("Get", get::PARAMETERS, &[], GET_PAGE)
         .on_class(STATIC)
         .returns(RETURNS);
-    SET = Method::instance("Set", set::PARAMETERS, &[], SET_PAGE)
-        .on_class(STATIC)
-        .returns(RETURNS)
-        .since(Build::SERVER_2012_R2);
     /// Reads the disks anew into the provider's cache: the rescan after a hot-add.
     UPDATE_HOST_STORAGE_CACHE = Method::instance("UpdateHostStorageCache", &[], &[], UPDATE_PAGE)
         .on_class(STATIC)

@@ -151,22 +151,6 @@ pub mod set_file_system_label {
     }}
 }
 
-const GET_SUPPORTED_FILE_SYSTEMS_PAGE: Source = Source::Page(
-    "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-volume-getsupportedfilesystems",
-);
-
-/// Parameters of [`GET_SUPPORTED_FILE_SYSTEMS`].
-pub mod get_supported_file_systems {
-    use super::*;
-
-    rows! { PARAMETERS: Parameter {
-        SUPPORTED_FILE_SYSTEMS =
-            Parameter::output("SupportedFileSystems", String, GET_SUPPORTED_FILE_SYSTEMS_PAGE)
-                .array();
-        EXTENDED_STATUS = extended_status::PARAMETER;
-    }}
-}
-
 const GET_SUPPORTED_CLUSTER_SIZES_PAGE: Source = Source::Page(
     "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-volume-getsupportedclustersizes",
 );
@@ -205,10 +189,6 @@ rows! { METHODS: Method {
         Method::instance("SetFileSystemLabel", set_file_system_label::PARAMETERS, &[
         SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER,
     ], SET_FILE_SYSTEM_LABEL_PAGE);
-    GET_SUPPORTED_FILE_SYSTEMS =
-        Method::instance("GetSupportedFileSystems", get_supported_file_systems::PARAMETERS, &[
-            SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER,
-        ], GET_SUPPORTED_FILE_SYSTEMS_PAGE);
     GET_SUPPORTED_CLUSTER_SIZES =
         Method::instance("GetSupportedClusterSizes", get_supported_cluster_sizes::PARAMETERS, &[
             SUCCESS, NOT_SUPPORTED, UNSPECIFIED_ERROR, TIMEOUT, FAILED, INVALID_PARAMETER,
