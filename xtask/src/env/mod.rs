@@ -41,8 +41,6 @@ impl Setup {
 /// Something that a chore cannot do without.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Need {
-    /// Judges licences and sources of dependencies.
-    CargoDeny,
     /// The Go command, new enough for our modules.
     Go,
     /// The Go modules that our Go programs are built from.
@@ -60,8 +58,7 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::CargoDeny,
+    pub(crate) const ALL: [Self; 7] = [
         Self::WindowsTarget,
         Self::MsvcTarget,
         Self::Mingw,
@@ -74,7 +71,6 @@ impl Need {
     /// What does not run without it.
     fn skipped(self) -> &'static str {
         match self {
-            Self::CargoDeny => "its second opinion on licences",
             Self::Go | Self::GoModules => "all tests and benchmarks with the official Go client",
             Self::Mingw | Self::WindowsTarget => "everything that builds a Windows program",
             Self::Mkfs => "the tests of this tool's signature",

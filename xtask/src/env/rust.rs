@@ -1,4 +1,4 @@
-//! Rust's standard library for the Windows targets, and cargo-deny.
+//! Rust's standard library for the Windows targets.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use anyhow::Result;
-use anyhow::bail;
 
 use super::Need;
 use super::Provision;
-use super::is_ci;
 use super::path;
 use crate::cargo;
 use crate::process;
@@ -29,28 +27,6 @@ pub(super) fn provide(needs: &[Need], provision: &mut Provision) {
             provision.note(*need, format!("Rust target {target} ({error:#})"));
         }
     }
-    if needs.contains(&Need::CargoDeny)
-        && let Err(error) = ensure_deny()
-    {
-        provision.note(Need::CargoDeny, format!("cargo-deny ({error:#})"));
-    }
-}
-
-/// Compiling cargo-deny takes minutes, fewer without optimising what reads a few manifests: CI does it, a person
-/// is told how.
-fn ensure_deny() -> Result<()> {
-    if path::find("cargo-deny").is_some() {
-        return Ok(());
-    }
-    if !is_ci() {
-        bail!("`cargo install cargo-deny --locked` takes 3 minutes; CI does it");
-    }
-    println!("setup: installing cargo-deny");
-    let mut command = cargo::cargo();
-    command.args(["install", "cargo-deny", "--locked", "--debug", "--quiet"]);
-    process::capture(&mut command, INSTALL)?
-        .success("cargo install cargo-deny")
-        .map(drop)
 }
 
 fn ensure(target: &str) -> Result<()> {

@@ -17,8 +17,6 @@ use crate::env::Provision;
 use crate::packages;
 use crate::process;
 
-mod functions;
-mod licences;
 mod lints;
 mod sources;
 
@@ -53,16 +51,6 @@ const QUICK: &[Check] = &[
 ];
 
 const SLOW: &[Check] = &[
-    Check {
-        name: "licences",
-        needs: &[],
-        run: |_| licences::run(),
-    },
-    Check {
-        name: "cargo deny",
-        needs: &[Need::CargoDeny],
-        run: |_| licences::cargo_deny(),
-    },
     Check {
         name: "gofmt",
         needs: &[Need::Go],

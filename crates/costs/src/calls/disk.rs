@@ -23,15 +23,12 @@ pub(super) const CALLS: &[Call] = &[
     Call("disk.Rescan", &[
         row("", [0, 1, 0, 0, 0], [0, 1], |node| node.cost::<rpc::Rescan>(|_| {})),
     ]),
-    Call("disk.GetDiskNumberByName", &[
-        row("", [1, 0, 5, 4, 0], [1, 0], by_name),
-    ]),
+    Call("disk.GetDiskNumberByName", &[row("", [1, 0, 5, 4, 0], [1, 0], by_name)]),
     Call("disk.ListDiskIDs", &[
         row("", [1, 0, 4, 0, 0], [1, 0], |node| node.cost::<rpc::ListDiskIds>(|_| {})),
     ]),
-    Call("disk.GetDiskStats", &[
-        row("", [0, 0, 1, 0, 0], [1, 0], stats),
-    ]),
+    Call("disk.GetDiskStats", &[row("", [0, 0, 1, 0, 0], [1, 0],
+        |node| node.cost::<rpc::GetDiskStats>(|get| get.disk_number = node.volume().disk))]),
     Call("disk.SetDiskState", &[
         row("from online to offline", [1, 1, 6, 4, 0], [1, 1],
             |node| switched(node, Online, &[false])),
@@ -42,9 +39,8 @@ pub(super) const CALLS: &[Call] = &[
         row("it is online", [0, 0, 1, 0, 0], [1, 0], |node| switched(node, Online, &[true])),
         row("it is offline", [0, 0, 1, 0, 0], [1, 0], |node| switched(node, Offline, &[false])),
     ]),
-    Call("disk.GetDiskState", &[
-        row("", [0, 0, 1, 0, 0], [1, 0], state),
-    ]),
+    Call("disk.GetDiskState", &[row("", [0, 0, 1, 0, 0], [1, 0],
+        |node| node.cost::<rpc::GetDiskState>(|get| get.disk_number = node.volume().disk))]),
 ];
 
 const READ_ONLY: &str = "\
@@ -84,10 +80,6 @@ fn by_name(node: &TestNode) -> Result<Counted> {
     node.cost::<v1alpha1::rpc::GetDiskNumberByName>(|get| get.disk_name = name)
 }
 
-fn stats(node: &TestNode) -> Result<Counted> {
-    node.cost::<rpc::GetDiskStats>(|get| get.disk_number = node.volume().disk)
-}
-
 /// What the last of the switches takes.
 fn switched(node: &TestNode, arrives: Arrives, to: &[bool]) -> Result<Counted> {
     node.with_spare(arrives, |spare| {
@@ -100,8 +92,4 @@ fn switched(node: &TestNode, arrives: Arrives, to: &[bool]) -> Result<Counted> {
         let switches: Result<Vec<_>> = to.iter().map(switch).collect();
         switches?.pop().context("a switch")
     })
-}
-
-fn state(node: &TestNode) -> Result<Counted> {
-    node.cost::<rpc::GetDiskState>(|get| get.disk_number = node.volume().disk)
 }

@@ -22,12 +22,8 @@ pub(super) const CALLS: &[Call] = &[
         row("force, a link", [0, 0, 2, 1, 0], [0, 0], |node| force(node, node.link()?)),
         row("force, nothing there", [0, 0, 1, 1, 0], [0, 0], |node| force(node, node.free_path())),
     ]),
-    Call("filesystem.RmdirContents", &[
-        row("one folder inside", [0, 0, 6, 3, 0], [0, 0], empty),
-    ]),
-    Call("filesystem.CreateSymlink", &[
-        row("", [0, 0, 3, 2, 0], [0, 0], link),
-    ]),
+    Call("filesystem.RmdirContents", &[row("one folder inside", [0, 0, 6, 3, 0], [0, 0], empty)]),
+    Call("filesystem.CreateSymlink", &[row("", [0, 0, 3, 2, 0], [0, 0], link)]),
     Call("filesystem.IsSymlink", &[
         row("a mounted folder", [0, 0, 1, 2, 0], [0, 0], |node| is_link(node, MOUNTED.to_owned())),
         row("a link to a mounted folder", [0, 0, 1, 2, 0], [0, 0],

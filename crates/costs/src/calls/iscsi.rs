@@ -3,7 +3,7 @@ use std::mem;
 use anyhow::{Result, ensure};
 use os::{Arguments, Deadline, Target, Value, schema::iscsi_target};
 use os_sim::demo;
-use wire::iscsi::v1alpha2::{TargetPortal, rpc};
+use wire::iscsi::v1alpha2::{ConnectTargetRequest, TargetPortal, rpc};
 
 use crate::{Call, Counted, TestNode, row};
 
@@ -20,9 +20,7 @@ pub(super) const CALLS: &[Call] = &[
     Call("iscsi.RemoveTargetPortal", &[
         row("", [1, 1, 0, 0, 0], [1, 1], |node| add(node).and_then(|_| remove(node))),
     ]),
-    Call("iscsi.ListTargetPortals", &[
-        row("", [1, 0, 0, 0, 0], [1, 0], |node| known(node, list)),
-    ]),
+    Call("iscsi.ListTargetPortals", &[row("", [1, 0, 0, 0, 0], [1, 0], |node| known(node, list))]),
     Call("iscsi.ConnectTarget", &[
         row("not connected", [2, 1, 0, 0, 0], [2, 1], |node| known(node, connect)),
         row("connected already", [3, 0, 0, 0, 0], [2, 0],
@@ -51,9 +49,7 @@ pub(super) const CALLS: &[Call] = &[
             |node| known(node, disks_unknown)).because(UNTOLD),
         row("an unknown portal, an error", [2, 0, 0, 0, 0], [1, 0], disks_unknown).because(UNTOLD),
     ]),
-    Call("iscsi.SetMutualChapSecret", &[
-        row("", [0, 1, 0, 0, 0], [0, 1], set_secret),
-    ]),
+    Call("iscsi.SetMutualChapSecret", &[row("", [0, 1, 0, 0, 0], [0, 1], set_secret)]),
 ];
 
 const SINCE: &str = "\
@@ -104,17 +100,16 @@ fn list(node: &TestNode) -> Result<Counted> {
 }
 
 fn connect(node: &TestNode) -> Result<Counted> {
-    node.cost::<rpc::ConnectTarget>(|connect| {
-        connect.target_portal = portal();
-        connect.iqn = demo::ISCSI_TARGET.to_owned();
-    })
+    node.cost::<rpc::ConnectTarget>(login)
 }
 
 fn connect_in_vain(node: &TestNode) -> Result<Counted> {
-    node.refused::<rpc::ConnectTarget>(|connect| {
-        connect.target_portal = portal();
-        connect.iqn = demo::ISCSI_TARGET.to_owned();
-    })
+    node.refused::<rpc::ConnectTarget>(login)
+}
+
+fn login(connect: &mut ConnectTargetRequest) {
+    connect.target_portal = portal();
+    connect.iqn = demo::ISCSI_TARGET.to_owned();
 }
 
 /// The target is there only after the portal has told of the others.
@@ -226,10 +221,8 @@ fn remove(node: &TestNode) -> Result<Counted> {
 
 /// A port of 0 is the usual one.
 fn portal() -> Option<TargetPortal> {
-    let target_address = demo::ISCSI_ADDRESS.to_owned();
-    let target_port = 0;
     Some(TargetPortal {
-        target_address,
-        target_port,
+        target_address: demo::ISCSI_ADDRESS.to_owned(),
+        target_port: 0,
     })
 }

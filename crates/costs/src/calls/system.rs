@@ -9,9 +9,8 @@ pub(super) const CALLS: &[Call] = &[
     Call("system.GetBIOSSerialNumber", &[
         row("", [0, 0, 0, 1, 0], [1, 0], |node| node.cost::<rpc::GetBiosSerialNumber>(|_| {})),
     ]),
-    Call("system.GetService", &[
-        row("", [0, 0, 1, 0, 0], [1, 0], service),
-    ]),
+    Call("system.GetService", &[row("", [0, 0, 1, 0, 0], [1, 0],
+        |node| node.cost::<rpc::GetService>(|get| get.name = SERVICE.to_owned()))]),
     Call("system.StartService", &[
         row("it is stopped", [0, 0, 6, 0, 4], [2, 1], |node| start(node, SERVICE)),
         row("it runs", [0, 0, 1, 0, 0], [3, 1], |node| start(node, SERVICE)),
@@ -29,10 +28,6 @@ const SERVICE: &str = "vds";
 /// A service that runs, and the one that runs and depends on it.
 const BELOW: &str = "RpcSs";
 const ABOVE: &str = "Winmgmt";
-
-fn service(node: &TestNode) -> Result<Counted> {
-    node.cost::<rpc::GetService>(|get| get.name = SERVICE.to_owned())
-}
 
 fn start(node: &TestNode, name: &str) -> Result<Counted> {
     node.cost::<rpc::StartService>(|start| start.name = name.to_owned())

@@ -46,12 +46,9 @@ pub(super) const CALLS: &[Call] = &[
         row("the same, by the disk's number; an error with csi-proxy", [1, 1, 15, 5, 0], [1, 0],
             resize_by_number).because(GROWN),
     ]),
-    Call("volume.GetVolumeStats", &[
-        row("", [0, 0, 0, 1, 0], [1, 0], stats),
-    ]),
-    Call("volume.GetDiskNumberFromVolumeID", &[
-        row("", [0, 0, 1, 0, 0], [2, 0], disk_number),
-    ]),
+    Call("volume.GetVolumeStats", &[row("", [0, 0, 0, 1, 0], [1, 0],
+        |node| node.cost::<rpc::GetVolumeStats>(|get| get.volume_id = node.volume().id))]),
+    Call("volume.GetDiskNumberFromVolumeID", &[row("", [0, 0, 1, 0, 0], [2, 0], disk_number)]),
     Call("volume.GetVolumeIDFromTargetPath", &[
         row("a mounted folder", [0, 0, 1, 2, 0], [0, 0], |node| at(node, MOUNTED.to_owned())),
         row("a link to a mounted folder", [0, 0, 2, 3, 0], [0, 0], |node| at(node, node.link()?)),
@@ -65,9 +62,8 @@ pub(super) const CALLS: &[Call] = &[
         row("a folder of a mounted volume", [0, 0, 1, 3, 0], [0, 0], closest_inside),
         row("a folder of drive C", [0, 0, 0, 4, 0], [2, 0], |node| closest(node, KUBELET)),
     ]),
-    Call("volume.WriteVolumeCache", &[
-        row("", [0, 0, 1, 0, 0], [1, 1], flush),
-    ]),
+    Call("volume.WriteVolumeCache", &[row("", [0, 0, 1, 0, 0], [1, 1],
+        |node| node.cost::<rpc::WriteVolumeCache>(|write| write.volume_id = node.volume().id))]),
 ];
 
 /// The first partition is reserved.
@@ -159,10 +155,6 @@ fn resize(node: &TestNode, id: String, size: i64) -> Result<Counted> {
     })
 }
 
-fn stats(node: &TestNode) -> Result<Counted> {
-    node.cost::<rpc::GetVolumeStats>(|get| get.volume_id = node.volume().id)
-}
-
 fn disk_number(node: &TestNode) -> Result<Counted> {
     node.cost::<rpc::GetDiskNumberFromVolumeId>(|get| get.volume_id = node.volume().id)
 }
@@ -183,8 +175,4 @@ fn closest_inside(node: &TestNode) -> Result<Counted> {
 
 fn closest(node: &TestNode, path: &str) -> Result<Counted> {
     node.cost::<rpc::GetClosestVolumeIdFromTargetPath>(|get| get.target_path = path.to_owned())
-}
-
-fn flush(node: &TestNode) -> Result<Counted> {
-    node.cost::<rpc::WriteVolumeCache>(|write| write.volume_id = node.volume().id)
 }

@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+use std::thread;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use os::Deadline;
 use os::Files;
 use os::LinkKind;
 use os::Win32;
+use os::WinPath;
 use os_sim::Effect;
 use os_sim::Rule;
 use wincsi_node::FilesystemError;
@@ -285,19 +288,9 @@ fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
 
     let mount = Rule::on("SetVolumeMountPointW", Effect::Hang);
     let hang = rig.sim.faults().add(mount);
-    let mounter = {
-        let (node, volume, below) = (rig.node.clone(), rig.volume(), below.clone());
-        std::thread::spawn(move || {
-            node.operations()
-                .volumes()
-                .mount(volume, &below, Deadline::NEVER)
-        })
-    };
+    let mounter = mounting(&rig, &below, Deadline::NEVER);
     assert!(rig.sim.faults().wait_until_hanging(1, patience));
-    let remover = {
-        let (node, top, soon) = (rig.node.clone(), top.clone(), rig.soon());
-        std::thread::spawn(move || node.operations().filesystem().remove_tree(&top, soon))
-    };
+    let remover = removing(&rig, &top, rig.soon());
     expired();
     let removed = remover.join().unwrap();
     assert!(
@@ -312,19 +305,9 @@ fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
 
     let list = Rule::on("RemoveDirectoryW", Effect::Hang);
     let hang = rig.sim.faults().add(list);
-    let remover = {
-        let (node, top) = (rig.node.clone(), top.clone());
-        std::thread::spawn(move || {
-            node.operations()
-                .filesystem()
-                .remove_tree(&top, Deadline::NEVER)
-        })
-    };
+    let remover = removing(&rig, &top, Deadline::NEVER);
     assert!(rig.sim.faults().wait_until_hanging(1, patience));
-    let mounter = {
-        let (node, volume, soon) = (rig.node.clone(), rig.volume(), rig.soon());
-        std::thread::spawn(move || node.operations().volumes().mount(volume, &below, soon))
-    };
+    let mounter = mounting(&rig, &below, rig.soon());
     expired();
     let mounted = mounter.join().unwrap();
     assert!(matches!(mounted, Err(VolumeError::Unfinished(_))));
@@ -332,4 +315,18 @@ fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
     remover.join().unwrap().unwrap();
     assert_eq!(filesystem.path_exists(&top, rig.soon()), Ok(false));
     assert_eq!(rig.precious(), "precious");
+}
+
+fn mounting(rig: &Rig, at: &WinPath, deadline: Deadline) -> JoinHandle<Result<(), VolumeError>> {
+    let (node, volume, at) = (rig.node.clone(), rig.volume(), at.clone());
+    thread::spawn(move || node.operations().volumes().mount(volume, &at, deadline))
+}
+
+fn removing(
+    rig: &Rig,
+    top: &WinPath,
+    deadline: Deadline,
+) -> JoinHandle<Result<(), FilesystemError>> {
+    let (node, top) = (rig.node.clone(), top.clone());
+    thread::spawn(move || node.operations().filesystem().remove_tree(&top, deadline))
 }

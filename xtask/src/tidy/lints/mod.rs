@@ -11,7 +11,6 @@ use super::sources::Source;
 mod child_process;
 mod crate_doc;
 mod file_length;
-mod function_length;
 mod imports;
 mod machine_paths;
 mod manifests;
@@ -59,7 +58,6 @@ const LINTS: &[Lint] = &[
     child_process::LINT,
     crate_doc::LINT,
     file_length::LINT,
-    function_length::LINT,
     imports::LINT,
     machine_paths::LINT,
     manifests::LINT,
@@ -78,7 +76,6 @@ const LINTS: &[Lint] = &[
 /// Checks every rule on every file.
 pub(super) fn run() -> Result<()> {
     let sources = sources::all()?;
-    function_length::report(&sources);
     let broken: Vec<String> = LINTS
         .iter()
         .filter_map(|lint| broken(lint, &sources))

@@ -1,4 +1,4 @@
-//! What is not done is an issue, not a mark in the code.
+//! What is not done is an issue, not a mark in the code. Clippy finds the macros for it.
 
 use super::Finding;
 use super::Lint;
@@ -15,14 +15,7 @@ pub(super) const LINT: Lint = Lint {
 };
 
 /// Written in halves, so that this file does not find itself.
-const MARKS: [(&str, &str); 6] = [
-    ("todo", "!("),
-    ("unimplemented", "!("),
-    ("#[ign", "ore"),
-    ("TO", "DO"),
-    ("FIX", "ME"),
-    ("assert!(", "true)"),
-];
+const MARKS: [(&str, &str); 3] = [("#[ign", "ore"), ("TO", "DO"), ("FIX", "ME")];
 
 fn check(source: &Source) -> Vec<Finding> {
     let marked = source
