@@ -1,11 +1,9 @@
 //! Takes the files of the guide's project out of its page: a block that names a file is a part of it.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::error::Error;
-use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 const PAGE: &str = "../../docs/guide.md";
 

@@ -1,16 +1,13 @@
 //! Cargo, seen from a task: where things are, and what a build made.
 
-use std::env;
 use std::ffi::OsString;
-use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
+use std::{env, fs};
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::process;

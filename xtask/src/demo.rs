@@ -1,10 +1,8 @@
 //! `cargo xtask demo`: csi-proxy with a simulated node, and a driver that plays a volume's life over
 //! the wire.
 
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Command;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -13,11 +11,8 @@ use clap::Args;
 use crate::cargo::Build;
 use crate::env;
 use crate::host::Host;
-use crate::process;
-use crate::process::Finished;
-use crate::server;
-use crate::server::Node;
-use crate::server::Server;
+use crate::process::{self, Finished};
+use crate::server::{self, Node, Server};
 use crate::wine::Prefix;
 
 const PLAY: Duration = Duration::from_secs(5 * 60);

@@ -9,8 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::cargo;
-use crate::process;
+use crate::{cargo, process};
 
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 

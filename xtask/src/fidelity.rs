@@ -10,12 +10,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::cargo;
-use crate::docs;
-use crate::env;
 use crate::host::Host;
-use crate::process;
-use crate::wine;
+use crate::{cargo, docs, env, process, wine};
 
 /// Builds included.
 const LIMIT: Duration = Duration::from_secs(40 * 60);

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::cargo;
-use crate::process;
+use crate::{cargo, process};
 
 const LIMIT: Duration = Duration::from_secs(60);
 

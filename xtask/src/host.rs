@@ -5,8 +5,7 @@ use std::process::Command;
 
 use crate::cargo;
 use crate::env::Need;
-use crate::wine;
-use crate::wine::Prefix;
+use crate::wine::{self, Prefix};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Host<'a> {

@@ -13,8 +13,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
-use clap::Subcommand;
+use clap::{Parser, Subcommand};
 
 mod bench;
 mod cargo;

@@ -1,11 +1,9 @@
 //! The workspace's packages: where they are, which use which, and which have code for Windows.
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::cargo;
-use crate::git;
+use crate::{cargo, git};
 
 /// How sources and manifests mark what is for one system.
 const OF_WINDOWS: &str = r"^[^/]*cfg(_attr)?\(.*\bwindows\b";

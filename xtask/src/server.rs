@@ -1,7 +1,6 @@
 //! csi-proxy as tests, benchmarks and the demo start it: its flags in one place.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 

@@ -1,9 +1,7 @@
 use std::fmt;
 
-use os::Instance;
-use os::Value;
-use os::schema::Automation;
-use os::schema::CimType;
+use os::schema::{Automation, CimType};
+use os::{Instance, Value};
 use zeroize::Zeroizing;
 
 /// What a VARIANT of WMI's holds. `O` is what carries an embedded object.
@@ -272,21 +270,12 @@ fn is_char16(cim: i32) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use os::Instance;
-    use os::ObjectPath;
-    use os::Value;
-    use os::schema::Automation;
-    use os::schema::CimType;
-    use proptest::prelude::Strategy;
-    use proptest::prelude::any;
-    use proptest::prop_oneof;
-    use proptest::proptest;
+    use os::schema::{Automation, CimType};
+    use os::{Instance, ObjectPath, Value};
+    use proptest::prelude::{Strategy, any};
+    use proptest::{prop_oneof, proptest};
 
-    use super::Carried;
-    use super::Odd;
-    use super::Row;
-    use super::Scalar;
-    use super::Text;
+    use super::{Carried, Odd, Row, Scalar, Text};
 
     fn row(cim: CimType, array: bool) -> Row<'static> {
         let name = "Class.Property";

@@ -1,8 +1,5 @@
-use os::Cause;
-use os::Hresult;
-use os::Instance;
-use os::Win32;
 use os::schema::wmi_error;
+use os::{Cause, Hresult, Instance, Win32};
 
 use crate::Odd;
 
@@ -176,17 +173,11 @@ fn lower(code: Hresult) -> u32 {
 mod tests {
     use std::collections::BTreeMap;
 
-    use os::Cause;
-    use os::Hresult;
-    use os::Instance;
-    use os::ObjectPath;
-    use os::Value;
-    use os::Win32;
     use os::schema::wmi_error;
+    use os::{Cause, Hresult, Instance, ObjectPath, Value, Win32};
     use proptest::prelude::*;
 
-    use super::Fault;
-    use super::identified;
+    use super::{Fault, identified};
 
     /// With the identifier that PowerShell shows in the field.
     fn identified_object(identifier: &str, kind: Value) -> Instance {

@@ -10,15 +10,8 @@ mod path;
 mod secrets;
 mod wql;
 
-pub use carried::Carried;
-pub use carried::Odd;
-pub use carried::Row;
-pub use carried::Scalar;
-pub use carried::Text;
+pub use carried::{Carried, Odd, Row, Scalar, Text};
 pub use fault::Fault;
-pub use path::class_of;
-pub use path::path_of;
+pub use path::{class_of, path_of};
 pub use secrets::Secrets;
-pub use wql::Selection;
-pub use wql::associators;
-pub use wql::select;
+pub use wql::{Selection, associators, select};

@@ -1,7 +1,5 @@
-use os::ObjectPath;
-use os::Value;
-use os::schema;
-use os::schema::Class;
+use os::schema::{self, Class};
+use os::{ObjectPath, Value};
 
 use crate::Odd;
 
@@ -125,13 +123,11 @@ fn is_identifier(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use os::ObjectPath;
-    use os::Value;
     use os::schema::disk;
+    use os::{ObjectPath, Value};
     use proptest::proptest;
 
-    use super::class_of;
-    use super::path_of;
+    use super::{class_of, path_of};
 
     fn class(path: &str) -> Option<&'static str> {
         class_of(&ObjectPath(path.to_owned()))

@@ -1,7 +1,5 @@
-use os::Arguments;
-use os::SystemText;
-use os::Value;
 use os::schema::Method;
+use os::{Arguments, SystemText, Value};
 
 /// The passwords among a call's arguments. What the system says of the call is kept only when it has none
 /// of them: the text of a provider goes to logs and callers, and nobody promises what is in it.
@@ -44,9 +42,8 @@ fn parts(secret: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use os::Arguments;
-    use os::Value;
     use os::schema::smb_global_mapping as mapping;
+    use os::{Arguments, Value};
 
     use super::Secrets;
 

@@ -1,16 +1,8 @@
 use formats::wql::quoted;
-use os::Comparison;
-use os::Condition;
-use os::ObjectPath;
-use os::Query;
-use os::Value;
-use os::schema;
-use os::schema::CimType;
-use os::schema::Class;
-use os::schema::Property;
+use os::schema::{self, CimType, Class, Property};
+use os::{Comparison, Condition, ObjectPath, Query, Value};
 
-use crate::Odd;
-use crate::class_of;
+use crate::{Odd, class_of};
 
 /// A query's text, and what is to be read off each object that it finds.
 #[derive(Debug)]
@@ -139,17 +131,11 @@ fn literal(property: &Property, value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use os::ObjectPath;
-    use os::Query;
-    use os::Value;
-    use os::schema::disk;
-    use os::schema::disk_to_partition;
-    use os::schema::partition;
-    use os::schema::volume;
+    use os::schema::{disk, disk_to_partition, partition, volume};
+    use os::{ObjectPath, Query, Value};
     use proptest::proptest;
 
-    use super::associators;
-    use super::select;
+    use super::{associators, select};
 
     /// What a reader of WQL takes the literal for, and what is left behind it.
     fn read(literal: &str) -> Option<(String, &str)> {

@@ -5,8 +5,7 @@ use std::time::Instant;
 use node::api::Cause;
 use prost::Message;
 use transport::Channel;
-use wire::Group;
-use wire::Rpc;
+use wire::{Group, Rpc};
 use zeroize::Zeroizing;
 
 use crate::failure::Fault;

@@ -2,13 +2,8 @@
 
 use std::io;
 
-use node::api::Cause;
-use node::api::Condition;
-use node::api::Unreachable;
-use transport::CallError;
-use transport::Code;
-use transport::Endpoint;
-use transport::Status;
+use node::api::{Cause, Condition, Unreachable};
+use transport::{CallError, Code, Endpoint, Status};
 
 use crate::texts;
 

@@ -96,10 +96,7 @@ mod raw;
 mod remote;
 mod texts;
 
-pub use self::raw::Client;
-pub use self::raw::ClientCause;
-pub use self::raw::ClientError;
-pub use self::remote::Node;
-pub use self::remote::Options;
+pub use self::raw::{Client, ClientCause, ClientError};
+pub use self::remote::{Node, Options};
 #[doc(hidden)]
 pub use self::texts::words;

@@ -1,28 +1,17 @@
 //! The pipes of one group: which versions there are, and calls that survive a restart of the proxy.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use node::api::Cause;
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
-use transport::Endpoint;
-use transport::EndpointError;
-use wire::Group;
-use wire::Version;
+use transport::{CallError, Channel, ChannelOptions, Endpoint, EndpointError};
+use wire::{Group, Version};
 
 use crate::Options;
-use crate::dialect::Dialect;
-use crate::dialect::Line;
-use crate::failure;
-use crate::failure::Fault;
-use crate::failure::Remedy;
+use crate::dialect::{Dialect, Line};
+use crate::failure::{self, Fault, Remedy};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);

@@ -2,20 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use prost::Message;
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
-use transport::Endpoint;
-use transport::EndpointError;
-use wire::Group;
-use wire::Rpc;
+use transport::{CallError, Channel, ChannelOptions, Endpoint, EndpointError};
+use wire::{Group, Rpc};
 use zeroize::Zeroizing;
 
 /// A client of one node's csi-proxy that calls single RPCs, for tests and tools. Connects to a group

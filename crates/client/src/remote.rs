@@ -4,31 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use node::api::Cause;
-use node::api::Disks;
-use node::api::Error;
-use node::api::Filesystem;
-use node::api::Iscsi;
-use node::api::NodeApi;
-use node::api::Result;
-use node::api::Smb;
-use node::api::System;
-use node::api::Volumes;
 use node::api::sealed::Sealed;
-use os::Deadline;
-use os::Moment;
-use transport::Endpoint;
-use transport::EndpointError;
+use node::api::{Cause, Disks, Error, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes};
+use os::{Deadline, Moment};
+use transport::{Endpoint, EndpointError};
 use wire::Group;
 
 use crate::dialect::Dialect;
-use crate::pipes::Asking;
-use crate::pipes::Effect;
-use crate::pipes::Endpoints;
-use crate::pipes::Pipes;
+use crate::pipes::{Asking, Effect, Endpoints, Pipes};
 
 /// What a deadline is taken for that lies beyond all times the system can say.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);

@@ -1,11 +1,9 @@
 //! What the texts of csi-proxy's failures mean: of 1.1 and 1.2, which spoke through PowerShell, of
 //! 1.3, which speaks through WMI, and of ours.
 
-use node::api::Cause;
-use node::api::Condition;
-use os::Hresult;
-use os::Win32;
+use node::api::{Cause, Condition};
 use os::schema::iscsi_target;
+use os::{Hresult, Win32};
 
 /// Endings that decide whatever stands before them: the rest may name something that the caller did
 /// not send, and so may say anything.
@@ -214,10 +212,7 @@ fn without(text: &str, about: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use os::schema::ReturnCode;
-    use os::schema::codes;
-    use os::schema::disk;
-    use os::schema::iscsi_codes;
+    use os::schema::{ReturnCode, codes, disk, iscsi_codes};
 
     use super::*;
 

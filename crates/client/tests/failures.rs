@@ -4,24 +4,13 @@
 
 mod support;
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use node::api::Cause;
-use node::api::Condition;
-use node::api::NodeApi;
-use os::Deadline;
-use os::DiskNumber;
-use os::Moment;
-use support::Counter;
-use support::PATIENCE;
-use support::Place;
-use support::Script;
-use support::soon;
-use transport::Code;
-use transport::Status;
-use wire::disk::v1;
-use wire::disk::v1::rpc;
+use node::api::{Cause, Condition, NodeApi};
+use os::{Deadline, DiskNumber, Moment};
+use support::{Counter, PATIENCE, Place, Script, soon};
+use transport::{Code, Status};
+use wire::disk::v1::{self, rpc};
 
 fn rescanning(answer: impl Fn() -> Result<(), Status> + Send + Sync + 'static) -> Script {
     Script::of(&v1::GROUP).on::<rpc::Rescan>(move |_| answer().map(|()| v1::RescanResponse {}))

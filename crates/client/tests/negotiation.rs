@@ -6,19 +6,10 @@ mod support;
 
 use std::time::Duration;
 
-use node::api::Cause;
-use node::api::NodeApi;
-use node::api::Unreachable;
-use os::DiskNumber;
-use os::PartitionNumber;
-use support::Counter;
-use support::Place;
-use support::Script;
-use support::options;
-use support::soon;
-use wire::disk;
-use wire::filesystem;
-use wire::volume;
+use node::api::{Cause, NodeApi, Unreachable};
+use os::{DiskNumber, PartitionNumber};
+use support::{Counter, Place, Script, options, soon};
+use wire::{disk, filesystem, volume};
 
 /// A script whose version is told by the size of its disks.
 macro_rules! disk_of_size {

@@ -7,28 +7,14 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use node::Authentication;
-use node::Chap;
-use node::ChapSecret;
-use node::Credentials;
-use node::Dependents;
-use node::Mapping;
-use node::Portal;
-use node::RemotePath;
-use node::ServiceName;
-use node::TargetName;
-use node::Way;
-use node::api::Cause;
-use node::api::NodeApi;
-use os::DiskNumber;
-use os::ServiceInfo;
-use os::ServiceState;
-use os::StartType;
-use os::WinPath;
-use support::Place;
-use support::heard::Heard;
-use support::heard::script;
-use support::soon;
+use node::api::{Cause, NodeApi};
+use node::{
+    Authentication, Chap, ChapSecret, Credentials, Dependents, Mapping, Portal, RemotePath,
+    ServiceName, TargetName, Way,
+};
+use os::{DiskNumber, ServiceInfo, ServiceState, StartType, WinPath};
+use support::heard::{Heard, script};
+use support::{Place, soon};
 use wincsi_client::Node;
 use zeroize::Zeroizing;
 

@@ -4,26 +4,17 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use node::api::Cause;
-use node::api::NodeApi;
-use node::api::Unreachable;
+use node::api::{Cause, NodeApi, Unreachable};
 use os::DiskNumber;
-use support::Counter;
-use support::Place;
-use support::Script;
-use support::options;
-use support::soon;
+use support::{Counter, Place, Script, options, soon};
 use transport::Server;
 use wincsi_client::Node;
 use wire::Group;
-use wire::disk::v1;
-use wire::disk::v1::rpc;
+use wire::disk::v1::{self, rpc};
 use wire::disk::v1beta1;
 
 const DISK: DiskNumber = DiskNumber(1);

@@ -14,11 +14,9 @@ mod test_node;
 
 use anyhow::Result;
 
-pub use self::{
-    cost::{Cost, Counted, Counter},
-    page::page,
-    test_node::TestNode,
-};
+pub use self::cost::{Cost, Counted, Counter};
+pub use self::page::page;
+pub use self::test_node::TestNode;
 
 /// A call, as csi-proxy's newest version names it (`disk.PartitionDisk`), and its situations.
 #[derive(Debug, Clone, Copy)]

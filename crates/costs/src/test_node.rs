@@ -1,27 +1,29 @@
 //! A simulated node and the handlers that serve it, called in this process.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    sync::atomic::{AtomicU32, Ordering},
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use node::{Node, Options};
 use os::{Os, WinPath};
+use os_sim::iscsi::IscsiControl;
+use os_sim::smb::SmbControl;
 use os_sim::{
     Arrives, Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, Inventory, NodeSpec, Rule,
-    SimNode, demo, iscsi::IscsiControl, smb::SmbControl,
+    SimNode, demo,
 };
 use prost::Message;
-use proxy::{Operations, Oversight, groups, paths::WorkingDirs};
+use proxy::paths::WorkingDirs;
+use proxy::{Operations, Oversight, groups};
 use tempfile::TempDir;
 use transport::{Call, Service};
-use wire::{
-    Rpc, disk::v1 as disk, filesystem::v2alpha1 as filesystem, system::v1alpha1 as system,
-    volume::v2alpha1 as volume,
-};
+use wire::Rpc;
+use wire::disk::v1 as disk;
+use wire::filesystem::v2alpha1 as filesystem;
+use wire::system::v1alpha1 as system;
+use wire::volume::v2alpha1 as volume;
 
 use crate::{Counted, Counter};
 

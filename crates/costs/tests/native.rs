@@ -2,10 +2,8 @@
 
 #![cfg(windows)]
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, OnceLock},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
 use fidelity::{Program, Recorder};
 use os::{Facility, Os, Provider};

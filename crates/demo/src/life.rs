@@ -2,26 +2,15 @@
 
 use std::fs;
 
-use anyhow::Context as _;
-use anyhow::ensure;
-use node::Credentials;
-use node::Criterion;
-use node::DiskQuery;
-use node::FoundDisk;
-use node::FoundVolume;
-use node::Mapping;
-use node::NewSize;
-use node::RemotePath;
-use node::SerialNumber;
-use node::Way;
-use os::DiskNumber;
-use os::Space;
-use os::VolumeId;
-use os::WinPath;
+use anyhow::{Context as _, ensure};
+use node::{
+    Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, Mapping, NewSize, RemotePath,
+    SerialNumber, Way,
+};
+use os::{DiskNumber, Space, VolumeId, WinPath};
 use zeroize::Zeroizing;
 
-use crate::stage;
-use crate::stage::Stage;
+use crate::stage::{self, Stage};
 
 const GIB: u64 = 1 << 30;
 const FILE: &str = "hello.txt";

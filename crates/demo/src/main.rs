@@ -7,15 +7,13 @@
 mod life;
 mod stage;
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
 use node::api::NodeApi;
-use os_sim::ClockMode;
-use os_sim::SimNode;
+use os_sim::{ClockMode, SimNode};
 
 use crate::stage::Stage;
 

@@ -1,17 +1,12 @@
 //! What the play stands on: the handle, the node's folder, and a line for each call.
 
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use node::api::NodeApi;
-use os::Deadline;
-use os::VolumeId;
-use os::WinPath;
+use os::{Deadline, VolumeId, WinPath};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

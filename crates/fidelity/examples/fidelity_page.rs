@@ -1,8 +1,6 @@
 //! Writes the page of what was executed where to the file that is named, for `cargo xtask docs`.
 
-use std::env;
-use std::fs;
-use std::io;
+use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let path = env::args_os()

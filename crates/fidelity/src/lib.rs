@@ -19,13 +19,8 @@ mod pure;
 mod record;
 mod watch;
 
-pub use operations::Operation;
-pub use operations::operations;
+pub use operations::{Operation, operations};
 pub use page::page;
-pub use program::Program;
-pub use program::settle;
-pub use program::write;
-pub use record::Record;
-pub use record::Recorder;
-pub use watch::watch;
-pub use watch::watched;
+pub use program::{Program, settle, write};
+pub use record::{Record, Recorder};
+pub use watch::{watch, watched};

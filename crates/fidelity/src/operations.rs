@@ -1,10 +1,6 @@
 use os::Facility;
-use os::layer::METHODS;
-use os::layer::Op;
-use os::schema::CLASSES;
-use os::schema::CimType;
-use os::schema::Class;
-use os::schema::Namespace;
+use os::layer::{METHODS, Op};
+use os::schema::{CLASSES, CimType, Class, Namespace};
 
 /// An operation of the seam.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

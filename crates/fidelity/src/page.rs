@@ -5,13 +5,8 @@ use std::fmt::Write as _;
 
 use os::Facility;
 
-use crate::Operation;
-use crate::Program;
-use crate::Record;
-use crate::coverage;
-use crate::operations;
-use crate::pure;
-use crate::pure::PURE;
+use crate::pure::{self, PURE};
+use crate::{Operation, Program, Record, coverage, operations};
 
 /// What of an operation's column is shown, from the programs that make it up.
 struct Column {

@@ -1,7 +1,6 @@
 use std::collections::BTreeSet;
-use std::env;
-use std::fs;
 use std::path::Path;
+use std::{env, fs};
 
 use crate::Record;
 

@@ -1,16 +1,11 @@
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::mem;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use os::Facility;
 
-use crate::Operation;
-use crate::operations;
+use crate::{Operation, operations};
 
 /// Hears of operations. All clones are the same.
 #[derive(Clone, Default)]

@@ -1,15 +1,9 @@
 use std::sync::Arc;
 
-use os::Os;
-use os::Result;
-use os::layer::Ending;
-use os::layer::Layer;
-use os::layer::Op;
-use os::layer::Ran;
-use os::layer::Run;
+use os::layer::{Ending, Layer, Op, Ran, Run};
+use os::{Os, Result};
 
-use crate::Operation;
-use crate::Recorder;
+use crate::{Operation, Recorder};
 
 /// The same node, with each operation told to the recorder.
 #[must_use]

@@ -6,15 +6,15 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::{collections::BTreeSet, env, error::Error, fs, path::Path, process::Command};
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
 
-use wincsi_formats::{
-    blank::{Verdict, View, scan},
-    fixtures::{
-        SparseImage,
-        tools::{TOOLS, Tool},
-    },
-};
+use wincsi_formats::blank::{Verdict, View, scan};
+use wincsi_formats::fixtures::SparseImage;
+use wincsi_formats::fixtures::tools::{TOOLS, Tool};
 
 const SECTOR: u64 = 512;
 

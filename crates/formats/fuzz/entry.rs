@@ -1,21 +1,16 @@
 //! What each fuzz target asks of the crate; the tests replay `seeds/` through the same functions.
 #![allow(dead_code, reason = "each target uses one of them")]
 
-use wincsi_formats::{
-    blank::{
-        Extent, Guard, SectorSize, Verdict, View, for_create_partition, for_format, for_initialise,
-        scan,
-    },
-    credential,
-    device_id::DeviceIdPage,
-    device_path,
-    ioctl::{self, DeviceDescriptor, DriveLayout, VolumeDiskExtents},
-    location::Location,
-    multi_string,
-    reparse::{Reparse, Tag},
-    smbios::System,
-    wql,
+use wincsi_formats::blank::{
+    Extent, Guard, SectorSize, Verdict, View, for_create_partition, for_format, for_initialise,
+    scan,
 };
+use wincsi_formats::device_id::DeviceIdPage;
+use wincsi_formats::ioctl::{self, DeviceDescriptor, DriveLayout, VolumeDiskExtents};
+use wincsi_formats::location::Location;
+use wincsi_formats::reparse::{Reparse, Tag};
+use wincsi_formats::smbios::System;
+use wincsi_formats::{credential, device_path, multi_string, wql};
 
 /// A whole small disk. The first byte chooses the sector size; a ragged end is cut off.
 pub(crate) fn disk(data: &[u8]) {

@@ -10,8 +10,7 @@
 
 use thiserror::Error;
 
-use crate::bytes::slice;
-use crate::bytes::u32_le;
+use crate::bytes::{slice, u32_le};
 
 /// `RawSMBIOSData` before its table: four bytes about versions, then the table's length.
 const HEADER: usize = 8;

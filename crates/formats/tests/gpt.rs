@@ -9,11 +9,9 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 use uuid::{Uuid, uuid};
-use wincsi_formats::{
-    blank::{Extent, SectorSize},
-    fixtures::{self, SparseImage},
-    gpt::{self, Disagreement, Gpt, GptError, GptState, Partition, types},
-};
+use wincsi_formats::blank::{Extent, SectorSize};
+use wincsi_formats::fixtures::{self, SparseImage};
+use wincsi_formats::gpt::{self, Disagreement, Gpt, GptError, GptState, Partition, types};
 
 const MIB: u64 = 1 << 20;
 const LENGTH: u64 = 16 * MIB;

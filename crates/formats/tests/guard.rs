@@ -7,14 +7,12 @@
 
 use proptest::prelude::*;
 use uuid::{Uuid, uuid};
-use wincsi_formats::{
-    blank::{
-        Clearance, Extent, Guard, Refusal, SectorSize, Signature, Verdict, View,
-        for_create_partition, for_format, for_initialise, scan,
-    },
-    fixtures::{self, SparseImage},
-    gpt::{self, Disagreement, Partition, types},
+use wincsi_formats::blank::{
+    Clearance, Extent, Guard, Refusal, SectorSize, Signature, Verdict, View, for_create_partition,
+    for_format, for_initialise, scan,
 };
+use wincsi_formats::fixtures::{self, SparseImage};
+use wincsi_formats::gpt::{self, Disagreement, Partition, types};
 
 const MIB: u64 = 1 << 20;
 const LENGTH: u64 = 64 * MIB;

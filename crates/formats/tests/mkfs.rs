@@ -3,12 +3,12 @@
 
 mod support;
 
-use std::{collections::BTreeSet, env, io::Write as _};
+use std::collections::BTreeSet;
+use std::env;
+use std::io::Write as _;
 
-use wincsi_formats::{
-    blank::{Verdict, scan},
-    fixtures::tools::{Run, TOOLS, Tool},
-};
+use wincsi_formats::blank::{Verdict, scan};
+use wincsi_formats::fixtures::tools::{Run, TOOLS, Tool};
 
 /// Where this is set nothing may be passed over.
 fn everything_required() -> bool {

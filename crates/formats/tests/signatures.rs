@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use wincsi_formats::{
-    blank::{Found, SectorSize, Signature, Verdict, scan},
-    fixtures,
-};
+use wincsi_formats::blank::{Found, SectorSize, Signature, Verdict, scan};
+use wincsi_formats::fixtures;
 
 fn found(verdict: Verdict) -> Vec<Found> {
     match verdict {

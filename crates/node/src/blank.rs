@@ -2,22 +2,13 @@
 
 use std::fmt;
 
-use formats::blank::Clearance;
-use formats::blank::Extent;
-use formats::blank::ExtentError;
-use formats::blank::Guard;
-use formats::blank::Refusal;
-use formats::blank::SectorSize;
-use formats::blank::ShortRead;
-use formats::blank::View;
-use formats::blank::ViewError;
+use formats::blank::{
+    Clearance, Extent, ExtentError, Guard, Refusal, SectorSize, ShortRead, View, ViewError,
+};
 use formats::partition_kind::PartitionKind;
-use os::Cause;
-use os::Deadline;
-use os::DiskNumber;
+use os::{Cause, Deadline, DiskNumber};
 
-use crate::FormatGuard;
-use crate::Node;
+use crate::{FormatGuard, Node};
 
 /// Something must not be overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

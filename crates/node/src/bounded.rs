@@ -1,12 +1,7 @@
-use std::fmt;
-use std::io;
-use std::panic;
-use std::sync::mpsc;
-use std::sync::mpsc::RecvTimeoutError;
-use std::thread;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::{fmt, io, panic, thread};
 
-use os::Clock;
-use os::Deadline;
+use os::{Clock, Deadline};
 
 use crate::Node;
 use crate::patience::SLICE;

@@ -1,11 +1,9 @@
 //! What the firmware says of the machine.
 
-use formats::smbios::SmbiosError;
-use formats::smbios::System;
+use formats::smbios::{SmbiosError, System};
 use os::Deadline;
 
-use crate::Node;
-use crate::Unfinished;
+use crate::{Node, Unfinished};
 
 /// The operations on the firmware's tables of a [`Node`].
 pub struct Firmware<'a> {

@@ -157,82 +157,37 @@ mod with;
 
 use std::sync::Arc;
 
-pub use formats::blank::ExtentError;
-pub use formats::blank::Refusal;
-pub use formats::blank::ShortRead;
+pub use formats::blank::{ExtentError, Refusal, ShortRead};
 pub use formats::location::Location;
 pub use formats::smbios::SmbiosError;
-use os::Deadline;
-use os::Os;
+use os::{Deadline, Os};
 
-pub use self::blank::BlankError;
-pub use self::blank::Unread;
+pub use self::blank::{BlankError, Unread};
 pub use self::bounded::Unfinished;
-pub use self::disks::Criterion;
-pub use self::disks::DiskError;
-pub use self::disks::DiskIds;
-pub use self::disks::DiskQuery;
-pub use self::disks::Disks;
-pub use self::disks::Excluded;
-pub use self::disks::FoundDisk;
-pub use self::disks::Guarded;
-pub use self::disks::Named;
-pub use self::disks::NamespaceConvention;
-pub use self::disks::NotEnough;
-pub use self::disks::NotIdentified;
-pub use self::disks::Page83;
-pub use self::disks::PagingUnknown;
-pub use self::disks::SeenDisk;
-pub use self::disks::SerialNumber;
-pub use self::disks::TrivialName;
-pub use self::filesystem::Filesystem;
-pub use self::filesystem::FilesystemError;
-pub use self::firmware::Firmware;
-pub use self::firmware::FirmwareError;
-pub use self::iscsi::Authentication;
-pub use self::iscsi::Chap;
-pub use self::iscsi::ChapSecret;
-pub use self::iscsi::Connected;
-pub use self::iscsi::Iscsi;
-pub use self::iscsi::IscsiError;
-pub use self::iscsi::LoginOptions;
-pub use self::iscsi::Portal;
-pub use self::iscsi::SessionInfo;
-pub use self::iscsi::TargetName;
+pub use self::disks::{
+    Criterion, DiskError, DiskIds, DiskQuery, Disks, Excluded, FoundDisk, Guarded, Named,
+    NamespaceConvention, NotEnough, NotIdentified, Page83, PagingUnknown, SeenDisk, SerialNumber,
+    TrivialName,
+};
+pub use self::filesystem::{Filesystem, FilesystemError};
+pub use self::firmware::{Firmware, FirmwareError};
+pub use self::iscsi::{
+    Authentication, Chap, ChapSecret, Connected, Iscsi, IscsiError, LoginOptions, Portal,
+    SessionInfo, TargetName,
+};
 use self::locks::Locks;
 use self::looks::Looks;
 pub use self::provider::ProviderError;
-pub use self::services::Dependents;
-pub use self::services::ServiceError;
-pub use self::services::ServiceName;
-pub use self::services::Services;
-pub use self::smb::Credentials;
-pub use self::smb::Mapped;
-pub use self::smb::MappedShare;
-pub use self::smb::Mapping;
-pub use self::smb::MappingOptions;
-pub use self::smb::MappingStatus;
-pub use self::smb::RemotePath;
-pub use self::smb::Smb;
-pub use self::smb::SmbError;
-pub use self::smb::Transport;
-pub use self::volumes::AllocationUnit;
-pub use self::volumes::Evidence;
-pub use self::volumes::FileSystemType;
-pub use self::volumes::FormatOptions;
-pub use self::volumes::FormatOptionsError;
-pub use self::volumes::Formatted;
-pub use self::volumes::FoundVolume;
-pub use self::volumes::NamedVolume;
-pub use self::volumes::NewSize;
-pub use self::volumes::Resized;
-pub use self::volumes::TargetError;
-pub use self::volumes::VisibilityError;
-pub use self::volumes::VolumeError;
-pub use self::volumes::Volumes;
-pub use self::way::Bounds;
-pub use self::way::Way;
-pub use self::way::WayError;
+pub use self::services::{Dependents, ServiceError, ServiceName, Services};
+pub use self::smb::{
+    Credentials, Mapped, MappedShare, Mapping, MappingOptions, MappingStatus, RemotePath, Smb,
+    SmbError, Transport,
+};
+pub use self::volumes::{
+    AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,
+    FoundVolume, NamedVolume, NewSize, Resized, TargetError, VisibilityError, VolumeError, Volumes,
+};
+pub use self::way::{Bounds, Way, WayError};
 
 /// A node and the operations on it. Cheap to clone; clones share their locks.
 #[derive(Clone)]

@@ -1,21 +1,10 @@
 //! What links, junctions and mounted folders lead to.
 
-use formats::reparse::Names;
-use formats::reparse::Reparse;
-use formats::reparse::SymlinkBase;
-use formats::reparse::Target;
-use os::Cause;
-use os::Component;
-use os::Entry;
-use os::Error;
-use os::Files;
-use os::LinkKind;
-use os::PathError;
-use os::ReparseTag;
-use os::Root;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
+use formats::reparse::{Names, Reparse, SymlinkBase, Target};
+use os::{
+    Cause, Component, Entry, Error, Files, LinkKind, PathError, ReparseTag, Root, VolumeId, Win32,
+    WinPath,
+};
 
 /// Where an entry leads.
 #[derive(Clone, Debug, PartialEq, Eq)]

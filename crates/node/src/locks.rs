@@ -1,25 +1,14 @@
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::thread;
-use std::thread::ThreadId;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
-use os::Clock;
-use os::Deadline;
-use os::DiskNumber;
-use os::VolumeId;
+use os::{Clock, Deadline, DiskNumber, VolumeId};
 
-use crate::Unfinished;
-use crate::Way;
-use crate::iscsi::Portal;
-use crate::iscsi::TargetName;
-use crate::looks::Looks;
-use crate::looks::Object;
+use crate::iscsi::{Portal, TargetName};
+use crate::looks::{Looks, Object};
 use crate::patience::SLICE;
+use crate::{Unfinished, Way};
 
 /// The locks of a node: one per object that is being changed, none for any other.
 ///
@@ -303,8 +292,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-    use std::sync::atomic::Ordering;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
     use std::time::Duration;
 

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use os::Clock;
-use os::Deadline;
+use os::{Clock, Deadline};
 
 /// The longest that a thread sleeps before it looks at the node's clock again. A virtual clock moves
 /// without waking anybody.

@@ -2,26 +2,13 @@
 
 use std::fmt;
 
-use os::Arguments;
-use os::Deadline;
-use os::Hresult;
-use os::Instance;
-use os::Outcome;
-use os::Provider;
-use os::SystemText;
-use os::Target;
-use os::Value;
-use os::Win32;
-use os::schema::Class;
-use os::schema::Method;
-use os::schema::Namespace;
-use os::schema::ReturnCode;
-use os::schema::codes;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target_portal;
-use zeroize::Zeroize;
-use zeroize::Zeroizing;
+use os::schema::{
+    Class, Method, Namespace, ReturnCode, codes, iscsi_session, iscsi_target, iscsi_target_portal,
+};
+use os::{
+    Arguments, Deadline, Hresult, Instance, Outcome, Provider, SystemText, Target, Value, Win32,
+};
+use zeroize::{Zeroize, Zeroizing};
 
 /// A provider does not know an object, or does not do what it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,25 +1,14 @@
 //! The storage provider's disks, partitions and volumes, read into types.
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::Instance;
-use os::ObjectPath;
-use os::PartitionNumber;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::VolumeId;
-use os::schema;
-use os::schema::disk;
-use os::schema::partition;
-use os::schema::volume;
+use os::schema::{self, disk, partition, volume};
+use os::{
+    Arguments, Deadline, DiskNumber, Instance, ObjectPath, PartitionNumber, Query, Target, Value,
+    VolumeId,
+};
 use uuid::Uuid;
 
 use crate::Node;
-use crate::provider::Callee;
-use crate::provider::ProviderError;
-use crate::provider::sole;
+use crate::provider::{Callee, ProviderError, sole};
 
 /// An `MSFT_Disk`.
 pub(crate) struct Disk {

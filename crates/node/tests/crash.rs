@@ -17,24 +17,13 @@ mod support;
 use std::num::NonZeroU64;
 
 use os::DiskNumber;
-use os_sim::Arrives;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use support::DATA;
-use support::GIB;
-use support::Rig;
-use support::STAGING;
-use support::crash::Scenario;
-use support::crash::check;
-use support::crash::told;
-use wincsi_node::Criterion;
-use wincsi_node::DiskQuery;
-use wincsi_node::FileSystemType;
-use wincsi_node::FormatOptions;
-use wincsi_node::NewSize;
-use wincsi_node::SerialNumber;
-use wincsi_node::TargetError;
-use wincsi_node::VolumeError;
+use os_sim::{Arrives, Bus, DiskSpec};
+use support::crash::{Scenario, check, told};
+use support::{DATA, GIB, Rig, STAGING};
+use wincsi_node::{
+    Criterion, DiskQuery, FileSystemType, FormatOptions, NewSize, SerialNumber, TargetError,
+    VolumeError,
+};
 
 #[test]
 fn partition_a_raw_disk() {

@@ -3,21 +3,12 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use os::DiskNumber;
-use os::Disks;
-use os::Os;
-use os::Result;
-use os::layer::Layer;
-use os::layer::Op;
-use os::layer::Ran;
-use os::layer::Run;
 use os::layer::forward::ForwardDisks;
-use os_meter::Ending;
-use os_meter::Meter;
-use os_meter::Operation;
+use os::layer::{Layer, Op, Ran, Run};
+use os::{DiskNumber, Disks, Os, Result};
+use os_meter::{Ending, Meter, Operation};
 use os_sim::ClockMode;
 use wincsi_os_meter as os_meter;
 

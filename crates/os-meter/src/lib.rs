@@ -14,22 +14,14 @@
 mod tally;
 
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use os::Facility;
-use os::Os;
-use os::Result;
-use os::layer::Layer;
-use os::layer::Op;
-use os::layer::Ran;
-use os::layer::Run;
+use os::layer::{Layer, Op, Ran, Run};
+use os::{Facility, Os, Result};
 
-pub use os::layer::Ending;
-pub use os::layer::Kind;
+pub use os::layer::{Ending, Kind};
 
-pub use self::tally::Counts;
-pub use self::tally::Tally;
+pub use self::tally::{Counts, Tally};
 
 /// Hears of each operation.
 pub trait Meter: Send + Sync {

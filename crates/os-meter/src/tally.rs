@@ -1,14 +1,9 @@
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::Ending;
-use crate::Kind;
-use crate::Meter;
-use crate::Operation;
+use crate::{Ending, Kind, Meter, Operation};
 
 /// Counts exactly, for tests and benchmarks: what one call costs is what [`Tally::take`] answers after
 /// it. Operations that another thread runs for the call count too, so there must be one call at a time.

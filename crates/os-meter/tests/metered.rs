@@ -1,25 +1,12 @@
 //! A metered node behaves as the node, and tells of each operation once.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::Disks;
-use os::Facility;
-use os::Os;
-use os::Query;
-use os::Target;
-use os::WinPath;
 use os::layer::forward::ForwardDisks;
-use os_meter::Ending;
-use os_meter::Kind;
-use os_meter::Meter;
-use os_meter::Operation;
-use os_meter::Tally;
+use os::{Arguments, Deadline, DiskNumber, Disks, Facility, Os, Query, Target, WinPath};
+use os_meter::{Ending, Kind, Meter, Operation, Tally};
 use os_sim::ClockMode;
 use tempfile::TempDir;
 use wincsi_os_meter as os_meter;

@@ -1,13 +1,7 @@
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
-use std::time::SystemTime;
-use std::time::UNIX_EPOCH;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use os::Clock;
-use os::Moment;
+use os::{Clock, Moment};
 
 /// How time passes on a simulated node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,11 +77,9 @@ fn locked(elapsed: &Mutex<Duration>) -> MutexGuard<'_, Duration> {
 mod tests {
     use std::time::Duration;
 
-    use os::Clock;
-    use os::Moment;
+    use os::{Clock, Moment};
 
-    use super::ClockMode;
-    use super::NodeClock;
+    use super::{ClockMode, NodeClock};
 
     #[test]
     fn a_virtual_clock_moves_by_sleeping_alone() {

@@ -1,26 +1,16 @@
 //! The node that demonstrations and first experiments play on.
 
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use os::WinPath;
 
-use crate::Arrives;
-use crate::Bus;
-use crate::ClockMode;
-use crate::Content;
-use crate::CreateError;
-use crate::DiskSpec;
-use crate::HardwareError;
-use crate::IdentifierKind;
-use crate::NodeSpec;
-use crate::SimNode;
-use crate::iscsi;
-use crate::iscsi::IscsiControl;
-use crate::iscsi::TargetSpec;
-use crate::smb::ServerSpec;
-use crate::smb::SmbControl;
+use crate::iscsi::{self, IscsiControl, TargetSpec};
+use crate::smb::{ServerSpec, SmbControl};
+use crate::{
+    Arrives, Bus, ClockMode, Content, CreateError, DiskSpec, HardwareError, IdentifierKind,
+    NodeSpec, SimNode,
+};
 
 /// The serial number of the data disk.
 pub const DISK_SERIAL: &str = "WINCSIDEMO0001";

@@ -1,21 +1,13 @@
 use std::sync::Arc;
 
-use os::Cause;
-use os::DeviceDescriptor;
-use os::DiskAttributes;
-use os::DiskNumber;
-use os::DriveLayout;
-use os::Facility;
-use os::PartitionNumber;
-use os::Result;
-use os::ScsiAddress;
-use os::Win32;
+use os::{
+    Cause, DeviceDescriptor, DiskAttributes, DiskNumber, DriveLayout, Facility, PartitionNumber,
+    Result, ScsiAddress, Win32,
+};
 
 use crate::gate::Op;
-use crate::hardware::IdentifierPage;
-use crate::hardware::page83;
-use crate::machine::Machine;
-use crate::machine::Present;
+use crate::hardware::{IdentifierPage, page83};
+use crate::machine::{Machine, Present};
 use crate::ondisk::gpt;
 use crate::world::World;
 

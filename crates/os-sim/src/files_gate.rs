@@ -3,18 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use os::Cause;
-use os::Facility;
-use os::Files;
-use os::Result;
-use os::VolumeId;
-use os::WinPath;
-use os::layer;
-use os::layer::Layer;
-use os::layer::Object;
-use os::layer::Part;
-use os::layer::Ran;
-use os::layer::Run;
+use os::layer::{self, Layer, Object, Part, Ran, Run};
+use os::{Cause, Facility, Files, Result, VolumeId, WinPath};
 use uuid::Uuid;
 
 use crate::files::FileTree;

@@ -1,12 +1,8 @@
 //! Files of the node's folder that somebody may read at any moment, even after a kill.
 
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io, process};
 
 /// Replaces a file by one rename: a reader, and whoever opens the folder after a kill, sees the old
 /// content or the new one.

@@ -1,21 +1,11 @@
 use os::PartitionEntry;
 use uuid::Uuid;
 
-use crate::hardware::Arrives;
-use crate::hardware::Bus;
-use crate::hardware::Content;
-use crate::hardware::DiskSpec;
-use crate::hardware::HardwareControl;
-use crate::hardware::HardwareError;
-use crate::hardware::IdentifierKind;
-use crate::ondisk::Area;
-use crate::ondisk::FilesystemKind;
-use crate::ondisk::Formatting;
-use crate::ondisk::MIB;
-use crate::ondisk::Table;
-use crate::ondisk::filesystem;
-use crate::ondisk::gpt;
-use crate::ondisk::gpt::NewPartition;
+use crate::hardware::{
+    Arrives, Bus, Content, DiskSpec, HardwareControl, HardwareError, IdentifierKind,
+};
+use crate::ondisk::gpt::{self, NewPartition};
+use crate::ondisk::{Area, FilesystemKind, Formatting, MIB, Table, filesystem};
 
 /// A node of many volumes, to measure how work grows with their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,13 +67,10 @@ impl Inventory {
 
 #[cfg(test)]
 mod tests {
-    use os::Deadline;
-    use os::Query;
+    use os::{Deadline, Query};
 
     use super::Inventory;
-    use crate::ClockMode;
-    use crate::NodeSpec;
-    use crate::SimNode;
+    use crate::{ClockMode, NodeSpec, SimNode};
 
     #[test]
     fn every_volume_is_there_in_both_views() {

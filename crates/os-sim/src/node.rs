@@ -1,32 +1,20 @@
-use std::fs;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::Os;
-use os::VolumeId;
-use os::WinPath;
+use os::{Os, VolumeId, WinPath};
 
-use crate::clock::ClockMode;
-use crate::clock::NodeClock;
+use crate::clock::{ClockMode, NodeClock};
 use crate::disks::Disks;
 use crate::files::FileTree;
-use crate::files_gate;
-use crate::files_gate::Hold;
-use crate::folder;
-use crate::gate::Faults;
-use crate::gate::Gate;
-use crate::gate::Op;
-use crate::hardware::HardwareControl;
-use crate::hardware::HardwareError;
+use crate::files_gate::{self, Hold};
+use crate::gate::{Faults, Gate, Op};
+use crate::hardware::{HardwareControl, HardwareError};
 use crate::inventory::Inventory;
 use crate::iscsi::Iscsi;
-use crate::machine::Machine;
-use crate::machine::State;
-use crate::machine::moment;
+use crate::machine::{Machine, State, moment};
 use crate::provider::Provider;
 use crate::roots::NodeRoots;
 use crate::services::Services;
@@ -34,9 +22,9 @@ use crate::smb::Smb;
 use crate::spec::NodeSpec;
 use crate::storage::Storage;
 use crate::system::System;
-use crate::system_disk;
 use crate::volumes::Volumes;
 use crate::world::World;
+use crate::{folder, system_disk};
 
 /// A simulated Windows node, as one process sees it. Cheap to clone; clones are the same process.
 #[derive(Clone)]

@@ -4,16 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use os::Cause;
-use os::Error;
-use os::Result;
-use os::Root;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
+use os::{Cause, Error, Result, Root, VolumeId, Win32, WinPath};
 
-use crate::files::MountWatcher;
-use crate::files::Roots;
+use crate::files::{MountWatcher, Roots};
 use crate::machine::Machine;
 use crate::smb;
 use crate::volumes::mounted;

@@ -1,7 +1,6 @@
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A password or a CHAP secret. It stands in the node's folder as it is, like all that is simulated,
 /// but is never printed.

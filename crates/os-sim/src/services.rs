@@ -1,22 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::Cause;
-use os::Deadline;
-use os::Facility;
-use os::Moment;
-use os::ServiceInfo;
-use os::ServiceState;
-use os::Win32;
-use serde::Deserialize;
-use serde::Serialize;
+use os::{Cause, Deadline, Facility, Moment, ServiceInfo, ServiceState, Win32};
+use serde::{Deserialize, Serialize};
 
 use crate::gate::Op;
-use crate::machine::Machine;
-use crate::machine::millis;
-use crate::machine::moment;
-use crate::spec::ServiceSpec;
-use crate::spec::Start;
+use crate::machine::{Machine, millis, moment};
+use crate::spec::{ServiceSpec, Start};
 use crate::world::World;
 
 /// `ERROR_CIRCULAR_DEPENDENCY`.
@@ -226,20 +216,11 @@ impl Machine {
 mod tests {
     use std::time::Duration;
 
-    use os::Deadline;
-    use os::Os;
-    use os::ServiceState;
-    use os::Win32;
+    use os::{Deadline, Os, ServiceState, Win32};
     use tempfile::TempDir;
 
-    use super::CIRCULAR_DEPENDENCY;
-    use super::DEPENDENCY_DELETED;
-    use super::DEPENDENCY_FAILED;
-    use crate::ClockMode;
-    use crate::NodeSpec;
-    use crate::ServiceSpec;
-    use crate::SimNode;
-    use crate::Start;
+    use super::{CIRCULAR_DEPENDENCY, DEPENDENCY_DELETED, DEPENDENCY_FAILED};
+    use crate::{ClockMode, NodeSpec, ServiceSpec, SimNode, Start};
 
     const DELAY: Duration = Duration::from_millis(100);
 

@@ -1,11 +1,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use os::StartType;
-use os::WinPath;
 use os::schema::Build;
-use serde::Deserialize;
-use serde::Serialize;
+use os::{StartType, WinPath};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::CreateError;
@@ -179,9 +177,7 @@ impl Start {
 }
 
 mod empty_is_none {
-    use serde::Deserialize;
-    use serde::Deserializer;
-    use serde::Serializer;
+    use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(
         path: &Option<String>,

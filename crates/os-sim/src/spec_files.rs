@@ -1,10 +1,8 @@
 //! Things of the node's surroundings that are one TOML file each: servers, targets.
 
-use std::fs;
-use std::io;
 use std::marker::PhantomData;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -6,16 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::BootId;
-use os::Cause;
-use os::Clock;
-use os::Event;
-use os::EventLevel;
-use os::Facility;
-use os::Moment;
-use os::Paging;
-use os::Result;
-use os::Win32;
+use os::{BootId, Cause, Clock, Event, EventLevel, Facility, Moment, Paging, Result, Win32};
 
 use crate::gate::Op;
 use crate::machine::Machine;
@@ -135,13 +126,10 @@ fn line(event: &Event, wall: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use os::Event;
-    use os::EventLevel;
+    use os::{Event, EventLevel};
     use tempfile::TempDir;
 
-    use crate::ClockMode;
-    use crate::NodeSpec;
-    use crate::SimNode;
+    use crate::{ClockMode, NodeSpec, SimNode};
 
     fn node(spec: &NodeSpec) -> (TempDir, SimNode) {
         let folder = tempfile::tempdir().unwrap();

@@ -2,27 +2,13 @@
 
 use std::io;
 
-use os::PartitionEntry;
-use os::Root;
-use os::WinPath;
+use os::{PartitionEntry, Root, WinPath};
 use uuid::Uuid;
 
-use crate::hardware::Arrives;
-use crate::hardware::Bus;
-use crate::hardware::Content;
-use crate::hardware::DiskSpec;
-use crate::hardware::HardwareControl;
-use crate::hardware::HardwareError;
-use crate::hardware::Medium;
+use crate::hardware::{Arrives, Bus, Content, DiskSpec, HardwareControl, HardwareError, Medium};
 use crate::machine::Mount;
-use crate::ondisk::Area;
-use crate::ondisk::FilesystemKind;
-use crate::ondisk::Formatting;
-use crate::ondisk::MIB;
-use crate::ondisk::Table;
-use crate::ondisk::filesystem;
-use crate::ondisk::gpt;
-use crate::ondisk::gpt::NewPartition;
+use crate::ondisk::gpt::{self, NewPartition};
+use crate::ondisk::{Area, FilesystemKind, Formatting, MIB, Table, filesystem};
 
 /// Its name among the disks of the node's folder.
 pub(crate) const NAME: &str = "system";

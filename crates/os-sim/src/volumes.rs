@@ -1,23 +1,13 @@
 use std::sync::Arc;
 
-use os::Cause;
-use os::Extent;
-use os::Facility;
-use os::FileSystem;
-use os::Result;
-use os::Space;
-use os::VolumeId;
-use os::VolumeLock;
-use os::Win32;
-use os::WinPath;
+use os::{
+    Cause, Extent, Facility, FileSystem, Result, Space, VolumeId, VolumeLock, Win32, WinPath,
+};
 
 use crate::files::FileTree;
 use crate::gate::Op;
-use crate::machine::Home;
-use crate::machine::Machine;
-use crate::ondisk::Filesystem;
-use crate::ondisk::FilesystemKind;
-use crate::ondisk::filesystem;
+use crate::machine::{Home, Machine};
+use crate::ondisk::{Filesystem, FilesystemKind, filesystem};
 use crate::world::World;
 
 /// The mount manager and the mounted filesystems.

@@ -1,27 +1,17 @@
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use os::Cause;
-use os::Clock;
-use os::Result;
 use os::schema::Build;
+use os::{Cause, Clock, Result};
 
 use crate::clock::NodeClock;
 use crate::folder;
-use crate::gate::Gate;
-use crate::gate::Hands;
-use crate::gate::Op;
+use crate::gate::{Gate, Hands, Op};
 use crate::hardware::HardwareControl;
-use crate::iscsi;
-use crate::iscsi::IscsiControl;
-use crate::machine::Machine;
-use crate::machine::millis;
-use crate::smb::Condition;
-use crate::smb::SmbControl;
+use crate::iscsi::{self, IscsiControl};
+use crate::machine::{Machine, millis};
+use crate::smb::{Condition, SmbControl};
 
 /// A node in one process: what all its facilities share.
 pub(crate) struct World {

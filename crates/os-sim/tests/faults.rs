@@ -8,25 +8,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use os::Arguments;
-use os::Cause;
-use os::Deadline;
-use os::DiskNumber;
-use os::Outcome;
-use os::Query;
-use os::Target;
-use os::Win32;
-use wincsi_os_sim::Bus;
-use wincsi_os_sim::ClockMode;
-use wincsi_os_sim::Content;
-use wincsi_os_sim::DiskSpec;
-use wincsi_os_sim::Effect;
-use wincsi_os_sim::Kill;
-use wincsi_os_sim::Rule;
-use wincsi_os_sim::SimNode;
+use os::{Arguments, Cause, Deadline, DiskNumber, Outcome, Query, Target, Win32};
+use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, Effect, Kill, Rule, SimNode};
 
-use self::support::scene::Scene;
-use self::support::scene::path;
+use self::support::scene::{Scene, path};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -4,30 +4,14 @@
 
 mod support;
 
-use std::fs;
-use std::fs::File;
-use std::fs::OpenOptions;
+use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 use std::time::Duration;
 
-use os::DiskNumber;
-use os::VolumeId;
-use os::WinPath;
-use wincsi_os_sim::Bus;
-use wincsi_os_sim::ClockMode;
-use wincsi_os_sim::CreateError;
-use wincsi_os_sim::DiskSpec;
-use wincsi_os_sim::HardwareControl;
-use wincsi_os_sim::NodeSpec;
-use wincsi_os_sim::SimNode;
+use os::{DiskNumber, VolumeId, WinPath};
+use wincsi_os_sim::{Bus, ClockMode, CreateError, DiskSpec, HardwareControl, NodeSpec, SimNode};
 
-use self::support::bench::Bench;
-use self::support::bench::DATA;
-use self::support::bench::GIB;
-use self::support::bench::gpt;
-use self::support::bench::ntfs;
-use self::support::bench::one;
-use self::support::bench::whole_disk;
+use self::support::bench::{Bench, DATA, GIB, gpt, ntfs, one, whole_disk};
 
 fn create(folder: &Path) -> Result<SimNode, CreateError> {
     SimNode::create(folder, &NodeSpec::default(), ClockMode::Virtual)

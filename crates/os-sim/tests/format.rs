@@ -4,18 +4,10 @@
 
 mod support;
 
-use os::Arguments;
-use os::Query;
-use os::Value;
-use os::VolumeId;
-use os::Win32;
-use wincsi_os_sim::Bus;
-use wincsi_os_sim::DiskSpec;
+use os::{Arguments, Query, Value, VolumeId, Win32};
+use wincsi_os_sim::{Bus, DiskSpec};
 
-use self::support::bench::Bench;
-use self::support::bench::GIB;
-use self::support::bench::ntfs;
-use self::support::bench::one;
+use self::support::bench::{Bench, GIB, ntfs, one};
 
 fn refs() -> Arguments {
     ntfs().with("FileSystem", Value::text("ReFS"))

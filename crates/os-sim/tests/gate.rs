@@ -7,27 +7,13 @@ mod support;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use os::Arguments;
-use os::Component;
-use os::Deadline;
-use os::Event;
-use os::EventLevel;
-use os::Facility;
-use os::LinkKind;
-use os::ObjectPath;
-use os::Os;
-use os::PartitionNumber;
-use os::Query;
-use os::Result;
-use os::Target;
-use os::Win32;
-use wincsi_os_sim::Effect;
-use wincsi_os_sim::Op;
-use wincsi_os_sim::Rule;
+use os::{
+    Arguments, Component, Deadline, Event, EventLevel, Facility, LinkKind, ObjectPath, Os,
+    PartitionNumber, Query, Result, Target, Win32,
+};
+use wincsi_os_sim::{Effect, Op, Rule};
 
-use self::support::scene::DISK;
-use self::support::scene::Scene;
-use self::support::scene::path;
+use self::support::scene::{DISK, Scene, path};
 
 /// A method of the seam, by its trait and name, and a call of it.
 type Method = (

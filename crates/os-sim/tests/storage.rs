@@ -6,36 +6,13 @@ mod support;
 
 use std::time::Duration;
 
-use os::Arguments;
-use os::Cause;
-use os::Deadline;
-use os::DiskAttributes;
-use os::PartitionEntry;
-use os::PartitionStyle;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
-use wincsi_os_sim::Arrives;
-use wincsi_os_sim::Bus;
-use wincsi_os_sim::DiskSpec;
-use wincsi_os_sim::Effect;
-use wincsi_os_sim::NodeSpec;
-use wincsi_os_sim::Rule;
-use wincsi_os_sim::SanPolicy;
-use wincsi_os_sim::SectorSize;
-use wincsi_os_sim::Start;
+use os::{
+    Arguments, Cause, Deadline, DiskAttributes, PartitionEntry, PartitionStyle, Query, Target,
+    Value, VolumeId, Win32, WinPath,
+};
+use wincsi_os_sim::{Arrives, Bus, DiskSpec, Effect, NodeSpec, Rule, SanPolicy, SectorSize, Start};
 
-use self::support::bench::Bench;
-use self::support::bench::DATA;
-use self::support::bench::GIB;
-use self::support::bench::MIB;
-use self::support::bench::gpt;
-use self::support::bench::ntfs;
-use self::support::bench::one;
-use self::support::bench::whole_disk;
+use self::support::bench::{Bench, DATA, GIB, MIB, gpt, ntfs, one, whole_disk};
 
 const DOWN: DiskAttributes = DiskAttributes {
     offline: true,

@@ -7,30 +7,13 @@ mod support;
 use std::path::Path;
 use std::time::Duration;
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::PartitionEntry;
-use os::PartitionStyle;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
-use wincsi_os_sim::Bus;
-use wincsi_os_sim::ClockMode;
-use wincsi_os_sim::Content;
-use wincsi_os_sim::DiskSpec;
-use wincsi_os_sim::Effect;
-use wincsi_os_sim::Rule;
-use wincsi_os_sim::SimNode;
+use os::{
+    Arguments, Deadline, DiskNumber, PartitionEntry, PartitionStyle, Query, Target, Value,
+    VolumeId, Win32, WinPath,
+};
+use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, Effect, Rule, SimNode};
 
-use self::support::bench::Bench;
-use self::support::bench::DATA;
-use self::support::bench::GIB;
-use self::support::bench::MIB;
-use self::support::bench::gpt;
+use self::support::bench::{Bench, DATA, GIB, MIB, gpt};
 
 #[test]
 fn a_fresh_node_runs_from_drive_c() {

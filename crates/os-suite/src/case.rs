@@ -1,16 +1,8 @@
 use os::Facility;
 
-use crate::Failure;
-use crate::Fixture;
-use crate::clock;
-use crate::disks;
-use crate::files;
-use crate::iscsi;
-use crate::services;
-use crate::smb;
-use crate::storage;
-use crate::system;
-use crate::volumes;
+use crate::{
+    Failure, Fixture, clock, disks, files, iscsi, services, smb, storage, system, volumes,
+};
 
 /// One statement about the seam that can be false.
 #[derive(Debug, Clone, Copy)]

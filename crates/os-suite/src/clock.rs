@@ -1,12 +1,10 @@
 use std::time::Duration;
 
-use os::Deadline;
-use os::Facility;
+use os::{Deadline, Facility};
 
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
 use crate::failure::holds;
+use crate::{Failure, Fixture};
 
 declare!("clock", &[Facility::Clock];
     it_never_goes_back,

@@ -1,21 +1,12 @@
 //! What [`os::Disks`] means, as far as it can be told without changing a disk.
 
 use formats::device_id::DeviceIdPage;
-use os::DiskNumber;
-use os::Disks;
-use os::DriveLayout;
-use os::Extent;
-use os::Facility;
-use os::PartitionStyle;
-use os::Win32;
+use os::{DiskNumber, Disks, DriveLayout, Extent, Facility, PartitionStyle, Win32};
 use uuid::Uuid;
 
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use crate::failure::{holds, refused, same};
+use crate::{Failure, Fixture};
 
 declare!("disks", &[Facility::Disks, Facility::Volumes];
     disks_are_listed_ascending_and_once,

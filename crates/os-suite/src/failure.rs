@@ -1,6 +1,4 @@
-use os::Cause;
-use os::Error;
-use os::Win32;
+use os::{Cause, Error, Win32};
 
 /// Why a case does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

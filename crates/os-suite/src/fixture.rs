@@ -1,25 +1,11 @@
 use std::sync::Arc;
 
 use fidelity::Recorder;
-use os::AfUnix;
-use os::Boot;
-use os::Clock;
-use os::DiskNumber;
-use os::Disks;
-use os::Error;
-use os::EventLog;
-use os::Facility;
-use os::Files;
-use os::Firmware;
-use os::LinkKind;
-use os::Os;
-use os::Provider;
-use os::Services;
-use os::VolumeId;
-use os::Volumes;
-use os::Win32;
-use os::WinPath;
 use os::layer::Part;
+use os::{
+    AfUnix, Boot, Clock, DiskNumber, Disks, Error, EventLog, Facility, Files, Firmware, LinkKind,
+    Os, Provider, Services, VolumeId, Volumes, Win32, WinPath,
+};
 
 use crate::Failure;
 

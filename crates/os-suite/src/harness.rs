@@ -1,21 +1,11 @@
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use fidelity::Program;
-use fidelity::Record;
-use fidelity::Recorder;
-use libtest_mimic::Arguments;
-use libtest_mimic::Failed;
-use libtest_mimic::Trial;
+use fidelity::{Program, Record, Recorder};
+use libtest_mimic::{Arguments, Failed, Trial};
 use os::Facility;
 
-use crate::Case;
-use crate::Deviation;
-use crate::Failure;
-use crate::Fixture;
-use crate::cases;
+use crate::{Case, Deviation, Failure, Fixture, cases};
 
 /// An implementation of the seam that the suite is run against.
 #[derive(Debug, Clone, Copy)]

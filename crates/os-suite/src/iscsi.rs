@@ -1,30 +1,15 @@
 //! What the iSCSI classes mean.
 
-use os::Arguments;
-use os::Cause;
-use os::Deadline;
-use os::Facility;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Provider;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::schema::ReturnCode;
-use os::schema::iscsi_associations::target_to_session;
-use os::schema::iscsi_associations::target_to_target_portal;
-use os::schema::iscsi_codes;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target_portal;
+use os::schema::iscsi_associations::{target_to_session, target_to_target_portal};
+use os::schema::{ReturnCode, iscsi_codes, iscsi_session, iscsi_target, iscsi_target_portal};
+use os::{
+    Arguments, Cause, Deadline, Facility, Hresult, Instance, ObjectPath, Provider, Query, Target,
+    Value,
+};
 
-use crate::Failure;
-use crate::Fixture;
-use crate::IscsiTarget;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::same;
+use crate::failure::{holds, same};
+use crate::{Failure, Fixture, IscsiTarget};
 
 declare!("iscsi", &[Facility::Iscsi];
     a_portal_that_is_added_tells_of_its_targets,

@@ -1,17 +1,9 @@
-use formats::reparse::Names;
-use formats::reparse::Reparse;
-use formats::reparse::Tag;
-use os::Component;
-use os::Entry;
-use os::Files;
-use os::LinkKind;
-use os::WinPath;
+use formats::reparse::{Names, Reparse, Tag};
+use os::{Component, Entry, Files, LinkKind, WinPath};
 use uuid::Uuid;
 
-use crate::Failure;
-use crate::Fixture;
-use crate::Workbench;
 use crate::failure::holds;
+use crate::{Failure, Fixture, Workbench};
 
 /// The stage of one case: short names for what it sets up in its folder.
 pub(crate) struct Scene<'a> {

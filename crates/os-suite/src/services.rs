@@ -2,18 +2,11 @@
 
 use std::time::Duration;
 
-use os::Deadline;
-use os::Facility;
-use os::ServiceState;
-use os::Services;
-use os::Win32;
+use os::{Deadline, Facility, ServiceState, Services, Win32};
 
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use crate::failure::{holds, refused, same};
+use crate::{Failure, Fixture};
 
 declare!("services", &[Facility::Clock, Facility::Services];
     a_service_is_found_without_regard_to_case,

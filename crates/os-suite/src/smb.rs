@@ -1,32 +1,16 @@
 //! What the global mappings of SMB mean.
 
-use os::Arguments;
-use os::Deadline;
-use os::Facility;
-use os::Instance;
-use os::ObjectPath;
-use os::Provider;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::Win32;
-use os::WinPath;
-use os::schema::smb_global_mapping::CLASS;
-use os::schema::smb_global_mapping::CREATE;
-use os::schema::smb_global_mapping::REMOTE_PATH;
-use os::schema::smb_global_mapping::REMOVE;
-use os::schema::smb_global_mapping::STATUS;
-use os::schema::smb_global_mapping::create;
-use os::schema::smb_global_mapping::remove;
-use os::schema::smb_global_mapping::status;
+use os::schema::smb_global_mapping::{
+    CLASS, CREATE, REMOTE_PATH, REMOVE, STATUS, create, remove, status,
+};
+use os::{
+    Arguments, Deadline, Facility, Instance, ObjectPath, Provider, Query, Target, Value, Win32,
+    WinPath,
+};
 
-use crate::Failure;
-use crate::Fixture;
-use crate::Share;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use crate::failure::{holds, refused, same};
+use crate::{Failure, Fixture, Share};
 
 declare!("smb", &[Facility::Files, Facility::Smb];
     a_mapped_share_is_listed_and_reached,

@@ -2,38 +2,17 @@
 
 use std::time::Duration;
 
-use os::Arguments;
-use os::Cause;
-use os::Deadline;
-use os::DiskNumber;
-use os::Facility;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Outcome;
-use os::PartitionEntry;
-use os::PartitionStyle;
-use os::Provider;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::VolumeId;
-use os::VolumeLock;
-use os::Win32;
-use os::schema::codes;
-use os::schema::disk;
-use os::schema::disk_to_partition;
-use os::schema::partition;
-use os::schema::partition_to_volume;
-use os::schema::storage_setting;
-use os::schema::volume;
+use os::schema::{
+    codes, disk, disk_to_partition, partition, partition_to_volume, storage_setting, volume,
+};
+use os::{
+    Arguments, Cause, Deadline, DiskNumber, Facility, Hresult, Instance, ObjectPath, Outcome,
+    PartitionEntry, PartitionStyle, Provider, Query, Target, Value, VolumeId, VolumeLock, Win32,
+};
 
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use crate::failure::{holds, refused, same};
+use crate::{Failure, Fixture};
 
 const NEEDS: &[Facility] = &[
     Facility::Clock,

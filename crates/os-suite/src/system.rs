@@ -4,11 +4,9 @@
 pub(crate) mod firmware {
     use os::Facility;
 
-    use crate::Failure;
-    use crate::Fixture;
     use crate::case::declare;
-    use crate::failure::holds;
-    use crate::failure::same;
+    use crate::failure::{holds, same};
+    use crate::{Failure, Fixture};
 
     declare!("firmware", &[Facility::Firmware];
         the_table_is_as_long_as_its_header_says,
@@ -64,14 +62,11 @@ pub(crate) mod firmware {
 
 /// What holds from one boot to the next.
 pub(crate) mod boot {
-    use os::Facility;
-    use os::Root;
+    use os::{Facility, Root};
 
-    use crate::Failure;
-    use crate::Fixture;
     use crate::case::declare;
-    use crate::failure::holds;
-    use crate::failure::same;
+    use crate::failure::{holds, same};
+    use crate::{Failure, Fixture};
 
     declare!("boot", &[Facility::Boot];
         one_boot_has_one_id,
@@ -97,13 +92,10 @@ pub(crate) mod boot {
 
 /// The event log.
 pub(crate) mod event_log {
-    use os::Event;
-    use os::EventLevel;
-    use os::Facility;
+    use os::{Event, EventLevel, Facility};
 
-    use crate::Failure;
-    use crate::Fixture;
     use crate::case::declare;
+    use crate::{Failure, Fixture};
 
     declare!("event-log", &[Facility::EventLog];
         it_takes_events_of_every_level,
@@ -131,10 +123,9 @@ pub(crate) mod event_log {
 pub(crate) mod afunix {
     use os::Facility;
 
-    use crate::Failure;
-    use crate::Fixture;
     use crate::case::declare;
     use crate::failure::same;
+    use crate::{Failure, Fixture};
 
     declare!("afunix", &[Facility::AfUnix];
         it_says_the_same_twice,

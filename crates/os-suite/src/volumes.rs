@@ -1,21 +1,12 @@
 //! What [`os::Volumes`] means.
 
-use os::Component;
-use os::Facility;
-use os::ReparseTag;
-use os::VolumeId;
-use os::Volumes;
-use os::Win32;
-use os::WinPath;
+use os::{Component, Facility, ReparseTag, VolumeId, Volumes, Win32, WinPath};
 use uuid::Uuid;
 
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use crate::failure::{holds, refused, same};
 use crate::scene::Scene;
+use crate::{Failure, Fixture};
 
 declare!("volumes", &[Facility::Files, Facility::Volumes];
     the_volume_of_a_drive_is_listed_once,

@@ -1,17 +1,8 @@
-use os::Condition;
-use os::Hresult;
-use os::ObjectPath;
-use os::Value;
-use os::schema;
-use os::schema::CimType;
-use os::schema::Class;
-use os::schema::Namespace;
-use os::schema::Property;
+use os::schema::{self, CimType, Class, Namespace, Property};
+use os::{Condition, Hresult, ObjectPath, Value};
 
-use crate::object_path;
-use crate::object_path::Which;
-use crate::wql::Literal;
-use crate::wql::Statement;
+use crate::object_path::{self, Which};
+use crate::wql::{Literal, Statement};
 
 /// What a query asks of a provider, in rows of the class table.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,16 +1,11 @@
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::mpsc;
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use os::Hresult;
 
-use crate::Said;
-use crate::Trouble;
 use crate::wmi::Line;
-use crate::workers;
+use crate::{Said, Trouble, workers};
 
 /// How a call ended.
 pub(crate) type Done<T> = Result<T, Failure>;

@@ -51,23 +51,10 @@ mod wmi;
 #[cfg(windows)]
 mod workers;
 
-pub use asked::Asked;
-pub use asked::resolve;
+pub use asked::{Asked, resolve};
 #[cfg(windows)]
-pub use hang::Hang;
+pub use hang::{Hang, Hanging};
 #[cfg(windows)]
-pub use hang::Hanging;
+pub use trouble::{On, Said, Trouble};
 #[cfg(windows)]
-pub use trouble::On;
-#[cfg(windows)]
-pub use trouble::Said;
-#[cfg(windows)]
-pub use trouble::Trouble;
-#[cfg(windows)]
-pub use wmi::Blanket;
-#[cfg(windows)]
-pub use wmi::Crossing;
-#[cfg(windows)]
-pub use wmi::InProcessWmi;
-#[cfg(windows)]
-pub use wmi::Place;
+pub use wmi::{Blanket, Crossing, InProcessWmi, Place};

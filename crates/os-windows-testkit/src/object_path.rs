@@ -116,9 +116,7 @@ pub(crate) fn identifier(text: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::Key;
-    use super::Which;
-    use super::read;
+    use super::{Key, Which, read};
 
     #[test]
     fn a_full_path_has_a_namespace_and_keys() {

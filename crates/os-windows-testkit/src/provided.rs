@@ -1,33 +1,15 @@
 //! Calls of a node's providers, with their answers and failures as WMI has them.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use os::Arguments;
-use os::Cause;
-use os::Deadline;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Os;
-use os::Outcome;
-use os::Provider;
-use os::Query;
-use os::SystemText;
-use os::Target;
-use os::Value;
-use os::Win32;
-use os::schema::Class;
-use os::schema::Direction;
-use os::schema::Method;
-use os::schema::Namespace;
-use os::schema::extended_status;
-use os::schema::wmi_error;
+use os::schema::{Class, Direction, Method, Namespace, extended_status, wmi_error};
+use os::{
+    Arguments, Cause, Deadline, Hresult, Instance, ObjectPath, Os, Outcome, Provider, Query,
+    SystemText, Target, Value, Win32,
+};
 
-use crate::Asked;
-use crate::Said;
-use crate::call::Done;
-use crate::call::Failure;
+use crate::call::{Done, Failure};
+use crate::{Asked, Said};
 
 /// The objects that a query asks for.
 pub(crate) fn find(os: &Os, asked: Asked) -> Done<Vec<Instance>> {

@@ -1,5 +1,4 @@
-use os::Hresult;
-use os::Instance;
+use os::{Hresult, Instance};
 
 /// Which calls a [`Trouble`] befalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

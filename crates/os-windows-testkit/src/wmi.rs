@@ -1,29 +1,17 @@
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::Weak;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use os::Hresult;
-use os::Os;
 use os::schema::Namespace;
-use os_windows::Connect;
-use os_windows::MethodCall;
+use os::{Hresult, Os};
+use os_windows::{Connect, MethodCall};
 use windows::Win32::System::Wmi::IWbemServices;
-use windows::core::Error;
-use windows::core::HRESULT;
+use windows::core::{Error, HRESULT};
 
-use crate::Hang;
-use crate::Hanging;
-use crate::On;
-use crate::Trouble;
-use crate::com;
 use crate::hang::Gate;
 use crate::held::Held;
+use crate::{Hang, Hanging, On, Trouble, com};
 
 /// WMI of a node whose providers are another implementation's. Cheap to clone: all clones are the same.
 #[derive(Clone)]

@@ -1,10 +1,7 @@
 //! Threads on which calls run as in another process. Under Wine a new one takes two milliseconds, forty
 //! times what the rest of a call does, so they are used again.
 
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::mpsc;
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
 /// Runs `act` on a thread that nothing else runs on, and sends what it gives back; whoever waited may have

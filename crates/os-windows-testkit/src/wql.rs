@@ -10,8 +10,7 @@ use std::vec::IntoIter;
 
 use os::Comparison;
 
-use crate::object_path::identifier;
-use crate::object_path::unquoted;
+use crate::object_path::{identifier, unquoted};
 
 /// A query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -258,9 +257,7 @@ impl Reader {
 mod tests {
     use os::Comparison;
 
-    use super::Literal;
-    use super::Statement;
-    use super::read;
+    use super::{Literal, Statement, read};
 
     fn literals(query: &str) -> Vec<Literal> {
         match read(query) {

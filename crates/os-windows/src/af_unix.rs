@@ -1,5 +1,4 @@
-use os::AfUnix;
-use os::Win32;
+use os::{AfUnix, Win32};
 
 use crate::failure;
 use crate::raw::socket;

@@ -1,18 +1,9 @@
-use std::ffi::OsStr;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
-use os::Boot;
-use os::BootId;
-use os::Cause;
-use os::Error;
-use os::Paging;
-use os::Win32;
-use os::WinPath;
+use os::{Boot, BootId, Cause, Error, Paging, Win32, WinPath};
 
 use crate::failure;
-use crate::raw::page_files;
-use crate::raw::registry;
-use crate::raw::windows_directory;
+use crate::raw::{page_files, registry, windows_directory};
 
 /// What the running system says of its boot, its page files and its crash dump.
 #[derive(Debug, Clone, Copy, Default)]
@@ -148,8 +139,7 @@ fn unread(operation: &'static str, name: &OsString) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
 

@@ -1,11 +1,7 @@
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
-use std::time::SystemTime;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use os::Clock;
-use os::Moment;
+use os::{Clock, Moment};
 
 /// The machine's clock; its moments count from its own making.
 #[derive(Debug, Clone, Copy)]

@@ -1,18 +1,12 @@
 //! The ways a console, or a container, asks a program to end.
 
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use os::Win32;
-use windows_sys::Win32::System::Console::CTRL_BREAK_EVENT;
-use windows_sys::Win32::System::Console::CTRL_C_EVENT;
-use windows_sys::Win32::System::Console::CTRL_CLOSE_EVENT;
-use windows_sys::Win32::System::Console::CTRL_LOGOFF_EVENT;
-use windows_sys::Win32::System::Console::CTRL_SHUTDOWN_EVENT;
+use windows_sys::Win32::System::Console::{
+    CTRL_BREAK_EVENT, CTRL_C_EVENT, CTRL_CLOSE_EVENT, CTRL_LOGOFF_EVENT, CTRL_SHUTDOWN_EVENT,
+};
 
 use crate::raw::console;
 
@@ -101,14 +95,11 @@ fn hold() -> ! {
 
 #[cfg(test)]
 mod tests {
-    use windows_sys::Win32::System::Console::CTRL_BREAK_EVENT;
-    use windows_sys::Win32::System::Console::CTRL_C_EVENT;
-    use windows_sys::Win32::System::Console::CTRL_CLOSE_EVENT;
-    use windows_sys::Win32::System::Console::CTRL_LOGOFF_EVENT;
-    use windows_sys::Win32::System::Console::CTRL_SHUTDOWN_EVENT;
+    use windows_sys::Win32::System::Console::{
+        CTRL_BREAK_EVENT, CTRL_C_EVENT, CTRL_CLOSE_EVENT, CTRL_LOGOFF_EVENT, CTRL_SHUTDOWN_EVENT,
+    };
 
-    use super::Reaction;
-    use super::Shared;
+    use super::{Reaction, Shared};
 
     #[test]
     fn the_first_request_is_heard_and_the_second_ends_the_process() {

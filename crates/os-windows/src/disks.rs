@@ -1,35 +1,21 @@
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::windows::fs::FileExt as _;
 use std::os::windows::io::OwnedHandle;
 
-use formats::ioctl;
-use formats::ioctl::AnswerError;
-use formats::ioctl::TableStyle;
-use os::BusType;
-use os::Cause;
-use os::DeviceDescriptor;
-use os::DiskAttributes;
-use os::DiskNumber;
-use os::Disks;
-use os::DriveLayout;
-use os::Error;
-use os::PartitionEntry;
-use os::PartitionNumber;
-use os::PartitionStyle;
-use os::ScsiAddress;
-use os::Win32;
-use windows_sys::Win32::Foundation::ERROR_BAD_LENGTH;
-use windows_sys::Win32::Foundation::ERROR_INSUFFICIENT_BUFFER;
+use formats::ioctl::{self, AnswerError, TableStyle};
+use os::{
+    BusType, Cause, DeviceDescriptor, DiskAttributes, DiskNumber, Disks, DriveLayout, Error,
+    PartitionEntry, PartitionNumber, PartitionStyle, ScsiAddress, Win32,
+};
+use windows_sys::Win32::Foundation::{ERROR_BAD_LENGTH, ERROR_INSUFFICIENT_BUFFER};
 use windows_sys::Win32::Storage::IscsiDisc::IOCTL_SCSI_GET_ADDRESS;
 use windows_sys::Win32::System::Ioctl as codes;
 
 use crate::failure;
-use crate::raw::handle;
-use crate::raw::handle::Purpose;
+use crate::raw::handle::{self, Purpose};
 use crate::raw::interfaces;
 use crate::wide::Wide;
 
@@ -370,22 +356,14 @@ mod tests {
     use std::mem::offset_of;
 
     use formats::ioctl;
-    use os::Cause;
-    use os::DiskNumber;
-    use os::Disks;
-    use os::PartitionNumber;
-    use os::Win32;
+    use os::{Cause, DiskNumber, Disks, PartitionNumber, Win32};
     use windows_sys::Win32::System::Ioctl as codes;
-    use windows_sys::Win32::System::Ioctl::DRIVE_LAYOUT_INFORMATION_EX as Layout;
-    use windows_sys::Win32::System::Ioctl::PARTITION_INFORMATION_EX as Entry;
-    use windows_sys::Win32::System::Ioctl::PARTITION_INFORMATION_GPT as Gpt;
-    use windows_sys::Win32::System::Ioctl::STORAGE_DEVICE_DESCRIPTOR as Descriptor;
+    use windows_sys::Win32::System::Ioctl::{
+        DRIVE_LAYOUT_INFORMATION_EX as Layout, PARTITION_INFORMATION_EX as Entry,
+        PARTITION_INFORMATION_GPT as Gpt, STORAGE_DEVICE_DESCRIPTOR as Descriptor,
+    };
 
-    use super::GET_ATTRIBUTES;
-    use super::GET_DEVICE_NUMBER;
-    use super::GET_GEOMETRY;
-    use super::NativeDisks;
-    use super::said;
+    use super::{GET_ATTRIBUTES, GET_DEVICE_NUMBER, GET_GEOMETRY, NativeDisks, said};
 
     const FIRST: DiskNumber = DiskNumber(0);
 

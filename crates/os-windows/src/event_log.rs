@@ -1,6 +1,4 @@
-use os::Event;
-use os::EventLog;
-use os::Win32;
+use os::{Event, EventLog, Win32};
 
 use crate::failure;
 use crate::raw::event_log::Source;
@@ -51,8 +49,7 @@ fn shortened(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::LONGEST;
-    use super::shortened;
+    use super::{LONGEST, shortened};
 
     #[test]
     fn a_text_that_is_too_long_is_cut_between_characters() {

@@ -1,8 +1,6 @@
 use std::fmt;
 
-use os::Cause;
-use os::Error;
-use os::SystemText;
+use os::{Cause, Error, SystemText};
 
 use crate::raw::message;
 
@@ -33,9 +31,7 @@ const LONGEST: usize = SystemText::LONGEST;
 
 #[cfg(test)]
 mod tests {
-    use os::Cause;
-    use os::Hresult;
-    use os::Win32;
+    use os::{Cause, Hresult, Win32};
 
     use super::error;
 

@@ -1,33 +1,21 @@
 use std::os::windows::io::OwnedHandle;
 
-use formats::reparse;
-use formats::reparse::Reparse;
-use formats::reparse::Target;
-use os::Dacl;
-use os::DirEntry;
-use os::Entry;
-use os::FileAttributes;
-use os::Files;
-use os::LinkKind;
-use os::Pin;
-use os::ReparseTag;
-use os::VolumeId;
-use os::Volumes;
-use os::Win32;
-use os::WinPath;
-use windows_sys::Win32::Storage::FileSystem::FIND_FIRST_EX_LARGE_FETCH;
-use windows_sys::Win32::Storage::FileSystem::SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE;
-use windows_sys::Win32::Storage::FileSystem::SYMBOLIC_LINK_FLAG_DIRECTORY;
+use formats::reparse::{self, Reparse, Target};
+use os::{
+    Dacl, DirEntry, Entry, FileAttributes, Files, LinkKind, Pin, ReparseTag, VolumeId, Volumes,
+    Win32, WinPath,
+};
+use windows_sys::Win32::Storage::FileSystem::{
+    FIND_FIRST_EX_LARGE_FETCH, SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE,
+    SYMBOLIC_LINK_FLAG_DIRECTORY,
+};
 use windows_sys::Win32::System::Ioctl::FSCTL_GET_REPARSE_POINT;
 
 use crate::failure;
 use crate::held::HeldDirectory;
-use crate::raw::file;
-use crate::raw::find::Found;
-use crate::raw::find::Search;
-use crate::raw::handle;
-use crate::raw::handle::Purpose;
-use crate::raw::security;
+use crate::raw::find::{Found, Search};
+use crate::raw::handle::{self, Purpose};
+use crate::raw::{file, security};
 use crate::volumes::NativeVolumes;
 use crate::wide::Wide;
 

@@ -1,5 +1,4 @@
-use os::Firmware;
-use os::Win32;
+use os::{Firmware, Win32};
 
 use crate::failure;
 use crate::raw::firmware;

@@ -1,17 +1,10 @@
 use std::os::windows::io::OwnedHandle;
 
-use os::Component;
-use os::FileAttributes;
-use os::Held;
-use os::Pin;
-use os::Win32;
-use os::WinPath;
+use os::{Component, FileAttributes, Held, Pin, Win32, WinPath};
 
-use crate::failure;
-use crate::files;
 use crate::raw::handle;
-use crate::raw::relative;
-use crate::raw::relative::Purpose;
+use crate::raw::relative::{self, Purpose};
+use crate::{failure, files};
 
 /// A directory that is held in place by an open handle.
 ///

@@ -43,7 +43,4 @@ pub use process::{ProcessUsage, process_usage};
 pub use service::{SERVICE_NAME, ServiceError, ServiceHandle, run_as_service};
 pub use services::NativeServices;
 pub use volumes::NativeVolumes;
-pub use wmi::Connect;
-pub use wmi::LocalMachine;
-pub use wmi::MethodCall;
-pub use wmi::NativeProvider;
+pub use wmi::{Connect, LocalMachine, MethodCall, NativeProvider};

@@ -1,19 +1,11 @@
 use std::sync::Arc;
 
-use os::Clock;
-use os::Os;
-use os::Provider;
+use os::{Clock, Os, Provider};
 
-use crate::NativeAfUnix;
-use crate::NativeBoot;
-use crate::NativeClock;
-use crate::NativeDisks;
-use crate::NativeEventLog;
-use crate::NativeFiles;
-use crate::NativeFirmware;
-use crate::NativeProvider;
-use crate::NativeServices;
-use crate::NativeVolumes;
+use crate::{
+    NativeAfUnix, NativeBoot, NativeClock, NativeDisks, NativeEventLog, NativeFiles,
+    NativeFirmware, NativeProvider, NativeServices, NativeVolumes,
+};
 
 /// This machine, every facility of it: what is asked of it is done to its own disks, shares and services.
 /// Events are written under the name `source`.
@@ -42,8 +34,7 @@ pub fn node(source: &str) -> Os {
 
 #[cfg(test)]
 mod tests {
-    use super::Arc;
-    use super::node;
+    use super::{Arc, node};
 
     #[test]
     fn one_provider_asks_wmi_for_storage_smb_and_iscsi() {

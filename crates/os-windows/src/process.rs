@@ -47,8 +47,7 @@ fn duration(units: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-    use std::time::UNIX_EPOCH;
+    use std::time::{SystemTime, UNIX_EPOCH};
 
     use super::process_usage;
 

@@ -1,24 +1,15 @@
 use std::ffi::OsString;
-use std::panic;
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use windows_service::define_windows_service;
-use windows_service::service::ServiceControl;
-use windows_service::service::ServiceControlAccept;
-use windows_service::service::ServiceExitCode;
-use windows_service::service::ServiceState;
-use windows_service::service::ServiceStatus;
-use windows_service::service::ServiceType;
-use windows_service::service_control_handler;
-use windows_service::service_control_handler::ServiceControlHandlerResult;
-use windows_service::service_control_handler::ServiceStatusHandle;
-use windows_service::service_dispatcher;
+use windows_service::service::{
+    ServiceControl, ServiceControlAccept, ServiceExitCode, ServiceState, ServiceStatus, ServiceType,
+};
+use windows_service::service_control_handler::{
+    self, ServiceControlHandlerResult, ServiceStatusHandle,
+};
+use windows_service::{define_windows_service, service_dispatcher};
 
 use crate::installation::cause;
 

@@ -1,17 +1,10 @@
 use std::ffi::OsString;
 
-use os::Cause;
-use os::Deadline;
-use os::ServiceInfo;
-use os::ServiceState;
-use os::Services;
-use os::StartType;
-use os::Win32;
+use os::{Cause, Deadline, ServiceInfo, ServiceState, Services, StartType, Win32};
 use windows_sys::Win32::System::Services as codes;
 
 use crate::failure;
-use crate::raw::service::Purpose;
-use crate::raw::service::Service;
+use crate::raw::service::{Purpose, Service};
 use crate::wide::Wide;
 
 /// The machine's services, by the service control manager. Windows has no bound for its calls, so
@@ -131,15 +124,9 @@ fn lossy(name: &OsString) -> String {
 
 #[cfg(test)]
 mod tests {
-    use os::Deadline;
-    use os::ServiceState;
-    use os::Services;
-    use os::StartType;
-    use os::Win32;
+    use os::{Deadline, ServiceState, Services, StartType, Win32};
 
-    use super::NativeServices;
-    use super::start_type;
-    use super::state;
+    use super::{NativeServices, start_type, state};
 
     /// csi-proxy answers `BOOT` for a start type that it does not know (its zero value).
     #[test]

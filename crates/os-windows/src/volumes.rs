@@ -1,36 +1,21 @@
-use std::ffi::OsStr;
-use std::ffi::OsString;
-use std::os::windows::ffi::OsStrExt;
-use std::os::windows::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::windows::ffi::{OsStrExt, OsStringExt};
 use std::os::windows::io::OwnedHandle;
 
-use formats::ioctl::AnswerError;
-use formats::ioctl::DiskExtent;
-use formats::ioctl::VolumeDiskExtents;
-use os::Cause;
-use os::Component;
-use os::DiskNumber;
-use os::Extent;
-use os::FileSystem;
-use os::PathError;
-use os::Space;
-use os::VolumeId;
-use os::VolumeLock;
-use os::Volumes;
-use os::Win32;
-use os::WinPath;
+use formats::ioctl::{AnswerError, DiskExtent, VolumeDiskExtents};
+use os::{
+    Cause, Component, DiskNumber, Extent, FileSystem, PathError, Space, VolumeId, VolumeLock,
+    Volumes, Win32, WinPath,
+};
 use windows_sys::Win32::Storage::FileSystem::IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS;
-use windows_sys::Win32::System::Ioctl::FSCTL_DISMOUNT_VOLUME;
-use windows_sys::Win32::System::Ioctl::FSCTL_EXTEND_VOLUME;
-use windows_sys::Win32::System::Ioctl::FSCTL_LOCK_VOLUME;
-use windows_sys::Win32::System::Ioctl::FSCTL_UNLOCK_VOLUME;
+use windows_sys::Win32::System::Ioctl::{
+    FSCTL_DISMOUNT_VOLUME, FSCTL_EXTEND_VOLUME, FSCTL_LOCK_VOLUME, FSCTL_UNLOCK_VOLUME,
+};
 
 use crate::failure;
-use crate::raw::handle;
-use crate::raw::handle::Purpose;
+use crate::raw::handle::{self, Purpose};
 use crate::raw::volume;
-use crate::wide;
-use crate::wide::Wide;
+use crate::wide::{self, Wide};
 
 /// The flag of `GetVolumeInformationW` for a filesystem that is mounted read-only
 /// (`FILE_READ_ONLY_VOLUME`).

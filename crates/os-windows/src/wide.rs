@@ -1,12 +1,8 @@
-use std::ffi::OsStr;
-use std::ffi::OsString;
-use std::os::windows::ffi::OsStrExt;
-use std::os::windows::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::windows::ffi::{OsStrExt, OsStringExt};
 
 use formats::multi_string;
-use os::Cause;
-use os::Win32;
-use os::WinPath;
+use os::{Cause, Win32, WinPath};
 
 /// A text for a Win32 call: UTF-16 with one NUL, at its end.
 pub(crate) struct Wide(Vec<u16>);
@@ -111,15 +107,9 @@ fn with_backslash(mut text: OsString) -> OsString {
 mod tests {
     use std::ffi::OsStr;
 
-    use os::Component;
-    use os::Win32;
-    use os::WinPath;
+    use os::{Component, Win32, WinPath};
 
-    use super::Wide;
-    use super::plain_or_verbatim;
-    use super::text;
-    use super::texts;
-    use super::with_backslash;
+    use super::{Wide, plain_or_verbatim, text, texts, with_backslash};
 
     fn units(text: &str) -> Vec<u16> {
         text.encode_utf16().collect()

@@ -1,5 +1,4 @@
-use crate::Result;
-use crate::WinPath;
+use crate::{Result, WinPath};
 
 /// The firmware's tables.
 pub trait Firmware: Send + Sync {

@@ -1,8 +1,6 @@
 use uuid::Uuid;
 
-use crate::DiskNumber;
-use crate::PartitionNumber;
-use crate::Result;
+use crate::{DiskNumber, PartitionNumber, Result};
 
 /// The disks as the kernel sees them: device objects, IOCTLs, raw reads.
 ///

@@ -284,9 +284,7 @@ impl fmt::Debug for Hresult {
 
 #[cfg(test)]
 mod tests {
-    use super::Error;
-    use super::Hresult;
-    use super::Win32;
+    use super::{Error, Hresult, Win32};
 
     fn win32(code: u32) -> Option<Win32> {
         Error::new("ExecMethod", "x", Hresult(code)).win32()

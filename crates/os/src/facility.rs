@@ -2,16 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::AfUnix;
-use crate::Boot;
-use crate::Clock;
-use crate::Disks;
-use crate::EventLog;
-use crate::Files;
-use crate::Firmware;
-use crate::Provider;
-use crate::Services;
-use crate::Volumes;
+use crate::{AfUnix, Boot, Clock, Disks, EventLog, Files, Firmware, Provider, Services, Volumes};
 
 /// A node: one implementation per facility. Cheap to clone.
 #[derive(Clone)]

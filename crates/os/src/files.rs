@@ -1,9 +1,6 @@
 use std::ffi::OsString;
 
-use crate::Component;
-use crate::Dacl;
-use crate::Result;
-use crate::WinPath;
+use crate::{Component, Dacl, Result, WinPath};
 
 /// Files, directories and reparse points.
 ///

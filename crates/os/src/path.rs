@@ -1,5 +1,4 @@
-use std::ffi::OsStr;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::str::FromStr;
 
@@ -393,9 +392,7 @@ fn is_device(stem: &str) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::Component;
-    use super::PathError;
-    use super::WinPath;
+    use super::{Component, PathError, WinPath};
 
     fn path(text: &str) -> WinPath {
         text.parse().expect(text)

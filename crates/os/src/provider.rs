@@ -1,13 +1,7 @@
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::Cause;
-use crate::Deadline;
-use crate::Error;
-use crate::Result;
-use crate::Value;
-use crate::ValueError;
+use crate::{Cause, Deadline, Error, Result, Value, ValueError};
 
 /// A WMI provider: the objects of a namespace and their methods.
 ///

@@ -1,5 +1,4 @@
-use crate::Deadline;
-use crate::Result;
+use crate::{Deadline, Result};
 
 /// The service control manager.
 pub trait Services: Send + Sync {

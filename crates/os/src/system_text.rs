@@ -65,12 +65,10 @@ mod tests {
     use std::error::Error as _;
 
     use proptest::prelude::any;
-    use proptest::prop_assert;
-    use proptest::proptest;
+    use proptest::{prop_assert, proptest};
 
     use super::SystemText;
-    use crate::Error;
-    use crate::Win32;
+    use crate::{Error, Win32};
 
     #[test]
     fn a_text_is_one_line() {

@@ -123,8 +123,7 @@ pub enum ValueError {
 
 #[cfg(test)]
 mod tests {
-    use super::Value;
-    use super::ValueError;
+    use super::{Value, ValueError};
 
     #[test]
     fn integers_survive_automation() {

@@ -1,7 +1,4 @@
-use crate::DiskNumber;
-use crate::Result;
-use crate::VolumeId;
-use crate::WinPath;
+use crate::{DiskNumber, Result, VolumeId, WinPath};
 
 /// The volumes as the mount manager and the file systems know them.
 pub trait Volumes: Send + Sync {

@@ -1,8 +1,7 @@
 //! A layer may refuse an operation or fail after it, and keeps no wait from passing.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use wincsi_os as os;

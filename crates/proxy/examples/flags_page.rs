@@ -1,8 +1,6 @@
 //! Writes the page of flags to the file that is named, for `cargo xtask docs`.
 
-use std::env;
-use std::fs;
-use std::io;
+use std::{env, fs, io};
 
 use wincsi_proxy::flags;
 

@@ -1,6 +1,7 @@
 //! The audit log's reading of a request beside that of its descriptor.
 
-use std::{fs::File, io::Read as _};
+use std::fs::File;
+use std::io::Read as _;
 
 use prost_reflect::{DescriptorPool, DynamicMessage, ReflectMessage as _, Value as Decoded};
 use serde_json::{Map, Value};

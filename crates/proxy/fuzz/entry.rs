@@ -4,19 +4,18 @@
 #[path = "audited.rs"]
 mod audited;
 
-use std::{
-    fs::{self, File},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
-    time::{Duration, Instant},
-};
+use std::fs::{self, File};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use node::{Node, Options};
 use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use tempfile::TempDir;
 use transport::{CallError, Channel, ChannelOptions, Code, Server, ServerOptions};
-use wincsi_proxy::{
-    Operations, Oversight, flags, flags::Config, groups, http::Request, paths::WorkingDirs,
-};
+use wincsi_proxy::flags::{self, Config};
+use wincsi_proxy::http::Request;
+use wincsi_proxy::paths::WorkingDirs;
+use wincsi_proxy::{Operations, Oversight, groups};
 
 /// A command line, its arguments apart by NULs. It is understood or refused in one line or the usage.
 pub(crate) fn flags(data: &[u8]) {

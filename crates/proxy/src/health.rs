@@ -1,18 +1,12 @@
 //! Whether the server answers its clients.
 
 use std::fmt::Write as _;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
-use transport::Endpoint;
+use transport::{CallError, Channel, ChannelOptions, Endpoint};
 
-use crate::http::Page;
-use crate::http::Status;
+use crate::http::{Page, Status};
 use crate::metrics::NodeKind;
 
 /// How long an answer holds: whoever asks faster gets the last one.

@@ -28,6 +28,5 @@ mod rotate;
 mod text;
 
 pub use operations::Operations;
-pub use oversight::Oversight;
-pub use oversight::OversightError;
+pub use oversight::{Oversight, OversightError};
 pub use policy::PolicyError;

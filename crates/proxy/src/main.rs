@@ -3,9 +3,7 @@
 use std::env;
 use std::process::ExitCode;
 
-use wincsi_proxy::flags;
-use wincsi_proxy::flags::FlagError;
-use wincsi_proxy::flags::Invocation;
+use wincsi_proxy::flags::{self, FlagError, Invocation};
 use wincsi_proxy::service;
 
 mod run;

@@ -1,20 +1,12 @@
 //! The pages for those who watch the node.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use transport::Server;
 
 use crate::health::Health;
-use crate::http::BindAddress;
-use crate::http::HttpServer;
-use crate::http::Page;
-use crate::http::Site;
-use crate::http::Status;
-use crate::metrics;
-use crate::metrics::Metrics;
-use crate::metrics::NodeKind;
+use crate::http::{BindAddress, HttpServer, Page, Site, Status};
+use crate::metrics::{self, Metrics, NodeKind};
 
 /// The server while it runs. It is shared with the pages, which tell of its use.
 pub(crate) type SharedServer = Arc<Mutex<Option<Server>>>;

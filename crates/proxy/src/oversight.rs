@@ -1,31 +1,19 @@
 //! What stands around every call: the policy before it, the metrics and the audit log after it.
 
 use std::io;
-use std::panic;
-use std::panic::AssertUnwindSafe;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use time::OffsetDateTime;
-use transport::Call;
-use transport::Code;
-use transport::Status;
+use transport::{Call, Code, Status};
 
-use crate::audit::Audit;
-use crate::audit::Record;
-use crate::audit::Shape;
-use crate::catalogue;
-use crate::catalogue::Effect;
-use crate::catalogue::Operation;
+use crate::audit::{Audit, Record, Shape};
+use crate::catalogue::{self, Effect, Operation};
 use crate::flags::Config;
-use crate::metrics::CallSeries;
-use crate::metrics::Metrics;
-use crate::policy;
-use crate::policy::Policy;
-use crate::policy::PolicyError;
-use crate::policy::Verdict;
+use crate::metrics::{CallSeries, Metrics};
+use crate::policy::{self, Policy, PolicyError, Verdict};
 use crate::rotate::Limits;
 
 /// The policy, the metrics and the audit log of one server.
@@ -204,23 +192,15 @@ impl Overseer {
 mod tests {
     use std::fs;
     use std::sync::Arc;
-    use std::time::Duration;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use serde_json::Value;
-    use transport::Call;
-    use transport::CallError;
-    use transport::Channel;
-    use transport::ChannelOptions;
-    use transport::Code;
-    use transport::Endpoint;
-    use transport::Server;
-    use transport::ServerOptions;
-    use transport::Service;
-    use transport::Status;
+    use transport::{
+        Call, CallError, Channel, ChannelOptions, Code, Endpoint, Server, ServerOptions, Service,
+        Status,
+    };
 
-    use super::Overseer;
-    use super::Oversight;
+    use super::{Overseer, Oversight};
     use crate::flags::Config;
     use crate::metrics::NodeKind;
 

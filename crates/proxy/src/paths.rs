@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use node::Bounds;
-use node::Way;
-use node::WayError;
-use os::Os;
-use os::PathError;
-use os::WinPath;
+use node::{Bounds, Way, WayError};
+use os::{Os, PathError, WinPath};
 
 /// The folders that clients may name paths in.
 #[derive(Debug, Clone)]

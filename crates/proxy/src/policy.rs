@@ -18,21 +18,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
-use std::io::Read as _;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use crate::catalogue;
-use crate::catalogue::OPERATIONS;
-use crate::catalogue::Operation;
+use crate::catalogue::{self, OPERATIONS, Operation};
 use crate::metrics::Metrics;
 
 /// How often the file is read, at most.
@@ -220,9 +213,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use super::Policy;
-    use super::Rules;
-    use super::Verdict;
+    use super::{Policy, Rules, Verdict};
     use crate::catalogue;
     use crate::metrics::Metrics;
 

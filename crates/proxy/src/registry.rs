@@ -8,20 +8,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use os::Deadline;
-use os::SystemText;
+use os::{Deadline, SystemText};
 use prost::Message;
-use transport::Call;
-use transport::Code;
-use transport::Service;
-use transport::Status;
-use wire::Group;
-use wire::Rpc;
+use transport::{Call, Code, Service, Status};
+use wire::{Group, Rpc};
 
-use crate::Operations;
-use crate::Oversight;
 use crate::oversight::Overseer;
-use crate::text;
+use crate::{Operations, Oversight, text};
 
 /// The longest text of a failure, in bytes: it names what the client sent, which may be megabytes.
 const LONGEST: usize = 4 << 10;

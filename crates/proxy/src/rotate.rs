@@ -5,15 +5,10 @@
 //! error of one line and the next line tries again.
 
 use std::ffi::OsString;
-use std::fs;
-use std::fs::File;
-use std::fs::OpenOptions;
-use std::io;
-use std::io::Write as _;
-use std::path::Path;
-use std::path::PathBuf;
-use std::time::Duration;
-use std::time::Instant;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// How often it is looked whether the file is still there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -184,12 +179,9 @@ fn with_suffix(path: &Path, number: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
-    use super::LOOK;
-    use super::Limits;
-    use super::RotatingFile;
+    use super::{LOOK, Limits, RotatingFile};
 
     fn open(path: &Path, bytes: u64, backups: u32) -> RotatingFile {
         let limits = Limits {

@@ -2,41 +2,22 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use node::Node;
-use os::Facility;
-use os::Os;
-use os_sim::ClockMode;
-use os_sim::CreateError;
-use os_sim::SimNode;
-use transport::BindError;
-use transport::DrainReport;
-use transport::Endpoint;
-use transport::EndpointError;
-use transport::Server;
-use transport::ServerOptions;
+use os::{Facility, Os};
+use os_sim::{ClockMode, CreateError, SimNode};
+use transport::{BindError, DrainReport, Endpoint, EndpointError, Server, ServerOptions};
 
-use crate::Operations;
-use crate::Oversight;
-use crate::OversightError;
 use crate::flags::Config;
-use crate::groups;
 use crate::health::Health;
 use crate::http::HttpServer;
-use crate::metrics::Metrics;
-use crate::metrics::NodeKind;
-use crate::monitoring;
-use crate::monitoring::Monitored;
-use crate::monitoring::SharedServer;
-use crate::paths::WorkingDirError;
-use crate::paths::WorkingDirs;
-use crate::pipe_security;
+use crate::metrics::{Metrics, NodeKind};
+use crate::monitoring::{self, Monitored, SharedServer};
+use crate::paths::{WorkingDirError, WorkingDirs};
+use crate::{Operations, Oversight, OversightError, groups, pipe_security};
 
 #[cfg_attr(windows, path = "native/windows.rs")]
 #[cfg_attr(not(windows), path = "native/elsewhere.rs")]
@@ -257,8 +238,7 @@ fn prepare(folder: &Path) -> Result<(), StartError> {
 #[cfg(test)]
 mod tests {
     use super::server_options;
-    use crate::flags;
-    use crate::flags::Invocation;
+    use crate::flags::{self, Invocation};
 
     #[test]
     fn pipes_get_the_security_of_the_flag() {

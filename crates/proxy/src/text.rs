@@ -62,10 +62,7 @@ pub(crate) fn rfc3339(time: OffsetDateTime) -> String {
 mod tests {
     use time::OffsetDateTime;
 
-    use super::bounded;
-    use super::counted;
-    use super::one_line;
-    use super::rfc3339;
+    use super::{bounded, counted, one_line, rfc3339};
 
     #[test]
     fn a_client_cannot_begin_a_line_of_the_log() {

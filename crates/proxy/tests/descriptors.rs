@@ -4,27 +4,16 @@
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
 use std::fs::File;
-use std::io::Read as _;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rustix::process::Resource;
-use rustix::process::Rlimit;
-use rustix::process::getrlimit;
-use rustix::process::setrlimit;
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
-use transport::Code;
-use wincsi_proxy::flags;
-use wincsi_proxy::flags::Config;
-use wincsi_proxy::flags::Invocation;
-use wincsi_proxy::log;
-use wincsi_proxy::serve;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use transport::{CallError, Channel, ChannelOptions, Code};
+use wincsi_proxy::flags::{self, Config, Invocation};
+use wincsi_proxy::{log, serve};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -4,31 +4,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use client::Client;
-use client::ClientCause;
-use client::ClientError;
-use node::Node;
-use node::Options;
-use os_sim::ClockMode;
-use os_sim::Effect;
-use os_sim::Rule;
-use os_sim::SimNode;
-use os_sim::demo;
+use client::{Client, ClientCause, ClientError};
+use node::{Node, Options};
+use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
 use tempfile::TempDir;
-use transport::CallError;
-use transport::Server;
-use transport::ServerOptions;
-use wincsi_proxy::Operations;
-use wincsi_proxy::Oversight;
+use transport::{CallError, Server, ServerOptions};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::groups;
 use wincsi_proxy::paths::WorkingDirs;
+use wincsi_proxy::{Operations, Oversight, groups};
 use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;

@@ -6,19 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use client::Client;
-use client::ClientCause;
-use node::Criterion;
-use node::DiskQuery;
-use node::SerialNumber;
-use node::api::Condition;
-use node::api::NodeApi;
+use client::{Client, ClientCause};
+use node::api::{Condition, NodeApi};
+use node::{Criterion, DiskQuery, SerialNumber};
 
 use transport::CallError;
-use wincsi_proxy::flags;
-use wincsi_proxy::flags::Invocation;
-use wincsi_proxy::log;
-use wincsi_proxy::serve;
+use wincsi_proxy::flags::{self, Invocation};
+use wincsi_proxy::{log, serve};
 use wire::disk::v1 as disk;
 
 const PATIENCE: Duration = Duration::from_secs(60);

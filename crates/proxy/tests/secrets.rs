@@ -4,35 +4,24 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read as _;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use client::Client;
 use os_sim::ClockMode;
-use os_sim::iscsi::IscsiControl;
-use os_sim::iscsi::TargetSpec;
-use os_sim::smb;
-use os_sim::smb::SmbControl;
-use prost::Message as _;
-use prost::encoding;
+use os_sim::iscsi::{IscsiControl, TargetSpec};
+use os_sim::smb::{self, SmbControl};
+use prost::{Message as _, encoding};
 use prost_types::FieldDescriptorProto;
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
-use wincsi_proxy::flags;
-use wincsi_proxy::flags::Config;
-use wincsi_proxy::flags::Invocation;
+use transport::{CallError, Channel, ChannelOptions};
+use wincsi_proxy::flags::{self, Config, Invocation};
 use wincsi_proxy::log;
-use wincsi_proxy::serve;
-use wincsi_proxy::serve::Running;
+use wincsi_proxy::serve::{self, Running};
 use wire::Rpc;
 use wire::iscsi::v1alpha2 as iscsi;
-use wire::iscsi::v1alpha2::AuthenticationType;
-use wire::iscsi::v1alpha2::rpc;
+use wire::iscsi::v1alpha2::{AuthenticationType, rpc};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

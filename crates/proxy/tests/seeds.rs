@@ -5,7 +5,8 @@
 #[path = "../fuzz/entry.rs"]
 mod entry;
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 fn replay(target: &str, entry: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))

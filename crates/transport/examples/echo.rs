@@ -1,6 +1,9 @@
 //! A server that answers every method with the request's own bytes: `echo ENDPOINT...`.
 
-use std::{env, error::Error, io, sync::Arc, time::Duration};
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, io};
 
 use transport::{Call, Endpoint, Server, ServerOptions, Service, Status};
 

@@ -1,12 +1,9 @@
 //! Measures a server: `hammer ENDPOINT CLIENTS SECONDS [BYTES] [METHOD]` prints calls/s, p50 and
 //! p99. Each client has a connection of its own and calls as fast as it is answered.
 
-use std::{
-    env,
-    error::Error,
-    thread,
-    time::{Duration, Instant},
-};
+use std::error::Error;
+use std::time::{Duration, Instant};
+use std::{env, thread};
 
 use transport::{Channel, ChannelOptions, Endpoint};
 

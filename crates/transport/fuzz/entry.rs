@@ -2,11 +2,9 @@
 #![allow(dead_code, reason = "each target uses one of them")]
 
 use bytes::Bytes;
-use transport::{
-    Status,
-    assembly::Assembly,
-    mend::{MendError, Mender, Pings},
-};
+use transport::Status;
+use transport::assembly::Assembly;
+use transport::mend::{MendError, Mender, Pings};
 
 /// A second pass takes blocks up to this; a first may let one out that is a little larger.
 const SURE_BLOCK: usize = 32 << 10;

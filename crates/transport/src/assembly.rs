@@ -6,7 +6,8 @@ use std::{fmt, mem};
 
 use bytes::Bytes;
 
-use crate::{Code, Status, grpc::PREFIX};
+use crate::grpc::PREFIX;
+use crate::{Code, Status};
 
 // What grpc-go 1.85 says, word for word: operators and drivers know these texts.
 const NO_MESSAGE: &str =
@@ -143,7 +144,8 @@ fn declared(prefixed: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::grpc::frame;

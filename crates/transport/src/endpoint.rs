@@ -1,10 +1,8 @@
 //! Where a server listens and a client dials.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use thiserror::Error;
 

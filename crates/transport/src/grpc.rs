@@ -4,11 +4,9 @@
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use http::{
-    HeaderMap, HeaderValue, Method, Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderName},
-    request::Parts,
-};
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use crate::{Code, Status, status};
 

@@ -59,10 +59,8 @@
 //!
 //! [`crate::pool`] says why a queued connection is always taken.
 
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{AcqRel, Acquire},
-};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 const STATE: u64 = 0b011;
 const RUNNING: u64 = 0b000;

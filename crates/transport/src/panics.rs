@@ -4,10 +4,8 @@
 //! a thread, a listener or another client's connection along. So each piece of work that belongs
 //! to one connection or one listener is contained, and whoever contains it cleans up after it.
 
-use std::{
-    any::Any,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Does `work`; None when it panicked, which is logged.
 ///

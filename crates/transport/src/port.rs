@@ -1,11 +1,9 @@
 //! The bytes between h2 and a stream: what h2 takes for its I/O object.
 
-use std::{
-    fmt, io, mem,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
-};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::{fmt, io, mem};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 

@@ -1,6 +1,8 @@
 //! What a server runs: a service, and the call that it is given.
 
-use std::{fmt, path::PathBuf, process, time::Instant};
+use std::path::PathBuf;
+use std::time::Instant;
+use std::{fmt, process};
 
 use bytes::Bytes;
 

@@ -1,9 +1,7 @@
 //! Log lines that others can cause at will.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Lets the first event through, and then one in each interval.
 #[derive(Debug, Default)]

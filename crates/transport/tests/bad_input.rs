@@ -7,10 +7,8 @@ mod support;
 use std::io::Write;
 
 use http::Request;
-use support::{
-    Fixture, call, frames,
-    multiplexed::{Multiplexed, Reply},
-};
+use support::multiplexed::{Multiplexed, Reply};
+use support::{Fixture, call, frames};
 use transport::{Channel, ServerOptions};
 
 const MIB: usize = 1 << 20;

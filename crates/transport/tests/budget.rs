@@ -4,14 +4,12 @@
 
 mod support;
 
-use std::{
-    env,
-    io::Write,
-    process::{Command, Stdio},
-    thread,
-};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::{env, thread};
 
-use support::{Fixture, RawStream, call, call_err, eventually, frames, multiplexed::Multiplexed};
+use support::multiplexed::Multiplexed;
+use support::{Fixture, RawStream, call, call_err, eventually, frames};
 use transport::{Code, ServerOptions};
 
 const KIB: usize = 1 << 10;

@@ -4,14 +4,13 @@
 
 mod support;
 
-use std::{
-    io::Write,
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use http::{Request, StatusCode};
-use support::{Fixture, PATIENCE, call, call_err, eventually, frames, multiplexed::Multiplexed};
+use support::multiplexed::Multiplexed;
+use support::{Fixture, PATIENCE, call, call_err, eventually, frames};
 use transport::{CallError, Code, ServerOptions};
 
 fn fixture() -> Fixture {

@@ -4,17 +4,13 @@
 
 mod support;
 
-use std::{
-    io::Write,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::Write;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use support::{
-    Fixture, Gate, Home, PATIENCE, RawStream, call, connect, eventually, frames,
-    multiplexed::Multiplexed,
-};
+use support::multiplexed::Multiplexed;
+use support::{Fixture, Gate, Home, PATIENCE, RawStream, call, connect, eventually, frames};
 use transport::{BindError, CallError, Channel, ChannelOptions, Endpoint, Server, ServerOptions};
 
 /// Clients that never read.

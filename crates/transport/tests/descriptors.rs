@@ -5,13 +5,12 @@
 
 mod support;
 
-use std::{
-    fs::File,
-    time::{Duration, Instant},
-};
+use std::fs::File;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use support::{Fixture, call, eventually, frames, log::Log};
+use support::log::Log;
+use support::{Fixture, call, eventually, frames};
 use transport::ServerOptions;
 
 const ECHO: &str = "/v1.Test/Echo";

@@ -5,9 +5,12 @@
 
 mod support;
 
-use std::{io::Write, time::Instant};
+use std::io::Write;
+use std::time::Instant;
 
-use support::{Fixture, call, eventually, frames, log::Log, multiplexed::Multiplexed};
+use support::log::Log;
+use support::multiplexed::Multiplexed;
+use support::{Fixture, call, eventually, frames};
 use transport::{Code, ServerOptions};
 
 const ECHO: &str = "/v1.Test/Echo";

@@ -3,7 +3,8 @@
 #[path = "../fuzz/entry.rs"]
 mod entry;
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 #[test]
 fn assembly() {

@@ -5,9 +5,11 @@
 
 mod support;
 
-use std::{thread, time::Duration};
+use std::thread;
+use std::time::Duration;
 
-use support::{Fixture, call, multiplexed::Multiplexed};
+use support::multiplexed::Multiplexed;
+use support::{Fixture, call};
 use transport::ServerOptions;
 
 const CLIENTS: u64 = 24;

@@ -74,10 +74,7 @@ pub fn admit(arguments: &Arguments, host: &Host) -> Result<Task, Refusal> {
 mod tests {
     use clap::Parser as _;
 
-    use super::Host;
-    use super::Refusal;
-    use super::Task;
-    use super::admit;
+    use super::{Host, Refusal, Task, admit};
     use crate::arguments::Arguments;
 
     const ADMINISTRATOR: Host = Host::Windows { is_elevated: true };

@@ -1,5 +1,4 @@
-use node::api::Condition;
-use node::api::Error;
+use node::api::{Condition, Error};
 
 /// Why a case of the suite's own does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,9 +1,6 @@
 //! What a machine's disks answer where no page says what they have to: for whoever reads the log.
 
-use os::DiskNumber;
-use os::Disks;
-use os::PartitionStyle;
-use os::Result;
+use os::{DiskNumber, Disks, PartitionStyle, Result};
 
 /// A line for each disk: what its table is, and whether it has a page of identifiers, or by which error not.
 ///

@@ -1,9 +1,7 @@
 //! What a former run left over in the suite's folder.
 
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::names;
 

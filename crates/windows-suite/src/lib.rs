@@ -31,5 +31,4 @@ mod failure;
 mod stand;
 
 pub use failure::Failure;
-pub use stand::Share;
-pub use stand::Stand;
+pub use stand::{Share, Stand};

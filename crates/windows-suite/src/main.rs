@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use wincsi_windows_suite::admission;
-use wincsi_windows_suite::admission::Task;
+use wincsi_windows_suite::admission::{self, Task};
 use wincsi_windows_suite::arguments::Arguments;
 use wincsi_windows_suite::plan;
 

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use os::Clock;
-use os::Deadline;
-use os::Error;
-use os::Result;
-use os::Win32;
+use os::{Clock, Deadline, Error, Result, Win32};
 
 /// How long something else may have a file: what scans files reads one that was just let go.
 const HELD_FOR_AT_MOST: Duration = Duration::from_secs(20);
@@ -35,17 +31,12 @@ fn is_held(error: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-    use std::sync::PoisonError;
+    use std::sync::{Mutex, PoisonError};
     use std::time::Duration;
 
-    use os::Clock;
-    use os::Error;
-    use os::Moment;
-    use os::Win32;
+    use os::{Clock, Error, Moment, Win32};
 
-    use super::HELD_FOR_AT_MOST;
-    use super::once_let_go;
+    use super::{HELD_FOR_AT_MOST, once_let_go};
 
     /// Time that passes when somebody sleeps.
     #[derive(Default)]

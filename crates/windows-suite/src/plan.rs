@@ -2,11 +2,9 @@
 
 use os_suite::Fixture;
 
-use crate::Failure;
-use crate::Stand;
 use crate::arguments::Arguments;
-use crate::cases;
-use crate::cases::Own;
+use crate::cases::{self, Own};
+use crate::{Failure, Stand};
 
 /// One case of a run.
 #[derive(Clone, Copy)]

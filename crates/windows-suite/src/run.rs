@@ -1,19 +1,13 @@
 //! Running a plan: one case after the other, each on a thread and a stand of its own.
 
 use std::any::Any;
-use std::fmt;
-use std::io;
-use std::io::Write;
-use std::panic;
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
-use fidelity::Record;
-use fidelity::Recorder;
+use fidelity::{Record, Recorder};
 
 use crate::Stand;
 use crate::plan::Planned;
@@ -186,9 +180,7 @@ fn one_line(text: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::Line;
-    use super::Outcome;
-    use super::Summary;
+    use super::{Line, Outcome, Summary};
 
     #[test]
     fn what_was_not_run_makes_nothing_good() {

@@ -4,19 +4,11 @@ use std::sync::Arc;
 
 use fidelity::Program;
 use os_windows_testkit::real;
-use wincsi_windows_suite::Stand;
 use wincsi_windows_suite::admission::Host;
 use wincsi_windows_suite::arguments::Arguments;
-use wincsi_windows_suite::machine;
-use wincsi_windows_suite::machine::Bench;
-use wincsi_windows_suite::machine::Lock;
-use wincsi_windows_suite::machine::Machine;
-use wincsi_windows_suite::machine::Removal;
-use wincsi_windows_suite::plan;
-use wincsi_windows_suite::run;
-use wincsi_windows_suite::run::MakeStand;
-use wincsi_windows_suite::run::Run;
-use wincsi_windows_suite::run::Summary;
+use wincsi_windows_suite::machine::{self, Bench, Lock, Machine, Removal};
+use wincsi_windows_suite::run::{self, MakeStand, Run, Summary};
+use wincsi_windows_suite::{Stand, plan};
 
 /// What this process runs on.
 pub(crate) fn host() -> Result<Host, String> {

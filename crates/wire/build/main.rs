@@ -16,7 +16,9 @@ mod table;
 #[path = "../src/version.rs"]
 mod version;
 
-use std::{env, error::Error, fs, path::Path};
+use std::error::Error;
+use std::path::Path;
+use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
     for input in ["build", "proto", "src/version.rs"] {

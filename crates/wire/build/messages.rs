@@ -1,17 +1,16 @@
 //! Runs prost, and adds a marker type for each RPC.
 
-use std::{
-    error::Error,
-    fmt::{self, Write},
-    fs,
-    path::Path,
-};
+use std::error::Error;
+use std::fmt::{self, Write};
+use std::fs;
+use std::path::Path;
 
 use prost::Message;
 use prost_build::{Config, Method, Service, ServiceGenerator};
 use prost_types::{DescriptorProto, FileDescriptorSet};
 
-use crate::{names, secrets, source::GroupVersion};
+use crate::source::GroupVersion;
+use crate::{names, secrets};
 
 /// Writes `<version>.rs` and the descriptors, `<version>.fds`, into `directory`.
 pub(crate) fn write(group_version: &GroupVersion, directory: &Path) -> Result<(), Box<dyn Error>> {

@@ -1,6 +1,9 @@
 //! Finds and compiles the .proto files.
 
-use std::{collections::BTreeSet, error::Error, fs, path::Path};
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
 
 use prost_types::{FileDescriptorProto, FileDescriptorSet, ServiceDescriptorProto};
 use protox::Compiler;

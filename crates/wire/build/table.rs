@@ -4,10 +4,8 @@ use std::fmt::{self, Write};
 
 use prost_types::MethodDescriptorProto;
 
-use crate::{
-    source::GroupVersion,
-    version::{Stage, Version},
-};
+use crate::source::GroupVersion;
+use crate::version::{Stage, Version};
 
 /// The text of `groups.rs`.
 pub(crate) fn write(group_versions: &[GroupVersion]) -> Result<String, fmt::Error> {

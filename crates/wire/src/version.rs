@@ -1,6 +1,7 @@
 //! API versions, with csi-proxy's grammar and order.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
+use std::str::FromStr;
 
 use thiserror::Error;
 

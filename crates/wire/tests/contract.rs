@@ -16,10 +16,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
+use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
     FileDescriptorSet, MethodDescriptorProto, ServiceDescriptorProto,
-    field_descriptor_proto::{Label, Type},
 };
 use wincsi_wire::{GROUPS, Group};
 

@@ -1,6 +1,7 @@
 //! Messages against bytes worked out by hand: a tag is the field number times 8 plus the wire type.
 
-use std::{collections::BTreeMap, fmt::Debug};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use prost::Message;
 use wincsi_wire::{disk, filesystem, iscsi, smb, system, volume};

@@ -4,25 +4,12 @@
 //! whether the node is a simulated one. Each call may be repeated at any time, as kubelet does after
 //! an error, a deadline or a restart.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use node::Credentials;
-use node::DiskQuery;
-use node::FormatOptions;
-use node::Mapping;
-use node::NewSize;
-use node::RemotePath;
-use node::Way;
-use node::api::Cause;
-use node::api::Condition;
-use node::api::Error;
-use node::api::NodeApi;
-use node::api::Result;
-use os::Deadline;
-use os::PathError;
-use os::WinPath;
+use node::api::{Cause, Condition, Error, NodeApi, Result};
+use node::{Credentials, DiskQuery, FormatOptions, Mapping, NewSize, RemotePath, Way};
+use os::{Deadline, PathError, WinPath};
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
 const CALL: Duration = Duration::from_secs(110);

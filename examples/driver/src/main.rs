@@ -11,17 +11,10 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::Parser;
 use driver::Driver;
-use node::Credentials;
-use node::Criterion;
-use node::DiskQuery;
-use node::Node;
-use node::Options;
-use node::Page83;
-use node::RemotePath;
 use node::api::NodeApi;
+use node::{Credentials, Criterion, DiskQuery, Node, Options, Page83, RemotePath};
 use os::WinPath;
-use os_sim::ClockMode;
-use os_sim::SimNode;
+use os_sim::{ClockMode, SimNode};
 use zeroize::Zeroizing;
 
 /// The node part of a CSI driver, played once. The password of the share is read from standard input.

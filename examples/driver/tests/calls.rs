@@ -6,28 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use driver::Driver;
-use node::Credentials;
-use node::Criterion;
-use node::DiskQuery;
-use node::Node;
-use node::Options;
-use node::Page83;
-use node::RemotePath;
-use node::api::Condition;
-use node::api::NodeApi;
-use os::Deadline;
-use os::Win32;
-use os::WinPath;
-use os_sim::Bus;
-use os_sim::ClockMode;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::IdentifierKind;
-use os_sim::Kill;
-use os_sim::Rule;
-use os_sim::SimNode;
-use os_sim::demo;
+use node::api::{Condition, NodeApi};
+use node::{Credentials, Criterion, DiskQuery, Node, Options, Page83, RemotePath};
+use os::{Deadline, Win32, WinPath};
+use os_sim::{
+    Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, Kill, Rule, SimNode, demo,
+};
 use tempfile::TempDir;
 use zeroize::Zeroizing;
 

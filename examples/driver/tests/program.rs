@@ -4,9 +4,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
-use std::process::Output;
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 
 use os_sim::demo;
 use proxy::flags::Config;

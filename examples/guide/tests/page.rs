@@ -4,8 +4,7 @@
 
 use std::process::Command;
 
-use os_sim::ClockMode;
-use os_sim::demo;
+use os_sim::{ClockMode, demo};
 use toml::Table;
 
 fn dependencies(manifest: &Table) -> &Table {

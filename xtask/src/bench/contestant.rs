@@ -1,25 +1,19 @@
 //! The servers that are measured: how each starts, and what drives it.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::results::Load;
 use crate::cargo;
-use crate::env;
-use crate::env::Provision;
+use crate::env::{self, Provision};
 use crate::host::Host;
-use crate::process;
-use crate::process::Background;
-use crate::server;
-use crate::server::Node;
-use crate::server::Server;
+use crate::process::{self, Background};
+use crate::server::{self, Node, Server};
 
 const BUILD: Duration = Duration::from_secs(10 * 60);
 const RUN: Duration = Duration::from_secs(3 * 60);

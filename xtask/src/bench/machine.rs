@@ -1,16 +1,13 @@
 //! The facts that a measurement is worth nothing without.
 
-use std::fs;
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+use std::{fs, thread};
 
 use anyhow::Result;
 
 use crate::env::Go;
-use crate::process;
-use crate::wine;
+use crate::{process, wine};
 
 /// Where and when a measurement was made; no names of machines or users.
 #[derive(Debug)]

@@ -3,15 +3,12 @@
 
 use std::fs;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::contestant::Contestant;
 use super::machine::Machine;
-use super::pipe::CLIENTS;
-use super::pipe::Plan;
-use super::results::Results;
-use super::results::Sample;
+use super::pipe::{CLIENTS, Plan};
+use super::results::{Results, Sample};
 use crate::cargo;
 
 const BEGIN: &str = "<!-- written by `cargo xtask bench pipe` -->\n";

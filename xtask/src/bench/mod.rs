@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 mod contestant;
 mod machine;

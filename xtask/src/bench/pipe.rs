@@ -3,27 +3,17 @@
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 
-use super::contestant::Contestant;
-use super::contestant::Programs;
-use super::contestant::Rival;
+use super::contestant::{Contestant, Programs, Rival};
 use super::machine::Machine;
-use super::markdown;
-use super::markdown::Section;
+use super::markdown::{self, Section};
 use super::procfs;
-use super::results::Footprint;
-use super::results::Results;
-use super::results::Sample;
-use super::results::first_answer;
-use crate::env;
-use crate::env::Need;
-use crate::env::Provision;
+use super::results::{Footprint, Results, Sample, first_answer};
+use crate::env::{self, Need, Provision};
 use crate::host::Host;
 use crate::process::Background;
 use crate::wine::Prefix;

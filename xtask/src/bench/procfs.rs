@@ -4,8 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 /// CPU seconds that a process has used so far, in user and kernel mode, all threads together.
 pub(super) fn cpu_seconds(pid: u32) -> Result<f64> {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::contestant::Contestant;

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 /// The lines of each file that can be executed, by its path below the sources.
 #[derive(Debug, Default)]

@@ -3,25 +3,16 @@
 //! It compiles everything anew, with flags of its own, and is therefore no part of `cargo xtask test`.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Command;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::bench;
-use crate::cargo;
-use crate::docs;
-use crate::env;
 use crate::host::Host;
-use crate::process;
-use crate::test::Artifact;
-use crate::test::Built;
-use crate::wine;
+use crate::test::{Artifact, Built};
+use crate::{bench, cargo, docs, env, process, wine};
 
 mod lines;
 mod tools;

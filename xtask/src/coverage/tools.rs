@@ -7,17 +7,13 @@
 //! the table of functions.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::cargo;
-use crate::env;
-use crate::process;
+use crate::{cargo, env, process};
 
 const INSTALL: Duration = Duration::from_secs(15 * 60);
 const LIMIT: Duration = Duration::from_secs(10 * 60);

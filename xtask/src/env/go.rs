@@ -1,20 +1,13 @@
 //! The Go command and the modules of our Go programs.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::bail;
+use anyhow::{Context, Result, bail};
 
-use super::Need;
-use super::Provision;
-use super::apt;
-use super::path;
-use crate::cargo;
-use crate::process;
+use super::{Need, Provision, apt, path};
+use crate::{cargo, process};
 
 const PROBE: Duration = Duration::from_secs(60);
 const INSTALL: Duration = Duration::from_secs(10 * 60);

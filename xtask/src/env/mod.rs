@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
-use anyhow::bail;
+use anyhow::{Result, bail};
 use clap::Args;
 
 mod apt;
@@ -18,10 +17,7 @@ mod packages;
 mod path;
 mod rust;
 
-pub(crate) use go::BENCH as GO_BENCH;
-pub(crate) use go::CLIENTS as GO_CLIENTS;
-pub(crate) use go::Go;
-pub(crate) use go::Module as GoModule;
+pub(crate) use go::{BENCH as GO_BENCH, CLIENTS as GO_CLIENTS, Go, Module as GoModule};
 pub(crate) use path::find as find_program;
 
 /// Find or install all that the chores need

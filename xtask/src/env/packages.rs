@@ -1,9 +1,6 @@
 //! The Debian packages that the chores need: one table.
 
-use super::Need;
-use super::Provision;
-use super::apt;
-use super::path;
+use super::{Need, Provision, apt, path};
 
 /// A row of the table: any one of the programs proves that the package is there.
 struct Package {
@@ -91,8 +88,7 @@ impl Package {
 mod tests {
     use std::collections::BTreeSet;
 
-    use formats::fixtures::tools::Run;
-    use formats::fixtures::tools::TOOLS;
+    use formats::fixtures::tools::{Run, TOOLS};
 
     use super::*;
 

@@ -1,8 +1,7 @@
 //! Programs by name.
 
 use std::env;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where Debian puts programs that an ordinary user's PATH may not name.
 const MORE: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/lib/wine"];

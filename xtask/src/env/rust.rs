@@ -4,14 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use super::Need;
-use super::Provision;
-use super::path;
-use crate::cargo;
-use crate::process;
+use super::{Need, Provision, path};
+use crate::{cargo, process};
 
 const PROBE: Duration = Duration::from_secs(60);
 const INSTALL: Duration = Duration::from_secs(15 * 60);

@@ -1,28 +1,16 @@
 //! A server that runs beside the work and ends with its owner.
 
-use std::fs;
-use std::fs::File;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Child;
-use std::process::Command;
-use std::process::ExitStatus;
-use std::process::Stdio;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::bail;
+use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
-use super::POLL;
-use super::describe;
-use super::interrupt;
-use super::kill_tree;
-use super::tail;
 use super::tree::signal;
+use super::{POLL, describe, interrupt, kill_tree, tail};
 
 /// A child process that is killed, with its descendants, when dropped.
 #[derive(Debug)]

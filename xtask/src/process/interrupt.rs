@@ -2,12 +2,9 @@
 //! started is ended and removed on the way out.
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::bail;
+use anyhow::{Context, Result, bail};
 
 thread_local! {
     /// Whether this thread is clearing up and waits in spite of a signal.

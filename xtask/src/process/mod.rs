@@ -1,21 +1,12 @@
 //! Child processes with a limit on every wait.
 
 use std::fs::File;
-use std::io::Read;
-use std::io::Seek;
-use std::io::Write;
-use std::process::Child;
-use std::process::Command;
-use std::process::ExitStatus;
-use std::process::Stdio;
+use std::io::{Read, Seek, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use anyhow::Result;
-use anyhow::anyhow;
-use anyhow::bail;
+use anyhow::{Context, Result, anyhow, bail};
 
 mod background;
 pub(crate) mod interrupt;

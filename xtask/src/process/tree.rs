@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use rustix::process::Pid;
-use rustix::process::Signal;
-use rustix::process::kill_process;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Ends a process and everything that descends from it, children first.
 pub(crate) fn kill_tree(root: u32) {

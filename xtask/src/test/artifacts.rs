@@ -1,12 +1,10 @@
 //! What cargo has built for tests: their programs, and the binaries that these and other steps start.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// A test program, built and not yet run.

@@ -1,27 +1,19 @@
 //! The steps that drive csi-proxy with the official Go clients.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use super::Session;
-use super::lanes;
-use super::lanes::Lanes;
+use super::lanes::{self, Lanes};
 use super::outcome::Outcome;
-use super::program::Language;
-use super::program::Program;
-use crate::cargo;
-use crate::env;
-use crate::env::GoModule;
+use super::program::{Language, Program};
+use crate::env::{self, GoModule};
 use crate::host::Host;
-use crate::process;
-use crate::server;
-use crate::server::Node;
-use crate::server::Server;
+use crate::server::{self, Node, Server};
+use crate::{cargo, process};
 
 const BUILD: Duration = Duration::from_secs(10 * 60);
 const RUN: Duration = Duration::from_secs(5 * 60);

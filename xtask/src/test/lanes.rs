@@ -1,10 +1,8 @@
 //! Two things at a time: what waits in one lane leaves a processor to the other.
 
 use std::panic;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::thread::ScopedJoinHandle;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::Result;
 

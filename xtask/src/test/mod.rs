@@ -1,22 +1,16 @@
 //! `cargo xtask test`: every test of the project, on Linux and under Wine, ours and foreign ones.
 
-use std::cell::Cell;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::process::ExitCode;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::demo;
-use crate::env;
-use crate::env::Need;
-use crate::env::Provision;
+use crate::env::{self, Need, Provision};
 use crate::host::Host;
-use crate::server;
 use crate::wine::Prefix;
+use crate::{demo, server};
 
 mod artifacts;
 mod counts;
@@ -30,13 +24,11 @@ mod rust;
 mod sweeps;
 mod verdict;
 
-pub(crate) use artifacts::Artifact;
-pub(crate) use artifacts::Built;
+pub(crate) use artifacts::{Artifact, Built};
 
 use self::counts::Counts;
 use self::lanes::Lanes;
-use self::outcome::Failure;
-use self::outcome::Outcome;
+use self::outcome::{Failure, Outcome};
 use self::report::Row;
 use self::sweeps::Sweeps;
 

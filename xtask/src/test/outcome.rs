@@ -5,8 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::counts::Counts;
-use crate::process;
-use crate::process::interrupt;
+use crate::process::{self, interrupt};
 
 /// What a step did.
 #[derive(Debug, Default)]

@@ -5,17 +5,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::counts::Counts;
-use super::outcome::Failure;
-use super::outcome::Outcome;
+use super::outcome::{Failure, Outcome};
 use super::verdict::Verdict;
 use crate::cargo;
-use crate::process;
-use crate::process::Finished;
-use crate::process::interrupt;
+use crate::process::{self, Finished, interrupt};
 
 /// How many lines of a program that died are shown.
 const LAST_WORDS: usize = 60;

@@ -6,11 +6,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::outcome::Failure;
-use super::outcome::Outcome;
-use crate::env;
-use crate::env::Need;
-use crate::env::Provision;
+use super::outcome::{Failure, Outcome};
+use crate::env::{self, Need, Provision};
 use crate::test::counts::Counts;
 
 /// How many failures are shown with their output; of the others the closing list has the names.

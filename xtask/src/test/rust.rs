@@ -9,19 +9,14 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::Session;
-use super::artifacts::Artifact;
-use super::artifacts::Built;
-use super::lanes;
-use super::lanes::Lanes;
+use super::artifacts::{Artifact, Built};
+use super::lanes::{self, Lanes};
 use super::outcome::Outcome;
-use super::program::Language;
-use super::program::Program;
+use super::program::{Language, Program};
 use super::sweeps::Sweeps;
-use crate::cargo;
 use crate::host::Host;
-use crate::packages;
-use crate::packages::Package;
-use crate::process;
+use crate::packages::{self, Package};
+use crate::{cargo, process};
 
 const BUILD: Duration = Duration::from_secs(30 * 60);
 const DOCUMENTATION: Duration = Duration::from_secs(20 * 60);

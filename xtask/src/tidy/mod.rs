@@ -1,21 +1,14 @@
 //! `cargo xtask tidy`: all that can be said about the code without running it.
 
-use std::process::Command;
-use std::process::ExitCode;
-use std::time::Duration;
-use std::time::Instant;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use anyhow::bail;
+use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::cargo;
-use crate::cargo::MSVC;
-use crate::env;
-use crate::env::Need;
-use crate::env::Provision;
-use crate::packages;
-use crate::process;
+use crate::cargo::{self, MSVC};
+use crate::env::{self, Need, Provision};
+use crate::{packages, process};
 
 mod lints;
 mod sources;

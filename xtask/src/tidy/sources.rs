@@ -4,8 +4,7 @@ use std::fs;
 
 use anyhow::Result;
 
-use crate::cargo;
-use crate::git;
+use crate::{cargo, git};
 
 /// A text file of the repository.
 #[derive(Debug)]

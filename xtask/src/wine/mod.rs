@@ -4,22 +4,16 @@
 //! fresh one keeps a run's leftovers from the next.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::cargo;
-use crate::env;
-use crate::process;
-use crate::process::Finished;
-use crate::process::interrupt;
+use crate::process::{self, Finished, interrupt};
+use crate::{cargo, env};
 
 pub(crate) mod runner;
 mod shim;

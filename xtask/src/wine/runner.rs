@@ -9,9 +9,8 @@ use anyhow::Result;
 use clap::Args;
 
 use super::Prefix;
-use crate::env;
 use crate::host::Host;
-use crate::process;
+use crate::{env, process};
 
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 

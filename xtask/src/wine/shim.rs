@@ -5,11 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::cargo;
-use crate::process;
+use crate::{cargo, process};
 
 const NAME: &str = "bcryptprimitives.dll";
 const COMPILE: Duration = Duration::from_secs(120);

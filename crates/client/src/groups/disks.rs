@@ -1,23 +1,11 @@
 use std::collections::BTreeMap;
 
 use formats::location::Location;
-use node::DiskIds;
-use node::DiskQuery;
-use node::FoundDisk;
-use node::api::Cause;
-use node::api::Condition;
-use node::api::Disks;
-use node::api::Error;
-use node::api::Result;
-use node::api::Volumes;
-use os::Deadline;
-use os::DiskNumber;
-use os::VolumeId;
+use node::api::{Cause, Condition, Disks, Error, Result, Volumes};
+use node::{DiskIds, DiskQuery, FoundDisk};
+use os::{Deadline, DiskNumber, VolumeId};
 
-use super::Read;
-use super::bytes;
-use super::disk_of_text;
-use super::find;
+use super::{Read, bytes, disk_of_text, find};
 use crate::Node;
 use crate::dialect::dialects;
 

@@ -1,10 +1,7 @@
-use node::api::Filesystem;
-use node::api::Result;
-use os::Deadline;
-use os::WinPath;
+use node::api::{Filesystem, Result};
+use os::{Deadline, WinPath};
 
-use super::path_text;
-use super::unless;
+use super::{path_text, unless};
 use crate::Node;
 use crate::dialect::dialects;
 

@@ -1,21 +1,10 @@
 //! Finding a disk in what csi-proxy lists.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use node::Criterion;
-use node::DiskQuery;
-use node::Excluded;
-use node::FoundDisk;
-use node::SeenDisk;
-use node::api::Cause;
-use node::api::Condition;
-use node::api::Disks;
-use node::api::Error;
-use node::api::Iscsi;
-use node::api::Result;
-use os::Deadline;
-use os::DiskNumber;
+use node::api::{Cause, Condition, Disks, Error, Iscsi, Result};
+use node::{Criterion, DiskQuery, Excluded, FoundDisk, SeenDisk};
+use os::{Deadline, DiskNumber};
 
 use super::Read;
 use crate::Node;

@@ -1,22 +1,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use node::Authentication;
-use node::ChapSecret;
-use node::Connected;
-use node::LoginOptions;
-use node::Portal;
-use node::SessionInfo;
-use node::TargetName;
-use node::api::Iscsi;
-use node::api::Result;
-use os::Deadline;
-use os::DiskNumber;
-use wire::iscsi::v1alpha1;
-use wire::iscsi::v1alpha2;
+use node::api::{Iscsi, Result};
+use node::{Authentication, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName};
+use os::{Deadline, DiskNumber};
+use wire::iscsi::{v1alpha1, v1alpha2};
 
-use super::disk_of_text;
-use super::wordless;
+use super::{disk_of_text, wordless};
 use crate::Node;
 use crate::dialect::dialects;
 

@@ -13,12 +13,8 @@ mod volumes;
 
 use std::fmt;
 
-use node::api::Cause;
-use node::api::Condition;
-use node::api::Error;
-use node::api::Result;
-use os::DiskNumber;
-use os::WinPath;
+use node::api::{Cause, Condition, Error, Result};
+use os::{DiskNumber, WinPath};
 
 type Read<T> = std::result::Result<T, Cause>;
 

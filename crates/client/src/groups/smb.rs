@@ -1,17 +1,8 @@
-use node::Mapped;
-use node::MappedShare;
-use node::Mapping;
-use node::RemotePath;
-use node::api::Cause;
-use node::api::Condition;
-use node::api::Error;
-use node::api::Result;
-use node::api::Smb;
+use node::api::{Cause, Condition, Error, Result, Smb};
+use node::{Mapped, MappedShare, Mapping, RemotePath};
 use os::Deadline;
 
-use super::path_text;
-use super::unless;
-use super::wordless;
+use super::{path_text, unless, wordless};
 use crate::Node;
 use crate::dialect::dialects;
 

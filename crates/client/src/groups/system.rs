@@ -1,15 +1,9 @@
-use node::Dependents;
-use node::ServiceName;
-use node::api::Result;
-use node::api::System;
-use os::Deadline;
-use os::ServiceInfo;
-use os::ServiceState;
-use os::StartType;
+use node::api::{Result, System};
+use node::{Dependents, ServiceName};
+use os::{Deadline, ServiceInfo, ServiceState, StartType};
 use wire::system::v1alpha1;
 
-use super::Read;
-use super::malformed;
+use super::{Read, malformed};
 use crate::Node;
 use crate::dialect::dialects;
 

@@ -1,30 +1,10 @@
-use node::Evidence;
-use node::FormatOptions;
-use node::Formatted;
-use node::FoundDisk;
-use node::FoundVolume;
-use node::NewSize;
-use node::Resized;
-use node::api::Cause;
-use node::api::Condition;
-use node::api::Error;
-use node::api::Result;
-use node::api::Volumes;
-use os::Deadline;
-use os::DiskNumber;
-use os::PartitionNumber;
-use os::Space;
-use os::VolumeId;
-use os::WinPath;
+use node::api::{Cause, Condition, Error, Result, Volumes};
+use node::{Evidence, FormatOptions, Formatted, FoundDisk, FoundVolume, NewSize, Resized};
+use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 
-use super::Read;
-use super::bytes;
-use super::find;
-use super::malformed;
-use super::path_text;
-use crate::Node;
+use super::{Read, bytes, find, malformed, path_text};
 use crate::dialect::dialects;
-use crate::texts;
+use crate::{Node, texts};
 
 const FORMAT: &str = "format volume";
 const LIST: &str = "list the volumes of disk";

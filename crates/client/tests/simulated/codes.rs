@@ -1,16 +1,10 @@
 //! Codes of Windows and of its providers, which are the same condition in this process and over the pipes.
 
-use node::Authentication;
-use node::Criterion;
-use node::Portal;
 use node::api::Condition;
+use node::{Authentication, Criterion, Portal};
 use os_sim::demo;
 
-use super::both;
-use super::connect;
-use super::fails;
-use super::map;
-use super::path;
+use super::{both, connect, fails, map, path};
 
 /// Codes of Windows and of its providers, at the call beneath that fails with them.
 const FAILURES: [(&str, Condition); 14] = [

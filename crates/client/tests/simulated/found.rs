@@ -1,27 +1,11 @@
 //! Disks and volumes by what is known of them, and what is written when another has taken their place.
 
-use node::Criterion;
-use node::FormatOptions;
-use node::FoundVolume;
-use node::NamespaceConvention;
-use node::NewSize;
-use node::Page83;
-use node::api::Cause;
-use node::api::Condition;
-use node::api::Error;
-use os::VolumeId;
-use os::WinPath;
-use os_sim::Bus;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::HardwareControl;
-use os_sim::demo;
+use node::api::{Cause, Condition, Error};
+use node::{Criterion, FormatOptions, FoundVolume, NamespaceConvention, NewSize, Page83};
+use os::{VolumeId, WinPath};
+use os_sim::{Bus, Content, DiskSpec, HardwareControl, demo};
 
-use super::Rig;
-use super::both;
-use super::fails;
-use super::query;
-use super::serial;
+use super::{Rig, both, fails, query, serial};
 
 #[test]
 fn a_disk_is_found_by_all_that_csi_proxy_lists() {

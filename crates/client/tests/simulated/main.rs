@@ -9,53 +9,20 @@ mod names;
 
 use std::fs;
 use std::num::NonZeroU64;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use node::Authentication;
-use node::Connected;
-use node::Credentials;
-use node::Criterion;
-use node::DiskQuery;
-use node::FileSystemType;
-use node::FormatOptions;
-use node::Formatted;
-use node::FoundDisk;
-use node::FoundVolume;
-use node::LoginOptions;
-use node::Mapped;
-use node::Mapping;
-use node::MappingOptions;
-use node::NewSize;
-use node::Node;
-use node::Options;
-use node::Portal;
-use node::Privacy;
-use node::RemotePath;
-use node::Resized;
-use node::SerialNumber;
-use node::ServiceName;
-use node::TargetName;
-use node::Way;
-use node::api::Cause;
-use node::api::Condition;
-use node::api::Error;
-use node::api::NodeApi;
-use os::Deadline;
-use os::DiskNumber;
-use os::ServiceState;
-use os::VolumeId;
-use os::WinPath;
-use os_sim::ClockMode;
-use os_sim::SimNode;
-use os_sim::demo;
-use os_sim::smb;
-use os_sim::smb::SmbControl;
+use node::api::{Cause, Condition, Error, NodeApi};
+use node::{
+    Authentication, Connected, Credentials, Criterion, DiskQuery, FileSystemType, FormatOptions,
+    Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, Mapping, MappingOptions, NewSize,
+    Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber, ServiceName, TargetName,
+    Way,
+};
+use os::{Deadline, DiskNumber, ServiceState, VolumeId, WinPath};
+use os_sim::smb::{self, SmbControl};
+use os_sim::{ClockMode, SimNode, demo};
 use proxy::flags::Config;
 use proxy::serve;
 use tempfile::TempDir;

@@ -2,12 +2,10 @@
 
 use node::api::Condition;
 use node::texts;
-use os::Component;
-use os::Files;
+use os::{Component, Files};
 use os_sim::SimNode;
 
-use super::Rig;
-use super::path;
+use super::{Rig, path};
 
 /// What drivers or `client` look for in errors, as far as Windows takes it, or nearly, for a name.
 fn names() -> Vec<String> {

@@ -1,7 +1,6 @@
 //! What a proxy was asked, and scripts that note it.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// What a proxy was asked, in words that are the same for all versions.
 #[derive(Clone, Default)]

@@ -12,27 +12,16 @@
 pub mod heard;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use os::Deadline;
 use prost::Message;
 use tempfile::TempDir;
-use transport::Call;
-use transport::Endpoint;
-use transport::EndpointError;
-use transport::Server;
-use transport::ServerOptions;
-use transport::Service;
-use transport::Status;
-use wincsi_client::Node;
-use wincsi_client::Options;
-use wire::Group;
-use wire::Rpc;
+use transport::{Call, Endpoint, EndpointError, Server, ServerOptions, Service, Status};
+use wincsi_client::{Node, Options};
+use wire::{Group, Rpc};
 
 /// Long enough for anything that is going to happen at all.
 pub const PATIENCE: Duration = Duration::from_secs(60);

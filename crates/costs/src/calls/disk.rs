@@ -1,7 +1,8 @@
 use anyhow::{Context, Result, ensure};
 use os::Win32;
 use os_sim::{Arrives, Effect};
-use wire::disk::{v1::rpc, v1alpha1};
+use wire::disk::v1::rpc;
+use wire::disk::v1alpha1;
 
 use crate::{Call, Counted, TestNode, row};
 

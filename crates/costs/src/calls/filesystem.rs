@@ -1,7 +1,8 @@
 use anyhow::Result;
 use wire::filesystem::v2alpha1::rpc;
 
-use crate::{Call, Counted, TestNode, row, test_node::MOUNTED};
+use crate::test_node::MOUNTED;
+use crate::{Call, Counted, TestNode, row};
 
 // In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
 #[rustfmt::skip]

@@ -1,7 +1,8 @@
 use std::mem;
 
 use anyhow::{Result, ensure};
-use os::{Arguments, Deadline, Target, Value, schema::iscsi_target};
+use os::schema::iscsi_target;
+use os::{Arguments, Deadline, Target, Value};
 use os_sim::demo;
 use wire::iscsi::v1alpha2::{ConnectTargetRequest, TargetPortal, rpc};
 

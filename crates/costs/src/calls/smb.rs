@@ -1,6 +1,7 @@
 use anyhow::Result;
 use os::Win32;
-use os_sim::{Effect, demo, smb::Condition};
+use os_sim::smb::Condition;
+use os_sim::{Effect, demo};
 use wire::smb::v1::{NewSmbGlobalMappingRequest, rpc};
 
 use crate::{Call, Counted, TestNode, row};

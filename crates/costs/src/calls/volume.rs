@@ -1,11 +1,10 @@
 use anyhow::Result;
 use os_sim::Arrives::Online;
-use wire::{filesystem::v2alpha1 as filesystem, volume::v2alpha1::rpc};
+use wire::filesystem::v2alpha1 as filesystem;
+use wire::volume::v2alpha1::rpc;
 
-use crate::{
-    Call, Counted, TestNode, row,
-    test_node::{GIB, KUBELET, MOUNTED, Spare},
-};
+use crate::test_node::{GIB, KUBELET, MOUNTED, Spare};
+use crate::{Call, Counted, TestNode, row};
 
 // In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
 #[rustfmt::skip]

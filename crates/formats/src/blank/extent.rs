@@ -1,6 +1,7 @@
 //! How large an object is, and which of its bytes a scan reads.
 
-use std::{iter, ops::Range};
+use std::iter;
+use std::ops::Range;
 
 use thiserror::Error;
 

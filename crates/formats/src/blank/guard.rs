@@ -1,11 +1,13 @@
 //! Leave to overwrite, or a refusal that names what would be lost.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
+use std::str::FromStr;
 
 use thiserror::Error;
 
 use super::{Found, Verdict, View, scan};
-use crate::gpt::{Disagreement, Gpt, GptError, GptState, types::MICROSOFT_RESERVED};
+use crate::gpt::types::MICROSOFT_RESERVED;
+use crate::gpt::{Disagreement, Gpt, GptError, GptState};
 
 /// How non-zero bytes without a known signature are judged. Known signatures always refuse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

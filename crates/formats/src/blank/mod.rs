@@ -21,12 +21,10 @@ mod scan;
 mod signature;
 mod view;
 
-pub use self::{
-    extent::{Extent, ExtentError, HEAD, SectorSize, TAIL},
-    guard::{
-        Clearance, Guard, Refusal, UnknownGuard, for_create_partition, for_format, for_initialise,
-    },
-    scan::{Found, Verdict, scan},
-    signature::Signature,
-    view::{ShortRead, View, ViewError},
+pub use self::extent::{Extent, ExtentError, HEAD, SectorSize, TAIL};
+pub use self::guard::{
+    Clearance, Guard, Refusal, UnknownGuard, for_create_partition, for_format, for_initialise,
 };
+pub use self::scan::{Found, Verdict, scan};
+pub use self::signature::Signature;
+pub use self::view::{ShortRead, View, ViewError};

@@ -1,9 +1,7 @@
 //! The table of known formats: what stands where, and who published it.
 
-use super::{
-    Extent, Signature, View,
-    boot::{self, BITLOCKER_ID, BITLOCKER_TO_GO, MARK, OEM_NAME},
-};
+use super::boot::{self, BITLOCKER_ID, BITLOCKER_TO_GO, MARK, OEM_NAME};
+use super::{Extent, Signature, View};
 use crate::bytes::wide;
 
 /// One mark of one format.
@@ -340,10 +338,8 @@ fn is_nilfs_revision(view: &View, magic: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        blank::SectorSize,
-        fixtures::{self, SparseImage},
-    };
+    use crate::blank::SectorSize;
+    use crate::fixtures::{self, SparseImage};
 
     fn view(image: &SparseImage) -> View {
         image

@@ -1,8 +1,10 @@
 //! From a view to a verdict.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 
-use super::{Signature, View, rules::RULES};
+use super::rules::RULES;
+use super::{Signature, View};
 
 /// What the scan ranges of an object hold.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -1,6 +1,7 @@
 //! The bytes of an object that a scan looks at, all of them or no view.
 
-use std::{error::Error, ops::Range};
+use std::error::Error;
+use std::ops::Range;
 
 use thiserror::Error;
 

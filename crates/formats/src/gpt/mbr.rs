@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::{blank::View, bytes::u32_le};
+use crate::blank::View;
+use crate::bytes::u32_le;
 
 /// The bytes of a master boot record, whatever the sector size.
 pub(super) const RANGE: Range<u64> = 0..512;

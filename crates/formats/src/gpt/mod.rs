@@ -14,9 +14,10 @@ use std::ops::{Range, RangeInclusive};
 use thiserror::Error;
 use uuid::Uuid;
 
+use self::mbr::Mbr;
+use self::read::TableCopy;
 #[cfg(any(test, feature = "fixtures"))]
 pub use self::write::{ENTRIES, encode};
-use self::{mbr::Mbr, read::TableCopy};
 use crate::blank::View;
 
 /// A partition table whose two copies are whole and agree, behind a protective master boot record.

@@ -5,10 +5,8 @@ use std::ops::{Range, RangeInclusive};
 use uuid::Uuid;
 
 use super::{GptError, Partition};
-use crate::{
-    blank::View,
-    bytes::{guid, slice, u32_le, u64_le},
-};
+use crate::blank::View;
+use crate::bytes::{guid, slice, u32_le, u64_le};
 
 /// Bytes of a header that revision 1.0 defines.
 pub(super) const HEADER: u32 = 92;

@@ -4,10 +4,8 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
-use super::{
-    GptError, Partition, mbr,
-    read::{HEADER, NAME_UNITS, REVISION, check_ranges},
-};
+use super::read::{HEADER, NAME_UNITS, REVISION, check_ranges};
+use super::{GptError, Partition, mbr};
 use crate::blank::Extent;
 
 /// Entries in every table that [`encode`] writes: what UEFI asks room for and Windows writes.

@@ -1,7 +1,5 @@
 use super::AnswerError;
-use crate::bytes::ascii;
-use crate::bytes::slice;
-use crate::bytes::u32_le;
+use crate::bytes::{ascii, slice, u32_le};
 
 const STRUCTURE: &str = "STORAGE_DEVICE_DESCRIPTOR";
 
@@ -83,8 +81,7 @@ fn text(
 mod tests {
     use proptest::prelude::*;
 
-    use super::DeviceDescriptor;
-    use super::FIXED;
+    use super::{DeviceDescriptor, FIXED};
 
     /// A descriptor with these offsets of vendor, product, revision and serial number.
     fn descriptor(offsets: [u32; 4], behind: &[u8]) -> Vec<u8> {

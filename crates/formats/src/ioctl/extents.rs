@@ -1,8 +1,5 @@
-use super::AnswerError;
-use super::unsigned;
-use crate::bytes::slice;
-use crate::bytes::u32_le;
-use crate::bytes::u64_le;
+use super::{AnswerError, unsigned};
+use crate::bytes::{slice, u32_le, u64_le};
 
 const STRUCTURE: &str = "VOLUME_DISK_EXTENTS";
 const ENTRY: &str = "DISK_EXTENT";

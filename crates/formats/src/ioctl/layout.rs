@@ -1,11 +1,7 @@
 use uuid::Uuid;
 
-use super::AnswerError;
-use super::unsigned;
-use crate::bytes::guid;
-use crate::bytes::slice;
-use crate::bytes::u32_le;
-use crate::bytes::u64_le;
+use super::{AnswerError, unsigned};
+use crate::bytes::{guid, slice, u32_le, u64_le};
 
 const STRUCTURE: &str = "DRIVE_LAYOUT_INFORMATION_EX";
 const ENTRY: &str = "PARTITION_INFORMATION_EX";
@@ -146,14 +142,7 @@ mod tests {
     use proptest::prelude::*;
     use uuid::Uuid;
 
-    use super::DriveLayout;
-    use super::ENTRY_LENGTH;
-    use super::GPT;
-    use super::HEADER;
-    use super::LayoutPartition;
-    use super::MBR;
-    use super::RAW;
-    use super::TableStyle;
+    use super::{DriveLayout, ENTRY_LENGTH, GPT, HEADER, LayoutPartition, MBR, RAW, TableStyle};
 
     const KIND: Uuid = Uuid::from_u128(0xebd0_a0a2_b9e5_4433_87c0_68b6_b726_99c7);
     const ID: Uuid = Uuid::from_u128(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);

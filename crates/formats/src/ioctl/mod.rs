@@ -9,16 +9,10 @@ mod layout;
 
 use thiserror::Error;
 
-pub use self::descriptor::DeviceDescriptor;
-pub use self::descriptor::size;
-pub use self::extents::DiskExtent;
-pub use self::extents::VolumeDiskExtents;
-pub use self::layout::DriveLayout;
-pub use self::layout::LayoutPartition;
-pub use self::layout::TableStyle;
-use crate::bytes::array;
-use crate::bytes::u32_le;
-use crate::bytes::u64_le;
+pub use self::descriptor::{DeviceDescriptor, size};
+pub use self::extents::{DiskExtent, VolumeDiskExtents};
+pub use self::layout::{DriveLayout, LayoutPartition, TableStyle};
+use crate::bytes::{array, u32_le, u64_le};
 
 /// Why bytes are no answer to a control code.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]

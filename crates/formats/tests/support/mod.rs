@@ -1,16 +1,12 @@
 //! Runs the tools that write known formats, for the test and for the recorder.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom},
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use wincsi_formats::{
-    blank::{Extent, SectorSize, View},
-    fixtures::tools::Tool,
-};
+use wincsi_formats::blank::{Extent, SectorSize, View};
+use wincsi_formats::fixtures::tools::Tool;
 
 /// Administrators' programs are not on everybody's path.
 const ADMIN_FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin";

@@ -4,17 +4,11 @@
 //! [`os::schema::codes`] and [`os::schema::iscsi_codes`]. What is not here says nothing that a driver
 //! would act on, or not one thing alone.
 
-use os::Hresult;
-use os::Win32;
-use os::schema;
-use os::schema::ReturnCode;
-use os::schema::codes;
-use os::schema::iscsi_codes;
-use os::schema::smb_global_mapping;
+use os::schema::{self, ReturnCode, codes, iscsi_codes, smb_global_mapping};
+use os::{Hresult, Win32};
 
 use super::Condition;
-use crate::provider::INITIATOR;
-use crate::provider::returned_win32;
+use crate::provider::{INITIATOR, returned_win32};
 
 impl Condition {
     /// The Win32 codes that say something of the object that a call was about, or of the server that it is
@@ -186,10 +180,7 @@ const ISCSI: &[(ReturnCode, Condition)] = &[
 mod tests {
     use std::collections::HashSet;
 
-    use os::schema::Class;
-    use os::schema::disk;
-    use os::schema::iscsi_target;
-    use os::schema::partition;
+    use os::schema::{Class, disk, iscsi_target, partition};
 
     use super::*;
 

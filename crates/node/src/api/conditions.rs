@@ -5,26 +5,13 @@ use std::error::Error;
 use os::SystemText;
 use os::schema::smb_global_mapping;
 
-use super::Cause;
-use super::Code;
-use super::Condition;
-use crate::BlankError;
-use crate::DiskError;
-use crate::FilesystemError;
-use crate::FirmwareError;
-use crate::IscsiError;
-use crate::NotIdentified;
-use crate::PagingUnknown;
-use crate::ProviderError;
-use crate::ServiceError;
-use crate::SmbError;
-use crate::TargetError;
-use crate::Unfinished;
-use crate::Unread;
-use crate::VisibilityError;
-use crate::VolumeError;
-use crate::WayError;
+use super::{Cause, Code, Condition};
 use crate::provider::returned_win32;
+use crate::{
+    BlankError, DiskError, FilesystemError, FirmwareError, IscsiError, NotIdentified,
+    PagingUnknown, ProviderError, ServiceError, SmbError, TargetError, Unfinished, Unread,
+    VisibilityError, VolumeError, WayError,
+};
 
 /// Errors come here through `Into<Cause>`: with the condition of their variant and their own text.
 macro_rules! causes {

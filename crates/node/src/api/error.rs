@@ -1,8 +1,6 @@
 use std::fmt;
 
-use os::Hresult;
-use os::SystemText;
-use os::Win32;
+use os::{Hresult, SystemText, Win32};
 
 use crate::NotIdentified;
 

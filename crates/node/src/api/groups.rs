@@ -4,41 +4,18 @@
 //! [`crate::Disks`], [`crate::Filesystem`], [`crate::Firmware`], [`crate::Iscsi`], [`crate::Services`],
 //! [`crate::Smb`] and [`crate::Volumes`].
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use formats::location::Location;
-use os::Deadline;
-use os::DiskNumber;
-use os::PartitionNumber;
-use os::ServiceInfo;
-use os::Space;
-use os::VolumeId;
-use os::WinPath;
+use os::{Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
 
 use super::Result;
 use super::sealed::Sealed;
-use crate::Authentication;
-use crate::ChapSecret;
-use crate::Connected;
-use crate::Dependents;
-use crate::DiskIds;
-use crate::DiskQuery;
-use crate::FormatOptions;
-use crate::Formatted;
-use crate::FoundDisk;
-use crate::FoundVolume;
-use crate::LoginOptions;
-use crate::Mapped;
-use crate::MappedShare;
-use crate::Mapping;
-use crate::NewSize;
-use crate::Portal;
-use crate::RemotePath;
-use crate::Resized;
-use crate::ServiceName;
-use crate::SessionInfo;
-use crate::TargetName;
+use crate::{
+    Authentication, ChapSecret, Connected, Dependents, DiskIds, DiskQuery, FormatOptions,
+    Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, MappedShare, Mapping, NewSize, Portal,
+    RemotePath, Resized, ServiceName, SessionInfo, TargetName,
+};
 
 /// The operations on disks.
 pub trait Disks: Sealed + Send + Sync {

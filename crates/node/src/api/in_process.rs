@@ -1,56 +1,21 @@
 //! The API, done by this process: each operation is [`Node`]'s own, bounded by its deadline.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use formats::location::Location;
-use os::Deadline;
-use os::DiskNumber;
-use os::PartitionNumber;
-use os::ServiceInfo;
-use os::Space;
-use os::VolumeId;
-use os::WinPath;
+use os::{Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
 use zeroize::Zeroizing;
 
-use super::Cause;
-use super::Disks;
-use super::Error;
-use super::Filesystem;
-use super::Iscsi;
-use super::NodeApi;
-use super::Result;
-use super::Smb;
-use super::System;
-use super::Volumes;
 use super::sealed::Sealed;
-use crate::Authentication;
-use crate::ChapSecret;
-use crate::Connected;
-use crate::Credentials;
-use crate::Dependents;
-use crate::DiskIds;
-use crate::DiskQuery;
-use crate::FormatOptions;
-use crate::Formatted;
-use crate::FoundDisk;
-use crate::FoundVolume;
-use crate::LoginOptions;
-use crate::Mapped;
-use crate::MappedShare;
-use crate::Mapping;
-use crate::NewSize;
-use crate::Node;
-use crate::Portal;
-use crate::RemotePath;
-use crate::Resized;
-use crate::ServiceName;
-use crate::SessionInfo;
-use crate::TargetName;
-use crate::Unfinished;
+use super::{Cause, Disks, Error, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes};
 use crate::volumes::stale;
+use crate::{
+    Authentication, ChapSecret, Connected, Credentials, Dependents, DiskIds, DiskQuery,
+    FormatOptions, Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, MappedShare, Mapping,
+    NewSize, Node, Portal, RemotePath, Resized, ServiceName, SessionInfo, TargetName, Unfinished,
+};
 
 impl Sealed for Node {}
 

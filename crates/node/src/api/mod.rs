@@ -68,18 +68,8 @@ use std::time::Duration;
 
 use os::Deadline;
 
-pub use self::error::Cause;
-pub use self::error::Code;
-pub use self::error::Condition;
-pub use self::error::Error;
-pub use self::error::Result;
-pub use self::error::Unreachable;
-pub use self::groups::Disks;
-pub use self::groups::Filesystem;
-pub use self::groups::Iscsi;
-pub use self::groups::Smb;
-pub use self::groups::System;
-pub use self::groups::Volumes;
+pub use self::error::{Cause, Code, Condition, Error, Result, Unreachable};
+pub use self::groups::{Disks, Filesystem, Iscsi, Smb, System, Volumes};
 use self::sealed::Sealed;
 
 /// A node and the operations on it, whoever does them.

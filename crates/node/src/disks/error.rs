@@ -1,17 +1,8 @@
 use os::DiskNumber;
 
-use super::FoundDisk;
-use super::Guarded;
-use super::NotIdentified;
-use super::PagingUnknown;
-use super::SeenDisk;
-use crate::BlankError;
-use crate::IscsiError;
-use crate::ProviderError;
-use crate::Unfinished;
-use crate::VisibilityError;
-use crate::VolumeError;
+use super::{FoundDisk, Guarded, NotIdentified, PagingUnknown, SeenDisk};
 use crate::text::list;
+use crate::{BlankError, IscsiError, ProviderError, Unfinished, VisibilityError, VolumeError};
 
 /// An operation on a disk failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

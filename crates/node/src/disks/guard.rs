@@ -3,23 +3,14 @@
 use std::fmt;
 
 use formats::gpt::types;
-use os::Deadline;
-use os::DiskNumber;
-use os::DriveLayout;
-use os::WinPath;
+use os::{Deadline, DiskNumber, DriveLayout, WinPath};
 
 use super::DiskError;
-use crate::Node;
-use crate::TargetError;
-use crate::Unfinished;
-use crate::Way;
 use crate::bounded::race;
-use crate::looks::ANSWER_WITHIN;
-use crate::looks::Object;
-use crate::storage;
-use crate::storage::Style;
-use crate::volumes;
-use crate::volumes::target;
+use crate::looks::{ANSWER_WITHIN, Object};
+use crate::storage::{self, Style};
+use crate::volumes::{self, target};
+use crate::{Node, TargetError, Unfinished, Way};
 
 /// The MBR type of a dynamic disk's partition, 0x42
 /// (<https://learn.microsoft.com/windows/win32/fileio/disk-partition-types>).
@@ -203,9 +194,7 @@ fn holds(node: &Node, disk: DiskNumber, file: &WinPath) -> Result<bool, PagingUn
 
 #[cfg(test)]
 mod tests {
-    use os::PartitionEntry;
-    use os::PartitionNumber;
-    use os::PartitionStyle;
+    use os::{PartitionEntry, PartitionNumber, PartitionStyle};
     use uuid::Uuid;
 
     use super::*;

@@ -4,23 +4,13 @@ use std::collections::BTreeMap;
 
 use formats::device_id::DeviceIdPage;
 use formats::location::Location;
-use os::Cause;
-use os::Deadline;
-use os::DiskNumber;
-use os::Instance;
-use os::Query;
-use os::Win32;
 use os::schema::disk;
+use os::{Cause, Deadline, DiskNumber, Instance, Query, Win32};
 
-use super::DiskError;
-use super::guard;
-use super::identity;
-use super::identity::serial;
-use super::identity::serial::Serial;
-use crate::Node;
-use crate::looks;
+use super::identity::serial::{self, Serial};
+use super::{DiskError, guard, identity};
 use crate::provider::ProviderError;
-use crate::storage;
+use crate::{Node, looks, storage};
 
 /// By what a disk is told from all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,31 +12,20 @@ mod state;
 use std::collections::BTreeMap;
 
 use formats::location::Location;
-use os::Deadline;
-use os::DiskNumber;
+use os::{Deadline, DiskNumber};
 
 pub use self::error::DiskError;
-pub use self::find::Criterion;
-pub use self::find::DiskQuery;
-pub use self::find::Excluded;
-pub use self::find::FoundDisk;
-pub use self::find::Named;
-pub use self::find::NamespaceConvention;
-pub use self::find::NotEnough;
-pub use self::find::NotIdentified;
-pub use self::find::Page83;
-pub use self::find::SeenDisk;
-pub use self::find::SerialNumber;
-pub use self::find::TrivialName;
-pub use self::guard::Guarded;
-pub use self::guard::PagingUnknown;
+pub use self::find::{
+    Criterion, DiskQuery, Excluded, FoundDisk, Named, NamespaceConvention, NotEnough,
+    NotIdentified, Page83, SeenDisk, SerialNumber, TrivialName,
+};
+pub use self::guard::{Guarded, PagingUnknown};
 pub use self::lists::DiskIds;
 use self::offline::TakingOffline;
 use self::partition::Partitioning;
 use self::state::Switching;
-use crate::Node;
 use crate::locks::Key;
-use crate::storage;
+use crate::{Node, storage};
 
 /// The operations on the disks of a [`Node`].
 pub struct Disks<'a> {

@@ -2,22 +2,13 @@
 
 use std::time::Duration;
 
-use os::Deadline;
-use os::VolumeId;
-use os::VolumeLock;
-use os::Win32;
+use os::{Deadline, VolumeId, VolumeLock, Win32};
 
-use super::DiskError;
-use super::FoundDisk;
-use super::Named;
 use super::state::Switching;
-use crate::Node;
-use crate::VolumeError;
-use crate::locks::Held;
-use crate::locks::Key;
-use crate::patience;
-use crate::volumes::flush;
-use crate::volumes::on_disk;
+use super::{DiskError, FoundDisk, Named};
+use crate::locks::{Held, Key};
+use crate::volumes::{flush, on_disk};
+use crate::{Node, VolumeError, patience};
 
 /// What it is called in errors.
 pub(super) const NAME: &str = "offline disk";

@@ -1,29 +1,16 @@
 //! From a raw disk to a disk with one visible volume.
 
 use formats::blank;
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::DriveLayout;
-use os::PartitionEntry;
-use os::PartitionStyle;
-use os::Value;
-use os::schema::codes;
-use os::schema::disk;
-use os::schema::partition::ONLINE;
-use os::schema::partition::gpt_type;
+use os::schema::partition::{ONLINE, gpt_type};
+use os::schema::{codes, disk};
+use os::{Arguments, Deadline, DiskNumber, DriveLayout, PartitionEntry, PartitionStyle, Value};
 
-use super::DiskError;
-use super::Named;
-use super::guard;
-use super::identity;
+use super::{DiskError, Named, guard, identity};
 use crate::Node;
 use crate::blank::Stretch;
-use crate::patience;
-use crate::patience::VISIBLE_WITHIN;
+use crate::patience::{self, VISIBLE_WITHIN};
 use crate::provider::ProviderError;
-use crate::storage;
-use crate::storage::Style;
+use crate::storage::{self, Style};
 use crate::volumes::on_disk;
 
 /// One call of `PartitionDisk`, under the disk's lock.

@@ -1,21 +1,10 @@
 //! Bringing disks online and taking them offline.
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskAttributes;
-use os::DiskNumber;
-use os::Value;
-use os::schema::Method;
-use os::schema::disk;
+use os::schema::{Method, disk};
+use os::{Arguments, Deadline, DiskAttributes, DiskNumber, Value};
 
-use super::DiskError;
-use super::Named;
-use super::guard;
-use super::identity;
-use super::offline;
-use crate::Node;
-use crate::ProviderError;
-use crate::storage;
+use super::{DiskError, Named, guard, identity, offline};
+use crate::{Node, ProviderError, storage};
 
 /// One call of `SetDiskState`, under the disk's lock.
 pub(super) struct Switching<'a> {

@@ -1,8 +1,6 @@
-use os::ReparseTag;
-use os::WinPath;
+use os::{ReparseTag, WinPath};
 
-use crate::Unfinished;
-use crate::WayError;
+use crate::{Unfinished, WayError};
 
 /// An operation on files, directories or links failed.
 ///

@@ -1,13 +1,9 @@
 //! Making directories down to the last.
 
-use os::Deadline;
-use os::Pin;
-use os::Win32;
-use os::WinPath;
+use os::{Deadline, Pin, Win32, WinPath};
 
 use super::FilesystemError;
-use crate::Node;
-use crate::Way;
+use crate::{Node, Way};
 
 /// A directory that is to be, whose path is locked.
 pub(super) struct Making<'a> {

@@ -4,21 +4,14 @@ mod error;
 mod make;
 mod remove;
 
-use os::Deadline;
-use os::Files;
-use os::LinkKind;
-use os::Root;
-use os::WinPath;
+use os::{Deadline, Files, LinkKind, Root, WinPath};
 
 pub use self::error::FilesystemError;
 use self::make::Making;
 use self::remove::Walk;
-use crate::Node;
-use crate::Way;
-use crate::link;
-use crate::link::Leads;
-use crate::locks::Held;
-use crate::locks::Key;
+use crate::link::{self, Leads};
+use crate::locks::{Held, Key};
+use crate::{Node, Way};
 
 /// The operations on files, directories and links of a [`Node`].
 ///

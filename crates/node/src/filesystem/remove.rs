@@ -1,20 +1,12 @@
 //! Recursive removal that cannot be led astray.
 
-use os::Cause;
-use os::Component;
-use os::Deadline;
-use os::DirEntry;
-use os::Entry;
-use os::FileAttributes;
-use os::Files;
-use os::PathError;
-use os::Pin;
-use os::Win32;
-use os::WinPath;
+use os::{
+    Cause, Component, Deadline, DirEntry, Entry, FileAttributes, Files, PathError, Pin, Win32,
+    WinPath,
+};
 
 use super::FilesystemError;
-use crate::Node;
-use crate::Way;
+use crate::{Node, Way};
 
 /// No path has more names: it has at most 32,767 characters, separators included
 /// (<https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation>).

@@ -1,7 +1,5 @@
-use os::Arguments;
-use os::Value;
-use os::schema::iscsi_target::authentication_type;
-use os::schema::iscsi_target::connect;
+use os::schema::iscsi_target::{authentication_type, connect};
+use os::{Arguments, Value};
 use zeroize::Zeroizing;
 
 use super::IscsiError;

@@ -1,24 +1,12 @@
 //! Logging in to a target, under its lock.
 
-use os::Arguments;
-use os::Target as Callable;
-use os::Value;
 use os::schema::iscsi_codes;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target::connect as parameters;
+use os::schema::iscsi_target::{self, connect as parameters};
+use os::{Arguments, Target as Callable, Value};
 
-use super::Authentication;
-use super::IscsiError;
-use super::LoginOptions;
-use super::Portal;
-use super::TargetName;
-use super::find_behind;
-use super::initiator::Initiator;
-use super::initiator::KnownTarget;
-use super::initiator::session_id;
-use super::refresh;
-use crate::locks::Held;
-use crate::locks::Key;
+use super::initiator::{Initiator, KnownTarget, session_id};
+use super::{Authentication, IscsiError, LoginOptions, Portal, TargetName, find_behind, refresh};
+use crate::locks::{Held, Key};
 
 /// How a target came to be connected.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,19 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use os::Arguments;
-use os::Target as Callable;
-use os::Value;
-use os::schema::iscsi_codes;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target::disconnect as parameters;
+use os::schema::iscsi_target::{self, disconnect as parameters};
+use os::schema::{iscsi_codes, iscsi_session};
+use os::{Arguments, Target as Callable, Value};
 
-use super::IscsiError;
-use super::TargetName;
-use super::initiator::Initiator;
-use super::initiator::KnownTarget;
-use super::initiator::Session;
+use super::initiator::{Initiator, KnownTarget, Session};
+use super::{IscsiError, TargetName};
 
 /// Ends every session of the target. While there is more than one they are looked at anew after each:
 /// which of them are persistent changes when one of them stops to be.

@@ -1,10 +1,7 @@
 use os::Cause;
-use os::schema::ReturnCode;
-use os::schema::iscsi_codes;
+use os::schema::{ReturnCode, iscsi_codes};
 
-use crate::ProviderError;
-use crate::Unfinished;
-use crate::texts;
+use crate::{ProviderError, Unfinished, texts};
 
 /// An operation on the iSCSI initiator failed.
 ///

@@ -2,32 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::Instance;
-use os::ObjectPath;
-use os::Outcome;
-use os::Query;
-use os::Target as Callable;
-use os::schema::Class;
-use os::schema::Method;
-use os::schema::disk;
-use os::schema::iscsi_associations::connection_to_disk;
-use os::schema::iscsi_associations::target_to_connection;
-use os::schema::iscsi_associations::target_to_session;
-use os::schema::iscsi_associations::target_to_target_portal;
-use os::schema::iscsi_connection;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target_portal;
+use os::schema::iscsi_associations::{
+    connection_to_disk, target_to_connection, target_to_session, target_to_target_portal,
+};
+use os::schema::{
+    Class, Method, disk, iscsi_connection, iscsi_session, iscsi_target, iscsi_target_portal,
+};
+use os::{
+    Arguments, Deadline, DiskNumber, Instance, ObjectPath, Outcome, Query, Target as Callable,
+};
 
-use super::IscsiError;
-use super::Portal;
-use super::TargetName;
+use super::{IscsiError, Portal, TargetName};
 use crate::Node;
-use crate::provider::Callee;
-use crate::provider::ProviderError;
+use crate::provider::{Callee, ProviderError};
 
 /// The node's initiator, for one operation.
 pub(super) struct Initiator<'a> {

@@ -1,14 +1,10 @@
 //! How this process logged in to targets.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::LoginOptions;
-use super::Portal;
-use super::TargetName;
 use super::connect::Wanted;
+use super::{LoginOptions, Portal, TargetName};
 
 /// Drivers repeat their logins, and Windows tells how a target is connected by more questions than whether it
 /// is, and not all: so what this process did itself is kept, without the secrets, for as long as its session is

@@ -13,31 +13,20 @@ mod session;
 
 use std::collections::BTreeSet;
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::Target as Callable;
-use os::Value;
-use os::schema::iscsi_codes;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target_portal;
+use os::schema::{iscsi_codes, iscsi_session, iscsi_target_portal};
+use os::{Arguments, Deadline, DiskNumber, Target as Callable, Value};
 
-pub use self::chap::Authentication;
-pub use self::chap::Chap;
-pub use self::chap::ChapSecret;
+pub use self::chap::{Authentication, Chap, ChapSecret};
 pub use self::connect::Connected;
 pub use self::error::IscsiError;
-use self::initiator::Initiator;
-use self::initiator::KnownPortal;
-use self::initiator::KnownTarget;
+use self::initiator::{Initiator, KnownPortal, KnownTarget};
 pub(crate) use self::logins::Logins;
 pub use self::name::TargetName;
 pub use self::options::LoginOptions;
 pub use self::portal::Portal;
 pub use self::session::SessionInfo;
-use crate::Node;
-use crate::ProviderError;
 use crate::locks::Key;
+use crate::{Node, ProviderError};
 
 /// The operations on the iSCSI initiator of a [`Node`]. Nothing of it works while Windows's initiator
 /// service (`MSiSCSI`) does not run; starting it is for the node's administrator, or

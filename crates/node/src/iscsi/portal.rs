@@ -1,6 +1,5 @@
 use std::fmt;
-use std::net::IpAddr;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use super::IscsiError;
 

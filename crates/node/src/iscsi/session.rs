@@ -1,6 +1,5 @@
-use os::Instance;
-use os::Query;
 use os::schema::iscsi_session as row;
+use os::{Instance, Query};
 
 use super::IscsiError;
 use super::initiator::Initiator;

@@ -10,20 +10,15 @@ use std::any::Any;
 use std::ops::Range;
 use std::panic;
 use std::sync::Arc;
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
-use std::sync::mpsc::RecvTimeoutError;
-use std::thread;
-use std::thread::JoinHandle;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use os::Clock;
-use os::Deadline;
+use os::{Clock, Deadline};
 
 use super::ANSWER_WITHIN;
-use crate::Node;
-use crate::Unfinished;
 use crate::patience::SLICE;
+use crate::{Node, Unfinished};
 
 /// How many are asked at once, each on a thread of its own, after one got stuck. With so many a loop over sixty disks
 /// waits once for all that hang, and one over hundreds does not take as many threads, as each of its callers would.
@@ -177,9 +172,7 @@ mod tests {
     use std::sync::Mutex;
 
     use os::DiskNumber;
-    use os_sim::ClockMode;
-    use os_sim::NodeSpec;
-    use os_sim::SimNode;
+    use os_sim::{ClockMode, NodeSpec, SimNode};
     use tempfile::TempDir;
 
     use super::super::Object;

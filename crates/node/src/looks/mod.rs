@@ -20,21 +20,11 @@ mod seam;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::thread;
-use std::thread::ThreadId;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use os::Cause;
-use os::Clock;
-use os::Deadline;
-use os::DiskNumber;
-use os::Moment;
-use os::VolumeId;
+use os::{Cause, Clock, Deadline, DiskNumber, Moment, VolumeId};
 
 pub(crate) use self::each::each;
 pub(crate) use self::seam::guarded;

@@ -9,20 +9,10 @@
 
 use std::sync::Arc;
 
-use os::Facility;
-use os::Os;
-use os::Result;
-use os::Root;
-use os::WinPath;
-use os::layer::Access;
-use os::layer::Layer;
-use os::layer::Op;
-use os::layer::Part;
-use os::layer::Ran;
-use os::layer::Run;
+use os::layer::{Access, Layer, Op, Part, Ran, Run};
+use os::{Facility, Os, Result, Root, WinPath};
 
-use super::Looks;
-use super::Object;
+use super::{Looks, Object};
 
 /// The same system, so guarded.
 pub(crate) fn guarded(os: Os, looks: &Looks) -> Os {
@@ -71,9 +61,8 @@ fn of_path(path: &WinPath) -> Object {
 
 #[cfg(test)]
 mod tests {
-    use os::DiskNumber;
-    use os::VolumeId;
     use os::layer::Kind;
+    use os::{DiskNumber, VolumeId};
     use uuid::Uuid;
 
     use super::*;

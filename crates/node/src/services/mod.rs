@@ -7,8 +7,7 @@ mod stop;
 
 use std::time::Duration;
 
-use os::Deadline;
-use os::ServiceInfo;
+use os::{Deadline, ServiceInfo};
 
 pub use self::error::ServiceError;
 pub use self::name::ServiceName;

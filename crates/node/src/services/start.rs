@@ -1,12 +1,8 @@
 //! Starting a service, under its lock.
 
-use os::Deadline;
-use os::ServiceState;
-use os::Win32;
+use os::{Deadline, ServiceState, Win32};
 
-use super::LIMIT;
-use super::ServiceError;
-use super::query;
+use super::{LIMIT, ServiceError, query};
 use crate::Node;
 use crate::patience::until;
 

@@ -2,15 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use os::Deadline;
-use os::ServiceState;
-use os::Win32;
+use os::{Deadline, ServiceState, Win32};
 
-use super::LIMIT;
-use super::ServiceError;
-use super::ServiceName;
-use super::key;
-use super::query;
+use super::{LIMIT, ServiceError, ServiceName, key, query};
 use crate::Node;
 use crate::locks::Key;
 use crate::patience::until;

@@ -1,6 +1,4 @@
-use crate::ProviderError;
-use crate::Unfinished;
-use crate::texts;
+use crate::{ProviderError, Unfinished, texts};
 
 /// An operation on an SMB mapping failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,15 +1,10 @@
 //! Whose credentials, and which options, shares were mapped with.
 
 use std::collections::BTreeMap;
-use std::hash::BuildHasher;
-use std::hash::RandomState;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Credentials;
-use super::Mapped;
-use super::MappingOptions;
+use super::{Credentials, Mapped, MappingOptions};
 
 /// What this process mapped shares with: Windows does not tell most of it. Kept are hashes under a key that
 /// this process drew, which tell equal from different and nothing else.

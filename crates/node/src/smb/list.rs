@@ -1,21 +1,14 @@
 //! The SMB mappings that a node has.
 
-use os::Deadline;
-use os::Instance;
-use os::Query;
 use os::schema::NamedValue;
-use os::schema::smb_global_mapping::CLASS;
-use os::schema::smb_global_mapping::LOCAL_PATH;
-use os::schema::smb_global_mapping::REMOTE_PATH;
-use os::schema::smb_global_mapping::REQUIRE_INTEGRITY;
-use os::schema::smb_global_mapping::REQUIRE_PRIVACY;
-use os::schema::smb_global_mapping::STATUS;
-use os::schema::smb_global_mapping::USE_WRITE_THROUGH;
-use os::schema::smb_global_mapping::status;
+use os::schema::smb_global_mapping::{
+    CLASS, LOCAL_PATH, REMOTE_PATH, REQUIRE_INTEGRITY, REQUIRE_PRIVACY, STATUS, USE_WRITE_THROUGH,
+    status,
+};
+use os::{Deadline, Instance, Query};
 
 use super::SmbError;
-use crate::Node;
-use crate::ProviderError;
+use crate::{Node, ProviderError};
 
 /// A share that is mapped, as Windows tells of it, whoever mapped it. What may be null is optional. As whom
 /// it is mapped Windows does not tell.

@@ -3,18 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::Deadline;
-use os::Entry;
-use os::Win32;
-use os::WinPath;
+use os::{Deadline, Entry, Win32, WinPath};
 
 use super::SmbError;
 use super::mapping::Share;
 use crate::Unfinished;
 use crate::bounded::race;
 use crate::locks::Key;
-use crate::provider::ProviderError;
-use crate::provider::returned_win32;
+use crate::provider::{ProviderError, returned_win32};
 
 /// How long a mapped share may take to answer. Windows itself gives a dead server up to a minute.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);

@@ -1,35 +1,14 @@
 //! The mapping of one share, under the lock of its server.
 
-use os::Arguments;
-use os::Deadline;
-use os::Instance;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::schema::smb_global_mapping::CLASS;
-use os::schema::smb_global_mapping::CREATE;
-use os::schema::smb_global_mapping::REMOTE_PATH;
-use os::schema::smb_global_mapping::REMOVE;
-use os::schema::smb_global_mapping::REQUIRE_PRIVACY;
-use os::schema::smb_global_mapping::STATUS;
-use os::schema::smb_global_mapping::create;
-use os::schema::smb_global_mapping::remove;
-use os::schema::smb_global_mapping::status;
+use os::schema::smb_global_mapping::{
+    CLASS, CREATE, REMOTE_PATH, REMOVE, REQUIRE_PRIVACY, STATUS, create, remove, status,
+};
+use os::{Arguments, Deadline, Instance, Query, Target, Value};
 
-use super::Credentials;
-use super::Mapped;
-use super::MappingOptions;
-use super::RemotePath;
-use super::SmbError;
-use super::look;
-use super::look::Seen;
-use crate::Node;
-use crate::Privacy;
-use crate::Unfinished;
-use crate::provider::Callee;
-use crate::provider::ProviderError;
-use crate::provider::SecretArguments;
-use crate::provider::sole;
+use super::look::{self, Seen};
+use super::{Credentials, Mapped, MappingOptions, RemotePath, SmbError};
+use crate::provider::{Callee, ProviderError, SecretArguments, sole};
+use crate::{Node, Privacy, Unfinished};
 
 /// A share, whose server is locked.
 pub(super) struct Share<'a> {

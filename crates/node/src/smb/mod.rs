@@ -10,26 +10,18 @@ mod mapping;
 mod options;
 mod remote;
 
-use os::Deadline;
-use os::LinkKind;
-use os::Pin;
-use os::Win32;
-use os::WinPath;
+use os::{Deadline, LinkKind, Pin, Win32, WinPath};
 
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
 pub(crate) use self::known::Known;
-pub use self::list::MappedShare;
-pub use self::list::MappingStatus;
+pub use self::list::{MappedShare, MappingStatus};
 pub use self::mapped::Mapped;
 use self::mapping::Share;
-pub use self::options::MappingOptions;
-pub use self::options::Transport;
+pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
-use crate::Node;
-use crate::Way;
-use crate::link;
 use crate::locks::Key;
+use crate::{Node, Way, link};
 
 /// The operations on the SMB mappings of a [`Node`].
 pub struct Smb<'a> {

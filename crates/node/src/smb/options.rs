@@ -3,17 +3,12 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
-use os::Instance;
-use os::Value;
-use os::schema::Parameter;
-use os::schema::Property;
-use os::schema::smb_global_mapping::CLASS;
-use os::schema::smb_global_mapping::create;
-use os::schema::smb_global_mapping::transport_type;
+use os::schema::smb_global_mapping::{CLASS, create, transport_type};
+use os::schema::{Parameter, Property};
+use os::{Instance, Value};
 
-use crate::Options;
-use crate::Privacy;
 use crate::with::with;
+use crate::{Options, Privacy};
 
 /// The options of a new SMB mapping, as `MSFT_SmbGlobalMapping.Create` has them. What is `None` or empty is
 /// not sent, and Windows decides.

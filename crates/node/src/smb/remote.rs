@@ -1,7 +1,6 @@
 use std::fmt;
 
-use os::Root;
-use os::WinPath;
+use os::{Root, WinPath};
 
 use super::SmbError;
 

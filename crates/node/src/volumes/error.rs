@@ -1,17 +1,8 @@
-use os::DiskNumber;
-use os::Extent;
-use os::VolumeId;
-use os::Win32;
+use os::{DiskNumber, Extent, VolumeId, Win32};
 
-use super::FileSystemType;
-use super::TargetError;
-use super::VisibilityError;
-use crate::BlankError;
-use crate::DiskError;
-use crate::ProviderError;
-use crate::Unfinished;
+use super::{FileSystemType, TargetError, VisibilityError};
 use crate::text::list;
-use crate::texts;
+use crate::{BlankError, DiskError, ProviderError, Unfinished, texts};
 
 /// An operation on a volume failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,6 @@
 //! Writing what is cached before a volume is let go.
 
-use os::Os;
-use os::VolumeId;
-use os::Win32;
+use os::{Os, VolumeId, Win32};
 
 use super::VolumeError;
 

@@ -2,26 +2,15 @@
 
 use formats::blank;
 use formats::partition_kind::PartitionKind;
-use os::Arguments;
-use os::Deadline;
-use os::PartitionStyle;
-use os::Root;
-use os::Value;
-use os::VolumeId;
-use os::WinPath;
 use os::schema::volume;
+use os::{Arguments, Deadline, PartitionStyle, Root, Value, VolumeId, WinPath};
 
-use super::FormatOptions;
-use super::NamedVolume;
-use super::VolumeError;
 use super::place::Place;
-use crate::DiskError;
-use crate::Node;
+use super::{FormatOptions, NamedVolume, VolumeError};
 use crate::blank::Stretch;
-use crate::patience;
-use crate::patience::VISIBLE_WITHIN;
+use crate::patience::{self, VISIBLE_WITHIN};
 use crate::provider::ProviderError;
-use crate::storage;
+use crate::{DiskError, Node, storage};
 
 /// How a volume came to the filesystem that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,17 +5,10 @@
 //! mounted at a path of the driver's own. Whatever formats or resizes it then looks once more, under its
 //! locks.
 
-use os::Deadline;
-use os::DiskNumber;
-use os::VolumeId;
-use os::WinPath;
+use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
-use super::VolumeError;
-use super::target;
-use crate::FoundDisk;
-use crate::Named;
-use crate::Node;
-use crate::Way;
+use super::{VolumeError, target};
+use crate::{FoundDisk, Named, Node, Way};
 
 /// A volume, and by what it is known to be the one that is meant: the one thing by which drivers have a
 /// volume formatted or resized.

@@ -12,35 +12,21 @@ mod resize;
 pub(crate) mod stale;
 pub(crate) mod target;
 
-use os::Deadline;
-use os::DiskNumber;
-use os::PartitionNumber;
-use os::Space;
-use os::VolumeId;
-use os::WinPath;
+use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 
 pub use self::error::VolumeError;
 pub use self::format::Formatted;
 use self::format::Formatting;
-pub use self::found::Evidence;
-pub use self::found::FoundVolume;
-pub use self::found::NamedVolume;
+pub use self::found::{Evidence, FoundVolume, NamedVolume};
 use self::mount::Mounting;
 pub use self::on_disk::VisibilityError;
-pub use self::options::AllocationUnit;
-pub use self::options::FileSystemType;
-pub use self::options::FormatOptions;
-pub use self::options::FormatOptionsError;
+pub use self::options::{AllocationUnit, FileSystemType, FormatOptions, FormatOptionsError};
 pub(crate) use self::place::disks_of;
-pub use self::resize::NewSize;
-pub use self::resize::Resized;
 use self::resize::Resizing;
+pub use self::resize::{NewSize, Resized};
 pub use self::target::TargetError;
-use crate::FoundDisk;
-use crate::Named;
-use crate::Node;
-use crate::Way;
 use crate::locks::Key;
+use crate::{FoundDisk, Named, Node, Way};
 
 /// The operations on the volumes of a [`Node`].
 pub struct Volumes<'a> {

@@ -1,22 +1,10 @@
 //! Mounted folders.
 
-use os::Deadline;
-use os::Entry;
-use os::Os;
-use os::Pin;
-use os::ReparseTag;
-use os::VolumeId;
-use os::Win32;
+use os::{Deadline, Entry, Os, Pin, ReparseTag, VolumeId, Win32};
 
-use super::TargetError;
-use super::VolumeError;
-use super::flush;
-use super::stale;
-use super::target;
-use crate::Node;
-use crate::Way;
-use crate::link;
-use crate::link::Leads;
+use super::{TargetError, VolumeError, flush, stale, target};
+use crate::link::{self, Leads};
+use crate::{Node, Way};
 
 /// A volume and a folder, both locked.
 pub(super) struct Mounting<'a> {

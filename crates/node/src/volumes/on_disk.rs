@@ -3,24 +3,15 @@
 //! Drivers take the first volume of the list for theirs, so a list that lacks one because its volume
 //! came late, or could not be looked at, would hand them somebody else's.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use os::Deadline;
-use os::DiskNumber;
-use os::DriveLayout;
-use os::PartitionEntry;
-use os::PartitionNumber;
-use os::PartitionStyle;
-use os::VolumeId;
+use os::{
+    Deadline, DiskNumber, DriveLayout, PartitionEntry, PartitionNumber, PartitionStyle, VolumeId,
+};
 
-use crate::DiskError;
-use crate::Node;
-use crate::Unfinished;
-use crate::looks;
-use crate::patience;
-use crate::patience::VISIBLE_WITHIN;
+use crate::patience::{self, VISIBLE_WITHIN};
 use crate::text::list;
+use crate::{DiskError, Node, Unfinished, looks};
 
 /// The volumes of a disk cannot be told for certain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,25 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use os::Deadline;
-use os::DiskNumber;
-use os::DriveLayout;
-use os::Extent;
-use os::Os;
-use os::PartitionEntry;
-use os::PartitionStyle;
-use os::VolumeId;
+use os::{Deadline, DiskNumber, DriveLayout, Extent, Os, PartitionEntry, PartitionStyle, VolumeId};
 
-use super::NamedVolume;
-use super::VolumeError;
-use crate::DiskError;
-use crate::Node;
-use crate::disks::guard;
-use crate::disks::identity;
-use crate::locks::Held;
-use crate::locks::Key;
+use super::{NamedVolume, VolumeError};
+use crate::disks::{guard, identity};
+use crate::locks::{Held, Key};
 use crate::provider::ProviderError;
-use crate::storage;
+use crate::{DiskError, Node, storage};
 
 /// The disks that hold parts of a volume.
 ///

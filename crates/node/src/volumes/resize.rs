@@ -2,21 +2,13 @@
 
 use std::num::NonZeroU64;
 
-use os::Arguments;
-use os::Deadline;
-use os::Value;
-use os::VolumeId;
-use os::Win32;
-use os::schema::codes;
-use os::schema::partition;
+use os::schema::{codes, partition};
+use os::{Arguments, Deadline, Value, VolumeId, Win32};
 
-use super::NamedVolume;
-use super::VolumeError;
 use super::place::Place;
-use crate::DiskError;
-use crate::Node;
+use super::{NamedVolume, VolumeError};
 use crate::provider::ProviderError;
-use crate::storage;
+use crate::{DiskError, Node, storage};
 
 const MIB: u64 = 1 << 20;
 

@@ -1,12 +1,8 @@
 //! Mounted folders whose volume is gone.
 
-use os::Os;
-use os::ReparseTag;
-use os::VolumeId;
-use os::WinPath;
+use os::{Os, ReparseTag, VolumeId, WinPath};
 
-use crate::link;
-use crate::link::Leads;
+use crate::link::{self, Leads};
 
 /// The volume that the entry is a mounted folder of, if it is gone for certain. A folder may store any of a
 /// volume's names, and the list has one of each, so that both folder and list are asked.

@@ -1,16 +1,9 @@
 //! From a path to the volume that it leads to. No provider is asked.
 
-use os::Os;
-use os::ReparseTag;
-use os::Root;
-use os::VolumeId;
-use os::WinPath;
+use os::{Os, ReparseTag, Root, VolumeId, WinPath};
 
-use crate::Way;
-use crate::WayError;
-use crate::link;
-use crate::link::Leads;
-use crate::texts;
+use crate::link::{self, Leads};
+use crate::{Way, WayError, texts};
 
 /// Links that one look-up follows, and folders that it looks above, at most. The number is
 /// csi-proxy's.

@@ -1,15 +1,9 @@
 use std::sync::Arc;
 
-use os::Component;
-use os::Os;
-use os::Root;
-use os::VolumeId;
-use os::WinPath;
+use os::{Component, Os, Root, VolumeId, WinPath};
 
-use super::Way;
-use super::WayError;
-use super::resolve;
-use super::resolve::Resolver;
+use super::resolve::{self, Resolver};
+use super::{Way, WayError};
 
 /// How deep volumes may be mounted in one another.
 const MOST_NESTED: usize = 16;

@@ -1,6 +1,4 @@
-use os::Cause;
-use os::ReparseTag;
-use os::VolumeId;
+use os::{Cause, ReparseTag, VolumeId};
 
 /// A path cannot be followed to where it leads.
 ///

@@ -6,11 +6,7 @@ mod resolve;
 
 use std::sync::Arc;
 
-use os::Files;
-use os::Os;
-use os::Pin;
-use os::Win32;
-use os::WinPath;
+use os::{Files, Os, Pin, Win32, WinPath};
 
 pub use self::bounds::Bounds;
 pub use self::error::WayError;

@@ -2,20 +2,11 @@
 
 use std::sync::Arc;
 
-use os::Component;
-use os::Os;
-use os::ReparseTag;
-use os::Root;
-use os::WinPath;
+use os::{Component, Os, ReparseTag, Root, WinPath};
 
-use super::Bounds;
-use super::Confined;
-use super::Followed;
-use super::Way;
-use super::WayError;
 use super::bounds::Start;
-use crate::link;
-use crate::link::Leads;
+use super::{Bounds, Confined, Followed, Way, WayError};
+use crate::link::{self, Leads};
 
 /// How many links one path may lead through; Windows's own number.
 ///

@@ -5,17 +5,11 @@
 
 use formats::fixtures::all;
 use os::PartitionStyle;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use wincsi_node::BlankError;
-use wincsi_node::DiskError;
-use wincsi_node::FormatGuard;
-use wincsi_node::Options;
+use os_sim::{Bus, DiskSpec};
+use wincsi_node::{BlankError, DiskError, FormatGuard, Options};
 
-use crate::support::DATA;
-use crate::support::Rig;
-use crate::support::fixture::LENGTH;
-use crate::support::fixture::Place;
+use crate::support::fixture::{LENGTH, Place};
+use crate::support::{DATA, Rig};
 
 /// The filesystem that Linux nodes leave on disks, in both of the places where they do.
 #[test]

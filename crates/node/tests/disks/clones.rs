@@ -2,27 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::DiskAttributes;
-use os::PartitionStyle;
-use os::Query;
-use os::Value;
-use os::VolumeId;
-use os::schema::disk;
-use os::schema::disk::offline_reason;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::Op;
-use os_sim::Rule;
-use wincsi_node::Criterion;
-use wincsi_node::DiskError;
-use wincsi_node::DiskQuery;
-use wincsi_node::FoundDisk;
-use wincsi_node::SerialNumber;
+use os::schema::disk::{self, offline_reason};
+use os::{DiskAttributes, PartitionStyle, Query, Value, VolumeId};
+use os_sim::{Bus, DiskSpec, Effect, Op, Rule};
+use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, SerialNumber};
 
-use crate::support::DATA;
-use crate::support::Rig;
-use crate::support::path;
+use crate::support::{DATA, Rig, path};
 
 const CLONE: &str = "clone1";
 const LENGTH: u64 = 128 << 20;

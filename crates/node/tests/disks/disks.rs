@@ -6,31 +6,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use os::Cause;
-use os::Deadline;
-use os::DiskNumber;
-use os::PartitionStyle;
-use os::Win32;
 use os::schema::disk;
-use os_sim::Arrives;
-use os_sim::Bus;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::IdentifierKind;
-use os_sim::Kill;
-use os_sim::NodeSpec;
-use os_sim::Rule;
-use os_sim::SanPolicy;
-use wincsi_node::DiskError;
-use wincsi_node::Guarded;
-use wincsi_node::Options;
-use wincsi_node::Unfinished;
-use wincsi_node::VolumeError;
+use os::{Cause, Deadline, DiskNumber, PartitionStyle, Win32};
+use os_sim::{
+    Arrives, Bus, Content, DiskSpec, Effect, IdentifierKind, Kill, NodeSpec, Rule, SanPolicy,
+};
+use wincsi_node::{DiskError, Guarded, Options, Unfinished, VolumeError};
 
-use crate::support::DATA;
-use crate::support::GIB;
-use crate::support::Rig;
+use crate::support::{DATA, GIB, Rig};
 
 const SYSTEM: DiskNumber = DiskNumber(0);
 

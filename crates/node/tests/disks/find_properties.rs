@@ -7,14 +7,9 @@ use os::DiskNumber;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use wincsi_node::Criterion;
-use wincsi_node::DiskQuery;
-use wincsi_node::Excluded;
-use wincsi_node::Guarded;
-use wincsi_node::NamespaceConvention;
-use wincsi_node::Page83;
-use wincsi_node::SeenDisk;
-use wincsi_node::SerialNumber;
+use wincsi_node::{
+    Criterion, DiskQuery, Excluded, Guarded, NamespaceConvention, Page83, SeenDisk, SerialNumber,
+};
 
 /// Few values, so that disks are alike in much.
 fn few() -> std::ops::Range<u32> {

@@ -7,41 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formats::fixtures::SparseImage;
-use os::DiskNumber;
-use os::Extent;
-use os::Instance;
-use os::Os;
-use os::Outcome;
-use os::Value;
-use os::VolumeId;
-use os::Win32;
-use os::schema::codes;
-use os::schema::disk;
-use os::schema::partition;
-use os::schema::volume;
-use os_sim::Bus;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::HardwareControl;
-use os_sim::Op;
-use os_sim::Rule;
-use os_sim::SimNode;
-use wincsi_node::Criterion;
-use wincsi_node::DiskError;
-use wincsi_node::DiskQuery;
-use wincsi_node::FoundVolume;
-use wincsi_node::NamedVolume;
-use wincsi_node::NewSize;
-use wincsi_node::Node;
-use wincsi_node::ProviderError;
-use wincsi_node::SerialNumber;
-use wincsi_node::VolumeError;
+use os::schema::{codes, disk, partition, volume};
+use os::{DiskNumber, Extent, Instance, Os, Outcome, Value, VolumeId, Win32};
+use os_sim::{Bus, Content, DiskSpec, Effect, HardwareControl, Op, Rule, SimNode};
+use wincsi_node::{
+    Criterion, DiskError, DiskQuery, FoundVolume, NamedVolume, NewSize, Node, ProviderError,
+    SerialNumber, VolumeError,
+};
 
-use crate::support::DATA;
-use crate::support::GIB;
-use crate::support::Rig;
-use crate::support::meddle;
+use crate::support::{DATA, GIB, Rig, meddle};
 
 const OTHER: &str = "other";
 

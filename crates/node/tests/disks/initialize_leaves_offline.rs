@@ -4,20 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::Deadline;
-use wincsi_node::Criterion;
-use wincsi_node::DiskError;
-use wincsi_node::DiskQuery;
-use wincsi_node::FormatOptions;
-use wincsi_node::Formatted;
-use wincsi_node::FoundDisk;
-use wincsi_node::NewSize;
-use wincsi_node::ProviderError;
-use wincsi_node::SerialNumber;
-use wincsi_node::api::Error;
-use wincsi_node::api::NodeApi;
+use wincsi_node::api::{Error, NodeApi};
+use wincsi_node::{
+    Criterion, DiskError, DiskQuery, FormatOptions, Formatted, FoundDisk, NewSize, ProviderError,
+    SerialNumber,
+};
 
-use crate::support::DATA;
-use crate::support::Rig;
+use crate::support::{DATA, Rig};
 
 fn find(rig: &Rig) -> Result<FoundDisk, DiskError> {
     let serial = SerialNumber::parse(DATA).unwrap();

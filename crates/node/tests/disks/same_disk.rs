@@ -5,34 +5,13 @@
 
 use std::sync::Arc;
 
-use os::DiskNumber;
-use os::Instance;
-use os::Value;
-use os::Win32;
 use os::schema::disk;
-use os_sim::Bus;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::IdentifierKind;
-use os_sim::IdentifierPage;
-use os_sim::Op;
-use os_sim::Rule;
-use wincsi_node::Criterion;
-use wincsi_node::DiskError;
-use wincsi_node::DiskQuery;
-use wincsi_node::FoundDisk;
-use wincsi_node::Node;
-use wincsi_node::Page83;
-use wincsi_node::SerialNumber;
-use wincsi_node::api::Cause;
-use wincsi_node::api::Condition;
-use wincsi_node::api::Error;
+use os::{DiskNumber, Instance, Value, Win32};
+use os_sim::{Bus, Content, DiskSpec, Effect, IdentifierKind, IdentifierPage, Op, Rule};
+use wincsi_node::api::{Cause, Condition, Error};
+use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, Node, Page83, SerialNumber};
 
-use crate::support::DATA;
-use crate::support::GIB;
-use crate::support::Rig;
-use crate::support::meddle;
+use crate::support::{DATA, GIB, Rig, meddle};
 
 const OTHER: &str = "other";
 

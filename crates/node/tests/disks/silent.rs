@@ -3,23 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use os::DiskNumber;
-use os::Win32;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::IdentifierKind;
-use os_sim::Rule;
-use wincsi_node::Criterion;
-use wincsi_node::DiskError;
-use wincsi_node::DiskQuery;
-use wincsi_node::Excluded;
-use wincsi_node::FoundDisk;
-use wincsi_node::Page83;
+use os::{DiskNumber, Win32};
+use os_sim::{Bus, DiskSpec, Effect, IdentifierKind, Rule};
 use wincsi_node::api::Condition;
+use wincsi_node::{Criterion, DiskError, DiskQuery, Excluded, FoundDisk, Page83};
 
-use crate::support::GIB;
-use crate::support::Rig;
+use crate::support::{GIB, Rig};
 
 const OURS: &str = "600140512345678a600140512345678a";
 const DEAD: &str = "60014050000000016001405000000001";

@@ -4,32 +4,15 @@
 
 use std::time::Duration;
 
-use os::Arguments;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::VolumeId;
-use os::Win32;
 use os::schema::disk;
 use os::schema::partition::gpt_type;
+use os::{Arguments, Query, Target, Value, VolumeId, Win32};
 use os_meter::Counts;
-use os_sim::Effect;
-use os_sim::NodeSpec;
-use os_sim::Rule;
-use os_sim::SanPolicy;
-use wincsi_node::Criterion;
-use wincsi_node::DiskError;
-use wincsi_node::DiskQuery;
-use wincsi_node::FoundDisk;
-use wincsi_node::Guarded;
-use wincsi_node::SerialNumber;
-use wincsi_node::VolumeError;
-use wincsi_node::api::Condition;
-use wincsi_node::api::NodeApi;
+use os_sim::{Effect, NodeSpec, Rule, SanPolicy};
+use wincsi_node::api::{Condition, NodeApi};
+use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, Guarded, SerialNumber, VolumeError};
 
-use crate::support::DATA;
-use crate::support::GIB;
-use crate::support::Rig;
+use crate::support::{DATA, GIB, Rig};
 
 const FLUSH: &str = "FlushFileBuffers";
 const LOCK: &str = "FSCTL_LOCK_VOLUME";

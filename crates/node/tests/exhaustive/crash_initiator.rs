@@ -7,17 +7,8 @@ use os_sim::iscsi::TargetSpec;
 use wincsi_node::Authentication;
 
 use crate::support::Rig;
-use crate::support::crash::Scenario;
-use crate::support::crash::check;
-use crate::support::crash::told;
-use crate::support::initiator::ADDRESS;
-use crate::support::initiator::GUARDED;
-use crate::support::initiator::OPEN;
-use crate::support::initiator::PROOF;
-use crate::support::initiator::at;
-use crate::support::initiator::chap;
-use crate::support::initiator::named;
-use crate::support::initiator::secret;
+use crate::support::crash::{Scenario, check, told};
+use crate::support::initiator::{ADDRESS, GUARDED, OPEN, PROOF, at, chap, named, secret};
 
 #[test]
 fn add_a_portal() {

@@ -8,24 +8,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::Files;
-use os::LinkKind;
-use wincsi_node::Credentials;
-use wincsi_node::Mapping;
-use wincsi_node::RemotePath;
+use os::{Files, LinkKind};
+use wincsi_node::{Credentials, Mapping, RemotePath};
 use zeroize::Zeroizing;
 
-use crate::support::KUBELET;
-use crate::support::PASSWORD;
-use crate::support::Rig;
-use crate::support::SHARE;
-use crate::support::STAGING;
-use crate::support::USER;
-use crate::support::crash::Scenario;
-use crate::support::crash::check;
-use crate::support::crash::check_with_any_reach;
-use crate::support::crash::told;
-use crate::support::path;
+use crate::support::crash::{Scenario, check, check_with_any_reach, told};
+use crate::support::{KUBELET, PASSWORD, Rig, SHARE, STAGING, USER, path};
 
 /// Where the kubelet keeps what is the pods'.
 const PODS: &str = r"C:\var\lib\kubelet\pods";

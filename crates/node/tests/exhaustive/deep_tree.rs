@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use crate::support::Rig;
-use crate::support::path;
+use crate::support::{Rig, path};
 
 /// As deep as a path of the host under the node's folder may be; the walk itself is bounded by what
 /// Windows allows.

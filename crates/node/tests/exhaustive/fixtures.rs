@@ -3,20 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use formats::blank::Signature;
-use formats::fixtures::Fixture;
-use formats::fixtures::all;
+use formats::fixtures::{Fixture, all};
 use os::PartitionStyle;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use wincsi_node::DiskError;
-use wincsi_node::VolumeError;
+use os_sim::{Bus, DiskSpec};
+use wincsi_node::{DiskError, VolumeError};
 
-use crate::support::DATA;
-use crate::support::Rig;
-use crate::support::counted;
-use crate::support::fixture::LENGTH;
-use crate::support::fixture::Place;
-use crate::support::fixture::assert_names;
+use crate::support::fixture::{LENGTH, Place, assert_names};
+use crate::support::{DATA, Rig, counted};
 
 /// A Linux filesystem on a whole disk looks raw to Windows (kubernetes#102737, csi-proxy#104).
 #[test]

@@ -5,11 +5,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use crate::support::Rig;
-use crate::support::STAGING;
-use crate::support::crash::Scenario;
-use crate::support::crash::check_with_any_reach;
-use crate::support::crash::told;
+use crate::support::crash::{Scenario, check_with_any_reach, told};
+use crate::support::{Rig, STAGING};
 
 #[test]
 fn remove_a_mounted_folder() {

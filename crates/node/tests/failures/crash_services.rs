@@ -4,13 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os_sim::Start;
-use wincsi_node::Dependents;
-use wincsi_node::ServiceName;
+use wincsi_node::{Dependents, ServiceName};
 
 use crate::support::Rig;
-use crate::support::crash::Scenario;
-use crate::support::crash::check;
-use crate::support::crash::told;
+use crate::support::crash::{Scenario, check, told};
 
 #[test]
 fn start_a_service_and_what_it_needs() {

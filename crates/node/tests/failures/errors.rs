@@ -5,50 +5,18 @@
 
 use std::error::Error as _;
 
-use os::DiskNumber;
-use os::Hresult;
-use os::Outcome;
-use os::PartitionNumber;
-use os::SystemText;
-use os::VolumeId;
-use os::Win32;
-use os::schema::Method;
-use os::schema::ReturnCode;
-use os::schema::codes;
-use os::schema::disk;
-use os::schema::iscsi_codes;
-use os::schema::volume;
-use os_sim::Effect;
-use os_sim::Rule;
-use wincsi_node::Authentication;
-use wincsi_node::Credentials;
-use wincsi_node::Criterion;
-use wincsi_node::DiskError;
-use wincsi_node::DiskQuery;
-use wincsi_node::FoundDisk;
-use wincsi_node::FoundVolume;
-use wincsi_node::Mapping;
-use wincsi_node::ProviderError;
-use wincsi_node::RemotePath;
-use wincsi_node::SerialNumber;
-use wincsi_node::ServiceError;
-use wincsi_node::VisibilityError;
-use wincsi_node::VolumeError;
-use wincsi_node::api::Cause;
-use wincsi_node::api::Code;
-use wincsi_node::api::Condition;
-use wincsi_node::api::Error;
-use wincsi_node::api::NodeApi;
+use os::schema::{Method, ReturnCode, codes, disk, iscsi_codes, volume};
+use os::{DiskNumber, Hresult, Outcome, PartitionNumber, SystemText, VolumeId, Win32};
+use os_sim::{Effect, Rule};
+use wincsi_node::api::{Cause, Code, Condition, Error, NodeApi};
+use wincsi_node::{
+    Authentication, Credentials, Criterion, DiskError, DiskQuery, FoundDisk, FoundVolume, Mapping,
+    ProviderError, RemotePath, SerialNumber, ServiceError, VisibilityError, VolumeError,
+};
 use zeroize::Zeroizing;
 
-use crate::support::DATA;
-use crate::support::PASSWORD;
-use crate::support::Rig;
-use crate::support::SHARE;
-use crate::support::USER;
-use crate::support::initiator;
-use crate::support::initiator::ADDRESS;
-use crate::support::initiator::OPEN;
+use crate::support::initiator::{self, ADDRESS, OPEN};
+use crate::support::{DATA, PASSWORD, Rig, SHARE, USER};
 
 /// What Windows fails with where storage, shares and services are used, and what a driver branches on.
 const WIN32: [(u32, Condition); 16] = [

@@ -5,34 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::Deadline;
-use os::Paging;
-use os_sim::Effect;
-use os_sim::Op;
-use os_sim::Rule;
-use wincsi_node::Criterion;
-use wincsi_node::DiskQuery;
-use wincsi_node::FormatOptions;
-use wincsi_node::FoundDisk;
-use wincsi_node::FoundVolume;
-use wincsi_node::Node;
-use wincsi_node::Page83;
-use wincsi_node::api::Cause;
-use wincsi_node::api::Condition;
-use wincsi_node::api::Error;
-use wincsi_node::api::NodeApi;
+use os::{Deadline, Paging};
+use os_sim::{Effect, Op, Rule};
+use wincsi_node::api::{Cause, Condition, Error, NodeApi};
+use wincsi_node::{Criterion, DiskQuery, FormatOptions, FoundDisk, FoundVolume, Node, Page83};
 
-use crate::support::DATA;
-use crate::support::STAGING;
-use crate::support::meddle;
-use crate::support::stuck::BAD;
-use crate::support::stuck::PAGE83;
-use crate::support::stuck::PATIENCE;
-use crate::support::stuck::Pair;
-use crate::support::stuck::Place;
-use crate::support::stuck::Scene;
-use crate::support::stuck::eventually;
-use crate::support::stuck::serial;
+use crate::support::stuck::{BAD, PAGE83, PATIENCE, Pair, Place, Scene, eventually, serial};
+use crate::support::{DATA, STAGING, meddle};
 
 /// How often the kubelet repeats its calls.
 const REPEATED: usize = 25;

@@ -3,11 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::Win32;
-use os_sim::Effect;
-use os_sim::NodeSpec;
-use os_sim::Rule;
-use wincsi_node::FirmwareError;
-use wincsi_node::Options;
+use os_sim::{Effect, NodeSpec, Rule};
+use wincsi_node::{FirmwareError, Options};
 
 use crate::support::Rig;
 

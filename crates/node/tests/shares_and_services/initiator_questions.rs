@@ -2,19 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use wincsi_node::Authentication;
-use wincsi_node::Connected;
-use wincsi_node::LoginOptions;
-use wincsi_node::Node;
-use wincsi_node::Options;
+use wincsi_node::{Authentication, Connected, LoginOptions, Node, Options};
 
 use crate::support::Rig;
-use crate::support::initiator::ADDRESS;
-use crate::support::initiator::GUARDED;
-use crate::support::initiator::OPEN;
-use crate::support::initiator::at;
-use crate::support::initiator::chap;
-use crate::support::initiator::named;
+use crate::support::initiator::{ADDRESS, GUARDED, OPEN, at, chap, named};
 
 const NONE: Authentication = Authentication::None;
 

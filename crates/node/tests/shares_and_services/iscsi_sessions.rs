@@ -5,30 +5,14 @@
 use std::collections::BTreeSet;
 
 use os::schema::iscsi_target::authentication_type;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use wincsi_node::Authentication;
-use wincsi_node::Connected;
-use wincsi_node::Criterion;
-use wincsi_node::DiskError;
-use wincsi_node::DiskQuery;
-use wincsi_node::FoundDisk;
-use wincsi_node::IscsiError;
-use wincsi_node::LoginOptions;
-use wincsi_node::NotEnough;
-use wincsi_node::SerialNumber;
-use wincsi_node::SessionInfo;
+use os_sim::{Bus, DiskSpec};
+use wincsi_node::{
+    Authentication, Connected, Criterion, DiskError, DiskQuery, FoundDisk, IscsiError,
+    LoginOptions, NotEnough, SerialNumber, SessionInfo,
+};
 
-use crate::support::GIB;
-use crate::support::Rig;
-use crate::support::initiator::ADDRESS;
-use crate::support::initiator::GUARDED;
-use crate::support::initiator::OPEN;
-use crate::support::initiator::PROOF;
-use crate::support::initiator::at;
-use crate::support::initiator::chap;
-use crate::support::initiator::named;
-use crate::support::initiator::secret;
+use crate::support::initiator::{ADDRESS, GUARDED, OPEN, PROOF, at, chap, named, secret};
+use crate::support::{GIB, Rig};
 
 fn connect(rig: &Rig, options: &LoginOptions) -> Connected {
     let connected = rig.iscsi().connect_with(

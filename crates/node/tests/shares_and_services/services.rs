@@ -2,30 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use os::Cause;
-use os::Deadline;
-use os::Error;
-use os::Facility;
-use os::ServiceInfo;
-use os::ServiceState;
-use os::StartType;
-use os::Win32;
-use os_sim::Effect;
-use os_sim::NodeSpec;
-use os_sim::Op;
-use os_sim::Rule;
-use os_sim::ServiceSpec;
-use os_sim::Start;
-use wincsi_node::Dependents;
-use wincsi_node::Node;
-use wincsi_node::Options;
-use wincsi_node::ServiceError;
-use wincsi_node::ServiceName;
+use os::{Cause, Deadline, Error, Facility, ServiceInfo, ServiceState, StartType, Win32};
+use os_sim::{Effect, NodeSpec, Op, Rule, ServiceSpec, Start};
+use wincsi_node::{Dependents, Node, Options, ServiceError, ServiceName};
 
 use crate::support::Rig;
 

@@ -6,37 +6,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use os::Deadline;
-use os::Facility;
-use os::Files;
-use os::Instance;
-use os::LinkKind;
-use os::Query;
-use os::Value;
-use os::Win32;
 use os::schema::smb_global_mapping as mapping;
-use os_sim::Effect;
-use os_sim::Op;
-use os_sim::Rule;
-use os_sim::RuleId;
+use os::{Deadline, Facility, Files, Instance, LinkKind, Query, Value, Win32};
 use os_sim::smb::Condition;
-use wincsi_node::Credentials;
-use wincsi_node::Mapped;
-use wincsi_node::Mapping;
-use wincsi_node::Node;
-use wincsi_node::RemotePath;
-use wincsi_node::SmbError;
-use wincsi_node::Way;
-use wincsi_node::api;
-use wincsi_node::texts;
+use os_sim::{Effect, Op, Rule, RuleId};
+use wincsi_node::{Credentials, Mapped, Mapping, Node, RemotePath, SmbError, Way, api, texts};
 use zeroize::Zeroizing;
 
-use crate::support::PASSWORD;
-use crate::support::Rig;
-use crate::support::SHARE;
-use crate::support::USER;
-use crate::support::meddle;
-use crate::support::path;
+use crate::support::{PASSWORD, Rig, SHARE, USER, meddle, path};
 
 const LINK: &str = r"C:\var\globalmount";
 

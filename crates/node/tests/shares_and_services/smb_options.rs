@@ -5,39 +5,18 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use os::Arguments;
-use os::Deadline;
-use os::Instance;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::schema::Build;
-use os::schema::smb_global_mapping as mapping;
-use os_sim::NodeSpec;
-use os_sim::Op;
-use os_sim::smb::Condition;
-use os_sim::smb::ServerSpec;
-use wincsi_node::Credentials;
-use wincsi_node::Mapped;
-use wincsi_node::MappedShare;
-use wincsi_node::Mapping;
-use wincsi_node::MappingOptions;
-use wincsi_node::MappingStatus;
-use wincsi_node::Node;
-use wincsi_node::Options;
-use wincsi_node::Privacy;
-use wincsi_node::RemotePath;
-use wincsi_node::SmbError;
-use wincsi_node::Transport;
-use wincsi_node::api;
-use wincsi_node::api::NodeApi;
+use os::schema::{Build, smb_global_mapping as mapping};
+use os::{Arguments, Deadline, Instance, Query, Target, Value};
+use os_sim::smb::{Condition, ServerSpec};
+use os_sim::{NodeSpec, Op};
+use wincsi_node::api::{self, NodeApi};
+use wincsi_node::{
+    Credentials, Mapped, MappedShare, Mapping, MappingOptions, MappingStatus, Node, Options,
+    Privacy, RemotePath, SmbError, Transport,
+};
 use zeroize::Zeroizing;
 
-use crate::support::PASSWORD;
-use crate::support::Rig;
-use crate::support::SHARE;
-use crate::support::USER;
-use crate::support::meddle;
+use crate::support::{PASSWORD, Rig, SHARE, USER, meddle};
 
 fn rig(build: Build) -> Rig {
     let rig = Rig::of(&NodeSpec::default().build(build), Options::default());

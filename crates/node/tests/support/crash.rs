@@ -2,20 +2,13 @@
 
 use std::fmt;
 
-use os::Facility;
-use os::Outcome;
-use os::Win32;
 use os::schema::codes;
+use os::{Facility, Outcome, Win32};
 use os_meter::Counts;
-use os_sim::Effect;
-use os_sim::Kill;
-use os_sim::Op;
-use os_sim::Rule;
+use os_sim::{Effect, Kill, Op, Rule};
 use wincsi_node::texts;
 
-use super::Reach;
-use super::Rig;
-use super::counted;
+use super::{Reach, Rig, counted};
 
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,

@@ -3,8 +3,7 @@
 use formats::fixtures::Fixture;
 use wincsi_node::BlankError;
 
-use super::DATA;
-use super::Rig;
+use super::{DATA, Rig};
 
 pub(crate) const LENGTH: u64 = 256 << 20;
 

@@ -2,40 +2,17 @@
 
 use std::fmt::Write as _;
 
-use os::Arguments;
-use os::Deadline;
-use os::Instance;
-use os::Query;
-use os::ServiceState;
-use os::Target;
-use os::Value;
-use os::schema::disk;
 use os::schema::iscsi_associations::session_to_disk;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target_portal as portal;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::NodeSpec;
-use os_sim::SanPolicy;
-use os_sim::ServiceSpec;
-use os_sim::Start;
-use os_sim::iscsi::IscsiControl;
-use os_sim::iscsi::ServerSpec;
-use os_sim::iscsi::TargetSpec;
-use wincsi_node::Authentication;
-use wincsi_node::Chap;
-use wincsi_node::ChapSecret;
-use wincsi_node::Connected;
-use wincsi_node::IscsiError;
-use wincsi_node::Options;
-use wincsi_node::Portal;
-use wincsi_node::TargetName;
+use os::schema::{disk, iscsi_session, iscsi_target, iscsi_target_portal as portal};
+use os::{Arguments, Deadline, Instance, Query, ServiceState, Target, Value};
+use os_sim::iscsi::{IscsiControl, ServerSpec, TargetSpec};
+use os_sim::{Bus, DiskSpec, NodeSpec, SanPolicy, ServiceSpec, Start};
+use wincsi_node::{
+    Authentication, Chap, ChapSecret, Connected, IscsiError, Options, Portal, TargetName,
+};
 use zeroize::Zeroizing;
 
-use super::DATA;
-use super::GIB;
-use super::Rig;
+use super::{DATA, GIB, Rig};
 
 pub(crate) const ADDRESS: &str = "10.0.0.9";
 /// A target that asks nothing, with one disk.

@@ -1,29 +1,14 @@
 //! Systems that say something else, or in which something else happens, at the worst moment.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use os::Boot;
-use os::Deadline;
-use os::Extent;
-use os::Instance;
-use os::Os;
-use os::Paging;
-use os::Provider;
-use os::Query;
-use os::Result;
-use os::VolumeId;
-use os::Volumes;
-use os::layer::Layer;
-use os::layer::Op;
-use os::layer::Ran;
-use os::layer::Run;
-use os::layer::forward::ForwardBoot;
-use os::layer::forward::ForwardProvider;
-use os::layer::forward::ForwardVolumes;
-use wincsi_node::Node;
-use wincsi_node::Options;
+use os::layer::forward::{ForwardBoot, ForwardProvider, ForwardVolumes};
+use os::layer::{Layer, Op, Ran, Run};
+use os::{
+    Boot, Deadline, Extent, Instance, Os, Paging, Provider, Query, Result, VolumeId, Volumes,
+};
+use wincsi_node::{Node, Options};
 
 use super::Rig;
 

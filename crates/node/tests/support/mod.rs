@@ -16,53 +16,22 @@ mod state;
 pub(crate) mod stuck;
 pub(crate) mod swap;
 
-use std::cell::Cell;
-use std::cell::OnceCell;
-use std::io;
-use std::io::Write;
+use std::cell::{Cell, OnceCell};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formats::reparse::Names;
-use formats::reparse::Reparse;
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::LinkKind;
-use os::Os;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::VolumeId;
-use os::WinPath;
-use os::schema::disk;
-use os::schema::partition;
-use os_meter::Counts;
-use os_meter::Meter;
-use os_meter::Tally;
-use os_sim::Bus;
-use os_sim::ClockMode;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::NodeSpec;
-use os_sim::Op;
-use os_sim::SanPolicy;
-use os_sim::SimNode;
-use os_sim::smb::ServerSpec;
-use os_sim::smb::SmbControl;
+use formats::reparse::{Names, Reparse};
+use os::schema::{disk, partition};
+use os::{Arguments, Deadline, DiskNumber, LinkKind, Os, Query, Target, Value, VolumeId, WinPath};
+use os_meter::{Counts, Meter, Tally};
+use os_sim::smb::{ServerSpec, SmbControl};
+use os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, Op, SanPolicy, SimNode};
 use tempfile::TempDir;
-use wincsi_node::Bounds;
-use wincsi_node::Disks;
-use wincsi_node::Filesystem;
-use wincsi_node::Iscsi;
-use wincsi_node::Node;
-use wincsi_node::Options;
-use wincsi_node::Services;
-use wincsi_node::Smb;
-use wincsi_node::Volumes;
-use wincsi_node::Way;
-use wincsi_node::WayError;
+use wincsi_node::{
+    Bounds, Disks, Filesystem, Iscsi, Node, Options, Services, Smb, Volumes, Way, WayError,
+};
 
 pub(crate) const GIB: u64 = 1 << 30;
 

@@ -3,10 +3,8 @@
 use os::VolumeId;
 use wincsi_node::NewSize;
 
-use super::DATA;
-use super::Rig;
-use super::STAGING;
 use super::crash::told;
+use super::{DATA, Rig, STAGING};
 
 impl Rig {
     /// From a disk of whatever content to a volume that is mounted at [`STAGING`].

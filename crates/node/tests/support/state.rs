@@ -4,21 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use os::Component;
-use os::Deadline;
-use os::DriveLayout;
-use os::Entry;
-use os::Files;
-use os::PartitionStyle;
-use os::Query;
-use os::ReparseTag;
-use os::Root;
-use os::VolumeId;
-use os::WinPath;
 use os::schema::smb_global_mapping as mapping;
+use os::{
+    Component, Deadline, DriveLayout, Entry, Files, PartitionStyle, Query, ReparseTag, Root,
+    VolumeId, WinPath,
+};
 
-use super::Rig;
-use super::path;
+use super::{Rig, path};
 
 impl Rig {
     /// Disks, partitions, volumes, files, mappings, services, and what the initiator knows.

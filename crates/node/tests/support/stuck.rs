@@ -1,36 +1,16 @@
 //! A node with a disk that can be made to hang.
 
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use os::DiskNumber;
-use os::Facility;
-use os::Query;
-use os::VolumeId;
-use os::WinPath;
 use os::schema::disk;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::IdentifierKind;
-use os_sim::Op;
-use os_sim::Rule;
-use os_sim::RuleId;
-use wincsi_node::Criterion;
-use wincsi_node::DiskQuery;
-use wincsi_node::FoundDisk;
-use wincsi_node::Node;
-use wincsi_node::SerialNumber;
-use wincsi_node::api::Error;
-use wincsi_node::api::NodeApi;
+use os::{DiskNumber, Facility, Query, VolumeId, WinPath};
+use os_sim::{Bus, DiskSpec, Effect, IdentifierKind, Op, Rule, RuleId};
+use wincsi_node::api::{Error, NodeApi};
+use wincsi_node::{Criterion, DiskQuery, FoundDisk, Node, SerialNumber};
 
-use super::DATA;
-use super::GIB;
-use super::Rig;
-use super::STAGING;
+use super::{DATA, GIB, Rig, STAGING};
 
 /// Of the real clock, which nothing here is to take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

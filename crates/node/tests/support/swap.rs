@@ -2,23 +2,11 @@
 //! at the worst moment.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use os::Component;
-use os::DirEntry;
-use os::Entry;
-use os::Files;
-use os::Held;
-use os::LinkKind;
-use os::Pin;
-use os::Result;
-use os::VolumeId;
-use os::WinPath;
-use os::layer::forward::ForwardFiles;
-use os::layer::forward::ForwardHeld;
-use wincsi_node::Node;
-use wincsi_node::Options;
+use os::layer::forward::{ForwardFiles, ForwardHeld};
+use os::{Component, DirEntry, Entry, Files, Held, LinkKind, Pin, Result, VolumeId, WinPath};
+use wincsi_node::{Node, Options};
 
 use super::Rig;
 

@@ -2,18 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::Files;
-use os::LinkKind;
-use os::VolumeId;
-use os::Win32;
-use os_sim::Effect;
-use os_sim::Rule;
-use wincsi_node::TargetError;
-use wincsi_node::VolumeError;
+use os::{Files, LinkKind, VolumeId, Win32};
+use os_sim::{Effect, Rule};
+use wincsi_node::{TargetError, VolumeError};
 
-use crate::support::DATA;
-use crate::support::Rig;
-use crate::support::path;
+use crate::support::{DATA, Rig, path};
 
 fn closest(rig: &Rig, at: &str) -> Result<VolumeId, TargetError> {
     match rig.volumes().closest(&path(at), rig.soon()) {

@@ -2,23 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::thread;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use os::Deadline;
-use os::Files;
-use os::LinkKind;
-use os::Win32;
-use os::WinPath;
-use os_sim::Effect;
-use os_sim::Rule;
-use wincsi_node::FilesystemError;
-use wincsi_node::Unfinished;
-use wincsi_node::VolumeError;
+use os::{Deadline, Files, LinkKind, Win32, WinPath};
+use os_sim::{Effect, Rule};
+use wincsi_node::{FilesystemError, Unfinished, VolumeError};
 
-use crate::support::Rig;
-use crate::support::path;
+use crate::support::{Rig, path};
 
 /// azuredisk unstages with `Rmdir{force}` on the mounted folder itself and nothing before it.
 #[test]

@@ -2,28 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::Deadline;
-use os::VolumeId;
-use os::WinPath;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::Op;
-use wincsi_node::Criterion;
-use wincsi_node::DiskError;
-use wincsi_node::DiskQuery;
-use wincsi_node::FormatOptions;
-use wincsi_node::Formatted;
-use wincsi_node::FoundDisk;
-use wincsi_node::FoundVolume;
-use wincsi_node::NewSize;
-use wincsi_node::Node;
-use wincsi_node::SerialNumber;
-use wincsi_node::TargetError;
-use wincsi_node::VolumeError;
+use os::{Deadline, VolumeId, WinPath};
+use os_sim::{Bus, DiskSpec, Op};
+use wincsi_node::{
+    Criterion, DiskError, DiskQuery, FormatOptions, Formatted, FoundDisk, FoundVolume, NewSize,
+    Node, SerialNumber, TargetError, VolumeError,
+};
 
-use crate::support::DATA;
-use crate::support::GIB;
-use crate::support::Rig;
+use crate::support::{DATA, GIB, Rig};
 
 const OTHER: &str = "other";
 

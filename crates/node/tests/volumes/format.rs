@@ -2,31 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::Deadline;
-use os::Query;
-use os::Root;
-use os::Value;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
 use os::schema::volume;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::Kill;
-use os_sim::Op;
-use os_sim::Rule;
-use wincsi_node::BlankError;
-use wincsi_node::FileSystemType;
-use wincsi_node::FormatGuard;
-use wincsi_node::FormatOptions;
-use wincsi_node::Formatted;
-use wincsi_node::Options;
-use wincsi_node::VolumeError;
+use os::{Deadline, Query, Root, Value, VolumeId, Win32, WinPath};
+use os_sim::{Bus, DiskSpec, Effect, Kill, Op, Rule};
+use wincsi_node::{
+    BlankError, FileSystemType, FormatGuard, FormatOptions, Formatted, Options, VolumeError,
+};
 
-use crate::support::DATA;
-use crate::support::GIB;
-use crate::support::Rig;
+use crate::support::{DATA, GIB, Rig};
 
 const EVERYBODY: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;0x1301bf;;;BU)";
 

@@ -2,22 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::Files;
-use os::LinkKind;
-use os::VolumeId;
-use os::Win32;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::Rule;
+use os::{Files, LinkKind, VolumeId, Win32};
+use os_sim::{Bus, DiskSpec, Effect, Rule};
 use uuid::Uuid;
-use wincsi_node::VolumeError;
-use wincsi_node::texts;
+use wincsi_node::{VolumeError, texts};
 
-use crate::support::DATA;
-use crate::support::GIB;
-use crate::support::Rig;
-use crate::support::path;
+use crate::support::{DATA, GIB, Rig, path};
 
 #[test]
 fn a_volume_is_mounted_where_it_is_mounted() {

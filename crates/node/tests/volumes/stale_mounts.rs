@@ -2,21 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::VolumeId;
-use os::Win32;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::Kill;
-use os_sim::Rule;
+use os::{VolumeId, Win32};
+use os_sim::{Bus, DiskSpec, Effect, Kill, Rule};
 use wincsi_node::VolumeError;
-use wincsi_node::api::Condition;
-use wincsi_node::api::Error;
-use wincsi_node::api::NodeApi;
+use wincsi_node::api::{Condition, Error, NodeApi};
 
-use crate::support::DATA;
-use crate::support::GIB;
-use crate::support::Rig;
+use crate::support::{DATA, GIB, Rig};
 
 const OTHER: &str = "other";
 const DELETE: &str = "DeleteVolumeMountPointW";

@@ -2,17 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::Files;
-use os::LinkKind;
-use os::Win32;
-use os_sim::Effect;
-use os_sim::Rule;
-use wincsi_node::TargetError;
-use wincsi_node::VolumeError;
+use os::{Files, LinkKind, Win32};
+use os_sim::{Effect, Rule};
+use wincsi_node::{TargetError, VolumeError};
 
-use crate::support::DATA;
-use crate::support::Rig;
-use crate::support::path;
+use crate::support::{DATA, Rig, path};
 
 /// What aws-ebs-csi-driver takes for "nothing is mounted there", as its pattern
 /// `(Get-Item -Path \S+).Target, output: , error: <nil>` and the other text say.

@@ -6,28 +6,12 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::Outcome;
-use os::PartitionNumber;
-use os::SystemText;
-use os::Win32;
-use os::schema::codes;
-use os::schema::partition;
-use os::schema::volume;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::Rule;
-use wincsi_node::DiskError;
-use wincsi_node::NewSize;
-use wincsi_node::ProviderError;
-use wincsi_node::Resized;
-use wincsi_node::VisibilityError;
-use wincsi_node::VolumeError;
+use os::schema::{codes, partition, volume};
+use os::{Outcome, PartitionNumber, SystemText, Win32};
+use os_sim::{Bus, DiskSpec, Effect, Rule};
+use wincsi_node::{DiskError, NewSize, ProviderError, Resized, VisibilityError, VolumeError};
 
-use crate::support::DATA;
-use crate::support::GIB;
-use crate::support::Rig;
-use crate::support::meddle;
+use crate::support::{DATA, GIB, Rig, meddle};
 
 const MIB: u64 = 1 << 20;
 

@@ -5,20 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::Deadline;
-use os::Files;
-use os::LinkKind;
-use os::Win32;
-use os_sim::Effect;
-use os_sim::Rule;
-use wincsi_node::Bounds;
-use wincsi_node::Mapping;
-use wincsi_node::RemotePath;
-use wincsi_node::Way;
+use os::{Deadline, Files, LinkKind, Win32};
+use os_sim::{Effect, Rule};
+use wincsi_node::{Bounds, Mapping, RemotePath, Way};
 
-use crate::support::Rig;
-use crate::support::path;
 use crate::support::swap::Swap;
+use crate::support::{Rig, path};
 
 const KUBELET: &str = r"C:\var\lib\kubelet";
 

@@ -3,28 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use os::Cause;
-use os::DirEntry;
-use os::Entry;
-use os::FileAttributes;
-use os::LinkKind;
-use os::Pin;
-use os::Root;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
+use os::{Cause, DirEntry, Entry, FileAttributes, LinkKind, Pin, Root, VolumeId, Win32, WinPath};
 
-use super::FileTree;
 use super::held::HeldDirectory;
-use super::host;
-use super::host::Node;
-use super::marker;
-use super::marker::ReparsePoint;
-use super::names;
-use super::rights;
-use super::sys;
-use super::walk::Final;
-use super::walk::Place;
+use super::host::{self, Node};
+use super::marker::{self, ReparsePoint};
+use super::walk::{Final, Place};
+use super::{FileTree, names, rights, sys};
 
 impl FileTree {
     pub(super) fn mount(&self, folder: &WinPath, volume: VolumeId) -> Result<WinPath, Cause> {

@@ -2,18 +2,11 @@
 
 use std::path::PathBuf;
 
-use os::Cause;
-use os::Component;
-use os::Held;
-use os::Pin;
-use os::Win32;
-use os::WinPath;
+use os::{Cause, Component, Held, Pin, Win32, WinPath};
 
 use super::FileTree;
-use super::host;
-use super::host::Node;
-use super::pins;
-use super::pins::Pins;
+use super::host::{self, Node};
+use super::pins::{self, Pins};
 use super::walk::Place;
 
 /// A pinned directory. Its path is free of links, and stays so while it is pinned, but for the

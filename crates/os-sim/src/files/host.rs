@@ -1,22 +1,14 @@
 //! Looking at the host: what lies in a host folder, in the node's terms.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use os::Cause;
-use os::DirEntry;
-use os::Entry;
-use os::FileAttributes;
-use os::Win32;
+use os::{Cause, DirEntry, Entry, FileAttributes, Win32};
 
-use super::marker;
-use super::marker::ReparsePoint;
-use super::names;
-use super::sys;
+use super::marker::{self, ReparsePoint};
+use super::{names, sys};
 
 /// New files carry it on NTFS.
 const ARCHIVE: FileAttributes = FileAttributes(0x20);

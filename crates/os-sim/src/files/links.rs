@@ -1,15 +1,7 @@
 //! What reparse data says: where it leads to, and how the node's own links are written.
 
-use formats::reparse::Names;
-use formats::reparse::Reparse;
-use formats::reparse::SymlinkBase;
-use formats::reparse::Target;
-use os::Cause;
-use os::Component;
-use os::ReparseTag;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
+use formats::reparse::{Names, Reparse, SymlinkBase, Target};
+use os::{Cause, Component, ReparseTag, VolumeId, Win32, WinPath};
 
 use super::names;
 

@@ -1,19 +1,11 @@
 //! Reparse points on a host that may have none: a host directory that holds nothing but a marker.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
-use os::Cause;
-use os::FileAttributes;
-use os::LinkKind;
-use os::ReparseTag;
-use os::VolumeId;
-use os::Win32;
+use os::{Cause, FileAttributes, LinkKind, ReparseTag, VolumeId, Win32};
 
-use super::host;
-use super::links;
-use super::names;
+use super::{host, links, names};
 
 /// What a marker begins with, its version included; one byte for the kind and the reparse data follow.
 const MAGIC: &[u8; 7] = b"WCSIRP1";

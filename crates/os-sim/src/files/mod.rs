@@ -35,17 +35,9 @@ mod tests_unix;
 mod sys;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::RwLock;
-use std::sync::RwLockReadGuard;
-use std::sync::RwLockWriteGuard;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use os::Error;
-use os::Result;
-use os::Root;
-use os::VolumeId;
-use os::WinPath;
+use os::{Error, Result, Root, VolumeId, WinPath};
 
 use self::pins::Pins;
 

@@ -1,17 +1,10 @@
 //! Names on the host and names on the node: case, characters that Windows does not have, and the
 //! names that the tree keeps for itself.
 
-use std::ffi::OsStr;
-use std::ffi::OsString;
-use std::fs;
-use std::io;
-use std::path::Component;
-use std::path::Path;
-use std::path::PathBuf;
-use std::path::Prefix;
-use std::process;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf, Prefix};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io, process};
 
 /// What the names begin with that the tree keeps for itself, in any case.
 pub(super) const RESERVED: &str = "$WinCSI.";

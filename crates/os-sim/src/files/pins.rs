@@ -1,15 +1,10 @@
 //! Directories that someone holds in place.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use os::Cause;
-use os::Win32;
+use os::{Cause, Win32};
 
 use super::names;
 

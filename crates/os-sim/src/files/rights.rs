@@ -1,20 +1,13 @@
 //! Access control lists of directories. They are kept and never asked: whoever calls is an administrator.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
-use os::Cause;
-use os::Dacl;
-use os::Win32;
-use os::WinPath;
+use os::{Cause, Dacl, Win32, WinPath};
 
-use super::FileTree;
-use super::host;
-use super::host::Node;
-use super::names;
-use super::walk::Final;
-use super::walk::Place;
+use super::host::{self, Node};
+use super::walk::{Final, Place};
+use super::{FileTree, names};
 
 /// Stands for what a directory has on which nobody set anything: administrators may do everything,
 /// users may read and add folders, as on a fresh volume (kubernetes/kubernetes issue 131341). What

@@ -1,14 +1,6 @@
 //! The tree as the seam's [`Files`]: the lock, and the name of each call.
 
-use os::Cause;
-use os::Dacl;
-use os::DirEntry;
-use os::Entry;
-use os::Error;
-use os::Files;
-use os::LinkKind;
-use os::Pin;
-use os::WinPath;
+use os::{Cause, Dacl, DirEntry, Entry, Error, Files, LinkKind, Pin, WinPath};
 
 use super::FileTree;
 

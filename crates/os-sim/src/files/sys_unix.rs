@@ -1,12 +1,8 @@
 //! The node's attributes on a Unix host.
 
-use std::fs;
-use std::fs::FileType;
-use std::fs::Metadata;
-use std::fs::Permissions;
+use std::fs::{self, FileType, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use os::ReparseTag;

@@ -1,8 +1,6 @@
 //! The node's attributes on a Windows host.
 
-use std::fs;
-use std::fs::FileType;
-use std::fs::Metadata;
+use std::fs::{self, FileType, Metadata};
 use std::io;
 use std::path::Path;
 

@@ -1,24 +1,13 @@
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use os::Error;
-use os::FileAttributes;
-use os::Files;
-use os::LinkKind;
-use os::ReparseTag;
-use os::Result;
-use os::Root;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
+use os::{
+    Error, FileAttributes, Files, LinkKind, ReparseTag, Result, Root, VolumeId, Win32, WinPath,
+};
 use tempfile::TempDir;
 
-use super::FileTree;
-use super::MountWatcher;
-use super::Roots;
-use super::names;
+use super::{FileTree, MountWatcher, Roots, names};
 
 const VOLUME: &str = r"\\?\Volume{6f1c2d3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f}\";
 

@@ -5,14 +5,9 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
-use os::Files;
-use os::ReparseTag;
-use os::Win32;
+use os::{Files, ReparseTag, Win32};
 
-use super::tests::Bench;
-use super::tests::bench;
-use super::tests::code;
-use super::tests::path;
+use super::tests::{Bench, bench, code, path};
 
 #[test]
 fn a_hosts_own_links_and_sockets_are_opaque_reparse_points() {

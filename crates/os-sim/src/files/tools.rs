@@ -3,19 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use os::Cause;
-use os::Error;
-use os::LinkKind;
-use os::Win32;
-use os::WinPath;
+use os::{Cause, Error, LinkKind, Win32, WinPath};
 
-use super::FileTree;
-use super::host;
-use super::host::Node;
+use super::host::{self, Node};
 use super::marker::ReparsePoint;
-use super::sys;
-use super::walk::Final;
-use super::walk::Place;
+use super::walk::{Final, Place};
+use super::{FileTree, sys};
 
 impl FileTree {
     /// Where on the host the path leads to once all links are followed; the entry itself may not

@@ -2,17 +2,10 @@
 
 use std::path::PathBuf;
 
-use os::Cause;
-use os::LinkKind;
-use os::ReparseTag;
-use os::Win32;
-use os::WinPath;
+use os::{Cause, LinkKind, ReparseTag, Win32, WinPath};
 
-use super::FileTree;
-use super::host;
-use super::host::Node;
-use super::links;
-use super::names;
+use super::host::{self, Node};
+use super::{FileTree, links, names};
 
 /// How many reparse points Windows follows in one path. Source:
 /// <https://learn.microsoft.com/windows/win32/fileio/symbolic-link-programming-considerations>.

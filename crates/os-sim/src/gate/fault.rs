@@ -1,17 +1,9 @@
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use os::Cause;
-use os::Facility;
-use os::Outcome;
-use os::SystemText;
+use os::{Cause, Facility, Outcome, SystemText};
 
-use super::Op;
-use super::Pattern;
+use super::{Op, Pattern};
 
 /// What goes wrong, and when. Cheap to clone: all clones are the same list.
 #[derive(Debug, Clone, Default)]
@@ -323,12 +315,9 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use os::Facility;
-    use os::Win32;
+    use os::{Facility, Win32};
 
-    use super::Effect;
-    use super::Faults;
-    use super::Rule;
+    use super::{Effect, Faults, Rule};
     use crate::gate::Op;
 
     fn op(operation: &'static str, object: &str) -> Op {

@@ -15,22 +15,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use os::Cause;
-use os::Clock;
-use os::Deadline;
-use os::Error;
-use os::Facility;
-use os::Outcome;
-use os::Result;
-use os::SystemText;
+use os::{Cause, Clock, Deadline, Error, Facility, Outcome, Result, SystemText};
 
 use crate::clock::NodeClock;
 

@@ -1,22 +1,11 @@
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use os::Cause;
-use os::Facility;
-use os::Hresult;
-use os::Outcome;
-use os::SystemText;
-use os::Win32;
+use os::{Cause, Facility, Hresult, Outcome, SystemText, Win32};
 use serde::Deserialize;
 
-use super::Effect;
-use super::Faults;
-use super::Kill;
-use super::Pattern;
-use super::Rule;
+use super::{Effect, Faults, Kill, Pattern, Rule};
 use crate::folder;
 
 /// A fault script does not read.
@@ -189,15 +178,10 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    use os::Facility;
-    use os::Hresult;
-    use os::Outcome;
-    use os::Win32;
+    use os::{Facility, Hresult, Outcome, Win32};
 
     use super::parse;
-    use crate::gate::Effect;
-    use crate::gate::Kill;
-    use crate::gate::Rule;
+    use crate::gate::{Effect, Kill, Rule};
 
     #[test]
     fn every_key_of_a_rule_reads() {

@@ -1,14 +1,11 @@
 //! What a clone of a disk holds on the host.
 
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::medium::Medium;
 use crate::folder;
-use crate::ondisk::Area;
-use crate::ondisk::Table;
+use crate::ondisk::{Area, Table};
 
 /// Copies the files of all volumes of a disk to the folder of its clone.
 pub(super) fn copy_files(node: &Path, of: &str, original: &Medium, name: &str) -> io::Result<()> {

@@ -1,14 +1,8 @@
 use std::collections::BTreeMap;
-use std::fs;
-use std::fs::File;
-use std::fs::OpenOptions;
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::clones;
 use super::disk::DiskSpec;
@@ -356,10 +350,8 @@ fn locked(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
 
 #[cfg(test)]
 mod tests {
-    use super::Content;
-    use super::HardwareControl;
-    use crate::hardware::Bus;
-    use crate::hardware::DiskSpec;
+    use super::{Content, HardwareControl};
+    use crate::hardware::{Bus, DiskSpec};
 
     fn controls() -> (tempfile::TempDir, [HardwareControl; 2]) {
         let folder = tempfile::tempdir().unwrap();

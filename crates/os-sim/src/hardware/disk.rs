@@ -1,7 +1,5 @@
-use os::BusType;
-use os::ScsiAddress;
-use serde::Deserialize;
-use serde::Serialize;
+use os::{BusType, ScsiAddress};
+use serde::{Deserialize, Serialize};
 
 /// A disk as its maker built it and as somebody plugged it in: the content of `disks/<name>.toml`.
 ///
@@ -358,10 +356,7 @@ impl Bus {
 
 #[cfg(test)]
 mod tests {
-    use super::Bus;
-    use super::DiskSpec;
-    use super::IdentifierKind;
-    use super::SectorSize;
+    use super::{Bus, DiskSpec, IdentifierKind, SectorSize};
 
     #[test]
     fn a_specification_survives_its_file() {

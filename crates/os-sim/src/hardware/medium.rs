@@ -1,18 +1,9 @@
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::fs::OpenOptions;
-use std::io;
-use std::io::Read;
-use std::io::Seek;
-use std::io::SeekFrom;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a disk's bytes lie on: a sparse file, or memory. Cheap to clone; clones share the bytes.
 #[derive(Debug, Clone)]
@@ -319,10 +310,7 @@ impl Seek for Stream<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::io::Read;
-    use std::io::Seek;
-    use std::io::SeekFrom;
-    use std::io::Write;
+    use std::io::{Read, Seek, SeekFrom, Write};
 
     use super::Medium;
 

@@ -5,9 +5,7 @@
 
 use os::Cause;
 
-use super::disk::Association;
-use super::disk::Identifier;
-use super::disk::IdentifierKind;
+use super::disk::{Association, Identifier, IdentifierKind};
 
 const HEADER: usize = 12;
 const IDENTIFIER_HEADER: usize = 16;
@@ -121,9 +119,7 @@ fn fitting<T: TryFrom<usize>>(length: usize) -> Result<T, Cause> {
 #[cfg(test)]
 mod tests {
     use super::descriptor;
-    use crate::hardware::Bus;
-    use crate::hardware::DiskSpec;
-    use crate::hardware::IdentifierKind;
+    use crate::hardware::{Bus, DiskSpec, IdentifierKind};
 
     #[test]
     fn the_bytes_are_those_of_the_documented_layout() {

@@ -1,8 +1,6 @@
 //! What Windows says of the place where a disk hangs.
 
-use super::disk::Address;
-use super::disk::Bus;
-use super::disk::DiskSpec;
+use super::disk::{Address, Bus, DiskSpec};
 
 /// `MSFT_Disk.Location`. Sources: samples of `Get-Disk` in kubernetes-sigs/azuredisk-csi-driver
 /// issue 2661 (SCSI) and pull request 3632 (NVMe, where there is no LUN).
@@ -65,10 +63,8 @@ fn fingerprint(name: &str) -> u64 {
 mod tests {
     use formats::location::Location;
 
-    use super::location;
-    use super::path;
-    use crate::hardware::Bus;
-    use crate::hardware::DiskSpec;
+    use super::{location, path};
+    use crate::hardware::{Bus, DiskSpec};
 
     #[test]
     fn locations_look_like_those_of_real_nodes() {

@@ -1,34 +1,15 @@
 //! The methods of the iSCSI classes: their arguments, and how their failures surface.
 
-use os::Cause;
-use os::Hresult;
-use os::ObjectPath;
-use os::Outcome;
-use os::Value;
-use os::schema::ReturnCode;
-use os::schema::iscsi_codes;
-use os::schema::iscsi_session;
-use os::schema::iscsi_session::register;
-use os::schema::iscsi_session::set_chap_secret;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target::connect;
-use os::schema::iscsi_target::disconnect;
-use os::schema::iscsi_target_portal;
-use os::schema::iscsi_target_portal::new;
-use os::schema::iscsi_target_portal::remove;
-use os::schema::iscsi_target_portal::update;
+use os::schema::iscsi_session::{self, register, set_chap_secret};
+use os::schema::iscsi_target::{self, connect, disconnect};
+use os::schema::iscsi_target_portal::{self, new, remove, update};
+use os::schema::{ReturnCode, iscsi_codes};
+use os::{Cause, Hresult, ObjectPath, Outcome, Value};
 
 use super::initiator::Initiator;
-use super::login::Authentication;
-use super::login::Endpoint;
-use super::login::Login;
-use super::objects::PortalObject;
-use super::objects::SessionObject;
-use super::objects::initiator_name;
-use crate::provider::Call;
-use crate::provider::Done;
-use crate::provider::Object;
-use crate::provider::whole;
+use super::login::{Authentication, Endpoint, Login};
+use super::objects::{PortalObject, SessionObject, initiator_name};
+use crate::provider::{Call, Done, Object, whole};
 
 const ISCSI_PORT: u16 = 3260;
 

@@ -1,13 +1,10 @@
-use std::fs;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::server::ServerSpec;
 use crate::hardware::HardwareError;
-use crate::spec_files::SpecFiles;
-use crate::spec_files::check_name;
+use crate::spec_files::{SpecFiles, check_name};
 
 /// The hand that sets up iSCSI servers around a node, whether or not a process has the node open.
 ///

@@ -2,21 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use os::schema::ReturnCode;
-use os::schema::iscsi_codes;
+use os::schema::{ReturnCode, iscsi_codes};
 
-use super::login::Authentication;
-use super::login::Endpoint;
-use super::login::Login;
-use super::login::chap_secret;
-use super::login::check_name;
-use super::server::Lun;
-use super::server::ServerSpec;
-use super::server::TargetSpec;
-use super::state::IscsiState;
-use super::state::Persistent;
-use super::state::Portal;
-use super::state::Session;
+use super::login::{Authentication, Endpoint, Login, chap_secret, check_name};
+use super::server::{Lun, ServerSpec, TargetSpec};
+use super::state::{IscsiState, Persistent, Portal, Session};
 
 type Answer<T> = Result<T, ReturnCode>;
 

@@ -1,8 +1,6 @@
-use os::schema::ReturnCode;
-use os::schema::iscsi_codes;
 use os::schema::iscsi_target::authentication_type;
-use serde::Deserialize;
-use serde::Serialize;
+use os::schema::{ReturnCode, iscsi_codes};
+use serde::{Deserialize, Serialize};
 
 use crate::secret::Secret;
 
@@ -121,9 +119,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), ReturnCode> {
 mod tests {
     use os::schema::iscsi_codes;
 
-    use super::Authentication;
-    use super::chap_secret;
-    use super::check_name;
+    use super::{Authentication, chap_secret, check_name};
 
     #[test]
     fn the_type_of_authentication_is_in_upper_case() {

@@ -30,39 +30,25 @@ mod tests;
 pub use control::IscsiControl;
 pub use server::{Chap, Lun, ServerSpec, TargetSpec};
 
-pub(crate) use plug::reconcile;
-pub(crate) use plug::restart;
+pub(crate) use plug::{reconcile, restart};
 pub(crate) use state::IscsiState;
 
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use os::Cause;
-use os::Facility;
-use os::Outcome;
-use os::schema::Class;
-use os::schema::disk;
 use os::schema::iscsi_associations::target_to_target_portal;
-use os::schema::iscsi_codes;
-use os::schema::iscsi_connection;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target_portal;
-use os::schema::storage_object;
+use os::schema::{
+    Class, disk, iscsi_codes, iscsi_connection, iscsi_session, iscsi_target, iscsi_target_portal,
+    storage_object,
+};
+use os::{Cause, Facility, Outcome};
 
 use self::initiator::Initiator;
-use self::objects::ConnectionObject;
-use self::objects::PortalObject;
-use self::objects::SessionObject;
-use self::objects::TargetObject;
+use self::objects::{ConnectionObject, PortalObject, SessionObject, TargetObject};
 use self::state::Session;
 use crate::machine::Machine;
-use crate::provider::Call;
-use crate::provider::Done;
-use crate::provider::Keyed;
-use crate::provider::Namespace;
-use crate::provider::Object;
+use crate::provider::{Call, Done, Keyed, Namespace, Object};
 use crate::storage;
 use crate::world::World;
 

@@ -1,12 +1,8 @@
 use os::Value;
-use os::schema::iscsi_connection;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target_portal;
+use os::schema::{iscsi_connection, iscsi_session, iscsi_target, iscsi_target_portal};
 
 use super::initiator::Initiator;
-use super::state::Portal;
-use super::state::Session;
+use super::state::{Portal, Session};
 use crate::provider::Object;
 
 /// The adapter that the software initiator is.

@@ -4,11 +4,9 @@
 //! operation: a server that goes down takes its disks along, and a process that is killed in between
 //! leaves nothing that the next one does not mend.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::{fs, io};
 
 use os::VolumeId;
 

@@ -1,12 +1,8 @@
-use os::schema::ReturnCode;
-use os::schema::iscsi_codes;
-use serde::Deserialize;
-use serde::Serialize;
+use os::schema::{ReturnCode, iscsi_codes};
+use serde::{Deserialize, Serialize};
 
-use super::login::Authentication;
-use super::login::ChapLogin;
-use crate::hardware::Bus;
-use crate::hardware::DiskSpec;
+use super::login::{Authentication, ChapLogin};
+use crate::hardware::{Bus, DiskSpec};
 use crate::secret::Secret;
 
 /// An iSCSI server: the content of `iscsi/<server>.toml`. The bytes of its disks are the images

@@ -1,11 +1,8 @@
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::login::Authentication;
-use super::login::Endpoint;
-use super::login::Login;
+use super::login::{Authentication, Endpoint, Login};
 use crate::secret::Secret;
 
 /// What the initiator knows, as `state.json` keeps it.

@@ -8,13 +8,10 @@
 //! <https://github.com/MicrosoftDocs/windowsserverdocs/issues/3637>). That the partitions' GUIDs change
 //! along is assumed: volumes get other names in any case, since the mount manager gives no name twice.
 
-use std::fs;
-use std::io;
 use std::path::PathBuf;
+use std::{fs, io};
 
-use os::Cause;
-use os::PartitionStyle;
-use os::Win32;
+use os::{Cause, PartitionStyle, Win32};
 use uuid::Uuid;
 
 use super::Machine;

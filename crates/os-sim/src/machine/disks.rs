@@ -1,25 +1,13 @@
-use std::collections::BTreeMap;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 
-use os::Cause;
-use os::DiskNumber;
-use os::PartitionStyle;
-use os::Win32;
+use os::{Cause, DiskNumber, PartitionStyle, Win32};
 
-use super::KernelDisk;
-use super::Machine;
-use super::Present;
-use super::State;
-use super::millis;
-use crate::hardware::Arrives;
-use crate::hardware::DiskSpec;
-use crate::hardware::place;
-use crate::iscsi;
-use crate::ondisk::Area;
-use crate::ondisk::Table;
+use super::{KernelDisk, Machine, Present, State, millis};
+use crate::hardware::{Arrives, DiskSpec, place};
+use crate::ondisk::{Area, Table};
 use crate::spec::SanPolicy;
-use crate::system_disk;
+use crate::{iscsi, system_disk};
 
 impl Machine {
     /// Plug and play: what was plugged in or pulled out since the last look.

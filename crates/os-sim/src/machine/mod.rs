@@ -6,28 +6,18 @@ mod mounts;
 mod state;
 mod volumes;
 
-pub(crate) use state::KernelDisk;
-pub(crate) use state::Mount;
-pub(crate) use state::State;
-pub(crate) use state::Tracked;
-pub(crate) use state::letter;
-pub(crate) use state::millis;
-pub(crate) use state::moment;
+pub(crate) use state::{KernelDisk, Mount, State, Tracked, letter, millis, moment};
 pub(crate) use volumes::Home;
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::Moment;
-use os::VolumeId;
+use os::{Moment, VolumeId};
 use uuid::Uuid;
 
-use crate::hardware::Disk;
-use crate::hardware::HardwareControl;
+use crate::hardware::{Disk, HardwareControl};
 use crate::ondisk::Table;
 use crate::spec::NodeSpec;
 

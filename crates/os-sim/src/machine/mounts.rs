@@ -1,12 +1,8 @@
 //! The mount manager's table, and who holds volumes.
 
-use os::Cause;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
+use os::{Cause, VolumeId, Win32, WinPath};
 
-use super::Machine;
-use super::Mount;
+use super::{Machine, Mount};
 
 impl Machine {
     pub(crate) fn remember_mount(&mut self, path: WinPath, volume: VolumeId) {

@@ -1,13 +1,9 @@
 use std::collections::BTreeMap;
-use std::ops::Deref;
-use std::ops::DerefMut;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use os::Moment;
-use os::VolumeId;
-use os::WinPath;
-use serde::Deserialize;
-use serde::Serialize;
+use os::{Moment, VolumeId, WinPath};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::iscsi::IscsiState;
@@ -165,10 +161,8 @@ impl<T> DerefMut for Tracked<T> {
 
 mod as_text {
     use os::WinPath;
-    use serde::Deserialize;
-    use serde::Deserializer;
-    use serde::Serializer;
     use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(path: &WinPath, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(path)
@@ -183,8 +177,7 @@ mod as_text {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::KernelDisk;
-    use super::State;
+    use super::{KernelDisk, State};
 
     fn disk(arrival: u64, number: Option<u32>) -> KernelDisk {
         KernelDisk {

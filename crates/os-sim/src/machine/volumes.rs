@@ -1,16 +1,10 @@
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use os::Cause;
-use os::VolumeId;
-use os::Win32;
+use os::{Cause, VolumeId, Win32};
 
-use super::Machine;
-use super::moment;
-use crate::ondisk::Filesystem;
-use crate::ondisk::Partition;
+use super::{Machine, moment};
+use crate::ondisk::{Filesystem, Partition};
 
 /// Where a volume lies.
 #[derive(Debug, Clone, PartialEq, Eq)]

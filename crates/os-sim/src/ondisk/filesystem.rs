@@ -3,10 +3,8 @@
 
 use std::io;
 
-use super::MIB;
-use super::number;
-use super::table::Area;
-use super::table::Partition;
+use super::table::{Area, Partition};
+use super::{MIB, number};
 
 /// A filesystem that Windows mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,16 +292,9 @@ fn serial() -> u64 {
 mod tests {
     use uuid::Uuid;
 
-    use super::Filesystem;
-    use super::FilesystemKind;
-    use super::Formatting;
-    use super::extend;
-    use super::wipe;
-    use super::write;
+    use super::{Filesystem, FilesystemKind, Formatting, extend, wipe, write};
     use crate::hardware::Medium;
-    use crate::ondisk::Area;
-    use crate::ondisk::MIB;
-    use crate::ondisk::Partition;
+    use crate::ondisk::{Area, MIB, Partition};
 
     fn partition(length: u64) -> Partition {
         Partition {

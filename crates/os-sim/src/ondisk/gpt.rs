@@ -1,23 +1,15 @@
 //! The GUID partition table, by the crate `gptman`: another hand than the one that the code above the
 //! seam reads tables with, so that the two check each other.
 
-use std::io;
-use std::io::Read;
-use std::io::Seek;
-use std::io::SeekFrom;
+use std::io::{self, Read, Seek, SeekFrom};
 
-use gptman::GPT;
-use gptman::GPTPartitionEntry;
-use os::PartitionEntry;
-use os::PartitionStyle;
+use gptman::{GPT, GPTPartitionEntry};
+use os::{PartitionEntry, PartitionStyle};
 use uuid::Uuid;
 
 use super::MIB;
-use super::table::Area;
-use super::table::Partition;
-use super::table::Table;
-use crate::hardware::Stream;
-use crate::hardware::Stretch;
+use super::table::{Area, Partition, Table};
+use crate::hardware::{Stream, Stretch};
 
 /// The smallest disk that takes a table and a partition.
 pub(crate) const SMALLEST_DISK: u64 = 4 * MIB;
@@ -208,20 +200,12 @@ fn refused(error: gptman::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use os::PartitionEntry;
-    use os::PartitionStyle;
+    use os::{PartitionEntry, PartitionStyle};
     use uuid::Uuid;
 
-    use super::NewPartition;
-    use super::add;
-    use super::add_reserved;
-    use super::initialize;
-    use super::resize;
-    use crate::hardware::Medium;
-    use crate::hardware::Stretch;
-    use crate::ondisk::Area;
-    use crate::ondisk::MIB;
-    use crate::ondisk::Table;
+    use super::{NewPartition, add, add_reserved, initialize, resize};
+    use crate::hardware::{Medium, Stretch};
+    use crate::ondisk::{Area, MIB, Table};
 
     const GIB: u64 = 1 << 30;
 

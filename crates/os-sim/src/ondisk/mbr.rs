@@ -4,9 +4,7 @@ use os::PartitionStyle;
 use uuid::Uuid;
 
 use super::number;
-use super::table::Area;
-use super::table::Partition;
-use super::table::Table;
+use super::table::{Area, Partition, Table};
 
 /// What sector 0 says.
 pub(super) enum Found {

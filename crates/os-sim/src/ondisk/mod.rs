@@ -5,12 +5,8 @@ pub(crate) mod gpt;
 pub(crate) mod mbr;
 pub(crate) mod table;
 
-pub(crate) use filesystem::Filesystem;
-pub(crate) use filesystem::FilesystemKind;
-pub(crate) use filesystem::Formatting;
-pub(crate) use table::Area;
-pub(crate) use table::Partition;
-pub(crate) use table::Table;
+pub(crate) use filesystem::{Filesystem, FilesystemKind, Formatting};
+pub(crate) use table::{Area, Partition, Table};
 
 /// One mebibyte, to which Windows aligns partitions.
 pub(crate) const MIB: u64 = 1 << 20;

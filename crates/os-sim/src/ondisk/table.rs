@@ -1,16 +1,10 @@
 use std::io;
 
-use os::DriveLayout;
-use os::PartitionEntry;
-use os::PartitionNumber;
-use os::PartitionStyle;
+use os::{DriveLayout, PartitionEntry, PartitionNumber, PartitionStyle};
 use uuid::Uuid;
 
-use super::MIB;
-use super::gpt;
-use super::mbr;
-use crate::hardware::Medium;
-use crate::hardware::Stretch;
+use super::{MIB, gpt, mbr};
+use crate::hardware::{Medium, Stretch};
 
 /// A disk as far as the kernel knows it: a medium that may have grown since.
 #[derive(Debug, Clone, Copy)]

@@ -6,29 +6,14 @@ mod schema;
 
 pub(crate) use schema::check_outcome;
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use os::Arguments;
-use os::Cause;
-use os::Comparison;
-use os::Condition;
-use os::Deadline;
-use os::Facility;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Outcome;
-use os::Query;
-use os::Result;
-use os::Target;
-use os::Value;
-use os::schema::Class;
-use os::schema::Method;
-use os::schema::Property;
+use os::schema::{Class, Method, Property};
+use os::{
+    Arguments, Cause, Comparison, Condition, Deadline, Facility, Hresult, Instance, ObjectPath,
+    Outcome, Query, Result, Target, Value,
+};
 
 use self::path::Keys;
 use crate::gate::Op;
@@ -382,11 +367,9 @@ fn interned(name: String) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use os::Query;
-    use os::Value;
+    use os::{Query, Value};
 
-    use super::equal;
-    use super::wql;
+    use super::{equal, wql};
 
     #[test]
     fn text_compares_without_regard_to_case_and_null_equals_nothing() {

@@ -5,13 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use os::Cause;
-use os::Hresult;
-use os::ObjectPath;
 use os::schema::Class;
+use os::{Cause, Hresult, ObjectPath};
 
-use super::Done;
-use super::schema;
+use super::{Done, schema};
 
 /// The keys of an object by their names in lower case.
 pub(super) type Keys = BTreeMap<String, String>;
@@ -81,11 +78,9 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use os::ObjectPath;
-    use os::schema::disk;
-    use os::schema::smb_global_mapping;
+    use os::schema::{disk, smb_global_mapping};
 
-    use super::format;
-    use super::parse;
+    use super::{format, parse};
 
     #[test]
     fn a_path_leads_back_to_the_keys_that_it_was_made_of() {

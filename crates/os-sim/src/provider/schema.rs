@@ -4,24 +4,10 @@
 //! back as [`Cause::Malformed`], which nobody takes for an answer.
 
 use formats::wql;
-use os::Arguments;
-use os::Cause;
-use os::Hresult;
-use os::Outcome;
-use os::Target;
-use os::Value;
-use os::schema::Build;
-use os::schema::CimType;
-use os::schema::Class;
-use os::schema::Direction;
-use os::schema::Method;
-use os::schema::Parameter;
-use os::schema::Property;
-use os::schema::Scope;
-use os::schema::Values;
+use os::schema::{Build, CimType, Class, Direction, Method, Parameter, Property, Scope, Values};
+use os::{Arguments, Cause, Hresult, Outcome, Target, Value};
 
-use super::Done;
-use super::Object;
+use super::{Done, Object};
 
 pub(super) fn class(name: &str) -> Done<&'static Class> {
     os::schema::class(name).ok_or_else(|| missing(format_args!("class {name}")))
@@ -248,16 +234,10 @@ fn wrong(of: &str, name: &str, reason: &str) -> Cause {
 
 #[cfg(test)]
 mod tests {
-    use os::Arguments;
-    use os::Cause;
-    use os::Outcome;
-    use os::Value;
-    use os::schema::disk;
-    use os::schema::partition;
+    use os::schema::{disk, partition};
+    use os::{Arguments, Cause, Outcome, Value};
 
-    use super::check_arguments;
-    use super::check_outcome;
-    use super::value;
+    use super::{check_arguments, check_outcome, value};
     use crate::provider::Object;
 
     struct Only(&'static str, Value);

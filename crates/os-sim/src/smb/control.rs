@@ -1,9 +1,7 @@
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::server::Condition;
-use super::server::ServerSpec;
+use super::server::{Condition, ServerSpec};
 use crate::hardware::HardwareError;
 use crate::spec_files::SpecFiles;
 

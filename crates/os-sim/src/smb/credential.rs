@@ -1,6 +1,5 @@
 use os::Win32;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::secret::Secret;
 

@@ -1,6 +1,5 @@
 use os::Win32;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::credential::Credential;
 use super::server::same_name;

@@ -34,34 +34,17 @@ pub(crate) use mapping::Mappings;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use os::Cause;
-use os::Facility;
-use os::ObjectPath;
-use os::Outcome;
-use os::Value;
-use os::schema::Class;
-use os::schema::NamedValue;
-use os::schema::smb_global_mapping::CLASS;
-use os::schema::smb_global_mapping::CREATE;
-use os::schema::smb_global_mapping::LOCAL_PATH;
-use os::schema::smb_global_mapping::REMOTE_PATH;
-use os::schema::smb_global_mapping::REMOVE;
-use os::schema::smb_global_mapping::REQUIRE_INTEGRITY;
-use os::schema::smb_global_mapping::REQUIRE_PRIVACY;
-use os::schema::smb_global_mapping::STATUS;
-use os::schema::smb_global_mapping::USE_WRITE_THROUGH;
-use os::schema::smb_global_mapping::create;
+use os::schema::smb_global_mapping::{
+    CLASS, CREATE, LOCAL_PATH, REMOTE_PATH, REMOVE, REQUIRE_INTEGRITY, REQUIRE_PRIVACY, STATUS,
+    USE_WRITE_THROUGH, create,
+};
+use os::schema::{Class, NamedValue};
+use os::{Cause, Facility, ObjectPath, Outcome, Value};
 
 use self::mapping::Mapping;
-use self::redirector::Redirector;
-use self::redirector::Wanted;
+use self::redirector::{Redirector, Wanted};
 use crate::machine::Machine;
-use crate::provider::Call;
-use crate::provider::Done;
-use crate::provider::Keyed;
-use crate::provider::Namespace;
-use crate::provider::Object;
-use crate::provider::whole;
+use crate::provider::{Call, Done, Keyed, Namespace, Object, whole};
 use crate::world::World;
 
 /// The namespace `Root\Microsoft\Windows\Smb`.

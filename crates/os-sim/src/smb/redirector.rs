@@ -1,27 +1,17 @@
 //! What the node's SMB client does: connects, remembers, and leads to the folders of shares.
 
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use os::Cause;
-use os::Win32;
 use os::schema::NamedValue;
 use os::schema::smb_global_mapping::status;
+use os::{Cause, Win32};
 
 use super::control::SmbControl;
 use super::credential::Credential;
-use super::mapping::Identity;
-use super::mapping::Mapping;
-use super::mapping::Mappings;
-use super::mapping::RemotePath;
-use super::refusal::ALREADY_ASSIGNED;
-use super::refusal::BAD_DEVICE;
-use super::refusal::NETWORK_ACCESS_DENIED;
-use super::refusal::refuse;
-use super::server::ServerSpec;
-use super::server::Share;
+use super::mapping::{Identity, Mapping, Mappings, RemotePath};
+use super::refusal::{ALREADY_ASSIGNED, BAD_DEVICE, NETWORK_ACCESS_DENIED, refuse};
+use super::server::{ServerSpec, Share};
 use crate::provider::Done;
 
 /// The node's SMB client, for one operation.

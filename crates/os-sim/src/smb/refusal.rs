@@ -1,7 +1,6 @@
 //! How a failure of the SMB classes reaches whoever called.
 
-use os::Cause;
-use os::Win32;
+use os::{Cause, Win32};
 
 /// `ERROR_NETWORK_ACCESS_DENIED`: encryption was demanded of a server that has none (csi-proxy issue
 /// 311).

@@ -1,8 +1,7 @@
 use os::Win32;
 use os::schema::NamedValue;
 use os::schema::smb_global_mapping::status;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::credential::Credential;
 use crate::secret::Secret;
@@ -225,8 +224,7 @@ pub(crate) fn same_name(left: &str, right: &str) -> bool {
 mod tests {
     use os::Win32;
 
-    use super::ServerSpec;
-    use super::WrongPassword;
+    use super::{ServerSpec, WrongPassword};
     use crate::smb::credential::Credential;
 
     fn log_on(server: &ServerSpec, credential: &str) -> Result<(), Win32> {

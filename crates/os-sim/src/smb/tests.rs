@@ -1,37 +1,12 @@
-use os::Arguments;
-use os::Cause;
-use os::Deadline;
-use os::Instance;
-use os::ObjectPath;
-use os::Os;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::Win32;
-use os::schema::smb_global_mapping::CLASS;
-use os::schema::smb_global_mapping::CREATE;
-use os::schema::smb_global_mapping::LOCAL_PATH;
-use os::schema::smb_global_mapping::REMOTE_PATH;
-use os::schema::smb_global_mapping::REMOVE;
-use os::schema::smb_global_mapping::STATUS;
-use os::schema::smb_global_mapping::create;
-use os::schema::smb_global_mapping::remove;
-use os::schema::smb_global_mapping::status;
+use os::schema::smb_global_mapping::{
+    CLASS, CREATE, LOCAL_PATH, REMOTE_PATH, REMOVE, STATUS, create, remove, status,
+};
+use os::{Arguments, Cause, Deadline, Instance, ObjectPath, Os, Query, Target, Value, Win32};
 use tempfile::TempDir;
 
-use super::Condition;
-use super::ServerSpec;
-use super::SmbControl;
-use super::User;
-use super::refusal::ALREADY_ASSIGNED;
-use super::refusal::BAD_DEVICE;
-use super::refusal::NETWORK_ACCESS_DENIED;
-use crate::ClockMode;
-use crate::Effect;
-use crate::NodeSpec;
-use crate::Rule;
-use crate::Secret;
-use crate::SimNode;
+use super::refusal::{ALREADY_ASSIGNED, BAD_DEVICE, NETWORK_ACCESS_DENIED};
+use super::{Condition, ServerSpec, SmbControl, User};
+use crate::{ClockMode, Effect, NodeSpec, Rule, Secret, SimNode};
 
 const SHARE: &str = r"\\files\data";
 const ALICE: &str = r"FILES\\alice:secret";

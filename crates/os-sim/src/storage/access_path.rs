@@ -1,20 +1,11 @@
 //! Access paths of a partition: letters and mounted folders.
 
-use os::Cause;
-use os::Outcome;
-use os::Root;
-use os::VolumeId;
-use os::WinPath;
-use os::schema::ReturnCode;
-use os::schema::codes;
+use os::schema::{ReturnCode, codes};
+use os::{Cause, Outcome, Root, VolumeId, WinPath};
 
-use super::Found;
-use super::Storage;
-use super::failing;
-use crate::machine::Machine;
-use crate::machine::letter;
-use crate::provider::Call;
-use crate::provider::Done;
+use super::{Found, Storage, failing};
+use crate::machine::{Machine, letter};
+use crate::provider::{Call, Done};
 
 impl Storage {
     pub(super) fn add_access_path(&self, call: &Call<'_>) -> Done<Outcome> {

@@ -2,22 +2,14 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use os::Cause;
-use os::PartitionStyle;
-use os::VolumeId;
-use os::Win32;
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::Serialize;
-use serde::Serializer;
+use os::{Cause, PartitionStyle, VolumeId, Win32};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use super::ids;
-use crate::hardware::DiskSpec;
-use crate::hardware::place;
+use crate::hardware::{DiskSpec, place};
 use crate::machine::Machine;
-use crate::ondisk::FilesystemKind;
-use crate::ondisk::Partition;
+use crate::ondisk::{FilesystemKind, Partition};
 
 /// What the provider remembers.
 #[derive(Debug, Default, Serialize, Deserialize)]

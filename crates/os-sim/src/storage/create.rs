@@ -1,29 +1,15 @@
 //! `MSFT_Disk.CreatePartition`.
 
-use os::Outcome;
-use os::PartitionEntry;
-use os::PartitionStyle;
-use os::VolumeId;
-use os::WinPath;
-use os::schema;
-use os::schema::ReturnCode;
-use os::schema::codes;
+use os::schema::{self, ReturnCode, codes};
+use os::{Outcome, PartitionEntry, PartitionStyle, VolumeId, WinPath};
 use uuid::Uuid;
 
-use super::Found;
-use super::answering;
 use super::disk::written;
-use super::failing;
-use super::partition_object;
-use super::pathless;
+use super::{Found, answering, failing, partition_object, pathless};
 use crate::machine::Machine;
-use crate::ondisk::MIB;
-use crate::ondisk::Table;
-use crate::ondisk::gpt;
-use crate::ondisk::gpt::NewPartition;
-use crate::provider::Call;
-use crate::provider::Done;
-use crate::provider::whole;
+use crate::ondisk::gpt::{self, NewPartition};
+use crate::ondisk::{MIB, Table};
+use crate::provider::{Call, Done, whole};
 
 impl Machine {
     pub(super) fn create(&mut self, found: &Found, call: &Call<'_>) -> Done<Outcome> {

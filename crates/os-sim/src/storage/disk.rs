@@ -1,23 +1,13 @@
 //! The methods of `MSFT_Disk`, but for `CreatePartition`.
 
-use os::Hresult;
-use os::Outcome;
-use os::PartitionEntry;
-use os::PartitionStyle;
-use os::schema::ReturnCode;
-use os::schema::codes;
+use os::schema::{ReturnCode, codes};
+use os::{Hresult, Outcome, PartitionEntry, PartitionStyle};
 use uuid::Uuid;
 
-use super::Found;
-use super::Storage;
-use super::failing;
-use super::not_simulated;
+use super::{Found, Storage, failing, not_simulated};
 use crate::machine::Machine;
-use crate::ondisk::MIB;
-use crate::ondisk::gpt;
-use crate::ondisk::mbr;
-use crate::provider::Call;
-use crate::provider::Done;
+use crate::ondisk::{MIB, gpt, mbr};
+use crate::provider::{Call, Done};
 
 const MBR: u64 = 1;
 

@@ -1,32 +1,19 @@
 //! `MSFT_Volume.Format`.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
-use os::Outcome;
-use os::VolumeId;
-use os::schema;
-use os::schema::ReturnCode;
-use os::schema::codes;
 use os::schema::volume::format as parameter;
+use os::schema::{self, ReturnCode, codes};
+use os::{Outcome, VolumeId};
 
-use super::Found;
-use super::answering;
 use super::disk::written;
-use super::failing;
-use super::pathless;
 use super::volume::home;
-use super::volume_object;
+use super::{Found, answering, failing, pathless, volume_object};
 use crate::folder;
-use crate::machine::Home;
-use crate::machine::Machine;
-use crate::ondisk::FilesystemKind;
-use crate::ondisk::Formatting;
-use crate::ondisk::filesystem;
-use crate::provider::Call;
-use crate::provider::Done;
-use crate::provider::whole;
+use crate::machine::{Home, Machine};
+use crate::ondisk::{FilesystemKind, Formatting, filesystem};
+use crate::provider::{Call, Done, whole};
 
 /// Above it NTFS does not compress
 /// (<https://learn.microsoft.com/windows-server/administration/windows-commands/format>).

@@ -5,10 +5,8 @@
 use os::VolumeId;
 use uuid::Uuid;
 
-use super::cache::CachedDisk;
-use super::cache::CachedPartition;
-use crate::hardware::IdentifierKind;
-use crate::hardware::page83;
+use super::cache::{CachedDisk, CachedPartition};
+use crate::hardware::{IdentifierKind, page83};
 
 /// The provider's own GUID, which differs between machines and not between boots.
 const PROVIDER: &str = "{bec7662e-a827-11ef-b633-806e6f6e6963}";

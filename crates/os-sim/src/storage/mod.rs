@@ -21,27 +21,14 @@ pub(crate) use cache::Cache;
 
 use std::sync::Arc;
 
-use os::Cause;
-use os::Facility;
-use os::Hresult;
-use os::Outcome;
-use os::Value;
-use os::schema;
-use os::schema::Class;
+use os::schema::{self, Class};
+use os::{Cause, Facility, Hresult, Outcome, Value};
 
-use self::cache::CachedDisk;
-use self::cache::Shared;
-use self::objects::DiskObject;
-use self::objects::PartitionObject;
-use self::objects::SettingObject;
-use self::objects::VolumeObject;
+use self::cache::{CachedDisk, Shared};
+use self::objects::{DiskObject, PartitionObject, SettingObject, VolumeObject};
 use crate::files::FileTree;
 use crate::machine::Machine;
-use crate::provider::Call;
-use crate::provider::Done;
-use crate::provider::Keyed;
-use crate::provider::Namespace;
-use crate::provider::Object;
+use crate::provider::{Call, Done, Keyed, Namespace, Object};
 use crate::world::World;
 
 /// The storage management provider.

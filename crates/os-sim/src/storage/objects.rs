@@ -1,12 +1,8 @@
 use std::sync::Arc;
 
-use os::Value;
-use os::VolumeId;
+use os::{Value, VolumeId};
 
-use super::cache::CachedDisk;
-use super::cache::CachedPartition;
-use super::cache::Shared;
-use super::cache::Style;
+use super::cache::{CachedDisk, CachedPartition, Shared, Style};
 use super::ids;
 use crate::hardware::Bus;
 use crate::machine::Machine;

@@ -1,19 +1,13 @@
 //! The methods of `MSFT_Partition`, but for `Resize`, `GetSupportedSize` and the access paths.
 
-use os::Outcome;
-use os::PartitionEntry;
 use os::schema::codes;
+use os::{Outcome, PartitionEntry};
 
-use super::Found;
-use super::Storage;
 use super::disk::written;
-use super::failing;
-use super::not_simulated;
+use super::{Found, Storage, failing, not_simulated};
 use crate::machine::Machine;
-use crate::ondisk::Partition;
-use crate::ondisk::gpt;
-use crate::provider::Call;
-use crate::provider::Done;
+use crate::ondisk::{Partition, gpt};
+use crate::provider::{Call, Done};
 
 impl Storage {
     pub(super) fn invoke_partition(&self, call: &Call<'_>) -> Done<Outcome> {

@@ -1,23 +1,13 @@
 //! `MSFT_Partition.Resize` and `GetSupportedSize`.
 
-use os::Outcome;
-use os::Value;
-use os::VolumeId;
-use os::schema::ReturnCode;
-use os::schema::codes;
+use os::schema::{ReturnCode, codes};
+use os::{Outcome, Value, VolumeId};
 
-use super::Found;
 use super::disk::written;
-use super::failing;
+use super::{Found, failing};
 use crate::machine::Machine;
-use crate::ondisk::Filesystem;
-use crate::ondisk::FilesystemKind;
-use crate::ondisk::MIB;
-use crate::ondisk::Partition;
-use crate::ondisk::filesystem;
-use crate::ondisk::gpt;
-use crate::provider::Call;
-use crate::provider::Done;
+use crate::ondisk::{Filesystem, FilesystemKind, MIB, Partition, filesystem, gpt};
+use crate::provider::{Call, Done};
 
 impl Machine {
     /// The partition first, then the filesystem in it.

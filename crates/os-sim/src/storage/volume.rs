@@ -1,21 +1,12 @@
 //! The methods of `MSFT_Volume`.
 
-use os::Hresult;
-use os::Outcome;
-use os::Value;
-use os::VolumeId;
 use os::schema::codes;
+use os::{Hresult, Outcome, Value, VolumeId};
 
-use super::Found;
-use super::Storage;
-use super::failing;
-use super::format;
-use super::not_simulated;
-use crate::machine::Home;
-use crate::machine::Machine;
+use super::{Found, Storage, failing, format, not_simulated};
+use crate::machine::{Home, Machine};
 use crate::ondisk::FilesystemKind;
-use crate::provider::Call;
-use crate::provider::Done;
+use crate::provider::{Call, Done};
 
 impl Storage {
     pub(super) fn invoke_volume(&self, call: &Call<'_>) -> Done<Outcome> {

@@ -1,31 +1,13 @@
 //! A simulated node with all that the behaviour suite needs.
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::Error;
-use os::LinkKind;
-use os::Result;
-use os::Target;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
-use os_suite::IscsiTarget;
-use os_suite::Share;
-use os_suite::Workbench;
+use os::{
+    Arguments, Deadline, DiskNumber, Error, LinkKind, Result, Target, VolumeId, Win32, WinPath,
+};
+use os_suite::{IscsiTarget, Share, Workbench};
 use tempfile::TempDir;
-use wincsi_os_sim::Bus;
-use wincsi_os_sim::ClockMode;
-use wincsi_os_sim::Content;
-use wincsi_os_sim::DiskSpec;
-use wincsi_os_sim::NodeSpec;
-use wincsi_os_sim::SimNode;
-use wincsi_os_sim::Start;
-use wincsi_os_sim::iscsi;
-use wincsi_os_sim::iscsi::IscsiControl;
-use wincsi_os_sim::iscsi::TargetSpec;
-use wincsi_os_sim::smb::ServerSpec;
-use wincsi_os_sim::smb::SmbControl;
+use wincsi_os_sim::iscsi::{self, IscsiControl, TargetSpec};
+use wincsi_os_sim::smb::{ServerSpec, SmbControl};
+use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, SimNode, Start};
 
 const PORTAL: &str = "10.0.0.9";
 const SMB_PASSWORD: &str = "pass:word";

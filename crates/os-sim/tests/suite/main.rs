@@ -5,9 +5,7 @@ mod bench;
 use std::process::ExitCode;
 
 use os::Facility;
-use os_suite::Fixture;
-use os_suite::Implementation;
-use os_suite::Program;
+use os_suite::{Fixture, Implementation, Program};
 
 use crate::bench::Bench;
 

@@ -3,25 +3,12 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::Instance;
-use os::ObjectPath;
-use os::Os;
-use os::Outcome;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::VolumeId;
-use os::WinPath;
+use os::{
+    Arguments, Deadline, DiskNumber, Instance, ObjectPath, Os, Outcome, Query, Target, Value,
+    VolumeId, WinPath,
+};
 use tempfile::TempDir;
-use wincsi_os_sim::Bus;
-use wincsi_os_sim::ClockMode;
-use wincsi_os_sim::Content;
-use wincsi_os_sim::DiskSpec;
-use wincsi_os_sim::NodeSpec;
-use wincsi_os_sim::SimNode;
+use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, SimNode};
 
 pub(crate) const GIB: u64 = 1 << 30;
 pub(crate) const MIB: u64 = 1 << 20;

@@ -2,22 +2,12 @@
 
 use std::time::Duration;
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::Os;
-use os::Outcome;
-use os::Pin;
-use os::Query;
-use os::Result;
-use os::Target;
-use os::VolumeId;
-use os::VolumeLock;
-use os::WinPath;
+use os::{
+    Arguments, Deadline, DiskNumber, Os, Outcome, Pin, Query, Result, Target, VolumeId, VolumeLock,
+    WinPath,
+};
 use tempfile::TempDir;
-use wincsi_os_sim::ClockMode;
-use wincsi_os_sim::NodeSpec;
-use wincsi_os_sim::SimNode;
+use wincsi_os_sim::{ClockMode, NodeSpec, SimNode};
 
 /// The disk that the node runs from.
 pub(crate) const DISK: DiskNumber = DiskNumber(0);

@@ -1,18 +1,12 @@
 //! Looking at entries, listing and creating directories.
 
-use os::FileAttributes;
-use os::Win32;
-use os::WinPath;
+use os::{FileAttributes, Win32, WinPath};
 
 use super::FILES;
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
-use crate::scene::Scene;
-use crate::scene::component;
+use crate::failure::{holds, refused, same};
+use crate::scene::{Scene, component};
+use crate::{Failure, Fixture};
 
 declare!("files", FILES;
     a_directory_says_that_it_is_one,

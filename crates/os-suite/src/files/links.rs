@@ -1,21 +1,13 @@
 //! Reparse points other than symbolic links and mounted folders.
 
-use formats::reparse::Reparse;
-use formats::reparse::Tag;
-use os::FileAttributes;
-use os::LinkKind;
-use os::ReparseTag;
-use os::Win32;
+use formats::reparse::{Reparse, Tag};
+use os::{FileAttributes, LinkKind, ReparseTag, Win32};
 
 use super::FILES;
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
-use crate::scene;
-use crate::scene::Scene;
+use crate::failure::{holds, refused, same};
+use crate::scene::{self, Scene};
+use crate::{Failure, Fixture};
 
 declare!("files", FILES;
     a_plain_entry_has_no_reparse_data,

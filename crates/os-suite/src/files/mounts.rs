@@ -1,22 +1,14 @@
 //! Mounted folders, as reparse points.
 
-use formats::reparse::Names;
-use formats::reparse::Reparse;
-use formats::reparse::Target;
-use os::LinkKind;
-use os::ReparseTag;
-use os::Win32;
+use formats::reparse::{Names, Reparse, Target};
+use os::{LinkKind, ReparseTag, Win32};
 use uuid::Uuid;
 
 use super::FILES;
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
-use crate::scene::Scene;
-use crate::scene::component;
+use crate::failure::{holds, refused, same};
+use crate::scene::{Scene, component};
+use crate::{Failure, Fixture};
 
 declare!("files", FILES;
     a_mounted_folder_says_which_volume_it_leads_to,

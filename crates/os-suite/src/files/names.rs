@@ -3,14 +3,10 @@
 use os::WinPath;
 
 use super::FILES;
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
-use crate::scene::Scene;
-use crate::scene::component;
+use crate::failure::{holds, refused, same};
+use crate::scene::{Scene, component};
+use crate::{Failure, Fixture};
 
 declare!("files", FILES;
     names_compare_without_regard_to_case,

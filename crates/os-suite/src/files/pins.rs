@@ -1,17 +1,12 @@
 //! Directories that are held in place.
 
-use os::Component;
-use os::LinkKind;
-use os::Win32;
+use os::{Component, LinkKind, Win32};
 
 use super::FILES;
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use crate::failure::{holds, refused, same};
 use crate::scene::Scene;
+use crate::{Failure, Fixture};
 
 declare!("files", FILES;
     a_pinned_directory_cannot_be_removed_until_it_is_let_go,

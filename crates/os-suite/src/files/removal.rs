@@ -1,16 +1,12 @@
 //! Removing files and directories.
 
-use os::LinkKind;
-use os::Win32;
+use os::{LinkKind, Win32};
 
 use super::FILES;
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use crate::failure::{holds, refused, same};
 use crate::scene::Scene;
+use crate::{Failure, Fixture};
 
 declare!("files", FILES;
     a_removed_file_is_gone,

@@ -1,16 +1,12 @@
 //! Access control lists of directories.
 
-use os::Dacl;
-use os::Win32;
-use os::WinPath;
+use os::{Dacl, Win32, WinPath};
 
 use super::FILES;
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
+use crate::failure::{holds, refused};
 use crate::scene::Scene;
+use crate::{Failure, Fixture};
 
 declare!("files", FILES;
     a_directory_has_an_access_control_list,

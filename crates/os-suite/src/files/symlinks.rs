@@ -1,20 +1,13 @@
 //! Symbolic links: what they store and where they lead to.
 
-use formats::reparse::Reparse;
-use formats::reparse::SymlinkBase;
-use os::FileAttributes;
-use os::LinkKind;
-use os::ReparseTag;
-use os::Win32;
+use formats::reparse::{Reparse, SymlinkBase};
+use os::{FileAttributes, LinkKind, ReparseTag, Win32};
 
 use super::FILES;
-use crate::Failure;
-use crate::Fixture;
 use crate::case::declare;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use crate::failure::{holds, refused, same};
 use crate::scene::Scene;
+use crate::{Failure, Fixture};
 
 declare!("files", FILES;
     a_symlink_says_what_it_is,

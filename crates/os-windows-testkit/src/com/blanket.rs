@@ -1,8 +1,6 @@
 //! What `CoSetProxyBlanket` asks a proxy for.
 
-use windows::core::IUnknown;
-use windows::core::Interface;
-use windows::core::Ref;
+use windows::core::{IUnknown, Interface, Ref};
 
 /// Makes a COM object take note of the protection that is asked of it, in the place of a proxy. It has to
 /// have a field `shared`. Each interface of a proxy is protected by itself, so the pointer that is handed

@@ -6,29 +6,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use os::Hresult;
-use os::Value;
-use os::schema::Class;
-use os::schema::Method;
+use os::schema::{Class, Method};
+use os::{Hresult, Value};
 use windows::Win32::System::Com::IClientSecurity;
-use windows::Win32::System::Wmi::IWbemCallResult;
-use windows::Win32::System::Wmi::IWbemCallResult_Impl;
-use windows::Win32::System::Wmi::IWbemClassObject;
-use windows::Win32::System::Wmi::IWbemServices;
-use windows::Win32::System::Wmi::WBEM_S_TIMEDOUT;
-use windows::core::BSTR;
-use windows::core::Error;
-use windows::core::HRESULT;
-use windows::core::Result;
-use windows::core::implement;
+use windows::Win32::System::Wmi::{
+    IWbemCallResult, IWbemCallResult_Impl, IWbemClassObject, IWbemServices, WBEM_S_TIMEDOUT,
+};
+use windows::core::{BSTR, Error, HRESULT, Result, implement};
 
 use super::blanket::protected;
-use super::failure::INVALID_OPERATION;
-use super::failure::failed;
-use super::failure::refused;
+use super::failure::{INVALID_OPERATION, failed, refused};
 use super::object::Object;
-use crate::call::Call;
-use crate::call::Done;
+use crate::call::{Call, Done};
 use crate::held::Token;
 use crate::wmi::Shared;
 

@@ -4,34 +4,21 @@
 #![expect(unsafe_code)]
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use os::Hresult;
-use os::Instance;
+use os::{Hresult, Instance};
 use windows::Win32::Foundation::E_NOTIMPL;
 use windows::Win32::System::Com::IClientSecurity;
-use windows::Win32::System::Wmi::IEnumWbemClassObject;
-use windows::Win32::System::Wmi::IEnumWbemClassObject_Impl;
-use windows::Win32::System::Wmi::IWbemClassObject;
-use windows::Win32::System::Wmi::IWbemObjectSink;
-use windows::Win32::System::Wmi::WBEM_S_FALSE;
-use windows::Win32::System::Wmi::WBEM_S_NO_ERROR;
-use windows::Win32::System::Wmi::WBEM_S_TIMEDOUT;
-use windows::core::HRESULT;
-use windows::core::Ref;
-use windows::core::Result;
-use windows::core::implement;
+use windows::Win32::System::Wmi::{
+    IEnumWbemClassObject, IEnumWbemClassObject_Impl, IWbemClassObject, IWbemObjectSink,
+    WBEM_S_FALSE, WBEM_S_NO_ERROR, WBEM_S_TIMEDOUT,
+};
+use windows::core::{HRESULT, Ref, Result, implement};
 
 use super::blanket::protected;
-use super::failure::INVALID_OPERATION;
-use super::failure::failed;
-use super::failure::refused;
+use super::failure::{INVALID_OPERATION, failed, refused};
 use super::object::Object;
-use crate::call::Call;
-use crate::call::Done;
+use crate::call::{Call, Done};
 use crate::held::Token;
 use crate::wmi::Shared;
 

@@ -5,22 +5,13 @@
 
 use os::Hresult;
 use windows::Win32::Foundation::E_NOTIMPL;
-use windows::Win32::System::Com::IErrorInfo;
-use windows::Win32::System::Com::IErrorInfo_Impl;
-use windows::Win32::System::Com::SetErrorInfo;
-use windows::core::BSTR;
-use windows::core::Error;
-use windows::core::GUID;
-use windows::core::HRESULT;
-use windows::core::PCWSTR;
-use windows::core::Result;
-use windows::core::implement;
+use windows::Win32::System::Com::{IErrorInfo, IErrorInfo_Impl, SetErrorInfo};
+use windows::core::{BSTR, Error, GUID, HRESULT, PCWSTR, Result, implement};
 
 use super::object::Object;
 use crate::Said;
 use crate::call::Failure;
-use crate::held::Held;
-use crate::held::Token;
+use crate::held::{Held, Token};
 
 /// What WMI's header calls these; `os` has the codes that it knows by their names.
 pub(super) const INVALID_OBJECT_PATH: Hresult = Hresult(0x8004_103A);

@@ -16,8 +16,7 @@ use std::sync::Arc;
 use os::schema::Namespace;
 use windows::Win32::System::Wmi::IWbemServices;
 
-use crate::wmi::Line;
-use crate::wmi::Shared;
+use crate::wmi::{Line, Shared};
 
 /// A connection to a namespace.
 pub(crate) fn services(

@@ -4,47 +4,22 @@
 #![expect(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use os::Hresult;
-use os::Instance;
-use os::Value;
-use os::schema;
-use os::schema::CimType;
-use os::schema::Class;
-use os::schema::Method;
-use windows::Win32::System::Com::IErrorInfo;
-use windows::Win32::System::Com::IErrorInfo_Impl;
-use windows::Win32::System::Com::SAFEARRAY;
+use os::schema::{self, CimType, Class, Method};
+use os::{Hresult, Instance, Value};
+use windows::Win32::System::Com::{IErrorInfo, IErrorInfo_Impl, SAFEARRAY};
 use windows::Win32::System::Variant::VARIANT;
-use windows::Win32::System::Wmi::IWbemClassObject;
-use windows::Win32::System::Wmi::IWbemClassObject_Impl;
-use windows::Win32::System::Wmi::IWbemQualifierSet;
-use windows::Win32::System::Wmi::WBEM_COMPARISON_FLAG;
-use windows::Win32::System::Wmi::WBEM_CONDITION_FLAG_TYPE;
-use windows::Win32::System::Wmi::WBEM_FLAG_NONSYSTEM_ONLY;
-use windows::core::BSTR;
-use windows::core::GUID;
-use windows::core::IUnknown;
-use windows::core::OutRef;
-use windows::core::PCWSTR;
-use windows::core::Ref;
-use windows::core::Result;
-use windows::core::implement;
+use windows::Win32::System::Wmi::{
+    IWbemClassObject, IWbemClassObject_Impl, IWbemQualifierSet, WBEM_COMPARISON_FLAG,
+    WBEM_CONDITION_FLAG_TYPE, WBEM_FLAG_NONSYSTEM_ONLY,
+};
+use windows::core::{BSTR, GUID, IUnknown, OutRef, PCWSTR, Ref, Result, implement};
 
-use super::failure::INVALID_OPERATION;
-use super::failure::failed;
-use super::failure::not_served;
-use super::failure::refused;
-use super::failure::text;
-use super::shape::Field;
-use super::shape::Shape;
+use super::failure::{INVALID_OPERATION, failed, not_served, refused, text};
+use super::shape::{Field, Shape};
 use super::variant;
-use crate::held::Held;
-use crate::held::Token;
+use crate::held::{Held, Token};
 use crate::provided;
 use crate::wmi::Shared;
 

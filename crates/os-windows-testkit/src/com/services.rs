@@ -6,66 +6,31 @@
 use std::ptr;
 use std::sync::Arc;
 
-use os::Arguments;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Value;
-use os::schema::Class;
-use os::schema::Direction;
-use os::schema::Method;
-use os::schema::Namespace;
-use os::schema::Scope;
+use os::schema::{Class, Direction, Method, Namespace, Scope};
+use os::{Arguments, Hresult, Instance, ObjectPath, Value};
 use windows::Win32::System::Com::IClientSecurity;
 use windows::Win32::System::Variant::VARIANT;
-use windows::Win32::System::Wmi::IEnumWbemClassObject;
-use windows::Win32::System::Wmi::IWbemCallResult;
-use windows::Win32::System::Wmi::IWbemClassObject;
-use windows::Win32::System::Wmi::IWbemContext;
-use windows::Win32::System::Wmi::IWbemObjectSink;
-use windows::Win32::System::Wmi::IWbemServices;
-use windows::Win32::System::Wmi::IWbemServices_Impl;
-use windows::Win32::System::Wmi::WBEM_FLAG_ENSURE_LOCATABLE;
-use windows::Win32::System::Wmi::WBEM_FLAG_FORWARD_ONLY;
-use windows::Win32::System::Wmi::WBEM_FLAG_NONSYSTEM_ONLY;
-use windows::Win32::System::Wmi::WBEM_FLAG_RETURN_IMMEDIATELY;
-use windows::Win32::System::Wmi::WBEM_GENERIC_FLAG_TYPE;
-use windows::core::BSTR;
-use windows::core::HSTRING;
-use windows::core::OutRef;
-use windows::core::PCWSTR;
-use windows::core::Ref;
-use windows::core::Result;
-use windows::core::implement;
+use windows::Win32::System::Wmi::{
+    IEnumWbemClassObject, IWbemCallResult, IWbemClassObject, IWbemContext, IWbemObjectSink,
+    IWbemServices, IWbemServices_Impl, WBEM_FLAG_ENSURE_LOCATABLE, WBEM_FLAG_FORWARD_ONLY,
+    WBEM_FLAG_NONSYSTEM_ONLY, WBEM_FLAG_RETURN_IMMEDIATELY, WBEM_GENERIC_FLAG_TYPE,
+};
+use windows::core::{BSTR, HSTRING, OutRef, PCWSTR, Ref, Result, implement};
 
 use super::blanket::protected;
-use super::call_result::CallResult;
-use super::call_result::Product;
+use super::call_result::{CallResult, Product};
 use super::enumerator::Enumerator;
-use super::failure::INVALID_OBJECT_PATH;
-use super::failure::INVALID_QUERY_TYPE;
-use super::failure::PROVIDER_NOT_CAPABLE;
-use super::failure::failed;
-use super::failure::not_served;
-use super::failure::refused;
+use super::failure::{
+    INVALID_OBJECT_PATH, INVALID_QUERY_TYPE, PROVIDER_NOT_CAPABLE, failed, not_served, refused,
+};
 use super::shape::Shape;
 use super::variant;
-use crate::Asked;
-use crate::Hanging;
-use crate::On;
-use crate::asked;
-use crate::call::Call;
-use crate::call::Done;
-use crate::call::Failure;
+use crate::call::{Call, Done, Failure};
 use crate::held::Token;
-use crate::object_path;
-use crate::object_path::Which;
-use crate::provided;
-use crate::provided::Invocation;
-use crate::resolve;
-use crate::wmi::Line;
-use crate::wmi::Shared;
-use crate::wql;
+use crate::object_path::{self, Which};
+use crate::provided::{self, Invocation};
+use crate::wmi::{Line, Shared};
+use crate::{Asked, Hanging, On, asked, resolve, wql};
 
 #[implement(IWbemServices, IClientSecurity)]
 pub(super) struct Services {

@@ -1,9 +1,4 @@
-use os::schema::CimType;
-use os::schema::Class;
-use os::schema::Direction;
-use os::schema::Method;
-use os::schema::Parameter;
-use os::schema::Property;
+use os::schema::{CimType, Class, Direction, Method, Parameter, Property};
 
 use crate::provided::RETURN_VALUE;
 

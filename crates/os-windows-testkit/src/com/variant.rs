@@ -10,35 +10,19 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use os::Instance;
-use os::Value;
-use os::schema::Automation;
-use os::schema::CimType;
-use windows::Win32::Foundation::E_OUTOFMEMORY;
-use windows::Win32::Foundation::VARIANT_BOOL;
+use os::schema::{Automation, CimType};
+use os::{Instance, Value};
+use windows::Win32::Foundation::{E_OUTOFMEMORY, VARIANT_BOOL};
 use windows::Win32::System::Com::SAFEARRAY;
-use windows::Win32::System::Ole::SafeArrayCreateVector;
-use windows::Win32::System::Ole::SafeArrayGetDim;
-use windows::Win32::System::Ole::SafeArrayGetElement;
-use windows::Win32::System::Ole::SafeArrayGetLBound;
-use windows::Win32::System::Ole::SafeArrayGetUBound;
-use windows::Win32::System::Ole::SafeArrayPutElement;
-use windows::Win32::System::Variant::VARENUM;
-use windows::Win32::System::Variant::VARIANT;
-use windows::Win32::System::Variant::VARIANT_0_0_0;
-use windows::Win32::System::Variant::VT_ARRAY;
-use windows::Win32::System::Variant::VT_BOOL;
-use windows::Win32::System::Variant::VT_BSTR;
-use windows::Win32::System::Variant::VT_EMPTY;
-use windows::Win32::System::Variant::VT_I2;
-use windows::Win32::System::Variant::VT_I4;
-use windows::Win32::System::Variant::VT_NULL;
-use windows::Win32::System::Variant::VT_UI1;
-use windows::Win32::System::Variant::VT_UNKNOWN;
-use windows::core::BSTR;
-use windows::core::Error;
-use windows::core::IUnknown;
-use windows::core::Result;
+use windows::Win32::System::Ole::{
+    SafeArrayCreateVector, SafeArrayGetDim, SafeArrayGetElement, SafeArrayGetLBound,
+    SafeArrayGetUBound, SafeArrayPutElement,
+};
+use windows::Win32::System::Variant::{
+    VARENUM, VARIANT, VARIANT_0_0_0, VT_ARRAY, VT_BOOL, VT_BSTR, VT_EMPTY, VT_I2, VT_I4, VT_NULL,
+    VT_UI1, VT_UNKNOWN,
+};
+use windows::core::{BSTR, Error, IUnknown, Result};
 
 use super::shape::Field;
 

@@ -6,25 +6,19 @@
 
 use std::ptr;
 
-use os::Error;
-use os::Win32;
-use windows_sys::Win32::Foundation::GetLastError;
-use windows_sys::Win32::Foundation::LocalFree;
-use windows_sys::Win32::NetworkManagement::NetManagement::NERR_NetNameNotFound;
-use windows_sys::Win32::NetworkManagement::NetManagement::NERR_UserNotFound;
-use windows_sys::Win32::NetworkManagement::NetManagement::NetUserAdd;
-use windows_sys::Win32::NetworkManagement::NetManagement::NetUserDel;
-use windows_sys::Win32::NetworkManagement::NetManagement::UF_DONT_EXPIRE_PASSWD;
-use windows_sys::Win32::NetworkManagement::NetManagement::UF_SCRIPT;
-use windows_sys::Win32::NetworkManagement::NetManagement::USER_INFO_1;
-use windows_sys::Win32::NetworkManagement::NetManagement::USER_PRIV_USER;
-use windows_sys::Win32::Security::Authorization::ConvertStringSecurityDescriptorToSecurityDescriptorW;
-use windows_sys::Win32::Security::Authorization::SDDL_REVISION_1;
+use os::{Error, Win32};
+use windows_sys::Win32::Foundation::{GetLastError, LocalFree};
+use windows_sys::Win32::NetworkManagement::NetManagement::{
+    NERR_NetNameNotFound, NERR_UserNotFound, NetUserAdd, NetUserDel, UF_DONT_EXPIRE_PASSWD,
+    UF_SCRIPT, USER_INFO_1, USER_PRIV_USER,
+};
+use windows_sys::Win32::Security::Authorization::{
+    ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1,
+};
 use windows_sys::Win32::Security::PSECURITY_DESCRIPTOR;
-use windows_sys::Win32::Storage::FileSystem::NetShareAdd;
-use windows_sys::Win32::Storage::FileSystem::NetShareDel;
-use windows_sys::Win32::Storage::FileSystem::SHARE_INFO_502;
-use windows_sys::Win32::Storage::FileSystem::STYPE_DISKTREE;
+use windows_sys::Win32::Storage::FileSystem::{
+    NetShareAdd, NetShareDel, SHARE_INFO_502, STYPE_DISKTREE,
+};
 use zeroize::Zeroizing;
 
 use super::wide::wide;

@@ -5,35 +5,21 @@
 #![expect(unsafe_code)]
 
 use std::ffi::c_void;
-use std::iter;
-use std::os::windows::io::AsRawHandle as _;
-use std::os::windows::io::BorrowedHandle;
-use std::os::windows::io::FromRawHandle as _;
-use std::os::windows::io::OwnedHandle;
-use std::ptr;
+use std::os::windows::io::{AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle};
+use std::{iter, ptr};
 
-use os::Error;
-use os::Win32;
+use os::{Error, Win32};
 use windows_core::PCWSTR;
-use windows_sys::Win32::Foundation::GetLastError;
-use windows_sys::Win32::Foundation::HANDLE;
-use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
-use windows_sys::Win32::Foundation::LocalFree;
-use windows_sys::Win32::System::Console::CTRL_C_EVENT;
-use windows_sys::Win32::System::Console::CTRL_SHUTDOWN_EVENT;
-use windows_sys::Win32::System::Diagnostics::ToolHelp::CreateToolhelp32Snapshot;
-use windows_sys::Win32::System::Diagnostics::ToolHelp::TH32CS_SNAPTHREAD;
-use windows_sys::Win32::System::Diagnostics::ToolHelp::THREADENTRY32;
-use windows_sys::Win32::System::Diagnostics::ToolHelp::Thread32First;
-use windows_sys::Win32::System::Diagnostics::ToolHelp::Thread32Next;
-use windows_sys::Win32::System::LibraryLoader::GetModuleHandleW;
-use windows_sys::Win32::System::LibraryLoader::GetProcAddress;
-use windows_sys::Win32::System::Threading::CreateRemoteThread;
-use windows_sys::Win32::System::Threading::GetThreadDescription;
-use windows_sys::Win32::System::Threading::OpenThread;
-use windows_sys::Win32::System::Threading::THREAD_QUERY_LIMITED_INFORMATION;
-use windows_sys::core::BOOL;
-use windows_sys::core::w;
+use windows_sys::Win32::Foundation::{GetLastError, HANDLE, INVALID_HANDLE_VALUE, LocalFree};
+use windows_sys::Win32::System::Console::{CTRL_C_EVENT, CTRL_SHUTDOWN_EVENT};
+use windows_sys::Win32::System::Diagnostics::ToolHelp::{
+    CreateToolhelp32Snapshot, TH32CS_SNAPTHREAD, THREADENTRY32, Thread32First, Thread32Next,
+};
+use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
+use windows_sys::Win32::System::Threading::{
+    CreateRemoteThread, GetThreadDescription, OpenThread, THREAD_QUERY_LIMITED_INFORMATION,
+};
+use windows_sys::core::{BOOL, w};
 
 /// What a process can be asked to end with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,28 +4,20 @@
 // closes itself here.
 #![expect(unsafe_code)]
 
-use std::ffi::CStr;
-use std::ffi::c_char;
-use std::os::windows::io::AsRawHandle;
-use std::os::windows::io::FromRawHandle;
-use std::os::windows::io::OwnedHandle;
+use std::ffi::{CStr, c_char};
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr;
 
-use os::Error;
-use os::Win32;
+use os::{Error, Win32};
 use windows_sys::Win32::Foundation::GetLastError;
-use windows_sys::Win32::Security::GetTokenInformation;
-use windows_sys::Win32::Security::TOKEN_ELEVATION;
-use windows_sys::Win32::Security::TOKEN_QUERY;
-use windows_sys::Win32::Security::TokenElevation;
+use windows_sys::Win32::Security::{
+    GetTokenInformation, TOKEN_ELEVATION, TOKEN_QUERY, TokenElevation,
+};
 use windows_sys::Win32::Storage::FileSystem::GetLogicalDrives;
-use windows_sys::Win32::System::LibraryLoader::GetModuleHandleW;
-use windows_sys::Win32::System::LibraryLoader::GetProcAddress;
-use windows_sys::Win32::System::Threading::GetCurrentProcess;
-use windows_sys::Win32::System::Threading::OpenProcessToken;
+use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
-use windows_sys::core::BOOL;
-use windows_sys::core::w;
+use windows_sys::core::{BOOL, w};
 
 use super::wide;
 

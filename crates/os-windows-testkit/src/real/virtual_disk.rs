@@ -6,53 +6,31 @@
 #![expect(unsafe_code)]
 
 use std::ffi::CStr;
-use std::os::windows::io::AsRawHandle;
-use std::os::windows::io::FromRawHandle;
-use std::os::windows::io::OwnedHandle;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::path::Path;
 use std::ptr;
 
-use os::DiskNumber;
-use os::Error;
-use os::Win32;
-use windows_sys::Win32::Foundation::GetLastError;
-use windows_sys::Win32::Foundation::HANDLE;
-use windows_sys::Win32::Foundation::HMODULE;
+use os::{DiskNumber, Error, Win32};
+use windows_sys::Win32::Foundation::{GetLastError, HANDLE, HMODULE};
 use windows_sys::Win32::Security::PSECURITY_DESCRIPTOR;
-use windows_sys::Win32::Storage::Vhd::ATTACH_VIRTUAL_DISK_FLAG;
-use windows_sys::Win32::Storage::Vhd::ATTACH_VIRTUAL_DISK_FLAG_NO_DRIVE_LETTER;
-use windows_sys::Win32::Storage::Vhd::ATTACH_VIRTUAL_DISK_PARAMETERS;
-use windows_sys::Win32::Storage::Vhd::ATTACH_VIRTUAL_DISK_VERSION_1;
-use windows_sys::Win32::Storage::Vhd::CREATE_VIRTUAL_DISK_FLAG;
-use windows_sys::Win32::Storage::Vhd::CREATE_VIRTUAL_DISK_FLAG_NONE;
-use windows_sys::Win32::Storage::Vhd::CREATE_VIRTUAL_DISK_PARAMETERS;
-use windows_sys::Win32::Storage::Vhd::CREATE_VIRTUAL_DISK_PARAMETERS_0;
-use windows_sys::Win32::Storage::Vhd::CREATE_VIRTUAL_DISK_PARAMETERS_0_1;
-use windows_sys::Win32::Storage::Vhd::CREATE_VIRTUAL_DISK_VERSION_2;
-use windows_sys::Win32::Storage::Vhd::DETACH_VIRTUAL_DISK_FLAG;
-use windows_sys::Win32::Storage::Vhd::DETACH_VIRTUAL_DISK_FLAG_NONE;
-use windows_sys::Win32::Storage::Vhd::EXPAND_VIRTUAL_DISK_FLAG;
-use windows_sys::Win32::Storage::Vhd::EXPAND_VIRTUAL_DISK_FLAG_NONE;
-use windows_sys::Win32::Storage::Vhd::EXPAND_VIRTUAL_DISK_PARAMETERS;
-use windows_sys::Win32::Storage::Vhd::EXPAND_VIRTUAL_DISK_PARAMETERS_0;
-use windows_sys::Win32::Storage::Vhd::EXPAND_VIRTUAL_DISK_PARAMETERS_0_0;
-use windows_sys::Win32::Storage::Vhd::EXPAND_VIRTUAL_DISK_VERSION_1;
-use windows_sys::Win32::Storage::Vhd::OPEN_VIRTUAL_DISK_FLAG;
-use windows_sys::Win32::Storage::Vhd::OPEN_VIRTUAL_DISK_FLAG_NONE;
-use windows_sys::Win32::Storage::Vhd::OPEN_VIRTUAL_DISK_PARAMETERS;
-use windows_sys::Win32::Storage::Vhd::OPEN_VIRTUAL_DISK_VERSION_2;
-use windows_sys::Win32::Storage::Vhd::VIRTUAL_DISK_ACCESS_MASK;
-use windows_sys::Win32::Storage::Vhd::VIRTUAL_DISK_ACCESS_NONE;
-use windows_sys::Win32::Storage::Vhd::VIRTUAL_STORAGE_TYPE;
-use windows_sys::Win32::Storage::Vhd::VIRTUAL_STORAGE_TYPE_DEVICE_VHDX;
-use windows_sys::Win32::Storage::Vhd::VIRTUAL_STORAGE_TYPE_VENDOR_MICROSOFT;
+use windows_sys::Win32::Storage::Vhd::{
+    ATTACH_VIRTUAL_DISK_FLAG, ATTACH_VIRTUAL_DISK_FLAG_NO_DRIVE_LETTER,
+    ATTACH_VIRTUAL_DISK_PARAMETERS, ATTACH_VIRTUAL_DISK_VERSION_1, CREATE_VIRTUAL_DISK_FLAG,
+    CREATE_VIRTUAL_DISK_FLAG_NONE, CREATE_VIRTUAL_DISK_PARAMETERS,
+    CREATE_VIRTUAL_DISK_PARAMETERS_0, CREATE_VIRTUAL_DISK_PARAMETERS_0_1,
+    CREATE_VIRTUAL_DISK_VERSION_2, DETACH_VIRTUAL_DISK_FLAG, DETACH_VIRTUAL_DISK_FLAG_NONE,
+    EXPAND_VIRTUAL_DISK_FLAG, EXPAND_VIRTUAL_DISK_FLAG_NONE, EXPAND_VIRTUAL_DISK_PARAMETERS,
+    EXPAND_VIRTUAL_DISK_PARAMETERS_0, EXPAND_VIRTUAL_DISK_PARAMETERS_0_0,
+    EXPAND_VIRTUAL_DISK_VERSION_1, OPEN_VIRTUAL_DISK_FLAG, OPEN_VIRTUAL_DISK_FLAG_NONE,
+    OPEN_VIRTUAL_DISK_PARAMETERS, OPEN_VIRTUAL_DISK_VERSION_2, VIRTUAL_DISK_ACCESS_MASK,
+    VIRTUAL_DISK_ACCESS_NONE, VIRTUAL_STORAGE_TYPE, VIRTUAL_STORAGE_TYPE_DEVICE_VHDX,
+    VIRTUAL_STORAGE_TYPE_VENDOR_MICROSOFT,
+};
 use windows_sys::Win32::System::IO::OVERLAPPED;
-use windows_sys::Win32::System::LibraryLoader::GetProcAddress;
-use windows_sys::Win32::System::LibraryLoader::LOAD_LIBRARY_SEARCH_SYSTEM32;
-use windows_sys::Win32::System::LibraryLoader::LoadLibraryExW;
-use windows_sys::core::PCWSTR;
-use windows_sys::core::PWSTR;
-use windows_sys::core::w;
+use windows_sys::Win32::System::LibraryLoader::{
+    GetProcAddress, LOAD_LIBRARY_SEARCH_SYSTEM32, LoadLibraryExW,
+};
+use windows_sys::core::{PCWSTR, PWSTR, w};
 
 use super::system::wine_version;
 use super::wide;

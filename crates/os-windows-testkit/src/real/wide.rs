@@ -23,8 +23,7 @@ pub(super) fn text(units: &[u16]) -> String {
 mod tests {
     use os::Win32;
 
-    use super::text;
-    use super::wide;
+    use super::{text, wide};
 
     #[test]
     fn a_text_ends_at_its_one_nul() {

@@ -7,20 +7,13 @@ mod bench;
 #[path = "../native/echo.rs"]
 mod echo;
 
-use os::Deadline;
-use os::Instance;
 use os::schema::disk;
+use os::{Deadline, Instance};
 use os_windows::process_usage;
 use wincsi_os_windows_testkit::Place;
 
-use crate::bench::Bench;
-use crate::bench::PATIENCE;
-use crate::bench::gpt;
-use crate::echo::Echo;
-use crate::echo::Sample;
-use crate::echo::object;
-use crate::echo::path;
-use crate::echo::set;
+use crate::bench::{Bench, PATIENCE, gpt};
+use crate::echo::{Echo, Sample, object, path, set};
 
 /// Each a query or a method; of either, half. With them come and go 250,000 objects of COM's: enumerators
 /// and what they hand out, in-parameters, calls, out-parameters.

@@ -7,21 +7,12 @@
 mod bench;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::io::Write;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::SystemText;
-use os::Value;
 use os::schema::wmi_error;
-use wincsi_os_windows_testkit::On;
-use wincsi_os_windows_testkit::Said;
-use wincsi_os_windows_testkit::Trouble;
+use os::{Hresult, Instance, ObjectPath, SystemText, Value};
+use wincsi_os_windows_testkit::{On, Said, Trouble};
 
 use crate::bench::Bench;
 

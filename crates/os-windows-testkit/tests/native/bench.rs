@@ -5,34 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::Arguments;
-use os::Clock;
-use os::Deadline;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Os;
-use os::Outcome;
-use os::Provider;
-use os::Query;
-use os::Result;
-use os::Target;
-use os::Value;
-use os::schema::disk;
-use os::schema::disk::partition_style;
+use os::schema::disk::{self, partition_style};
 use os::schema::storage_setting;
-use os_sim::Bus;
-use os_sim::ClockMode;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::Inventory;
-use os_sim::NodeSpec;
-use os_sim::SimNode;
-use os_windows::Connect;
-use os_windows::NativeClock;
-use os_windows::NativeProvider;
-use wincsi_os_windows_testkit::InProcessWmi;
-use wincsi_os_windows_testkit::Place;
+use os::{
+    Arguments, Clock, Deadline, Hresult, Instance, ObjectPath, Os, Outcome, Provider, Query,
+    Result, Target, Value,
+};
+use os_sim::{Bus, ClockMode, Content, DiskSpec, Inventory, NodeSpec, SimNode};
+use os_windows::{Connect, NativeClock, NativeProvider};
+use wincsi_os_windows_testkit::{InProcessWmi, Place};
 
 /// How long a test waits for what has to come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

@@ -2,23 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use os::Arguments;
-use os::Cause;
-use os::Deadline;
-use os::Hresult;
-use os::Provider;
-use os::Target;
-use os::Value;
-use os::schema::Build;
-use os::schema::Direction;
-use os::schema::Method;
-use os::schema::disk;
-use os::schema::smb_global_mapping;
-use os::schema::smb_global_mapping::create;
-use os_sim::ClockMode;
-use os_sim::Inventory;
-use os_sim::NodeSpec;
-use os_sim::SimNode;
+use os::schema::smb_global_mapping::{self, create};
+use os::schema::{Build, Direction, Method, disk};
+use os::{Arguments, Cause, Deadline, Hresult, Provider, Target, Value};
+use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use wincsi_os_windows_testkit::Place;
 
 use crate::bench::Bench;

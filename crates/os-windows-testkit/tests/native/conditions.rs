@@ -3,33 +3,14 @@
 
 use std::sync::Arc;
 
-use node::Credentials;
-use node::Criterion;
-use node::DiskQuery;
-use node::Mapping;
-use node::Node;
-use node::Options;
-use node::RemotePath;
-use node::SerialNumber;
-use node::api::Code;
-use node::api::Condition;
-use node::api::Error;
-use node::api::NodeApi;
-use os::Deadline;
-use os::Os;
-use os::Outcome;
-use os::Provider;
-use os::Win32;
+use node::api::{Code, Condition, Error, NodeApi};
+use node::{Credentials, Criterion, DiskQuery, Mapping, Node, Options, RemotePath, SerialNumber};
 use os::schema::codes;
-use os_sim::ClockMode;
-use os_sim::Effect;
-use os_sim::Rule;
-use os_sim::SimNode;
-use os_sim::demo;
+use os::{Deadline, Os, Outcome, Provider, Win32};
+use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
 use os_windows::NativeProvider;
 use tempfile::TempDir;
-use wincsi_os_windows_testkit::InProcessWmi;
-use wincsi_os_windows_testkit::Place;
+use wincsi_os_windows_testkit::{InProcessWmi, Place};
 use zeroize::Zeroizing;
 
 /// What an SMB server is known to refuse with, and what a driver branches on.

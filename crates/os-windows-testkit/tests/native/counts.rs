@@ -3,19 +3,12 @@
 use std::collections::BTreeSet;
 use std::thread;
 
-use os::Deadline;
-use os::Provider;
 use os::schema::disk;
-use os_sim::ClockMode;
-use os_sim::Inventory;
-use os_sim::NodeSpec;
-use os_sim::SimNode;
-use wincsi_os_windows_testkit::Blanket;
-use wincsi_os_windows_testkit::Place;
+use os::{Deadline, Provider};
+use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
+use wincsi_os_windows_testkit::{Blanket, Place};
 
-use crate::bench::Bench;
-use crate::bench::PATIENCE;
-use crate::bench::THREADS;
+use crate::bench::{Bench, PATIENCE, THREADS};
 
 #[test]
 fn callers_at_once_share_a_few_connections() {

@@ -2,22 +2,12 @@
 
 use std::thread;
 
-use os::Cause;
-use os::Deadline;
-use os::Hresult;
-use os::Provider;
-use os::Query;
 use os::schema::smb_global_mapping;
-use os_sim::Effect;
-use os_sim::Rule;
-use wincsi_os_windows_testkit::On;
-use wincsi_os_windows_testkit::Trouble;
+use os::{Cause, Deadline, Hresult, Provider, Query};
+use os_sim::{Effect, Rule};
+use wincsi_os_windows_testkit::{On, Trouble};
 
-use crate::bench::Bench;
-use crate::bench::CUT;
-use crate::bench::PATIENCE;
-use crate::bench::THREADS;
-use crate::bench::UNSENT;
+use crate::bench::{Bench, CUT, PATIENCE, THREADS, UNSENT};
 
 const INITIALISE: &str = "MSFT_Disk.Initialize";
 const REFRESH: &str = "MSFT_Disk.Refresh";

@@ -2,31 +2,15 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use os::Arguments;
-use os::Condition;
-use os::Deadline;
-use os::Instance;
-use os::ObjectPath;
-use os::Outcome;
-use os::Provider;
-use os::Query;
-use os::Result;
-use os::Target;
-use os::Value;
-use os::schema;
-use os::schema::CimType;
-use os::schema::Class;
-use os::schema::Direction;
-use os_sim::ClockMode;
-use os_sim::Inventory;
-use os_sim::NodeSpec;
-use os_sim::SimNode;
+use os::schema::{self, CimType, Class, Direction};
+use os::{
+    Arguments, Condition, Deadline, Instance, ObjectPath, Outcome, Provider, Query, Result, Target,
+    Value,
+};
+use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use wincsi_os_windows_testkit::Place;
 
 use crate::bench::Bench;

@@ -2,30 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use os::Arguments;
-use os::Cause;
-use os::Deadline;
-use os::Error;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Outcome;
-use os::Provider;
-use os::Query;
-use os::SystemText;
-use os::Target;
-use os::Value;
-use os::Win32;
-use os::schema::codes;
-use os::schema::disk;
-use os::schema::extended_status;
-use os::schema::smb_global_mapping;
-use os::schema::wmi_error;
-use os_sim::Effect;
-use os_sim::Rule;
-use wincsi_os_windows_testkit::On;
-use wincsi_os_windows_testkit::Said;
-use wincsi_os_windows_testkit::Trouble;
+use os::schema::{codes, disk, extended_status, smb_global_mapping, wmi_error};
+use os::{
+    Arguments, Cause, Deadline, Error, Hresult, Instance, ObjectPath, Outcome, Provider, Query,
+    SystemText, Target, Value, Win32,
+};
+use os_sim::{Effect, Rule};
+use wincsi_os_windows_testkit::{On, Said, Trouble};
 
 use crate::bench::Bench;
 

@@ -1,35 +1,14 @@
 //! Every value of the class table, both ways.
 
-use os::Arguments;
-use os::Comparison;
-use os::Condition;
-use os::Deadline;
-use os::Outcome;
-use os::Provider;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::schema;
-use os::schema::Automation;
-use os::schema::Class;
-use os::schema::Direction;
-use os::schema::Method;
-use os::schema::Namespace;
-use os::schema::Scope;
-use os::schema::disk;
-use os::schema::disk_to_partition;
-use os::schema::extended_status;
-use os::schema::partition;
+use os::schema::{
+    self, Automation, Class, Direction, Method, Namespace, Scope, disk, disk_to_partition,
+    extended_status, partition,
+};
+use os::{Arguments, Comparison, Condition, Deadline, Outcome, Provider, Query, Target, Value};
 use wincsi_os_windows_testkit::Place;
 
 use crate::bench::Bench;
-use crate::echo::Echo;
-use crate::echo::Sample;
-use crate::echo::Values;
-use crate::echo::get;
-use crate::echo::object;
-use crate::echo::path;
-use crate::echo::set;
+use crate::echo::{Echo, Sample, Values, get, object, path, set};
 
 /// Classes that a provider of ours answers for and that have objects.
 fn classes() -> impl Iterator<Item = &'static Class> {

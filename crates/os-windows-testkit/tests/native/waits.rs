@@ -2,22 +2,12 @@
 
 use std::thread;
 
-use os::Cause;
-use os::Deadline;
-use os::Provider;
-use os::Query;
-use os::schema::disk;
-use os::schema::smb_global_mapping;
-use os_sim::Effect;
-use os_sim::Rule;
-use wincsi_os_windows_testkit::On;
-use wincsi_os_windows_testkit::Place;
-use wincsi_os_windows_testkit::Trouble;
+use os::schema::{disk, smb_global_mapping};
+use os::{Cause, Deadline, Provider, Query};
+use os_sim::{Effect, Rule};
+use wincsi_os_windows_testkit::{On, Place, Trouble};
 
-use crate::bench::A_MOMENT;
-use crate::bench::Bench;
-use crate::bench::PATIENCE;
-use crate::bench::gpt;
+use crate::bench::{A_MOMENT, Bench, PATIENCE, gpt};
 
 /// As the gate of the simulated node names it.
 const INITIALISE: &str = "MSFT_Disk.Initialize";

@@ -1,24 +1,11 @@
 //! What our client writes, read by readers that know nothing of it.
 
-use automation::associators;
-use automation::path_of;
-use automation::select;
-use os::Condition;
-use os::ObjectPath;
-use os::Query;
-use os::Value;
-use os::schema::Property;
-use os::schema::disk;
-use os::schema::disk_to_partition;
-use os::schema::partition;
-use os::schema::smb_global_mapping;
+use automation::{associators, path_of, select};
+use os::schema::{Property, disk, disk_to_partition, partition, smb_global_mapping};
+use os::{Condition, ObjectPath, Query, Value};
 use proptest::proptest;
-use wincsi_os_windows_testkit::Asked;
-use wincsi_os_windows_testkit::object_path;
-use wincsi_os_windows_testkit::object_path::Key;
-use wincsi_os_windows_testkit::object_path::Which;
-use wincsi_os_windows_testkit::resolve;
-use wincsi_os_windows_testkit::wql;
+use wincsi_os_windows_testkit::object_path::{self, Key, Which};
+use wincsi_os_windows_testkit::{Asked, resolve, wql};
 
 /// The conditions of a query, written and read again.
 fn reread(query: &Query<'_>) -> Vec<Condition> {

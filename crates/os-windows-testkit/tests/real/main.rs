@@ -3,11 +3,9 @@
 #![cfg(windows)]
 
 use std::path::Path;
-use std::process;
-use std::thread;
+use std::{process, thread};
 
-use wincsi_os_windows_testkit::real;
-use wincsi_os_windows_testkit::real::VirtualDisks;
+use wincsi_os_windows_testkit::real::{self, VirtualDisks};
 
 #[test]
 fn virtual_disks_are_there_or_the_function_that_is_missing_is_named() {

@@ -3,30 +3,16 @@
 
 use os::Hresult;
 use os::schema::Namespace;
-use os_sim::ClockMode;
-use os_sim::Inventory;
-use os_sim::NodeSpec;
-use os_sim::SimNode;
+use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use os_windows::Connect;
-use wincsi_os_windows_testkit::InProcessWmi;
-use wincsi_os_windows_testkit::Place;
-use windows::Win32::System::Variant::VARIANT;
-use windows::Win32::System::Variant::VT_BSTR;
-use windows::Win32::System::Variant::VT_NULL;
-use windows::Win32::System::Wmi::IEnumWbemClassObject;
-use windows::Win32::System::Wmi::IWbemCallResult;
-use windows::Win32::System::Wmi::IWbemClassObject;
-use windows::Win32::System::Wmi::IWbemServices;
-use windows::Win32::System::Wmi::WBEM_FLAG_ENSURE_LOCATABLE;
-use windows::Win32::System::Wmi::WBEM_FLAG_FORWARD_ONLY;
-use windows::Win32::System::Wmi::WBEM_FLAG_RETURN_IMMEDIATELY;
-use windows::Win32::System::Wmi::WBEM_GENERIC_FLAG_TYPE;
-use windows::Win32::System::Wmi::WBEM_S_FALSE;
-use windows::core::BSTR;
-use windows::core::HRESULT;
-use windows::core::HSTRING;
-use windows::core::PCWSTR;
-use windows::core::Result;
+use wincsi_os_windows_testkit::{InProcessWmi, Place};
+use windows::Win32::System::Variant::{VARIANT, VT_BSTR, VT_NULL};
+use windows::Win32::System::Wmi::{
+    IEnumWbemClassObject, IWbemCallResult, IWbemClassObject, IWbemServices,
+    WBEM_FLAG_ENSURE_LOCATABLE, WBEM_FLAG_FORWARD_ONLY, WBEM_FLAG_RETURN_IMMEDIATELY,
+    WBEM_GENERIC_FLAG_TYPE, WBEM_S_FALSE,
+};
+use windows::core::{BSTR, HRESULT, HSTRING, PCWSTR, Result};
 
 const INVALID_METHOD_PARAMETERS: Hresult = Hresult(0x8004_102F);
 const INVALID_OPERATION: Hresult = Hresult(0x8004_1016);

@@ -1,14 +1,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use os::Facility;
-use os::Provider;
-use os_suite::Fixture;
-use os_suite::Implementation;
-use os_suite::Program;
+use os::{Facility, Provider};
+use os_suite::{Fixture, Implementation, Program};
 use os_windows::NativeProvider;
-use wincsi_os_windows_testkit::InProcessWmi;
-use wincsi_os_windows_testkit::Place;
+use wincsi_os_windows_testkit::{InProcessWmi, Place};
 
 #[path = "../../../os-sim/tests/suite/bench.rs"]
 mod bench;

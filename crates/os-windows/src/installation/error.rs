@@ -1,7 +1,6 @@
 use std::time::Duration;
 
-use super::Ending;
-use super::RunState;
+use super::{Ending, RunState};
 
 /// Why something could not be done to a service.
 #[derive(Debug, thiserror::Error)]

@@ -9,28 +9,17 @@ mod report;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use windows_service::service::Service;
-use windows_service::service::ServiceAccess;
-use windows_service::service::ServiceAction;
-use windows_service::service::ServiceActionType;
-use windows_service::service::ServiceErrorControl;
-use windows_service::service::ServiceFailureActions;
-use windows_service::service::ServiceFailureResetPeriod;
-use windows_service::service::ServiceInfo;
-use windows_service::service::ServiceStartType;
-use windows_service::service::ServiceState;
-use windows_service::service::ServiceStatus;
-use windows_service::service::ServiceType;
-use windows_service::service_manager::ServiceManager;
-use windows_service::service_manager::ServiceManagerAccess;
+use windows_service::service::{
+    Service, ServiceAccess, ServiceAction, ServiceActionType, ServiceErrorControl,
+    ServiceFailureActions, ServiceFailureResetPeriod, ServiceInfo, ServiceStartType, ServiceState,
+    ServiceStatus, ServiceType,
+};
+use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
 
 pub use error::InstallationError;
-pub use report::Ending;
-pub use report::Report;
-pub use report::RunState;
+pub use report::{Ending, Report, RunState};
 
 pub(crate) use error::cause;
 

@@ -1,10 +1,7 @@
 use std::ffi::OsString;
 use std::fmt;
 
-use windows_service::service::ServiceConfig;
-use windows_service::service::ServiceExitCode;
-use windows_service::service::ServiceState;
-use windows_service::service::ServiceStatus;
+use windows_service::service::{ServiceConfig, ServiceExitCode, ServiceState, ServiceStatus};
 
 /// How a service stands.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,18 +5,14 @@
 
 use std::ptr;
 
-use os::EventLevel;
-use os::Win32;
+use os::{EventLevel, Win32};
 use windows_sys::Win32::Foundation::HANDLE;
-use windows_sys::Win32::System::EventLog::DeregisterEventSource;
-use windows_sys::Win32::System::EventLog::EVENTLOG_ERROR_TYPE;
-use windows_sys::Win32::System::EventLog::EVENTLOG_INFORMATION_TYPE;
-use windows_sys::Win32::System::EventLog::EVENTLOG_WARNING_TYPE;
-use windows_sys::Win32::System::EventLog::RegisterEventSourceW;
-use windows_sys::Win32::System::EventLog::ReportEventW;
+use windows_sys::Win32::System::EventLog::{
+    DeregisterEventSource, EVENTLOG_ERROR_TYPE, EVENTLOG_INFORMATION_TYPE, EVENTLOG_WARNING_TYPE,
+    RegisterEventSourceW, ReportEventW,
+};
 
-use super::last_error;
-use super::outcome;
+use super::{last_error, outcome};
 use crate::wide::Wide;
 
 /// A source of events, as the log knows it.

@@ -5,18 +5,13 @@
 
 use std::ptr;
 
-use os::FileAttributes;
-use os::Win32;
-use windows_sys::Win32::Storage::FileSystem::CreateDirectoryW;
-use windows_sys::Win32::Storage::FileSystem::DeleteFileW;
-use windows_sys::Win32::Storage::FileSystem::GetFileAttributesExW;
-use windows_sys::Win32::Storage::FileSystem::GetFileExInfoStandard;
-use windows_sys::Win32::Storage::FileSystem::RemoveDirectoryW;
-use windows_sys::Win32::Storage::FileSystem::SetFileAttributesW;
-use windows_sys::Win32::Storage::FileSystem::WIN32_FILE_ATTRIBUTE_DATA;
+use os::{FileAttributes, Win32};
+use windows_sys::Win32::Storage::FileSystem::{
+    CreateDirectoryW, DeleteFileW, GetFileAttributesExW, GetFileExInfoStandard, RemoveDirectoryW,
+    SetFileAttributesW, WIN32_FILE_ATTRIBUTE_DATA,
+};
 
-use super::last_error;
-use super::outcome;
+use super::{last_error, outcome};
 use crate::wide::Wide;
 
 /// The attributes and the size of an entry, or of a link as an entry (`GetFileAttributesExW`).

@@ -6,25 +6,15 @@
 use std::ffi::OsString;
 use std::ptr;
 
-use os::Entry;
-use os::FileAttributes;
-use os::ReparseTag;
-use os::Win32;
-use windows_sys::Win32::Foundation::ERROR_NO_MORE_FILES;
-use windows_sys::Win32::Foundation::HANDLE;
-use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
-use windows_sys::Win32::Storage::FileSystem::FIND_FIRST_EX_FLAGS;
-use windows_sys::Win32::Storage::FileSystem::FindClose;
-use windows_sys::Win32::Storage::FileSystem::FindExInfoBasic;
-use windows_sys::Win32::Storage::FileSystem::FindExSearchNameMatch;
-use windows_sys::Win32::Storage::FileSystem::FindFirstFileExW;
-use windows_sys::Win32::Storage::FileSystem::FindNextFileW;
-use windows_sys::Win32::Storage::FileSystem::WIN32_FIND_DATAW;
+use os::{Entry, FileAttributes, ReparseTag, Win32};
+use windows_sys::Win32::Foundation::{ERROR_NO_MORE_FILES, HANDLE, INVALID_HANDLE_VALUE};
+use windows_sys::Win32::Storage::FileSystem::{
+    FIND_FIRST_EX_FLAGS, FindClose, FindExInfoBasic, FindExSearchNameMatch, FindFirstFileExW,
+    FindNextFileW, WIN32_FIND_DATAW,
+};
 
-use super::last_error;
-use super::outcome;
-use crate::wide;
-use crate::wide::Wide;
+use super::{last_error, outcome};
+use crate::wide::{self, Wide};
 
 /// One entry that a search found.
 pub(crate) struct Found {

@@ -4,8 +4,7 @@
 #![expect(unsafe_code)]
 
 use os::Win32;
-use windows_sys::Win32::System::SystemInformation::GetSystemFirmwareTable;
-use windows_sys::Win32::System::SystemInformation::RSMB;
+use windows_sys::Win32::System::SystemInformation::{GetSystemFirmwareTable, RSMB};
 
 use super::last_error;
 

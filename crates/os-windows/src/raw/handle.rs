@@ -3,35 +3,20 @@
 // UNSAFETY: handles come from and go to foreign functions, which read and fill buffers of ours.
 #![expect(unsafe_code)]
 
-use std::os::windows::io::AsRawHandle;
-use std::os::windows::io::FromRawHandle;
-use std::os::windows::io::OwnedHandle;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr;
 
-use os::FileAttributes;
-use os::Win32;
-use windows_sys::Win32::Foundation::GENERIC_READ;
-use windows_sys::Win32::Foundation::GENERIC_WRITE;
-use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
-use windows_sys::Win32::Storage::FileSystem::CreateFileW;
-use windows_sys::Win32::Storage::FileSystem::FILE_ATTRIBUTE_TAG_INFO;
-use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_BACKUP_SEMANTICS;
-use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
-use windows_sys::Win32::Storage::FileSystem::FILE_LIST_DIRECTORY;
-use windows_sys::Win32::Storage::FileSystem::FILE_READ_ATTRIBUTES;
-use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_DELETE;
-use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_READ;
-use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_WRITE;
-use windows_sys::Win32::Storage::FileSystem::FileAttributeTagInfo;
-use windows_sys::Win32::Storage::FileSystem::FlushFileBuffers;
-use windows_sys::Win32::Storage::FileSystem::GetFileInformationByHandleEx;
-use windows_sys::Win32::Storage::FileSystem::OPEN_EXISTING;
-use windows_sys::Win32::Storage::FileSystem::READ_CONTROL;
-use windows_sys::Win32::Storage::FileSystem::WRITE_DAC;
+use os::{FileAttributes, Win32};
+use windows_sys::Win32::Foundation::{GENERIC_READ, GENERIC_WRITE, INVALID_HANDLE_VALUE};
+use windows_sys::Win32::Storage::FileSystem::{
+    CreateFileW, FILE_ATTRIBUTE_TAG_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+    FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
+    FILE_SHARE_WRITE, FileAttributeTagInfo, FlushFileBuffers, GetFileInformationByHandleEx,
+    OPEN_EXISTING, READ_CONTROL, WRITE_DAC,
+};
 use windows_sys::Win32::System::IO::DeviceIoControl;
 
-use super::last_error;
-use super::outcome;
+use super::{last_error, outcome};
 use crate::wide::Wide;
 
 /// What a handle is opened for.

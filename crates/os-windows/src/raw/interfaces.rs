@@ -8,21 +8,16 @@ use std::ffi::OsString;
 use std::ptr;
 
 use os::Win32;
-use windows_sys::Win32::Devices::DeviceAndDriverInstallation::DIGCF_DEVICEINTERFACE;
-use windows_sys::Win32::Devices::DeviceAndDriverInstallation::DIGCF_PRESENT;
-use windows_sys::Win32::Devices::DeviceAndDriverInstallation::HDEVINFO;
-use windows_sys::Win32::Devices::DeviceAndDriverInstallation::SP_DEVICE_INTERFACE_DATA;
-use windows_sys::Win32::Devices::DeviceAndDriverInstallation::SP_DEVICE_INTERFACE_DETAIL_DATA_W;
-use windows_sys::Win32::Devices::DeviceAndDriverInstallation::SetupDiDestroyDeviceInfoList;
-use windows_sys::Win32::Devices::DeviceAndDriverInstallation::SetupDiEnumDeviceInterfaces;
-use windows_sys::Win32::Devices::DeviceAndDriverInstallation::SetupDiGetClassDevsW;
-use windows_sys::Win32::Devices::DeviceAndDriverInstallation::SetupDiGetDeviceInterfaceDetailW;
+use windows_sys::Win32::Devices::DeviceAndDriverInstallation::{
+    DIGCF_DEVICEINTERFACE, DIGCF_PRESENT, HDEVINFO, SP_DEVICE_INTERFACE_DATA,
+    SP_DEVICE_INTERFACE_DETAIL_DATA_W, SetupDiDestroyDeviceInfoList, SetupDiEnumDeviceInterfaces,
+    SetupDiGetClassDevsW, SetupDiGetDeviceInterfaceDetailW,
+};
 use windows_sys::Win32::Foundation::ERROR_NO_MORE_ITEMS;
 use windows_sys::core::GUID;
 
 use super::handle::size_of_u32;
-use super::last_error;
-use super::outcome;
+use super::{last_error, outcome};
 use crate::wide;
 
 /// The paths of all present devices that offer the interface `class` (`SetupDiGetClassDevsW` and the

@@ -5,9 +5,9 @@
 
 use std::ptr;
 
-use windows_sys::Win32::System::Diagnostics::Debug::FORMAT_MESSAGE_FROM_SYSTEM;
-use windows_sys::Win32::System::Diagnostics::Debug::FORMAT_MESSAGE_IGNORE_INSERTS;
-use windows_sys::Win32::System::Diagnostics::Debug::FormatMessageW;
+use windows_sys::Win32::System::Diagnostics::Debug::{
+    FORMAT_MESSAGE_FROM_SYSTEM, FORMAT_MESSAGE_IGNORE_INSERTS, FormatMessageW,
+};
 
 /// What the system says of a Win32 code or an HRESULT, in the language of whoever runs this, if it says
 /// anything in at most so many units as the buffer has. A text's inserts stay as they are written: nobody

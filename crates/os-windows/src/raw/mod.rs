@@ -40,5 +40,4 @@ mod status {
     }
 }
 
-use status::last_error;
-use status::outcome;
+use status::{last_error, outcome};

@@ -3,20 +3,14 @@
 // UNSAFETY: a foreign function calls one of ours with texts of its own.
 #![expect(unsafe_code)]
 
-use std::ffi::OsString;
-use std::ffi::c_void;
+use std::ffi::{OsString, c_void};
 use std::os::windows::ffi::OsStringExt;
 use std::slice;
 
 use os::Win32;
-use windows_sys::Win32::Foundation::ERROR_SUCCESS;
-use windows_sys::Win32::Foundation::FALSE;
-use windows_sys::Win32::Foundation::SetLastError;
-use windows_sys::Win32::Foundation::TRUE;
-use windows_sys::Win32::System::ProcessStatus::ENUM_PAGE_FILE_INFORMATION;
-use windows_sys::Win32::System::ProcessStatus::K32EnumPageFilesW;
-use windows_sys::core::BOOL;
-use windows_sys::core::PCWSTR;
+use windows_sys::Win32::Foundation::{ERROR_SUCCESS, FALSE, SetLastError, TRUE};
+use windows_sys::Win32::System::ProcessStatus::{ENUM_PAGE_FILE_INFORMATION, K32EnumPageFilesW};
+use windows_sys::core::{BOOL, PCWSTR};
 
 use super::outcome;
 

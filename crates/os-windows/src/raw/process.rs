@@ -7,11 +7,12 @@ use std::mem;
 
 use os::Win32;
 use windows_sys::Win32::Foundation::FILETIME;
-use windows_sys::Win32::System::ProcessStatus::K32GetProcessMemoryInfo;
-use windows_sys::Win32::System::ProcessStatus::PROCESS_MEMORY_COUNTERS_EX;
-use windows_sys::Win32::System::Threading::GetCurrentProcess;
-use windows_sys::Win32::System::Threading::GetProcessHandleCount;
-use windows_sys::Win32::System::Threading::GetProcessTimes;
+use windows_sys::Win32::System::ProcessStatus::{
+    K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS_EX,
+};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcess, GetProcessHandleCount, GetProcessTimes,
+};
 
 use super::outcome;
 

@@ -9,19 +9,12 @@ use std::ptr;
 
 use os::Win32;
 use windows_sys::Win32::Foundation::FILETIME;
-use windows_sys::Win32::System::Registry::HKEY;
-use windows_sys::Win32::System::Registry::HKEY_LOCAL_MACHINE;
-use windows_sys::Win32::System::Registry::KEY_QUERY_VALUE;
-use windows_sys::Win32::System::Registry::REG_OPTION_VOLATILE;
-use windows_sys::Win32::System::Registry::RRF_RT_REG_DWORD;
-use windows_sys::Win32::System::Registry::RRF_RT_REG_SZ;
-use windows_sys::Win32::System::Registry::RegCloseKey;
-use windows_sys::Win32::System::Registry::RegCreateKeyExW;
-use windows_sys::Win32::System::Registry::RegGetValueW;
-use windows_sys::Win32::System::Registry::RegQueryInfoKeyW;
+use windows_sys::Win32::System::Registry::{
+    HKEY, HKEY_LOCAL_MACHINE, KEY_QUERY_VALUE, REG_OPTION_VOLATILE, RRF_RT_REG_DWORD,
+    RRF_RT_REG_SZ, RegCloseKey, RegCreateKeyExW, RegGetValueW, RegQueryInfoKeyW,
+};
 
-use crate::wide;
-use crate::wide::Wide;
+use crate::wide::{self, Wide};
 
 /// Units of the longest text that is read; paths are shorter.
 const LONGEST: usize = 0x8000;

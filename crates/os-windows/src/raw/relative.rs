@@ -6,44 +6,25 @@
 
 use std::ffi::OsStr;
 use std::os::windows::ffi::OsStrExt;
-use std::os::windows::io::AsRawHandle;
-use std::os::windows::io::FromRawHandle;
-use std::os::windows::io::OwnedHandle;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr;
 
-use os::FileAttributes;
-use os::Win32;
+use os::{FileAttributes, Win32};
 use windows_sys::Wdk::Foundation::OBJECT_ATTRIBUTES;
-use windows_sys::Wdk::Storage::FileSystem::FILE_CREATE;
-use windows_sys::Wdk::Storage::FileSystem::FILE_DIRECTORY_FILE;
-use windows_sys::Wdk::Storage::FileSystem::FILE_OPEN;
-use windows_sys::Wdk::Storage::FileSystem::FILE_OPEN_FOR_BACKUP_INTENT;
-use windows_sys::Wdk::Storage::FileSystem::FILE_OPEN_REPARSE_POINT;
-use windows_sys::Wdk::Storage::FileSystem::FILE_SYNCHRONOUS_IO_NONALERT;
-use windows_sys::Wdk::Storage::FileSystem::NtCreateFile;
-use windows_sys::Win32::Foundation::OBJ_CASE_INSENSITIVE;
-use windows_sys::Win32::Foundation::OBJ_DONT_REPARSE;
-use windows_sys::Win32::Foundation::RtlNtStatusToDosError;
-use windows_sys::Win32::Foundation::UNICODE_STRING;
-use windows_sys::Win32::Storage::FileSystem::DELETE;
-use windows_sys::Win32::Storage::FileSystem::FILE_ATTRIBUTE_NORMAL;
-use windows_sys::Win32::Storage::FileSystem::FILE_BASIC_INFO;
-use windows_sys::Win32::Storage::FileSystem::FILE_DISPOSITION_FLAG_DELETE;
-use windows_sys::Win32::Storage::FileSystem::FILE_DISPOSITION_FLAG_POSIX_SEMANTICS;
-use windows_sys::Win32::Storage::FileSystem::FILE_DISPOSITION_INFO;
-use windows_sys::Win32::Storage::FileSystem::FILE_DISPOSITION_INFO_EX;
-use windows_sys::Win32::Storage::FileSystem::FILE_INFO_BY_HANDLE_CLASS;
-use windows_sys::Win32::Storage::FileSystem::FILE_LIST_DIRECTORY;
-use windows_sys::Win32::Storage::FileSystem::FILE_READ_ATTRIBUTES;
-use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_DELETE;
-use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_READ;
-use windows_sys::Win32::Storage::FileSystem::FILE_SHARE_WRITE;
-use windows_sys::Win32::Storage::FileSystem::FILE_WRITE_ATTRIBUTES;
-use windows_sys::Win32::Storage::FileSystem::FileBasicInfo;
-use windows_sys::Win32::Storage::FileSystem::FileDispositionInfo;
-use windows_sys::Win32::Storage::FileSystem::FileDispositionInfoEx;
-use windows_sys::Win32::Storage::FileSystem::SYNCHRONIZE;
-use windows_sys::Win32::Storage::FileSystem::SetFileInformationByHandle;
+use windows_sys::Wdk::Storage::FileSystem::{
+    FILE_CREATE, FILE_DIRECTORY_FILE, FILE_OPEN, FILE_OPEN_FOR_BACKUP_INTENT,
+    FILE_OPEN_REPARSE_POINT, FILE_SYNCHRONOUS_IO_NONALERT, NtCreateFile,
+};
+use windows_sys::Win32::Foundation::{
+    OBJ_CASE_INSENSITIVE, OBJ_DONT_REPARSE, RtlNtStatusToDosError, UNICODE_STRING,
+};
+use windows_sys::Win32::Storage::FileSystem::{
+    DELETE, FILE_ATTRIBUTE_NORMAL, FILE_BASIC_INFO, FILE_DISPOSITION_FLAG_DELETE,
+    FILE_DISPOSITION_FLAG_POSIX_SEMANTICS, FILE_DISPOSITION_INFO, FILE_DISPOSITION_INFO_EX,
+    FILE_INFO_BY_HANDLE_CLASS, FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE,
+    FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_WRITE_ATTRIBUTES, FileBasicInfo, FileDispositionInfo,
+    FileDispositionInfoEx, SYNCHRONIZE, SetFileInformationByHandle,
+};
 use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
 
 use super::outcome;

@@ -5,26 +5,20 @@
 #![expect(unsafe_code)]
 
 use std::ffi::c_void;
-use std::os::windows::io::AsRawHandle;
-use std::os::windows::io::OwnedHandle;
-use std::ptr;
-use std::slice;
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::{ptr, slice};
 
-use os::Dacl;
-use os::Win32;
-use windows_sys::Win32::Foundation::ERROR_SUCCESS;
-use windows_sys::Win32::Foundation::LocalFree;
-use windows_sys::Win32::Security::ACL;
-use windows_sys::Win32::Security::Authorization::ConvertSecurityDescriptorToStringSecurityDescriptorW;
-use windows_sys::Win32::Security::Authorization::ConvertStringSecurityDescriptorToSecurityDescriptorW;
-use windows_sys::Win32::Security::Authorization::GetSecurityInfo;
-use windows_sys::Win32::Security::Authorization::SDDL_REVISION_1;
-use windows_sys::Win32::Security::Authorization::SE_FILE_OBJECT;
-use windows_sys::Win32::Security::Authorization::SetSecurityInfo;
-use windows_sys::Win32::Security::DACL_SECURITY_INFORMATION;
-use windows_sys::Win32::Security::GetSecurityDescriptorDacl;
-use windows_sys::Win32::Security::PROTECTED_DACL_SECURITY_INFORMATION;
-use windows_sys::Win32::Security::UNPROTECTED_DACL_SECURITY_INFORMATION;
+use os::{Dacl, Win32};
+use windows_sys::Win32::Foundation::{ERROR_SUCCESS, LocalFree};
+use windows_sys::Win32::Security::Authorization::{
+    ConvertSecurityDescriptorToStringSecurityDescriptorW,
+    ConvertStringSecurityDescriptorToSecurityDescriptorW, GetSecurityInfo, SDDL_REVISION_1,
+    SE_FILE_OBJECT, SetSecurityInfo,
+};
+use windows_sys::Win32::Security::{
+    ACL, DACL_SECURITY_INFORMATION, GetSecurityDescriptorDacl, PROTECTED_DACL_SECURITY_INFORMATION,
+    UNPROTECTED_DACL_SECURITY_INFORMATION,
+};
 
 use super::outcome;
 use crate::wide::Wide;

@@ -5,39 +5,20 @@
 #![expect(unsafe_code)]
 
 use std::ffi::OsString;
-use std::ptr;
-use std::slice;
+use std::{ptr, slice};
 
-use os::Cause;
-use os::Win32;
-use windows_sys::Win32::System::Services::CloseServiceHandle;
-use windows_sys::Win32::System::Services::ControlService;
-use windows_sys::Win32::System::Services::ENUM_SERVICE_STATUSW;
-use windows_sys::Win32::System::Services::EnumDependentServicesW;
-use windows_sys::Win32::System::Services::OpenSCManagerW;
-use windows_sys::Win32::System::Services::OpenServiceW;
-use windows_sys::Win32::System::Services::QUERY_SERVICE_CONFIGW;
-use windows_sys::Win32::System::Services::QueryServiceConfigW;
-use windows_sys::Win32::System::Services::QueryServiceStatusEx;
-use windows_sys::Win32::System::Services::SC_HANDLE;
-use windows_sys::Win32::System::Services::SC_MANAGER_CONNECT;
-use windows_sys::Win32::System::Services::SC_STATUS_PROCESS_INFO;
-use windows_sys::Win32::System::Services::SERVICE_ACTIVE;
-use windows_sys::Win32::System::Services::SERVICE_CONTROL_STOP;
-use windows_sys::Win32::System::Services::SERVICE_ENUMERATE_DEPENDENTS;
-use windows_sys::Win32::System::Services::SERVICE_QUERY_CONFIG;
-use windows_sys::Win32::System::Services::SERVICE_QUERY_STATUS;
-use windows_sys::Win32::System::Services::SERVICE_START;
-use windows_sys::Win32::System::Services::SERVICE_STATUS;
-use windows_sys::Win32::System::Services::SERVICE_STATUS_PROCESS;
-use windows_sys::Win32::System::Services::SERVICE_STOP;
-use windows_sys::Win32::System::Services::StartServiceW;
+use os::{Cause, Win32};
+use windows_sys::Win32::System::Services::{
+    CloseServiceHandle, ControlService, ENUM_SERVICE_STATUSW, EnumDependentServicesW,
+    OpenSCManagerW, OpenServiceW, QUERY_SERVICE_CONFIGW, QueryServiceConfigW, QueryServiceStatusEx,
+    SC_HANDLE, SC_MANAGER_CONNECT, SC_STATUS_PROCESS_INFO, SERVICE_ACTIVE, SERVICE_CONTROL_STOP,
+    SERVICE_ENUMERATE_DEPENDENTS, SERVICE_QUERY_CONFIG, SERVICE_QUERY_STATUS, SERVICE_START,
+    SERVICE_STATUS, SERVICE_STATUS_PROCESS, SERVICE_STOP, StartServiceW,
+};
 
 use super::handle::size_of_u32;
-use super::last_error;
-use super::outcome;
-use crate::wide;
-use crate::wide::Wide;
+use super::{last_error, outcome};
+use crate::wide::{self, Wide};
 
 /// What a service is opened for: no more is asked for than that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -291,9 +272,7 @@ mod tests {
 
     use windows_sys::Win32::System::Services::ENUM_SERVICE_STATUSW;
 
-    use super::Buffer;
-    use super::LONGEST_LIST;
-    use super::next_room;
+    use super::{Buffer, LONGEST_LIST, next_room};
 
     #[test]
     fn the_next_room_holds_the_list_and_the_rest_of_it() {

@@ -4,17 +4,10 @@
 #![expect(unsafe_code)]
 
 use os::Win32;
-use windows_sys::Win32::Networking::WinSock::AF_UNIX;
-use windows_sys::Win32::Networking::WinSock::INVALID_SOCKET;
-use windows_sys::Win32::Networking::WinSock::SOCK_STREAM;
-use windows_sys::Win32::Networking::WinSock::WSA_FLAG_NO_HANDLE_INHERIT;
-use windows_sys::Win32::Networking::WinSock::WSA_FLAG_OVERLAPPED;
-use windows_sys::Win32::Networking::WinSock::WSACleanup;
-use windows_sys::Win32::Networking::WinSock::WSADATA;
-use windows_sys::Win32::Networking::WinSock::WSAGetLastError;
-use windows_sys::Win32::Networking::WinSock::WSASocketW;
-use windows_sys::Win32::Networking::WinSock::WSAStartup;
-use windows_sys::Win32::Networking::WinSock::closesocket;
+use windows_sys::Win32::Networking::WinSock::{
+    AF_UNIX, INVALID_SOCKET, SOCK_STREAM, WSA_FLAG_NO_HANDLE_INHERIT, WSA_FLAG_OVERLAPPED,
+    WSACleanup, WSADATA, WSAGetLastError, WSASocketW, WSAStartup, closesocket,
+};
 
 /// Makes a Unix socket, and closes it (`WSASocketW`).
 ///

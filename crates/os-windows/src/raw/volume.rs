@@ -7,25 +7,15 @@ use std::ffi::OsString;
 use std::ptr;
 
 use os::Win32;
-use windows_sys::Win32::Foundation::ERROR_NO_MORE_FILES;
-use windows_sys::Win32::Foundation::HANDLE;
-use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
-use windows_sys::Win32::Foundation::MAX_PATH;
-use windows_sys::Win32::Storage::FileSystem::DeleteVolumeMountPointW;
-use windows_sys::Win32::Storage::FileSystem::FindFirstVolumeW;
-use windows_sys::Win32::Storage::FileSystem::FindNextVolumeW;
-use windows_sys::Win32::Storage::FileSystem::FindVolumeClose;
-use windows_sys::Win32::Storage::FileSystem::GetDiskFreeSpaceExW;
-use windows_sys::Win32::Storage::FileSystem::GetDiskFreeSpaceW;
-use windows_sys::Win32::Storage::FileSystem::GetVolumeInformationW;
-use windows_sys::Win32::Storage::FileSystem::GetVolumeNameForVolumeMountPointW;
-use windows_sys::Win32::Storage::FileSystem::GetVolumePathNamesForVolumeNameW;
-use windows_sys::Win32::Storage::FileSystem::SetVolumeMountPointW;
+use windows_sys::Win32::Foundation::{ERROR_NO_MORE_FILES, HANDLE, INVALID_HANDLE_VALUE, MAX_PATH};
+use windows_sys::Win32::Storage::FileSystem::{
+    DeleteVolumeMountPointW, FindFirstVolumeW, FindNextVolumeW, FindVolumeClose,
+    GetDiskFreeSpaceExW, GetDiskFreeSpaceW, GetVolumeInformationW,
+    GetVolumeNameForVolumeMountPointW, GetVolumePathNamesForVolumeNameW, SetVolumeMountPointW,
+};
 
-use super::last_error;
-use super::outcome;
-use crate::wide;
-use crate::wide::Wide;
+use super::{last_error, outcome};
+use crate::wide::{self, Wide};
 
 /// Room for a text and its NUL: a volume's name takes 50 characters, a label at most 33.
 const ROOM: usize = 261;

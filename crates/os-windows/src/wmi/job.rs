@@ -3,19 +3,14 @@
 //! way.
 
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
 use automation::Fault;
 use os::schema::Class;
 
 use super::com::Called;
-use super::session::Broken;
-use super::session::Connection;
-use super::session::Generation;
-use super::session::Session;
+use super::session::{Broken, Connection, Generation, Session};
 
 /// A question to WMI, complete, to be begun again over another connection if it must.
 ///

@@ -1,37 +1,17 @@
 //! What can be asked of a method of the class table: its in-parameters, and to run it.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-use automation::Fault;
-use automation::Odd;
-use automation::Row;
-use automation::Secrets;
-use os::Arguments;
-use os::Cause;
-use os::Hresult;
-use os::Outcome;
-use os::Value;
-use os::schema::Class;
-use os::schema::Direction;
-use os::schema::Method;
-use os::schema::extended_status;
+use automation::{Fault, Odd, Row, Secrets};
+use os::schema::{Class, Direction, Method, extended_status};
+use os::{Arguments, Cause, Hresult, Outcome, Value};
 use zeroize::Zeroize;
 
-use super::com::Begun;
-use super::com::CallResult;
-use super::com::Called;
-use super::com::ClassObject;
-use super::com::Progress;
-use super::job::Job;
-use super::job::Step;
-use super::job::Stepped;
-use super::session::Broken;
-use super::session::Connection;
-use super::session::Input;
-use super::session::MethodName;
+use super::com::{Begun, CallResult, Called, ClassObject, Progress};
+use super::job::{Job, Step, Stepped};
+use super::session::{Broken, Connection, Input, MethodName};
 
 /// A method of the class table.
 #[derive(Clone, Copy)]
@@ -296,8 +276,7 @@ const RETURN_VALUE: &str = "ReturnValue";
 
 #[cfg(test)]
 mod tests {
-    use os::Arguments;
-    use os::Value;
+    use os::{Arguments, Value};
 
     use super::Sealed;
 

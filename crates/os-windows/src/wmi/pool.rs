@@ -1,10 +1,6 @@
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -12,19 +8,11 @@ use automation::Fault;
 use os::Cause;
 use os::schema::Namespace;
 
-use super::Connect;
 use super::com::Called;
-use super::job::Asked;
-use super::job::Job;
-use super::job::Request;
-use super::queue::Duty;
-use super::queue::Queue;
-use super::queue::Standing;
-use super::queue::ThreadNumber;
-use super::session::Connection;
-use super::session::Generation;
-use super::session::Session;
-use super::worker;
+use super::job::{Asked, Job, Request};
+use super::queue::{Duty, Queue, Standing, ThreadNumber};
+use super::session::{Connection, Generation, Session};
+use super::{Connect, worker};
 
 /// A few threads in the multithreaded apartment that ask one namespace of WMI for everybody. They start
 /// when they are needed and stay, with their connections, until the pool is dropped.

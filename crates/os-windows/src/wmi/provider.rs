@@ -1,37 +1,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use automation::Fault;
-use automation::Odd;
-use automation::Secrets;
-use os::Arguments;
-use os::Cause;
-use os::Clock;
-use os::Deadline;
-use os::Error;
-use os::Instance;
-use os::ObjectPath;
-use os::Outcome;
-use os::Provider;
-use os::Query;
-use os::Result;
-use os::Target;
-use os::schema;
-use os::schema::Class;
-use os::schema::Direction;
-use os::schema::Method;
-use os::schema::Namespace;
-use os::schema::Scope;
+use automation::{Fault, Odd, Secrets};
+use os::schema::{self, Class, Direction, Method, Namespace, Scope};
+use os::{
+    Arguments, Cause, Clock, Deadline, Error, Instance, ObjectPath, Outcome, Provider, Query,
+    Result, Target,
+};
 
-use super::Connect;
-use super::LocalMachine;
 use super::job::Job;
-use super::method::Describe;
-use super::method::Invoke;
-use super::method::Sealed;
-use super::method::Signature;
+use super::method::{Describe, Invoke, Sealed, Signature};
 use super::pool::Pool;
 use super::query::Find;
+use super::{Connect, LocalMachine};
 use crate::failure;
 
 /// The providers of every namespace of [`os::schema`]; a class's row says which it is in. One of them

@@ -2,18 +2,11 @@
 
 use automation::Selection;
 use os::Instance;
-use os::schema::Class;
-use os::schema::Property;
+use os::schema::{Class, Property};
 
-use super::com::Called;
-use super::com::ClassObject;
-use super::com::Enumerator;
-use super::com::Progress;
-use super::job::Job;
-use super::job::Step;
-use super::job::Stepped;
-use super::session::Broken;
-use super::session::Connection;
+use super::com::{Called, ClassObject, Enumerator, Progress};
+use super::job::{Job, Step, Stepped};
+use super::session::{Broken, Connection};
 
 /// A query, and how the objects that it finds are read.
 pub(super) struct Find {

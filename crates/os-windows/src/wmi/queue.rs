@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use super::job::Asker;
-use super::job::Request;
+use super::job::{Asker, Request};
 use super::session::Generation;
 
 /// The requests of a namespace that wait for a thread, and what its threads are about.
@@ -198,14 +196,9 @@ impl Queue {
 mod tests {
     use os::schema::disk;
 
-    use super::Duty;
-    use super::Queue;
-    use super::Standing;
-    use super::ThreadNumber;
-    use crate::wmi::job::Asked;
-    use crate::wmi::job::Request;
-    use crate::wmi::method::Describe;
-    use crate::wmi::method::Signature;
+    use super::{Duty, Queue, Standing, ThreadNumber};
+    use crate::wmi::job::{Asked, Request};
+    use crate::wmi::method::{Describe, Signature};
     use crate::wmi::session::Generation;
 
     const FIRST: Generation = Generation::FIRST;

@@ -8,9 +8,7 @@ use automation::Fault;
 use os::schema::Namespace;
 
 use super::Connect;
-use super::com::Called;
-use super::com::ClassObject;
-use super::com::Services;
+use super::com::{Called, ClassObject, Services};
 
 /// Which connections of a namespace are younger than others: when one is lost, all of its generation and
 /// older ones may be.

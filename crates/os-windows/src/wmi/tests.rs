@@ -1,30 +1,17 @@
 //! The pool, over connections that fail or hang.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use os::Cause;
-use os::Clock;
-use os::Deadline;
-use os::Hresult;
-use os::Provider;
-use os::Query;
-use os::schema::Namespace;
-use os::schema::disk;
-use os::schema::smb_global_mapping;
+use os::schema::{Namespace, disk, smb_global_mapping};
+use os::{Cause, Clock, Deadline, Hresult, Provider, Query};
 use windows::Win32::System::Wmi::IWbemServices;
-use windows::core::Error;
-use windows::core::HRESULT;
+use windows::core::{Error, HRESULT};
 
-use super::Connect;
-use super::NativeProvider;
 use super::pool::MOST_THREADS;
+use super::{Connect, NativeProvider};
 use crate::NativeClock;
 
 /// How long a test waits for what has to come.

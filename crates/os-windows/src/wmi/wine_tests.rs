@@ -5,41 +5,21 @@
 // UNSAFETY: a function of the system is looked up by its name, for the tests alone.
 #![expect(unsafe_code)]
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::OnceLock;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use os::Arguments;
-use os::Cause;
-use os::Clock;
-use os::Deadline;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Provider;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::schema::Namespace;
-use os::schema::bios;
-use os::schema::disk;
-use os::schema::service;
+use os::schema::{Namespace, bios, disk, service};
+use os::{
+    Arguments, Cause, Clock, Deadline, Hresult, Instance, ObjectPath, Provider, Query, Target,
+    Value,
+};
 use windows::Win32::System::Wmi::IWbemServices;
-use windows_sys::Win32::System::LibraryLoader::GetModuleHandleW;
-use windows_sys::Win32::System::LibraryLoader::GetProcAddress;
+use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
 use windows_sys::core::w;
 
-use super::Connect;
-use super::LocalMachine;
-use super::MethodCall;
-use super::NativeProvider;
 use super::pool::MOST_THREADS;
-use crate::NativeClock;
-use crate::process_usage;
+use super::{Connect, LocalMachine, MethodCall, NativeProvider};
+use crate::{NativeClock, process_usage};
 
 /// One at a time: Wine fills a class's table anew for each query, without a lock, and two at once end
 /// the process (seen in Wine 8, `fill_service` of wbemprox).

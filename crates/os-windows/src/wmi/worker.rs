@@ -4,16 +4,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::com::Apartment;
-use super::job::Call;
-use super::job::End;
-use super::job::Next;
-use super::job::Request;
-use super::pool::Place;
-use super::pool::Task;
+use super::job::{Call, End, Next, Request};
+use super::pool::{Place, Task};
 use super::queue::Duty;
-use super::session::Connection;
-use super::session::Generation;
-use super::session::Session;
+use super::session::{Connection, Generation, Session};
 
 /// Serves requests until there will be no more. It connects only while it has no calls under way, since
 /// nobody would ask them for their ends meanwhile.

@@ -1,16 +1,8 @@
 use std::error::Error;
 use std::fmt::Debug;
-use std::io;
-use std::io::BufRead as _;
-use std::io::BufReader;
-use std::io::Write as _;
-use std::process::Child;
-use std::process::ChildStdin;
-use std::process::Command;
-use std::process::ExitStatus;
-use std::process::Stdio;
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 

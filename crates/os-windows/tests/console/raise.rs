@@ -4,18 +4,11 @@
 #![expect(unsafe_code)]
 
 use std::ffi::c_void;
-use std::mem;
-use std::os::windows::io::AsRawHandle;
-use std::os::windows::io::FromRawHandle;
-use std::os::windows::io::OwnedHandle;
-use std::ptr;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::{mem, ptr};
 
-use windows_sys::Win32::System::LibraryLoader::GetModuleHandleW;
-use windows_sys::Win32::System::LibraryLoader::GetProcAddress;
-use windows_sys::Win32::System::LibraryLoader::LoadLibraryW;
-use windows_sys::Win32::System::Threading::CreateThread;
-use windows_sys::Win32::System::Threading::INFINITE;
-use windows_sys::Win32::System::Threading::WaitForSingleObject;
+use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress, LoadLibraryW};
+use windows_sys::Win32::System::Threading::{CreateThread, INFINITE, WaitForSingleObject};
 use windows_sys::core::w;
 
 /// Begins a thread at the function that the system begins its own thread for a control event with, as container

@@ -1,11 +1,9 @@
 //! The process that is asked to end: says on standard output what happens to it, and does what it is told
 //! on standard input.
 
-use std::io;
-use std::io::BufRead as _;
+use std::io::{self, BufRead as _};
 use std::process::ExitCode;
-use std::sync::mpsc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 
 use wincsi_os_windows::EndRequests;

@@ -1,7 +1,6 @@
 use std::process::ExitCode;
 
-use libtest_mimic::Arguments;
-use libtest_mimic::Trial;
+use libtest_mimic::{Arguments, Trial};
 
 #[path = "cases.rs"]
 mod cases;

@@ -3,16 +3,11 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
-use os::Deadline;
-use os::Services as _;
-use os::Win32;
-use wincsi_os_windows::NativeServices;
-use wincsi_os_windows::ServiceError;
-use wincsi_os_windows::run_as_service;
-use windows_service::service::ServiceControlAccept;
-use windows_service::service::ServiceExitCode;
-use windows_service::service::ServiceState;
-use windows_service::service::ServiceStatus;
+use os::{Deadline, Services as _, Win32};
+use wincsi_os_windows::{NativeServices, ServiceError, run_as_service};
+use windows_service::service::{
+    ServiceControlAccept, ServiceExitCode, ServiceState, ServiceStatus,
+};
 
 use super::controller::Running;
 use super::servant;

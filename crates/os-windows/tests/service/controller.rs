@@ -2,27 +2,19 @@
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::io;
 use std::net::TcpListener;
 use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
-use windows_service::service::Service;
-use windows_service::service::ServiceAccess;
-use windows_service::service::ServiceDependency;
-use windows_service::service::ServiceErrorControl;
-use windows_service::service::ServiceInfo;
-use windows_service::service::ServiceStartType;
-use windows_service::service::ServiceStatus;
-use windows_service::service::ServiceType;
-use windows_service::service_manager::ServiceManager;
-use windows_service::service_manager::ServiceManagerAccess;
+use windows_service::service::{
+    Service, ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceInfo, ServiceStartType,
+    ServiceStatus, ServiceType,
+};
+use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
 
 use super::servant;
-use super::wire::PATIENCE;
-use super::wire::Wire;
+use super::wire::{PATIENCE, Wire};
 
 /// A service that runs, as its own end of the wire and of the service control manager.
 pub(crate) struct Running {

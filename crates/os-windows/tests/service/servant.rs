@@ -3,15 +3,10 @@
 use std::io;
 use std::net::TcpStream;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use wincsi_os_windows::ServiceHandle;
-use wincsi_os_windows::run_as_service;
+use wincsi_os_windows::{ServiceHandle, run_as_service};
 
 use super::wire::Wire;
 

@@ -1,8 +1,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use libtest_mimic::Arguments;
-use libtest_mimic::Trial;
+use libtest_mimic::{Arguments, Trial};
 
 #[path = "cases.rs"]
 mod cases;

@@ -1,10 +1,7 @@
 //! What a case and its service say to each other: lines over a loopback connection, which is how
 //! each knows where the other is without waiting for time to pass.
 
-use std::io;
-use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Write;
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 

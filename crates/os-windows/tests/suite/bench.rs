@@ -1,27 +1,15 @@
-use std::fs;
-use std::fs::File;
-use std::fs::OpenOptions;
-use std::io;
+use std::fs::{self, File, OpenOptions};
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{io, process};
 
-use os::Component;
-use os::Error;
-use os::Files;
-use os::LinkKind;
-use os::Result;
-use os::VolumeId;
-use os::Volumes;
-use os::Win32;
-use os::WinPath;
+use os::{Component, Error, Files, LinkKind, Result, VolumeId, Volumes, Win32, WinPath};
 use os_suite::Workbench;
-use wincsi_os_windows::NativeFiles;
-use wincsi_os_windows::NativeVolumes;
-use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_BACKUP_SEMANTICS;
-use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
+use wincsi_os_windows::{NativeFiles, NativeVolumes};
+use windows_sys::Win32::Storage::FileSystem::{
+    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+};
 
 /// A folder of its own in the temporary folder of the machine.
 pub(crate) struct Bench {

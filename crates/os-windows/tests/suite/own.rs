@@ -2,17 +2,10 @@
 
 use std::sync::Arc;
 
-use os::Deadline;
-use os::DiskNumber;
-use os::Facility;
-use os::Provider;
-use os::Query;
 use os::schema::disk;
-use os_suite::Case;
-use os_suite::Failure;
-use os_suite::Fixture;
-use wincsi_os_windows::NativeClock;
-use wincsi_os_windows::NativeProvider;
+use os::{Deadline, DiskNumber, Facility, Provider, Query};
+use os_suite::{Case, Failure, Fixture};
+use wincsi_os_windows::{NativeClock, NativeProvider};
 
 pub(crate) const CASES: &[Case] = &[
     case("drive::the_first_one_is_listed", |fixture| {

@@ -2,18 +2,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use os::Facility;
-use os_suite::Fixture;
-use os_suite::Implementation;
-use os_suite::Program;
-use wincsi_os_windows::NativeAfUnix;
-use wincsi_os_windows::NativeBoot;
-use wincsi_os_windows::NativeClock;
-use wincsi_os_windows::NativeDisks;
-use wincsi_os_windows::NativeEventLog;
-use wincsi_os_windows::NativeFiles;
-use wincsi_os_windows::NativeFirmware;
-use wincsi_os_windows::NativeServices;
-use wincsi_os_windows::NativeVolumes;
+use os_suite::{Fixture, Implementation, Program};
+use wincsi_os_windows::{
+    NativeAfUnix, NativeBoot, NativeClock, NativeDisks, NativeEventLog, NativeFiles,
+    NativeFirmware, NativeServices, NativeVolumes,
+};
 
 #[path = "bench.rs"]
 mod bench;

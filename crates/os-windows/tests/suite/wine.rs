@@ -12,8 +12,7 @@ use os_suite::Deviation;
 use windows_sys::Win32::Foundation::GetLastError;
 use windows_sys::Win32::System::IO::DeviceIoControl;
 use windows_sys::Win32::System::Ioctl::FSCTL_SET_REPARSE_POINT;
-use windows_sys::Win32::System::LibraryLoader::GetModuleHandleW;
-use windows_sys::Win32::System::LibraryLoader::GetProcAddress;
+use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
 use windows_sys::core::w;
 
 /// Whether the system is Wine, which says so by a function that Windows does not have.

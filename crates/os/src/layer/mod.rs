@@ -31,9 +31,7 @@ mod seam;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::Facility;
-use crate::Os;
-use crate::Result;
+use crate::{Facility, Os, Result};
 
 pub use self::op::{Access, Kind, Object, Op};
 pub use self::seam::METHODS;

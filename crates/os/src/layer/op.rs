@@ -1,12 +1,6 @@
 use std::fmt;
 
-use crate::Component;
-use crate::DiskNumber;
-use crate::Facility;
-use crate::ObjectPath;
-use crate::Target;
-use crate::VolumeId;
-use crate::WinPath;
+use crate::{Component, DiskNumber, Facility, ObjectPath, Target, VolumeId, WinPath};
 
 /// An operation of the seam, as a layer sees it. Nothing in it is allocated.
 #[derive(Debug, Clone, Copy)]

@@ -2,10 +2,8 @@
 
 use super::cim::CimType::{Boolean, Char16, Object, String, Uint16, Uint32, Uint64};
 use super::codes::*;
-use super::extended_status;
 use super::model::{Class, Method, NamedValue, Namespace, Parameter, Property, Source, number};
-use super::partition;
-use super::storage_object;
+use super::{extended_status, partition, storage_object};
 
 pub use super::storage_object::{OBJECT_ID, UNIQUE_ID};
 

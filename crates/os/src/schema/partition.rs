@@ -2,11 +2,10 @@
 
 use super::cim::CimType::{Boolean, Char16, String, Uint16, Uint32, Uint64};
 use super::codes::*;
-use super::extended_status;
 use super::model::{
     Class, Method, NamedText, NamedValue, Namespace, Parameter, Property, Source, number, text,
 };
-use super::storage_object;
+use super::{extended_status, storage_object};
 
 pub use super::storage_object::{OBJECT_ID, UNIQUE_ID};
 

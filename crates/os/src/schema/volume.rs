@@ -2,11 +2,10 @@
 
 use super::cim::CimType::{Boolean, Char16, Object, String, Uint16, Uint32, Uint64};
 use super::codes::*;
-use super::extended_status;
 use super::model::{
     Build, Class, Method, NamedValue, Namespace, Parameter, Property, Source, number,
 };
-use super::storage_object;
+use super::{extended_status, storage_object};
 
 pub use super::storage_object::{OBJECT_ID, UNIQUE_ID};
 

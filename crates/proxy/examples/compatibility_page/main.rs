@@ -4,9 +4,7 @@ mod evidence;
 mod page;
 mod sources;
 
-use std::env;
-use std::fs;
-use std::io;
+use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let path = env::args_os()

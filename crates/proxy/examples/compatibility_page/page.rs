@@ -2,18 +2,11 @@
 
 use std::fmt::Write as _;
 
-use node::texts;
-use node::texts::Matched;
-use node::texts::Said;
-use wincsi_proxy::catalogue;
-use wincsi_proxy::catalogue::OPERATIONS;
-use wincsi_proxy::catalogue::Operation;
-use wire::Group;
-use wire::Method;
+use node::texts::{self, Matched, Said};
+use wincsi_proxy::catalogue::{self, OPERATIONS, Operation};
+use wire::{Group, Method};
 
-use crate::evidence::ON_SIMULATED_FILES;
-use crate::evidence::TESTS;
-use crate::evidence::TEXTS;
+use crate::evidence::{ON_SIMULATED_FILES, TESTS, TEXTS};
 use crate::sources::Sources;
 
 const HEAD: &str = "\

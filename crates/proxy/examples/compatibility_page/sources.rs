@@ -1,7 +1,6 @@
 //! The sources of the tests, as far as it takes to say that a test exists and what it names.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 

@@ -11,19 +11,15 @@ mod object;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Map;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
 use crate::metrics::Metrics;
-use crate::rotate::Limits;
-use crate::rotate::RotatingFile;
+use crate::rotate::{Limits, RotatingFile};
 use crate::text;
 
 pub(crate) use self::object::Shape;

@@ -1,18 +1,10 @@
 use std::mem;
 
-use prost::DecodeError;
-use prost::Message as _;
-use prost::encoding::DecodeContext;
-use prost::encoding::WireType;
-use prost::encoding::decode_key;
-use prost::encoding::decode_varint;
-use prost::encoding::skip_field;
-use prost_types::DescriptorProto;
-use prost_types::FieldDescriptorProto;
-use prost_types::FileDescriptorSet;
+use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
+use prost::{DecodeError, Message as _};
 use prost_types::field_descriptor_proto::Type;
-use serde_json::Map;
-use serde_json::Value;
+use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
+use serde_json::{Map, Value};
 
 use crate::text;
 
@@ -252,12 +244,9 @@ fn delimited<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Damaged> {
 mod tests {
     use prost::Message as _;
     use prost_types::FileDescriptorSet;
-    use serde_json::Value;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::OBJECTS;
-    use super::SHOWN;
-    use super::Shape;
+    use super::{OBJECTS, SHOWN, Shape};
 
     /// The fields that no line may ever hold.
     const SECRETS: [&str; 3] = ["MutualChapSecret", "chap_secret", "password"];
@@ -330,8 +319,7 @@ mod tests {
 
     #[test]
     fn the_last_value_holds_and_messages_are_merged_as_the_server_reads_them() {
-        use wire::iscsi::v1alpha2::ConnectTargetRequest;
-        use wire::iscsi::v1alpha2::TargetPortal;
+        use wire::iscsi::v1alpha2::{ConnectTargetRequest, TargetPortal};
         let group = &wire::iscsi::v1alpha2::GROUP;
         let shape = Shape::of_request(group, group.method("ConnectTarget").expect("it has"));
         let portal = |target_address: &str, target_port| {

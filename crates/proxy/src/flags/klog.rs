@@ -1,12 +1,8 @@
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
-use super::table::Apply;
-use super::table::Flag;
-use super::table::Value;
-use super::table::optional;
-use crate::log::Module;
-use crate::log::Severity;
+use super::table::{Apply, Flag, Value, optional};
+use crate::log::{Module, Severity};
 
 /// klog's flags. Source: klog v2's `InitFlags`.
 pub(super) const KLOG: &[Flag] = &[

@@ -11,16 +11,9 @@ use std::time::Duration;
 use crate::http::BindAddress;
 use crate::log;
 
-pub use parse::FlagError;
-pub use parse::parse;
-pub use parse::unicode;
-pub use render::page;
-pub use render::usage;
-pub use table::Flag;
-pub use table::SECTIONS;
-pub use table::Section;
-pub use table::Value;
-pub use table::all;
+pub use parse::{FlagError, parse, unicode};
+pub use render::{page, usage};
+pub use table::{Flag, SECTIONS, Section, Value, all};
 
 use crate::paths::Reach;
 

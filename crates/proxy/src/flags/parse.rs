@@ -1,11 +1,7 @@
 use std::ffi::OsString;
 
-use super::Config;
-use super::Invocation;
-use super::table::Apply;
-use super::table::Flag;
-use super::table::Value;
-use super::table::all;
+use super::table::{Apply, Flag, Value, all};
+use super::{Config, Invocation};
 
 /// A command line as the system gives it, as text.
 ///
@@ -195,11 +191,8 @@ fn go_bool(text: &str) -> Option<bool> {
 mod tests {
     use transport::ServerOptions;
 
-    use super::super::Invocation;
-    use super::super::all;
-    use super::super::usage;
-    use super::FlagError;
-    use super::parse;
+    use super::super::{Invocation, all, usage};
+    use super::{FlagError, parse};
     use crate::log::Severity;
 
     fn serve(line: &str) -> super::Config {

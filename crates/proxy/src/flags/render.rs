@@ -1,8 +1,6 @@
 use std::fmt::Write as _;
 
-use super::table::Flag;
-use super::table::SECTIONS;
-use super::table::Value;
+use super::table::{Flag, SECTIONS, Value};
 
 /// The usage text, rendered from the table.
 #[must_use]

@@ -1,9 +1,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Config;
-use super::Invocation;
 use super::klog::KLOG;
+use super::{Config, Invocation};
 use crate::http::BindAddress;
 use crate::log::Format;
 use crate::paths::Reach;

@@ -2,9 +2,7 @@ use std::mem;
 
 use zeroize::Zeroizing;
 
-use crate::operations::LoginRequest;
-use crate::operations::PortalRequest;
-use crate::operations::TargetRequest;
+use crate::operations::{LoginRequest, PortalRequest, TargetRequest};
 use crate::registry::Registry;
 
 pub(super) fn register(registry: &mut Registry) {

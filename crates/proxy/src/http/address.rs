@@ -1,10 +1,5 @@
-use std::fmt;
-use std::io;
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-use std::net::SocketAddr;
-use std::net::ToSocketAddrs as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::{fmt, io};
 
 /// Where to listen: `host:port`, or `:port` for loopback alone.
 ///

@@ -1,15 +1,8 @@
-use std::io;
-use std::io::Read as _;
-use std::io::Write as _;
-use std::net::Shutdown;
-use std::net::TcpStream;
-use std::time::Duration;
-use std::time::Instant;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
 
-use super::Page;
-use super::Request;
-use super::Site;
-use super::Status;
+use super::{Page, Request, Site, Status};
 
 /// How long a connection may take from its beginning to its end.
 const LIFE: Duration = Duration::from_secs(10);

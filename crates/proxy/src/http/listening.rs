@@ -1,10 +1,6 @@
 use std::io;
-use std::net::SocketAddr;
-use std::net::TcpListener;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::BindAddress;

@@ -10,16 +10,11 @@ mod exchange;
 mod listening;
 mod request;
 
-use std::io;
-use std::net::SocketAddr;
-use std::net::TcpListener;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 pub use self::address::BindAddress;
 use self::listening::Listening;
@@ -198,22 +193,13 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-    use std::io::Write as _;
-    use std::net::SocketAddr;
-    use std::net::TcpListener;
-    use std::net::TcpStream;
+    use std::io::{Read as _, Write as _};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::sync::Arc;
     use std::thread;
-    use std::time::Duration;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
-    use super::BindAddress;
-    use super::HttpServer;
-    use super::MOST;
-    use super::Page;
-    use super::Site;
-    use super::Status;
+    use super::{BindAddress, HttpServer, MOST, Page, Site, Status};
 
     struct Hello;
 

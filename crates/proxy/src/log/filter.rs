@@ -1,5 +1,4 @@
-use tracing::Level;
-use tracing::Metadata;
+use tracing::{Level, Metadata};
 
 use super::Options;
 
@@ -149,10 +148,7 @@ mod tests {
 
     use toml::Table;
 
-    use super::Module;
-    use super::ModuleError;
-    use super::is_our_crate;
-    use super::matches;
+    use super::{Module, ModuleError, is_our_crate, matches};
 
     #[test]
     fn every_crate_of_ours_is_heard_whatever_its_librarys_name() {

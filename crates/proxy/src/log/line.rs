@@ -1,16 +1,11 @@
-use std::fmt;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
-use serde_json::Map;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use time::OffsetDateTime;
-use tracing::Event;
-use tracing::Metadata;
-use tracing::field::Field;
-use tracing::field::Visit;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Metadata};
 
-use super::Options;
-use super::Severity;
+use super::{Options, Severity};
 use crate::text;
 
 /// The form of a line of the log.
@@ -140,8 +135,7 @@ impl Visit for Record {
 mod tests {
     use time::OffsetDateTime;
 
-    use super::Severity;
-    use super::header;
+    use super::{Severity, header};
 
     #[test]
     fn the_header_is_klogs() {

@@ -11,24 +11,18 @@ mod standard_error;
 use std::io;
 use std::path::PathBuf;
 
-use tracing::Event;
-use tracing::Metadata;
-use tracing::Subscriber;
-use tracing_subscriber::layer::Context;
-use tracing_subscriber::layer::Layer;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing::{Event, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
 use self::filter::Filter;
 use self::line::Lines;
 use self::output::Output;
 use crate::flags::Config;
 
-pub use self::filter::Module;
-pub use self::filter::ModuleError;
+pub use self::filter::{Module, ModuleError};
 pub use self::line::Format;
 pub use self::output::lost;
-pub use self::standard_error::flush;
-pub use self::standard_error::say;
+pub use self::standard_error::{flush, say};
 
 /// Starts logging as the configuration says.
 ///
@@ -197,10 +191,7 @@ mod tests {
 
     use tracing_subscriber::layer::SubscriberExt as _;
 
-    use super::Format;
-    use super::Log;
-    use super::Options;
-    use super::Severity;
+    use super::{Format, Log, Options, Severity};
 
     fn logged(options: &Options, write: impl FnOnce()) {
         let log = Log::open(options).expect("the files can be made");

@@ -1,21 +1,12 @@
-use std::env;
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::{env, fs, io};
 
 use time::OffsetDateTime;
 
-use super::Format;
-use super::Options;
-use super::Severity;
-use super::standard_error;
-use crate::rotate::Limits;
-use crate::rotate::RotatingFile;
+use super::{Format, Options, Severity, standard_error};
+use crate::rotate::{Limits, RotatingFile};
 use crate::text;
 
 /// How many records their file, or standard error, did not take since the process began.
@@ -228,10 +219,7 @@ fn file_safe(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Options;
-    use super::Severity;
-    use super::Stderr;
-    use super::file_safe;
+    use super::{Options, Severity, Stderr, file_safe};
 
     #[test]
     fn standard_error_takes_what_klogs_flags_say() {

@@ -2,15 +2,10 @@
 //! selects text: a write can take for ever. So one thread writes, from a queue with bounded room, and what finds
 //! no room is dropped.
 
-use std::io;
-use std::io::Write;
-use std::mem;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::thread;
+use std::io::{self, Write};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use std::{mem, thread};
 
 /// A line was dropped: too much waits already.
 #[derive(Debug, PartialEq, Eq)]
@@ -150,15 +145,12 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
     use std::sync::Arc;
-    use std::sync::mpsc;
-    use std::sync::mpsc::Sender;
-    use std::thread;
+    use std::sync::mpsc::{self, Sender};
     use std::time::Duration;
+    use std::{io, thread};
 
-    use super::Dropped;
-    use super::Queue;
+    use super::{Dropped, Queue};
 
     const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -1,17 +1,13 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use transport::Code;
 
 use super::Count;
 use super::histogram::Histogram;
-use super::text::Exposition;
-use super::text::Kind;
+use super::text::{Exposition, Kind};
 
 /// csi-proxy's, in seconds.
 const BOUNDS: [f64; 14] = [

@@ -14,16 +14,14 @@ mod process;
 mod text;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use os_meter::Meter;
 use transport::Usage;
 
 use self::calls::Calls;
 use self::operations::Operations;
-use self::text::Exposition;
-use self::text::Kind;
+use self::text::{Exposition, Kind};
 use crate::log;
 
 pub(crate) use self::calls::CallSeries;
@@ -199,8 +197,7 @@ fn render_build(page: &mut Exposition, node: NodeKind) {
 mod tests {
     use os_meter::Ending;
 
-    use super::Metrics;
-    use super::NodeKind;
+    use super::{Metrics, NodeKind};
 
     #[test]
     fn series_appear_with_their_first_use() {

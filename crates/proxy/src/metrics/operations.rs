@@ -1,18 +1,13 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::RwLock;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use os::Facility;
-use os_meter::Ending;
-use os_meter::Meter;
-use os_meter::Operation;
+use os_meter::{Ending, Meter, Operation};
 
 use super::Count;
 use super::histogram::Histogram;
-use super::text::Exposition;
-use super::text::Kind;
+use super::text::{Exposition, Kind};
 
 /// In seconds: from a call that the kernel answers from memory to one that hangs.
 const BOUNDS: [f64; 11] = [

@@ -1,5 +1,4 @@
-use std::fmt;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// A page in Prometheus's text format, version 0.0.4
 /// (<https://prometheus.io/docs/instrumenting/exposition_formats/>).

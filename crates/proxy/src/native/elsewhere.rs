@@ -3,8 +3,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-use os::Facility;
-use os::Os;
+use os::{Facility, Os};
 
 /// This machine is no Windows node.
 pub(super) fn node() -> Option<Os> {

@@ -1,8 +1,7 @@
 use std::io;
 use std::path::Path;
 
-use os::Facility;
-use os::Os;
+use os::{Facility, Os};
 use os_windows::SERVICE_NAME;
 
 /// This machine itself.

@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
 
 use formats::location::Location;
-use node::DiskError;
-use node::DiskIds;
-use os::Deadline;
-use os::DiskNumber;
+use node::{DiskError, DiskIds};
+use os::{Deadline, DiskNumber};
 
 use super::Operations;
 

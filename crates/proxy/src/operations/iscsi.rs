@@ -1,9 +1,4 @@
-use node::Authentication;
-use node::Chap;
-use node::ChapSecret;
-use node::IscsiError;
-use node::Portal;
-use node::TargetName;
+use node::{Authentication, Chap, ChapSecret, IscsiError, Portal, TargetName};
 use os::Deadline;
 use zeroize::Zeroizing;
 

@@ -10,19 +10,15 @@ mod volume;
 
 use std::time::Instant;
 
-use node::Node;
-use node::Way;
+use node::{Node, Way};
 use os::Deadline;
 
-use crate::paths::PathRule;
-use crate::paths::WorkingDirs;
+use crate::paths::{PathRule, WorkingDirs};
 
 pub(crate) use disk::DiskState;
 pub(crate) use disk_id::DiskIdError;
 pub(crate) use filesystem::Force;
-pub(crate) use iscsi::LoginRequest;
-pub(crate) use iscsi::PortalRequest;
-pub(crate) use iscsi::TargetRequest;
+pub(crate) use iscsi::{LoginRequest, PortalRequest, TargetRequest};
 pub(crate) use smb::MappingRequest;
 pub(crate) use volume::Forwarded;
 

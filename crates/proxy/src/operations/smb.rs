@@ -1,8 +1,4 @@
-use node::Credentials;
-use node::Mapping;
-use node::RemotePath;
-use node::SmbError;
-use node::Way;
+use node::{Credentials, Mapping, RemotePath, SmbError, Way};
 use os::Deadline;
 use zeroize::Zeroizing;
 

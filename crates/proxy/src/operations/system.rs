@@ -1,9 +1,5 @@
-use node::Dependents;
-use node::FirmwareError;
-use node::ServiceError;
-use node::ServiceName;
-use os::Deadline;
-use os::ServiceInfo;
+use node::{Dependents, FirmwareError, ServiceError, ServiceName};
+use os::{Deadline, ServiceInfo};
 
 use super::Operations;
 

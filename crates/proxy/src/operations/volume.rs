@@ -1,19 +1,8 @@
-use node::DiskError;
-use node::NewSize;
-use node::ProviderError;
-use node::VisibilityError;
-use node::VolumeError;
-use node::Way;
-use os::Deadline;
-use os::DiskNumber;
-use os::ParseVolumeIdError;
-use os::PartitionNumber;
-use os::Space;
-use os::VolumeId;
+use node::{DiskError, NewSize, ProviderError, VisibilityError, VolumeError, Way};
+use os::{Deadline, DiskNumber, ParseVolumeIdError, PartitionNumber, Space, VolumeId};
 
 use super::Operations;
-use super::disk_id;
-use super::disk_id::ParseUint;
+use super::disk_id::{self, ParseUint};
 use crate::paths::PathRule;
 
 /// A request of the volume group that is wrong, or an operation that failed. The texts of empty

@@ -1,11 +1,8 @@
 use std::process;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
 
-use wincsi_proxy::flags::Config;
-use wincsi_proxy::flags::FlagError;
+use wincsi_proxy::flags::{Config, FlagError};
 use wincsi_proxy::log;
 
 use super::Surroundings;

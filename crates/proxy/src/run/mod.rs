@@ -1,23 +1,18 @@
 //! The server's life: started, asked to end, drained.
 
-use std::backtrace::Backtrace;
-use std::backtrace::BacktraceStatus;
-use std::io;
-use std::panic;
-use std::panic::PanicHookInfo;
-use std::thread;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::panic::{self, PanicHookInfo};
+use std::{io, thread};
 
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::log;
-use wincsi_proxy::serve;
-use wincsi_proxy::serve::StartError;
+use wincsi_proxy::serve::{self, StartError};
 
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(windows), path = "elsewhere.rs")]
 mod platform;
 
-pub(crate) use platform::refuse;
-pub(crate) use platform::run;
+pub(crate) use platform::{refuse, run};
 
 /// The program could not do what it was started for.
 const FAILED: u8 = 1;

@@ -1,14 +1,8 @@
 use std::time::Duration;
 
-use os::Event;
-use os::EventLevel;
-use os::EventLog as _;
-use os_windows::EndRequests;
-use os_windows::NativeEventLog;
-use os_windows::ServiceError;
-use os_windows::ServiceHandle;
-use wincsi_proxy::flags::Config;
-use wincsi_proxy::flags::FlagError;
+use os::{Event, EventLevel, EventLog as _};
+use os_windows::{EndRequests, NativeEventLog, ServiceError, ServiceHandle};
+use wincsi_proxy::flags::{Config, FlagError};
 
 use super::Surroundings;
 

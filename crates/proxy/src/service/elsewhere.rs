@@ -1,5 +1,4 @@
-use super::Command;
-use super::Status;
+use super::{Command, Status};
 
 /// Services are Windows's.
 #[derive(Debug, thiserror::Error)]

@@ -11,11 +11,8 @@ mod platform;
 
 use std::process::ExitCode;
 
-pub use name::ServiceName;
-pub use name::ServiceNameError;
-pub use parse::ArgumentError;
-pub use parse::Command;
-pub use parse::parse;
+pub use name::{ServiceName, ServiceNameError};
+pub use parse::{ArgumentError, Command, parse};
 
 /// The first argument of such a command line.
 pub const WORD: &str = "service";

@@ -1,9 +1,5 @@
-use super::ServiceName;
-use super::ServiceNameError;
-use crate::flags;
-use crate::flags::Config;
-use crate::flags::FlagError;
-use crate::flags::Invocation;
+use super::{ServiceName, ServiceNameError};
+use crate::flags::{self, Config, FlagError, Invocation};
 
 /// What is to be done, to which service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,9 +151,7 @@ fn name_and_flags(arguments: &[String]) -> Result<(ServiceName, Vec<String>), Ar
 
 #[cfg(test)]
 mod tests {
-    use super::ArgumentError;
-    use super::Command;
-    use super::parse;
+    use super::{ArgumentError, Command, parse};
     use crate::flags::FlagError;
 
     fn of(line: &str) -> Result<Command, ArgumentError> {

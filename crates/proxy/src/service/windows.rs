@@ -1,23 +1,13 @@
-use std::env;
 use std::ffi::OsString;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, io};
 
-use os_windows::installation;
-use os_windows::installation::Change;
-use os_windows::installation::Definition;
-use os_windows::installation::Effort;
-use os_windows::installation::InstallationError;
-use os_windows::installation::Removal;
-use os_windows::installation::Report;
-use os_windows::installation::RunState;
+use os_windows::installation::{
+    self, Change, Definition, Effort, InstallationError, Removal, Report, RunState,
+};
 
-use super::Command;
-use super::ServiceName;
-use super::Status;
-use super::program;
+use super::{Command, ServiceName, Status, program};
 use crate::flags::Config;
 
 pub(super) fn perform(command: &Command) -> Result<Status, Failure> {

@@ -1,7 +1,6 @@
 //! Each text that drivers look for, of its own condition over the wire and of no other.
 
-use node::texts;
-use node::texts::Said;
+use node::texts::{self, Said};
 use os_sim::demo;
 use wire::disk::v1 as disk;
 use wire::filesystem::v1 as filesystem;

@@ -3,13 +3,8 @@
 use std::collections::BTreeMap;
 use std::slice;
 
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::demo;
-use wire::disk;
-use wire::filesystem;
-use wire::smb;
-use wire::volume;
+use os_sim::{Content, DiskSpec, demo};
+use wire::{disk, filesystem, smb, volume};
 
 use crate::support::Proxy;
 

@@ -3,23 +3,10 @@
 
 use std::path::PathBuf;
 
-use os_sim::Bus;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::SanPolicy;
+use os_sim::{Bus, Content, DiskSpec, SanPolicy};
 
-use super::calls::Answer;
-use super::calls::Api;
-use super::calls::Failure;
-use super::calls::Force;
-use super::calls::Lifeline;
-use super::calls::Pipes;
-use super::calls::State;
-use super::calls::Stats;
-use super::lives::Driver;
-use super::lives::Form;
-use super::lives::Paths;
-use super::lives::lives_of;
+use super::calls::{Answer, Api, Failure, Force, Lifeline, Pipes, State, Stats};
+use super::lives::{Driver, Form, Paths, lives_of};
 use super::stage::Stage;
 
 const NAME: &str = "aws-ebs";

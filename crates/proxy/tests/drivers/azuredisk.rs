@@ -4,24 +4,11 @@
 
 use std::path::PathBuf;
 
-use os_sim::Bus;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::SanPolicy;
+use os_sim::{Bus, Content, DiskSpec, SanPolicy};
 
-use super::calls::Answer;
-use super::calls::Api;
-use super::calls::Force;
-use super::calls::Lifeline;
-use super::calls::OldVolume;
-use super::calls::Pipes;
-use super::calls::Stats;
-use super::lives::Driver;
-use super::lives::Form;
-use super::lives::Paths;
-use super::lives::lives_of;
-use super::share_mounter::Found;
-use super::share_mounter::Mounter;
+use super::calls::{Answer, Api, Force, Lifeline, OldVolume, Pipes, Stats};
+use super::lives::{Driver, Form, Paths, lives_of};
+use super::share_mounter::{Found, Mounter};
 use super::stage::Stage;
 
 const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta2);

@@ -1,18 +1,11 @@
 //! The volumes of others, which no driver here may touch: a mounted one that a pod uses, a blank disk
 //! and a mapped share.
 
-use os::Deadline;
-use os::VolumeId;
-use os_sim::Arrives;
-use os_sim::Bus;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::IdentifierKind;
+use os::{Deadline, VolumeId};
+use os_sim::{Arrives, Bus, Content, DiskSpec, IdentifierKind};
 
 use super::servers;
-use super::stage::KUBELET;
-use super::stage::Stage;
-use super::stage::path;
+use super::stage::{KUBELET, Stage, path};
 
 const SHARE: &str = r"\\fileserver\other";
 const USED: &str = "used-by-another";

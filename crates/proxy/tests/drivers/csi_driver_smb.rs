@@ -8,19 +8,10 @@ use std::rc::Rc;
 
 use os_sim::SanPolicy;
 
-use super::calls::Answer;
-use super::calls::Api;
-use super::calls::Force;
-use super::calls::Lifeline;
-use super::calls::OldVolume;
-use super::calls::Pipes;
-use super::lives::Driver;
-use super::lives::Form;
-use super::lives::Paths;
-use super::lives::lives_of;
+use super::calls::{Answer, Api, Force, Lifeline, OldVolume, Pipes};
+use super::lives::{Driver, Form, Paths, lives_of};
 use super::servers;
-use super::share_mounter::Found;
-use super::share_mounter::Mounter;
+use super::share_mounter::{Found, Mounter};
 use super::stage::Stage;
 
 const NAME: &str = "csi-driver-smb";

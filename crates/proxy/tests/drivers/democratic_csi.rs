@@ -3,10 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::calls::Answer;
-use super::calls::Api;
-use super::calls::Force;
-use super::calls::Pipes;
+use super::calls::{Answer, Api, Force, Pipes};
 use super::lives::Driver;
 use super::stage::Stage;
 

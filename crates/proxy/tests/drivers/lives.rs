@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::calls::Answer;
-use super::calls::Lifeline;
-use super::calls::Stats;
+use super::calls::{Answer, Lifeline, Stats};
 use super::stage::Stage;
 
 /// One driver, as the kubelet calls it for one volume and one pod.
@@ -336,8 +334,7 @@ macro_rules! lives_of {
             #[cfg(not(windows))]
             mod upset {
                 use super::*;
-                use crate::lives::AfterReboot;
-                use crate::lives::Between;
+                use crate::lives::{AfterReboot, Between};
 
                 #[test]
                 fn the_driver_restarts_between_calls() -> Answer<()> {

@@ -2,19 +2,11 @@
 
 use std::path::Path;
 
-use os::Arguments;
-use os::Deadline;
-use os::Query;
-use os::schema::smb_global_mapping::CLASS;
-use os::schema::smb_global_mapping::REMOTE_PATH;
-use os_sim::Bus;
-use os_sim::DiskSpec;
-use os_sim::SimNode;
-use os_sim::iscsi;
-use os_sim::iscsi::IscsiControl;
-use os_sim::iscsi::TargetSpec;
-use os_sim::smb::ServerSpec;
-use os_sim::smb::SmbControl;
+use os::schema::smb_global_mapping::{CLASS, REMOTE_PATH};
+use os::{Arguments, Deadline, Query};
+use os_sim::iscsi::{self, IscsiControl, TargetSpec};
+use os_sim::smb::{ServerSpec, SmbControl};
+use os_sim::{Bus, DiskSpec, SimNode};
 
 /// A server with the shares `share` and `other`.
 pub(crate) const FILE_SERVER: &str = "fileserver";
@@ -85,8 +77,7 @@ pub(crate) fn mapped(sim: &SimNode) -> Vec<String> {
 
 /// Maps a share as somebody else does.
 pub(crate) fn map(sim: &SimNode, share: &str) {
-    use os::schema::smb_global_mapping::CREATE;
-    use os::schema::smb_global_mapping::create;
+    use os::schema::smb_global_mapping::{CREATE, create};
     let credential = format!("{}:{PASSWORD}", USER.replace('\\', r"\\"));
     let arguments = Arguments::none()
         .with(create::REMOTE_PATH.name, os::Value::text(share))

@@ -3,10 +3,7 @@
 
 use os::Win32;
 
-use super::calls::Answer;
-use super::calls::Failure;
-use super::calls::Force;
-use super::calls::Pipes;
+use super::calls::{Answer, Failure, Force, Pipes};
 use super::stage::Stage;
 
 /// What a local look at a dead share fails with, by which the drivers know one.

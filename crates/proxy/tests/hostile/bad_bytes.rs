@@ -3,11 +3,7 @@
 use prost::encoding::WireType;
 use transport::Code;
 
-use crate::messages::Leaf;
-use crate::messages::Request;
-use crate::messages::key;
-use crate::messages::number;
-use crate::messages::text;
+use crate::messages::{Leaf, Request, key, number, text};
 use crate::pace;
 use crate::rig::Rig;
 

@@ -6,9 +6,7 @@ use os::Facility;
 use os_sim::Op;
 use transport::Code;
 
-use crate::messages::Leaf;
-use crate::messages::Request;
-use crate::messages::text;
+use crate::messages::{Leaf, Request, text};
 use crate::pace;
 use crate::rig::Rig;
 

@@ -1,9 +1,7 @@
 //! Calls that fail at any operation of the system: whatever the node had opened for them is let go.
 
-use os::Cause;
-use os::Win32;
-use os_sim::Effect;
-use os_sim::Rule;
+use os::{Cause, Win32};
+use os_sim::{Effect, Rule};
 
 use crate::messages::Request;
 use crate::pace;

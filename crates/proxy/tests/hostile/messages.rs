@@ -1,11 +1,9 @@
 //! Requests of any method as bytes, built from the descriptors of its version.
 
 use prost::Message as _;
-use prost::encoding;
-use prost::encoding::WireType;
-use prost_types::DescriptorProto;
-use prost_types::FileDescriptorSet;
+use prost::encoding::{self, WireType};
 use prost_types::field_descriptor_proto::Type;
+use prost_types::{DescriptorProto, FileDescriptorSet};
 
 /// The fields of a request, those of messages inside it included.
 pub(crate) struct Request {

@@ -2,9 +2,7 @@
 
 use os_sim::demo;
 
-use crate::messages::Leaf;
-use crate::messages::number;
-use crate::messages::text;
+use crate::messages::{Leaf, number, text};
 
 const NAA: &str = "600224801234567890abcdef00000001";
 pub(crate) const SERVICE: &str = "MSiSCSI";

@@ -2,12 +2,7 @@
 
 use wire::iscsi::v1alpha2 as newest;
 
-use crate::stage::ADDRESS;
-use crate::stage::GUARDED;
-use crate::stage::OPEN;
-use crate::stage::PROOF;
-use crate::stage::SECRET;
-use crate::stage::Stage;
+use crate::stage::{ADDRESS, GUARDED, OPEN, PROOF, SECRET, Stage};
 
 const CHAP_RULE: &str = "a CHAP secret must have 12 to 16 bytes, and no NUL";
 

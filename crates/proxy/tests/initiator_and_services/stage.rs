@@ -2,34 +2,22 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use client::Client;
-use client::ClientCause;
-use client::ClientError;
-use os_sim::ClockMode;
-use os_sim::NodeSpec;
-use os_sim::ServiceSpec;
-use os_sim::SimNode;
-use os_sim::Start;
-use os_sim::demo;
+use client::{Client, ClientCause, ClientError};
 use os_sim::iscsi::IscsiControl;
+use os_sim::{ClockMode, NodeSpec, ServiceSpec, SimNode, Start, demo};
 use tempfile::TempDir;
-use transport::CallError;
-use transport::Code;
+use transport::{CallError, Code};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::serve;
-use wincsi_proxy::serve::Running;
+use wincsi_proxy::serve::{self, Running};
 use wire::Rpc;
 
-pub(crate) use os_sim::demo::ISCSI_ADDRESS as ADDRESS;
-pub(crate) use os_sim::demo::ISCSI_GUARDED_TARGET as GUARDED;
-pub(crate) use os_sim::demo::ISCSI_PROOF as PROOF;
-pub(crate) use os_sim::demo::ISCSI_SECRET as SECRET;
-pub(crate) use os_sim::demo::ISCSI_TARGET as OPEN;
+pub(crate) use os_sim::demo::{
+    ISCSI_ADDRESS as ADDRESS, ISCSI_GUARDED_TARGET as GUARDED, ISCSI_PROOF as PROOF,
+    ISCSI_SECRET as SECRET, ISCSI_TARGET as OPEN,
+};
 pub(crate) const SERIAL: &str = "VMware-56 4d 01 02 03 04 05 06-07 08 09 0a 0b 0c 0d 0e";
 
 const PATIENCE: Duration = Duration::from_secs(60);

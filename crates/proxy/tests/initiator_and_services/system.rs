@@ -1,12 +1,9 @@
 //! The group system.
 
-use os_sim::NodeSpec;
-use os_sim::Start;
+use os_sim::{NodeSpec, Start};
 use wire::system::v1alpha1::*;
 
-use crate::stage::SERIAL;
-use crate::stage::Stage;
-use crate::stage::spec;
+use crate::stage::{SERIAL, Stage, spec};
 
 fn status(stage: &Stage, name: &str) -> ServiceStatus {
     let name = name.to_owned();

@@ -1,8 +1,7 @@
 //! A strict reader of Prometheus's text format
 //! (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A page, read. Labels are in the order of their names.
 pub(crate) struct Exposition {

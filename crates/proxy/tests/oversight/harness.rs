@@ -1,26 +1,17 @@
 //! A server on a new simulated node, with the flags that a test wants.
 
 use std::fs;
-use std::io::Read as _;
-use std::io::Write as _;
-use std::net::SocketAddr;
-use std::net::TcpStream;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use client::Client;
-use client::ClientCause;
-use client::ClientError;
+use client::{Client, ClientCause, ClientError};
 use serde_json::Value;
 use tempfile::TempDir;
-use transport::CallError;
-use transport::Code;
+use transport::{CallError, Code};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::serve;
-use wincsi_proxy::serve::Running;
-use wincsi_proxy::serve::StartError;
+use wincsi_proxy::serve::{self, Running, StartError};
 use wire::Rpc;
 use wire::filesystem::v1 as filesystem;
 

@@ -6,14 +6,11 @@ mod exposition;
 mod harness;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
-use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use serde_json::Value;
 use transport::Code;
@@ -25,8 +22,7 @@ use wire::filesystem;
 use wire::smb::v1 as smb;
 
 use self::exposition::Exposition;
-use self::harness::Proxy;
-use self::harness::mkdir;
+use self::harness::{Proxy, mkdir};
 
 fn with_pages(config: &mut Config) {
     config.metrics_address = Some(BindAddress::parse("127.0.0.1:0").expect("an address"));

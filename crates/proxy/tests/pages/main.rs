@@ -11,8 +11,7 @@ use std::collections::BTreeSet;
 
 use evidence::TESTS;
 use sources::Sources;
-use wincsi_proxy::catalogue;
-use wincsi_proxy::flags;
+use wincsi_proxy::{catalogue, flags};
 
 #[test]
 fn the_page_of_flags_is_the_tables() {

@@ -1,11 +1,6 @@
 //! What a path may be as a text, whoever follows it.
 
-use super::rig::CALLS;
-use super::rig::Call;
-use super::rig::Hands;
-use super::rig::KUBELET;
-use super::rig::Rig;
-use super::rig::Stage;
+use super::rig::{CALLS, Call, Hands, KUBELET, Rig, Stage};
 
 /// Texts that must name nothing to anybody.
 const EVIL: &[&str] = &[

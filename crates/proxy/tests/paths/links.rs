@@ -2,11 +2,7 @@
 
 use os::Files;
 
-use super::rig::CALLS;
-use super::rig::Call;
-use super::rig::Hands;
-use super::rig::KUBELET;
-use super::rig::Rig;
+use super::rig::{CALLS, Call, Hands, KUBELET, Rig};
 
 fn at(name: &str) -> String {
     format!(r"{KUBELET}\{name}")

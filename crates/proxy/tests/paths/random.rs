@@ -1,14 +1,9 @@
 //! Random trees with random links: whatever is called, nothing outside is touched.
 
 use proptest::prelude::*;
-use proptest::test_runner::Config;
-use proptest::test_runner::TestCaseError;
+use proptest::test_runner::{Config, TestCaseError};
 
-use super::rig::CALLS;
-use super::rig::Call;
-use super::rig::Hands;
-use super::rig::KUBELET;
-use super::rig::Rig;
+use super::rig::{CALLS, Call, Hands, KUBELET, Rig};
 
 /// What a hand plants below the kubelet's folder.
 #[derive(Debug, Clone)]
@@ -96,10 +91,8 @@ fn event() -> impl Strategy<Value = Event> {
 
 /// What is in the way stays: a plant is a try, as a call is.
 fn put(rig: &Rig, at: &str, plant: &Plant) {
-    use formats::reparse::Names;
-    use formats::reparse::Reparse;
-    use os::Files;
-    use os::LinkKind;
+    use formats::reparse::{Names, Reparse};
+    use os::{Files, LinkKind};
     let (tree, path) = (rig.sim.files(), super::rig::path(at));
     let point = |content: Reparse| {
         let data = content.encode().unwrap();

@@ -1,49 +1,24 @@
 //! A server on a simulated node that a test has its hands on.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use client::Client;
-use client::ClientCause;
-use client::ClientError;
-use formats::reparse::Names;
-use formats::reparse::Reparse;
-use node::Node;
-use node::Options;
-use os::Component;
-use os::Deadline;
-use os::DiskNumber;
-use os::Files;
-use os::LinkKind;
-use os::ReparseTag;
-use os::VolumeId;
-use os::WinPath;
-use os_sim::Bus;
-use os_sim::ClockMode;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::SimNode;
-use os_sim::demo;
+use client::{Client, ClientCause, ClientError};
+use formats::reparse::{Names, Reparse};
+use node::{Node, Options};
+use os::{Component, Deadline, DiskNumber, Files, LinkKind, ReparseTag, VolumeId, WinPath};
+use os_sim::{Bus, ClockMode, Content, DiskSpec, SimNode, demo};
 use tempfile::TempDir;
-use transport::CallError;
-use transport::Server;
-use transport::ServerOptions;
-use wincsi_proxy::Operations;
-use wincsi_proxy::Oversight;
+use transport::{CallError, Server, ServerOptions};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::groups;
-use wincsi_proxy::paths::Reach;
-use wincsi_proxy::paths::WorkingDirs;
+use wincsi_proxy::paths::{Reach, WorkingDirs};
+use wincsi_proxy::{Operations, Oversight, groups};
 use wire::Rpc;
 use wire::filesystem::v2alpha1 as filesystem;
 use wire::smb::v1 as smb;
 use wire::volume::v1 as volume;
 
-use super::sentry;
-use super::sentry::Offences;
+use super::sentry::{self, Offences};
 
 pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
 const PATIENCE: Duration = Duration::from_secs(60);

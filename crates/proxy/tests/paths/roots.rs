@@ -2,11 +2,7 @@
 
 use wincsi_proxy::paths::Reach;
 
-use super::rig::Call;
-use super::rig::Hands;
-use super::rig::KUBELET;
-use super::rig::Rig;
-use super::rig::Stage;
+use super::rig::{Call, Hands, KUBELET, Rig, Stage};
 
 const PLACE: &str = r"C:\data\kubelet";
 

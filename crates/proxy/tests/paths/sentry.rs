@@ -1,24 +1,11 @@
 //! Somebody who sees what is asked of files and volumes, and knows where it physically happens.
 
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use os::Facility;
-use os::Os;
-use os::Result;
-use os::Root;
-use os::Volumes;
-use os::WinPath;
-use os::layer::Layer;
-use os::layer::Object;
-use os::layer::Op;
-use os::layer::Part;
-use os::layer::Ran;
-use os::layer::Run;
-use os_sim::SimNode;
-use os_sim::demo;
+use os::layer::{Layer, Object, Op, Part, Ran, Run};
+use os::{Facility, Os, Result, Root, Volumes, WinPath};
+use os_sim::{SimNode, demo};
 
 /// What was asked outside the places that are watched.
 #[derive(Clone, Default)]

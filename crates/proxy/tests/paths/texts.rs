@@ -1,10 +1,6 @@
 //! Each rule has its text, which is part of the wire contract.
 
-use super::rig::CALLS;
-use super::rig::Call;
-use super::rig::Hands;
-use super::rig::KUBELET;
-use super::rig::Rig;
+use super::rig::{CALLS, Call, Hands, KUBELET, Rig};
 
 /// What drivers look for in errors, and read as an answer.
 pub(crate) const LOOKED_FOR: [&str; 11] = [

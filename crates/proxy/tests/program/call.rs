@@ -1,23 +1,17 @@
 //! Calls to the program, one of which can be held up in its middle.
 
-use std::fs;
-use std::fs::File;
-use std::io::Read as _;
-use std::io::Write as _;
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use client::Client;
-use client::ClientError;
+use client::{Client, ClientError};
 use wire::disk::v1 as disk;
 use wire::filesystem::v1 as filesystem;
 
-use crate::exe::PATIENCE;
-use crate::exe::look_until;
+use crate::exe::{PATIENCE, look_until};
 
 /// Whether the server in this folder answers on a pipe of the filesystem group.
 pub(crate) fn answers(folder: &Path) -> bool {

@@ -1,9 +1,7 @@
 //! The program is asked to end: by a signal; on Windows by a control event, raised as container runtimes do.
 
-use crate::call;
-use crate::call::Held;
-use crate::exe::Server;
-use crate::exe::turn;
+use crate::call::{self, Held};
+use crate::exe::{Server, turn};
 use crate::platform;
 
 #[test]

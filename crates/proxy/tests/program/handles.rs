@@ -5,19 +5,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use client::Client;
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
+use transport::{CallError, Channel, ChannelOptions};
 use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;
 
-use crate::exe::PATIENCE;
-use crate::exe::Server;
-use crate::exe::look_until;
-use crate::exe::turn;
-use crate::messages::Request;
-use crate::messages::text;
+use crate::exe::{PATIENCE, Server, look_until, turn};
+use crate::messages::{Request, text};
 use crate::ordinary;
 
 const ROUNDS: usize = 3;

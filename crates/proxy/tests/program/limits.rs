@@ -5,17 +5,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
-use transport::Code;
+use transport::{CallError, Channel, ChannelOptions, Code};
 use wire::Rpc as _;
 use wire::disk::v1 as disk;
 
 use crate::call::Held;
-use crate::exe::PATIENCE;
-use crate::exe::Server;
-use crate::exe::turn;
+use crate::exe::{PATIENCE, Server, turn};
 
 /// A little less than the largest request that there may be.
 const LARGE: usize = 4_000_000;

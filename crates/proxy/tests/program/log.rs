@@ -1,7 +1,6 @@
 //! What the log tells of clients, and what becomes of the program when nobody reads it.
 
-use std::io::BufRead as _;
-use std::io::BufReader;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -9,12 +8,8 @@ use std::thread;
 use client::Client;
 use wire::volume::v1 as volume;
 
-use crate::call;
-use crate::exe::PATIENCE;
-use crate::exe::Server;
-use crate::exe::look_until;
-use crate::exe::turn;
-use crate::platform;
+use crate::exe::{PATIENCE, Server, look_until, turn};
+use crate::{call, platform};
 
 #[test]
 fn verbosity_2_shows_who_connects_and_why_a_connection_ends() {

@@ -23,9 +23,7 @@ mod weaknesses;
 #[cfg_attr(not(windows), path = "elsewhere/mod.rs")]
 mod platform;
 
-use exe::Server;
-use exe::exe;
-use exe::turn;
+use exe::{Server, exe, turn};
 
 #[test]
 fn a_wrong_command_line_ends_with_2_and_the_usage() {

@@ -2,12 +2,8 @@
 
 use std::path::Path;
 
-use crate::call;
-use crate::exe::Server;
-use crate::exe::exe;
-use crate::exe::serving;
-use crate::exe::turn;
-use crate::platform;
+use crate::exe::{Server, exe, serving, turn};
+use crate::{call, platform};
 
 #[test]
 fn weakness_4_a_failed_start_is_a_text_and_an_exit_code_and_no_panic() {

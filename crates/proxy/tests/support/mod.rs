@@ -4,24 +4,15 @@
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use client::Client;
-use client::ClientCause;
-use client::ClientError;
+use client::{Client, ClientCause, ClientError};
 use os_sim::HardwareControl;
 use tempfile::TempDir;
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
-use transport::Code;
+use transport::{CallError, Channel, ChannelOptions, Code};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::serve;
-use wincsi_proxy::serve::Running;
+use wincsi_proxy::serve::{self, Running};
 use wire::Rpc;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -99,7 +90,8 @@ impl Proxy {
 
     pub(crate) fn raw(&self, group: &wire::Group, method: &str, message: &[u8]) -> (Code, String) {
         let sockets: &Path = &self.folder.path().join("sockets");
-        let endpoint = transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
+        let endpoint =
+            transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
         match channel.call(method, message, Instant::now() + PATIENCE) {
             Err(CallError::Status(status)) => (status.code, status.message),

@@ -1,30 +1,23 @@
 //! One connection of a channel, driven by whoever calls on it.
 
-use std::{
-    fmt, io,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, Wake, Waker},
-    time::{Duration, Instant},
-};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use bytes::Bytes;
-use h2::{
-    Reason, RecvStream,
-    client::{Builder, Connection, ResponseFuture, SendRequest},
-};
-use http::{Request, header::CONTENT_TYPE, uri::PathAndQuery};
+use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
+use h2::{Reason, RecvStream};
+use http::Request;
+use http::header::CONTENT_TYPE;
+use http::uri::PathAndQuery;
 
-use crate::{
-    Code, Status,
-    assembly::Assembly,
-    grpc,
-    port::Port,
-    sys::{self, Handles, Interest, Read, Stream, Waitable, Wakeup, Written},
-};
+use crate::assembly::Assembly;
+use crate::port::Port;
+use crate::sys::{self, Handles, Interest, Read, Stream, Waitable, Wakeup, Written};
+use crate::{Code, Status, grpc};
 
 /// grpc-go's words for a response that is OK and empty.
 const NO_MESSAGE: &str =

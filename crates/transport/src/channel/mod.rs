@@ -7,16 +7,15 @@
 
 mod link;
 
-use std::{
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use self::link::{Exchange, Line};
-use crate::{Code, Endpoint, Status, sys::Stream};
+use crate::sys::Stream;
+use crate::{Code, Endpoint, Status};
 
 /// A client of one server. Clones share their idle connections.
 #[derive(Clone, Debug)]

@@ -1,19 +1,16 @@
 //! The calls of one connection, by how far they have come.
 
-use std::{
-    collections::VecDeque,
-    task::Context,
-    time::{Duration, Instant},
-};
+use std::collections::VecDeque;
+use std::task::Context;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use h2::{Reason, RecvStream, server::SendResponse};
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream};
 use http::StatusCode;
 
-use super::{
-    exchange::{self, Received, Receiving, Request, Running, Sending},
-    later,
-};
+use super::exchange::{self, Received, Receiving, Request, Running, Sending};
+use super::later;
 use crate::{Code, MethodPath, ServerOptions, Status, grpc};
 
 #[derive(Debug, Default)]

@@ -1,28 +1,24 @@
 //! What a connection holds under its lock, and a turn of its driver.
 
-use std::{
-    fmt, io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::{Duration, Instant},
-};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use bytes::Bytes;
-use h2::{
-    Reason,
-    server::{Builder, Connection as Http2, Handshake},
-};
+use h2::Reason;
+use h2::server::{Builder, Connection as Http2, Handshake};
 use thiserror::Error;
 
-use super::{calls::Calls, exchange::Request, later};
-use crate::{
-    Peer, ServerOptions, Status,
-    mend::{MendError, Mender, Pings},
-    port::Port,
-    server::{Account, Binding, Budget, Shared},
-    sys::{Handles, Interest, Read, Stream, Watch, Written},
-};
+use super::calls::Calls;
+use super::exchange::Request;
+use super::later;
+use crate::mend::{MendError, Mender, Pings};
+use crate::port::Port;
+use crate::server::{Account, Binding, Budget, Shared};
+use crate::sys::{Handles, Interest, Read, Stream, Watch, Written};
+use crate::{Peer, ServerOptions, Status};
 
 /// How long a response may wait for others of its connection, so that all go in one write.
 const FLUSH_TIME: Duration = Duration::from_micros(500);
@@ -455,10 +451,8 @@ mod tests {
     use std::task::Waker;
 
     use super::*;
-    use crate::{
-        Call, Endpoint, Service,
-        sys::{Accepts, Listener, Ready},
-    };
+    use crate::sys::{Accepts, Listener, Ready};
+    use crate::{Call, Endpoint, Service};
 
     const PATIENCE: Duration = Duration::from_secs(30);
     /// What any system takes of a client though nobody reads, and more than the first few reads

@@ -1,16 +1,16 @@
 //! One call's way through a connection: its request comes in, it runs, its response goes out.
 
-use std::{
-    fmt,
-    task::{Context, Poll},
-    time::Instant,
-};
+use std::fmt;
+use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
-use h2::{Reason, RecvStream, SendStream, server::SendResponse};
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
 use http::StatusCode;
 
-use crate::{Code, MethodPath, Status, assembly::Assembly, grpc};
+use crate::assembly::Assembly;
+use crate::{Code, MethodPath, Status, grpc};
 
 /// What a call costs beside its message and its path: h2's part and ours.
 const CALL_BYTES: usize = 1 << 10;

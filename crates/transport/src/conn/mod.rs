@@ -11,23 +11,20 @@ mod calls;
 mod core;
 mod exchange;
 
-use std::{
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
-    task::{Context, Wake, Waker},
-    time::{Duration, Instant},
-};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Wake, Waker};
+use std::time::{Duration, Instant};
 
 use self::core::{Core, Turn};
 use self::exchange::Request;
-use crate::{
-    Call, Code, MethodPath, Status,
-    link::{self, Generation, Link},
-    panics::contain,
-    pool::{Pool, Task, Worker},
-    server::{Account, Admission, Binding, Client, Refusal, Shared},
-    sys::{self, Handles, Interest, Ready, Stream},
-};
+use crate::link::{self, Generation, Link};
+use crate::panics::contain;
+use crate::pool::{Pool, Task, Worker};
+use crate::server::{Account, Admission, Binding, Client, Refusal, Shared};
+use crate::sys::{self, Handles, Interest, Ready, Stream};
+use crate::{Call, Code, MethodPath, Status};
 
 pub(crate) use self::core::{CloseReason, Wait};
 

@@ -16,7 +16,8 @@
 //! difference is counted: should it ever make h2 evict what the client still holds, the walk ends
 //! with [`HpackError::TablesDiffer`] rather than with a wrong header.
 
-use std::{collections::VecDeque, ops::Range};
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use http::uri::Authority;
 use thiserror::Error;

@@ -54,21 +54,19 @@ mod pace;
 mod round;
 mod worker;
 
-use std::{
-    collections::VecDeque,
-    fmt, io,
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
 
 use self::monitor::Monitor;
-use crate::{
-    ServerOptions, conn::Connection, panics::contain, server::Acceptor, sys, throttle::Throttle,
-};
+use crate::conn::Connection;
+use crate::panics::contain;
+use crate::server::Acceptor;
+use crate::throttle::Throttle;
+use crate::{ServerOptions, sys};
 
 pub(crate) use pace::Pace;
 pub(crate) use worker::{Slot, Worker};

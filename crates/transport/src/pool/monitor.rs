@@ -11,15 +11,12 @@
 //! first marks that it sleeps, then looks at the threads once more. Both are sequentially
 //! consistent, so at least one of them sees the other's mark.
 
-use std::{
-    io,
-    sync::{
-        Arc, OnceLock, Weak,
-        atomic::{AtomicBool, Ordering::SeqCst},
-    },
-    thread::{self, Thread},
-    time::Duration,
-};
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::{self, Thread};
+use std::time::Duration;
 
 use super::{Pool, Worker};
 use crate::panics::contain;

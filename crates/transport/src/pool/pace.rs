@@ -1,9 +1,8 @@
 //! Remembers how long methods take.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::Duration,
-};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// A method whose last calls all took longer is not run while other connections wait for the thread.
 const SLOW: Duration = Duration::from_millis(1);

@@ -5,18 +5,13 @@
 //! wait, while one that is left pending costs both and an event besides; under load most requests
 //! are found that way.
 
-use std::{
-    mem,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 use super::{Pool, Slot, Task, Worker};
-use crate::{
-    conn::{Connection, Served},
-    sys::{self, Interest},
-};
+use crate::conn::{Connection, Served};
+use crate::sys::{self, Interest};
 
 /// The thread has no connections any more: they were taken, or it gave them up.
 struct Dismissed;

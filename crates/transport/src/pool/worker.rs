@@ -1,22 +1,14 @@
 //! One pool thread as others see it, with the connections that it has.
 
-use std::{
-    io, mem,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{
-            AtomicBool, AtomicU64, AtomicUsize,
-            Ordering::{Relaxed, SeqCst},
-        },
-    },
-    time::{Duration, Instant},
-};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{io, mem};
 
 use super::{Pool, Task};
-use crate::{
-    conn::{Connection, Wait},
-    sys::{Handles, Interest, Waitable, Wakeup},
-};
+use crate::conn::{Connection, Wait};
+use crate::sys::{Handles, Interest, Waitable, Wakeup};
 
 /// What the monitor, the pool and wakers need of a thread.
 #[derive(Debug)]

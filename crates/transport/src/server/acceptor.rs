@@ -1,18 +1,15 @@
 //! Taking clients.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
-    time::Duration,
-};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::{Binding, Shared};
-use crate::{
-    conn::Connection,
-    panics::contain,
-    pool::Task,
-    sys::{self, Accepts, Interest, Listener, Ready, Stream, Watch},
-};
+use crate::conn::Connection;
+use crate::panics::contain;
+use crate::pool::Task;
+use crate::sys::{self, Accepts, Interest, Listener, Ready, Stream, Watch};
 
 /// How long a listener that could not accept waits before it tries again.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -136,13 +133,13 @@ impl Ready for Acceptor {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::atomic::AtomicBool, thread, time::Instant};
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+    use std::time::Instant;
 
     use super::*;
-    use crate::{
-        Call, Channel, ChannelOptions, Endpoint, Server, ServerOptions, Service, Status,
-        sys::Handles,
-    };
+    use crate::sys::Handles;
+    use crate::{Call, Channel, ChannelOptions, Endpoint, Server, ServerOptions, Service, Status};
 
     const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -7,10 +7,8 @@
 //! others there are, and the small calls of the others go on: a connection that holds no more than
 //! [`Budget::DUE`] never has to make room.
 
-use std::sync::atomic::{
-    AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed},
-};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// What all connections hold, and what they may.
 #[derive(Debug)]

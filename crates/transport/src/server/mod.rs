@@ -5,19 +5,16 @@ mod budget;
 mod client;
 mod shared;
 
-use std::{
-    io, mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
-    time::{Duration, Instant},
-};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{io, mem};
 
 use thiserror::Error;
 
-use crate::{
-    Endpoint, ServerOptions, Service,
-    conn::{Connection, later},
-    sys::Listener,
-};
+use crate::conn::{Connection, later};
+use crate::sys::Listener;
+use crate::{Endpoint, ServerOptions, Service};
 
 pub(crate) use acceptor::Acceptor;
 pub(crate) use budget::{Account, Budget};
@@ -214,17 +211,14 @@ fn list(failures: &[EndpointFailure]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{
-            OnceLock,
-            atomic::AtomicUsize,
-            mpsc::{Receiver, Sender, channel},
-        },
-        thread,
-    };
+    use std::sync::OnceLock;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::thread;
 
     use super::*;
-    use crate::{Call, Channel, ChannelOptions, Status, pool::Pool};
+    use crate::pool::Pool;
+    use crate::{Call, Channel, ChannelOptions, Status};
 
     const PATIENCE: Duration = Duration::from_secs(30);
 

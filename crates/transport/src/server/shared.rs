@@ -1,25 +1,20 @@
 //! What the connections of a server have in common.
 
-use std::{
-    collections::HashMap,
-    fmt, io,
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    time::Instant,
-};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use std::{fmt, io};
 
 use thiserror::Error;
 
-use super::{Budget, Client, client::Clients};
-use crate::{
-    Endpoint, Peer, ServerOptions, Service,
-    conn::Connection,
-    pool::Pool,
-    sys::{Stream, Watcher},
-    throttle::Throttle,
-};
+use super::client::Clients;
+use super::{Budget, Client};
+use crate::conn::Connection;
+use crate::pool::Pool;
+use crate::sys::{Stream, Watcher};
+use crate::throttle::Throttle;
+use crate::{Endpoint, Peer, ServerOptions, Service};
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -284,7 +279,8 @@ impl Connections {
 
 #[cfg(test)]
 mod tests {
-    use std::{thread, time::Duration};
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
 

@@ -9,7 +9,8 @@
 //! - [`Watcher`] and [`Watch`]: call back once a stream or listener is ready or a time is over,
 //!   without a thread for each.
 
-use std::{fmt, io, sync::Arc};
+use std::sync::Arc;
+use std::{fmt, io};
 
 #[cfg_attr(windows, path = "windows/mod.rs")]
 #[cfg_attr(not(windows), path = "unix/mod.rs")]

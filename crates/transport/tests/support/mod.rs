@@ -17,14 +17,10 @@ pub mod multiplexed;
 #[cfg_attr(not(windows), path = "unix.rs")]
 mod os;
 
-use std::{
-    io::{self, Read, Write},
-    sync::{
-        Arc, Condvar, Mutex,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use transport::{
     Call, CallError, Channel, ChannelOptions, Code, Endpoint, Server, ServerOptions, Service,

@@ -1,11 +1,9 @@
 //! Several calls on one connection, step by step: h2's client over a blocking stream.
 
-use std::{
-    io::{self, Read, Write},
-    pin::Pin,
-    sync::{Arc, Mutex},
-    task::{Context, Poll, Waker},
-};
+use std::io::{self, Read, Write};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use h2::client::{Connection, ResponseFuture, SendRequest};

@@ -1,9 +1,7 @@
 //! Pipes with names of the test's own.
 
-use std::{
-    fs::{File, OpenOptions},
-    thread,
-};
+use std::fs::{File, OpenOptions};
+use std::thread;
 
 use transport::Endpoint;
 

@@ -2,11 +2,9 @@
 
 use os::WinPath;
 
-use super::Play;
-use super::declare;
-use crate::Failure;
-use crate::Stand;
+use super::{Play, declare};
 use crate::failure::holds;
+use crate::{Failure, Stand};
 
 declare!("counts";
     a_thousand_calls_leave_no_handle_open,

@@ -1,31 +1,13 @@
 //! The filesystem that is asked for, and the partition that is somebody else's.
 
-use node::FileSystemType;
-use node::FormatOptions;
-use node::Formatted;
-use node::FoundVolume;
-use node::api::Cause;
-use node::api::Condition;
-use os::Deadline;
-use os::DiskNumber;
-use os::Query;
-use os::Root;
-use os::Value;
-use os::VolumeId;
-use os::WinPath;
+use node::api::{Cause, Condition};
+use node::{FileSystemType, FormatOptions, Formatted, FoundVolume};
 use os::schema::volume;
+use os::{Deadline, DiskNumber, Query, Root, Value, VolumeId, WinPath};
 
-use super::GIB;
-use super::Play;
-use super::below;
-use super::declare;
-use super::image;
-use super::write_image;
-use crate::Failure;
-use crate::Stand;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use super::{GIB, Play, below, declare, image, write_image};
+use crate::failure::{holds, refused, same};
+use crate::{Failure, Stand};
 
 declare!("format";
     a_volume_gets_the_label_and_the_allocation_unit_that_are_asked_for,

@@ -1,21 +1,12 @@
 //! What is never overwritten. Only disks that the suite plugged in are written to, or tried.
 
 use node::api::Condition;
-use os::Deadline;
-use os::DiskNumber;
-use os::Query;
 use os::schema::disk;
+use os::{Deadline, DiskNumber, Query};
 
-use super::GIB;
-use super::Play;
-use super::declare;
-use super::image;
-use super::write_image;
-use crate::Failure;
-use crate::Stand;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use super::{GIB, Play, declare, image, write_image};
+use crate::failure::{holds, refused, same};
+use crate::{Failure, Stand};
 
 declare!("guard";
     an_ext4_filesystem_on_the_whole_disk_is_kept,

@@ -2,26 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use node::Criterion;
-use node::DiskQuery;
-use node::FoundDisk;
-use node::Page83;
 use node::api::Cause;
-use os::Deadline;
-use os::DiskNumber;
-use os::Query;
-use os::Value;
-use os::WinPath;
+use node::{Criterion, DiskQuery, FoundDisk, Page83};
 use os::schema::disk;
+use os::{Deadline, DiskNumber, Query, Value, WinPath};
 
-use super::GIB;
-use super::Play;
-use super::below;
-use super::declare;
-use crate::Failure;
-use crate::Stand;
-use crate::failure::holds;
-use crate::failure::same;
+use super::{GIB, Play, below, declare};
+use crate::failure::{holds, same};
+use crate::{Failure, Stand};
 
 declare!("identity";
     a_disk_is_what_all_that_is_known_of_it_says,

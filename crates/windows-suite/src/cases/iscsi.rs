@@ -1,15 +1,11 @@
 //! What can be told of the initiator without a target.
 
-use node::Dependents;
-use node::Portal;
-use node::ServiceName;
+use node::{Dependents, Portal, ServiceName};
 use os::ServiceState;
 
-use super::Play;
-use super::declare;
-use crate::Failure;
-use crate::Stand;
+use super::{Play, declare};
 use crate::failure::holds;
+use crate::{Failure, Stand};
 
 declare!("initiator";
     a_portal_that_does_not_answer_is_an_error_and_is_not_kept,

@@ -1,17 +1,11 @@
 //! A volume's life, from a raw disk to one that is taken away.
 
-use node::NewSize;
-use node::Resized;
 use node::api::Condition;
+use node::{NewSize, Resized};
 
-use super::GIB;
-use super::Play;
-use super::below;
-use super::declare;
-use crate::Failure;
-use crate::Stand;
-use crate::failure::holds;
-use crate::failure::same;
+use super::{GIB, Play, below, declare};
+use crate::failure::{holds, same};
+use crate::{Failure, Stand};
 
 declare!("life";
     a_volume_lives_from_a_raw_disk_to_an_offline_one,

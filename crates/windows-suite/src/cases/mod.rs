@@ -13,23 +13,13 @@ mod system;
 
 use std::time::Duration;
 
-use formats::fixtures;
-use formats::fixtures::SparseImage;
-use node::Criterion;
-use node::DiskQuery;
-use node::FoundDisk;
-use node::FoundVolume;
-use node::Page83;
+use formats::fixtures::{self, SparseImage};
 use node::api::NodeApi;
-use os::Component;
-use os::Deadline;
-use os::DiskNumber;
-use os::VolumeId;
-use os::WinPath;
+use node::{Criterion, DiskQuery, FoundDisk, FoundVolume, Page83};
+use os::{Component, Deadline, DiskNumber, VolumeId, WinPath};
 
-use crate::Failure;
-use crate::Stand;
 use crate::failure::same;
+use crate::{Failure, Stand};
 
 /// One statement about a node that can be false.
 #[derive(Clone, Copy)]

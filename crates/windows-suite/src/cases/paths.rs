@@ -1,12 +1,8 @@
 //! Folders and links, and what lies behind them.
 
-use super::Play;
-use super::below;
-use super::declare;
-use crate::Failure;
-use crate::Stand;
-use crate::failure::holds;
-use crate::failure::same;
+use super::{Play, below, declare};
+use crate::failure::{holds, same};
+use crate::{Failure, Stand};
 
 declare!("paths";
     a_mounted_folder_is_removed_and_the_volume_keeps_its_files,

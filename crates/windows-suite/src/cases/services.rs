@@ -1,15 +1,11 @@
 //! Services of the suite's own.
 
-use node::Dependents;
-use node::ServiceName;
+use node::{Dependents, ServiceName};
 use os::ServiceState;
 
-use super::Play;
-use super::declare;
-use crate::Failure;
-use crate::Stand;
-use crate::failure::holds;
-use crate::failure::same;
+use super::{Play, declare};
+use crate::failure::{holds, same};
+use crate::{Failure, Stand};
 
 declare!("services";
     a_service_brings_up_what_it_needs,

@@ -2,30 +2,15 @@
 
 use std::num::NonZeroU16;
 
-use node::Credentials;
-use node::Mapping;
-use node::MappingOptions;
-use node::RemotePath;
-use node::Transport;
-use node::Way;
 use node::api::Condition;
-use os::Deadline;
-use os::Instance;
-use os::Query;
-use os::Value;
-use os::WinPath;
+use node::{Credentials, Mapping, MappingOptions, RemotePath, Transport, Way};
 use os::schema::smb_global_mapping;
+use os::{Deadline, Instance, Query, Value, WinPath};
 use zeroize::Zeroizing;
 
-use super::Play;
-use super::below;
-use super::declare;
-use crate::Failure;
-use crate::Share;
-use crate::Stand;
-use crate::failure::holds;
-use crate::failure::refused;
-use crate::failure::same;
+use super::{Play, below, declare};
+use crate::failure::{holds, refused, same};
+use crate::{Failure, Share, Stand};
 
 declare!("smb";
     a_share_is_mapped_linked_read_and_unmapped,

@@ -1,13 +1,11 @@
 //! What the machine says of itself.
 
 use formats::smbios::System;
-use os::Os;
-use os::WinPath;
+use os::{Os, WinPath};
 
 use super::declare;
-use crate::Failure;
-use crate::Stand;
 use crate::failure::holds;
+use crate::{Failure, Stand};
 
 declare!("system";
     the_firmware_describes_one_system,

@@ -1,33 +1,17 @@
-use std::fs;
-use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fs, io};
 
 use node::Node;
 use node::api::NodeApi;
-use os::Component;
-use os::DiskNumber;
-use os::Error;
-use os::LinkKind;
-use os::Result;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
-use os_suite::IscsiTarget;
-use os_suite::Workbench;
+use os::{Component, DiskNumber, Error, LinkKind, Result, VolumeId, Win32, WinPath};
+use os_suite::{IscsiTarget, Workbench};
 use os_windows::process_usage;
 use os_windows_testkit::real;
 
 use super::Machine;
-use super::disks;
-use super::disks::Disk;
-use super::disks::code;
-use crate::Share;
-use crate::Stand;
-use crate::names;
+use super::disks::{self, Disk, code};
+use crate::{Share, Stand, names};
 
 /// The machine for one case: a folder on the suite's volume, and the disks that the case plugs in.
 pub struct Bench {

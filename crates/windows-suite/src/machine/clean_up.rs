@@ -1,20 +1,12 @@
 use std::fmt;
 use std::path::Path;
 
-use node::Node;
-use node::Options;
-use node::RemotePath;
-use node::api::Condition;
-use node::api::NodeApi;
-use os_windows_testkit::real;
-use os_windows_testkit::real::VirtualDisks;
+use node::api::{Condition, NodeApi};
+use node::{Node, Options, RemotePath};
+use os_windows_testkit::real::{self, VirtualDisks};
 
-use super::Lock;
-use super::disks;
-use super::services;
-use super::set_up;
-use crate::leftovers;
-use crate::names;
+use super::{Lock, disks, services, set_up};
+use crate::{leftovers, names};
 
 /// What became of one thing that a run may leave over.
 pub struct Removal {

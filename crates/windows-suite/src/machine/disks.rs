@@ -1,26 +1,17 @@
 //! VHDX files that are disks of the node.
 
-use std::fs;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::windows::fs::FileExt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use node::Node;
 use node::api::NodeApi;
-use os::Deadline;
-use os::DiskNumber;
-use os::Error;
-use os::Os;
-use os::Query;
-use os::Value;
-use os::Win32;
 use os::schema::disk;
+use os::{Deadline, DiskNumber, Error, Os, Query, Value, Win32};
 use os_windows::NativeClock;
-use os_windows_testkit::real::AttachedDisk;
-use os_windows_testkit::real::VirtualDisks;
+use os_windows_testkit::real::{AttachedDisk, VirtualDisks};
 
 use crate::cases;
 use crate::patience::once_let_go;

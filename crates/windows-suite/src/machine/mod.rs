@@ -12,9 +12,7 @@ mod services;
 mod set_up;
 
 pub use bench::Bench;
-pub use clean_up::Removal;
-pub use clean_up::clean_up;
-pub use clean_up::clean_up_under;
+pub use clean_up::{Removal, clean_up, clean_up_under};
 pub use lock::Lock;
 pub use services::serve;
 pub use set_up::Machine;

@@ -4,16 +4,12 @@ use std::env;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use os::Error;
-use os::Win32;
-use windows_service::service::ServiceAccess;
-use windows_service::service::ServiceDependency;
-use windows_service::service::ServiceErrorControl;
-use windows_service::service::ServiceInfo;
-use windows_service::service::ServiceStartType;
-use windows_service::service::ServiceType;
-use windows_service::service_manager::ServiceManager;
-use windows_service::service_manager::ServiceManagerAccess;
+use os::{Error, Win32};
+use windows_service::service::{
+    ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceInfo, ServiceStartType,
+    ServiceType,
+};
+use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
 
 use crate::names;
 

@@ -1,31 +1,21 @@
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use fidelity::Recorder;
-use node::Node;
-use node::Options;
 use node::api::NodeApi;
-use os::VolumeId;
-use os::WinPath;
+use node::{Node, Options};
+use os::{VolumeId, WinPath};
 use os_suite::IscsiTarget;
-use os_windows_testkit::real;
-use os_windows_testkit::real::NewUser;
-use os_windows_testkit::real::VirtualDisks;
+use os_windows_testkit::real::{self, NewUser, VirtualDisks};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
-use super::Lock;
-use super::clean_up;
 use super::disks::Disk;
-use super::services;
-use crate::Share;
+use super::{Lock, clean_up, services};
 use crate::arguments::Arguments;
-use crate::cases;
-use crate::inventory;
-use crate::names;
+use crate::{Share, cases, inventory, names};
 
 /// The suite's own volume: room for what the cases write, in a file that grows with it.
 const LENGTH: u64 = 4 << 30;

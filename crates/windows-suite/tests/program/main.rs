@@ -2,17 +2,12 @@
 //!
 //! On Windows itself the trials that tell the program that it may change the machine are not there: it would.
 
-use std::fs;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use std::process::Command;
-use std::process::ExitCode;
-use std::process::Stdio;
+use std::process::{Command, ExitCode, Stdio};
 
-use libtest_mimic::Arguments;
-use libtest_mimic::Failed;
-use libtest_mimic::Trial;
+use libtest_mimic::{Arguments, Failed, Trial};
 use wincsi_windows_suite::cases;
 
 #[cfg_attr(windows, path = "windows.rs")]

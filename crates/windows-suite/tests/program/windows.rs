@@ -1,25 +1,18 @@
 use std::fs;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::Failed;
-use os::Services as _;
-use os::Win32;
+use os::{Services as _, Win32};
 use os_windows::NativeServices;
 use os_windows_testkit::real;
-use wincsi_windows_suite::machine;
-use wincsi_windows_suite::machine::Lock;
+use wincsi_windows_suite::machine::{self, Lock};
 use wincsi_windows_suite::names;
-use windows_service::service::ServiceAccess;
-use windows_service::service::ServiceErrorControl;
-use windows_service::service::ServiceInfo;
-use windows_service::service::ServiceStartType;
-use windows_service::service::ServiceType;
-use windows_service::service_manager::ServiceManager;
-use windows_service::service_manager::ServiceManagerAccess;
+use windows_service::service::{
+    ServiceAccess, ServiceErrorControl, ServiceInfo, ServiceStartType, ServiceType,
+};
+use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
 
-use super::Attempt;
-use super::suite;
+use super::{Attempt, suite};
 
 /// Wine alone may be changed by a test: it has a prefix of its own.
 pub(crate) fn with_leave() -> &'static [(&'static str, Attempt)] {

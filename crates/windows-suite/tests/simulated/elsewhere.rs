@@ -1,5 +1,4 @@
-use os::Error;
-use os::Win32;
+use os::{Error, Win32};
 
 /// How many descriptors this process has open.
 pub(crate) fn handles() -> os::Result<u64> {

@@ -9,8 +9,7 @@ mod platform;
 
 use std::process::ExitCode;
 
-use libtest_mimic::Arguments;
-use libtest_mimic::Trial;
+use libtest_mimic::{Arguments, Trial};
 use wincsi_windows_suite::cases;
 
 /// One after the other: a case counts the handles of this process.

@@ -4,20 +4,13 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fidelity::Program;
-use fidelity::Recorder;
-use libtest_mimic::Failed;
-use libtest_mimic::Trial;
+use fidelity::{Program, Recorder};
+use libtest_mimic::{Failed, Trial};
 use os::Win32;
-use wincsi_windows_suite::Failure;
-use wincsi_windows_suite::Stand;
 use wincsi_windows_suite::cases::Own;
-use wincsi_windows_suite::inventory;
 use wincsi_windows_suite::plan::Planned;
-use wincsi_windows_suite::run;
-use wincsi_windows_suite::run::MakeStand;
-use wincsi_windows_suite::run::Run;
-use wincsi_windows_suite::run::Summary;
+use wincsi_windows_suite::run::{self, MakeStand, Run, Summary};
+use wincsi_windows_suite::{Failure, Stand, inventory};
 
 use super::simulated::Simulated;
 

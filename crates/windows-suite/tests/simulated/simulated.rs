@@ -2,39 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fidelity::Recorder;
-use node::Node;
-use node::Options;
 use node::api::NodeApi;
-use os::DiskNumber;
-use os::Error;
-use os::LinkKind;
-use os::VolumeId;
-use os::Win32;
-use os::WinPath;
-use os_sim::Bus;
-use os_sim::ClockMode;
-use os_sim::Content;
-use os_sim::DiskSpec;
-use os_sim::Effect;
-use os_sim::IdentifierKind;
-use os_sim::NodeSpec;
-use os_sim::Rule;
-use os_sim::ServiceSpec;
-use os_sim::SimNode;
-use os_sim::Start;
-use os_sim::smb::ServerSpec;
-use os_sim::smb::SmbControl;
+use node::{Node, Options};
+use os::{DiskNumber, Error, LinkKind, VolumeId, Win32, WinPath};
+use os_sim::smb::{ServerSpec, SmbControl};
+use os_sim::{
+    Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, ServiceSpec,
+    SimNode, Start,
+};
 use os_suite::Workbench;
 use tempfile::TempDir;
-use wincsi_windows_suite::Share;
-use wincsi_windows_suite::Stand;
-use wincsi_windows_suite::names;
+use wincsi_windows_suite::{Share, Stand, names};
 
 use super::platform;
 

@@ -3,11 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::Context;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::cargo;
-use crate::git;
+use crate::{cargo, git};
 
 /// Where the work on a change begins, whichever of them this clone has.
 const MAIN: [&str; 2] = ["main", "origin/main"];

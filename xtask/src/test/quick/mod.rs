@@ -7,13 +7,10 @@ use anyhow::Result;
 
 use super::counts::Counts;
 use super::outcome::Outcome;
-use super::report;
-use super::report::Row;
+use super::report::{self, Row};
 use super::rust;
-use crate::env;
-use crate::env::Need;
-use crate::packages;
-use crate::packages::Package;
+use crate::env::{self, Need};
+use crate::packages::{self, Package};
 use crate::tidy;
 
 mod changes;

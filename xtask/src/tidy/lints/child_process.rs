@@ -1,8 +1,6 @@
 //! Invariant 2: no child process, ever.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "shipped code starts no child process",
@@ -45,8 +43,7 @@ fn check(source: &Source) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::lints::CLEAN;
-    use crate::tidy::lints::findings;
+    use crate::tidy::lints::{CLEAN, findings};
 
     #[test]
     fn only_shipped_code_is_meant() {

@@ -1,8 +1,6 @@
 //! A crate says first what it is.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "a crate begins with //! and one sentence that says what it is",
@@ -34,8 +32,7 @@ fn finding(source: &Source) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::lints::CLEAN;
-    use crate::tidy::lints::findings;
+    use crate::tidy::lints::{CLEAN, findings};
 
     #[test]
     fn the_first_line_is_the_sentence() {

@@ -1,8 +1,6 @@
 //! A file that is too long to read in one go holds more than one thing.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 const MOST: usize = 600;
 
@@ -25,8 +23,7 @@ fn check(source: &Source) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::lints::CLEAN;
-    use crate::tidy::lints::findings;
+    use crate::tidy::lints::{CLEAN, findings};
 
     #[test]
     fn the_limit_is_the_last_good_length() {

@@ -1,8 +1,6 @@
 //! Imports stand in three blocks: std, external, ours.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "imports stand in blocks, with an empty line between: std, external, those of the crate",
@@ -52,8 +50,7 @@ fn origin(line: &str) -> Option<Origin> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::lints::CLEAN;
-    use crate::tidy::lints::findings;
+    use crate::tidy::lints::{CLEAN, findings};
 
     #[test]
     fn a_mixed_block_is_found_at_each_seam() {

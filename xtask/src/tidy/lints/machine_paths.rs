@@ -1,8 +1,6 @@
 //! Nothing in the repository knows the machine that it was written on.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "no path of one machine",

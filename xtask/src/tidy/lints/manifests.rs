@@ -1,8 +1,6 @@
 //! One version of everything: members take versions, licence and lints from the workspace.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "a member takes version, edition, licence, lints and dependencies from the workspace",
@@ -53,8 +51,7 @@ fn own_versions(source: &Source) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::lints::CLEAN;
-    use crate::tidy::lints::findings;
+    use crate::tidy::lints::{CLEAN, findings};
 
     #[test]
     fn a_version_of_its_own_is_found() {

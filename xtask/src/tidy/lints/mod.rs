@@ -2,11 +2,9 @@
 
 use std::fmt;
 
-use anyhow::Result;
-use anyhow::bail;
+use anyhow::{Result, bail};
 
-use super::sources;
-use super::sources::Source;
+use super::sources::{self, Source};
 
 mod child_process;
 mod crate_doc;

@@ -1,11 +1,8 @@
 //! A page that says which test shows something names a test that there is.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "a test that a page names exists",

@@ -1,8 +1,6 @@
 //! Invariant 1: the platform is chosen where modules are, never inside a function.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 use crate::tidy::sources::Line;
 
 pub(super) const LINT: Lint = Lint {
@@ -71,8 +69,7 @@ fn selects_a_module(item: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::lints::CLEAN;
-    use crate::tidy::lints::findings;
+    use crate::tidy::lints::{CLEAN, findings};
 
     #[test]
     fn a_module_may_be_chosen_and_a_function_may_not() {

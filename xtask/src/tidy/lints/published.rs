@@ -1,9 +1,6 @@
 //! What is published can be: it says what it is, and what of ours it is built on is published too.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
-use super::rooms;
+use super::{Finding, Lint, Source, rooms};
 
 pub(super) const LINT: Lint = Lint {
     rule: "a published crate has its metadata, and is built on published crates alone",

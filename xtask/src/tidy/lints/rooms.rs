@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "ARCHITECTURE.md's table names each crate, and what of ours it depends on",

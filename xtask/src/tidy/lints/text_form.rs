@@ -1,8 +1,6 @@
 //! Texts end with one newline and lines end without blanks.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "a text ends with one newline, has no carriage returns and no blanks at line ends",
@@ -41,8 +39,7 @@ fn check(source: &Source) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::lints::CLEAN;
-    use crate::tidy::lints::findings;
+    use crate::tidy::lints::{CLEAN, findings};
 
     #[test]
     fn ends_are_checked() {

@@ -1,8 +1,6 @@
 //! What is not done is an issue, not a mark in the code. Clippy finds the macros for it.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "no unfinished code and no test that is switched off",
@@ -35,8 +33,7 @@ fn is_marked(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::lints::CLEAN;
-    use crate::tidy::lints::findings;
+    use crate::tidy::lints::{CLEAN, findings};
 
     #[test]
     fn marks_are_found() {

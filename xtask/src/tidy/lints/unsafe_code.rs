@@ -1,8 +1,6 @@
 //! Invariant 1: unsafe code lives in one place and gives its reasons.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "unsafe and windows_sys stand in os-windows, its test kit and transport's pipe shim alone",
@@ -110,8 +108,7 @@ fn has_reason(above: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::lints::CLEAN;
-    use crate::tidy::lints::findings;
+    use crate::tidy::lints::{CLEAN, findings};
 
     #[test]
     fn the_keyword_is_told_from_the_word() {

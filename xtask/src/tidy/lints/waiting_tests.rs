@@ -1,8 +1,6 @@
 //! A test that sleeps to be on time fails on a slow machine and wastes a fast one.
 
-use super::Finding;
-use super::Lint;
-use super::Source;
+use super::{Finding, Lint, Source};
 
 pub(super) const LINT: Lint = Lint {
     rule: "no test sleeps to synchronise",

@@ -13,24 +13,13 @@ mod observe;
 mod query;
 mod seen;
 
-use os::Deadline;
-use os::DiskNumber;
+use os::{Deadline, DiskNumber};
 
-pub use self::name::Page83;
-pub use self::name::SerialNumber;
-pub use self::name::TrivialName;
-pub(super) use self::observe::find;
-pub(super) use self::observe::require;
-pub use self::query::Criterion;
-pub use self::query::DiskQuery;
-pub use self::query::NamespaceConvention;
-pub use self::query::NotEnough;
-pub use self::seen::Excluded;
-pub use self::seen::FoundDisk;
-pub use self::seen::NotIdentified;
-pub use self::seen::SeenDisk;
-use crate::DiskError;
-use crate::Node;
+pub use self::name::{Page83, SerialNumber, TrivialName};
+pub(super) use self::observe::{find, require};
+pub use self::query::{Criterion, DiskQuery, NamespaceConvention, NotEnough};
+pub use self::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
+use crate::{DiskError, Node};
 
 /// How the disk that is to be changed was named.
 #[derive(Clone, Copy, Debug)]

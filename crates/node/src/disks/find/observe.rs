@@ -4,30 +4,16 @@ use std::collections::BTreeSet;
 
 use formats::device_path;
 use formats::location::Location;
-use os::Deadline;
-use os::DiskNumber;
-use os::Instance;
-use os::Query;
-use os::Value;
 use os::schema::disk;
+use os::{Deadline, DiskNumber, Instance, Query, Value};
 
 use super::name;
 use super::query::DiskQuery;
-use super::seen::Excluded;
-use super::seen::FoundDisk;
-use super::seen::SeenDisk;
-use crate::DiskError;
-use crate::Node;
-use crate::TargetName;
-use crate::disks::guard;
-use crate::disks::identity;
-use crate::disks::lists;
-use crate::disks::lists::Listed;
-use crate::disks::lists::ToldSerial;
-use crate::looks;
-use crate::provider::ProviderError;
-use crate::provider::sole;
-use crate::storage;
+use super::seen::{Excluded, FoundDisk, SeenDisk};
+use crate::disks::lists::{self, Listed, ToldSerial};
+use crate::disks::{guard, identity};
+use crate::provider::{ProviderError, sole};
+use crate::{DiskError, Node, TargetName, looks, storage};
 
 /// What [`storage::Disk::read`] reads, and the place.
 const SELECT: &[&str] = &[

@@ -1,10 +1,8 @@
 use std::fmt;
 
-use super::name::Page83;
-use super::name::SerialNumber;
+use super::name::{Page83, SerialNumber};
 use super::seen::SeenDisk;
-use crate::Portal;
-use crate::TargetName;
+use crate::{Portal, TargetName};
 
 /// What is known of a disk, all of which must hold.
 ///

@@ -4,8 +4,7 @@ use formats::location::Location;
 use os::DiskNumber;
 
 use super::query::DiskQuery;
-use crate::Guarded;
-use crate::TargetName;
+use crate::{Guarded, TargetName};
 
 /// What was seen of a disk when one was looked for: [`SeenDisk::numbered`], and what is known of it field by
 /// field.

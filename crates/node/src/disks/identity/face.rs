@@ -1,14 +1,9 @@
 //! What kernel and provider each tell of a disk, for an object without a path.
 
-use formats::device_id::Association;
-use formats::device_id::CodeSet;
-use formats::device_id::DeviceIdPage;
+use formats::device_id::{Association, CodeSet, DeviceIdPage};
 
-use super::serial;
-use super::serial::Serial;
-use crate::DiskError;
-use crate::Node;
-use crate::storage;
+use super::serial::{self, Serial};
+use crate::{DiskError, Node, storage};
 
 /// What both views tell of a disk.
 struct Face {

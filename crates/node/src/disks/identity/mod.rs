@@ -20,13 +20,11 @@
 mod face;
 pub(super) mod serial;
 
-use os::Deadline;
-use os::DiskNumber;
+use os::{Deadline, DiskNumber};
 
 use super::DiskError;
-use crate::Node;
 use crate::looks::Object;
-use crate::storage;
+use crate::{Node, storage};
 
 /// The provider's disk of this number, which is the kernel's; looks once more after a rescan when it
 /// is another.

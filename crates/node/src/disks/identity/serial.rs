@@ -12,8 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use os::BusType;
-use os::DeviceDescriptor;
+use os::{BusType, DeviceDescriptor};
 
 /// Fewer hexadecimal digits than these are a serial number as they stand.
 const SHORTEST_HEX: usize = 16;

@@ -1,28 +1,12 @@
 use std::time::Duration;
 
-use os::Arguments;
-use os::Deadline;
-use os::Query;
-use os::Target;
-use os::Value;
 use os::schema::iscsi_associations::target_to_target_portal;
-use os::schema::iscsi_codes;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target_portal;
+use os::schema::{iscsi_codes, iscsi_session, iscsi_target, iscsi_target_portal};
+use os::{Arguments, Deadline, Query, Target, Value};
 
-use super::ADDRESS;
-use super::Bench;
-use super::GUARDED;
-use super::OPEN;
-use super::PROOF;
-use super::SECRET;
-use super::chap;
-use super::failing;
-use super::login;
+use super::{ADDRESS, Bench, GUARDED, OPEN, PROOF, SECRET, chap, failing, login};
 use crate::NodeSpec;
-use crate::iscsi::SERVICE;
-use crate::iscsi::TargetSpec;
+use crate::iscsi::{SERVICE, TargetSpec};
 
 #[test]
 fn a_portal_is_asked_for_its_targets_when_it_is_added_and_again_on_request_alone() {

@@ -1,35 +1,15 @@
 mod logins;
 mod sessions;
 
-use os::Arguments;
-use os::Cause;
-use os::Deadline;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Os;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::schema::ReturnCode;
-use os::schema::iscsi_associations::target_to_connection;
-use os::schema::iscsi_associations::target_to_session;
-use os::schema::iscsi_connection;
-use os::schema::iscsi_session;
-use os::schema::iscsi_target;
-use os::schema::iscsi_target_portal;
-use os::schema::storage_setting;
+use os::schema::iscsi_associations::{target_to_connection, target_to_session};
+use os::schema::{
+    ReturnCode, iscsi_connection, iscsi_session, iscsi_target, iscsi_target_portal, storage_setting,
+};
+use os::{Arguments, Cause, Deadline, Hresult, Instance, ObjectPath, Os, Query, Target, Value};
 use tempfile::TempDir;
 
-use super::IscsiControl;
-use super::ServerSpec;
-use super::TargetSpec;
-use crate::Bus;
-use crate::ClockMode;
-use crate::DiskSpec;
-use crate::NodeSpec;
-use crate::SimNode;
-use crate::Start;
+use super::{IscsiControl, ServerSpec, TargetSpec};
+use crate::{Bus, ClockMode, DiskSpec, NodeSpec, SimNode, Start};
 
 const ADDRESS: &str = "10.0.0.9";
 /// A target that asks nothing, with one disk.

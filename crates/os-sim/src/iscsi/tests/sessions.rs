@@ -1,26 +1,11 @@
 use std::time::Duration;
 
-use os::Arguments;
-use os::Deadline;
-use os::DiskNumber;
-use os::Query;
-use os::Target;
-use os::Value;
-use os::VolumeId;
-use os::schema::disk;
-use os::schema::iscsi_associations::connection_to_disk;
-use os::schema::iscsi_associations::session_to_disk;
-use os::schema::iscsi_codes;
-use os::schema::iscsi_session;
+use os::schema::iscsi_associations::{connection_to_disk, session_to_disk};
+use os::schema::{disk, iscsi_codes, iscsi_session};
+use os::{Arguments, Deadline, DiskNumber, Query, Target, Value, VolumeId};
 
-use super::Bench;
-use super::GIB;
-use super::OPEN;
-use super::failing;
-use super::login;
-use crate::Effect;
-use crate::Kill;
-use crate::Rule;
+use super::{Bench, GIB, OPEN, failing, login};
+use crate::{Effect, Kill, Rule};
 
 #[test]
 fn a_session_brings_the_disk_and_takes_it_along() {

@@ -5,9 +5,7 @@
 
 use std::marker::PhantomData;
 
-use windows::Win32::System::Com::COINIT_MULTITHREADED;
-use windows::Win32::System::Com::CoInitializeEx;
-use windows::Win32::System::Com::CoUninitialize;
+use windows::Win32::System::Com::{COINIT_MULTITHREADED, CoInitializeEx, CoUninitialize};
 
 use super::Called;
 use super::failure::fault;

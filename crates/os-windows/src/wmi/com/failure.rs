@@ -5,13 +5,9 @@
 
 use automation::Fault;
 use os::Hresult;
-use windows::Win32::System::Com::IErrorInfo;
-use windows::Win32::System::Com::SetErrorInfo;
+use windows::Win32::System::Com::{IErrorInfo, SetErrorInfo};
 use windows::Win32::System::Wmi::IWbemClassObject;
-use windows::core::Error;
-use windows::core::HRESULT;
-use windows::core::IUnknown;
-use windows::core::Interface;
+use windows::core::{Error, HRESULT, IUnknown, Interface};
 
 use super::ClassObject;
 

@@ -10,12 +10,7 @@ mod variant;
 
 pub(super) use apartment::Apartment;
 pub(super) use object::ClassObject;
-pub(super) use services::Begun;
-pub(super) use services::CallResult;
-pub(super) use services::Enumerator;
-pub(super) use services::Progress;
-pub(super) use services::Services;
-pub(super) use services::connect_local;
+pub(super) use services::{Begun, CallResult, Enumerator, Progress, Services, connect_local};
 
 use automation::Fault;
 

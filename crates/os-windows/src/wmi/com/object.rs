@@ -3,29 +3,14 @@
 // UNSAFETY: interfaces of COM are called, which read and fill VARIANTs of ours.
 #![expect(unsafe_code)]
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ptr;
 
-use automation::Carried;
-use automation::Fault;
-use automation::Odd;
-use automation::Row;
-use automation::path_of;
-use os::Cause;
-use os::Hresult;
-use os::Instance;
-use os::ObjectPath;
-use os::Value;
-use os::schema;
-use os::schema::Class;
-use os::schema::Property;
-use os::schema::wmi_error;
-use windows::Win32::System::Wmi::IWbemClassObject;
-use windows::Win32::System::Wmi::WBEM_FLAG_NONSYSTEM_ONLY;
-use windows::core::IUnknown;
-use windows::core::Interface;
-use windows::core::PCWSTR;
+use automation::{Carried, Fault, Odd, Row, path_of};
+use os::schema::{self, Class, Property, wmi_error};
+use os::{Cause, Hresult, Instance, ObjectPath, Value};
+use windows::Win32::System::Wmi::{IWbemClassObject, WBEM_FLAG_NONSYSTEM_ONLY};
+use windows::core::{IUnknown, Interface, PCWSTR};
 
 use super::Called;
 use super::failure::fault;

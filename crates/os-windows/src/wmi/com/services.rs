@@ -6,44 +6,26 @@
 
 use std::ptr;
 
-use automation::Fault;
-use automation::Text;
+use automation::{Fault, Text};
 use os::Cause;
 use os::schema::Namespace;
 use windows::Win32::Foundation::E_NOINTERFACE;
-use windows::Win32::System::Com::CLSCTX_INPROC_SERVER;
-use windows::Win32::System::Com::CoCreateInstance;
-use windows::Win32::System::Com::CoSetProxyBlanket;
-use windows::Win32::System::Com::EOAC_NONE;
-use windows::Win32::System::Com::RPC_C_AUTHN_LEVEL_PKT_PRIVACY;
-use windows::Win32::System::Com::RPC_C_IMP_LEVEL_IMPERSONATE;
-use windows::Win32::System::Rpc::RPC_C_AUTHN_WINNT;
-use windows::Win32::System::Rpc::RPC_C_AUTHZ_NONE;
-use windows::Win32::System::Wmi::IEnumWbemClassObject;
-use windows::Win32::System::Wmi::IWbemCallResult;
-use windows::Win32::System::Wmi::IWbemClassObject;
-use windows::Win32::System::Wmi::IWbemLocator;
-use windows::Win32::System::Wmi::IWbemServices;
-use windows::Win32::System::Wmi::WBEM_FLAG_CONNECT_USE_MAX_WAIT;
-use windows::Win32::System::Wmi::WBEM_FLAG_ENSURE_LOCATABLE;
-use windows::Win32::System::Wmi::WBEM_FLAG_FORWARD_ONLY;
-use windows::Win32::System::Wmi::WBEM_FLAG_RETURN_IMMEDIATELY;
-use windows::Win32::System::Wmi::WBEM_FLAG_RETURN_WBEM_COMPLETE;
-use windows::Win32::System::Wmi::WBEM_GENERIC_FLAG_TYPE;
-use windows::Win32::System::Wmi::WBEM_S_FALSE;
-use windows::Win32::System::Wmi::WBEM_S_TIMEDOUT;
-use windows::Win32::System::Wmi::WbemLocator;
-use windows::core::BSTR;
-use windows::core::HRESULT;
-use windows::core::IUnknown;
-use windows::core::Interface;
+use windows::Win32::System::Com::{
+    CLSCTX_INPROC_SERVER, CoCreateInstance, CoSetProxyBlanket, EOAC_NONE,
+    RPC_C_AUTHN_LEVEL_PKT_PRIVACY, RPC_C_IMP_LEVEL_IMPERSONATE,
+};
+use windows::Win32::System::Rpc::{RPC_C_AUTHN_WINNT, RPC_C_AUTHZ_NONE};
+use windows::Win32::System::Wmi::{
+    IEnumWbemClassObject, IWbemCallResult, IWbemClassObject, IWbemLocator, IWbemServices,
+    WBEM_FLAG_CONNECT_USE_MAX_WAIT, WBEM_FLAG_ENSURE_LOCATABLE, WBEM_FLAG_FORWARD_ONLY,
+    WBEM_FLAG_RETURN_IMMEDIATELY, WBEM_FLAG_RETURN_WBEM_COMPLETE, WBEM_GENERIC_FLAG_TYPE,
+    WBEM_S_FALSE, WBEM_S_TIMEDOUT, WbemLocator,
+};
+use windows::core::{BSTR, HRESULT, IUnknown, Interface};
 
-use super::Called;
-use super::ClassObject;
-use super::failure::fault;
-use super::failure::fault_of;
-use super::failure::forget_earlier;
+use super::failure::{fault, fault_of, forget_earlier};
 use super::variant::bstr;
+use super::{Called, ClassObject};
 use crate::wmi::MethodCall;
 
 /// Connects to a namespace of this machine (`IWbemLocator::ConnectServer`). The calling thread has to be

@@ -7,45 +7,24 @@ use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-use automation::Carried;
-use automation::Odd;
-use automation::Scalar;
-use automation::Text;
-use os::Cause;
-use os::Win32;
+use automation::{Carried, Odd, Scalar, Text};
 use os::schema::Automation;
-use windows::Win32::Foundation::SysAllocStringLen;
-use windows::Win32::Foundation::VARIANT_BOOL;
+use os::{Cause, Win32};
+use windows::Win32::Foundation::{SysAllocStringLen, VARIANT_BOOL};
 use windows::Win32::System::Com::SAFEARRAY;
-use windows::Win32::System::Ole::SafeArrayCreateVector;
-use windows::Win32::System::Ole::SafeArrayGetDim;
-use windows::Win32::System::Ole::SafeArrayGetElement;
-use windows::Win32::System::Ole::SafeArrayGetLBound;
-use windows::Win32::System::Ole::SafeArrayGetUBound;
-use windows::Win32::System::Ole::SafeArrayGetVartype;
-use windows::Win32::System::Ole::SafeArrayPutElement;
-use windows::Win32::System::Variant::VARENUM;
-use windows::Win32::System::Variant::VARIANT;
-use windows::Win32::System::Variant::VARIANT_0;
-use windows::Win32::System::Variant::VARIANT_0_0;
-use windows::Win32::System::Variant::VARIANT_0_0_0;
-use windows::Win32::System::Variant::VT_ARRAY;
-use windows::Win32::System::Variant::VT_BOOL;
-use windows::Win32::System::Variant::VT_BSTR;
-use windows::Win32::System::Variant::VT_EMPTY;
-use windows::Win32::System::Variant::VT_I2;
-use windows::Win32::System::Variant::VT_I4;
-use windows::Win32::System::Variant::VT_NULL;
-use windows::Win32::System::Variant::VT_UI1;
-use windows::Win32::System::Variant::VT_UNKNOWN;
-use windows::core::BSTR;
-use windows::core::IUnknown;
-use windows::core::Interface;
+use windows::Win32::System::Ole::{
+    SafeArrayCreateVector, SafeArrayGetDim, SafeArrayGetElement, SafeArrayGetLBound,
+    SafeArrayGetUBound, SafeArrayGetVartype, SafeArrayPutElement,
+};
+use windows::Win32::System::Variant::{
+    VARENUM, VARIANT, VARIANT_0, VARIANT_0_0, VARIANT_0_0_0, VT_ARRAY, VT_BOOL, VT_BSTR, VT_EMPTY,
+    VT_I2, VT_I4, VT_NULL, VT_UI1, VT_UNKNOWN,
+};
+use windows::core::{BSTR, IUnknown, Interface};
 use zeroize::Zeroize;
 
-use super::Called;
-use super::ClassObject;
 use super::failure::fault;
+use super::{Called, ClassObject};
 
 /// A VARIANT. A string in it is wiped before it is freed: it may be a password. The crate's own
 /// conversions are not used, since they go through `propsys`, which also converts what we never asked
@@ -356,9 +335,7 @@ fn out_of_memory() -> automation::Fault {
 
 #[cfg(test)]
 mod tests {
-    use automation::Carried;
-    use automation::Scalar;
-    use automation::Text;
+    use automation::{Carried, Scalar, Text};
     use os::schema::Automation;
 
     use super::Variant;

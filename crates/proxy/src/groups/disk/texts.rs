@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::operations::DiskIdError;
-use crate::operations::DiskState;
-use crate::operations::disk_id;
+use crate::operations::{DiskIdError, DiskState, disk_id};
 use crate::registry::Registry;
 
 pub(super) fn register(registry: &mut Registry) {

@@ -1,9 +1,7 @@
 //! v1alpha1, v1beta1 and v1beta2, each the one before and some calls more. csi-proxy forwards calls
 //! that have another name today to those, and says so when they fail.
 
-use crate::operations::DiskIdError;
-use crate::operations::Forwarded;
-use crate::operations::disk_id;
+use crate::operations::{DiskIdError, Forwarded, disk_id};
 use crate::registry::Registry;
 
 pub(super) fn register(registry: &mut Registry) {

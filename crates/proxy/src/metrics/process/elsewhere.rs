@@ -75,8 +75,7 @@ fn boot_time() -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::Stat;
-    use super::sample;
+    use super::{Stat, sample};
 
     #[test]
     fn a_name_with_spaces_and_parentheses_moves_no_field() {

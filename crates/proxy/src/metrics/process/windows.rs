@@ -36,8 +36,7 @@ mod tests {
 
     use os_windows::ProcessUsage;
 
-    use super::figures;
-    use super::sample;
+    use super::{figures, sample};
 
     #[test]
     fn the_figures_are_those_of_a_running_process() {

@@ -1,9 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::Answer;
-use super::Api;
-use super::Pipes;
-use super::ask;
+use super::{Answer, Api, Pipes, ask};
 
 /// What a disk is told from others by.
 pub(crate) struct DiskIds {

@@ -1,9 +1,6 @@
 use wire::filesystem::v1beta1::PathContext;
 
-use super::Answer;
-use super::Api;
-use super::Pipes;
-use super::ask;
+use super::{Answer, Api, Pipes, ask};
 
 /// Whether a removal takes everything below as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

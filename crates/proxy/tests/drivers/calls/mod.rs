@@ -9,17 +9,13 @@ mod volume;
 use std::fmt;
 use std::time::Duration;
 
-use client::Client;
-use client::ClientCause;
-use transport::CallError;
-use transport::Code;
+use client::{Client, ClientCause};
+use transport::{CallError, Code};
 use wire::Rpc;
 
-pub(crate) use disk::DiskIds;
-pub(crate) use disk::State;
+pub(crate) use disk::{DiskIds, State};
 pub(crate) use filesystem::Force;
-pub(crate) use lifeline::Fate;
-pub(crate) use lifeline::Lifeline;
+pub(crate) use lifeline::{Fate, Lifeline};
 pub(crate) use volume::Stats;
 
 use super::stage::Stage;

@@ -1,7 +1,4 @@
-use super::Answer;
-use super::Api;
-use super::Pipes;
-use super::ask;
+use super::{Answer, Api, Pipes, ask};
 
 impl Pipes {
     pub(crate) fn new_smb_global_mapping(

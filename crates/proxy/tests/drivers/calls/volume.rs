@@ -1,8 +1,4 @@
-use super::Answer;
-use super::Api;
-use super::OldVolume;
-use super::Pipes;
-use super::ask;
+use super::{Answer, Api, OldVolume, Pipes, ask};
 
 /// The size of a volume's filesystem and what of it is used, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,11 +4,8 @@ use os_sim::SanPolicy;
 use os_sim::iscsi::IscsiControl;
 
 use super::*;
-use crate::calls::Lifeline;
-use crate::calls::Stats;
-use crate::lives::Form;
-use crate::lives::Paths;
-use crate::lives::lives_of;
+use crate::calls::{Lifeline, Stats};
+use crate::lives::{Form, Paths, lives_of};
 use crate::servers;
 
 struct Iscsi {

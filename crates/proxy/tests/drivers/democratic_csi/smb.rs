@@ -2,9 +2,7 @@ use os_sim::SanPolicy;
 
 use super::*;
 use crate::calls::Lifeline;
-use crate::lives::Form;
-use crate::lives::Paths;
-use crate::lives::lives_of;
+use crate::lives::{Form, Paths, lives_of};
 use crate::servers;
 
 const REMOTE: &str = r"\\nas\share\pvc-1";

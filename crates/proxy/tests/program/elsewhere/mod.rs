@@ -1,15 +1,11 @@
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::net::UnixListener;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::path::PathBuf;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 
-use rustix::process::Pid;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
-use crate::exe::Server;
-use crate::exe::exe;
+use crate::exe::{Server, exe};
 
 /// Listens on a server's endpoint before it.
 pub(crate) fn take_endpoint(folder: &Path, name: &str) -> UnixListener {

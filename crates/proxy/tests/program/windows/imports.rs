@@ -1,14 +1,10 @@
 //! What the program takes from the system when it is loaded.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use object::LittleEndian as LE;
-use object::pe;
-use object::read::pe::ImageOptionalHeader as _;
-use object::read::pe::Import;
-use object::read::pe::PeFile64;
+use object::read::pe::{ImageOptionalHeader as _, Import, PeFile64};
+use object::{LittleEndian as LE, pe};
 
 /// The libraries that may be loaded with the program, each part of every Windows since Server 2019. Whatever
 /// else stands in its folder is never looked at.

@@ -1,24 +1,15 @@
 //! The program's life as a service, from its installation to its removal.
 
-use std::fs;
-use std::path;
-use std::path::Path;
-use std::process;
-use std::process::Command;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::path::{self, Path};
+use std::process::{self, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
-use std::thread;
+use std::{fs, thread};
 
 use tempfile::TempDir;
 
-use crate::call;
-use crate::call::Held;
-use crate::exe::Ended;
-use crate::exe::PATIENCE;
-use crate::exe::exe;
-use crate::exe::look_until;
-use crate::exe::turn;
+use crate::call::{self, Held};
+use crate::exe::{Ended, PATIENCE, exe, look_until, turn};
 
 #[test]
 fn a_service_is_installed_runs_drains_and_is_removed() {

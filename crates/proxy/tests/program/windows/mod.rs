@@ -3,19 +3,15 @@ mod life;
 mod native;
 
 use std::fs::OpenOptions;
-use std::io;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::windows::io::AsHandle as _;
 use std::path::Path;
 
-use os_windows_testkit::real;
-use os_windows_testkit::real::ControlEvent;
-use tokio::net::windows::named_pipe::NamedPipeServer;
-use tokio::net::windows::named_pipe::ServerOptions;
+use os_windows_testkit::real::{self, ControlEvent};
+use tokio::net::windows::named_pipe::{NamedPipeServer, ServerOptions};
 use tokio::runtime::Runtime;
 
-use crate::exe::Server;
-use crate::exe::look_until;
+use crate::exe::{Server, look_until};
 
 /// A pipe that somebody else made, with the runtime that it belongs to.
 pub(crate) struct Taken {

@@ -4,17 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use client::Client;
-use client::ClientCause;
-use client::ClientError;
-use os_windows_testkit::real;
-use os_windows_testkit::real::ControlEvent;
+use client::{Client, ClientCause, ClientError};
+use os_windows_testkit::real::{self, ControlEvent};
 use tempfile::TempDir;
-use transport::CallError;
-use transport::Channel;
-use transport::ChannelOptions;
-use transport::Code;
-use transport::Status;
+use transport::{CallError, Channel, ChannelOptions, Code, Status};
 use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::filesystem::v1 as filesystem;
@@ -25,10 +18,7 @@ use wire::volume::v1 as volume;
 
 use super::life::Service;
 use crate::call::page;
-use crate::exe::PATIENCE;
-use crate::exe::Server;
-use crate::exe::exe;
-use crate::exe::turn;
+use crate::exe::{PATIENCE, Server, exe, turn};
 
 #[test]
 fn this_machine_is_served_on_every_pipe_and_both_pages_say_so() {

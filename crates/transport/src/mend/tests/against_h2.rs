@@ -4,13 +4,12 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use h2::server::{Connection, handshake};
-use proptest::{collection::vec, prelude::*};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
-use super::{
-    super::PREFACE,
-    Cut, authority, chunks, cut, frame, mend,
-    reference::{Encoder, Field, Form},
-};
+use super::super::PREFACE;
+use super::reference::{Encoder, Field, Form};
+use super::{Cut, authority, chunks, cut, frame, mend};
 use crate::port::Port;
 
 const SETTINGS: u8 = 4;

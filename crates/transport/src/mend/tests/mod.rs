@@ -3,12 +3,14 @@
 mod against_h2;
 mod reference;
 
-use proptest::{collection::vec, prelude::*};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use http::uri::Authority;
 
 use self::reference::{Decoder, Encoder, Field, Form};
-use super::{hpack::HpackError, *};
+use super::hpack::HpackError;
+use super::*;
 
 const HEADERS: u8 = 1;
 const PING: u8 = 6;

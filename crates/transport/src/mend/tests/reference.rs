@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use super::super::{hpack::write_integer, huffman};
+use super::super::hpack::write_integer;
+use super::super::huffman;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Field {

@@ -1,28 +1,20 @@
 //! A listening Unix socket.
 
-use std::{
-    fs, io,
-    os::{
-        fd::OwnedFd,
-        unix::fs::{FileTypeExt, MetadataExt},
-    },
-    path::{Path, PathBuf},
-    sync::Arc,
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+use rustix::fs::{Mode, chmod};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
+    socket_with,
 };
 
-use rustix::{
-    fs::{Mode, chmod},
-    io::Errno,
-    net::{
-        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
-        socket_with,
-    },
-};
-
-use super::{
-    super::{Accepts, Interest},
-    Handles, Stream,
-};
+use super::super::{Accepts, Interest};
+use super::{Handles, Stream};
 use crate::{Endpoint, ServerOptions};
 
 const BACKLOG: i32 = 1024;

@@ -4,15 +4,18 @@ mod listener;
 mod stream;
 mod watch;
 
-use std::{array, io, os::fd::OwnedFd, path::Path, sync::Arc, time::Duration};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{array, io};
 
-use rustix::{
-    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
-    io::{read, write},
-};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::{read, write};
 
 use super::{Interest, Waitable};
-use crate::{Endpoint, EndpointError, pool::Worker};
+use crate::pool::Worker;
+use crate::{Endpoint, EndpointError};
 
 pub(crate) use listener::Listener;
 pub(crate) use stream::Stream;

@@ -1,21 +1,17 @@
 //! A connected Unix socket.
 
-use std::{
-    fmt, io, mem,
-    os::{fd::OwnedFd, unix::net::UnixStream},
-    sync::Arc,
-    time::Instant,
-};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Instant;
+use std::{fmt, io, mem};
 
-use rustix::{
-    io::Errno,
-    net::{RecvFlags, SendFlags, recv, send, sockopt::socket_peercred},
-};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::{
-    super::{Interest, Read, Written},
-    Handles,
-};
+use super::super::{Interest, Read, Written};
+use super::Handles;
 use crate::{Endpoint, Peer};
 
 const SMALL_BUFFER: usize = 4 << 10;

@@ -1,28 +1,20 @@
 //! One thread that watches everything that is parked.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    fmt, io,
-    os::fd::{AsFd, OwnedFd},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
 
-use rustix::{
-    buffer::spare_capacity,
-    event::epoll::{self, CreateFlags, Event, EventData, EventFlags},
-    io::Errno,
-};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
 
-use super::{
-    super::{Interest, Target},
-    Handles, Wakeup, timespec,
-};
-use crate::{panics::contain, throttle::Throttle};
+use super::super::{Interest, Target};
+use super::{Handles, Wakeup, timespec};
+use crate::panics::contain;
+use crate::throttle::Throttle;
 
 const WAKEUP_ID: u64 = 0;
 const BATCH: usize = 64;
@@ -281,12 +273,11 @@ fn event_flags(interest: Interest) -> EventFlags {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        os::unix::net::UnixStream,
-        sync::mpsc::{Receiver, Sender, channel},
-    };
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc::{Receiver, Sender, channel};
 
-    use super::{super::super::Ready, *};
+    use super::super::super::Ready;
+    use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(30);
     const READ: Interest = Interest {

@@ -3,19 +3,14 @@
 // UNSAFETY: events are made, set and waited for through Win32 alone; there is no safe API.
 #![expect(unsafe_code)]
 
-use std::{
-    io,
-    marker::PhantomData,
-    os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle, RawHandle},
-    ptr,
-};
+use std::marker::PhantomData;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle, RawHandle};
+use std::{io, ptr};
 
-use windows_sys::Win32::{
-    Foundation::{HANDLE, WAIT_FAILED, WAIT_OBJECT_0, WAIT_TIMEOUT},
-    System::Threading::{
-        CreateEventW, GetCurrentThread, GetThreadIOPendingFlag, INFINITE, SetEvent,
-        WaitForMultipleObjects,
-    },
+use windows_sys::Win32::Foundation::{HANDLE, WAIT_FAILED, WAIT_OBJECT_0, WAIT_TIMEOUT};
+use windows_sys::Win32::System::Threading::{
+    CreateEventW, GetCurrentThread, GetThreadIOPendingFlag, INFINITE, SetEvent,
+    WaitForMultipleObjects,
 };
 
 /// An event without a name.

@@ -1,16 +1,16 @@
 //! A pipe instance that waits for a client.
 
-use std::{io, iter, mem, os::windows::io::OwnedHandle, sync::Arc};
+use std::os::windows::io::OwnedHandle;
+use std::sync::Arc;
+use std::{io, iter, mem};
 
 use windows_sys::Win32::Foundation::{ERROR_ACCESS_DENIED, ERROR_NO_DATA, ERROR_OPERATION_ABORTED};
 
-use super::{
-    super::{Accepts, Interest},
-    Handles, Stream,
-    operation::{Operation, is},
-    pipe::{self, FIRST_INSTANCE, INSTANCE},
-    security::SecurityDescriptor,
-};
+use super::super::{Accepts, Interest};
+use super::operation::{Operation, is};
+use super::pipe::{self, FIRST_INSTANCE, INSTANCE};
+use super::security::SecurityDescriptor;
+use super::{Handles, Stream};
 use crate::{Endpoint, PipeName, ServerOptions};
 
 /// Clients that may come and go before an instance has begun to wait, one after the other.

@@ -8,12 +8,10 @@ mod security;
 mod stream;
 mod watch;
 
-use std::{
-    io,
-    path::Path,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use self::event::{Event, WaitSet};
 use super::{Interest, Waitable};

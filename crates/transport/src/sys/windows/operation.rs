@@ -7,23 +7,17 @@
 // borrow checker cannot see. This module alone touches them, and keeps them alive until it is over.
 #![expect(unsafe_code)]
 
-use std::{
-    fmt, io,
-    os::windows::io::{AsRawHandle, OwnedHandle},
-    ptr,
-    sync::Arc,
-};
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::sync::Arc;
+use std::{fmt, io, ptr};
 
-use windows_sys::Win32::{
-    Foundation::{ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, ERROR_PIPE_CONNECTED},
-    Storage::FileSystem::{ReadFile, WriteFile},
-    System::{
-        IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED},
-        Pipes::ConnectNamedPipe,
-    },
-};
+use windows_sys::Win32::Foundation::{ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, ERROR_PIPE_CONNECTED};
+use windows_sys::Win32::Storage::FileSystem::{ReadFile, WriteFile};
+use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
+use windows_sys::Win32::System::Pipes::ConnectNamedPipe;
 
-use super::{Handles, event::Event};
+use super::Handles;
+use super::event::Event;
 
 /// An operation on a pipe, at most one at a time.
 pub(super) struct Operation {

@@ -3,29 +3,25 @@
 // UNSAFETY: pipes are created, opened and asked about through Win32 alone.
 #![expect(unsafe_code)]
 
-use std::{
-    io,
-    os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle},
-    ptr,
-    time::{Duration, Instant},
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::time::{Duration, Instant};
+use std::{io, ptr};
+
+use windows_sys::Win32::Foundation::{
+    ERROR_FILE_NOT_FOUND, ERROR_PIPE_BUSY, GENERIC_READ, GENERIC_WRITE, INVALID_HANDLE_VALUE,
+};
+use windows_sys::Win32::Storage::FileSystem::{
+    CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING,
+    PIPE_ACCESS_DUPLEX, SECURITY_ANONYMOUS, SECURITY_SQOS_PRESENT,
+};
+use windows_sys::Win32::System::Pipes::{
+    CreateNamedPipeW, DisconnectNamedPipe, GetNamedPipeClientProcessId, PIPE_READMODE_BYTE,
+    PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES, PIPE_WAIT,
+    WaitNamedPipeW,
 };
 
-use windows_sys::Win32::{
-    Foundation::{
-        ERROR_FILE_NOT_FOUND, ERROR_PIPE_BUSY, GENERIC_READ, GENERIC_WRITE, INVALID_HANDLE_VALUE,
-    },
-    Storage::FileSystem::{
-        CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING,
-        PIPE_ACCESS_DUPLEX, SECURITY_ANONYMOUS, SECURITY_SQOS_PRESENT,
-    },
-    System::Pipes::{
-        CreateNamedPipeW, DisconnectNamedPipe, GetNamedPipeClientProcessId, PIPE_READMODE_BYTE,
-        PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES, PIPE_WAIT,
-        WaitNamedPipeW,
-    },
-};
-
-use super::{operation::is, security::SecurityDescriptor};
+use super::operation::is;
+use super::security::SecurityDescriptor;
 use crate::PipeName;
 
 /// How every instance is opened. Without FILE_FLAG_OVERLAPPED a pending read would block writes.
@@ -141,39 +137,29 @@ fn wide(name: &PipeName) -> Vec<u16> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        ffi::c_void,
-        fs,
-        mem::size_of,
-        path::{Path, PathBuf},
-        slice,
-    };
+    use std::ffi::c_void;
+    use std::mem::size_of;
+    use std::path::{Path, PathBuf};
+    use std::{fs, slice};
 
-    use windows_sys::{
-        Wdk::Storage::FileSystem::{
-            FILE_SYNCHRONOUS_IO_ALERT, FILE_SYNCHRONOUS_IO_NONALERT, FileModeInformation,
-            NtQueryInformationFile,
-        },
-        Win32::{
-            Foundation::{ERROR_ACCESS_DENIED, LocalFree},
-            Security::{
-                Authorization::{
-                    ConvertSecurityDescriptorToStringSecurityDescriptorW, GetSecurityInfo,
-                    SDDL_REVISION_1, SE_KERNEL_OBJECT,
-                },
-                DACL_SECURITY_INFORMATION,
-            },
-            System::{
-                IO::IO_STATUS_BLOCK,
-                LibraryLoader::{GetModuleHandleW, GetProcAddress},
-                Pipes::{GetNamedPipeInfo, PIPE_TYPE_MESSAGE},
-            },
-        },
-        core::w,
+    use windows_sys::Wdk::Storage::FileSystem::{
+        FILE_SYNCHRONOUS_IO_ALERT, FILE_SYNCHRONOUS_IO_NONALERT, FileModeInformation,
+        NtQueryInformationFile,
     };
+    use windows_sys::Win32::Foundation::{ERROR_ACCESS_DENIED, LocalFree};
+    use windows_sys::Win32::Security::Authorization::{
+        ConvertSecurityDescriptorToStringSecurityDescriptorW, GetSecurityInfo, SDDL_REVISION_1,
+        SE_KERNEL_OBJECT,
+    };
+    use windows_sys::Win32::Security::DACL_SECURITY_INFORMATION;
+    use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
+    use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
+    use windows_sys::Win32::System::Pipes::{GetNamedPipeInfo, PIPE_TYPE_MESSAGE};
+    use windows_sys::core::w;
 
     use super::*;
-    use crate::{Endpoint, ServerOptions, sys::Listener};
+    use crate::sys::Listener;
+    use crate::{Endpoint, ServerOptions};
 
     const EVERYONE: &str = "D:P(A;;GA;;;WD)";
 

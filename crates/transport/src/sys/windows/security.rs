@@ -3,15 +3,15 @@
 // UNSAFETY: the conversion exists in Win32 alone and gives memory that LocalFree has to free.
 #![expect(unsafe_code)]
 
-use std::{ffi::c_void, io, mem::size_of, ptr};
+use std::ffi::c_void;
+use std::mem::size_of;
+use std::{io, ptr};
 
-use windows_sys::Win32::{
-    Foundation::LocalFree,
-    Security::{
-        Authorization::{ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1},
-        SECURITY_ATTRIBUTES,
-    },
+use windows_sys::Win32::Foundation::LocalFree;
+use windows_sys::Win32::Security::Authorization::{
+    ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1,
 };
+use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
 
 /// A security descriptor that the system has allocated.
 #[derive(Debug)]

@@ -1,17 +1,17 @@
 //! A connected pipe.
 
-use std::{fmt, io, mem, os::windows::io::OwnedHandle, sync::Arc, time::Instant};
+use std::os::windows::io::OwnedHandle;
+use std::sync::Arc;
+use std::time::Instant;
+use std::{fmt, io, mem};
 
 use windows_sys::Win32::Foundation::{
     ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_NOT_CONNECTED,
 };
 
-use super::{
-    super::{Interest, Read, Written},
-    Handles,
-    operation::{Operation, is},
-    pipe,
-};
+use super::super::{Interest, Read, Written};
+use super::operation::{Operation, is};
+use super::{Handles, pipe};
 use crate::{Endpoint, Peer};
 
 const SMALL_BUFFER: usize = 4 << 10;

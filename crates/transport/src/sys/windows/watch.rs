@@ -4,32 +4,24 @@
 // they are closed. This module alone makes and closes them.
 #![expect(unsafe_code)]
 
-use std::{
-    collections::BTreeMap,
-    ffi::c_void,
-    fmt, io,
-    panic::{AssertUnwindSafe, catch_unwind},
-    ptr,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
-    time::Duration,
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{fmt, io, ptr};
+
+use windows_sys::Win32::Foundation::FILETIME;
+use windows_sys::Win32::System::Threading::{
+    CloseThreadpoolWait, CreateThreadpoolWait, PTP_CALLBACK_INSTANCE, PTP_WAIT, SetThreadpoolWait,
+    WaitForThreadpoolWaitCallbacks,
 };
 
-use windows_sys::Win32::{
-    Foundation::FILETIME,
-    System::Threading::{
-        CloseThreadpoolWait, CreateThreadpoolWait, PTP_CALLBACK_INSTANCE, PTP_WAIT,
-        SetThreadpoolWait, WaitForThreadpoolWaitCallbacks,
-    },
-};
-
-use super::{
-    super::{Interest, Target},
-    Handles,
-    event::Event,
-};
+use super::super::{Interest, Target};
+use super::Handles;
+use super::event::Event;
 
 /// The system's own thread pool does the watching.
 #[derive(Debug)]
@@ -222,15 +214,12 @@ fn relative(timeout: Duration) -> FILETIME {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-    };
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::SeqCst;
 
-    use super::{
-        super::super::{Ready, Target},
-        Wait, tell,
-    };
+    use super::super::super::{Ready, Target};
+    use super::{Wait, tell};
 
     #[derive(Default)]
     struct Told(AtomicUsize);
