@@ -12,6 +12,7 @@ mod child_process;
 mod crate_doc;
 mod file_length;
 mod function_length;
+mod grouped_imports;
 mod imports;
 mod machine_paths;
 mod manifests;
@@ -60,6 +61,7 @@ const LINTS: &[Lint] = &[
     crate_doc::LINT,
     file_length::LINT,
     function_length::LINT,
+    grouped_imports::LINT,
     imports::LINT,
     machine_paths::LINT,
     manifests::LINT,
