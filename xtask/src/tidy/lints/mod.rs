@@ -9,6 +9,7 @@ use super::sources::{self, Source};
 mod child_process;
 mod crate_doc;
 mod file_length;
+mod grouped_imports;
 mod imports;
 mod machine_paths;
 mod manifests;
@@ -56,6 +57,7 @@ const LINTS: &[Lint] = &[
     child_process::LINT,
     crate_doc::LINT,
     file_length::LINT,
+    grouped_imports::LINT,
     imports::LINT,
     machine_paths::LINT,
     manifests::LINT,
