@@ -76,7 +76,6 @@ impl Acceptor {
             .open(stream, &self.binding, &self.shared);
         opened
             .inspect_err(|error| {
-                self.shared.turned_away.fetch_add(1, Ordering::Relaxed);
                 if let Some(held_back) = self.binding.turning_away.pass() {
                     tracing::warn!(endpoint = %self.binding.endpoint, %peer, %error, held_back, "a client is turned away");
                 }

@@ -196,7 +196,8 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Takes a client's stream, unless there are too many.
+    /// Takes a client's stream, unless there are too many. It is counted as turned away before it is
+    /// closed, so that a client that sees the end finds itself in the count.
     pub(super) fn open(
         &self,
         stream: Stream,
@@ -204,18 +205,23 @@ impl Connections {
         shared: &Arc<Shared>,
     ) -> io::Result<Arc<Connection>> {
         let client = self.client(stream.peer());
+        let turned_away = |why| {
+            shared.turned_away.fetch_add(1, Ordering::Relaxed);
+            io::Error::other(why)
+        };
         let mut open = self.lock();
         if open.len() >= shared.options.max_connections {
-            return Err(io::Error::other("too many connections are open"));
+            return Err(turned_away("too many connections are open"));
         }
         if !client.begin_connection(shared.options.max_process_connections) {
-            return Err(io::Error::other(
-                "its process has too many connections open",
-            ));
+            return Err(turned_away("its process has too many connections open"));
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let connection = Connection::new(id, stream, &client, binding, shared)
-            .inspect_err(|_| client.end_connection())?;
+        let connection =
+            Connection::new(id, stream, &client, binding, shared).inspect_err(|_| {
+                client.end_connection();
+                shared.turned_away.fetch_add(1, Ordering::Relaxed);
+            })?;
         open.insert(id, Arc::clone(&connection));
         Ok(connection)
     }
