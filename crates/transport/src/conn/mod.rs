@@ -212,7 +212,7 @@ impl Connection {
         let id = request.id;
         // Before others can close the connection: a shutdown waits for connections, then for calls.
         let admission = self.shared.calls.admit(&self.client);
-        let is_slow = worker.has_others() && pool.pace().is_slow(request.method.as_str());
+        let is_slow = pool.pace().is_slow(request.method.as_str());
         if is_slow {
             worker.give_up(self, pool);
         } else {

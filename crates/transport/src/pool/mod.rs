@@ -16,8 +16,9 @@
 //! # Calls
 //! Services run on the drivers themselves, so a fast call costs no hand-over. One that blocks would
 //! hold up the other connections of its driver. So a driver gives up its connections before it runs
-//! a method that was slow before ([`pace`]), and from a call that turns out slow the [`monitor`]
-//! takes them after 15 to 30 milliseconds. What was given up goes to the queue, another thread is
+//! a method that was slow before ([`pace`]), even if it has no other, so that it does not keep what
+//! is queued waiting; and from a call that turns out slow the [`monitor`] takes them after 15 to 30
+//! milliseconds. What was given up goes to the queue, another thread is
 //! appointed driver, and the slow one idles once its call has ended.
 //!
 //! Calls can never take the last threads: there may be [`SPARE`] more threads than running calls,

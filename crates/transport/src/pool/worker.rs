@@ -108,11 +108,6 @@ impl Worker {
         self.waiting.store(false, SeqCst);
     }
 
-    /// Whether the thread has more than one connection.
-    pub(crate) fn has_others(&self) -> bool {
-        self.load() > 1
-    }
-
     /// The thread runs a call.
     pub(crate) fn begin_call(&self) {
         self.calls.fetch_add(1, SeqCst);
