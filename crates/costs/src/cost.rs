@@ -48,7 +48,7 @@ impl Counted {
     }
 }
 
-/// Each operation by its name, for whoever has to mend a row.
+/// Each operation by its name, to show which one a wrong row has.
 impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut operations = self.0.iter();

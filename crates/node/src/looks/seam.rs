@@ -1,11 +1,11 @@
 //! The layer around the system's disks, volumes and files by which few looks at each object are under way
 //! at a time.
 //!
-//! What changes something goes through as it is: whoever changes an object holds its lock, and nobody may be
-//! told that a change was not made which still is under way. Lists of all disks and volumes go through as
-//! well, as they are about no one object; so does that of a directory, which may honestly take long, and so
-//! do directories that are held: whoever asks for either holds a path's lock. A device path does not say
-//! which disk it is about: whoever asks knows which one it should be, and guards that.
+//! These go through as they are:
+//! - changes: the caller holds the object's lock, and must not get an error for a change that is under way;
+//! - lists of all disks and volumes: they are about no one object;
+//! - a directory's list, which may honestly take long, and held directories: the caller holds the path's lock;
+//! - the disk of a device path: the path does not name a disk, so the caller guards the one that it expects.
 
 use std::sync::Arc;
 
