@@ -14,4 +14,4 @@ pub use carried::{Carried, Odd, Row, Scalar, Text};
 pub use fault::Fault;
 pub use path::{class_of, path_of};
 pub use secrets::Secrets;
-pub use wql::{Selection, associators, select};
+pub use wql::{Associated, Selection, associators, select};

@@ -5,6 +5,8 @@ use os::{Arguments, SystemText, Value};
 /// of them: the text of a provider goes to logs and callers, and nobody promises what is in it.
 pub struct Secrets<'a>(Vec<&'a str>);
 
+os::assert_no_debug!(Secrets<'static>);
+
 impl<'a> Secrets<'a> {
     /// Those of a call.
     #[must_use]

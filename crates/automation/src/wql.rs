@@ -16,6 +16,11 @@ pub struct Selection {
     pub properties: Vec<&'static Property>,
 }
 
+/// A query for associated objects, each of which has what its own class has: it may be of a derived one, or
+/// lack a property.
+#[derive(Debug)]
+pub struct Associated(pub Selection);
+
 /// `SELECT ... FROM class WHERE ...`.
 ///
 /// # Errors
@@ -49,7 +54,7 @@ pub fn associators(
     of: &ObjectPath,
     association: &str,
     result_class: &str,
-) -> Result<Selection, Odd> {
+) -> Result<Associated, Odd> {
     let source = class_of(of)?;
     let association = known_class(association)?;
     let result = known_class(result_class)?;
@@ -58,13 +63,13 @@ pub fn associators(
         return Err(Odd::Association(association.name));
     }
     let (association, name) = (association.name, result.name);
-    Ok(Selection {
+    Ok(Associated(Selection {
         text: format!(
             "ASSOCIATORS OF {{{of}}} WHERE AssocClass = {association} ResultClass = {name}"
         ),
         class: result,
         properties: result.all_properties().collect(),
-    })
+    }))
 }
 
 fn known_class(name: &str) -> Result<&'static Class, Odd> {
@@ -217,7 +222,8 @@ mod tests {
     fn an_association_ties_both_classes() {
         let path = ObjectPath(r#"MSFT_Disk.ObjectId="{1}""#.to_owned());
         let tie = disk_to_partition::CLASS.name;
-        let selection = associators(&path, tie, partition::CLASS.name).expect("tied");
+        let super::Associated(selection) =
+            associators(&path, tie, partition::CLASS.name).expect("tied");
         assert_eq!(
             selection.text,
             r#"ASSOCIATORS OF {MSFT_Disk.ObjectId="{1}"} WHERE AssocClass = MSFT_DiskToPartition ResultClass = MSFT_Partition"#

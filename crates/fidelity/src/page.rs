@@ -45,7 +45,7 @@ fn columns() -> Vec<Column> {
     vec![
         Column {
             head: "simulator",
-            about: "`os-sim` on Linux and under Wine",
+            about: "`os-sim`: suite on Linux and under Wine, node on Linux",
             programs: vec![
                 (suite, Program::Simulator.record()),
                 (node, Program::SimulatorNode.record()),

@@ -17,6 +17,7 @@
 //! | [`partition_kind`] | a partition's type | whether it is one that Windows keeps files in |
 //! | [`reparse`] | a `REPARSE_DATA_BUFFER` | mounted folder, junction, symbolic link, or another tag |
 //! | [`smbios`] | a `RawSMBIOSData` | the machine's serial number |
+//! | [`symlink`] | the target of a symbolic link | its reparse point |
 //! | [`wql`] | a text for a query of WMI | its literal, and back |
 
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ pub mod multi_string;
 pub mod partition_kind;
 pub mod reparse;
 pub mod smbios;
+pub mod symlink;
 pub mod wql;
 
 mod bytes;

@@ -39,11 +39,15 @@ fn partition(number: u32, type_guid: Uuid, first_lba: u64, last_lba: u64) -> Par
 
 /// A disk with these partitions, written by our own writer.
 fn disk(sector: SectorSize, partitions: &[Partition]) -> SparseImage {
-    let runs = gpt::encode(extent(sector), DISK, partitions).unwrap();
+    disk_of(LENGTH, sector, partitions)
+}
+
+fn disk_of(length: u64, sector: SectorSize, partitions: &[Partition]) -> SparseImage {
+    let extent = Extent::new(length, sector).unwrap();
+    let runs = gpt::encode(extent, DISK, partitions).unwrap();
+    let blank = SparseImage::zeros(length);
     runs.into_iter()
-        .fold(SparseImage::zeros(LENGTH), |image, (at, bytes)| {
-            image.with(at, bytes)
-        })
+        .fold(blank, |image, (at, bytes)| image.with(at, bytes))
 }
 
 fn reserved() -> SparseImage {
@@ -90,6 +94,22 @@ fn what_we_write_is_read() {
             table + 2..=LENGTH / sector.bytes() - table - 2
         );
     }
+}
+
+/// From 2 TiB on the number of a sector of 512 bytes has more than 32 bits.
+#[test]
+fn a_table_is_read_whose_second_copy_is_beyond_32_bits_of_sectors() {
+    let length = 3 << 40;
+    let partitions = [partition(1, types::BASIC_DATA, 2048, (1 << 32) + 7)];
+    let image = disk_of(length, SectorSize::B512, &partitions);
+    let mut copies = [0; 16];
+    image.read(512 + 24, &mut copies);
+    let [own, other] = [0, 8].map(|at| u64::from_le_bytes(copies[at..at + 8].try_into().unwrap()));
+    assert_eq!((own, other), (1, length / 512 - 1), "as it is written");
+    let GptState::Valid(gpt) = read_512(&image) else {
+        panic!("{:?}", read_512(&image));
+    };
+    assert_eq!(gpt.partitions(), partitions);
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub const ISCSI_PROOF: &str = "ba9876543210";
 const KUBELET: &str = r"C:\var\lib\kubelet";
 
 /// The name of the data disk among the hardware.
-const DISK: &str = "data";
+pub const DISK: &str = "data";
 
 const DISK_LENGTH: u64 = 2 << 30;
 

@@ -94,6 +94,10 @@ impl Layer for HeldGate {
 
     fn opened(&self, op: &layer::Op<'_>) -> Option<Arc<dyn Layer>> {
         match op.object {
+            // What is reserved takes other names in the same directory.
+            Object::Name(_) if op.method == "Held::reserve" => {
+                Some(self.gate.holding(self.directory.clone()))
+            }
             Object::Name(name) => Some(self.gate.holding(self.directory.join(name.clone()))),
             _ => None,
         }

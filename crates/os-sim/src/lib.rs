@@ -92,7 +92,8 @@
 //!
 //! # What it is not
 //! No file content passes the gate: workloads write to `volumes/` directly. Dynamic disks, Storage
-//! Spaces and clusters do not exist here; partitions are created on GPT disks alone.
+//! Spaces and clusters do not exist here: a disk's file can merely say that it belongs to a cluster.
+//! Partitions are created on GPT disks alone.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -129,7 +130,7 @@ pub use clock::ClockMode;
 pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,
-    Identifier, IdentifierKind, IdentifierPage, SectorSize, Stretch,
+    Identifier, IdentifierKind, IdentifierPage, Role, SectorSize, Stretch,
 };
 pub use inventory::Inventory;
 pub use node::{CreateError, SimNode, VolumeHold};

@@ -125,6 +125,15 @@ const METHODS: &[Method] = &[
     ("Held", "remove", Facility::Files, |it| {
         it.held.remove(&name("x"))
     }),
+    ("Held", "reserve", Facility::Files, |it| {
+        it.held.reserve(&name("x"), LinkKind::Directory).map(drop)
+    }),
+    ("Placeholder", "become_symlink", Facility::Files, |it| {
+        it.placeholder.become_symlink("x")
+    }),
+    ("Placeholder", "rename", Facility::Files, |it| {
+        it.placeholder.rename(&name("x"))
+    }),
     ("Services", "query", Facility::Services, |it| {
         it.os.services.query("vds").map(drop)
     }),

@@ -25,6 +25,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         files::mounts::CASES,
         files::names::CASES,
         files::pins::CASES,
+        files::placeholders::CASES,
         files::removal::CASES,
         files::rights::CASES,
         files::symlinks::CASES,

@@ -50,6 +50,12 @@ pub trait Workbench: Send + Sync {
     /// It cannot be created.
     fn create_reparse_point(&self, path: &WinPath, kind: LinkKind, data: &[u8]) -> os::Result<()>;
 
+    /// Makes a reparse point of an empty directory in place, with no more than leave to write its attributes.
+    ///
+    /// # Errors
+    /// The directory is not empty.
+    fn become_reparse_point(&self, directory: &WinPath, data: &[u8]) -> os::Result<()>;
+
     /// Plugs in a disk of 1 GiB for this case alone, blank, offline or not, that both views of the
     /// node know. An implementation that has [`Facility::Storage`] can do that.
     ///

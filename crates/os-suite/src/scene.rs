@@ -62,15 +62,25 @@ impl<'a> Scene<'a> {
 
     /// Creates a junction to a path below the case's folder.
     pub(crate) fn junction(&self, below: &str, target: &str) -> Result<WinPath, Failure> {
+        self.reparse_point(below, LinkKind::Directory, &self.junction_to(target))
+    }
+
+    /// Makes an empty directory a junction, held or not.
+    pub(crate) fn become_junction(
+        &self,
+        below: &str,
+        target: &str,
+    ) -> Result<os::Result<()>, Failure> {
+        let data = bytes(&self.junction_to(target))?;
+        Ok(self.hand.become_reparse_point(&self.at(below), &data))
+    }
+
+    fn junction_to(&self, target: &str) -> Reparse {
         let shown = self.text(target);
-        self.reparse_point(
-            below,
-            LinkKind::Directory,
-            &Reparse::MountPoint(Names {
-                substitute: format!(r"\??\{shown}"),
-                print: shown,
-            }),
-        )
+        Reparse::MountPoint(Names {
+            substitute: format!(r"\??\{shown}"),
+            print: shown,
+        })
     }
 
     /// Creates a mounted folder for the volume of the case's own folder.

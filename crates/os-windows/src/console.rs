@@ -51,7 +51,9 @@ enum Reaction {
     Handled,
     /// Windows ends the process when the handler returns, so it does not.
     Hold,
-    /// The system's own handler ends the process.
+    /// The process ends at once.
+    End,
+    /// It is left to the system's own handler.
     Leave,
 }
 
@@ -60,6 +62,10 @@ impl Shared {
         match self.reaction(event) {
             Reaction::Handled => true,
             Reaction::Hold => hold(),
+            Reaction::End => {
+                console::end_process();
+                true
+            }
             Reaction::Leave => false,
         }
     }
@@ -74,7 +80,7 @@ impl Shared {
         };
         let mut asked = self.asked();
         if std::mem::replace(&mut asked, true) {
-            return Reaction::Leave;
+            return Reaction::End;
         }
         drop(asked);
         self.changed.notify_all();
@@ -113,7 +119,7 @@ mod tests {
             let shared = Shared::default();
             assert_eq!(shared.reaction(event), reaction);
             assert!(*shared.asked());
-            assert_eq!(shared.reaction(event), Reaction::Leave);
+            assert_eq!(shared.reaction(event), Reaction::End);
         }
     }
 

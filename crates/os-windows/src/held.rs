@@ -1,9 +1,12 @@
 use std::os::windows::io::OwnedHandle;
+use std::sync::{Arc, Once};
 
-use os::{Component, FileAttributes, Held, Pin, Win32, WinPath};
+use formats::symlink;
+use os::{Component, FileAttributes, Held, LinkKind, Pin, Placeholder, Win32, WinPath};
+use windows_sys::Win32::System::Ioctl::FSCTL_SET_REPARSE_POINT;
 
-use crate::raw::handle;
 use crate::raw::relative::{self, Purpose};
+use crate::raw::{handle, privilege};
 use crate::{failure, files};
 
 /// A directory that is held in place by an open handle.
@@ -15,7 +18,7 @@ use crate::{failure, files};
 /// itself, should it have become a junction.
 pub(crate) struct HeldDirectory {
     path: WinPath,
-    handle: OwnedHandle,
+    handle: Arc<OwnedHandle>,
 }
 
 /// How a removal that fails is named, whichever of its calls it was.
@@ -31,6 +34,7 @@ impl HeldDirectory {
         let is_plain = attributes.contains(FileAttributes::DIRECTORY)
             && !attributes.contains(FileAttributes::REPARSE_POINT);
         if is_plain {
+            let handle = Arc::new(handle);
             Ok(Self { path, handle })
         } else {
             Err(Win32::DIRECTORY)
@@ -98,5 +102,56 @@ impl Held for HeldDirectory {
     fn create_directory(&self, name: &Component) -> os::Result<()> {
         let created = self.open(name, Purpose::CreateDirectory);
         self.failed("NtCreateFile", name, created.map(drop))
+    }
+
+    fn reserve(&self, name: &Component, kind: LinkKind) -> os::Result<Box<dyn Placeholder>> {
+        static PRIVILEGE: Once = Once::new();
+        PRIVILEGE.call_once(|| {
+            if let Err(code) = privilege::enable_symbolic_links() {
+                tracing::warn!(
+                    ?code,
+                    "the privilege to make symbolic links is not to be had"
+                );
+            }
+        });
+        let purpose = match kind {
+            LinkKind::Directory => Purpose::ReserveDirectory,
+            LinkKind::File => Purpose::ReserveFile,
+        };
+        let entry = self.failed("NtCreateFile", name, self.open(name, purpose))?;
+        Ok(Box::new(Reserved {
+            directory: Arc::clone(&self.handle),
+            path: self.path.join(name.clone()),
+            entry,
+        }))
+    }
+}
+
+/// An entry that is held by an open handle until it is a link.
+///
+/// The handle shares reading alone, so nobody can rename, remove or replace the entry. As a directory's, its own
+/// reparse point can be set by others ([MS-FSA] 2.1.5.10.37), and then refuses ours: the tags differ.
+struct Reserved {
+    directory: Arc<OwnedHandle>,
+    path: WinPath,
+    entry: OwnedHandle,
+}
+
+impl Placeholder for Reserved {
+    fn become_symlink(&self, target: &str) -> os::Result<()> {
+        let data = symlink::to(target).encode();
+        let set = data
+            .map_err(|_| Win32::INVALID_PARAMETER)
+            .and_then(|data| handle::control(&self.entry, FSCTL_SET_REPARSE_POINT, &data, &mut []));
+        set.map(drop)
+            .map_err(|code| failure::error("FSCTL_SET_REPARSE_POINT", &self.path, code))
+    }
+
+    fn rename(&self, name: &Component) -> os::Result<()> {
+        let renamed = relative::rename(&self.entry, &self.directory, name.as_os_str());
+        renamed.map_err(|code| {
+            let path = self.path.parent().unwrap_or_else(|| self.path.clone());
+            failure::error("NtSetInformationFile", path.join(name.clone()), code)
+        })
     }
 }

@@ -189,6 +189,7 @@ win32_codes! {
     NOT_CONNECTED = 2250, "This network connection does not exist.";
     NOT_A_REPARSE_POINT = 4390, "The file or directory is not a reparse point.";
     INVALID_REPARSE_DATA = 4392, "The data present in the reparse point buffer is invalid.";
+    REPARSE_TAG_MISMATCH = 4394, "There is a mismatch between the tag specified in the request and the tag present in the reparse point.";
     REPARSE_TAG_INVALID = 4393, "The tag present in the reparse point buffer is invalid.";
     REPARSE_POINT_ENCOUNTERED = 4395, "The object manager encountered a reparse point while retrieving an object.";
 }

@@ -193,6 +193,31 @@ pub trait Held: Send {
     /// # Errors
     /// [`crate::Win32::ALREADY_EXISTS`] when anything has that name.
     fn create_directory(&self, name: &Component) -> Result<()>;
+
+    /// Creates an empty entry of this directory and holds it in place, shared for reading alone. As long as it is
+    /// there, this directory is not empty, and so cannot be made a junction.
+    ///
+    /// # Errors
+    /// [`crate::Win32::ALREADY_EXISTS`] when anything has that name;
+    /// [`crate::Win32::REPARSE_POINT_ENCOUNTERED`] when this directory is a reparse point by now.
+    fn reserve(&self, name: &Component, kind: LinkKind) -> Result<Box<dyn Placeholder>>;
+}
+
+/// An entry of a held directory that is to become a symbolic link. Nobody else can rename or remove it until this
+/// is dropped; it stays then. A process that may write its attributes can make a junction of it.
+pub trait Placeholder: Send {
+    /// Makes it a symbolic link that stores `target` as it is written (`FSCTL_SET_REPARSE_POINT`).
+    ///
+    /// # Errors
+    /// [`crate::Win32::DIR_NOT_EMPTY`] when somebody put something into it,
+    /// [`crate::Win32::REPARSE_TAG_MISMATCH`] when somebody made it another reparse point.
+    fn become_symlink(&self, target: &str) -> Result<()>;
+
+    /// Gives it another name in its directory, which nothing has.
+    ///
+    /// # Errors
+    /// [`crate::Win32::ALREADY_EXISTS`] when anything has that name.
+    fn rename(&self, name: &Component) -> Result<()>;
 }
 
 /// A directory that is held in place until this is dropped.

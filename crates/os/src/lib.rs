@@ -56,6 +56,7 @@ mod ids;
 pub mod layer;
 mod path;
 mod provider;
+mod secret;
 mod services;
 mod system_text;
 mod value;
@@ -76,7 +77,9 @@ pub use disks::{
 };
 pub use error::{Cause, Error, Hresult, Result, Win32};
 pub use facility::{Facility, Os, UnknownFacility};
-pub use files::{DirEntry, Entry, FileAttributes, Files, Held, LinkKind, Pin, ReparseTag};
+pub use files::{
+    DirEntry, Entry, FileAttributes, Files, Held, LinkKind, Pin, Placeholder, ReparseTag,
+};
 pub use ids::{DiskNumber, ParseVolumeIdError, PartitionNumber, VolumeId};
 pub use path::{Component, PathError, Root, WinPath};
 pub use provider::{

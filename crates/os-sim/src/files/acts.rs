@@ -108,6 +108,7 @@ impl FileTree {
         if node.entry().is_directory() || node.is_read_only() {
             return Err(Win32::ACCESS_DENIED.into());
         }
+        self.pins.refuse(&place.host)?;
         match node {
             Node::Reparse(point) if point.is_marked() => {
                 marker::remove_whole(&place.host, &self.staging(&place.path)?)

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use os::{Cause, Component, Held, Pin, Win32, WinPath};
+use os::{Cause, Component, Held, LinkKind, Pin, Placeholder, Win32, WinPath};
 
 use super::FileTree;
 use super::host::{self, Node};
 use super::pins::{self, Pins};
+use super::placeholder::Reserved;
 use super::walk::Place;
 
 /// A pinned directory. Its path is free of links, and stays so while it is pinned, but for the
@@ -64,6 +65,14 @@ impl Held for HeldDirectory {
         self.tree.change("NtCreateFile", &path, || {
             self.still_plain()?;
             self.tree.make_directory(&path)
+        })
+    }
+
+    fn reserve(&self, name: &Component, kind: LinkKind) -> os::Result<Box<dyn Placeholder>> {
+        let path = self.path.join(name.clone());
+        self.tree.change("NtCreateFile", &path, || {
+            self.still_plain()?;
+            Ok(Box::new(Reserved::make(&self.tree, &path, kind)?) as Box<dyn Placeholder>)
         })
     }
 }

@@ -1,13 +1,10 @@
 //! What reparse data says: where it leads to, and how the node's own links are written.
 
 use formats::reparse::{Names, Reparse, SymlinkBase, Target};
+use formats::symlink;
 use os::{Cause, Component, ReparseTag, VolumeId, Win32, WinPath};
 
 use super::names;
-
-/// What the object manager calls what Win32 calls `\\?\`.
-const NT_PREFIX: &str = r"\??\";
-const WIN32_PREFIX: &str = r"\\?\";
 
 /// The path that a link in `directory` leads to, with the names that follow the link.
 ///
@@ -54,21 +51,12 @@ pub(super) fn mounted_volume(data: &[u8]) -> Option<VolumeId> {
     }
 }
 
-/// The reparse data of a symbolic link, as `CreateSymbolicLinkW` makes it: what names a drive, share
-/// or volume becomes a name of the object manager, and the rest stays as it is written.
+/// The reparse data of a symbolic link, as `CreateSymbolicLinkW` makes it.
 ///
 /// # Errors
 /// [`Win32::INVALID_PARAMETER`] for a target that the data cannot hold.
 pub(super) fn symlink(target: &str) -> Result<Vec<u8>, Cause> {
-    let (substitute, base) = match object_name(target) {
-        Some(name) => (name, SymlinkBase::Absolute),
-        None => (target.to_owned(), SymlinkBase::Relative),
-    };
-    let print = target.to_owned();
-    encode(&Reparse::Symlink {
-        names: Names { substitute, print },
-        base,
-    })
+    encode(&symlink::to(target))
 }
 
 fn parse(data: &[u8]) -> Result<Reparse, Cause> {
@@ -80,41 +68,6 @@ fn encode(content: &Reparse) -> Result<Vec<u8>, Cause> {
     content
         .encode()
         .map_err(|_| Win32::INVALID_PARAMETER.into())
-}
-
-fn object_name(target: &str) -> Option<String> {
-    for verbatim in [WIN32_PREFIX, NT_PREFIX] {
-        if let Some(rest) = target.strip_prefix(verbatim) {
-            return Some(format!("{NT_PREFIX}{rest}"));
-        }
-    }
-    let target = target.replace('/', "\\");
-    if let Some(share) = target.strip_prefix(r"\\") {
-        return Some(format!(r"{NT_PREFIX}UNC\{}", collapse(share)));
-    }
-    let letter = target.chars().next().filter(char::is_ascii_alphabetic)?;
-    let below = target.get(1..)?.strip_prefix(':')?;
-    Some(format!(r"{NT_PREFIX}{letter}:\{}", collapse(below)))
-}
-
-/// Drops what Win32 drops on the way to an object name: empty names, `.`, and `..` with the name
-/// before it. A trailing backslash stays.
-fn collapse(below: &str) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for name in below.split('\\') {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    let mut text = names.join("\\");
-    if below.ends_with('\\') && !names.is_empty() {
-        text.push('\\');
-    }
-    text
 }
 
 fn absolute(name: &str) -> Result<WinPath, Cause> {

@@ -20,6 +20,7 @@ mod links;
 mod marker;
 mod names;
 mod pins;
+mod placeholder;
 mod rights;
 mod seam;
 mod tools;

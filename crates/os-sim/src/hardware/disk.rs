@@ -39,9 +39,25 @@ pub struct DiskSpec {
     /// How the disk answers the question for that page.
     #[serde(default)]
     pub identifier_page: IdentifierPage,
+    /// What the storage provider says that the disk is for, whatever lies on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
     /// Stretches that answer with a medium error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Stretch>,
+}
+
+/// What a disk is for, each a property of `MSFT_Disk`. The disk that the node runs from is boot and system disk
+/// without being told so. The provider says it and refuses nothing for it, so that a caller that overlooks it does harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// `IsBoot`: it holds the boot volume.
+    Boot,
+    /// `IsClustered`: a cluster owns it.
+    Clustered,
+    /// `IsSystem`: it holds the system volume.
+    System,
 }
 
 /// What a disk hangs on.
@@ -189,6 +205,7 @@ impl DiskSpec {
             arrives: Arrives::ByPolicy,
             identifier: Vec::new(),
             identifier_page: IdentifierPage::default(),
+            roles: Vec::new(),
             unreadable: Vec::new(),
         }
     }
@@ -246,6 +263,13 @@ impl DiskSpec {
     #[must_use]
     pub fn arriving(self, arrives: Arrives) -> Self {
         Self { arrives, ..self }
+    }
+
+    /// With one more role.
+    #[must_use]
+    pub fn playing(mut self, role: Role) -> Self {
+        self.roles.push(role);
+        self
     }
 
     /// With a stretch that cannot be read.
@@ -356,7 +380,7 @@ impl Bus {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bus, DiskSpec, IdentifierKind, SectorSize};
+    use super::{Bus, DiskSpec, IdentifierKind, Role, SectorSize};
 
     #[test]
     fn a_specification_survives_its_file() {
@@ -364,6 +388,7 @@ mod tests {
             .serial("AAAA_BBBB_CCCC_0001.")
             .sectors(SectorSize::Large)
             .identified(IdentifierKind::Eui64, "0011223344556677")
+            .playing(Role::Clustered)
             .unreadable_at(4096, 512);
         let text = toml::to_string(&spec).unwrap();
         assert_eq!(toml::from_str::<DiskSpec>(&text).unwrap(), spec, "{text}");

@@ -9,7 +9,7 @@ pub(crate) mod place;
 
 pub use control::{Content, HardwareControl, HardwareError};
 pub use disk::{
-    Address, Arrives, Association, Bus, DiskSpec, Identifier, IdentifierKind, IdentifierPage,
+    Address, Arrives, Association, Bus, DiskSpec, Identifier, IdentifierKind, IdentifierPage, Role,
     SectorSize, Stretch,
 };
 

@@ -4,7 +4,7 @@ use os::{Value, VolumeId};
 
 use super::cache::{CachedDisk, CachedPartition, Shared, Style};
 use super::ids;
-use crate::hardware::Bus;
+use crate::hardware::{Bus, Role};
 use crate::machine::Machine;
 use crate::ondisk::MIB;
 use crate::provider::Object;
@@ -108,10 +108,16 @@ impl DiskObject {
                 Value::Array(vec![Value::uint16(status)])
             }
             "HealthStatus" => Value::uint16(0),
-            "IsSystem" | "IsBoot" | "BootFromDisk" => Value::Bool(disk.is_system),
-            "IsClustered" | "IsHighlyAvailable" | "IsScaleOut" => Value::Bool(false),
+            "IsBoot" | "BootFromDisk" => Value::Bool(disk.is_system || self.plays(Role::Boot)),
+            "IsSystem" => Value::Bool(disk.is_system || self.plays(Role::System)),
+            "IsClustered" => Value::Bool(self.plays(Role::Clustered)),
+            "IsHighlyAvailable" | "IsScaleOut" => Value::Bool(false),
             _ => return None,
         })
+    }
+
+    fn plays(&self, role: Role) -> bool {
+        self.disk.spec.roles.contains(&role)
     }
 
     /// A disk without a table has nothing allocated; with one, the table and what it lists.

@@ -96,6 +96,10 @@ impl Workbench for Bench {
         self.node.files().create_reparse_point(path, kind, data)
     }
 
+    fn become_reparse_point(&self, directory: &WinPath, data: &[u8]) -> Result<()> {
+        self.node.files().become_reparse_point(directory, data)
+    }
+
     fn share(&self) -> Option<Share> {
         Some(Share {
             path: format!(r"\\{SMB_SERVER}\data"),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use os::{
-    Arguments, Deadline, DiskNumber, Os, Outcome, Pin, Query, Result, Target, VolumeId, VolumeLock,
-    WinPath,
+    Arguments, Component, Deadline, DiskNumber, LinkKind, Os, Outcome, Pin, Placeholder, Query,
+    Result, Target, VolumeId, VolumeLock, WinPath,
 };
 use tempfile::TempDir;
 use wincsi_os_sim::{ClockMode, NodeSpec, SimNode};
@@ -20,6 +20,7 @@ pub(crate) struct Scene {
     pub(crate) lock: Box<dyn VolumeLock>,
     pub(crate) node: SimNode,
     pub(crate) os: Os,
+    pub(crate) placeholder: Box<dyn Placeholder>,
 }
 
 impl Scene {
@@ -35,9 +36,12 @@ impl Scene {
             .find(|it| it.kind == os::PartitionEntry::EFI_SYSTEM);
         let efi = VolumeId(efi.unwrap().id);
         os.files.create_directory(&path("held")).unwrap();
+        let held = os.files.pin(&path("held")).unwrap();
+        let reserved = Component::parse("reserved").unwrap();
         Self {
             efi,
-            held: os.files.pin(&path("held")).unwrap(),
+            placeholder: held.reserve(&reserved, LinkKind::Directory).unwrap(),
+            held,
             lock: os.volumes.lock(efi).unwrap(),
             folder,
             node,

@@ -17,6 +17,6 @@ mod wide;
 
 pub use network::{NewUser, add_share, add_user, remove_share, remove_user};
 pub use process::{ControlEvent, raise, thread_names};
-pub use reparse::set_reparse_point;
+pub use reparse::{become_reparse_point, set_reparse_point};
 pub use system::{computer_name, free_drive, is_elevated, wine_version};
 pub use virtual_disk::{AttachedDisk, VirtualDisks};

@@ -11,7 +11,7 @@ use std::ptr;
 use os::{Error, Win32, WinPath};
 use windows_sys::Win32::Foundation::GetLastError;
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_WRITE_ATTRIBUTES,
 };
 use windows_sys::Win32::System::IO::DeviceIoControl;
 use windows_sys::Win32::System::Ioctl::FSCTL_SET_REPARSE_POINT;
@@ -24,8 +24,24 @@ use windows_sys::Win32::System::Ioctl::FSCTL_SET_REPARSE_POINT;
 /// # Errors
 /// The entry cannot be opened for writing, or its filesystem keeps no reparse points.
 pub fn set_reparse_point(path: &WinPath, data: &[u8]) -> os::Result<()> {
-    let opened = OpenOptions::new()
-        .write(true)
+    set_by(OpenOptions::new().write(true), path, data)
+}
+
+/// As [`set_reparse_point`], by leave to write attributes alone, which [MS-FSA] 2.1.5.10.37 calls enough and the
+/// sharing of other handles does not govern.
+///
+/// # Errors
+/// The entry cannot be opened for writing attributes, or is a directory that is not empty.
+pub fn become_reparse_point(directory: &WinPath, data: &[u8]) -> os::Result<()> {
+    set_by(
+        OpenOptions::new().access_mode(FILE_WRITE_ATTRIBUTES),
+        directory,
+        data,
+    )
+}
+
+fn set_by(options: &mut OpenOptions, path: &WinPath, data: &[u8]) -> os::Result<()> {
+    let opened = options
         .custom_flags(FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT)
         .open(path.to_verbatim());
     let entry = opened.map_err(|error| Error::new("CreateFileW", path, code(&error)))?;

@@ -78,8 +78,8 @@ proptest! {
         let keys = [(disk::OBJECT_ID.name, Value::text(key))];
         let of = path_of(&disk::CLASS, &keys).expect("a key");
         let tie = &disk_to_partition::CLASS;
-        let selection = associators(&of, tie.name, partition::CLASS.name).expect("tied");
-        let statement = wql::read(&selection.text).expect(&selection.text);
+        let query = associators(&of, tie.name, partition::CLASS.name).expect("tied").0;
+        let statement = wql::read(&query.text).expect(&query.text);
         let asked = resolve(&statement, disk::CLASS.namespace);
         let result = &partition::CLASS;
         assert_eq!(asked, Ok(Asked::Associated { of, association: tie, result }));

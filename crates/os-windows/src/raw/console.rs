@@ -6,7 +6,9 @@
 use std::sync::OnceLock;
 
 use os::Win32;
+use windows_sys::Win32::Foundation::STATUS_CONTROL_C_EXIT;
 use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess};
 use windows_sys::core::BOOL;
 
 use super::outcome;
@@ -22,6 +24,16 @@ pub(crate) fn handle(handler: Handler) -> Result<(), Win32> {
     }
     // SAFETY: the function has the type that the call wants, and lives as long as the process.
     outcome(unsafe { SetConsoleCtrlHandler(Some(on_event), 1) })
+}
+
+/// Ends this process as the system's own handler does, but without a word to its libraries.
+///
+/// That handler calls `ExitProcess`, which ends the other threads wherever they are and then runs the
+/// libraries' code: where a thread held a lock of theirs, the process never ends
+/// (<https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-exitprocess>).
+pub(crate) fn end_process() {
+    // SAFETY: the handle stands for this process, and is always open.
+    unsafe { TerminateProcess(GetCurrentProcess(), STATUS_CONTROL_C_EXIT.cast_unsigned()) };
 }
 
 static HANDLER: OnceLock<Handler> = OnceLock::new();

@@ -9,6 +9,7 @@ pub(crate) mod handle;
 pub(crate) mod interfaces;
 pub(crate) mod message;
 pub(crate) mod page_files;
+pub(crate) mod privilege;
 pub(crate) mod process;
 pub(crate) mod registry;
 pub(crate) mod relative;

@@ -12,11 +12,12 @@ use std::ptr;
 use os::{FileAttributes, Win32};
 use windows_sys::Wdk::Foundation::OBJECT_ATTRIBUTES;
 use windows_sys::Wdk::Storage::FileSystem::{
-    FILE_CREATE, FILE_DIRECTORY_FILE, FILE_OPEN, FILE_OPEN_FOR_BACKUP_INTENT,
-    FILE_OPEN_REPARSE_POINT, FILE_SYNCHRONOUS_IO_NONALERT, NtCreateFile,
+    FILE_CREATE, FILE_DIRECTORY_FILE, FILE_NON_DIRECTORY_FILE, FILE_OPEN,
+    FILE_OPEN_FOR_BACKUP_INTENT, FILE_OPEN_REPARSE_POINT, FILE_RENAME_INFORMATION,
+    FILE_SYNCHRONOUS_IO_NONALERT, FileRenameInformation, NtCreateFile, NtSetInformationFile,
 };
 use windows_sys::Win32::Foundation::{
-    OBJ_CASE_INSENSITIVE, OBJ_DONT_REPARSE, RtlNtStatusToDosError, UNICODE_STRING,
+    HANDLE, OBJ_CASE_INSENSITIVE, OBJ_DONT_REPARSE, RtlNtStatusToDosError, UNICODE_STRING,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     DELETE, FILE_ATTRIBUTE_NORMAL, FILE_BASIC_INFO, FILE_DISPOSITION_FLAG_DELETE,
@@ -40,6 +41,10 @@ pub(crate) enum Purpose {
     Hold,
     /// To remove it.
     Remove,
+    /// To make a directory of this name, which must not exist, and to hold it: others may read in it alone.
+    ReserveDirectory,
+    /// Likewise, a file.
+    ReserveFile,
 }
 
 impl Purpose {
@@ -48,6 +53,7 @@ impl Purpose {
             Self::ChangeAttributes => FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES,
             Self::CreateDirectory | Self::Hold => FILE_LIST_DIRECTORY | FILE_READ_ATTRIBUTES,
             Self::Remove => DELETE | FILE_READ_ATTRIBUTES,
+            Self::ReserveDirectory | Self::ReserveFile => DELETE | FILE_WRITE_ATTRIBUTES,
         };
         for_that | SYNCHRONIZE
     }
@@ -56,13 +62,14 @@ impl Purpose {
         let read_write = FILE_SHARE_READ | FILE_SHARE_WRITE;
         match self {
             Self::Hold => read_write,
+            Self::ReserveDirectory | Self::ReserveFile => FILE_SHARE_READ,
             _ => read_write | FILE_SHARE_DELETE,
         }
     }
 
     fn disposition(self) -> u32 {
         match self {
-            Self::CreateDirectory => FILE_CREATE,
+            Self::CreateDirectory | Self::ReserveDirectory | Self::ReserveFile => FILE_CREATE,
             _ => FILE_OPEN,
         }
     }
@@ -71,7 +78,8 @@ impl Purpose {
         let always =
             FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_NONALERT | FILE_OPEN_FOR_BACKUP_INTENT;
         match self {
-            Self::CreateDirectory => always | FILE_DIRECTORY_FILE,
+            Self::CreateDirectory | Self::ReserveDirectory => always | FILE_DIRECTORY_FILE,
+            Self::ReserveFile => always | FILE_NON_DIRECTORY_FILE,
             _ => always,
         }
     }
@@ -126,6 +134,68 @@ pub(crate) fn open(
     }
     // SAFETY: the call succeeded, so the handle is open, and nobody else has it.
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
+}
+
+/// Gives an entry another name, in this directory, that nothing has (`NtSetInformationFile`). Win32's own form of
+/// this call would read the name against the process's current directory.
+///
+/// <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_file_rename_information>
+pub(crate) fn rename(
+    entry: &OwnedHandle,
+    directory: &OwnedHandle,
+    name: &OsStr,
+) -> Result<(), Win32> {
+    let wanted = Renaming::to(directory, name)?;
+    let mut status = IO_STATUS_BLOCK::default();
+    // SAFETY: both handles are open, and the structure, laid out as the class wants it, outlives the call, which
+    // is synchronous as the entry was opened so.
+    let answer = unsafe {
+        NtSetInformationFile(
+            entry.as_raw_handle(),
+            &raw mut status,
+            ptr::from_ref(&wanted).cast(),
+            super::handle::size_of_u32::<Renaming>(),
+            FileRenameInformation,
+        )
+    };
+    match answer {
+        0.. => Ok(()),
+        // SAFETY: the function translates a number.
+        failed => Err(Win32(unsafe { RtlNtStatusToDosError(failed) })),
+    }
+}
+
+/// NTFS has no longer names.
+const LONGEST_NAME: usize = 255;
+
+/// `FILE_RENAME_INFORMATION` with room for a name.
+#[repr(C)]
+struct Renaming {
+    replace_if_exists: u32,
+    root_directory: HANDLE,
+    length: u32,
+    name: [u16; LONGEST_NAME],
+}
+
+const _: () = {
+    use std::mem::offset_of;
+    assert!(offset_of!(Renaming, name) == offset_of!(FILE_RENAME_INFORMATION, FileName));
+};
+
+impl Renaming {
+    fn to(directory: &OwnedHandle, name: &OsStr) -> Result<Self, Win32> {
+        let units: Vec<u16> = name.encode_wide().collect();
+        let mut wanted = Self {
+            replace_if_exists: 0,
+            root_directory: directory.as_raw_handle(),
+            length: u32::try_from(units.len() * 2).map_err(|_| Win32::FILENAME_EXCED_RANGE)?,
+            name: [0; LONGEST_NAME],
+        };
+        let room = wanted.name.get_mut(..units.len());
+        room.ok_or(Win32::FILENAME_EXCED_RANGE)?
+            .copy_from_slice(&units);
+        Ok(wanted)
+    }
 }
 
 /// Deletes what a handle is on, at once if the filesystem can, else when its last handle closes.

@@ -34,6 +34,8 @@ pub(super) struct Invoke {
 /// Arguments on their way to another thread; their texts are wiped when this is dropped.
 pub(super) struct Sealed(pub(super) Arguments);
 
+os::assert_no_debug!(Invoke, Sealed);
+
 impl Drop for Sealed {
     fn drop(&mut self) {
         self.wipe();

@@ -1,6 +1,6 @@
 //! A query, as a job.
 
-use automation::Selection;
+use automation::{Associated, Selection};
 use os::Instance;
 use os::schema::{Class, Property};
 
@@ -22,7 +22,7 @@ impl Find {
     }
 
     /// Its objects have what their class has.
-    pub(super) fn whole(selection: Selection) -> Self {
+    pub(super) fn whole(Associated(selection): Associated) -> Self {
         let read = ClassObject::whole;
         Self { selection, read }
     }

@@ -1,4 +1,4 @@
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +8,7 @@ use os::{Component, Error, Files, LinkKind, Result, VolumeId, Volumes, Win32, Wi
 use os_suite::Workbench;
 use wincsi_os_windows::{NativeFiles, NativeVolumes};
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_WRITE_ATTRIBUTES,
 };
 
 /// A folder of its own in the temporary folder of the machine.
@@ -68,9 +68,12 @@ impl Workbench for Bench {
             LinkKind::Directory => NativeFiles::new().create_directory(path)?,
             LinkKind::File => self.write_file(path, b"")?,
         }
-        let entry = entry(path).map_err(|error| failed("CreateFileW", path, &error))?;
-        super::wine::set_reparse_point(&entry, data)
-            .map_err(|code| Error::new("FSCTL_SET_REPARSE_POINT", path, code))
+        set_reparse_point(path, OpenOptions::new().write(true), data)
+    }
+
+    fn become_reparse_point(&self, directory: &WinPath, data: &[u8]) -> Result<()> {
+        let options = &mut OpenOptions::new();
+        set_reparse_point(directory, options.access_mode(FILE_WRITE_ATTRIBUTES), data)
     }
 
     /// Of every Windows Server, the optimisation of drives is started on demand; of Wine, a cache of fonts
@@ -83,12 +86,13 @@ impl Workbench for Bench {
     }
 }
 
-/// Opens an entry to change what it is.
-fn entry(path: &WinPath) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
+fn set_reparse_point(path: &WinPath, options: &mut OpenOptions, data: &[u8]) -> Result<()> {
+    let entry = options
         .custom_flags(FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT)
-        .open(path.to_verbatim())
+        .open(path.to_verbatim());
+    let entry = entry.map_err(|error| failed("CreateFileW", path, &error))?;
+    super::wine::set_reparse_point(&entry, data)
+        .map_err(|code| Error::new("FSCTL_SET_REPARSE_POINT", path, code))
 }
 
 fn temporary() -> Result<WinPath> {

@@ -41,6 +41,7 @@ pub(crate) fn main() -> ExitCode {
         deviations: wine::ANSWERS,
         ..windows
     };
+    let _services = wine::keep_services_open().expect("the manager runs");
     os_suite::run_recorded(wine, Program::Wine, own::CASES)
 }
 

@@ -23,5 +23,6 @@
 
 pub use super::seam::{
     ForwardAfUnix, ForwardBoot, ForwardDisks, ForwardEventLog, ForwardFiles, ForwardFirmware,
-    ForwardHeld, ForwardProvider, ForwardServices, ForwardVolumeLock, ForwardVolumes,
+    ForwardHeld, ForwardPlaceholder, ForwardProvider, ForwardServices, ForwardVolumeLock,
+    ForwardVolumes,
 };

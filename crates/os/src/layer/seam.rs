@@ -9,8 +9,8 @@ use crate::{
     AfUnix, Arguments, Boot, BootId, Clock, Component, Dacl, Deadline, DeviceDescriptor, DirEntry,
     DiskAttributes, DiskNumber, Disks, DriveLayout, Entry, Event, EventLog, Extent, Facility,
     FileSystem, Files, Firmware, Held, Instance, LinkKind, Moment, ObjectPath, Outcome, Paging,
-    PartitionNumber, Pin, Provider, Query, Result, ScsiAddress, ServiceInfo, Services, Space,
-    Target, VolumeId, VolumeLock, Volumes, WinPath,
+    PartitionNumber, Pin, Placeholder, Provider, Query, Result, ScsiAddress, ServiceInfo, Services,
+    Space, Target, VolumeId, VolumeLock, Volumes, WinPath,
 };
 
 macro_rules! ending_by {
@@ -144,9 +144,17 @@ operations! {
             = Change Handle "SetFileInformationByHandle" / "", Object::Name(name);
         fn create_directory(name: &Component) -> ()
             = Change Handle "NtCreateFile" / "create directory", Object::Name(name);
+        fn reserve(name: &Component, kind: LinkKind) -> Box<dyn Placeholder>
+            = Change Handle "NtCreateFile" / "reserve", Object::Name(name); opened by kept;
     }
     Firmware as ForwardFirmware: Send Sync, in Some(Facility::Firmware), around Arc<dyn Firmware> {
         fn smbios() -> Vec<u8> = Look Call "GetSystemFirmwareTable" / "", Object::Node;
+    }
+    Placeholder as ForwardPlaceholder: Send, in Some(Facility::Files), around Box<dyn Placeholder> {
+        fn become_symlink(target: &str) -> ()
+            = Change Call "FSCTL_SET_REPARSE_POINT" / "", Object::Node;
+        fn rename(name: &Component) -> ()
+            = Change Call "NtSetInformationFile" / "rename", Object::Name(name);
     }
     Provider as ForwardProvider: Send Sync, in None, around Arc<dyn Provider> {
         fn query(query: &Query<'_>, deadline: Deadline) -> Vec<Instance>
@@ -215,6 +223,10 @@ fn by_code(outcome: &Outcome) -> Ending {
         0 => Ending::Done,
         _ => Ending::Failed,
     }
+}
+
+fn kept(placeholder: Layered<Box<dyn Placeholder>>) -> Box<dyn Placeholder> {
+    Box::new(placeholder)
 }
 
 fn boxed(lock: Layered<Box<dyn VolumeLock>>) -> Box<dyn VolumeLock> {

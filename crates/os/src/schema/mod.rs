@@ -96,7 +96,6 @@ pub const CLASSES: &[&Class] = &[
     &wmi_error::CLASS,
     &service::BASE,
     &service::CLASS,
-    &service::dependent::CLASS,
     &bios::ELEMENT,
     &bios::CLASS,
 ];

@@ -1,6 +1,6 @@
 //! `Win32_Service` and what depends on what, as WMI sees the service control manager.
 
-use super::cim::CimType::{Boolean, Reference, String, Uint32};
+use super::cim::CimType::{Boolean, String, Uint32};
 use super::model::{Class, Method, NamedText, Namespace, Property, ReturnCode, Source, text};
 
 const BASE_PAGE: Source =
@@ -110,28 +110,3 @@ pub static CLASS: Class = Class {
     methods: METHODS,
     source: PAGE,
 };
-
-/// `Win32_DependentService`: which service needs which.
-pub mod dependent {
-    use super::*;
-
-    const PAGE: Source = Source::Page(
-        "https://learn.microsoft.com/en-us/windows/win32/cimwin32prov/win32-dependentservice",
-    );
-
-    rows! { PROPERTIES: Property {
-        /// The service that is needed.
-        ANTECEDENT = Property::new("Antecedent", Reference("Win32_BaseService"), PAGE).key();
-        /// The service that needs it.
-        DEPENDENT = Property::new("Dependent", Reference("Win32_BaseService"), PAGE).key();
-    }}
-
-    pub static CLASS: Class = Class {
-        name: "Win32_DependentService",
-        namespace: Namespace::CimV2,
-        base: None,
-        properties: PROPERTIES,
-        methods: &[],
-        source: PAGE,
-    };
-}

@@ -301,12 +301,6 @@ fn an_association_knows_its_ends() {
 }
 
 #[test]
-fn an_association_of_like_with_like_has_no_end_to_guess() {
-    assert!(service::dependent::CLASS.is_association());
-    assert_eq!(service::dependent::CLASS.end(&service::CLASS), None);
-}
-
-#[test]
 fn a_method_of_a_class_without_instances_is_static() {
     let create = class("MSFT_SmbGlobalMapping").and_then(|class| class.method("Create"));
     assert!(matches!(create.unwrap().scope, Scope::Static(_)));

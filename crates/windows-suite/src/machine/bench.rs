@@ -130,6 +130,10 @@ impl Workbench for Bench {
         real::set_reparse_point(path, data)
     }
 
+    fn become_reparse_point(&self, directory: &WinPath, data: &[u8]) -> Result<()> {
+        real::become_reparse_point(directory, data)
+    }
+
     fn raw_disk(&self) -> Result<DiskNumber> {
         self.plug(1 << 30)
     }

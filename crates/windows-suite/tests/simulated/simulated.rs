@@ -223,6 +223,10 @@ impl Workbench for Simulated {
         files.create_reparse_point(path, kind, data)
     }
 
+    fn become_reparse_point(&self, directory: &WinPath, data: &[u8]) -> os::Result<()> {
+        self.simulated.files().become_reparse_point(directory, data)
+    }
+
     fn raw_disk(&self) -> os::Result<DiskNumber> {
         self.plug(1 << 30)
     }
