@@ -35,7 +35,7 @@ what is to be overwritten. Disks, volumes and services are queried through a han
 csi-proxy queries WMI.
 
 **Many volumes.** A look-up by path and the statistics of a volume cost the same whatever else
-the node has. ListVolumesOnDisk and PartitionDisk open every volume of the node, as only a volume
+the node has. ListVolumesOnDisk opens every volume of the node, as only a volume
 itself reports where it lies.
 
 **Calls** are made by name or on a handle that is open already; **waits** let time pass between

@@ -87,5 +87,8 @@ fn a_call_costs_the_same_on_a_node_of_many_volumes() {
         let mut expected = few.cost();
         expected[2] += more_handles;
         assert_eq!(many.cost(), expected, "{name}{many}");
+        // Not even an operation in place of another of its kind.
+        let is_same = few.to_string() == many.to_string();
+        assert_eq!(is_same, more_handles == 0, "{name}{few}{many}");
     }
 }

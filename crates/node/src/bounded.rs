@@ -3,13 +3,23 @@ use std::{fmt, io, panic, thread};
 
 use os::{Clock, Deadline};
 
-use crate::Node;
 use crate::patience::SLICE;
+use crate::{Crowded, Node};
 
 /// An operation has not ended, or not begun.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unfinished {
+    /// Too many others wait already, for the object or on the node. Nothing was done by this step of it.
+    #[error("{operation} {object}: {source}")]
+    Crowded {
+        /// What was to be done.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// Who has it, and who waits.
+        source: Crowded,
+    },
     /// The deadline passed: before the operation could begin, while it waited, or while it ran in
     /// [`Node::bounded`], where it still runs and keeps its locks.
     #[error("{operation} {object}: did not end before its deadline")]

@@ -102,11 +102,16 @@
 //! operations cannot wait for each other, and two operations on different objects never meet. They hold
 //! among the clones of one [`Node`]; between processes nothing is locked.
 //!
+//! At most 128 operations wait for the same object, and 512 in all. More fail ([`api::Condition::Crowded`]), with the
+//! object and the operation that has it in the text; one that need not wait never does.
+//!
 //! # Dying
 //! Every operation may be cut off at any point, by a crash or a power failure, and is then simply
 //! called again: it looks at what is there and goes on from it. Where csi-proxy answers a repeated
 //! call with an error (deleting what is gone, unmounting what is not mounted), so do we; what the
-//! call asked for holds all the same.
+//! call asked for holds all the same. A link that was being made leaves an entry beside its name, `.wincsi-link-` and
+//! a number, which stands for nothing and goes with the next operation that makes or removes something there, or by
+//! [`Filesystem::clear_noted`] at the next start.
 //!
 //! # In this process or over pipes
 //! [`api`] has the same operations as traits, which the crate `wincsi-client` implements too.
@@ -141,9 +146,12 @@ mod disks;
 mod filesystem;
 mod firmware;
 mod iscsi;
+mod leftover;
 mod link;
 mod locks;
 mod looks;
+mod new_link;
+mod notes;
 mod patience;
 mod provider;
 mod services;
@@ -152,6 +160,7 @@ mod storage;
 mod text;
 pub mod texts;
 mod volumes;
+mod waits;
 mod way;
 mod with;
 
@@ -160,7 +169,7 @@ use std::sync::Arc;
 pub use formats::blank::{ExtentError, Refusal, ShortRead};
 pub use formats::location::Location;
 pub use formats::smbios::SmbiosError;
-use os::{Deadline, Os};
+use os::{Deadline, Os, WinPath};
 
 pub use self::blank::{BlankError, Unread};
 pub use self::bounded::Unfinished;
@@ -177,6 +186,7 @@ pub use self::iscsi::{
 };
 use self::locks::Locks;
 use self::looks::Looks;
+use self::notes::Notes;
 pub use self::provider::ProviderError;
 pub use self::services::{Dependents, ServiceError, ServiceName, Services};
 pub use self::smb::{
@@ -187,6 +197,8 @@ pub use self::volumes::{
     AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,
     FoundVolume, NamedVolume, NewSize, Resized, TargetError, VisibilityError, VolumeError, Volumes,
 };
+use self::waits::Unheard;
+pub use self::waits::{Crowd, Crowded, Waits};
 pub use self::way::{Bounds, Way, WayError};
 
 /// A node and the operations on it. Cheap to clone; clones share their locks.
@@ -254,7 +266,29 @@ struct Shared {
     locks: Locks,
     looks: Looks,
     known_mappings: smb::Known,
+    visits: smb::Visits,
     logins: iscsi::Logins,
+    notes: Option<Notes>,
+}
+
+/// What a server has to do with the node that it serves.
+pub struct Server {
+    /// Hears which operations wait.
+    pub waits: Arc<dyn Waits>,
+    /// The folder in which the node notes where links are being made, and from which
+    /// [`Filesystem::clear_noted`] knows what a death left. It is made when it is needed, for SYSTEM and
+    /// Administrators alone; nobody else may be able to write in the folder above.
+    pub notes: Option<WinPath>,
+}
+
+impl Default for Server {
+    /// Nothing hears of waits, and nothing is noted.
+    fn default() -> Self {
+        Self {
+            waits: Arc::new(Unheard),
+            notes: None,
+        }
+    }
 }
 
 impl Node {
@@ -262,8 +296,16 @@ impl Node {
     /// and clones of it: locks hold only among clones.
     #[must_use]
     pub fn new(os: Os, options: Options) -> Self {
-        let looks = Looks::new(Arc::clone(&os.clock));
-        let locks = Locks::new(Arc::clone(&os.clock), looks.clone());
+        Self::in_server(os, options, Server::default())
+    }
+
+    /// As [`Node::new`], for a server: it hears which operations wait, and keeps notes of unfinished links.
+    #[must_use]
+    pub fn in_server(os: Os, options: Options, server: Server) -> Self {
+        let Server { waits, notes } = server;
+        let looks = Looks::new(Arc::clone(&os.clock), Arc::clone(&waits));
+        let locks = Locks::new(Arc::clone(&os.clock), looks.clone(), waits);
+        let notes = notes.map(Notes::new);
         Self {
             shared: Arc::new(Shared {
                 os: looks::guarded(os, &looks),
@@ -271,7 +313,9 @@ impl Node {
                 locks,
                 looks,
                 known_mappings: smb::Known::default(),
+                visits: smb::Visits::default(),
                 logins: iscsi::Logins::default(),
+                notes,
             }),
         }
     }
@@ -305,6 +349,14 @@ impl Node {
 
     fn known_mappings(&self) -> &smb::Known {
         &self.shared.known_mappings
+    }
+
+    fn visits(&self) -> &smb::Visits {
+        &self.shared.visits
+    }
+
+    fn notes(&self) -> Option<&Notes> {
+        self.shared.notes.as_ref()
     }
 
     fn logins(&self) -> &iscsi::Logins {

@@ -2,8 +2,7 @@
 
 use formats::reparse::{Names, Reparse, SymlinkBase, Target};
 use os::{
-    Cause, Component, Entry, Error, Files, LinkKind, PathError, ReparseTag, Root, VolumeId, Win32,
-    WinPath,
+    Cause, Component, Entry, Error, Files, PathError, ReparseTag, Root, VolumeId, Win32, WinPath,
 };
 
 /// Where an entry leads.
@@ -36,28 +35,6 @@ pub(crate) fn leads(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Res
         tracing::warn!(path = ?path.to_string(), %error, "a link names no path");
         malformed(path, "it names no path".to_owned())
     })
-}
-
-/// Creates a link that stores `text`, or finds one that leads to `target` already.
-///
-/// # Errors
-/// Those of [`Files::create_symlink`]; [`Win32::ALREADY_EXISTS`] when anything else has the name.
-pub(crate) fn ensure(
-    files: &dyn Files,
-    link: &WinPath,
-    target: &WinPath,
-    text: &str,
-    kind: LinkKind,
-) -> os::Result<()> {
-    match files.create_symlink(link, text, kind) {
-        Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
-            match exists(files, link, target) {
-                Ok(true) => Ok(()),
-                _ => Err(error),
-            }
-        }
-        created => created,
-    }
 }
 
 /// Whether there is a symbolic link of this name that leads to `target`.

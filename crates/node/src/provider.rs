@@ -159,6 +159,8 @@ impl Callee<'_> {
 /// Arguments with secrets among them, whose texts are wiped when this is dropped.
 pub(crate) struct SecretArguments(Arguments);
 
+os::assert_no_debug!(SecretArguments);
+
 impl SecretArguments {
     pub(crate) fn new(arguments: Arguments) -> Self {
         Self(arguments)

@@ -55,8 +55,8 @@ pub(super) const CALLS: &[Call] = &[
 
 const SINCE: &str = "\
     Update has the initiator query the portal for its targets; without it the targets are those \
-    of when the portal was added. On a storage server that makes a target for each volume csi- \
-    proxy misses one made since, and still lists one that is gone. There a driver learns of them \
+    of when the portal was added. On a storage server that makes a target for each volume \
+    csi-proxy misses one made since, and still lists one that is gone. There a driver learns of them \
     by RemoveTargetPortal and AddTargetPortal, which are two queries and two methods more";
 
 const REPLACED: &str = "\

@@ -21,9 +21,9 @@ pub(super) const CALLS: &[Call] = &[
         row("it is mounted there", [0, 0, 1, 2, 0], [0, 0], |node| mount(node, MOUNTED)),
     ]),
     Call("volume.UnmountVolume", &[
-        row("the volume is there", [0, 0, 3, 3, 0], [1, 1],
+        row("the volume is there", [0, 0, 4, 3, 0], [1, 1],
             |node| unmount(node, node.volume().id, node.mounted()?)),
-        row("its disk is gone; an error with csi-proxy", [0, 0, 4, 3, 0], [1, 0],
+        row("its disk is gone; an error with csi-proxy", [0, 0, 5, 3, 0], [1, 0],
             unmount_what_is_gone),
     ]),
     Call("volume.IsVolumeFormatted", &[

@@ -67,10 +67,11 @@ enum Kind {
 }
 
 impl Kind {
-    /// The same code, found where it means something else. What does not answer means nothing else anywhere.
+    /// The same code, found where it means something else. What does not answer, or has too many that wait for it,
+    /// means nothing else anywhere.
     fn meaning(self, condition: Condition) -> Self {
         match self {
-            Self::Condition(Condition::NotAnswering) => self,
+            Self::Condition(Condition::Crowded | Condition::NotAnswering) => self,
             Self::Coded(_, code) => Self::Coded(condition, code),
             Self::Condition(_) | Self::Deadline => Self::Condition(condition),
         }
@@ -112,6 +113,7 @@ impl Classified for os::Error {
 impl Classified for Unfinished {
     fn kind(&self) -> Kind {
         match self {
+            Self::Crowded { .. } => Kind::Condition(Condition::Crowded),
             Self::Deadline { .. } => Kind::Deadline,
             Self::NotAnswering { .. } => Kind::Condition(Condition::NotAnswering),
             Self::NoThread { .. } => Kind::Condition(Condition::Other),

@@ -197,6 +197,9 @@ pub enum Condition {
     /// Another user's credentials are in use for the same server (1219), or for the same share, and its server
     /// denies that user what is asked for. Once no volume of the other user is left, the share can be unmapped.
     CredentialsConflict,
+    /// Too many calls run, or wait for the same object: the text says which call has it, and since when. What a
+    /// call does in several steps may have been done in part.
+    Crowded,
     /// A link on the way leads to something that does not exist.
     DanglingLink,
     /// The disk does not work or is no longer connected (433, 1117, 1167, 40004, 0xEFFF001D): a matter for
@@ -277,7 +280,8 @@ impl Condition {
     pub fn is_worth_a_retry(self) -> bool {
         matches!(
             self,
-            Self::InUse
+            Self::Crowded
+                | Self::InUse
                 | Self::NotAnswering
                 | Self::NotReady
                 | Self::OutOfDate

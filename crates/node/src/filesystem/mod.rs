@@ -4,14 +4,17 @@ mod error;
 mod make;
 mod remove;
 
-use os::{Deadline, Files, LinkKind, Root, WinPath};
+use std::sync::Arc;
+
+use os::{Deadline, Entry, Files, LinkKind, Root, Win32, WinPath};
 
 pub use self::error::FilesystemError;
 use self::make::Making;
 use self::remove::Walk;
 use crate::link::{self, Leads};
 use crate::locks::{Held, Key};
-use crate::{Node, Way};
+use crate::new_link::NewLink;
+use crate::{Bounds, Node, Way, leftover};
 
 /// The operations on files, directories and links of a [`Node`].
 ///
@@ -36,7 +39,7 @@ impl<'a> Filesystem<'a> {
     ) -> Result<bool, FilesystemError> {
         let way = at.into();
         self.node.check(deadline, "look at", way.asked())?;
-        match self.files().entry(way.path()) {
+        match self.entry(&way) {
             Ok(_) => Ok(true),
             Err(error) if error.is_not_found() => Ok(false),
             Err(source) => Err(FilesystemError::inspect(way.asked())(source)),
@@ -79,8 +82,9 @@ impl<'a> Filesystem<'a> {
         let _held = self.lock("remove", &way, deadline)?;
         let failed = || FilesystemError::remove(way.asked(), way.asked());
         let pins = way.hold(self.files()).map_err(failed())?;
+        leftover::sweep_beside(self.files(), &way, &pins);
         let removed = match (pins.last(), path.name()) {
-            (Some(directory), Some(name)) => directory.remove(name),
+            (Some(directory), Some(name)) => remove::in_held(self.files(), directory, name, path),
             _ => remove::look_and_remove(self.files(), path),
         };
         removed.map_err(failed())
@@ -103,6 +107,7 @@ impl<'a> Filesystem<'a> {
             Err(error) if error.is_not_found() => return Ok(()),
             held => held.map_err(FilesystemError::remove(way.asked(), way.asked()))?,
         };
+        leftover::sweep_beside(self.files(), &way, &pins);
         let removed = Walk::new(self.node, &way, pins, deadline).remove();
         removed.inspect_err(FilesystemError::log_entry)
     }
@@ -151,15 +156,28 @@ impl<'a> Filesystem<'a> {
             Err(error) if error.is_not_found() => LinkKind::File,
             Err(error) => return Err(FilesystemError::inspect(target)(error)),
         };
-        let created = link.hold(self.files()).and_then(|_pins| {
-            let text = target.to_string();
-            link::ensure(self.files(), link.path(), target, &text, kind)
-        });
+        let new = NewLink {
+            node: self.node,
+            way: &link,
+            target,
+            kind,
+        };
+        let created = new
+            .place()
+            .and_then(|place| new.make(place, &target.to_string()));
         created.map_err(|error| FilesystemError::CreateLink {
             link: link.asked().to_string(),
             target: target.to_string(),
             source: error,
         })
+    }
+
+    /// Removes what links have left within bounds that were being made when a process died, as far as they are noted
+    /// ([`Server::notes`](crate::Server)). What cannot be removed now is told in the log.
+    pub fn clear_noted(&self, bounds: &Arc<Bounds>) {
+        if let Some(notes) = self.node.notes() {
+            notes.clear(self.node.os(), bounds);
+        }
     }
 
     /// Whether the entry is a symbolic link, junction or mounted folder, and what it leads to
@@ -178,7 +196,7 @@ impl<'a> Filesystem<'a> {
         let path = way.path();
         self.node.check(deadline, "look at", way.asked())?;
         let inspect = |source| FilesystemError::inspect(way.asked())(source);
-        let entry = self.files().entry(path).map_err(inspect)?;
+        let entry = self.entry(&way).map_err(inspect)?;
         let there = match link::leads(self.files(), path, &entry).map_err(inspect)? {
             Leads::Nowhere => return Ok(false),
             Leads::To(target) if way.is_confined() && is_on_share(&target) => return Ok(true),
@@ -186,6 +204,18 @@ impl<'a> Filesystem<'a> {
             Leads::ToVolume(volume) => WinPath::of_root(Root::Volume(volume)),
         };
         self.is_there(&there).map_err(inspect)
+    }
+
+    /// The entry of a name that drivers may know.
+    fn entry(&self, way: &Way) -> os::Result<Entry> {
+        match leftover::is_named_so(way.path()) {
+            true => Err(os::Error::new(
+                "GetFileAttributesExW",
+                way.path(),
+                Win32::FILE_NOT_FOUND,
+            )),
+            false => self.files().entry(way.path()),
+        }
     }
 
     /// Whether a link's target exists; a volume whose disk is gone does not.

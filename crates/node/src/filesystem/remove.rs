@@ -6,7 +6,7 @@ use os::{
 };
 
 use super::FilesystemError;
-use crate::{Node, Way};
+use crate::{Node, Way, leftover};
 
 /// No path has more names: it has at most 32,767 characters, separators included
 /// (<https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation>).
@@ -19,6 +19,28 @@ const ATTEMPTS: u32 = 4;
 pub(super) fn look_and_remove(files: &dyn Files, path: &WinPath) -> os::Result<()> {
     let found = files.entry(path)?;
     entry(files, path, &found)
+}
+
+/// Removes an entry of a directory that is held. A directory in which nothing is but what is left of links is empty
+/// to everybody else.
+pub(super) fn in_held(
+    files: &dyn Files,
+    directory: &Pin,
+    name: &Component,
+    path: &WinPath,
+) -> os::Result<()> {
+    match directory.remove(name) {
+        Err(error) if error.win32() == Some(Win32::DIR_NOT_EMPTY) => {
+            let inner = directory.pin(name)?;
+            let swept = leftover::sweep(files, &inner, path, None);
+            inner.release();
+            match swept {
+                0 => Err(error),
+                _ => directory.remove(name),
+            }
+        }
+        removed => removed,
+    }
 }
 
 fn entry(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Result<()> {

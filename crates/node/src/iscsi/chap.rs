@@ -25,6 +25,8 @@ pub struct Chap {
 /// A CHAP secret. It cannot be printed and is wiped when this is dropped.
 pub struct ChapSecret(Zeroizing<String>);
 
+os::assert_no_debug!(Authentication, Chap, ChapSecret);
+
 impl Chap {
     /// A user's secret. With an empty name the initiator gives its own.
     ///

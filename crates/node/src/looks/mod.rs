@@ -28,6 +28,7 @@ use os::{Cause, Clock, Deadline, DiskNumber, Moment, VolumeId};
 
 pub(crate) use self::each::each;
 pub(crate) use self::seam::guarded;
+use crate::Waits;
 use crate::patience::SLICE;
 
 /// How long a look may take before its object counts as one that does not answer. Disks that live answer
@@ -113,14 +114,16 @@ pub(crate) struct Looks {
     table: Arc<Mutex<Table>>,
     ended: Arc<Condvar>,
     clock: Arc<dyn Clock>,
+    waits: Arc<dyn Waits>,
 }
 
 impl Looks {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, waits: Arc<dyn Waits>) -> Self {
         Self {
             table: Arc::default(),
             ended: Arc::default(),
             clock,
+            waits,
         }
     }
 
@@ -151,6 +154,7 @@ impl Looks {
     fn begin(&self, object: &Object) -> os::Result<Looking<'_>> {
         let mut table = self.table();
         let patience = Deadline::within(&*self.clock, object.patience());
+        let mut heard = None;
         loop {
             let now = self.clock.now();
             let Some((ticket, before)) = table.in_the_way(object, now) else {
@@ -163,6 +167,8 @@ impl Looks {
             if before.is_given_up {
                 return Err(not_answering(object));
             }
+            // Who may not be heard to wait waits all the same: the look has its own limit.
+            heard.get_or_insert_with(|| self.waits.begin());
             table = self.wait(table, ticket);
             let is_over = patience.left(&*self.clock).is_none();
             table.give_up(ticket, self.clock.now());
@@ -282,12 +288,14 @@ mod tests {
 
     use super::*;
     use crate::patience::tests::HandClock;
+    use crate::waits::Unheard;
 
     const DISK: Object = Object::Disk(DiskNumber(3));
 
     fn looks() -> (Looks, Arc<HandClock>) {
         let clock = Arc::new(HandClock::default());
-        (Looks::new(Arc::clone(&clock) as Arc<dyn Clock>), clock)
+        let looks = Looks::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(Unheard));
+        (looks, clock)
     }
 
     fn nothing() -> os::Result<()> {

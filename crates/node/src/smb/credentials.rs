@@ -7,6 +7,8 @@ pub struct Credentials {
     password: Zeroizing<String>,
 }
 
+os::assert_no_debug!(Credentials);
+
 impl Credentials {
     /// A user by name (`DOMAIN\user`) and password; `None` when the name is empty, with which
     /// Windows connects as the machine.

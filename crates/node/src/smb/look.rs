@@ -7,6 +7,7 @@ use os::{Deadline, Entry, Win32, WinPath};
 
 use super::SmbError;
 use super::mapping::Share;
+use super::visit::Looked;
 use crate::Unfinished;
 use crate::bounded::race;
 use crate::locks::Key;
@@ -82,7 +83,7 @@ const LOST: [Win32; 3] = [
 ];
 
 /// How a mapped share fares.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Seen {
     /// It answers.
     Answers,
@@ -124,13 +125,16 @@ impl Share<'_> {
     /// Looks at the share; again where its connection is lost, so that a server that is back is found in the
     /// same call.
     pub(super) fn look(&self) -> Result<Seen, SmbError> {
-        let clock = &*self.node.os().clock;
-        let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
-        let seen = self.look_once(self.remote.root(), limit)?;
-        match seen.is_lost() {
-            true => self.look_once(self.remote.root(), limit),
-            false => Ok(seen),
-        }
+        let limit = self.patience();
+        let look = || {
+            let seen = self.look_once(self.remote.root(), limit)?;
+            match seen.is_lost() {
+                true => self.look_once(self.remote.root(), limit),
+                false => Ok(seen),
+            }
+        };
+        let tells = |looked: &Looked| self.tells(looked, limit);
+        self.visit.look(None, look, tells)
     }
 
     /// Whether the folder that is asked for answers, if it is another than the share's root.
@@ -138,18 +142,29 @@ impl Share<'_> {
     /// # Errors
     /// Its server went away since, or the look says nothing: then nobody was denied anything.
     pub(super) fn folder_answers(&self) -> Result<bool, SmbError> {
-        let folder = self.remote.path().clone();
-        if folder == self.remote.root() {
+        let folder = self.remote.path();
+        if *folder == self.remote.root() {
             return Ok(false);
         }
-        let clock = &*self.node.os().clock;
-        let limit = self.deadline.min(Deadline::within(clock, ANSWER_WITHIN));
-        match self.look_once(folder, limit)? {
+        let limit = self.patience();
+        let look = || self.look_once(folder.clone(), limit);
+        let tells = |looked: &Looked| self.tells(looked, limit);
+        match self.visit.look(Some(folder), look, tells)? {
             Seen::Answers => Ok(true),
             Seen::Denied(_) | Seen::Broken(_) => Ok(false),
             Seen::Away(source) => Err(self.away(source)),
             Seen::Unclear(source) => Err(ProviderError::from(source).into()),
         }
+    }
+
+    fn patience(&self) -> Deadline {
+        let clock = &*self.node.os().clock;
+        self.deadline.min(Deadline::within(clock, ANSWER_WITHIN))
+    }
+
+    /// Whether a look tells others anything: one that was cut short by this call's own deadline does not.
+    fn tells(&self, looked: &Looked, limit: Deadline) -> bool {
+        looked.is_ok() || limit < self.deadline
     }
 
     /// A look at a dead share cannot be cut short, so it gets a thread that may outlive the call; it keeps a

@@ -6,6 +6,7 @@ use os::schema::smb_global_mapping::{
 use os::{Arguments, Deadline, Instance, Query, Target, Value};
 
 use super::look::{self, Seen};
+use super::visit::Visit;
 use super::{Credentials, Mapped, MappingOptions, RemotePath, SmbError};
 use crate::provider::{Callee, ProviderError, SecretArguments, sole};
 use crate::{Node, Privacy, Unfinished};
@@ -15,6 +16,7 @@ pub(super) struct Share<'a> {
     pub(super) node: &'a Node,
     pub(super) remote: &'a RemotePath,
     pub(super) deadline: Deadline,
+    pub(super) visit: Visit<'a>,
 }
 
 impl Share<'_> {
@@ -239,6 +241,7 @@ impl Share<'_> {
             Some(known) => arguments.with(create::CREDENTIAL.name, known.quoted()),
             None => arguments,
         };
+        self.visit.forget_looks();
         let class = self.callee(Target::Class(CLASS.name));
         class.invoke(&CREATE, arguments.expose())?;
         self.node
@@ -249,6 +252,7 @@ impl Share<'_> {
 
     fn remove(&self, mapping: &Instance) -> Result<(), ProviderError> {
         self.node.known_mappings().forget(&self.remote.share());
+        self.visit.forget_looks();
         let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
         let mapping = self.callee(Target::Instance(&mapping.path));
         mapping.invoke(&REMOVE, &arguments)

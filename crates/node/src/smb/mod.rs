@@ -9,8 +9,9 @@ mod mapped;
 mod mapping;
 mod options;
 mod remote;
+mod visit;
 
-use os::{Deadline, LinkKind, Pin, Win32, WinPath};
+use os::{Deadline, LinkKind, Win32};
 
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
@@ -20,8 +21,10 @@ pub use self::mapped::Mapped;
 use self::mapping::Share;
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
+pub(crate) use self::visit::Visits;
 use crate::locks::Key;
-use crate::{Node, Way, link};
+use crate::new_link::{NewLink, Place};
+use crate::{Node, Way};
 
 /// The operations on the SMB mappings of a [`Node`].
 pub struct Smb<'a> {
@@ -99,17 +102,17 @@ impl<'a> Smb<'a> {
     /// cases nothing was mapped), the share is mapped without what is demanded or as another user who is denied
     /// the path, its server is away ([`SmbError::ServerAway`]), or Windows refuses.
     pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped, SmbError> {
+        let share = self.share(mapping.remote, deadline);
         let mut keys = vec![Key::SmbServer(mapping.remote.server())];
         keys.extend(mapping.link.map(Key::target));
         let _held = self.node.locks().take("map share", keys, deadline)?;
-        let _pins = match mapping.link {
-            Some(link) => self.hold(link, mapping.remote)?,
-            None => Vec::new(),
+        let place = match mapping.link {
+            Some(link) => Some(self.place(link, mapping.remote)?),
+            None => None,
         };
-        let share = self.share(mapping.remote, deadline);
         let mapped = share.ensure_mapped(mapping.credentials, &mapping.options)?;
-        if let Some(link) = mapping.link {
-            self.ensure_link(link, mapping.remote)?;
+        if let (Some(link), Some(place)) = (mapping.link, place) {
+            self.put(link, mapping.remote, place)?;
         }
         Ok(mapped)
     }
@@ -129,52 +132,56 @@ impl<'a> Smb<'a> {
     /// # Errors
     /// The share is not mapped, or Windows refuses.
     pub fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), SmbError> {
+        let share = self.share(remote, deadline);
         let keys = vec![Key::SmbServer(remote.server())];
         let _held = self.node.locks().take("unmap share", keys, deadline)?;
-        self.share(remote, deadline).unmap()
+        share.unmap()
     }
 
+    /// To be called before the lock of its server is waited for: see [`visit::Visit`].
     fn share<'b>(&'b self, remote: &'b RemotePath, deadline: Deadline) -> Share<'b> {
         Share {
             node: self.node,
             remote,
             deadline,
+            visit: self.node.visits().begin(remote.share()),
         }
     }
 
-    /// Holds the place of the link, while nothing has been done yet.
-    fn hold(&self, link: &Way, remote: &RemotePath) -> Result<Vec<Pin>, SmbError> {
-        let held = link.hold(&*self.node.os().files);
-        let pins = held.map_err(|source| link_error(link.asked(), remote, source))?;
-        self.refuse_foreign(link, remote)?;
-        Ok(pins)
+    /// Holds the place of the link, while nothing has been done yet: the server may take long, and nobody shall
+    /// lead the link elsewhere meanwhile.
+    fn place<'b>(&'b self, link: &'b Way, remote: &'b RemotePath) -> Result<Place<'b>, SmbError> {
+        let place = self.link(link, remote).place();
+        place.map_err(|error| self.not_linked(link, remote, error))
     }
 
-    /// Refuses a name that something other than our link has.
-    fn refuse_foreign(&self, link: &Way, remote: &RemotePath) -> Result<(), SmbError> {
-        match link::exists(&*self.node.os().files, link.path(), remote.path()) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(self.name_taken(link, remote)),
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(source) => Err(link_error(link.asked(), remote, source)),
+    fn put<'b>(
+        &'b self,
+        link: &'b Way,
+        remote: &'b RemotePath,
+        place: Place<'b>,
+    ) -> Result<(), SmbError> {
+        let made = self.link(link, remote).make(place, &remote.link_text());
+        made.map_err(|error| self.not_linked(link, remote, error))
+    }
+
+    fn link<'b>(&'b self, link: &'b Way, remote: &'b RemotePath) -> NewLink<'b> {
+        NewLink {
+            node: self.node,
+            way: link,
+            target: remote.path(),
+            kind: LinkKind::Directory,
         }
     }
 
-    fn ensure_link(&self, link: &Way, remote: &RemotePath) -> Result<(), SmbError> {
-        let files = &*self.node.os().files;
-        let text = remote.link_text();
-        match link::ensure(
-            files,
-            link.path(),
-            remote.path(),
-            &text,
-            LinkKind::Directory,
-        ) {
-            Ok(()) => Ok(()),
-            Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
-                Err(self.name_taken(link, remote))
-            }
-            Err(source) => Err(link_error(link.asked(), remote, source)),
+    fn not_linked(&self, link: &Way, remote: &RemotePath, source: os::Error) -> SmbError {
+        match source.win32() {
+            Some(Win32::ALREADY_EXISTS) => self.name_taken(link, remote),
+            _ => SmbError::Link {
+                link: link.asked().to_string(),
+                remote: remote.to_string(),
+                source,
+            },
         }
     }
 
@@ -186,13 +193,5 @@ impl<'a> Smb<'a> {
             true => SmbError::LinkExists { link, remote },
             false => SmbError::LinksElsewhere { link, remote },
         }
-    }
-}
-
-fn link_error(link: &WinPath, remote: &RemotePath, source: os::Error) -> SmbError {
-    SmbError::Link {
-        link: link.to_string(),
-        remote: remote.to_string(),
-        source,
     }
 }

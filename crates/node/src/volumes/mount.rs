@@ -4,7 +4,7 @@ use os::{Deadline, Entry, Os, Pin, ReparseTag, VolumeId, Win32};
 
 use super::{TargetError, VolumeError, flush, stale, target};
 use crate::link::{self, Leads};
-use crate::{Node, Way};
+use crate::{Node, Way, leftover};
 
 /// A volume and a folder, both locked.
 pub(super) struct Mounting<'a> {
@@ -76,10 +76,11 @@ impl Mounting<'_> {
 
     /// Other paths of the volume stay alive: it is neither locked nor dismounted.
     pub(super) fn unmount(&self) -> Result<(), VolumeError> {
-        let _pins = match self.way.hold(&*self.os().files) {
+        let pins = match self.way.hold(&*self.os().files) {
             Err(error) if error.is_not_found() => return Err(self.out_of_sight()),
             held => held.map_err(VolumeError::failed("unmount", self.volume))?,
         };
+        leftover::sweep_beside(&*self.os().files, self.way, &pins);
         let mounted = self.mounted()?;
         if mounted != self.volume {
             return Err(VolumeError::OtherMounted {

@@ -3,13 +3,16 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use formats::fixtures::all;
-use os::PartitionStyle;
+use os::{Cause, Deadline, PartitionStyle};
 use os_sim::{Bus, DiskSpec};
-use wincsi_node::{BlankError, DiskError, FormatGuard, Options};
+use wincsi_node::{BlankError, DiskError, FormatGuard, Options, Unread};
 
 use crate::support::fixture::{LENGTH, Place};
-use crate::support::{DATA, Rig};
+use crate::support::{DATA, Rig, meddle};
 
 /// The filesystem that Linux nodes leave on disks, in both of the places where they do.
 #[test]
@@ -49,6 +52,33 @@ fn bytes_that_nothing_explains_refuse_a_strict_node_alone() {
             "{format_guard:?}: {partitioned:?}"
         );
     }
+}
+
+/// A slow disk answers each of the reads in time, and all of them too late.
+#[test]
+fn a_disk_is_not_read_any_more_after_the_deadline() {
+    let rig = Rig::new();
+    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
+    let (clock, disk) = (Arc::clone(&rig.os().clock), rig.disk());
+    let deadline = Deadline::within(&*clock, Duration::from_secs(60));
+    let node = meddle::node(&rig, |os| {
+        meddle::before(os, "Disks::read", 2, move || {
+            clock.sleep(Duration::from_secs(61));
+        });
+    });
+    let trace = rig.trace(|| {
+        let refused = node.operations().disks().partition(disk, deadline);
+        let Err(DiskError::Blank(BlankError::Unread { source, .. })) = &refused else {
+            panic!("{refused:?}");
+        };
+        let is_late = |error: &Unread| match error {
+            Unread::Os(error) => error.cause == Cause::TimedOut,
+            _ => false,
+        };
+        assert!(is_late(source), "{source:?}");
+    });
+    let reads = trace.iter().filter(|op| op.operation == "ReadFile");
+    assert_eq!(reads.count(), 2);
 }
 
 #[test]

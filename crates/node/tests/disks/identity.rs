@@ -160,6 +160,29 @@ fn disks_that_exchange_their_numbers_during_a_proof_are_both_left_alone() {
     }
 }
 
+/// Somebody has the provider look at all disks just then: its object of the number is the other's from then on,
+/// and the kernel's, while the one that was proved to be blank is not the one that would be written to.
+#[test]
+fn disks_that_exchange_numbers_and_objects_during_the_proof_are_both_left_alone() {
+    let rig = Rig::new();
+    rig.plug(&spec(DATA), DATA, GIB);
+    let (number, sim, provider) = (rig.disk(), rig.sim.clone(), rig.node.clone());
+    let soon = rig.soon();
+    let node = meddle::node(&rig, |os| {
+        meddle::before(os, meddle::PROOF, 1, move || {
+            swap_numbers(&sim);
+            provider.operations().disks().rescan(soon).unwrap();
+        });
+    });
+    let trace = rig.trace(|| {
+        let refused = node.operations().disks().partition(number, rig.soon());
+        let is_it = matches!(refused, Err(DiskError::ViewsDiffer { disk, .. }) if disk == number);
+        assert!(is_it, "{refused:?}");
+    });
+    assert_eq!(rig.disk_of(OTHER), number);
+    assert!(!ran(&trace, disk::INITIALIZE.name));
+}
+
 /// The table that Initialize writes is what shows whose object it was called on.
 #[test]
 fn a_disk_on_which_the_new_table_does_not_show_gets_no_partition() {

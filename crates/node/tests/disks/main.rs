@@ -5,6 +5,7 @@ mod clones;
 mod disks;
 mod find;
 mod find_properties;
+mod guarded;
 mod identity;
 mod initialize_leaves_offline;
 mod same_disk;

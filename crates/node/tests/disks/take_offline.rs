@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use os::schema::disk;
 use os::schema::partition::gpt_type;
-use os::{Arguments, Query, Target, Value, VolumeId, Win32};
+use os::{Arguments, Deadline, DiskNumber, Os, Query, Target, Value, VolumeId, Win32};
 use os_meter::Counts;
 use os_sim::{Effect, NodeSpec, Rule, SanPolicy};
 use wincsi_node::api::{Condition, NodeApi};
 use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, Guarded, SerialNumber, VolumeError};
 
-use crate::support::{DATA, GIB, Rig};
+use crate::support::{DATA, GIB, Rig, meddle};
 
 const FLUSH: &str = "FlushFileBuffers";
 const LOCK: &str = "FSCTL_LOCK_VOLUME";
@@ -44,12 +44,25 @@ fn steps(rig: &Rig, act: impl FnOnce()) -> Vec<&'static str> {
 
 /// A second partition, behind the first, and its volume.
 fn add_volume(rig: &Rig) -> VolumeId {
+    make_room(rig);
+    add_partition(rig.os(), rig.disk());
+    let volumes = rig.volumes();
+    let listed = volumes.list_on_disk(rig.disk(), None, rig.soon()).unwrap();
+    let [_, second] = listed.as_slice() else {
+        panic!("{listed:?}");
+    };
+    *second
+}
+
+fn make_room(rig: &Rig) {
     rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
     rig.disks().rescan(rig.soon()).unwrap();
-    let (storage, soon) = (&rig.os().storage, rig.soon());
+}
+
+fn add_partition(os: &Os, number: DiskNumber) {
     let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name])
-        .with(disk::NUMBER.name, Value::uint32(rig.disk().0));
-    let found = storage.query(&query, soon).unwrap();
+        .with(disk::NUMBER.name, Value::uint32(number.0));
+    let found = os.storage.query(&query, Deadline::NEVER).unwrap();
     let basic_data = Value::text(gpt_type::BASIC_DATA.value);
     let arguments = Arguments::none()
         .with(
@@ -58,14 +71,11 @@ fn add_volume(rig: &Rig) -> VolumeId {
         )
         .with(disk::create_partition::GPT_TYPE.name, basic_data);
     let target = Target::Instance(&found[0].path);
-    let created = storage.invoke(target, disk::CREATE_PARTITION.name, &arguments, soon);
+    let method = disk::CREATE_PARTITION.name;
+    let created = os
+        .storage
+        .invoke(target, method, &arguments, Deadline::NEVER);
     assert_eq!(created.unwrap().code, 0);
-    let volumes = rig.volumes();
-    let listed = volumes.list_on_disk(rig.disk(), None, soon).unwrap();
-    let [_, second] = listed.as_slice() else {
-        panic!("{listed:?}");
-    };
-    *second
 }
 
 #[test]
@@ -137,6 +147,28 @@ fn no_volume_of_a_disk_is_dismounted_while_one_is_in_use() {
         drop(hold);
     }
     let done = steps(&rig, || take_offline(&rig, &disk).unwrap());
+    let all = [FLUSH, FLUSH, LOCK, LOCK, DISMOUNT, DISMOUNT, OFFLINE];
+    assert_eq!(done, all);
+}
+
+/// Its lock was not taken with those of the volumes that were seen first.
+#[test]
+fn a_volume_that_comes_while_the_locks_are_taken_is_dismounted_too() {
+    let rig = Rig::with_mounted_volume();
+    make_room(&rig);
+    let (disk, number, os) = (found(&rig), rig.disk(), rig.os().clone());
+    let node = meddle::node(&rig, |seen| {
+        let list = "Volumes::list";
+        meddle::before(seen, list, 2, move || {
+            add_partition(&os, number);
+            // The volume comes late.
+            os.clock.sleep(Duration::from_secs(10));
+        });
+    });
+    let done = steps(&rig, || {
+        let disks = node.operations().disks();
+        disks.take_offline(&disk, rig.soon()).unwrap();
+    });
     let all = [FLUSH, FLUSH, LOCK, LOCK, DISMOUNT, DISMOUNT, OFFLINE];
     assert_eq!(done, all);
 }

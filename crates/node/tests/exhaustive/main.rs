@@ -1,4 +1,4 @@
-//! What takes hundreds of simulated nodes or a deep tree, which is too long for Wine: Linux alone runs it.
+//! What takes hundreds of simulated nodes or a deep tree, apart from what takes seconds.
 //! So does `crash.rs`, a program of its own since it takes as long as all these.
 
 mod crash_initiator;

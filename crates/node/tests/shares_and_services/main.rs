@@ -7,5 +7,6 @@ mod iscsi_sessions;
 mod services;
 mod smb;
 mod smb_options;
+mod smb_waits;
 #[path = "../support/mod.rs"]
 mod support;

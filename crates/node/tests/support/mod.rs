@@ -27,8 +27,9 @@ use os::schema::{disk, partition};
 use os::{Arguments, Deadline, DiskNumber, LinkKind, Os, Query, Target, Value, VolumeId, WinPath};
 use os_meter::{Counts, Meter, Tally};
 use os_sim::smb::{ServerSpec, SmbControl};
-use os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, Op, SanPolicy, SimNode};
+use os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, Op, Role, SanPolicy, SimNode};
 use tempfile::TempDir;
+use uuid::Uuid;
 use wincsi_node::{
     Bounds, Disks, Filesystem, Iscsi, Node, Options, Services, Smb, Volumes, Way, WayError,
 };
@@ -338,13 +339,42 @@ impl Rig {
             .unwrap();
     }
 
+    /// Has the storage provider say that the data disk is for this, as once a cluster took it.
+    pub(crate) fn give_role(&self, role: Role) {
+        let file = self.home.path().join("disks").join(format!("{DATA}.toml"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        let spec: DiskSpec = toml::from_str(&text).unwrap();
+        let spec = toml::to_string(&spec.playing(role)).unwrap();
+        std::fs::write(&file, spec).unwrap();
+        self.disks().rescan(self.soon()).unwrap();
+    }
+
+    /// Makes one more partition of this GPT type on the data disk, as an operator might.
+    pub(crate) fn add_partition(&self, kind: Uuid, offset: u64, length: u64) {
+        use disk::create_partition::{GPT_TYPE, OFFSET, SIZE};
+        let partition = Arguments::none()
+            .with(OFFSET.name, Value::uint64(offset))
+            .with(SIZE.name, Value::uint64(length))
+            .with(GPT_TYPE.name, Value::text(kind.braced().to_string()));
+        self.call_disk(disk::CREATE_PARTITION.name, &partition);
+    }
+
+    /// Takes the data disk offline past all rules of ours.
+    pub(crate) fn force_offline(&self) {
+        self.call_disk(disk::OFFLINE.name, &Arguments::none());
+    }
+
     /// Sets the data disk's read-only attribute, as an operator might.
     pub(crate) fn make_read_only(&self) {
-        let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name])
-            .with(disk::NUMBER.name, Value::uint32(self.disk().0));
         let read_only =
             Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(true));
-        self.call(&query, disk::SET_ATTRIBUTES.name, &read_only);
+        self.call_disk(disk::SET_ATTRIBUTES.name, &read_only);
+    }
+
+    fn call_disk(&self, method: &'static str, arguments: &Arguments) {
+        let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name])
+            .with(disk::NUMBER.name, Value::uint32(self.disk().0));
+        self.call(&query, method, arguments);
     }
 
     /// Takes the data partition offline, and the disk not.

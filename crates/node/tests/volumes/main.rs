@@ -4,6 +4,7 @@ mod closest;
 mod filesystem;
 mod find_volume;
 mod format;
+mod leftovers;
 mod mounts;
 mod stale_mounts;
 #[path = "../support/mod.rs"]

@@ -37,6 +37,27 @@ fn a_volume_is_mounted_where_it_is_mounted() {
     );
 }
 
+/// Windows would mount where a link leads; the simulated node refuses it, too, so that its answer proves nothing.
+#[test]
+fn windows_is_not_asked_to_mount_at_a_link() {
+    let rig = Rig::with_volume();
+    let (tree, folder) = (rig.sim.files(), path(r"C:\folder"));
+    tree.create_directory(&folder).unwrap();
+    let (symlink, junction) = (r"C:\symlink", r"C:\junction");
+    let kind = LinkKind::Directory;
+    tree.create_symlink(&path(symlink), r"C:\folder", kind)
+        .unwrap();
+    rig.junction(junction, r"C:\folder");
+    for link in [symlink, junction] {
+        let asked = rig.trace(|| {
+            let mounted = rig.volumes().mount(rig.volume(), &path(link), rig.soon());
+            mounted.unwrap_err();
+        });
+        let mounts = |op: &os_sim::Op| op.operation == "SetVolumeMountPointW";
+        assert!(!asked.is_empty() && !asked.iter().any(mounts), "{asked:?}");
+    }
+}
+
 #[test]
 fn only_the_volume_that_is_mounted_is_unmounted() {
     let rig = Rig::with_mounted_volume();

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use os::schema::{codes, partition, volume};
-use os::{Outcome, PartitionNumber, SystemText, Win32};
+use os::{DiskNumber, Extent, Outcome, PartitionEntry, PartitionNumber, SystemText, Win32};
 use os_sim::{Bus, DiskSpec, Effect, Rule};
+use uuid::Uuid;
 use wincsi_node::{DiskError, NewSize, ProviderError, Resized, VisibilityError, VolumeError};
 
 use crate::support::{DATA, GIB, Rig, meddle};
@@ -216,6 +217,89 @@ fn a_volume_grows_to_the_end_of_its_disk() {
     let stats = rig.volumes().stats(rig.volume(), rig.soon()).unwrap();
     assert!(stats.total > 8 * GIB - 32 * MIB, "{stats:?}");
     assert_eq!(rig.precious(), "precious");
+}
+
+/// A volume of 4 GiB, and this one behind a gap on the same disk of 8 GiB.
+fn with_a_neighbour(kind: Uuid) -> Rig {
+    let rig = grown(8 * GIB);
+    rig.disks().rescan(rig.soon()).unwrap();
+    rig.settle();
+    rig.add_partition(kind, NEIGHBOUR, GIB);
+    rig
+}
+
+const NEIGHBOUR: u64 = 6 * GIB;
+
+#[test]
+fn a_volume_grows_up_to_the_next_partition_and_no_further() {
+    let rig = with_a_neighbour(PartitionEntry::BASIC_DATA);
+    let (volumes, volume) = (rig.volumes(), rig.volume());
+    let extent = || rig.os().volumes.extents(volume).unwrap()[0];
+    let neighbour = || rig.os().disks.layout(rig.disk()).unwrap().partitions[2].clone();
+    let (from, before) = (extent(), neighbour());
+    let room = NEIGHBOUR - from.offset;
+    let error = volumes.resize(volume, bytes(room + MIB), rig.soon());
+    assert!(
+        matches!(error, Err(VolumeError::TooLarge { maximum, .. }) if maximum == room),
+        "{error:?}"
+    );
+    assert_eq!(extent(), from);
+    let resized = volumes.resize(volume, NewSize::Maximum, rig.soon());
+    let grown = Resized::Grown {
+        from: from.length,
+        to: room,
+    };
+    assert_eq!(resized, Ok(grown));
+    assert_eq!(extent().offset + extent().length, NEIGHBOUR);
+    assert_eq!(neighbour(), before);
+    assert_eq!(rig.precious(), "precious");
+}
+
+/// azuredisk has the volume of a disk resized, which it names by the disk's number alone.
+#[test]
+fn a_disk_with_two_volumes_has_no_volume_that_is_meant() {
+    let rig = with_a_neighbour(PartitionEntry::BASIC_DATA);
+    let (disk, first) = (rig.disk(), rig.volume());
+    let error = rig.volumes().sole_on_disk(disk, rig.soon());
+    let Err(VolumeError::NotOneVolume { disk: of, volumes }) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!((of, volumes.len(), volumes[0]), (disk, 2, first));
+}
+
+/// The first of several extents is neither where the volume is nor all of it.
+#[test]
+fn a_volume_that_spans_partitions_is_neither_formatted_nor_grown() {
+    let rig = Rig::with_data_disk();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    let (disk, volume) = (rig.disk(), rig.volume());
+    for other in [disk, DiskNumber(disk.0 + 1)] {
+        let node = meddle::node(&rig, |os| {
+            let volumes = Arc::clone(&os.volumes);
+            os.volumes = Arc::new(meddle::Elsewhere::of(volumes, move |_, extents| {
+                let mut extents = extents?;
+                let more = extents.iter().filter(|one| one.disk == disk).copied();
+                let more = more
+                    .map(|one| Extent { disk: other, ..one })
+                    .collect::<Vec<_>>();
+                extents.extend(more);
+                Ok(extents)
+            }));
+        });
+        let (volumes, soon) = (node.operations().volumes(), rig.soon());
+        let before = rig.state();
+        for done in [
+            volumes.format(volume, soon),
+            volumes.resize(volume, NewSize::Maximum, soon).map(drop),
+        ] {
+            assert!(
+                matches!(done, Err(VolumeError::NotOnePartition { extents: 2, .. })),
+                "{other}: {done:?}"
+            );
+        }
+        assert_eq!(rig.state(), before);
+    }
 }
 
 /// csi-proxy's rule: growth of less than 100 MiB is none, and nothing shrinks.

@@ -184,7 +184,7 @@ fn what_lies_between_stays_in_place_while_something_is_changed() {
     let hang = rig
         .sim
         .faults()
-        .add(Rule::on("CreateSymbolicLinkW", Effect::Hang));
+        .add(Rule::on("FSCTL_SET_REPARSE_POINT", Effect::Hang));
     let maker = {
         let (node, soon) = (rig.node.clone(), rig.soon());
         std::thread::spawn(move || {

@@ -1,35 +1,40 @@
-use std::collections::VecDeque;
-use std::fmt;
+mod key;
+mod table;
+
+use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::thread::ThreadId;
 
-use os::{Clock, Deadline, DiskNumber, VolumeId};
+use os::{Clock, Deadline};
 
-use crate::iscsi::{Portal, TargetName};
+pub(crate) use self::key::Key;
+use self::table::Table;
 use crate::looks::{Looks, Object};
 use crate::patience::SLICE;
-use crate::{Unfinished, Way};
+use crate::{Crowd, Crowded, Unfinished, Waits};
 
 /// The locks of a node: one per object that is being changed, none for any other.
 ///
 /// Waiters are served in the order in which they came, as far as they exclude each other. An entry
 /// exists while somebody holds a lock or waits for it. Nobody waits for one whose holder is lost in a look
-/// that does not end.
+/// that does not end, or where too many wait already: what hangs keeps few of those who ask for it.
 #[derive(Clone)]
 pub(crate) struct Locks {
     table: Arc<Mutex<Table>>,
     moved: Arc<Condvar>,
     clock: Arc<dyn Clock>,
     looks: Looks,
+    waits: Arc<dyn Waits>,
 }
 
 impl Locks {
-    pub(crate) fn new(clock: Arc<dyn Clock>, looks: Looks) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, looks: Looks, waits: Arc<dyn Waits>) -> Self {
         Self {
             table: Arc::default(),
             moved: Arc::default(),
             clock,
             looks,
+            waits,
         }
     }
 
@@ -55,16 +60,24 @@ impl Locks {
     }
 
     /// Waits until nobody who came before has, or wants, what this key excludes.
-    fn acquire(&self, key: &Key, deadline: Deadline) -> Result<u64, Why> {
+    fn acquire(&self, operation: &'static str, key: &Key, deadline: Deadline) -> Result<u64, Why> {
         let mut table = self.table();
-        let ticket = table.enqueue(key);
+        let ticket = table.enqueue(operation, key);
+        let mut heard = None;
         let mut waited_for = None;
         loop {
             let left = deadline.left(&*self.clock);
             let ahead = table.ahead_of(ticket, key);
             let why = match (left, ahead) {
                 (None, _) => Some(Why::Deadline),
-                (Some(_), None) => return Ok(ticket),
+                (Some(_), None) => {
+                    table.hold(ticket, self.clock.now());
+                    return Ok(ticket);
+                }
+                (Some(_), Some(_)) if heard.is_none() => {
+                    let begun = self.begin_wait(&mut table, ticket);
+                    begun.map(|wait| heard = Some(wait)).err()
+                }
                 // Not before it was waited for: a clock that leaps loses nobody.
                 (Some(_), Some(it)) => self.lost(it).filter(|_| waited_for == ahead),
             };
@@ -81,6 +94,17 @@ impl Locks {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
+    }
+
+    /// Lets a ticket wait, unless too many do.
+    fn begin_wait(&self, table: &mut Table, ticket: u64) -> Result<Box<dyn Any>, Why> {
+        let refusal = |crowd| Why::Crowded(table.crowded(ticket, crowd, self.clock.now()));
+        if let Some(crowd) = table.crowd_around(ticket) {
+            return Err(refusal(crowd));
+        }
+        let wait = self.waits.begin().ok_or_else(|| refusal(Crowd::Caller))?;
+        table.wait(ticket);
+        Ok(wait)
     }
 
     /// What the holder is lost in, if it is.
@@ -102,100 +126,19 @@ impl Locks {
     fn entries(&self) -> usize {
         self.table().queue.len()
     }
+
+    #[cfg(test)]
+    fn waiting(&self) -> usize {
+        self.table().waiting().count()
+    }
 }
 
 /// Why a lock was not taken.
 enum Why {
+    Crowded(Crowded),
     Deadline,
     /// Who holds it is lost in a look at this object.
     NotAnswering(Object),
-}
-
-/// An object that an operation changes. The order of the variants is the order in which locks are
-/// taken: an operation learns a target's volume, and a volume's disk, while it holds the former.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
-    /// What is one for all targets: the secret by which they prove themselves.
-    IscsiInitiator,
-    IscsiTarget(TargetName),
-    IscsiPortal(Portal),
-    /// By its name in lower case.
-    Service(String),
-    SmbServer(String),
-    Target(Place),
-    Volume(VolumeId),
-    Disk(DiskNumber),
-    /// A look at a share of this server, which may take longer than the call that wants to know.
-    SmbProbe(String),
-}
-
-impl Key {
-    /// One entry of a directory.
-    pub(crate) fn target(way: &Way) -> Self {
-        Self::Target(Place::of(way, Reach::Entry))
-    }
-
-    /// An entry and everything below it, as far as paths tell.
-    pub(crate) fn subtree(way: &Way) -> Self {
-        Self::Target(Place::of(way, Reach::Subtree))
-    }
-
-    fn excludes(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Target(one), Self::Target(other)) => one.covers(other) || other.covers(one),
-            (one, other) => one == other,
-        }
-    }
-}
-
-/// A path whose lock is taken, by its folded names: what Windows keeps apart may share a lock, but
-/// what it takes for one never has two.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    names: Vec<String>,
-    reach: Reach,
-    /// What errors call it: the names may be a link's.
-    asked: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
-    Entry,
-    Subtree,
-}
-
-impl Place {
-    fn of(way: &Way, reach: Reach) -> Self {
-        let names = way.path().folded();
-        Self {
-            names: names.split('\\').map(str::to_owned).collect(),
-            reach,
-            asked: way.asked().to_string(),
-        }
-    }
-
-    fn covers(&self, other: &Self) -> bool {
-        match self.reach {
-            Reach::Entry => self.names == other.names,
-            Reach::Subtree => other.names.starts_with(&self.names),
-        }
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Disk(disk) => write!(f, "disk {disk}"),
-            Self::IscsiInitiator => f.write_str("the iSCSI initiator"),
-            Self::IscsiPortal(portal) => write!(f, "portal {portal}"),
-            Self::IscsiTarget(target) => write!(f, "target {target}"),
-            Self::Service(service) => write!(f, "service {service}"),
-            Self::SmbProbe(server) => write!(f, "the look at SMB server {server}"),
-            Self::SmbServer(server) => write!(f, "SMB server {server}"),
-            Self::Target(place) => write!(f, "path {}", place.asked),
-            Self::Volume(volume) => write!(f, "volume {volume}"),
-        }
-    }
 }
 
 /// Locks that are held until this is dropped.
@@ -219,12 +162,17 @@ impl Held {
             (Some(Key::Target(_)), Key::Target(_))
         );
         assert!(!is_second_path, "an operation locks one path at most");
-        match self.locks.acquire(&key, deadline) {
+        match self.locks.acquire(self.operation, &key, deadline) {
             Ok(ticket) => {
                 self.keys.push(key);
                 self.tickets.push(ticket);
                 Ok(())
             }
+            Err(Why::Crowded(source)) => Err(Unfinished::Crowded {
+                operation: self.operation,
+                object: key.to_string(),
+                source,
+            }),
             Err(Why::Deadline) => Err(Unfinished::deadline(self.operation, &key)),
             Err(Why::NotAnswering(object)) => {
                 let object = object.told_to_others();
@@ -253,60 +201,31 @@ impl Drop for Held {
     }
 }
 
-/// Who holds a lock or waits for one, in the order in which they came.
-#[derive(Default)]
-struct Table {
-    queue: VecDeque<Entry>,
-    next: u64,
-}
-
-struct Entry {
-    ticket: u64,
-    key: Key,
-    by: Option<ThreadId>,
-}
-
-impl Table {
-    fn enqueue(&mut self, key: &Key) -> u64 {
-        let ticket = self.next;
-        self.next = self.next.wrapping_add(1);
-        self.queue.push_back(Entry {
-            ticket,
-            key: key.clone(),
-            by: Some(thread::current().id()),
-        });
-        ticket
-    }
-
-    /// The first that has to leave before this ticket is served, and whose it is.
-    fn ahead_of(&self, ticket: u64, key: &Key) -> Option<(u64, Option<ThreadId>)> {
-        let mut before = self.queue.iter().take_while(|it| it.ticket != ticket);
-        let first = before.find(|it| it.key.excludes(key));
-        first.map(|it| (it.ticket, it.by))
-    }
-
-    fn leave(&mut self, ticket: u64) {
-        self.queue.retain(|it| it.ticket != ticket);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
+    use std::thread;
     use std::time::Duration;
 
-    use os::WinPath;
+    use os::{DiskNumber, WinPath};
 
+    use super::table::{MOST, MOST_FOR_ONE};
     use super::*;
+    use crate::Way;
     use crate::looks::ANSWER_WITHIN;
     use crate::patience::tests::HandClock;
+    use crate::waits::Unheard;
 
     fn locks() -> (Locks, Arc<HandClock>) {
         let clock = Arc::new(HandClock::default());
-        let looks = Looks::new(Arc::clone(&clock) as Arc<dyn Clock>);
-        let locks = Locks::new(Arc::clone(&clock) as Arc<dyn Clock>, looks);
-        (locks, clock)
+        (locks_heard_by(&clock, Arc::new(Unheard)), clock)
+    }
+
+    fn locks_heard_by(clock: &Arc<HandClock>, waits: Arc<dyn Waits>) -> Locks {
+        let clock = Arc::clone(clock) as Arc<dyn Clock>;
+        let looks = Looks::new(Arc::clone(&clock), Arc::new(Unheard));
+        Locks::new(clock, looks, waits)
     }
 
     fn disk(number: u32) -> Key {
@@ -517,6 +436,132 @@ mod tests {
         drop(tree.unwrap());
         drop(locks.take("mount", below, Deadline::NEVER).unwrap());
         assert_eq!(locks.entries(), 0);
+    }
+
+    /// Runs `meanwhile` while as many as that wait for each of the keys, which somebody holds.
+    fn while_a_crowd_waits(
+        locks: &Locks,
+        clock: &HandClock,
+        (keys, many): (&[Key], usize),
+        meanwhile: impl FnOnce(),
+    ) {
+        let hold = |key: &Key| locks.take("hold", vec![key.clone()], Deadline::NEVER);
+        let held: Vec<_> = keys.iter().map(|key| hold(key).unwrap()).collect();
+        let deadline = Deadline::within(clock, Duration::from_secs(60));
+        thread::scope(|scope| {
+            for key in keys.iter().cycle().take(keys.len() * many) {
+                scope.spawn(|| locks.take("wait", vec![key.clone()], deadline).err());
+            }
+            while locks.waiting() < keys.len() * many {
+                thread::yield_now();
+            }
+            let _patience = Patience(clock);
+            meanwhile();
+        });
+        drop(held);
+        assert_eq!(locks.entries(), 0);
+    }
+
+    /// Ends with those who wait, when their deadline passes.
+    struct Patience<'a>(&'a HandClock);
+
+    impl Drop for Patience<'_> {
+        fn drop(&mut self) {
+            self.0.advance(Duration::from_secs(60));
+        }
+    }
+
+    /// What somebody is told who may not wait.
+    fn refused(locks: &Locks, key: Key) -> Crowded {
+        let (before, its) = (locks.waiting(), locks.clone());
+        let asked = thread::spawn(move || its.take("want", vec![key], Deadline::NEVER).err());
+        while !asked.is_finished() {
+            assert_eq!(locks.waiting(), before, "it waits");
+            thread::yield_now();
+        }
+        match asked.join().unwrap() {
+            Some(Unfinished::Crowded { source, .. }) => source,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn who_would_wait_with_too_many_for_one_object_is_told_who_has_it_and_others_are_served() {
+        let (locks, clock) = locks();
+        while_a_crowd_waits(&locks, &clock, (&[disk(1)], MOST_FOR_ONE), || {
+            clock.advance(Duration::from_secs(12));
+            assert_eq!(
+                refused(&locks, disk(1)).to_string(),
+                "hold has had it for 12 s, and 128 calls for it wait already"
+            );
+            drop(locks.take("want", vec![disk(2)], Deadline::NEVER).unwrap());
+        });
+    }
+
+    #[test]
+    fn who_need_not_wait_is_served_however_many_wait() {
+        let (locks, clock) = locks();
+        let keys: Vec<_> = (0..4).map(disk).collect();
+        while_a_crowd_waits(&locks, &clock, (&keys, MOST_FOR_ONE), || {
+            let _held = locks.take("have", vec![disk(9)], Deadline::NEVER).unwrap();
+            let told = refused(&locks, disk(9));
+            assert_eq!((told.holder, told.crowd), ("have", Crowd::Node(MOST)));
+        });
+    }
+
+    #[test]
+    fn entries_below_a_subtree_are_one_crowd() {
+        let (locks, clock) = locks();
+        let _tree = locks.take("remove", vec![subtree(r"C:\var")], Deadline::NEVER);
+        let deadline = Deadline::within(&*clock, Duration::from_secs(60));
+        thread::scope(|scope| {
+            for index in 0..MOST_FOR_ONE {
+                let below = vec![entry(&format!(r"C:\var\{index}"))];
+                let locks = &locks;
+                scope.spawn(move || locks.take("wait", below, deadline).err());
+            }
+            let _patience = Patience(&clock);
+            while locks.waiting() < MOST_FOR_ONE {
+                thread::yield_now();
+            }
+            let told = refused(&locks, entry(r"C:\var\another"));
+            let expected = ("remove", Crowd::Object(MOST_FOR_ONE));
+            assert_eq!((told.holder, told.crowd), expected);
+        });
+    }
+
+    /// Lets one operation wait at a time.
+    #[derive(Default)]
+    struct One(Arc<AtomicUsize>);
+
+    struct Its(Arc<AtomicUsize>);
+
+    impl Waits for One {
+        fn begin(&self) -> Option<Box<dyn Any>> {
+            let before = self.0.fetch_add(1, Ordering::SeqCst);
+            let its = Its(Arc::clone(&self.0));
+            (before == 0).then(|| Box::new(its) as Box<dyn Any>)
+        }
+    }
+
+    impl Drop for Its {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn who_counts_hears_of_each_wait_and_its_end_and_may_refuse_it() {
+        let clock = Arc::new(HandClock::default());
+        let one = One::default();
+        let count = Arc::clone(&one.0);
+        let locks = locks_heard_by(&clock, Arc::new(one));
+        while_a_crowd_waits(&locks, &clock, (&[disk(1)], 1), || {
+            assert_eq!(count.load(Ordering::SeqCst), 1);
+            assert_eq!(refused(&locks, disk(1)).crowd, Crowd::Caller);
+            assert_eq!(locks.entries(), 2, "nothing is left of it");
+        });
+        assert_eq!(count.load(Ordering::SeqCst), 0);
     }
 
     #[test]

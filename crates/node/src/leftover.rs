@@ -1,0 +1,134 @@
+//! What is left of a link that was being made when the process died.
+//!
+//! It has a name of our form, and is empty or a link. It stands for nothing that anybody asked for, and must not
+//! keep a pod's folder from being removed. One that somebody is still making is held, and so stays.
+
+use os::{Component, Entry, Files, Pin, ReparseTag, Win32, WinPath};
+use uuid::Uuid;
+
+use crate::Way;
+
+/// How the names begin; 32 hexadecimal digits follow.
+const PREFIX: &str = ".wincsi-link-";
+
+/// A name that nobody can foresee.
+///
+/// # Panics
+/// Never: nothing in it is refused in names.
+pub(crate) fn new_name() -> Component {
+    let name = format!("{PREFIX}{}", Uuid::new_v4().simple());
+    Component::parse(&name).expect("letters, digits, dots and dashes")
+}
+
+/// Whether a path ends in such a name.
+pub(crate) fn is_named_so(path: &WinPath) -> bool {
+    path.name().is_some_and(is_name)
+}
+
+fn is_name(name: &Component) -> bool {
+    let name = name.as_os_str().to_str();
+    let number = name.and_then(|name| name.strip_prefix(PREFIX));
+    number.is_some_and(|number| number.len() == 32 && Uuid::try_parse(number).is_ok())
+}
+
+/// Whether it may be removed: a link, or a directory or file with nothing in it, as far as its entry tells.
+fn is_nothing(entry: &Entry) -> bool {
+    match entry.tag {
+        Some(tag) => tag == ReparseTag::SYMLINK,
+        None => entry.size == 0,
+    }
+}
+
+/// Removes what is left beside the entry to which a way leads, in its directory, which is the last that is held.
+pub(crate) fn sweep_beside(files: &dyn Files, way: &Way, pins: &[Pin]) {
+    if let (Some(directory), Some(above)) = (pins.last(), way.path().parent()) {
+        sweep(files, directory, &above, None);
+    }
+}
+
+/// Removes what is left in a directory that is held, whose path this is, but not what the caller is making. Returns
+/// how many entries went: what cannot be removed stays for the next who comes by.
+pub(crate) fn sweep(
+    files: &dyn Files,
+    directory: &Pin,
+    path: &WinPath,
+    mine: Option<&Component>,
+) -> usize {
+    let listed = match files.list(path) {
+        Ok(listed) => listed,
+        Err(error) => {
+            tracing::debug!(%path, %error, "what is left of links is not looked for");
+            return 0;
+        }
+    };
+    let names = listed
+        .into_iter()
+        .filter_map(|found| Component::listed(found.name).ok());
+    names
+        .filter(|name| is_name(name) && Some(name) != mine)
+        .filter(|name| remove(files, directory, &path.join(name.clone())))
+        .count()
+}
+
+/// Removes an entry of a directory that is held, if it is nothing. Returns whether it went.
+pub(crate) fn remove(files: &dyn Files, directory: &Pin, at: &WinPath) -> bool {
+    let (Ok(entry), Some(name)) = (files.entry(at), at.name()) else {
+        return false;
+    };
+    if !is_nothing(&entry) {
+        return false;
+    }
+    match directory.remove(name) {
+        Ok(()) => true,
+        // Somebody is about to make it a link.
+        Err(error) if error.win32() == Some(Win32::SHARING_VIOLATION) => false,
+        Err(error) => {
+            tracing::warn!(%at, %error, "what is left of a link cannot be removed");
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use os::FileAttributes;
+
+    use super::*;
+
+    fn named(name: &str) -> bool {
+        is_name(&Component::parse(name).expect(name))
+    }
+
+    #[test]
+    fn names_are_of_one_form_and_each_is_new() {
+        let (one, other) = (new_name(), new_name());
+        assert_ne!(one, other);
+        assert!(is_name(&one) && is_name(&other));
+        let number = "0123456789abcdef0123456789abcdef";
+        assert!(named(&format!("{PREFIX}{number}")));
+        for name in [
+            PREFIX.trim_end_matches('-').to_owned(),
+            format!("{PREFIX}{}", &number[1..]),
+            format!("{PREFIX}{number}0"),
+            format!("{PREFIX}g{}", &number[1..]),
+            format!("{PREFIX}{}-{}", &number[..15], &number[..16]),
+            format!("x{PREFIX}{number}"),
+            number.to_owned(),
+        ] {
+            assert!(!named(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_holds_something_or_is_another_reparse_point_stays() {
+        let entry = |tag, size| Entry {
+            attributes: FileAttributes::NORMAL,
+            tag,
+            size,
+        };
+        assert!(is_nothing(&entry(None, 0)));
+        assert!(is_nothing(&entry(Some(ReparseTag::SYMLINK), 0)));
+        assert!(!is_nothing(&entry(None, 1)));
+        assert!(!is_nothing(&entry(Some(ReparseTag::MOUNT_POINT), 0)));
+    }
+}

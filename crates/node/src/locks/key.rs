@@ -1,0 +1,93 @@
+use std::fmt;
+
+use os::{DiskNumber, VolumeId};
+
+use crate::Way;
+use crate::iscsi::{Portal, TargetName};
+
+/// An object that an operation changes. The order of the variants is the order in which locks are
+/// taken: an operation learns a target's volume, and a volume's disk, while it holds the former.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// What is one for all targets: the secret by which they prove themselves.
+    IscsiInitiator,
+    IscsiTarget(TargetName),
+    IscsiPortal(Portal),
+    /// By its name in lower case.
+    Service(String),
+    SmbServer(String),
+    Target(Place),
+    Volume(VolumeId),
+    Disk(DiskNumber),
+    /// A look at a share of this server, which may take longer than the call that wants to know.
+    SmbProbe(String),
+}
+
+impl Key {
+    /// One entry of a directory.
+    pub(crate) fn target(way: &Way) -> Self {
+        Self::Target(Place::of(way, Reach::Entry))
+    }
+
+    /// An entry and everything below it, as far as paths tell.
+    pub(crate) fn subtree(way: &Way) -> Self {
+        Self::Target(Place::of(way, Reach::Subtree))
+    }
+
+    pub(super) fn excludes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Target(one), Self::Target(other)) => one.covers(other) || other.covers(one),
+            (one, other) => one == other,
+        }
+    }
+}
+
+/// A path whose lock is taken, by its folded names: what Windows keeps apart may share a lock, but
+/// what it takes for one never has two.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    names: Vec<String>,
+    reach: Reach,
+    /// What errors call it: the names may be a link's.
+    asked: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    Entry,
+    Subtree,
+}
+
+impl Place {
+    fn of(way: &Way, reach: Reach) -> Self {
+        let names = way.path().folded();
+        Self {
+            names: names.split('\\').map(str::to_owned).collect(),
+            reach,
+            asked: way.asked().to_string(),
+        }
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        match self.reach {
+            Reach::Entry => self.names == other.names,
+            Reach::Subtree => other.names.starts_with(&self.names),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disk(disk) => write!(f, "disk {disk}"),
+            Self::IscsiInitiator => f.write_str("the iSCSI initiator"),
+            Self::IscsiPortal(portal) => write!(f, "portal {portal}"),
+            Self::IscsiTarget(target) => write!(f, "target {target}"),
+            Self::Service(service) => write!(f, "service {service}"),
+            Self::SmbProbe(server) => write!(f, "the look at SMB server {server}"),
+            Self::SmbServer(server) => write!(f, "SMB server {server}"),
+            Self::Target(place) => write!(f, "path {}", place.asked),
+            Self::Volume(volume) => write!(f, "volume {volume}"),
+        }
+    }
+}

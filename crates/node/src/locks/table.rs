@@ -1,0 +1,124 @@
+use std::collections::VecDeque;
+use std::iter;
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use os::Moment;
+
+use super::Key;
+use crate::{Crowd, Crowded};
+
+/// Operations that wait for the same object; a driver that mounts a hundred volumes of one share is served.
+pub(super) const MOST_FOR_ONE: usize = 128;
+
+/// Operations that wait in all. Each has a thread.
+pub(super) const MOST: usize = 4 * MOST_FOR_ONE;
+
+/// Who holds a lock or waits for one, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) queue: VecDeque<Entry>,
+    next: u64,
+}
+
+pub(super) struct Entry {
+    pub(super) ticket: u64,
+    key: Key,
+    pub(super) by: Option<ThreadId>,
+    operation: &'static str,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Came just now.
+    New,
+    Waits,
+    Holds(Moment),
+}
+
+impl Table {
+    pub(super) fn enqueue(&mut self, operation: &'static str, key: &Key) -> u64 {
+        let ticket = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.queue.push_back(Entry {
+            ticket,
+            key: key.clone(),
+            by: Some(thread::current().id()),
+            operation,
+            stage: Stage::New,
+        });
+        ticket
+    }
+
+    /// The first that has to leave before this ticket is served, and whose it is.
+    pub(super) fn ahead_of(&self, ticket: u64, key: &Key) -> Option<(u64, Option<ThreadId>)> {
+        let first = self.first_before(ticket, key);
+        first.map(|it| (it.ticket, it.by))
+    }
+
+    fn first_before(&self, ticket: u64, key: &Key) -> Option<&Entry> {
+        let mut before = self.queue.iter().take_while(|it| it.ticket != ticket);
+        before.find(|it| it.key.excludes(key))
+    }
+
+    pub(super) fn wait(&mut self, ticket: u64) {
+        self.set_stage(ticket, Stage::Waits);
+    }
+
+    pub(super) fn hold(&mut self, ticket: u64, now: Moment) {
+        self.set_stage(ticket, Stage::Holds(now));
+    }
+
+    fn set_stage(&mut self, ticket: u64, stage: Stage) {
+        if let Some(it) = self.queue.iter_mut().find(|it| it.ticket == ticket) {
+            it.stage = stage;
+        }
+    }
+
+    /// Those who wait already, if they are too many for this ticket to wait as well.
+    pub(super) fn crowd_around(&self, ticket: u64) -> Option<Crowd> {
+        let ahead = self.blocker_of(ticket)?;
+        // Paths that differ wait for one that all of them lie below.
+        let its = self.waiting().filter(|it| it.key.excludes(&ahead.key));
+        if its.count() >= MOST_FOR_ONE {
+            return Some(Crowd::Object(MOST_FOR_ONE));
+        }
+        (self.waiting().count() >= MOST).then_some(Crowd::Node(MOST))
+    }
+
+    /// Those who wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Entry> {
+        self.queue.iter().filter(|it| it.stage.is_waiting())
+    }
+
+    /// That this ticket may not wait, and for whom it would.
+    pub(super) fn crowded(&self, ticket: u64, crowd: Crowd, now: Moment) -> Crowded {
+        let holders = iter::successors(self.blocker_of(ticket), |it| self.blocker_of(it.ticket));
+        let holder = holders.last();
+        let held = |it: &Entry| match it.stage {
+            Stage::Holds(since) => since.until(now),
+            _ => Duration::ZERO,
+        };
+        Crowded {
+            holder: holder.map_or("nobody", |it| it.operation),
+            held: holder.map_or(Duration::ZERO, held),
+            crowd,
+        }
+    }
+
+    /// What this ticket has to wait for.
+    fn blocker_of(&self, ticket: u64) -> Option<&Entry> {
+        let own = self.queue.iter().find(|it| it.ticket == ticket)?;
+        self.first_before(ticket, &own.key)
+    }
+
+    pub(super) fn leave(&mut self, ticket: u64) {
+        self.queue.retain(|it| it.ticket != ticket);
+    }
+}
+
+impl Stage {
+    fn is_waiting(&self) -> bool {
+        matches!(self, Self::Waits)
+    }
+}

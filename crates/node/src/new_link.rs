@@ -1,0 +1,146 @@
+//! Making a symbolic link where a path led when its directory was held, whatever became of the path meanwhile.
+//!
+//! An empty directory can be made a junction while it is held ([MS-FSA] 2.1.5.10.37). So an entry with a name of
+//! ours is reserved in the directory first: as long as that is there the directory stays what it is. The entry
+//! becomes the link through its own handle, and then gets the link's name, if nothing has that.
+
+use os::{Cause, Error, Files, LinkKind, Pin, Placeholder, Win32, WinPath};
+
+use crate::notes::Note;
+use crate::{Node, Way, leftover, link};
+
+/// A link that is to be, or is.
+pub(crate) struct NewLink<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) way: &'a Way,
+    /// Where it leads.
+    pub(crate) target: &'a WinPath,
+    pub(crate) kind: LinkKind,
+}
+
+/// The place of a link, which nobody can exchange as long as this is kept.
+pub(crate) enum Place<'a> {
+    /// A path whose caller answers for it.
+    Path,
+    /// An entry that is reserved beside it.
+    Reserved(Reserved<'a>),
+    /// The link is there. What is above it is held.
+    Taken(Vec<Pin>),
+}
+
+impl<'a> NewLink<'a> {
+    /// Holds the place of the link. What is left of others in the same directory goes.
+    ///
+    /// # Errors
+    /// [`Win32::ALREADY_EXISTS`] when something else has the name; Windows refuses.
+    pub(crate) fn place(&self) -> os::Result<Place<'a>> {
+        let pins = self.way.hold(self.files())?;
+        match self.is_there()? {
+            true => Ok(Place::Taken(pins)),
+            false => self.reserve(pins),
+        }
+    }
+
+    /// Makes the link, which stores `text`, unless it is there.
+    ///
+    /// # Errors
+    /// As [`NewLink::place`].
+    pub(crate) fn make(&self, place: Place<'a>, text: &str) -> os::Result<()> {
+        let place = match place {
+            Place::Taken(_) if self.is_there()? => return Ok(()),
+            Place::Taken(pins) => self.reserve(pins)?,
+            place => place,
+        };
+        let made = match place {
+            Place::Reserved(mut reserved) => reserved.become_link(text, self.way.path()),
+            _ => self
+                .files()
+                .create_symlink(self.way.path(), text, self.kind),
+        };
+        match made {
+            Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => match self.is_there() {
+                Ok(true) => Ok(()),
+                _ => Err(error),
+            },
+            made => made,
+        }
+    }
+
+    /// Whether there is such a link already.
+    fn is_there(&self) -> os::Result<bool> {
+        let path = self.way.path();
+        match link::exists(self.files(), path, self.target) {
+            Ok(true) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) if !matches!(error.cause, Cause::Malformed(_)) => Err(error),
+            _ => Err(Error::new(
+                "CreateSymbolicLinkW",
+                path,
+                Win32::ALREADY_EXISTS,
+            )),
+        }
+    }
+
+    fn files(&self) -> &'a dyn Files {
+        &*self.node.os().files
+    }
+
+    fn reserve(&self, pins: Vec<Pin>) -> os::Result<Place<'a>> {
+        let (Some(directory), Some(above)) = (pins.last(), self.way.path().parent()) else {
+            return Ok(Place::Path);
+        };
+        let name = leftover::new_name();
+        let at = above.join(name.clone());
+        let notes = self.node.notes();
+        let note = notes.and_then(|notes| notes.note(self.files(), &name, &above));
+        let placeholder = match directory.reserve(&name, self.kind) {
+            Ok(placeholder) => placeholder,
+            Err(error) => {
+                leftover::remove(self.files(), directory, &at);
+                return Err(error);
+            }
+        };
+        // Now that the directory is not empty, its path leads to it.
+        leftover::sweep(self.files(), directory, &above, Some(&name));
+        Ok(Place::Reserved(Reserved {
+            files: self.files(),
+            placeholder: Some(placeholder),
+            at,
+            pins,
+            _note: note,
+        }))
+    }
+}
+
+/// An entry that is held, in a directory that is held. It goes when this is dropped, unless it is the link.
+pub(crate) struct Reserved<'a> {
+    files: &'a dyn Files,
+    placeholder: Option<Box<dyn Placeholder>>,
+    at: WinPath,
+    pins: Vec<Pin>,
+    // Behind the others: it goes after the entry.
+    _note: Option<Note<'a>>,
+}
+
+impl Reserved<'_> {
+    fn become_link(&mut self, text: &str, path: &WinPath) -> os::Result<()> {
+        let (Some(placeholder), Some(name)) = (&self.placeholder, path.name()) else {
+            return Ok(());
+        };
+        placeholder.become_symlink(text)?;
+        placeholder.rename(name)?;
+        // It has no name of ours any more.
+        self.pins.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        // Nobody can remove it while it is held.
+        self.placeholder = None;
+        if let Some(directory) = self.pins.last() {
+            leftover::remove(self.files, directory, &self.at);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Where links are being made, noted for the process that comes after a death.
+//!
+//! A note is a symbolic link in a folder of the program's own. It has the name of the entry that is reserved, and
+//! leads to the folder in which that is. So it is there or not, and nothing else can be in it.
+
+use std::sync::Arc;
+
+use os::{Component, Dacl, Files, LinkKind, Os, Root, WinPath};
+
+use crate::link::{self, Leads};
+use crate::{Bounds, WayError, leftover};
+
+/// Who may write notes: SYSTEM and Administrators.
+const DACL: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
+
+/// The folder of the notes.
+pub(crate) struct Notes {
+    folder: WinPath,
+}
+
+impl Notes {
+    pub(crate) fn new(folder: WinPath) -> Self {
+        Self { folder }
+    }
+
+    /// Notes that an entry of this name is about to be reserved in a directory. A note that cannot be made is told
+    /// in the log and keeps nobody from a link.
+    pub(crate) fn note<'a>(
+        &self,
+        files: &'a dyn Files,
+        name: &Component,
+        directory: &WinPath,
+    ) -> Option<Note<'a>> {
+        let at = self.folder.join(name.clone());
+        let text = directory.to_string();
+        let make = || files.create_symlink(&at, &text, LinkKind::Directory);
+        let made = match make() {
+            Err(error) if error.is_not_found() => self.make_folder(files).and_then(|()| make()),
+            made => made,
+        };
+        match made {
+            Ok(()) => Some(Note { files, at }),
+            Err(error) => {
+                tracing::warn!(%error, "where a link is being made is not noted");
+                None
+            }
+        }
+    }
+
+    fn make_folder(&self, files: &dyn Files) -> os::Result<()> {
+        let depth = self.folder.components().len();
+        for depth in 1..depth {
+            // Whatever is wrong with it shows below.
+            let _ = files.create_directory(&self.folder.prefix(depth));
+        }
+        files.create_directory(&self.folder)?;
+        match DACL.parse::<Dacl>() {
+            Ok(dacl) => files.set_dacl(&self.folder, &dacl),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Removes what is left in each directory that is noted and within bounds.
+    pub(crate) fn clear(&self, os: &Os, bounds: &Arc<Bounds>) {
+        let files = &*os.files;
+        let noted = match files.list(&self.folder) {
+            Ok(noted) => noted,
+            Err(error) if error.is_not_found() => return,
+            Err(error) => {
+                tracing::warn!(%error, "the notes of links cannot be read");
+                return;
+            }
+        };
+        for found in noted {
+            let Ok(name) = Component::listed(found.name) else {
+                continue;
+            };
+            let at = self.folder.join(name.clone());
+            if !leftover::is_named_so(&at) {
+                continue;
+            }
+            match clear_one(os, bounds, &at, &name) {
+                Ok(()) => drop(Note { files, at }),
+                Err(error) => tracing::warn!(%error, "what is left of a link stays for now"),
+            }
+        }
+    }
+}
+
+/// Removes what is left in the directory to which a note leads. Out of bounds, or where there is none any more, is
+/// nothing of ours.
+fn clear_one(os: &Os, bounds: &Arc<Bounds>, note: &WinPath, name: &Component) -> os::Result<()> {
+    let files = &*os.files;
+    let directory = match link::leads(files, note, &files.entry(note)?)? {
+        Leads::To(directory) => directory,
+        Leads::ToVolume(volume) => WinPath::of_root(Root::Volume(volume)),
+        Leads::Nowhere => return Ok(()),
+    };
+    let way = match bounds.resolve(os, &directory.join(name.clone())) {
+        Err(WayError::Unreadable { source, .. }) => return Err(source),
+        Err(_) => return Ok(()),
+        Ok(way) => way,
+    };
+    match way.hold(files) {
+        Err(error) if error.is_not_found() => Ok(()),
+        held => {
+            leftover::sweep_beside(files, &way, &held?);
+            Ok(())
+        }
+    }
+}
+
+/// A note, until this is dropped.
+pub(crate) struct Note<'a> {
+    files: &'a dyn Files,
+    at: WinPath,
+}
+
+impl Drop for Note<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.files.remove_directory(&self.at) {
+            tracing::debug!(%error, "a note of a link stays");
+        }
+    }
+}
