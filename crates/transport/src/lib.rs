@@ -54,7 +54,7 @@
 //! # Limits
 //! Unary calls alone: no streaming, no compression, no metadata for the service to see. All other
 //! limits are [`ServerOptions`], and each has a default fit for a node: 4 MiB for a message, 64 MiB
-//! for all that clients can make the server hold together, 256 calls that run, 4,096 connections.
+//! for all that clients can make the server hold together, 256 calls that run, 512 that wait for others ([`Waiting`]), 4,096 connections.
 //! A connection beyond its limits is refused or closed by itself; the others do not notice.
 //!
 //! # Threads
@@ -95,6 +95,7 @@ mod service;
 mod status;
 mod sys;
 mod throttle;
+mod waiting;
 
 pub use channel::*;
 pub use endpoint::*;
@@ -102,3 +103,4 @@ pub use options::*;
 pub use server::*;
 pub use service::*;
 pub use status::*;
+pub use waiting::Waiting;

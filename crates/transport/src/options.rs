@@ -17,6 +17,10 @@ pub struct ServerOptions {
     /// A connection that has not sent HTTP/2's preface after this long is closed. The default,
     /// 120 s, is grpc-go's.
     pub handshake_timeout: Duration,
+    /// A connection on which no call has run for this long is ended as HTTP/2 says, so that no call
+    /// is lost: the client makes another for its next one. What it keeps of memory and of the
+    /// connections that there may be is then free.
+    pub max_idle: Duration,
     /// How long an idle connection keeps its thread before it is parked.
     pub linger: Duration,
     /// A connection whose peer has taken nothing for this long while output waits is closed.
@@ -40,8 +44,17 @@ pub struct ServerOptions {
     pub max_held_bytes: usize,
     /// Calls that one connection may have open; more are refused by HTTP/2 itself.
     pub max_concurrent_streams: u32,
-    /// Calls that may run at the same time in the whole server; more get ResourceExhausted.
+    /// Calls that may run at the same time in the whole server; more get ResourceExhausted. One that waits
+    /// ([`crate::Waiting`]) does not run.
     pub max_running_calls: usize,
+    /// Of them, those that are kept for each group of services ([`crate::Service::group`]), so that no other's calls
+    /// can keep all of its own from running. All groups together have half of the places at most, and each less
+    /// where they are too many for that.
+    pub reserved_calls: usize,
+    /// Calls that may wait at the same time; what becomes of more is for the service to say. Each has a thread.
+    pub max_waiting_calls: usize,
+    /// Of them, those that one client process may have.
+    pub max_process_waiting_calls: usize,
     /// Of them, those that one client process may have, with all its connections; more get
     /// ResourceExhausted. The default is half of the other's: whoever changes one changes both. A client
     /// whose process the system does not tell has no share to keep to.
@@ -66,6 +79,7 @@ impl Default for ServerOptions {
         Self {
             security: DEFAULT_SECURITY.to_owned(),
             handshake_timeout: Duration::from_secs(120),
+            max_idle: Duration::from_secs(30 * 60),
             linger: Duration::from_millis(100),
             write_stall_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(600),
@@ -75,6 +89,9 @@ impl Default for ServerOptions {
             max_held_bytes: 64 << 20,
             max_concurrent_streams: 100,
             max_running_calls: 256,
+            reserved_calls: 16,
+            max_waiting_calls: 512,
+            max_process_waiting_calls: 128,
             max_process_calls: 128,
             max_connections: 4096,
             max_process_connections: 1024,

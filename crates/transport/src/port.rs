@@ -7,6 +7,9 @@ use std::{fmt, io, mem};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+/// The room that a buffer keeps however little there is in it, in bytes.
+const KEPT: usize = 8 << 10;
+
 /// Both ends' view of two buffers. h2 polls it and is polled again whenever a buffer has changed,
 /// so it never has to remember a waker.
 #[derive(Clone, Debug)]
@@ -47,6 +50,22 @@ impl Buffers {
     /// Whether h2 has taken all input.
     pub(crate) fn is_drained(&self) -> bool {
         self.taken == self.input.len()
+    }
+
+    /// The memory of what waits for h2, and what both keep of their room beyond what each may, in
+    /// bytes. What waits for the stream is counted with its calls.
+    pub(crate) fn held(&self) -> usize {
+        let spare = |buffer: &Vec<u8>| buffer.capacity().saturating_sub(buffer.len().max(KEPT));
+        self.input.len() + spare(&self.input) + spare(&self.output)
+    }
+
+    /// Gives back the room that is not needed.
+    pub(crate) fn shrink(&mut self) {
+        for buffer in [&mut self.input, &mut self.output] {
+            if buffer.is_empty() && buffer.capacity() > KEPT {
+                *buffer = Vec::new();
+            }
+        }
     }
 
     /// Whether h2 has more output than there was room for.

@@ -21,6 +21,12 @@ pub trait Service: Send + Sync + 'static {
     /// # Errors
     /// The status that the client is to see.
     fn call(&self, call: &Call) -> Result<Vec<u8>, Status>;
+
+    /// The group of services that this one is of, by any name: each has a reserve of the calls that may run
+    /// ([`crate::ServerOptions::reserved_calls`]).
+    fn group(&self) -> &str {
+        ""
+    }
 }
 
 /// One unary call. Its debug form has the message's length alone, because it may hold a password.
@@ -41,7 +47,7 @@ pub struct Call {
 
 /// A method as HTTP/2's `:path` names it: `/v1.Disk/PartitionDisk`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct MethodPath(http::uri::PathAndQuery);
+pub struct MethodPath(Box<str>);
 
 /// The process at the other end of a connection.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -66,7 +72,7 @@ impl Call {
     /// can have such a path.
     pub fn in_process(method: &str, message: Bytes, deadline: Instant) -> Option<Self> {
         Some(Self {
-            method: MethodPath::new(method.parse().ok()?),
+            method: MethodPath::new(&method.parse().ok()?),
             message,
             peer: Peer::default(),
             deadline,
@@ -76,13 +82,14 @@ impl Call {
 }
 
 impl MethodPath {
-    pub(crate) fn new(path: http::uri::PathAndQuery) -> Self {
-        Self(path)
+    /// A copy: h2's path is a slice of the buffer that its whole header block came in.
+    pub(crate) fn new(path: &http::uri::PathAndQuery) -> Self {
+        Self(path.as_str().into())
     }
 
     /// The whole path, with its leading slash.
     pub fn as_str(&self) -> &str {
-        self.0.as_str()
+        &self.0
     }
 
     /// The service's full name, `v1.Disk`; empty when the path has another form.

@@ -110,6 +110,9 @@ fn a_flood_of_unfinished_requests_leaves_small_calls_alone() {
             assert_eq!(call(&channel, ECHO, b"small"), b"small");
         }
     });
+    eventually("they are forgotten", || {
+        fixture.server.usage().connections == 1
+    });
     assert_eq!(
         call(&fixture.channel(), ECHO, &vec![1; 512 * KIB]).len(),
         512 * KIB,
@@ -137,11 +140,11 @@ fn promises_of_much_hold_next_to_nothing() {
 #[test]
 fn requests_that_run_count() {
     let fixture = fixture(MIB);
-    let large = vec![7; 900 * KIB];
+    let large = vec![7; 700 * KIB];
     thread::scope(|scope| {
         let slow = scope.spawn(|| call(&fixture.channel(), "/v1.Test/Gate", &large));
         fixture.gate.wait_for_waiting(1);
-        assert!(fixture.server.usage().held_bytes > 900 * KIB);
+        assert!(fixture.server.usage().held_bytes > 700 * KIB);
         let refused = call_err(&fixture.channel(), ECHO, &large);
         assert_eq!(refused.code, Code::ResourceExhausted);
         assert_eq!(call(&fixture.channel(), ECHO, b"small"), b"small");
@@ -231,6 +234,84 @@ fn a_process_with_its_share_of_connections_leaves_room_for_another() {
     drop(second);
     eventually("there is room", || fixture.server.usage().connections == 1);
     assert_eq!(call(&fixture.channel(), ECHO, b"after"), b"after");
+}
+
+#[test]
+fn at_the_limit_the_longest_idle_connection_of_the_client_with_the_most_makes_room() {
+    if called_as_another_process() {
+        return;
+    }
+    let mut options = ServerOptions::default();
+    options.max_connections = 3;
+    let fixture = Fixture::new(options);
+    let mut clients = [(); 3].map(|()| fixture.raw());
+    for client in &mut clients {
+        let call = frames::call(1, ECHO, b"localhost", b"fine");
+        let bytes = [frames::opening(), call].concat();
+        assert!(frames::exchange(client, &bytes, 1).is_some());
+    }
+    let [mut second, mut idle, mut third] = clients;
+    for client in [&mut second, &mut third] {
+        let call = frames::call(3, ECHO, b"localhost", b"again");
+        assert!(frames::exchange(client, &call, 3).is_some());
+    }
+    assert!(another_process_is_answered(
+        &fixture,
+        "at_the_limit_the_longest_idle_connection_of_the_client_with_the_most_makes_room"
+    ));
+    let mut last = None;
+    while let Some(frame) = frames::read_frame(&mut idle) {
+        last = Some(frame).filter(|frame| frame.kind == frames::GOAWAY);
+    }
+    assert_eq!(last.map(|frame| frames::goaway(&frame)), Some((1, 0)));
+    for client in [&mut second, &mut third] {
+        let call = frames::call(5, ECHO, b"localhost", b"still here");
+        assert!(frames::exchange(client, &call, 5).is_some());
+    }
+    assert_eq!(fixture.server.usage().turned_away, 0);
+}
+
+#[test]
+fn who_would_have_more_than_the_others_is_turned_away_at_the_limit() {
+    let mut options = ServerOptions::default();
+    options.max_connections = 2;
+    let fixture = Fixture::new(options);
+    let channels = [(); 2].map(|()| fixture.channel());
+    for channel in &channels {
+        assert_eq!(call(channel, ECHO, b"fine"), b"fine");
+    }
+    assert_eq!(support::read_to_close(&mut fixture.raw()), b"");
+    assert_eq!(fixture.server.usage().turned_away, 1);
+    for channel in &channels {
+        assert_eq!(call(channel, ECHO, b"fine"), b"fine");
+    }
+    assert_eq!(fixture.server.usage().connections, 2);
+}
+
+#[test]
+fn too_much_input_on_one_connection_is_refused_while_it_stays() {
+    let mut options = ServerOptions::default();
+    options.max_receive_bytes = 256 * KIB;
+    let fixture = Fixture::new(options);
+    let mut raw = begun(&fixture, 8, 64 * KIB);
+    raw.write_all(&frames::frame(frames::PING, 0, 0, b"all read"))
+        .unwrap();
+    let mut refused = Vec::new();
+    loop {
+        let frame = frames::read_frame(&mut raw).unwrap();
+        match frame.kind {
+            frames::PING if frame.payload == b"all read" => break,
+            frames::HEADERS => refused.push(frame.stream),
+            _ => {}
+        }
+    }
+    assert!(refused.len() >= 5, "no more than three fit: {refused:?}");
+    assert!(!refused.contains(&1), "{refused:?}");
+    let held = fixture.server.usage().held_bytes;
+    assert!(held < 512 * KIB, "{held} bytes");
+    let small = frames::call(17, ECHO, b"localhost", b"small");
+    let answer = frames::exchange(&mut raw, &small, 17);
+    assert_eq!(answer, Some(frames::message(b"small")), "it goes on");
 }
 
 /// Calls when this test was started as another process.

@@ -149,6 +149,46 @@ fn calls_over_the_bound_are_refused_and_the_others_go_on() {
 }
 
 #[test]
+fn calls_that_wait_keep_no_other_from_running_and_go_on_in_the_end() {
+    let mut options = ServerOptions::default();
+    options.max_running_calls = 2;
+    options.max_waiting_calls = 70;
+    let fixture = Fixture::new(options);
+    let mut client = Multiplexed::open(fixture.raw());
+    // More than the threads that there are for calls that run.
+    let waiting: Vec<_> = (0..70)
+        .map(|index| {
+            let call = client.send("/v1.Test/Wait", b"waited", &[]);
+            fixture.gate.wait_for_waiting(index + 1);
+            call
+        })
+        .collect();
+    let usage = fixture.server.usage();
+    assert_eq!((usage.running_calls, usage.waiting_calls), (0, 70));
+    let refused = client.send("/v1.Test/Wait", b"", &[]);
+    assert_eq!(client.wait(refused).unwrap().code(), 8);
+    assert_eq!(call(&fixture.channel(), "/v1.Test/Echo", b"fast"), b"fast");
+    fixture.gate.open();
+    for call in waiting {
+        assert_eq!(client.wait(call).unwrap().message(), b"waited");
+    }
+    let usage = fixture.server.usage();
+    assert_eq!((usage.running_calls, usage.waiting_calls), (0, 0));
+}
+
+#[test]
+fn a_shutdown_waits_for_a_call_that_waits() {
+    let fixture = fixture();
+    let mut client = Multiplexed::open(fixture.raw());
+    let waiting = client.send("/v1.Test/Wait", b"waited", &[]);
+    fixture.gate.wait_for_waiting(1);
+    let report = fixture.server.shutdown(Duration::from_millis(1));
+    assert_eq!(report.abandoned_calls, 1);
+    let _ = waiting;
+    fixture.gate.open();
+}
+
+#[test]
 fn a_passed_deadline_is_answered_while_the_call_goes_on() {
     let fixture = fixture();
     let mut client = Multiplexed::open(fixture.raw());

@@ -310,7 +310,7 @@ fn a_shutdown_refuses_new_calls_of_old_clients_as_unavailable() {
     gate.wait_for_waiting(1);
     thread::scope(|scope| {
         let stopping = scope.spawn(|| server.shutdown(PATIENCE));
-        assert_eq!(goaways(&mut idle), [1], "the shutdown has begun");
+        assert_eq!(frames::goaways(&mut idle), [1], "the shutdown has begun");
         let late = client.send("/v1.Test/Echo", b"late", &[]);
         let refused = client.wait(late).unwrap();
         assert_eq!(
@@ -337,7 +337,7 @@ fn an_idle_client_gets_a_goaway_that_names_its_last_call() {
     assert_eq!(answer, Some(frames::message(b"fine")));
     let report = fixture.server.shutdown(PATIENCE);
     assert_eq!(report.severed_connections, 0);
-    assert_eq!(goaways(&mut raw), [1], "then it is closed");
+    assert_eq!(frames::goaways(&mut raw), [1], "then it is closed");
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn a_busy_client_gets_a_goaway_before_its_answer_and_one_after() {
         fixture.gate.open();
         let answer = frames::exchange(&mut raw, &[], 1);
         assert_eq!(answer, Some(frames::message(b"slow")));
-        assert_eq!(goaways(&mut raw), [1]);
+        assert_eq!(frames::goaways(&mut raw), [1]);
         assert_eq!(stopping.join().unwrap().severed_connections, 0);
     });
 }
@@ -532,17 +532,4 @@ fn accepts(endpoint: &Endpoint) -> bool {
     let mut options = ChannelOptions::default();
     options.connect_timeout = Duration::from_millis(1);
     Channel::connect(endpoint.clone(), options).is_ok()
-}
-
-/// The last streams that the GOAWAYs name which come until the connection is closed.
-fn goaways(stream: &mut RawStream) -> Vec<u32> {
-    let mut last = Vec::new();
-    while let Some(frame) = frames::read_frame(stream) {
-        if frame.kind == frames::GOAWAY {
-            let (stream, reason) = frames::goaway(&frame);
-            assert_eq!(reason, 0, "nobody did anything wrong");
-            last.push(stream);
-        }
-    }
-    last
 }

@@ -361,7 +361,7 @@ fn receive(
 ) -> (Stage, bool) {
     match body.poll_data(context) {
         Poll::Pending => (Stage::Body(body, assembly), false),
-        Poll::Ready(Some(Err(error))) => (Stage::Done(failed(&error)), true),
+        Poll::Ready(Some(Err(error))) => (Stage::Done(Exchange::Broken(error.to_string())), true),
         Poll::Ready(Some(Ok(data))) => {
             let _ = body.flow_control().release_capacity(data.len());
             match assembly.push(data, max_message) {
@@ -378,7 +378,7 @@ fn receive(
 
 fn answer(trailers: Result<Option<http::HeaderMap>, h2::Error>, assembly: Assembly) -> Exchange {
     let status = match trailers {
-        Err(error) => return failed(&error),
+        Err(error) => return Exchange::Broken(error.to_string()),
         Ok(trailers) => trailers.as_ref().and_then(grpc::read_status),
     };
     match status {
@@ -394,9 +394,11 @@ fn answer(trailers: Result<Option<http::HeaderMap>, h2::Error>, assembly: Assemb
     }
 }
 
+/// A stream that the server has refused, or that comes after the last which its GOAWAY names, was
+/// not begun (RFC 9113 section 6.8); of the others h2 tells no stream of a GOAWAY.
 fn failed(error: &h2::Error) -> Exchange {
-    let is_refused = error.is_remote() && error.reason() == Some(Reason::REFUSED_STREAM);
-    match is_refused {
+    let is_refused = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
+    match is_refused && error.is_remote() {
         true => Exchange::NotBegun(error.to_string()),
         false => Exchange::Broken(error.to_string()),
     }

@@ -21,8 +21,36 @@ pub(super) struct Calls {
     sending: Vec<Sending>,
     /// Bytes of output that h2 has been given and the stream has not got yet.
     queued: usize,
+    /// What h2 has had to keep at once.
+    peaks: Peaks,
     /// No call may begin any more.
     closed: bool,
+}
+
+/// The most that h2's lists have had at once: calls, and frames that it had not passed on. The lists
+/// keep their room as long as the connection lives.
+#[derive(Debug, Default)]
+struct Peaks {
+    calls: usize,
+    frames: usize,
+}
+
+impl Peaks {
+    /// Calls and frames that cost no more than a connection does anyway.
+    const FREE: usize = 16;
+    /// A call's part of the lists of streams and of frames to be sent, and a frame's of those that
+    /// came, in bytes. That lists grow by doubling is reckoned apart.
+    const CALL_BYTES: usize = 1536;
+    const FRAME_BYTES: usize = 320;
+
+    /// The memory that h2 keeps for them, in bytes.
+    fn kept(&self) -> usize {
+        let room = |most: usize| match most {
+            0..=Self::FREE => 0,
+            more => more.next_power_of_two(),
+        };
+        room(self.calls) * Self::CALL_BYTES + room(self.frames) * Self::FRAME_BYTES
+    }
 }
 
 /// What can be given up, with its size and its place.
@@ -37,6 +65,11 @@ impl Calls {
     /// Refuses what begins from now on.
     pub(super) fn close(&mut self) {
         self.closed = true;
+    }
+
+    /// Whether what begins is refused.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Takes a call's head.
@@ -61,7 +94,7 @@ impl Calls {
         };
         let deadline = later(now, timeout.min(options.call_timeout));
         self.receiving.push(Receiving::new(
-            MethodPath::new(path),
+            MethodPath::new(&path),
             deadline,
             respond,
             body,
@@ -75,6 +108,7 @@ impl Calls {
         now: Instant,
         context: &mut Context<'_>,
     ) {
+        let calls = self.receiving.len() + self.running.len() + self.sending.len();
         let mut index = 0;
         while let Some(receiving) = self.receiving.get_mut(index) {
             let received = receiving.poll(options.max_message_bytes, context);
@@ -94,7 +128,19 @@ impl Calls {
                 Received::Reset => drop(self.receiving.remove(index)),
             }
         }
+        self.peaks.calls = self.peaks.calls.max(calls);
         self.bound_requests(options.max_receive_bytes);
+    }
+
+    /// h2 has been given so many frames of requests at once.
+    pub(super) fn note_frames(&mut self, frames: usize) {
+        self.peaks.frames = self.peaks.frames.max(frames);
+    }
+
+    /// Whether a client waits for a call that runs or is to, or for the rest of a response.
+    pub(super) fn has_begun(&self) -> bool {
+        let waits = |running: &Running| running.respond.is_some();
+        self.running.iter().any(waits) || !self.sending.is_empty()
     }
 
     /// Sends more of the responses that had to wait. What is handed to h2 here comes out at its
@@ -185,9 +231,12 @@ impl Calls {
         receiving.chain(running).chain(sending).min()
     }
 
-    /// The memory of requests that do not run yet, and of responses that the client has not taken.
+    /// The memory of requests that do not run yet, of responses that the client has not taken, and
+    /// what h2 keeps of its lists.
     pub(super) fn held(&self) -> usize {
-        self.requests() + self.unsent() + self.queued
+        let open = (self.receiving.len() + self.whole.len()) * exchange::CALL_BYTES;
+        let kept = self.peaks.kept().saturating_sub(open);
+        self.requests() + self.unsent() + self.queued + kept
     }
 
     /// Gives up the largest of what [`Calls::held`] counts, the newest if several are; false when
@@ -291,7 +340,8 @@ impl Calls {
         receiving.chain(whole).sum()
     }
 
-    fn unsent(&self) -> usize {
+    /// Responses that h2 has not been given.
+    pub(super) fn unsent(&self) -> usize {
         self.sending.iter().map(Sending::left).sum()
     }
 

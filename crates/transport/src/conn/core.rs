@@ -12,6 +12,7 @@ use h2::server::{Builder, Connection as Http2, Handshake};
 use thiserror::Error;
 
 use super::calls::Calls;
+use super::ending::{Ending, Load, Step, Why};
 use super::exchange::Request;
 use super::later;
 use crate::mend::{MendError, Mender, Pings};
@@ -25,7 +26,6 @@ const FLUSH_TIME: Duration = Duration::from_micros(500);
 /// How often a connection may be read before its driver looks at its others. It can be read again
 /// and again where a read does not wait for the next round to begin; each brings 64 KiB at most.
 const MOST_READS: u32 = 4;
-
 /// What a thread does after a turn.
 pub(super) enum Turn {
     /// Run this call.
@@ -59,6 +59,8 @@ pub(crate) enum CloseReason {
     Stalled,
     #[error("it held the most when the server was to hold no more")]
     Greedy,
+    #[error("it made room for another")]
+    MadeRoom,
     #[error("the server is shutting down")]
     Severed,
     #[error("a thread that drove it panicked")]
@@ -81,16 +83,6 @@ enum Http {
     Ended(Option<h2::Error>),
 }
 
-/// How far a drain has come.
-#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
-enum Drain {
-    No,
-    /// The client has been asked to go.
-    Asked,
-    /// No call is left: the connection ends.
-    Ending,
-}
-
 pub(super) struct Core {
     stream: Stream,
     watch: Watch,
@@ -99,6 +91,8 @@ pub(super) struct Core {
     http: Http,
     calls: Calls,
     created: Instant,
+    /// When a call last ran.
+    active: Instant,
     /// Since when output waits without any going out.
     stalled: Option<Instant>,
     /// Since when a response waits while other calls of the connection are run.
@@ -107,7 +101,7 @@ pub(super) struct Core {
     ping_due: Option<Instant>,
     /// Reads since the driver last looked at its others.
     reads: u32,
-    drain: Drain,
+    ending: Ending,
     peer: Peer,
     account: Arc<Account>,
     binding: Arc<Binding>,
@@ -137,11 +131,12 @@ impl Core {
             http: Http::Silent,
             calls: Calls::default(),
             created: Instant::now(),
+            active: Instant::now(),
             stalled: None,
             unsent_since: None,
             ping_due: None,
             reads: 0,
-            drain: Drain::No,
+            ending: Ending::new(options.max_idle),
             account: Arc::clone(account),
             binding: Arc::clone(binding),
             shared: Arc::clone(shared),
@@ -153,13 +148,19 @@ impl Core {
     }
 
     /// Does all that can be done without waiting.
-    pub(super) fn turn(&mut self, drain: bool, context: &mut Context<'_>) -> Turn {
-        self.try_turn(drain, context).unwrap_or_else(Turn::Close)
+    pub(super) fn turn(&mut self, end: Option<Why>, context: &mut Context<'_>) -> Turn {
+        self.try_turn(end, context).unwrap_or_else(Turn::Close)
+    }
+
+    /// Since when no call has run; None while one does.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        (!self.calls.has_begun()).then_some(self.active)
     }
 
     /// Makes sure that a wait will tell of input; None when there is some already.
     pub(super) fn begin_wait(&mut self) -> Option<Wait> {
         self.reads = 0;
+        self.port.buffers().shrink();
         let wants_input = self.wants_input();
         if wants_input && self.stream.begin_read() {
             return None;
@@ -174,6 +175,7 @@ impl Core {
     /// Posts a call's answer.
     pub(super) fn finish(&mut self, id: u32, answer: Result<Vec<u8>, Status>) {
         let now = Instant::now();
+        self.active = now;
         if self.calls.finish(id, answer, now) {
             self.unsent_since.get_or_insert(now);
         }
@@ -186,17 +188,25 @@ impl Core {
         self.watch.arm(handles, wait.interest, left)
     }
 
-    fn try_turn(&mut self, drain: bool, context: &mut Context<'_>) -> Result<Turn, CloseReason> {
-        if drain {
+    fn try_turn(
+        &mut self,
+        end: Option<Why>,
+        context: &mut Context<'_>,
+    ) -> Result<Turn, CloseReason> {
+        if end == Some(Why::Shutdown) {
             self.calls.close();
         }
+        self.ending.want(end);
         self.take_input()?;
         loop {
             let now = Instant::now();
             self.check_times(now)?;
             self.advance(now, context)?;
-            while drain && self.continue_drain()? {
+            while self.continue_ending(now)? {
                 self.advance(now, context)?;
+            }
+            if self.calls.has_begun() {
+                self.active = now;
             }
             if self
                 .unsent_since
@@ -234,7 +244,9 @@ impl Core {
             Read::Closed => buffers.at_end = true,
             Read::Data(data) => {
                 self.reads += 1;
+                buffers.input.reserve(data.len());
                 self.mender.push(data, &mut buffers.input)?;
+                self.calls.note_frames(self.mender.take_frames());
             }
         }
         drop(buffers);
@@ -294,10 +306,21 @@ impl Core {
         self.shared.budget.settle(&self.account, self.held());
         while self.has_to_make_room() {
             if !self.calls.shed() {
-                return Err(CloseReason::Greedy);
+                return self.give_way();
             }
             self.shared.budget.settle(&self.account, self.held());
         }
+        Ok(())
+    }
+
+    /// Has the connection end because nothing of what it holds can be refused. What buffers and lists
+    /// keep of their room does not cost it a call, unless the server holds far too much.
+    fn give_way(&mut self) -> Result<(), CloseReason> {
+        let output = self.calls.unsent() + self.stream.unsent();
+        if output > Budget::DUE || self.shared.budget.is_far_over() {
+            return Err(CloseReason::Greedy);
+        }
+        self.ending.want(Some(Why::Room));
         Ok(())
     }
 
@@ -317,10 +340,11 @@ impl Core {
         }
     }
 
-    /// What waits here for more bytes, for a thread or for the client, in bytes.
+    /// What waits here for more bytes, for a thread or for the client, and what buffers and h2's
+    /// lists have kept since they were larger, in bytes.
     fn held(&self) -> usize {
-        let input = self.port.buffers().input.len() + self.mender.held();
-        input + self.calls.held() + self.stream.unsent()
+        let buffers = self.port.buffers().held() + self.mender.held() + self.mender.kept_by_h2();
+        buffers + self.calls.held() + self.stream.held()
     }
 
     /// Sends all that is queued; true when h2 waited for room and there is some now.
@@ -370,31 +394,44 @@ impl Core {
         }
         self.calls
             .expire(now, self.shared.options.write_stall_timeout);
+        if self.idle_until().is_some_and(|until| now >= until) {
+            self.ending.want(Some(Why::Idle));
+        }
         Ok(())
     }
 
-    /// Asks the client to go while calls run, and ends the connection when none does any more.
-    ///
-    /// h2's graceful shutdown would wait for the answer to a PING that an idle client may never
-    /// look at. A call that it sends meanwhile is beyond what the last GOAWAY says was seen, so it
-    /// knows that it may repeat it.
-    /// True when it has told h2 something that has to come out.
-    fn continue_drain(&mut self) -> Result<bool, CloseReason> {
-        let next = match &self.http {
-            Http::Silent | Http::Handshake(_) => return Err(CloseReason::Severed),
-            // A response that h2 still holds counts as a stream.
-            Http::Open(http) if http.has_streams() => Drain::Asked,
-            Http::Open(_) | Http::Ended(_) => Drain::Ending,
-        };
-        let goes_on = next > self.drain;
-        if goes_on && let Http::Open(http) = &mut self.http {
-            match next {
-                Drain::Ending => http.abrupt_shutdown(Reason::NO_ERROR),
-                _ => http.graceful_shutdown(),
-            }
+    /// When the connection has been idle for too long.
+    fn idle_until(&self) -> Option<Instant> {
+        let since = self.idle_since()?;
+        let ends = self.is_opening() || self.ending.is_wanted();
+        (!ends).then(|| later(since, self.shared.options.max_idle))
+    }
+
+    /// Goes on with the end of the connection, if that is wanted; true when it has told h2 something
+    /// that has to come out.
+    fn continue_ending(&mut self, now: Instant) -> Result<bool, CloseReason> {
+        let load = self.load();
+        let step = self.ending.step(load, now);
+        if step == Step::Nothing {
+            return Ok(false);
         }
-        self.drain = self.drain.max(next);
-        Ok(goes_on)
+        match (step, &mut self.http) {
+            (_, Http::Ended(_)) => return Ok(false),
+            (Step::Ask, Http::Open(http)) => http.graceful_shutdown(),
+            (Step::End, Http::Open(http)) => http.abrupt_shutdown(Reason::NO_ERROR),
+            _ if self.calls.is_closed() => return Err(CloseReason::Severed),
+            _ => return Err(CloseReason::MadeRoom),
+        }
+        Ok(true)
+    }
+
+    /// What there is on the connection. A response that h2 still holds counts as a stream.
+    fn load(&self) -> Load {
+        match &self.http {
+            _ if self.calls.has_begun() => Load::Calls,
+            Http::Open(http) if http.has_streams() => Load::Incoming,
+            _ => Load::None,
+        }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -404,10 +441,18 @@ impl Core {
         let stall = self.shared.options.write_stall_timeout;
         let stalled = self.stalled.map(|since| later(since, stall));
         let calls = self.calls.next_deadline(stall);
-        [handshake, stalled, self.ping_due, calls]
-            .into_iter()
-            .flatten()
-            .min()
+        let ending = self.ending.due(self.load());
+        [
+            handshake,
+            stalled,
+            self.ping_due,
+            calls,
+            ending,
+            self.idle_until(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     fn is_opening(&self) -> bool {
@@ -451,6 +496,7 @@ mod tests {
     use std::task::Waker;
 
     use super::*;
+    use crate::server::Groups;
     use crate::sys::{Accepts, Listener, Ready};
     use crate::{Call, Endpoint, Service};
 
@@ -484,9 +530,11 @@ mod tests {
             }
             assert!(Instant::now() < end, "nobody is let in");
         };
-        let shared = Arc::new(Shared::new(options).unwrap());
+        let mut groups = Groups::default();
+        let binding = Binding::new(endpoint.clone(), Arc::new(Nothing), &mut groups);
+        let binding = Arc::new(binding);
+        let shared = Arc::new(Shared::new(options, &groups).unwrap());
         let watch = shared.watcher.watch(Arc::new(Nothing)).unwrap();
-        let binding = Arc::new(Binding::new(endpoint.clone(), Arc::new(Nothing)));
         let core = Core::new(stream, watch, &Arc::default(), &binding, &shared);
         (client, core)
     }
@@ -510,7 +558,7 @@ mod tests {
         let mut context = Context::from_waker(Waker::noop());
         let mut rounds = 0;
         loop {
-            let turn = core.turn(false, &mut context);
+            let turn = core.turn(None, &mut context);
             assert!(matches!(turn, Turn::Wait(_)), "it stays open");
             rounds += 1;
             if core.begin_wait().is_some() {

@@ -9,21 +9,24 @@
 
 mod calls;
 mod core;
+mod ending;
 mod exchange;
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use self::core::{Core, Turn};
+use self::ending::Why;
 use self::exchange::Request;
 use crate::link::{self, Generation, Link};
 use crate::panics::contain;
 use crate::pool::{Pool, Task, Worker};
-use crate::server::{Account, Admission, Binding, Client, Refusal, Shared};
+use crate::server::{Account, Binding, Calls, Client, Refusal, Shared, Whose};
 use crate::sys::{self, Handles, Interest, Ready, Stream};
+use crate::waiting::Admission;
 use crate::{Call, Code, MethodPath, Status};
 
 pub(crate) use self::core::{CloseReason, Wait};
@@ -49,10 +52,17 @@ pub(crate) struct Connection {
     /// None once closed.
     core: Mutex<Option<Core>>,
     account: Arc<Account>,
+    /// When the last call ended, in microseconds since the server's start; [`BUSY`] while one runs.
+    idle_since: AtomicU64,
+    /// It is to end, as its place is needed.
+    leaving: AtomicBool,
     client: Arc<Client>,
     binding: Arc<Binding>,
     shared: Arc<Shared>,
 }
+
+/// No time at which a connection has become idle.
+const BUSY: u64 = u64::MAX;
 
 impl Connection {
     /// Takes over a client's stream; the caller has to drive it.
@@ -70,6 +80,8 @@ impl Connection {
             handles: stream.handles(),
             core: Mutex::new(None),
             account: Arc::default(),
+            idle_since: AtomicU64::new(shared.micros(Instant::now())),
+            leaving: AtomicBool::new(false),
             client: Arc::clone(client),
             binding: Arc::clone(binding),
             shared: Arc::clone(shared),
@@ -92,9 +104,43 @@ impl Connection {
         Arc::ptr_eq(&self.account, account)
     }
 
+    /// When it became idle, in microseconds since the server's start; None while a call runs.
+    pub(crate) fn idle_since(&self) -> Option<u64> {
+        Some(self.idle_since.load(Ordering::Relaxed)).filter(|&since| since != BUSY)
+    }
+
+    /// Whether it was asked to make room.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Acquire)
+    }
+
+    /// Has it make room for another; the caller has to see to a turn.
+    pub(crate) fn leave(&self) {
+        self.leaving.store(true, Ordering::Release);
+    }
+
+    fn end(&self) -> Option<Why> {
+        match self.shared.draining.load(Ordering::Acquire) {
+            true => Some(Why::Shutdown),
+            false => self.is_leaving().then_some(Why::Room),
+        }
+    }
+
     /// Whose it is.
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// What its calls are counted by, and for whom.
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.shared.calls
+    }
+
+    pub(crate) fn whose(&self) -> Whose<'_> {
+        Whose {
+            client: &self.client,
+            group: &self.binding.group,
+        }
     }
 
     pub(crate) fn handles(&self) -> &Handles {
@@ -174,9 +220,15 @@ impl Connection {
         let waker = Waker::from(Arc::clone(self));
         let mut context = Context::from_waker(&waker);
         loop {
-            let draining = self.shared.draining.load(Ordering::Acquire);
+            let end = self.end();
             let turn = match &mut *self.core() {
-                Some(core) => core.turn(draining, &mut context),
+                Some(core) => {
+                    let turn = core.turn(end, &mut context);
+                    let idle = core.idle_since();
+                    let since = idle.map_or(BUSY, |since| self.shared.micros(since));
+                    self.idle_since.store(since, Ordering::Relaxed);
+                    turn
+                }
                 None => return Served::Gone,
             };
             match turn {
@@ -211,13 +263,15 @@ impl Connection {
     ) -> bool {
         let id = request.id;
         // Before others can close the connection: a shutdown waits for connections, then for calls.
-        let admission = self.shared.calls.admit(&self.client);
-        let is_slow = pool.pace().is_slow(request.method.as_str());
+        let admission = Admission::to(self);
+        // Before others can take the connection, and with it the next request.
+        let _held = (admission.is_ok()).then(|| self.shared.budget.hold(request.held()));
+        let is_slow = admission.is_ok() && pool.pace().is_slow(request.method.as_str());
         if is_slow {
             worker.give_up(self, pool);
         } else {
             worker.begin_call();
-            pool.monitor().call_begun();
+            pool.monitor().rouse();
             self.link.begin_call();
         }
         let answer = self.answer(request, admission, pool);
@@ -241,11 +295,10 @@ impl Connection {
     fn answer(
         &self,
         request: Request,
-        admission: Result<Admission<'_>, Refusal>,
+        admission: Result<Admission, Refusal>,
         pool: &Pool,
     ) -> Result<Vec<u8>, Status> {
-        let _running = admission.map_err(|reason| self.refuse(&request.method, &reason))?;
-        let _held = self.shared.budget.hold(request.held());
+        let admission = admission.map_err(|reason| self.refuse(&request.method, &reason))?;
         let call = Call {
             method: request.method,
             message: request.message,
@@ -254,7 +307,8 @@ impl Connection {
             endpoint: self.binding.endpoint.clone(),
         };
         let start = Instant::now();
-        let answer = contain(call.method.as_str(), || self.binding.service.call(&call));
+        let serve = || contain(call.method.as_str(), || self.binding.service.call(&call));
+        let answer = admission.run(serve);
         pool.pace().note(call.method.as_str(), start.elapsed());
         answer.unwrap_or_else(|| {
             let text = format!("{} failed unexpectedly", call.method);

@@ -6,6 +6,7 @@ const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
 
+const TYPE_DATA: u8 = 0x0;
 const TYPE_HEADERS: u8 = 0x1;
 const TYPE_PING: u8 = 0x6;
 const TYPE_CONTINUATION: u8 = 0x9;
@@ -51,6 +52,11 @@ impl Head {
 
     pub(super) fn ends_headers(&self) -> bool {
         self.flags() & END_HEADERS != 0
+    }
+
+    /// Whether h2 keeps the frame until the request is read.
+    pub(super) fn is_of_request(&self) -> bool {
+        matches!(self.bytes[3], TYPE_DATA | TYPE_HEADERS)
     }
 
     /// Whether this is a well-formed PING that asks for an answer.

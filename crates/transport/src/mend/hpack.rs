@@ -1,47 +1,31 @@
-//! Walks HPACK header blocks (RFC 7541) and finds each `:authority` that h2 would refuse.
+//! Walks HPACK header blocks (RFC 7541) and writes what h2 is to read of them.
 //!
-//! # Why nothing is decoded and encoded anew
-//! A field that a block puts into the dynamic table is referred to by later blocks, so a filter
-//! that alters a field alters what the decoder behind it remembers. The mender keeps both tables
-//! in step by giving the new authority *the length of the old one*: every entry then has the same
-//! size and the same place in the client's table and in h2's, evictions fall together, and every
-//! byte of every block but the altered literal goes through as it came. A later block that says
-//! "the authority as before" by its index is mended by what h2 remembers, without a change.
+//! # What h2 may not keep
+//! h2 makes the values of `:path`, `:scheme`, `:authority` and `:protocol` slices of the buffer that
+//! their block came in, or of the one that it decodes Huffman codes into. A field that a block puts
+//! into the dynamic table stays there for as long as the client likes, so an entry that counts forty
+//! bytes can keep tens of kilobytes, and a client that never acknowledges a smaller table can have a
+//! hundred of them. (Other names and values h2 copies.) So h2 never stores these four: what the client
+//! stores of `:path` and `:scheme` is stored here, at its true size, and goes to h2 as a literal
+//! without indexing each time. `:authority`, which h2 would refuse as Go's clients write it, and
+//! `:protocol` are left out, since nothing here reads them.
 //!
-//! So all that is kept of a dynamic table is each entry's size and whether its name is
-//! `:authority`, and after the first call of a connection a block costs a look at one byte a field.
+//! # Why the others are not decoded and encoded anew
+//! All other fields go through as they came, and h2 stores those that the client stores. Its table is
+//! then the client's without the entries that are kept back here: each index is lowered by the number
+//! of these that are newer ([`Table::place`]). An entry that the client may still name is always in
+//! h2's table too. That one has the same limit, and evicts an entry only when what came after it, of
+//! which it has stored a part, fills the limit.
 //!
-//! The one length that has no valid authority is zero. An empty authority is left out of the block
-//! where the table does not see it; where the block stores it, h2 gets one byte instead and the
-//! difference is counted: should it ever make h2 evict what the client still holds, the walk ends
-//! with [`HpackError::TablesDiffer`] rather than with a wrong header.
+//! So after the first call of a connection a block costs a look at one byte a field, and a copy of
+//! the path.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
-use http::uri::Authority;
 use thiserror::Error;
 
-use super::huffman;
-
-/// What h2 announces as SETTINGS_HEADER_TABLE_SIZE by not announcing any (RFC 9113 section 6.5.2).
-const TABLE_LIMIT: usize = 4096;
-/// What an entry counts beyond its name and value (RFC 7541 section 4.1).
-const ENTRY_OVERHEAD: usize = 32;
-const STATIC_ENTRIES: usize = 61;
-/// The static table's first entry is `:authority` with an empty value, and its only one
-/// (RFC 7541 appendix A).
-const STATIC_AUTHORITY: usize = 1;
-const AUTHORITY: &[u8] = b":authority";
-
-/// Lengths of the static table's names, RFC 7541 appendix A, entries 1 to 61.
-#[rustfmt::skip]
-const STATIC_NAME_LENGTHS: [usize; STATIC_ENTRIES] = [
-    10, 7, 7, 5, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 14, 15, 15, 13, 6, 27,
-    3, 5, 13, 13, 19, 16, 16, 14, 16, 13, 12, 6, 4, 4, 6, 7, 4, 4, 8, 17,
-    13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10, 25, 17, 10, 4, 3,
-    16,
-];
+use super::table::{Kind, LONGEST_STORED, Name, Table};
+use super::{KEPT, huffman};
 
 /// How a header block breaks HPACK, or the bounds that this filter sets.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
@@ -65,16 +49,11 @@ pub enum HpackError {
     /// The block's decoded strings are larger than the filter allows.
     #[error("the header block is larger than {0} bytes when decoded")]
     Decoded(usize),
-    /// An empty authority was stored and the tables can no longer be kept in step.
-    #[error("the header table is too full to hold a mended authority")]
-    TablesDiffer,
-}
-
-/// One change to a block: the bytes at `range` become `bytes`.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Patch {
-    pub(super) range: Range<usize>,
-    pub(super) bytes: Vec<u8>,
+    /// The block names a stored path or scheme that is too long for it, or names one twice.
+    #[error(
+        "the header block names a stored path again, or one of more than {LONGEST_STORED} bytes"
+    )]
+    Repeated,
 }
 
 /// What a connection's header blocks have stored so far.
@@ -95,38 +74,53 @@ impl Walker {
         }
     }
 
-    /// Follows one whole block and returns the changes that it needs, in order.
-    pub(super) fn walk(&mut self, block: &[u8]) -> Result<Vec<Patch>, HpackError> {
-        let mut patches = Vec::new();
-        let mut reader = Reader {
-            block,
-            at: 0,
-            decoded: 0,
-            scratch: &mut self.scratch,
+    /// Follows one whole block. What h2 is to read in its place is appended to `output`; nothing is
+    /// when that is the block itself.
+    pub(super) fn walk(
+        &mut self,
+        block: &[u8],
+        output: &mut Vec<u8>,
+    ) -> Result<Outcome, HpackError> {
+        let mut walk = Walk {
+            reader: Reader {
+                block,
+                at: 0,
+                decoded: 0,
+                scratch: &mut self.scratch,
+            },
+            rewrite: Rewrite {
+                block,
+                at: 0,
+                output,
+            },
+            table: &mut self.table,
+            repeated: 0,
         };
         let mut may_resize = true;
-        while let Some(first) = reader.peek() {
-            let start = reader.at;
-            match Form::of(first) {
-                Form::Indexed => {
-                    let index = reader.integer(7)?;
-                    self.table.entry(index)?;
-                    if index == STATIC_AUTHORITY {
-                        patches.push(Patch {
-                            range: start..reader.at,
-                            bytes: Vec::new(),
-                        });
-                    }
-                }
-                Form::Resize if may_resize => self.table.resize(reader.integer(5)?)?,
+        while let Some(first) = walk.reader.peek() {
+            let form = Form::of(first);
+            match form {
+                Form::Indexed => walk.indexed()?,
+                Form::Resize if may_resize => walk.resize()?,
                 Form::Resize => return Err(HpackError::SizeUpdate),
-                Form::Stored => self.table.literal(&mut reader, 6, start, &mut patches)?,
-                Form::Passing => self.table.literal(&mut reader, 4, start, &mut patches)?,
+                Form::Stored => walk.literal(first, 6)?,
+                Form::Passing => walk.literal(first, 4)?,
             }
-            may_resize &= Form::of(first) == Form::Resize;
+            may_resize &= form == Form::Resize;
         }
-        Ok(patches)
+        let outcome = walk.rewrite.finish();
+        self.scratch.clear();
+        self.scratch.shrink_to(KEPT);
+        Ok(outcome)
     }
+}
+
+/// What became of a block.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Outcome {
+    /// It goes on as it came.
+    Same,
+    Changed,
 }
 
 /// The first bits of a field (RFC 7541 section 6).
@@ -150,31 +144,6 @@ impl Form {
     }
 }
 
-enum Mended {
-    Valid,
-    Empty,
-    /// A string literal of the same decoded length.
-    Replaced(Vec<u8>),
-}
-
-fn mended(value: &[u8]) -> Mended {
-    if value.is_empty() {
-        return Mended::Empty;
-    }
-    match Authority::try_from(value) {
-        Ok(_) => Mended::Valid,
-        Err(_) => Mended::Replaced(plain_literal(value.len())),
-    }
-}
-
-/// `localhost`, cut or repeated to `length` bytes, as a string literal without Huffman code.
-fn plain_literal(length: usize) -> Vec<u8> {
-    let mut literal = Vec::with_capacity(length + 4);
-    write_integer(&mut literal, 0, 7, length);
-    literal.extend(b"localhost".iter().cycle().take(length));
-    literal
-}
-
 /// Writes `value` behind the flag bits of `first` (RFC 7541 section 5.1).
 pub(super) fn write_integer(output: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
     let limit = (1usize << prefix) - 1;
@@ -191,144 +160,110 @@ pub(super) fn write_integer(output: &mut Vec<u8>, first: u8, prefix: u32, value:
     output.push(low(rest));
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Name {
-    length: usize,
-    is_authority: bool,
+/// A walk through one block.
+struct Walk<'a> {
+    reader: Reader<'a>,
+    rewrite: Rewrite<'a>,
+    table: &'a mut Table,
+    /// The names of which a stored value has been named, each as a bit.
+    repeated: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    name: Name,
-    value_length: usize,
-    /// How much longer h2's copy of the entry is.
-    surplus: usize,
-}
-
-impl Entry {
-    fn size(&self) -> usize {
-        self.name.length + self.value_length + ENTRY_OVERHEAD
-    }
-}
-
-/// The client's dynamic table: newest first, as indexes count.
-#[derive(Debug)]
-struct Table {
-    entries: VecDeque<Entry>,
-    size: usize,
-    surplus: usize,
-    limit: usize,
-}
-
-impl Table {
-    fn new() -> Self {
-        Self {
-            entries: VecDeque::new(),
-            size: 0,
-            surplus: 0,
-            limit: TABLE_LIMIT,
-        }
-    }
-
-    /// Follows a field that spells its value; `prefix` is 6 when the table stores it, else 4.
-    fn literal(
-        &mut self,
-        reader: &mut Reader<'_>,
-        prefix: u32,
-        start: usize,
-        patches: &mut Vec<Patch>,
-    ) -> Result<(), HpackError> {
-        let stored = prefix == 6;
-        let name = match reader.integer(prefix)? {
-            0 => reader.name()?,
-            index => self.entry(index)?,
+impl Walk<'_> {
+    /// A field that a table has whole.
+    fn indexed(&mut self) -> Result<(), HpackError> {
+        let start = self.reader.at;
+        let index = self.reader.integer(7)?;
+        let range = start..self.reader.at;
+        let Some(entry) = self.table.entry(index)? else {
+            if Kind::of_static(index) == Kind::LeftOut {
+                self.rewrite.replace(range);
+            }
+            return Ok(());
         };
-        let value_start = reader.at;
-        let value = reader.string()?;
-        let mut entry = Entry {
-            name,
-            value_length: value.length(),
-            surplus: 0,
-        };
-        if name.is_authority {
-            let value_range = value_start..reader.at;
-            match mended(value.bytes(reader)) {
-                Mended::Valid => {}
-                Mended::Replaced(bytes) => patches.push(Patch {
-                    range: value_range,
-                    bytes,
-                }),
-                Mended::Empty if stored => {
-                    entry.surplus = 1;
-                    patches.push(Patch {
-                        range: value_range,
-                        bytes: plain_literal(1),
-                    });
+        match entry.name.kind {
+            Kind::LeftOut => {
+                self.rewrite.replace(range);
+            }
+            Kind::Copied => {
+                let place = self.table.place(entry);
+                if place != index {
+                    write_integer(self.rewrite.replace(range), 0x80, 7, place);
                 }
-                Mended::Empty => patches.push(Patch {
-                    range: start..reader.at,
-                    bytes: Vec::new(),
-                }),
+            }
+            Kind::KeptBack(name) => {
+                let value = entry.value.as_deref().ok_or(HpackError::Repeated)?;
+                if self.repeated & 1 << name != 0 {
+                    return Err(HpackError::Repeated);
+                }
+                self.repeated |= 1 << name;
+                let output = self.rewrite.replace(range);
+                write_integer(output, 0, 4, name);
+                write_integer(output, 0, 7, value.len());
+                output.extend(value);
             }
         }
-        match stored {
-            true => self.insert(entry),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
-    fn entry(&self, index: usize) -> Result<Name, HpackError> {
-        match index {
-            0 => Err(HpackError::Index(0)),
-            1..=STATIC_ENTRIES => Ok(Name {
-                length: STATIC_NAME_LENGTHS[index - 1],
-                is_authority: index == STATIC_AUTHORITY,
-            }),
-            _ => self
-                .entries
-                .get(index - STATIC_ENTRIES - 1)
-                .map(|entry| entry.name)
-                .ok_or(HpackError::Index(index)),
-        }
+    fn resize(&mut self) -> Result<(), HpackError> {
+        let limit = self.reader.integer(5)?;
+        self.table.resize(limit)
     }
 
-    fn insert(&mut self, entry: Entry) -> Result<(), HpackError> {
-        if entry.size() > self.limit {
-            self.evict_to(0);
-            // h2 drops its copy as well: it is at least as large.
-            return Ok(());
+    /// A field that spells its value; `prefix` is 6 when the table stores it, else 4.
+    fn literal(&mut self, first: u8, prefix: u32) -> Result<(), HpackError> {
+        let start = self.reader.at;
+        let index = self.reader.integer(prefix)?;
+        let (name, place) = match index {
+            0 => (self.reader.name()?, 0),
+            _ => self.table.name(index)?,
+        };
+        let named = start..self.reader.at;
+        let value = self.reader.string()?;
+        match name.kind {
+            Kind::LeftOut => {
+                self.rewrite.replace(start..self.reader.at);
+            }
+            Kind::KeptBack(own) if prefix == 6 || index != own => {
+                write_integer(self.rewrite.replace(named), 0, 4, own);
+            }
+            Kind::Copied if place != index => {
+                let flags = first & !((1 << prefix) - 1);
+                write_integer(self.rewrite.replace(named), flags, prefix, place);
+            }
+            Kind::KeptBack(_) | Kind::Copied => {}
         }
-        self.evict_to(self.limit - entry.size());
-        self.size += entry.size();
-        self.surplus += entry.surplus;
-        self.entries.push_front(entry);
-        self.check_step()
+        if prefix == 6 {
+            self.table.insert(name, value.bytes(&self.reader));
+        }
+        Ok(())
+    }
+}
+
+/// Writes a block anew: a copy but for what is replaced.
+struct Rewrite<'a> {
+    block: &'a [u8],
+    /// Up to where it is copied or replaced.
+    at: usize,
+    output: &'a mut Vec<u8>,
+}
+
+impl Rewrite<'_> {
+    /// Leaves out `range`, which lies behind all that was replaced before; what the caller appends
+    /// stands in its place.
+    fn replace(&mut self, range: Range<usize>) -> &mut Vec<u8> {
+        self.output.extend(&self.block[self.at..range.start]);
+        self.at = range.end;
+        self.output
     }
 
-    fn resize(&mut self, limit: usize) -> Result<(), HpackError> {
-        if limit > TABLE_LIMIT {
-            return Err(HpackError::SizeUpdate);
+    fn finish(self) -> Outcome {
+        if self.at == 0 {
+            return Outcome::Same;
         }
-        self.limit = limit;
-        self.evict_to(limit);
-        self.check_step()
-    }
-
-    fn evict_to(&mut self, size: usize) {
-        while self.size > size {
-            let Some(entry) = self.entries.pop_back() else {
-                break;
-            };
-            self.size -= entry.size();
-            self.surplus -= entry.surplus;
-        }
-    }
-
-    fn check_step(&self) -> Result<(), HpackError> {
-        match self.size + self.surplus > self.limit {
-            true => Err(HpackError::TablesDiffer),
-            false => Ok(()),
-        }
+        self.output.extend(&self.block[self.at..]);
+        Outcome::Changed
     }
 }
 
@@ -393,10 +328,9 @@ impl Reader<'_> {
 
     fn name(&mut self) -> Result<Name, HpackError> {
         let text = self.string()?;
-        let is_authority = text.bytes(self) == AUTHORITY;
         Ok(Name {
             length: text.length(),
-            is_authority,
+            kind: Kind::of(text.bytes(self)),
         })
     }
 
@@ -434,82 +368,69 @@ mod tests {
         block
     }
 
-    #[test]
-    fn a_raw_pipe_path_is_overwritten_in_its_own_length() {
-        let path = br"\\.\\pipe\\csi-proxy-disk-v1";
-        let block = literal(0x40, 6, 1, path);
-        let patches = Walker::new().walk(&block).unwrap();
-        let [patch] = patches.as_slice() else {
-            panic!("one patch, not {patches:?}")
-        };
-        assert_eq!(patch.range, 1..block.len());
-        assert_eq!(patch.bytes.len(), patch.range.len());
-        assert!(Authority::try_from(&patch.bytes[1..]).is_ok());
+    /// What h2 is to read of a block, when it is not the block itself.
+    fn walked(walker: &mut Walker, block: &[u8]) -> Result<Option<Vec<u8>>, HpackError> {
+        let mut output = Vec::new();
+        let outcome = walker.walk(block, &mut output)?;
+        Ok((outcome == Outcome::Changed).then_some(output))
     }
 
     #[test]
-    fn valid_authorities_and_other_fields_stay() {
-        let mut block = literal(0x40, 6, 1, b"localhost:80");
-        block.extend(literal(0x00, 4, 4, br"\\odd\path"));
-        block.push(0x80 | 62);
-        assert_eq!(Walker::new().walk(&block).unwrap(), vec![]);
-    }
-
-    #[test]
-    fn an_authority_named_by_a_dynamic_entry_is_found() {
-        let mut block = literal(0x40, 6, 1, b"fine");
-        block.extend(literal(0x40, 6, 62, br"\"));
-        let patches = Walker::new().walk(&block).unwrap();
-        assert_eq!(
-            patches,
-            vec![Patch {
-                range: 7..9,
-                bytes: vec![1, b'l']
-            }]
-        );
-    }
-
-    #[test]
-    fn empty_authorities_go_or_grow() {
-        let patch = |block: &[u8]| Walker::new().walk(block).unwrap();
-        assert_eq!(
-            patch(&[0x81]),
-            vec![Patch {
-                range: 0..1,
-                bytes: vec![]
-            }]
-        );
-        assert_eq!(
-            patch(&[0x01, 0]),
-            vec![Patch {
-                range: 0..2,
-                bytes: vec![]
-            }]
-        );
-        assert_eq!(
-            patch(&[0x41, 0]),
-            vec![Patch {
-                range: 1..2,
-                bytes: vec![1, b'l']
-            }]
-        );
-    }
-
-    #[test]
-    fn tables_that_could_differ_end_the_walk() {
+    fn authorities_and_protocols_are_left_out_in_every_form() {
         let mut walker = Walker::new();
-        // An empty authority counts 42 here and 43 in h2; 42 + 4054 fills the table exactly.
-        walker.walk(&[0x41, 0]).unwrap();
-        let filler = vec![b'a'; 4054 - ENTRY_OVERHEAD - 5];
+        let stored = literal(0x40, 6, 1, br"\\.\pipe\x");
+        let named = [&[0x40, 9][..], b":protocol", &[1, b'x']].concat();
+        let forms = [vec![0x81], vec![0x01, 0], stored, vec![0x80 | 62], named];
+        for block in forms {
+            assert_eq!(walked(&mut walker, &block), Ok(Some(vec![])), "{block:?}");
+        }
+    }
+
+    #[test]
+    fn a_stored_path_goes_on_as_a_literal_that_is_not_stored() {
+        let mut walker = Walker::new();
+        let stored = literal(0x40, 6, 4, b"/a");
+        let plain = literal(0x00, 4, 4, b"/a");
+        assert_eq!(walked(&mut walker, &stored), Ok(Some(plain.clone())));
+        assert_eq!(walked(&mut walker, &[0x80 | 62]), Ok(Some(plain)));
+        let scheme = literal(0x40, 6, 7, b"ftp");
+        let plain = literal(0x00, 4, 6, b"ftp");
+        assert_eq!(walked(&mut walker, &scheme), Ok(Some(plain.clone())));
+        assert_eq!(walked(&mut walker, &[0x80 | 62]), Ok(Some(plain)));
+    }
+
+    #[test]
+    fn a_field_is_named_by_its_place_among_those_that_h2_stores() {
+        let mut walker = Walker::new();
+        let block = [
+            literal(0x40, 6, 31, b"old"),
+            literal(0x40, 6, 4, b"/a"),
+            literal(0x40, 6, 58, b"new"),
+        ];
+        walked(&mut walker, &block.concat()).unwrap();
+        assert_eq!(walked(&mut walker, &[0x80 | 62]), Ok(None), "the newest");
+        let older = walked(&mut walker, &[0x80 | 64]);
+        assert_eq!(older, Ok(Some(vec![0x80 | 63])));
+        let by_name = walked(&mut walker, &literal(0x10, 4, 64, b"x"));
+        assert_eq!(by_name, Ok(Some(literal(0x10, 4, 63, b"x"))));
+    }
+
+    #[test]
+    fn a_long_path_is_taken_once_and_a_stored_one_once_a_block() {
+        let mut walker = Walker::new();
+        let long = vec![b'/'; LONGEST_STORED + 1];
+        walked(&mut walker, &literal(0x40, 6, 4, &long)).unwrap();
+        assert_eq!(walked(&mut walker, &[0x80 | 62]), Err(HpackError::Repeated));
+        walked(&mut walker, &literal(0x40, 6, 4, b"/a")).unwrap();
         assert_eq!(
-            walker.walk(&literal(0x40, 6, 4, &filler)),
-            Err(HpackError::TablesDiffer)
+            walked(&mut walker, &[0x80 | 62; 2]),
+            Err(HpackError::Repeated)
         );
     }
 
     #[test]
     fn malformed_blocks_are_named() {
-        let walk = |block: &[u8]| Walker::new().walk(block);
+        let walk = |block: &[u8]| walked(&mut Walker::new(), block);
         assert_eq!(walk(&[0x80]), Err(HpackError::Index(0)));
         assert_eq!(walk(&[0x80 | 62]), Err(HpackError::Index(62)));
         assert_eq!(walk(&[0x41]), Err(HpackError::Truncated));
@@ -524,19 +445,20 @@ mod tests {
             Err(HpackError::SizeUpdate),
             "4097"
         );
-        assert_eq!(walk(&[0x3f, 0xe1, 0x1f]), Ok(vec![]), "4096");
+        assert_eq!(walk(&[0x3f, 0xe1, 0x1f]), Ok(None), "4096");
     }
 
     #[test]
     fn eviction_follows_the_rfc() {
         let mut walker = Walker::new();
-        walker.walk(&literal(0x40, 6, 4, &[b'a'; 2000])).unwrap();
-        walker.walk(&literal(0x40, 6, 4, &[b'b'; 2000])).unwrap();
-        assert!(walker.walk(&[0x80 | 63]).is_ok());
-        walker.walk(&literal(0x40, 6, 4, &[b'c'; 2000])).unwrap();
-        assert!(walker.walk(&[0x80 | 63]).is_ok());
-        assert_eq!(walker.walk(&[0x80 | 64]), Err(HpackError::Index(64)));
-        walker.walk(&[0x20]).unwrap();
-        assert_eq!(walker.walk(&[0x80 | 62]), Err(HpackError::Index(62)));
+        let mut walk = |block: &[u8]| walked(&mut walker, block);
+        walk(&literal(0x40, 6, 31, &[b'a'; 2000])).unwrap();
+        walk(&literal(0x40, 6, 31, &[b'b'; 2000])).unwrap();
+        assert!(walk(&[0x80 | 63]).is_ok());
+        walk(&literal(0x40, 6, 31, &[b'c'; 2000])).unwrap();
+        assert!(walk(&[0x80 | 63]).is_ok());
+        assert_eq!(walk(&[0x80 | 64]), Err(HpackError::Index(64)));
+        walk(&[0x20]).unwrap();
+        assert_eq!(walk(&[0x80 | 62]), Err(HpackError::Index(62)));
     }
 }

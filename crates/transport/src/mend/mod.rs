@@ -1,29 +1,32 @@
-//! The mender: a filter between the bytes of a client and h2 that makes `:authority` acceptable.
+//! The mender: a filter between the bytes of a client and h2, for what h2 would refuse or keep.
 //!
 //! Go's gRPC clients put what they dial into `:authority`. For a pipe that is the pipe's path,
 //! percent-encoded or with raw backslashes, and sidecars send `unix:%2F%2FC:...`. The http crate
 //! takes none of these for an authority, and h2 resets the stream before anybody sees the call
 //! (hyperium/h2 pull request 487, grpc-rust issues 243, 742, 1876). Nothing here ever looks at the
-//! authority, so the mender puts `localhost` in its place, cut or repeated to the same length;
-//! `hpack` tells why the length matters.
+//! authority, so the mender leaves it out.
+//!
+//! Some fields that h2 stores keep the whole buffer that they came in, however small they are and
+//! whatever the client was told; `hpack` tells which, and how the mender stores these in h2's place.
 //!
 //! It works on the client's direction alone and is pure: bytes in, bytes out. All frames but
 //! HEADERS and CONTINUATION stream through without being gathered. A header block is gathered up
-//! to `BLOCK_LIMIT` and goes on byte for byte unless an authority in it changed; then it is cut
-//! into frames anew, without padding and priority (which h2 ignores).
+//! to `BLOCK_LIMIT` and goes on byte for byte unless a field in it changed; then it is cut into
+//! frames anew, without padding and priority (which h2 ignores).
 //!
 //! It can also hold back a PING for a moment; see [`Mender::release_ping`].
 
 mod frame;
 pub(crate) mod hpack;
 mod huffman;
+mod table;
 
 use std::{fmt, mem};
 
 use thiserror::Error;
 
 use frame::{Head, Kind};
-use hpack::{HpackError, Patch, Walker};
+use hpack::{HpackError, Outcome, Walker};
 
 /// What every HTTP/2 client sends first (RFC 9113 section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -33,6 +36,8 @@ const FRAME_LIMIT: usize = 16384;
 const BLOCK_LIMIT: usize = 64 << 10;
 /// The most CONTINUATION frames that one header block may have.
 const CONTINUATION_LIMIT: usize = 32;
+/// The most that a buffer keeps of its room between blocks, in bytes.
+const KEPT: usize = 4 << 10;
 
 /// Why a client's bytes are not let through any further.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
@@ -64,8 +69,14 @@ pub struct Mender {
     /// The header block that is being gathered over several frames.
     block: Option<Block>,
     walker: Walker,
+    /// A block as h2 is to read it.
+    mended: Vec<u8>,
     pings: Pings,
     held_ping: Option<Vec<u8>>,
+    /// What h2's own buffers have grown to for the client's largest frames and blocks.
+    kept_by_h2: usize,
+    /// Frames since they were last asked for.
+    frames: usize,
 }
 
 /// What becomes of a client's PING frames.
@@ -104,8 +115,11 @@ impl Mender {
             state: State::Preface(0),
             block: None,
             walker: Walker::new(),
+            mended: Vec::new(),
             pings,
             held_ping: None,
+            kept_by_h2: 0,
+            frames: 0,
         }
     }
 
@@ -142,6 +156,7 @@ impl Mender {
                 bytes.extend(&input[..used]);
                 if bytes.len() == Head::LENGTH {
                     let head = Head::parse(bytes);
+                    self.note_frame(&head);
                     self.begin(head, output)?;
                 }
                 Ok(used)
@@ -173,6 +188,7 @@ impl Mender {
     fn whole_head(&mut self, input: &[u8], output: &mut Vec<u8>) -> Result<usize, MendError> {
         let (head, rest) = input.split_at(Head::LENGTH);
         let head = Head::parse(head);
+        self.note_frame(&head);
         match rest.get(..head.length) {
             Some(payload) if self.gathers(&head)? => {
                 self.frame(head, payload, output)?;
@@ -198,6 +214,28 @@ impl Mender {
         };
         let block = self.block.as_ref();
         gathered + block.map_or(0, |block| block.raw.capacity() + block.encoded.capacity())
+    }
+
+    /// What h2 keeps, by reckoning, of the room that large frames took: its read buffer doubles up to
+    /// twice a frame, and a block that is put together, or has Huffman codes in it, grows as well.
+    pub(crate) fn kept_by_h2(&self) -> usize {
+        self.kept_by_h2
+    }
+
+    /// How many frames of requests have been begun since this was last asked.
+    pub(crate) fn take_frames(&mut self) -> usize {
+        mem::take(&mut self.frames)
+    }
+
+    fn note_frame(&mut self, head: &Head) {
+        self.frames += usize::from(head.is_of_request());
+        self.note_size(head.length.min(FRAME_LIMIT));
+    }
+
+    fn note_size(&mut self, bytes: usize) {
+        if bytes > KEPT {
+            self.kept_by_h2 = self.kept_by_h2.max(2 * bytes);
+        }
     }
 
     /// Whether a PING is held back.
@@ -281,15 +319,7 @@ impl Mender {
             });
             return Ok(());
         }
-        let patches = self.walker.walk(fragment)?;
-        match patches.is_empty() {
-            true => {
-                output.extend(head.bytes);
-                output.extend(payload);
-            }
-            false => frame::write_block(&head, &patched(fragment, &patches), FRAME_LIMIT, output),
-        }
-        Ok(())
+        self.whole_block(&head, fragment, &[&head.bytes, payload], output)
     }
 
     fn continuation(
@@ -312,14 +342,24 @@ impl Mender {
             self.block = Some(block);
             return Ok(());
         }
-        let patches = self.walker.walk(&block.encoded)?;
-        match patches.is_empty() {
-            true => output.extend(&block.raw),
-            false => {
-                let encoded = patched(&block.encoded, &patches);
-                frame::write_block(&block.first, &encoded, FRAME_LIMIT, output);
-            }
+        self.whole_block(&block.first, &block.encoded, &[&block.raw], output)
+    }
+
+    /// Passes on a header block: the frames as they came, or others when it is changed.
+    fn whole_block(
+        &mut self,
+        first: &Head,
+        encoded: &[u8],
+        raw: &[&[u8]],
+        output: &mut Vec<u8>,
+    ) -> Result<(), MendError> {
+        self.note_size(2 * encoded.len());
+        self.mended.clear();
+        match self.walker.walk(encoded, &mut self.mended)? {
+            Outcome::Same => raw.iter().for_each(|bytes| output.extend(*bytes)),
+            Outcome::Changed => frame::write_block(first, &self.mended, FRAME_LIMIT, output),
         }
+        self.mended.shrink_to(KEPT);
         Ok(())
     }
 }
@@ -342,18 +382,6 @@ fn match_preface(seen: usize, input: &[u8]) -> Result<usize, MendError> {
         true => Ok(used),
         false => Err(MendError::Preface),
     }
-}
-
-fn patched(block: &[u8], patches: &[Patch]) -> Vec<u8> {
-    let mut mended = Vec::with_capacity(block.len() + 64);
-    let mut at = 0;
-    for patch in patches {
-        mended.extend(&block[at..patch.range.start]);
-        mended.extend(&patch.bytes);
-        at = patch.range.end;
-    }
-    mended.extend(&block[at..]);
-    mended
 }
 
 #[cfg(test)]

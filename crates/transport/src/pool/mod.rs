@@ -21,8 +21,8 @@
 //! milliseconds. What was given up goes to the queue, another thread is
 //! appointed driver, and the slow one idles once its call has ended.
 //!
-//! Calls can never take the last threads: there may be [`SPARE`] more threads than running calls,
-//! and a call beyond the bound is refused before it is run.
+//! Calls can never take the last threads: there may be [`SPARE`] more threads than calls that run or
+//! wait, and a call beyond the bound is refused before it is run.
 //!
 //! # Why what is queued is taken
 //! [`Pool::push`] puts a task into the queue, counts it, and then looks at the drivers:
@@ -37,7 +37,9 @@
 //!   waits, and before it idles.
 //! - Those that do not wait are all within slow calls: the monitor relieves them, so that there are
 //!   fewer drivers than there should be. And when nothing was taken from the queue between two of
-//!   its looks, whatever the drivers do, it appoints another.
+//!   its looks, whatever the drivers do, it appoints another. It does not sleep while something is
+//!   queued, and a thread that cannot be started rouses it.
+//! - A driver that idles while there are enough, all of which are full, goes on driving.
 //!
 //! # What each part buys
 //! docs/benchmarks.md of the repository has the figures of a server without each:
@@ -96,7 +98,6 @@ pub(crate) struct Pool {
     ended: Condvar,
     /// The queue's length, for those who only want to know whether to look.
     queued: AtomicUsize,
-    /// How many tasks have been taken so far.
     taken: AtomicUsize,
     monitor: Monitor,
     pace: Pace,
@@ -139,7 +140,7 @@ impl Pool {
             pace: Pace::new(),
             failing: Throttle::default(),
             drivers: processors.clamp(2, SPARE / 2),
-            most: options.max_running_calls + SPARE,
+            most: options.max_running_calls + options.max_waiting_calls + SPARE,
             stack: options.stack_bytes,
             linger: options.linger,
         });
@@ -154,12 +155,11 @@ impl Pool {
         let mut state = self.lock();
         state.queue.push_back(task);
         self.queued.fetch_add(1, SeqCst);
-        let waiting = state.workers.iter().filter(|worker| worker.is_waiting());
-        let full = waiting.clone().filter(|worker| !worker.has_room()).count();
-        if state.drivers < self.drivers || state.drivers == full {
+        if self.lacks_drivers(&state) {
             return self.appoint(state);
         }
         // A driver that does not wait looks at the queue before it does, and before it retires.
+        let waiting = state.workers.iter().filter(|worker| worker.is_waiting());
         let with_room = waiting.filter(|worker| worker.has_room());
         if let Some(worker) = with_room.min_by_key(|worker| worker.load()) {
             worker.rouse_for_queue();
@@ -178,7 +178,8 @@ impl Pool {
         Some(task)
     }
 
-    fn taken(&self) -> usize {
+    /// How many tasks drivers have taken so far.
+    pub(crate) fn taken(&self) -> usize {
         self.taken.load(SeqCst)
     }
 
@@ -215,15 +216,12 @@ impl Pool {
         self.lock().threads
     }
 
-    /// The most connections that a thread owns while it runs a call.
+    /// How many connections this thread has, if it is one of the pool's.
     #[cfg(test)]
-    pub(crate) fn most_held_in_a_call(&self) -> usize {
+    pub(crate) fn held_by_this_thread(&self) -> Option<usize> {
         let workers = self.workers();
-        let loads = workers.iter().map(|worker| match worker.calls() {
-            (_, true) => worker.load(),
-            (_, false) => 0,
-        });
-        loads.max().unwrap_or(0)
+        let own = workers.iter().find(|worker| worker.is_this_thread())?;
+        Some(own.load())
     }
 
     pub(crate) fn monitor(&self) -> &Monitor {
@@ -252,6 +250,13 @@ impl Pool {
         self.monitor.stop();
     }
 
+    /// Whether there are fewer drivers than there should be, or all wait and can take no more.
+    fn lacks_drivers(&self, state: &State) -> bool {
+        let waiting = state.workers.iter().filter(|worker| worker.is_waiting());
+        let full = waiting.filter(|worker| !worker.has_room()).count();
+        state.drivers < self.drivers || state.drivers == full
+    }
+
     /// Makes an idle thread a driver, or a new one.
     fn appoint(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         if state.sleeping + state.starting > state.appointed {
@@ -265,11 +270,19 @@ impl Pool {
         }
         state.start_driver();
         drop(state);
-        // Should that fail, the task stays queued for the threads that there are.
-        if let Err(error) = self.spawn()
-            && let Some(held_back) = self.may_log_failure()
-        {
-            tracing::warn!(%error, held_back, "cannot start another thread");
+        if let Err(error) = self.spawn() {
+            self.could_not_start(&error);
+        }
+    }
+
+    /// What is queued stays queued for the threads that there are. They may all be within slow calls, so the
+    /// monitor tries again; a panic of the log costs nobody a connection.
+    fn could_not_start(&self, error: &io::Error) {
+        self.monitor.rouse();
+        if let Some(held_back) = self.may_log_failure() {
+            contain("logging", || {
+                tracing::warn!(%error, held_back, "cannot start another thread");
+            });
         }
     }
 
@@ -290,6 +303,7 @@ impl Pool {
     fn work(self: &Arc<Self>, worker: &Arc<Worker>) {
         let mut state = self.lock();
         state.starting -= 1;
+        worker.enter();
         state.workers.push(Arc::clone(worker));
         drop(state);
         while self.wait_for_appointment() {
@@ -317,7 +331,7 @@ impl Pool {
                 return true;
             }
             // Queued when this thread was still a driver, and left to it.
-            if !state.queue.is_empty() && state.drivers < self.drivers {
+            if !state.queue.is_empty() && self.lacks_drivers(&state) {
                 state.drivers += 1;
                 return true;
             }

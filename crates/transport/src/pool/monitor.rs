@@ -75,8 +75,9 @@ impl Monitor {
         self.unpark();
     }
 
-    /// A thread has marked that it is within a call.
-    pub(crate) fn call_begun(&self) {
+    /// There is something to watch: a thread has marked that it is within a call, or something is queued that
+    /// no thread could be started for.
+    pub(crate) fn rouse(&self) {
         if self.asleep.load(SeqCst) && self.asleep.swap(false, SeqCst) {
             self.unpark();
         }

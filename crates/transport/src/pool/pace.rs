@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// A method whose last calls all took longer is not run while other connections wait for the thread.
+/// A method whose last calls all took longer runs on a thread that has given up its connections.
 const SLOW: Duration = Duration::from_millis(1);
 /// What a time is kept in: sixteen bits of it are half a second, and nothing longer is told apart.
 const UNIT: Duration = Duration::from_micros(8);

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 use std::{io, mem};
 
@@ -13,6 +14,7 @@ use crate::sys::{Handles, Interest, Waitable, Wakeup};
 /// What the monitor, the pool and wakers need of a thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
+    thread: OnceLock<ThreadId>,
     /// Odd while the thread runs a call.
     calls: AtomicU64,
     /// The connections that the thread has. Only the thread itself adds to them; others take them
@@ -46,6 +48,7 @@ impl Worker {
 
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
+            thread: OnceLock::new(),
             calls: AtomicU64::new(0),
             slots: Mutex::default(),
             load: AtomicUsize::new(0),
@@ -53,6 +56,16 @@ impl Worker {
             dismissed: AtomicBool::new(false),
             wakeup: Wakeup::new()?,
         })
+    }
+
+    /// The calling thread is the one that this stands for.
+    pub(super) fn enter(&self) {
+        self.thread.get_or_init(|| thread::current().id());
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_this_thread(&self) -> bool {
+        self.thread.get() == Some(&thread::current().id())
     }
 
     /// The event that ends this thread's wait.

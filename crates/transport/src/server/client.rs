@@ -1,62 +1,129 @@
-//! What one process takes of a server.
+//! What one process takes of a server, and one account with all its processes.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::Peer;
+use crate::sys::UserId;
 
 /// A process with all its connections. Where the system does not tell whose a connection is, it
 /// is a client by itself, and has no share to keep to.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     peer: Peer,
+    /// None when the system does not tell it.
+    user: Option<Arc<User>>,
     connections: Tally,
     calls: Tally,
+    waiting: Tally,
+}
+
+/// An account with all its processes.
+#[derive(Debug, Default)]
+struct User {
+    connections: Tally,
 }
 
 /// How many there are, of those that a client may have.
 #[derive(Debug, Default)]
-struct Tally(AtomicUsize);
+pub(super) struct Tally(AtomicUsize);
 
-/// The processes that have connections, or calls that go on without one.
+/// The processes that have connections, or calls that go on without one, and their accounts.
 #[derive(Debug, Default)]
-pub(super) struct Clients(HashMap<u32, Weak<Client>>);
+pub(super) struct Clients {
+    processes: HashMap<u32, Weak<Client>>,
+    users: HashMap<UserId, Weak<User>>,
+}
 
 impl Clients {
-    /// The client that `peer` is.
-    pub(super) fn find(&mut self, peer: Peer) -> Arc<Client> {
+    /// The client that `peer` is. Whose account it is is asked when it is new: a process keeps its
+    /// account.
+    pub(super) fn find(
+        &mut self,
+        peer: Peer,
+        user: impl FnOnce() -> Option<UserId>,
+    ) -> Arc<Client> {
+        if let Some(pid) = peer.pid
+            && let Some(known) = self.processes.get(&pid).and_then(Weak::upgrade)
+        {
+            return known;
+        }
+        let user = user().map(|id| known_or_new(&mut self.users, id, Arc::default));
         let client = || {
             Arc::new(Client {
                 peer,
+                user,
                 ..Client::default()
             })
         };
-        let Some(pid) = peer.pid else {
-            return client();
-        };
-        if let Some(known) = self.0.get(&pid).and_then(Weak::upgrade) {
-            return known;
+        match peer.pid {
+            Some(pid) => known_or_new(&mut self.processes, pid, client),
+            None => client(),
         }
-        self.0.retain(|_, client| client.strong_count() > 0);
-        let client = client();
-        self.0.insert(pid, Arc::downgrade(&client));
-        client
     }
 }
 
+/// What `known` has under `key`, or a new one; those of which nothing is left are forgotten.
+fn known_or_new<K: Eq + Hash, T>(
+    known: &mut HashMap<K, Weak<T>>,
+    key: K,
+    new: impl FnOnce() -> Arc<T>,
+) -> Arc<T> {
+    if let Some(found) = known.get(&key).and_then(Weak::upgrade) {
+        return found;
+    }
+    known.retain(|_, value| value.strong_count() > 0);
+    let value = new();
+    known.insert(key, Arc::downgrade(&value));
+    value
+}
+
 impl Client {
+    #[cfg(test)]
+    pub(super) fn of(peer: Peer) -> Self {
+        Self {
+            peer,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn peer(&self) -> Peer {
         self.peer
     }
 
     /// Counts one more connection, unless it has its share.
     pub(super) fn begin_connection(&self, share: usize) -> bool {
-        self.connections.take(self.share(share))
+        let has_begun = self.connections.take(self.share(share));
+        if let Some(user) = self.user.as_ref().filter(|_| has_begun) {
+            user.connections.take(usize::MAX);
+        }
+        has_begun
     }
 
     pub(super) fn end_connection(&self) {
         self.connections.give_back();
+        if let Some(user) = &self.user {
+            user.connections.give_back();
+        }
+    }
+
+    /// The connections of its account, and its own.
+    pub(super) fn standing(&self) -> (usize, usize) {
+        let own = self.connections.count();
+        let user = self.user.as_ref();
+        (user.map_or(own, |user| user.connections.count()), own)
+    }
+
+    /// Whether it has more connections than another: its account, where the two have different ones,
+    /// else the process.
+    pub(super) fn has_more_than(&self, other: &Self) -> bool {
+        let (own, others) = (self.standing(), other.standing());
+        match (&self.user, &other.user) {
+            (Some(user), Some(another)) if !Arc::ptr_eq(user, another) => own.0 > others.0,
+            _ => own.1 > others.1,
+        }
     }
 
     /// Counts one more call, unless it has its share.
@@ -68,13 +135,28 @@ impl Client {
         self.calls.give_back();
     }
 
+    /// Counts a call that goes on after a wait, whatever its share.
+    pub(super) fn resume_call(&self) {
+        self.calls.add();
+    }
+
+    /// Counts one more call that waits, unless it has its share.
+    pub(super) fn begin_wait(&self, share: usize) -> bool {
+        self.waiting.take(self.share(share))
+    }
+
+    pub(super) fn end_wait(&self) {
+        self.waiting.give_back();
+    }
+
     fn share(&self, share: usize) -> usize {
         self.peer.pid.map_or(usize::MAX, |_| share)
     }
 }
 
 impl Tally {
-    fn take(&self, most: usize) -> bool {
+    /// Counts one more, unless there are as many.
+    pub(super) fn take(&self, most: usize) -> bool {
         let has_room = self.0.fetch_add(1, Ordering::AcqRel) < most;
         if !has_room {
             self.give_back();
@@ -82,7 +164,16 @@ impl Tally {
         has_room
     }
 
-    fn give_back(&self) {
+    /// Counts one more, however many there are.
+    pub(super) fn add(&self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+
+    pub(super) fn give_back(&self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -91,18 +182,41 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn process(pid: u32) -> Peer {
-        Peer { pid: Some(pid) }
+    fn find(clients: &mut Clients, pid: u32) -> Arc<Client> {
+        clients.find(Peer { pid: Some(pid) }, || None)
+    }
+
+    fn of(clients: &mut Clients, pid: u32, user: u8) -> Arc<Client> {
+        let client = clients.find(Peer { pid: Some(pid) }, || Some(UserId::new(&[user])));
+        client.begin_connection(usize::MAX);
+        client
+    }
+
+    #[test]
+    fn accounts_are_compared_first_and_processes_of_one_account_by_themselves() {
+        let mut clients = Clients::default();
+        let first = of(&mut clients, 1, b'a');
+        let second = of(&mut clients, 2, b'a');
+        let other = [(); 2].map(|()| of(&mut clients, 3, b'b'));
+        assert_eq!(first.standing(), (2, 1));
+        assert!(!first.has_more_than(&other[0]) && !other[0].has_more_than(&first));
+        assert!(!first.has_more_than(&second), "one each");
+        of(&mut clients, 2, b'a');
+        assert!(second.has_more_than(&first) && first.has_more_than(&other[0]));
+        second.end_connection();
+        let unknown = find(&mut clients, 9);
+        assert!(first.has_more_than(&unknown));
+        assert_eq!(first.standing(), (2, 1));
     }
 
     #[test]
     fn a_process_has_one_share_and_another_has_its_own() {
         let mut clients = Clients::default();
-        let first = clients.find(process(1));
-        assert!(first.begin_call(2) && clients.find(process(1)).begin_call(2));
+        let first = find(&mut clients, 1);
+        assert!(first.begin_call(2) && find(&mut clients, 1).begin_call(2));
         assert!(!first.begin_call(2) && !first.begin_call(2));
         assert!(first.begin_connection(2), "calls are not connections");
-        assert!(clients.find(process(2)).begin_call(2));
+        assert!(find(&mut clients, 2).begin_call(2));
         first.end_call();
         assert!(first.begin_call(2));
     }
@@ -110,20 +224,20 @@ mod tests {
     #[test]
     fn who_is_not_known_has_no_share() {
         let mut clients = Clients::default();
-        let unknown = clients.find(Peer::default());
+        let unknown = clients.find(Peer::default(), || None);
         assert!((0..9).all(|_| unknown.begin_call(2)));
-        assert!(clients.find(Peer::default()).begin_call(0));
+        assert!(clients.find(Peer::default(), || None).begin_call(0));
     }
 
     #[test]
     fn a_process_is_remembered_until_nothing_of_it_is_left() {
         let mut clients = Clients::default();
-        let first = clients.find(process(1));
+        let first = find(&mut clients, 1);
         assert!(first.begin_call(1));
-        assert!(!clients.find(process(1)).begin_call(1), "still the same");
+        assert!(!find(&mut clients, 1).begin_call(1), "still the same");
         drop(first);
-        let _second = clients.find(process(2));
-        assert_eq!(clients.0.len(), 1);
-        assert!(clients.find(process(1)).begin_call(1));
+        let _second = find(&mut clients, 2);
+        assert_eq!(clients.processes.len(), 1);
+        assert!(find(&mut clients, 1).begin_call(1));
     }
 }

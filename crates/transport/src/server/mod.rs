@@ -2,7 +2,9 @@
 
 mod acceptor;
 mod budget;
+mod calls;
 mod client;
+mod eviction;
 mod shared;
 
 use std::sync::atomic::Ordering;
@@ -18,8 +20,9 @@ use crate::{Endpoint, ServerOptions, Service};
 
 pub(crate) use acceptor::Acceptor;
 pub(crate) use budget::{Account, Budget};
+pub(crate) use calls::{Calls, Place, Refusal, Whose};
 pub(crate) use client::Client;
-pub(crate) use shared::{Admission, Binding, Refusal, Shared};
+pub(crate) use shared::{Binding, Groups, Shared};
 
 /// How long it may take to cut what a shutdown has left.
 const CUTTING: Duration = Duration::from_secs(1);
@@ -40,6 +43,8 @@ pub struct Usage {
     pub connections: usize,
     /// Calls that run.
     pub running_calls: usize,
+    /// Calls that wait for others ([`crate::Waiting`]), which are not among those that run.
+    pub waiting_calls: usize,
     /// Threads of the pool.
     pub threads: usize,
     /// What unfinished requests, requests that run and unsent responses hold, in bytes.
@@ -60,7 +65,7 @@ pub struct DrainReport {
     pub elapsed: Duration,
     /// Connections that were cut because they had not ended in time.
     pub severed_connections: usize,
-    /// Calls that still run; their threads end with them.
+    /// Calls that have not ended; their threads end with them.
     pub abandoned_calls: usize,
 }
 
@@ -97,8 +102,9 @@ impl Server {
         services: Vec<(Endpoint, Arc<dyn Service>)>,
         options: ServerOptions,
     ) -> Result<Self, BindError> {
-        let bound = listen(services, &options)?;
-        let shared = Shared::new(options).map_err(BindError::Threads)?;
+        let mut groups = Groups::default();
+        let bound = listen(services, &options, &mut groups)?;
+        let shared = Shared::new(options, &groups).map_err(BindError::Threads)?;
         let server = Self {
             shared: Arc::new(shared),
             acceptors: Mutex::default(),
@@ -119,6 +125,7 @@ impl Server {
         Usage {
             connections: self.shared.connections.len(),
             running_calls: self.shared.calls.running(),
+            waiting_calls: self.shared.calls.waiting(),
             threads: self.shared.pool.threads(),
             held_bytes: self.shared.budget.used(),
             turned_away: self.shared.turned_away.load(Ordering::Relaxed),
@@ -151,8 +158,8 @@ impl Server {
         connections.all().iter().for_each(Connection::sever);
         self.shared
             .pool
-            .close(Instant::now() + CUTTING, || self.shared.calls.running());
-        let abandoned_calls = self.shared.calls.running();
+            .close(Instant::now() + CUTTING, || self.shared.calls.alive());
+        let abandoned_calls = self.shared.calls.alive();
         DrainReport {
             elapsed: start.elapsed(),
             severed_connections,
@@ -179,13 +186,14 @@ impl Drop for Server {
 fn listen(
     services: Vec<(Endpoint, Arc<dyn Service>)>,
     options: &ServerOptions,
+    groups: &mut Groups,
 ) -> Result<Vec<(Arc<Binding>, Listener)>, BindError> {
     let mut bound = Vec::new();
     let mut failures = Vec::new();
     for (endpoint, service) in services {
         match Listener::bind(&endpoint, options) {
             Ok(listeners) => {
-                let binding = Arc::new(Binding::new(endpoint, service));
+                let binding = Arc::new(Binding::new(endpoint, service, groups));
                 bound.extend(
                     listeners
                         .into_iter()
@@ -270,7 +278,7 @@ mod tests {
         });
     }
 
-    /// Notes how many connections a thread owns while it runs a call.
+    /// Notes how many connections the thread of a call has.
     #[derive(Default)]
     struct Crowd {
         pool: OnceLock<Arc<Pool>>,
@@ -280,8 +288,8 @@ mod tests {
     impl Service for Crowd {
         fn call(&self, _: &Call) -> Result<Vec<u8>, Status> {
             if let Some(pool) = self.pool.get() {
-                self.most
-                    .fetch_max(pool.most_held_in_a_call(), Ordering::SeqCst);
+                let held = pool.held_by_this_thread().unwrap();
+                self.most.fetch_max(held, Ordering::SeqCst);
             }
             Ok(Vec::new())
         }
@@ -313,5 +321,30 @@ mod tests {
             call(channel);
         }
         assert_eq!(crowd.most.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_refused_call_of_a_slow_method_costs_no_hand_over() {
+        const SLOW: &str = "/v1.Test/Slow";
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("transport-test-{}-refused", std::process::id());
+        let endpoint = Endpoint::local(folder.path(), &name).unwrap();
+        let options = ServerOptions {
+            max_running_calls: 0,
+            ..ServerOptions::default()
+        };
+        let service: Arc<dyn Service> = Arc::new(Crowd::default());
+        let server = Server::bind(vec![(endpoint.clone(), service)], options).unwrap();
+        let client = Channel::connect(endpoint, ChannelOptions::default()).unwrap();
+        let pool = &server.shared.pool;
+        (0..4).for_each(|_| pool.pace().note(SLOW, PATIENCE));
+        let taken_by_calls_of = |method: &str| {
+            let before = pool.taken();
+            let call = || client.call(method, b"", Instant::now() + PATIENCE);
+            assert!((0..100).all(|_| call().is_err()));
+            pool.taken() - before
+        };
+        let (fast, slow) = (taken_by_calls_of("/v1.Test/Fast"), taken_by_calls_of(SLOW));
+        assert!(slow < fast + 50, "{slow} tasks instead of {fast}");
     }
 }

@@ -1,20 +1,20 @@
 //! What the connections of a server have in common.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use std::{fmt, io};
 
-use thiserror::Error;
-
+use super::calls::{Calls, Group};
 use super::client::Clients;
+use super::eviction::{self, Room};
 use super::{Budget, Client};
 use crate::conn::Connection;
 use crate::pool::Pool;
 use crate::sys::{Stream, Watcher};
 use crate::throttle::Throttle;
-use crate::{Endpoint, Peer, ServerOptions, Service};
+use crate::{Endpoint, ServerOptions, Service};
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -25,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) connections: Connections,
     pub(crate) calls: Calls,
     pub(crate) budget: Budget,
+    started: Instant,
     /// Clients that were closed at once, tries to take one that failed, and calls that were not
     /// run because there were too many.
     pub(super) turned_away: AtomicU64,
@@ -35,13 +36,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(options: ServerOptions) -> io::Result<Self> {
+    pub(crate) fn new(options: ServerOptions, groups: &Groups) -> io::Result<Self> {
         Ok(Self {
             pool: Pool::new(&options)?,
             watcher: Watcher::new()?,
             connections: Connections::default(),
-            calls: Calls::new(options.max_running_calls, options.max_process_calls),
+            calls: Calls::new(&options, groups.0.len()),
             budget: Budget::new(options.max_held_bytes),
+            started: Instant::now(),
             turned_away: AtomicU64::new(0),
             failed_accepts: AtomicU64::new(0),
             refused_calls: AtomicU64::new(0),
@@ -49,12 +51,19 @@ impl Shared {
             options,
         })
     }
+
+    /// A time as microseconds since the start.
+    pub(crate) fn micros(&self, at: Instant) -> u64 {
+        let since = at.saturating_duration_since(self.started);
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX - 1)
+    }
 }
 
 /// An endpoint and what it serves.
 pub(crate) struct Binding {
     pub(crate) endpoint: Endpoint,
     pub(crate) service: Arc<dyn Service>,
+    pub(crate) group: Arc<Group>,
     /// Of the lines about clients that are turned away, about those that cannot be taken, and about
     /// calls that are refused.
     pub(super) turning_away: Throttle,
@@ -63,9 +72,10 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    pub(crate) fn new(endpoint: Endpoint, service: Arc<dyn Service>) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, service: Arc<dyn Service>, groups: &mut Groups) -> Self {
         Self {
             endpoint,
+            group: groups.of(&*service),
             service,
             turning_away: Throttle::default(),
             failing: Throttle::default(),
@@ -74,115 +84,22 @@ impl Binding {
     }
 }
 
+/// The groups of services that have been bound so far, by their names.
+#[derive(Default)]
+pub(crate) struct Groups(HashMap<String, Arc<Group>>);
+
+impl Groups {
+    fn of(&mut self, service: &dyn Service) -> Arc<Group> {
+        let group = self.0.entry(service.group().to_owned());
+        Arc::clone(group.or_default())
+    }
+}
+
 impl fmt::Debug for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Binding")
             .field("endpoint", &self.endpoint)
             .finish_non_exhaustive()
-    }
-}
-
-/// Counts the calls that run.
-///
-/// # Waiting for none
-/// The end of the last call says so to those who wait, and costs a system call only when there are
-/// any: who waits marks that first and then looks at the count, a call leaves the count first and
-/// then looks for the mark. All four are sequentially consistent, so at least one sees the other.
-#[derive(Debug)]
-pub(crate) struct Calls {
-    running: AtomicUsize,
-    most: usize,
-    /// Of them, those that one process may have.
-    share: usize,
-    /// Somebody waits, or has waited, until none runs.
-    awaited: AtomicBool,
-    /// Held from the mark to the wait, so that no end is told in between.
-    waiting: Mutex<()>,
-    ended: Condvar,
-}
-
-/// A call that is counted until this is dropped.
-#[derive(Debug)]
-pub(crate) struct Admission<'a> {
-    calls: &'a Calls,
-    client: &'a Client,
-}
-
-/// Why a call is not run.
-#[derive(Debug, Error)]
-pub(crate) enum Refusal {
-    #[error("{0} calls run already")]
-    Full(usize),
-    #[error("{0} calls of one process run already")]
-    Share(usize),
-}
-
-impl Calls {
-    fn new(most: usize, share: usize) -> Self {
-        Self {
-            running: AtomicUsize::new(0),
-            most,
-            share,
-            awaited: AtomicBool::new(false),
-            waiting: Mutex::default(),
-            ended: Condvar::new(),
-        }
-    }
-
-    /// Counts one more call, unless there are too many.
-    pub(crate) fn admit<'a>(&'a self, client: &'a Client) -> Result<Admission<'a>, Refusal> {
-        if !client.begin_call(self.share) {
-            return Err(Refusal::Share(self.share));
-        }
-        let before = self.running.fetch_add(1, Ordering::SeqCst);
-        let admission = Admission {
-            calls: self,
-            client,
-        };
-        match before < self.most {
-            true => Ok(admission),
-            false => Err(Refusal::Full(self.most)),
-        }
-    }
-
-    pub(super) fn running(&self) -> usize {
-        self.running.load(Ordering::SeqCst)
-    }
-
-    /// Waits until no call runs, whoever still waits for its answer, but not longer than
-    /// `deadline`.
-    pub(super) fn wait_none(&self, deadline: Instant) {
-        let mut waiting = self.lock();
-        self.awaited.store(true, Ordering::SeqCst);
-        while self.running() > 0 {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            let waited = self.ended.wait_timeout(waiting, left);
-            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    #[cfg(test)]
-    pub(super) fn is_awaited(&self) -> bool {
-        self.awaited.load(Ordering::SeqCst)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ()> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Admission<'_> {
-    fn drop(&mut self) {
-        self.client.end_call();
-        let calls = self.calls;
-        let before = calls.running.fetch_sub(1, Ordering::SeqCst);
-        if before == 1 && calls.awaited.load(Ordering::SeqCst) {
-            drop(calls.lock());
-            calls.ended.notify_all();
-        }
     }
 }
 
@@ -196,26 +113,32 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Takes a client's stream, unless there are too many. It is counted as turned away before it is
-    /// closed, so that a client that sees the end finds itself in the count.
+    /// Takes a client's stream, unless there are too many and none of them has to make room. One over a
+    /// bound is counted as turned away before it is closed, so that a client that sees the end finds itself in
+    /// the count.
     pub(super) fn open(
         &self,
         stream: Stream,
         binding: &Arc<Binding>,
         shared: &Arc<Shared>,
     ) -> io::Result<Arc<Connection>> {
-        let client = self.client(stream.peer());
+        let client = self.client(&stream);
         let turned_away = |why| {
             shared.turned_away.fetch_add(1, Ordering::Relaxed);
             io::Error::other(why)
         };
         let mut open = self.lock();
-        if open.len() >= shared.options.max_connections {
-            return Err(turned_away("too many connections are open"));
-        }
         if !client.begin_connection(shared.options.max_process_connections) {
             return Err(turned_away("its process has too many connections open"));
         }
+        let leaves = match eviction::room(&open, &client, shared.options.max_connections) {
+            Room::Free => None,
+            Room::After(connection) => Some(connection),
+            Room::None => {
+                client.end_connection();
+                return Err(turned_away("too many connections are open"));
+            }
+        };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection =
             Connection::new(id, stream, &client, binding, shared).inspect_err(|_| {
@@ -223,6 +146,9 @@ impl Connections {
                 shared.turned_away.fetch_add(1, Ordering::Relaxed);
             })?;
         open.insert(id, Arc::clone(&connection));
+        leaves.iter().for_each(|leaves| leaves.leave());
+        drop(open);
+        leaves.iter().for_each(Connection::want_turn);
         Ok(connection)
     }
 
@@ -273,53 +199,12 @@ impl Connections {
         open.len()
     }
 
-    fn client(&self, peer: Peer) -> Arc<Client> {
+    fn client(&self, stream: &Stream) -> Arc<Client> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.find(peer)
+        clients.find(stream.peer(), || stream.user())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::thread;
-    use std::time::Duration;
-
-    use super::*;
-
-    const PATIENCE: Duration = Duration::from_secs(30);
-
-    #[test]
-    fn who_waits_for_the_calls_hears_of_the_last_end() {
-        let calls = Calls::new(2, 2);
-        let client = Client::default();
-        let first = calls.admit(&client).unwrap();
-        let last = calls.admit(&client).unwrap();
-        let deadline = Instant::now() + PATIENCE;
-        thread::scope(|scope| {
-            let waiting = scope.spawn(|| calls.wait_none(deadline));
-            while !calls.is_awaited() {
-                thread::yield_now();
-            }
-            // Held by the one who waits until it does.
-            drop(calls.lock());
-            drop(first);
-            assert!(!waiting.is_finished());
-            drop(last);
-            waiting.join().unwrap();
-            assert!(Instant::now() < deadline, "it was told, not tired");
-        });
-    }
-
-    #[test]
-    fn who_waits_for_calls_waits_no_longer_than_told() {
-        let calls = Calls::new(1, 1);
-        let client = Client::default();
-        let _running = calls.admit(&client).unwrap();
-        calls.wait_none(Instant::now() + Duration::from_millis(1));
-        assert_eq!(calls.running(), 1);
     }
 }

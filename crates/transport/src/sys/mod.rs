@@ -20,6 +20,16 @@ pub(crate) use os::{
     Handles, Listener, Stream, Wakeup, Watch, Watcher, local_endpoint, thread_may_end, wait,
 };
 
+/// An account, as the system tells one from another.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct UserId(Box<[u8]>);
+
+impl UserId {
+    pub(crate) fn new(id: &[u8]) -> Self {
+        Self(id.into())
+    }
+}
+
 /// What a thread waits for, or what it got.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Interest {

@@ -138,3 +138,26 @@ pub fn goaway(frame: &Frame) -> (u32, u32) {
     let number = |at: usize| u32::from_be_bytes(frame.payload[at..at + 4].try_into().unwrap());
     (number(0), number(4))
 }
+
+/// The next frame of a kind.
+pub fn frame_of(stream: &mut RawStream, kind: u8) -> Frame {
+    loop {
+        let frame = read_frame(stream).unwrap();
+        if frame.kind == kind {
+            return frame;
+        }
+    }
+}
+
+/// The last streams that the GOAWAYs name which come until the connection is closed.
+pub fn goaways(stream: &mut RawStream) -> Vec<u32> {
+    let mut last = Vec::new();
+    while let Some(frame) = read_frame(stream) {
+        if frame.kind == GOAWAY {
+            let (stream, reason) = goaway(&frame);
+            assert_eq!(reason, 0, "nobody did anything wrong");
+            last.push(stream);
+        }
+    }
+    last
+}

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use transport::{
     Call, CallError, Channel, ChannelOptions, Code, Endpoint, Server, ServerOptions, Service,
-    Status,
+    Status, Waiting,
 };
 
 pub use os::{Home, RawStream, allow_many_connections, open};
@@ -202,6 +202,14 @@ impl Service for TestService {
                 self.gate.wait();
                 Ok(call.message.to_vec())
             }
+            // As a call does that waits for another: at the gate, where it may.
+            "Wait" => match Waiting::begin() {
+                Some(_waiting) => {
+                    self.gate.wait();
+                    Ok(call.message.to_vec())
+                }
+                None => Err(Status::new(Code::ResourceExhausted, "too many wait")),
+            },
             "Work" => {
                 let micros = String::from_utf8_lossy(&call.message).parse().unwrap();
                 let end = Instant::now() + Duration::from_micros(micros);

@@ -172,6 +172,11 @@ fn string(block: &mut Vec<u8>, text: &[u8], huffman: bool) {
 pub(super) struct Decoder(Table);
 
 impl Decoder {
+    /// What the table has.
+    pub(super) fn stored(&self) -> impl Iterator<Item = &Field> {
+        self.0.fields.iter()
+    }
+
     pub(super) fn block(&mut self, mut block: &[u8]) -> Vec<Field> {
         let mut list = Vec::new();
         while let Some(&first) = block.first() {

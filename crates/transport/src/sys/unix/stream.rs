@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::super::{Interest, Read, Written};
+use super::super::{Interest, Read, UserId, Written};
 use super::Handles;
 use crate::{Endpoint, Peer};
 
@@ -21,6 +21,8 @@ pub(crate) struct Stream {
     fd: Arc<OwnedFd>,
     ready: Interest,
     input: Vec<u8>,
+    /// The input is to have less room from the next wait on.
+    is_roomy: bool,
     output: Vec<u8>,
     sent: usize,
 }
@@ -44,6 +46,7 @@ impl Stream {
                 write: true,
             },
             input: vec![0; SMALL_BUFFER],
+            is_roomy: false,
             output: Vec::new(),
             sent: 0,
         }
@@ -58,6 +61,12 @@ impl Stream {
             .ok()
             .and_then(|credentials| u32::try_from(credentials.pid.as_raw_nonzero().get()).ok());
         Peer { pid }
+    }
+
+    /// Whose process that is.
+    pub(crate) fn user(&self) -> Option<UserId> {
+        let credentials = socket_peercred(&self.fd).ok()?;
+        Some(UserId::new(&credentials.uid.as_raw().to_ne_bytes()))
     }
 
     /// Learns what a wait has found; whether that is anything.
@@ -77,6 +86,9 @@ impl Stream {
 
     /// Makes sure that a wait will tell of input; true when some is there already.
     pub(crate) fn begin_read(&mut self) -> bool {
+        if mem::take(&mut self.is_roomy) {
+            self.input = vec![0; SMALL_BUFFER];
+        }
         self.ready.read
     }
 
@@ -89,6 +101,7 @@ impl Stream {
             Ok((0, _)) => Ok(Read::Closed),
             Ok((count, _)) if count < self.input.len() => {
                 self.ready.read = false;
+                self.is_roomy = count < SMALL_BUFFER && self.input.len() > SMALL_BUFFER;
                 Ok(Read::Data(&self.input[..count]))
             }
             Ok((count, _)) => {
@@ -133,6 +146,12 @@ impl Stream {
     /// Output that the system has not taken, in bytes.
     pub(crate) fn unsent(&self) -> usize {
         self.output.len() - self.sent
+    }
+
+    /// The memory of its buffers beyond what each connection has, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        let output = self.output.capacity().saturating_sub(SMALL_BUFFER);
+        self.input.len() - SMALL_BUFFER + output.max(self.unsent())
     }
 
     /// Whether output is on its way that the peer has not made room for.

@@ -6,6 +6,7 @@ mod operation;
 mod pipe;
 mod security;
 mod stream;
+mod user;
 mod watch;
 
 use std::io;

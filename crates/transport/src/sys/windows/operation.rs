@@ -77,6 +77,11 @@ impl Operation {
         self.buffer.len()
     }
 
+    /// The room that the buffer has, in bytes.
+    pub(super) fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// The buffer, while nothing is pending.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         assert!(!self.pending, "the kernel has the buffer");

@@ -9,9 +9,9 @@ use windows_sys::Win32::Foundation::{
     ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_NOT_CONNECTED,
 };
 
-use super::super::{Interest, Read, Written};
+use super::super::{Interest, Read, UserId, Written};
 use super::operation::{Operation, is};
-use super::{Handles, pipe};
+use super::{Handles, pipe, user};
 use crate::{Endpoint, Peer};
 
 const SMALL_BUFFER: usize = 4 << 10;
@@ -21,6 +21,8 @@ pub(crate) struct Stream {
     pipe: Arc<OwnedHandle>,
     handles: Handles,
     read: Operation,
+    /// The read's buffer is to have less room from the next read on.
+    is_roomy: bool,
     /// How the last read ended, until it is taken.
     arrived: Option<io::Result<usize>>,
     /// Made with the first write.
@@ -46,6 +48,7 @@ impl Stream {
             pipe,
             handles,
             read,
+            is_roomy: false,
             arrived: None,
             write: None,
             sent: 0,
@@ -60,6 +63,11 @@ impl Stream {
         Peer {
             pid: pipe::client_pid(&self.pipe),
         }
+    }
+
+    /// Whose process that is.
+    pub(crate) fn user(&self) -> Option<UserId> {
+        user::of_process(self.peer().pid?)
     }
 
     /// Learns what a wait has found; whether that is anything. A wait knows only what may be
@@ -80,6 +88,9 @@ impl Stream {
     /// Makes sure that a wait will tell of input; true when some is there already, or an error.
     pub(crate) fn begin_read(&mut self) -> bool {
         if !self.read.is_pending() && self.arrived.is_none() {
+            if mem::take(&mut self.is_roomy) {
+                *self.read.buffer() = vec![0; SMALL_BUFFER];
+            }
             self.arrived = self.read.read().transpose();
         }
         self.arrived.is_some()
@@ -140,9 +151,17 @@ impl Stream {
             .map_or(0, |write| write.length().saturating_sub(self.sent))
     }
 
+    /// The memory of its buffers beyond what each connection has, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        let kept = |operation: &Operation| operation.capacity().saturating_sub(SMALL_BUFFER);
+        let output = self.write.as_ref().map_or(0, kept);
+        kept(&self.read) + output.max(self.unsent())
+    }
+
     /// The bytes that a read has brought. One that filled its buffer gets a larger one next time.
     fn taken(&mut self, count: usize) -> &[u8] {
         let buffer = self.read.buffer();
+        self.is_roomy = count < SMALL_BUFFER && buffer.len() > SMALL_BUFFER;
         if count == buffer.len() && count < LARGE_BUFFER {
             buffer.resize(count * 2, 0);
         }

@@ -1,0 +1,163 @@
+//! How a connection is ended from our side without the loss of a call.
+//!
+//! A client that is *asked* to go (h2's graceful shutdown: a GOAWAY that refuses nothing, and a PING)
+//! makes a new connection for its next call, and what it sends before it has read that is served.
+//! With the answer to the PING h2 knows what was sent, names the last of it in a second GOAWAY and
+//! ends. So an idle connection is ended, and h2 is left to it; only where no answer comes, as of a
+//! client that looks at its connection when it calls, the *end* follows of itself.
+//!
+//! Who shuts down or needs the room does not wait for an answer that an idle client may never give:
+//! without a call there is only the second GOAWAY. A call that the client sends meanwhile is beyond
+//! what that one names, so the client knows that it may repeat it; Go's does, and ours.
+
+use std::time::{Duration, Instant};
+
+use super::later;
+
+/// How long a client that is idle may take for the answer to the PING; or as long as it may be idle,
+/// if that is less.
+const ANSWER: Duration = Duration::from_secs(10);
+/// How long requests that are not whole may keep a connection whose room is needed.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Why it ends; the later goes before the earlier.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Why {
+    Idle,
+    /// Its place, or what it keeps of memory, is needed.
+    Room,
+    Shutdown,
+}
+
+/// How far it has come.
+#[derive(Debug)]
+pub(super) struct Ending {
+    /// How long an idle client may take to answer.
+    answer: Duration,
+    why: Option<Why>,
+    /// When the client was asked to go.
+    asked: Option<Instant>,
+    ends: bool,
+}
+
+/// What is to be done next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Step {
+    Nothing,
+    /// Ask the client to go.
+    Ask,
+    /// Name the last call, and end.
+    End,
+    /// Close it: only requests that are not whole are left.
+    Cut,
+}
+
+/// What there is on the connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Load {
+    None,
+    /// Requests that are not whole.
+    Incoming,
+    /// Calls that run, or whose response has not gone out.
+    Calls,
+}
+
+impl Ending {
+    pub(super) fn new(max_idle: Duration) -> Self {
+        Self {
+            answer: max_idle.min(ANSWER),
+            why: None,
+            asked: None,
+            ends: false,
+        }
+    }
+
+    pub(super) fn want(&mut self, why: Option<Why>) {
+        self.why = self.why.max(why);
+    }
+
+    pub(super) fn is_wanted(&self) -> bool {
+        self.why.is_some()
+    }
+
+    pub(super) fn step(&mut self, load: Load, now: Instant) -> Step {
+        let Some(why) = self.why.filter(|_| !self.ends) else {
+            return Step::Nothing;
+        };
+        let is_due = self.due(load).is_some_and(|due| due <= now);
+        match (load, why) {
+            (Load::None, Why::Room | Why::Shutdown) => {
+                self.ends = true;
+                Step::End
+            }
+            _ if self.asked.is_none() => {
+                self.asked = Some(now);
+                Step::Ask
+            }
+            (Load::None, Why::Idle) if is_due => {
+                self.ends = true;
+                Step::End
+            }
+            (Load::Incoming, Why::Room) if is_due => Step::Cut,
+            _ => Step::Nothing,
+        }
+    }
+
+    /// When there is a step to be made though nothing happens.
+    pub(super) fn due(&self, load: Load) -> Option<Instant> {
+        let time = match (self.why?, load) {
+            (Why::Idle, Load::None) if !self.ends => self.answer,
+            (Why::Room, Load::Incoming) => GRACE,
+            _ => return None,
+        };
+        Some(later(self.asked?, time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ending(why: Why) -> Ending {
+        let mut ending = Ending::new(ANSWER);
+        ending.want(Some(why));
+        ending
+    }
+
+    #[test]
+    fn an_idle_one_is_asked_and_ended_when_no_answer_comes() {
+        let now = Instant::now();
+        let mut ending = ending(Why::Idle);
+        assert_eq!(ending.step(Load::None, now), Step::Ask);
+        assert_eq!(ending.step(Load::None, now), Step::Nothing);
+        let due = ending.due(Load::None).unwrap();
+        assert_eq!(ending.step(Load::Incoming, due), Step::Nothing);
+        assert_eq!(ending.step(Load::Calls, due), Step::Nothing, "it is served");
+        assert_eq!(ending.step(Load::None, due), Step::End);
+        assert_eq!(ending.step(Load::None, due), Step::Nothing);
+        assert_eq!(ending.due(Load::None), None);
+    }
+
+    #[test]
+    fn one_that_makes_room_ends_at_once_but_for_its_calls() {
+        let now = Instant::now();
+        assert_eq!(ending(Why::Room).step(Load::None, now), Step::End);
+        let mut busy = ending(Why::Room);
+        assert_eq!(busy.step(Load::Calls, now), Step::Ask);
+        assert_eq!(busy.due(Load::Calls), None);
+        let due = busy.due(Load::Incoming).unwrap();
+        assert_eq!(busy.step(Load::Incoming, now), Step::Nothing);
+        assert_eq!(busy.step(Load::Calls, due), Step::Nothing);
+        assert_eq!(busy.step(Load::Incoming, due), Step::Cut);
+    }
+
+    #[test]
+    fn a_shutdown_overtakes_the_rest() {
+        let now = Instant::now();
+        let mut ending = ending(Why::Idle);
+        ending.step(Load::None, now);
+        ending.want(Some(Why::Shutdown));
+        ending.want(None);
+        assert_eq!(ending.step(Load::None, now), Step::End);
+    }
+}
