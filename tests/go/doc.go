@@ -18,7 +18,8 @@
 //	WINCSI_NODE      the folder of the simulated node that the server serves
 //	WINCSI_SOCKETS   the folder of the sockets csi-proxy-GROUP-VERSION.sock (Linux only)
 //	WINCSI_SHARE     a share of the node's SMB server, with WINCSI_USER and WINCSI_PASSWORD
-//	WINCSI_SERVER    the program, for TestClientsOutliveTheProxy alone, which starts it itself
+//	WINCSI_SERVER    the program, for the tests that start it themselves (TestClientsOutliveTheProxy,
+//	                 TestNoCallIsLostWhenIdleConnectionsEnd)
 //
 // Every test finds its way by the version's own names: adapters (diskV1beta1, ...) give each version of
 // a group the same methods, and one life is lived through each (TestEveryRPCOfEveryVersion). That test

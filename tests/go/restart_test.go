@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The one test that runs without a server beside it, since it starts its own: the proxy is killed and
-// started anew between the calls of clients that stay.
+// Runs without a server beside it, since it starts its own: the proxy is killed and started anew between
+// the calls of clients that stay.
 func TestClientsOutliveTheProxy(t *testing.T) {
 	kubelet(t)
 	proxy := startProxy(t)
@@ -106,12 +106,16 @@ func callsOfEachGroup(t *testing.T) map[string]call {
 }
 
 // proxy is a csi-proxy that this test started.
-type proxy struct{ process *exec.Cmd }
+type proxy struct {
+	process *exec.Cmd
+	// clients is how many connections its log told of; it does so at -v=2.
+	clients *atomic.Int64
+}
 
 // startProxy starts csi-proxy on the node and waits until it says that it is ready.
-func startProxy(t *testing.T) proxy {
+func startProxy(t *testing.T, flags ...string) proxy {
 	t.Helper()
-	arguments := []string{"--kubelet-path=" + kubelet(t), "--simulate=" + node()}
+	arguments := append(flags, "--kubelet-path="+kubelet(t), "--simulate="+node())
 	if sockets := os.Getenv("WINCSI_SOCKETS"); sockets != "" {
 		arguments = append(arguments, "--listen="+sockets)
 	}
@@ -123,17 +127,24 @@ func startProxy(t *testing.T) proxy {
 		process.Process.Kill()
 		process.Wait()
 	})
-	must(t, "wait for csi-proxy", waitUntilReady(log))
-	return proxy{process}
+	lines := bufio.NewScanner(log)
+	must(t, "wait for csi-proxy", waitUntilReady(lines))
+	started := proxy{process, new(atomic.Int64)}
+	go func() {
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "] client connected") {
+				started.clients.Add(1)
+			}
+		}
+	}()
+	return started
 }
 
-func waitUntilReady(log io.Reader) error {
-	lines := bufio.NewScanner(log)
+func waitUntilReady(lines *bufio.Scanner) error {
 	var said []string
 	for lines.Scan() {
 		said = append(said, lines.Text())
 		if strings.HasSuffix(lines.Text(), "] ready") {
-			go io.Copy(io.Discard, log)
 			return nil
 		}
 	}

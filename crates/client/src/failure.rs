@@ -96,6 +96,9 @@ fn answered(status: Status, about: &[String]) -> Remedy {
         Code::Unimplemented => return Remedy::AskOlder(text),
         Code::DeadlineExceeded => Cause::Deadline,
         Code::PermissionDenied => Cause::Refused { text },
+        Code::ResourceExhausted if texts::is_crowd(&text) => {
+            Cause::failed(Condition::Crowded, text)
+        }
         Code::Unknown => texts::cause(text, about),
         code => Cause::failed(Condition::Other, format_args!("{code}: {text}")),
     })
@@ -128,5 +131,24 @@ mod tests {
             of(io::ErrorKind::BrokenPipe),
             Unreachable::Other(_)
         ));
+    }
+
+    #[test]
+    fn a_call_that_came_when_too_many_ran_or_waited_is_told_from_one_that_is_too_large() {
+        let condition = |text: &str| {
+            let status = Status::new(Code::ResourceExhausted, text);
+            match Fault::Call(CallError::Status(status)).remedy(&[]) {
+                Remedy::GiveUp(Cause::Failed { condition, .. }) => condition,
+                _ => unreachable!("{text}"),
+            }
+        };
+        for crowd in [
+            "256 calls run already",
+            "partition disk disk 1: partition disk has had it for 7 s, and 128 calls for it wait already",
+        ] {
+            assert_eq!(condition(crowd), Condition::Crowded);
+        }
+        let large = "grpc: received message larger than max (5 vs. 4)";
+        assert_eq!(condition(large), Condition::Other);
     }
 }

@@ -99,11 +99,14 @@ const NOTHING_TO_GROW: &str = "The size of the extent is less than the minimum o
 /// The ending of what ran out of time on the node.
 const UNFINISHED: &str = "did not end before its deadline";
 
+/// The endings of what is refused because too many calls run, or wait for the same object.
+const CROWDS: [&str; 2] = [" run already", " wait already"];
+
 /// All that is looked for in texts beside the system's words, for tests.
 pub fn words() -> impl Iterator<Item = &'static str> {
     let conditions = ENDINGS.iter().chain(PHRASES);
     let words = conditions.map(|(words, _)| *words);
-    words.chain([NOTHING_TO_GROW, UNFINISHED])
+    words.chain([NOTHING_TO_GROW, UNFINISHED]).chain(CROWDS)
 }
 
 /// The cause that a failure's text stands for.
@@ -117,6 +120,11 @@ pub(crate) fn cause(text: String, about: &[String]) -> Cause {
         return Cause::Deadline;
     }
     Cause::failed(condition(bare), text)
+}
+
+/// Whether a call was refused for others that run or wait: what ends otherwise is too large.
+pub(crate) fn is_crowd(text: &str) -> bool {
+    CROWDS.iter().any(|ending| text.ends_with(ending))
 }
 
 /// Whether csi-proxy 1.1 or 1.2 refused to grow a volume because it is as large as it was to be.

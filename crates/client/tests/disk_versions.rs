@@ -253,6 +253,30 @@ fn a_disk_that_one_list_leaves_out_keeps_others_from_being_taken() {
     assert_eq!(found.number(), DISK);
 }
 
+/// It may have the length that is asked for.
+#[test]
+fn a_disk_that_does_not_tell_its_length_keeps_others_from_being_taken() {
+    use wire::disk::v1;
+    let place = Place::new();
+    let _proxy = place.serve([Script::of(&v1::GROUP)
+        .on::<v1::rpc::ListDiskLocations>(|_| {
+            let disk_locations = [1, 2].map(|disk| (disk, located!(v1, 0).remove(&0).unwrap()));
+            let disk_locations = disk_locations.into();
+            Ok(v1::ListDiskLocationsResponse { disk_locations })
+        })
+        .on::<v1::rpc::ListDiskIds>(|_| Ok(v1::ListDiskIdsResponse::default()))
+        .on::<v1::rpc::GetDiskStats>(|request| match request.disk_number {
+            1 => Err(Status::new(Code::Unknown, "the device does not answer")),
+            _ => Ok(v1::GetDiskStatsResponse { total_bytes: 4096 }),
+        })]);
+    let (node, size) = (place.node(), Criterion::Size(4096));
+    let wanted = [Criterion::Adapter(0), Criterion::Lun(4), size];
+    let wanted = DiskQuery::all(wanted).unwrap();
+    let error = node.disks().find(&wanted, soon(&node)).unwrap_err();
+    let condition = Some(node::api::Condition::Uncertain);
+    assert_eq!(error.condition(), condition, "{error}");
+}
+
 #[test]
 fn the_first_version_finds_a_disk_by_its_page83() {
     let heard = Heard::default();

@@ -1,10 +1,12 @@
-//! Whether the server answers its clients.
+//! Whether the server answers its clients, and the node the server.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use transport::{CallError, Channel, ChannelOptions, Endpoint};
+use transport::{CallError, Channel, ChannelOptions, Code, Endpoint};
 
 use crate::http::{Page, Status};
 use crate::metrics::NodeKind;
@@ -12,38 +14,66 @@ use crate::metrics::NodeKind;
 /// How long an answer holds: whoever asks faster gets the last one.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// How long all endpoints together may take.
+/// How long all endpoints together may take, and the look of each group.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A method that no service has: the answer shows that the endpoint is served, and nothing was done.
 const NOTHING: &str = "/wincsi.Health/Check";
 
+/// The method by which a service looks at what its calls need of the node. It is for this page alone, and in no
+/// table: no policy refuses it, and no log and no figure has it.
+pub(crate) const LOOK: &str = "/wincsi.Health/Look";
+
+const STACK_BYTES: usize = 256 << 10;
+
 /// Looks at the endpoints as a client does.
 pub(crate) struct Health {
     node: NodeKind,
-    endpoints: Vec<Endpoint>,
-    last: Mutex<Option<(Instant, Report)>>,
+    /// With the group that each serves a version of.
+    endpoints: Vec<(&'static str, Endpoint)>,
+    silent: Latest<Vec<String>>,
+    troubled: Latest<Vec<(&'static str, Trouble)>>,
 }
 
+/// What is the matter with a group.
 #[derive(Clone)]
-struct Report {
-    answering: usize,
-    silent: Vec<String>,
+enum Trouble {
+    /// Its calls would work if the node were otherwise, as an operator may want it.
+    Degraded(String),
+    /// Its calls fail or are not answered.
+    Unready(String),
 }
 
 impl Health {
-    pub(crate) fn new(node: NodeKind, endpoints: Vec<Endpoint>) -> Self {
+    pub(crate) fn new(node: NodeKind, endpoints: Vec<(&'static str, Endpoint)>) -> Self {
         Self {
             node,
             endpoints,
-            last: Mutex::default(),
+            silent: Latest::default(),
+            troubled: Latest::default(),
         }
     }
 
     /// `ok` and status 200 when every endpoint answers; what is served in both cases.
     pub(crate) fn page(&self) -> Page {
-        let report = self.report();
-        let is_good = report.silent.is_empty();
+        let silent = self.silent();
+        self.render(silent.is_empty(), &silent, &[])
+    }
+
+    /// As [`Health::page`], and each group's look at the node.
+    pub(crate) fn readiness_page(&self) -> Page {
+        let silent = self.silent();
+        let troubled = self.troubled.get(|| self.look_at_groups());
+        let is_unready = |(_, trouble): &(_, Trouble)| matches!(trouble, Trouble::Unready(_));
+        let is_good = silent.is_empty() && !troubled.iter().any(is_unready);
+        let lines = troubled.iter().map(|(group, trouble)| match trouble {
+            Trouble::Degraded(what) => format!("degraded: {group}: {what}"),
+            Trouble::Unready(what) => format!("unready: {group}: {what}"),
+        });
+        self.render(is_good, &silent, &lines.collect::<Vec<_>>())
+    }
+
+    fn render(&self, is_good: bool, silent: &[String], lines: &[String]) -> Page {
         let (status, word) = match is_good {
             true => (Status::Ok, "ok"),
             false => (Status::Unavailable, "not ok"),
@@ -51,55 +81,113 @@ impl Health {
         let mut body = format!(
             "{word}\nnode: {}\nendpoints: {} of {} answer\n",
             self.node.name(),
-            report.answering,
+            self.endpoints.len() - silent.len(),
             self.endpoints.len()
         );
-        for silent in &report.silent {
+        for line in silent.iter().chain(lines) {
             // Writing to a String cannot fail.
-            let _ = writeln!(body, "{silent}");
+            let _ = writeln!(body, "{line}");
         }
         Page::text(status, body)
     }
 
-    /// One look at a time: others wait for it, and share what it saw.
-    fn report(&self) -> Report {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, report)) = &*last
-            && at.elapsed() < FRESH
-        {
-            return report.clone();
-        }
-        let report = self.look();
-        *last = Some((Instant::now(), report.clone()));
-        report
+    fn silent(&self) -> Vec<String> {
+        self.silent.get(|| {
+            let deadline = Instant::now() + PATIENCE;
+            let asked = self.endpoints.iter().map(|(_, endpoint)| endpoint);
+            let failures = asked.map(|endpoint| ask(endpoint, deadline));
+            failures.filter_map(Result::err).collect()
+        })
     }
 
-    fn look(&self) -> Report {
-        let deadline = Instant::now() + PATIENCE;
-        let failures = self
+    /// All groups at once, so that one that hangs costs the others no time.
+    fn look_at_groups(&self) -> Vec<(&'static str, Trouble)> {
+        let groups = self
             .endpoints
             .iter()
-            .map(|endpoint| ask(endpoint, deadline));
-        let silent: Vec<String> = failures.filter_map(Result::err).collect();
-        Report {
-            answering: self.endpoints.len() - silent.len(),
-            silent,
-        }
+            .map(|(group, endpoint)| (*group, endpoint));
+        let groups: BTreeMap<_, _> = groups.collect();
+        let deadline = Instant::now() + PATIENCE;
+        thread::scope(|scope| {
+            let mut looks = Vec::new();
+            for (group, endpoint) in groups {
+                let thread = thread::Builder::new().stack_size(STACK_BYTES);
+                let look = move || look(group, endpoint, deadline);
+                looks.push((group, thread.spawn_scoped(scope, look)));
+            }
+            let seen = looks.into_iter().filter_map(|(group, thread)| {
+                let seen = match thread.map(ScopedJoinHandle::join) {
+                    Ok(Ok(seen)) => seen,
+                    Ok(Err(_)) => Some(Trouble::Unready(String::from("the look panicked"))),
+                    Err(error) => Some(Trouble::Unready(format!("no thread: {error}"))),
+                };
+                seen.map(|trouble| (group, trouble))
+            });
+            seen.collect()
+        })
     }
 }
 
 /// Any status is an answer, one that says that the server is busy included.
 fn ask(endpoint: &Endpoint, deadline: Instant) -> Result<(), String> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
+    if deadline <= Instant::now() {
         return Err(format!("{endpoint}: not asked, the others took too long"));
     }
-    let mut options = ChannelOptions::default();
-    options.connect_timeout = left;
-    let answer = Channel::connect(endpoint.clone(), options)
-        .and_then(|channel| channel.call(NOTHING, &[], deadline));
-    match answer {
+    match call(endpoint, NOTHING, deadline) {
         Ok(_) | Err(CallError::Status(_)) => Ok(()),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What is the matter with the group of an endpoint, if anything. The page is for all that reach its address, so
+/// what a failure says of the node is for the log.
+fn look(group: &str, endpoint: &Endpoint, deadline: Instant) -> Option<Trouble> {
+    let unready = match call(endpoint, LOOK, deadline) {
+        Ok(lacks) if lacks.is_empty() => return None,
+        Ok(lacks) => {
+            let lacks = String::from_utf8_lossy(&lacks).into_owned();
+            return Some(Trouble::Degraded(lacks));
+        }
+        Err(CallError::Deadline { .. }) => no_answer(),
+        Err(CallError::Status(status)) => match status.code {
+            Code::DeadlineExceeded => no_answer(),
+            Code::Unknown => {
+                tracing::warn!(group, "not ready: {}", status.message);
+                String::from("fails, and the log says how")
+            }
+            _ => status.message,
+        },
+        Err(error) => error.to_string(),
+    };
+    Some(Trouble::Unready(unready))
+}
+
+fn no_answer() -> String {
+    format!("no answer within {} s", PATIENCE.as_secs())
+}
+
+fn call(endpoint: &Endpoint, method: &str, deadline: Instant) -> Result<Vec<u8>, CallError> {
+    let mut options = ChannelOptions::default();
+    options.connect_timeout = deadline.saturating_duration_since(Instant::now());
+    let channel = Channel::connect(endpoint.clone(), options)?;
+    channel.call(method, &[], deadline)
+}
+
+/// An answer that holds for a while.
+#[derive(Default)]
+struct Latest<T>(Mutex<Option<(Instant, T)>>);
+
+impl<T: Clone> Latest<T> {
+    /// One look at a time: others wait for it, and share what it saw.
+    fn get(&self, look: impl FnOnce() -> T) -> T {
+        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, seen)) = &*latest
+            && at.elapsed() < FRESH
+        {
+            return seen.clone();
+        }
+        let seen = look();
+        *latest = Some((Instant::now(), seen.clone()));
+        seen
     }
 }

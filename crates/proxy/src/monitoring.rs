@@ -19,20 +19,25 @@ pub(crate) struct Monitored {
     pub(crate) server: SharedServer,
 }
 
-/// Serves `/metrics` and `/healthz`.
+/// Serves `/metrics` and the pages of health.
 pub(crate) fn serve_all(address: &BindAddress, of: &Arc<Monitored>) -> HttpServer {
     let site = Arc::new(All(Arc::clone(of)));
-    HttpServer::start(address, site, "/metrics and /healthz")
+    HttpServer::start(address, site, "/metrics, /healthz, /livez and /readyz")
 }
 
-/// Serves `/healthz` alone.
+/// Serves the pages of health alone.
 pub(crate) fn serve_health(address: &BindAddress, of: &Arc<Monitored>) -> HttpServer {
-    HttpServer::start(address, Arc::new(HealthAlone(Arc::clone(of))), "/healthz")
+    let site = Arc::new(HealthAlone(Arc::clone(of)));
+    HttpServer::start(address, site, "/healthz, /livez and /readyz")
 }
 
 struct All(Arc<Monitored>);
 
 impl Site for All {
+    fn at_once(&self, path: &str) -> Option<Page> {
+        life_page(path)
+    }
+
     fn page(&self, path: &str) -> Option<Page> {
         match path {
             "/metrics" => Some(self.0.metrics_page()),
@@ -44,6 +49,10 @@ impl Site for All {
 struct HealthAlone(Arc<Monitored>);
 
 impl Site for HealthAlone {
+    fn at_once(&self, path: &str) -> Option<Page> {
+        life_page(path)
+    }
+
     fn page(&self, path: &str) -> Option<Page> {
         self.0.health_page(path)
     }
@@ -62,6 +71,15 @@ impl Monitored {
     }
 
     fn health_page(&self, path: &str) -> Option<Page> {
-        (path == "/healthz").then(|| self.health.page())
+        match path {
+            "/healthz" => Some(self.health.page()),
+            "/readyz" => Some(self.health.readiness_page()),
+            _ => None,
+        }
     }
+}
+
+/// That the process lives: nothing is asked and no lock is taken, so that no trouble of storage has it restarted.
+fn life_page(path: &str) -> Option<Page> {
+    (path == "/livez").then(|| Page::text(Status::Ok, "ok\n"))
 }

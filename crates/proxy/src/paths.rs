@@ -54,6 +54,10 @@ impl WorkingDirs {
         self
     }
 
+    pub(crate) fn first(&self) -> Option<&WinPath> {
+        self.roots.first()
+    }
+
     /// Looks where the folders lead: from now on the places count as well, and paths lead there.
     #[must_use]
     pub fn resolved(mut self, os: &Os) -> Self {
@@ -61,6 +65,11 @@ impl WorkingDirs {
             self.bounds = Some(Bounds::resolve_roots(os, &self.roots));
         }
         self
+    }
+
+    /// What confines the paths, if anything does.
+    pub(crate) fn bounds(&self) -> Option<&Arc<Bounds>> {
+        self.bounds.as_ref()
     }
 
     /// Follows the links on an admitted path, each within the working folders.

@@ -6,15 +6,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, TryLockError};
 
+use node::Crowded;
 use os::{Deadline, SystemText};
 use prost::Message;
 use transport::{Call, Code, Service, Status};
 use wire::{Group, Rpc};
 
+use crate::operations::Checked;
 use crate::oversight::Overseer;
-use crate::{Operations, Oversight, text};
+use crate::{Operations, Oversight, health, text};
 
 /// The longest text of a failure, in bytes: it names what the client sent, which may be megabytes.
 const LONGEST: usize = 4 << 10;
@@ -71,7 +73,8 @@ impl Registry {
 }
 
 /// Why a handler could not do what was asked. Clients see code `Unknown` and the text, as from
-/// csi-proxy, whose handlers return plain errors.
+/// csi-proxy, whose handlers return plain errors; `ResourceExhausted` where too many calls wait, as where too
+/// many run.
 pub(crate) struct Failure(Box<dyn std::error::Error + Send + Sync>);
 
 impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
@@ -81,6 +84,13 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
 }
 
 impl Failure {
+    fn code(&self) -> Code {
+        match Crowded::of(&*self.0) {
+            Some(_) => Code::ResourceExhausted,
+            None => Code::Unknown,
+        }
+    }
+
     /// What the system says, in its own language: for the log, as clients match on what they are told.
     fn system_text(&self) -> Option<&str> {
         SystemText::of(&*self.0).map(SystemText::as_str)
@@ -104,6 +114,8 @@ struct GroupService {
     group: &'static Group,
     methods: BTreeMap<&'static str, (Overseer, Handler)>,
     operations: Arc<Operations>,
+    /// Held during a look, so that looks that hang do not pile up.
+    looking: Mutex<()>,
 }
 
 impl GroupService {
@@ -120,6 +132,25 @@ impl GroupService {
             group,
             methods: methods.collect(),
             operations: Arc::clone(operations),
+            looking: Mutex::default(),
+        }
+    }
+
+    /// A look of the readiness page: nothing, or what the node lacks.
+    fn look(&self, call: &Call) -> Result<Vec<u8>, Status> {
+        let looking = self.looking.try_lock();
+        if matches!(looking, Err(TryLockError::WouldBlock)) {
+            let text = "the look from before has not ended";
+            return Err(Status::new(Code::Unavailable, text));
+        }
+        let deadline = self.operations.deadline(call.deadline);
+        match self.operations.check(self.group.name, deadline) {
+            Ok(Checked::Good) => Ok(Vec::new()),
+            Ok(Checked::Lacks(what)) => Ok(what.into_bytes()),
+            Err(cause) => {
+                let text = text::bounded(cause.to_string(), LONGEST);
+                Err(Status::new(Code::Unknown, text))
+            }
         }
     }
 }
@@ -128,8 +159,13 @@ impl Service for GroupService {
     fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
         match self.methods.get(call.method.as_str()) {
             Some((overseer, handler)) => overseer.run(call, || handler(&self.operations, call)),
+            None if call.method.as_str() == health::LOOK => self.look(call),
             None => Err(unimplemented(self.group, call.method.as_str())),
         }
+    }
+
+    fn group(&self) -> &str {
+        self.group.name
     }
 }
 
@@ -145,12 +181,23 @@ fn answer<R: Rpc>(
     match handler(operations, request, deadline) {
         Ok(response) => Ok(response.encode_to_vec()),
         Err(failure) => {
-            let (system, text) = (failure.system_text(), failure.to_string());
+            let system = failure.system_text();
+            let system = system.filter(|text| !gives_away::<R>(call, text));
+            let text = failure.to_string();
             let logged = text::counted(&text, LONGEST_LOGGED);
             tracing::error!(method = R::PATH, client = ?call.peer.pid, system, "failed: {logged}");
-            Err(Status::new(Code::Unknown, text::bounded(text, LONGEST)))
+            Err(Status::new(failure.code(), text::bounded(text, LONGEST)))
         }
     }
+}
+
+/// Whether a text repeats a secret of the request. Nobody promises what is in a text of the system's. The
+/// handler has taken the secrets out of its own copy of the request.
+fn gives_away<R: Rpc>(call: &Call, text: &str) -> bool {
+    R::Request::decode(call.message.as_ref()).is_ok_and(|request| {
+        let mut secrets = R::secrets(&request).into_iter();
+        secrets.any(|secret| !secret.is_empty() && text.contains(secret))
+    })
 }
 
 fn undecodable<R: Rpc>(error: &prost::DecodeError) -> Status {

@@ -1,15 +1,16 @@
 //! From a configuration to a running server.
 
+use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use node::Node;
+use node::{Node, Waits};
 use os::{Facility, Os};
 use os_sim::{ClockMode, CreateError, SimNode};
-use transport::{BindError, DrainReport, Endpoint, EndpointError, Server, ServerOptions};
+use transport::{BindError, DrainReport, Endpoint, EndpointError, Server, ServerOptions, Waiting};
 
 use crate::flags::Config;
 use crate::health::Health;
@@ -32,8 +33,13 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
     let working_dirs = WorkingDirs::parse(config.roots())?.reaching(config.reach);
     let oversight = Oversight::open(config)?;
     let os = os_meter::metered(node_of(config)?, &oversight.metrics().meter());
-    let node = Node::new(os, options(config));
+    let server = node::Server {
+        waits: Arc::new(Places),
+        notes: config.state_dir.clone(),
+    };
+    let node = Node::in_server(os, options(config), server);
     let operations = Arc::new(Operations::new(node, working_dirs));
+    operations.clear_leftovers();
     let services = groups::registry().into_services(&operations, &oversight);
     prepare(&config.listen)?;
     let served: Vec<_> = services
@@ -44,14 +50,19 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
         .into_iter()
         .map(|(group, service)| {
             let endpoint = Endpoint::local(&config.listen, &group.pipe_name())?;
-            Ok((endpoint, service))
+            Ok((group, endpoint, service))
         })
         .collect::<Result<Vec<_>, EndpointError>>()?;
-    let names = endpoints.iter().map(|(endpoint, _)| endpoint.clone());
+    let names = endpoints
+        .iter()
+        .map(|(group, endpoint, _)| (group.name, endpoint.clone()));
     let health = Health::new(kind(config), names.collect());
+    let endpoints = endpoints
+        .into_iter()
+        .map(|(_, endpoint, service)| (endpoint, service));
     let options = server_options(config);
     warn_of_other_servers(&options.security);
-    let server = Server::bind(endpoints, options)?;
+    let server = Server::bind(endpoints.collect(), options)?;
     tracing::info!(
         "serving {}; require-privacy={}, working directories: {:?}",
         served.join(" "),
@@ -61,10 +72,20 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
     Ok(Running::new(config, server, oversight.metrics(), health))
 }
 
+/// A call that waits for another leaves its place among those that run.
+struct Places;
+
+impl Waits for Places {
+    fn begin(&self) -> Option<Box<dyn Any>> {
+        let waiting = Waiting::begin();
+        waiting.map(|waiting| Box::new(waiting) as Box<dyn Any>)
+    }
+}
+
 /// A server with what is around it. Dropping it closes all at once.
 pub struct Running {
     server: SharedServer,
-    /// The address of `/metrics` and `/healthz`, where they are served.
+    /// The address of `/metrics` and the pages of health, where they are served.
     metrics: Option<HttpServer>,
     health: Option<HttpServer>,
 }
@@ -87,13 +108,13 @@ impl Running {
         }
     }
 
-    /// Where `/metrics` and `/healthz` are served, if they are by now.
+    /// Where `/metrics` and the pages of health are served, if they are by now.
     #[must_use]
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().and_then(HttpServer::address)
     }
 
-    /// Where `/healthz` alone is served, if it is by now.
+    /// Where the pages of health alone are served, if it is by now.
     #[must_use]
     pub fn healthz_address(&self) -> Option<SocketAddr> {
         self.health.as_ref().and_then(HttpServer::address)
@@ -212,6 +233,7 @@ fn server_options(config: &Config) -> ServerOptions {
     let mut options = ServerOptions::default();
     options.call_timeout = config.call_timeout;
     options.max_held_bytes = config.max_held_bytes;
+    options.max_idle = config.max_connection_idle;
     if let Some(security) = &config.pipe_security {
         options.security.clone_from(security);
     }

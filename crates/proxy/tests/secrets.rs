@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use client::Client;
@@ -27,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// In no text by accident. Of 16 bytes, so that it is a CHAP secret as well.
 const SECRET: &str = "Zx81-qUUx-horse!";
+
+/// What the system may say of a failure and the log repeats.
+const HARMLESS: &str = "Der Anbieter ist nicht bereit";
 
 const USER: &str = r"DOMAIN\ann";
 
@@ -64,11 +67,13 @@ fn secrets_reach_no_output() {
     let mut stage = Stage::new(folder.path());
     stage.send_to_every_method();
     stage.send_what_is_accepted();
+    stage.send_what_the_system_repeats();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
     let (log, audit) = (read("log"), read("audit"));
     assert_eq!(audit.lines().count(), stage.answers.len());
     let shown = log.lines().filter(|line| line.contains(" fields={"));
     assert_eq!(shown.count(), stage.answers.len());
+    assert!(log.contains(HARMLESS), "what the system says is logged");
     for (method, _) in METHODS {
         assert!(audit.contains(method) && log.contains(method), "{method}");
     }
@@ -102,6 +107,7 @@ struct Stage {
     config: Config,
     server: Running,
     client: Client,
+    node: PathBuf,
     /// What changing calls were answered.
     answers: Vec<String>,
 }
@@ -116,6 +122,7 @@ impl Stage {
             client: Client::local(&config.listen),
             config,
             server,
+            node: folder.join("node"),
             answers: Vec::new(),
         };
         stage.accepted::<wire::system::v1alpha1::rpc::StartService>(
@@ -192,6 +199,28 @@ impl Stage {
             AuthenticationType::MutualChap,
             (os_sim::demo::ISCSI_USER, os_sim::demo::ISCSI_SECRET),
         ));
+    }
+
+    /// The providers fail, at queries and at methods, in words that repeat the secret, then in others.
+    fn send_what_the_system_repeats(&mut self) {
+        let said = format!("{USER}:{SECRET} is wrong");
+        for (operation, said) in [("*Query", &*said), ("MSFT_*", &*said), ("*", HARMLESS)] {
+            let rule = |facility| {
+                format!(
+                    "[[fault]]\nfacility = {facility:?}\noperation = {operation:?}\n\
+                     effect = {{ fail = {{ hresult = 0x80041001 }} }}\ntext = '{said}'\n"
+                )
+            };
+            let script = ["smb", "iscsi"].map(rule).concat();
+            fs::write(self.node.join("faults.toml"), script).expect("the node's folder");
+            for (group, path) in wincsi_proxy::groups::registry().methods() {
+                let method = group.methods.iter().find(|method| method.path == path);
+                let requests = method.map(|method| requests(group, method));
+                for request in requests.into_iter().flatten() {
+                    self.send(group, path, &request);
+                }
+            }
+        }
     }
 
     fn accepted<R: Rpc>(&mut self, request: &R::Request) {

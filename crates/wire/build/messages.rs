@@ -44,24 +44,34 @@ struct Companions {
 
 impl ServiceGenerator for Companions {
     fn generate(&mut self, service: Service, code: &mut String) {
-        write_rpc_module(&service, code).expect("writing to a String does not fail");
+        write_rpc_module(&service, &self.secret, code).expect("writing to a String does not fail");
         for message in &self.secret {
             secrets::write_impls(message, code).expect("writing to a String does not fail");
         }
     }
 }
 
-fn write_rpc_module(service: &Service, code: &mut String) -> fmt::Result {
+fn write_rpc_module(
+    service: &Service,
+    secret: &[DescriptorProto],
+    code: &mut String,
+) -> fmt::Result {
     service.comments.append_with_indent(0, code);
     writeln!(code, "pub mod rpc {{")?;
     for (index, method) in service.methods.iter().enumerate() {
         method.comments.append_with_indent(1, code);
-        write_rpc(index, method, code)?;
+        let request = secret.iter().find(|one| one.name() == method.input_type);
+        write_rpc(index, method, request, code)?;
     }
     writeln!(code, "}}")
 }
 
-fn write_rpc(index: usize, method: &Method, code: &mut String) -> fmt::Result {
+fn write_rpc(
+    index: usize,
+    method: &Method,
+    secret: Option<&DescriptorProto>,
+    code: &mut String,
+) -> fmt::Result {
     let Method {
         input_type,
         output_type,
@@ -77,7 +87,10 @@ fn write_rpc(index: usize, method: &Method, code: &mut String) -> fmt::Result {
         const GROUP: &'static crate::Group = &super::GROUP;
         const METHOD: &'static crate::Method = &super::GROUP.methods[{index}];
         type Request = super::{input_type};
-        type Response = super::{output_type};
-    }}"
-    )
+        type Response = super::{output_type};"
+    )?;
+    if let Some(request) = secret {
+        secrets::write_list(request, code)?;
+    }
+    writeln!(code, "    }}")
 }

@@ -16,6 +16,17 @@ pub(crate) fn write_impls(message: &DescriptorProto, code: &mut String) -> fmt::
     write_drop(message, code)
 }
 
+/// The method of a call that lists the secrets of its request.
+pub(crate) fn write_list(message: &DescriptorProto, code: &mut String) -> fmt::Result {
+    let name = message.name();
+    let secrets = fields(message).filter(|field| is_secret(field));
+    let texts: String = secrets.map(|field| format!("&request.{field}, ")).collect();
+    writeln!(
+        code,
+        "        fn secrets(request: &super::{name}) -> Vec<&str> {{ vec![{texts}] }}"
+    )
+}
+
 fn write_debug(message: &DescriptorProto, code: &mut String) -> fmt::Result {
     let name = message.name();
     writeln!(

@@ -90,6 +90,11 @@ pub trait Rpc: 'static {
     type Request: Message + Default + Clone + PartialEq + fmt::Debug + 'static;
     /// What the server answers.
     type Response: Message + Default + Clone + PartialEq + fmt::Debug + 'static;
+
+    /// The passwords and secrets that a request holds.
+    fn secrets(_request: &Self::Request) -> Vec<&str> {
+        Vec::new()
+    }
 }
 
 #[cfg(test)]

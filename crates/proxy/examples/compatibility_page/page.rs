@@ -21,8 +21,8 @@ that it calls.
 
 Besides, `bad_bytes::no_bytes_harm_anybody_whatever_method_they_are_sent_to` and
 `hostile_texts::no_text_reaches_further_than_its_field` go through every row, under Wine with a part of
-their messages, and the Go tests in `tests/go` call the methods of each official client. All of this runs
-on the simulated node, on Linux and under Wine; `native` calls each group of the exe that serves Wine itself,
+their messages, and the Go tests in `tests/go` call the methods of each official client. What the rows name runs
+on the simulated node, on Linux and under Wine; tests of `node` run on Linux alone; `native` calls each group of the exe that serves Wine itself,
 and the Go tests its filesystem group. Nothing here has run on real Windows.
 ";
 
@@ -30,7 +30,7 @@ const FILES_HEAD: &str = "
 ## On simulated files alone
 Under Wine the official Go clients also call a server that serves Wine itself, and one whose files are Wine's
 own (`-native=files`) beside simulated hardware. These calls have run on simulated files alone, on Linux and
-under Wine, since Wine 8's CreateSymbolicLinkW reports success and makes nothing, and a simulated volume is
+under Wine, since Wine 8 has no reparse points, and a simulated volume is
 mounted into simulated folders alone:
 
 ";

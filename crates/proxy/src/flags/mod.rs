@@ -8,6 +8,8 @@ mod table;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use os::WinPath;
+
 use crate::http::BindAddress;
 use crate::log;
 
@@ -28,7 +30,7 @@ pub struct Config {
     pub drain_timeout: Duration,
     /// Refuse unknown non-zero bytes before a format, not only known signatures.
     pub format_guard: node::FormatGuard,
-    /// Where `/healthz` alone is served.
+    /// Where the pages of health alone are served.
     pub healthz_address: Option<BindAddress>,
     /// Arguments behind the flags, which mean nothing.
     pub ignored: Vec<String>,
@@ -40,10 +42,13 @@ pub struct Config {
     pub listen: PathBuf,
     /// Where the log goes, and how it looks.
     pub log: log::Options,
+    /// How long no call may run on a connection before it is ended; see
+    /// [`transport::ServerOptions::max_idle`].
+    pub max_connection_idle: Duration,
     /// What the clients of all endpoints may make the server hold together, in bytes; see
     /// [`transport::ServerOptions::max_held_bytes`].
     pub max_held_bytes: usize,
-    /// Where `/metrics` and `/healthz` are served.
+    /// Where `/metrics` and the pages of health are served.
     pub metrics_address: Option<BindAddress>,
     /// Facilities of the node that stay native beside a simulated node.
     pub native: Vec<os::Facility>,
@@ -57,6 +62,8 @@ pub struct Config {
     pub simulate: Option<PathBuf>,
     /// Where the paths of clients may lead.
     pub reach: Reach,
+    /// Where it is noted which links are being made; `None` is nowhere.
+    pub state_dir: Option<WinPath>,
     /// Run under the service control manager.
     pub windows_service: bool,
     /// Further allowed roots.
@@ -76,6 +83,7 @@ impl Default for Config {
             kubelet_path: String::from(r"C:\var\lib\kubelet"),
             listen: PathBuf::from("csi-proxy"),
             log: log::Options::default(),
+            max_connection_idle: Duration::from_secs(30 * 60),
             max_held_bytes: 64 << 20,
             metrics_address: None,
             native: Vec::new(),
@@ -84,6 +92,7 @@ impl Default for Config {
             reach: Reach::WorkingDirs,
             require_privacy: true,
             simulate: None,
+            state_dir: r"C:\Program Files\wincsi".parse().ok(),
             windows_service: false,
             working_dirs: Vec::new(),
         }

@@ -352,6 +352,7 @@ mod tests {
     fn limits_are_the_transports_own_unless_told_otherwise() {
         let (config, options) = (super::Config::default(), ServerOptions::default());
         assert_eq!(config.max_held_bytes, options.max_held_bytes);
+        assert_eq!(config.max_connection_idle, options.max_idle);
         assert_eq!(config.call_timeout, options.call_timeout);
     }
 

@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use os::WinPath;
+
 use super::klog::KLOG;
 use super::{Config, Invocation};
 use crate::http::BindAddress;
@@ -115,7 +117,7 @@ const FLAGS: &[Flag] = &[
         name: "metrics-bind-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /metrics and /healthz on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
+        help: "Serve /metrics, /healthz, /livez and /readyz on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
             address(text).map(|address| config.metrics_address = address)
         }),
@@ -165,7 +167,7 @@ const OURS: &[Flag] = &[
         name: "healthz-bind-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /healthz alone on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
+        help: "Serve /healthz, /livez and /readyz alone on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
             address(text).map(|address| config.healthz_address = address)
         }),
@@ -192,10 +194,19 @@ const OURS: &[Flag] = &[
         apply: Apply::Text(log_format),
     },
     Flag {
+        name: "max-connection-idle",
+        value: Value::Of("seconds"),
+        default: "1800",
+        help: "End a connection on which no call has run for this long, so that its client loses no call and connects anew for its next one.",
+        apply: Apply::Text(|config, text| {
+            seconds(text).map(|time| config.max_connection_idle = time)
+        }),
+    },
+    Flag {
         name: "max-held-memory",
         value: Value::Of("MiB"),
         default: "64",
-        help: "What all clients together may make the server hold: requests that are not whole, wait or run, and responses that are not taken. Over it, whoever holds the most is refused or closed. From 16 to 65536.",
+        help: "What all clients together may make the server hold: requests that are not whole, wait or run, responses that are not taken, and what connections keep since they were larger. Over it, the client that holds the most is refused or closed. From 16 to 65536.",
         apply: Apply::Text(|config, text| {
             held_memory(text).map(|bytes| config.max_held_bytes = bytes)
         }),
@@ -235,6 +246,13 @@ const OURS: &[Flag] = &[
         apply: Apply::Text(native),
     },
     Flag {
+        name: "state-dir",
+        value: Value::Of("path"),
+        default: r"C:\Program Files\wincsi",
+        help: "A folder on the node for notes of links that are being made, by which the next start removes what a death left of them. It is made for SYSTEM and Administrators alone; nobody else may be able to write in the folder above. Empty is off.",
+        apply: Apply::Text(|config, text| set(&mut config.state_dir, path(text)?)),
+    },
+    Flag {
         name: "version",
         value: Value::Bool,
         default: "",
@@ -266,6 +284,11 @@ fn working_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
     }
     config.working_dirs.push(text.to_owned());
     Ok(())
+}
+
+fn path(text: &str) -> Result<Option<WinPath>, &'static str> {
+    let path = optional(text).map(str::parse).transpose();
+    path.map_err(|_| "an absolute path")
 }
 
 fn address(text: &str) -> Result<Option<BindAddress>, &'static str> {

@@ -2,10 +2,11 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
+use super::seats::Seat;
 use super::{Page, Request, Site, Status};
 
-/// How long a connection may take from its beginning to its end.
-const LIFE: Duration = Duration::from_secs(10);
+/// How long a read may take before a look whether the connection is to make room.
+const SLICE: Duration = Duration::from_millis(100);
 
 /// The longest request line and headers, in bytes.
 const LONGEST_HEAD: usize = 8 << 10;
@@ -13,13 +14,21 @@ const LONGEST_HEAD: usize = 8 << 10;
 /// Bytes that are given to the system at a time.
 const PIECE: usize = 16 << 10;
 
-/// Answers the one request of a connection.
-pub(super) fn run(stream: &TcpStream, site: &dyn Site) -> io::Result<()> {
-    let deadline = Instant::now() + LIFE;
-    let head = read_head(stream, deadline)?;
+/// Answers the one request of a connection, which may take so long from its beginning to its end.
+pub(super) fn run(
+    stream: &TcpStream,
+    mut seat: Seat,
+    site: &dyn Site,
+    life: Duration,
+) -> io::Result<()> {
+    let deadline = Instant::now() + life;
+    let head = read_head(stream, &seat, deadline)?;
     let request = Request::parse(&head);
     let page = match &request {
-        Some(request) => page(request, site),
+        Some(request) if is_misled(request, stream) => {
+            Page::text(Status::Misdirected, "this is another host\n")
+        }
+        Some(request) => page(request, &mut seat, site),
         None => Page::text(Status::BadRequest, "bad request\n"),
     };
     let wants_body = request.is_none_or(|request| request.method() != "HEAD");
@@ -27,26 +36,50 @@ pub(super) fn run(stream: &TcpStream, site: &dyn Site) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)
 }
 
-fn page(request: &Request, site: &dyn Site) -> Page {
+/// Whether a browser on this machine was led here by a name that is not ours. Who comes from elsewhere reads the
+/// pages anyway.
+fn is_misled(request: &Request, stream: &TcpStream) -> bool {
+    let own = stream.local_addr();
+    own.is_ok_and(|own| own.ip().is_loopback()) && !request.names_no_stranger()
+}
+
+fn page(request: &Request, seat: &mut Seat, site: &dyn Site) -> Page {
     if !matches!(request.method(), "GET" | "HEAD") {
         return Page::text(Status::MethodNotAllowed, "only GET and HEAD\n");
+    }
+    if let Some(page) = site.at_once(request.path()) {
+        return page;
+    }
+    if !seat.begin_answer() {
+        return Page::text(Status::Unavailable, "too many are answered\n");
     }
     site.page(request.path())
         .unwrap_or_else(|| Page::text(Status::NotFound, "not found\n"))
 }
 
 /// The bytes up to the empty line, or as many as a request may have.
-fn read_head(mut stream: &TcpStream, deadline: Instant) -> io::Result<Vec<u8>> {
+fn read_head(mut stream: &TcpStream, seat: &Seat, deadline: Instant) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut piece = [0; 1024];
     while !Request::is_complete(&head) && head.len() < LONGEST_HEAD {
-        stream.set_read_timeout(Some(left(deadline)?))?;
-        match stream.read(&mut piece)? {
-            0 => break,
-            count => head.extend_from_slice(&piece[..count]),
+        stream.set_read_timeout(Some(left(deadline)?.min(SLICE)))?;
+        match stream.read(&mut piece) {
+            // Not every system wakes a read when another thread closes its connection.
+            _ if seat.is_shed() => return Err(io::ErrorKind::ConnectionAborted.into()),
+            Ok(0) => break,
+            Ok(count) => head.extend_from_slice(&piece[..count]),
+            Err(error) if is_timeout(&error) => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(head)
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
 
 fn write(mut stream: &TcpStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
@@ -94,6 +127,7 @@ impl Status {
             Self::Ok => "200 OK",
             Self::BadRequest => "400 Bad Request",
             Self::NotFound => "404 Not Found",
+            Self::Misdirected => "421 Misdirected Request",
             Self::MethodNotAllowed => "405 Method Not Allowed",
             Self::Unavailable => "503 Service Unavailable",
         }

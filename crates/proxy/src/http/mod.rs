@@ -1,27 +1,28 @@
-//! A small HTTP server for `/metrics` and `/healthz`.
+//! A small HTTP server for `/metrics` and the pages of health.
 //!
 //! It answers one request for each connection, a few connections at a time, and ends each after a
-//! fixed time whatever its peer does: a scraper notices nothing of that, and whoever would hold
-//! connections open gains nothing. What happens here cannot end the process, its start included, or
+//! fixed time whatever its peer does, and the oldest that has not asked when another comes
+//! (`seats`): a scraper notices nothing of that, and a client that holds connections open gains nothing. What happens here cannot end the process, its start included, or
 //! delay a call on a pipe. Requests are parsed by `httparse`, the parser of hyper.
 
 mod address;
 mod exchange;
 mod listening;
 mod request;
+mod seats;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 pub use self::address::BindAddress;
 use self::listening::Listening;
 pub use self::request::Request;
+use self::seats::Seats;
 
-/// Connections at the same time; more are closed at once.
-const MOST: usize = 16;
+/// How long a connection may take from its beginning to its end.
+const LIFE: Duration = Duration::from_secs(10);
 
 /// How long it rests after a connection that could not be accepted, when files run out for instance.
 const REST: Duration = Duration::from_millis(100);
@@ -33,6 +34,11 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// Answers requests by their path.
 pub(crate) trait Site: Send + Sync {
+    /// The page at a path that is made without waiting for anything, and so served however many are answered.
+    fn at_once(&self, _path: &str) -> Option<Page> {
+        None
+    }
+
     /// The page at a path (without its query); `None` when there is none.
     fn page(&self, path: &str) -> Option<Page>;
 }
@@ -51,6 +57,8 @@ pub(crate) enum Status {
     BadRequest,
     NotFound,
     MethodNotAllowed,
+    /// Meant for another host.
+    Misdirected,
     Unavailable,
 }
 
@@ -59,7 +67,8 @@ pub(crate) struct HttpServer(Arc<Shared>);
 
 struct Shared {
     site: Arc<dyn Site>,
-    open: AtomicUsize,
+    seats: Arc<Seats>,
+    life: Duration,
     listening: Listening,
 }
 
@@ -68,9 +77,19 @@ impl HttpServer {
     /// is logged as an error and tried again until it can: what only watches a node may not keep it from
     /// working. `pages` says in the log what is served.
     pub(crate) fn start(address: &BindAddress, site: Arc<dyn Site>, pages: &'static str) -> Self {
+        Self::with_lives_of(LIFE, address, site, pages)
+    }
+
+    fn with_lives_of(
+        life: Duration,
+        address: &BindAddress,
+        site: Arc<dyn Site>,
+        pages: &'static str,
+    ) -> Self {
         let server = Self(Arc::new(Shared {
             site,
-            open: AtomicUsize::new(0),
+            seats: Arc::default(),
+            life,
             listening: Listening::default(),
         }));
         let bound = server.0.listening.bind(address);
@@ -148,36 +167,12 @@ fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
 
 /// Each connection has a thread of its own for its short life.
 fn answer_aside(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
-    let Some(place) = Place::take(shared) else {
-        // Dropping the stream closes it.
-        return Ok(());
-    };
-    thread::Builder::new()
-        .name(String::from("http-client"))
-        .stack_size(STACK_BYTES)
-        .spawn(move || {
-            if let Err(error) = exchange::run(&stream, &*place.0.site) {
-                tracing::debug!("http: a client went away: {error}");
-            }
-        })
-        .map(drop)
-}
-
-/// One of the [`MOST`] connections, until this is dropped.
-struct Place(Arc<Shared>);
-
-impl Place {
-    fn take(shared: &Arc<Shared>) -> Option<Self> {
-        let before = shared.open.fetch_add(1, Ordering::AcqRel);
-        let place = Self(Arc::clone(shared));
-        (before < MOST).then_some(place)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::AcqRel);
-    }
+    let (site, life) = (Arc::clone(&shared.site), shared.life);
+    shared.seats.take(stream, move |stream, seat| {
+        if let Err(error) = exchange::run(stream, seat, &*site, life) {
+            tracing::debug!("http: a client went away: {error}");
+        }
+    })
 }
 
 impl Page {
@@ -193,30 +188,53 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
+    use std::io::{ErrorKind, Read as _, Write as _};
     use std::net::{SocketAddr, TcpListener, TcpStream};
-    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::{BindAddress, HttpServer, MOST, Page, Site, Status};
+    use super::seats::MOST;
+    use super::{BindAddress, HttpServer, Page, Site, Status};
 
-    struct Hello;
+    #[derive(Default)]
+    struct Hello {
+        /// Held while slow pages are to take long.
+        slow: Mutex<()>,
+        slow_pages: AtomicUsize,
+    }
 
     impl Site for Hello {
+        fn at_once(&self, path: &str) -> Option<Page> {
+            (path == "/alive").then(|| Page::text(Status::Ok, "alive\n"))
+        }
+
         fn page(&self, path: &str) -> Option<Page> {
             assert_ne!(path, "/panic", "as told");
-            (path == "/hello").then(|| Page::text(Status::Ok, "hello\n"))
+            match path {
+                "/hello" => Some(Page::text(Status::Ok, "hello\n")),
+                "/slow" => {
+                    self.slow_pages.fetch_add(1, Ordering::SeqCst);
+                    drop(self.slow.lock().expect("nobody panics with it"));
+                    Some(Page::text(Status::Ok, "slow\n"))
+                }
+                _ => None,
+            }
         }
     }
 
+    const PATIENCE: Duration = Duration::from_secs(60);
+
     fn start() -> HttpServer {
         let address = BindAddress::parse(":0").expect("an address");
-        at(&address)
+        at(&address, &Arc::default())
     }
 
-    fn at(address: &BindAddress) -> HttpServer {
-        HttpServer::start(address, Arc::new(Hello), "/hello")
+    fn at(address: &BindAddress, site: &Arc<Hello>) -> HttpServer {
+        let site = Arc::clone(site) as Arc<dyn Site>;
+        // No connection ends by its age.
+        HttpServer::with_lives_of(10 * PATIENCE, address, site, "/hello")
     }
 
     fn address_of(server: &HttpServer) -> SocketAddr {
@@ -233,7 +251,7 @@ mod tests {
     }
 
     fn eventually(is_so: impl Fn() -> bool) {
-        let patience = Instant::now() + Duration::from_secs(60);
+        let patience = Instant::now() + PATIENCE;
         while !is_so() {
             assert!(Instant::now() < patience, "it never came to pass");
             thread::yield_now();
@@ -244,7 +262,10 @@ mod tests {
     fn pages_are_served_and_all_else_is_refused() {
         let server = start();
         assert!(address_of(&server).ip().is_loopback());
-        let answer = ask(&server, "GET /hello?x=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+        let answer = ask(
+            &server,
+            "GET /hello?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        );
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         assert!(answer.contains("\r\nContent-Length: 6\r\n"), "{answer}");
         assert!(answer.ends_with("\r\n\r\nhello\n"), "{answer}");
@@ -256,6 +277,7 @@ mod tests {
         for (request, status) in [
             ("GET /other HTTP/1.1\r\n\r\n", "404"),
             ("POST /hello HTTP/1.1\r\n\r\n", "405"),
+            ("GET /hello HTTP/1.1\r\nHost: evil.example\r\n\r\n", "421"),
             ("nonsense\r\n\r\n", "400"),
             (
                 &format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(9000)),
@@ -270,14 +292,61 @@ mod tests {
         }
     }
 
+    fn connected(server: &HttpServer, many: usize) -> Vec<TcpStream> {
+        let connect = || TcpStream::connect(address_of(server)).expect("it listens");
+        (0..many).map(|_| connect()).collect()
+    }
+
+    /// Whether the server has closed it, which is waited for.
+    fn is_closed(mut stream: &TcpStream) -> bool {
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        match stream.read(&mut [0]) {
+            Ok(count) => count == 0,
+            Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+        }
+    }
+
+    fn is_open(stream: &TcpStream) -> bool {
+        stream.set_nonblocking(true).expect("set");
+        let looked = stream.peek(&mut [0]);
+        looked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+
+    /// They stay, and so do those who send what is no whole request.
     #[test]
     fn silent_clients_do_not_keep_others_out() {
         let server = start();
-        let silent: Vec<TcpStream> = (0..MOST + 4)
-            .map(|_| TcpStream::connect(address_of(&server)).expect("it listens"))
-            .collect();
-        drop(silent);
-        // The places come free as soon as the server notices.
+        let silent = connected(&server, MOST + 4);
+        for mut client in &silent {
+            // One that was closed by now notices.
+            let _ = client.write_all(b"GET /hello HTTP/1.1\r\n");
+        }
+        assert!(ask(&server, "GET /hello HTTP/1.1\r\n\r\n").ends_with("hello\n"));
+        let (oldest, others) = silent.split_at(5);
+        assert!(oldest.iter().all(is_closed), "they made room");
+        assert!(others.iter().all(is_open), "and they need not");
+    }
+
+    #[test]
+    fn pages_that_take_long_are_bounded_and_keep_nobody_from_one_that_does_not() {
+        let site = Arc::<Hello>::default();
+        let server = at(&BindAddress::parse(":0").expect("an address"), &site);
+        let slow = site.slow.lock().expect("nobody panics with it");
+        let waiting = connected(&server, MOST);
+        for mut client in &waiting {
+            let sent = client.write_all(b"GET /slow HTTP/1.1\r\n\r\n");
+            sent.expect("it is read");
+        }
+        eventually(|| site.slow_pages.load(Ordering::SeqCst) == MOST);
+        let refused = ask(&server, "GET /hello HTTP/1.1\r\n\r\n");
+        assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+        assert!(ask(&server, "GET /alive HTTP/1.1\r\n\r\n").ends_with("alive\n"));
+        drop(slow);
+        for mut client in waiting {
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).expect("an answer");
+            assert!(answer.ends_with("slow\n"), "{answer}");
+        }
         eventually(|| ask(&server, "GET /hello HTTP/1.1\r\n\r\n").ends_with("hello\n"));
     }
 
@@ -305,7 +374,10 @@ mod tests {
     fn a_server_that_never_got_its_address_ends_when_it_is_dropped() {
         let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = taken.local_addr().expect("it is bound").to_string();
-        let server = at(&BindAddress::parse(&address).expect("an address"));
+        let server = at(
+            &BindAddress::parse(&address).expect("an address"),
+            &Arc::default(),
+        );
         assert_eq!(server.address(), None);
         let shared = Arc::downgrade(&server.0);
         drop(server);

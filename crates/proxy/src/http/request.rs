@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 const MOST_HEADERS: usize = 64;
 
 /// What a client of the pages asks for.
@@ -5,6 +7,7 @@ const MOST_HEADERS: usize = 64;
 pub struct Request {
     method: String,
     path: String,
+    host: Option<String>,
 }
 
 impl Request {
@@ -24,9 +27,12 @@ impl Request {
         let status = request.parse(head).ok()?;
         let target = request.path?;
         let path = target.split('?').next().unwrap_or(target);
+        let mut headers = request.headers.iter();
+        let host = headers.find(|header| header.name.eq_ignore_ascii_case("host"));
         status.is_complete().then_some(Self {
             method: request.method?.to_owned(),
             path: path.to_owned(),
+            host: host.map(|host| String::from_utf8_lossy(host.value).into_owned()),
         })
     }
 
@@ -34,6 +40,22 @@ impl Request {
     #[must_use]
     pub fn method(&self) -> &str {
         &self.method
+    }
+
+    /// Whether it is sent to an address or to `localhost`, or does not say to whom. A browser's page that has our
+    /// address behind a name of its own (DNS rebinding) says that name.
+    #[must_use]
+    pub fn names_no_stranger(&self) -> bool {
+        let Some(host) = self.host.as_deref() else {
+            return true;
+        };
+        let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if is_port(port) => name,
+            _ => host,
+        };
+        let address = name.trim_start_matches('[').trim_end_matches(']');
+        name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
     }
 
     /// The path without its query.
@@ -64,5 +86,34 @@ mod tests {
                 assert!(!Request::is_complete(&head[..cut]), "{head:?} at {cut}");
             }
         }
+    }
+
+    #[test]
+    fn a_host_is_an_address_or_this_machine() {
+        let is_ours = |host: &str| {
+            let head = format!("GET / HTTP/1.1\r\nhOst: {host}\r\n\r\n");
+            let request = Request::parse(head.as_bytes()).expect("it is well-formed");
+            request.names_no_stranger()
+        };
+        for ours in [
+            "127.0.0.1",
+            "10.1.2.3:9090",
+            "[::1]:9090",
+            "[::1]",
+            "LocalHost:1",
+        ] {
+            assert!(is_ours(ours), "{ours}");
+        }
+        for other in [
+            "node",
+            "localhost.example:9090",
+            "127.0.0.1.example",
+            "",
+            ":9090",
+        ] {
+            assert!(!is_ours(other), "{other}");
+        }
+        let old = Request::parse(b"GET / HTTP/1.0\r\n\r\n").expect("it is well-formed");
+        assert!(old.names_no_stranger());
     }
 }

@@ -41,7 +41,7 @@ fn verbosity_of(level: Level) -> Option<i32> {
 
 /// What the libraries below have to say, frame by frame, is nothing for an operator, and we do not
 /// answer for what is in it.
-fn is_ours(metadata: &Metadata<'_>) -> bool {
+pub(super) fn is_ours(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
     is_our_crate(target.split_once("::").map_or(target, |(name, _)| name))
 }

@@ -36,10 +36,15 @@ impl Lines {
     }
 
     /// One line with its end. What clients send is in the texts, so none can end the line early.
-    pub(super) fn render(&self, event: &Event<'_>) -> String {
+    /// How many lines of its place were left out before it is told when there were some.
+    pub(super) fn render(&self, event: &Event<'_>, held_back: u64) -> String {
         let now = OffsetDateTime::now_utc();
         let mut record = Record::default();
         event.record(&mut record);
+        if held_back > 0 {
+            let field = ("held_back", held_back.to_string());
+            record.fields.push(field);
+        }
         let mut line = match self.format {
             Format::Json => self.json(now, event.metadata(), record),
             Format::Text => self.text(now, event.metadata(), &record),

@@ -4,6 +4,7 @@
 //! written, or a standard error that nobody reads, costs records, which are counted, and never the process.
 
 mod filter;
+mod limit;
 mod line;
 mod output;
 mod standard_error;
@@ -14,7 +15,8 @@ use std::path::PathBuf;
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
-use self::filter::Filter;
+use self::filter::{Filter, is_ours};
+use self::limit::Limit;
 use self::line::Lines;
 use self::output::Output;
 use crate::flags::Config;
@@ -158,6 +160,8 @@ impl Severity {
 /// The layer that makes lines of events.
 pub(crate) struct Log {
     filter: Filter,
+    /// Of the lines that are not ours.
+    limit: Limit,
     lines: Lines,
     output: Output,
 }
@@ -166,6 +170,7 @@ impl Log {
     pub(crate) fn open(options: &Options) -> io::Result<Self> {
         Ok(Self {
             filter: Filter::new(options),
+            limit: Limit::default(),
             lines: Lines::new(options),
             output: Output::open(options)?,
         })
@@ -179,9 +184,15 @@ impl<S: Subscriber> Layer<S> for Log {
     }
 
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
-        let line = self.lines.render(event);
-        self.output
-            .write(Severity::of(event.metadata()), line.as_bytes());
+        let metadata = event.metadata();
+        let held_back = match is_ours(metadata) {
+            true => Some(0),
+            false => self.limit.pass(metadata),
+        };
+        if let Some(held_back) = held_back {
+            let line = self.lines.render(event, held_back);
+            self.output.write(Severity::of(metadata), line.as_bytes());
+        }
     }
 }
 
@@ -263,6 +274,23 @@ mod tests {
         assert_eq!(heard(1), [true, false, false]);
         assert_eq!(heard(2), [true, true, false]);
         assert_eq!(heard(5), [true, true, true]);
+    }
+
+    #[test]
+    fn a_librarys_flood_of_warnings_is_one_line_and_ours_are_each_written() {
+        let text = to_file(
+            |options| options.verbosity = 10,
+            || {
+                for _ in 0..1_000 {
+                    tracing::warn!(target: "h2::proto::streams", "flood");
+                }
+                for _ in 0..3 {
+                    tracing::warn!("ours");
+                }
+            },
+        );
+        let lines = |word| text.lines().filter(|line| line.ends_with(word)).count();
+        assert_eq!((lines("] flood"), lines("] ours")), (1, 3), "{text}");
     }
 
     #[test]

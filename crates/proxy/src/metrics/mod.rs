@@ -143,6 +143,11 @@ fn render_usage(page: &mut Exposition, usage: Usage) {
             usage.running_calls,
         ),
         (
+            "wincsi_waiting_calls",
+            "Calls that wait for another, which has what they need.",
+            usage.waiting_calls,
+        ),
+        (
             "wincsi_held_bytes",
             "What the clients make the server hold; -max-held-memory bounds it.",
             usage.held_bytes,

@@ -1,5 +1,6 @@
 //! What the groups do, once for all versions: parse what a client sent, call `node`.
 
+mod check;
 mod disk;
 pub(crate) mod disk_id;
 mod filesystem;
@@ -15,6 +16,7 @@ use os::Deadline;
 
 use crate::paths::{PathRule, WorkingDirs};
 
+pub(crate) use check::Checked;
 pub(crate) use disk::DiskState;
 pub(crate) use disk_id::DiskIdError;
 pub(crate) use filesystem::Force;
@@ -35,6 +37,14 @@ impl Operations {
     pub fn new(node: Node, working_dirs: WorkingDirs) -> Self {
         let working_dirs = working_dirs.resolved(node.os());
         Self { node, working_dirs }
+    }
+
+    /// Removes what links have left that were being made when this program died. Without confined paths there is
+    /// none.
+    pub(crate) fn clear_leftovers(&self) {
+        if let Some(bounds) = self.working_dirs.bounds() {
+            self.node.operations().filesystem().clear_noted(bounds);
+        }
     }
 
     /// Where a path leads to which csi-proxy's rules apply.

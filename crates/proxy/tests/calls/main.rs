@@ -6,4 +6,5 @@ mod registry;
 mod support;
 mod texts;
 mod versions;
+mod volumes;
 mod wire;

@@ -330,7 +330,7 @@ macro_rules! lives_of {
                 lives::whole($stage, &$start)
             }
 
-            /// Under Wine each would take half a minute, and show of Wine what `whole_life` shows.
+            /// On Windows each would take half a minute, and show of pipes what `whole_life` shows.
             #[cfg(not(windows))]
             mod upset {
                 use super::*;

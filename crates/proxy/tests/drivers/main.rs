@@ -15,7 +15,7 @@
 )]
 #![cfg_attr(
     windows,
-    allow(dead_code, reason = "under Wine nothing restarts or is killed")
+    allow(dead_code, reason = "on Windows nothing restarts or is killed")
 )]
 
 mod bystanders;

@@ -3,13 +3,14 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use client::{Client, ClientCause, ClientError};
 use serde_json::Value;
 use tempfile::TempDir;
-use transport::{CallError, Code};
+use transport::{CallError, Channel, ChannelOptions, Code};
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::serve::{self, Running, StartError};
 use wire::Rpc;
@@ -63,6 +64,23 @@ impl Proxy {
         }
     }
 
+    /// Makes a call whose every field is empty, and waits for its answer, whatever it is.
+    pub(crate) fn call_empty(&self, group: &wire::Group, method: &str) {
+        let sockets = self.folder.path().join("sockets");
+        let endpoint =
+            transport::Endpoint::local(&sockets, &group.pipe_name()).expect("a group's name");
+        let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
+        match channel.call(method, &[], Instant::now() + PATIENCE) {
+            Ok(_) | Err(CallError::Status(_)) => {}
+            Err(error) => panic!("{method}: {error}"),
+        }
+    }
+
+    /// The folder that the simulated node lives in.
+    pub(crate) fn node(&self) -> PathBuf {
+        self.folder.path().join("node")
+    }
+
     pub(crate) fn exists(&self, path: &str) -> bool {
         let request = filesystem::PathExistsRequest {
             path: path.to_owned(),
@@ -74,7 +92,7 @@ impl Proxy {
     /// The status and body of a page.
     pub(crate) fn get(&self, address: Option<SocketAddr>, path: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(address.expect("it is served")).expect("it listens");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\n\r\n").expect("sent");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");

@@ -2,8 +2,12 @@
 
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
+mod changes;
+mod crowd;
 mod exposition;
+mod flags;
 mod harness;
+mod health;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;

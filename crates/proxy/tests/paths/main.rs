@@ -14,4 +14,5 @@ mod links;
 mod rig;
 mod roots;
 mod sentry;
+mod swaps;
 mod texts;

@@ -26,6 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// On Windows all servers of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Waits until nobody else in this program serves.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A node before it is served: drive C with the kubelet's folder and a formatted data volume.
 pub(crate) struct Stage {
     pub(crate) sim: SimNode,
@@ -121,7 +126,7 @@ impl Stage {
 
     /// Serves, with a sentry who lets calls pass in these places.
     pub(crate) fn serve_watching(self, places: &[&str]) -> Rig {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let dirs = WorkingDirs::parse(self.roots).unwrap().reaching(self.reach);
         let (os, offences) = sentry::watched(&self.sim, places);
         let operations = Operations::new(Node::new(os, Options::default()), dirs);

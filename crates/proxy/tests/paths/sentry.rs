@@ -131,6 +131,10 @@ impl Layer for Watching {
 
     fn opened(&self, op: &Op<'_>) -> Option<Arc<dyn Layer>> {
         match op.object {
+            // What is reserved takes other names in the same directory.
+            Object::Name(_) if op.method == "Held::reserve" => {
+                Some(self.sentry.watching(self.directory.clone()))
+            }
             Object::Name(name) => Some(self.sentry.watching(self.directory.join(name.clone()))),
             _ => None,
         }

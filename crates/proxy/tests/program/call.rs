@@ -37,7 +37,7 @@ pub(crate) fn page(log: &str, path: &str) -> String {
     let address = log.split("http://").nth(1).expect("an address in the log");
     let address = address.split_whitespace().next().unwrap_or_default();
     let mut stream = TcpStream::connect(address).expect("it listens");
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\n\r\n").expect("sent");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     answer

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -50,6 +51,23 @@ impl Proxy {
     /// The hand at the node's hardware.
     pub(crate) fn hardware(&self) -> HardwareControl {
         HardwareControl::at(self.folder.path().join("node"))
+    }
+
+    /// Has every call of this operation of the system fail from now on.
+    pub(crate) fn break_operation(&self, operation: &str, win32: u32) {
+        let effect = format!("effect = {{ fail = {{ win32 = {win32} }} }}");
+        let rule = format!("[[fault]]\noperation = \"{operation}\"\n{effect}\n");
+        let script = self.folder.path().join("node").join("faults.toml");
+        fs::write(script, rule).expect("the node's folder");
+    }
+
+    /// Puts a file of so many bytes on a volume.
+    pub(crate) fn fill(&self, volume_id: &str, length: u64) {
+        let guid = volume_id.trim_start_matches(r"\\?\Volume{");
+        let guid = guid.trim_end_matches(r"}\");
+        let files = self.folder.path().join("node").join("volumes").join(guid);
+        let file = File::create(files.join("filling")).expect("the volume's files");
+        file.set_len(length).expect("there is room");
     }
 
     /// The answer to a call that must succeed.

@@ -1,0 +1,112 @@
+//! Whether what a group of calls needs of the node answers.
+
+use node::api::{Cause, Code, Condition};
+use os::{Deadline, Hresult, ServiceState};
+
+use super::Operations;
+
+/// What a group's look found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    Good,
+    /// The node does without something that calls of the group need: it is for an operator to say whether it
+    /// should have it.
+    Lacks(String),
+}
+
+type Result = std::result::Result<Checked, Cause>;
+
+impl Operations {
+    /// Looks at what the calls of a group go to, as they do, and changes nothing.
+    pub(crate) fn check(&self, group: &str, deadline: Deadline) -> Result {
+        let checked = match group {
+            "disk" => good(self.node.operations().disks().locations(deadline)),
+            "filesystem" => self.check_filesystem(),
+            "iscsi" => self.check_iscsi(deadline),
+            "smb" => self.check_smb(deadline),
+            "volume" => good(self.node.os().volumes.list().map_err(other)),
+            _ => self
+                .service_lacks("MSiSCSI", deadline)
+                .map(|_| Checked::Good),
+        };
+        match checked {
+            Err(cause) => lacks(&cause).ok_or(cause),
+            checked => checked,
+        }
+    }
+
+    /// The first working folder, which may be made later.
+    fn check_filesystem(&self) -> Result {
+        let Some(root) = self.working_dirs.first() else {
+            return Ok(Checked::Good);
+        };
+        match self.node.os().files.entry(root) {
+            Err(error) if error.is_not_found() => Ok(Checked::Good),
+            entry => good(entry.map_err(other)),
+        }
+    }
+
+    fn check_iscsi(&self, deadline: Deadline) -> Result {
+        match self.service_lacks("MSiSCSI", deadline)? {
+            Some(lacks) => Ok(lacks),
+            None => good(self.node.operations().iscsi().sessions(deadline)),
+        }
+    }
+
+    fn check_smb(&self, deadline: Deadline) -> Result {
+        match self.service_lacks("LanmanWorkstation", deadline)? {
+            Some(lacks) => Ok(lacks),
+            None => good(self.node.operations().smb().mappings(deadline)),
+        }
+    }
+
+    fn service_lacks(
+        &self,
+        name: &str,
+        deadline: Deadline,
+    ) -> std::result::Result<Option<Checked>, Cause> {
+        let lacks = |how: &str| Ok(Some(Checked::Lacks(format!("service {name} {how}"))));
+        match self.service(name, deadline) {
+            Ok(info) if info.state == ServiceState::Running => Ok(None),
+            Ok(info) if info.state == ServiceState::Stopped => lacks("is stopped"),
+            Ok(_) => lacks("does not run"),
+            Err(error) => match Cause::from(error) {
+                Cause::Failed {
+                    condition: Condition::NotFound,
+                    ..
+                } => lacks("is not installed"),
+                cause => Err(cause),
+            },
+        }
+    }
+}
+
+fn good<T>(looked: std::result::Result<T, impl Into<Cause>>) -> Result {
+    looked.map(|_| Checked::Good).map_err(Into::into)
+}
+
+fn other(error: os::Error) -> Cause {
+    Cause::failed(Condition::Other, error)
+}
+
+fn lacks(cause: &Cause) -> Option<Checked> {
+    let Cause::Failed {
+        condition, code, ..
+    } = cause
+    else {
+        return None;
+    };
+    let absent = [
+        Hresult::WBEM_E_INVALID_CLASS,
+        Hresult::WBEM_E_INVALID_NAMESPACE,
+    ];
+    match code {
+        Some(Code::Hresult(code)) if absent.contains(code) => {
+            Some(Checked::Lacks(format!("{code}")))
+        }
+        _ if *condition == Condition::ServiceStopped => {
+            Some(Checked::Lacks(String::from("a service is stopped")))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,81 @@
+//! What the pages of health say of a node with a trouble.
+
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use wire::system::v1alpha1 as system;
+
+use crate::harness::Proxy;
+use crate::with_pages;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const STOPPED: &str = "degraded: iscsi: service MSiSCSI is stopped";
+
+/// A server whose node's initiator service does not run, and on whose node this is the matter.
+fn with_fault(fault: &str) -> Proxy {
+    let proxy = Proxy::start(with_pages);
+    let script = proxy.folder.path().join("node").join("faults.toml");
+    fs::write(script, format!("[[fault]]\n{fault}\n")).expect("a script of faults");
+    proxy
+}
+
+fn page(proxy: &Proxy, path: &str) -> (u16, String) {
+    proxy.get(proxy.server.healthz_address(), path)
+}
+
+/// What the page says of groups, when it has that status.
+fn troubles(proxy: &Proxy, status: u16) -> Vec<String> {
+    let (found, body) = page(proxy, "/readyz");
+    assert_eq!(found, status, "{body}");
+    let lines: Vec<_> = body.lines().map(str::to_owned).collect();
+    assert_eq!(lines[0], if status == 200 { "ok" } else { "not ok" });
+    assert!(lines[2].ends_with(" answer"), "{body}");
+    lines[3..].to_vec()
+}
+
+#[test]
+fn a_node_with_a_service_that_is_stopped_is_ready_and_told_to_be_degraded() {
+    let proxy = Proxy::start(with_pages);
+    assert_eq!(troubles(&proxy, 200), [STOPPED]);
+    let request = system::StartServiceRequest {
+        name: String::from("MSiSCSI"),
+    };
+    let started = proxy.call::<system::rpc::StartService>(&request);
+    started.expect("it starts");
+    let begun = Instant::now();
+    while !troubles(&proxy, 200).is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "its sessions are asked for");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_node_without_a_class_is_ready_and_told_to_be_degraded() {
+    let fault = "facility = \"smb\"\nobject = \"*MSFT_SmbGlobalMapping*\"\neffect = { fail = { hresult = 0x80041010 } }";
+    let told = "degraded: smb: this node has no such WMI class (HRESULT 0x80041010)";
+    assert_eq!(troubles(&with_fault(fault), 200), [STOPPED, told]);
+}
+
+#[test]
+fn a_group_that_fails_is_unready_and_how_stands_in_the_log() {
+    let fault = "operation = \"IWbemServices.ExecQuery\"\nobject = \"*MSFT_Disk*\"\neffect = { fail = { hresult = 0x80041001 } }";
+    let told = "unready: disk: fails, and the log says how";
+    assert_eq!(troubles(&with_fault(fault), 503), [told, STOPPED]);
+}
+
+/// The look that hangs is not made again, and liveness looks at nothing.
+#[test]
+fn a_group_that_hangs_is_unready_and_the_process_lives() {
+    let proxy = with_fault("facility = \"smb\"\neffect = \"hang\"");
+    let told = "unready: smb: no answer within 5 s";
+    assert_eq!(troubles(&proxy, 503), [STOPPED, told]);
+    assert_eq!(page(&proxy, "/livez"), (200, String::from("ok\n")));
+    assert_eq!(page(&proxy, "/healthz").0, 200);
+    let again = "unready: smb: the look from before has not ended";
+    let begun = Instant::now();
+    while troubles(&proxy, 503) != [STOPPED, again] {
+        assert!(begun.elapsed() < PATIENCE, "it is looked at again");
+        thread::yield_now();
+    }
+}
