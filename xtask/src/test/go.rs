@@ -18,8 +18,11 @@ use crate::{cargo, process};
 const BUILD: Duration = Duration::from_secs(10 * 60);
 const RUN: Duration = Duration::from_secs(5 * 60);
 
-/// The test that starts csi-proxy itself, and kills it.
-const RESTARTS: &str = "TestClientsOutliveTheProxy";
+/// The tests that start csi-proxy themselves.
+const OWN_PROXY: &[&str] = &[
+    "TestClientsOutliveTheProxy",
+    "TestNoCallIsLostWhenIdleConnectionsEnd",
+];
 
 /// The tests that need simulated files under Wine, and why.
 const NOT_WITH_WINES_FILES: &[(&str, &str)] = &[
@@ -98,7 +101,7 @@ fn build(session: &Session, host: Host<'_>, client: GoModule) -> Result<PathBuf>
 }
 
 /// A client's tests, on a node that is simulated whole, under Wine also on one with Wine's own files and on
-/// Wine itself, and then the test that runs csi-proxy itself.
+/// Wine itself, and then the tests that run csi-proxy themselves.
 fn one_client(host: Host<'_>, client: GoModule, server: &Path, test: &Path) -> Result<Outcome> {
     let programs = Programs { server, test };
     let named = |kind: &str| format!("{}, {kind}", client.name);
@@ -116,9 +119,9 @@ fn one_client(host: Host<'_>, client: GoModule, server: &Path, test: &Path) -> R
             one_node(host, Node::Host, folder, programs, &name)
         })?);
     }
-    let name = named("csi-proxy restarted");
+    let name = named("csi-proxy of their own");
     outcome.add(fresh(&name, |folder| {
-        restarted(host, folder, programs, &name)
+        own_proxy(host, folder, programs, &name)
     })?);
     Ok(outcome)
 }
@@ -162,23 +165,24 @@ fn one_node(
 fn selection(host: Host<'_>, node: Node<'_>) -> String {
     let simulated: Vec<&str> = NOT_WITH_WINES_FILES.iter().map(|(name, _)| *name).collect();
     let (simulated, native) = (simulated.join("|"), ON_WINE_ITSELF.join("|"));
+    let own_proxy = OWN_PROXY.join("|");
     match (host, node) {
-        (Host::Linux, _) => format!("-test.skip=^{RESTARTS}$"),
+        (Host::Linux, _) => format!("-test.skip=^({own_proxy})$"),
         (Host::Wine(_), Node::Simulated(_)) => format!("-test.run=^({simulated})$"),
         (Host::Wine(_), Node::NativeFiles(_)) => {
-            format!("-test.skip=^({simulated}|{native}|{RESTARTS})$")
+            format!("-test.skip=^({simulated}|{native}|{own_proxy})$")
         }
         (Host::Wine(_), Node::Host) => format!("-test.run=^({native})$"),
     }
 }
 
-/// Names of pipes are the machine's, so the test that starts csi-proxy meets no other.
-fn restarted(host: Host<'_>, folder: &Path, programs: Programs<'_>, name: &str) -> Result<Outcome> {
+/// Names of pipes are the machine's, so the tests that start csi-proxy meet no other.
+fn own_proxy(host: Host<'_>, folder: &Path, programs: Programs<'_>, name: &str) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
     let sockets = matches!(host, Host::Linux).then(|| dir.path());
     let mut command = test_command(host, folder, programs.test, sockets);
     command
-        .arg(format!("-test.run=^{RESTARTS}$"))
+        .arg(format!("-test.run=^({})$", OWN_PROXY.join("|")))
         .env("WINCSI_SERVER", host.path(programs.server));
     run(host, name, &mut command)
 }
@@ -222,7 +226,7 @@ mod tests {
             .map(|file| fs::read_to_string(file.path()).unwrap())
             .collect();
         let names = NOT_WITH_WINES_FILES.iter().map(|(name, _)| name);
-        for name in names.chain(ON_WINE_ITSELF).chain([&RESTARTS]) {
+        for name in names.chain(ON_WINE_ITSELF).chain(OWN_PROXY) {
             assert!(sources.contains(&format!("func {name}(")), "{name}");
         }
     }
