@@ -29,7 +29,8 @@
 //!   comes back from the call sees by the generation that it is no longer the owner: it posts its
 //!   answer like any other thread with news, and makes no turn.
 //! - WAITING: a driver owns it, and waits for all its connections at once or is busy with another
-//!   of them. It ends with news (RUNNING), with a hand-over of all that the driver owns (claimed:
+//!   of them. One whose client has used up its slice of the driver's round waits with work left:
+//!   its slot is marked, and the next round serves it. The state ends with news (RUNNING), with a hand-over of all that the driver owns (claimed:
 //!   RUNNING, queued), or when the connection was idle for its linger time (PARKED).
 //! - PARKED: nobody owns it; the system watches it. News queue it (RUNNING).
 //!
@@ -145,6 +146,11 @@ impl Link {
         self.change(|word| (word & (STATE | WANTED) == RUNNING).then_some(word | WAITING))
     }
 
+    /// The thread serves others first, and then this connection again, whatever is wanted.
+    pub(crate) fn pause(&self) {
+        self.0.fetch_or(WAITING, AcqRel);
+    }
+
     /// The thread leaves the connection to the armed watch; false when a turn is wanted instead.
     pub(crate) fn park(&self) -> bool {
         let quiet = |word| word & (STATE | WANTED) == WAITING;
@@ -179,6 +185,16 @@ mod tests {
         assert_eq!(link.want(), Wake::Nothing);
         assert!(!link.park());
         assert!(link.is_wanted());
+    }
+
+    #[test]
+    fn one_that_pauses_keeps_its_wish_and_can_be_claimed() {
+        let link = Link::new();
+        link.begin_turn();
+        assert_eq!(link.want(), Wake::Nothing);
+        link.pause();
+        assert!(link.is_wanted() && !link.park());
+        assert!(link.claim());
     }
 
     #[test]

@@ -177,6 +177,11 @@ impl Calls {
         }
     }
 
+    /// Whether a whole request is there.
+    pub(super) fn has_request(&self) -> bool {
+        !self.whole.is_empty()
+    }
+
     /// Posts a call's answer; false when nobody waits for it.
     pub(super) fn finish(
         &mut self,

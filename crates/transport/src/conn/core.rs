@@ -16,6 +16,7 @@ use super::ending::{Ending, Load, Step, Why};
 use super::exchange::Request;
 use super::later;
 use crate::mend::{MendError, Mender, Pings};
+use crate::pool::Slice;
 use crate::port::Port;
 use crate::server::{Account, Binding, Budget, Shared};
 use crate::sys::{Handles, Interest, Read, Stream, Watch, Written};
@@ -32,6 +33,8 @@ pub(super) enum Turn {
     Run(Box<Request>),
     /// Wait: it was served at this time.
     Wait(Instant),
+    /// Serve others first: its slice was used up at this time, and a request is left.
+    Pause(Instant),
     /// Close the connection.
     Close(CloseReason),
 }
@@ -148,8 +151,14 @@ impl Core {
     }
 
     /// Does all that can be done without waiting.
-    pub(super) fn turn(&mut self, end: Option<Why>, context: &mut Context<'_>) -> Turn {
-        self.try_turn(end, context).unwrap_or_else(Turn::Close)
+    pub(super) fn turn(
+        &mut self,
+        end: Option<Why>,
+        slice: &Slice<'_>,
+        context: &mut Context<'_>,
+    ) -> Turn {
+        self.try_turn(end, slice, context)
+            .unwrap_or_else(Turn::Close)
     }
 
     /// Since when no call has run; None while one does.
@@ -191,13 +200,14 @@ impl Core {
     fn try_turn(
         &mut self,
         end: Option<Why>,
+        slice: &Slice<'_>,
         context: &mut Context<'_>,
     ) -> Result<Turn, CloseReason> {
         if end == Some(Why::Shutdown) {
             self.calls.close();
         }
         self.ending.want(end);
-        self.take_input()?;
+        self.take_input(slice)?;
         loop {
             let now = Instant::now();
             self.check_times(now)?;
@@ -214,13 +224,17 @@ impl Core {
             {
                 self.send(now)?;
             }
-            if let Some(request) = self.calls.next_request() {
+            let pauses = self.calls.has_request() && slice.ends_calls(now);
+            if !pauses && let Some(request) = self.calls.next_request() {
                 self.settle()?;
                 return Ok(Turn::Run(Box::new(request)));
             }
             let has_room = self.send(now)?;
             self.settle()?;
-            if !has_room && !self.take_input()? {
+            if pauses {
+                return Ok(Turn::Pause(now));
+            }
+            if !has_room && !self.take_input(slice)? {
                 return Ok(Turn::Wait(now));
             }
         }
@@ -233,8 +247,8 @@ impl Core {
 
     /// Lets input through the mender, if h2 has taken what came before; false when there is none,
     /// or when others come first: what is there then keeps the next wait from waiting.
-    fn take_input(&mut self) -> Result<bool, CloseReason> {
-        if !self.wants_input() || self.reads == MOST_READS {
+    fn take_input(&mut self, slice: &Slice<'_>) -> Result<bool, CloseReason> {
+        if !self.wants_input() || !self.may_read(slice) {
             return Ok(false);
         }
         let mut buffers = self.port.buffers();
@@ -258,6 +272,11 @@ impl Core {
             self.http = Http::Handshake(Box::pin(handshake));
         }
         Ok(true)
+    }
+
+    /// The first read after a wait is free.
+    fn may_read(&self, slice: &Slice<'_>) -> bool {
+        self.reads == 0 || self.reads < MOST_READS && !slice.is_over(Instant::now())
     }
 
     /// Has h2 and the calls move on.
@@ -547,24 +566,35 @@ mod tests {
         bytes
     }
 
-    #[test]
-    fn a_flood_leaves_the_driver_to_its_others_after_a_few_reads() {
+    /// Turns until all of a flood is read, each with such a slice.
+    fn turns_of_a_flood(name: &str, slice: Duration) -> usize {
         let folder = tempfile::tempdir().unwrap();
-        let name = format!("transport-test-{}-flood", std::process::id());
+        let name = format!("transport-test-{}-{name}", std::process::id());
         let endpoint = Endpoint::local(folder.path(), &name).unwrap();
         let (mut client, mut core) = connected(&endpoint);
         let mut flood = flood();
         client.write(&mut flood).unwrap();
         let mut context = Context::from_waker(Waker::noop());
-        let mut rounds = 0;
-        loop {
-            let turn = core.turn(None, &mut context);
+        for turns in 1.. {
+            let turn = core.turn(None, &Slice::of(slice), &mut context);
             assert!(matches!(turn, Turn::Wait(_)), "it stays open");
-            rounds += 1;
             if core.begin_wait().is_some() {
-                break;
+                return turns;
             }
         }
-        assert!(rounds > 1, "the others had to wait for all of it");
+        unreachable!("it was endless")
+    }
+
+    #[test]
+    fn a_flood_leaves_the_driver_to_its_others_after_a_few_reads() {
+        let turns = turns_of_a_flood("flood", Duration::MAX);
+        assert!(turns > 1, "the others had to wait for all of it");
+    }
+
+    #[test]
+    fn a_flood_is_read_once_when_its_slice_is_over() {
+        let with_slice = turns_of_a_flood("slice", Duration::MAX);
+        let without = turns_of_a_flood("no-slice", Duration::ZERO);
+        assert!(without > with_slice, "{without} turns, {with_slice}");
     }
 }

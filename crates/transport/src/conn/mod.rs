@@ -23,7 +23,7 @@ use self::ending::Why;
 use self::exchange::Request;
 use crate::link::{self, Generation, Link};
 use crate::panics::contain;
-use crate::pool::{Pool, Task, Worker};
+use crate::pool::{Pool, Slice, Task, Worker};
 use crate::server::{Account, Binding, Calls, Client, Refusal, Shared, Whose};
 use crate::sys::{self, Handles, Interest, Ready, Stream};
 use crate::waiting::Admission;
@@ -35,6 +35,8 @@ pub(crate) use self::core::{CloseReason, Wait};
 pub(crate) enum Served {
     /// It is to be waited for; when it was last served.
     Waits(Instant),
+    /// Its slice is used up, and it has more to do; when it was last served.
+    Pauses(Instant),
     /// It is closed.
     Gone,
     /// It was taken during a call, with all others of the thread.
@@ -127,7 +129,7 @@ impl Connection {
     }
 
     /// Whose it is.
-    pub(crate) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &Arc<Client> {
         &self.client
     }
 
@@ -187,9 +189,14 @@ impl Connection {
         self.or_closed(|| self.core().as_mut()?.begin_wait(), None)
     }
 
-    /// Makes turns until there is nothing more to do.
-    pub(crate) fn serve(self: &Arc<Self>, pool: &Arc<Pool>, worker: &Worker) -> Served {
-        self.or_closed(|| self.make_turns(pool, worker), Served::Gone)
+    /// Makes turns until there is nothing more to do, or the slice is over.
+    pub(crate) fn serve(
+        self: &Arc<Self>,
+        pool: &Arc<Pool>,
+        worker: &Worker,
+        slice: &mut Slice<'_>,
+    ) -> Served {
+        self.or_closed(|| self.make_turns(pool, worker, slice), Served::Gone)
     }
 
     /// Leaves the connection to the system's watch; false when a turn is wanted instead.
@@ -215,7 +222,12 @@ impl Connection {
         })
     }
 
-    fn make_turns(self: &Arc<Self>, pool: &Arc<Pool>, worker: &Worker) -> Served {
+    fn make_turns(
+        self: &Arc<Self>,
+        pool: &Arc<Pool>,
+        worker: &Worker,
+        slice: &mut Slice<'_>,
+    ) -> Served {
         let generation = self.link.begin_turn();
         let waker = Waker::from(Arc::clone(self));
         let mut context = Context::from_waker(&waker);
@@ -223,7 +235,7 @@ impl Connection {
             let end = self.end();
             let turn = match &mut *self.core() {
                 Some(core) => {
-                    let turn = core.turn(end, &mut context);
+                    let turn = core.turn(end, slice, &mut context);
                     let idle = core.idle_since();
                     let since = idle.map_or(BUSY, |since| self.shared.micros(since));
                     self.idle_since.store(since, Ordering::Relaxed);
@@ -236,9 +248,14 @@ impl Connection {
                     if !self.run(*request, generation, pool, worker) {
                         return Served::Robbed;
                     }
+                    slice.has_run();
                 }
                 Turn::Wait(now) if self.link.start_wait() => return Served::Waits(now),
                 Turn::Wait(_) => {}
+                Turn::Pause(now) => {
+                    self.link.pause();
+                    return Served::Pauses(now);
+                }
                 Turn::Close(reason) => {
                     self.close(&reason);
                     return Served::Gone;

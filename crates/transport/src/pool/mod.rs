@@ -21,6 +21,11 @@
 //! milliseconds. What was given up goes to the queue, another thread is
 //! appointed driver, and the slow one idles once its call has ended.
 //!
+//! # Rounds
+//! From one wait to the next a driver serves the connections of one client process for a millisecond in all,
+//! where connections of others may be waiting for it ([`slice`]). It postpones the rest to its next round, in
+//! which those come first that it has not served for longest.
+//!
 //! Calls can never take the last threads: there may be [`SPARE`] more threads than calls that run or
 //! wait, and a call beyond the bound is refused before it is run.
 //!
@@ -55,6 +60,7 @@
 mod monitor;
 mod pace;
 mod round;
+mod slice;
 mod worker;
 
 use std::collections::VecDeque;
@@ -72,6 +78,7 @@ use crate::throttle::Throttle;
 use crate::{ServerOptions, sys};
 
 pub(crate) use pace::Pace;
+pub(crate) use slice::Slice;
 pub(crate) use worker::{Slot, Worker};
 
 /// Threads beyond those that calls may occupy.

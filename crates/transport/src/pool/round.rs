@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{mem, thread};
 
+use super::slice::{Others, SLICE, Shares, Slice};
 use super::{Pool, Slot, Task, Worker};
 use crate::conn::{Connection, Served};
+use crate::server::Client;
 use crate::sys::{self, Interest};
 
 /// The thread has no connections any more: they were taken, or it gave them up.
@@ -28,29 +30,37 @@ struct Round<'a> {
     linger: Duration,
     /// By slot: what the last wait has found.
     ready: Vec<Interest>,
-    /// Connections that are to be looked at in this round.
-    due: Vec<Arc<Connection>>,
+    /// Connections to serve in this round, and when each was last served.
+    due: Vec<(Instant, Arc<Connection>)>,
     /// Rounds since the last wait.
     unwaited: u32,
+    shares: Shares,
+    /// The driver has connections of several processes.
+    is_mixed: bool,
 }
 
 /// Drives until the thread has no connections.
 pub(super) fn drive(pool: &Arc<Pool>, worker: &Arc<Worker>) {
-    let linger = pool.linger;
-    let mut round = Round {
-        pool,
-        worker,
-        linger,
-        ready: Vec::new(),
-        due: Vec::new(),
-        unwaited: 0,
-    };
+    let mut round = Round::new(pool, worker, SLICE);
     while let Ok(()) = round.go()
         && worker.load() > 0
     {}
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
+    fn new(pool: &'a Arc<Pool>, worker: &'a Arc<Worker>, slice: Duration) -> Self {
+        Self {
+            pool,
+            worker,
+            linger: pool.linger,
+            ready: Vec::new(),
+            due: Vec::new(),
+            unwaited: 0,
+            shares: Shares::new(slice),
+            is_mixed: false,
+        }
+    }
+
     fn go(&mut self) -> Result<(), Dismissed> {
         self.take_queued()?;
         let has_input = self.begin_reads()?;
@@ -80,10 +90,13 @@ impl Round<'_> {
         Ok(())
     }
 
-    fn add(&self, connection: &Arc<Connection>) {
+    fn add(&mut self, connection: &Arc<Connection>) {
         connection.set_worker(self.worker);
         let slot = Slot::new(connection);
-        self.worker.change(|slots| slots.push(slot));
+        self.is_mixed = self.worker.change(|slots| {
+            slots.push(slot);
+            is_mixed(slots)
+        });
     }
 
     /// Begins the reads of those that were served since the last wait, and serves those whose
@@ -91,10 +104,10 @@ impl Round<'_> {
     fn begin_reads(&mut self) -> Result<bool, Dismissed> {
         let mut due = mem::take(&mut self.due);
         self.worker.change(|slots| {
-            for slot in slots.iter_mut().filter(|slot| slot.stale) {
+            for slot in slots.iter_mut().filter(|slot| slot.stale && !slot.late) {
                 match slot.connection.begin_wait() {
                     Some(wait) => (slot.wait, slot.stale) = (wait, false),
-                    None => due.push(Arc::clone(&slot.connection)),
+                    None => due.push(slot.due()),
                 }
             }
         });
@@ -115,7 +128,8 @@ impl Round<'_> {
             false => self.linger,
         };
         let next = slots.iter().map(|slot| slot.next(linger)).min();
-        let timeout = match has_input || self.pool.has_queued() {
+        let is_late = slots.iter().any(|slot| slot.late);
+        let timeout = match has_input || is_late || self.pool.has_queued() {
             true => Duration::ZERO,
             false => next.map_or(linger, |next| next.saturating_duration_since(now)),
         };
@@ -130,18 +144,20 @@ impl Round<'_> {
             thread::sleep(PAUSE);
         }
         self.worker.end_wait();
+        self.shares.begin_round();
         let now = Instant::now();
         let mut ready = self.ready.iter().copied();
         slots.retain(|slot| {
             let ready = ready.next().unwrap_or_default();
             if slot.wants_service(ready, now) {
-                self.due.push(Arc::clone(&slot.connection));
+                self.due.push(slot.due());
                 return true;
             }
             // One that was served just now has no read pending: nothing would wake it.
             slot.stale || slot.next(linger) > now || !slot.park()
         });
         self.worker.set_load(slots.len());
+        self.is_mixed = is_mixed(&slots);
         drop(slots);
         // Those that were idle have just made room for what is queued.
         if !self.worker.has_room() && self.pool.has_queued() {
@@ -149,28 +165,208 @@ impl Round<'_> {
         }
     }
 
+    /// Those that have not been served for longest come first.
     fn serve_due(&mut self) -> Result<(), Dismissed> {
         let mut due = mem::take(&mut self.due);
+        due.sort_unstable_by_key(|(since, _)| *since);
         let served = due
             .drain(..)
-            .try_for_each(|connection| self.serve(&connection));
+            .try_for_each(|(_, connection)| self.serve(&connection));
         self.due = due;
         served
     }
 
+    /// Serves a connection, unless its process has used up its slice and others may wait.
     fn serve(&mut self, connection: &Arc<Connection>) -> Result<(), Dismissed> {
-        let is_own = |slot: &Slot| Arc::ptr_eq(&slot.connection, connection);
-        match connection.serve(self.pool, self.worker) {
-            Served::Waits(since) => self.worker.change(|slots| {
-                if let Some(slot) = slots.iter_mut().find(|slot| is_own(slot)) {
-                    (slot.since, slot.stale) = (since, true);
-                }
+        let Some(mut slice) = self.slice(connection.client()) else {
+            self.postpone(connection);
+            return Ok(());
+        };
+        let served = connection.serve(self.pool, self.worker, &mut slice);
+        if let Served::Robbed = served {
+            return Err(Dismissed);
+        }
+        if let Some(used) = slice.used() {
+            self.shares.add(connection.client(), used);
+        }
+        match served {
+            Served::Waits(since) => self.change(connection, |slot| {
+                (slot.since, slot.stale, slot.late) = (since, true, false);
             }),
-            Served::Gone => self
+            Served::Pauses(since) => self.change(connection, |slot| {
+                (slot.since, slot.stale, slot.late) = (since, true, true);
+            }),
+            Served::Gone | Served::Robbed => self
                 .worker
-                .change(|slots| slots.retain(|slot| !is_own(slot))),
-            Served::Robbed => return Err(Dismissed),
+                .change(|slots| slots.retain(|slot| !slot.is_of(connection))),
         }
         Ok(())
+    }
+
+    /// Leaves a connection to the next round, whatever it wants.
+    fn postpone(&self, connection: &Arc<Connection>) {
+        connection.link().pause();
+        self.change(connection, |slot| slot.late = true);
+    }
+
+    /// None when others come before `client`.
+    fn slice(&self, client: &Arc<Client>) -> Option<Slice<'a>> {
+        let others = match self.is_mixed {
+            true => Others::OnDriver,
+            false => Others::InQueue(self.pool),
+        };
+        self.shares.next(client, others)
+    }
+
+    fn change(&self, connection: &Arc<Connection>, change: impl FnOnce(&mut Slot)) {
+        self.worker.change(|slots| {
+            if let Some(slot) = slots.iter_mut().find(|slot| slot.is_of(connection)) {
+                change(slot);
+            }
+        });
+    }
+}
+
+/// Whether these are of more than one process.
+fn is_mixed(slots: &[Slot]) -> bool {
+    let mut clients = slots.iter().map(|slot| slot.connection.client());
+    let first = clients.next();
+    clients.any(|client| first.is_some_and(|first| !Arc::ptr_eq(client, first)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::server::{Binding, Groups, Shared};
+    use crate::sys::{Accepts, Listener, Stream};
+    use crate::{Call, Endpoint, Peer, ServerOptions, Service, Status};
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const CALLS: usize = 10;
+    const BUSY: u32 = 1;
+    const INNOCENT: u32 = 2;
+
+    /// Notes whose calls it ran.
+    #[derive(Default)]
+    struct Order(Mutex<Vec<u32>>);
+
+    impl Service for Order {
+        fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
+            self.0.lock().unwrap().push(call.peer.pid.unwrap());
+            Ok(Vec::new())
+        }
+    }
+
+    fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(payload.len()).unwrap();
+        [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
+    }
+
+    /// What a client sends that makes all its calls at once.
+    fn requests() -> Vec<u8> {
+        let mut block = vec![0x83, 0x86];
+        for (name, value) in [
+            (":path", "/v1.Test/Order"),
+            (":authority", "a"),
+            ("content-type", "application/grpc"),
+            ("te", "trailers"),
+        ] {
+            block.push(0);
+            for text in [name, value] {
+                block.push(u8::try_from(text.len()).unwrap());
+                block.extend(text.as_bytes());
+            }
+        }
+        let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        bytes.extend(frame(4, 0, 0, &[]));
+        for call in 0..CALLS {
+            let stream = u8::try_from(2 * call + 1).unwrap();
+            bytes.extend(frame(1, 4, stream, &block));
+            bytes.extend(frame(0, 1, stream, &[0; 5]));
+        }
+        bytes
+    }
+
+    struct Scene {
+        endpoint: Endpoint,
+        listeners: Vec<Listener>,
+        order: Arc<Order>,
+        binding: Arc<Binding>,
+        shared: Arc<Shared>,
+        clients: Vec<Stream>,
+    }
+
+    impl Scene {
+        fn new(endpoint: Endpoint) -> Self {
+            let options = ServerOptions::default();
+            let listeners = Listener::bind(&endpoint, &options).unwrap();
+            let (order, mut groups) = (Arc::new(Order::default()), Groups::default());
+            let service = Arc::clone(&order) as Arc<dyn Service>;
+            Self {
+                listeners,
+                order,
+                binding: Arc::new(Binding::new(endpoint.clone(), service, &mut groups)),
+                shared: Arc::new(Shared::new(options, &groups).unwrap()),
+                clients: Vec::new(),
+                endpoint,
+            }
+        }
+
+        /// The server's side of a connection of `client` that has made all its calls.
+        fn connection(&mut self, client: &Arc<Client>) -> Arc<Connection> {
+            let end = Instant::now() + PATIENCE;
+            let mut stream = Stream::connect(&self.endpoint, end).unwrap();
+            stream.write(&mut requests()).unwrap();
+            self.clients.push(stream);
+            let id = self.clients.len() as u64;
+            let stream = self.accept(end);
+            Connection::new(id, stream, client, &self.binding, &self.shared).unwrap()
+        }
+
+        fn accept(&mut self, end: Instant) -> Stream {
+            loop {
+                let mut accepted = self.listeners.iter_mut().map(|it| it.accept().unwrap());
+                if let Some(stream) = accepted.find_map(|stream| stream) {
+                    return stream;
+                }
+                assert!(Instant::now() < end, "nobody is let in");
+            }
+        }
+    }
+
+    /// However many connections and calls the other has.
+    #[test]
+    fn between_two_turns_of_a_process_another_has_one_slice_in_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("transport-test-{}-fair", std::process::id());
+        let mut scene = Scene::new(Endpoint::local(folder.path(), &name).unwrap());
+        let client = |pid| Arc::new(Client::of(Peer { pid: Some(pid) }));
+        let (busy, innocent) = (client(BUSY), client(INNOCENT));
+        let worker = Arc::new(Worker::new().unwrap());
+        worker.enter();
+        let pool = Arc::clone(&scene.shared.pool);
+        // So that each turn uses it up.
+        let mut round = Round::new(&pool, &worker, Duration::ZERO);
+        for owner in [vec![&busy; 20], vec![&innocent]].concat() {
+            let connection = scene.connection(owner);
+            round.add(&connection);
+            round.postpone(&connection);
+        }
+        let end = Instant::now() + PATIENCE;
+        let order = Arc::clone(&scene.order);
+        while order.0.lock().unwrap().len() < 21 * CALLS {
+            assert!(
+                Instant::now() < end && round.go().is_ok(),
+                "not all are served"
+            );
+        }
+        let order = order.0.lock().unwrap();
+        let mut turns = order.split(|&pid| pid == INNOCENT).map(<[u32]>::len);
+        let last = turns.next_back().unwrap();
+        assert_eq!(turns.clone().count(), CALLS);
+        assert!(turns.all(|between| between <= 2), "{order:?}");
+        assert!(last > 2, "the others have their turns afterwards");
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct Slot {
     pub(crate) since: Instant,
     /// Whether `wait` is still to be learned from the connection.
     pub(crate) stale: bool,
+    /// Whether it has work left that others came before.
+    pub(crate) late: bool,
 }
 
 impl Worker {
@@ -207,7 +209,17 @@ impl Slot {
             wait: Wait::default(),
             since: Instant::now(),
             stale: true,
+            late: false,
         }
+    }
+
+    pub(super) fn is_of(&self, connection: &Arc<Connection>) -> bool {
+        Arc::ptr_eq(&self.connection, connection)
+    }
+
+    /// For the list of those to serve.
+    pub(super) fn due(&self) -> (Instant, Arc<Connection>) {
+        (self.since, Arc::clone(&self.connection))
     }
 
     /// When there is something to do for the connection though nothing happens.
@@ -219,11 +231,12 @@ impl Slot {
         self.wait.until.map_or(idle, |until| until.min(idle))
     }
 
-    /// Whether something has happened, given what a wait has found, or a deadline has passed.
+    /// Whether something has happened, given what a wait has found, or work is left, or a deadline
+    /// has passed.
     pub(super) fn wants_service(&self, ready: Interest, now: Instant) -> bool {
         let has_news = ready != Interest::default() && self.connection.look(ready);
         let is_due = || self.wait.until.is_some_and(|until| until <= now);
-        has_news || self.connection.link().is_wanted() || is_due()
+        has_news || self.late || self.connection.link().is_wanted() || is_due()
     }
 
     /// Leaves the connection to the system; false when a turn is wanted instead.

@@ -82,7 +82,7 @@ fn known_or_new<K: Eq + Hash, T>(
 
 impl Client {
     #[cfg(test)]
-    pub(super) fn of(peer: Peer) -> Self {
+    pub(crate) fn of(peer: Peer) -> Self {
         Self {
             peer,
             ..Self::default()
