@@ -40,7 +40,7 @@ pub(super) enum Contestant<'a> {
 /// Another build of csi-proxy: a folder with `csi-proxy` and `csi-proxy.exe`, and a name for it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Rival {
-    name: String,
+    pub(super) name: String,
     folder: PathBuf,
 }
 
@@ -77,7 +77,7 @@ impl FromStr for Rival {
 }
 
 impl Rival {
-    fn exe(&self, host: Host<'_>) -> PathBuf {
+    pub(super) fn exe(&self, host: Host<'_>) -> PathBuf {
         match host {
             Host::Linux => self.folder.join("csi-proxy"),
             Host::Wine(_) => self.folder.join("csi-proxy.exe"),
@@ -108,7 +108,7 @@ impl<'a> Programs<'a> {
             peer: go("peer")?,
             load: go("load")?,
             ours: server::build(host, profile)?,
-            idle: idle(host, &program("idle"))?,
+            idle: rust(host, "idle", &program("idle"))?,
         })
     }
 
@@ -260,24 +260,21 @@ fn go(provision: &Provision, host: Host<'_>, package: &str, to: &Path) -> Result
     Ok(to.to_owned())
 }
 
-fn idle(host: Host<'_>, to: &Path) -> Result<PathBuf> {
+/// Compiles the program in `bench/NAME`.
+pub(super) fn rust(host: Host<'_>, name: &str, to: &Path) -> Result<PathBuf> {
     let mut command = Command::new("rustc");
     command.current_dir(cargo::root());
     command
-        .args([
-            "--edition=2024",
-            "-O",
-            "-Cstrip=symbols",
-            "bench/idle/main.rs",
-            "-o",
-        ])
+        .args(["--edition=2024", "-O", "-Cstrip=symbols"])
+        .arg(format!("bench/{name}/main.rs"))
+        .arg("-o")
         .arg(to);
     if let Some(target) = host.target() {
         command.args(["--target", target]);
     }
     process::capture(&mut command, BUILD)?
-        .success("compile idle")
-        .context("bench/idle")?;
+        .success("compile")
+        .with_context(|| format!("bench/{name}"))?;
     Ok(to.to_owned())
 }
 

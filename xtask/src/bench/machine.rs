@@ -37,6 +37,15 @@ impl Machine {
     }
 }
 
+impl Here {
+    pub(super) fn machine(&self) -> String {
+        format!(
+            "Machine: {}, {} cores, Linux {}",
+            self.processor, self.cores, self.kernel
+        )
+    }
+}
+
 pub(super) fn here() -> Result<Here> {
     Ok(Here {
         date: today(),

@@ -1,5 +1,5 @@
-//! docs/benchmarks.md: the part that the benchmark writes stands between two marks; what a person
-//! wrote around it stays.
+//! docs/benchmarks.md: the part that each benchmark writes stands between two marks; what a person
+//! wrote around them stays.
 
 use std::fs;
 
@@ -11,7 +11,6 @@ use super::pipe::{CLIENTS, Plan};
 use super::results::{Results, Sample};
 use crate::cargo;
 
-const BEGIN: &str = "<!-- written by `cargo xtask bench pipe` -->\n";
 const END: &str = "<!-- end of what the benchmark writes -->\n";
 const TITLE: &str = "# Benchmarks\n\n";
 
@@ -31,12 +30,13 @@ pub(super) struct Section<'a> {
     pub(super) profile: &'static str,
 }
 
-/// Puts the text between the marks of docs/benchmarks.md.
-pub(super) fn write(text: &str) -> Result<()> {
+/// Puts the text between a benchmark's marks in docs/benchmarks.md.
+pub(super) fn write(benchmark: &str, text: &str) -> Result<()> {
     let path = cargo::root().join("docs/benchmarks.md");
     let old = fs::read_to_string(&path).unwrap_or_else(|_| TITLE.to_owned());
     fs::create_dir_all(cargo::root().join("docs"))?;
-    fs::write(&path, replace(&old, text)).with_context(|| format!("write {}", path.display()))?;
+    fs::write(&path, replace(&old, benchmark, text))
+        .with_context(|| format!("write {}", path.display()))?;
     println!("written: docs/benchmarks.md");
     Ok(())
 }
@@ -50,10 +50,7 @@ pub(super) fn render(machine: &Machine, plan: Plan, sections: &[Section<'_>]) ->
             machine.here.date
         ),
         String::new(),
-        format!(
-            "- Machine: {}, {} cores, Linux {}",
-            machine.here.processor, machine.here.cores, machine.here.kernel
-        ),
+        format!("- {}", machine.here.machine()),
         format!(
             "- Software: {}, {}, {}",
             machine.wine, machine.here.rust, machine.go
@@ -204,11 +201,12 @@ fn verdict(reached: bool) -> &'static str {
     if reached { "yes" } else { "**no**" }
 }
 
-/// The old text with what stands between the marks exchanged, or with marks at its end.
-fn replace(old: &str, text: &str) -> String {
-    let (before, rest) = old.split_once(BEGIN).unwrap_or((old, ""));
+/// The old text with what stands between the benchmark's marks exchanged, or with marks at its end.
+fn replace(old: &str, benchmark: &str, text: &str) -> String {
+    let begin = format!("<!-- written by `cargo xtask bench {benchmark}` -->\n");
+    let (before, rest) = old.split_once(&begin).unwrap_or((old, ""));
     let after = rest.split_once(END).map_or("", |(_, after)| after);
-    format!("{before}{BEGIN}\n{}\n\n{END}{after}", text.trim_end())
+    format!("{before}{begin}\n{}\n\n{END}{after}", text.trim_end())
 }
 
 #[cfg(test)]
@@ -217,12 +215,22 @@ mod tests {
 
     #[test]
     fn what_a_person_wrote_stays() {
-        let first = replace("# Title\n\n", "one");
-        let second = replace(&format!("{first}\n## Why\n"), "two");
+        let begin = "<!-- written by `cargo xtask bench pipe` -->\n";
+        let first = replace("# Title\n\n", "pipe", "one");
+        let second = replace(&format!("{first}\n## Why\n"), "pipe", "two");
         assert_eq!(
             second,
-            format!("# Title\n\n{BEGIN}\ntwo\n\n{END}\n## Why\n")
+            format!("# Title\n\n{begin}\ntwo\n\n{END}\n## Why\n")
         );
+    }
+
+    #[test]
+    fn what_another_benchmark_wrote_stays() {
+        let first = replace("# Title\n\n", "pipe", "pipes");
+        let both = replace(&format!("{first}\n"), "attack", "attacks");
+        assert_eq!(replace(&both, "pipe", "pipes"), both);
+        let renewed = replace(&both, "attack", "others");
+        assert_eq!(renewed, both.replace("attacks", "others"));
     }
 
     #[test]

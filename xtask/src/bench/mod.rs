@@ -1,11 +1,13 @@
-//! `cargo xtask bench`: how fast and how small, measured beside the limit and the Go peer.
+//! `cargo xtask bench`: how fast and how small, measured beside the limit and the Go peer, and how fair.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+mod attack;
 mod contestant;
+mod fairness;
 mod machine;
 mod markdown;
 mod pipe;
@@ -14,7 +16,7 @@ mod results;
 
 pub(crate) use machine::today;
 
-/// Measure speed and memory
+/// Measure speed, memory and fairness
 #[derive(Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -23,12 +25,14 @@ pub(crate) struct Bench {
 
 #[derive(Subcommand)]
 enum What {
+    Attack(attack::Bench),
     Pipe(pipe::Pipe),
 }
 
 impl Bench {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self.what {
+            What::Attack(bench) => bench.run(),
             What::Pipe(bench) => bench.run(),
         }
     }

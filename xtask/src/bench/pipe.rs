@@ -72,7 +72,7 @@ impl Pipe {
         let text = markdown::render(&machine, plan, &[wine, linux]);
         println!("{text}");
         if !self.quick && self.rival.is_empty() {
-            markdown::write(&text)?;
+            markdown::write("pipe", &text)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -118,7 +118,7 @@ impl<'a> Results<'a> {
 }
 
 /// The middle value; of two the lower.
-fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len().saturating_sub(1) / 2;
     values.get(middle).copied().unwrap_or(f64::NAN)

@@ -179,9 +179,9 @@ impl Faults {
         let (list, _) = self
             .0
             .changed
-            .wait_timeout_while(list, patience, |list| list.hanging < operations)
+            .wait_timeout_while(list, patience, |list| list.hanging() < operations)
             .unwrap_or_else(PoisonError::into_inner);
-        list.hanging >= operations
+        list.hanging() >= operations
     }
 
     /// Puts the rules of the folder's script in the place of those it had before.
@@ -217,17 +217,19 @@ impl Faults {
 
     /// Blocks until the rule is taken back, which `follow` may do: it is called now and then.
     pub(super) fn hang(&self, id: RuleId, follow: Option<&dyn Fn()>) {
-        self.count(|hanging| hanging + 1);
+        self.change_hanging(|hanging| hanging.push(id));
         while self.hangs(id, follow.map(|_| FOLLOW)) {
             follow.inspect(|follow| follow());
         }
-        self.count(|hanging| hanging - 1);
+        self.change_hanging(|hanging| {
+            if let Some(own) = hanging.iter().position(|by| *by == id) {
+                hanging.swap_remove(own);
+            }
+        });
     }
 
-    fn count(&self, change: impl Fn(usize) -> usize) {
-        let mut list = self.0.locked();
-        list.hanging = change(list.hanging);
-        drop(list);
+    fn change_hanging(&self, change: impl FnOnce(&mut Vec<RuleId>)) {
+        change(&mut self.0.locked().hanging);
         self.0.changed.notify_all();
     }
 
@@ -269,7 +271,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct List {
-    hanging: usize,
+    /// For each operation that hangs, or has been released and has not noticed: by which rule.
+    hanging: Vec<RuleId>,
     has_ended: bool,
     last_id: u64,
     rules: Vec<Armed>,
@@ -287,6 +290,14 @@ struct Armed {
 enum Origin {
     Api,
     Script,
+}
+
+impl List {
+    /// Operations that hang by a rule that is still there.
+    fn hanging(&self) -> usize {
+        let hangs = |by: &&RuleId| self.rules.iter().any(|armed| armed.id == **by);
+        self.hanging.iter().filter(hangs).count()
+    }
 }
 
 impl Shared {
@@ -315,6 +326,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use os::{Facility, Win32};
 
     use super::{Effect, Faults, Rule};
@@ -340,6 +353,16 @@ mod tests {
         assert_eq!(hits("MSFT_Partition.Online", "disk-1"), 0);
         assert_eq!(hits("MSFT_Disk.Online", "disk-1"), 1);
         assert_eq!(hits("MSFT_Disk.Online", "disk-1"), 0);
+    }
+
+    #[test]
+    fn what_is_released_hangs_no_more_though_it_has_not_noticed() {
+        let faults = Faults::default();
+        let rule = faults.add(Rule::on("a", Effect::Hang));
+        faults.0.locked().hanging.push(rule);
+        assert!(faults.wait_until_hanging(1, Duration::ZERO));
+        faults.remove(rule);
+        assert!(!faults.wait_until_hanging(1, Duration::ZERO));
     }
 
     #[test]

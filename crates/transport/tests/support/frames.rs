@@ -2,8 +2,6 @@
 
 use std::io::{Read, Write};
 
-use super::RawStream;
-
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
@@ -98,7 +96,7 @@ pub struct Frame {
 }
 
 /// Reads one frame, or None when the server has closed the connection.
-pub fn read_frame(from: &mut RawStream) -> Option<Frame> {
+pub fn read_frame(from: &mut impl Read) -> Option<Frame> {
     let mut head = [0; 9];
     from.read_exact(&mut head).ok()?;
     let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
@@ -114,7 +112,7 @@ pub fn read_frame(from: &mut RawStream) -> Option<Frame> {
 }
 
 /// Writes and reads until the call on `stream` has ended; the bodies of its DATA frames.
-pub fn exchange(with: &mut RawStream, bytes: &[u8], stream: u32) -> Option<Vec<u8>> {
+pub fn exchange(with: &mut (impl Read + Write), bytes: &[u8], stream: u32) -> Option<Vec<u8>> {
     with.write_all(bytes).unwrap();
     let mut body = Vec::new();
     loop {
@@ -140,7 +138,7 @@ pub fn goaway(frame: &Frame) -> (u32, u32) {
 }
 
 /// The next frame of a kind.
-pub fn frame_of(stream: &mut RawStream, kind: u8) -> Frame {
+pub fn frame_of(stream: &mut impl Read, kind: u8) -> Frame {
     loop {
         let frame = read_frame(stream).unwrap();
         if frame.kind == kind {
@@ -150,7 +148,7 @@ pub fn frame_of(stream: &mut RawStream, kind: u8) -> Frame {
 }
 
 /// The last streams that the GOAWAYs name which come until the connection is closed.
-pub fn goaways(stream: &mut RawStream) -> Vec<u32> {
+pub fn goaways(stream: &mut impl Read) -> Vec<u32> {
     let mut last = Vec::new();
     while let Some(frame) = read_frame(stream) {
         if frame.kind == GOAWAY {
