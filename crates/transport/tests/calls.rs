@@ -397,3 +397,36 @@ fn the_authorities_of_go_clients_are_accepted() {
         bytes.clear();
     }
 }
+
+/// None of them is whole when the window is used up, so that each waits for room that only the others' bytes
+/// can give back.
+#[test]
+fn messages_that_together_outgrow_the_connections_window_all_come_in() {
+    const STREAMS: [u32; 6] = [1, 3, 5, 7, 9, 11];
+    const PART: usize = 16 << 10;
+    let mut options = ServerOptions::default();
+    // A connection's window is two messages and 128 KiB.
+    options.max_message_bytes = 3 * PART;
+    let fixture = Fixture::new(options);
+    let mut raw = fixture.raw();
+    raw.write_all(&frames::opening_with_window()).unwrap();
+    let whole = frames::message(&[7; 3 * PART - 5]);
+    let part = |stream, nth: usize| {
+        let flags = if nth == 2 { frames::END_STREAM } else { 0 };
+        let bytes = &whole[nth * PART..(nth + 1) * PART];
+        frames::frame(frames::DATA, flags, stream, bytes)
+    };
+    for stream in STREAMS {
+        let block = frames::call_block("/v1.Test/Echo", b"localhost");
+        let head = frames::frame(frames::HEADERS, frames::END_HEADERS, stream, &block);
+        raw.write_all(&head).unwrap();
+    }
+    for nth in [0, 1] {
+        let parts = STREAMS.map(|stream| part(stream, nth)).concat();
+        raw.write_all(&parts).unwrap();
+    }
+    while frames::frame_of(&mut raw, frames::WINDOW_UPDATE).stream != 0 {}
+    let last = STREAMS.map(|stream| part(stream, 2)).concat();
+    let answered = frames::exchange(&mut raw, &last, STREAMS[5]).unwrap();
+    assert_eq!(answered, whole);
+}
