@@ -5,6 +5,7 @@
 mod support;
 
 use std::io::Write;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -416,6 +417,8 @@ fn messages_that_together_outgrow_the_connections_window_all_come_in() {
         let bytes = &whole[nth * PART..(nth + 1) * PART];
         frames::frame(frames::DATA, flags, stream, bytes)
     };
+    let window = |raw: &mut _| frames::frame_of(raw, frames::WINDOW_UPDATE).stream;
+    assert_eq!(window(&mut raw), 0, "which makes it as large");
     for stream in STREAMS {
         let block = frames::call_block("/v1.Test/Echo", b"localhost");
         let head = frames::frame(frames::HEADERS, frames::END_HEADERS, stream, &block);
@@ -425,8 +428,32 @@ fn messages_that_together_outgrow_the_connections_window_all_come_in() {
         let parts = STREAMS.map(|stream| part(stream, nth)).concat();
         raw.write_all(&parts).unwrap();
     }
-    while frames::frame_of(&mut raw, frames::WINDOW_UPDATE).stream != 0 {}
+    while window(&mut raw) != 0 {}
     let last = STREAMS.map(|stream| part(stream, 2)).concat();
     let answered = frames::exchange(&mut raw, &last, STREAMS[5]).unwrap();
     assert_eq!(answered, whole);
+}
+
+/// What was answered before the slow call is sent when that ends, which makes room for the rest.
+#[test]
+fn answers_that_outgrow_the_output_go_out_whole_beside_a_slow_call() {
+    let mut options = ServerOptions::default();
+    // Each of the answers has 64 KiB.
+    options.max_queued_output = 80 << 10;
+    let fixture = Fixture::new(options);
+    let mut raw = fixture.raw();
+    let call = |stream, method, message| frames::call(stream, method, b"localhost", message);
+    let bytes = [
+        frames::opening_with_window(),
+        call(1, "/v1.Test/Large", b""),
+        call(3, "/v1.Test/Large", b""),
+        call(5, "/v1.Test/Large", b""),
+        call(7, "/v1.Test/Work", b"5000"),
+    ];
+    let (sender, answered) = channel();
+    thread::spawn(move || sender.send(frames::exchange(&mut raw, &bytes.concat(), 5)));
+    let answer = answered
+        .recv_timeout(PATIENCE)
+        .expect("output is left behind");
+    assert_eq!(answer.unwrap().len(), 5 + (64 << 10));
 }

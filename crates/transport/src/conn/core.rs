@@ -218,18 +218,14 @@ impl Core {
             if self.calls.has_begun() {
                 self.active = now;
             }
-            if self
-                .unsent_since
-                .is_some_and(|since| since + FLUSH_TIME <= now)
-            {
-                self.send(now)?;
-            }
+            let is_due = |since| since + FLUSH_TIME <= now;
+            let mut has_room = self.unsent_since.is_some_and(is_due) && self.send(now)?;
             let pauses = self.calls.has_request() && slice.ends_calls(now);
             if !pauses && let Some(request) = self.calls.next_request() {
                 self.settle()?;
                 return Ok(Turn::Run(Box::new(request)));
             }
-            let has_room = self.send(now)?;
+            has_room |= self.send(now)?;
             self.settle()?;
             if pauses {
                 return Ok(Turn::Pause(now));
