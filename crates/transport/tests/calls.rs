@@ -428,10 +428,19 @@ fn messages_that_together_outgrow_the_connections_window_all_come_in() {
         let parts = STREAMS.map(|stream| part(stream, nth)).concat();
         raw.write_all(&parts).unwrap();
     }
-    while window(&mut raw) != 0 {}
     let last = STREAMS.map(|stream| part(stream, 2)).concat();
-    let answered = frames::exchange(&mut raw, &last, STREAMS[5]).unwrap();
-    assert_eq!(answered, whole);
+    let answer = in_time(move || {
+        while window(&mut raw) != 0 {}
+        frames::exchange(&mut raw, &last, STREAMS[5]).unwrap()
+    });
+    assert_eq!(answer, whole);
+}
+
+/// What a client comes to that waits for the server on a thread of its own.
+fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, done) = channel();
+    thread::spawn(move || sender.send(work()));
+    done.recv_timeout(PATIENCE).expect("the server goes on")
 }
 
 /// What was answered before the slow call is sent when that ends, which makes room for the rest.
@@ -450,10 +459,6 @@ fn answers_that_outgrow_the_output_go_out_whole_beside_a_slow_call() {
         call(5, "/v1.Test/Large", b""),
         call(7, "/v1.Test/Work", b"5000"),
     ];
-    let (sender, answered) = channel();
-    thread::spawn(move || sender.send(frames::exchange(&mut raw, &bytes.concat(), 5)));
-    let answer = answered
-        .recv_timeout(PATIENCE)
-        .expect("output is left behind");
+    let answer = in_time(move || frames::exchange(&mut raw, &bytes.concat(), 5));
     assert_eq!(answer.unwrap().len(), 5 + (64 << 10));
 }
