@@ -25,7 +25,7 @@ use crate::{Peer, ServerOptions, Status};
 /// How long a response may wait for others of its connection, so that all go in one write.
 const FLUSH_TIME: Duration = Duration::from_micros(500);
 /// How often a connection may be read before its driver looks at its others. It can be read again
-/// and again where a read does not wait for the next round to begin; each brings 64 KiB at most.
+/// and again where a read does not wait for the next round to begin; each brings 16 KiB at most.
 const MOST_READS: u32 = 4;
 /// What a thread does after a turn.
 pub(super) enum Turn {

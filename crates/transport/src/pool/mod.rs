@@ -24,7 +24,7 @@
 //! # Rounds
 //! From one wait to the next a driver serves the connections of one client process for a millisecond in all,
 //! where connections of others may be waiting for it ([`slice`]). It postpones the rest to its next round, in
-//! which those come first that it has not served for longest.
+//! which those come first that it has not served for longest. In the queue too processes take turns ([`queue`]).
 //!
 //! Calls can never take the last threads: there may be [`SPARE`] more threads than calls that run or
 //! wait, and a call beyond the bound is refused before it is run.
@@ -59,11 +59,11 @@
 
 mod monitor;
 mod pace;
+mod queue;
 mod round;
 mod slice;
 mod worker;
 
-use std::collections::VecDeque;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -71,6 +71,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, io, thread};
 
 use self::monitor::Monitor;
+use self::queue::Queue;
 use crate::conn::Connection;
 use crate::panics::contain;
 use crate::server::Acceptor;
@@ -120,7 +121,7 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Task>,
+    queue: Queue,
     workers: Vec<Arc<Worker>>,
     threads: usize,
     /// Threads that idle, and threads that have been started and are not there yet.
@@ -160,7 +161,7 @@ impl Pool {
     /// Has a driver see to `task`.
     pub(crate) fn push(self: &Arc<Self>, task: Task) {
         let mut state = self.lock();
-        state.queue.push_back(task);
+        state.queue.push(task);
         self.queued.fetch_add(1, SeqCst);
         if self.lacks_drivers(&state) {
             return self.appoint(state);
@@ -179,7 +180,7 @@ impl Pool {
             return None;
         }
         let mut state = self.lock();
-        let task = state.queue.pop_front()?;
+        let task = state.queue.pop()?;
         self.queued.fetch_sub(1, SeqCst);
         self.taken.fetch_add(1, SeqCst);
         Some(task)

@@ -236,9 +236,11 @@ fn is_mixed(slots: &[Slot]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
     use std::sync::Mutex;
 
     use super::*;
+    use crate::pool::queue::Queue;
     use crate::server::{Binding, Groups, Shared};
     use crate::sys::{Accepts, Listener, Stream};
     use crate::{Call, Endpoint, Peer, ServerOptions, Service, Status};
@@ -257,6 +259,10 @@ mod tests {
             self.0.lock().unwrap().push(call.peer.pid.unwrap());
             Ok(Vec::new())
         }
+    }
+
+    fn client(pid: u32) -> Arc<Client> {
+        Arc::new(Client::of(Peer { pid: Some(pid) }))
     }
 
     fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
@@ -342,7 +348,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let name = format!("transport-test-{}-fair", std::process::id());
         let mut scene = Scene::new(Endpoint::local(folder.path(), &name).unwrap());
-        let client = |pid| Arc::new(Client::of(Peer { pid: Some(pid) }));
         let (busy, innocent) = (client(BUSY), client(INNOCENT));
         let worker = Arc::new(Worker::new().unwrap());
         worker.enter();
@@ -368,5 +373,23 @@ mod tests {
         assert_eq!(turns.clone().count(), CALLS);
         assert!(turns.all(|between| between <= 2), "{order:?}");
         assert!(last > 2, "the others have their turns afterwards");
+    }
+
+    #[test]
+    fn in_the_queue_a_process_waits_for_one_connection_of_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("transport-test-{}-queue", std::process::id());
+        let mut scene = Scene::new(Endpoint::local(folder.path(), &name).unwrap());
+        let (busy, innocent) = (client(BUSY), client(INNOCENT));
+        let mut queue = Queue::default();
+        for owner in [&busy, &busy, &busy, &innocent] {
+            queue.push(Task::Serve(scene.connection(owner)));
+        }
+        let next = || match queue.pop()? {
+            Task::Serve(connection) => connection.client().peer().pid,
+            Task::Accept(_) => None,
+        };
+        let order: Vec<_> = iter::from_fn(next).collect();
+        assert_eq!(order, [BUSY, INNOCENT, BUSY, BUSY]);
     }
 }

@@ -15,7 +15,8 @@ use super::Handles;
 use crate::{Endpoint, Peer};
 
 const SMALL_BUFFER: usize = 4 << 10;
-const LARGE_BUFFER: usize = 64 << 10;
+/// A read of frames without payload takes about half a millisecond.
+const LARGE_BUFFER: usize = 16 << 10;
 
 pub(crate) struct Stream {
     fd: Arc<OwnedFd>,
