@@ -22,7 +22,7 @@
 //! appointed driver, and the slow one idles once its call has ended.
 //!
 //! # Rounds
-//! From one wait to the next a driver serves the connections of one client process for a millisecond in all,
+//! From one wait to the next a driver serves the connections of one client process for 300 microseconds in all,
 //! where connections of others may be waiting for it ([`slice`]). It postpones the rest to its next round, in
 //! which those come first that it has not served for longest. In the queue too processes take turns ([`queue`]).
 //!
