@@ -24,6 +24,8 @@ mod operations;
 mod oversight;
 mod pipe_security;
 mod policy;
+mod reclaim;
+mod retry;
 mod rotate;
 mod text;
 

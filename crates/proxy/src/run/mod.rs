@@ -24,7 +24,7 @@ pub(crate) const USAGE: u8 = 2;
 trait Surroundings {
     /// The start goes on.
     fn still_starting(&self) {}
-    /// All endpoints answer.
+    /// All endpoints answer that no other process has.
     fn running(&self) {}
     /// Returns when the server is to end.
     fn wait_for_end(&self);

@@ -50,7 +50,7 @@ Usage of csi-proxy service:
   csi-proxy service uninstall [-name=NAME]
     \tStop the service and remove it.
   csi-proxy service start [-name=NAME]
-    \tStart the service and wait until all pipes answer.
+    \tStart the service and wait until its pipes answer.
   csi-proxy service stop [-name=NAME]
     \tStop the service and wait until it has ended.
   csi-proxy service status [-name=NAME]
