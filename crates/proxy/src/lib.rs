@@ -27,6 +27,7 @@ mod policy;
 mod reclaim;
 mod retry;
 mod rotate;
+mod sddl;
 mod text;
 
 pub use operations::Operations;

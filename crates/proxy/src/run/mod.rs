@@ -12,7 +12,7 @@ use wincsi_proxy::serve::{self, StartError};
 #[cfg_attr(not(windows), path = "elsewhere.rs")]
 mod platform;
 
-pub(crate) use platform::{refuse, run};
+pub(crate) use platform::{refuse, restrict_libraries, run};
 
 /// The program could not do what it was started for.
 const FAILED: u8 = 1;
