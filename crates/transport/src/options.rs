@@ -18,7 +18,7 @@ pub enum Owner {
     /// or of the client's own user listens on.
     #[default]
     Administrators,
-    /// Whoever has it: for a server that runs as another account.
+    /// Any account's: for a server that runs as another one.
     Any,
 }
 
