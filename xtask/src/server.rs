@@ -13,7 +13,7 @@ use crate::process::Background;
 /// The kubelet folder as a Windows node names it.
 pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
 
-/// The end of a log line of csi-proxy: every pipe or socket accepts clients now.
+/// The end of a log line of csi-proxy: every pipe or socket that is free accepts clients now.
 const READY: &str = "] ready";
 
 const START: Duration = Duration::from_secs(60);

@@ -57,6 +57,12 @@ impl Fault {
                     other => Remedy::GiveUp(other),
                 }
             }
+            Self::Call(CallError::ForeignOwner { endpoint, owner }) => {
+                Remedy::GiveUp(Cause::Unreachable {
+                    endpoint: endpoint.to_string(),
+                    reason: Unreachable::ForeignOwner(owner),
+                })
+            }
             Self::Call(CallError::Broken { reason, .. }) => Remedy::Repeat(Cause::Lost { reason }),
             Self::Call(other) => Remedy::GiveUp(Cause::Lost {
                 reason: other.to_string(),
@@ -131,6 +137,20 @@ mod tests {
             of(io::ErrorKind::BrokenPipe),
             Unreachable::Other(_)
         ));
+    }
+
+    #[test]
+    fn a_pipe_of_another_account_is_given_up_with_the_accounts_name() {
+        let endpoint = Endpoint::pipe("csi-proxy-smb-v1").unwrap();
+        let owner = "S-1-5-21-1-2-3-1001".to_owned();
+        let fault = Fault::Call(CallError::ForeignOwner { endpoint, owner });
+        let Remedy::GiveUp(cause) = fault.remedy(&[]) else {
+            unreachable!("it is not asked again")
+        };
+        assert_eq!(
+            cause.to_string(),
+            r"\\.\pipe\csi-proxy-smb-v1: it belongs to S-1-5-21-1-2-3-1001, who is not trusted to serve it"
+        );
     }
 
     #[test]

@@ -77,6 +77,12 @@
 //! changes something is not, and fails with [`Cause::Lost`](node::api::Cause::Lost): the caller looks
 //! at what is there and goes on from it, since every operation may be repeated.
 //!
+//! # Whose pipe it is
+//! While csi-proxy does not run, any process of the machine may take the name of a pipe. So the owner of
+//! each pipe is looked at before anything is sent, and one that is neither LocalSystem nor Administrators is an
+//! error that names it ([`Unreachable::ForeignOwner`](node::api::Unreachable::ForeignOwner)). A proxy that
+//! runs as another account is called with [`Options::owner`].
+//!
 //! # Secrets
 //! Passwords and CHAP secrets are wiped in the request's message and in the buffer that it is encoded
 //! to. What the transport copies on its way to the system is its own.
@@ -100,3 +106,4 @@ pub use self::raw::{Client, ClientCause, ClientError};
 pub use self::remote::{Node, Options};
 #[doc(hidden)]
 pub use self::texts::words;
+pub use transport::Owner;

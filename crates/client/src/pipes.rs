@@ -224,6 +224,7 @@ impl Asking<'_> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let mut options = ChannelOptions::default();
         options.connect_timeout = self.options.connect_timeout.min(left);
+        options.owner = self.options.owner;
         options
     }
 }

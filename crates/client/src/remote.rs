@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use node::api::sealed::Sealed;
 use node::api::{Cause, Disks, Error, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes};
 use os::{Deadline, Moment};
-use transport::{Endpoint, EndpointError};
+use transport::{Endpoint, EndpointError, Owner};
 use wire::Group;
 
 use crate::dialect::Dialect;
@@ -32,6 +32,9 @@ pub struct Options {
     /// After what time a newer version, or a method, that was not there is looked for again. The
     /// default is 10 s.
     pub look_again: Duration,
+    /// Whose pipes are called. The default is LocalSystem's and Administrators', since other processes may take
+    /// the names while csi-proxy does not run; [`Owner::Any`] is for a proxy that runs as another account.
+    pub owner: Owner,
     /// How long a call waits for a proxy that was there to come back, when its deadline leaves it that
     /// long. The default is 5 s.
     pub patience: Duration,
@@ -42,6 +45,7 @@ impl Default for Options {
         Self {
             connect_timeout: Duration::from_secs(2),
             look_again: Duration::from_secs(10),
+            owner: Owner::Administrators,
             patience: Duration::from_secs(5),
         }
     }

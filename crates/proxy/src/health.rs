@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use transport::{CallError, Channel, ChannelOptions, Code, Endpoint};
+use transport::{CallError, Channel, ChannelOptions, Code, Endpoint, Owner};
 
 use crate::http::{Page, Status};
 use crate::metrics::NodeKind;
@@ -54,16 +54,17 @@ impl Health {
         }
     }
 
-    /// `ok` and status 200 when every endpoint answers; what is served in both cases.
-    pub(crate) fn page(&self) -> Page {
-        let silent = self.silent();
+    /// `ok` and status 200 when every endpoint answers; what is served in both cases. Those that are `taken`, by
+    /// other processes, are not asked.
+    pub(crate) fn page(&self, taken: &[Endpoint]) -> Page {
+        let silent = self.silent(taken);
         self.render(silent.is_empty(), &silent, &[])
     }
 
     /// As [`Health::page`], and each group's look at the node.
-    pub(crate) fn readiness_page(&self) -> Page {
-        let silent = self.silent();
-        let troubled = self.troubled.get(|| self.look_at_groups());
+    pub(crate) fn readiness_page(&self, taken: &[Endpoint]) -> Page {
+        let silent = self.silent(taken);
+        let troubled = self.troubled.get(|| self.look_at_groups(taken));
         let is_unready = |(_, trouble): &(_, Trouble)| matches!(trouble, Trouble::Unready(_));
         let is_good = silent.is_empty() && !troubled.iter().any(is_unready);
         let lines = troubled.iter().map(|(group, trouble)| match trouble {
@@ -91,20 +92,25 @@ impl Health {
         Page::text(status, body)
     }
 
-    fn silent(&self) -> Vec<String> {
+    fn silent(&self, taken: &[Endpoint]) -> Vec<String> {
         self.silent.get(|| {
             let deadline = Instant::now() + PATIENCE;
             let asked = self.endpoints.iter().map(|(_, endpoint)| endpoint);
-            let failures = asked.map(|endpoint| ask(endpoint, deadline));
+            let failures = asked.map(|endpoint| match taken.contains(endpoint) {
+                true => Err(format!("{endpoint}: served by another process")),
+                false => ask(endpoint, deadline),
+            });
             failures.filter_map(Result::err).collect()
         })
     }
 
-    /// All groups at once, so that one that hangs costs the others no time.
-    fn look_at_groups(&self) -> Vec<(&'static str, Trouble)> {
+    /// All groups at once, so that one that hangs costs the others no time. A group is looked at through any of its
+    /// endpoints that is served here.
+    fn look_at_groups(&self, taken: &[Endpoint]) -> Vec<(&'static str, Trouble)> {
         let groups = self
             .endpoints
             .iter()
+            .filter(|(_, endpoint)| !taken.contains(endpoint))
             .map(|(group, endpoint)| (*group, endpoint));
         let groups: BTreeMap<_, _> = groups.collect();
         let deadline = Instant::now() + PATIENCE;
@@ -166,8 +172,10 @@ fn no_answer() -> String {
     format!("no answer within {} s", PATIENCE.as_secs())
 }
 
+/// The endpoint is this server's, whatever account it runs as: those of others are left out before.
 fn call(endpoint: &Endpoint, method: &str, deadline: Instant) -> Result<Vec<u8>, CallError> {
     let mut options = ChannelOptions::default();
+    options.owner = Owner::Any;
     options.connect_timeout = deadline.saturating_duration_since(Instant::now());
     let channel = Channel::connect(endpoint.clone(), options)?;
     channel.call(method, &[], deadline)

@@ -24,7 +24,10 @@ mod operations;
 mod oversight;
 mod pipe_security;
 mod policy;
+mod reclaim;
+mod retry;
 mod rotate;
+mod sddl;
 mod text;
 
 pub use operations::Operations;

@@ -9,6 +9,10 @@ use wincsi_proxy::service;
 mod run;
 
 fn main() -> ExitCode {
+    // Before anything else loads a library.
+    if let Err(status) = run::restrict_libraries() {
+        return status.into();
+    }
     match flags::unicode(env::args_os().skip(1)) {
         Ok(arguments) => obey(&arguments),
         Err(error) => refuse(&error, &[]),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use transport::Server;
+use transport::{Endpoint, Server};
 
 use crate::health::Health;
 use crate::http::{BindAddress, HttpServer, Page, Site, Status};
@@ -72,10 +72,16 @@ impl Monitored {
 
     fn health_page(&self, path: &str) -> Option<Page> {
         match path {
-            "/healthz" => Some(self.health.page()),
-            "/readyz" => Some(self.health.readiness_page()),
+            "/healthz" => Some(self.health.page(&self.taken())),
+            "/readyz" => Some(self.health.readiness_page(&self.taken())),
             _ => None,
         }
+    }
+
+    /// The endpoints that others serve.
+    fn taken(&self) -> Vec<Endpoint> {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        server.as_ref().map(Server::taken).unwrap_or_default()
     }
 }
 

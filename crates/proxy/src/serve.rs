@@ -11,6 +11,7 @@ use node::{Node, Waits};
 use os::{Facility, Os};
 use os_sim::{ClockMode, CreateError, SimNode};
 use transport::{BindError, DrainReport, Endpoint, EndpointError, Server, ServerOptions, Waiting};
+use wire::Group;
 
 use crate::flags::Config;
 use crate::health::Health;
@@ -18,17 +19,19 @@ use crate::http::HttpServer;
 use crate::metrics::{Metrics, NodeKind};
 use crate::monitoring::{self, Monitored, SharedServer};
 use crate::paths::{WorkingDirError, WorkingDirs};
+use crate::reclaim::Reclaiming;
 use crate::{Operations, Oversight, OversightError, groups, pipe_security};
 
 #[cfg_attr(windows, path = "native/windows.rs")]
 #[cfg_attr(not(windows), path = "native/elsewhere.rs")]
 mod native;
 
-/// Starts serving as the configuration says. All endpoints answer when this returns.
+/// Starts serving as the configuration says. All endpoints answer when this returns, but for those that another
+/// process serves: they are logged, keep the server from being ready, and are tried until they are free.
 ///
 /// # Errors
 /// A working folder is no path, there is no node to serve (elsewhere than on Windows, where none is simulated), or the policy, the audit log or an endpoint
-/// is not to be had. An HTTP address that cannot be had is no error: it is logged and tried again.
+/// is not to be had; or other processes serve all endpoints. An HTTP address that cannot be had is no error: it is logged and tried again.
 pub fn start(config: &Config) -> Result<Running, StartError> {
     let working_dirs = WorkingDirs::parse(config.roots())?.reaching(config.reach);
     let oversight = Oversight::open(config)?;
@@ -42,10 +45,6 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
     operations.clear_leftovers();
     let services = groups::registry().into_services(&operations, &oversight);
     prepare(&config.listen)?;
-    let served: Vec<_> = services
-        .iter()
-        .map(|(group, _)| group.to_string())
-        .collect();
     let endpoints = services
         .into_iter()
         .map(|(group, service)| {
@@ -53,22 +52,26 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
             Ok((group, endpoint, service))
         })
         .collect::<Result<Vec<_>, EndpointError>>()?;
-    let names = endpoints
+    let names: Vec<_> = endpoints
         .iter()
-        .map(|(group, endpoint, _)| (group.name, endpoint.clone()));
-    let health = Health::new(kind(config), names.collect());
+        .map(|(group, endpoint, _)| (*group, endpoint.clone()))
+        .collect();
     let endpoints = endpoints
         .into_iter()
         .map(|(_, endpoint, service)| (endpoint, service));
     let options = server_options(config);
     warn_of_other_servers(&options.security);
-    let server = Server::bind(endpoints.collect(), options)?;
+    let server = Server::bind_free(endpoints.collect(), options)?;
     tracing::info!(
         "serving {}; require-privacy={}, working directories: {:?}",
-        served.join(" "),
+        served(&names, &server.taken()),
         config.require_privacy,
         config.roots()
     );
+    let names = names
+        .into_iter()
+        .map(|(group, endpoint)| (group.name, endpoint));
+    let health = Health::new(kind(config), names.collect());
     Ok(Running::new(config, server, oversight.metrics(), health))
 }
 
@@ -82,12 +85,22 @@ impl Waits for Places {
     }
 }
 
+/// The groups and versions that are served, in one line.
+fn served(names: &[(&Group, Endpoint)], taken: &[Endpoint]) -> String {
+    let served = names
+        .iter()
+        .filter(|(_, endpoint)| !taken.contains(endpoint))
+        .map(|(group, _)| group.to_string());
+    served.collect::<Vec<_>>().join(" ")
+}
+
 /// A server with what is around it. Dropping it closes all at once.
 pub struct Running {
     server: SharedServer,
     /// The address of `/metrics` and the pages of health, where they are served.
     metrics: Option<HttpServer>,
     health: Option<HttpServer>,
+    _reclaiming: Option<Reclaiming>,
 }
 
 impl Running {
@@ -104,6 +117,7 @@ impl Running {
         Self {
             metrics: metrics.map(|address| monitoring::serve_all(address, &monitored)),
             health: health.map(|address| monitoring::serve_health(address, &monitored)),
+            _reclaiming: Reclaiming::start(&server),
             server,
         }
     }
@@ -271,7 +285,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        assert_eq!(security(&[]), "D:P(A;;GA;;;SY)(A;;GA;;;BA)");
+        assert_eq!(security(&[]), "O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)");
         let flag = "-pipe-security=D:P(A;;GA;;;SY)(A;;GRGW;;;LS)";
         assert_eq!(security(&[flag]), "D:P(A;;GA;;;SY)(A;;GRGW;;;LS)");
     }

@@ -2,8 +2,25 @@
 
 use std::time::Duration;
 
-/// Who may open the pipes unless told otherwise: LocalSystem and Administrators alone.
-pub const DEFAULT_SECURITY: &str = "D:P(A;;GA;;;SY)(A;;GA;;;BA)";
+/// Who may open the pipes unless told otherwise: LocalSystem and Administrators alone. Administrators own them,
+/// which is what a client looks at ([`Owner`]).
+///
+/// Without an owner here the pipe gets the default one of its creator's token
+/// (<https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object>), which for an administrator can be
+/// the person. A process that may not name Administrators as the owner could not serve under this list either: it
+/// lets nobody else make a second instance.
+pub const DEFAULT_SECURITY: &str = "O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
+
+/// Whose endpoint a client takes for its server's. It looks before it sends anything.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Owner {
+    /// A pipe that LocalSystem (S-1-5-18) or Administrators (S-1-5-32-544) own; a Unix socket that a process of root
+    /// or of the client's own user listens on.
+    #[default]
+    Administrators,
+    /// Any account's: for a server that runs as another one.
+    Any,
+}
 
 /// The limits and times of a server. `Default` is fit for a node.
 #[derive(Clone, Debug)]
@@ -12,7 +29,8 @@ pub struct ServerOptions {
     /// Who may open the pipes, in SDDL
     /// (<https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format>).
     /// The default lets in LocalSystem and Administrators alone. Unix sockets are their owner's
-    /// alone (mode 0600) whatever this says.
+    /// alone (mode 0600) whatever this says. One that names no owner (`O:`) leaves the pipe to the default owner
+    /// of the process's token, and clients that look at it ([`Owner`]) may refuse it.
     pub security: String,
     /// A connection that has not sent HTTP/2's preface after this long is closed. The default,
     /// 120 s, is grpc-go's.

@@ -6,8 +6,8 @@ mod support;
 
 use std::io::Write;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{slice, thread};
 
 use support::multiplexed::Multiplexed;
 use support::{Fixture, Gate, Home, PATIENCE, RawStream, call, connect, eventually, frames};
@@ -460,6 +460,54 @@ fn an_endpoint_has_one_server_and_a_failed_one_leaves_nothing() {
     assert_eq!(failures[0].endpoint, taken);
     let _third = support::serve(&free, &gate, ServerOptions::default());
     assert_eq!(call(&connect(&free), "/v1.Test/Echo", b"fine"), b"fine");
+}
+
+#[test]
+fn an_endpoint_that_is_taken_costs_itself_only_and_is_served_once_it_is_free() {
+    let (home, gate) = (Home::new(), Arc::new(Gate::default()));
+    let [free, first, second] = [(); 3].map(|()| home.endpoint(&support::unique()));
+    let other = support::serve(&first, &gate, ServerOptions::default());
+    let still = support::serve(&second, &gate, ServerOptions::default());
+    let services =
+        [&free, &first, &second].map(|endpoint| (endpoint.clone(), support::service(&gate)));
+    let server = Server::bind_free(services.to_vec(), ServerOptions::default()).unwrap();
+    assert_eq!(server.taken(), [first.clone(), second.clone()]);
+    assert_eq!(call(&connect(&free), "/v1.Test/Echo", b"fine"), b"fine");
+    assert_eq!(server.retry_taken(), []);
+    drop(other);
+    assert_eq!(server.retry_taken(), slice::from_ref(&first));
+    assert_eq!(server.taken(), [second]);
+    let (before, client) = (server.usage().connections, connect(&first));
+    assert_eq!(call(&client, "/v1.Test/Echo", b"fine"), b"fine");
+    assert!(server.usage().connections > before, "another answered");
+    drop(still);
+    server.shutdown(PATIENCE);
+    assert_eq!(server.retry_taken(), []);
+    assert!(!accepts(&first), "it was closed with the others");
+}
+
+#[test]
+fn a_server_whose_endpoints_are_all_taken_does_not_start() {
+    let (home, gate) = (Home::new(), Arc::new(Gate::default()));
+    let endpoint = home.endpoint(&support::unique());
+    let _other = support::serve(&endpoint, &gate, ServerOptions::default());
+    let services = vec![(endpoint.clone(), support::service(&gate))];
+    match Server::bind_free(services, ServerOptions::default()) {
+        Err(BindError::Endpoints(failures)) => assert_eq!(failures[0].endpoint, endpoint),
+        other => panic!("refused, not {other:?}"),
+    }
+}
+
+#[test]
+fn an_endpoint_that_can_never_be_had_keeps_a_server_from_starting_though_another_is_free() {
+    let (home, gate) = (Home::new(), Arc::new(Gate::default()));
+    let endpoints = [
+        home.endpoint(&support::unique()),
+        Endpoint::socket("/there-is-no-such-folder/socket"),
+    ];
+    let services = endpoints.map(|endpoint| (endpoint, support::service(&gate)));
+    let failed = Server::bind_free(services.to_vec(), ServerOptions::default());
+    assert!(matches!(failed, Err(BindError::Endpoints(failures)) if failures.len() == 1));
 }
 
 #[test]

@@ -166,6 +166,10 @@ pub enum Unreachable {
     /// The pipe exists, but none of its instances became free in time.
     #[error("busy")]
     Busy,
+    /// The pipe belongs to an account that no proxy is expected to run as, which this names: another process may
+    /// have taken its name. Nothing was sent.
+    #[error("it belongs to {0}, who is not trusted to serve it")]
+    ForeignOwner(String),
     /// There is no such pipe: the proxy does not run, or has no version of the group.
     #[error("nobody serves it")]
     NoPipe,

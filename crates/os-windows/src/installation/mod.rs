@@ -7,7 +7,7 @@ mod error;
 mod report;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,10 @@ pub use report::{Ending, Report, RunState};
 pub(crate) use error::cause;
 
 use error::code;
+
+use crate::failure;
+use crate::raw::security;
+use crate::wide::Wide;
 
 /// A service as it is to be installed: its own process, started with the system, as LocalSystem, and
 /// started again after `restart_delay` whenever it fails.
@@ -112,6 +116,15 @@ pub fn install(definition: &Definition) -> Result<Installation, InstallationErro
         change,
         warnings: warnings.into_iter().collect(),
     })
+}
+
+/// Who owns a file or folder and what its access control list allows, in the security descriptor definition language.
+///
+/// # Errors
+/// It does not exist, or the caller may not read that.
+pub fn rights_of(path: &Path) -> os::Result<String> {
+    let of = || Wide::new(path).and_then(|wide| security::owner_and_dacl(&wide));
+    of().map_err(|code| failure::error("GetNamedSecurityInfoW", path.display(), code))
 }
 
 /// Stops a service if it runs, waiting at most `patience` for its end, and removes it.

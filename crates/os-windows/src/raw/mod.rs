@@ -7,6 +7,7 @@ pub(crate) mod find;
 pub(crate) mod firmware;
 pub(crate) mod handle;
 pub(crate) mod interfaces;
+pub(crate) mod libraries;
 pub(crate) mod message;
 pub(crate) mod page_files;
 pub(crate) mod privilege;

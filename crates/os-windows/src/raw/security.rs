@@ -12,12 +12,12 @@ use os::{Dacl, Win32};
 use windows_sys::Win32::Foundation::{ERROR_SUCCESS, LocalFree};
 use windows_sys::Win32::Security::Authorization::{
     ConvertSecurityDescriptorToStringSecurityDescriptorW,
-    ConvertStringSecurityDescriptorToSecurityDescriptorW, GetSecurityInfo, SDDL_REVISION_1,
-    SE_FILE_OBJECT, SetSecurityInfo,
+    ConvertStringSecurityDescriptorToSecurityDescriptorW, GetNamedSecurityInfoW, GetSecurityInfo,
+    SDDL_REVISION_1, SE_FILE_OBJECT, SetSecurityInfo,
 };
 use windows_sys::Win32::Security::{
-    ACL, DACL_SECURITY_INFORMATION, GetSecurityDescriptorDacl, PROTECTED_DACL_SECURITY_INFORMATION,
-    UNPROTECTED_DACL_SECURITY_INFORMATION,
+    ACL, DACL_SECURITY_INFORMATION, GetSecurityDescriptorDacl, OWNER_SECURITY_INFORMATION,
+    PROTECTED_DACL_SECURITY_INFORMATION, UNPROTECTED_DACL_SECURITY_INFORMATION,
 };
 
 use super::outcome;
@@ -42,7 +42,30 @@ pub(crate) fn dacl(file: &OwnedHandle) -> Result<String, Win32> {
         )
     };
     succeeded(code)?;
-    text(&Local(descriptor))
+    text(&Local(descriptor), DACL_SECURITY_INFORMATION)
+}
+
+/// The owner and the access control list of a file or directory, as text.
+///
+/// <https://learn.microsoft.com/windows/win32/api/aclapi/nf-aclapi-getnamedsecurityinfow>
+pub(crate) fn owner_and_dacl(path: &Wide) -> Result<String, Win32> {
+    let parts = OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION;
+    let mut descriptor = ptr::null_mut();
+    // SAFETY: the path ends in a NUL; what need not be told may be null, and the result outlives the call.
+    let code = unsafe {
+        GetNamedSecurityInfoW(
+            path.as_ptr(),
+            SE_FILE_OBJECT,
+            parts,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut descriptor,
+        )
+    };
+    succeeded(code)?;
+    text(&Local(descriptor), parts)
 }
 
 /// Sets the access control list of a file or directory, and hands what is inheritable down to what is
@@ -119,14 +142,14 @@ fn list_of(descriptor: &Local) -> Result<*const ACL, Win32> {
 }
 
 /// <https://learn.microsoft.com/windows/win32/api/sddl/nf-sddl-convertsecuritydescriptortostringsecuritydescriptorw>
-fn text(descriptor: &Local) -> Result<String, Win32> {
+fn text(descriptor: &Local, parts: u32) -> Result<String, Win32> {
     let (mut units, mut length) = (ptr::null_mut(), 0);
     // SAFETY: the descriptor is one that the system made, and the results outlive the call.
     outcome(unsafe {
         ConvertSecurityDescriptorToStringSecurityDescriptorW(
             descriptor.0,
             SDDL_REVISION_1,
-            DACL_SECURITY_INFORMATION,
+            parts,
             &raw mut units,
             &raw mut length,
         )

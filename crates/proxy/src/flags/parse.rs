@@ -401,8 +401,8 @@ mod tests {
         config.ineffective.clear();
         assert_eq!(
             config.pipe_security.take().as_deref(),
-            // LocalSystem and Administrators, and nobody by inheritance.
-            Some("D:P(A;;GA;;;SY)(A;;GA;;;BA)")
+            // Administrators', open to them and LocalSystem, and to nobody by inheritance.
+            Some("O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)")
         );
         assert_eq!(*config, super::Config::default());
     }

@@ -215,7 +215,7 @@ const OURS: &[Flag] = &[
         name: "pipe-security",
         value: Value::Of("SDDL"),
         default: transport::DEFAULT_SECURITY,
-        help: "Who may open the pipes. GA, GW and every right with 0x4 let others serve them as well, and so receive what drivers send; 0x12019b lets them call alone: D:P(A;;GA;;;SY)(A;;GA;;;BA)(A;;0x12019b;;;LS).",
+        help: "Who may open the pipes, and whose they are: clients of wincsi call those of SYSTEM and Administrators only, so begin it with O:BA. GA, GW and every right with 0x4 let others serve them as well, and so receive what drivers send; 0x12019b lets them call alone: O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)(A;;0x12019b;;;LS).",
         apply: Apply::Text(|config, text| {
             set(&mut config.pipe_security, optional(text).map(str::to_owned))
         }),

@@ -7,6 +7,12 @@ use wincsi_proxy::log;
 
 use super::Surroundings;
 
+/// No library is looked for in the program's folder here.
+#[expect(clippy::unnecessary_wraps, reason = "what both systems share")]
+pub(crate) fn restrict_libraries() -> Result<(), u8> {
+    Ok(())
+}
+
 /// Serves until a signal asks the process to end. There is no service control manager here.
 pub(crate) fn run(config: Config) -> u8 {
     if config.windows_service {

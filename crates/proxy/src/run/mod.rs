@@ -12,7 +12,7 @@ use wincsi_proxy::serve::{self, StartError};
 #[cfg_attr(not(windows), path = "elsewhere.rs")]
 mod platform;
 
-pub(crate) use platform::{refuse, run};
+pub(crate) use platform::{refuse, restrict_libraries, run};
 
 /// The program could not do what it was started for.
 const FAILED: u8 = 1;
@@ -24,7 +24,7 @@ pub(crate) const USAGE: u8 = 2;
 trait Surroundings {
     /// The start goes on.
     fn still_starting(&self) {}
-    /// All endpoints answer.
+    /// All endpoints answer that no other process has.
     fn running(&self) {}
     /// Returns when the server is to end.
     fn wait_for_end(&self);

@@ -6,6 +6,12 @@ use wincsi_proxy::flags::{Config, FlagError};
 
 use super::Surroundings;
 
+/// Has libraries looked for among the system's only, not in the program's folder. Those that the exe imports are
+/// loaded by then: of these `build.rs` has the loader do the same.
+pub(crate) fn restrict_libraries() -> Result<(), u8> {
+    os_windows::search_system32_only().map_err(|error| super::complain(&error))
+}
+
 /// Serves until the process is asked to end, or under the service control manager until that does.
 pub(crate) fn run(config: Config) -> u8 {
     if config.windows_service {

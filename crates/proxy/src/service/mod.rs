@@ -4,6 +4,8 @@ mod name;
 mod parse;
 #[cfg(any(windows, test))]
 mod program;
+#[cfg(any(windows, test))]
+mod rights;
 
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(windows), path = "elsewhere.rs")]
@@ -12,7 +14,7 @@ mod platform;
 use std::process::ExitCode;
 
 pub use name::{ServiceName, ServiceNameError};
-pub use parse::{ArgumentError, Command, parse};
+pub use parse::{ArgumentError, Command, Folder, parse};
 
 /// The first argument of such a command line.
 pub const WORD: &str = "service";
@@ -41,16 +43,17 @@ pub fn main(arguments: &[String]) -> ExitCode {
 /// How the commands are used, and what their exit statuses mean.
 pub const HELP: &str = "\
 Usage of csi-proxy service:
-  csi-proxy service install [-name=NAME] [--] [flags of csi-proxy]
+  csi-proxy service install [-name=NAME] [-any-folder] [--] [flags of csi-proxy]
     \tInstall csi-proxy as a service that starts with the system, as LocalSystem, and is
     \tstarted again 10 s after a failure. It runs this very file with these flags, so put the
-    \tfile first where administrators alone can write. With -log_file or -log_dir the log goes
+    \tfile first where only administrators can write, as below C:\\Program Files: elsewhere it is
+    \tnot installed, unless -any-folder is given. With -log_file or -log_dir the log goes
     \tthere, unless -logtostderr is given. A service that is there already gets this
     \tconfiguration, in force from its next start.
   csi-proxy service uninstall [-name=NAME]
     \tStop the service and remove it.
   csi-proxy service start [-name=NAME]
-    \tStart the service and wait until all pipes answer.
+    \tStart the service and wait until its pipes answer.
   csi-proxy service stop [-name=NAME]
     \tStop the service and wait until it has ended.
   csi-proxy service status [-name=NAME]

@@ -14,6 +14,8 @@ pub enum Command {
         arguments: Vec<String>,
         /// What these arguments mean.
         config: Box<Config>,
+        /// Where the program may be.
+        folder: Folder,
     },
     /// Start it.
     Start(ServiceName),
@@ -23,6 +25,16 @@ pub enum Command {
     Stop(ServiceName),
     /// Remove it.
     Uninstall(ServiceName),
+}
+
+/// In which folder the program of a service may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Folder {
+    /// One that only administrators can write to, and whose place they alone can change.
+    #[default]
+    Administrators,
+    /// Any.
+    Any,
 }
 
 /// A command line that cannot be understood.
@@ -53,7 +65,7 @@ pub enum ArgumentError {
 
 /// Reads the arguments after the word `service`.
 ///
-/// `-name` is the command's own; what else follows `install`, and everything after `--`, are flags that
+/// `-name` and `-any-folder` are the command's own; what else follows `install`, and everything after `--`, are flags that
 /// the service will be started with.
 ///
 /// # Errors
@@ -65,9 +77,16 @@ pub fn parse(arguments: &[String]) -> Result<Command, ArgumentError> {
     if is_help(command) || rest.iter().take_while(|word| *word != "--").any(is_help) {
         return Ok(Command::Help);
     }
-    let (name, flags) = name_and_flags(rest)?;
+    let Own {
+        name,
+        folder,
+        flags,
+    } = own_and_flags(rest)?;
     if command == "install" {
-        return install(name, flags);
+        return install(name, flags, folder);
+    }
+    if folder == Folder::Any {
+        return Err(ArgumentError::Unexpected(format!("-{ANY_FOLDER}")));
     }
     let make = match command.as_str() {
         "start" => Command::Start,
@@ -88,7 +107,14 @@ const AS_SERVICE: &str = "-windows-service";
 /// klog's flag without which a log file gets nothing.
 const TO_FILES: &str = "-logtostderr=false";
 
-fn install(name: ServiceName, flags: Vec<String>) -> Result<Command, ArgumentError> {
+/// The flag of `install` that has it not look at the program's folder.
+const ANY_FOLDER: &str = "any-folder";
+
+fn install(
+    name: ServiceName,
+    flags: Vec<String>,
+    folder: Folder,
+) -> Result<Command, ArgumentError> {
     let mut arguments = flags;
     if serving(&arguments)?.log.names_files_in_vain() {
         arguments = to_files_unless_said(arguments)?;
@@ -104,6 +130,7 @@ fn install(name: ServiceName, flags: Vec<String>) -> Result<Command, ArgumentErr
         name,
         arguments,
         config,
+        folder,
     })
 }
 
@@ -129,29 +156,36 @@ fn serving(arguments: &[String]) -> Result<Box<Config>, ArgumentError> {
     }
 }
 
-/// Splits the command's own flag from those of the service.
-fn name_and_flags(arguments: &[String]) -> Result<(ServiceName, Vec<String>), ArgumentError> {
-    let mut name = ServiceName::default();
-    let mut flags = Vec::new();
+/// The command's own flags, and those of the service.
+#[derive(Default)]
+struct Own {
+    name: ServiceName,
+    folder: Folder,
+    flags: Vec<String>,
+}
+
+fn own_and_flags(arguments: &[String]) -> Result<Own, ArgumentError> {
+    let mut own = Own::default();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         match argument.strip_prefix("--").or(argument.strip_prefix('-')) {
             Some("") if argument == "--" => {
-                flags.extend(arguments.by_ref().cloned());
+                own.flags.extend(arguments.by_ref().cloned());
             }
             Some("name") => {
-                name = arguments.next().ok_or(ArgumentError::NeedsName)?.parse()?;
+                own.name = arguments.next().ok_or(ArgumentError::NeedsName)?.parse()?;
             }
-            Some(flag) if flag.starts_with("name=") => name = flag["name=".len()..].parse()?,
-            _ => flags.push(argument.clone()),
+            Some(flag) if flag.starts_with("name=") => own.name = flag["name=".len()..].parse()?,
+            Some(ANY_FOLDER) => own.folder = Folder::Any,
+            _ => own.flags.push(argument.clone()),
         }
     }
-    Ok((name, flags))
+    Ok(own)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ArgumentError, Command, parse};
+    use super::{ArgumentError, Command, Folder, parse};
     use crate::flags::FlagError;
 
     fn of(line: &str) -> Result<Command, ArgumentError> {
@@ -185,6 +219,28 @@ mod tests {
             );
         }
         assert_eq!(installed("install --name other").0, "other");
+    }
+
+    #[test]
+    fn a_folder_of_anybodys_has_to_be_asked_for_and_is_no_flag_of_the_service() {
+        for (line, wanted) in [
+            ("install -v=2", Folder::Administrators),
+            ("install -any-folder -v=2", Folder::Any),
+            ("install --any-folder -- -v=2", Folder::Any),
+        ] {
+            match of(line) {
+                Ok(Command::Install {
+                    folder, arguments, ..
+                }) => {
+                    assert_eq!(folder, wanted, "{line}");
+                    assert_eq!(arguments.join(" "), "-windows-service -v=2", "{line}");
+                }
+                other => panic!("{line:?} gives {other:?}"),
+            }
+        }
+        assert!(of("install -- -any-folder").is_err());
+        let unexpected = ArgumentError::Unexpected("-any-folder".into());
+        assert_eq!(of("start -any-folder"), Err(unexpected));
     }
 
     #[test]

@@ -1,13 +1,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{env, io};
+use std::{env, io, iter};
 
 use os_windows::installation::{
     self, Change, Definition, Effort, InstallationError, Removal, Report, RunState,
 };
 
-use super::{Command, ServiceName, Status, program};
+use super::rights::{self, Place};
+use super::{Command, Folder, ServiceName, Status, program};
 use crate::flags::Config;
 
 pub(super) fn perform(command: &Command) -> Result<Status, Failure> {
@@ -18,7 +19,8 @@ pub(super) fn perform(command: &Command) -> Result<Status, Failure> {
             name,
             arguments,
             config,
-        } => install(name, arguments, config),
+            folder,
+        } => install(name, arguments, config, *folder),
         Command::Start(name) => start(name),
         Command::Status(name) => status(name),
         Command::Stop(name) => stop(name),
@@ -36,8 +38,21 @@ pub(super) enum Failure {
     },
     #[error(transparent)]
     Installation(#[from] InstallationError),
+    #[error(
+        r"{0}: put csi-proxy.exe where only administrators can write, as below C:\Program Files, or change the rights (docs/service.md says how); -any-folder installs it all the same"
+    )]
+    Open(OpenPlace),
     #[error("find this program: {0}")]
     Program(#[source] io::Error),
+}
+
+/// A file or folder that others than administrators can change, so that they decide what the service runs.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenPlace {
+    #[error("{} can be changed by {}, who would become LocalSystem", .path.display(), .others.join(", "))]
+    Others { path: PathBuf, others: Vec<String> },
+    #[error("who can change it is not known: {0}")]
+    Unknown(#[from] os::Error),
 }
 
 /// How long a start or a stop may take; a stop longer if the service says so.
@@ -49,9 +64,20 @@ const RESTART_DELAY: Duration = Duration::from_secs(10);
 const DESCRIPTION: &str =
     "Serves storage operations of this node to CSI drivers over named pipes (wincsi).";
 
-fn install(name: &ServiceName, arguments: &[String], config: &Config) -> Result<Status, Failure> {
+fn install(
+    name: &ServiceName,
+    arguments: &[String],
+    config: &Config,
+    folder: Folder,
+) -> Result<Status, Failure> {
     let executable = env::current_exe().map_err(Failure::Program)?;
     refuse_foreign(name, &executable)?;
+    for place in open_places(&executable) {
+        match folder {
+            Folder::Administrators => return Err(Failure::Open(place)),
+            Folder::Any => eprintln!("warning: {place}"),
+        }
+    }
     let installation = installation::install(&definition(name, executable, arguments))?;
     match installation.change {
         Change::Created => {
@@ -70,6 +96,21 @@ fn install(name: &ServiceName, arguments: &[String], config: &Config) -> Result<
         );
     }
     Ok(Status::Done)
+}
+
+/// What others can change of the program, its folder and those above.
+fn open_places(executable: &Path) -> impl Iterator<Item = OpenPlace> {
+    let ours = [Place::Install; 2].into_iter();
+    let places = ours.chain(iter::repeat(Place::Above));
+    let paths = executable.ancestors().zip(places);
+    paths.filter_map(|(path, place)| match installation::rights_of(path) {
+        Err(error) => Some(OpenPlace::Unknown(error)),
+        Ok(sddl) => {
+            let others = rights::others_who_may_change(place, &sddl);
+            let path = path.to_owned();
+            (!others.is_empty()).then_some(OpenPlace::Others { path, others })
+        }
+    })
 }
 
 fn definition(name: &ServiceName, executable: PathBuf, arguments: &[String]) -> Definition {

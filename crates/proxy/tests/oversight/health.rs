@@ -1,8 +1,12 @@
 //! What the pages of health say of a node with a trouble.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use transport::{Call, Endpoint, Server, ServerOptions, Service, Status};
+use wincsi_proxy::flags::Config;
+use wire::disk::v1 as disk;
 use wire::system::v1alpha1 as system;
 
 use crate::harness::Proxy;
@@ -78,4 +82,53 @@ fn a_group_that_hangs_is_unready_and_the_process_lives() {
         assert!(begun.elapsed() < PATIENCE, "it is looked at again");
         thread::yield_now();
     }
+}
+
+/// Answers every call, so that it is not for its silence that its endpoint is named.
+struct Squatter;
+
+impl Service for Squatter {
+    fn call(&self, _: &Call) -> Result<Vec<u8>, Status> {
+        Ok(Vec::new())
+    }
+}
+
+/// Serves an endpoint before the proxy does.
+fn take(config: &Config, name: &str) -> (Server, Endpoint) {
+    fs::create_dir_all(&config.listen).expect("a folder for sockets");
+    let endpoint = Endpoint::local(&config.listen, name).expect("a name");
+    let service: Arc<dyn Service> = Arc::new(Squatter);
+    let services = vec![(endpoint.clone(), service)];
+    let server = Server::bind(services, ServerOptions::default());
+    (server.expect("nobody has it yet"), endpoint)
+}
+
+/// The others are served meanwhile, those of the same group too.
+#[test]
+fn an_endpoint_that_is_taken_fails_readiness_by_its_name_until_it_is_free_and_served() {
+    let mut taken = None;
+    let proxy = Proxy::start(|config| {
+        with_pages(config);
+        taken = Some(take(config, "csi-proxy-disk-v1"));
+    });
+    let (squatter, endpoint) = taken.expect("the proxy is configured");
+    let told = format!("{endpoint}: served by another process");
+    assert_eq!(troubles(&proxy, 503), [told.as_str(), STOPPED]);
+    let (status, body) = page(&proxy, "/healthz");
+    assert_eq!(status, 503);
+    assert!(
+        body.contains("22 of 23 answer") && body.contains(&told),
+        "{body}"
+    );
+    for group in wire::GROUPS.iter().filter(|group| **group != disk::GROUP) {
+        proxy.call_empty(group, group.methods[0].name);
+    }
+    drop(squatter);
+    let begun = Instant::now();
+    while page(&proxy, "/readyz").0 != 200 {
+        assert!(begun.elapsed() < PATIENCE, "it is tried again");
+        thread::yield_now();
+    }
+    let disks = proxy.call::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {});
+    disks.expect("it is served here");
 }

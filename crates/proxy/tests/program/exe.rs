@@ -109,7 +109,8 @@ impl Server {
         Self { process, folder }
     }
 
-    fn in_folder(folder: TempDir, arguments: &[impl AsRef<OsStr>]) -> Self {
+    /// As [`Server::start`], in a folder that a test has prepared.
+    pub(crate) fn in_folder(folder: TempDir, arguments: &[impl AsRef<OsStr>]) -> Self {
         let process = Process(spawn(arguments, &log_in(&folder)));
         let mut server = Self { process, folder };
         server.wait_for("] ready");

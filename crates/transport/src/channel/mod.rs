@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use self::link::{Exchange, Line};
-use crate::sys::Stream;
-use crate::{Code, Endpoint, Status};
+use crate::sys::{ServerOwner, Stream};
+use crate::{Code, Endpoint, Owner, Status};
 
 /// A client of one server. Clones share their idle connections.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct ChannelOptions {
     pub max_message_bytes: usize,
     /// Connections that are kept for the next call.
     pub max_idle: usize,
+    /// Whose endpoint is called.
+    pub owner: Owner,
 }
 
 /// Why a call did not bring a response.
@@ -47,6 +49,14 @@ pub enum CallError {
         endpoint: Endpoint,
         /// What the system said.
         source: io::Error,
+    },
+    /// The endpoint belongs to somebody who is not expected to serve it ([`Owner`]). Nothing was sent.
+    #[error("{endpoint} belongs to {owner}, who is not trusted to serve it: nothing was sent")]
+    ForeignOwner {
+        /// Which endpoint.
+        endpoint: Endpoint,
+        /// Whose it is: a pipe's SID, a socket's `user` with its number.
+        owner: String,
     },
     /// The deadline passed. The server may go on with the call.
     #[error("no answer from {endpoint} to {method} before the deadline")]
@@ -79,6 +89,7 @@ impl Default for ChannelOptions {
             connect_timeout: Duration::from_secs(5),
             max_message_bytes: 4 << 20,
             max_idle: 8,
+            owner: Owner::Administrators,
         }
     }
 }
@@ -87,7 +98,7 @@ impl Channel {
     /// Opens a first connection, so that a server that is not there is noticed at once.
     ///
     /// # Errors
-    /// [`CallError::Connect`].
+    /// [`CallError::Connect`], [`CallError::ForeignOwner`].
     pub fn connect(endpoint: Endpoint, options: ChannelOptions) -> Result<Self, CallError> {
         let shared = Shared {
             endpoint,
@@ -158,12 +169,30 @@ impl Shared {
     }
 
     fn open(&self, deadline: Instant) -> Result<Line, CallError> {
-        Stream::connect(&self.endpoint, deadline)
-            .and_then(|stream| Line::open(stream, self.options.max_message_bytes))
-            .map_err(|source| CallError::Connect {
-                endpoint: self.endpoint.clone(),
-                source,
-            })
+        let failed = |source| CallError::Connect {
+            endpoint: self.endpoint.clone(),
+            source,
+        };
+        let stream = Stream::connect(&self.endpoint, deadline).map_err(failed)?;
+        match self.options.owner {
+            Owner::Administrators => self.check_owner(&stream)?,
+            Owner::Any => {}
+        }
+        Line::open(stream, self.options.max_message_bytes).map_err(failed)
+    }
+
+    /// An owner that cannot be read is no trusted one: whoever may open a pipe for reading may read it
+    /// (`FILE_GENERIC_READ` has `READ_CONTROL`), so that only a pipe of a strange kind keeps it back.
+    fn check_owner(&self, stream: &Stream) -> Result<(), CallError> {
+        let endpoint = self.endpoint.clone();
+        match stream.server_owner() {
+            Ok(owner) if owner.is_trusted => Ok(()),
+            Ok(ServerOwner { name: owner, .. }) => Err(CallError::ForeignOwner { endpoint, owner }),
+            Err(error) => Err(CallError::Connect {
+                endpoint,
+                source: io::Error::other(format!("cannot read its owner: {error}")),
+            }),
+        }
     }
 
     fn put_back(&self, line: Line) {

@@ -6,6 +6,7 @@ mod calls;
 mod client;
 mod eviction;
 mod shared;
+mod taken;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,7 @@ use std::{io, mem};
 
 use thiserror::Error;
 
+use self::taken::{Attempt, Taken};
 use crate::conn::{Connection, later};
 use crate::sys::Listener;
 use crate::{Endpoint, ServerOptions, Service};
@@ -33,6 +35,8 @@ pub struct Server {
     shared: Arc<Shared>,
     /// None are left once it has been shut down.
     acceptors: Mutex<Vec<Arc<Acceptor>>>,
+    /// The endpoints that others serve.
+    taken: Taken,
 }
 
 /// What a server holds at a moment.
@@ -102,14 +106,37 @@ impl Server {
         services: Vec<(Endpoint, Arc<dyn Service>)>,
         options: ServerOptions,
     ) -> Result<Self, BindError> {
-        let mut groups = Groups::default();
-        let bound = listen(services, &options, &mut groups)?;
-        let shared = Shared::new(options, &groups).map_err(BindError::Threads)?;
+        let attempt = Attempt::at(services, &options);
+        match attempt.failures.is_empty() {
+            true => Self::serve(attempt, options),
+            false => Err(BindError::Endpoints(attempt.failures())),
+        }
+    }
+
+    /// As [`Server::bind`], but an endpoint that another process serves is left out as long as one is free:
+    /// [`Server::taken`] has it, and [`Server::retry_taken`] tries it again.
+    ///
+    /// # Errors
+    /// As [`Server::bind`], when all endpoints are served already, or one cannot be created for another reason.
+    pub fn bind_free(
+        services: Vec<(Endpoint, Arc<dyn Service>)>,
+        options: ServerOptions,
+    ) -> Result<Self, BindError> {
+        let attempt = Attempt::at(services, &options);
+        match attempt.is_worth_serving() {
+            true => Self::serve(attempt, options),
+            false => Err(BindError::Endpoints(attempt.failures())),
+        }
+    }
+
+    fn serve(attempt: Attempt, options: ServerOptions) -> Result<Self, BindError> {
+        let shared = Shared::new(options, &attempt.groups).map_err(BindError::Threads)?;
         let server = Self {
             shared: Arc::new(shared),
             acceptors: Mutex::default(),
+            taken: Taken::new(attempt.failures),
         };
-        for (binding, listener) in bound {
+        for (binding, listener) in attempt.bound {
             let acceptor =
                 Acceptor::open(binding, listener, &server.shared).map_err(BindError::Threads)?;
             server.acceptors().push(acceptor);
@@ -118,6 +145,47 @@ impl Server {
             acceptor.start().map_err(BindError::Threads)?;
         }
         Ok(server)
+    }
+
+    /// The endpoints that others serve, after [`Server::bind_free`].
+    pub fn taken(&self) -> Vec<Endpoint> {
+        self.taken.endpoints()
+    }
+
+    /// Tries once more to serve the endpoints that others serve, and returns those that they no longer do: they
+    /// are served here now.
+    pub fn retry_taken(&self) -> Vec<Endpoint> {
+        self.taken
+            .retry(&self.shared.options, |binding, listeners| {
+                self.join(binding, listeners)
+            })
+    }
+
+    /// Begins to serve one endpoint more, or leaves nothing of it.
+    fn join(&self, binding: &Arc<Binding>, listeners: Vec<Listener>) -> io::Result<()> {
+        let mut opened = Vec::new();
+        let open = |listener| {
+            opened.push(Acceptor::open(Arc::clone(binding), listener, &self.shared)?);
+            Ok(())
+        };
+        let all_opened = listeners.into_iter().try_for_each(open);
+        let started = all_opened.and_then(|()| self.start(&opened));
+        if started.is_err() {
+            opened.iter().for_each(|acceptor| acceptor.close());
+        }
+        started
+    }
+
+    /// Has acceptors take clients, unless the server is shutting down: that closes those that it finds here after
+    /// it has set the flag.
+    fn start(&self, opened: &[Arc<Acceptor>]) -> io::Result<()> {
+        let mut acceptors = self.acceptors();
+        if self.shared.draining.load(Ordering::Acquire) {
+            return Err(io::Error::other("the server is shutting down"));
+        }
+        opened.iter().try_for_each(|acceptor| acceptor.start())?;
+        acceptors.extend(opened.iter().cloned());
+        Ok(())
     }
 
     /// What the server holds at the moment.
@@ -179,33 +247,6 @@ impl Drop for Server {
         if !self.shared.draining.load(Ordering::Acquire) {
             self.shutdown(Duration::ZERO);
         }
-    }
-}
-
-/// All listeners, or none.
-fn listen(
-    services: Vec<(Endpoint, Arc<dyn Service>)>,
-    options: &ServerOptions,
-    groups: &mut Groups,
-) -> Result<Vec<(Arc<Binding>, Listener)>, BindError> {
-    let mut bound = Vec::new();
-    let mut failures = Vec::new();
-    for (endpoint, service) in services {
-        match Listener::bind(&endpoint, options) {
-            Ok(listeners) => {
-                let binding = Arc::new(Binding::new(endpoint, service, groups));
-                bound.extend(
-                    listeners
-                        .into_iter()
-                        .map(|listener| (Arc::clone(&binding), listener)),
-                );
-            }
-            Err(source) => failures.push(EndpointFailure { endpoint, source }),
-        }
-    }
-    match failures.is_empty() {
-        true => Ok(bound),
-        false => Err(BindError::Endpoints(failures)),
     }
 }
 

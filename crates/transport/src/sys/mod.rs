@@ -30,6 +30,14 @@ impl UserId {
     }
 }
 
+/// Who has the endpoint that a client is connected to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ServerOwner {
+    pub(crate) name: String,
+    /// It is one of [`crate::Owner::Administrators`].
+    pub(crate) is_trusted: bool,
+}
+
 /// What a thread waits for, or what it got.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Interest {

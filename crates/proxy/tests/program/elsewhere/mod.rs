@@ -10,7 +10,7 @@ use crate::exe::{Server, exe};
 /// Listens on a server's endpoint before it.
 pub(crate) fn take_endpoint(folder: &Path, name: &str) -> UnixListener {
     let sockets = folder.join("sockets");
-    fs::create_dir(&sockets).expect("a folder for sockets");
+    fs::create_dir_all(&sockets).expect("a folder for sockets");
     UnixListener::bind(socket(folder, name)).expect("nobody listens yet")
 }
 

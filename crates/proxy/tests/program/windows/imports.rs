@@ -83,6 +83,28 @@ fn only_the_systems_libraries_are_loaded() {
     assert!(imports["ole32.dll"].contains("CoInitializeEx"));
 }
 
+/// Those that are loaded later, by name, are looked for in System32.
+#[test]
+fn libraries_are_looked_for_where_the_program_says() {
+    assert!(imports()["kernel32.dll"].contains("SetDefaultDllDirectories"));
+}
+
+/// So are those above: the flag is `LOAD_LIBRARY_SEARCH_SYSTEM32`, where
+/// <https://learn.microsoft.com/windows/win32/api/winnt/ns-winnt-image_load_config_directory64> has `DependentLoadFlags`.
+#[cfg(target_env = "msvc")]
+#[test]
+fn what_the_program_imports_is_looked_for_in_system32_only() {
+    const DEPENDENT_LOAD_FLAGS: usize = 0x4E;
+    let bytes = program();
+    let file = PeFile64::parse(&*bytes).expect("a program of 64 bits");
+    let directory = file.data_directory(pe::IMAGE_DIRECTORY_ENTRY_LOAD_CONFIG);
+    let sections = file.section_table();
+    let config = directory.expect("there is one").data(&*bytes, &sections);
+    let config = config.expect("it reads");
+    let flags = &config[DEPENDENT_LOAD_FLAGS..DEPENDENT_LOAD_FLAGS + 2];
+    assert_eq!(flags, 0x800_u16.to_le_bytes());
+}
+
 #[test]
 fn nothing_of_a_compilers_is_loaded() {
     let of_compilers = OF_COMPILERS.iter();

@@ -111,6 +111,20 @@ fn weakness_5_a_process_that_is_no_service_says_so() {
     );
 }
 
+/// Under Wine every file belongs to the user and not to Administrators; on Windows the folder of those who build has
+/// their rights.
+#[test]
+fn a_program_that_others_can_change_is_not_installed() {
+    let _turn = turn();
+    let name = "-name=wincsi-test-folder";
+    let ended = exe(&["service", "install", name]);
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    for words in ["can be changed by", "Program Files", "-any-folder"] {
+        assert!(ended.output.contains(words), "{}", ended.output);
+    }
+    assert_eq!(exe(&["service", "status", name]).code, Some(4));
+}
+
 #[test]
 fn a_service_of_somebody_else_is_left_alone() {
     let _turn = turn();
@@ -201,6 +215,8 @@ impl Service {
             format!("-name={}", self.name),
         ];
         if command == "install" {
+            // Tests run where those who build can write.
+            line.push("-any-folder".to_owned());
             line.push("--".to_owned());
             let [node, others @ ..] = self.flags();
             line.extend(matches!(self.node, Node::Simulated).then_some(node));

@@ -9,8 +9,9 @@ use std::{fmt, io, mem};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::{Uid, geteuid};
 
-use super::super::{Interest, Read, UserId, Written};
+use super::super::{Interest, Read, ServerOwner, UserId, Written};
 use super::Handles;
 use crate::{Endpoint, Peer};
 
@@ -68,6 +69,13 @@ impl Stream {
     pub(crate) fn user(&self) -> Option<UserId> {
         let credentials = socket_peercred(&self.fd).ok()?;
         Some(UserId::new(&credentials.uid.as_raw().to_ne_bytes()))
+    }
+
+    /// Who listens at the other end: the peer of a client is the process that called `listen`
+    /// (<https://man7.org/linux/man-pages/man7/unix.7.html>).
+    pub(crate) fn server_owner(&self) -> io::Result<ServerOwner> {
+        let uid = socket_peercred(&self.fd)?.uid;
+        Ok(owner(uid, geteuid()))
     }
 
     /// Learns what a wait has found; whether that is anything.
@@ -170,6 +178,14 @@ impl Stream {
     }
 }
 
+/// The owner of a socket as a client of the user `own` judges it.
+fn owner(uid: Uid, own: Uid) -> ServerOwner {
+    ServerOwner {
+        name: format!("user {}", uid.as_raw()),
+        is_trusted: uid.is_root() || uid == own,
+    }
+}
+
 impl fmt::Debug for Stream {
     /// Without the bytes: they may be a password's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,5 +193,26 @@ impl fmt::Debug for Stream {
             .field("fd", &self.fd)
             .field("unsent", &self.unsent())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_and_the_clients_own_user_are_trusted_to_serve_and_no_other() {
+        let user = Uid::from_raw;
+        for (uid, own, is_trusted) in [
+            (0, 0, true),
+            (0, 1000, true),
+            (1000, 1000, true),
+            (1001, 1000, false),
+            (1000, 0, false),
+        ] {
+            let found = owner(user(uid), user(own));
+            let name = format!("user {uid}");
+            assert_eq!(found, ServerOwner { name, is_trusted }, "seen by {own}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod event;
 mod listener;
 mod operation;
+mod owner;
 mod pipe;
 mod security;
 mod stream;

@@ -9,9 +9,9 @@ use windows_sys::Win32::Foundation::{
     ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_NOT_CONNECTED,
 };
 
-use super::super::{Interest, Read, UserId, Written};
+use super::super::{Interest, Read, ServerOwner, UserId, Written};
 use super::operation::{Operation, is};
-use super::{Handles, pipe, user};
+use super::{Handles, owner, pipe, user};
 use crate::{Endpoint, Peer};
 
 const SMALL_BUFFER: usize = 4 << 10;
@@ -69,6 +69,11 @@ impl Stream {
     /// Whose process that is.
     pub(crate) fn user(&self) -> Option<UserId> {
         user::of_process(self.peer().pid?)
+    }
+
+    /// Who owns the pipe, which is the owner of all its instances.
+    pub(crate) fn server_owner(&self) -> io::Result<ServerOwner> {
+        owner::of(&self.pipe)
     }
 
     /// Learns what a wait has found; whether that is anything. A wait knows only what may be

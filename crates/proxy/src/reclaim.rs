@@ -1,0 +1,78 @@
+//! The endpoints that another process serves, tried until they are free.
+
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use transport::{Endpoint, Server};
+
+use crate::monitoring::SharedServer;
+use crate::retry::Retry;
+
+/// Calls fail, or reach somebody else, for as long after the other has gone; and what is still taken is logged no more
+/// often than that.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+const STACK_BYTES: usize = 256 << 10;
+
+/// Tries the endpoints of a server that others serve, until this is dropped.
+pub(crate) struct Reclaiming(Arc<Retry>);
+
+impl Reclaiming {
+    /// Begins, when there are any. They are logged, at each try that leaves some too.
+    pub(crate) fn start(server: &SharedServer) -> Option<Self> {
+        let taken = with(server, Server::taken)?;
+        if taken.is_empty() {
+            return None;
+        }
+        tracing::error!(
+            "served by another process: {}; the others are served here, and these are tried again",
+            list(&taken)
+        );
+        let retry = Arc::new(Retry::default());
+        let (server, tries) = (Arc::clone(server), Arc::clone(&retry));
+        let spawned = thread::Builder::new()
+            .name(String::from("endpoints"))
+            .stack_size(STACK_BYTES)
+            .spawn(move || tries.until(LONGEST_PAUSE, |pause| attempt(&server, pause)));
+        if let Err(error) = spawned {
+            tracing::error!("endpoints of another process are not tried again: no thread: {error}");
+        }
+        Some(Self(retry))
+    }
+}
+
+impl Drop for Reclaiming {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Done when all are served, or the server has gone.
+fn attempt(server: &SharedServer, pause: Duration) -> Option<()> {
+    let Some((free, taken)) = with(server, |server| (server.retry_taken(), server.taken())) else {
+        return Some(());
+    };
+    if !free.is_empty() {
+        tracing::info!("free again and served: {}", list(&free));
+    }
+    if taken.is_empty() {
+        return Some(());
+    }
+    tracing::warn!(
+        "served by another process: {}; tried again after {} s",
+        list(&taken),
+        pause.as_secs()
+    );
+    None
+}
+
+fn with<T>(server: &SharedServer, use_of: impl FnOnce(&Server) -> T) -> Option<T> {
+    let server = server.lock().unwrap_or_else(PoisonError::into_inner);
+    server.as_ref().map(use_of)
+}
+
+fn list(endpoints: &[Endpoint]) -> String {
+    let names: Vec<_> = endpoints.iter().map(ToString::to_string).collect();
+    names.join(", ")
+}

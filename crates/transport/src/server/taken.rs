@@ -1,0 +1,104 @@
+//! Endpoints that another process serves.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{io, mem};
+
+use super::{Binding, EndpointFailure, Groups};
+use crate::sys::Listener;
+use crate::{Endpoint, ServerOptions, Service};
+
+/// What became of the endpoints of a server that is being made.
+pub(super) struct Attempt {
+    pub(super) groups: Groups,
+    pub(super) bound: Vec<(Arc<Binding>, Listener)>,
+    pub(super) failures: Vec<(Arc<Binding>, io::Error)>,
+}
+
+impl Attempt {
+    pub(super) fn at(services: Vec<(Endpoint, Arc<dyn Service>)>, options: &ServerOptions) -> Self {
+        let mut attempt = Self {
+            groups: Groups::default(),
+            bound: Vec::new(),
+            failures: Vec::new(),
+        };
+        for (endpoint, service) in services {
+            let bound = Listener::bind(&endpoint, options);
+            let binding = Arc::new(Binding::new(endpoint, service, &mut attempt.groups));
+            match bound {
+                Ok(listeners) => {
+                    let with_binding = |listener| (Arc::clone(&binding), listener);
+                    attempt
+                        .bound
+                        .extend(listeners.into_iter().map(with_binding));
+                }
+                Err(error) => attempt.failures.push((binding, error)),
+            }
+        }
+        attempt
+    }
+
+    /// Whether something is free, and nothing else is the matter than that the rest is taken.
+    pub(super) fn is_worth_serving(&self) -> bool {
+        let is_taken = |(_, error): &(_, io::Error)| is_taken(error);
+        self.failures.is_empty() || !self.bound.is_empty() && self.failures.iter().all(is_taken)
+    }
+
+    pub(super) fn failures(self) -> Vec<EndpointFailure> {
+        let failure = |(binding, source): (Arc<Binding>, _)| EndpointFailure {
+            endpoint: binding.endpoint.clone(),
+            source,
+        };
+        self.failures.into_iter().map(failure).collect()
+    }
+}
+
+/// The endpoints of a server that others serve as yet.
+#[derive(Debug, Default)]
+pub(super) struct Taken(Mutex<Vec<Arc<Binding>>>);
+
+impl Taken {
+    pub(super) fn new(failures: Vec<(Arc<Binding>, io::Error)>) -> Self {
+        let bindings = failures.into_iter().map(|(binding, _)| binding);
+        Self(Mutex::new(bindings.collect()))
+    }
+
+    pub(super) fn endpoints(&self) -> Vec<Endpoint> {
+        self.lock().iter().map(|one| one.endpoint.clone()).collect()
+    }
+
+    /// Has `join` serve those that are free by now, and returns them. Any failure leaves an endpoint for the next
+    /// try: here nobody is left to whom it could be reported.
+    pub(super) fn retry(
+        &self,
+        options: &ServerOptions,
+        join: impl Fn(&Arc<Binding>, Vec<Listener>) -> io::Result<()>,
+    ) -> Vec<Endpoint> {
+        let mut taken = self.lock();
+        let mut free = Vec::new();
+        for binding in mem::take(&mut *taken) {
+            let joined = Listener::bind(&binding.endpoint, options)
+                .and_then(|listeners| join(&binding, listeners));
+            match joined {
+                Ok(()) => free.push(binding.endpoint.clone()),
+                Err(error) => {
+                    tracing::debug!(endpoint = %binding.endpoint, %error, "still not served");
+                    taken.push(binding);
+                }
+            }
+        }
+        free
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Binding>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a server's endpoint cannot be had because the name is another's: a pipe or socket that is served, or
+/// a file of the socket's name.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AddrInUse | io::ErrorKind::AlreadyExists
+    )
+}

@@ -1,0 +1,192 @@
+//! Whose pipe a client has opened.
+//!
+//! The descriptor is the pipe's, not the instance's: its owner is the default owner of the token that made the first
+//! instance, or the one that it named
+//! ([owner](https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object)). A process can name itself and
+//! those of its groups that may own things; Administrators are among these for LocalSystem and for an administrator
+//! who is elevated, and for nobody else without the privilege to restore files
+//! ([TOKEN_OWNER](https://learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_token_owner)).
+//!
+//! Reading it takes `READ_CONTROL`, which is part of the `FILE_GENERIC_READ` that every client asks for
+//! ([rights](https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights)).
+
+// UNSAFETY: the owner of an object is read, and its SID written as text, through Win32 alone.
+#![expect(unsafe_code)]
+
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::{io, ptr};
+
+use windows_sys::Win32::Foundation::{ERROR_SUCCESS, LocalFree};
+use windows_sys::Win32::Security::Authorization::{
+    ConvertSidToStringSidW, GetSecurityInfo, SE_KERNEL_OBJECT,
+};
+use windows_sys::Win32::Security::{OWNER_SECURITY_INFORMATION, PSID};
+
+use super::super::ServerOwner;
+
+/// LocalSystem and Administrators.
+const TRUSTED: [&str; 2] = ["S-1-5-18", "S-1-5-32-544"];
+
+pub(super) fn of(pipe: &OwnedHandle) -> io::Result<ServerOwner> {
+    let name = sid_of_owner(pipe)?.unwrap_or_else(|| "nobody".to_owned());
+    let is_trusted = TRUSTED.contains(&name.as_str());
+    Ok(ServerOwner { name, is_trusted })
+}
+
+/// `None` when the pipe has no owner.
+fn sid_of_owner(pipe: &OwnedHandle) -> io::Result<Option<String>> {
+    let mut owner: PSID = ptr::null_mut();
+    let mut descriptor = ptr::null_mut();
+    // SAFETY: the handle is open, and the pointers outlive the call; those of what is not asked for may be null.
+    let status = unsafe {
+        GetSecurityInfo(
+            pipe.as_raw_handle(),
+            SE_KERNEL_OBJECT,
+            OWNER_SECURITY_INFORMATION,
+            &raw mut owner,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut descriptor,
+        )
+    };
+    if status != ERROR_SUCCESS {
+        return Err(io::Error::from_raw_os_error(status.cast_signed()));
+    }
+    let text = (!owner.is_null()).then(|| text(owner)).transpose();
+    // SAFETY: the call has allocated it, and says to free it so; the owner within is not used any more.
+    unsafe { LocalFree(descriptor) };
+    text
+}
+
+/// A SID as `S-1-...`.
+fn text(sid: PSID) -> io::Result<String> {
+    let mut wide = ptr::null_mut();
+    // SAFETY: the SID is one of a descriptor of the system's, and both outlive the call.
+    if unsafe { ConvertSidToStringSidW(sid, &raw mut wide) } == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut units = Vec::new();
+    let mut at = wide.cast_const();
+    // SAFETY: the text ends in a zero, and nothing behind that is read.
+    while let unit @ 1.. = unsafe { at.read() } {
+        units.push(unit);
+        // SAFETY: the unit before was not the last of the text.
+        at = unsafe { at.add(1) };
+    }
+    // SAFETY: the conversion has allocated it, and says to free it so.
+    unsafe { LocalFree(wide.cast()) };
+    Ok(String::from_utf16_lossy(&units))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::super::super::{Accepts as _, Read};
+    use super::super::{Listener, user};
+    use super::*;
+    use crate::{
+        Call, CallError, Channel, ChannelOptions, DEFAULT_SECURITY, Endpoint, Owner, Server,
+        ServerOptions, Service, Status,
+    };
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    struct Echo;
+
+    impl Service for Echo {
+        fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
+            Ok(call.message.to_vec())
+        }
+    }
+
+    fn endpoint(name: &str, security: &str) -> (Endpoint, ServerOptions) {
+        let endpoint = Endpoint::pipe(&format!("wincsi-test-owner-{name}")).unwrap();
+        let options = ServerOptions {
+            security: security.to_owned(),
+            ..ServerOptions::default()
+        };
+        (endpoint, options)
+    }
+
+    fn server(name: &str, security: &str) -> (Server, Endpoint) {
+        let (endpoint, options) = endpoint(name, security);
+        let service: Arc<dyn Service> = Arc::new(Echo);
+        let server = Server::bind(vec![(endpoint.clone(), service)], options).unwrap();
+        (server, endpoint)
+    }
+
+    fn call(endpoint: &Endpoint, owner: Owner) -> Result<Vec<u8>, CallError> {
+        let options = ChannelOptions {
+            owner,
+            ..ChannelOptions::default()
+        };
+        let channel = Channel::connect(endpoint.clone(), options)?;
+        let deadline = Instant::now() + PATIENCE;
+        channel.call("/v1.Test/Echo", b"fine", deadline)
+    }
+
+    /// The SID of the account that the tests run as, as text.
+    fn own_sid() -> String {
+        let sid = user::of_process(std::process::id()).unwrap();
+        let mut aligned = [0u64; 16];
+        for (index, byte) in sid.0.iter().enumerate() {
+            aligned[index / 8] |= u64::from(*byte) << (index % 8 * 8);
+        }
+        text(ptr::from_mut(&mut aligned).cast()).unwrap()
+    }
+
+    #[test]
+    fn a_pipe_of_administrators_or_of_the_system_is_called() {
+        let (_default, endpoint) = server("default", DEFAULT_SECURITY);
+        assert_eq!(call(&endpoint, Owner::Administrators).unwrap(), b"fine");
+        assert_eq!(TRUSTED, ["S-1-5-18", "S-1-5-32-544"]);
+    }
+
+    /// What the other end has sent until it hung up.
+    fn received(listeners: &mut [Listener]) -> Vec<u8> {
+        let end = Instant::now() + PATIENCE;
+        let mut client = None;
+        let mut bytes = Vec::new();
+        loop {
+            assert!(Instant::now() < end, "no client came and went");
+            let Some(client) = &mut client else {
+                let mut accepted = listeners.iter_mut().map(|one| one.accept().unwrap());
+                client = accepted.find_map(|stream| stream);
+                continue;
+            };
+            client.begin_read();
+            match client.read().unwrap() {
+                Read::Closed => return bytes,
+                Read::Data(data) => bytes.extend_from_slice(data),
+                Read::Pending => thread::yield_now(),
+            }
+        }
+    }
+
+    #[test]
+    fn a_pipe_of_another_account_is_named_with_it_and_gets_nothing() {
+        let sid = own_sid();
+        let (endpoint, options) = endpoint("foreign", &format!("O:{sid}D:P(A;;GA;;;WD)"));
+        let mut listeners = Listener::bind(&endpoint, &options).unwrap();
+        match call(&endpoint, Owner::Administrators) {
+            Err(CallError::ForeignOwner {
+                endpoint: of,
+                owner,
+            }) => {
+                assert_eq!((of, owner), (endpoint, sid));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(received(&mut listeners), b"");
+    }
+
+    #[test]
+    fn a_client_that_trusts_anybody_calls_a_pipe_of_another_account() {
+        let (_server, endpoint) = server("any", &format!("O:{}D:P(A;;GA;;;WD)", own_sid()));
+        assert_eq!(call(&endpoint, Owner::Any).unwrap(), b"fine");
+    }
+}
