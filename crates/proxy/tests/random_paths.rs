@@ -1,4 +1,4 @@
-//! Where paths of clients may lead on random trees; `paths` has what is meant in particular.
+//! Where paths of clients may lead on random trees, and at random moments; `paths` has what is meant in particular.
 
 #![allow(
     clippy::expect_used,
@@ -8,8 +8,12 @@
 )]
 #![allow(dead_code, reason = "it shares helpers with `paths`")]
 
+#[path = "paths/attack.rs"]
+mod attack;
 #[path = "paths/random.rs"]
 mod random;
+#[path = "paths/random_swaps.rs"]
+mod random_swaps;
 #[path = "paths/rig.rs"]
 mod rig;
 #[path = "paths/sentry.rs"]

@@ -43,7 +43,7 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
     ),
     (
         "crates/proxy/tests/random_paths.rs",
-        "thousands of calls on random trees; paths/main.rs runs",
+        "thousands of calls on simulated files; paths/main.rs runs",
     ),
 ];
 

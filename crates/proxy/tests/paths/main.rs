@@ -9,6 +9,11 @@
     reason = "helpers of tests fail like tests"
 )]
 
+#[allow(
+    dead_code,
+    reason = "the attacks at random moments are in random_paths.rs"
+)]
+mod attack;
 mod forms;
 mod links;
 mod rig;
