@@ -56,9 +56,14 @@ impl<'a> Slice<'a> {
         Self::new(length, Others::OnDriver)
     }
 
-    /// The time since it began; None when nobody waits for it.
-    pub(super) fn used(&self) -> Option<Duration> {
-        self.others.may_wait().then(|| self.start.elapsed())
+    /// Whether it ends at all.
+    pub(super) fn ends(&self) -> bool {
+        self.others.may_wait()
+    }
+
+    /// The time since it began.
+    pub(super) fn used(&self) -> Duration {
+        self.start.elapsed()
     }
 
     /// The connection has run a call.
@@ -92,6 +97,10 @@ impl Shares {
             length,
             used: Vec::new(),
         }
+    }
+
+    pub(super) fn slice(&self) -> Duration {
+        self.length
     }
 
     /// The driver has waited.
