@@ -11,6 +11,9 @@ use crate::Way;
 /// How the names begin; 32 hexadecimal digits follow.
 const PREFIX: &str = ".wincsi-link-";
 
+/// How many entries one sweep tries to remove.
+const TRIES: usize = 64;
+
 /// A name that nobody can foresee.
 ///
 /// # Panics
@@ -46,8 +49,8 @@ pub(crate) fn sweep_beside(files: &dyn Files, way: &Way, pins: &[Pin]) {
     }
 }
 
-/// Removes what is left in a directory that is held, whose path this is, but not what the caller is making. Returns
-/// how many entries went: what cannot be removed stays for the next who comes by.
+/// Removes what is left in a directory that is held, whose path this is, but not what the caller is making: at most
+/// [`TRIES`] entries, because others may have made any number of them. Returns how many went.
 pub(crate) fn sweep(
     files: &dyn Files,
     directory: &Pin,
@@ -63,30 +66,54 @@ pub(crate) fn sweep(
     };
     let names = listed
         .into_iter()
-        .filter_map(|found| Component::listed(found.name).ok());
-    names
-        .filter(|name| is_name(name) && Some(name) != mine)
-        .filter(|name| remove(files, directory, &path.join(name.clone())))
-        .count()
-}
-
-/// Removes an entry of a directory that is held, if it is nothing. Returns whether it went.
-pub(crate) fn remove(files: &dyn Files, directory: &Pin, at: &WinPath) -> bool {
-    let (Ok(entry), Some(name)) = (files.entry(at), at.name()) else {
-        return false;
-    };
-    if !is_nothing(&entry) {
-        return false;
-    }
-    match directory.remove(name) {
-        Ok(()) => true,
-        // Somebody is about to make it a link.
-        Err(error) if error.win32() == Some(Win32::SHARING_VIOLATION) => false,
-        Err(error) => {
-            tracing::warn!(%at, %error, "what is left of a link cannot be removed");
-            false
+        .filter(|found| is_nothing(&found.entry))
+        .filter_map(|found| Component::listed(found.name).ok())
+        .filter(|name| is_name(name) && Some(name) != mine);
+    let (mut removed, mut refused) = (0, Vec::new());
+    for name in names.take(TRIES) {
+        match try_to_remove(files, directory, &path.join(name)) {
+            Ok(went) => removed += usize::from(went),
+            Err(error) => refused.push(error),
         }
     }
+    // One line, since others choose how many there are.
+    if let Some(error) = refused.first() {
+        let count = refused.len();
+        tracing::warn!(%path, count, %error, "what is left of links cannot be removed");
+    }
+    removed
+}
+
+/// Removes an entry of a directory that is held, if it is nothing.
+pub(crate) fn remove(files: &dyn Files, directory: &Pin, at: &WinPath) {
+    if let Err(error) = try_to_remove(files, directory, at) {
+        tracing::warn!(%at, %error, "what is left of a link cannot be removed");
+    }
+}
+
+/// Returns whether it went. What others hold or have put something into stays, and is no error.
+fn try_to_remove(files: &dyn Files, directory: &Pin, at: &WinPath) -> os::Result<bool> {
+    let (Ok(entry), Some(name)) = (files.entry(at), at.name()) else {
+        return Ok(false);
+    };
+    if !is_nothing(&entry) {
+        return Ok(false);
+    }
+    match directory.remove(name) {
+        Err(error) if is_in_use(&error) => {
+            tracing::debug!(%at, %error, "what is named like the rest of a link stays");
+            Ok(false)
+        }
+        removed => removed.map(|()| true),
+    }
+}
+
+/// Whether somebody is about to make it a link, or has put something into it.
+fn is_in_use(error: &os::Error) -> bool {
+    matches!(
+        error.win32(),
+        Some(Win32::SHARING_VIOLATION | Win32::DIR_NOT_EMPTY)
+    )
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl Notes {
         }
     }
 
-    /// Removes what is left in each directory that is noted and within bounds.
+    /// Removes each entry that is noted and within bounds.
     pub(crate) fn clear(&self, os: &Os, bounds: &Arc<Bounds>) {
         let files = &*os.files;
         let noted = match files.list(&self.folder) {
@@ -87,8 +87,8 @@ impl Notes {
     }
 }
 
-/// Removes what is left in the directory to which a note leads. Out of bounds, or where there is none any more, is
-/// nothing of ours.
+/// Removes the entry of this name in the directory to which a note leads. Out of bounds, or where there is none any
+/// more, is nothing of ours.
 fn clear_one(os: &Os, bounds: &Arc<Bounds>, note: &WinPath, name: &Component) -> os::Result<()> {
     let files = &*os.files;
     let directory = match link::leads(files, note, &files.entry(note)?)? {
@@ -104,7 +104,9 @@ fn clear_one(os: &Os, bounds: &Arc<Bounds>, note: &WinPath, name: &Component) ->
     match way.hold(files) {
         Err(error) if error.is_not_found() => Ok(()),
         held => {
-            leftover::sweep_beside(files, &way, &held?);
+            if let Some(directory) = held?.last() {
+                leftover::remove(files, directory, way.path());
+            }
             Ok(())
         }
     }

@@ -15,6 +15,7 @@ mod stage;
 mod state;
 pub(crate) mod stuck;
 pub(crate) mod swap;
+pub(crate) mod warnings;
 
 use std::cell::{Cell, OnceCell};
 use std::io::{self, Write};

@@ -9,7 +9,7 @@ use os_sim::{Effect, Kill, Rule};
 use wincsi_node::{Bounds, Credentials, Mapping, Node, Options, RemotePath, Server, SmbError};
 use zeroize::Zeroizing;
 
-use crate::support::{KUBELET, PASSWORD, Rig, SHARE, USER, path};
+use crate::support::{KUBELET, PASSWORD, Rig, SHARE, USER, path, warnings};
 
 const POD: &str = r"C:\var\lib\kubelet\pod";
 const LINK: &str = r"C:\var\lib\kubelet\pod\smb";
@@ -186,6 +186,52 @@ fn what_somebody_keeps_under_such_a_name_stays() {
     let mut after = names(&rig);
     after.retain(|name| name != "smb");
     assert_eq!(after, before);
+}
+
+/// Entries of the pod's folder that are named like what is left of links.
+fn squat(rig: &Rig, count: u32) -> Vec<WinPath> {
+    let squats = (0..count).map(|number| below(&format!(".wincsi-link-{number:032x}")));
+    let squats: Vec<_> = squats.collect();
+    for squat in &squats {
+        rig.sim.files().create_directory(squat).unwrap();
+    }
+    squats
+}
+
+/// Whoever may write in the folder chooses how many there are.
+#[test]
+fn many_that_cannot_be_removed_are_at_most_one_warning_in_a_call() {
+    let rig = rig();
+    for squat in squat(&rig, 100) {
+        let inner = squat.join(Component::parse("inner").unwrap());
+        rig.sim.files().create_directory(&inner).unwrap();
+    }
+    assert_eq!(warnings::of(|| map(&rig, LINK).unwrap()), 0);
+    let remove = |at: &str| {
+        let way = rig.way(at).unwrap();
+        rig.filesystem().remove_entry(way, rig.soon())
+    };
+    assert_eq!(warnings::of(|| remove(LINK).unwrap()), 0);
+    let refused = warnings::of(|| {
+        let refused = remove(POD).unwrap_err().to_string();
+        assert!(refused.contains("not empty"), "{refused}");
+    });
+    assert_eq!(refused, 0);
+    assert_eq!(left(&rig).len(), 100);
+    let fails = Effect::fail(Win32::IO_DEVICE);
+    let fails = Rule::on("SetFileInformationByHandle", fails);
+    rig.sim.faults().add(fails);
+    assert_eq!(warnings::of(|| map(&rig, LINK).unwrap()), 1);
+}
+
+#[test]
+fn one_call_removes_some_of_many_and_the_next_ones_the_rest() {
+    let rig = rig();
+    squat(&rig, 100);
+    map(&rig, LINK).unwrap();
+    assert_eq!(left(&rig).len(), 36);
+    map(&rig, OTHER).unwrap();
+    assert_eq!(left(&rig).len(), 0);
 }
 
 /// By two calls that are for different links.
