@@ -4,7 +4,7 @@
 //! ours is reserved in the directory first: as long as that is there the directory stays what it is. The entry
 //! becomes the link through its own handle, and then gets the link's name, if nothing has that.
 
-use os::{Cause, Error, Files, LinkKind, Pin, Placeholder, Win32, WinPath};
+use os::{Cause, Component, Error, Files, LinkKind, Pin, Placeholder, Win32, WinPath};
 
 use crate::notes::Note;
 use crate::{Node, Way, leftover, link};
@@ -35,7 +35,7 @@ impl<'a> NewLink<'a> {
     /// [`Win32::ALREADY_EXISTS`] when something else has the name; Windows refuses.
     pub(crate) fn place(&self) -> os::Result<Place<'a>> {
         let pins = self.way.hold(self.files())?;
-        match self.is_there()? {
+        match self.is_there(&pins)? {
             true => Ok(Place::Taken(pins)),
             false => self.reserve(pins),
         }
@@ -46,31 +46,37 @@ impl<'a> NewLink<'a> {
     /// # Errors
     /// As [`NewLink::place`].
     pub(crate) fn make(&self, place: Place<'a>, text: &str) -> os::Result<()> {
-        let place = match place {
-            Place::Taken(_) if self.is_there()? => return Ok(()),
+        let mut place = match place {
+            Place::Taken(pins) if self.is_there(&pins)? => return Ok(()),
             Place::Taken(pins) => self.reserve(pins)?,
             place => place,
         };
-        let made = match place {
-            Place::Reserved(mut reserved) => reserved.become_link(text, self.way.path()),
+        let made = match &mut place {
+            Place::Reserved(reserved) => reserved.become_link(text, self.way.path()),
             _ => self
                 .files()
                 .create_symlink(self.way.path(), text, self.kind),
         };
         match made {
-            Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => match self.is_there() {
-                Ok(true) => Ok(()),
-                _ => Err(error),
-            },
+            Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
+                match self.is_there(place.pins()) {
+                    Ok(true) => Ok(()),
+                    _ => Err(error),
+                }
+            }
             made => made,
         }
     }
 
-    /// Whether there is such a link already.
-    fn is_there(&self) -> os::Result<bool> {
+    /// Whether there is such a link already: by its path, and then by the directory that is held, if one is. The
+    /// path may lead through a junction that somebody made of that directory meanwhile.
+    fn is_there(&self, pins: &[Pin]) -> os::Result<bool> {
         let path = self.way.path();
         match link::exists(self.files(), path, self.target) {
-            Ok(true) => Ok(true),
+            Ok(true) => match (pins.last(), path.name()) {
+                (Some(directory), Some(name)) => has_link(directory, name),
+                _ => Ok(true),
+            },
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) if !matches!(error.cause, Cause::Malformed(_)) => Err(error),
             _ => Err(Error::new(
@@ -110,6 +116,37 @@ impl<'a> NewLink<'a> {
             _note: note,
         }))
     }
+}
+
+impl Place<'_> {
+    fn pins(&self) -> &[Pin] {
+        match self {
+            Self::Path => &[],
+            Self::Reserved(reserved) => &reserved.pins,
+            Self::Taken(pins) => pins,
+        }
+    }
+}
+
+/// Whether an entry of a directory that is held can be a link. No reparse point is followed, not even the directory.
+///
+/// # Errors
+/// [`Win32::REPARSE_POINT_ENCOUNTERED`] when the directory is one by now.
+fn has_link(directory: &Pin, name: &Component) -> os::Result<bool> {
+    match directory.pin(name) {
+        Ok(_) => Ok(false),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) if is_no_directory(&error) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the entry is there and no plain directory, or another process that makes it still has it open.
+fn is_no_directory(error: &Error) -> bool {
+    matches!(
+        error.win32(),
+        Some(Win32::DIRECTORY | Win32::SHARING_VIOLATION)
+    )
 }
 
 /// An entry that is held, in a directory that is held. It goes when this is dropped, unless it is the link.

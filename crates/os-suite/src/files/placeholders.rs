@@ -143,6 +143,9 @@ fn nothing_is_reserved_in_a_directory_that_became_a_junction(
     scene.become_junction("d", "elsewhere")??;
     let reserved = pin.reserve(&named("x")?, LinkKind::Directory).map(drop);
     refused("reserve", reserved, Win32::REPARSE_POINT_ENCOUNTERED)?;
+    // Nor is anything found: by this a link elsewhere is not taken for one in the directory.
+    let pinned = pin.pin(&named("x")?).map(drop);
+    refused("pin", pinned, Win32::REPARSE_POINT_ENCOUNTERED)?;
     same("names", &scene.names(&elsewhere)?, &vec![])
 }
 

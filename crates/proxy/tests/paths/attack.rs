@@ -8,7 +8,7 @@ use super::rig::{Hands, Rig, path};
 
 pub(crate) const POD: &str = r"C:\var\lib\kubelet\pods\p";
 pub(crate) const LINK: &str = r"C:\var\lib\kubelet\pods\p\smb";
-const OUTSIDE: &str = r"C:\ProgramData\sentry";
+pub(crate) const OUTSIDE: &str = r"C:\ProgramData\sentry";
 
 pub(crate) fn scene() -> Rig {
     let rig = Rig::new();

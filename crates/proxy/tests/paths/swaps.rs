@@ -8,7 +8,7 @@ use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::serve;
 
-use super::attack::{Attack, LINK, POD, Released, scene};
+use super::attack::{Attack, LINK, OUTSIDE, POD, Released, scene};
 use super::rig::{Call, Hands, path, turn};
 
 /// However long the server takes, the folder stays what it was.
@@ -31,6 +31,29 @@ fn a_slow_server_gives_nobody_time_to_lead_a_link_out() {
     assert_eq!(rig.outside(), before);
     assert_eq!(rig.is_link(LINK), Ok(true));
     assert_eq!(rig.offences.take(), Vec::<String>::new());
+}
+
+/// The link was there before. Its folder is led to another that has an equal one.
+#[test]
+fn an_equal_link_elsewhere_is_not_taken_for_the_one_that_was_removed() {
+    let rig = scene();
+    rig.symlink(LINK, demo::SHARE);
+    rig.symlink(&format!(r"{OUTSIDE}\smb"), demo::SHARE);
+    let before = rig.outside();
+    let slow = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Hang);
+    let slow = rig.sim.faults().add(slow);
+    thread::scope(|scope| {
+        let _released = Released(&rig);
+        let mapping = scope.spawn(|| rig.call(Call::MapShareAt, LINK));
+        let patience = Duration::from_secs(60);
+        assert!(rig.sim.faults().wait_until_hanging(1, patience));
+        rig.sim.files().remove_directory(&path(LINK)).unwrap();
+        Attack::Junction.run(&rig.sim);
+        rig.sim.faults().remove(slow);
+        let refused = mapping.join().unwrap().unwrap_err();
+        assert!(refused.contains("reparse point"), "{refused}");
+    });
+    assert_eq!(rig.outside(), before);
 }
 
 /// Nobody may ever ask for anything in the folder again, and kubelet cannot remove it.
