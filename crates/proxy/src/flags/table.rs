@@ -146,7 +146,7 @@ const OURS: &[Flag] = &[
         name: "confine-paths",
         value: Value::Bool,
         default: "true",
-        help: "Keep every path within the allowed roots, links resolved; false is csi-proxy's reach.",
+        help: "Keep every path within the allowed roots, links resolved. False is csi-proxy's reach: links on the way are followed wherever they lead, so that a process that may write in a folder there decides where a call acts.",
         apply: Apply::Bool(|config, on| config.reach = reach(on)),
     },
     Flag {

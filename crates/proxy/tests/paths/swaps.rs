@@ -6,10 +6,11 @@ use std::time::Duration;
 use os::{Component, Files, LinkKind};
 use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
 use wincsi_proxy::flags::Config;
+use wincsi_proxy::paths::Reach;
 use wincsi_proxy::serve;
 
 use super::attack::{Attack, LINK, OUTSIDE, POD, Released, scene};
-use super::rig::{Call, Hands, path, turn};
+use super::rig::{Call, Hands, Stage, path, turn};
 
 /// However long the server takes, the folder stays what it was.
 #[test]
@@ -31,6 +32,18 @@ fn a_slow_server_gives_nobody_time_to_lead_a_link_out() {
     assert_eq!(rig.outside(), before);
     assert_eq!(rig.is_link(LINK), Ok(true));
     assert_eq!(rig.offences.take(), Vec::<String>::new());
+}
+
+/// As with csi-proxy. The attacker needs no race, since links are followed wherever they lead.
+#[test]
+fn without_confinement_a_folder_that_becomes_a_junction_leads_a_link_out() {
+    let stage = Stage::new().reaching(Reach::Anywhere);
+    stage.directory(POD);
+    stage.directory(OUTSIDE);
+    let rig = stage.serve();
+    Attack::Junction.run(&rig.sim);
+    assert_eq!(rig.call(Call::MapShareAt, LINK), Ok(()));
+    assert!(rig.is_there(&format!(r"{OUTSIDE}\smb")));
 }
 
 /// The link was there before. Its folder is led to another that has an equal one.
