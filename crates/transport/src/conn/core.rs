@@ -587,6 +587,8 @@ mod tests {
         assert!(turns > 1, "the others had to wait for all of it");
     }
 
+    /// Of a pipe a turn reads once, however long the slice.
+    #[cfg(unix)]
     #[test]
     fn a_flood_is_read_once_when_its_slice_is_over() {
         let with_slice = turns_of_a_flood("slice", Duration::MAX);
