@@ -272,6 +272,30 @@ fn at_the_limit_the_longest_idle_connection_of_the_client_with_the_most_makes_ro
 }
 
 #[test]
+fn a_response_that_nobody_takes_keeps_no_connection_at_the_limit() {
+    if called_as_another_process() {
+        return;
+    }
+    let mut options = ServerOptions::default();
+    options.max_connections = 2;
+    let fixture = Fixture::new(options);
+    let mut clients = [(); 2].map(|()| fixture.raw());
+    for client in &mut clients {
+        let no_window = frames::frame(frames::SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
+        let call = frames::call(1, ECHO, b"localhost", b"untaken");
+        let bytes = [frames::PREFACE, &no_window, &call].concat();
+        client.write_all(&bytes).unwrap();
+        // Its head comes, and of its body nothing may.
+        assert_eq!(frames::frame_of(client, frames::HEADERS).stream, 1);
+    }
+    assert!(another_process_is_answered(
+        &fixture,
+        "a_response_that_nobody_takes_keeps_no_connection_at_the_limit"
+    ));
+    assert_eq!(fixture.server.usage().turned_away, 0);
+}
+
+#[test]
 fn who_would_have_more_than_the_others_is_turned_away_at_the_limit() {
     let mut options = ServerOptions::default();
     options.max_connections = 2;

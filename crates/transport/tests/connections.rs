@@ -200,7 +200,8 @@ fn clients_that_never_read_are_closed() {
     eventually("they are forgotten", || {
         fixture.server.usage().connections == 0
     });
-    assert_eq!(fixture.server.usage().held_bytes, 0);
+    // A call that another thread has taken over ends after its connection.
+    eventually("nothing is held", || fixture.server.usage().held_bytes == 0);
     drop(deaf);
 }
 

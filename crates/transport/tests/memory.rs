@@ -99,6 +99,9 @@ impl Served {
                 .flat_map(|player| player.join().unwrap())
                 .collect()
         });
+        // The budget has some closed.
+        let open = self.connections();
+        assert!(open >= clients / 5, "{open} of {clients} are open");
         self.stays_within_its_bound("with connections open");
         let channel = connect(&self.endpoint);
         assert_eq!(call(&channel, ECHO, b"a small call"), b"a small call");

@@ -137,10 +137,10 @@ impl Calls {
         self.peaks.frames = self.peaks.frames.max(frames);
     }
 
-    /// Whether a client waits for a call that runs or is to, or for the rest of a response.
+    /// Whether a client waits for a call that runs or is to.
     pub(super) fn has_begun(&self) -> bool {
         let waits = |running: &Running| running.respond.is_some();
-        self.running.iter().any(waits) || !self.sending.is_empty()
+        self.running.iter().any(waits)
     }
 
     /// Sends more of the responses that had to wait. What is handed to h2 here comes out at its

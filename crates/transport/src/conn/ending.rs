@@ -17,7 +17,8 @@ use super::later;
 /// How long a client that is idle may take for the answer to the PING; or as long as it may be idle,
 /// if that is less.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long requests that are not whole may keep a connection whose room is needed.
+/// How long requests that are not whole, responses that are not taken, and a client that does not read may keep a
+/// connection whose room is needed.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Why it ends; the later goes before the earlier.
@@ -37,7 +38,8 @@ pub(super) struct Ending {
     why: Option<Why>,
     /// When the client was asked to go.
     asked: Option<Instant>,
-    ends: bool,
+    /// When the end was sent, or queued for a client that does not read.
+    ended: Option<Instant>,
 }
 
 /// What is to be done next.
@@ -48,7 +50,7 @@ pub(super) enum Step {
     Ask,
     /// Name the last call, and end.
     End,
-    /// Close it: only requests that are not whole are left.
+    /// Close it: no call runs.
     Cut,
 }
 
@@ -56,9 +58,9 @@ pub(super) enum Step {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Load {
     None,
-    /// Requests that are not whole.
-    Incoming,
-    /// Calls that run, or whose response has not gone out.
+    /// Requests that are not whole, responses that the client does not take.
+    Streams,
+    /// Calls that run.
     Calls,
 }
 
@@ -68,7 +70,7 @@ impl Ending {
             answer: max_idle.min(ANSWER),
             why: None,
             asked: None,
-            ends: false,
+            ended: None,
         }
     }
 
@@ -81,36 +83,39 @@ impl Ending {
     }
 
     pub(super) fn step(&mut self, load: Load, now: Instant) -> Step {
-        let Some(why) = self.why.filter(|_| !self.ends) else {
+        let Some(why) = self.why else {
             return Step::Nothing;
         };
         let is_due = self.due(load).is_some_and(|due| due <= now);
         match (load, why) {
-            (Load::None, Why::Room | Why::Shutdown) => {
-                self.ends = true;
-                Step::End
-            }
+            (Load::None | Load::Streams, Why::Room) if is_due => Step::Cut,
+            _ if self.ended.is_some() => Step::Nothing,
+            (Load::None, Why::Room | Why::Shutdown) => self.end(now),
             _ if self.asked.is_none() => {
                 self.asked = Some(now);
                 Step::Ask
             }
-            (Load::None, Why::Idle) if is_due => {
-                self.ends = true;
-                Step::End
-            }
-            (Load::Incoming, Why::Room) if is_due => Step::Cut,
+            (Load::None, Why::Idle) if is_due => self.end(now),
             _ => Step::Nothing,
         }
     }
 
+    fn end(&mut self, now: Instant) -> Step {
+        self.ended = Some(now);
+        Step::End
+    }
+
     /// When there is a step to be made though nothing happens.
     pub(super) fn due(&self, load: Load) -> Option<Instant> {
-        let time = match (self.why?, load) {
-            (Why::Idle, Load::None) if !self.ends => self.answer,
-            (Why::Room, Load::Incoming) => GRACE,
-            _ => return None,
-        };
-        Some(later(self.asked?, time))
+        match (self.why?, load) {
+            (Why::Idle, Load::None) if self.ended.is_none() => {
+                Some(later(self.asked?, self.answer))
+            }
+            (Why::Room, Load::None | Load::Streams) => {
+                Some(later(self.ended.or(self.asked)?, GRACE))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -131,7 +136,7 @@ mod tests {
         assert_eq!(ending.step(Load::None, now), Step::Ask);
         assert_eq!(ending.step(Load::None, now), Step::Nothing);
         let due = ending.due(Load::None).unwrap();
-        assert_eq!(ending.step(Load::Incoming, due), Step::Nothing);
+        assert_eq!(ending.step(Load::Streams, due), Step::Nothing);
         assert_eq!(ending.step(Load::Calls, due), Step::Nothing, "it is served");
         assert_eq!(ending.step(Load::None, due), Step::End);
         assert_eq!(ending.step(Load::None, due), Step::Nothing);
@@ -145,10 +150,19 @@ mod tests {
         let mut busy = ending(Why::Room);
         assert_eq!(busy.step(Load::Calls, now), Step::Ask);
         assert_eq!(busy.due(Load::Calls), None);
-        let due = busy.due(Load::Incoming).unwrap();
-        assert_eq!(busy.step(Load::Incoming, now), Step::Nothing);
+        let due = busy.due(Load::Streams).unwrap();
+        assert_eq!(busy.step(Load::Streams, now), Step::Nothing);
         assert_eq!(busy.step(Load::Calls, due), Step::Nothing);
-        assert_eq!(busy.step(Load::Incoming, due), Step::Cut);
+        assert_eq!(busy.step(Load::Streams, due), Step::Cut);
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_the_end_keeps_its_room_no_longer_than_the_grace() {
+        let now = Instant::now();
+        let mut ending = ending(Why::Room);
+        assert_eq!(ending.step(Load::None, now), Step::End);
+        assert_eq!(ending.step(Load::None, now), Step::Nothing);
+        assert_eq!(ending.step(Load::None, now + GRACE), Step::Cut);
     }
 
     #[test]

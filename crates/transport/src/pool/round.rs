@@ -77,10 +77,15 @@ impl<'a> Round<'a> {
         self.serve_due()
     }
 
+    /// Takes no more of what is queued than there can be connections, lest clients that are turned away keep the
+    /// thread from those that it has.
     fn take_queued(&mut self) -> Result<(), Dismissed> {
-        while self.worker.load() < Worker::MOST {
+        for _ in 0..Worker::MOST {
+            if !self.worker.has_room() {
+                break;
+            }
             let connection = match self.pool.take() {
-                None => return Ok(()),
+                None => break,
                 Some(Task::Serve(connection)) => Some(connection),
                 Some(Task::Accept(acceptor)) => acceptor.accept(),
             };

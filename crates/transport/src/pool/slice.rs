@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::Pool;
 use crate::server::Client;
 
-/// Some six calls that are fast. At 1 ms the others of docs/benchmarks.md waited twice to six times as long; shorter
-/// slices cost more waits.
+/// Some six calls that are fast. At 1 ms others waited twice to six times as long (`cargo xtask bench attack`, two
+/// rounds); shorter slices cost more waits.
 pub(super) const SLICE: Duration = Duration::from_micros(300);
 
 /// How long one connection may be served.

@@ -15,7 +15,7 @@
 //!
 //! # What is not evicted
 //! A connection on which a call runs: one process runs half of the calls at most. A request that is
-//! not whole protects nobody, or a byte on each connection would. Those that have been asked to go
+//! not whole and a response that is not taken protect nobody, or a byte on each connection would. Those that have been asked to go
 //! and have not gone are counted on top of the limit, and at most [`LEAVING`] of them.
 
 use std::cmp::Reverse;
