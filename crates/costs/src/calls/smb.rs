@@ -14,7 +14,7 @@ pub(super) const CALLS: &[Call] = &[
         row("not mapped, with a link", [1, 1, 3, 3, 0], [1, 1],
             |node| then_unmap(node, map_and_link)),
         row("mapped, and it answers", [1, 0, 0, 1, 0], [1, 0], |node| mapped(node, map)),
-        row("mapped and linked; an error with csi-proxy", [1, 0, 3, 3, 0], [1, 0], link_again),
+        row("mapped and linked; an error with csi-proxy", [1, 0, 5, 3, 0], [1, 0], link_again),
         row("mapped, Status is OK, and it does not answer", [1, 2, 0, 1, 0], [1, 2], map_anew),
         row("mapped, Status is not OK, and it is of no use, an error", [1, 2, 0, 1, 0], [1, 1],
             map_beside).because(BESIDE),
