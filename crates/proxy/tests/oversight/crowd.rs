@@ -1,10 +1,9 @@
 //! Calls that wait for something that hangs keep nobody else from anything.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{fs, thread};
 
 use client::{Client, ClientCause, ClientError};
 use os_sim::demo::{SHARE, SMB_PASSWORD, SMB_USER};
@@ -14,14 +13,11 @@ use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::smb::v1 as smb;
 
-use crate::harness::{Proxy, mkdir};
+use crate::harness::{self, Proxy, mkdir};
 use crate::{scraped, with_pages};
 
 /// Only a test that has failed already gets there.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Where the sockets are, for a test that is started as another process.
-const SOCKETS: &str = "WINCSI_TEST_SOCKETS";
 
 /// What one process asks for at once.
 const FLOOD: usize = 150;
@@ -120,10 +116,6 @@ impl Proxy {
         fs::write(script, faults).expect("a script of faults");
     }
 
-    fn sockets(&self) -> std::path::PathBuf {
-        self.folder.path().join("sockets")
-    }
-
     fn maps(&self, share: &str) {
         let answer = self.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(share));
         answer.unwrap_or_else(|error| panic!("{error}"));
@@ -140,17 +132,6 @@ fn with_hanging_share() -> Proxy {
     proxy
 }
 
-/// Starts a test of this program as another process, which has the same done to the server in this folder.
-fn another_process(test: &str, sockets: &Path) -> Child {
-    Command::new(env::current_exe().expect("this program"))
-        .args([test, "--exact"])
-        .env(SOCKETS, sockets)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("it starts")
-}
-
 #[test]
 fn a_hundred_mappings_of_a_share_that_one_process_asks_for_at_once_succeed() {
     let proxy = with_hanging_share();
@@ -163,14 +144,14 @@ fn a_hundred_mappings_of_a_share_that_one_process_asks_for_at_once_succeed() {
 
 #[test]
 fn two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else() {
-    if let Some(sockets) = env::var_os(SOCKETS) {
-        served(flood(sockets.as_ref(), FLOOD));
+    if let Some(sockets) = harness::sockets_of_another_process() {
+        served(flood(&sockets, FLOOD));
         return;
     }
     let proxy = with_hanging_share();
     let test =
         "crowd::two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else";
-    let mut other = another_process(test, &proxy.sockets());
+    let mut other = proxy.have_another_process_run(test);
     let answers = flood(&proxy.sockets(), FLOOD);
     wait_until("the rest is refused", || {
         refused(&proxy) == 2 * FLOOD - 1 - MAY_WAIT
