@@ -1,6 +1,7 @@
 //! Calls that wait for something that hangs keep nobody else from anything.
 
 use std::path::Path;
+use std::process;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -25,6 +26,13 @@ const FLOOD: usize = 150;
 /// Of those, as many as may wait for one lock.
 const MAY_WAIT: usize = 128;
 
+/// How many mappings of distinct servers each of three processes asks for at once: in all more than any calls may
+/// run, and of one fewer than its share of them.
+const SERVERS: usize = 100;
+
+const HANGING_MAPPINGS: &str =
+    "[[fault]]\noperation = \"MSFT_SmbGlobalMapping.Create\"\neffect = \"hang\"\n";
+
 const HANGING_MAPPING: &str =
     "[[fault]]\noperation = \"MSFT_SmbGlobalMapping.Create\"\ntimes = 1\neffect = \"hang\"\n";
 
@@ -44,11 +52,27 @@ fn mapping(share: &str) -> smb::NewSmbGlobalMappingRequest {
 
 /// Asks for the share as often as that at once, each over a connection of its own.
 fn flood(sockets: &Path, calls: usize) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+    map_at_once(sockets, (0..calls).map(|_| SHARE.to_owned()))
+}
+
+/// Asks for a share of each of so many servers at once, of which no other process asks for one.
+fn flood_servers(sockets: &Path) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+    let process = process::id();
+    map_at_once(
+        sockets,
+        (0..SERVERS).map(|server| format!(r"\\s{process}-{server}\share")),
+    )
+}
+
+fn map_at_once(
+    sockets: &Path,
+    shares: impl Iterator<Item = String>,
+) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
     let (sender, answers) = mpsc::channel();
-    for _ in 0..calls {
+    for share in shares {
         let (sender, client) = (sender.clone(), Client::local(sockets));
         thread::spawn(move || {
-            let answer = client.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(SHARE), PATIENCE);
+            let answer = client.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(&share), PATIENCE);
             sender.send(answer)
         });
     }
@@ -173,6 +197,36 @@ fn two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else(
     proxy.script("");
     assert!(served(answers) <= 1 + MAY_WAIT);
     assert!(other.wait().expect("it ends").success());
+}
+
+#[test]
+fn mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs() {
+    if let Some(sockets) = harness::sockets_of_another_process() {
+        assert_eq!(flood_servers(&sockets).into_iter().count(), SERVERS);
+        return;
+    }
+    let proxy = Proxy::start(with_pages);
+    proxy.script(HANGING_MAPPINGS);
+    let test = "crowd::mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs";
+    let others = [(); 2].map(|()| proxy.have_another_process_run(test));
+    let answers = flood_servers(&proxy.sockets());
+    wait_until("the rest is refused", || {
+        figure(&proxy, "wincsi_running_calls ") + refused(&proxy) == 3 * SERVERS
+    });
+    let error = proxy.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(SHARE));
+    let text = refusal(error.expect_err("the group has no place left"));
+    assert!(text.ends_with(" run already"), "{text}");
+    proxy
+        .call::<wire::filesystem::v1::rpc::Mkdir>(&mkdir(r"C:\var\lib\kubelet\a"))
+        .expect("made");
+    proxy
+        .call::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {})
+        .expect("listed");
+    proxy.script("");
+    assert_eq!(answers.into_iter().count(), SERVERS);
+    for mut other in others {
+        assert!(other.wait().expect("it ends").success());
+    }
 }
 
 #[test]
