@@ -1,10 +1,9 @@
 //! Who has a connection, and who makes room for others.
 
 use std::collections::VecDeque;
-use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::{io, thread};
 
 /// Connections whose request has not come whole, as many that are being answered, and as many that were closed to
 /// make room and whose threads have not noticed yet.

@@ -1,10 +1,9 @@
 //! Calls that wait for something that hangs keep nobody else from anything.
 
 use std::path::Path;
-use std::process;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::{fs, process, thread};
 
 use client::{Client, ClientCause, ClientError};
 use os_sim::demo::{SHARE, SMB_PASSWORD, SMB_USER};

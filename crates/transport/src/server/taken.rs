@@ -108,10 +108,9 @@ fn is_taken(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
     use std::sync::{Arc, mpsc};
-    use std::thread;
     use std::time::Duration;
+    use std::{io, thread};
 
     use super::Taken;
     use crate::server::{Binding, Groups};
