@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A method that no service has: the answer shows that the endpoint is served, and nothing was done.
 const NOTHING: &str = "/wincsi.Health/Check";
 
-/// The method by which a service looks at what its calls need of the node. It is for this page alone, and in no
-/// table: no policy refuses it, and no log and no figure has it.
+/// The method by which a service looks at what its calls need of the node. Services answer it to this process only,
+/// for this page: it is in no table, no policy refuses it, and no log and no figure has it.
 pub(crate) const LOOK: &str = "/wincsi.Health/Look";
 
 const STACK_BYTES: usize = 256 << 10;

@@ -1,6 +1,6 @@
 //! The pages for those who watch the node.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use transport::{Endpoint, Server};
 
@@ -8,8 +8,30 @@ use crate::health::Health;
 use crate::http::{BindAddress, HttpServer, Page, Site, Status};
 use crate::metrics::{self, Metrics, NodeKind};
 
-/// The server while it runs. It is shared with the pages, which tell of its use.
-pub(crate) type SharedServer = Arc<Mutex<Option<Server>>>;
+/// The server while it runs. It is shared with the pages, which report its use, and with the thread that tries the
+/// endpoints of others.
+#[derive(Clone)]
+pub(crate) struct SharedServer(Arc<Mutex<Option<Arc<Server>>>>);
+
+impl SharedServer {
+    pub(crate) fn new(server: Server) -> Self {
+        Self(Arc::new(Mutex::new(Some(Arc::new(server)))))
+    }
+
+    /// The server, which others can use and end meanwhile; `None` when it has gone.
+    pub(crate) fn get(&self) -> Option<Arc<Server>> {
+        self.lock().clone()
+    }
+
+    /// Takes it from all. Who has got it before may still use it.
+    pub(crate) fn take(&self) -> Option<Arc<Server>> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Server>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// What the pages tell of.
 pub(crate) struct Monitored {
@@ -60,9 +82,7 @@ impl Site for HealthAlone {
 
 impl Monitored {
     fn metrics_page(&self) -> Page {
-        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        let usage = server.as_ref().map(Server::usage);
-        drop(server);
+        let usage = self.server.get().map(|server| server.usage());
         Page {
             status: Status::Ok,
             content_type: metrics::CONTENT_TYPE,
@@ -80,8 +100,8 @@ impl Monitored {
 
     /// The endpoints that others serve.
     fn taken(&self) -> Vec<Endpoint> {
-        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        server.as_ref().map(Server::taken).unwrap_or_default()
+        let server = self.server.get();
+        server.map(|server| server.taken()).unwrap_or_default()
     }
 }
 

@@ -1,10 +1,10 @@
 //! The endpoints that another process serves, tried until they are free.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use transport::{Endpoint, Server};
+use transport::Endpoint;
 
 use crate::monitoring::SharedServer;
 use crate::retry::Retry;
@@ -21,7 +21,7 @@ pub(crate) struct Reclaiming(Arc<Retry>);
 impl Reclaiming {
     /// Begins, when there are any. They are logged, at each try that leaves some too.
     pub(crate) fn start(server: &SharedServer) -> Option<Self> {
-        let taken = with(server, Server::taken)?;
+        let taken = server.get()?.taken();
         if taken.is_empty() {
             return None;
         }
@@ -30,7 +30,7 @@ impl Reclaiming {
             list(&taken)
         );
         let retry = Arc::new(Retry::default());
-        let (server, tries) = (Arc::clone(server), Arc::clone(&retry));
+        let (server, tries) = (server.clone(), Arc::clone(&retry));
         let spawned = thread::Builder::new()
             .name(String::from("endpoints"))
             .stack_size(STACK_BYTES)
@@ -50,9 +50,10 @@ impl Drop for Reclaiming {
 
 /// Done when all are served, or the server has gone.
 fn attempt(server: &SharedServer, pause: Duration) -> Option<()> {
-    let Some((free, taken)) = with(server, |server| (server.retry_taken(), server.taken())) else {
+    let Some(server) = server.get() else {
         return Some(());
     };
+    let (free, taken) = (server.retry_taken(), server.taken());
     if !free.is_empty() {
         tracing::info!("free again and served: {}", list(&free));
     }
@@ -65,11 +66,6 @@ fn attempt(server: &SharedServer, pause: Duration) -> Option<()> {
         pause.as_secs()
     );
     None
-}
-
-fn with<T>(server: &SharedServer, use_of: impl FnOnce(&Server) -> T) -> Option<T> {
-    let server = server.lock().unwrap_or_else(PoisonError::into_inner);
-    server.as_ref().map(use_of)
 }
 
 fn list(endpoints: &[Endpoint]) -> String {

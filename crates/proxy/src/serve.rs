@@ -4,7 +4,7 @@ use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use node::{Node, Waits};
@@ -105,12 +105,12 @@ pub struct Running {
 
 impl Running {
     fn new(config: &Config, server: Server, metrics: &Arc<Metrics>, health: Health) -> Self {
-        let server = Arc::new(Mutex::new(Some(server)));
+        let server = SharedServer::new(server);
         let monitored = Arc::new(Monitored {
             node: kind(config),
             metrics: Arc::clone(metrics),
             health,
-            server: Arc::clone(&server),
+            server: server.clone(),
         });
         let metrics = config.metrics_address.as_ref();
         let health = config.healthz_address.as_ref();
@@ -138,20 +138,16 @@ impl Running {
     /// [`Server::shutdown`]. The pages are served until then.
     #[must_use]
     pub fn shutdown(self, drain: Duration) -> Option<DrainReport> {
-        let mut shared = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        let server = shared.take();
-        drop(shared);
-        server.map(|server| server.shutdown(drain))
+        self.server.take().map(|server| server.shutdown(drain))
     }
 }
 
 impl Drop for Running {
-    /// The pages share the server; it ends here all the same.
+    /// Others share the server, and may be using it; it ends here all the same.
     fn drop(&mut self) {
-        let mut shared = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        let server = shared.take();
-        drop(shared);
-        drop(server);
+        if let Some(server) = self.server.take() {
+            let _ = server.shutdown(Duration::ZERO);
+        }
     }
 }
 

@@ -117,7 +117,9 @@ impl fmt::Display for MethodPath {
 }
 
 impl Peer {
-    pub(crate) fn is_this_process(self) -> bool {
+    /// Whether it is the process that this code runs in; false where the system does not report who it is.
+    #[must_use]
+    pub fn is_this_process(self) -> bool {
         self.pid == Some(process::id())
     }
 }

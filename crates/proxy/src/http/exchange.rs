@@ -2,7 +2,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::seats::Seat;
+use super::seats::{Refusal, Seat};
 use super::{Page, Request, Site, Status};
 
 /// How long a read may take before a look whether the connection is to make room.
@@ -28,7 +28,7 @@ pub(super) fn run(
         Some(request) if is_misled(request, stream) => {
             Page::text(Status::Misdirected, "this is another host\n")
         }
-        Some(request) => page(request, &mut seat, site),
+        Some(request) => page(request, &mut seat, site)?,
         None => Page::text(Status::BadRequest, "bad request\n"),
     };
     let wants_body = request.is_none_or(|request| request.method() != "HEAD");
@@ -43,18 +43,21 @@ fn is_misled(request: &Request, stream: &TcpStream) -> bool {
     own.is_ok_and(|own| own.ip().is_loopback()) && !request.names_no_stranger()
 }
 
-fn page(request: &Request, seat: &mut Seat, site: &dyn Site) -> Page {
+/// An error when the connection was closed to make room for another.
+fn page(request: &Request, seat: &mut Seat, site: &dyn Site) -> io::Result<Page> {
     if !matches!(request.method(), "GET" | "HEAD") {
-        return Page::text(Status::MethodNotAllowed, "only GET and HEAD\n");
+        let refusal = Page::text(Status::MethodNotAllowed, "only GET and HEAD\n");
+        return Ok(refusal);
     }
     if let Some(page) = site.at_once(request.path()) {
-        return page;
+        return Ok(page);
     }
-    if !seat.begin_answer() {
-        return Page::text(Status::Unavailable, "too many are answered\n");
-    }
-    site.page(request.path())
-        .unwrap_or_else(|| Page::text(Status::NotFound, "not found\n"))
+    let page = match seat.begin_answer() {
+        Ok(()) => site.page(request.path()),
+        Err(Refusal::Full) => Some(Page::text(Status::Unavailable, "too many are answered\n")),
+        Err(Refusal::Shed) => return Err(io::ErrorKind::ConnectionAborted.into()),
+    };
+    Ok(page.unwrap_or_else(|| Page::text(Status::NotFound, "not found\n")))
 }
 
 /// The bytes up to the empty line, or as many as a request may have.

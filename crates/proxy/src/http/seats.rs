@@ -1,13 +1,12 @@
 //! Who has a connection, and who makes room for others.
 
 use std::collections::VecDeque;
-use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::{io, thread};
 
-/// Connections whose request has not come whole, and as many that are being answered.
+/// Connections whose request has not come whole, as many that are being answered, and as many that were closed to
+/// make room and whose threads have not noticed yet.
 pub(super) const MOST: usize = 16;
 
 const STACK_BYTES: usize = 256 << 10;
@@ -18,25 +17,34 @@ const STACK_BYTES: usize = 256 << 10;
 /// asked by then, and those who only keep connections open keep nobody out.
 #[derive(Default)]
 pub(super) struct Seats {
-    reading: Mutex<VecDeque<Reader>>,
-    answering: AtomicUsize,
+    taken: Mutex<Taken>,
+    /// One has left those who have not asked, or a thread whose connection was closed has ended.
+    left: Condvar,
 }
 
-struct Reader {
-    client: Arc<Client>,
-    thread: JoinHandle<()>,
-}
-
-struct Client {
-    stream: TcpStream,
-    is_shed: AtomicBool,
+#[derive(Default)]
+struct Taken {
+    /// The oldest first. Who is not here and is not answered was closed.
+    reading: VecDeque<Arc<TcpStream>>,
+    answering: usize,
+    /// Threads whose connection was closed. They answer nothing, and end when their read does.
+    shed: usize,
 }
 
 /// A connection's seat, until this is dropped.
 pub(super) struct Seat {
     seats: Arc<Seats>,
-    client: Arc<Client>,
+    stream: Arc<TcpStream>,
     is_answering: bool,
+}
+
+/// Why a request is not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Too many are.
+    Full,
+    /// Its connection was closed to make room.
+    Shed,
 }
 
 impl Seats {
@@ -46,84 +54,207 @@ impl Seats {
         stream: TcpStream,
         serve: impl FnOnce(&TcpStream, Seat) + Send + 'static,
     ) -> io::Result<()> {
-        self.make_room();
-        let client = Arc::new(Client {
-            stream,
-            is_shed: AtomicBool::new(false),
-        });
-        let (seats, its) = (Arc::clone(self), Arc::clone(&client));
+        let stream = Arc::new(stream);
+        let (seats, its) = (Arc::clone(self), Arc::clone(&stream));
         // The thread finds itself among the readers when it looks.
-        let mut reading = self.reading();
-        let thread = thread::Builder::new()
+        let mut taken = self.with_room();
+        thread::Builder::new()
             .name(String::from("http-client"))
             .stack_size(STACK_BYTES)
-            .spawn(move || serve(&Arc::clone(&its).stream, Seat::new(seats, its)))?;
-        reading.push_back(Reader { client, thread });
+            .spawn(move || serve(&Arc::clone(&its), Seat::new(seats, its)))?;
+        taken.reading.push_back(stream);
         Ok(())
     }
 
-    /// Closes the oldest of those who have not asked, and waits for its thread, so that there are no more threads
-    /// than seats.
-    fn make_room(&self) {
-        let mut reading = self.reading();
-        if reading.len() < MOST {
-            return;
+    /// Closes the oldest of those who have not asked, where there are too many. Its thread is not waited for, unless
+    /// there are [`MOST`] such already: their number is bounded too.
+    fn with_room(&self) -> MutexGuard<'_, Taken> {
+        let is_full = |taken: &mut Taken| taken.reading.len() >= MOST && taken.shed >= MOST;
+        let waited = self.left.wait_while(self.lock(), is_full);
+        let mut taken = waited.unwrap_or_else(PoisonError::into_inner);
+        if taken.reading.len() >= MOST
+            && let Some(oldest) = taken.reading.pop_front()
+        {
+            taken.shed += 1;
+            // It may be closed already.
+            let _ = oldest.shutdown(Shutdown::Both);
         }
-        let oldest = reading.pop_front();
-        drop(reading);
-        let Some(Reader { client, thread }) = oldest else {
-            return;
-        };
-        client.is_shed.store(true, Ordering::Release);
-        // It may be closed already.
-        let _ = client.stream.shutdown(Shutdown::Both);
-        // A panic of its page was its own.
-        let _ = thread.join();
+        taken
     }
 
-    fn reading(&self) -> MutexGuard<'_, VecDeque<Reader>> {
-        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    /// Takes a connection from those who have not asked; false when it was closed to make room.
+    fn leave_readers(&mut self, stream: &Arc<TcpStream>) -> bool {
+        let mut reading = self.reading.iter();
+        let found = reading.position(|reader| Arc::ptr_eq(reader, stream));
+        found.and_then(|at| self.reading.remove(at)).is_some()
+    }
+
+    fn is_reading(&self, stream: &Arc<TcpStream>) -> bool {
+        let mut reading = self.reading.iter();
+        reading.any(|reader| Arc::ptr_eq(reader, stream))
     }
 }
 
 impl Seat {
-    fn new(seats: Arc<Seats>, client: Arc<Client>) -> Self {
+    fn new(seats: Arc<Seats>, stream: Arc<TcpStream>) -> Self {
         Self {
             seats,
-            client,
+            stream,
             is_answering: false,
         }
     }
 
     /// Whether the connection was closed to make room.
     pub(super) fn is_shed(&self) -> bool {
-        self.client.is_shed.load(Ordering::Acquire)
+        !self.is_answering && !self.seats.lock().is_reading(&self.stream)
     }
 
-    /// Goes over to those who are answered; false when they are too many.
-    pub(super) fn begin_answer(&mut self) -> bool {
-        let before = self.seats.answering.fetch_add(1, Ordering::AcqRel);
-        if before >= MOST {
-            self.seats.answering.fetch_sub(1, Ordering::AcqRel);
-            return false;
+    /// Goes over to those who are answered. From then on the connection is not closed to make room.
+    pub(super) fn begin_answer(&mut self) -> Result<(), Refusal> {
+        let mut taken = self.seats.lock();
+        if !taken.is_reading(&self.stream) {
+            return Err(Refusal::Shed);
         }
-        self.leave_readers();
+        if taken.answering >= MOST {
+            return Err(Refusal::Full);
+        }
+        taken.leave_readers(&self.stream);
+        taken.answering += 1;
         self.is_answering = true;
-        true
-    }
-
-    fn leave_readers(&self) {
-        let mut reading = self.seats.reading();
-        reading.retain(|reader| !Arc::ptr_eq(&reader.client, &self.client));
+        self.seats.left.notify_all();
+        Ok(())
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
+        let mut taken = self.seats.lock();
         if self.is_answering {
-            self.seats.answering.fetch_sub(1, Ordering::AcqRel);
-        } else {
-            self.leave_readers();
+            taken.answering -= 1;
+            return;
         }
+        if !taken.leave_readers(&self.stream) {
+            taken.shed -= 1;
+        }
+        self.seats.left.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::{self, Receiver, Sender};
+    use std::sync::{Arc, Mutex};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::{MOST, Refusal, Seat, Seats};
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Seats whose connections are all to one client that sends nothing.
+    struct Crowd {
+        seats: Arc<Seats>,
+        stream: TcpStream,
+    }
+
+    impl Crowd {
+        fn new() -> Self {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+            let address = listener.local_addr().expect("it is bound");
+            Self {
+                seats: Arc::default(),
+                stream: TcpStream::connect(address).expect("it listens"),
+            }
+        }
+
+        fn take(&self, serve: impl FnOnce(Seat) + Send + 'static) {
+            let stream = self.stream.try_clone().expect("a handle");
+            let taken = self.seats.take(stream, |_, seat| serve(seat));
+            taken.expect("a thread");
+        }
+    }
+
+    fn eventually(is_so: impl Fn() -> bool) {
+        let patience = Instant::now() + PATIENCE;
+        while !is_so() {
+            assert!(Instant::now() < patience, "it never came to pass");
+            thread::yield_now();
+        }
+    }
+
+    /// What the server finds when the request of the oldest is whole just as room is made.
+    fn outcome_of_the_oldest(newcomers: usize) -> Result<(), Refusal> {
+        let (outcomes, outcome) = mpsc::channel();
+        let (takes, taken) = mpsc::channel();
+        thread::spawn(move || {
+            let crowd = Crowd::new();
+            let (asks, asked): (Sender<()>, Receiver<()>) = mpsc::channel();
+            crowd.take(move |mut seat| {
+                let _ = asked.recv();
+                let _ = outcomes.send(seat.begin_answer());
+            });
+            let (_end, ended): (Sender<()>, Receiver<()>) = mpsc::channel();
+            let ended = Arc::new(Mutex::new(ended));
+            for _ in 0..newcomers {
+                let ended = Arc::clone(&ended);
+                crowd.take(move |_seat| drop(ended.lock().map(|ended| ended.recv())));
+            }
+            let _ = takes.send(());
+            drop(asks);
+            // The others stay until there is an outcome.
+            eventually(|| crowd.seats.lock().shed == 0);
+        });
+        let taken = taken.recv_timeout(PATIENCE);
+        taken.expect("nobody waits for the thread of one that makes room");
+        outcome
+            .recv_timeout(PATIENCE)
+            .expect("it began, or did not")
+    }
+
+    #[test]
+    fn a_client_that_made_room_is_not_answered_and_nobody_waits_for_it() {
+        assert_eq!(outcome_of_the_oldest(MOST - 1), Ok(()));
+        assert_eq!(outcome_of_the_oldest(MOST), Err(Refusal::Shed));
+    }
+
+    #[test]
+    fn threads_of_closed_connections_are_bounded() {
+        let (running, most, begun) = (
+            AtomicUsize::new(0),
+            AtomicUsize::new(0),
+            AtomicUsize::new(0),
+        );
+        let counts = Arc::new((running, most, begun));
+        let (release, released): (Sender<()>, Receiver<()>) = mpsc::channel();
+        let (released, its) = (Arc::new(Mutex::new(released)), Arc::clone(&counts));
+        let taker = thread::spawn(move || {
+            let crowd = Crowd::new();
+            for _ in 0..4 * MOST {
+                let (released, counts) = (Arc::clone(&released), Arc::clone(&its));
+                crowd.take(move |_seat| {
+                    let (running, most, begun) = &*counts;
+                    most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    let _ = released.lock().expect("nobody panics with it").recv();
+                    running.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        let (_, most, begun) = &*counts;
+        for expected in 2 * MOST..=4 * MOST {
+            eventually(|| begun.load(Ordering::SeqCst) >= expected);
+            release.send(()).expect("they wait");
+        }
+        drop(release);
+        taker.join().expect("all are taken");
+        assert_eq!(most.load(Ordering::SeqCst), 2 * MOST);
     }
 }

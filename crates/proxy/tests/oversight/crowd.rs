@@ -1,10 +1,9 @@
 //! Calls that wait for something that hangs keep nobody else from anything.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{fs, process, thread};
 
 use client::{Client, ClientCause, ClientError};
 use os_sim::demo::{SHARE, SMB_PASSWORD, SMB_USER};
@@ -14,20 +13,24 @@ use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::smb::v1 as smb;
 
-use crate::harness::{Proxy, mkdir};
+use crate::harness::{self, Proxy, mkdir};
 use crate::{scraped, with_pages};
 
 /// Only a test that has failed already gets there.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Where the sockets are, for a test that is started as another process.
-const SOCKETS: &str = "WINCSI_TEST_SOCKETS";
 
 /// What one process asks for at once.
 const FLOOD: usize = 150;
 
 /// Of those, as many as may wait for one lock.
 const MAY_WAIT: usize = 128;
+
+/// How many mappings of distinct servers each of three processes asks for at once: in all more than any calls may
+/// run, and of one fewer than its share of them.
+const SERVERS: usize = 100;
+
+const HANGING_MAPPINGS: &str =
+    "[[fault]]\noperation = \"MSFT_SmbGlobalMapping.Create\"\neffect = \"hang\"\n";
 
 const HANGING_MAPPING: &str =
     "[[fault]]\noperation = \"MSFT_SmbGlobalMapping.Create\"\ntimes = 1\neffect = \"hang\"\n";
@@ -48,11 +51,27 @@ fn mapping(share: &str) -> smb::NewSmbGlobalMappingRequest {
 
 /// Asks for the share as often as that at once, each over a connection of its own.
 fn flood(sockets: &Path, calls: usize) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+    map_at_once(sockets, (0..calls).map(|_| SHARE.to_owned()))
+}
+
+/// Asks for a share of each of so many servers at once, of which no other process asks for one.
+fn flood_servers(sockets: &Path) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+    let process = process::id();
+    map_at_once(
+        sockets,
+        (0..SERVERS).map(|server| format!(r"\\s{process}-{server}\share")),
+    )
+}
+
+fn map_at_once(
+    sockets: &Path,
+    shares: impl Iterator<Item = String>,
+) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
     let (sender, answers) = mpsc::channel();
-    for _ in 0..calls {
+    for share in shares {
         let (sender, client) = (sender.clone(), Client::local(sockets));
         thread::spawn(move || {
-            let answer = client.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(SHARE), PATIENCE);
+            let answer = client.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(&share), PATIENCE);
             sender.send(answer)
         });
     }
@@ -120,10 +139,6 @@ impl Proxy {
         fs::write(script, faults).expect("a script of faults");
     }
 
-    fn sockets(&self) -> std::path::PathBuf {
-        self.folder.path().join("sockets")
-    }
-
     fn maps(&self, share: &str) {
         let answer = self.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(share));
         answer.unwrap_or_else(|error| panic!("{error}"));
@@ -140,17 +155,6 @@ fn with_hanging_share() -> Proxy {
     proxy
 }
 
-/// Starts a test of this program as another process, which has the same done to the server in this folder.
-fn another_process(test: &str, sockets: &Path) -> Child {
-    Command::new(env::current_exe().expect("this program"))
-        .args([test, "--exact"])
-        .env(SOCKETS, sockets)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("it starts")
-}
-
 #[test]
 fn a_hundred_mappings_of_a_share_that_one_process_asks_for_at_once_succeed() {
     let proxy = with_hanging_share();
@@ -163,14 +167,14 @@ fn a_hundred_mappings_of_a_share_that_one_process_asks_for_at_once_succeed() {
 
 #[test]
 fn two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else() {
-    if let Some(sockets) = env::var_os(SOCKETS) {
-        served(flood(sockets.as_ref(), FLOOD));
+    if let Some(sockets) = harness::sockets_of_another_process() {
+        served(flood(&sockets, FLOOD));
         return;
     }
     let proxy = with_hanging_share();
     let test =
         "crowd::two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else";
-    let mut other = another_process(test, &proxy.sockets());
+    let mut other = proxy.have_another_process_run(test);
     let answers = flood(&proxy.sockets(), FLOOD);
     wait_until("the rest is refused", || {
         refused(&proxy) == 2 * FLOOD - 1 - MAY_WAIT
@@ -192,6 +196,36 @@ fn two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else(
     proxy.script("");
     assert!(served(answers) <= 1 + MAY_WAIT);
     assert!(other.wait().expect("it ends").success());
+}
+
+#[test]
+fn mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs() {
+    if let Some(sockets) = harness::sockets_of_another_process() {
+        assert_eq!(flood_servers(&sockets).into_iter().count(), SERVERS);
+        return;
+    }
+    let proxy = Proxy::start(with_pages);
+    proxy.script(HANGING_MAPPINGS);
+    let test = "crowd::mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs";
+    let others = [(); 2].map(|()| proxy.have_another_process_run(test));
+    let answers = flood_servers(&proxy.sockets());
+    wait_until("the rest is refused", || {
+        figure(&proxy, "wincsi_running_calls ") + refused(&proxy) == 3 * SERVERS
+    });
+    let error = proxy.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(SHARE));
+    let text = refusal(error.expect_err("the group has no place left"));
+    assert!(text.ends_with(" run already"), "{text}");
+    proxy
+        .call::<wire::filesystem::v1::rpc::Mkdir>(&mkdir(r"C:\var\lib\kubelet\a"))
+        .expect("made");
+    proxy
+        .call::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {})
+        .expect("listed");
+    proxy.script("");
+    assert_eq!(answers.into_iter().count(), SERVERS);
+    for mut other in others {
+        assert!(other.wait().expect("it ends").success());
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! A server on a new simulated node, with the flags that a test wants.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use client::{Client, ClientCause, ClientError};
 use serde_json::Value;
@@ -17,6 +18,14 @@ use wire::Rpc;
 use wire::filesystem::v1 as filesystem;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the sockets are, for a test that is started as another process.
+const SOCKETS: &str = "WINCSI_TEST_SOCKETS";
+
+/// The sockets of the server to call, in a process that a test started to call it.
+pub(crate) fn sockets_of_another_process() -> Option<PathBuf> {
+    env::var_os(SOCKETS).map(PathBuf::from)
+}
 
 /// On Windows all servers of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
@@ -66,14 +75,28 @@ impl Proxy {
 
     /// Makes a call whose every field is empty, and waits for its answer, whatever it is.
     pub(crate) fn call_empty(&self, group: &wire::Group, method: &str) {
-        let sockets = self.folder.path().join("sockets");
-        let endpoint =
-            transport::Endpoint::local(&sockets, &group.pipe_name()).expect("a group's name");
+        let endpoint = transport::Endpoint::local(&self.sockets(), &group.pipe_name())
+            .expect("a group's name");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
         match channel.call(method, &[], Instant::now() + PATIENCE) {
             Ok(_) | Err(CallError::Status(_)) => {}
             Err(error) => panic!("{method}: {error}"),
         }
+    }
+
+    pub(crate) fn sockets(&self) -> PathBuf {
+        self.folder.path().join("sockets")
+    }
+
+    /// Starts a test of this program as another process, where [`sockets_of_another_process`] returns this server's.
+    pub(crate) fn have_another_process_run(&self, test: &str) -> Child {
+        Command::new(env::current_exe().expect("this program"))
+            .args([test, "--exact"])
+            .env(SOCKETS, self.sockets())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts")
     }
 
     /// The folder that the simulated node lives in.

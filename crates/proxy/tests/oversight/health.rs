@@ -1,15 +1,19 @@
 //! What the pages of health say of a node with a trouble.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use transport::{Call, Endpoint, Server, ServerOptions, Service, Status};
+use transport::{
+    Call, CallError, Channel, ChannelOptions, Code, Endpoint, Server, ServerOptions, Service,
+    Status,
+};
 use wincsi_proxy::flags::Config;
 use wire::disk::v1 as disk;
 use wire::system::v1alpha1 as system;
 
-use crate::harness::Proxy;
+use crate::harness::{self, Proxy};
 use crate::with_pages;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -82,6 +86,44 @@ fn a_group_that_hangs_is_unready_and_the_process_lives() {
         assert!(begun.elapsed() < PATIENCE, "it is looked at again");
         thread::yield_now();
     }
+}
+
+/// Has each group look at the node, as the page does, and returns the code that each answers with.
+fn codes_of_looks(sockets: &Path) -> Vec<(String, Code)> {
+    let groups = wire::GROUPS.iter();
+    let codes = groups.map(|group| {
+        let endpoint = Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
+        let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
+        match channel.call("/wincsi.Health/Look", &[], Instant::now() + PATIENCE) {
+            Ok(_) => (group.to_string(), Code::Ok),
+            Err(CallError::Status(status)) => (group.to_string(), status.code),
+            Err(error) => panic!("{error}"),
+        }
+    });
+    codes.collect()
+}
+
+/// Looks run outside of the policy, and one at a time, so that a client's would fail the page's own.
+#[test]
+fn a_look_is_refused_to_other_processes_and_the_page_is_good_meanwhile() {
+    if let Some(sockets) = harness::sockets_of_another_process() {
+        for _ in 0..20 {
+            let codes = codes_of_looks(&sockets);
+            let is_refused = |(_, code): &(String, Code)| *code == Code::Unimplemented;
+            assert!(codes.iter().all(is_refused), "{codes:?}");
+        }
+        return;
+    }
+    let proxy = Proxy::start(with_pages);
+    let test = "health::a_look_is_refused_to_other_processes_and_the_page_is_good_meanwhile";
+    let mut other = proxy.have_another_process_run(test);
+    let ended = loop {
+        assert_eq!(troubles(&proxy, 200), [STOPPED]);
+        if let Some(ended) = other.try_wait().expect("it is ours") {
+            break ended;
+        }
+    };
+    assert!(ended.success(), "{ended}");
 }
 
 /// Answers every call, so that it is not for its silence that its endpoint is named.

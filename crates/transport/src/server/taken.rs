@@ -1,7 +1,7 @@
 //! Endpoints that another process serves.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{io, mem};
 
 use super::{Binding, EndpointFailure, Groups};
 use crate::sys::Listener;
@@ -73,16 +73,19 @@ impl Taken {
         options: &ServerOptions,
         join: impl Fn(&Arc<Binding>, Vec<Listener>) -> io::Result<()>,
     ) -> Vec<Endpoint> {
-        let mut taken = self.lock();
         let mut free = Vec::new();
-        for binding in mem::take(&mut *taken) {
+        // Who asks what is taken does not wait for the tries.
+        let taken = self.lock().clone();
+        for binding in taken {
             let joined = Listener::bind(&binding.endpoint, options)
                 .and_then(|listeners| join(&binding, listeners));
             match joined {
-                Ok(()) => free.push(binding.endpoint.clone()),
+                Ok(()) => {
+                    self.lock().retain(|other| !Arc::ptr_eq(other, &binding));
+                    free.push(binding.endpoint.clone());
+                }
                 Err(error) => {
                     tracing::debug!(endpoint = %binding.endpoint, %error, "still not served");
-                    taken.push(binding);
                 }
             }
         }
@@ -101,4 +104,42 @@ fn is_taken(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::AddrInUse | io::ErrorKind::AlreadyExists
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
+    use std::{io, thread};
+
+    use super::Taken;
+    use crate::server::{Binding, Groups};
+    use crate::{Call, Endpoint, ServerOptions, Service, Status};
+
+    struct Nothing;
+
+    impl Service for Nothing {
+        fn call(&self, _: &Call) -> Result<Vec<u8>, Status> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn what_is_taken_can_be_asked_while_an_endpoint_is_tried() {
+        let home = tempfile::tempdir().unwrap();
+        let endpoint = Endpoint::local(home.path(), "wincsi-test-taken").unwrap();
+        let binding = Binding::new(endpoint.clone(), Arc::new(Nothing), &mut Groups::default());
+        let error = io::ErrorKind::AddrInUse.into();
+        let taken = Arc::new(Taken::new(vec![(Arc::new(binding), error)]));
+        let served = taken.retry(&ServerOptions::default(), |_, _| {
+            let (sender, answer) = mpsc::channel();
+            let taken = Arc::clone(&taken);
+            thread::spawn(move || sender.send(taken.endpoints()));
+            let answer = answer.recv_timeout(Duration::from_secs(10));
+            assert_eq!(answer, Ok(vec![endpoint.clone()]));
+            Ok(())
+        });
+        assert_eq!(served, [endpoint]);
+        assert_eq!(taken.endpoints(), []);
+    }
 }
