@@ -37,8 +37,6 @@ struct Round<'a> {
     shares: Shares,
     /// The driver has connections of several processes.
     is_mixed: bool,
-    /// Service since the thread last gave way to others.
-    unyielded: Duration,
 }
 
 /// Drives until the thread has no connections.
@@ -60,7 +58,6 @@ impl<'a> Round<'a> {
             unwaited: 0,
             shares: Shares::new(slice),
             is_mixed: false,
-            unyielded: Duration::ZERO,
         }
     }
 
@@ -194,8 +191,8 @@ impl<'a> Round<'a> {
         if let Served::Robbed = served {
             return Err(Dismissed);
         }
-        if slice.ends() || !self.worker.has_room() {
-            self.account(connection.client(), slice.used());
+        if let Some(used) = slice.used() {
+            self.shares.add(connection.client(), used);
         }
         match served {
             Served::Waits(since) => self.change(connection, |slot| {
@@ -209,17 +206,6 @@ impl<'a> Round<'a> {
                 .change(|slots| slots.retain(|slot| !slot.is_of(connection))),
         }
         Ok(())
-    }
-
-    /// Counts what a process has used. After a slice others have the processor, as there may be more busy threads
-    /// than processors, and a thread may keep one for long (three milliseconds on Linux, 180 on Windows Server).
-    fn account(&mut self, client: &Arc<Client>, used: Duration) {
-        self.shares.add(client, used);
-        self.unyielded += used;
-        if self.unyielded >= self.shares.slice() {
-            self.unyielded = Duration::ZERO;
-            thread::yield_now();
-        }
     }
 
     /// Leaves a connection to the next round, whatever it wants.

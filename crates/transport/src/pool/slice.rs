@@ -56,14 +56,9 @@ impl<'a> Slice<'a> {
         Self::new(length, Others::OnDriver)
     }
 
-    /// Whether it ends at all.
-    pub(super) fn ends(&self) -> bool {
-        self.others.may_wait()
-    }
-
-    /// The time since it began.
-    pub(super) fn used(&self) -> Duration {
-        self.start.elapsed()
+    /// The time since it began; None when nobody waits for it.
+    pub(super) fn used(&self) -> Option<Duration> {
+        self.others.may_wait().then(|| self.start.elapsed())
     }
 
     /// The connection has run a call.
@@ -97,10 +92,6 @@ impl Shares {
             length,
             used: Vec::new(),
         }
-    }
-
-    pub(super) fn slice(&self) -> Duration {
-        self.length
     }
 
     /// The driver has waited.
