@@ -32,7 +32,8 @@
 //!   of them. One whose client has used up its slice of the driver's round waits with work left:
 //!   its slot is marked, and the next round serves it. The state ends with news (RUNNING), with a hand-over of all that the driver owns (claimed:
 //!   RUNNING, queued), or when the connection was idle for its linger time (PARKED).
-//! - PARKED: nobody owns it; the system watches it. News queue it (RUNNING).
+//! - PARKED: nobody owns it; the system watches it. News queue it, and the driver that takes it makes it RUNNING, or
+//!   WAITING if others come first.
 //!
 //! # Why no wake-up is lost
 //! Every transition and every wish for a turn is a read-modify-write of that one word, so they fall
@@ -146,9 +147,10 @@ impl Link {
         self.change(|word| (word & (STATE | WANTED) == RUNNING).then_some(word | WAITING))
     }
 
-    /// The thread serves others first, and then this connection again, whatever is wanted.
+    /// The thread serves others first, and then this connection again, whatever is wanted. One that was parked and
+    /// queued is in the state PARKED until then.
     pub(crate) fn pause(&self) {
-        self.0.fetch_or(WAITING, AcqRel);
+        self.change(|word| Some(word & !STATE | WAITING));
     }
 
     /// The thread leaves the connection to the armed watch; false when a turn is wanted instead.
@@ -195,6 +197,17 @@ mod tests {
         link.pause();
         assert!(link.is_wanted() && !link.park());
         assert!(link.claim());
+    }
+
+    #[test]
+    fn one_that_was_parked_and_pauses_before_its_turn_is_in_no_call() {
+        let link = Link::new();
+        link.begin_turn();
+        assert!(link.start_wait() && link.park());
+        assert_eq!(link.want(), Wake::Queue);
+        link.pause();
+        assert!(!link.steal());
+        assert!(link.is_wanted() && link.claim());
     }
 
     #[test]

@@ -137,9 +137,9 @@ impl Calls {
         self.peaks.frames = self.peaks.frames.max(frames);
     }
 
-    /// Whether a client waits for a call that runs or is to.
+    /// Whether a client waits for a call that runs.
     pub(super) fn has_begun(&self) -> bool {
-        let waits = |running: &Running| running.respond.is_some();
+        let waits = |running: &Running| running.has_begun && running.respond.is_some();
         self.running.iter().any(waits)
     }
 
@@ -171,6 +171,7 @@ impl Calls {
             let request = self.whole.pop_front()?;
             let running = self.place(request.id)?;
             if self.running[running].respond.is_some() {
+                self.running[running].has_begun = true;
                 return Some(request);
             }
             self.running.swap_remove(running);
@@ -292,6 +293,7 @@ impl Calls {
             id,
             deadline,
             respond: Some(respond),
+            has_begun: false,
         });
         self.whole.push_back(Request {
             id,

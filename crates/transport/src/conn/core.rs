@@ -220,8 +220,12 @@ impl Core {
             }
             let is_due = |since| since + FLUSH_TIME <= now;
             let mut has_room = self.unsent_since.is_some_and(is_due) && self.send(now)?;
-            let pauses = self.calls.has_request() && slice.ends_calls(now);
-            if !pauses && let Some(request) = self.calls.next_request() {
+            let has_request = self.calls.has_request() && self.ending.lets_calls_begin();
+            let pauses = has_request && slice.ends_calls(now);
+            if has_request
+                && !pauses
+                && let Some(request) = self.calls.next_request()
+            {
                 self.settle()?;
                 return Ok(Turn::Run(Box::new(request)));
             }
@@ -426,7 +430,7 @@ impl Core {
     /// that has to come out.
     fn continue_ending(&mut self, now: Instant) -> Result<bool, CloseReason> {
         let load = self.load();
-        let step = self.ending.step(load, now);
+        let step = self.ending.step(load, self.active, now);
         if step == Step::Nothing {
             return Ok(false);
         }
@@ -456,7 +460,7 @@ impl Core {
         let stall = self.shared.options.write_stall_timeout;
         let stalled = self.stalled.map(|since| later(since, stall));
         let calls = self.calls.next_deadline(stall);
-        let ending = self.ending.due(self.load());
+        let ending = self.ending.due(self.load(), self.active);
         [
             handshake,
             stalled,

@@ -82,11 +82,18 @@ impl Ending {
         self.why.is_some()
     }
 
-    pub(super) fn step(&mut self, load: Load, now: Instant) -> Step {
+    /// Whether calls that have not begun may. Those of a connection whose room is needed may not: each would keep
+    /// it longer.
+    pub(super) fn lets_calls_begin(&self) -> bool {
+        self.why != Some(Why::Room)
+    }
+
+    /// What is to be done, when the last call ended at `active`.
+    pub(super) fn step(&mut self, load: Load, active: Instant, now: Instant) -> Step {
         let Some(why) = self.why else {
             return Step::Nothing;
         };
-        let is_due = self.due(load).is_some_and(|due| due <= now);
+        let is_due = self.due(load, active).is_some_and(|due| due <= now);
         match (load, why) {
             (Load::None | Load::Streams, Why::Room) if is_due => Step::Cut,
             _ if self.ended.is_some() => Step::Nothing,
@@ -106,13 +113,13 @@ impl Ending {
     }
 
     /// When there is a step to be made though nothing happens.
-    pub(super) fn due(&self, load: Load) -> Option<Instant> {
+    pub(super) fn due(&self, load: Load, active: Instant) -> Option<Instant> {
         match (self.why?, load) {
             (Why::Idle, Load::None) if self.ended.is_none() => {
                 Some(later(self.asked?, self.answer))
             }
             (Why::Room, Load::None | Load::Streams) => {
-                Some(later(self.ended.or(self.asked)?, GRACE))
+                Some(later(self.ended.or(self.asked)?.max(active), GRACE))
             }
             _ => None,
         }
@@ -133,45 +140,62 @@ mod tests {
     fn an_idle_one_is_asked_and_ended_when_no_answer_comes() {
         let now = Instant::now();
         let mut ending = ending(Why::Idle);
-        assert_eq!(ending.step(Load::None, now), Step::Ask);
-        assert_eq!(ending.step(Load::None, now), Step::Nothing);
-        let due = ending.due(Load::None).unwrap();
-        assert_eq!(ending.step(Load::Streams, due), Step::Nothing);
-        assert_eq!(ending.step(Load::Calls, due), Step::Nothing, "it is served");
-        assert_eq!(ending.step(Load::None, due), Step::End);
-        assert_eq!(ending.step(Load::None, due), Step::Nothing);
-        assert_eq!(ending.due(Load::None), None);
+        assert_eq!(ending.step(Load::None, now, now), Step::Ask);
+        assert_eq!(ending.step(Load::None, now, now), Step::Nothing);
+        let due = ending.due(Load::None, now).unwrap();
+        assert_eq!(ending.step(Load::Streams, now, due), Step::Nothing);
+        assert_eq!(
+            ending.step(Load::Calls, now, due),
+            Step::Nothing,
+            "it is served"
+        );
+        assert_eq!(ending.step(Load::None, now, due), Step::End);
+        assert_eq!(ending.step(Load::None, now, due), Step::Nothing);
+        assert_eq!(ending.due(Load::None, now), None);
     }
 
     #[test]
     fn one_that_makes_room_ends_at_once_but_for_its_calls() {
         let now = Instant::now();
-        assert_eq!(ending(Why::Room).step(Load::None, now), Step::End);
+        assert_eq!(ending(Why::Room).step(Load::None, now, now), Step::End);
         let mut busy = ending(Why::Room);
-        assert_eq!(busy.step(Load::Calls, now), Step::Ask);
-        assert_eq!(busy.due(Load::Calls), None);
-        let due = busy.due(Load::Streams).unwrap();
-        assert_eq!(busy.step(Load::Streams, now), Step::Nothing);
-        assert_eq!(busy.step(Load::Calls, due), Step::Nothing);
-        assert_eq!(busy.step(Load::Streams, due), Step::Cut);
+        assert_eq!(busy.step(Load::Calls, now, now), Step::Ask);
+        assert_eq!(busy.due(Load::Calls, now), None);
+        let due = busy.due(Load::Streams, now).unwrap();
+        assert_eq!(busy.step(Load::Streams, now, now), Step::Nothing);
+        assert_eq!(busy.step(Load::Calls, now, due), Step::Nothing);
+        assert_eq!(busy.step(Load::Streams, now, due), Step::Cut);
+    }
+
+    #[test]
+    fn the_answer_of_a_call_that_ran_on_has_its_grace() {
+        let now = Instant::now();
+        let mut busy = ending(Why::Room);
+        assert!(!busy.lets_calls_begin(), "no other one after it");
+        assert_eq!(busy.step(Load::Calls, now, now), Step::Ask);
+        let active = now + 10 * GRACE;
+        assert_eq!(busy.step(Load::Streams, active, active), Step::Nothing);
+        let due = busy.due(Load::Streams, active).unwrap();
+        assert_eq!(due, active + GRACE);
+        assert_eq!(busy.step(Load::Streams, active, due), Step::Cut);
     }
 
     #[test]
     fn a_client_that_does_not_read_the_end_keeps_its_room_no_longer_than_the_grace() {
         let now = Instant::now();
         let mut ending = ending(Why::Room);
-        assert_eq!(ending.step(Load::None, now), Step::End);
-        assert_eq!(ending.step(Load::None, now), Step::Nothing);
-        assert_eq!(ending.step(Load::None, now + GRACE), Step::Cut);
+        assert_eq!(ending.step(Load::None, now, now), Step::End);
+        assert_eq!(ending.step(Load::None, now, now), Step::Nothing);
+        assert_eq!(ending.step(Load::None, now, now + GRACE), Step::Cut);
     }
 
     #[test]
     fn a_shutdown_overtakes_the_rest() {
         let now = Instant::now();
         let mut ending = ending(Why::Idle);
-        ending.step(Load::None, now);
+        ending.step(Load::None, now, now);
         ending.want(Some(Why::Shutdown));
         ending.want(None);
-        assert_eq!(ending.step(Load::None, now), Step::End);
+        assert_eq!(ending.step(Load::None, now, now), Step::End);
     }
 }

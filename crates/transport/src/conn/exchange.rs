@@ -50,6 +50,8 @@ pub(super) struct Running {
     pub(super) deadline: Instant,
     /// None once the client has been told that the deadline has passed.
     pub(super) respond: Option<SendResponse<Bytes>>,
+    /// A thread has taken it.
+    pub(super) has_begun: bool,
 }
 
 /// A response that is larger than what the client takes at the moment.

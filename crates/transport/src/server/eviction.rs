@@ -14,9 +14,10 @@
 //! processes that count. An account that the system does not tell is compared by its processes.
 //!
 //! # What is not evicted
-//! A connection on which a call runs: one process runs half of the calls at most. A request that is
-//! not whole and a response that is not taken protect nobody, or a byte on each connection would. Those that have been asked to go
-//! and have not gone are counted on top of the limit, and at most [`LEAVING`] of them.
+//! A connection on which a call runs: one process runs half of the calls at most. A request that is not whole or
+//! waits for its turn and a response that is not taken protect nobody, or a byte on each connection would. Those that
+//! have been asked to go and have not gone are counted on top of the limit, and at most [`LEAVING`] of them; no call
+//! begins on them, and those whose call runs on count as the others do.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -41,7 +42,9 @@ pub(super) fn room(open: &HashMap<u64, Arc<Connection>>, newcomer: &Client, most
     if open.len() < most {
         return Room::Free;
     }
-    let leaving = open.values().filter(|it| it.is_leaving()).count();
+    // Those that go on with a call are bounded by the calls that may run.
+    let goes = |it: &&Arc<Connection>| it.is_leaving() && it.idle_since().is_some();
+    let leaving = open.values().filter(goes).count();
     if open.len() - leaving < most {
         return Room::Free;
     }
