@@ -8,19 +8,20 @@ use std::{fmt, io};
 
 use bytes::Bytes;
 use h2::Reason;
-use h2::server::{Builder, Connection as Http2, Handshake};
+use h2::server::{Connection as Http2, Handshake};
 use thiserror::Error;
 
 use super::calls::Calls;
 use super::ending::{Ending, Load, Step, Why};
 use super::exchange::Request;
 use super::later;
+use super::limits::http2;
 use crate::mend::{MendError, Mender, Pings};
 use crate::pool::Slice;
 use crate::port::Port;
 use crate::server::{Account, Binding, Budget, Shared};
 use crate::sys::{Handles, Interest, Read, Stream, Watch, Written};
-use crate::{Peer, ServerOptions, Status};
+use crate::{Peer, Status};
 
 /// How long a response may wait for others of its connection, so that all go in one write.
 const FLUSH_TIME: Duration = Duration::from_micros(500);
@@ -493,23 +494,6 @@ impl fmt::Debug for Core {
     }
 }
 
-/// h2's limits, each set on purpose.
-fn http2(options: &ServerOptions) -> Builder {
-    let message = u32::try_from(options.max_message_bytes).unwrap_or(u32::MAX >> 2);
-    let window = message.saturating_add(64 << 10).min((1 << 31) - 1);
-    let mut builder = Builder::new();
-    builder
-        .initial_window_size(window)
-        .initial_connection_window_size(window.saturating_mul(2).min((1 << 31) - 1))
-        .max_concurrent_streams(options.max_concurrent_streams)
-        .max_header_list_size(32 << 10)
-        .max_send_buffer_size(options.max_queued_output)
-        .max_concurrent_reset_streams(64)
-        .max_pending_accept_reset_streams(64)
-        .max_local_error_reset_streams(Some(256));
-    builder
-}
-
 #[cfg(test)]
 mod tests {
     use std::task::Waker;
@@ -517,7 +501,7 @@ mod tests {
     use super::*;
     use crate::server::Groups;
     use crate::sys::{Accepts, Listener, Ready};
-    use crate::{Call, Endpoint, Service};
+    use crate::{Call, Endpoint, ServerOptions, Service};
 
     const PATIENCE: Duration = Duration::from_secs(30);
     /// What any system takes of a client though nobody reads, and more than the first few reads

@@ -11,6 +11,7 @@ mod calls;
 mod core;
 mod ending;
 mod exchange;
+mod limits;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
