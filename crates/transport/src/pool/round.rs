@@ -170,10 +170,12 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Those that have not been served for longest come first.
+    /// Where processes compete, those that have not been served for longest come first.
     fn serve_due(&mut self) -> Result<(), Dismissed> {
         let mut due = mem::take(&mut self.due);
-        due.sort_unstable_by_key(|(since, _)| *since);
+        if self.is_mixed {
+            due.sort_unstable_by_key(|(since, _)| *since);
+        }
         let served = due
             .drain(..)
             .try_for_each(|(_, connection)| self.serve(&connection));
