@@ -128,12 +128,15 @@ impl<'a> Round<'a> {
         self.worker.begin_wait();
         let mut slots = self.worker.slots();
         let now = Instant::now();
-        let linger = match slots.len() == Worker::MOST && self.pool.has_queued() {
+        let is_late = slots.iter().any(|slot| slot.late);
+        let is_full = slots.len() == Worker::MOST;
+        // A connection that idles is reached sooner by way of the queue, from which any thread takes it, than on a
+        // thread that is flooded.
+        let linger = match is_late || is_full && self.pool.has_queued() {
             true => Duration::ZERO,
             false => self.linger,
         };
         let next = slots.iter().map(|slot| slot.next(linger)).min();
-        let is_late = slots.iter().any(|slot| slot.late);
         let timeout = match has_input || is_late || self.pool.has_queued() {
             true => Duration::ZERO,
             false => next.map_or(linger, |next| next.saturating_duration_since(now)),
