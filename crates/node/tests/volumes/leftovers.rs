@@ -198,7 +198,7 @@ fn squat(rig: &Rig, count: u32) -> Vec<WinPath> {
     squats
 }
 
-/// Whoever may write in the folder chooses how many there are.
+/// A caller who may write in the folder chooses how many there are.
 #[test]
 fn many_that_cannot_be_removed_are_at_most_one_warning_in_a_call() {
     let rig = rig();

@@ -1,6 +1,6 @@
 //! Who may change what a service runs.
 //!
-//! The service runs its file as LocalSystem, and the system looks for libraries in the file's folder. So whoever may
+//! The service runs its file as LocalSystem, and the system looks for libraries in the file's folder. So an account that may
 //! write to the file, make files or folders beside it (a library, or `csi-proxy.exe.local`, to which libraries are
 //! [redirected](https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-redirection)), or put another
 //! folder in the place of one on the way, becomes LocalSystem.

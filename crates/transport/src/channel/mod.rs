@@ -181,7 +181,7 @@ impl Shared {
         Line::open(stream, self.options.max_message_bytes).map_err(failed)
     }
 
-    /// An owner that cannot be read is no trusted one: whoever may open a pipe for reading may read it
+    /// An owner that cannot be read is no trusted one: an account that may open a pipe for reading may read it
     /// (`FILE_GENERIC_READ` has `READ_CONTROL`), so that only a pipe of a strange kind keeps it back.
     fn check_owner(&self, stream: &Stream) -> Result<(), CallError> {
         let endpoint = self.endpoint.clone();

@@ -9,6 +9,9 @@
 //! Who shuts down or needs the room does not wait for an answer that an idle client may never give:
 //! without a call there is only the second GOAWAY. A call that the client sends meanwhile is beyond
 //! what that one names, so the client knows that it may repeat it; Go's does, and ours.
+//!
+//! Where the room is needed no call begins any more, lest ever new ones keep it: a request that is whole by then is
+//! not run, and its client sees the connection end.
 
 use std::time::{Duration, Instant};
 

@@ -25,6 +25,8 @@
 //! From one wait to the next a driver serves the connections of one client process for 300 microseconds in all,
 //! where connections of others may be waiting for it ([`slice`]). It postpones the rest to its next round, in
 //! which those come first that it has not served for longest. In the queue too processes take turns ([`queue`]).
+//! While it postpones some, it leaves connections that idle to the system at once, and so to the queue, which any
+//! thread serves.
 //!
 //! Calls can never take the last threads: there may be [`SPARE`] more threads than calls that run or
 //! wait, and a call beyond the bound is refused before it is run.
