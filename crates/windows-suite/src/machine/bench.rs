@@ -9,8 +9,8 @@ use os_suite::{IscsiTarget, Workbench};
 use os_windows::process_usage;
 use os_windows_testkit::real;
 
-use super::Machine;
 use super::disks::{self, Disk, code};
+use super::{Machine, services};
 use crate::{Share, Stand, names};
 
 /// The machine for one case: a folder on the suite's volume, and the disks that the case plugs in.
@@ -73,6 +73,29 @@ impl Stand for Bench {
         let mut disks = self.disks();
         let number = ours(&mut disks, disk)?.number()?;
         disks::overwrite(self.node().os(), number, offset, bytes)
+    }
+
+    fn unplug(&self, disk: DiskNumber) -> Result<()> {
+        let mut disks = self.disks();
+        ours(&mut disks, disk)?.unplug();
+        Ok(())
+    }
+
+    fn grow_in_place(&self, disk: DiskNumber, length: u64) -> Result<()> {
+        let mut disks = self.disks();
+        ours(&mut disks, disk)?.grow_in_place(length)
+    }
+
+    fn layout_bytes(&self, disk: DiskNumber) -> Result<Vec<u8>> {
+        real::drive_layout(disk)
+    }
+
+    fn take_share_away(&self) -> Result<()> {
+        services::stop_server(self.node())
+    }
+
+    fn bring_share_back(&self) -> Result<()> {
+        services::start_server(self.node())
     }
 
     fn shared_file(&self) -> Option<Share> {

@@ -1,0 +1,141 @@
+//! What the machine's disks, and a new one, say of themselves.
+
+use std::fmt::Write as _;
+
+use formats::device_id::DeviceIdPage;
+use formats::device_path;
+use formats::location::Location;
+use os::schema::{disk, partition};
+use os::{BusType, DiskNumber, Instance, PartitionStyle, Query};
+
+use super::storage::Disk;
+use super::{Sight, Sights, deadline, told};
+use crate::{Failure, Stand};
+
+/// `PARTITION_STYLE_RAW` and no entry, as `DRIVE_LAYOUT_INFORMATION_EX` begins.
+const RAW_AND_EMPTY: [u8; 8] = [2, 0, 0, 0, 0, 0, 0, 0];
+
+/// The bytes, because what reads them may have mended them.
+pub(super) fn raw_layout(stand: &dyn Stand) -> Sights {
+    let disk = Disk::plugged(stand)?;
+    let layout = stand.node().os().disks.layout(disk.number)?;
+    let read = layout.style == PartitionStyle::Raw && layout.partitions.is_empty();
+    let seen = format!("{:?}, {} used", layout.style, layout.partitions.len());
+    let sight = match stand.layout_bytes(disk.number) {
+        Ok(bytes) => {
+            let is_as_assumed = read && bytes.starts_with(&RAW_AND_EMPTY);
+            let seen = format!("{seen}; {} bytes: {}", bytes.len(), hex(&bytes));
+            Sight::of(is_as_assumed, seen)
+        }
+        Err(error) => Sight::of(read, format!("{seen}; its bytes are not shown: {error}")),
+    };
+    Ok(vec![sight])
+}
+
+pub(super) fn page_files(stand: &dyn Stand) -> Sights {
+    let sight = match stand.node().os().boot.paging() {
+        Ok(paging) => {
+            let dump = paging.crash_dump.map(|path| path.to_string());
+            let files = paging.page_files.iter().map(ToString::to_string);
+            let files: Vec<_> = files.collect();
+            let seen = format!("page files {files:?}, crash dump {dump:?}");
+            Sight::of(true, seen)
+        }
+        Err(error) => Sight::of(false, error),
+    };
+    Ok(vec![sight])
+}
+
+/// Of every disk of the machine. Nothing is opened for reading or writing.
+pub(super) fn disk_paths(stand: &dyn Stand) -> Sights {
+    let os = stand.node().os();
+    let select = &[disk::NUMBER.name, disk::PATH.name];
+    let disks = os
+        .storage
+        .query(&Query::all(disk::CLASS.name, select), deadline(stand))?;
+    let mut is_as_assumed = true;
+    let mut seen = String::new();
+    for row in disks {
+        let path = row.text(disk::PATH.name)?;
+        let number = row.u32_or_null(disk::NUMBER.name)?.map(DiskNumber);
+        let opened = os.disks.number_of(path);
+        is_as_assumed &= number.is_some() && opened.as_ref().ok() == number.as_ref();
+        let opens = opened
+            .as_ref()
+            .map_or_else(|_| told(&opened), ToString::to_string);
+        let _ = write!(seen, "Number {number:?}, {path} opens {opens}; ");
+    }
+    let numberless = numberless_partitions(stand)?;
+    let _ = write!(seen, "{numberless} partitions without DiskNumber");
+    Ok(vec![Sight::of(is_as_assumed && numberless == 0, seen)])
+}
+
+fn numberless_partitions(stand: &dyn Stand) -> Result<usize, Failure> {
+    let select = &[partition::DISK_NUMBER.name];
+    let query = Query::all(partition::CLASS.name, select);
+    let rows = stand.node().os().storage.query(&query, deadline(stand))?;
+    let is_null = |row: &&Instance| {
+        let number = row.value(partition::DISK_NUMBER.name);
+        number.is_ok_and(os::Value::is_null)
+    };
+    Ok(rows.iter().filter(is_null).count())
+}
+
+const IDENTITY: [&str; 7] = [
+    disk::NUMBER.name,
+    disk::PATH.name,
+    disk::UNIQUE_ID.name,
+    disk::UNIQUE_ID_FORMAT.name,
+    disk::LOCATION.name,
+    disk::SERIAL_NUMBER.name,
+    disk::BUS_TYPE.name,
+];
+
+/// One observation for each disk of the machine, and for a new one.
+pub(super) fn disk_identity(stand: &dyn Stand) -> Sights {
+    let _new = Disk::plugged(stand)?;
+    let query = Query::all(disk::CLASS.name, &IDENTITY);
+    let rows = stand.node().os().storage.query(&query, deadline(stand))?;
+    rows.iter().map(|row| identity(stand, row)).collect()
+}
+
+fn identity(stand: &dyn Stand, row: &Instance) -> Result<Sight, Failure> {
+    let Some(number) = row.u32_or_null(disk::NUMBER.name)?.map(DiskNumber) else {
+        return Ok(Sight::of(
+            false,
+            format!("a disk without a Number: {row:?}"),
+        ));
+    };
+    let disks = &stand.node().os().disks;
+    let path = row.text(disk::PATH.name)?;
+    let page = disks.device_id_page(number);
+    let parsed = page.as_ref().ok().map(|page| DeviceIdPage::parse(page));
+    let location = row.text_or_null(disk::LOCATION.name)?;
+    let place = location.map(Location::parse);
+    let namespace = device_path::namespace(path);
+    let is_nvme = row.u32_or_null(disk::BUS_TYPE.name)? == Some(BusType::NVME.0.into());
+    let is_as_assumed = matches!(parsed, Some(Ok(_)))
+        && matches!(place, Some(Ok(_)))
+        && (!is_nvme || namespace.is_some());
+    let page = page.as_ref().map_or_else(|_| told(&page), |page| hex(page));
+    let texts = IDENTITY
+        .iter()
+        .map(|name| format!("{name} {:?}", row.properties.get(*name)));
+    let texts: Vec<_> = texts.collect();
+    let address = disks.scsi_address(number);
+    let address = address
+        .as_ref()
+        .map_or_else(|_| told(&address), |it| format!("{it:?}"));
+    let seen = format!(
+        "{}; page 0x83 {page} reads as {parsed:?}; namespace {namespace:?}; {address}",
+        texts.join(", "),
+    );
+    Ok(Sight::of(is_as_assumed, seen))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
