@@ -248,30 +248,33 @@ fn each_win32_code_is_told_with_what_was_attempted_on_what() {
 #[test]
 fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
     let rig = Rig::with_data_disk();
-    for (call, failed) in [
-        ("ReadFile", Condition::DeviceFailed),
+    let partition: Change = |rig| rig.disks().partition(rig.disk(), rig.soon());
+    let offline: Change = |rig| rig.disks().set_offline(rig.disk(), rig.soon());
+    for (call, change, failed) in [
+        ("ReadFile", partition, Condition::DeviceFailed),
         // It is not the disk that failed.
-        ("RegGetValueW", Condition::Other),
+        ("RegGetValueW", offline, Condition::Other),
     ] {
         for (code, condition) in [
             (Win32::IO_DEVICE, failed),
             (Win32::ACCESS_DENIED, Condition::AccessDenied),
         ] {
-            let error = failing_partition(&rig, call, Effect::fail(code));
+            let error = failing(&rig, change, call, Effect::fail(code));
             let told = (error.condition(), error.code());
             assert_eq!(told, (Some(condition), Some(Code::Win32(code))), "{error}");
             assert_eq!(error.system_text(), Some(GERMAN), "{error}");
         }
-        let error = failing_partition(&rig, call, Effect::Fail(os::Cause::TimedOut));
+        let error = failing(&rig, change, call, Effect::Fail(os::Cause::TimedOut));
         assert_eq!(error.cause, Cause::Deadline, "{error}");
     }
 }
 
-fn failing_partition(rig: &Rig, call: &'static str, effect: Effect) -> Error {
+type Change = fn(&Rig) -> Result<(), DiskError>;
+
+fn failing(rig: &Rig, change: Change, call: &'static str, effect: Effect) -> Error {
     let rule = Rule::on(call, effect).times(1).saying(GERMAN);
     rig.sim.faults().add(rule);
-    let error = rig.disks().partition(rig.disk(), rig.soon());
-    Error::new("partition", "it", error.unwrap_err())
+    Error::new("change", "it", change(rig).unwrap_err())
 }
 
 /// How a call of COM's tells the same.
