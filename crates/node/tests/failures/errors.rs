@@ -277,6 +277,30 @@ fn failing(rig: &Rig, change: Change, call: &'static str, effect: Effect) -> Err
     Error::new("change", "it", change(rig).unwrap_err())
 }
 
+const FIELD: &str = include_str!("../../../automation/fixtures/field_errors.tsv");
+
+/// The cause of each is asserted where identifiers are read, in `automation`.
+#[test]
+fn each_failure_of_the_field_is_the_condition_of_its_row() {
+    let rows = FIELD.lines().filter(|row| !row.starts_with('#'));
+    for row in rows {
+        let columns: Vec<_> = row.split('\t').collect();
+        let cause = match columns[3].split_once(' ').unwrap() {
+            ("win32", code) => os::Cause::Win32(Win32(code.parse().unwrap())),
+            ("storage", code) => os::Cause::Storage(code.parse().unwrap()),
+            ("hresult", code) => {
+                let digits = code.strip_prefix("0x").unwrap();
+                os::Cause::Hresult(Hresult(u32::from_str_radix(digits, 16).unwrap()))
+            }
+            other => panic!("{other:?}"),
+        };
+        let failed = ProviderError::from(os::Error::new("ExecMethod", "it", cause));
+        let error = Error::new("call", "it", DiskError::from(failed));
+        let condition = format!("{:?}", error.condition().unwrap());
+        assert_eq!(condition, columns[4], "{row}");
+    }
+}
+
 /// How a call of COM's tells the same.
 #[test]
 fn each_win32_code_in_an_hresult_is_told_as_what_it_is() {
