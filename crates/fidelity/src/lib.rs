@@ -23,6 +23,7 @@ mod page;
 mod program;
 mod pure;
 mod record;
+mod unbacked;
 mod watch;
 
 pub use experiments::{EXPERIMENTS, Experiment, experiment};

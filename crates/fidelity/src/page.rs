@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use os::Facility;
 
 use crate::pure::{self, PURE};
-use crate::{Operation, Program, Record, assumptions, coverage, operations};
+use crate::{Operation, Program, Record, assumptions, coverage, operations, unbacked};
 
 /// What of an operation's column is shown, from the programs that make it up.
 struct Column {
@@ -37,6 +37,7 @@ pub fn page() -> String {
     page += &answers(&Program::Wine.record());
     page += &assumptions::section(&Program::Windows.record());
     page += &coverage::section();
+    page += &unbacked::section();
     page
 }
 

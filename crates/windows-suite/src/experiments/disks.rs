@@ -38,8 +38,9 @@ pub(super) fn page_files(stand: &dyn Stand) -> Sights {
             let dump = paging.crash_dump.map(|path| path.to_string());
             let files = paging.page_files.iter().map(ToString::to_string);
             let files: Vec<_> = files.collect();
-            let seen = format!("page files {files:?}, crash dump {dump:?}");
-            Sight::of(true, seen)
+            let unknown = paging.unknown.map(|why| why.to_string());
+            let seen = format!("page files {files:?}, crash dump {dump:?}, unknown {unknown:?}");
+            Sight::of(unknown.is_none(), seen)
         }
         Err(error) => Sight::of(false, error),
     };
