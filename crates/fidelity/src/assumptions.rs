@@ -1,5 +1,7 @@
 //! The page's section on what our code assumes of Windows, and what would settle it.
 
+use std::collections::BTreeSet;
+
 use crate::experiments::{EXPERIMENTS, Experiment};
 use crate::{Observation, Record};
 
@@ -9,7 +11,7 @@ const HEAD: &str = "
 No source and no public record of a real Windows says that these sentences hold; our code relies on them, or is
 written for both answers. `wincsi-windows-suite` observes what it can by itself, the files in
 `crates/windows-suite/scripts` the rest ([windows-suite.md](windows-suite.md)). Both write to one file,
-`windows.txt`, from which the last column comes. A row of `os::schema` whose source is `Unverified` has its
+`windows.txt`: the last column has the verdicts, the file in `crates/fidelity/records` what was seen. A row of `os::schema` whose source is `Unverified` has its
 experiment here; a test finds one that has none.
 
 | | assumed | rests on it | not on record | observed by | seen |
@@ -54,16 +56,13 @@ fn observed_by(one: &Experiment) -> String {
 fn outcomes(one: &Experiment, record: &Record) -> String {
     let seen = record.observations.iter();
     let seen = seen.filter(|observation| observation.experiment == one.number);
-    joined(seen.map(|observation| {
+    let verdicts = seen.map(|observation| {
         let Observation {
-            machine,
-            verdict,
-            seen,
-            ..
+            machine, verdict, ..
         } = observation;
-        let seen = seen.replace('|', "\\|");
-        format!("{} on {machine}: {seen}", verdict.word())
-    }))
+        format!("{} on {machine}", verdict.word())
+    });
+    joined(verdicts.collect::<BTreeSet<_>>().into_iter())
 }
 
 fn joined(parts: impl Iterator<Item = String>) -> String {
@@ -82,18 +81,20 @@ mod tests {
     #[test]
     fn an_observation_stands_in_its_experiments_row() {
         let mut record = Record::default();
-        record.observe(Observation {
-            experiment: 5,
-            machine: "Windows 10.0.20348".to_owned(),
-            verdict: Verdict::Contradicted,
-            seen: "41003 | then 0".to_owned(),
-        });
+        for seen in ["41003", "0"] {
+            record.observe(Observation {
+                experiment: 5,
+                machine: "Windows 10.0.20348".to_owned(),
+                verdict: Verdict::Contradicted,
+                seen: seen.to_owned(),
+            });
+        }
         let section = section(&record);
         let row = |number: &str| {
             let begins = format!("| {number} | ");
             section.lines().find(|line| line.starts_with(&begins))
         };
-        let seen = "| contradicted on Windows 10.0.20348: 41003 \\| then 0 |";
+        let seen = "| contradicted on Windows 10.0.20348 |";
         assert!(row("5").is_some_and(|row| row.ends_with(seen)), "{section}");
         assert!(
             row("1").is_some_and(|row| row.ends_with("| – |")),

@@ -39,8 +39,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         number: 2,
-        assumption: "EnumPageFilesW names each page file by a drive's path, and without one it \
-                     succeeds and names none",
+        assumption: "EnumPageFilesW names each page file by a drive's path; without one it succeeds \
+                     and names none, or gives one empty name while ExistingPageFiles is empty",
         operations: &["Boot::paging"],
         schema: &[],
         unrecorded: "its answer on a machine without a page file",
@@ -193,9 +193,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         number: 16,
         assumption: "a storage method that refuses returns its code in a call that succeeds",
-        operations: &["MSFT_Disk.Initialize"],
+        operations: &["MSFT_Disk.CreatePartition", "MSFT_Disk.Initialize"],
         schema: &[],
-        unrecorded: "whether the call fails as well, for more than one method",
+        unrecorded: "whether the call fails as well, for more than one method; 42002 and 42007 in \
+                     a log",
         case: Some("experiments::refused_methods"),
         scripts: &[],
     },
@@ -224,7 +225,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
         ],
         schema: &[],
         unrecorded: "UniqueIdFormat of NVMe; Location of EBS, of GCE's NVMe and of iSCSI from \
-                     others than Microsoft; a whole page 0x83; Azure NVMe with 17 disks",
+                     others than Microsoft; a whole page 0x83; Azure NVMe with 17 disks; the \
+                     properties of the simulated machines in the last table here",
         case: Some("experiments::disk_identity"),
         scripts: &["disks.ps1"],
     },

@@ -31,6 +31,7 @@ public static class Device {
     }
 }
 '@
+$policy = (Get-StorageSetting).NewDiskPolicy
 $storage = 'root/microsoft/windows/storage'
 $disks = @(Get-CimInstance -Namespace $storage MSFT_Disk)
 $opened = $disks | ForEach-Object { "Number $($_.Number), $($_.Path) opens $([Device]::Number($_.Path))" }
@@ -40,10 +41,12 @@ $isAsAssumed = -not $wrong -and -not $numberless
 Write-Seen 10 (Get-Verdict $isAsAssumed) "$($opened -join '; '); $($numberless.Count) partitions without DiskNumber"
 
 foreach ($disk in $disks) {
-    $shown = foreach ($name in 'Number', 'BusType', 'UniqueIdFormat', 'UniqueId', 'Location', 'SerialNumber',
-        'FriendlyName', 'Path', 'PartitionStyle', 'IsClustered', 'OfflineReason') { "$name=$($disk.$name)" }
+    $partitions = Get-CimInstance -Namespace $storage MSFT_Partition -Filter "DiskNumber=$($disk.Number)"
+    $shown = @($disk) + @($partitions) | ForEach-Object {
+        $_.CimInstanceProperties | ForEach-Object { "$($_.Name)=$($_.Value)" }
+    }
     # An NVMe disk's number is in its path; a location that drivers can use has five parts.
     $isAsAssumed = @($disk.Location -split ':').Count -ge 5 -and
         ($disk.BusType -ne 17 -or $disk.Path -match '&[0-9a-f]{6}#')
-    Write-Seen 18 (Get-Verdict $isAsAssumed) ($shown -join ', ')
+    Write-Seen 18 (Get-Verdict $isAsAssumed) "NewDiskPolicy=$policy, $($shown -join ', ')"
 }

@@ -37,5 +37,7 @@ $seen = [PageFiles]::Look()
 $used = @(Get-CimInstance Win32_PageFileUsage | ForEach-Object Name)
 $manager = 'HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management'
 $existing = (Get-ItemProperty $manager).ExistingPageFiles -join ' '
-$isAsAssumed = $seen -match '^EnumPageFilesW True' -and $seen -notmatch 'null|\[\]|\[\\Device'
+$named = $seen -match '^EnumPageFilesW True' -and $seen -notmatch 'null|\[\]|\[\\Device'
+$none = $seen -match '^EnumPageFilesW True.*names: (null|\[\])$' -and -not $existing
+$isAsAssumed = $named -or $none
 Write-Seen 2 (Get-Verdict $isAsAssumed) "$seen; Win32_PageFileUsage: $used; ExistingPageFiles: $existing"

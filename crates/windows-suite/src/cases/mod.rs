@@ -93,7 +93,7 @@ impl<'a> Play<'a> {
     }
 
     /// A new directory below the case's folder.
-    fn directory(&self, name: &str) -> Result<WinPath, Failure> {
+    pub(crate) fn directory(&self, name: &str) -> Result<WinPath, Failure> {
         let path = self.at(name)?;
         let filesystem = self.node.filesystem();
         filesystem.make_directory(&path, self.deadline())?;

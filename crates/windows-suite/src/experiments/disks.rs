@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use formats::device_id::DeviceIdPage;
 use formats::device_path;
 use formats::location::Location;
-use os::schema::{disk, partition};
+use os::schema::{Class, disk, partition};
 use os::{BusType, DiskNumber, Instance, PartitionStyle, Query};
 
 use super::storage::Disk;
@@ -82,54 +82,51 @@ fn numberless_partitions(stand: &dyn Stand) -> Result<usize, Failure> {
     Ok(rows.iter().filter(is_null).count())
 }
 
-const IDENTITY: [&str; 7] = [
-    disk::NUMBER.name,
-    disk::PATH.name,
-    disk::UNIQUE_ID.name,
-    disk::UNIQUE_ID_FORMAT.name,
-    disk::LOCATION.name,
-    disk::SERIAL_NUMBER.name,
-    disk::BUS_TYPE.name,
-];
-
 /// One observation for each disk of the machine, and for a new one.
 pub(super) fn disk_identity(stand: &dyn Stand) -> Sights {
     let _new = Disk::plugged(stand)?;
-    let query = Query::all(disk::CLASS.name, &IDENTITY);
-    let rows = stand.node().os().storage.query(&query, deadline(stand))?;
-    rows.iter().map(|row| identity(stand, row)).collect()
+    let partitions = rows(stand, &partition::CLASS)?;
+    let disks = rows(stand, &disk::CLASS)?;
+    disks
+        .iter()
+        .map(|row| identity(stand, row, &partitions))
+        .collect()
 }
 
-fn identity(stand: &dyn Stand, row: &Instance) -> Result<Sight, Failure> {
+/// All objects of a class, with all their properties.
+fn rows(stand: &dyn Stand, class: &'static Class) -> Result<Vec<Instance>, Failure> {
+    let select: Vec<_> = class.all_properties().map(|row| row.name).collect();
+    let query = Query::all(class.name, &select);
+    Ok(stand.node().os().storage.query(&query, deadline(stand))?)
+}
+
+fn identity(stand: &dyn Stand, row: &Instance, partitions: &[Instance]) -> Result<Sight, Failure> {
+    let properties = &row.properties;
     let Some(number) = row.u32_or_null(disk::NUMBER.name)?.map(DiskNumber) else {
         return Ok(Sight::of(
             false,
-            format!("a disk without a Number: {row:?}"),
+            format!("a disk without a Number: {properties:?}"),
         ));
     };
     let disks = &stand.node().os().disks;
-    let path = row.text(disk::PATH.name)?;
     let page = disks.device_id_page(number);
     let parsed = page.as_ref().ok().map(|page| DeviceIdPage::parse(page));
-    let location = row.text_or_null(disk::LOCATION.name)?;
-    let place = location.map(Location::parse);
-    let namespace = device_path::namespace(path);
+    let location = row.text_or_null(disk::LOCATION.name)?.map(Location::parse);
+    let namespace = device_path::namespace(row.text(disk::PATH.name)?);
     let is_nvme = row.u32_or_null(disk::BUS_TYPE.name)? == Some(BusType::NVME.0.into());
     let is_as_assumed = matches!(parsed, Some(Ok(_)))
-        && matches!(place, Some(Ok(_)))
+        && matches!(location, Some(Ok(_)))
         && (!is_nvme || namespace.is_some());
-    let page = page.as_ref().map_or_else(|_| told(&page), |page| hex(page));
-    let texts = IDENTITY
-        .iter()
-        .map(|name| format!("{name} {:?}", row.properties.get(*name)));
-    let texts: Vec<_> = texts.collect();
+    let page = page.map_or_else(|error| told::<()>(&Err(error)), |page| hex(&page));
     let address = disks.scsi_address(number);
-    let address = address
-        .as_ref()
-        .map_or_else(|_| told(&address), |it| format!("{it:?}"));
+    let of_it = partitions.iter().filter(|partition| {
+        let disk = partition.u32_or_null(partition::DISK_NUMBER.name);
+        disk.is_ok_and(|disk| disk == Some(number.0))
+    });
+    let of_it: Vec<_> = of_it.map(|partition| &partition.properties).collect();
     let seen = format!(
-        "{}; page 0x83 {page} reads as {parsed:?}; namespace {namespace:?}; {address}",
-        texts.join(", "),
+        "page 0x83 {page} reads as {parsed:?}; namespace {namespace:?}; address {address:?}; \
+         {properties:?}; partitions {of_it:?}"
     );
     Ok(Sight::of(is_as_assumed, seen))
 }

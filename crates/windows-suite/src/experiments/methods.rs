@@ -1,12 +1,12 @@
 //! What the storage provider's methods return.
 
-use os::schema::{disk, partition, volume};
-use os::{Arguments, DiskAttributes, Value};
+use os::schema::{Method, disk, partition, volume};
+use os::{Arguments, DiskAttributes, Instance, Value, WinPath};
 
 use super::storage::{Disk, all_of_it, gpt, ntfs};
 use super::{Answer, Sight, Sights};
-use crate::Stand;
 use crate::cases::Play;
+use crate::{Failure, Stand};
 
 /// The page of SetAttributes says that the disk has to be online for most attributes.
 pub(super) fn read_only_offline(stand: &dyn Stand) -> Sights {
@@ -90,29 +90,66 @@ pub(super) fn format_at_once(stand: &dyn Stand) -> Sights {
     Ok(vec![Sight::of(is_as_assumed, listed(&answers))])
 }
 
-/// Each is refused for a reason that the pages name.
+/// Each is refused for a reason that the pages name. Whether the last is refused at all is another question: there
+/// only that it answers by a code counts.
 pub(super) fn refused_methods(stand: &dyn Stand) -> Sights {
-    let disk = Disk::initialised(stand)?;
-    disk.call(&disk::CREATE_PARTITION, &all_of_it())?
-        .required()?;
-    let partition = disk.partition()?;
+    let paths = Paths::of(stand)?;
+    let (disk, partition) = (&paths.disk, &paths.partition);
     let size = Value::uint64(partition.u64(partition::SIZE.name)?);
     let same_size = Arguments::none().with(partition::resize::SIZE.name, size);
+    let play = Play::on(stand);
+    let [mounted, plain] = [play.directory("mounted")?, play.directory("plain")?];
+    paths.add(&mounted).required()?;
     let answers = [
         ("Initialize again", disk.call(&disk::INITIALIZE, &gpt())?),
         (
             "CreatePartition on a full disk",
             disk.call(&disk::CREATE_PARTITION, &all_of_it())?,
         ),
+        ("AddAccessPath where it is mounted", paths.add(&mounted)),
+        ("RemoveAccessPath where nothing is", paths.remove(&plain)),
         (
             "Resize to the size it has",
             disk.call_on(&partition.path, &partition::RESIZE, &same_size),
         ),
     ];
-    // Whether the last is refused at all is another question: only that it answers by a code counts.
+    let [refusals @ .., (_, resize)] = &answers;
     let is_as_assumed =
-        answers[..2].iter().all(|(_, answer)| is_refusal(answer)) && answers[2].1.code().is_some();
+        refusals.iter().all(|(_, answer)| is_refusal(answer)) && resize.code().is_some();
     Ok(vec![Sight::of(is_as_assumed, listed(&answers))])
+}
+
+/// The formatted partition of a disk, and where it is mounted.
+struct Paths<'a> {
+    disk: Disk<'a>,
+    partition: Instance,
+}
+
+impl<'a> Paths<'a> {
+    fn of(stand: &'a dyn Stand) -> Result<Self, Failure> {
+        let disk = Disk::initialised(stand)?;
+        let created = disk.call(&disk::CREATE_PARTITION, &all_of_it())?;
+        created.required()?;
+        let (_, volume) = disk.volume()?;
+        disk.call_on(&volume, &volume::FORMAT, &ntfs()).required()?;
+        let partition = disk.partition()?;
+        Ok(Self { disk, partition })
+    }
+
+    fn add(&self, folder: &WinPath) -> Answer {
+        let name = partition::add_access_path::ACCESS_PATH.name;
+        self.call(&partition::ADD_ACCESS_PATH, name, folder)
+    }
+
+    fn remove(&self, folder: &WinPath) -> Answer {
+        let name = partition::remove_access_path::ACCESS_PATH.name;
+        self.call(&partition::REMOVE_ACCESS_PATH, name, folder)
+    }
+
+    fn call(&self, method: &Method, name: &'static str, folder: &WinPath) -> Answer {
+        let folder = Arguments::none().with(name, Value::text(folder.to_string()));
+        self.disk.call_on(&self.partition.path, method, &folder)
+    }
 }
 
 fn is_refusal(answer: &Answer) -> bool {
