@@ -31,7 +31,11 @@ try {
     Invoke-Seen $disk SetAttributes @{ IsReadOnly = $false }
     Invoke-Seen $disk CreatePartition @{ UseMaximumSize = $true; AssignDriveLetter = $false }
     $partition = Get-Object MSFT_Partition "DiskNumber=$number" | Where-Object Type -eq Basic
-    $volume = Get-CimAssociatedInstance $partition -ResultClassName MSFT_Volume
+    foreach ($try in 1..100) {
+        $volume = Get-CimAssociatedInstance $partition -ResultClassName MSFT_Volume
+        if ($volume) { break }
+        Start-Sleep -Milliseconds 100
+    }
     Invoke-Seen $volume Format @{ FileSystem = 'NTFS'; Full = $false; Force = $true }
     Invoke-Seen $disk Refresh
     Invoke-Seen $partition Resize @{ Size = [uint64]$partition.Size }
