@@ -34,8 +34,8 @@ pub struct Arguments {
     /// What the machine is, for the record: "Azure D4ds_v5", say.
     #[arg(long, default_value = "")]
     pub machine: String,
-    /// Do nothing but make and remove directories below this folder, by 64 threads, and count the codes: where a
-    /// HostProcess container has a folder of the node bound into it.
+    /// Do nothing but make and remove directories below this folder, by 64 threads, and count the codes, and run
+    /// os-suite's cases about files there: where a HostProcess container has a folder of the node bound into it.
     #[arg(long, conflicts_with_all = ["filters", "list", "clean_up", "keep"])]
     pub calls_by_handle: Option<PathBuf>,
     /// The address of an iSCSI portal on port 3260 whose target asks for nothing.

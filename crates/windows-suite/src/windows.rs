@@ -71,9 +71,12 @@ fn called_by_handle(arguments: &Arguments) -> Result<(), String> {
     let os = os_windows::node(names::EVENT_SOURCE);
     let load = Load::heavy(arguments.limit().min(A_MINUTE));
     let counts = experiments::churn(&os, &path, load).map_err(|error| error.to_string())?;
-    let seen = counts
-        .sight()
-        .observed(CALLS_BY_HANDLE, &machine(arguments));
+    let (cases, failures) = machine::file_cases(&path).map_err(|error| error.to_string())?;
+    let count = failures.len();
+    let held = format!("{cases} file cases of os-suite, {count} do not hold: {failures:?}");
+    let mut sight = counts.sight();
+    sight.add(failures.is_empty(), held);
+    let seen = sight.observed(CALLS_BY_HANDLE, &machine(arguments));
     println!("seen     {seen}");
     let mut record = Record::default();
     record.observe(seen);

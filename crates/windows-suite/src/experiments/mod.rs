@@ -58,6 +58,14 @@ impl Sight {
         }
     }
 
+    /// Something else that the same experiment saw.
+    pub fn add(&mut self, is_as_assumed: bool, seen: impl fmt::Display) {
+        if !is_as_assumed {
+            self.verdict = Verdict::Contradicted;
+        }
+        self.seen += &format!("; {seen}");
+    }
+
     /// The machine lacks what it needs.
     #[must_use]
     pub fn not_possible(why: impl fmt::Display) -> Self {
