@@ -41,6 +41,9 @@ pub struct NodeSpec {
     pub initialize_brings_online: bool,
     /// The page files in use.
     pub page_files: Vec<String>,
+    /// Whether Windows leaves it open that there are more page files than these: its list of them has an entry
+    /// that cannot be read.
+    pub page_files_unknown: bool,
     /// Where a crash dump would go; in the file an empty text stands for nowhere.
     #[serde(with = "empty_is_none")]
     pub crash_dump: Option<String>,
@@ -174,6 +177,7 @@ impl Default for NodeSpec {
             san_policy: SanPolicy::default(),
             initialize_brings_online: true,
             page_files: vec![r"C:\pagefile.sys".to_owned()],
+            page_files_unknown: false,
             crash_dump: Some(r"C:\Windows\MEMORY.DMP".to_owned()),
             afunix: true,
             volume_delay_ms: 150,
