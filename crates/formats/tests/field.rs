@@ -119,7 +119,7 @@ fn each_recorded_identifier_is_page83_also_before_an_naa_name() {
 }
 
 #[test]
-fn a_link_of_mklink_has_its_print_name_first_and_is_read() {
+fn a_link_of_mklink_is_read_and_written_with_its_print_name_first() {
     let objects = field::objects("ReparsePoint");
     let (_, object) = objects
         .iter()
@@ -134,7 +134,8 @@ fn a_link_of_mklink_has_its_print_name_first_and_is_read() {
         names: names(object),
         base: SymlinkBase::Relative,
     };
-    assert_eq!(Reparse::parse(&bytes), Ok(link));
+    assert_eq!(Reparse::parse(&bytes), Ok(link.clone()));
+    assert_eq!(link.encode(), Ok(bytes));
 }
 
 /// A path on a volume is no mounted folder, however it is written.

@@ -13,7 +13,8 @@ pub enum Latency {
     #[default]
     Own,
     /// What people measured on real nodes besides: calls of csi-proxy on WMI and of SMB cmdlets, each put on the
-    /// operation that does the call's work. Other operations take no longer.
+    /// operation that does the call's work. Other operations take no longer. They are rules of [`Faults`], which
+    /// [`Faults::clear`] takes back.
     Recorded,
 }
 

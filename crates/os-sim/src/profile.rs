@@ -95,7 +95,8 @@ impl Profile {
             "Amazon EC2".clone_into(&mut node.manufacturer);
         }
         node.san_policy = match self {
-            // A disk that collided was offline and not read-only, as by no policy.
+            // azuredisk, which brings no disk online, works there; and a disk that collided was not read-only, as one
+            // is that a policy keeps offline.
             Self::AzureScsi => SanPolicy::OnlineAll,
             Self::Ebs | Self::HyperV | Self::Vsphere => SanPolicy::OfflineShared,
         };

@@ -98,3 +98,19 @@ fn partition(entry: &[u8], signature: u32, area: Area<'_>) -> Option<Option<Part
 fn volume_id(signature: u32, offset: u64) -> Uuid {
     Uuid::from_fields(signature, 0, 0, &offset.to_le_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use formats::fixtures::field;
+    use os::VolumeId;
+
+    use super::volume_id;
+
+    #[test]
+    fn a_volume_is_named_as_one_that_was_recorded() {
+        let volumes = field::objects("MSFT_Volume");
+        let (_, recorded) = volumes.iter().find(|(_, it)| it.name == "of-mbr").unwrap();
+        let name = VolumeId(volume_id(0x228e_25db, 1 << 20)).to_string();
+        assert_eq!(recorded.text("Path"), Some(name.as_str()));
+    }
+}
