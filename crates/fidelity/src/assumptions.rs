@@ -11,8 +11,8 @@ const HEAD: &str = "
 No source and no public record of a real Windows says that these sentences hold; our code relies on them, or is
 written for both answers. `wincsi-windows-suite` observes what it can by itself, the files in
 `crates/windows-suite/scripts` the rest ([windows-suite.md](windows-suite.md)). Both write to one file,
-`windows.txt`: the last column has the verdicts, the file in `crates/fidelity/records` what was seen. A row of `os::schema` whose source is `Unverified` has its
-experiment here; a test finds one that has none.
+`windows.txt`: the last column has the verdicts, the file in `crates/fidelity/records` what was seen. A row of
+`os::schema` whose source is `Unverified` has its experiment here; a test finds one that has none.
 
 | | assumed | rests on it | not on record | observed by | seen |
 |---:|---|---|---|---|---|
