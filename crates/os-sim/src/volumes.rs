@@ -121,6 +121,12 @@ impl os::Volumes for Volumes {
         })
     }
 
+    fn delete_reparse_point(&self, folder: &WinPath, volume: VolumeId) -> Result<()> {
+        self.pass("FSCTL_DELETE_REPARSE_POINT", folder, || {
+            unwrapped(self.tree.remove_reparse_point(folder, volume))
+        })
+    }
+
     fn flush(&self, volume: VolumeId) -> Result<()> {
         self.run("FlushFileBuffers", volume, |machine, home| {
             if machine.is_read_only(&home) {

@@ -9,7 +9,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     FIND_FIRST_EX_LARGE_FETCH, SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE,
     SYMBOLIC_LINK_FLAG_DIRECTORY,
 };
-use windows_sys::Win32::System::Ioctl::FSCTL_GET_REPARSE_POINT;
+use windows_sys::Win32::System::Ioctl::{FSCTL_DELETE_REPARSE_POINT, FSCTL_GET_REPARSE_POINT};
 
 use crate::failure;
 use crate::held::HeldDirectory;
@@ -231,6 +231,23 @@ pub(crate) fn volume_mounted_at(entry: &OwnedHandle) -> Result<Option<VolumeId>,
         Target::Volume(guid) => Some(VolumeId(guid)),
         Target::Junction(_) => None,
     })
+}
+
+/// Takes the reparse point from a mounted folder that names this volume, by one handle, so that no other is taken
+/// than the one that was read. The input is the header of the point's data: its tag and a length of zero
+/// ([MS-FSCC] 2.3.5).
+///
+/// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_delete_reparse_point>
+pub(crate) fn take_mount_from(path: &Wide, volume: VolumeId) -> Result<(), Win32> {
+    let entry = handle::open(path, Purpose::ChangeLink)?;
+    if !handle::attributes(&entry)?.contains(FileAttributes::REPARSE_POINT) {
+        return Err(Win32::NOT_A_REPARSE_POINT);
+    }
+    if volume_mounted_at(&entry)? != Some(volume) {
+        return Err(Win32::REPARSE_TAG_MISMATCH);
+    }
+    let header = u64::from(ReparseTag::MOUNT_POINT.0).to_le_bytes();
+    handle::control(&entry, FSCTL_DELETE_REPARSE_POINT, &header, &mut []).map(drop)
 }
 
 fn clear_read_only(path: &Wide) -> Result<(), Win32> {

@@ -11,8 +11,8 @@ use windows_sys::Win32::Foundation::{GENERIC_READ, GENERIC_WRITE, INVALID_HANDLE
 use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_ATTRIBUTE_TAG_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
     FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
-    FILE_SHARE_WRITE, FileAttributeTagInfo, FlushFileBuffers, GetFileInformationByHandleEx,
-    OPEN_EXISTING, READ_CONTROL, WRITE_DAC,
+    FILE_SHARE_WRITE, FILE_WRITE_ATTRIBUTES, FileAttributeTagInfo, FlushFileBuffers,
+    GetFileInformationByHandleEx, OPEN_EXISTING, READ_CONTROL, WRITE_DAC,
 };
 use windows_sys::Win32::System::IO::DeviceIoControl;
 
@@ -24,6 +24,8 @@ use crate::wide::Wide;
 pub(crate) enum Purpose {
     /// To ask a disk, or the device behind a volume. Needs no access and hinders nobody.
     AskDevice,
+    /// To change the reparse point of an entry. Hinders nobody.
+    ChangeLink,
     /// To change a volume or a disk as a whole.
     ChangeDevice,
     /// To change who may do what with an entry. Hinders nobody.
@@ -45,6 +47,7 @@ impl Purpose {
         match self {
             Self::AskDevice => 0,
             Self::ChangeDevice => GENERIC_READ | GENERIC_WRITE,
+            Self::ChangeLink => FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES,
             Self::ChangeRights => FILE_READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC,
             Self::HoldEntry => FILE_LIST_DIRECTORY,
             Self::LookAtEntry | Self::LookAtTarget => FILE_READ_ATTRIBUTES,
@@ -57,9 +60,11 @@ impl Purpose {
         let read_write = FILE_SHARE_READ | FILE_SHARE_WRITE;
         match self {
             Self::AskDevice | Self::ChangeDevice | Self::HoldEntry | Self::ReadDevice => read_write,
-            Self::ChangeRights | Self::LookAtEntry | Self::LookAtRights | Self::LookAtTarget => {
-                read_write | FILE_SHARE_DELETE
-            }
+            Self::ChangeLink
+            | Self::ChangeRights
+            | Self::LookAtEntry
+            | Self::LookAtRights
+            | Self::LookAtTarget => read_write | FILE_SHARE_DELETE,
         }
     }
 
@@ -67,9 +72,11 @@ impl Purpose {
     fn flags(self) -> u32 {
         match self {
             Self::AskDevice | Self::ChangeDevice | Self::ReadDevice => 0,
-            Self::ChangeRights | Self::HoldEntry | Self::LookAtEntry | Self::LookAtRights => {
-                FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT
-            }
+            Self::ChangeLink
+            | Self::ChangeRights
+            | Self::HoldEntry
+            | Self::LookAtEntry
+            | Self::LookAtRights => FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT,
             Self::LookAtTarget => FILE_FLAG_BACKUP_SEMANTICS,
         }
     }
