@@ -6,7 +6,7 @@
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr;
 
-use os::{FileAttributes, Win32};
+use os::{FileAttributes, ReparseTag, Win32};
 use windows_sys::Win32::Foundation::{GENERIC_READ, GENERIC_WRITE, INVALID_HANDLE_VALUE};
 use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_ATTRIBUTE_TAG_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
@@ -103,8 +103,13 @@ pub(crate) fn open(path: &Wide, purpose: Purpose) -> Result<OwnedHandle, Win32> 
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
-/// The attributes behind a handle (`GetFileInformationByHandleEx`).
+/// The attributes behind a handle.
 pub(crate) fn attributes(handle: &OwnedHandle) -> Result<FileAttributes, Win32> {
+    Ok(tagged(handle)?.0)
+}
+
+/// The attributes behind a handle, and the tag of a reparse point (`GetFileInformationByHandleEx`).
+pub(crate) fn tagged(handle: &OwnedHandle) -> Result<(FileAttributes, Option<ReparseTag>), Win32> {
     let mut info = FILE_ATTRIBUTE_TAG_INFO::default();
     // SAFETY: the handle is open, and the class fills a structure of exactly this type and size.
     outcome(unsafe {
@@ -115,7 +120,10 @@ pub(crate) fn attributes(handle: &OwnedHandle) -> Result<FileAttributes, Win32> 
             size_of_u32::<FILE_ATTRIBUTE_TAG_INFO>(),
         )
     })?;
-    Ok(FileAttributes(info.FileAttributes))
+    let attributes = FileAttributes(info.FileAttributes);
+    let is_reparse_point = attributes.contains(FileAttributes::REPARSE_POINT);
+    let tag = is_reparse_point.then_some(ReparseTag(info.ReparseTag));
+    Ok((attributes, tag))
 }
 
 /// Sends a control code, and tells how much of `output` was filled (`DeviceIoControl`).
