@@ -17,6 +17,9 @@ const MIB: u64 = 1 << 20;
 /// time that they stage a volume, and by a few MiB Windows's maximum may be another than ours.
 const LEAST_GROWTH: u64 = 100 * MIB;
 
+/// What stays free at a disk's end.
+const KEPT: u64 = 2 * MIB;
+
 /// Return codes that name no reason, after which the kernel is asked to grow the partition.
 const WITHOUT_REASON: [u32; 3] = [
     codes::NOT_SUPPORTED.code,
@@ -169,11 +172,12 @@ impl Resizing<'_> {
         place.look_again(self.node, self.volume)
     }
 
-    /// From the partition's start to the next one's, or to 1 MiB before the disk's end, where the
-    /// second copy of the partition table is; whole MiB. The provider may give a mebibyte less.
-    /// `GetSupportedSize` is not asked, as it needs the defragmenter (aws-ebs-csi-driver#2877).
+    /// From the partition's start to the next one's, or to 2 MiB before the disk's end, where the
+    /// second copy of the partition table is; whole MiB. There the provider's own largest partition ends
+    /// (dsccommunity/StorageDsc issue 304). `GetSupportedSize` is not asked, as it needs the defragmenter
+    /// (aws-ebs-csi-driver#2877).
     fn maximum(&self, place: &Place) -> Result<u64, VolumeError> {
-        let end_of_disk = self.length_of_disk(place)?.saturating_sub(MIB);
+        let end_of_disk = self.length_of_disk(place)?.saturating_sub(KEPT);
         let end = next(place).unwrap_or(end_of_disk);
         let room = end.saturating_sub(place.partition.offset);
         Ok(room - room % MIB)

@@ -124,10 +124,10 @@ impl Table {
         others.filter(|offset| *offset > partition.offset).min()
     }
 
-    /// Where the storage provider's partitions end at most: a mebibyte before the backup of the table, taken
-    /// down to a whole one. On a disk of 20 GiB `UseMaximumSize` left 2 MiB (dsccommunity/StorageDsc issue 304).
+    /// Where the storage provider's partitions end at most. On a disk of 20 GiB `UseMaximumSize` left 2 MiB
+    /// (dsccommunity/StorageDsc issue 304).
     pub(crate) fn end_of_room(length: u64) -> u64 {
-        length.saturating_sub(MIB + MIB / 2) / MIB * MIB
+        length.saturating_sub(2 * MIB) / MIB * MIB
     }
 
     pub(crate) fn layout(&self) -> DriveLayout {
