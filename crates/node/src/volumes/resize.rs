@@ -8,6 +8,7 @@ use os::{Arguments, Deadline, Value, VolumeId};
 use super::fill::{Filling, Growth};
 use super::place::Place;
 use super::{NamedVolume, VolumeError};
+use crate::disks::guard::Reach;
 use crate::provider::ProviderError;
 use crate::{DiskError, Node, storage};
 
@@ -105,7 +106,8 @@ pub(super) struct Resizing<'a> {
 
 impl Resizing<'_> {
     pub(super) fn run(&self, size: NewSize) -> Result<Resized, VolumeError> {
-        let mut place = Place::take(self.node, "resize", self.named, self.deadline)?;
+        let (named, reach) = (self.named, Reach::Files);
+        let mut place = Place::take(self.node, "resize", named, reach, self.deadline)?;
         let from = place.partition.length;
         if let Some(target) = self.target(&mut place, size)? {
             let growth = self.grow_partition(&mut place, target)?;
