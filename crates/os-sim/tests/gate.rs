@@ -155,6 +155,9 @@ const METHODS: &[Method] = &[
     ("Volumes", "delete_mount_point", Facility::Volumes, |it| {
         it.os.volumes.delete_mount_point(&path("x"))
     }),
+    ("Volumes", "delete_reparse_point", Facility::Volumes, |it| {
+        it.os.volumes.delete_reparse_point(&path("x"), it.efi)
+    }),
     ("Volumes", "extend", Facility::Volumes, |it| {
         it.os.volumes.extend(it.efi, 0)
     }),

@@ -10,7 +10,9 @@ use os::{
     Arguments, Cause, Deadline, DiskAttributes, PartitionEntry, PartitionStyle, Query, Target,
     Value, VolumeId, Win32, WinPath,
 };
-use wincsi_os_sim::{Arrives, Bus, DiskSpec, Effect, NodeSpec, Rule, SanPolicy, SectorSize, Start};
+use wincsi_os_sim::{
+    Arrives, Bus, Content, DiskSpec, Effect, NodeSpec, Rule, SanPolicy, SectorSize, Start,
+};
 
 use self::support::bench::{Bench, DATA, GIB, MIB, gpt, ntfs, one, whole_disk};
 
@@ -124,7 +126,7 @@ fn a_letter_that_is_taken_is_told_of_and_the_partition_is_there() {
     let letter = Value::uint16(u16::from(b'C'));
     let arguments = whole_disk().with("DriveLetter", letter);
     assert_eq!(bench.call(&disk, "CreatePartition", &arguments).code, 42002);
-    assert_eq!(bench.partition().u64("Size"), Ok(GIB - 17 * MIB));
+    assert_eq!(bench.partition().u64("Size"), Ok(GIB - 18 * MIB));
 }
 
 #[test]
@@ -203,8 +205,36 @@ fn the_largest_size_is_for_the_defragmenter_to_say() {
             .out
             .get("SizeMax")
             .and_then(|size| size.unsigned().ok());
-        assert_eq!(most, (wanted == 0).then_some(GIB - 17 * MIB));
+        assert_eq!(most, (wanted == 0).then_some(GIB - 16 * MIB - 16_896));
     }
+}
+
+/// The figures are those of dsccommunity/StorageDsc issue 304, the answer that of actions/runner-images 7032.
+#[test]
+fn what_the_largest_size_counts_beyond_a_whole_disks_partition_is_not_to_be_had() {
+    let bench = Bench::new();
+    let content = Content::blank(20 * GIB);
+    let attached = bench.node.hardware().attach_disk("data1", &sas(), &content);
+    attached.unwrap();
+    bench.rescan();
+    let disk = bench.disk().path;
+    bench.call(&disk, "Initialize", &gpt());
+    bench.call(&disk, "CreatePartition", &whole_disk());
+    let partition = bench.partition();
+    assert_eq!(partition.u64("Size"), Ok(21_455_962_112));
+    let supported = bench.call(&partition.path, "GetSupportedSize", &none());
+    let most = supported.out["SizeMax"].unsigned().unwrap();
+    assert_eq!(most, 21_458_042_368);
+    let at_its_size = |size| {
+        let resized = bench.call(&partition.path, "Resize", &sized(size));
+        let text = "The partition is already the requested size.";
+        assert_eq!(
+            (resized.code, resized.extended.as_deref()),
+            (4097, Some(text))
+        );
+    };
+    at_its_size(most);
+    at_its_size(21_455_962_112);
 }
 
 #[test]
@@ -213,7 +243,7 @@ fn a_resize_that_ended_half_way_is_finished_by_extending_the_filesystem() {
     bench.node.hardware().grow_disk("data1", 2 * GIB).unwrap();
     bench.rescan();
     let before = bench.os.volumes.space(volume).unwrap();
-    let size = 2 * GIB - 17 * MIB;
+    let size = 2 * GIB - 18 * MIB;
     bench
         .node
         .faults()
@@ -240,7 +270,7 @@ fn the_kernel_grows_a_partition_by_so_much_and_no_filesystem() {
         .grow_partition(DATA, data, 512 * MIB)
         .unwrap();
     let layout = bench.os.disks.layout(DATA).unwrap();
-    assert_eq!(layout.partitions[1].length, GIB - 17 * MIB + 512 * MIB);
+    assert_eq!(layout.partitions[1].length, GIB - 18 * MIB + 512 * MIB);
     assert_eq!(bench.os.volumes.space(volume), Ok(before));
     let beyond = bench.os.disks.grow_partition(DATA, data, 2 * GIB);
     assert_eq!(beyond.unwrap_err().win32(), Some(Win32::INVALID_PARAMETER));

@@ -58,7 +58,7 @@ fn a_raw_disk_becomes_a_mounted_volume() {
         (data.kind, data.offset),
         (PartitionEntry::BASIC_DATA, 16 * MIB)
     );
-    assert_eq!(data.end(), Some(GIB - MIB));
+    assert_eq!(data.end(), Some(GIB - 2 * MIB));
     assert_eq!(data.id, volume.0);
 
     let system = bench.os.volumes.file_system(volume).unwrap().unwrap();
@@ -125,7 +125,7 @@ fn a_grown_disk_is_noticed_by_rescan_and_its_volume_grows() {
     assert_eq!(bench.os.disks.length(DATA), Ok(2 * GIB));
     assert_eq!(bench.disk().u64("Size"), Ok(GIB));
     let path = bench.partition().path;
-    let size = 2 * GIB - 17 * MIB;
+    let size = 2 * GIB - 18 * MIB;
     let resize = Arguments::none().with("Size", Value::uint64(size));
     assert_eq!(bench.call(&path, "Resize", &resize).code, 4097);
     bench.rescan();

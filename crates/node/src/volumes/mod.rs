@@ -1,6 +1,7 @@
 //! Volumes.
 
 mod error;
+mod fill;
 pub(crate) mod flush;
 mod format;
 mod found;

@@ -93,7 +93,7 @@ fn possible(
 /// What the arguments say, whatever the volume.
 fn wanted(call: &Call<'_>) -> Result<Formatting, ReturnCode> {
     let name = call.text(parameter::FILE_SYSTEM.name).unwrap_or("NTFS");
-    let kind = FilesystemKind::named(name).filter(|kind| *kind != FilesystemKind::Fat32);
+    let kind = FilesystemKind::named(name).filter(|kind| kind.grows());
     let kind = kind.ok_or(codes::FILE_SYSTEM_NOT_SUPPORTED)?;
     let cluster = call.u32(parameter::ALLOCATION_UNIT_SIZE.name);
     let cluster = cluster.filter(|size| *size != 0);

@@ -206,6 +206,8 @@ operations! {
             = Change Call "SetVolumeMountPointW" / "", Object::Path(folder);
         fn delete_mount_point(folder: &WinPath) -> ()
             = Change Call "DeleteVolumeMountPointW" / "", Object::Path(folder);
+        fn delete_reparse_point(folder: &WinPath, volume: VolumeId) -> ()
+            = Change Handle "FSCTL_DELETE_REPARSE_POINT" / "", Object::Path(folder);
         fn flush(volume: VolumeId) -> ()
             = Look Handle "FlushFileBuffers" / "", Object::Volume(volume);
         fn lock(volume: VolumeId) -> Box<dyn VolumeLock>
