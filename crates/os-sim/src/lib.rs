@@ -104,6 +104,7 @@ pub mod iscsi;
 pub mod smb;
 
 mod clock;
+mod conditions;
 mod disks;
 mod files_gate;
 mod folder;
@@ -127,6 +128,7 @@ mod volumes;
 mod world;
 
 pub use clock::ClockMode;
+pub use conditions::{OfflineAttributes, StorageConditions};
 pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::CreateError;
+use crate::conditions::StorageConditions;
 
 /// A node as somebody set it up: the content of `node.toml`. It does not change while the node runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,8 @@ pub struct NodeSpec {
     pub volume_delay_ms: u64,
     /// How many milliseconds a service takes to start or stop.
     pub service_delay_ms: u64,
+    /// How the storage behaves where records differ.
+    pub storage: StorageConditions,
     /// The services.
     pub service: Vec<ServiceSpec>,
 }
@@ -155,6 +158,7 @@ impl Default for NodeSpec {
             afunix: true,
             volume_delay_ms: 150,
             service_delay_ms: 100,
+            storage: StorageConditions::default(),
             service: usual_services(),
         }
     }

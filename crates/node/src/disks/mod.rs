@@ -134,11 +134,15 @@ impl<'a> Disks<'a> {
         Ok(!attributes.map_err(DiskError::kernel(disk))?.offline)
     }
 
-    /// Brings the disk online, and clears its read-only attribute before. A disk that is online is
-    /// left as it is.
+    /// Brings the disk online and makes it writable, whichever of the two is missing. One of them alone is no
+    /// success: the next call goes on. A disk that is both is left as it is.
+    ///
+    /// csi-proxy's call leaves the disk read-only
+    /// (<https://github.com/kubernetes-csi/csi-proxy/issues/437>).
     ///
     /// # Errors
-    /// There is no such disk, it is one that is never written, or Windows refuses.
+    /// There is no such disk, it is one that is never written, or Windows refuses;
+    /// [`DiskError::StaysOffline`], [`DiskError::StaysReadOnly`].
     pub fn set_online<'d>(
         &self,
         disk: impl Into<Named<'d>>,
@@ -147,9 +151,8 @@ impl<'a> Disks<'a> {
         self.switch("online disk", disk.into(), deadline, Switching::online)
     }
 
-    /// Makes the disk writable and brings it online, whichever of the two is missing, and sees to it that
-    /// it is both in the end. This is what a disk needs to be staged; [`Disks::set_online`] is what
-    /// csi-proxy's call does, which leaves an online disk read-only.
+    /// As [`Disks::set_online`], and makes sure of the disk also when it is online and writable: this is what a
+    /// disk needs to be staged.
     ///
     /// Read-only is cleared first: Windows gives a clone, of which it has the original online, a signature
     /// of its own only if it may write it
@@ -157,7 +160,7 @@ impl<'a> Disks<'a> {
     /// <https://github.com/hpe-storage/common-host-libs/pull/40>).
     ///
     /// # Errors
-    /// As [`Disks::set_online`]; [`DiskError::StaysReadOnly`].
+    /// As [`Disks::set_online`].
     pub fn bring_online<'d>(
         &self,
         disk: impl Into<Named<'d>>,

@@ -6,6 +6,12 @@ use os::{Arguments, Deadline, DiskAttributes, DiskNumber, Value};
 use super::{DiskError, Named, guard, identity, offline};
 use crate::{Node, ProviderError, storage};
 
+/// What a disk is that somebody can use.
+const UP: DiskAttributes = DiskAttributes {
+    offline: false,
+    read_only: false,
+};
+
 /// One call of `SetDiskState`, under the disk's lock.
 pub(super) struct Switching<'a> {
     node: &'a Node,
@@ -24,24 +30,25 @@ impl<'a> Switching<'a> {
         }
     }
 
-    /// Read-only is cleared before, as cloned disks come read-only; where Windows refuses that (a disk
-    /// that the hardware protects), the disk comes online all the same.
+    /// Online and writable. A disk that is both is left as it is.
     pub(super) fn online(&self) -> Result<(), DiskError> {
-        let before = self.attributes()?;
-        if !before.offline {
-            return Ok(());
+        match self.attributes()? {
+            before if before == UP => Ok(()),
+            before => self.bring_up(before),
         }
-        let disk = self.writable()?;
-        if before.read_only {
-            self.clear_read_only(&disk)?;
-        }
-        self.node.check(self.deadline, "online disk", &self.disk)?;
-        self.switch(&disk, &disk::ONLINE)
     }
 
-    /// The same also for a disk that is online and read-only; neither is taken on trust.
+    /// The same, and refuses a disk that is never written, or not the one that was found, also where there is
+    /// nothing to switch.
     pub(super) fn online_and_writable(&self) -> Result<(), DiskError> {
-        let before = self.attributes()?;
+        self.bring_up(self.attributes()?)
+    }
+
+    /// Clears read-only before the disk comes online, as Windows signs a clone anew only if it may write it, and
+    /// again after: "the disk must be online for most attributes to be set"
+    /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>). Then looks:
+    /// neither is taken on trust, and one without the other is no success.
+    fn bring_up(&self, before: DiskAttributes) -> Result<(), DiskError> {
         let disk = self.writable()?;
         self.node.check(self.deadline, "online disk", &self.disk)?;
         if before.read_only {
@@ -50,7 +57,12 @@ impl<'a> Switching<'a> {
         if before.offline {
             self.switch(&disk, &disk::ONLINE)?;
         }
-        match self.attributes()? {
+        let mut now = self.attributes()?;
+        if before.offline && !now.offline && now.read_only {
+            self.clear_read_only(&disk)?;
+            now = self.attributes()?;
+        }
+        match now {
             now if now.offline => Err(DiskError::StaysOffline { disk: self.disk }),
             now if now.read_only => Err(DiskError::StaysReadOnly { disk: self.disk }),
             _ => Ok(()),
@@ -94,6 +106,7 @@ impl<'a> Switching<'a> {
         Ok(disk.callee(self.node).invoke(method, &Arguments::none())?)
     }
 
+    /// A refusal is logged: whether the disk is writable in the end shows by its attributes.
     fn clear_read_only(&self, disk: &storage::Disk) -> Result<(), DiskError> {
         self.require_same(disk)?;
         let writable =

@@ -8,6 +8,7 @@ mod find_properties;
 mod guarded;
 mod identity;
 mod initialize_leaves_offline;
+mod read_only;
 mod same_disk;
 mod silent;
 #[path = "../support/mod.rs"]

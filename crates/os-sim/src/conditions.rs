@@ -1,0 +1,24 @@
+//! What Windows was seen to do in several ways, or what its pages say and nobody has seen.
+
+use serde::{Deserialize, Serialize};
+
+/// How the node's storage behaves where records differ or are missing: the table `storage` of `node.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct StorageConditions {
+    /// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
+    pub offline_attributes: OfflineAttributes,
+}
+
+/// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OfflineAttributes {
+    /// 41003, "The disk is offline": Microsoft's page says that a disk must be online for most attributes to be
+    /// set, and not for which
+    /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>).
+    Refused,
+    /// They are set, as by <https://github.com/hpe-storage/common-host-libs/pull/40>, on Server 2019.
+    #[default]
+    Set,
+}
