@@ -193,7 +193,8 @@ impl<'a> Disks<'a> {
     /// [`Disks::set_offline`] is what csi-proxy's call does, which asks nobody.
     ///
     /// # Errors
-    /// [`VolumeError::InUse`] in [`DiskError::Volume`]; it is not the disk that was found any more
+    /// [`VolumeError::InUse`] in [`DiskError::Volume`]; [`DiskError::InUse`] where Windows refuses, whose volumes
+    /// are dismounted by then and mounted again by whoever opens one next; it is not the disk that was found any more
     /// ([`DiskError::NotTheFound`]), it is one that is never written, what is cached cannot be written, its
     /// volumes cannot be told for certain, or Windows refuses.
     ///

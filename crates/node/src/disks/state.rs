@@ -1,6 +1,6 @@
 //! Bringing disks online and taking them offline.
 
-use os::schema::{Method, disk};
+use os::schema::{Method, codes, disk};
 use os::{Arguments, Deadline, DiskAttributes, DiskNumber, Value};
 
 use super::{DiskError, Named, guard, identity, offline};
@@ -11,6 +11,15 @@ const UP: DiskAttributes = DiskAttributes {
     offline: false,
     read_only: false,
 };
+
+/// What `MSFT_Disk.Offline` may answer of a disk that is used: its own code for that, and those that name no
+/// other reason.
+const USED: [u32; 4] = [
+    codes::UNSPECIFIED_ERROR.code,
+    codes::FAILED.code,
+    codes::IN_USE.code,
+    codes::ACCESS_DENIED.code,
+];
 
 /// One call of `SetDiskState`, under the disk's lock.
 pub(super) struct Switching<'a> {
@@ -77,7 +86,8 @@ impl<'a> Switching<'a> {
     }
 
     /// Takes the disk offline that is the one that was found, once its volumes are out of use, which `release`
-    /// sees to and which holds until what that gave is dropped. That Windows did it is not taken on trust.
+    /// sees to and which holds until what that gave is dropped: after Windows has answered, whatever that is.
+    /// That Windows did it is not taken on trust.
     pub(super) fn offline_after<T>(
         &self,
         release: impl FnOnce() -> Result<T, DiskError>,
@@ -88,10 +98,24 @@ impl<'a> Switching<'a> {
         }
         let disk = self.writable()?;
         let _released = release()?;
-        self.go_offline(&disk)?;
+        self.go_offline(&disk).map_err(|error| self.used(error))?;
         match self.attributes()?.offline {
             true => Ok(()),
             false => Err(DiskError::StaysOnline { disk: self.disk }),
+        }
+    }
+
+    /// Nobody saw what Windows answers while volumes are locked. Whatever it is, the locks stay: without them
+    /// whoever comes between would lose what they write.
+    fn used(&self, error: DiskError) -> DiskError {
+        match error {
+            DiskError::Provider(source @ ProviderError::Refused { code, .. })
+                if USED.contains(&code) =>
+            {
+                let disk = self.disk;
+                DiskError::InUse { disk, source }
+            }
+            error => error,
         }
     }
 
