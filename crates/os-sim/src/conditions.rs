@@ -6,8 +6,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct StorageConditions {
+    /// What becomes of a disk whose signature or GUID another disk has that is online.
+    pub collision: Collision,
     /// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
     pub offline_attributes: OfflineAttributes,
+}
+
+/// What becomes of a disk whose signature or GUID another disk has that is online. Both stay offline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Collision {
+    /// It is read-only, and `MSFT_Disk` leaves it out until its read-only attribute is cleared past the provider: on
+    /// vSphere (<https://github.com/kubernetes-csi/csi-proxy/issues/287>).
+    Hidden,
+    /// It is in the list with the reason `Collision`, read-only by the policy for new disks alone: on Azure
+    /// (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661>).
+    #[default]
+    Listed,
 }
 
 /// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.

@@ -63,7 +63,7 @@
 //! length when it is told to look (`update_properties`, or a rescan). The storage provider
 //! ([`os::Os::storage`]) answers from its cache, which changes by its own methods,
 //! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone. That is no fault but
-//! how Windows is.
+//! how Windows is. It leaves out dynamic disks, and a clone beside its original where [`Collision::Hidden`] is set.
 //!
 //! # The gate
 //! Every operation of every facility passes one gate, which records it ([`SimNode::take_trace`]) and
@@ -91,7 +91,7 @@
 //! volume, a service) is due at a moment of the node's clock and is there once that has passed.
 //!
 //! # What it is not
-//! No file content passes the gate: workloads write to `volumes/` directly. Dynamic disks, Storage
+//! No file content passes the gate: workloads write to `volumes/` directly. Volumes of dynamic disks, Storage
 //! Spaces and clusters do not exist here: a disk's file can merely say that it belongs to a cluster.
 //! Partitions are created on GPT disks alone.
 
@@ -128,7 +128,7 @@ mod volumes;
 mod world;
 
 pub use clock::ClockMode;
-pub use conditions::{OfflineAttributes, StorageConditions};
+pub use conditions::{Collision, OfflineAttributes, StorageConditions};
 pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,

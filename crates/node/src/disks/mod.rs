@@ -71,6 +71,12 @@ impl<'a> Disks<'a> {
     /// and so do such as do not say for certain what they are: one dead disk must not keep all others from
     /// being found. A disk that has just come is found after a [`Disks::rescan`].
     ///
+    /// One thing is changed: Windows's storage provider may leave a clone out that is read-only beside its
+    /// original, until that is cleared. If it is asked for by a page 0x83 identifier that no other disk has, and
+    /// shows by its partition table and the node that it is nothing else that the provider leaves out (a disk of a
+    /// cluster or a pool, a dynamic one), its read-only attribute is cleared, and it is found if the provider lists
+    /// it then (<https://github.com/kubernetes-csi/csi-proxy/issues/287>).
+    ///
     /// # Errors
     /// There is none, or there are several.
     pub fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk, DiskError> {

@@ -139,11 +139,23 @@ impl<'a> Switching<'a> {
             .callee(self.node)
             .invoke(&disk::SET_ATTRIBUTES, &writable);
         match cleared {
+            Err(ProviderError::Refused { code, .. }) if code == codes::DISK_OFFLINE.code => {
+                self.clear_at_the_kernel();
+                Ok(())
+            }
             Err(error @ ProviderError::Refused { .. }) => {
                 tracing::warn!(disk = self.disk.0, %error, "a disk stays read-only");
                 Ok(())
             }
             cleared => Ok(cleared?),
+        }
+    }
+
+    /// A clone beside its original does not come online while it is read-only, and then the provider that changes
+    /// online disks alone would never let it be written.
+    fn clear_at_the_kernel(&self) {
+        if let Err(error) = self.node.os().disks.clear_read_only(self.disk) {
+            tracing::warn!(disk = self.disk.0, %error, "an offline disk stays read-only");
         }
     }
 

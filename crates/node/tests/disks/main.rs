@@ -6,6 +6,7 @@ mod disks;
 mod find;
 mod find_properties;
 mod guarded;
+mod hidden;
 mod identity;
 mod initialize_leaves_offline;
 mod read_only;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::{DiskAttributes, Outcome};
+use os::{DiskAttributes, Outcome, Win32};
 use os_sim::{
     Bus, DiskSpec, Effect, NodeSpec, OfflineAttributes, Rule, SanPolicy, StorageConditions,
 };
@@ -12,6 +12,7 @@ use crate::support::{DATA, GIB, Rig};
 
 const SET_ATTRIBUTES: &str = "MSFT_Disk.SetAttributes";
 const ONLINE: &str = "MSFT_Disk.Online";
+const PAST_THE_PROVIDER: &str = "IOCTL_DISK_SET_DISK_ATTRIBUTES";
 
 /// Who brings the disk online.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,10 @@ enum By {
 /// A disk that is offline and read-only, and stays so until it is online.
 fn down(offline_attributes: OfflineAttributes) -> Rig {
     let spec = NodeSpec {
-        storage: StorageConditions { offline_attributes },
+        storage: StorageConditions {
+            offline_attributes,
+            ..StorageConditions::default()
+        },
         ..NodeSpec::named("node-1").san_policy(SanPolicy::OfflineAll)
     };
     let rig = Rig::of(&spec, Options::default());
@@ -54,7 +58,7 @@ fn switches(rig: &Rig, act: impl FnOnce()) -> Vec<&'static str> {
     let trace = rig.trace(act);
     let names = trace.iter().map(|op| op.operation);
     names
-        .filter(|name| [SET_ATTRIBUTES, ONLINE].contains(name))
+        .filter(|name| [SET_ATTRIBUTES, ONLINE, PAST_THE_PROVIDER].contains(name))
         .collect()
 }
 
@@ -76,11 +80,25 @@ fn read_only_is_cleared_before_a_disk_comes_online_and_once() {
 }
 
 #[test]
-fn read_only_that_only_an_online_disk_lets_go_is_cleared_after() {
+fn read_only_that_the_provider_leaves_on_an_offline_disk_is_cleared_past_it() {
     for by in [By::Number, By::Found] {
         let rig = down(OfflineAttributes::Refused);
         let done = switches(&rig, || bring_online(&rig, by).unwrap());
-        assert_eq!(done, [SET_ATTRIBUTES, ONLINE, SET_ATTRIBUTES], "{by:?}");
+        let expected = [SET_ATTRIBUTES, PAST_THE_PROVIDER, ONLINE];
+        assert_eq!(done, expected, "{by:?}");
+        assert_eq!(attributes(&rig), UP);
+    }
+}
+
+#[test]
+fn read_only_that_only_an_online_disk_lets_go_is_cleared_after() {
+    for by in [By::Number, By::Found] {
+        let rig = down(OfflineAttributes::Refused);
+        let denied = Rule::on(PAST_THE_PROVIDER, Effect::fail(Win32::ACCESS_DENIED));
+        rig.sim.faults().add(denied);
+        let done = switches(&rig, || bring_online(&rig, by).unwrap());
+        let expected = [SET_ATTRIBUTES, PAST_THE_PROVIDER, ONLINE, SET_ATTRIBUTES];
+        assert_eq!(done, expected, "{by:?}");
         assert_eq!(attributes(&rig), UP);
     }
 }

@@ -147,7 +147,7 @@ impl Machine {
         Ok(())
     }
 
-    /// One disk as the kernel has it; forgotten when the kernel has it no more.
+    /// One disk as the kernel has it; forgotten when the kernel has it no more, or the provider leaves it out.
     pub(crate) fn cache_disk(&mut self, name: &str) {
         let cached = self.snapshot(name);
         let disks = &mut self.state.storage.disks;
@@ -191,6 +191,9 @@ impl Machine {
     fn snapshot(&self, name: &str) -> Option<CachedDisk> {
         let present = self.present.get(name)?;
         let kernel = self.state.disks.get(name)?;
+        if self.is_unlisted(name) {
+            return None;
+        }
         let partitions = &present.table.partitions;
         let spec = &present.disk.spec;
         let path = present.path.clone();
