@@ -3,13 +3,40 @@
 use serde::{Deserialize, Serialize};
 
 /// How the node's storage behaves where records differ or are missing: the table `storage` of `node.toml`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct StorageConditions {
+    /// Whether the provider notices a disk that came.
+    pub arrivals: Arrivals,
+    /// How many milliseconds it takes until then. No record says how many.
+    pub arrival_delay_ms: u64,
     /// What becomes of a disk whose signature or GUID another disk has that is online.
     pub collision: Collision,
     /// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
     pub offline_attributes: OfflineAttributes,
+}
+
+impl Default for StorageConditions {
+    fn default() -> Self {
+        Self {
+            arrivals: Arrivals::default(),
+            arrival_delay_ms: 1000,
+            collision: Collision::default(),
+            offline_attributes: OfflineAttributes::default(),
+        }
+    }
+}
+
+/// Whether the storage provider notices a disk that came while the node runs: attached, or behind an iSCSI session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// By itself after a while, as drivers show that never have it look anew (GCE's, and csi-proxy's own way through
+    /// its iSCSI calls); a rescan makes it sooner.
+    #[default]
+    Noticed,
+    /// By a rescan alone.
+    OnRescan,
 }
 
 /// What becomes of a disk whose signature or GUID another disk has that is online. Both stay offline.

@@ -62,8 +62,8 @@
 //! The kernel ([`os::Disks`], [`os::Volumes`]) notices at once that a disk comes or goes, and a new
 //! length when it is told to look (`update_properties`, or a rescan). The storage provider
 //! ([`os::Os::storage`]) answers from its cache, which changes by its own methods,
-//! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone. That is no fault but
-//! how Windows is. It leaves out dynamic disks, and a clone beside its original where [`Collision::Hidden`] is set.
+//! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone, but for a disk that came a while ago
+//! ([`Arrivals`]). That is no fault but how Windows is. It leaves out dynamic disks, and a clone beside its original where [`Collision::Hidden`] is set.
 //!
 //! # The gate
 //! Every operation of every facility passes one gate, which records it ([`SimNode::take_trace`]) and
@@ -128,7 +128,7 @@ mod volumes;
 mod world;
 
 pub use clock::ClockMode;
-pub use conditions::{Collision, OfflineAttributes, StorageConditions};
+pub use conditions::{Arrivals, Collision, OfflineAttributes, StorageConditions};
 pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,

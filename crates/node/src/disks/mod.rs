@@ -69,7 +69,8 @@ impl<'a> Disks<'a> {
 
     /// The one disk that all of this is true of. Disks that are never written leave the candidates first,
     /// and so do such as do not say for certain what they are: one dead disk must not keep all others from
-    /// being found. A disk that has just come is found after a [`Disks::rescan`].
+    /// being found. A disk that has just come is found after a [`Disks::rescan`],
+    /// or later.
     ///
     /// One thing is changed: Windows's storage provider may leave a clone out that is read-only beside its
     /// original, until that is cleared. If it is asked for by a page 0x83 identifier that no other disk has, and
