@@ -3,7 +3,8 @@
 use os::schema::{Method, codes, disk};
 use os::{Arguments, Deadline, DiskAttributes, DiskNumber, Value};
 
-use super::{DiskError, Named, guard, identity, offline};
+use super::guard::{self, Reach};
+use super::{DiskError, Named, identity, offline};
 use crate::{Node, ProviderError, storage};
 
 /// What a disk is that somebody can use.
@@ -58,7 +59,7 @@ impl<'a> Switching<'a> {
     /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>). Then looks:
     /// neither is taken on trust, and one without the other is no success.
     fn bring_up(&self, before: DiskAttributes) -> Result<(), DiskError> {
-        let disk = self.writable()?;
+        let disk = self.writable(Reach::Blank)?;
         self.node.check(self.deadline, "online disk", &self.disk)?;
         if before.read_only {
             self.clear_read_only(&disk)?;
@@ -82,7 +83,7 @@ impl<'a> Switching<'a> {
         if self.attributes()?.offline {
             return Ok(());
         }
-        self.go_offline(&self.writable()?)
+        self.go_offline(&self.writable(Reach::Files)?)
     }
 
     /// Takes the disk offline that is the one that was found, once its volumes are out of use, which `release`
@@ -96,7 +97,7 @@ impl<'a> Switching<'a> {
         if self.attributes()?.offline {
             return Ok(());
         }
-        let disk = self.writable()?;
+        let disk = self.writable(Reach::Files)?;
         let _released = release()?;
         self.go_offline(&disk).map_err(|error| self.used(error))?;
         match self.attributes()?.offline {
@@ -164,12 +165,12 @@ impl<'a> Switching<'a> {
         self.named.require(self.node, self.deadline)
     }
 
-    fn writable(&self) -> Result<storage::Disk, DiskError> {
+    fn writable(&self, reach: Reach) -> Result<storage::Disk, DiskError> {
         let disk = identity::find(self.node, self.disk, self.deadline)?;
         self.named.require(self.node, self.deadline)?;
         let layout = self.node.os().disks.layout(self.disk);
         let layout = layout.map_err(DiskError::kernel(self.disk))?;
-        guard::refuse(self.node, &disk, &layout, self.deadline)?;
+        guard::refuse(self.node, &disk, &layout, reach, self.deadline)?;
         Ok(disk)
     }
 
