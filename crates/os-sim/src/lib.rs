@@ -62,8 +62,8 @@
 //! The kernel ([`os::Disks`], [`os::Volumes`]) notices at once that a disk comes or goes, and a new
 //! length when it is told to look (`update_properties`, or a rescan). The storage provider
 //! ([`os::Os::storage`]) answers from its cache, which changes by its own methods,
-//! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone. That is no fault but
-//! how Windows is.
+//! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone, but for a disk that came a while ago
+//! ([`Arrivals`]). That is no fault but how Windows is. It leaves out dynamic disks, and a clone beside its original where [`Collision::Hidden`] is set.
 //!
 //! # Profiles
 //! A node that is made with a [`Profile`] answers as machines of one cloud did: the disk that it runs from, what its
@@ -108,7 +108,7 @@
 //! volume, a service) is due at a moment of the node's clock and is there once that has passed.
 //!
 //! # What it is not
-//! No file content passes the gate: workloads write to `volumes/` directly. Dynamic disks, Storage
+//! No file content passes the gate: workloads write to `volumes/` directly. Volumes of dynamic disks, Storage
 //! Spaces and clusters do not exist here: a disk's file can merely say that it belongs to a cluster.
 //! Partitions are created on GPT disks alone.
 
@@ -121,6 +121,7 @@ pub mod iscsi;
 pub mod smb;
 
 mod clock;
+mod conditions;
 mod disks;
 mod files_gate;
 mod folder;
@@ -146,6 +147,7 @@ mod volumes;
 mod world;
 
 pub use clock::ClockMode;
+pub use conditions::{Arrivals, Collision, OfflineAttributes, StorageConditions};
 pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,

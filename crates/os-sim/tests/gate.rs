@@ -36,6 +36,9 @@ const METHODS: &[Method] = &[
     ("Disks", "attributes", Facility::Disks, |it| {
         it.os.disks.attributes(DISK).map(drop)
     }),
+    ("Disks", "clear_read_only", Facility::Disks, |it| {
+        it.os.disks.clear_read_only(DISK)
+    }),
     ("Disks", "descriptor", Facility::Disks, |it| {
         it.os.disks.descriptor(DISK).map(drop)
     }),

@@ -148,6 +148,28 @@ fn a_disk_that_windows_runs_from_is_left_alone() {
     assert_eq!(bench.call(&drive_c.path, "Format", &ntfs()).code, 42010);
 }
 
+/// ansible/ansible#51032: Win32_DiskDrive lists them alone. A volume that spans several lies on such disks.
+#[test]
+fn dynamic_disks_are_left_out() {
+    let bench = Bench::with_disk(&sas());
+    let disk = bench.disk().path;
+    bench.call(&disk, "Initialize", &gpt());
+    let kind = Value::text("{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}");
+    let metadata = sized(MIB).with("GptType", kind);
+    assert_eq!(bench.call(&disk, "CreatePartition", &metadata).code, 0);
+    for class in ["MSFT_Disk", "MSFT_Partition"] {
+        bench.rescan();
+        let number = match class {
+            "MSFT_Disk" => "Number",
+            _ => "DiskNumber",
+        };
+        let query = Query::all(class, &[]).with(number, Value::uint32(DATA.0));
+        assert_eq!(bench.query(&query), []);
+    }
+    assert!(bench.os.disks.list().unwrap().contains(&DATA));
+    assert_eq!(bench.os.disks.layout(DATA).unwrap().partitions.len(), 2);
+}
+
 #[test]
 fn clearing_a_disk_makes_it_raw_and_takes_leave_to_lose_data() {
     let (bench, volume) = Bench::formatted();

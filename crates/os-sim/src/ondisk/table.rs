@@ -1,10 +1,15 @@
 use std::io;
 
+use formats::gpt::types;
 use os::{DriveLayout, PartitionEntry, PartitionNumber, PartitionStyle};
 use uuid::Uuid;
 
 use super::{MIB, gpt, mbr};
 use crate::hardware::{Medium, Stretch};
+
+/// The types of a dynamic disk's partitions on GPT disks, and on MBR disks.
+const LDM: [Uuid; 2] = [types::LDM_DATA, types::LDM_METADATA];
+const MBR_LDM: u8 = 0x42;
 
 /// A disk as far as the kernel knows it: a medium that may have grown since.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +76,13 @@ impl Table {
             style: PartitionStyle::Raw,
             partitions: Vec::new(),
         })
+    }
+
+    /// Whether the disk is a dynamic one, which `MSFT_Disk` leaves out
+    /// (<https://github.com/ansible/ansible/issues/51032>).
+    pub(crate) fn is_dynamic(&self) -> bool {
+        let mut partitions = self.partitions.iter();
+        partitions.any(|one| one.mbr_type == Some(MBR_LDM) || LDM.contains(&one.kind))
     }
 
     /// Gives a disk that has the same signature or GUID as another one of its own.

@@ -101,6 +101,8 @@ operations! {
             = Look Handle "IOCTL_DISK_GET_DRIVE_LAYOUT_EX" / "", Object::Disk(disk);
         fn attributes(disk: DiskNumber) -> DiskAttributes
             = Look Handle "IOCTL_DISK_GET_DISK_ATTRIBUTES" / "", Object::Disk(disk);
+        fn clear_read_only(disk: DiskNumber) -> ()
+            = Change Handle "IOCTL_DISK_SET_DISK_ATTRIBUTES" / "", Object::Disk(disk);
         fn read(disk: DiskNumber, offset: u64, buffer: &mut [u8]) -> ()
             = Look Handle "ReadFile" / "", Object::Disk(disk);
         fn update_properties(disk: DiskNumber) -> ()
