@@ -10,6 +10,10 @@ use os::{Cause, Deadline, DiskNumber};
 
 use crate::{FormatGuard, Node};
 
+/// What its owner can do about it. The lengths are those that are looked at, [`formats::blank::HEAD`] and
+/// [`formats::blank::TAIL`].
+pub(crate) const WAY_OUT: &str = "who wants it overwritten wipes its first 4 MiB and its last MiB, or has csi-proxy run with -format-guard=off";
+
 /// Something must not be overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -23,7 +27,7 @@ pub enum BlankError {
         kind: String,
     },
     /// It is not blank.
-    #[error("{object} is not overwritten: {refusal}")]
+    #[error("{object} is not overwritten: {refusal}; {}", WAY_OUT)]
     NotBlank {
         /// The disk or partition.
         object: String,
@@ -79,8 +83,8 @@ impl fmt::Display for Stretch {
 }
 
 impl Stretch {
-    /// Reads both ends of the stretch and asks `rule` whether it may be overwritten. To be called
-    /// under the disk's lock, immediately before the write.
+    /// Reads both ends of the stretch and asks `rule` whether it may be overwritten; reads nothing under
+    /// [`FormatGuard::Off`]. To be called under the disk's lock, immediately before the write.
     ///
     /// # Errors
     /// It may not, or it could not be read.
@@ -90,15 +94,17 @@ impl Stretch {
         rule: impl FnOnce(&View, Guard) -> Result<Clearance, Refusal>,
         deadline: Deadline,
     ) -> Result<(), BlankError> {
-        let view = self.view(node, deadline)?;
         let guard = match node.options().format_guard {
+            FormatGuard::Off => {
+                tracing::warn!(object = %self, "overwriting without a look at what is there: the guard is off");
+                return Ok(());
+            }
             FormatGuard::Signatures => Guard::Signatures,
             FormatGuard::Strict => Guard::Strict,
         };
-        let clearance = rule(&view, guard).map_err(|refusal| BlankError::NotBlank {
-            object: self.to_string(),
-            refusal: Box::new(refusal),
-        })?;
+        let view = self.view(node, deadline)?;
+        let refused = |refusal| self.not_blank(Box::new(refusal));
+        let clearance = rule(&view, guard).map_err(refused)?;
         if let Some(offset) = clearance.unknown() {
             tracing::warn!(object = %self, offset, "overwriting bytes that no known format explains");
         }
@@ -124,6 +130,13 @@ impl Stretch {
             "formatting a blank partition of another system"
         );
         Ok(())
+    }
+
+    pub(crate) fn not_blank(&self, refusal: Box<Refusal>) -> BlankError {
+        BlankError::NotBlank {
+            object: self.to_string(),
+            refusal,
+        }
     }
 
     fn view(&self, node: &Node, deadline: Deadline) -> Result<View, BlankError> {

@@ -6,6 +6,7 @@ mod find_volume;
 mod format;
 mod leftovers;
 mod mounts;
+mod released;
 mod stale_mounts;
 #[path = "../support/mod.rs"]
 mod support;
