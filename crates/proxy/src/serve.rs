@@ -279,6 +279,7 @@ fn server_options(config: &Config) -> ServerOptions {
     options.call_timeout = config.call_timeout;
     options.max_held_bytes = config.max_held_bytes;
     options.max_idle = config.max_connection_idle;
+    options.metadata = Some(wire::FORMAT_GUARD);
     if let Some(security) = &config.pipe_security {
         options.security.clone_from(security);
     }

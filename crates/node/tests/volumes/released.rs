@@ -148,27 +148,29 @@ fn a_staged_volume_is_refused_wherever_else_it_is_mounted() {
     }
 }
 
-/// The folder's own links change nothing: by its text and by its place it is inside.
+/// By its text and by its place the folder is inside, also when it has become a link since the start.
 #[test]
 fn a_volume_that_is_staged_where_the_working_folder_leads_is_refused() {
-    let rig_folder = r"C:\elsewhere\kubelet";
-    let rig = Rig::with_volume();
-    mount(
-        &rig,
-        rig.volume(),
-        &format!(r"{rig_folder}\plugins\globalmount"),
-    );
-    rig.filesystem()
-        .make_directory(&path(r"C:\var\lib"), rig.soon())
-        .unwrap();
-    rig.junction(KUBELET, rig_folder);
-    let node = serve(rig.os().clone(), FormatGuard::Signatures, kept());
-    let error = node.operations().volumes().format(rig.volume(), rig.soon());
-    let text = error.unwrap_err().to_string();
-    assert!(
-        text.contains("mounted within the working folders"),
-        "{text}"
-    );
+    const PLACE: &str = r"C:\elsewhere\kubelet";
+    for is_link_at_start in [true, false] {
+        let rig = Rig::with_volume();
+        let staging = format!(r"{PLACE}\plugins\globalmount");
+        mount(&rig, rig.volume(), &staging);
+        let (above, soon) = (path(r"C:\var\lib"), rig.soon());
+        rig.filesystem().make_directory(&above, soon).unwrap();
+        let link = || rig.junction(KUBELET, PLACE);
+        let serve = || serve(rig.os().clone(), FormatGuard::Signatures, kept());
+        let node = match is_link_at_start {
+            true => (link(), serve()).1,
+            false => (serve(), link()).0,
+        };
+        let error = node.operations().volumes().format(rig.volume(), soon);
+        let text = error.unwrap_err().to_string();
+        assert!(
+            text.contains("mounted within the working folders"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

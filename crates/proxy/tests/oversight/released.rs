@@ -1,13 +1,19 @@
 //! What FormatVolume does with a volume that is formatted, by the flag and by where the volume is mounted.
 
+use std::time::{Duration, Instant};
+
 use os::{Files as _, WinPath};
 use os_sim::{ClockMode, demo};
+use prost::Message as _;
+use transport::{CallError, Channel, ChannelOptions, Code, Endpoint};
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::paths::Reach;
 use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;
 
 use super::harness::Proxy;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The demo node's data disk.
 const DATA: u32 = 1;
@@ -126,4 +132,31 @@ fn a_strict_server_wipes_no_volume() {
     let fixture = Fixture::mounted_at(OUTSIDE, guarded(node::FormatGuard::Strict));
     let refused = fixture.format().expect_err("it holds a filesystem");
     assert!(refused.contains("NTFS filesystem at offset 3"), "{refused}");
+}
+
+/// wincsi's own client asks so with each call.
+#[test]
+fn a_client_that_asks_for_strictness_has_it_and_for_what_is_unknown_no_answer() {
+    let fixture = Fixture::mounted_at(OUTSIDE, |_| {});
+    let group = &volume::GROUP;
+    let method = group.method("FormatVolume").expect("it is served");
+    let format = |value| {
+        let name = group.pipe_name();
+        let endpoint = Endpoint::local(&fixture.proxy.sockets(), &name).expect("a name");
+        let mut options = ChannelOptions::default();
+        options.metadata = Some((wire::FORMAT_GUARD, value));
+        let channel = Channel::connect(endpoint, options).expect("it listens");
+        let request = volume::FormatVolumeRequest {
+            volume_id: fixture.volume.clone(),
+        };
+        let soon = Instant::now() + PATIENCE;
+        match channel.call(method.path, &request.encode_to_vec(), soon) {
+            Err(CallError::Status(status)) => status,
+            other => panic!("{other:?}"),
+        }
+    };
+    let strict = format(wire::STRICT);
+    assert!(strict.message.contains("NTFS filesystem"), "{strict}");
+    assert_eq!(format("stricter").code, Code::InvalidArgument);
+    assert_eq!(fixture.format(), Ok(()), "the server itself is not strict");
 }
