@@ -3,7 +3,8 @@
 use std::fmt;
 
 use formats::blank::{
-    Clearance, Extent, ExtentError, Guard, Refusal, SectorSize, ShortRead, View, ViewError,
+    Clearance, Extent, ExtentError, Guard, Refusal, SectorSize, ShortRead, UnfinishedNtfs, View,
+    ViewError,
 };
 use formats::partition_kind::PartitionKind;
 use os::{Cause, Deadline, DiskNumber};
@@ -130,6 +131,32 @@ impl Stretch {
             "formatting a blank partition of another system"
         );
         Ok(())
+    }
+
+    /// Whether all that is there is a boot sector of NTFS, or its two copies, and no NTFS. To be called under the
+    /// disk's lock, when it is not blank.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub(crate) fn holds_unfinished(
+        &self,
+        node: &Node,
+        deadline: Deadline,
+    ) -> Result<bool, BlankError> {
+        let view = self.view(node, deadline)?;
+        let Some(unfinished) = UnfinishedNtfs::of(&view) else {
+            return Ok(false);
+        };
+        // As large as the largest record.
+        let mut buffer = [0; 4096];
+        for table in unfinished.tables() {
+            let read = self.read(node, table, &mut buffer, deadline);
+            read.map_err(|error| self.unread(error))?;
+            if buffer.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn not_blank(&self, refusal: Box<Refusal>) -> BlankError {

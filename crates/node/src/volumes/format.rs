@@ -139,7 +139,8 @@ impl Formatting<'_> {
         let called = row.callee(self.node).invoke(&volume::FORMAT, &arguments);
         let done = called.map_err(VolumeError::from);
         let done = done.and_then(|()| self.await_file_system());
-        self.node.history().ended(self.volume, &done);
+        let history = self.node.history();
+        history.ended(self.volume, place.extent, &done);
         done.map(|()| leave.replaces)
     }
 
@@ -155,11 +156,7 @@ impl Formatting<'_> {
             .check(self.deadline, "format volume", &self.volume)?;
         let replaces = match self.prove_blank(place) {
             Ok(()) => Replaced::Nothing,
-            Err(BlankError::NotBlank { refusal, .. })
-                if guard == FormatGuard::Signatures && self.node.kept().is_some() =>
-            {
-                self.released(place, refusal)?
-            }
+            Err(BlankError::NotBlank { refusal, .. }) => self.not_blank(place, refusal)?,
             Err(refused) => return Err(refused.into()),
         };
         stretch(place).prove_own(self.node, kind)?;
@@ -170,11 +167,42 @@ impl Formatting<'_> {
         Ok(Leave { force, replaces })
     }
 
-    /// The filesystem of a volume that its owner has done with.
-    fn released(&self, place: &Place, found: Box<blank::Refusal>) -> Result<Replaced, VolumeError> {
-        let Some(file_system) = self.file_system()? else {
-            return Err(stretch(place).not_blank(found).into());
-        };
+    /// What may be overwritten although it is not blank: what a format left that died half-way, and a filesystem
+    /// whose owner has done with it.
+    fn not_blank(
+        &self,
+        place: &Place,
+        found: Box<blank::Refusal>,
+    ) -> Result<Replaced, VolumeError> {
+        match self.file_system()? {
+            None if self.is_unfinished(place, &found)? => Ok(Replaced::Nothing),
+            Some(file_system) if self.may_be_released() => self.released(file_system, found),
+            _ => Err(stretch(place).not_blank(found).into()),
+        }
+    }
+
+    fn may_be_released(&self) -> bool {
+        let guard = self.node.options().format_guard;
+        guard == FormatGuard::Signatures && self.node.kept().is_some()
+    }
+
+    /// Whether nothing is there that Windows mounts, but what a format left: of this process, or by the look of
+    /// it.
+    fn is_unfinished(&self, place: &Place, found: &blank::Refusal) -> Result<bool, VolumeError> {
+        let history = self.node.history();
+        let is_own = is_of_windows(found) && history.has_failed_at(self.volume, place.extent);
+        let is_unfinished = is_own || stretch(place).holds_unfinished(self.node, self.deadline)?;
+        if is_unfinished {
+            tracing::warn!(volume = %self.volume, %found, "formatting what a format left that died half-way");
+        }
+        Ok(is_unfinished)
+    }
+
+    fn released(
+        &self,
+        file_system: String,
+        found: Box<blank::Refusal>,
+    ) -> Result<Replaced, VolumeError> {
         if let Some(reason) = released::objection(self.node, self.volume, self.deadline)? {
             return Err(VolumeError::NotReleased {
                 volume: self.volume,
@@ -280,6 +308,19 @@ impl Formatting<'_> {
         VolumeError::FormatUnseen {
             volume: self.volume,
         }
+    }
+}
+
+/// Whether all that was found is of the filesystems that volumes are formatted with, or of no known format.
+fn is_of_windows(found: &blank::Refusal) -> bool {
+    use blank::Signature::{Ntfs, ReFs};
+    match found {
+        blank::Refusal::Signatures(found) => {
+            let mut found = found.iter();
+            found.all(|found| matches!(found.signature, Ntfs | ReFs))
+        }
+        blank::Refusal::Unknown { .. } => true,
+        _ => false,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use os::{Os, VolumeId};
+use os::{Extent, Os, VolumeId};
 
 use super::VolumeError;
 
@@ -20,6 +20,8 @@ struct State {
     /// The last answer to "is it formatted?".
     answers: HashMap<VolumeId, bool>,
     formats: HashMap<VolumeId, Formats>,
+    /// Where the volumes are that this process had Windows format, which failed.
+    failed: HashMap<VolumeId, Extent>,
 }
 
 /// The calls that want to format one volume.
@@ -63,19 +65,32 @@ impl History {
         }
     }
 
-    /// Tells those who wait how a format ended that Windows was asked for. To be called under the volume's
-    /// lock.
-    pub(super) fn ended(&self, volume: VolumeId, outcome: &Result<(), VolumeError>) {
+    /// Notes how a format ended that Windows was asked for, and tells those who wait. To be called under the
+    /// volume's lock.
+    pub(super) fn ended(&self, volume: VolumeId, place: Extent, outcome: &Result<(), VolumeError>) {
         let mut state = self.state();
+        match outcome {
+            Ok(()) => state.failed.remove(&volume),
+            Err(_) => state.failed.insert(volume, place),
+        };
         let now = state.tick();
         if let Some(formats) = state.formats.get_mut(&volume) {
             formats.last = Some((now, outcome.clone()));
         }
     }
 
+    /// Whether this process had Windows format the volume there, which failed and was not done since.
+    pub(super) fn has_failed_at(&self, volume: VolumeId, place: Extent) -> bool {
+        self.state().failed.get(&volume) == Some(&place)
+    }
+
     fn drop_what_is_gone(&self, os: &Os) {
         match os.volumes.list() {
-            Ok(listed) => self.state().answers.retain(|id, _| listed.contains(id)),
+            Ok(listed) => {
+                let mut state = self.state();
+                state.answers.retain(|id, _| listed.contains(id));
+                state.failed.retain(|id, _| listed.contains(id));
+            }
             Err(error) => tracing::debug!(%error, "answers about volumes that are gone are kept"),
         }
     }

@@ -38,7 +38,7 @@ pub(super) struct Place {
     pub(super) disk: storage::Disk,
     pub(super) layout: DriveLayout,
     pub(super) partition: PartitionEntry,
-    extent: Extent,
+    pub(super) extent: Extent,
     _held: Held,
 }
 

@@ -11,5 +11,6 @@ mod stale_mounts;
 #[path = "../support/mod.rs"]
 mod support;
 mod targets;
+mod unfinished;
 mod volumes;
 mod ways;

@@ -406,11 +406,11 @@ fn a_call_that_waited_for_one_that_formatted_nothing_formats() {
 
 #[test]
 fn a_new_partition_that_the_provider_does_not_format_yet_is_formatted_in_a_while() {
-    for (times, ends_well) in [(3, true), (u32::MAX, false)] {
+    for (seconds, ends_well) in [(8, true), (60, false)] {
         let rig = Rig::with_data_disk();
         rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-        let invalid = Effect::Answer(Outcome::of(codes::INVALID_PARAMETER.code));
-        rig.sim.faults().add(Rule::on(FORMAT, invalid).times(times));
+        let early = Effect::Unsettled(Duration::from_secs(seconds));
+        rig.sim.faults().add(Rule::on(FORMAT, early));
         let done = rig.volumes().format(rig.volume(), rig.soon());
         assert_eq!(done.is_ok(), ends_well, "{done:?}");
         let text = done.err().map(|error| error.to_string());
