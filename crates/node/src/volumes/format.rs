@@ -10,6 +10,7 @@ use os::{Arguments, Deadline, PartitionStyle, Root, Value, VolumeId, WinPath};
 use super::place::Place;
 use super::{FormatOptions, NamedVolume, VolumeError, released};
 use crate::blank::{BlankError, Stretch};
+use crate::disks::guard::Reach;
 use crate::patience::{self, VISIBLE_WITHIN};
 use crate::provider::ProviderError;
 use crate::{DiskError, FormatGuard, Node, storage};
@@ -105,7 +106,7 @@ impl Formatting<'_> {
     }
 
     fn place(&self) -> Result<Place, VolumeError> {
-        Place::take(self.node, "format", self.named, self.deadline)
+        Place::take(self.node, "format", self.named, Reach::Blank, self.deadline)
     }
 
     /// Formats, and once more for a while where a partition has just been made. What is overwritten is looked
@@ -149,7 +150,7 @@ impl Formatting<'_> {
     fn leave(&self, place: &Place) -> Result<Leave, VolumeError> {
         let guard = self.node.options().format_guard;
         if guard == FormatGuard::Off {
-            return self.unguarded();
+            return self.unguarded(place);
         }
         let kind = self.kind(place)?;
         self.node
@@ -176,7 +177,10 @@ impl Formatting<'_> {
     ) -> Result<Replaced, VolumeError> {
         match self.file_system()? {
             None if self.is_unfinished(place, &found)? => Ok(Replaced::Nothing),
-            Some(file_system) if self.may_be_released() => self.released(file_system, found),
+            Some(file_system) if self.may_be_released() => {
+                place.require(self.node, Reach::Files, self.deadline)?;
+                self.released(file_system, found)
+            }
             _ => Err(stretch(place).not_blank(found).into()),
         }
     }
@@ -214,9 +218,12 @@ impl Formatting<'_> {
         Ok(Replaced::FileSystem(file_system))
     }
 
-    fn unguarded(&self) -> Result<Leave, VolumeError> {
+    fn unguarded(&self, place: &Place) -> Result<Leave, VolumeError> {
         let replaces = match self.file_system()? {
-            Some(file_system) => Replaced::FileSystem(file_system),
+            Some(file_system) => {
+                place.require(self.node, Reach::Files, self.deadline)?;
+                Replaced::FileSystem(file_system)
+            }
             None => Replaced::Unknown,
         };
         tracing::warn!(volume = %self.volume, ?replaces, "formatting a volume without a look at what is on it: the guard is off");

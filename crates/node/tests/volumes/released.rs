@@ -12,7 +12,7 @@ use os::schema::codes;
 use os::{Os, Outcome, VolumeId, Win32};
 use os_sim::{Bus, DiskSpec, Effect, Rule};
 use wincsi_node::{
-    FormatGuard, Kept, Node, NotReleased, Options, Replaced, Server, VolumeError, Waits,
+    DiskError, FormatGuard, Kept, Node, NotReleased, Options, Replaced, Server, VolumeError, Waits,
 };
 
 use crate::support::{GIB, KUBELET, Rig, STAGING, meddle, path, warnings};
@@ -335,6 +335,20 @@ fn without_a_guard_all_is_formatted_but_for_what_windows_runs_from() {
         refused.to_string().contains("is not changed: it holds"),
         "{refused}"
     );
+}
+
+/// A filesystem may hold a page file that nobody knows of; what is blank cannot.
+#[test]
+fn no_filesystem_is_wiped_where_page_files_are_unknown() {
+    for guard in [FormatGuard::Signatures, FormatGuard::Off] {
+        let fixture = Fixture::guarded_by(guard, &[OUTSIDE]);
+        let denied = Effect::fail(Win32::ACCESS_DENIED);
+        let rule = Rule::on("RegGetValueW", denied).object("PagingFiles");
+        fixture.rig.sim.faults().add(rule);
+        let refused = fixture.format().unwrap_err();
+        let paging = matches!(refused, VolumeError::Disk(DiskError::Paging { .. }));
+        assert!(paging && fixture.has_data(), "{guard:?}: {refused}");
+    }
 }
 
 /// Counts the calls that wait.
