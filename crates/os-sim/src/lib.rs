@@ -97,11 +97,16 @@
 //! effect = { fail = { win32 = 1117 } }
 //! # or { fail-after = { hresult = 0x800706BA } }, { answer = { code = 40003, text = "..." } },
 //! # { answer-after = { code = 42002 } }, { delay-ms = 1500 }, { detach-disk = "data1" },
-//! # { take-server-down = "fs1" }, "hang", "overrun", "half-way", "kill-before", "kill-after"
+//! # { take-server-down = "fs1" }, "hang", "overrun", "half-way", "half-way-from-end", "kill-before", "kill-after",
+//! # { unsettled-ms = 1500 }
 //! ```
 //! `half-way` stops a method after its first step: `MSFT_Disk.Initialize` before the reserved
-//! partition, `MSFT_Partition.Resize` before the filesystem, `MSFT_Volume.Format` before the new
-//! filesystem. Other operations have one step, and it does nothing to them.
+//! partition, `MSFT_Partition.Resize` before the filesystem, `MSFT_Volume.Format` with one copy of NTFS's
+//! boot sector written and nothing else: the first, or with `half-way-from-end` the one in the last sector.
+//! Other operations have one step, and neither does anything to them. `unsettled-ms` has
+//! `MSFT_Volume.Format` answer that a parameter is invalid until the volume has been there for so long, or has
+//! a letter. In which order Windows writes a boot sector, and when it formats a new partition, nobody has
+//! recorded.
 //!
 //! # Time
 //! With [`ClockMode::Virtual`] time passes by sleeping alone, and at once. Whatever comes late (a

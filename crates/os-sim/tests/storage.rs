@@ -340,16 +340,50 @@ fn a_format_waits_for_whoever_holds_the_volume_unless_forced() {
 }
 
 #[test]
-fn a_format_half_way_leaves_a_raw_volume_that_can_be_formatted() {
-    let (bench, volume) = Bench::formatted();
-    bench
-        .node
-        .faults()
-        .add(Rule::on("MSFT_Volume.Format", Effect::HalfWay).times(1));
+fn a_format_half_way_leaves_a_boot_sector_on_a_raw_volume_that_can_be_formatted() {
+    for (half_way, left) in [
+        (Effect::HalfWay, [true, false]),
+        (Effect::HalfWayFromEnd, [false, true]),
+    ] {
+        let (bench, volume) = with_new_partition();
+        let rule = Rule::on("MSFT_Volume.Format", half_way).times(1);
+        bench.node.faults().add(rule);
+        let path = one(bench.volumes()).path;
+        assert_ne!(bench.call(&path, "Format", &ntfs()).code, 0);
+        assert_eq!(bench.os.volumes.file_system(volume), Ok(None));
+        let place = bench.os.volumes.extents(volume).unwrap()[0];
+        let is_ntfs = |at: u64| {
+            let mut sector = [0; 512];
+            bench.os.disks.read(DATA, at, &mut sector).unwrap();
+            &sector[3..11] == b"NTFS    "
+        };
+        let ends = [place.offset, place.offset + place.length - 512];
+        assert_eq!(ends.map(is_ntfs), left);
+        assert_eq!(bench.call(&path, "Format", &ntfs()).code, 0);
+    }
+}
+
+/// <https://github.com/PowerShell/PowerShell/issues/7771>
+#[test]
+fn a_new_partition_without_a_letter_is_not_formatted_at_once_where_a_fault_has_it_so() {
+    let (bench, _) = with_new_partition();
+    let time = Duration::from_secs(5);
+    let rule = Rule::on("MSFT_Volume.Format", Effect::Unsettled(time));
+    bench.node.faults().add(rule);
     let path = one(bench.volumes()).path;
-    assert_ne!(bench.call(&path, "Format", &ntfs()).code, 0);
-    assert_eq!(bench.os.volumes.file_system(volume), Ok(None));
+    assert_eq!(bench.call(&path, "Format", &ntfs()).code, 5);
+    bench.os.clock.sleep(time);
     assert_eq!(bench.call(&path, "Format", &ntfs()).code, 0);
+}
+
+/// With a RAW volume that has just come.
+fn with_new_partition() -> (Bench, VolumeId) {
+    let bench = Bench::with_disk(&sas());
+    let disk = bench.disk().path;
+    bench.call(&disk, "Initialize", &gpt());
+    bench.call(&disk, "CreatePartition", &whole_disk());
+    let volume = bench.volume();
+    (bench, volume)
 }
 
 #[test]

@@ -243,6 +243,7 @@ impl Classified for VolumeError {
             Self::FormatUnseen { .. } => Condition::NotReady,
             Self::InUse { .. } => Condition::InUse,
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
+            Self::NotReleased { .. } => Condition::NotBlank,
             Self::Moved { .. } | Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => {
                 Condition::Changed
             }

@@ -108,7 +108,7 @@ fn write(
     let resized = volumes.resize(volume, NewSize::Maximum, soon).map(drop);
     [
         ("partition", disks.partition(disk, soon).map_err(Into::into)),
-        ("format", volumes.format(volume, soon)),
+        ("format", volumes.format(volume, soon).map(drop)),
         ("ensure formatted", ensured),
         ("resize", resized),
         ("offline", disks.set_offline(disk, soon).map_err(Into::into)),

@@ -290,7 +290,7 @@ fn a_volume_that_spans_partitions_is_neither_formatted_nor_grown() {
         let (volumes, soon) = (node.operations().volumes(), rig.soon());
         let before = rig.state();
         for done in [
-            volumes.format(volume, soon),
+            volumes.format(volume, soon).map(drop),
             volumes.resize(volume, NewSize::Maximum, soon).map(drop),
         ] {
             assert!(

@@ -5,6 +5,7 @@ use std::io;
 
 use super::table::{Area, Partition};
 use super::{MIB, number};
+use crate::gate::FirstStep;
 
 /// A filesystem that Windows mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl Filesystem {
         let mut sector = [0; SECTOR];
         area.read(partition.offset, &mut sector).ok()?;
         if &sector[3..11] == b"NTFS    " {
-            return Self::ntfs(&sector);
+            return Self::ntfs(&sector).filter(|_| has_table(area, partition, &sector));
         }
         if &sector[3..11] == b"ReFS\0\0\0\0" {
             return Self::refs(&sector);
@@ -212,7 +213,27 @@ pub(crate) fn wipe(area: Area<'_>, partition: &Partition) -> io::Result<()> {
     area.medium.write(partition.offset, &vec![0; count])
 }
 
-/// The last step of a format: writes the boot sector, and NTFS's copy at the partition's end.
+/// What a format has written that stops then: of NTFS one copy of the boot sector, else nothing.
+pub(crate) fn begin(
+    area: Area<'_>,
+    partition: &Partition,
+    wanted: Formatting,
+    first: FirstStep,
+) -> io::Result<()> {
+    if wanted.kind != FilesystemKind::Ntfs {
+        return Ok(());
+    }
+    let sectors = partition.length / u64::from(area.sector_size);
+    let sector = ntfs_sector(area.sector_size, sectors - 1, wanted);
+    let at = match first {
+        FirstStep::AsEver => 0,
+        FirstStep::FromEnd => (sectors - 1) * u64::from(area.sector_size),
+    };
+    area.medium.write(partition.offset + at, &sector)
+}
+
+/// The last step of a format: writes the beginning of NTFS's tables, the boot sector, and NTFS's copy at the
+/// partition's end.
 pub(crate) fn write(area: Area<'_>, partition: &Partition, wanted: Formatting) -> io::Result<()> {
     write_sized(area, partition, partition.length, wanted)
 }
@@ -242,10 +263,31 @@ fn write_sized(
         FilesystemKind::Refs => refs_sector(area.sector_size, sectors, cluster),
     };
     if kind == FilesystemKind::Ntfs {
+        for table in tables(&sector) {
+            area.medium.write(partition.offset + table, RECORD)?;
+        }
         let copy = partition.offset + (sectors - 1) * u64::from(area.sector_size);
         area.medium.write(copy, &sector)?;
     }
     area.medium.write(partition.offset, &sector)
+}
+
+/// With what each record of the master file table begins
+/// (<https://learn.microsoft.com/windows/win32/devnotes/multi-sector-header>).
+const RECORD: &[u8] = b"FILE";
+
+/// Where a boot sector has the master file table and its mirror, in bytes from the partition's start.
+fn tables(sector: &[u8; SECTOR]) -> [u64; 2] {
+    let cluster = number(sector, 11, 2) * sectors_per_cluster(sector[13]).unwrap_or_default();
+    [48, 56].map(|at| number(sector, at, 8).saturating_mul(cluster))
+}
+
+/// Whether the master file table is where the boot sector says. A boot sector alone is no filesystem; what
+/// Windows says of one exactly, nobody has recorded.
+fn has_table(area: Area<'_>, partition: &Partition, sector: &[u8; SECTOR]) -> bool {
+    let mut record = [0; RECORD.len()];
+    let at = partition.offset.saturating_add(tables(sector)[0]);
+    area.read(at, &mut record).is_ok() && record == RECORD
 }
 
 /// Layout of the NTFS boot sector: the volume's last sector holds a copy and is not counted.
@@ -267,7 +309,8 @@ fn ntfs_sector(sector_size: u32, sectors: u64, wanted: Formatting) -> [u8; SECTO
     put(&mut sector, 21, &[0xF8]);
     put(&mut sector, 36, &[0x80, 0, 0x80, 0]);
     put(&mut sector, 40, &sectors.to_le_bytes());
-    put(&mut sector, 48, &(sectors / 3).to_le_bytes());
+    let clusters = sectors * u64::from(sector_size) / u64::from(wanted.cluster);
+    put(&mut sector, 48, &(clusters / 3).max(1).to_le_bytes());
     put(&mut sector, 56, &2_u64.to_le_bytes());
     put(&mut sector, 64, &[record, 0, 0, 0, 1, 0, 0, 0]);
     put(&mut sector, 72, &serial().to_le_bytes());

@@ -72,7 +72,7 @@ fn write_table(machine: &Machine, found: &Found, call: &Call<'_>) -> Done<Outcom
         return Ok(failing(codes::TOO_SMALL_FOR_GPT));
     }
     let mut done = gpt::initialize(area, Uuid::new_v4());
-    if call.half_way {
+    if call.half_way.is_some() {
         return Ok(failing(codes::FAILED));
     }
     if done.is_ok() {

@@ -28,7 +28,7 @@ impl Machine {
             Err(outcome) => return Ok(outcome),
         };
         let mut outcome = written(gpt::resize(area, &partition, size));
-        if call.half_way {
+        if call.half_way.is_some() {
             outcome = failing(codes::FAILED);
         } else if let Some(filesystem) = filesystem.filter(|_| outcome.code == 0) {
             outcome = written(filesystem::extend(area, &partition, filesystem, size));
