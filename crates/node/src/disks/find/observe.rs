@@ -14,7 +14,7 @@ use crate::disks::guard::{self, Reach};
 use crate::disks::identity;
 use crate::disks::lists::{self, Listed, ToldSerial};
 use crate::provider::{ProviderError, sole};
-use crate::{DiskError, Node, TargetName, looks, storage};
+use crate::{DiskError, Node, TargetName, looks, own_rows, storage};
 
 /// What [`storage::Disk::read`] reads, and the place.
 const SELECT: &[&str] = &[
@@ -91,7 +91,7 @@ pub(in crate::disks) fn require(
     let behind = Behind::ask(node, found.wanted(), deadline)?;
     let query =
         Query::all(disk::CLASS.name, SELECT).with(disk::NUMBER.name, Value::uint32(number.0));
-    let rows = node.os().storage.query(&query, deadline);
+    let rows = own_rows::query(node, &query, deadline);
     let row = sole(
         &format_args!("disk {number}"),
         rows.map_err(ProviderError::from)?,
