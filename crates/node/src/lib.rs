@@ -153,6 +153,7 @@ mod locks;
 mod looks;
 mod new_link;
 mod notes;
+mod own_rows;
 mod patience;
 mod provider;
 mod services;

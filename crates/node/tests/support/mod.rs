@@ -106,10 +106,15 @@ impl Rig {
         rig
     }
 
-    /// [`Rig::with_mounted_volume`] on such a node, which is set up so only afterwards.
+    /// [`Rig::with_mounted_volume`] on such a node, which is set up so only afterwards, and keeps its name.
     pub(crate) fn with_mounted_volume_on(spec: &NodeSpec) -> Self {
         let rig = Self::with_mounted_volume();
-        let text = toml::to_string(spec).unwrap();
+        let name = "node-1".to_owned();
+        let spec = NodeSpec {
+            name,
+            ..spec.clone()
+        };
+        let text = toml::to_string(&spec).unwrap();
         std::fs::write(rig.home.path().join("node.toml"), text).unwrap();
         rig.reopened()
     }
