@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::{Deadline, Entry, Win32, WinPath};
+use os::{Cause, Deadline, Entry, Hresult, Win32, WinPath};
 
 use super::SmbError;
 use super::mapping::Share;
@@ -64,7 +64,14 @@ const IN_THE_WAY: [Win32; 3] = [
 
 /// Whether a new mapping failed because its server is away, or because of the one that is there.
 pub(super) fn says_nothing_new(error: &ProviderError) -> bool {
-    code_of(error).is_some_and(|code| AWAY.contains(&code) || IN_THE_WAY.contains(&code))
+    is_mapped_already(error)
+        || code_of(error).is_some_and(|code| AWAY.contains(&code) || IN_THE_WAY.contains(&code))
+}
+
+/// What Windows says since Server 2019 of a share that is mapped (Azure/aks-engine#327, kubernetes#75180).
+fn is_mapped_already(error: &ProviderError) -> bool {
+    let failed = Cause::Hresult(Hresult::WBEM_E_FAILED);
+    matches!(error, ProviderError::Os(error) if error.cause == failed)
 }
 
 fn code_of(error: &ProviderError) -> Option<Win32> {

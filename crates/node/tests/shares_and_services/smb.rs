@@ -172,7 +172,7 @@ fn a_mapping_is_not_removed_for_want_of_memory() {
 /// azurefile-csi-driver#3416, csi-driver-smb#1219: the server lives, and Windows holds on to a mapping without a
 /// connection.
 #[test]
-fn beside_a_mapping_that_windows_leaves_dead_another_is_made() {
+fn beside_a_mapping_that_windows_leaves_dead_none_can_be_made() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
     let left_dead = meddle::node(&rig, |os| {
@@ -185,7 +185,10 @@ fn beside_a_mapping_that_windows_leaves_dead_another_is_made() {
         os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
     });
     looks_fail(&rig, Win32::BAD_NETPATH, 1);
-    let trace = rig.trace(|| assert_eq!(plainly(&left_dead, rig.soon()), Ok(Mapped::Made)));
+    let trace = rig.trace(|| {
+        let error = plainly(&left_dead, rig.soon()).unwrap_err();
+        assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+    });
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
     assert_eq!(calls(&trace, mapping::REMOVE.name), 0);
     assert_eq!(mapped(&rig), [SHARE]);
