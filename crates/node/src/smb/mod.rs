@@ -16,6 +16,7 @@ use os::{Deadline, LinkKind, Win32};
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
 pub(crate) use self::known::Known;
+pub(crate) use self::list::is_mapped;
 pub use self::list::{MappedShare, MappingStatus};
 pub use self::mapped::Mapped;
 use self::mapping::Share;
