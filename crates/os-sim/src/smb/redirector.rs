@@ -11,8 +11,7 @@ use super::control::SmbControl;
 use super::credential::Credential;
 use super::mapping::{Identity, Mapping, Mappings, RemotePath};
 use super::refusal::{
-    ALREADY_ASSIGNED, BAD_DEVICE, NETWORK_ACCESS_DENIED, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS,
-    refuse,
+    ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS, refuse,
 };
 use super::server::{Condition, SavedMappings, ServerSpec, Share};
 use crate::provider::Done;
@@ -170,7 +169,8 @@ impl Redirector {
         let (_, server) = self.server(&request.remote.host)?;
         admit(server, &request.remote.share, request.credential.as_ref())?;
         if request.options.require_privacy && !server.encryption {
-            return Err(NETWORK_ACCESS_DENIED);
+            // csi-proxy issue 311, csi-driver-smb issue 655.
+            return Err(Win32::NETWORK_ACCESS_DENIED);
         }
         Ok(request.into_mapping())
     }

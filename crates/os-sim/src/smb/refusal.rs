@@ -2,9 +2,6 @@
 
 use os::{Cause, Win32};
 
-/// `ERROR_NETWORK_ACCESS_DENIED`: encryption was demanded of a server that has none (csi-proxy issue
-/// 311).
-pub(crate) const NETWORK_ACCESS_DENIED: Win32 = Win32(65);
 /// `ERROR_ALREADY_ASSIGNED`: the drive letter is in use.
 pub(crate) const ALREADY_ASSIGNED: Win32 = Win32(85);
 /// `ERROR_BAD_DEVICE`: no drive letter.

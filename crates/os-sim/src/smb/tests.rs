@@ -9,9 +9,7 @@ use os::{
 };
 use tempfile::TempDir;
 
-use super::refusal::{
-    ALREADY_ASSIGNED, BAD_DEVICE, NETWORK_ACCESS_DENIED, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS,
-};
+use super::refusal::{ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS};
 use super::{Condition, SavedMappings, ServerSpec, SmbControl, User};
 use crate::{ClockMode, Effect, NodeSpec, Rule, Secret, SimNode};
 
@@ -267,7 +265,10 @@ fn encryption_is_refused_by_a_server_that_has_none() {
         .servers
         .change_server("files", |server| server.encryption = false)
         .unwrap();
-    assert_eq!(bench.create(private()), failing(NETWORK_ACCESS_DENIED));
+    assert_eq!(
+        bench.create(private()),
+        failing(Win32::NETWORK_ACCESS_DENIED)
+    );
     assert_eq!(bench.map(SHARE, ALICE), Ok(()));
     let bench = Bench::new();
     assert_eq!(bench.create(private()), Ok(()));
