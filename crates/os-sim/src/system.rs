@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use os::{
-    BootId, Cause, Clock, Deadline, Event, EventLevel, Facility, Moment, Paging, Result, Win32,
+    BootId, Cause, Clock, Deadline, Error, Event, EventLevel, Facility, Moment, Paging, Result,
+    Win32,
 };
 
 use crate::gate::Op;
@@ -63,6 +64,7 @@ impl os::Boot for System {
             Ok(Paging {
                 page_files: page_files?,
                 crash_dump: spec.crash_dump.as_ref().map(parse).transpose()?,
+                unknown: spec.page_files_unknown.then(an_entry_is_unread),
             })
         })
     }
@@ -121,6 +123,11 @@ impl Clock for System {
     }
 }
 
+fn an_entry_is_unread() -> Error {
+    let cause = Cause::Malformed("a page file without a name".to_owned());
+    Error::new("EnumPageFilesW", "the page files", cause)
+}
+
 /// One event a line.
 fn line(event: &Event, wall: Duration) -> String {
     let level = match event.level {
@@ -171,7 +178,7 @@ mod tests {
         let (_folder, node) = node(&spec);
         let paging = node.os().boot.paging().unwrap();
         assert_eq!(paging.page_files, [r"D:\pagefile.sys".parse().unwrap()]);
-        assert_eq!(paging.crash_dump, None);
+        assert_eq!((paging.crash_dump, paging.unknown), (None, None));
         assert_eq!(node.os().afunix.is_available(), Ok(false));
     }
 
