@@ -157,7 +157,16 @@ impl Rig {
 
     /// A node with the folder `C:\var` and a server that shares [`SHARE`] with [`USER`].
     pub(crate) fn with_server() -> Self {
-        let rig = Self::with_data_disk();
+        Self::with_data_disk().beside_server()
+    }
+
+    /// The same on such a node, without a data disk.
+    pub(crate) fn with_server_on(spec: &NodeSpec) -> Self {
+        Self::of(spec, Options::default()).beside_server()
+    }
+
+    fn beside_server(self) -> Self {
+        let rig = self;
         let server = ServerSpec::sharing("share", USER, PASSWORD);
         let servers = SmbControl::at(rig.home.path());
         servers.add_server("files", &server).unwrap();
