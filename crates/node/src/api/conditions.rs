@@ -192,7 +192,12 @@ impl Classified for DiskError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
             Self::Guarded { .. } => Condition::Guarded,
-            Self::InUse { .. } => Condition::InUse,
+            Self::InUse { source, .. } => {
+                return match source.kind() {
+                    Kind::Coded(_, code) => Kind::Coded(Condition::InUse, code),
+                    kind => kind,
+                };
+            }
             Self::NoSuchPage83 { .. } => Condition::NotFound,
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,

@@ -233,6 +233,9 @@ impl Case {
     }
 }
 
+/// The codes by which Windows may refuse to take a disk offline that is used.
+const USED: [u32; 4] = [2, 4, 6, 40_001];
+
 #[test]
 fn each_win32_code_is_told_with_what_was_attempted_on_what() {
     for case in [INITIALISE, FORMAT, MOUNT, FLUSH, MAP] {
@@ -356,7 +359,11 @@ fn each_code_that_a_storage_method_is_documented_to_return_is_told() {
         let rows = rows.filter(|row| **row != codes::SUCCESS && Some(**row) != tolerated);
         for ReturnCode { code, meaning } in rows.copied() {
             let error = case.failing(&rig, answer(code));
-            let condition = expected(&STORAGE, code);
+            let condition = match method.name {
+                // While volumes are locked nothing else is known to make it fail so.
+                name if name == disk::OFFLINE.name && USED.contains(&code) => Condition::InUse,
+                _ => expected(&STORAGE, code),
+            };
             case.check(&rig, &error, (condition, Code::Returned(code)));
             let ending = format!("code={code}: {meaning}");
             assert!(error.to_string().ends_with(&ending), "{error}");
