@@ -104,7 +104,9 @@ impl Disk {
     /// Makes the provider read the disk anew. That it does not is logged: whoever needs the new
     /// state looks for it.
     pub(crate) fn refresh(&self, node: &Node) {
-        let refreshed = self.callee(node).invoke(&disk::REFRESH, &Arguments::none());
+        let refreshed = self
+            .callee(node)
+            .invoke_unseen(&disk::REFRESH, &Arguments::none(), &[]);
         if let Err(error) = refreshed {
             tracing::warn!(disk = self.number.0, %error, "the storage provider did not refresh a disk");
         }
@@ -231,5 +233,5 @@ pub(crate) fn rescan(node: &Node) -> Result<(), ProviderError> {
         name: "the host's storage".to_owned(),
     };
     let update = &schema::storage_setting::UPDATE_HOST_STORAGE_CACHE;
-    settings.invoke(update, &Arguments::none())
+    settings.invoke_unseen(update, &Arguments::none(), &[])
 }

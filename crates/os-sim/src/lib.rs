@@ -82,6 +82,8 @@
 //! # { answer-after = { code = 42002 } }, { delay-ms = 1500 }, { detach-disk = "data1" },
 //! # { take-server-down = "fs1" }, "hang", "overrun", "half-way", "kill-before", "kill-after"
 //! ```
+//! An answer without a code is one whose `ReturnValue` is null.
+//!
 //! `half-way` stops a method after its first step: `MSFT_Disk.Initialize` before the reserved
 //! partition, `MSFT_Partition.Resize` before the filesystem, `MSFT_Volume.Format` before the new
 //! filesystem. Other operations have one step, and it does nothing to them.

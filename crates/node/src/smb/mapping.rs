@@ -191,7 +191,7 @@ impl Share<'_> {
             "an SMB mapping does not answer and is made anew"
         );
         self.check()?;
-        Ok(self.remove(mapping)?)
+        self.remove(mapping)
     }
 
     pub(super) fn unmap(&self) -> Result<(), SmbError> {
@@ -201,7 +201,7 @@ impl Share<'_> {
             });
         };
         self.check()?;
-        Ok(self.remove(&mapping)?)
+        self.remove(&mapping)
     }
 
     /// With what it tells of these options. One that is gone is not known any more: whoever maps the share next
@@ -243,19 +243,25 @@ impl Share<'_> {
         };
         self.visit.forget_looks();
         let class = self.callee(Target::Class(CLASS.name));
-        class.invoke(&CREATE, arguments.expose())?;
+        class.invoke_seen(
+            (&CREATE, arguments.expose()),
+            (self.node, self.deadline),
+            || Ok::<_, SmbError>(self.find(&MappingOptions::default())?.is_some()),
+        )?;
         self.node
             .known_mappings()
             .remember(&share, credentials, options);
         Ok(())
     }
 
-    fn remove(&self, mapping: &Instance) -> Result<(), ProviderError> {
+    fn remove(&self, mapping: &Instance) -> Result<(), SmbError> {
         self.node.known_mappings().forget(&self.remote.share());
         self.visit.forget_looks();
         let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
         let mapping = self.callee(Target::Instance(&mapping.path));
-        mapping.invoke(&REMOVE, &arguments)
+        mapping.invoke_seen((&REMOVE, &arguments), (self.node, self.deadline), || {
+            Ok(self.find(&MappingOptions::default())?.is_none())
+        })
     }
 
     fn callee<'a>(&'a self, target: Target<'a>) -> Callee<'a> {

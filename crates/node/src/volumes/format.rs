@@ -82,7 +82,9 @@ impl Formatting<'_> {
         // Last, so that what is formatted is what was proved blank.
         place.require_unmoved(self.node, self.named, self.deadline)?;
         let arguments = arguments(self.options, label);
-        row.callee(self.node).invoke(&volume::FORMAT, &arguments)?;
+        // It had no filesystem, as it was blank: the one that is waited for next is new.
+        row.callee(self.node)
+            .invoke_unseen(&volume::FORMAT, &arguments, &[])?;
         self.await_file_system()
     }
 
@@ -101,7 +103,17 @@ impl Formatting<'_> {
         let arguments = Arguments::none().with(parameter::FILE_SYSTEM_LABEL.name, label);
         let row = self.row(place)?;
         let callee = row.callee(self.node);
-        Ok(callee.invoke(&volume::SET_FILE_SYSTEM_LABEL, &arguments)?)
+        callee.invoke_seen(
+            (&volume::SET_FILE_SYSTEM_LABEL, &arguments),
+            (self.node, self.deadline),
+            || Ok(self.label()?.as_deref() == Some(self.options.label.as_str())),
+        )
+    }
+
+    fn label(&self) -> Result<Option<String>, VolumeError> {
+        let found = self.node.os().volumes.file_system(self.volume);
+        let found = found.map_err(VolumeError::failed("look at", self.volume))?;
+        Ok(found.map(|found| found.label))
     }
 
     /// The provider's object, which may be late.

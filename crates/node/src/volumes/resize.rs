@@ -194,8 +194,9 @@ impl Resizing<'_> {
             Err(error) if place.partition.length < target => {
                 self.grow_by_the_kernel(place, target, error)?;
             }
+            // Of a method that returned no code the partition shows it, and the filesystem is looked at next.
             Err(error) => {
-                tracing::warn!(volume = %self.volume, %error, "the partition grew, its filesystem did not");
+                tracing::warn!(volume = %self.volume, %error, "the partition grew, its filesystem may not have");
             }
             // The provider knows what it has done itself.
             Ok(()) => return Ok(()),
