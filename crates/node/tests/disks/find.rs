@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use os::schema::disk;
-use os::{DiskNumber, Paging, Win32};
+use os::{DiskNumber, Instance, Paging, Value, Win32};
 use os_sim::{Address, Bus, Content, DiskSpec, Effect, IdentifierKind, IdentifierPage, Rule};
 use wincsi_node::api::{Cause, Condition, Error};
 use wincsi_node::{
@@ -312,6 +312,32 @@ fn a_disk_with_a_page_file_is_no_candidate() {
         .find(&query([Criterion::Adapter(1), Criterion::Lun(1)]), soon)
         .unwrap();
     assert_eq!(found.number(), rig.disk());
+}
+
+/// It is written by nobody, as it may be a disk of the system's or of a cluster's.
+#[test]
+fn a_disk_without_a_mark_keeps_no_other_from_being_found_and_is_not_found() {
+    let rig = Rig::new();
+    rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
+    rig.plug(&at(1, 2).serial(OTHER), OTHER, GIB);
+    let node = meddle::node(&rig, |os| {
+        let provider = Arc::clone(&os.storage);
+        let rewrite = |row: &mut Instance| {
+            if row.text("SerialNumber").is_ok_and(|serial| serial == OTHER)
+                && let Some(mark) = row.properties.get_mut("IsClustered")
+            {
+                *mark = Value::Null;
+            }
+        };
+        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+    });
+    let find = |wanted| node.operations().disks().find(&query([wanted]), rig.soon());
+    assert_eq!(find(serial(DATA)).unwrap().number(), rig.disk());
+    let error = not_identified(find(serial(OTHER)));
+    let number = rig.disk_of(OTHER);
+    let seen = error.disks.iter().find(|disk| disk.number == number);
+    let excluded = seen.unwrap().excluded.as_ref();
+    assert!(matches!(excluded, Some(Excluded::Silent(_))), "{error}");
 }
 
 #[test]
