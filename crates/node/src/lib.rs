@@ -98,7 +98,7 @@
 //!
 //! # Locks
 //! An operation holds a lock on exactly the objects that it changes: a disk, a volume, a target
-//! path, an SMB server, an iSCSI target or portal, a service. Locks are taken in one fixed order, so two
+//! path, an SMB share or server, an iSCSI target or portal, a service. Locks are taken in one fixed order, so two
 //! operations cannot wait for each other, and two operations on different objects never meet. They hold
 //! among the clones of one [`Node`]; between processes nothing is locked.
 //!
@@ -153,6 +153,7 @@ mod locks;
 mod looks;
 mod new_link;
 mod notes;
+mod own_rows;
 mod patience;
 mod provider;
 mod services;
@@ -196,7 +197,8 @@ pub use self::smb::{
 };
 pub use self::volumes::{
     AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,
-    FoundVolume, NamedVolume, NewSize, Resized, TargetError, VisibilityError, VolumeError, Volumes,
+    FoundVolume, Kept, NamedVolume, NewSize, NotReleased, Replaced, Resized, TargetError,
+    VisibilityError, VolumeError, Volumes,
 };
 use self::waits::Unheard;
 pub use self::waits::{Crowd, Crowded, Waits};
@@ -206,6 +208,7 @@ pub use self::way::{Bounds, Way, WayError};
 #[derive(Clone)]
 pub struct Node {
     shared: Arc<Shared>,
+    options: Options,
 }
 
 /// The operations as csi-proxy's calls want them, group by group.
@@ -263,17 +266,20 @@ impl<'a> Operations<'a> {
 
 struct Shared {
     os: Os,
-    options: Options,
+    history: volumes::History,
+    kept: Option<volumes::Places>,
     locks: Locks,
     looks: Looks,
-    known_mappings: smb::Known,
-    visits: smb::Visits,
+    smb: smb::Memory,
     logins: iscsi::Logins,
     notes: Option<Notes>,
 }
 
 /// What a server has to do with the node that it serves.
 pub struct Server {
+    /// What the server needs, where it may format volumes that hold a filesystem: see [`Kept`]. Without it a
+    /// known signature always refuses, unless the guard is off.
+    pub kept: Option<Kept>,
     /// Hears which operations wait.
     pub waits: Arc<dyn Waits>,
     /// The folder in which the node notes where links are being made, and from which
@@ -283,9 +289,10 @@ pub struct Server {
 }
 
 impl Default for Server {
-    /// Nothing hears of waits, and nothing is noted.
+    /// Nothing hears of waits, nothing is noted, and no volume with a filesystem is formatted.
     fn default() -> Self {
         Self {
+            kept: None,
             waits: Arc::new(Unheard),
             notes: None,
         }
@@ -303,18 +310,21 @@ impl Node {
     /// As [`Node::new`], for a server: it hears which operations wait, and keeps notes of unfinished links.
     #[must_use]
     pub fn in_server(os: Os, options: Options, server: Server) -> Self {
-        let Server { waits, notes } = server;
+        let Server { kept, waits, notes } = server;
         let looks = Looks::new(Arc::clone(&os.clock), Arc::clone(&waits));
         let locks = Locks::new(Arc::clone(&os.clock), looks.clone(), waits);
         let notes = notes.map(Notes::new);
+        let os = looks::guarded(os, &looks);
+        let kept = kept.map(|kept| volumes::Places::resolve(&os, kept));
         Self {
+            options,
             shared: Arc::new(Shared {
-                os: looks::guarded(os, &looks),
-                options,
+                os,
+                history: volumes::History::default(),
+                kept,
                 locks,
                 looks,
-                known_mappings: smb::Known::default(),
-                visits: smb::Visits::default(),
+                smb: smb::Memory::default(),
                 logins: iscsi::Logins::default(),
                 notes,
             }),
@@ -331,7 +341,16 @@ impl Node {
     /// How the operations were told to behave.
     #[must_use]
     pub fn options(&self) -> &Options {
-        &self.shared.options
+        &self.options
+    }
+
+    /// The same node, under the same locks, whose operations behave as these options say.
+    #[must_use]
+    pub fn with_options(&self, options: Options) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            options,
+        }
     }
 
     /// csi-proxy's operations, for whoever serves its calls. Drivers have [`api::NodeApi`].
@@ -348,12 +367,16 @@ impl Node {
         &self.shared.looks
     }
 
-    fn known_mappings(&self) -> &smb::Known {
-        &self.shared.known_mappings
+    fn history(&self) -> &volumes::History {
+        &self.shared.history
     }
 
-    fn visits(&self) -> &smb::Visits {
-        &self.shared.visits
+    fn kept(&self) -> Option<&volumes::Places> {
+        self.shared.kept.as_ref()
+    }
+
+    fn smb(&self) -> &smb::Memory {
+        &self.shared.smb
     }
 
     fn notes(&self) -> Option<&Notes> {
@@ -419,16 +442,20 @@ pub enum DiskGuard {
 
 /// What is done about bytes that are not zero but carry no known signature, where a partition table
 /// or a filesystem is about to be written; and about a blank partition whose type says that it belongs
-/// to another system, where it is about to be formatted. A known signature always refuses.
+/// to another system, where it is about to be formatted. A known signature refuses, but for a filesystem whose
+/// owner has done with it ([`Kept`]).
 ///
 /// A type is not taken for a signature: it says whose the partition is, not that anything is in it, and
 /// csi-proxy, which asks for no type, formats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatGuard {
+    /// Nothing of what is there is looked at, known signatures and mounted filesystems included: csi-proxy's
+    /// reach. A disk that is never written is not written all the same.
+    Off,
     /// They are logged and overwritten.
     Signatures,
-    /// They refuse.
+    /// They refuse, and so does every filesystem.
     Strict,
 }
 

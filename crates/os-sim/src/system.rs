@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::{BootId, Cause, Clock, Error, Event, EventLevel, Facility, Moment, Paging, Result, Win32};
+use os::{
+    BootId, Cause, Clock, Deadline, Error, Event, EventLevel, Facility, Moment, Paging, Result,
+    Win32,
+};
 
 use crate::gate::Op;
 use crate::machine::Machine;
-use crate::smbios;
 use crate::world::World;
+use crate::{smb, smbios};
 
 /// One type for all of them: each is a method or two.
 pub(crate) struct System {
@@ -89,6 +92,14 @@ impl os::AfUnix for System {
             Ok(machine.spec.afunix)
         })
     }
+
+    fn connect(&self, host: &str, port: u16, within: Duration) -> Result<()> {
+        let op = Op::new(Facility::AfUnix, "connect", format!("{host}:{port}"));
+        let deadline = Deadline::within(&*self.world.clock, within);
+        self.world.gate.pass_within(&op, deadline, || {
+            self.world.with(|machine| smb::listens(machine, host, port))
+        })
+    }
 }
 
 /// Looking at the clock is no operation: nothing can go wrong with it, and a trace of it would drown
@@ -106,6 +117,8 @@ impl Clock for System {
         let op = Op::new(Facility::Clock, "Sleep", format!("{duration:?}"));
         // A sleep cannot fail: of a fault there is left that the process was killed.
         let _ = self.world.gate.pass(&op, || {
+            // What was plugged in came before the time that passes now, and not when it is next looked at.
+            self.world.with(|_| Ok(()))?;
             self.world.clock.sleep(duration);
             Ok(())
         });

@@ -27,6 +27,9 @@ const METHODS: &[Method] = &[
     ("AfUnix", "is_available", Facility::AfUnix, |it| {
         it.os.afunix.is_available().map(drop)
     }),
+    ("AfUnix", "connect", Facility::AfUnix, |it| {
+        it.os.afunix.connect("files", 445, Duration::from_secs(1))
+    }),
     ("Boot", "boot_id", Facility::Boot, |it| {
         it.os.boot.boot_id().map(drop)
     }),
@@ -35,6 +38,9 @@ const METHODS: &[Method] = &[
     }),
     ("Disks", "attributes", Facility::Disks, |it| {
         it.os.disks.attributes(DISK).map(drop)
+    }),
+    ("Disks", "clear_read_only", Facility::Disks, |it| {
+        it.os.disks.clear_read_only(DISK)
     }),
     ("Disks", "descriptor", Facility::Disks, |it| {
         it.os.disks.descriptor(DISK).map(drop)
@@ -154,6 +160,9 @@ const METHODS: &[Method] = &[
     }),
     ("Volumes", "delete_mount_point", Facility::Volumes, |it| {
         it.os.volumes.delete_mount_point(&path("x"))
+    }),
+    ("Volumes", "delete_reparse_point", Facility::Volumes, |it| {
+        it.os.volumes.delete_reparse_point(&path("x"), it.efi)
     }),
     ("Volumes", "extend", Facility::Volumes, |it| {
         it.os.volumes.extend(it.efi, 0)

@@ -54,6 +54,10 @@ impl WorkingDirs {
         self
     }
 
+    pub(crate) fn roots(&self) -> &[WinPath] {
+        &self.roots
+    }
+
     pub(crate) fn first(&self) -> Option<&WinPath> {
         self.roots.first()
     }

@@ -116,7 +116,7 @@ impl Classified for os::Error {
 impl Classified for Unfinished {
     fn kind(&self) -> Kind {
         match self {
-            Self::Crowded { .. } => Kind::Condition(Condition::Crowded),
+            Self::Busy { .. } | Self::Crowded { .. } => Kind::Condition(Condition::Crowded),
             Self::Deadline { .. } => Kind::Deadline,
             Self::NotAnswering { .. } => Kind::Condition(Condition::NotAnswering),
             Self::NoThread { .. } => Kind::Condition(Condition::Other),
@@ -193,6 +193,7 @@ impl Classified for DiskError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
             Self::Guarded { .. } => Condition::Guarded,
+            Self::InUse { .. } => Condition::InUse,
             Self::NoSuchPage83 { .. } => Condition::NotFound,
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
@@ -243,6 +244,7 @@ impl Classified for VolumeError {
             Self::FormatUnseen { .. } => Condition::NotReady,
             Self::InUse { .. } => Condition::InUse,
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
+            Self::NotReleased { .. } => Condition::NotBlank,
             Self::Moved { .. } | Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => {
                 Condition::Changed
             }

@@ -39,7 +39,7 @@ pub(super) struct Place {
     pub(super) disk: storage::Disk,
     pub(super) layout: DriveLayout,
     pub(super) partition: PartitionEntry,
-    extent: Extent,
+    pub(super) extent: Extent,
     _held: Held,
 }
 
@@ -73,6 +73,17 @@ impl Place {
         })
     }
 
+    /// Refuses a disk that is never written where a change reaches so far.
+    pub(super) fn require(
+        &self,
+        node: &Node,
+        reach: Reach,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        let refused = guard::refuse(node, &self.disk, &self.layout, reach, deadline);
+        refused.map_err(VolumeError::from)
+    }
+
     /// The provider's object of the partition, which must be the kernel's by offset and GUID.
     pub(super) fn row(
         &self,
@@ -80,7 +91,7 @@ impl Place {
         deadline: Deadline,
     ) -> Result<storage::Partition, VolumeError> {
         let disk = self.disk.number;
-        let rows = storage::Partition::list(node, disk, deadline)?;
+        let rows = storage::Partition::list(node, &self.disk, deadline)?;
         let mut rows = rows.into_iter();
         let found = rows.find(|row| row.offset == self.partition.offset);
         let what = format!("partition {} of disk {disk}", self.partition.number);

@@ -77,6 +77,12 @@ impl Bounds {
             .any(|root| root.given.is_within(path) || root.place().is_within(path))
     }
 
+    /// The folders by their texts, and the places that these led to.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = WinPath> {
+        let both = |root: &Bound| [root.given.clone(), root.place()];
+        self.roots.iter().flat_map(both)
+    }
+
     /// Where to begin with a path; `None` when it is outside.
     pub(super) fn start(&self, os: &Os, path: &WinPath) -> os::Result<Option<Start>> {
         for root in &self.roots {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use os::schema::disk;
-use os::{DiskNumber, Instance, Paging, Value, Win32};
+use os::{DiskNumber, Paging, Win32};
 use os_sim::{Address, Bus, Content, DiskSpec, Effect, IdentifierKind, IdentifierPage, Rule};
 use wincsi_node::api::{Cause, Condition, Error};
 use wincsi_node::{
@@ -237,6 +237,45 @@ fn a_namespace_of_which_place_and_serial_number_differ_is_not_known() {
 
 /// LUN 1 is at every adapter and namespace 1 at every controller; two adapters of an Azure machine have one PCI
 /// bus and device, and two functions.
+/// The sixteenth data disk of a controller: `000010` in its path is sixteen or ten.
+#[test]
+fn a_namespace_that_reads_two_ways_is_settled_by_the_disks_scsi_address() {
+    let rig = Rig::new();
+    let nvme = |lun| DiskSpec::on(Bus::Nvme).lun(lun);
+    rig.plug(&nvme(2), "third", GIB);
+    rig.plug(&nvme(16), "seventeenth", GIB);
+    let namespace = |number| [Criterion::Adapter(1), Criterion::Namespace(number)];
+    let found = |number| find(&rig, namespace(number)).map(|disk| disk.number());
+    let at_lun = |lun| {
+        let disks = &rig.os().disks;
+        let mut numbers = disks.list().unwrap().into_iter();
+        numbers.find(|one| disks.scsi_address(*one).is_ok_and(|it| it.lun == lun))
+    };
+    let (third, seventeenth) = (at_lun(2).unwrap(), at_lun(16).unwrap());
+    assert_eq!(found(17), Ok(seventeenth));
+    assert!(
+        not_identified(find(&rig, namespace(11)))
+            .uncertain()
+            .next()
+            .is_none()
+    );
+
+    let refused = Effect::fail(Win32::INVALID_FUNCTION);
+    rig.sim
+        .faults()
+        .add(Rule::on("IOCTL_SCSI_GET_ADDRESS", refused));
+    for either in [17, 11] {
+        let error = not_identified(find(&rig, namespace(either)));
+        let uncertain: Vec<_> = error.uncertain().collect();
+        assert!(
+            matches!(uncertain.as_slice(), [one] if one.number == seventeenth),
+            "{error}"
+        );
+        assert!(error.to_string().contains("namespace 17 or 11"), "{error}");
+    }
+    assert_eq!(found(3), Ok(third), "no other is kept from being found");
+}
+
 #[test]
 fn a_lun_or_namespace_is_not_enough_without_its_controller_or_a_name() {
     let convention = NamespaceConvention::NsidMinusOne;
@@ -312,32 +351,6 @@ fn a_disk_with_a_page_file_is_no_candidate() {
         .find(&query([Criterion::Adapter(1), Criterion::Lun(1)]), soon)
         .unwrap();
     assert_eq!(found.number(), rig.disk());
-}
-
-/// It is written by nobody, as it may be a disk of the system's or of a cluster's.
-#[test]
-fn a_disk_without_a_mark_keeps_no_other_from_being_found_and_is_not_found() {
-    let rig = Rig::new();
-    rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
-    rig.plug(&at(1, 2).serial(OTHER), OTHER, GIB);
-    let node = meddle::node(&rig, |os| {
-        let provider = Arc::clone(&os.storage);
-        let rewrite = |row: &mut Instance| {
-            if row.text("SerialNumber").is_ok_and(|serial| serial == OTHER)
-                && let Some(mark) = row.properties.get_mut("IsClustered")
-            {
-                *mark = Value::Null;
-            }
-        };
-        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
-    });
-    let find = |wanted| node.operations().disks().find(&query([wanted]), rig.soon());
-    assert_eq!(find(serial(DATA)).unwrap().number(), rig.disk());
-    let error = not_identified(find(serial(OTHER)));
-    let number = rig.disk_of(OTHER);
-    let seen = error.disks.iter().find(|disk| disk.number == number);
-    let excluded = seen.unwrap().excluded.as_ref();
-    assert!(matches!(excluded, Some(Excluded::Silent(_))), "{error}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! The provider answers from [`Cache`], which is not what the kernel knows: it changes only by the
 //! provider's own methods, by `MSFT_Disk.Refresh` (that disk) and by
 //! `MSFT_StorageSetting.UpdateHostStorageCache` (all of them). A volume that appears in a partition
-//! that the cache has is learnt of by itself.
+//! that the cache has is learnt of by itself, and so is, late, a disk that came.
 
 mod access_path;
 mod cache;
@@ -12,6 +12,7 @@ mod create;
 mod disk;
 mod format;
 mod ids;
+mod neighbour;
 mod objects;
 mod partition;
 mod resize;
@@ -48,13 +49,15 @@ impl Namespace for Storage {
 
     fn objects(&self, class: &'static Class) -> Done<Vec<Box<dyn Object>>> {
         self.with(|machine| {
-            let cached = machine.state.storage.disks.values();
-            Ok(match class.name {
-                "MSFT_Disk" => cached.map(|disk| disk_object(machine, disk)).collect(),
-                "MSFT_Partition" => cached.flat_map(|disk| partitions(machine, disk)).collect(),
-                "MSFT_Volume" => cached.flat_map(|disk| volumes(machine, disk)).collect(),
+            let cached = || machine.state.storage.disks.values();
+            Ok(neighbour::with_neighbours(machine, || match class.name {
+                "MSFT_Disk" => cached().map(|disk| disk_object(machine, disk)).collect(),
+                "MSFT_Partition" => cached()
+                    .flat_map(|disk| partitions(machine, disk))
+                    .collect(),
+                "MSFT_Volume" => cached().flat_map(|disk| volumes(machine, disk)).collect(),
                 _ => Vec::new(),
-            })
+            }))
         })
     }
 
@@ -100,6 +103,7 @@ impl Storage {
     /// The machine, with all volumes learnt of that have appeared.
     fn with<T>(&self, act: impl FnOnce(&mut Machine) -> Done<T>) -> Done<T> {
         self.world.with(|machine| {
+            machine.learn_arrivals();
             machine.learn_volumes();
             act(machine)
         })

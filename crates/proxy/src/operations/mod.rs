@@ -11,7 +11,7 @@ mod volume;
 
 use std::time::Instant;
 
-use node::{Node, Way};
+use node::{FormatGuard, Node, Way};
 use os::Deadline;
 
 use crate::paths::{PathRule, WorkingDirs};
@@ -37,6 +37,16 @@ impl Operations {
     pub fn new(node: Node, working_dirs: WorkingDirs) -> Self {
         let working_dirs = working_dirs.resolved(node.os());
         Self { node, working_dirs }
+    }
+
+    /// The same operations, which overwrite nothing that is not blank, whatever the flag says.
+    pub(crate) fn strict(&self) -> Self {
+        let mut options = *self.node.options();
+        options.format_guard = FormatGuard::Strict;
+        Self {
+            node: self.node.with_options(options),
+            working_dirs: self.working_dirs.clone(),
+        }
     }
 
     /// Removes what links have left that were being made when this program died. Without confined paths there is

@@ -216,13 +216,10 @@ impl Stage {
         Stats::from(self.sim.os().volumes.space(volume).unwrap())
     }
 
-    /// The storage provider takes note of what was plugged in.
+    /// The storage provider takes note of what was plugged in: by itself, as the drivers rescan nothing before they
+    /// look for their disk.
     pub(crate) fn attach_is_noticed(&self) {
-        self.library()
-            .operations()
-            .disks()
-            .rescan(os::Deadline::NEVER)
-            .unwrap();
+        self.sim.os().clock.sleep(Duration::from_secs(10));
     }
 
     pub(crate) fn is_online(&self, name: &str) -> bool {

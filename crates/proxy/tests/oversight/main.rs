@@ -9,6 +9,7 @@ mod exposition;
 mod flags;
 mod harness;
 mod health;
+mod released;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;

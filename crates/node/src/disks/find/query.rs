@@ -161,9 +161,29 @@ impl DiskQuery {
         })
     }
 
+    /// Whether each identifier of page 0x83 that is wanted is among these, and one is wanted at all.
+    pub(super) fn is_named_by(&self, identifiers: &[String]) -> bool {
+        let mut names = self.criteria.iter().filter_map(|one| match one {
+            Criterion::Page83(name) => Some(name),
+            _ => None,
+        });
+        let is_among = |name: &Page83| identifiers.iter().any(|own| name.is(own));
+        self.asks_for_page83() && names.all(is_among)
+    }
+
     pub(super) fn asks_for_namespace(&self) -> bool {
         let mut criteria = self.criteria.iter();
         criteria.any(|one| matches!(one, Criterion::Namespace(_) | Criterion::NvmeLun { .. }))
+    }
+
+    /// Whether a disk of this namespace may be meant, as far as namespaces are asked for.
+    pub(super) fn may_mean_namespace(&self, namespace: u32) -> bool {
+        let mut criteria = self.criteria.iter();
+        criteria.all(|one| match one {
+            Criterion::Namespace(wanted) => *wanted == namespace,
+            Criterion::NvmeLun { lun, convention } => convention.namespace(*lun) == Some(namespace),
+            _ => true,
+        })
     }
 
     pub(super) fn asks_for_page83(&self) -> bool {
