@@ -35,13 +35,6 @@ impl Fault {
         }
     }
 
-    /// The same, from WMI itself.
-    #[must_use]
-    pub fn answered(self) -> Self {
-        let origin = Origin::Wmi;
-        Self { origin, ..self }
-    }
-
     /// Whether the connection is gone, whatever became of the call.
     #[must_use]
     pub fn is_lost(&self) -> bool {
@@ -66,8 +59,8 @@ impl Fault {
         self.has_code(|code| codes.contains(&code))
     }
 
-    /// Never of what WMI answered: a provider may fail with the same codes, because a service of its own is away, and
-    /// the connection on which the answer came lives.
+    /// Never of what WMI answered with an object: a provider may fail with the same codes, because a service of its own
+    /// is away, and the connection on which the object came lives.
     fn has_code(&self, is_it: impl Fn(Hresult) -> bool) -> bool {
         let is_answer = self.origin == Origin::Wmi;
         matches!(self.cause, Cause::Hresult(code) if !is_answer && is_it(code))
@@ -465,15 +458,10 @@ mod tests {
 
     /// The service behind a provider may be away with the same codes as WMI itself.
     #[test]
-    fn what_wmi_answers_says_nothing_of_the_connection() {
+    fn what_wmi_answers_with_an_object_says_nothing_of_the_connection() {
         for code in [0x8007_06BA, 0x8007_06BE, 0x8001_0108, 0x8007_06BB] {
             let lost = Fault::new(Hresult(code), None, None);
             assert!(lost.breaks_connection(), "{code:#x}");
-            let answered = lost.answered();
-            assert!(
-                !answered.breaks_connection() && !answered.is_lost(),
-                "{code:#x}"
-            );
             let mut error = object("MI", 0);
             error.class = "__ExtendedStatus".to_owned();
             let told = Fault::new(Hresult(code), None, Some(&error));

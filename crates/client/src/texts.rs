@@ -178,7 +178,7 @@ fn returned(text: &str) -> Option<Condition> {
 }
 
 /// The code in what PowerShell calls an error by: `StorageWMI 41003,New-Partition`, `HRESULT
-/// 0xefff003f,Connect-IscsiTarget`, `Windows System Error 53,New-SmbGlobalMapping`.
+/// 0x54f,Connect-IscsiTarget`, `Windows System Error 53,New-SmbGlobalMapping`, `MI RESULT 2,Get-PartitionSupportedSize`.
 fn identified(text: &str) -> Option<Condition> {
     let (_, identifier) = text.split_once("FullyQualifiedErrorId : ")?;
     if let Some(code) = identifier.strip_prefix("StorageWMI ") {
@@ -187,9 +187,22 @@ fn identified(text: &str) -> Option<Condition> {
     if let Some(code) = identifier.strip_prefix("Windows System Error ") {
         return Some(Condition::of_win32(Win32(leading_number(code)?)));
     }
-    let code = identifier.strip_prefix("HRESULT 0x")?.get(..8)?;
-    let code = u32::from_str_radix(code, 16).ok()?;
+    if let Some(code) = identifier.strip_prefix("MI RESULT ") {
+        return of_mi_result(leading_number(code)?);
+    }
+    let code = identifier.strip_prefix("HRESULT 0x")?;
+    let digits = code.split(|c: char| !c.is_ascii_hexdigit()).next()?;
+    let code = u32::from_str_radix(digits, 16).ok()?;
     Some(Condition::of_hresult(Hresult(code)))
+}
+
+/// <https://learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result>
+fn of_mi_result(code: u32) -> Option<Condition> {
+    match code {
+        2 => Some(Condition::AccessDenied),
+        6 => Some(Condition::NotFound),
+        _ => None,
+    }
 }
 
 /// The system's own texts stand for themselves wherever they occur. csi-proxy 1.3 hands them on in the
@@ -223,6 +236,26 @@ mod tests {
     use os::schema::{ReturnCode, codes, disk, iscsi_codes};
 
     use super::*;
+
+    const FIELD: &str = include_str!("../../automation/fixtures/field_errors.tsv");
+
+    /// As csi-proxy 1.2 hands on what PowerShell prints. The text is left out: it decides where no code is known.
+    #[test]
+    fn each_identifier_of_the_field_is_the_condition_of_its_row() {
+        let rows = FIELD.lines().filter(|row| !row.starts_with('#'));
+        for row in rows {
+            let columns: Vec<_> = row.split('\t').collect();
+            let [identifier, _, call, _, expected, _] = columns[..] else {
+                panic!("{row}");
+            };
+            let cmdlet = call.split([',', ' ']).next().unwrap_or_default();
+            let text = format!(
+                "{cmdlet} : No.\r\n + CategoryInfo : NotSpecified: (:) [{cmdlet}], CimException\r\n \
+                 + FullyQualifiedErrorId : {identifier},{cmdlet}"
+            );
+            assert_eq!(format!("{:?}", condition(&text)), expected, "{row}");
+        }
+    }
 
     const TEXTS: &[(&str, Condition)] = &[
         (

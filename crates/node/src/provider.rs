@@ -6,9 +6,13 @@ use os::schema::{
     Class, Method, Namespace, ReturnCode, codes, iscsi_session, iscsi_target, iscsi_target_portal,
 };
 use os::{
-    Arguments, Deadline, Hresult, Instance, Outcome, Provider, SystemText, Target, Value, Win32,
+    Arguments, Cause, Deadline, Hresult, Instance, Outcome, Provider, Returned, SystemText, Target,
+    Value, Win32,
 };
 use zeroize::{Zeroize, Zeroizing};
+
+use crate::Node;
+use crate::patience::{self, VISIBLE_WITHIN};
 
 /// A provider does not know an object, or does not do what it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +43,18 @@ pub enum ProviderError {
         /// What the provider says of it, in the node's language.
         #[source]
         said: Option<SystemText>,
+    },
+    /// A method ended without an error and without a code, and what it was to do is not seen.
+    #[error(
+        "WMI {class}.{method} (target={object}) returned no code, and what it does is not seen"
+    )]
+    Unseen {
+        /// The class.
+        class: &'static str,
+        /// The method.
+        method: &'static str,
+        /// What it was called on.
+        object: String,
     },
     /// Several objects answer where there must be one.
     #[error("failed to query {object}. error: not one but {}", .seen.join(", "))]
@@ -93,32 +109,82 @@ pub(crate) struct Callee<'a> {
 
 impl Callee<'_> {
     /// Runs a method that changes something and sees it to its end: without a deadline, because the
-    /// locks of the caller must outlast it.
+    /// locks of the caller must outlast it. One that returns no code is an error: who can look whether it did
+    /// its work calls [`Callee::invoke_seen`].
     pub(crate) fn invoke(
         &self,
         method: &'static Method,
         arguments: &Arguments,
     ) -> Result<(), ProviderError> {
-        self.ask(method, arguments, &[]).map(drop)
+        match self.ask(method, arguments, &[])?.code {
+            Returned::Code(_) => Ok(()),
+            Returned::Null => Err(self.unseen(method)),
+        }
     }
 
-    /// The same, with what the method answers.
+    /// The same, where `seen` tells whether the method did its work. It is asked where no code is returned, until it
+    /// says yes, for [`VISIBLE_WITHIN`] at most.
+    pub(crate) fn invoke_seen<E: From<ProviderError>>(
+        &self,
+        (method, arguments): (&'static Method, &Arguments),
+        (node, deadline): (&Node, Deadline),
+        seen: impl FnMut() -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let outcome = self.ask(method, arguments, &[])?;
+        self.see(method, &outcome, (node, deadline), seen)
+    }
+
+    /// What remains to be done of [`Callee::invoke_seen`] after [`Callee::outcome`].
+    pub(crate) fn see<E: From<ProviderError>>(
+        &self,
+        method: &'static Method,
+        outcome: &Outcome,
+        (node, deadline): (&Node, Deadline),
+        mut seen: impl FnMut() -> Result<bool, E>,
+    ) -> Result<(), E> {
+        if outcome.code != Returned::Null {
+            return Ok(());
+        }
+        tracing::warn!(
+            class = self.class.name,
+            method = method.name,
+            object = self.name,
+            "a method returned no code, so that its work is looked for"
+        );
+        let clock = &*node.os().clock;
+        let is_seen = patience::until(clock, deadline, VISIBLE_WITHIN, || {
+            Ok::<_, E>(seen()?.then_some(()))
+        })?;
+        is_seen.ok_or_else(|| self.unseen(method).into())
+    }
+
+    /// The same, where what comes next shows whether the method did its work, or nothing ever does. Then the call's
+    /// end without an error is all that there is.
+    pub(crate) fn invoke_unseen(
+        &self,
+        method: &'static Method,
+        arguments: &Arguments,
+        tolerated: &[ReturnCode],
+    ) -> Result<(), ProviderError> {
+        let outcome = self.ask(method, arguments, tolerated)?;
+        if outcome.code == Returned::Null {
+            tracing::warn!(
+                class = self.class.name,
+                method = method.name,
+                object = self.name,
+                "a method returned no code"
+            );
+        }
+        Ok(())
+    }
+
+    /// The same, with what the method answers; without a code, too.
     pub(crate) fn outcome(
         &self,
         method: &'static Method,
         arguments: &Arguments,
     ) -> Result<Outcome, ProviderError> {
         self.ask(method, arguments, &[])
-    }
-
-    /// The same, with return codes that count as success.
-    pub(crate) fn invoke_tolerating(
-        &self,
-        method: &'static Method,
-        arguments: &Arguments,
-        tolerated: &[ReturnCode],
-    ) -> Result<(), ProviderError> {
-        self.ask(method, arguments, tolerated).map(drop)
     }
 
     fn ask(
@@ -130,19 +196,43 @@ impl Callee<'_> {
         let outcome = self
             .provider
             .invoke(self.target, method.name, arguments, Deadline::NEVER);
-        let outcome = outcome.map_err(|error| self.named(method, error))?;
-        let accepted = |code: &ReturnCode| code.code == outcome.code;
-        if accepted(&codes::SUCCESS) || tolerated.iter().any(accepted) {
-            return Ok(outcome);
+        let outcome = outcome.or_else(|error| self.failed_with_a_code(method, error))?;
+        let accepted = |code: &ReturnCode| outcome.code == code.code;
+        match outcome.code {
+            Returned::Null => Ok(outcome),
+            _ if accepted(&codes::SUCCESS) || tolerated.iter().any(accepted) => Ok(outcome),
+            Returned::Code(code) => Err(ProviderError::Refused {
+                class: self.class.name,
+                method: method.name,
+                object: self.name.clone(),
+                code,
+                detail: detail(self.class, method, code),
+                said: outcome.extended.as_deref().and_then(SystemText::new),
+            }),
         }
-        Err(ProviderError::Refused {
+    }
+
+    /// A storage method may fail with what it would return otherwise.
+    fn failed_with_a_code(
+        &self,
+        method: &Method,
+        error: os::Error,
+    ) -> Result<Outcome, ProviderError> {
+        match error.cause {
+            Cause::Storage(code) => Ok(Outcome {
+                extended: error.said.map(|said| said.to_string()),
+                ..Outcome::of(code)
+            }),
+            _ => Err(self.named(method, error).into()),
+        }
+    }
+
+    fn unseen(&self, method: &Method) -> ProviderError {
+        ProviderError::Unseen {
             class: self.class.name,
             method: method.name,
             object: self.name.clone(),
-            code: outcome.code,
-            detail: detail(self.class, method, outcome.code),
-            said: outcome.extended.as_deref().and_then(SystemText::new),
-        })
+        }
     }
 
     /// The same error of the object as people call it: WMI's path of it is a line long and says it less

@@ -14,9 +14,8 @@ use crate::{Node, own_rows};
 pub(crate) struct Disk {
     pub(crate) number: DiskNumber,
     pub(crate) style: Style,
-    pub(crate) is_boot: bool,
-    pub(crate) is_clustered: bool,
-    pub(crate) is_system: bool,
+    /// An error where one of them is null: nobody writes to such a disk, and others are found beside it.
+    pub(crate) marks: os::Result<Marks>,
     /// By which the kernel opens the device behind this object, wherever that has gone since.
     pub(crate) device_path: Option<String>,
     /// As the device gave it, blanks included.
@@ -26,6 +25,24 @@ pub(crate) struct Disk {
     /// What the provider made of an identifier of SCSI page 0x83, when it was made of such.
     pub(crate) unique_id: Option<String>,
     path: ObjectPath,
+}
+
+/// What Windows has a disk for.
+#[derive(Clone, Copy)]
+pub(crate) struct Marks {
+    pub(crate) is_boot: bool,
+    pub(crate) is_clustered: bool,
+    pub(crate) is_system: bool,
+}
+
+impl Marks {
+    fn read(row: &Instance) -> os::Result<Self> {
+        Ok(Self {
+            is_boot: row.bool(disk::IS_BOOT.name)?,
+            is_clustered: row.bool(disk::IS_CLUSTERED.name)?,
+            is_system: row.bool(disk::IS_SYSTEM.name)?,
+        })
+    }
 }
 
 /// `MSFT_Disk.PartitionStyle`.
@@ -76,9 +93,7 @@ impl Disk {
         Ok(Self {
             number,
             style: Style::from(row.u32(disk::PARTITION_STYLE.name)?),
-            is_boot: row.bool(disk::IS_BOOT.name)?,
-            is_clustered: row.bool(disk::IS_CLUSTERED.name)?,
-            is_system: row.bool(disk::IS_SYSTEM.name)?,
+            marks: Marks::read(&row),
             device_path: text(disk::PATH.name)?.filter(|path| !path.is_empty()),
             serial: text(disk::SERIAL_NUMBER.name)?,
             size: row.u64(disk::SIZE.name)?,
@@ -104,7 +119,9 @@ impl Disk {
     /// Makes the provider read the disk anew. That it does not is logged: whoever needs the new
     /// state looks for it.
     pub(crate) fn refresh(&self, node: &Node) {
-        let refreshed = self.callee(node).invoke(&disk::REFRESH, &Arguments::none());
+        let refreshed = self
+            .callee(node)
+            .invoke_unseen(&disk::REFRESH, &Arguments::none(), &[]);
         if let Err(error) = refreshed {
             tracing::warn!(disk = self.number.0, %error, "the storage provider did not refresh a disk");
         }
@@ -236,5 +253,5 @@ pub(crate) fn rescan(node: &Node) -> Result<(), ProviderError> {
         name: "the host's storage".to_owned(),
     };
     let update = &schema::storage_setting::UPDATE_HOST_STORAGE_CACHE;
-    settings.invoke(update, &Arguments::none())
+    settings.invoke_unseen(update, &Arguments::none(), &[])
 }

@@ -100,6 +100,8 @@
 //! # { take-server-down = "fs1" }, "hang", "overrun", "half-way", "half-way-from-end", "kill-before", "kill-after",
 //! # { unsettled-ms = 1500 }
 //! ```
+//! An answer without a code is one whose `ReturnValue` is null.
+//!
 //! `half-way` stops a method after its first step: `MSFT_Disk.Initialize` before the reserved
 //! partition, `MSFT_Partition.Resize` before the filesystem, `MSFT_Volume.Format` with one copy of NTFS's
 //! boot sector written and nothing else: the first, or with `half-way-from-end` the one in the last sector.

@@ -252,7 +252,7 @@ fn what_the_largest_size_counts_beyond_a_whole_disks_partition_is_not_to_be_had(
         let text = "The partition is already the requested size.";
         assert_eq!(
             (resized.code, resized.extended.as_deref()),
-            (4097, Some(text))
+            (4097.into(), Some(text))
         );
     };
     at_its_size(most);

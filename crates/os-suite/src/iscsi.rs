@@ -3,8 +3,8 @@
 use os::schema::iscsi_associations::{target_to_session, target_to_target_portal};
 use os::schema::{ReturnCode, iscsi_codes, iscsi_session, iscsi_target, iscsi_target_portal};
 use os::{
-    Arguments, Cause, Deadline, Facility, Hresult, Instance, ObjectPath, Provider, Query, Target,
-    Value,
+    Arguments, Cause, Deadline, Facility, Hresult, Instance, ObjectPath, Provider, Query, Returned,
+    Target, Value,
 };
 
 use crate::case::declare;
@@ -243,8 +243,12 @@ impl<'a> Initiator<'a> {
             .iscsi
             .invoke(target, method, arguments, Deadline::NEVER)?;
         match done.code {
-            0 => Ok(()),
-            code => Err(os::Error::new(method, target, Hresult(code))),
+            Returned::Code(0) => Ok(()),
+            Returned::Null => {
+                let null = Cause::Malformed("no return value".to_owned());
+                Err(os::Error::new(method, target, null))
+            }
+            Returned::Code(code) => Err(os::Error::new(method, target, Hresult(code))),
         }
     }
 

@@ -4,8 +4,8 @@ use os::schema::smb_global_mapping::{
     CLASS, CREATE, REMOTE_PATH, REMOVE, STATUS, create, remove, status,
 };
 use os::{
-    Arguments, Cause, Deadline, Facility, Hresult, Instance, ObjectPath, Provider, Query, Target,
-    Value, Win32, WinPath,
+    Arguments, Cause, Deadline, Facility, Hresult, Instance, ObjectPath, Provider, Query, Returned,
+    Target, Value, Win32, WinPath,
 };
 
 use crate::case::declare;
@@ -175,8 +175,12 @@ impl<'a> Client<'a> {
             .smb
             .invoke(target, method, arguments, Deadline::NEVER)?;
         match done.code {
-            0 => Ok(()),
-            code => Err(os::Error::new(method, target, Win32(code))),
+            Returned::Code(0) => Ok(()),
+            Returned::Null => {
+                let null = Cause::Malformed("no return value".to_owned());
+                Err(os::Error::new(method, target, null))
+            }
+            Returned::Code(code) => Err(os::Error::new(method, target, Win32(code))),
         }
     }
 

@@ -7,7 +7,8 @@ use os::schema::{
 };
 use os::{
     Arguments, Cause, Deadline, DiskNumber, Facility, Hresult, Instance, ObjectPath, Outcome,
-    PartitionEntry, PartitionStyle, Provider, Query, Target, Value, VolumeId, VolumeLock, Win32,
+    PartitionEntry, PartitionStyle, Provider, Query, Returned, Target, Value, VolumeId, VolumeLock,
+    Win32,
 };
 
 use crate::case::declare;
@@ -151,7 +152,7 @@ impl<'a> Disk<'a> {
         wanted: os::schema::ReturnCode,
     ) -> Result<(), Failure> {
         let outcome = self.call(on, method, arguments)?;
-        same(method, &outcome.code, &wanted.code)
+        same(method, &outcome.code, &wanted.code.into())
     }
 }
 
@@ -355,12 +356,12 @@ fn a_rescan_and_a_refresh_succeed(fixture: &Fixture) -> Result<(), Failure> {
     let target = Target::Class(storage_setting::CLASS.name);
     let rescan = storage_setting::UPDATE_HOST_STORAGE_CACHE.name;
     let outcome = storage.invoke(target, rescan, &none, Deadline::NEVER)?;
-    same("rescan", &outcome.code, &0)?;
+    same("rescan", &outcome.code, &Returned::Code(0))?;
     let query = Query::all(disk::CLASS.name, &[]).with(disk::NUMBER.name, our_disk(fixture)?);
     let disk = one(storage.query(&query, Deadline::NEVER)?)?;
     let target = Target::Instance(&disk.path);
     let outcome = storage.invoke(target, disk::REFRESH.name, &none, Deadline::NEVER)?;
-    same("refresh", &outcome.code, &0)
+    same("refresh", &outcome.code, &Returned::Code(0))
 }
 
 fn a_raw_disk_takes_no_partition(fixture: &Fixture) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use os::schema::{Class, Direction, Method, Namespace, extended_status, wmi_error};
 use os::{
     Arguments, Cause, Deadline, Hresult, Instance, ObjectPath, Os, Outcome, Provider, Query,
-    SystemText, Target, Value, Win32,
+    Returned, SystemText, Target, Value, Win32,
 };
 
 use crate::call::{Done, Failure};
@@ -98,7 +98,11 @@ fn output(method: &'static Method, mut outcome: Outcome) -> BTreeMap<&'static st
     if let (Some(status), Some(place)) = (status, values.get_mut(extended_status::PARAMETER.name)) {
         *place = status;
     }
-    values.insert(RETURN_VALUE, Value::uint32(outcome.code));
+    let returned = match outcome.code {
+        Returned::Code(code) => Value::uint32(code),
+        Returned::Null => Value::Null,
+    };
+    values.insert(RETURN_VALUE, returned);
     values
 }
 
@@ -118,6 +122,7 @@ fn failure(class: &Class, error: &os::Error) -> Failure {
     };
     let code = match &error.cause {
         Cause::Hresult(code) => return told(*code),
+        Cause::Storage(code) => return storage_error(*code, text),
         Cause::Win32(code) => *code,
         Cause::TimedOut => Win32::TIMEOUT,
         other => {
@@ -133,6 +138,31 @@ fn failure(class: &Class, error: &os::Error) -> Failure {
         return Failure { code, said };
     }
     told(Hresult(0x8007_0000 | code.0))
+}
+
+/// How a storage call fails that returns no code, as PowerShell shows its identifier.
+fn storage_error(code: u32, text: Option<String>) -> Failure {
+    let object = object(
+        &wmi_error::CLASS,
+        [
+            (
+                wmi_error::MESSAGE.name,
+                Value::Text(text.unwrap_or_default()),
+            ),
+            (
+                wmi_error::MESSAGE_ID.name,
+                Value::Text(format!("StorageWMI {code}")),
+            ),
+        ],
+    );
+    let said = match object {
+        Value::Object(object) => Said::Object(object),
+        _ => Said::Nothing,
+    };
+    Failure {
+        code: Hresult::WBEM_E_FAILED,
+        said,
+    }
 }
 
 fn wmi_error(code: Win32, text: String) -> Said {

@@ -83,7 +83,8 @@ pub use files::{
 pub use ids::{DiskNumber, ParseVolumeIdError, PartitionNumber, VolumeId};
 pub use path::{Component, PathError, Root, WinPath};
 pub use provider::{
-    Arguments, Comparison, Condition, Instance, ObjectPath, Outcome, Provider, Query, Target,
+    Arguments, Comparison, Condition, Instance, ObjectPath, Outcome, Provider, Query, Returned,
+    Target,
 };
 pub use services::{ServiceInfo, ServiceState, Services, StartType};
 pub use system_text::SystemText;

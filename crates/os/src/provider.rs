@@ -178,7 +178,7 @@ impl fmt::Debug for Arguments {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The return value; zero is success, the others are in the method's row of the schema.
-    pub code: u32,
+    pub code: Returned,
     /// The out-parameters.
     pub out: BTreeMap<String, Value>,
     /// The text of `MSFT_StorageExtendedStatus`, in the node's language: data, never matched on.
@@ -188,12 +188,44 @@ pub struct Outcome {
 impl Outcome {
     /// An answer without out-parameters.
     #[must_use]
-    pub fn of(code: u32) -> Self {
+    pub fn of(code: impl Into<Returned>) -> Self {
         Self {
-            code,
+            code: code.into(),
             out: BTreeMap::new(),
             extended: None,
         }
+    }
+}
+
+/// The `ReturnValue` of a method that WMI ended without an error.
+///
+/// It equals a number that it has, and null equals none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Returned {
+    /// This.
+    Code(u32),
+    /// The provider left it null, which says neither that the method did its work nor that it did not.
+    Null,
+}
+
+impl fmt::Display for Returned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => code.fmt(f),
+            Self::Null => f.write_str("null"),
+        }
+    }
+}
+
+impl From<u32> for Returned {
+    fn from(code: u32) -> Self {
+        Self::Code(code)
+    }
+}
+
+impl PartialEq<u32> for Returned {
+    fn eq(&self, code: &u32) -> bool {
+        *self == Self::Code(*code)
     }
 }
 

@@ -164,6 +164,7 @@ impl Classified for ProviderError {
         match self {
             Self::NotFound { .. } => Kind::Condition(Condition::NotFound),
             Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
+            Self::Unseen { .. } => Kind::Condition(Condition::NotReady),
             Self::Os(error) => error.kind(),
             Self::Refused { class, code, .. } => {
                 let told = match *class == smb_global_mapping::CLASS.name {

@@ -8,7 +8,7 @@ use os::{Deadline, DiskNumber, DriveLayout};
 use super::DiskError;
 use super::paging::{self, PagingUnknown};
 use crate::storage::{self, Style};
-use crate::{DiskGuard, Node};
+use crate::{DiskGuard, Node, ProviderError};
 
 /// The MBR type of a dynamic disk's partition, 0x42
 /// (<https://learn.microsoft.com/windows/win32/fileio/disk-partition-types>).
@@ -122,7 +122,7 @@ pub(super) fn reason(
     layout: &DriveLayout,
     deadline: Deadline,
 ) -> Result<Option<Guarded>, DiskError> {
-    let known = by_flags(disk).or_else(|| by_partition_types(layout));
+    let known = by_marks(disk)?.or_else(|| by_partition_types(layout));
     if known.is_some() {
         return Ok(known);
     }
@@ -131,16 +131,18 @@ pub(super) fn reason(
 }
 
 /// By what the storage provider says of the disk itself.
-pub(super) fn by_flags(disk: &storage::Disk) -> Option<Guarded> {
-    let flags = [
-        (disk.is_boot, Guarded::Boot),
-        (disk.is_system, Guarded::System),
-        (disk.is_clustered, Guarded::Clustered),
+///
+/// # Errors
+/// It does not say all of it.
+pub(super) fn by_marks(disk: &storage::Disk) -> Result<Option<Guarded>, ProviderError> {
+    let marks = disk.marks.clone()?;
+    let marks = [
+        (marks.is_boot, Guarded::Boot),
+        (marks.is_system, Guarded::System),
+        (marks.is_clustered, Guarded::Clustered),
     ];
-    flags
-        .into_iter()
-        .find(|(set, _)| *set)
-        .map(|(_, reason)| reason)
+    let mut set = marks.into_iter().filter(|(set, _)| *set);
+    Ok(set.next().map(|(_, reason)| reason))
 }
 
 fn by_partition_types(layout: &DriveLayout) -> Option<Guarded> {

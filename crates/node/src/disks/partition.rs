@@ -105,7 +105,8 @@ impl Partitioning<'_> {
         }
         let disk = seen.disk.callee(self.node);
         let tolerated = [codes::ACCESS_PATH_IN_USE];
-        disk.invoke_tolerating(&disk::CREATE_PARTITION, &whole_disk(), &tolerated)?;
+        // The one partition is looked for next.
+        disk.invoke_unseen(&disk::CREATE_PARTITION, &whole_disk(), &tolerated)?;
         seen.disk.refresh(self.node);
         Ok(())
     }
@@ -121,7 +122,11 @@ impl Partitioning<'_> {
         let style = Value::uint32(disk::partition_style::GPT.value);
         let arguments = Arguments::none().with(disk::initialize::PARTITION_STYLE.name, style);
         let disk = seen.disk.callee(self.node);
-        disk.invoke(&disk::INITIALIZE, &arguments)?;
+        disk.invoke_seen(
+            (&disk::INITIALIZE, &arguments),
+            (self.node, self.deadline),
+            || Ok::<_, DiskError>(matches!(self.layout()?.style, PartitionStyle::Gpt { .. })),
+        )?;
         self.prove_blank(seen, blank::for_create_partition)?;
         match seen.disk.device_path {
             Some(_) => {
@@ -171,7 +176,10 @@ impl Partitioning<'_> {
         let what = format!("partition of disk {}", seen.disk.number);
         match found.unwrap_or_default().as_slice() {
             [] => Err(ProviderError::not_found(&what).into()),
-            [one] => Ok(one.callee(self.node).invoke(&ONLINE, &Arguments::none())?),
+            // Its volume is waited for next.
+            [one] => Ok(one
+                .callee(self.node)
+                .invoke_unseen(&ONLINE, &Arguments::none(), &[])?),
             several => Err(ProviderError::several(
                 &what,
                 several.iter().map(|one| one.callee(self.node).name),
@@ -188,9 +196,10 @@ impl Partitioning<'_> {
         }
         seen.disk.refresh(self.node);
         for partition in self.data_partitions(seen)? {
-            let onlined = partition
-                .callee(self.node)
-                .invoke(&ONLINE, &Arguments::none());
+            let onlined =
+                partition
+                    .callee(self.node)
+                    .invoke_unseen(&ONLINE, &Arguments::none(), &[]);
             if let Err(error) = onlined {
                 tracing::warn!(%error, "a partition did not come online");
             }

@@ -128,7 +128,12 @@ impl<'a> Switching<'a> {
     /// The number may have gone to another disk since it was looked at.
     fn switch(&self, disk: &storage::Disk, method: &'static Method) -> Result<(), DiskError> {
         self.require_same(disk)?;
-        Ok(disk.callee(self.node).invoke(method, &Arguments::none())?)
+        let offline = *method == disk::OFFLINE;
+        disk.callee(self.node).invoke_seen(
+            (method, &Arguments::none()),
+            (self.node, self.deadline),
+            || Ok(self.attributes()?.offline == offline),
+        )
     }
 
     /// A refusal is logged: whether the disk is writable in the end shows by its attributes.
@@ -136,9 +141,10 @@ impl<'a> Switching<'a> {
         self.require_same(disk)?;
         let writable =
             Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(false));
+        // Whether it is read-only still is looked at next, where that matters.
         let cleared = disk
             .callee(self.node)
-            .invoke(&disk::SET_ATTRIBUTES, &writable);
+            .invoke_unseen(&disk::SET_ATTRIBUTES, &writable, &[]);
         match cleared {
             Err(ProviderError::Refused { code, .. }) if code == codes::DISK_OFFLINE.code => {
                 self.clear_at_the_kernel();

@@ -85,7 +85,7 @@ fn own(
     deadline: Deadline,
 ) -> Result<Option<Guarded>, DiskError> {
     let disk = storage::Disk::read(number, row.clone())?;
-    if let Some(known) = guard::by_flags(&disk) {
+    if let Some(known) = guard::by_marks(&disk)? {
         return Ok(Some(known));
     }
     let layout = node.os().disks.layout(number);

@@ -105,7 +105,14 @@ fn log_in(
     let class = &iscsi_target::CLASS;
     let on = Callable::Class(class.name);
     let method = &iscsi_target::CONNECT;
-    let outcome = initiator.outcome(class, on, method, arguments.expose(), target.name.clone())?;
+    let callee = initiator.callee(class, on, target.name.clone());
+    let outcome = callee.outcome(method, arguments.expose())?;
+    callee.see(
+        method,
+        &outcome,
+        (initiator.node, initiator.deadline),
+        || Ok::<_, IscsiError>(!initiator.sessions(target)?.is_empty()),
+    )?;
     match outcome.out.get(parameters::CREATED_ISCSI_SESSION.name) {
         Some(Value::Object(session)) => Ok(session_id(session).ok()),
         _ => Ok(None),

@@ -45,23 +45,24 @@ fn end(
     target: &KnownTarget,
     session: &Session,
 ) -> Result<(), IscsiError> {
+    let waiting = (initiator.node, initiator.deadline);
+    let now = || -> Result<Option<Session>, IscsiError> {
+        let mut sessions = initiator.sessions(target)?.into_iter();
+        Ok(sessions.find(|now| now.id == session.id))
+    };
     if session.is_persistent {
-        unless_gone(initiator.invoke(
-            &iscsi_session::CLASS,
-            Callable::Instance(&session.path),
-            &iscsi_session::UNREGISTER,
-            &Arguments::none(),
-            format!("session {}", session.id),
-        ))?;
+        let (class, on) = (&iscsi_session::CLASS, Callable::Instance(&session.path));
+        let callee = initiator.callee(class, on, format!("session {}", session.id));
+        let method = (&iscsi_session::UNREGISTER, &Arguments::none());
+        let is_ended = || Ok(now()?.is_none_or(|now| !now.is_persistent));
+        unless_gone(callee.invoke_seen(method, waiting, is_ended))?;
     }
     let id = Value::text(&session.id);
-    unless_gone(initiator.invoke(
-        &iscsi_target::CLASS,
-        Callable::Instance(&target.path),
-        &iscsi_target::DISCONNECT,
-        &Arguments::none().with(parameters::SESSION_IDENTIFIER.name, id),
-        target.name.clone(),
-    ))
+    let arguments = Arguments::none().with(parameters::SESSION_IDENTIFIER.name, id);
+    let (class, on) = (&iscsi_target::CLASS, Callable::Instance(&target.path));
+    let callee = initiator.callee(class, on, target.name.clone());
+    let method = (&iscsi_target::DISCONNECT, &arguments);
+    unless_gone(callee.invoke_seen(method, waiting, || Ok(now()?.is_none())))
 }
 
 /// A session that ended by itself is no session.

@@ -5,12 +5,8 @@ use std::collections::BTreeMap;
 use os::schema::iscsi_associations::{
     connection_to_disk, target_to_connection, target_to_session, target_to_target_portal,
 };
-use os::schema::{
-    Class, Method, disk, iscsi_connection, iscsi_session, iscsi_target, iscsi_target_portal,
-};
-use os::{
-    Arguments, Deadline, DiskNumber, Instance, ObjectPath, Outcome, Query, Target as Callable,
-};
+use os::schema::{Class, disk, iscsi_connection, iscsi_session, iscsi_target, iscsi_target_portal};
+use os::{Deadline, DiskNumber, Instance, ObjectPath, Query, Target as Callable};
 
 use super::{IscsiError, Portal, TargetName};
 use crate::Node;
@@ -145,35 +141,19 @@ impl Initiator<'_> {
             .map_err(IscsiError::from)
     }
 
-    /// Runs a method of a class or of one object, which people call `name`.
-    pub(super) fn invoke(
-        &self,
+    /// A class or an object of which a method is to be run, and which people call `name`.
+    pub(super) fn callee<'a>(
+        &'a self,
         class: &'static Class,
-        target: Callable<'_>,
-        method: &'static Method,
-        arguments: &Arguments,
+        target: Callable<'a>,
         name: String,
-    ) -> Result<(), IscsiError> {
-        self.outcome(class, target, method, arguments, name)
-            .map(drop)
-    }
-
-    /// The same, with what the method answers.
-    pub(super) fn outcome(
-        &self,
-        class: &'static Class,
-        target: Callable<'_>,
-        method: &'static Method,
-        arguments: &Arguments,
-        name: String,
-    ) -> Result<Outcome, IscsiError> {
-        let callee = Callee {
+    ) -> Callee<'a> {
+        Callee {
             provider: &*self.node.os().iscsi,
             class,
             target,
             name,
-        };
-        Ok(callee.outcome(method, arguments)?)
+        }
     }
 
     fn associated(

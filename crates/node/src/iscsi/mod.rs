@@ -61,7 +61,11 @@ impl<'a> Iscsi<'a> {
         let class = &iscsi_target_portal::CLASS;
         let method = &iscsi_target_portal::NEW;
         let on = Callable::Class(class.name);
-        match initiator.invoke(class, on, method, &arguments, portal.to_string()) {
+        let callee = initiator.callee(class, on, portal.to_string());
+        let added = callee.invoke_seen((method, &arguments), (self.node, deadline), || {
+            is_known(&initiator, portal)
+        });
+        match added {
             // Somebody else was faster.
             Err(error) if error.is(iscsi_codes::TARGET_PORTAL_ALREADY_EXISTS) => Ok(()),
             done => done,
@@ -95,7 +99,10 @@ impl<'a> Iscsi<'a> {
         let class = &iscsi_target_portal::CLASS;
         let method = &iscsi_target_portal::REMOVE;
         let on = Callable::Instance(&known.path);
-        initiator.invoke(class, on, method, &arguments, portal.to_string())
+        let callee = initiator.callee(class, on, portal.to_string());
+        callee.invoke_seen((method, &arguments), (self.node, deadline), || {
+            Ok(!is_known(&initiator, portal)?)
+        })
     }
 
     /// Asks a portal anew which targets it has.
@@ -242,13 +249,12 @@ impl<'a> Iscsi<'a> {
         let name = iscsi_session::set_chap_secret::CHAP_SECRET.name;
         let arguments = secret.argument(Arguments::none(), name);
         let class = &iscsi_session::CLASS;
-        self.initiator(deadline).invoke(
-            class,
-            Callable::Class(class.name),
-            &iscsi_session::SET_CHAP_SECRET,
-            arguments.expose(),
-            "the initiator".to_owned(),
-        )
+        let initiator = self.initiator(deadline);
+        let on = Callable::Class(class.name);
+        let callee = initiator.callee(class, on, "the initiator".to_owned());
+        // Nothing shows the secret, until a target is to prove itself by it.
+        let method = &iscsi_session::SET_CHAP_SECRET;
+        Ok(callee.invoke_unseen(method, arguments.expose(), &[])?)
     }
 
     fn initiator(&self, deadline: Deadline) -> Initiator<'a> {
@@ -288,7 +294,9 @@ fn refresh(
         let class = &iscsi_target_portal::CLASS;
         let method = &iscsi_target_portal::UPDATE;
         let on = Callable::Instance(&known.path);
-        initiator.invoke(class, on, method, &arguments, portal.to_string())?;
+        let callee = initiator.callee(class, on, portal.to_string());
+        // What the portal tells of is looked at next, whether it was asked or not.
+        callee.invoke_unseen(method, &arguments, &[])?;
     }
     Ok(())
 }

@@ -16,6 +16,10 @@ impl Share<'_> {
     /// letters, one that is OK is used and the others are left. One that is gone is not known any more: whoever
     /// maps the share next may be another process.
     pub(super) fn find(&self, options: &MappingOptions) -> Result<Option<Instance>, ProviderError> {
+        Ok(self.rows(options)?.into_iter().min_by_key(preference))
+    }
+
+    fn rows(&self, options: &MappingOptions) -> Result<Vec<Instance>, ProviderError> {
         let share = self.remote.share();
         let mut select = vec![LOCAL_PATH.name, REMOTE_PATH.name, STATUS.name];
         select.extend(options.told());
@@ -28,7 +32,7 @@ impl Share<'_> {
         if found.is_empty() {
             self.node.smb().known.forget(&share);
         }
-        Ok(found.into_iter().min_by_key(preference))
+        Ok(found)
     }
 
     /// Makes the mapping, under the lock of the server, which those who wait for it hear of if it is away.
@@ -46,7 +50,10 @@ impl Share<'_> {
         };
         self.visit.forget_looks();
         let class = self.callee(Target::Class(CLASS.name));
-        let made = class.invoke(&CREATE, arguments.expose());
+        let is_there = || Ok(self.find(&MappingOptions::default())?.is_some());
+        let waiting = (self.node, self.deadline);
+        let made: Result<_, ProviderError> =
+            class.invoke_seen((&CREATE, arguments.expose()), waiting, is_there);
         if let Err(error) = &made
             && look::is_server_away(error)
         {
@@ -62,8 +69,12 @@ impl Share<'_> {
         self.node.smb().known.forget(&self.remote.share());
         self.visit.forget_looks();
         let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
-        let mapping = self.callee(Target::Instance(&mapping.path));
-        mapping.invoke(&REMOVE, &arguments)
+        let callee = self.callee(Target::Instance(&mapping.path));
+        let waiting = (self.node, self.deadline);
+        callee.invoke_seen((&REMOVE, &arguments), waiting, || {
+            let rows = self.rows(&MappingOptions::default())?;
+            Ok(rows.iter().all(|row| row.path != mapping.path))
+        })
     }
 
     /// The same failure, of this share.

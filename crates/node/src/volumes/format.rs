@@ -137,7 +137,14 @@ impl Formatting<'_> {
         // Last, so that what is formatted is what was looked at.
         place.require_unmoved(self.node, self.named, self.deadline)?;
         let arguments = arguments(self.options, label, leave.force);
-        let called = row.callee(self.node).invoke(&volume::FORMAT, &arguments);
+        let callee = row.callee(self.node);
+        let called = match leave.replaces {
+            // The one that is waited for next may be the one that was there.
+            Replaced::FileSystem(_) => callee.invoke(&volume::FORMAT, &arguments),
+            Replaced::Nothing | Replaced::Unknown => {
+                callee.invoke_unseen(&volume::FORMAT, &arguments, &[])
+            }
+        };
         let done = called.map_err(VolumeError::from);
         let done = done.and_then(|()| self.await_file_system());
         let history = self.node.history();
@@ -257,7 +264,17 @@ impl Formatting<'_> {
         let arguments = Arguments::none().with(parameter::FILE_SYSTEM_LABEL.name, label);
         let row = self.row(place)?;
         let callee = row.callee(self.node);
-        Ok(callee.invoke(&volume::SET_FILE_SYSTEM_LABEL, &arguments)?)
+        callee.invoke_seen(
+            (&volume::SET_FILE_SYSTEM_LABEL, &arguments),
+            (self.node, self.deadline),
+            || Ok(self.label()?.as_deref() == Some(self.options.label.as_str())),
+        )
+    }
+
+    fn label(&self) -> Result<Option<String>, VolumeError> {
+        let found = self.node.os().volumes.file_system(self.volume);
+        let found = found.map_err(VolumeError::failed("look at", self.volume))?;
+        Ok(found.map(|found| found.label))
     }
 
     /// The provider's object, which may be late.

@@ -209,6 +209,7 @@ impl Resizing<'_> {
             Err(error) if !is_enough(place, target) => {
                 self.grow_by_the_kernel(place, target, error)?;
             }
+            // Of a method that returned no code the partition shows it, and the filesystem is looked at next.
             Err(error) => {
                 tracing::warn!(volume = %self.volume, %error, "the partition grew, its filesystem perhaps not");
             }

@@ -1,14 +1,16 @@
 //! A disk that does not answer the kernel, and what the storage provider has of it: it keeps no disk from
 //! being found that it cannot be.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::{DiskNumber, Win32};
+use std::sync::Arc;
+
+use os::{DiskNumber, Instance, Value, Win32};
 use os_sim::{Bus, DiskSpec, Effect, IdentifierKind, Rule};
 use wincsi_node::api::Condition;
 use wincsi_node::{Criterion, DiskError, DiskQuery, Excluded, FoundDisk, Page83};
 
-use crate::support::{GIB, Rig};
+use crate::support::{GIB, Rig, meddle};
 
 const OURS: &str = "600140512345678a600140512345678a";
 const DEAD: &str = "60014050000000016001405000000001";
@@ -88,4 +90,35 @@ fn a_name_of_a_disk_that_is_gone_rules_nothing_out() {
     assert!(matches!(silent.excluded, Some(Excluded::Silent(_))));
     assert_eq!(silent.identifiers, Vec::<String>::new());
     assert_eq!(error.uncertain().count(), 1);
+}
+
+/// It is written by nobody, as it may be a disk of the system's or of a cluster's.
+#[test]
+fn a_disk_without_a_mark_keeps_no_other_from_being_found_and_is_not_found() {
+    let mut rig = Rig::new();
+    let named = |name| DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, name);
+    rig.plug(&named(OURS).lun(1).serial("ours"), "ours", GIB);
+    rig.plug(&named(DEAD).lun(2).serial("other"), "other", GIB);
+    rig.node = meddle::node(&rig, |os| {
+        let provider = Arc::clone(&os.storage);
+        let rewrite = |row: &mut Instance| {
+            if row
+                .text("SerialNumber")
+                .is_ok_and(|serial| serial == "other")
+                && let Some(mark) = row.properties.get_mut("IsClustered")
+            {
+                *mark = Value::Null;
+            }
+        };
+        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+    });
+    let ours = rig.disk_of("ours");
+    assert_eq!(find(&rig, OURS).unwrap().number(), ours);
+    let Err(DiskError::NotIdentified(error)) = find(&rig, DEAD) else {
+        panic!("it is found");
+    };
+    let other = rig.disk_of("other");
+    let seen = error.disks.iter().find(|disk| disk.number == other);
+    let excluded = seen.unwrap().excluded.as_ref();
+    assert!(matches!(excluded, Some(Excluded::Silent(_))), "{error}");
 }

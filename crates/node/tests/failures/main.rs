@@ -4,5 +4,6 @@ mod crash_mounted_folder;
 mod crash_services;
 mod errors;
 mod hangs;
+mod nulls;
 #[path = "../support/mod.rs"]
 mod support;

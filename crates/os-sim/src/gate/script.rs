@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use os::{Cause, Facility, Hresult, Outcome, SystemText, Win32};
+use os::{Cause, Facility, Hresult, Outcome, Returned, SystemText, Win32};
 use serde::Deserialize;
 
 use super::{Effect, Faults, Kill, Pattern, Rule};
@@ -100,7 +100,8 @@ enum ScriptEffect {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
-    code: u32,
+    /// Null where it is left out.
+    code: Option<u32>,
     text: Option<String>,
 }
 
@@ -150,7 +151,7 @@ impl From<Answer> for Outcome {
     fn from(Answer { code, text }: Answer) -> Self {
         Self {
             extended: text,
-            ..Self::of(code)
+            ..Self::of(code.map_or(Returned::Null, Returned::Code))
         }
     }
 }
@@ -182,7 +183,7 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    use os::{Facility, Hresult, Outcome, Win32};
+    use os::{Facility, Hresult, Outcome, Returned, Win32};
 
     use super::parse;
     use crate::gate::{Effect, Kill, Rule};
@@ -210,6 +211,14 @@ mod tests {
             .times(1)
             .saying("Zugriff verweigert");
         assert_eq!(rules, [rule, Rule::on("*", Effect::Hang)]);
+    }
+
+    #[test]
+    fn an_answer_without_a_code_is_a_null() {
+        let script = "[[fault]]\neffect = { answer-after = {} }";
+        let rules = parse(Path::new("faults.toml"), script).unwrap();
+        let null = Effect::AnswerAfter(Outcome::of(Returned::Null));
+        assert_eq!(rules, [Rule::on("*", null)]);
     }
 
     /// Each effect as a script writes it.

@@ -5,7 +5,7 @@
 
 use formats::wql;
 use os::schema::{Build, CimType, Class, Direction, Method, Parameter, Property, Scope, Values};
-use os::{Arguments, Cause, Hresult, Outcome, Target, Value};
+use os::{Arguments, Cause, Hresult, Outcome, Returned, Target, Value};
 
 use super::{Done, Object};
 
@@ -118,8 +118,10 @@ pub(super) fn check_build(method: &Method, arguments: &Arguments, build: Build) 
 
 /// Code and out-parameters are declared.
 pub(crate) fn check_outcome(class: &Class, method: &Method, outcome: &Outcome) -> Done<()> {
-    if method.meaning(outcome.code).is_none() {
-        let (class, method, code) = (class.name, method.name, outcome.code);
+    if let Returned::Code(code) = outcome.code
+        && method.meaning(code).is_none()
+    {
+        let (class, method) = (class.name, method.name);
         return Err(missing(format_args!(
             "return code {code} of {class}.{method}"
         )));

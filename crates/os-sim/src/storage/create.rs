@@ -28,7 +28,7 @@ impl Machine {
         }
         let mut outcome = self.created(found, &new)?;
         if !is_letter_free {
-            outcome.code = codes::ACCESS_PATH_IN_USE.code;
+            outcome.code = codes::ACCESS_PATH_IN_USE.code.into();
         }
         Ok(outcome)
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use os::schema::{codes, disk, extended_status, smb_global_mapping, wmi_error};
 use os::{
     Arguments, Cause, Deadline, Error, Hresult, Instance, ObjectPath, Outcome, Provider, Query,
-    SystemText, Target, Value, Win32,
+    Returned, SystemText, Target, Value, Win32,
 };
 use os_sim::{Effect, Rule};
 use wincsi_os_windows_testkit::{On, Said, Trouble};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, UNSENT};
 
 /// What Windows fails with where storage, shares and services are used.
 const CODES: [u32; 12] = [3, 5, 32, 53, 67, 87, 170, 1117, 1219, 1312, 1326, 2250];
@@ -91,6 +91,56 @@ fn a_return_value_is_an_outcome_with_the_text_of_its_extended_status() {
         let outcome = bench.initialise(Deadline::NEVER).expect("an outcome");
         assert_eq!((outcome.code, outcome.extended), (told.code, told.extended));
     }
+}
+
+/// The provider says neither that it did its work nor that it did not.
+#[test]
+fn a_return_value_that_is_null_is_neither_success_nor_failure() {
+    let bench = Bench::new();
+    let null = Effect::AnswerAfter(Outcome::of(Returned::Null));
+    let rule = Rule::on("MSFT_Disk.Initialize", null).times(1);
+    bench.node.faults().add(rule);
+    let outcome = bench.initialise(Deadline::NEVER).expect("an outcome");
+    assert_eq!(outcome.code, Returned::Null);
+    assert!(bench.is_initialised());
+}
+
+/// As the iSCSI initiator fails with 0x54f: it has no bit of a failure.
+#[test]
+fn a_win32_code_without_a_facility_is_a_failure_of_methods_and_queries() {
+    let bench = Bench::new();
+    let bare = || Trouble::Fails(Hresult(0x54F), Said::Nothing);
+    bench.wmi.befall(On::Method, bare());
+    assert_eq!(mapping(&bench).cause, Cause::Win32(Win32::INTERNAL_ERROR));
+    bench.wmi.befall(On::Query, bare());
+    let error = bench.disks().expect_err("it fails");
+    assert_eq!(error.cause, Cause::Win32(Win32::INTERNAL_ERROR));
+}
+
+#[test]
+fn a_storage_call_that_fails_with_a_return_code_tells_it() {
+    let bench = Bench::new();
+    let failing = Effect::Fail(Cause::Storage(codes::SIZE_NOT_SUPPORTED.code));
+    bench
+        .node
+        .faults()
+        .add(Rule::on("MSFT_Disk.Refresh", failing).times(1));
+    let error = bench.refresh().expect_err("a failure");
+    assert_eq!(error.cause, Cause::Storage(4097));
+}
+
+/// A provider fails with RPC's codes when a service of its own is away. Its error object came over the connection.
+#[test]
+fn a_provider_that_answers_with_a_code_of_rpc_is_not_asked_again() {
+    let bench = Bench::new();
+    bench.disk();
+    let made = bench.wmi.connections();
+    let said = Said::Object(Box::new(status()));
+    bench.wmi.befall(On::Query, Trouble::Fails(UNSENT, said));
+    let error = bench.disks().expect_err("the provider failed");
+    assert_eq!(error.cause, Cause::Hresult(UNSENT));
+    assert_eq!(bench.disks().expect("disks").len(), 2);
+    assert_eq!(bench.wmi.connections(), made);
 }
 
 /// Whatever a method's page lists: a code that no page has is an outcome too.

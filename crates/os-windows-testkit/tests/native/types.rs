@@ -4,7 +4,9 @@ use os::schema::{
     self, Automation, Class, Direction, Method, Namespace, Scope, disk, disk_to_partition,
     extended_status, partition,
 };
-use os::{Arguments, Comparison, Condition, Deadline, Outcome, Provider, Query, Target, Value};
+use os::{
+    Arguments, Comparison, Condition, Deadline, Outcome, Provider, Query, Returned, Target, Value,
+};
 use wincsi_os_windows_testkit::Place;
 
 use crate::bench::Bench;
@@ -180,7 +182,7 @@ fn outcome(method: &Method, sample: Sample) -> Outcome {
         .map(|row| (row.name.to_owned(), sample.value(row.cim, row.array)))
         .collect();
     Outcome {
-        code: if sample == Sample::High { u32::MAX } else { 0 },
+        code: Returned::Code(if sample == Sample::High { u32::MAX } else { 0 }),
         out,
         extended: (has_status && sample == Sample::High).then(|| "not enough space".to_owned()),
     }

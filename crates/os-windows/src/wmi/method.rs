@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use automation::{Fault, Odd, Row, Secrets};
 use os::schema::{Class, Direction, Method, extended_status};
-use os::{Arguments, Cause, Hresult, Outcome, Value};
+use os::{Arguments, Cause, Hresult, Outcome, Returned, Value};
 use zeroize::Zeroize;
 
 use super::com::{Begun, CallResult, Called, ClassObject, Progress};
@@ -256,19 +256,25 @@ fn outcome(call: &Invoke, output: &ClassObject) -> Called<Outcome> {
     })
 }
 
-/// Null is no success.
-fn return_value(output: &ClassObject) -> Called<u32> {
+/// Null is no success, and no failure.
+fn return_value(output: &ClassObject) -> Called<Returned> {
     let value = output.value(RETURN_VALUE)?;
+    if value.is_null() {
+        return Ok(Returned::Null);
+    }
     let code = value.unsigned().map_err(|error| error.to_string());
     let code = code.and_then(|wide| u32::try_from(wide).map_err(|error| error.to_string()));
+    let code = code.map(Returned::Code);
     code.map_err(|error| Cause::Malformed(format!("{RETURN_VALUE}: {error}")).into())
 }
 
+/// Of an object its message; where the definition has a text, as Microsoft's pages print it, all of that.
 fn text_of(call: &Invoke, status: &Value) -> Option<String> {
-    let Value::Object(status) = status else {
-        return None;
+    let text = match status {
+        Value::Object(status) => status.text(extended_status::MESSAGE.name).ok()?,
+        Value::Text(text) => text,
+        _ => return None,
     };
-    let text = status.text(extended_status::MESSAGE.name).ok()?;
     let kept = Secrets::of(call.signature.method, &call.arguments.0).keep(text);
     kept.map(|text| text.to_string())
 }
@@ -281,7 +287,28 @@ const RETURN_VALUE: &str = "ReturnValue";
 mod tests {
     use os::{Arguments, Value};
 
-    use super::Sealed;
+    use os::schema::volume;
+
+    use super::{Invoke, Sealed, Signature, text_of};
+
+    fn format() -> Invoke {
+        Invoke {
+            signature: Signature {
+                class: &volume::CLASS,
+                method: &volume::FORMAT,
+            },
+            path: String::new(),
+            arguments: Sealed(Arguments::none()),
+        }
+    }
+
+    /// Microsoft's pages print the parameter as a text, and definitions as an object.
+    #[test]
+    fn an_extended_status_that_is_a_text_is_kept() {
+        let text = text_of(&format(), &Value::text("Not enough available capacity"));
+        assert_eq!(text.as_deref(), Some("Not enough available capacity"));
+        assert_eq!(text_of(&format(), &Value::Null), None);
+    }
 
     #[test]
     fn the_texts_among_arguments_are_wiped() {

@@ -129,7 +129,7 @@ type Invariant<'run> = fn(&'run ()) -> &'run ();
 pub enum Ending {
     /// With an answer.
     Done,
-    /// With an error, a panic, or a provider's return value other than zero.
+    /// With an error, a panic, or a provider's return value other than zero; also with none.
     Failed,
 }
 

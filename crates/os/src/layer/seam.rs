@@ -225,9 +225,9 @@ operations! {
 }
 
 fn by_code(outcome: &Outcome) -> Ending {
-    match outcome.code {
-        0 => Ending::Done,
-        _ => Ending::Failed,
+    match outcome.code == 0 {
+        true => Ending::Done,
+        false => Ending::Failed,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an iSCSI method answers that fails.
 
 use os::schema::{iscsi_codes, iscsi_target_portal as portal};
-use os::{Arguments, Cause, Target, Value};
+use os::{Arguments, Cause, Returned, Target, Value};
 
 use super::{Answer, Sight, Sights};
 use crate::Stand;
@@ -31,7 +31,10 @@ pub(super) fn refused_portal(stand: &dyn Stand) -> Sights {
 fn is_known(answer: &Answer) -> bool {
     let is_own = |code: u32| iscsi_codes::ALL.iter().any(|row| row.code == code);
     match &answer.0 {
-        Ok(outcome) => outcome.code != 0 && (outcome.code < WIN32_CODES || is_own(outcome.code)),
+        Ok(outcome) => match outcome.code {
+            Returned::Code(code) => code != 0 && (code < WIN32_CODES || is_own(code)),
+            Returned::Null => false,
+        },
         Err(error) => match error.cause {
             Cause::Win32(_) => true,
             Cause::Hresult(code) => code.win32().is_some() || is_own(code.0),

@@ -17,7 +17,7 @@ use std::fmt;
 
 use fidelity::Verdict;
 use os::schema::Method;
-use os::{Arguments, Deadline, Outcome, Provider, Target};
+use os::{Arguments, Deadline, Outcome, Provider, Returned, Target};
 
 use crate::cases::PATIENCE;
 use crate::{Failure, Stand};
@@ -133,7 +133,10 @@ impl Answer {
     }
 
     fn code(&self) -> Option<u32> {
-        self.0.as_ref().ok().map(|outcome| outcome.code)
+        match self.0.as_ref().ok()?.code {
+            Returned::Code(code) => Some(code),
+            Returned::Null => None,
+        }
     }
 
     fn is_success(&self) -> bool {

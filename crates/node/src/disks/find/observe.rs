@@ -157,8 +157,11 @@ fn observe(
     let silent = silent
         .or_else(|| unproved(&serial, wanted))
         .or_else(|| unsettled(disk, &seen, wanted));
-    let guarded = guard::by_flags(disk).map(Excluded::Guarded);
-    seen.excluded = guarded.or_else(|| silent.map(Excluded::Silent));
+    seen.excluded = match guard::by_marks(disk) {
+        Ok(Some(reason)) => Some(Excluded::Guarded(reason)),
+        Ok(None) => silent.map(Excluded::Silent),
+        Err(unread) => Some(Excluded::Silent(unread.to_string())),
+    };
     Ok((seen, silence))
 }
 

@@ -295,13 +295,12 @@ impl CallResult {
     }
 
     /// A call that is asked for its result fails with what it failed with, and leaves its error object
-    /// on the thread. The status itself came over the connection, so that whatever code it has WMI gave it.
+    /// on the thread.
     fn failure(&self, status: HRESULT) -> Fault {
-        let fault = match self.output(0) {
+        match self.output(0) {
             Err(fault) => fault,
             Ok(_) => fault_of(status),
-        };
-        fault.answered()
+        }
     }
 }
 

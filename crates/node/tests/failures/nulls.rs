@@ -1,0 +1,309 @@
+//! Methods that end without an error and without a code: what they did is looked for.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use os::{PartitionEntry, Returned};
+use os_sim::{Effect, Rule};
+use wincsi_node::api::{Condition, Error, NodeApi};
+use wincsi_node::{
+    Authentication, Credentials, Criterion, DiskError, DiskQuery, FormatOptions, FoundDisk,
+    FoundVolume, Mapping, NewSize, RemotePath, SerialNumber,
+};
+use zeroize::Zeroizing;
+
+use crate::support::initiator::{self, ADDRESS, OPEN, SECRET};
+use crate::support::{DATA, GIB, PASSWORD, Rig, SHARE, USER};
+
+/// A method whose work can be seen.
+struct Case {
+    method: &'static str,
+    rig: fn() -> Rig,
+    act: fn(&Rig) -> Result<(), Error>,
+    is_done: fn(&Rig) -> bool,
+}
+
+const CASES: [Case; 14] = [
+    Case {
+        method: "MSFT_Disk.Initialize",
+        rig: Rig::with_data_disk,
+        act: partition,
+        is_done: is_partitioned,
+    },
+    Case {
+        method: "MSFT_Disk.CreatePartition",
+        rig: Rig::with_data_disk,
+        act: partition,
+        is_done: is_partitioned,
+    },
+    Case {
+        method: "MSFT_Disk.Offline",
+        rig: Rig::with_data_disk,
+        act: |rig| told(rig.disks().set_offline(rig.disk(), rig.soon())),
+        is_done: is_offline,
+    },
+    Case {
+        method: "MSFT_Disk.Online",
+        rig: offline,
+        act: |rig| told(rig.disks().set_online(rig.disk(), rig.soon())),
+        is_done: |rig| !is_offline(rig),
+    },
+    Case {
+        method: "MSFT_Disk.SetAttributes",
+        rig: read_only,
+        act: |rig| api(rig).disks().bring_online(&found(rig), rig.soon()),
+        is_done: |rig| !rig.os().disks.attributes(rig.disk()).unwrap().read_only,
+    },
+    Case {
+        method: "MSFT_Volume.Format",
+        rig: partitioned,
+        act: ensure_formatted,
+        is_done: |rig| label(rig).is_some(),
+    },
+    Case {
+        method: "MSFT_Volume.SetFileSystemLabel",
+        rig: partitioned,
+        act: ensure_formatted,
+        is_done: |rig| label(rig).as_deref() == Some(LABEL),
+    },
+    Case {
+        method: "MSFT_Partition.Resize",
+        rig: grown,
+        act: |rig| {
+            let volume = FoundVolume::on_disk(rig.volume(), found(rig));
+            let volumes = api(rig).volumes();
+            volumes
+                .resize(&volume, NewSize::Maximum, rig.soon())
+                .map(drop)
+        },
+        is_done: |rig| {
+            let length = rig.os().disks.length(rig.disk()).unwrap();
+            rig.os().volumes.space(rig.volume()).unwrap().total > length - GIB
+        },
+    },
+    Case {
+        method: "MSFT_SmbGlobalMapping.Create",
+        rig: Rig::with_server,
+        act: map,
+        is_done: is_mapped,
+    },
+    Case {
+        method: "MSFT_SmbGlobalMapping.Remove",
+        rig: mapped,
+        act: |rig| api(rig).smb().unmap(&remote(), rig.soon()),
+        is_done: |rig| !is_mapped(rig),
+    },
+    Case {
+        method: "MSFT_iSCSITargetPortal.New",
+        rig: Rig::with_array,
+        act: |rig| {
+            api(rig)
+                .iscsi()
+                .add_portal(&initiator::at(ADDRESS), rig.soon())
+        },
+        is_done: |rig| !portals(rig).is_empty(),
+    },
+    Case {
+        method: "MSFT_iSCSITargetPortal.Remove",
+        rig: Rig::with_portal,
+        act: |rig| {
+            api(rig)
+                .iscsi()
+                .remove_portal(&initiator::at(ADDRESS), rig.soon())
+        },
+        is_done: |rig| portals(rig).is_empty(),
+    },
+    Case {
+        method: "MSFT_iSCSITarget.Connect",
+        rig: Rig::with_portal,
+        act: connect,
+        is_done: |rig| !rig.sessions().is_empty(),
+    },
+    Case {
+        method: "MSFT_iSCSITarget.Disconnect",
+        rig: connected,
+        act: |rig| {
+            let (portal, target) = (initiator::at(ADDRESS), initiator::named(OPEN));
+            api(rig).iscsi().disconnect(&portal, &target, rig.soon())
+        },
+        is_done: |rig| rig.sessions().is_empty(),
+    },
+];
+
+const LABEL: &str = "data";
+
+fn api(rig: &Rig) -> &dyn NodeApi {
+    &rig.node
+}
+
+fn told(done: Result<(), DiskError>) -> Result<(), Error> {
+    done.map_err(|error| Error::new("switch", "it", error))
+}
+
+fn found(rig: &Rig) -> FoundDisk {
+    let serial = SerialNumber::parse(DATA).unwrap();
+    let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
+    api(rig).disks().find(&wanted, rig.soon()).unwrap()
+}
+
+fn partition(rig: &Rig) -> Result<(), Error> {
+    api(rig).disks().partition(&found(rig), rig.soon())
+}
+
+fn is_partitioned(rig: &Rig) -> bool {
+    let layout = rig.os().disks.layout(rig.disk()).unwrap();
+    let mut partitions = layout.partitions.iter();
+    partitions.any(|partition| partition.kind == PartitionEntry::BASIC_DATA)
+}
+
+fn is_offline(rig: &Rig) -> bool {
+    rig.os().disks.attributes(rig.disk()).unwrap().offline
+}
+
+fn offline() -> Rig {
+    let rig = Rig::with_data_disk();
+    rig.force_offline();
+    rig
+}
+
+fn read_only() -> Rig {
+    let rig = Rig::with_data_disk();
+    rig.make_read_only();
+    rig
+}
+
+fn partitioned() -> Rig {
+    let rig = Rig::with_data_disk();
+    partition(&rig).unwrap();
+    rig
+}
+
+fn ensure_formatted(rig: &Rig) -> Result<(), Error> {
+    let volume = FoundVolume::on_disk(rig.volume(), found(rig));
+    let options = FormatOptions::default().label(LABEL).unwrap();
+    let options = options.root_dacl("D:P(A;OICI;FA;;;SY)".parse().unwrap());
+    let volumes = api(rig).volumes();
+    volumes
+        .ensure_formatted(&volume, &options, rig.soon())
+        .map(drop)
+}
+
+fn label(rig: &Rig) -> Option<String> {
+    let found = rig.os().volumes.file_system(rig.volume()).unwrap();
+    found.map(|found| found.label)
+}
+
+fn grown() -> Rig {
+    let rig = Rig::with_volume();
+    let length = rig.os().disks.length(rig.disk()).unwrap();
+    rig.sim.hardware().grow_disk(DATA, length + GIB).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
+    rig
+}
+
+fn remote() -> RemotePath {
+    RemotePath::parse(SHARE).unwrap()
+}
+
+fn map(rig: &Rig) -> Result<(), Error> {
+    let password = Zeroizing::new(PASSWORD.to_owned());
+    let credentials = Credentials::new(USER, password);
+    let remote = remote();
+    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    api(rig).smb().map(&mapping, rig.soon()).map(drop)
+}
+
+fn mapped() -> Rig {
+    let rig = Rig::with_server();
+    map(&rig).unwrap();
+    rig
+}
+
+fn is_mapped(rig: &Rig) -> bool {
+    !api(rig).smb().mappings(rig.soon()).unwrap().is_empty()
+}
+
+fn portals(rig: &Rig) -> Vec<(String, u32)> {
+    api(rig).iscsi().portals(rig.soon()).unwrap()
+}
+
+fn connect(rig: &Rig) -> Result<(), Error> {
+    let (portal, target) = (initiator::at(ADDRESS), initiator::named(OPEN));
+    let none = Authentication::None;
+    api(rig)
+        .iscsi()
+        .connect(&portal, &target, &none, rig.soon())
+}
+
+fn connected() -> Rig {
+    let rig = Rig::with_portal();
+    connect(&rig).unwrap();
+    rig
+}
+
+#[test]
+fn a_method_that_did_its_work_and_returned_no_code_is_no_failure() {
+    for Case {
+        method,
+        rig,
+        act,
+        is_done,
+    } in CASES
+    {
+        let rig = rig();
+        let null = Effect::AnswerAfter(os::Outcome::of(Returned::Null));
+        rig.sim.faults().add(Rule::on(method, null));
+        let done = act(&rig);
+        assert!(done.is_ok(), "{method}: {done:?}");
+        assert!(is_done(&rig), "{method}");
+    }
+}
+
+#[test]
+fn a_method_that_did_nothing_and_returned_no_code_is_no_success() {
+    for Case {
+        method,
+        rig,
+        act,
+        is_done,
+    } in CASES
+    {
+        let rig = rig();
+        let null = Effect::Answer(os::Outcome::of(Returned::Null));
+        rig.sim.faults().add(Rule::on(method, null));
+        let done = act(&rig);
+        assert!(done.is_err(), "{method}");
+        assert!(!is_done(&rig), "{method}");
+    }
+}
+
+#[test]
+fn what_is_not_seen_may_be_tried_again() {
+    let rig = Rig::with_data_disk();
+    let null = Effect::Answer(os::Outcome::of(Returned::Null));
+    rig.sim.faults().add(Rule::on("MSFT_Disk.Initialize", null));
+    let error = partition(&rig).unwrap_err();
+    assert_eq!(error.condition(), Some(Condition::NotReady), "{error}");
+    assert!(error.to_string().contains("returned no code"), "{error}");
+}
+
+/// Of these nothing can be read back: a call that ends without an error is done.
+#[test]
+fn a_method_whose_work_nobody_can_see_is_done_when_it_ends() {
+    let rig = Rig::with_portal();
+    let null = || Effect::AnswerAfter(os::Outcome::of(Returned::Null));
+    for method in [
+        "MSFT_StorageSetting.UpdateHostStorageCache",
+        "MSFT_Disk.Refresh",
+        "MSFT_Partition.Online",
+        "MSFT_iSCSITargetPortal.Update",
+        "MSFT_iSCSISession.SetCHAPSecret",
+    ] {
+        rig.sim.faults().add(Rule::on(method, null()));
+    }
+    rig.disks().rescan(rig.soon()).unwrap();
+    partition(&rig).unwrap();
+    let iscsi = api(&rig).iscsi();
+    iscsi.refresh(&initiator::at(ADDRESS), rig.soon()).unwrap();
+    let secret = initiator::secret(SECRET);
+    iscsi.set_mutual_chap_secret(&secret, rig.soon()).unwrap();
+}
