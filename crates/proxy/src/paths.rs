@@ -2,15 +2,23 @@
 
 use std::sync::Arc;
 
-use node::{Bounds, Way, WayError};
+use node::{Bounds, LookupPath, Way, WayError};
 use os::{Os, PathError, WinPath};
 
 /// The folders that clients may name paths in.
 #[derive(Debug, Clone)]
 pub struct WorkingDirs {
+    folders: Folders,
+    /// Where volumes are mounted and unmounted: the same folders and those for volumes alone.
+    for_volumes: Folders,
+    reach: Reach,
+}
+
+/// Folders, each as it was given and, once they are looked up, with where it leads.
+#[derive(Debug, Clone)]
+struct Folders {
     texts: Vec<String>,
     roots: Vec<WinPath>,
-    reach: Reach,
     bounds: Option<Arc<Bounds>>,
 }
 
@@ -20,7 +28,8 @@ pub enum Reach {
     /// csi-proxy's: links are followed wherever they lead, and IsSymlink and the volume group take
     /// any path.
     Anywhere,
-    /// Into the working folders alone, by whatever links.
+    /// Into the working folders only, by whatever links; for the look-ups that csi-proxy does not
+    /// check (IsSymlink, the volume of a path) anywhere on this node's own drives and volumes.
     WorkingDirs,
 }
 
@@ -30,21 +39,24 @@ impl WorkingDirs {
     /// # Errors
     /// The first root that is no absolute path.
     pub fn parse(roots: Vec<String>) -> Result<Self, WorkingDirError> {
-        let parsed = roots
-            .iter()
-            .map(|text| {
-                text.parse().map_err(|reason| WorkingDirError {
-                    text: text.clone(),
-                    reason,
-                })
-            })
-            .collect::<Result<_, _>>()?;
+        let folders = Folders::parse(roots)?;
         Ok(Self {
-            texts: roots,
-            roots: parsed,
+            for_volumes: folders.clone(),
+            folders,
             reach: Reach::WorkingDirs,
-            bounds: None,
         })
+    }
+
+    /// The same folders, and further ones in which volumes are mounted and unmounted, and nothing
+    /// else is changed.
+    ///
+    /// # Errors
+    /// The first folder that is no absolute path.
+    pub fn with_volume_dirs(mut self, dirs: Vec<String>) -> Result<Self, WorkingDirError> {
+        let dirs = Folders::parse(dirs)?;
+        self.for_volumes.texts.extend(dirs.texts);
+        self.for_volumes.roots.extend(dirs.roots);
+        Ok(self)
     }
 
     /// The same folders with another reach.
@@ -55,21 +67,23 @@ impl WorkingDirs {
     }
 
     pub(crate) fn first(&self) -> Option<&WinPath> {
-        self.roots.first()
+        self.folders.roots.first()
     }
 
     /// Looks where the folders lead: from now on the places count as well, and paths lead there.
     #[must_use]
     pub fn resolved(mut self, os: &Os) -> Self {
         if self.reach == Reach::WorkingDirs {
-            self.bounds = Some(Bounds::resolve_roots(os, &self.roots));
+            for folders in [&mut self.folders, &mut self.for_volumes] {
+                folders.bounds = Some(Bounds::resolve_roots(os, &folders.roots));
+            }
         }
         self
     }
 
     /// What confines the paths, if anything does.
     pub(crate) fn bounds(&self) -> Option<&Arc<Bounds>> {
-        self.bounds.as_ref()
+        self.folders.bounds.as_ref()
     }
 
     /// Follows the links on an admitted path, each within the working folders.
@@ -77,10 +91,7 @@ impl WorkingDirs {
     /// # Errors
     /// A link leads out of them, or cannot be followed.
     pub fn follow(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
-        match &self.bounds {
-            Some(bounds) => Ok(bounds.resolve(os, &path)?),
-            None => Ok(Way::from(&path)),
-        }
+        self.folders.follow(os, path)
     }
 
     /// As [`WorkingDirs::follow`], for what is to be removed: the links may lead to a working folder
@@ -90,7 +101,7 @@ impl WorkingDirs {
     /// Also that it is a working folder, or holds one.
     pub fn follow_removal(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
         let way = self.follow(os, path)?;
-        match &self.bounds {
+        match &self.folders.bounds {
             Some(bounds) if bounds.lie_within(way.path()) => {
                 Err(PathRule::WorkingDir(way.path().to_string()))
             }
@@ -110,24 +121,7 @@ impl WorkingDirs {
         let path = text
             .parse()
             .map_err(|_| PathRule::Characters(text.to_owned()))?;
-        self.confine(text, path)
-    }
-
-    /// Parses a path of a call that csi-proxy does not check at all: without a drive it is on `C:`,
-    /// and either separator will do, because drivers send such paths (`/var/lib/kubelet/...`).
-    ///
-    /// # Errors
-    /// No path, or one outside the working folders.
-    pub fn normalise(&self, text: &str) -> Result<WinPath, PathRule> {
-        let parsed = WinPath::parse_on_drive(text, 'C');
-        let path = parsed.map_err(|error| match error {
-            PathError::Empty | PathError::NotAbsolute => PathRule::NotAbsolute(text.to_owned()),
-            _ => PathRule::Characters(text.to_owned()),
-        })?;
-        match self.reach {
-            Reach::Anywhere => Ok(path),
-            Reach::WorkingDirs => self.confine(text, path),
-        }
+        self.folders.confine(text, path)
     }
 
     /// As [`WorkingDirs::admit`], for what is to be removed: a working folder itself stays.
@@ -136,10 +130,60 @@ impl WorkingDirs {
     /// The first rule that the path breaks.
     pub fn admit_removal(&self, text: &str) -> Result<WinPath, PathRule> {
         let path = self.admit(text)?;
-        if self.roots.iter().any(|root| root.is_within(&path)) {
+        if self.folders.roots.iter().any(|root| root.is_within(&path)) {
             return Err(PathRule::WorkingDir(text.to_owned()));
         }
         Ok(path)
+    }
+
+    /// Where a volume is mounted or unmounted. csi-proxy does not check such a path; here it must lie
+    /// in a working folder or in one for volumes, links resolved.
+    ///
+    /// # Errors
+    /// No path, one outside of these folders, or a link leads out of them.
+    pub fn mount_point(&self, os: &Os, text: &str) -> Result<Way, PathRule> {
+        let path = normalise(text)?;
+        let path = match self.reach {
+            Reach::Anywhere => path,
+            Reach::WorkingDirs => self.for_volumes.confine(text, path)?,
+        };
+        self.for_volumes.follow(os, path)
+    }
+
+    /// A path of a call that only looks, and that csi-proxy does not check: anywhere on this node's
+    /// own drives and volumes.
+    ///
+    /// # Errors
+    /// No path, or it leads to another machine or to a drive that the mount manager does not know.
+    pub fn lookup(&self, os: &Os, text: &str) -> Result<LookupPath, PathRule> {
+        let path = normalise(text)?;
+        match &self.folders.bounds {
+            Some(bounds) => Ok(bounds.resolve_lookup(os, &path)?),
+            None => Ok(LookupPath::from(&path)),
+        }
+    }
+}
+
+impl Folders {
+    fn parse(texts: Vec<String>) -> Result<Self, WorkingDirError> {
+        let roots = texts.iter().map(|text| {
+            text.parse().map_err(|reason| WorkingDirError {
+                text: text.clone(),
+                reason,
+            })
+        });
+        Ok(Self {
+            roots: roots.collect::<Result<_, _>>()?,
+            texts,
+            bounds: None,
+        })
+    }
+
+    fn follow(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
+        match &self.bounds {
+            Some(bounds) => Ok(bounds.resolve(os, &path)?),
+            None => Ok(Way::from(&path)),
+        }
     }
 
     fn confine(&self, text: &str, path: WinPath) -> Result<WinPath, PathRule> {
@@ -153,6 +197,16 @@ impl WorkingDirs {
             roots: self.texts.join(" "),
         })
     }
+}
+
+/// Parses a path of a call that csi-proxy does not check at all: without a drive it is on `C:`, and
+/// either separator will do, because drivers send such paths (`/var/lib/kubelet/...`).
+fn normalise(text: &str) -> Result<WinPath, PathRule> {
+    let parsed = WinPath::parse_on_drive(text, 'C');
+    parsed.map_err(|error| match error {
+        PathError::Empty | PathError::NotAbsolute => PathRule::NotAbsolute(text.to_owned()),
+        _ => PathRule::Characters(text.to_owned()),
+    })
 }
 
 /// A working folder that is no absolute path.
@@ -273,17 +327,16 @@ mod tests {
             r"\var\lib\kubelet\pods\a\",
             "c:/var/lib/kubelet//pods/a",
         ] {
-            let same = dirs().normalise(text).expect(text);
+            let same = super::normalise(text).expect(text);
             assert_eq!(same.folded(), there.folded());
         }
         for text in [
-            "/etc",
-            r"\\host\share",
             r"C:\var\lib\kubelet\..\x",
+            r"\.\pipe\x",
+            r"\?\GLOBALROOT\x",
             "",
-            "C:/var/lib/kubelet-evil",
         ] {
-            assert!(dirs().normalise(text).is_err(), "{text:?}");
+            assert!(super::normalise(text).is_err(), "{text:?}");
         }
     }
 

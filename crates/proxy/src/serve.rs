@@ -33,7 +33,9 @@ mod native;
 /// A working folder is no path, there is no node to serve (elsewhere than on Windows, where none is simulated), or the policy, the audit log or an endpoint
 /// is not to be had; or other processes serve all endpoints. An HTTP address that cannot be had is no error: it is logged and tried again.
 pub fn start(config: &Config) -> Result<Running, StartError> {
-    let working_dirs = WorkingDirs::parse(config.roots())?.reaching(config.reach);
+    let working_dirs = WorkingDirs::parse(config.roots())?
+        .with_volume_dirs(config.volume_dirs.clone())?
+        .reaching(config.reach);
     let oversight = Oversight::open(config)?;
     let os = os_meter::metered(node_of(config)?, &oversight.metrics().meter());
     let server = node::Server {
@@ -63,10 +65,11 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
     warn_of_other_servers(&options.security);
     let server = Server::bind_free(endpoints.collect(), options)?;
     tracing::info!(
-        "serving {}; require-privacy={}, working directories: {:?}",
+        "serving {}; require-privacy={}, working directories: {:?}, for volumes also: {:?}",
         served(&names, &server.taken()),
         config.require_privacy,
-        config.roots()
+        config.roots(),
+        config.volume_dirs
     );
     let names = names
         .into_iter()

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use os::{Component, Os, Root, VolumeId, WinPath};
 
 use super::resolve::{self, Resolver};
-use super::{Way, WayError};
+use super::{LookupPath, Scope, Way, WayError};
 
 /// How deep volumes may be mounted in one another.
 const MOST_NESTED: usize = 16;
@@ -58,7 +58,26 @@ impl Bounds {
     /// The path or a link leads out of bounds, or a part of it cannot be looked at. A part that is
     /// missing is no error: the way is then the path as far as it can be told.
     pub fn resolve(self: &Arc<Self>, os: &Os, path: &WinPath) -> Result<Way, WayError> {
-        Resolver::begin(os, self, path, (path, path))?.run()
+        Resolver::begin(os, (self, Scope::Inside), path)?.run()
+    }
+
+    /// Follows every link on the path but one at its end, for a call that only looks: each to a
+    /// place within bounds, or on another drive or volume of this node.
+    ///
+    /// A drive is one of this node's when the mount manager has its letter for a volume. It does not
+    /// know the letters of network drives and of `subst`, and nothing on the drive is opened to ask
+    /// it (`FindFirstVolumeW`, `GetVolumePathNamesForVolumeNameW`). Shares are never followed.
+    ///
+    /// # Errors
+    /// The path or a link leads to another machine or to a drive that the mount manager does not
+    /// know, or a part of it cannot be looked at.
+    pub fn resolve_lookup(
+        self: &Arc<Self>,
+        os: &Os,
+        path: &WinPath,
+    ) -> Result<LookupPath, WayError> {
+        let way = Resolver::begin(os, (self, Scope::Local), path)?.run()?;
+        Ok(LookupPath::from(way))
     }
 
     /// Whether the path, by its names, lies in one of the folders.
@@ -78,18 +97,22 @@ impl Bounds {
     }
 
     /// Where to begin with a path; `None` when it is outside.
-    pub(super) fn start(&self, os: &Os, path: &WinPath) -> os::Result<Option<Start>> {
+    pub(super) fn start(&self, os: &Os, path: &WinPath, scope: Scope) -> os::Result<Option<Start>> {
         for root in &self.roots {
             let names = below(path, &root.given).or_else(|| below(path, &root.place()));
             if let Some(names) = names {
                 return Ok(Some(root.start(names)));
             }
         }
-        let Root::Volume(volume) = path.root() else {
-            return Ok(None);
+        let is_admitted = match (path.root(), scope) {
+            (Root::Share { .. }, _) | (Root::Drive(_), Scope::Inside) => false,
+            (Root::Drive(_), Scope::Local) => has_drive(os, path)?,
+            (Root::Volume(_), Scope::Local) => true,
+            (Root::Volume(volume), Scope::Inside) => {
+                self.is_mounted_inside(os, *volume, MOST_NESTED)?
+            }
         };
-        let is_inside = self.is_mounted_inside(os, *volume, MOST_NESTED)?;
-        Ok(is_inside.then(|| Start {
+        Ok(is_admitted.then(|| Start {
             base: path.prefix(0),
             plain: 0,
             names: path.components().to_vec(),
@@ -137,6 +160,19 @@ impl Bound {
             names: [&self.missing, names].concat(),
         }
     }
+}
+
+/// Whether the mount manager has the drive of a path for one of its volumes.
+fn has_drive(os: &Os, path: &WinPath) -> os::Result<bool> {
+    let drive = path.prefix(0).folded();
+    for volume in os.volumes.list()? {
+        // One that went since it was listed, or whose disk is offline, has no drive.
+        let paths = os.volumes.access_paths(volume).unwrap_or_default();
+        if paths.iter().any(|path| path.folded() == drive) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The names of a path below another, if it lies there.

@@ -146,7 +146,7 @@ const OURS: &[Flag] = &[
         name: "confine-paths",
         value: Value::Bool,
         default: "true",
-        help: "Keep every path within the allowed roots, links resolved. False is csi-proxy's reach: links on the way are followed wherever they lead, so that a process that may write in a folder there decides where a call acts.",
+        help: "Keep the paths of every call that changes something, and of PathExists, within the allowed roots, links resolved, and those of look-ups (IsSymlink, the volume of a path) on this node's own drives. False is csi-proxy's reach: links on the way are followed wherever they lead, so that a process that may write in a folder there decides where a call acts.",
         apply: Apply::Bool(|config, on| config.reach = reach(on)),
     },
     Flag {
@@ -253,6 +253,13 @@ const OURS: &[Flag] = &[
         apply: Apply::Text(|config, text| set(&mut config.state_dir, path(text)?)),
     },
     Flag {
+        name: "volume-dir",
+        value: Value::Of("path"),
+        default: "",
+        help: "A further folder in which MountVolume and UnmountVolume act, and no other call that changes something; may be given several times.",
+        apply: Apply::Text(volume_dir),
+    },
+    Flag {
         name: "version",
         value: Value::Bool,
         default: "",
@@ -283,6 +290,12 @@ fn working_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
         return Err("a folder; an empty one would allow every path");
     }
     config.working_dirs.push(text.to_owned());
+    Ok(())
+}
+
+fn volume_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
+    let text = optional(text).ok_or("a folder")?;
+    config.volume_dirs.push(text.to_owned());
     Ok(())
 }
 

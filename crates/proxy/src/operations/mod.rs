@@ -11,7 +11,7 @@ mod volume;
 
 use std::time::Instant;
 
-use node::{Node, Way};
+use node::{LookupPath, Node, Way};
 use os::Deadline;
 
 use crate::paths::{PathRule, WorkingDirs};
@@ -59,10 +59,15 @@ impl Operations {
         self.working_dirs.follow_removal(self.node.os(), admitted)
     }
 
-    /// Where a path leads that csi-proxy takes as it comes, in any of the forms that drivers send.
-    pub(crate) fn way_of_any_form(&self, path: &str) -> Result<Way, PathRule> {
-        let normalised = self.working_dirs.normalise(path)?;
-        self.working_dirs.follow(self.node.os(), normalised)
+    /// Where a path leads at which a volume is mounted or unmounted, in any of the forms that drivers
+    /// send.
+    pub(crate) fn mount_point(&self, path: &str) -> Result<Way, PathRule> {
+        self.working_dirs.mount_point(self.node.os(), path)
+    }
+
+    /// Where a path leads that a call of csi-proxy's looks at as it comes, in any of these forms.
+    pub(crate) fn lookup(&self, path: &str) -> Result<LookupPath, PathRule> {
+        self.working_dirs.lookup(self.node.os(), path)
     }
 
     /// A call's deadline in the node's own time.
