@@ -5,7 +5,7 @@ use os::WinPath;
 
 use super::klog::KLOG;
 use super::{Config, Invocation};
-use crate::http::BindAddress;
+use crate::http::{BarePort, BindAddress};
 use crate::log::Format;
 use crate::paths::Reach;
 
@@ -117,9 +117,9 @@ const FLAGS: &[Flag] = &[
         name: "metrics-bind-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /metrics, /healthz, /livez and /readyz on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
+        help: "Serve /metrics, /healthz, /livez and /readyz on this TCP address; without a host, on every address of this machine. One that is taken is tried again until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
-            address(text).map(|address| config.metrics_address = address)
+            address(text, BarePort::EveryAddress).map(|address| config.metrics_address = address)
         }),
     },
 ];
@@ -169,7 +169,7 @@ const OURS: &[Flag] = &[
         default: "",
         help: "Serve /healthz, /livez and /readyz alone on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
-            address(text).map(|address| config.healthz_address = address)
+            address(text, BarePort::Loopback).map(|address| config.healthz_address = address)
         }),
     },
     Flag {
@@ -304,8 +304,9 @@ fn path(text: &str) -> Result<Option<WinPath>, &'static str> {
     path.map_err(|_| "an absolute path")
 }
 
-fn address(text: &str) -> Result<Option<BindAddress>, &'static str> {
-    optional(text).map(BindAddress::parse).transpose()
+fn address(text: &str, bare: BarePort) -> Result<Option<BindAddress>, &'static str> {
+    let address = optional(text).map(|text| BindAddress::parse(text, bare));
+    address.transpose()
 }
 
 fn backups(text: &str) -> Result<u32, &'static str> {

@@ -19,7 +19,7 @@ use std::{fs, thread};
 use serde_json::Value;
 use transport::Code;
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::http::BindAddress;
+use wincsi_proxy::http::{BarePort, BindAddress};
 use wincsi_proxy::log;
 use wire::disk::v1 as disk;
 use wire::filesystem;
@@ -29,8 +29,10 @@ use self::exposition::Exposition;
 use self::harness::{Proxy, mkdir};
 
 fn with_pages(config: &mut Config) {
-    config.metrics_address = Some(BindAddress::parse("127.0.0.1:0").expect("an address"));
-    config.healthz_address = Some(BindAddress::parse(":0").expect("an address"));
+    config.metrics_address =
+        Some(BindAddress::parse("127.0.0.1:0", BarePort::Loopback).expect("an address"));
+    config.healthz_address =
+        Some(BindAddress::parse(":0", BarePort::Loopback).expect("an address"));
 }
 
 fn scraped(proxy: &Proxy) -> Exposition {
@@ -142,8 +144,8 @@ fn an_address_that_is_taken_is_served_once_it_is_free_and_the_pipes_meanwhile() 
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("it is bound");
     let proxy = Proxy::start(|config| {
-        config.metrics_address = BindAddress::parse(&address.to_string()).ok();
-        config.healthz_address = BindAddress::parse("127.0.0.1:0").ok();
+        config.metrics_address = BindAddress::parse(&address.to_string(), BarePort::Loopback).ok();
+        config.healthz_address = BindAddress::parse("127.0.0.1:0", BarePort::Loopback).ok();
     });
     assert_eq!(proxy.server.metrics_address(), None);
     proxy
