@@ -8,6 +8,7 @@ mod exposition;
 mod flags;
 mod harness;
 mod health;
+mod recorded;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -63,7 +64,7 @@ fn a_scrape_is_well_formed_and_has_csi_proxys_series() {
         (format!("grpc_server_started_total{mkdir}}}"), 1.0),
         (format!("grpc_server_msg_received_total{mkdir}}}"), 1.0),
         (format!("grpc_server_msg_sent_total{mkdir}}}"), 1.0),
-        (format!("grpc_server_msg_sent_total{stats}}}"), 0.0),
+        (format!("grpc_server_msg_sent_total{stats}}}"), 1.0),
         (format!("grpc_server_handling_seconds_count{stats}}}"), 1.0),
     ] {
         assert_eq!(page.value(&series), Some(value), "{series}");
