@@ -34,12 +34,14 @@ pub enum Reach {
 }
 
 impl WorkingDirs {
-    /// Parses the allowed roots.
+    /// Parses the allowed roots; `C:` is the drive. One that no path of a client could lie in, in
+    /// csi-proxy either, because it names no drive or has characters that it refuses, is passed over
+    /// with a warning: csi-proxy starts with such a one.
     ///
     /// # Errors
-    /// The first root that is no absolute path.
+    /// The first root that is empty, or has a name that Windows would change.
     pub fn parse(roots: Vec<String>) -> Result<Self, WorkingDirError> {
-        let folders = Folders::parse(roots)?;
+        let folders = Folders::parse_useful(roots)?;
         Ok(Self {
             for_volumes: folders.clone(),
             folders,
@@ -166,17 +168,32 @@ impl WorkingDirs {
 
 impl Folders {
     fn parse(texts: Vec<String>) -> Result<Self, WorkingDirError> {
-        let roots = texts.iter().map(|text| {
-            text.parse().map_err(|reason| WorkingDirError {
-                text: text.clone(),
-                reason,
-            })
-        });
-        Ok(Self {
-            roots: roots.collect::<Result<_, _>>()?,
+        let roots = texts.iter().map(|text| root(text));
+        let roots = roots.collect::<Result<_, _>>()?;
+        Ok(Self::of(texts, roots))
+    }
+
+    /// Without those that no path can lie in.
+    fn parse_useful(texts: Vec<String>) -> Result<Self, WorkingDirError> {
+        let mut roots = Vec::new();
+        for text in &texts {
+            match root(text) {
+                Ok(root) => roots.push(root),
+                Err(error) if error.is_of_no_use() => {
+                    tracing::warn!("{error}; it is passed over, as no path of a client lies in it");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self::of(texts, roots))
+    }
+
+    fn of(texts: Vec<String>, roots: Vec<WinPath>) -> Self {
+        Self {
             texts,
+            roots,
             bounds: None,
-        })
+        }
     }
 
     fn follow(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
@@ -199,6 +216,22 @@ impl Folders {
     }
 }
 
+fn root(text: &str) -> Result<WinPath, WorkingDirError> {
+    let parsed = match is_drive(text) {
+        true => format!("{text}\\").parse(),
+        false => text.parse(),
+    };
+    parsed.map_err(|reason| WorkingDirError {
+        text: text.to_owned(),
+        reason,
+    })
+}
+
+/// `C:`, which csi-proxy takes for what the paths of clients begin with.
+fn is_drive(text: &str) -> bool {
+    matches!(text.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
+}
+
 /// Parses a path of a call that csi-proxy does not check at all: without a drive it is on `C:`, and
 /// either separator will do, because drivers send such paths (`/var/lib/kubelet/...`).
 fn normalise(text: &str) -> Result<WinPath, PathRule> {
@@ -217,6 +250,17 @@ pub struct WorkingDirError {
     pub text: String,
     /// What is wrong with it.
     pub reason: PathError,
+}
+
+impl WorkingDirError {
+    /// Whether no path that csi-proxy admits could begin so: paths of clients have a drive, no `..`
+    /// and none of the characters that a name cannot have.
+    fn is_of_no_use(&self) -> bool {
+        matches!(
+            self.reason,
+            PathError::NotAbsolute | PathError::Relative | PathError::Character(_)
+        )
+    }
 }
 
 /// The rule that a path breaks. The texts are part of the wire contract.
@@ -338,6 +382,54 @@ mod tests {
         ] {
             assert!(super::normalise(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_drive_is_a_working_folder_with_and_without_its_separator() {
+        for text in ["C:", r"c:\", "C:/"] {
+            let dirs = WorkingDirs::parse(vec![text.to_owned()]).expect(text);
+            assert!(dirs.admit(r"C:\any\where").is_ok(), "{text}");
+            assert!(dirs.admit(r"D:\any\where").is_err(), "{text}");
+            assert!(dirs.admit_removal(r"C:\").is_err(), "{text}");
+        }
+    }
+
+    /// csi-proxy starts with these, and admits no path for them.
+    #[test]
+    fn a_working_folder_that_no_path_can_lie_in_admits_nothing() {
+        let useless = [
+            r"\mnt\disks",
+            "/var/lib/kubelet",
+            "kubelet",
+            r"C:\a\..\b",
+            r"C:\a|b",
+        ];
+        for text in useless {
+            let dirs = [text, r"C:\work"].map(str::to_owned).to_vec();
+            let dirs = WorkingDirs::parse(dirs).expect(text);
+            assert!(dirs.admit(r"C:\work\a").is_ok(), "{text}");
+            for path in [
+                r"C:\mnt\disks\a",
+                r"C:\var\lib\kubelet\a",
+                r"C:\b\a",
+                r"C:\kubelet",
+            ] {
+                assert!(dirs.admit(path).is_err(), "{text}: {path}");
+            }
+        }
+        for text in ["", r"C:\a.", r"C:\con"] {
+            let refused = WorkingDirs::parse(vec![text.to_owned()]);
+            assert!(refused.is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_for_volumes_that_is_no_path_is_refused() {
+        for text in ["", r"\mnt\disks", "x"] {
+            let refused = dirs().with_volume_dirs(vec![text.to_owned()]);
+            assert!(refused.is_err(), "{text:?}");
+        }
+        assert!(dirs().with_volume_dirs(vec![String::from("D:")]).is_ok());
     }
 
     #[test]

@@ -89,14 +89,14 @@ const FLAGS: &[Flag] = &[
         name: "kubelet-path",
         value: Value::Of("path"),
         default: r"C:\var\lib\kubelet",
-        help: "The kubelet's folder; always an allowed root.",
+        help: "The kubelet's folder; always an allowed root. One without a drive is passed over with a warning, since no path of a client lies in it; in csi-proxy neither.",
         apply: Apply::Text(|config, text| set(&mut config.kubelet_path, text.to_owned())),
     },
     Flag {
         name: "working-dir",
         value: Value::Of("path"),
         default: "",
-        help: "A further allowed root; may be given several times.",
+        help: "A further allowed root; may be given several times. As with -kubelet-path, one without a drive is passed over, and an empty one is refused: in csi-proxy it allows every path.",
         apply: Apply::Text(working_dir),
     },
     Flag {
