@@ -10,7 +10,10 @@ use std::time::Duration;
 use node::{Node, Waits};
 use os::{Facility, Os};
 use os_sim::{ClockMode, CreateError, SimNode};
-use transport::{BindError, DrainReport, Endpoint, EndpointError, Server, ServerOptions, Waiting};
+use transport::{
+    BindError, DrainReport, Endpoint, EndpointError, EndpointFailure, Server, ServerOptions,
+    Waiting,
+};
 use wire::Group;
 
 use crate::flags::Config;
@@ -158,8 +161,8 @@ impl Drop for Running {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An endpoint cannot be had.
-    #[error(transparent)]
-    Bind(#[from] BindError),
+    #[error("{0}{advice}", advice = advice(.0))]
+    Bind(BindError),
     /// The folder for sockets is no absolute path.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
@@ -188,6 +191,27 @@ pub enum StartError {
     /// A working folder is no path.
     #[error(transparent)]
     WorkingDir(#[from] WorkingDirError),
+}
+
+impl From<BindError> for StartError {
+    fn from(error: BindError) -> Self {
+        Self::Bind(error)
+    }
+}
+
+/// What to do about pipes that this account may not serve: csi-proxy's Go server lets any account that
+/// starts it serve its own pipes, and these are SYSTEM's and Administrators'.
+fn advice(error: &BindError) -> &'static str {
+    let is_refused = |failure: &EndpointFailure| {
+        let is_pipe = matches!(failure.endpoint, Endpoint::Pipe(_));
+        is_pipe && failure.source.kind() == io::ErrorKind::PermissionDenied
+    };
+    match error {
+        BindError::Endpoints(failures) if failures.iter().any(is_refused) => {
+            "; the pipes are for SYSTEM and Administrators to serve: start as one of them, or name an owner and GA for this account by -pipe-security"
+        }
+        _ => "",
+    }
 }
 
 /// Windows serves itself. A simulated node runs only when it is named, and says so: nobody may take it for
@@ -272,8 +296,31 @@ fn prepare(folder: &Path) -> Result<(), StartError> {
 
 #[cfg(test)]
 mod tests {
-    use super::server_options;
+    use std::io;
+
+    use transport::{BindError, Endpoint, EndpointFailure};
+
+    use super::{StartError, server_options};
     use crate::flags::{self, Invocation};
+
+    /// As a person's account gets it: Go's server lets any account serve its own pipes.
+    #[test]
+    fn a_start_that_may_not_serve_its_pipes_says_what_to_do() {
+        let text = |endpoint: &Endpoint, kind: io::ErrorKind| {
+            let failure = EndpointFailure {
+                endpoint: endpoint.clone(),
+                source: kind.into(),
+            };
+            StartError::from(BindError::Endpoints(vec![failure])).to_string()
+        };
+        let pipe = Endpoint::pipe("csi-proxy-disk-v1").expect("a name");
+        let denied = text(&pipe, io::ErrorKind::PermissionDenied);
+        assert!(denied.contains("csi-proxy-disk-v1: ") && denied.contains("-pipe-security"));
+        assert!(!text(&pipe, io::ErrorKind::AddrInUse).contains("-pipe-security"));
+        let socket = Endpoint::socket("/run/x");
+        let denied = text(&socket, io::ErrorKind::PermissionDenied);
+        assert!(!denied.contains("-pipe-security"), "{denied}");
+    }
 
     #[test]
     fn pipes_get_the_security_of_the_flag() {
