@@ -4,6 +4,7 @@ use os::{Component, Os, Root, VolumeId, WinPath};
 
 use super::resolve::{self, Resolver};
 use super::{LookupPath, Scope, Way, WayError};
+use crate::link::{self, Leads};
 
 /// How deep volumes may be mounted in one another.
 const MOST_NESTED: usize = 16;
@@ -96,6 +97,29 @@ impl Bounds {
             .any(|root| root.given.is_within(path) || root.place().is_within(path))
     }
 
+    /// A link that appeared where a folder was missing when the folders were resolved, if there is
+    /// one: every path there is refused until they are resolved anew.
+    ///
+    /// # Errors
+    /// What is there cannot be looked at.
+    pub fn late_link(&self, os: &Os) -> os::Result<Option<WinPath>> {
+        for root in &self.roots {
+            if let Some(link) = root.late_link(os)? {
+                return Ok(Some(link));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The links right below the folders that lead out of all of them, with where they lead: a
+    /// folder `pods` on another drive, say. What cannot be looked at is left out.
+    #[must_use]
+    pub fn links_out(&self, os: &Os) -> Vec<(WinPath, WinPath)> {
+        let links = self.roots.iter().flat_map(|root| root.links(os));
+        let leads_out = |(_, target): &(WinPath, WinPath)| !self.contain(target);
+        links.filter(leads_out).collect()
+    }
+
     /// Where to begin with a path; `None` when it is outside.
     pub(super) fn start(&self, os: &Os, path: &WinPath, scope: Scope) -> os::Result<Option<Start>> {
         for root in &self.roots {
@@ -151,6 +175,35 @@ impl Bound {
     fn place(&self) -> WinPath {
         let missing = self.missing.iter().cloned();
         missing.fold(self.base.clone(), |path, name| path.join(name))
+    }
+
+    fn late_link(&self, os: &Os) -> os::Result<Option<WinPath>> {
+        let mut at = self.base.clone();
+        for name in &self.missing {
+            at = at.join(name.clone());
+            let entry = match os.files.entry(&at) {
+                Err(error) if error.is_not_found() => return Ok(None),
+                entry => entry?,
+            };
+            if entry.tag.is_some() {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn links(&self, os: &Os) -> Vec<(WinPath, WinPath)> {
+        let place = self.place();
+        let found = os.files.list(&place).unwrap_or_default();
+        let links = found.into_iter().filter(|found| found.entry.tag.is_some());
+        let followed = links.filter_map(|found| {
+            let link = place.join(Component::listed(found.name).ok()?);
+            match link::leads(&*os.files, &link, &found.entry) {
+                Ok(Leads::To(target)) => Some((link, target)),
+                _ => None,
+            }
+        });
+        followed.collect()
     }
 
     fn start(&self, names: &[Component]) -> Start {

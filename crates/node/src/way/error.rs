@@ -54,7 +54,7 @@ pub enum WayError {
     },
     /// A working folder was missing at the start, and a link stands there now.
     #[error(
-        "path: {path} is refused: {} is a link that was not there when the working directories were resolved",
+        "path: {path} is refused: {} is a link that was not there when the working directories were resolved, at the start: restart the server",
         named(.path, .link)
     )]
     LateLink {

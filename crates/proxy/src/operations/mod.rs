@@ -36,7 +36,23 @@ impl Operations {
     #[must_use]
     pub fn new(node: Node, working_dirs: WorkingDirs) -> Self {
         let working_dirs = working_dirs.resolved(node.os());
-        Self { node, working_dirs }
+        let operations = Self { node, working_dirs };
+        operations.warn_of_links_out();
+        operations
+    }
+
+    /// A kubelet whose `pods` lie on another drive is refused every call there: the start says how to
+    /// let it in, since the first refusal comes with the first pod.
+    fn warn_of_links_out(&self) {
+        let bounds = self.working_dirs.bounds();
+        for (link, target) in bounds
+            .iter()
+            .flat_map(|bounds| bounds.links_out(self.node.os()))
+        {
+            tracing::warn!(
+                "{link} leads to {target}, out of the working directories: calls behind it are refused without -working-dir={target}"
+            );
+        }
     }
 
     /// Removes what links have left that were being made when this program died. Without confined paths there is
