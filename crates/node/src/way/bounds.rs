@@ -67,7 +67,8 @@ impl Bounds {
     ///
     /// A drive is one of this node's when the mount manager has its letter for a volume. It does not
     /// know the letters of network drives and of `subst`, and nothing on the drive is opened to ask
-    /// it (`FindFirstVolumeW`, `GetVolumePathNamesForVolumeNameW`). Shares are never followed.
+    /// it (`FindFirstVolumeW`, and `GetVolumePathNamesForVolumeNameW` for one volume after the other
+    /// until the letter is found). Shares are never followed.
     ///
     /// # Errors
     /// The path or a link leads to another machine or to a drive that the mount manager does not
