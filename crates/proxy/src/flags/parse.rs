@@ -326,7 +326,9 @@ mod tests {
         ] {
             assert_eq!(error(line), text);
         }
-        assert!(error("-working-dir=").contains("every path"));
+        for empty in ["-working-dir=", "-kubelet-path="] {
+            assert!(error(empty).contains("every path"), "{empty}");
+        }
     }
 
     #[test]

@@ -90,7 +90,7 @@ const FLAGS: &[Flag] = &[
         value: Value::Of("path"),
         default: r"C:\var\lib\kubelet",
         help: "The kubelet's folder; always an allowed root. One without a drive is passed over with a warning, since no path of a client lies in it; in csi-proxy neither.",
-        apply: Apply::Text(|config, text| set(&mut config.kubelet_path, text.to_owned())),
+        apply: Apply::Text(|config, text| set(&mut config.kubelet_path, root(text)?)),
     },
     Flag {
         name: "working-dir",
@@ -285,12 +285,14 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
 }
 
 fn working_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
-    if text.is_empty() {
-        // csi-proxy takes an empty prefix for "everywhere"; nobody means that.
-        return Err("a folder; an empty one would allow every path");
-    }
-    config.working_dirs.push(text.to_owned());
+    config.working_dirs.push(root(text)?);
     Ok(())
+}
+
+/// csi-proxy takes an empty prefix for "everywhere"; nobody means that.
+fn root(text: &str) -> Result<String, &'static str> {
+    let text = optional(text).ok_or("a folder; an empty one would allow every path")?;
+    Ok(text.to_owned())
 }
 
 fn volume_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
