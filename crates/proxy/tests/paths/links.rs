@@ -2,7 +2,7 @@
 
 use os::Files;
 
-use super::rig::{CALLS, Call, Hands, KUBELET, Rig};
+use super::rig::{Call, Hands, KUBELET, Rig};
 
 fn at(name: &str) -> String {
     format!(r"{KUBELET}\{name}")
@@ -179,6 +179,7 @@ fn a_working_folder_is_not_removed_by_any_of_its_names() {
 #[cfg(not(windows))]
 mod many {
     use super::*;
+    use crate::rig::CALLS;
 
     /// Links whose end is outside, each planted at `name` below the kubelet's folder.
     fn lead_out(rig: &Rig, name: &str, how: &str) {
