@@ -26,6 +26,9 @@ pub(crate) struct Demo {
     /// Use the Windows programs, under Wine
     #[arg(long)]
     wine: bool,
+    /// Play on a node that answers as machines of a cloud did: azure-scsi, ebs, hyper-v or vsphere
+    #[arg(long)]
+    profile: Option<String>,
 }
 
 impl Demo {
@@ -45,6 +48,7 @@ impl Demo {
                 server: &server,
                 driver: &driver,
             },
+            self.profile.as_deref(),
         )?;
         let succeeded = stage.play()?.status.success();
         if self.serve {
@@ -70,8 +74,12 @@ pub(crate) struct Rehearsal {
 }
 
 /// Plays the demo once; for the tests.
-pub(crate) fn rehearse(host: Host<'_>, programs: Programs<'_>) -> Result<Rehearsal> {
-    let stage = Stage::set(host, programs)?;
+pub(crate) fn rehearse(
+    host: Host<'_>,
+    programs: Programs<'_>,
+    profile: Option<&str>,
+) -> Result<Rehearsal> {
+    let stage = Stage::set(host, programs, profile)?;
     Ok(Rehearsal {
         played: stage.play()?,
         log: stage.server.log(),
@@ -85,6 +93,9 @@ pub(crate) struct Programs<'a> {
     pub(crate) server: &'a Path,
     pub(crate) driver: &'a Path,
 }
+
+/// The names of the machine profiles.
+pub(crate) const PROFILES: [&str; 4] = ["azure-scsi", "ebs", "hyper-v", "vsphere"];
 
 /// The name of the driver's program.
 pub(crate) const DRIVER: &str = "wincsi-demo";
@@ -105,25 +116,30 @@ fn build(host: Host<'_>) -> Result<(PathBuf, PathBuf)> {
 struct Stage<'a> {
     host: Host<'a>,
     driver: &'a Path,
+    profile: Option<&'a str>,
     server: Server,
     dir: tempfile::TempDir,
 }
 
 impl<'a> Stage<'a> {
-    fn set(host: Host<'a>, programs: Programs<'a>) -> Result<Self> {
+    fn set(host: Host<'a>, programs: Programs<'a>, profile: Option<&'a str>) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("wincsi-demo-").tempdir()?;
         let node = node(dir.path());
+        if profile.is_some() {
+            make_node(host, programs.driver, dir.path(), profile)?;
+        }
         let server = Server::start(host, programs.server, Node::Simulated(&node), dir.path())?;
         Ok(Self {
             host,
             driver: programs.driver,
+            profile,
             server,
             dir,
         })
     }
 
     fn play(&self) -> Result<Finished> {
-        let mut command = driver(self.host, self.driver, self.dir.path());
+        let mut command = driver(self.host, self.driver, self.dir.path(), self.profile);
         process::follow(&mut command, PLAY)
     }
 
@@ -148,10 +164,20 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// The server makes its node by itself, one without a profile.
+fn make_node(host: Host<'_>, exe: &Path, dir: &Path, profile: Option<&str>) -> Result<()> {
+    let mut command = driver(host, exe, dir, profile);
+    command.arg("--make");
+    let made = process::follow(&mut command, PLAY)?;
+    anyhow::ensure!(made.status.success(), "no node: {}", made.output);
+    Ok(())
+}
+
 /// The driver's flags: where the server is, and the node's folder, whose disk it makes larger.
-fn driver(host: Host<'_>, exe: &Path, dir: &Path) -> Command {
+fn driver(host: Host<'_>, exe: &Path, dir: &Path, profile: Option<&str>) -> Command {
     let mut command = host.command(exe);
     command.arg(format!("--node={}", host.path(&node(dir))));
+    command.args(profile.map(|name| format!("--profile={name}")));
     if let Host::Linux = host {
         command.arg(format!("--sockets={}", dir.display()));
     }

@@ -10,6 +10,8 @@ pub struct Fault {
     pub cause: Cause,
     /// The system's text, in its language: data, never matched on.
     pub extended: Option<String>,
+    /// Who failed, as far as that is known.
+    pub origin: Origin,
 }
 
 impl Fault {
@@ -17,7 +19,7 @@ impl Fault {
     ///
     /// A code of Win32's in an HRESULT is told as what it is. The providers of the SMB namespace fail
     /// with a code of WMI's and put the one that says something into [`wmi_error::CLASS`]. Any error
-    /// object is believed whose [`wmi_error::MESSAGE_ID`] names a code of Win32's.
+    /// object is believed whose [`wmi_error::MESSAGE_ID`] names a code.
     #[must_use]
     pub fn new(code: Hresult, description: Option<String>, object: Option<&Instance>) -> Self {
         let told_code = object.and_then(told_code);
@@ -26,7 +28,18 @@ impl Fault {
         Self {
             cause: told_code.unwrap_or_else(|| cause(code)),
             extended: told_text.or(description).filter(|text| !text.is_empty()),
+            origin: match object {
+                Some(_) => Origin::Wmi,
+                None => Origin::Unknown,
+            },
         }
+    }
+
+    /// The same, from WMI itself.
+    #[must_use]
+    pub fn answered(self) -> Self {
+        let origin = Origin::Wmi;
+        Self { origin, ..self }
     }
 
     /// Whether the connection is gone, whatever became of the call.
@@ -46,12 +59,28 @@ impl Fault {
     /// costs little.
     #[must_use]
     pub fn breaks_connection(&self) -> bool {
-        self.is_lost() || matches!(self.cause, Cause::Hresult(code) if is_of_rpc(code))
+        self.is_lost() || self.has_code(is_of_rpc)
     }
 
     fn is_one_of(&self, codes: &[Hresult]) -> bool {
-        matches!(self.cause, Cause::Hresult(code) if codes.contains(&code))
+        self.has_code(|code| codes.contains(&code))
     }
+
+    /// Never of what WMI answered: a provider may fail with the same codes, because a service of its own is away, and
+    /// the connection on which the answer came lives.
+    fn has_code(&self, is_it: impl Fn(Hresult) -> bool) -> bool {
+        let is_answer = self.origin == Origin::Wmi;
+        matches!(self.cause, Cause::Hresult(code) if !is_answer && is_it(code))
+    }
+}
+
+/// Where a failure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// WMI or the connection to it.
+    Unknown,
+    /// WMI, or the provider behind it: it answered.
+    Wmi,
 }
 
 /// The first is `RPC_E_SERVER_DIED`, the last are `OR_INVALID_OXID` and `OR_INVALID_OID`.
@@ -83,6 +112,7 @@ impl From<Cause> for Fault {
         Self {
             cause,
             extended: None,
+            origin: Origin::Unknown,
         }
     }
 }
@@ -110,35 +140,70 @@ fn typed_code(object: &Instance) -> Option<Cause> {
         return (code != 0).then_some(Cause::Win32(Win32(code)));
     }
     let is_hresult = kind.eq_ignore_ascii_case(wmi_error::error_type::HRESULT.value);
-    (is_hresult && code & FAILED != 0).then(|| cause(Hresult(code)))
+    let code = Hresult(code);
+    (is_hresult && code.is_failure()).then(|| cause(code))
 }
 
 fn identified_code(object: &Instance) -> Option<Cause> {
     let identifier = object.text(wmi_error::MESSAGE_ID.name).ok()?;
-    identified(identifier).map(Cause::Win32)
+    identified(identifier)
 }
 
 /// The code in an identifier such as `Windows System Error 53`, and in nothing that is written
 /// otherwise.
 ///
 /// PowerShell shows that text, with the cmdlet's name behind it, as the error's identifier. That it is
-/// the error object's `MessageID` is unverified, and that no language of the system changes it:
-/// <https://github.com/kubernetes-csi/csi-driver-smb/issues/294>,
-/// <https://github.com/kubernetes-csi/csi-proxy/issues/206>.
-fn identified(identifier: &str) -> Option<Win32> {
-    let digits = identifier.strip_prefix("Windows System Error ")?;
+/// the error object's `MessageID` is unverified, and that no language of the system changes it. Those that were seen
+/// are in `fixtures/field_errors.tsv`, each with its source.
+fn identified(identifier: &str) -> Option<Cause> {
+    let (kind, number) = identifier.rsplit_once(' ')?;
+    match kind {
+        "Windows System Error" => decimal(number).map(|code| Cause::Win32(Win32(code))),
+        "StorageWMI" => decimal(number).map(Cause::Storage),
+        "MI RESULT" => decimal(number).and_then(mi_result),
+        "HRESULT" => {
+            let code = Hresult(hexadecimal(number)?);
+            code.is_failure().then(|| cause(code))
+        }
+        _ => None,
+    }
+}
+
+/// Zero is no failure.
+fn decimal(digits: &str) -> Option<u32> {
     let is_plain = !digits.starts_with('0') && digits.bytes().all(|digit| digit.is_ascii_digit());
-    let code = Some(digits).filter(|_| is_plain)?.parse();
-    code.ok().map(Win32)
+    Some(digits).filter(|_| is_plain)?.parse().ok()
+}
+
+fn hexadecimal(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("0x")?;
+    let is_plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let digits = Some(digits).filter(|_| is_plain)?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// What WMI's own interface fails with where MI's does with these.
+///
+/// <https://learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result>
+fn mi_result(code: u32) -> Option<Cause> {
+    let code = match code {
+        1 => Hresult::WBEM_E_FAILED,
+        2 => Hresult::WBEM_E_ACCESS_DENIED,
+        3 => Hresult::WBEM_E_INVALID_NAMESPACE,
+        4 => Hresult::WBEM_E_INVALID_PARAMETER,
+        5 => Hresult::WBEM_E_INVALID_CLASS,
+        6 => Hresult::WBEM_E_NOT_FOUND,
+        7 => Hresult::WBEM_E_NOT_SUPPORTED,
+        17 => Hresult::WBEM_E_INVALID_METHOD,
+        _ => return None,
+    };
+    Some(code.into())
 }
 
 fn told_text(object: &Instance) -> Option<&str> {
     let of = |property| object.text(property).ok().filter(|text| !text.is_empty());
     of(wmi_error::MESSAGE.name).or_else(|| of(wmi_error::ERROR_WINDOWS_ERROR_MESSAGE.name))
 }
-
-/// The bit of an HRESULT that tells a failure.
-const FAILED: u32 = 0x8000_0000;
 
 /// The upper half of an HRESULT that holds a Win32 code.
 const OF_WIN32: u32 = 0x8007_0000;
@@ -151,10 +216,10 @@ const OF_RPC: std::ops::RangeInclusive<u32> = 1700..=1999;
 const FACILITY_RPC: u32 = 0x8001_0000;
 
 fn cause(code: Hresult) -> Cause {
-    if upper(code) == OF_WIN32 && !is_of_rpc(code) {
-        return Cause::Win32(Win32(lower(code)));
+    match code.win32() {
+        Some(win32) if !is_of_rpc(code) => win32.into(),
+        _ => code.into(),
     }
-    Cause::Hresult(code)
 }
 
 fn is_of_rpc(code: Hresult) -> bool {
@@ -178,6 +243,44 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Fault, identified};
+
+    const FIELD: &str = include_str!("../fixtures/field_errors.tsv");
+
+    /// A cause, as the fixtures spell it.
+    fn spelled(cause: &Cause) -> String {
+        match cause {
+            Cause::Win32(Win32(code)) => format!("win32 {code}"),
+            Cause::Hresult(Hresult(code)) => format!("hresult {code:#010x}"),
+            Cause::Storage(code) => format!("storage {code}"),
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn the_identifiers_of_the_field_are_read_with_their_texts() {
+        let rows = FIELD.lines().filter(|row| !row.starts_with('#'));
+        for row in rows {
+            let columns: Vec<_> = row.split('\t').collect();
+            let [identifier, text, _, expected, _, source] = columns[..] else {
+                panic!("{row}");
+            };
+            let mut object = identified_object(identifier, Value::Null);
+            let message = wmi_error::MESSAGE.name.to_owned();
+            object.properties.insert(message, Value::text(text));
+            let fault = fault(&object);
+            assert_eq!(spelled(&fault.cause), expected, "{identifier} of {source}");
+            assert_eq!(fault.extended.as_deref(), Some(text), "{identifier}");
+        }
+    }
+
+    /// As they come without PowerShell: the call's own code.
+    #[test]
+    fn codes_of_the_field_are_read_without_an_error_object() {
+        let of = |code| Fault::new(Hresult(code), None, None).cause;
+        assert_eq!(of(0x54F), Cause::Win32(Win32::INTERNAL_ERROR));
+        assert_eq!(of(0xEFFF_003E), Cause::Hresult(Hresult(0xEFFF_003E)));
+        assert_eq!(of(0x8004_1001), Cause::Hresult(Hresult::WBEM_E_FAILED));
+    }
 
     /// With the identifier that PowerShell shows in the field.
     fn identified_object(identifier: &str, kind: Value) -> Instance {
@@ -287,30 +390,42 @@ mod tests {
             "53",
             "windows system error 53",
             "Windows System Error",
-            "HRESULT 0x35",
+            "Windows System Error 4294967296",
+            "HRESULT 0x",
+            "HRESULT 0x0",
+            "HRESULT 0x1",
+            "HRESULT 0x40004",
+            "HRESULT 53",
+            "HRESULT 0x+5",
+            "HRESULT 0x180041001",
+            "StorageWMI 0",
+            "StorageWMI 0x5",
+            "MI RESULT 0",
+            "MI RESULT 999",
         ] {
             assert_eq!(identified(text), None, "{text}");
         }
-        assert_eq!(identified("Windows System Error 4294967296"), None);
-        assert_eq!(
-            identified("Windows System Error 4294967295"),
-            Some(Win32(u32::MAX))
-        );
+        let most = Cause::Win32(Win32(u32::MAX));
+        assert_eq!(identified("Windows System Error 4294967295"), Some(most));
     }
 
     proptest! {
         #[test]
         fn every_code_is_found_in_its_identifier_and_in_no_other(code in 1_u32.., around in "[^0-9]+") {
             let identifier = format!("Windows System Error {code}");
-            prop_assert_eq!(identified(&identifier), Some(Win32(code)));
+            prop_assert_eq!(identified(&identifier), Some(Cause::Win32(Win32(code))));
             prop_assert_eq!(identified(&format!("{identifier}{around}")), None);
             prop_assert_eq!(identified(&format!("{around}{identifier}")), None);
         }
 
         #[test]
         fn an_identifier_that_names_a_code_is_written_in_one_way(text in "(Windows System Error )?[0-9+ \\PC]{0,12}") {
-            let written = identified(&text).map(|Win32(code)| format!("Windows System Error {code}"));
-            prop_assert!(written.is_none_or(|written| written == text));
+            if let Some(cause) = identified(&text) {
+                let Cause::Win32(Win32(code)) = cause else {
+                    return Err(TestCaseError::fail(format!("{cause}")));
+                };
+                prop_assert_eq!(text, format!("Windows System Error {code}"));
+            }
         }
     }
 
@@ -346,6 +461,24 @@ mod tests {
         }
         let win32: Fault = Cause::Win32(Win32(1722)).into();
         assert!(!win32.breaks_connection());
+    }
+
+    /// The service behind a provider may be away with the same codes as WMI itself.
+    #[test]
+    fn what_wmi_answers_says_nothing_of_the_connection() {
+        for code in [0x8007_06BA, 0x8007_06BE, 0x8001_0108, 0x8007_06BB] {
+            let lost = Fault::new(Hresult(code), None, None);
+            assert!(lost.breaks_connection(), "{code:#x}");
+            let answered = lost.answered();
+            assert!(
+                !answered.breaks_connection() && !answered.is_lost(),
+                "{code:#x}"
+            );
+            let mut error = object("MI", 0);
+            error.class = "__ExtendedStatus".to_owned();
+            let told = Fault::new(Hresult(code), None, Some(&error));
+            assert!(!told.breaks_connection() && !told.is_unsent(), "{code:#x}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod secrets;
 mod wql;
 
 pub use carried::{Carried, Odd, Row, Scalar, Text};
-pub use fault::Fault;
+pub use fault::{Fault, Origin};
 pub use path::{class_of, path_of};
 pub use secrets::Secrets;
 pub use wql::{Associated, Selection, associators, select};

@@ -4,20 +4,23 @@ use std::fs;
 
 use anyhow::{Context as _, ensure};
 use node::{
-    Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, Mapping, NewSize, RemotePath,
-    SerialNumber, Way,
+    Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, Mapping, NewSize, Page83,
+    RemotePath, SerialNumber, Way,
 };
 use os::{DiskNumber, Space, VolumeId, WinPath};
+use os_sim::{Profile, demo};
 use zeroize::Zeroizing;
 
 use crate::stage::{self, Stage};
 
 const GIB: u64 = 1 << 30;
 const FILE: &str = "hello.txt";
+/// The adapter of Azure's data disks.
+const AZURE_DATA: u32 = 1;
 const TEXT: &str = "written through the volume's folder\n";
 
-pub(crate) fn play(stage: &mut Stage) -> anyhow::Result<()> {
-    let found = find_disk(stage)?;
+pub(crate) fn play(stage: &mut Stage, profile: Option<Profile>) -> anyhow::Result<()> {
+    let found = find_disk(stage, &wanted(profile)?)?;
     let volume = make_volume(stage, &found)?.id();
     let target = stage.kubelet(r"plugins\demo\globalmount")?;
     mount(stage, volume, &target)?;
@@ -27,17 +30,38 @@ pub(crate) fn play(stage: &mut Stage) -> anyhow::Result<()> {
     unmount(stage, &found, volume, &target)
 }
 
-fn find_disk(stage: &mut Stage) -> anyhow::Result<FoundDisk> {
+/// What the driver of the cloud knows of its disk: Azure's the place, that of EBS the volume, the
+/// others an identifier.
+fn wanted(profile: Option<Profile>) -> anyhow::Result<DiskQuery> {
+    let criteria = match profile {
+        None => vec![Criterion::Serial(SerialNumber::parse(demo::DISK_SERIAL)?)],
+        Some(Profile::AzureScsi) => {
+            let lun = Criterion::Lun(demo::DISK_UNIT.into());
+            vec![Criterion::Adapter(AZURE_DATA), lun]
+        }
+        Some(profile @ Profile::Ebs) => {
+            let volume = SerialNumber::parse(demo::disk_identity(profile))?;
+            vec![Criterion::Serial(volume)]
+        }
+        Some(profile @ (Profile::HyperV | Profile::Vsphere)) => {
+            let disk = profile.disk(demo::DISK_UNIT, demo::disk_identity(profile));
+            // csi-proxy hands out the first identifier alone.
+            let first = disk.identifier.first().context("no identifier")?;
+            vec![Criterion::Page83(Page83::parse(&first.value)?)]
+        }
+    };
+    Ok(DiskQuery::all(criteria)?)
+}
+
+fn find_disk(stage: &mut Stage, wanted: &DiskQuery) -> anyhow::Result<FoundDisk> {
     stage.call(
         "disks.rescan",
         |node, deadline| node.disks().rescan(deadline),
         |()| "the node looked for new disks".into(),
     )?;
-    let serial = SerialNumber::parse(os_sim::demo::DISK_SERIAL)?;
-    let wanted = DiskQuery::all([Criterion::Serial(serial)])?;
     stage.call(
         "disks.find",
-        |node, deadline| node.disks().find(&wanted, deadline),
+        |node, deadline| node.disks().find(wanted, deadline),
         |disk| disk.seen().to_string(),
     )
 }
@@ -135,7 +159,7 @@ fn grow(stage: &mut Stage, disk: DiskNumber, target: &WinPath) -> anyhow::Result
     )?;
     let before = stats(stage, volume.id())?;
     stage.meanwhile("the cloud grows the disk", "3 GiB", |node| {
-        stage::grow(&os_sim::demo::disk_image(node), 3 * GIB)
+        stage::grow(&demo::disk_image(node), 3 * GIB)
     })?;
     stage.call(
         "disks.rescan",
@@ -159,10 +183,10 @@ fn grow(stage: &mut Stage, disk: DiskNumber, target: &WinPath) -> anyhow::Result
 }
 
 fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
-    let remote = RemotePath::parse(os_sim::demo::SHARE)?;
+    let remote = RemotePath::parse(demo::SHARE)?;
     let link = stage.kubelet(r"plugins\demo\share")?;
-    let password = Zeroizing::new(os_sim::demo::SMB_PASSWORD.to_owned());
-    let credentials = Credentials::new(os_sim::demo::SMB_USER, password);
+    let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
+    let credentials = Credentials::new(demo::SMB_USER, password);
     let way = Way::from(&link);
     let mapping = Mapping::of(&remote)
         .with_credentials(credentials.as_ref())

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use node::api::NodeApi;
-use os_sim::{ClockMode, SimNode};
+use os_sim::{ClockMode, Profile, SimNode};
 
 use crate::stage::Stage;
 
@@ -32,6 +32,12 @@ struct Arguments {
     /// Do the work in this process, without a server.
     #[arg(long)]
     in_process: bool,
+    /// Play on a machine of this profile: azure-scsi, ebs, hyper-v or vsphere.
+    #[arg(long)]
+    profile: Option<Profile>,
+    /// Only make the simulated node, for a server to be started with.
+    #[arg(long)]
+    make: bool,
 }
 
 fn main() -> ExitCode {
@@ -45,27 +51,37 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if arguments.make {
+        return made(&arguments.node, arguments.profile).map(drop);
+    }
     let node: Arc<dyn NodeApi> = match arguments.in_process {
         true => Arc::new(node::Node::new(
-            simulated(&arguments.node)?,
+            simulated(&arguments.node, arguments.profile)?,
             node::Options::default(),
         )),
         false => Arc::new(client::Node::local(&arguments.sockets)),
     };
     let mut stage = Stage::new(node, &arguments.node, &arguments.kubelet);
-    let outcome = life::play(&mut stage);
+    let outcome = life::play(&mut stage, arguments.profile);
     stage.summary(&outcome);
     outcome
 }
 
-fn simulated(folder: &Path) -> anyhow::Result<os::Os> {
+fn simulated(folder: &Path, profile: Option<Profile>) -> anyhow::Result<os::Os> {
     println!(
         "SIMULATED NODE in {}: nothing here touches a real disk\n",
         folder.display()
     );
     let node = match SimNode::exists(folder) {
         true => SimNode::open(folder, ClockMode::Real)?,
-        false => os_sim::demo::create(folder, ClockMode::Real)?,
+        false => made(folder, profile)?,
     };
     Ok(node.os())
+}
+
+fn made(folder: &Path, profile: Option<Profile>) -> anyhow::Result<SimNode> {
+    Ok(match profile {
+        Some(profile) => os_sim::demo::create_on(profile, folder, ClockMode::Real)?,
+        None => os_sim::demo::create(folder, ClockMode::Real)?,
+    })
 }

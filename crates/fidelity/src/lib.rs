@@ -17,6 +17,7 @@ mod page;
 mod program;
 mod pure;
 mod record;
+mod unbacked;
 mod watch;
 
 pub use operations::{Operation, operations};

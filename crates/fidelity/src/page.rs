@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use os::Facility;
 
 use crate::pure::{self, PURE};
-use crate::{Operation, Program, Record, coverage, operations};
+use crate::{Operation, Program, Record, coverage, operations, unbacked};
 
 /// What of an operation's column is shown, from the programs that make it up.
 struct Column {
@@ -36,6 +36,7 @@ pub fn page() -> String {
     page += WINE;
     page += &answers(&Program::Wine.record());
     page += &coverage::section();
+    page += &unbacked::section();
     page
 }
 

@@ -295,24 +295,21 @@ fn encode_names(
     let print = utf16(&names.print);
     let total = substitute.len() + print.len() + 4;
     let field = |len: usize| u16::try_from(len).map_err(|_| ReparseError::TooLong { len: total });
-    // Both names end in a NUL that their lengths leave out.
-    let fields = [
-        0,
-        field(substitute.len())?,
-        field(substitute.len() + 2)?,
-        field(print.len())?,
-    ];
-    let flags = base.map(|base| match base {
+    let (substitute_len, print_len) = (field(substitute.len())?, field(print.len())?);
+    let Some(base) = base else {
+        // Both names of a mount point end in a NUL that their lengths leave out.
+        let fields = [0, substitute_len, field(substitute.len() + 2)?, print_len];
+        let parts = [substitute, vec![0; 2], print, vec![0; 2]];
+        return Ok([fields.map(u16::to_le_bytes).concat(), parts.concat()].concat());
+    };
+    let flags: u32 = match base {
         SymlinkBase::Absolute => 0,
         SymlinkBase::Relative => SYMLINK_FLAG_RELATIVE,
-    });
-    let mut data = fields.map(u16::to_le_bytes).concat();
-    data.extend(flags.iter().flat_map(|flags| flags.to_le_bytes()));
-    data.extend(substitute);
-    data.extend([0; 2]);
-    data.extend(print);
-    data.extend([0; 2]);
-    Ok(data)
+    };
+    // As `mklink` leaves it (<https://github.com/winfsp/winfsp/issues/454>).
+    let fields = [print_len, substitute_len, 0, print_len].map(u16::to_le_bytes);
+    let flags = flags.to_le_bytes().to_vec();
+    Ok([fields.concat(), flags, print, substitute].concat())
 }
 
 fn utf16(text: &str) -> Vec<u8> {

@@ -125,7 +125,8 @@
 //!
 //! # What is never written
 //! A disk that Windows runs from (boot, system, page file, crash dump), or that is pooled, clustered
-//! or dynamic, is refused by everything that writes, whoever names it. Lists that only report
+//! or dynamic, is refused by everything that writes, whoever names it. Where page files and crash dumps cannot be
+//! learned, only that is refused which could reach one ([`DiskGuard`]). Lists that only report
 //! (ids, locations) still show it, as csi-proxy's do. And before a disk is initialised, a partition
 //! created or a volume formatted, what they overwrite is proved blank under the lock; see
 //! [`FormatGuard`].
@@ -176,7 +177,7 @@ pub use self::bounded::Unfinished;
 pub use self::disks::{
     Criterion, DiskError, DiskIds, DiskQuery, Disks, Excluded, FoundDisk, Guarded, Named,
     NamespaceConvention, NotEnough, NotIdentified, Page83, PagingUnknown, SeenDisk, SerialNumber,
-    TrivialName,
+    TrivialName, Verdict,
 };
 pub use self::filesystem::{Filesystem, FilesystemError};
 pub use self::firmware::{Firmware, FirmwareError};
@@ -382,6 +383,8 @@ impl Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
+    /// What is done where page files and crash dumps are not known.
+    pub disk_guard: DiskGuard,
     /// What is done about bytes that no known format explains, before they are overwritten.
     pub format_guard: FormatGuard,
     /// Which SMB mappings are to be encrypted where [`MappingOptions::privacy`] does not say.
@@ -393,10 +396,25 @@ impl Default for Options {
     /// differ in both: see its flags `-require-privacy` and `-format-guard`.
     fn default() -> Self {
         Self {
+            disk_guard: DiskGuard::Refuse,
             format_guard: FormatGuard::Strict,
             privacy: Privacy::All,
         }
     }
+}
+
+/// What is done where Windows does not report where all page files and crash dumps are: any disk may hold one then.
+///
+/// It decides only of taking a disk offline, growing a volume and wiping one. What is proved blank before it is
+/// overwritten goes on in both cases, and so does bringing a disk online. Everything else that guards a disk
+/// refuses in both cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DiskGuard {
+    /// It is refused.
+    Refuse,
+    /// It is done, with a warning in the log.
+    Warn,
 }
 
 /// What is done about bytes that are not zero but carry no known signature, where a partition table

@@ -9,7 +9,7 @@ use crate::iscsi::{self, IscsiControl, TargetSpec};
 use crate::smb::{ServerSpec, SmbControl};
 use crate::{
     Arrives, Bus, ClockMode, Content, CreateError, DiskSpec, HardwareError, IdentifierKind,
-    NodeSpec, SimNode,
+    NodeSpec, Profile, SimNode,
 };
 
 /// The serial number of the data disk.
@@ -60,20 +60,56 @@ const DISK_LENGTH: u64 = 2 << 30;
 
 const ISCSI_DISK_LENGTH: u64 = 1 << 30;
 
+/// The place of a profile's data disk among such disks.
+pub const DISK_UNIT: u8 = 1;
+
+/// What the cloud of a profile calls the data disk.
+#[must_use]
+pub fn disk_identity(profile: Profile) -> &'static str {
+    match profile {
+        Profile::AzureScsi | Profile::HyperV => DISK_PAGE83,
+        Profile::Ebs => "vol-0123456789abcdef0",
+        Profile::Vsphere => "6000c291234567890abcdef000000001",
+    }
+}
+
 /// Makes a node in a folder: drive C, one raw data disk of 2 GiB that is online, one SMB and one iSCSI
 /// server. The node's initiator service does not run, as on a new Windows.
 ///
 /// # Errors
 /// The folder holds a node already, or cannot be written.
 pub fn create(folder: &Path, clock: ClockMode) -> Result<SimNode, CreateError> {
-    let node = SimNode::create(folder, &NodeSpec::named("demo"), clock)?;
     let data = DiskSpec::on(Bus::Sas)
         .serial(DISK_SERIAL)
-        .lun(1)
+        .lun(DISK_UNIT)
         .identified(IdentifierKind::Naa, DISK_PAGE83)
         .arriving(Arrives::Online);
+    furnished(folder, &NodeSpec::named("demo"), &data, clock)
+}
+
+/// As [`create`], a node and a data disk of this profile. The disk arrives as on such a machine.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_on(
+    profile: Profile,
+    folder: &Path,
+    clock: ClockMode,
+) -> Result<SimNode, CreateError> {
+    let node = NodeSpec::named("demo").profile(profile);
+    let data = profile.disk(DISK_UNIT, disk_identity(profile));
+    furnished(folder, &node, &data, clock)
+}
+
+fn furnished(
+    folder: &Path,
+    node: &NodeSpec,
+    data: &DiskSpec,
+    clock: ClockMode,
+) -> Result<SimNode, CreateError> {
+    let node = SimNode::create(folder, node, clock)?;
     node.hardware()
-        .attach_disk(DISK, &data, &Content::blank(DISK_LENGTH))?;
+        .attach_disk(DISK, data, &Content::blank(DISK_LENGTH))?;
     let server = ServerSpec::sharing("share", SMB_USER, SMB_PASSWORD);
     SmbControl::at(folder).add_server(SMB_SERVER, &server)?;
     prepare_targets(&IscsiControl::at(folder))?;

@@ -65,6 +65,23 @@
 //! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone. That is no fault but
 //! how Windows is.
 //!
+//! # Profiles
+//! A node that is made with a [`Profile`] answers as machines of one cloud did: the disk that it runs from, what its
+//! firmware says, its policy for new disks, and data disks that [`Profile::disk`] builds. What such machines answered
+//! is recorded in `formats::fixtures::field`, with sources; a test compares each recorded property with the profile's
+//! object. What no record has is the simulator's own: the project's `docs/fidelity.md` lists it.
+//! ```
+//! # extern crate wincsi_os_sim as os_sim;
+//! use os_sim::{ClockMode, Content, NodeSpec, Profile, SimNode};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let spec = NodeSpec::named("node-1").profile(Profile::Ebs);
+//! let node = SimNode::create(folder.path(), &spec, ClockMode::Virtual)?;
+//! let disk = Profile::Ebs.disk(1, "vol-0123456789abcdef0");
+//! node.hardware().attach_disk("data", &disk, &Content::blank(1 << 30))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # The gate
 //! Every operation of every facility passes one gate, which records it ([`SimNode::take_trace`]) and
 //! lets faults in ([`SimNode::faults`]). Only looking at the clock does not: nothing can go wrong with
@@ -110,9 +127,11 @@ mod folder;
 mod gate;
 mod hardware;
 mod inventory;
+mod latency;
 mod machine;
 mod node;
 mod ondisk;
+mod profile;
 mod provider;
 mod roots;
 mod secret;
@@ -130,9 +149,11 @@ pub use clock::ClockMode;
 pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,
-    Identifier, IdentifierKind, IdentifierPage, Role, SectorSize, Stretch,
+    Identifier, IdentifierKind, IdentifierPage, PciFunction, Role, SectorSize, Stretch,
 };
 pub use inventory::Inventory;
+pub use latency::Latency;
 pub use node::{CreateError, SimNode, VolumeHold};
+pub use profile::{Profile, UnknownProfile};
 pub use secret::Secret;
 pub use spec::{NodeSpec, SanPolicy, ServiceSpec, Start};

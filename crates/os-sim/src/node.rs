@@ -79,7 +79,7 @@ impl SimNode {
         fs::create_dir_all(folder).map_err(|error| CreateError::file(folder, error))?;
         let hardware = HardwareControl::at(folder);
         system_disk::discard(&hardware)?;
-        system_disk::build(&hardware)?;
+        system_disk::build(&hardware, spec)?;
         let text =
             toml::to_string(spec).map_err(|error| CreateError::malformed(&files.spec, error))?;
         // From here on it is a node: whatever else it needs is made when it is opened.
@@ -150,12 +150,12 @@ impl SimNode {
         files: Option<PathBuf>,
     ) -> Result<Self, CreateError> {
         let hardware = HardwareControl::in_memory();
-        system_disk::build(&hardware)?;
+        system_disk::build(&hardware, spec)?;
         inventory.plug_into(&hardware)?;
         let state = State::first(system_disk::drive_c(&hardware));
         let clock = Arc::new(NodeClock::new(clock, Duration::ZERO));
         let hands = Box::new(hardware.clone());
-        let gate = Gate::new(Arc::clone(&clock), Faults::default(), hands);
+        let gate = Gate::new(Arc::clone(&clock), spec.latency.faults(), hands);
         let machine = Machine::new(spec.clone(), state, hardware.clone(), files);
         let world = Arc::new(World::new(clock, gate, machine, None));
         let node = Self::of(world, hardware, None);
@@ -263,7 +263,7 @@ impl SimNode {
         let clock = Arc::new(NodeClock::new(clock, moment(state.elapsed_ms).0));
         let gate = Gate::new(
             Arc::clone(&clock),
-            Faults::default(),
+            spec.latency.faults(),
             Box::new(hardware.clone()),
         )
         .living(files.lock()?)

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::CreateError;
+use crate::latency::Latency;
+use crate::profile::Profile;
 
 /// A node as somebody set it up: the content of `node.toml`. It does not change while the node runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,13 +27,23 @@ pub struct NodeSpec {
     /// The build of Windows: an older one lacks the newer parameters of methods. 20348 is Windows Server
     /// 2022, 26100 is 2025.
     pub build: u32,
+    /// The machine that it answers like. [`NodeSpec::profile`] sets what goes with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// How long operations take.
+    pub latency: Latency,
+    /// How many bytes the disk has that the node runs from; read when the node is made.
+    pub system_disk_bytes: u64,
     /// What happens to a disk that is seen for the first time.
     pub san_policy: SanPolicy,
-    /// Whether `MSFT_Disk.Initialize` brings an offline disk online and makes it writable. It must:
-    /// the vSphere driver partitions a disk before it brings it online, and no source says so.
+    /// Whether `MSFT_Disk.Initialize` brings an offline disk online and makes it writable. On Hyper-V it did: a disk
+    /// that was offline and read-only was online behind `Initialize-Disk`.
     pub initialize_brings_online: bool,
     /// The page files in use.
     pub page_files: Vec<String>,
+    /// Whether Windows leaves it open that there are more page files than these: its list of them has an entry
+    /// that cannot be read.
+    pub page_files_unknown: bool,
     /// Where a crash dump would go; in the file an empty text stands for nowhere.
     #[serde(with = "empty_is_none")]
     pub crash_dump: Option<String>,
@@ -104,6 +116,17 @@ impl NodeSpec {
         }
     }
 
+    /// Answering as this machine does: its disk to run from, what its firmware says, its policy for new disks.
+    #[must_use]
+    pub fn profile(self, profile: Profile) -> Self {
+        let mut spec = Self {
+            profile: Some(profile),
+            ..self
+        };
+        profile.furnish(&mut spec);
+        spec
+    }
+
     /// With this policy for new disks.
     #[must_use]
     pub fn san_policy(self, san_policy: SanPolicy) -> Self {
@@ -148,9 +171,13 @@ impl Default for NodeSpec {
             serial: "0000-0001-6511-2026".to_owned(),
             uuid: Uuid::from_u128(0x4c4c_4544_0000_2010_8020_8052_4655_4d00),
             build: Build::SERVER_2022.0,
+            profile: None,
+            latency: Latency::default(),
+            system_disk_bytes: 32 << 30,
             san_policy: SanPolicy::default(),
             initialize_brings_online: true,
             page_files: vec![r"C:\pagefile.sys".to_owned()],
+            page_files_unknown: false,
             crash_dump: Some(r"C:\Windows\MEMORY.DMP".to_owned()),
             afunix: true,
             volume_delay_ms: 150,

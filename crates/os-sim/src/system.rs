@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::{BootId, Cause, Clock, Event, EventLevel, Facility, Moment, Paging, Result, Win32};
+use os::{BootId, Cause, Clock, Error, Event, EventLevel, Facility, Moment, Paging, Result, Win32};
 
 use crate::gate::Op;
 use crate::machine::Machine;
@@ -61,6 +61,7 @@ impl os::Boot for System {
             Ok(Paging {
                 page_files: page_files?,
                 crash_dump: spec.crash_dump.as_ref().map(parse).transpose()?,
+                unknown: spec.page_files_unknown.then(an_entry_is_unread),
             })
         })
     }
@@ -109,6 +110,11 @@ impl Clock for System {
             Ok(())
         });
     }
+}
+
+fn an_entry_is_unread() -> Error {
+    let cause = Cause::Malformed("a page file without a name".to_owned());
+    Error::new("EnumPageFilesW", "the page files", cause)
 }
 
 /// One event a line.
@@ -161,7 +167,7 @@ mod tests {
         let (_folder, node) = node(&spec);
         let paging = node.os().boot.paging().unwrap();
         assert_eq!(paging.page_files, [r"D:\pagefile.sys".parse().unwrap()]);
-        assert_eq!(paging.crash_dump, None);
+        assert_eq!((paging.crash_dump, paging.unknown), (None, None));
         assert_eq!(node.os().afunix.is_available(), Ok(false));
     }
 

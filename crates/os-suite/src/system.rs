@@ -82,6 +82,9 @@ pub(crate) mod boot {
 
     fn memory_is_written_to_drives(fixture: &Fixture) -> Result<(), Failure> {
         let paging = fixture.boot()?.paging()?;
+        if let Some(unknown) = paging.unknown {
+            return Err(unknown.into());
+        }
         let mut paths = paging.page_files.iter().chain(&paging.crash_dump);
         holds(
             "every path is a file of a drive",

@@ -1,4 +1,4 @@
-use crate::{Result, WinPath};
+use crate::{Error, Result, WinPath};
 
 /// The firmware's tables.
 pub trait Firmware: Send + Sync {
@@ -20,7 +20,8 @@ pub trait Boot: Send + Sync {
     /// Where the system writes its memory: disks that hold these files are never touched.
     ///
     /// # Errors
-    /// The system does not say; a caller must then treat every disk as if it held one.
+    /// The system reports nothing; a caller must then treat every disk as if it held one. A part that it does not
+    /// report is [`Paging::unknown`].
     fn paging(&self) -> Result<Paging>;
 }
 
@@ -31,10 +32,12 @@ pub struct BootId(pub String);
 /// Where page files and crash dumps live.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Paging {
-    /// The page files in use.
+    /// The page files in use, as far as they are known.
     pub page_files: Vec<WinPath>,
-    /// Where a crash dump would go, if anywhere.
+    /// Where a crash dump would go, if anywhere and if that is known.
     pub crash_dump: Option<WinPath>,
+    /// Why there may be others; none where these are all.
+    pub unknown: Option<Error>,
 }
 
 /// The system's event log.

@@ -70,6 +70,10 @@ pub enum Cause {
     /// A COM or WMI failure code.
     #[error("{0}")]
     Hresult(Hresult),
+    /// A return code of the storage provider, with which a call failed that returns none
+    /// ([`crate::schema::codes`] has them).
+    #[error("the storage provider failed with its code {0}")]
+    Storage(u32),
     /// The call did not end before its deadline; it may still take effect.
     #[error("did not end before its deadline")]
     TimedOut,
@@ -140,6 +144,7 @@ win32_codes! {
     NETWORK_BUSY = 54, "The network is busy.";
     UNEXP_NET_ERR = 59, "An unexpected network error occurred.";
     NETNAME_DELETED = 64, "The specified network name is no longer available.";
+    NETWORK_ACCESS_DENIED = 65, "Network access is denied.";
     BAD_NET_NAME = 67, "The network name cannot be found.";
     SHARING_PAUSED = 70, "The remote server has been paused or is in the process of being started.";
     REQ_NOT_ACCEP = 71, "No more connections can be made to this remote computer at this time because there are already as many connections as the computer can accept.";
@@ -185,6 +190,7 @@ win32_codes! {
     LOGON_FAILURE = 1326, "The user name or password is incorrect.";
     NO_SYSTEM_RESOURCES = 1450, "Insufficient system resources exist to complete the requested service.";
     COMMITMENT_LIMIT = 1455, "The paging file is too small for this operation to complete.";
+    INTERNAL_ERROR = 1359, "An internal error occurred.";
     TIMEOUT = 1460, "This operation returned because the timeout period expired.";
     NOT_CONNECTED = 2250, "This network connection does not exist.";
     NOT_A_REPARSE_POINT = 4390, "The file or directory is not a reparse point.";
@@ -261,10 +267,23 @@ hresults! {
 
 impl Hresult {
     /// The Win32 code in it, when it is a failure of `FACILITY_WIN32` (`HRESULT_FROM_WIN32`,
-    /// <https://learn.microsoft.com/windows/win32/api/winerror/nf-winerror-hresult_from_win32>).
+    /// <https://learn.microsoft.com/windows/win32/api/winerror/nf-winerror-hresult_from_win32>); or a Win32 code that a
+    /// provider put there as it is. The iSCSI initiator fails with 0x54f, which is `ERROR_INTERNAL_ERROR`.
     #[must_use]
     pub fn win32(self) -> Option<Win32> {
-        (self.0 >> 16 == 0x8007).then_some(Win32(self.0 & 0xFFFF))
+        let has_code = self.0 >> 16 == 0x8007 || self.is_bare();
+        has_code.then_some(Win32(self.0 & 0xFFFF))
+    }
+
+    /// Whether a call failed that ended with this. By its highest bit, and where it is a Win32 code as it is: of the
+    /// successes only `S_OK` and `S_FALSE` have no facility.
+    #[must_use]
+    pub fn is_failure(self) -> bool {
+        self.0 >> 31 == 1 || self.is_bare()
+    }
+
+    fn is_bare(self) -> bool {
+        (2..=0xFFFF).contains(&self.0)
     }
 }
 
@@ -295,8 +314,21 @@ mod tests {
     fn an_hresult_of_win32s_tells_its_code() {
         assert_eq!(win32(0x8007_04C3), Some(Win32::SESSION_CREDENTIAL_CONFLICT));
         assert_eq!(win32(0x0007_0005), None);
+        assert_eq!(win32(0x54F), Some(Win32::INTERNAL_ERROR));
+        assert_eq!((win32(0), win32(1)), (None, None));
         assert_eq!(win32(Hresult::WBEM_E_ACCESS_DENIED.0), None);
         assert!(Error::new("ExecMethod", "x", Hresult(0x8007_0002)).is_not_found());
+    }
+
+    #[test]
+    fn a_win32_code_without_a_facility_is_a_failure_and_no_success_is() {
+        for failed in [2, 0x54F, 0xFFFF, 0x8004_1001, 0xEFFF_003E] {
+            assert!(Hresult(failed).is_failure(), "{failed:#x}");
+        }
+        // S_OK, S_FALSE, WBEM_S_TIMEDOUT, a code of Win32's facility that is a success.
+        for good in [0, 1, 0x0004_0004, 0x0007_0005] {
+            assert!(!Hresult(good).is_failure(), "{good:#x}");
+        }
     }
 
     #[test]

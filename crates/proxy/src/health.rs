@@ -55,10 +55,10 @@ impl Health {
     }
 
     /// `ok` and status 200 when every endpoint answers; what is served in both cases. Those that are `taken`, by
-    /// other processes, are not asked.
-    pub(crate) fn page(&self, taken: &[Endpoint]) -> Page {
+    /// other processes, are not asked. `more` are lines for who asks for all that there is.
+    pub(crate) fn page(&self, taken: &[Endpoint], more: &[String]) -> Page {
         let silent = self.silent(taken);
-        self.render(silent.is_empty(), &silent, &[])
+        self.render(silent.is_empty(), &silent, more)
     }
 
     /// As [`Health::page`], and each group's look at the node.

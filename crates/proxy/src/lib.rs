@@ -17,6 +17,7 @@ pub mod serve;
 pub mod service;
 
 mod audit;
+mod disk_guards;
 mod health;
 mod metrics;
 mod monitoring;

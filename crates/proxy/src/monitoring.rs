@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use transport::{Endpoint, Server};
 
+use crate::disk_guards::DiskGuards;
 use crate::health::Health;
-use crate::http::{BindAddress, HttpServer, Page, Site, Status};
+use crate::http::{BindAddress, Detail, HttpServer, Page, Site, Status};
 use crate::metrics::{self, Metrics, NodeKind};
 
 /// The server while it runs. It is shared with the pages, which report its use, and with the thread that tries the
@@ -38,6 +39,7 @@ pub(crate) struct Monitored {
     pub(crate) node: NodeKind,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) health: Health,
+    pub(crate) disk_guards: Arc<DiskGuards>,
     pub(crate) server: SharedServer,
 }
 
@@ -60,10 +62,10 @@ impl Site for All {
         life_page(path)
     }
 
-    fn page(&self, path: &str) -> Option<Page> {
+    fn page(&self, path: &str, detail: Detail) -> Option<Page> {
         match path {
             "/metrics" => Some(self.0.metrics_page()),
-            _ => self.0.health_page(path),
+            _ => self.0.health_page(path, detail),
         }
     }
 }
@@ -75,8 +77,8 @@ impl Site for HealthAlone {
         life_page(path)
     }
 
-    fn page(&self, path: &str) -> Option<Page> {
-        self.0.health_page(path)
+    fn page(&self, path: &str, detail: Detail) -> Option<Page> {
+        self.0.health_page(path, detail)
     }
 }
 
@@ -90,10 +92,14 @@ impl Monitored {
         }
     }
 
-    fn health_page(&self, path: &str) -> Option<Page> {
-        match path {
-            "/healthz" => Some(self.health.page(&self.taken())),
-            "/readyz" => Some(self.health.readiness_page(&self.taken())),
+    fn health_page(&self, path: &str, detail: Detail) -> Option<Page> {
+        match (path, detail) {
+            ("/healthz", Detail::Verbose) => {
+                let disks = self.disk_guards.lines();
+                Some(self.health.page(&self.taken(), &disks))
+            }
+            ("/healthz", Detail::Brief) => Some(self.health.page(&self.taken(), &[])),
+            ("/readyz", _) => Some(self.health.readiness_page(&self.taken())),
             _ => None,
         }
     }

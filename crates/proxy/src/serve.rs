@@ -16,10 +16,11 @@ use transport::{
 };
 use wire::Group;
 
+use crate::disk_guards::DiskGuards;
 use crate::flags::Config;
 use crate::health::Health;
 use crate::http::HttpServer;
-use crate::metrics::{Metrics, NodeKind};
+use crate::metrics::NodeKind;
 use crate::monitoring::{self, Monitored, SharedServer};
 use crate::paths::{WorkingDirError, WorkingDirs};
 use crate::reclaim::Reclaiming;
@@ -46,6 +47,7 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
         notes: config.state_dir.clone(),
     };
     let node = Node::in_server(os, options(config), server);
+    let disk_guards = DiskGuards::start(node.clone());
     let operations = Arc::new(Operations::new(node, working_dirs));
     operations.clear_leftovers();
     let services = groups::registry().into_services(&operations, &oversight);
@@ -77,8 +79,14 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
     let names = names
         .into_iter()
         .map(|(group, endpoint)| (group.name, endpoint));
-    let health = Health::new(kind(config), names.collect());
-    Ok(Running::new(config, server, oversight.metrics(), health))
+    let monitored = Monitored {
+        node: kind(config),
+        metrics: Arc::clone(oversight.metrics()),
+        health: Health::new(kind(config), names.collect()),
+        disk_guards,
+        server: SharedServer::new(server),
+    };
+    Ok(Running::new(config, monitored))
 }
 
 /// A call that waits for another leaves its place among those that run.
@@ -110,14 +118,9 @@ pub struct Running {
 }
 
 impl Running {
-    fn new(config: &Config, server: Server, metrics: &Arc<Metrics>, health: Health) -> Self {
-        let server = SharedServer::new(server);
-        let monitored = Arc::new(Monitored {
-            node: kind(config),
-            metrics: Arc::clone(metrics),
-            health,
-            server: server.clone(),
-        });
+    fn new(config: &Config, monitored: Monitored) -> Self {
+        let server = monitored.server.clone();
+        let monitored = Arc::new(monitored);
         let metrics = config.metrics_address.as_ref();
         let health = config.healthz_address.as_ref();
         Self {
@@ -258,6 +261,7 @@ fn simulated(folder: &Path) -> Result<SimNode, CreateError> {
 
 fn options(config: &Config) -> node::Options {
     let mut options = node::Options::default();
+    options.disk_guard = config.disk_guard;
     options.format_guard = config.format_guard;
     options.privacy = match config.require_privacy {
         true => node::Privacy::New,

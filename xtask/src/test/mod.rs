@@ -89,13 +89,13 @@ const STEPS: &[Step] = &[
         name: "demo-linux",
         about: "the demo: a volume's life over the wire",
         needs: &[],
-        run: |session| steady_demo(session, Host::Linux),
+        run: demos_on_linux,
     },
     Step {
         name: "demo-wine",
         about: "the demo with the Windows programs",
         needs: Host::WINE_NEEDS,
-        run: |session| steady_demo(session, session.wine()?[0]),
+        run: |session| steady_demo(session, session.wine()?[0], None),
     },
 ];
 
@@ -166,18 +166,27 @@ impl Test {
     }
 }
 
-fn steady_demo(session: &Session, host: Host<'_>) -> Result<Outcome> {
+/// On the usual node, and on one of each profile.
+fn demos_on_linux(session: &Session) -> Result<Outcome> {
+    let mut outcome = steady_demo(session, Host::Linux, None)?;
+    for profile in demo::PROFILES {
+        outcome.add(steady_demo(session, Host::Linux, Some(profile))?);
+    }
+    Ok(outcome)
+}
+
+fn steady_demo(session: &Session, host: Host<'_>, profile: Option<&str>) -> Result<Outcome> {
     let built = session.built(host)?;
     let programs = demo::Programs {
         server: built.binary(server::BINARY)?,
         driver: built.binary(demo::DRIVER)?,
     };
-    Outcome::steady("the demo", || demo(host, programs))
+    Outcome::steady("the demo", || demo(host, programs, profile))
 }
 
 /// The demo counts as one test; its lines show what it checks.
-fn demo(host: Host<'_>, programs: demo::Programs<'_>) -> Result<Outcome> {
-    let rehearsal = demo::rehearse(host, programs)?;
+fn demo(host: Host<'_>, programs: demo::Programs<'_>, profile: Option<&str>) -> Result<Outcome> {
+    let rehearsal = demo::rehearse(host, programs, profile)?;
     let mut outcome = Outcome::default();
     let played = rehearsal.played;
     if played.status.success() {
@@ -186,7 +195,10 @@ fn demo(host: Host<'_>, programs: demo::Programs<'_>) -> Result<Outcome> {
         let (status, log) = (played.status, rehearsal.log);
         let output = format!("{}\nthe end of csi-proxy's log:\n{log}", played.output);
         outcome.add(Outcome::failed(Failure::new(
-            format!("the demo: {status}"),
+            format!(
+                "the demo on {}: {status}",
+                profile.unwrap_or("the usual node")
+            ),
             output,
         )));
     }

@@ -21,8 +21,8 @@ const RAW: u32 = 2;
 pub struct DriveLayout {
     /// What kind of table there is.
     pub style: TableStyle,
-    /// The partitions in the table's order. Entries that are not used are left out, and so are the
-    /// containers of logical partitions, which are no partitions themselves.
+    /// The partitions in the table's order; none without a table. Entries that are not used are left out, and so are
+    /// the containers of logical partitions, which are no partitions themselves.
     pub partitions: Vec<LayoutPartition>,
 }
 
@@ -39,7 +39,7 @@ pub enum TableStyle {
         /// The disk's signature.
         signature: u32,
     },
-    /// None that Windows recognises.
+    /// None that Windows recognises, or a master boot record with neither signature nor partitions.
     Raw,
 }
 
@@ -89,13 +89,36 @@ impl DriveLayout {
                 });
             }
         };
-        let entries = entries(returned, field(4)?).ok_or(cut)?;
-        let partitions = entries.filter_map(|bytes| partition(style, bytes).transpose());
+        let entries: Vec<_> = entries(returned, field(4)?).ok_or(cut)?.collect();
+        if !is_table(style, &entries) {
+            return Ok(Self {
+                style: TableStyle::Raw,
+                partitions: Vec::new(),
+            });
+        }
+        let partitions = entries.iter().map(|bytes| partition(style, bytes));
+        let partitions = partitions.filter_map(Result::transpose);
         Ok(Self {
             style,
             partitions: partitions.collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// A disk without a table has no partitions, whatever entries come with it: of some the kernel may report one over the
+/// whole disk. A master boot record without signature and used entries is none that anything wrote: some new disk may
+/// be reported so. Neither has been seen; whether the disk is blank is proved before anything is written.
+fn is_table(style: TableStyle, entries: &[&[u8]]) -> bool {
+    match style {
+        TableStyle::Gpt { .. } => true,
+        TableStyle::Mbr { signature: 0 } => entries.iter().any(|entry| mbr_type(entry) != Some(0)),
+        TableStyle::Mbr { .. } => true,
+        TableStyle::Raw => false,
+    }
+}
+
+fn mbr_type(entry: &[u8]) -> Option<u8> {
+    entry.get(32).copied()
 }
 
 fn entries(returned: &[u8], count: u32) -> Option<impl Iterator<Item = &[u8]>> {
@@ -125,8 +148,8 @@ fn partition(style: TableStyle, entry: &[u8]) -> Result<Option<LayoutPartition>,
     };
     let is_used = match style {
         TableStyle::Gpt { .. } => !kind.is_nil(),
-        TableStyle::Mbr { .. } => !matches!(entry.get(32), Some(&(0 | EXTENDED | EXTENDED_LBA))),
-        TableStyle::Raw => partition.length != 0,
+        TableStyle::Mbr { .. } => !matches!(mbr_type(entry), Some(0 | EXTENDED | EXTENDED_LBA)),
+        TableStyle::Raw => false,
     };
     Ok(is_used.then_some(partition))
 }
@@ -215,6 +238,30 @@ mod tests {
             let read = DriveLayout::parse(&bytes).unwrap();
             assert_eq!((read.style, read.partitions.len()), (TableStyle::Raw, 0));
         }
+    }
+
+    #[test]
+    fn a_disk_without_a_table_has_no_partition_whatever_entry_is_reported() {
+        let whole = entry(RAW, (0, 1 << 40), 0, &[]);
+        let read = DriveLayout::parse(&layout(RAW, &[], &[whole])).unwrap();
+        assert_eq!((read.style, read.partitions.len()), (TableStyle::Raw, 0));
+    }
+
+    #[test]
+    fn an_mbr_without_signature_and_partitions_is_no_table() {
+        let free = || entry(MBR, (0, 0), 0, &[0]);
+        let container = entry(MBR, (2 << 30, 1 << 30), 0, &[0x0F]);
+        let used = entry(MBR, (1 << 20, 1 << 30), 1, &[7]);
+        let style = |signature: u8, entries: &[Vec<u8>]| {
+            let bytes = layout(MBR, &[signature, 0, 0, 0], entries);
+            DriveLayout::parse(&bytes).unwrap().style
+        };
+        assert_eq!(style(0, &[]), TableStyle::Raw);
+        assert_eq!(style(0, &[free(), free(), free(), free()]), TableStyle::Raw);
+        let mbr = |signature| TableStyle::Mbr { signature };
+        assert_eq!(style(1, &[free()]), mbr(1));
+        assert_eq!(style(0, &[used]), mbr(0));
+        assert_eq!(style(0, &[container]), mbr(0));
     }
 
     #[test]

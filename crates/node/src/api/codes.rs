@@ -27,6 +27,8 @@ impl Condition {
         (Win32::INVALID_PASSWORD, Self::LogonFailure),
         (Win32::IO_DEVICE, Self::DeviceFailed),
         (Win32::LOGON_FAILURE, Self::LogonFailure),
+        // What a server that cannot encrypt gives who demands it (kubernetes-csi/csi-driver-smb#655).
+        (Win32::NETWORK_ACCESS_DENIED, Self::AccessDenied),
         (Win32::NOT_CONNECTED, Self::NotMapped),
         (Win32::NOT_READY, Self::NotReady),
         (Win32::NO_SUCH_DEVICE, Self::DeviceFailed),

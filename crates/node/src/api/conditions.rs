@@ -100,6 +100,9 @@ impl Classified for os::Error {
         match (&self.cause, self.win32()) {
             (os::Cause::TimedOut, _) => Kind::Deadline,
             (os::Cause::NotAnswering, _) => Kind::Condition(Condition::NotAnswering),
+            (os::Cause::Storage(code), _) => {
+                Kind::Coded(Condition::of_storage(*code), Code::Returned(*code))
+            }
             (os::Cause::Hresult(code), win32) => {
                 let told = win32.map_or(Code::Hresult(*code), Code::Win32);
                 Kind::Coded(Condition::of_hresult(*code), told)

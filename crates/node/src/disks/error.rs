@@ -50,8 +50,11 @@ pub enum DiskError {
     /// The disk's partition has no volume yet.
     #[error(transparent)]
     Visibility(#[from] VisibilityError),
-    /// It is not known where page files and crash dumps go, so any disk may hold one.
-    #[error("disk {disk} is not changed: it may hold a page file or a crash dump: {source}")]
+    /// It is not known where all page files and crash dumps go, so any disk may hold one; and nothing proves
+    /// that what is changed is blank.
+    #[error(
+        "disk {disk} is not changed: it may hold a page file or a crash dump, which -disk-guard=warn passes over: {source}"
+    )]
     Paging {
         /// The disk.
         disk: DiskNumber,

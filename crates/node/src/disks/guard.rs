@@ -3,34 +3,25 @@
 use std::fmt;
 
 use formats::gpt::types;
-use os::{Deadline, DiskNumber, DriveLayout, WinPath};
+use os::{Deadline, DiskNumber, DriveLayout};
 
 use super::DiskError;
-use crate::bounded::race;
-use crate::looks::{ANSWER_WITHIN, Object};
+use super::paging::{self, PagingUnknown};
 use crate::storage::{self, Style};
-use crate::volumes::{self, target};
-use crate::{Node, TargetError, Unfinished, Way};
+use crate::{DiskGuard, Node};
 
 /// The MBR type of a dynamic disk's partition, 0x42
 /// (<https://learn.microsoft.com/windows/win32/fileio/disk-partition-types>).
 const MBR_LDM: u32 = 0x42;
 
-const LOOK: &str = "look at";
-
-/// Why it is not known which disks hold page files and the crash dump.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PagingUnknown {
-    /// The system did not say where they are, or on which disks their volume is.
-    #[error(transparent)]
-    Os(#[from] os::Error),
-    /// The volume on which one is was not found.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// The look at them has not ended.
-    #[error(transparent)]
-    Unfinished(#[from] Unfinished),
+/// What a change of a disk can reach. It decides whether the change goes on where nobody knows on which disks page
+/// files and crash dumps are. All other marks of a disk refuse both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Only bytes that are proved blank before they are overwritten; or nothing that is on the disk: it comes online.
+    Blank,
+    /// Files that are on the disk: it goes offline, a partition grows, a filesystem is wiped.
+    Files,
 }
 
 /// Why a disk is never written.
@@ -70,23 +61,62 @@ impl fmt::Display for Guarded {
 /// Refuses a disk that is never written. To be called under its lock.
 ///
 /// # Errors
-/// It is such a disk, or that is not known.
+/// It is such a disk, or what decides that cannot be read. That page files and crash dumps are unknown refuses
+/// what reaches files, unless [`DiskGuard::Warn`] lets it go on.
 pub(crate) fn refuse(
     node: &Node,
     disk: &storage::Disk,
     layout: &DriveLayout,
+    reach: Reach,
     deadline: Deadline,
 ) -> Result<(), DiskError> {
-    match reason(node, disk, layout, deadline)? {
-        None => Ok(()),
-        Some(reason) => Err(DiskError::Guarded {
-            disk: disk.number,
+    let number = disk.number;
+    if let Some(reason) = reason(node, disk, layout, deadline)? {
+        let disk = number;
+        return Err(DiskError::Guarded { disk, reason });
+    }
+    let learned = paging::learn(node, deadline)?;
+    match (learned.on(number), learned.unknown) {
+        (Some(reason), _) => Err(DiskError::Guarded {
+            disk: number,
             reason,
+        }),
+        (None, Some(unknown)) => go_on_unknown(node, number, reach, unknown),
+        (None, None) => Ok(()),
+    }
+}
+
+fn go_on_unknown(
+    node: &Node,
+    disk: DiskNumber,
+    reach: Reach,
+    unknown: PagingUnknown,
+) -> Result<(), DiskError> {
+    match (reach, node.options().disk_guard) {
+        (Reach::Blank, _) => {
+            tracing::debug!(disk = disk.0, error = %unknown, "page files and crash dumps are unknown");
+            Ok(())
+        }
+        (Reach::Files, DiskGuard::Warn) => {
+            tracing::warn!(
+                disk = disk.0,
+                error = %unknown,
+                "a disk is changed that may hold a page file or a crash dump"
+            );
+            Ok(())
+        }
+        (Reach::Files, DiskGuard::Refuse) => Err(DiskError::Paging {
+            disk,
+            source: Box::new(unknown),
         }),
     }
 }
 
-fn reason(
+/// Why the disk is never written, by what it is itself: page files and crash dumps are not looked for.
+///
+/// # Errors
+/// The storage provider does not answer.
+pub(super) fn reason(
     node: &Node,
     disk: &storage::Disk,
     layout: &DriveLayout,
@@ -96,10 +126,8 @@ fn reason(
     if known.is_some() {
         return Ok(known);
     }
-    if disk.style == Style::Mbr && is_dynamic_mbr(node, disk.number, deadline)? {
-        return Ok(Some(Guarded::Dynamic));
-    }
-    by_paging(node, disk.number, deadline)
+    let is_dynamic = disk.style == Style::Mbr && is_dynamic_mbr(node, disk.number, deadline)?;
+    Ok(is_dynamic.then_some(Guarded::Dynamic))
 }
 
 /// By what the storage provider says of the disk itself.
@@ -131,63 +159,4 @@ fn is_dynamic_mbr(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<b
     Ok(partitions
         .iter()
         .any(|partition| partition.mbr_type == Some(MBR_LDM)))
-}
-
-/// The page files are on volumes of other disks, which may hang; and whoever asks holds this disk's lock. So
-/// they are looked for on a thread that is left behind then, one at a time.
-fn by_paging(
-    node: &Node,
-    disk: DiskNumber,
-    deadline: Deadline,
-) -> Result<Option<Guarded>, DiskError> {
-    let clock = &*node.os().clock;
-    let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
-    let owned = node.clone();
-    let look = move || {
-        let looks = owned.looks();
-        looks.at(&Object::PageFiles, || paging_on(&owned, disk))
-    };
-    let found = match race(clock, LOOK, limit, look) {
-        Ok(found) => found,
-        Err(Unfinished::Deadline { .. }) => {
-            let ended = node.check(deadline, LOOK, &Object::PageFiles);
-            let silent = || Unfinished::not_answering(LOOK, &Object::PageFiles);
-            Err(ended.err().unwrap_or_else(silent).into())
-        }
-        Err(unfinished) => Err(unfinished.into()),
-    };
-    found.map_err(|error| DiskError::Paging {
-        disk,
-        source: Box::new(error),
-    })
-}
-
-fn paging_on(node: &Node, disk: DiskNumber) -> Result<Option<Guarded>, PagingUnknown> {
-    let paging = node.os().boot.paging()?;
-    let page_files = paging
-        .page_files
-        .iter()
-        .map(|path| (path, Guarded::PageFile));
-    let crash_dump = paging
-        .crash_dump
-        .iter()
-        .map(|path| (path, Guarded::CrashDump));
-    for (path, reason) in page_files.chain(crash_dump) {
-        if holds(node, disk, path)? {
-            return Ok(Some(reason));
-        }
-    }
-    Ok(None)
-}
-
-/// Whether the file is on this disk. A drive that does not exist is on none.
-fn holds(node: &Node, disk: DiskNumber, file: &WinPath) -> Result<bool, PagingUnknown> {
-    let folder = file.parent().unwrap_or_else(|| file.clone());
-    let above = target::Missing::LookAbove;
-    let volume = match target::closest(node.os(), &Way::from(&folder), above) {
-        Ok(volume) => volume,
-        Err(error) if error.is_missing() => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    Ok(volumes::disks_of(node.os(), volume)?.contains(&disk))
 }

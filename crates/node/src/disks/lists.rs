@@ -7,8 +7,9 @@ use formats::location::Location;
 use os::schema::disk;
 use os::{Cause, Deadline, DiskNumber, Instance, Query, Win32};
 
+use super::guard::{self, Reach};
 use super::identity::serial::{self, Serial};
-use super::{DiskError, guard, identity};
+use super::{DiskError, identity};
 use crate::provider::ProviderError;
 use crate::{Node, looks, storage};
 
@@ -229,7 +230,7 @@ pub(super) fn by_page83(
 fn is_candidate(node: &Node, disk: &storage::Disk, deadline: Deadline) -> Result<bool, DiskError> {
     let layout = node.os().disks.layout(disk.number);
     let layout = layout.map_err(DiskError::kernel(disk.number))?;
-    match guard::refuse(node, disk, &layout, deadline) {
+    match guard::refuse(node, disk, &layout, Reach::Blank, deadline) {
         Err(DiskError::Guarded { .. }) => Ok(false),
         other => other.map(|()| true),
     }

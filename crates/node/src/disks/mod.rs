@@ -6,8 +6,10 @@ pub(crate) mod guard;
 pub(crate) mod identity;
 mod lists;
 mod offline;
+mod paging;
 mod partition;
 mod state;
+mod verdict;
 
 use std::collections::BTreeMap;
 
@@ -19,11 +21,13 @@ pub use self::find::{
     Criterion, DiskQuery, Excluded, FoundDisk, Named, NamespaceConvention, NotEnough,
     NotIdentified, Page83, SeenDisk, SerialNumber, TrivialName,
 };
-pub use self::guard::{Guarded, PagingUnknown};
+pub use self::guard::Guarded;
 pub use self::lists::DiskIds;
 use self::offline::TakingOffline;
+pub use self::paging::PagingUnknown;
 use self::partition::Partitioning;
 use self::state::Switching;
+pub use self::verdict::Verdict;
 use crate::locks::Key;
 use crate::{Node, storage};
 
@@ -76,6 +80,14 @@ impl<'a> Disks<'a> {
     pub fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk, DiskError> {
         self.node.check(deadline, "find", wanted)?;
         find::find(self.node, wanted, deadline)
+    }
+
+    /// What the guard decides of each disk. A disk that hangs is waited for ten seconds, as in other lists.
+    ///
+    /// # Errors
+    /// The storage provider does not answer, or the deadline passed.
+    pub fn verdicts(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Verdict>, DiskError> {
+        verdict::all(self.node, deadline)
     }
 
     /// Makes Windows look for disks that came, went or grew.

@@ -5,7 +5,8 @@ use os::schema::partition::{ONLINE, gpt_type};
 use os::schema::{codes, disk};
 use os::{Arguments, Deadline, DiskNumber, DriveLayout, PartitionEntry, PartitionStyle, Value};
 
-use super::{DiskError, Named, guard, identity};
+use super::guard::{self, Reach};
+use super::{DiskError, Named, identity};
 use crate::Node;
 use crate::blank::Stretch;
 use crate::patience::{self, VISIBLE_WITHIN};
@@ -36,7 +37,8 @@ impl Partitioning<'_> {
     pub(super) fn run(&self) -> Result<(), DiskError> {
         let seen = self.look()?;
         self.named.require(self.node, self.deadline)?;
-        guard::refuse(self.node, &seen.disk, &seen.layout, self.deadline)?;
+        let reach = Reach::Blank;
+        guard::refuse(self.node, &seen.disk, &seen.layout, reach, self.deadline)?;
         if seen.layout.partitions.iter().any(|one| !is_reserved(one)) {
             return self.bring_up(&seen);
         }

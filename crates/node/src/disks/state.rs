@@ -3,7 +3,8 @@
 use os::schema::{Method, disk};
 use os::{Arguments, Deadline, DiskAttributes, DiskNumber, Value};
 
-use super::{DiskError, Named, guard, identity, offline};
+use super::guard::{self, Reach};
+use super::{DiskError, Named, identity, offline};
 use crate::{Node, ProviderError, storage};
 
 /// One call of `SetDiskState`, under the disk's lock.
@@ -31,7 +32,7 @@ impl<'a> Switching<'a> {
         if !before.offline {
             return Ok(());
         }
-        let disk = self.writable()?;
+        let disk = self.writable(Reach::Blank)?;
         if before.read_only {
             self.clear_read_only(&disk)?;
         }
@@ -42,7 +43,7 @@ impl<'a> Switching<'a> {
     /// The same also for a disk that is online and read-only; neither is taken on trust.
     pub(super) fn online_and_writable(&self) -> Result<(), DiskError> {
         let before = self.attributes()?;
-        let disk = self.writable()?;
+        let disk = self.writable(Reach::Blank)?;
         self.node.check(self.deadline, "online disk", &self.disk)?;
         if before.read_only {
             self.clear_read_only(&disk)?;
@@ -61,7 +62,7 @@ impl<'a> Switching<'a> {
         if self.attributes()?.offline {
             return Ok(());
         }
-        self.go_offline(&self.writable()?)
+        self.go_offline(&self.writable(Reach::Files)?)
     }
 
     /// Takes the disk offline that is the one that was found, once its volumes are out of use, which `release`
@@ -74,7 +75,7 @@ impl<'a> Switching<'a> {
         if self.attributes()?.offline {
             return Ok(());
         }
-        let disk = self.writable()?;
+        let disk = self.writable(Reach::Files)?;
         let _released = release()?;
         self.go_offline(&disk)?;
         match self.attributes()?.offline {
@@ -115,12 +116,12 @@ impl<'a> Switching<'a> {
         self.named.require(self.node, self.deadline)
     }
 
-    fn writable(&self) -> Result<storage::Disk, DiskError> {
+    fn writable(&self, reach: Reach) -> Result<storage::Disk, DiskError> {
         let disk = identity::find(self.node, self.disk, self.deadline)?;
         self.named.require(self.node, self.deadline)?;
         let layout = self.node.os().disks.layout(self.disk);
         let layout = layout.map_err(DiskError::kernel(self.disk))?;
-        guard::refuse(self.node, &disk, &layout, self.deadline)?;
+        guard::refuse(self.node, &disk, &layout, reach, self.deadline)?;
         Ok(disk)
     }
 

@@ -8,6 +8,7 @@ use os::{Arguments, Deadline, PartitionStyle, Root, Value, VolumeId, WinPath};
 use super::place::Place;
 use super::{FormatOptions, NamedVolume, VolumeError};
 use crate::blank::Stretch;
+use crate::disks::guard::Reach;
 use crate::patience::{self, VISIBLE_WITHIN};
 use crate::provider::ProviderError;
 use crate::{DiskError, Node, storage};
@@ -70,7 +71,7 @@ impl Formatting<'_> {
     }
 
     fn place(&self) -> Result<Place, VolumeError> {
-        Place::take(self.node, "format", self.named, self.deadline)
+        Place::take(self.node, "format", self.named, Reach::Blank, self.deadline)
     }
 
     fn format(&self, place: &Place, label: &str) -> Result<(), VolumeError> {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use os::{Deadline, DiskNumber, DriveLayout, Extent, Os, PartitionEntry, PartitionStyle, VolumeId};
 
 use super::{NamedVolume, VolumeError};
-use crate::disks::{guard, identity};
+use crate::disks::guard::{self, Reach};
+use crate::disks::identity;
 use crate::locks::{Held, Key};
 use crate::provider::ProviderError;
 use crate::{DiskError, Node, storage};
@@ -49,6 +50,7 @@ impl Place {
         node: &Node,
         operation: &'static str,
         named: NamedVolume<'_>,
+        reach: Reach,
         deadline: Deadline,
     ) -> Result<Self, VolumeError> {
         let volume = named.id();
@@ -60,7 +62,7 @@ impl Place {
         let disk = identity::find(node, extent.disk, deadline)?;
         named.require(node, extent.disk, deadline)?;
         let layout = layout(node, extent.disk)?;
-        guard::refuse(node, &disk, &layout, deadline)?;
+        guard::refuse(node, &disk, &layout, reach, deadline)?;
         let partition = partition_at(&layout, extent, volume)?;
         Ok(Self {
             disk,

@@ -7,6 +7,7 @@ use os::{Arguments, Deadline, Value, VolumeId, Win32};
 
 use super::place::Place;
 use super::{NamedVolume, VolumeError};
+use crate::disks::guard::Reach;
 use crate::provider::ProviderError;
 use crate::{DiskError, Node, storage};
 
@@ -99,7 +100,8 @@ pub(super) struct Resizing<'a> {
 
 impl Resizing<'_> {
     pub(super) fn run(&self, size: NewSize) -> Result<Resized, VolumeError> {
-        let mut place = Place::take(self.node, "resize", self.named, self.deadline)?;
+        let (named, reach) = (self.named, Reach::Files);
+        let mut place = Place::take(self.node, "resize", named, reach, self.deadline)?;
         let from = place.partition.length;
         if let Some(target) = self.target(&mut place, size)? {
             self.grow_partition(&mut place, target)?;

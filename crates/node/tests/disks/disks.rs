@@ -165,26 +165,6 @@ fn a_disk_with_a_page_file_or_a_crash_dump_is_never_written() {
 }
 
 #[test]
-fn where_paging_goes_unsaid_every_disk_may_hold_it() {
-    let rig = Rig::with_data_disk();
-    let paging = rig.trace(|| {
-        rig.os().boot.paging().unwrap();
-    });
-    let disk = rig.disk();
-    rig.sim.faults().add(Rule::on(
-        paging[0].operation,
-        Effect::fail(Win32::ACCESS_DENIED),
-    ));
-    let refused = rig.disks().partition(disk, rig.soon());
-    assert!(
-        matches!(refused, Err(DiskError::Paging { .. })),
-        "{refused:?}"
-    );
-    let layout = rig.os().disks.layout(disk).unwrap();
-    assert_eq!(layout.style, PartitionStyle::Raw);
-}
-
-#[test]
 fn a_disk_that_nobody_knows_is_not_found() {
     let rig = Rig::with_data_disk();
     let disks = rig.disks();

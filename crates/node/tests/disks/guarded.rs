@@ -2,15 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+use std::sync::Arc;
+
 use formats::gpt::types;
-use os::{DiskNumber, PartitionStyle, VolumeId, Win32};
+use os::{DiskNumber, Instance, Value, VolumeId, Win32};
 use os_sim::{Bus, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Role, Rule, SanPolicy};
 use uuid::Uuid;
 use wincsi_node::{
-    Criterion, DiskError, DiskQuery, FormatOptions, Guarded, NewSize, Options, Page83, VolumeError,
+    Criterion, DiskError, DiskGuard, DiskQuery, FormatOptions, Guarded, NewSize, Node, Options,
+    Page83, Verdict, VolumeError,
 };
 
-use crate::support::{DATA, GIB, Rig};
+use crate::support::{DATA, GIB, Rig, meddle};
 
 const PAGE83: &str = "disk-1";
 
@@ -145,21 +148,182 @@ fn a_disk_with_a_mark_is_found_by_no_look_up() {
     }
 }
 
-/// Nobody knows on which disk a page file is that may not be looked at.
-#[test]
-fn a_page_file_that_may_not_be_looked_at_may_be_on_every_disk() {
+/// How it comes that nobody knows on which disks all page files and crash dumps are.
+#[derive(Clone, Copy, Debug)]
+enum Unknown {
+    /// Windows reports nothing.
+    All,
+    /// An entry of its list has no name.
+    Entry,
+    /// The folder of one may not be looked at.
+    Folder,
+}
+
+const UNKNOWN: [Unknown; 3] = [Unknown::All, Unknown::Entry, Unknown::Folder];
+
+fn with_unknown(unknown: Unknown, guard: DiskGuard) -> Rig {
     let mut spec = NodeSpec::named("paging").san_policy(SanPolicy::OnlineAll);
+    spec.page_files_unknown = matches!(unknown, Unknown::Entry);
     spec.page_files = vec![r"C:\closed\pagefile.sys".to_owned()];
-    let rig = Rig::of(&spec, Options::default());
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, GIB);
+    let mut options = Options::default();
+    options.disk_guard = guard;
+    let rig = Rig::of(&spec, options);
+    let denied = Effect::fail(Win32::ACCESS_DENIED);
+    match unknown {
+        Unknown::All => {
+            let rule = Rule::on("RegGetValueW", denied).object("PagingFiles");
+            rig.sim.faults().add(rule);
+        }
+        Unknown::Entry => {}
+        Unknown::Folder => {
+            let rule = Rule::on("GetFileAttributesExW", denied).object("*closed*");
+            rig.sim.faults().add(rule);
+        }
+    }
+    rig
+}
+
+#[test]
+fn unknown_page_files_stop_nothing_that_is_proved_blank_or_comes_online() {
+    for unknown in UNKNOWN {
+        let rig = with_unknown(unknown, DiskGuard::Refuse);
+        rig.plug(&spec(), DATA, GIB);
+        let page83 = Criterion::Page83(Page83::parse(PAGE83).unwrap());
+        let found = rig
+            .disks()
+            .find(&DiskQuery::all([page83]).unwrap(), rig.soon());
+        assert_eq!(found.unwrap().number(), rig.disk(), "{unknown:?}");
+        rig.force_offline();
+        rig.disks().set_online(rig.disk(), rig.soon()).unwrap();
+        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+        rig.volumes().format(rig.volume(), rig.soon()).unwrap();
+        let options = FormatOptions::default();
+        let volumes = rig.volumes();
+        volumes
+            .ensure_formatted(rig.volume(), &options, rig.soon())
+            .unwrap();
+    }
+}
+
+#[test]
+fn unknown_page_files_refuse_what_reaches_files_unless_only_a_warning_is_wanted() {
+    for (unknown, guard) in UNKNOWN
+        .into_iter()
+        .flat_map(|it| [(it, DiskGuard::Refuse), (it, DiskGuard::Warn)])
+    {
+        let rig = with_unknown(unknown, guard);
+        rig.plug(&spec(), DATA, GIB);
+        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+        rig.volumes().format(rig.volume(), rig.soon()).unwrap();
+        rig.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+        let (disk, volume) = (rig.disk(), rig.volume());
+        let resized = rig.volumes().resize(volume, NewSize::Maximum, rig.soon());
+        let offline = rig.disks().set_offline(disk, rig.soon());
+        match guard {
+            DiskGuard::Warn => {
+                resized.unwrap();
+                offline.unwrap();
+                assert!(rig.os().disks.attributes(disk).unwrap().offline);
+            }
+            _ => {
+                let is_unknown = |error: &DiskError| matches!(error, DiskError::Paging { .. });
+                let Err(VolumeError::Disk(error)) = resized else {
+                    panic!("{unknown:?}: {resized:?}");
+                };
+                assert!(is_unknown(&error), "{unknown:?}: {error}");
+                let error = offline.unwrap_err();
+                assert!(is_unknown(&error), "{unknown:?}: {error}");
+                assert!(error.to_string().contains("-disk-guard=warn"), "{error}");
+                assert!(!rig.os().disks.attributes(disk).unwrap().offline);
+            }
+        }
+    }
+}
+
+/// Unknown files beside one that is known: what is known counts.
+#[test]
+fn a_page_file_that_is_known_guards_its_disk_whatever_else_is_unknown() {
+    let mut spec = NodeSpec::named("paging").san_policy(SanPolicy::OnlineAll);
+    spec.page_files_unknown = true;
+    spec.page_files = vec![
+        r"C:\closed\pagefile.sys".to_owned(),
+        format!(r"{}\page.sys", crate::support::STAGING),
+    ];
+    let rig = Rig::with_mounted_volume_on(&spec);
     let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
     rig.sim.faults().add(denied.object("*closed*"));
     let disk = rig.disk();
-    let refused = rig.disks().partition(disk, rig.soon());
-    assert!(
-        matches!(refused, Err(DiskError::Paging { .. })),
-        "{refused:?}"
-    );
-    let layout = rig.os().disks.layout(disk).unwrap();
-    assert_eq!(layout.style, PartitionStyle::Raw);
+    let reason = Guarded::PageFile;
+    let partitioned = rig.disks().partition(disk, rig.soon());
+    assert_eq!(partitioned, Err(DiskError::Guarded { disk, reason }));
+}
+
+/// Neither flag nor proof lets a disk be changed of which the marks cannot be read.
+#[test]
+fn what_a_disk_is_refuses_in_every_mode_where_it_cannot_be_read() {
+    for guard in [DiskGuard::Refuse, DiskGuard::Warn] {
+        for (property, rewrite) in NULLS {
+            let mut rig = with_unknown(Unknown::Entry, guard);
+            rig.plug(&spec(), DATA, GIB);
+            let disk = rig.disk();
+            let (mut os, options) = (rig.os().clone(), *rig.node.options());
+            let provider = Arc::clone(&os.storage);
+            os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+            rig.node = Node::new(os, options);
+            let before = rig.state();
+            assert_refused(&rig, disk, property);
+            assert_eq!(rig.state(), before, "{property}");
+        }
+        let rig = with_unknown(Unknown::Entry, guard);
+        rig.plug(&spec(), DATA, GIB);
+        let disk = rig.disk();
+        let unread = Rule::on(
+            "IOCTL_DISK_GET_DRIVE_LAYOUT_EX",
+            Effect::fail(Win32::IO_DEVICE),
+        );
+        let before = rig.state();
+        let unread = unread.object(&format!("disk {disk}"));
+        let unread = rig.sim.faults().add(unread);
+        assert_refused(&rig, disk, "the layout");
+        rig.sim.faults().remove(unread);
+        assert_eq!(rig.state(), before);
+    }
+}
+
+type Rewrite = fn(&mut Instance);
+
+/// What makes a null of one property of each disk.
+const NULLS: [(&str, Rewrite); 3] = [
+    ("IsBoot", |row| null(row, "IsBoot")),
+    ("IsSystem", |row| null(row, "IsSystem")),
+    ("IsClustered", |row| null(row, "IsClustered")),
+];
+
+fn null(row: &mut Instance, property: &str) {
+    if let Some(value) = row.properties.get_mut(property) {
+        *value = Value::Null;
+    }
+}
+
+fn assert_refused(rig: &Rig, disk: DiskNumber, what: &str) {
+    assert!(rig.disks().partition(disk, rig.soon()).is_err(), "{what}");
+    assert!(rig.disks().set_offline(disk, rig.soon()).is_err(), "{what}");
+    let verdicts = rig.disks().verdicts(rig.soon()).unwrap();
+    let verdict = &verdicts[&disk];
+    assert!(matches!(verdict, Verdict::Unread(_)), "{what}: {verdict:?}");
+}
+
+#[test]
+fn the_verdict_of_each_disk_is_what_becomes_of_its_changes() {
+    let rig = with_unknown(Unknown::Entry, DiskGuard::Refuse);
+    rig.plug(&spec(), DATA, GIB);
+    let verdicts = rig.disks().verdicts(rig.soon()).unwrap();
+    let system = verdicts[&DiskNumber(0)].to_string();
+    assert_eq!(system, "is never written: it holds the boot volume");
+    let data = &verdicts[&rig.disk()];
+    assert!(matches!(data, Verdict::PagingUnknown(_)), "{data:?}");
+    let rig = Rig::new();
+    rig.plug(&spec(), DATA, GIB);
+    let verdicts = rig.disks().verdicts(rig.soon()).unwrap();
+    assert_eq!(verdicts[&rig.disk()], Verdict::Allowed);
 }

@@ -3,6 +3,7 @@
 mod blankness;
 mod clones;
 mod disks;
+mod field;
 mod find;
 mod find_properties;
 mod guarded;

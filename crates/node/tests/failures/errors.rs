@@ -248,30 +248,57 @@ fn each_win32_code_is_told_with_what_was_attempted_on_what() {
 #[test]
 fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
     let rig = Rig::with_data_disk();
-    for (call, failed) in [
-        ("ReadFile", Condition::DeviceFailed),
+    let partition: Change = |rig| rig.disks().partition(rig.disk(), rig.soon());
+    let offline: Change = |rig| rig.disks().set_offline(rig.disk(), rig.soon());
+    for (call, change, failed) in [
+        ("ReadFile", partition, Condition::DeviceFailed),
         // It is not the disk that failed.
-        ("RegGetValueW", Condition::Other),
+        ("RegGetValueW", offline, Condition::Other),
     ] {
         for (code, condition) in [
             (Win32::IO_DEVICE, failed),
             (Win32::ACCESS_DENIED, Condition::AccessDenied),
         ] {
-            let error = failing_partition(&rig, call, Effect::fail(code));
+            let error = failing(&rig, change, call, Effect::fail(code));
             let told = (error.condition(), error.code());
             assert_eq!(told, (Some(condition), Some(Code::Win32(code))), "{error}");
             assert_eq!(error.system_text(), Some(GERMAN), "{error}");
         }
-        let error = failing_partition(&rig, call, Effect::Fail(os::Cause::TimedOut));
+        let error = failing(&rig, change, call, Effect::Fail(os::Cause::TimedOut));
         assert_eq!(error.cause, Cause::Deadline, "{error}");
     }
 }
 
-fn failing_partition(rig: &Rig, call: &'static str, effect: Effect) -> Error {
+type Change = fn(&Rig) -> Result<(), DiskError>;
+
+fn failing(rig: &Rig, change: Change, call: &'static str, effect: Effect) -> Error {
     let rule = Rule::on(call, effect).times(1).saying(GERMAN);
     rig.sim.faults().add(rule);
-    let error = rig.disks().partition(rig.disk(), rig.soon());
-    Error::new("partition", "it", error.unwrap_err())
+    Error::new("change", "it", change(rig).unwrap_err())
+}
+
+const FIELD: &str = include_str!("../../../automation/fixtures/field_errors.tsv");
+
+/// The cause of each is asserted where identifiers are read, in `automation`.
+#[test]
+fn each_failure_of_the_field_is_the_condition_of_its_row() {
+    let rows = FIELD.lines().filter(|row| !row.starts_with('#'));
+    for row in rows {
+        let columns: Vec<_> = row.split('\t').collect();
+        let cause = match columns[3].split_once(' ').unwrap() {
+            ("win32", code) => os::Cause::Win32(Win32(code.parse().unwrap())),
+            ("storage", code) => os::Cause::Storage(code.parse().unwrap()),
+            ("hresult", code) => {
+                let digits = code.strip_prefix("0x").unwrap();
+                os::Cause::Hresult(Hresult(u32::from_str_radix(digits, 16).unwrap()))
+            }
+            other => panic!("{other:?}"),
+        };
+        let failed = ProviderError::from(os::Error::new("ExecMethod", "it", cause));
+        let error = Error::new("call", "it", DiskError::from(failed));
+        let condition = format!("{:?}", error.condition().unwrap());
+        assert_eq!(condition, columns[4], "{row}");
+    }
 }
 
 /// How a call of COM's tells the same.

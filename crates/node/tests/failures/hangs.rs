@@ -8,7 +8,9 @@ use std::time::Duration;
 use os::{Deadline, Paging};
 use os_sim::{Effect, Op, Rule};
 use wincsi_node::api::{Cause, Condition, Error, NodeApi};
-use wincsi_node::{Criterion, DiskQuery, FormatOptions, FoundDisk, FoundVolume, Node, Page83};
+use wincsi_node::{
+    Criterion, DiskQuery, FormatOptions, FoundDisk, FoundVolume, NewSize, Node, Page83,
+};
 
 use crate::support::stuck::{BAD, PAGE83, PATIENCE, Pair, Place, Scene, eventually, serial};
 use crate::support::{DATA, STAGING, meddle};
@@ -344,9 +346,10 @@ fn a_mounted_folder_that_hangs_costs_one_thread() {
     assert_eq!(eventually("find_at", find), there);
 }
 
-/// It may be on the disk that is to be changed. Whoever asks holds that disk's lock, and lets it go.
+/// It may be on the disk that is to be changed. The caller holds that disk's lock, and lets it go. What a proof of
+/// blankness covers goes on.
 #[test]
-fn a_page_file_on_a_disk_that_hangs_keeps_other_disks_from_being_changed_and_locks_none() {
+fn a_page_file_on_a_disk_that_hangs_keeps_other_volumes_from_growing_and_locks_none() {
     let mut scene = Scene::new();
     scene.rig.node = meddle::node(&scene.rig, |os| {
         let boot = Arc::clone(&os.boot);
@@ -355,11 +358,14 @@ fn a_page_file_on_a_disk_that_hangs_keeps_other_disks_from_being_changed_and_loc
         os.boot = Arc::new(meddle::PagesTo { boot, say });
     });
     let volume = FoundVolume::on_disk(scene.good.volume, scene.found.clone());
+    let blank = volume.clone();
     let change = move |node: &Node, soon| {
-        let options = FormatOptions::default();
-        let done = NodeApi::volumes(node).ensure_formatted(&volume, &options, soon);
-        done.map(drop)
+        let grown = NodeApi::volumes(node).resize(&volume, NewSize::Maximum, soon);
+        grown.map(drop)
     };
+    let options = FormatOptions::default();
+    let format =
+        move |node: &Node, soon| NodeApi::volumes(node).ensure_formatted(&blank, &options, soon);
     change(&scene.rig.node, scene.rig.soon()).unwrap();
     let hang = scene.hang(Place::Volume);
     let (once, soon) = (change.clone(), scene.rig.soon());
@@ -373,8 +379,10 @@ fn a_page_file_on_a_disk_that_hangs_keeps_other_disks_from_being_changed_and_loc
         assert!(refused.to_string().contains("page file"), "{refused}");
         assert_eq!(refused.condition(), Some(Condition::NotAnswering));
     }
+    let soon = scene.rig.soon();
+    scene.at_once(move |node| format(node, soon)).unwrap();
     assert_eq!(scene.lost(Place::Volume), 1);
     scene.rig.sim.faults().remove(hang);
     let again = || change(&scene.rig.node, scene.rig.soon());
-    eventually("ensure_formatted", again);
+    eventually("resize", again);
 }

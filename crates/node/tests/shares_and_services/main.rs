@@ -1,5 +1,6 @@
 //! What a node has beside disks and volumes: SMB mappings, the iSCSI initiator, services, firmware.
 
+mod field;
 mod firmware;
 mod initiator_questions;
 mod iscsi;

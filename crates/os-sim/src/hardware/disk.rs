@@ -1,3 +1,4 @@
+use os::schema::disk::provisioning_type;
 use os::{BusType, ScsiAddress};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,12 @@ pub struct DiskSpec {
     /// What Windows says of the place, when it is not what its bus usually has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
+    /// The PCI function of its controller, of which the location tells; the one usual on its bus when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci: Option<PciFunction>,
+    /// The first number of the device's instance, which its path shows: how deep it is in the tree of devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u8>,
     /// What a node does when it first sees the disk.
     #[serde(default)]
     pub arrives: Arrives,
@@ -92,6 +99,19 @@ pub struct Address {
     pub target: u8,
     /// The logical unit of the target; on NVMe the namespace's number.
     pub lun: u8,
+}
+
+/// Where a controller sits on PCI, as `MSFT_Disk.Location` prints it. Virtual machines have numbers there that no
+/// real PCI has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PciFunction {
+    /// The bus.
+    pub bus: u32,
+    /// The device on the bus.
+    pub device: u32,
+    /// The device's function.
+    pub function: u32,
 }
 
 /// A logical sector size that Windows supports.
@@ -159,6 +179,9 @@ pub enum IdentifierKind {
     ScsiName,
     /// T10 vendor identification, ASCII.
     T10,
+    /// T10 vendor identification, binary: the vendor's eight letters and bytes, as disks of Hyper-V and in VHD files
+    /// have it (<https://github.com/kubernetes-csi/csi-proxy/issues/155>).
+    T10Binary,
     /// The vendor's own, ASCII.
     Vendor,
     /// The vendor's own, binary.
@@ -202,6 +225,8 @@ impl DiskSpec {
             serial: None,
             sector_size: SectorSize::default(),
             location: None,
+            pci: None,
+            depth: None,
             arrives: Arrives::ByPolicy,
             identifier: Vec::new(),
             identifier_page: IdentifierPage::default(),
@@ -277,6 +302,16 @@ impl DiskSpec {
     pub fn unreadable_at(mut self, offset: u64, length: u64) -> Self {
         self.unreadable.push(Stretch { offset, length });
         self
+    }
+
+    /// `MSFT_Disk.ProvisioningType`. Virtual SCSI disks of Hyper-V, Azure and VMware are thin, an ATA disk of Hyper-V
+    /// and a disk behind a RAID controller are fixed; of other buses nothing was seen.
+    pub(crate) fn provisioning(&self) -> u32 {
+        let kind = match self.bus {
+            Bus::Sas | Bus::Scsi | Bus::Vhd => provisioning_type::THIN,
+            Bus::Ata | Bus::Iscsi | Bus::Nvme | Bus::Sata => provisioning_type::FIXED,
+        };
+        kind.value
     }
 
     /// `MSFT_Disk.FriendlyName`.

@@ -9,8 +9,8 @@ pub(crate) mod place;
 
 pub use control::{Content, HardwareControl, HardwareError};
 pub use disk::{
-    Address, Arrives, Association, Bus, DiskSpec, Identifier, IdentifierKind, IdentifierPage, Role,
-    SectorSize, Stretch,
+    Address, Arrives, Association, Bus, DiskSpec, Identifier, IdentifierKind, IdentifierPage,
+    PciFunction, Role, SectorSize, Stretch,
 };
 
 pub(crate) use control::Disk;

@@ -28,12 +28,18 @@ pub(crate) fn descriptor(identifiers: &[Identifier]) -> Result<Vec<u8>, Cause> {
 }
 
 /// The identifier from which Windows makes `MSFT_Disk.UniqueId`.
+///
+/// Disks of Hyper-V have a T10 identifier first and are named by the NAA one behind it
+/// (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661>), those of EBS have a binary one first
+/// (<https://github.com/kubernetes-csi/csi-proxy/issues/116>) and are named by a text
+/// (<https://github.com/dsccommunity/StorageDsc/issues/247>).
 pub(crate) fn best(identifiers: &[Identifier]) -> Option<&Identifier> {
-    const RANKED: [IdentifierKind; 5] = [
+    const RANKED: [IdentifierKind; 6] = [
         IdentifierKind::Naa,
-        IdentifierKind::Eui64,
         IdentifierKind::ScsiName,
+        IdentifierKind::Eui64,
         IdentifierKind::T10,
+        IdentifierKind::T10Binary,
         IdentifierKind::Vendor,
     ];
     RANKED.into_iter().find_map(|kind| {
@@ -48,20 +54,21 @@ impl IdentifierKind {
     pub(crate) fn number(self) -> u16 {
         match self {
             Self::Vendor | Self::VendorBinary => 0,
-            Self::T10 => 1,
+            Self::T10 | Self::T10Binary => 1,
             Self::Eui64 => 2,
             Self::Naa => 3,
             Self::ScsiName => 8,
         }
     }
 
-    fn is_binary(self) -> bool {
-        matches!(self, Self::Eui64 | Self::Naa | Self::VendorBinary)
+    /// Whether its value is hexadecimal digits.
+    pub(crate) fn is_binary(self) -> bool {
+        self.code_set() == 1
     }
 
     fn code_set(self) -> u32 {
         match self {
-            Self::Eui64 | Self::Naa | Self::VendorBinary => 1,
+            Self::Eui64 | Self::Naa | Self::T10Binary | Self::VendorBinary => 1,
             Self::T10 | Self::Vendor => 2,
             Self::ScsiName => 3,
         }
@@ -118,7 +125,7 @@ fn fitting<T: TryFrom<usize>>(length: usize) -> Result<T, Cause> {
 
 #[cfg(test)]
 mod tests {
-    use super::descriptor;
+    use super::{best, descriptor};
     use crate::hardware::{Bus, DiskSpec, IdentifierKind};
 
     #[test]
@@ -135,6 +142,20 @@ mod tests {
         ]
         .concat();
         assert_eq!(descriptor(&spec.identifier).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_disk_is_named_by_naa_before_a_text_and_by_that_before_a_number() {
+        let mut spec = DiskSpec::on(Bus::Sas);
+        for kind in [
+            IdentifierKind::T10Binary,
+            IdentifierKind::Eui64,
+            IdentifierKind::ScsiName,
+            IdentifierKind::Naa,
+        ] {
+            spec = spec.identified(kind, "4d53");
+            assert_eq!(best(&spec.identifier).map(|best| best.kind), Some(kind));
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What Windows says of the place where a disk hangs.
+//!
+//! `formats::fixtures::field` has what machines said of theirs.
 
-use super::disk::{Address, Bus, DiskSpec};
+use super::disk::{Address, Bus, DiskSpec, PciFunction};
 
 /// `MSFT_Disk.Location`. Sources: samples of `Get-Disk` in kubernetes-sigs/azuredisk-csi-driver
-/// issue 2661 (SCSI) and pull request 3632 (NVMe, where there is no LUN).
+/// issue 2661 (SCSI) and pull request 3632 (NVMe, where there is no LUN), and of Hyper-V (ATA).
 pub(crate) fn location(spec: &DiskSpec, name: &str) -> String {
     if let Some(location) = &spec.location {
         return location.clone();
@@ -14,15 +16,34 @@ pub(crate) fn location(spec: &DiskSpec, name: &str) -> String {
         target,
         lun,
     } = spec.address;
+    let PciFunction {
+        bus,
+        device,
+        function,
+    } = spec.pci.unwrap_or(usual_function(spec.bus));
+    let controller = format!(
+        "Integrated : Bus {bus} : Device {device} : Function {function} : Adapter {adapter}"
+    );
     match spec.bus {
-        Bus::Nvme => {
-            format!("Integrated : Bus 12606208 : Device 0 : Function 0 : Adapter {adapter}")
+        Bus::Ata => {
+            format!("PCI Slot {port} : Adapter {adapter} : Channel {port} : Device {target}")
         }
+        Bus::Nvme => controller,
         Bus::Vhd => format!(r"C:\ProgramData\vhd\{name}.vhdx"),
-        _ => format!(
-            "Integrated : Bus 0 : Device 63667 : Function 30747 : Adapter {adapter} : \
-             Port {port} : Target {target} : LUN {lun}"
-        ),
+        _ => format!("{controller} : Port {port} : Target {target} : LUN {lun}"),
+    }
+}
+
+/// Azure's.
+fn usual_function(bus: Bus) -> PciFunction {
+    let [bus, device, function] = match bus {
+        Bus::Nvme => [12_606_208, 0, 0],
+        _ => [0, 63_667, 30_747],
+    };
+    PciFunction {
+        bus,
+        device,
+        function,
     }
 }
 
@@ -33,15 +54,31 @@ pub(crate) fn path(spec: &DiskSpec, name: &str) -> String {
     let Address {
         port, target, lun, ..
     } = spec.address;
+    let (make, place) = match spec.bus {
+        Bus::Ata => (ata_make(spec), format!("0&{port}.{target}.{lun}")),
+        _ => (scsi_make(spec), format!("{port}&00{target:02x}{lun:02x}")),
+    };
+    let depth = spec.depth.unwrap_or(USUAL_DEPTH);
+    let slot = fingerprint(name) & 0x0fff_ffff;
+    format!(r"\\?\{make}#{depth}&{slot:x}&{place}#{DISK_INTERFACE}")
+}
+
+const USUAL_DEPTH: u8 = 5;
+
+/// Model and revision, each filled up to the length of its field.
+fn ata_make(spec: &DiskSpec) -> String {
+    let model = device_word(spec.product.as_deref(), 40);
+    let revision = device_word(spec.revision.as_deref(), 8);
+    format!("ide#disk{model:_<40}{revision:_<8}")
+}
+
+fn scsi_make(spec: &DiskSpec) -> String {
     let vendor = match spec.bus {
         Bus::Nvme => "nvme".to_owned(),
         _ => device_word(spec.vendor.as_deref(), 8),
     };
     let product = device_word(spec.product.as_deref(), 16);
-    let slot = fingerprint(name) & 0x0fff_ffff;
-    format!(
-        r"\\?\scsi#disk&ven_{vendor}&prod_{product}#5&{slot:x}&{port}&00{target:02x}{lun:02x}#{DISK_INTERFACE}"
-    )
+    format!("scsi#disk&ven_{vendor}&prod_{product}")
 }
 
 /// `GUID_DEVINTERFACE_DISK`.
@@ -53,7 +90,7 @@ fn device_word(text: Option<&str>, longest: usize) -> String {
 }
 
 /// FNV-1a: the same number for the same name in every process.
-fn fingerprint(name: &str) -> u64 {
+pub(crate) fn fingerprint(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })

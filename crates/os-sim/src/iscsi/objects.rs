@@ -123,7 +123,8 @@ impl SessionObject {
             }
             name if name == row::IS_CONNECTED.name => Value::Bool(self.is_connected),
             name if name == row::IS_PERSISTENT.name => Value::Bool(self.is_persistent),
-            name if name == row::IS_DISCOVERED.name => Value::Bool(true),
+            // As ordinary logins show it.
+            name if name == row::IS_DISCOVERED.name => Value::Bool(false),
             _ => return None,
         })
     }

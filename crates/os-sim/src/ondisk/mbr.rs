@@ -16,6 +16,8 @@ pub(super) enum Found {
 
 const ENTRIES: [usize; 4] = [446, 462, 478, 494];
 const PROTECTIVE: u8 = 0xEE;
+/// NTFS or exFAT.
+const IFS: u8 = 7;
 
 /// `None` when Windows would not take sector 0 for a partition table: no signature, or the boot
 /// sector of a filesystem that covers the whole disk.
@@ -43,6 +45,22 @@ pub(crate) fn initialize(area: Area<'_>, signature: u32) -> std::io::Result<()> 
     sector[440..444].copy_from_slice(&signature.to_le_bytes());
     sector[510..].copy_from_slice(&[0x55, 0xAA]);
     area.medium.write(0, &sector)
+}
+
+/// Adds a first partition, of type IFS and active.
+pub(crate) fn add_first(area: Area<'_>, offset: u64, length: u64) -> std::io::Result<()> {
+    const ACTIVE: u8 = 0x80;
+    let sectors = |bytes: u64| {
+        let sectors = u32::try_from(bytes / u64::from(area.sector_size));
+        sectors.map_err(std::io::Error::other)
+    };
+    let mut entry = [0; 16];
+    entry[0] = ACTIVE;
+    entry[4] = IFS;
+    entry[8..12].copy_from_slice(&sectors(offset)?.to_le_bytes());
+    entry[12..].copy_from_slice(&sectors(length)?.to_le_bytes());
+    let at = u64::try_from(ENTRIES[0]).map_err(std::io::Error::other)?;
+    area.medium.write(at, &entry)
 }
 
 /// Gives the disk another signature.
@@ -75,7 +93,24 @@ fn partition(entry: &[u8], signature: u32, area: Area<'_>) -> Option<Option<Part
     }))
 }
 
-/// The mount manager remembers a random GUID by signature and offset; ours is made of them.
+/// The signature, then the offset with its least significant byte first
+/// (<https://github.com/dsccommunity/StorageDsc/issues/289>).
 fn volume_id(signature: u32, offset: u64) -> Uuid {
-    Uuid::from_fields(signature, 0, 0x4000, &(offset | 1 << 63).to_be_bytes())
+    Uuid::from_fields(signature, 0, 0, &offset.to_le_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use formats::fixtures::field;
+    use os::VolumeId;
+
+    use super::volume_id;
+
+    #[test]
+    fn a_volume_is_named_as_one_that_was_recorded() {
+        let volumes = field::objects("MSFT_Volume");
+        let (_, recorded) = volumes.iter().find(|(_, it)| it.name == "of-mbr").unwrap();
+        let name = VolumeId(volume_id(0x228e_25db, 1 << 20)).to_string();
+        assert_eq!(recorded.text("Path"), Some(name.as_str()));
+    }
 }

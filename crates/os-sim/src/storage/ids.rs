@@ -1,6 +1,6 @@
 //! The texts by which the provider names its objects. Their form is that of samples of `Get-Disk` and
-//! `Get-Partition` in kubernetes-sigs/azuredisk-csi-driver issue 2661 and ansible/ansible pull
-//! request 51595.
+//! `Get-Partition` in kubernetes-sigs/azuredisk-csi-driver issue 2661, ansible/ansible pull
+//! request 51595 and dsccommunity/StorageDsc issue 224; `formats::fixtures::field` has them.
 
 use os::VolumeId;
 use uuid::Uuid;
@@ -16,18 +16,25 @@ pub(super) fn disk(node: &str, path: &str) -> String {
     object(node, "Disk", &format!("DI:{path}"))
 }
 
-/// `MSFT_Partition.ObjectId`: the GUID in it is the offset, least significant byte first.
+/// `MSFT_Partition.ObjectId`.
 pub(super) fn partition(node: &str, disk: &CachedDisk, partition: &CachedPartition) -> String {
-    let path = &disk.path;
-    let offset: String = partition
-        .offset
-        .to_le_bytes()
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let place = format!("PR:{{00000000-0000-0000-0000-{offset}}}{path}");
+    let place = format!("PR:{}{}", offset_id(partition), disk.path);
     object(node, "Partition", &place)
+}
+
+/// `MSFT_Partition.UniqueId`.
+pub(super) fn unique_partition(
+    node: &str,
+    disk: &CachedDisk,
+    partition: &CachedPartition,
+) -> String {
+    offset_id(partition) + &unique(node, disk).0
+}
+
+/// The GUID by which the provider tells the partitions of a disk apart: its last eight bytes are the offset, least
+/// significant byte first.
+fn offset_id(partition: &CachedPartition) -> String {
+    braced(Uuid::from_fields(0, 0, 0, &partition.offset.to_le_bytes()))
 }
 
 /// `MSFT_Volume.ObjectId`.
@@ -43,7 +50,10 @@ pub(super) fn unique(node: &str, disk: &CachedDisk) -> (String, u16) {
             format!("eui.{}", identifier.value.to_uppercase()),
             identifier.kind.number(),
         ),
-        Some(identifier) => (identifier.value.to_uppercase(), identifier.kind.number()),
+        Some(identifier) if identifier.kind.is_binary() => {
+            (identifier.value.to_uppercase(), identifier.kind.number())
+        }
+        Some(identifier) => (identifier.value.clone(), identifier.kind.number()),
         None => {
             let instance = disk.path.trim_start_matches(r"\\?\");
             let instance = instance.rsplit_once('#').map_or(instance, |(head, _)| head);

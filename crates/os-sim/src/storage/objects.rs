@@ -4,9 +4,8 @@ use os::{Value, VolumeId};
 
 use super::cache::{CachedDisk, CachedPartition, Shared, Style};
 use super::ids;
-use crate::hardware::{Bus, Role};
+use crate::hardware::Role;
 use crate::machine::Machine;
-use crate::ondisk::MIB;
 use crate::provider::Object;
 use crate::spec::SanPolicy;
 
@@ -72,7 +71,7 @@ impl DiskObject {
             "Manufacturer" => text_or_null(spec.vendor.as_deref()),
             "Model" => text_or_null(spec.product.as_deref()),
             "BusType" => Value::uint16(spec.bus.number().0),
-            "ProvisioningType" => Value::uint16(if spec.bus == Bus::Vhd { 1 } else { 2 }),
+            "ProvisioningType" => Value::uint32(spec.provisioning()),
             _ => return None,
         })
     }
@@ -84,8 +83,7 @@ impl DiskObject {
             "Size" => Value::uint64(disk.length),
             "AllocatedSize" => Value::uint64(self.allocated()),
             "LargestFreeExtent" => Value::uint64(disk.largest_gap),
-            "LogicalSectorSize" => Value::uint32(sector_size),
-            "PhysicalSectorSize" => Value::uint32(4096),
+            "LogicalSectorSize" | "PhysicalSectorSize" => Value::uint32(sector_size),
             "NumberOfPartitions" => Value::uint32(count(&disk.partitions)),
             _ => return None,
         })
@@ -101,7 +99,7 @@ impl DiskObject {
             }),
             "IsOffline" => Value::Bool(disk.is_offline),
             "OfflineReason" if disk.is_offline => Value::uint16(if disk.collides { 4 } else { 1 }),
-            "OfflineReason" => Value::Null,
+            "OfflineReason" => Value::uint16(0),
             "IsReadOnly" => Value::Bool(disk.is_read_only),
             "OperationalStatus" => {
                 let status = if disk.is_offline { 0xD013 } else { 0xD010 };
@@ -120,12 +118,11 @@ impl DiskObject {
         self.disk.spec.roles.contains(&role)
     }
 
-    /// A disk without a table has nothing allocated; with one, the table and what it lists.
+    /// A disk without a table has nothing allocated; one with a table all that no partition could be made of.
     fn allocated(&self) -> u64 {
-        let partitions = self.disk.partitions.iter();
         match self.disk.style {
             Style::Raw => 0,
-            _ => partitions.map(|partition| partition.length).sum::<u64>() + MIB,
+            _ => self.disk.length.saturating_sub(self.disk.largest_gap),
         }
     }
 }
@@ -155,11 +152,8 @@ impl PartitionObject {
         };
         Some(match name {
             "ObjectId" => Value::text(ids::partition(&self.node, disk, partition)),
-            "UniqueId" => {
-                let (of_disk, _) = ids::unique(&self.node, disk);
-                Value::text(format!("{}{of_disk}", ids::braced(partition.id)))
-            }
-            "DiskId" => Value::text(disk.object_id.as_str()),
+            "UniqueId" => Value::text(ids::unique_partition(&self.node, disk, partition)),
+            "DiskId" => Value::text(disk.path.as_str()),
             "DiskNumber" => Value::uint32(disk.number),
             "PartitionNumber" => Value::uint32(partition.number),
             "DriveLetter" => letter(partition.letter),
@@ -185,11 +179,11 @@ impl PartitionObject {
             "IsOffline" => Value::Bool(disk.is_offline),
             "IsSystem" => {
                 let is_efi = partition.kind == os::PartitionEntry::EFI_SYSTEM;
-                Value::Bool(is_efi && disk.is_system)
+                let is_active = partition.mbr_type.is_some() && is_drive_c;
+                Value::Bool(is_efi && disk.is_system || is_active)
             }
             "IsBoot" => Value::Bool(is_drive_c),
-            "IsActive" if partition.mbr_type.is_none() => Value::Null,
-            "IsActive" => Value::Bool(false),
+            "IsActive" => Value::Bool(partition.mbr_type.is_some() && is_drive_c),
             "IsHidden" => Value::Bool(partition.is_hidden),
             "IsShadowCopy" | "IsDAX" => Value::Bool(false),
             "NoDefaultDriveLetter" => Value::Bool(partition.letter.is_none()),

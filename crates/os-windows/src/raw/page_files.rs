@@ -20,42 +20,41 @@ const LONGEST: usize = 0x8000;
 /// Windows has at most sixteen page files.
 const MOST: usize = 64;
 
-/// The names of the page files, as the system tells them. A failure that sets no code has the code
+/// The page files, as the system lists them. A failure that sets no code has the code
 /// zero, not what an earlier call left.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/psapi/nf-psapi-enumpagefilesw>
-pub(crate) fn names() -> Result<Vec<OsString>, Win32> {
-    let mut names = Names::default();
-    let context = (&raw mut names).cast::<c_void>();
+pub(crate) fn list() -> Result<Listing, Win32> {
+    let mut listing = Listing {
+        names: Vec::new(),
+        is_whole: true,
+    };
+    let context = (&raw mut listing).cast::<c_void>();
     // SAFETY: the function has no preconditions.
     unsafe { SetLastError(ERROR_SUCCESS) };
     // SAFETY: the callback gets the context back while the call lasts, and nobody else has it.
     outcome(unsafe { K32EnumPageFilesW(Some(note), context) })?;
-    match names.is_whole {
-        true => Ok(names.found),
-        false => Err(Win32::MORE_DATA),
+    Ok(listing)
+}
+
+/// What the callback was given.
+pub(crate) struct Listing {
+    /// A name for each entry, empty where it has none.
+    pub(crate) names: Vec<OsString>,
+    /// Whether these are all.
+    pub(crate) is_whole: bool,
+}
+
+impl Listing {
+    /// Whether there is one entry in all, and it names no file.
+    pub(crate) fn is_one_without_a_name(&self) -> bool {
+        self.is_whole && matches!(self.names.as_slice(), [name] if name.is_empty())
     }
-}
 
-struct Names {
-    found: Vec<OsString>,
-    is_whole: bool,
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        Self {
-            found: Vec::new(),
-            is_whole: true,
-        }
-    }
-}
-
-impl Names {
     fn add(&mut self, name: Option<OsString>) -> BOOL {
         match name {
-            Some(name) if self.found.len() < MOST => {
-                self.found.push(name);
+            Some(name) if self.names.len() < MOST => {
+                self.names.push(name);
                 TRUE
             }
             _ => {
@@ -71,21 +70,21 @@ unsafe extern "system" fn note(
     _: *mut ENUM_PAGE_FILE_INFORMATION,
     name: PCWSTR,
 ) -> BOOL {
-    // SAFETY: the context is what `names` gave, which waits for the call to end.
-    let Some(names) = (unsafe { context.cast::<Names>().as_mut() }) else {
+    // SAFETY: the context is what `list` gave, which waits for the call to end.
+    let Some(listing) = (unsafe { context.cast::<Listing>().as_mut() }) else {
         return FALSE;
     };
     // SAFETY: the name is a text of the system that ends in a NUL, valid during this call.
-    names.add(unsafe { copied(name) })
+    listing.add(unsafe { copied(name) })
 }
 
-/// The text up to its NUL; `None` when there is none, or no end of it.
+/// The text up to its NUL, empty of a null; `None` when it has no end.
 ///
 /// # Safety
 /// The text is readable up to its NUL.
 unsafe fn copied(text: PCWSTR) -> Option<OsString> {
     if text.is_null() {
-        return None;
+        return Some(OsString::new());
     }
     // SAFETY: each unit up to the first NUL is readable, and the search ends there.
     let length = (0..LONGEST).find(|at| unsafe { *text.add(*at) } == 0)?;
@@ -107,14 +106,23 @@ mod tests {
         let name = unsafe { copied(text.as_ptr()) };
         assert_eq!(name, Some("C:\\pagefile.sys".into()));
         // SAFETY: nothing is read of a null.
-        assert_eq!(unsafe { copied(ptr::null()) }, None);
+        assert_eq!(unsafe { copied(ptr::null()) }, Some(OsString::new()));
     }
 
     #[test]
     fn names_that_cannot_be_taken_are_not_left_out_in_silence() {
-        let mut names = Names::default();
-        assert_eq!(names.add(Some("C:\\pagefile.sys".into())), TRUE);
-        assert_eq!(names.add(None), FALSE);
-        assert!(!names.is_whole);
+        let mut listing = Listing {
+            names: Vec::new(),
+            is_whole: true,
+        };
+        for _ in 0..MOST {
+            assert_eq!(listing.add(Some("C:\\pagefile.sys".into())), TRUE);
+        }
+        assert!(listing.is_whole);
+        assert_eq!(listing.add(Some("D:\\pagefile.sys".into())), FALSE);
+        assert!(!listing.is_whole);
+        listing.is_whole = true;
+        assert_eq!(listing.add(None), FALSE);
+        assert!(!listing.is_whole);
     }
 }

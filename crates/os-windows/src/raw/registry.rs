@@ -11,7 +11,8 @@ use os::Win32;
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::Registry::{
     HKEY, HKEY_LOCAL_MACHINE, KEY_QUERY_VALUE, REG_OPTION_VOLATILE, RRF_RT_REG_DWORD,
-    RRF_RT_REG_SZ, RegCloseKey, RegCreateKeyExW, RegGetValueW, RegQueryInfoKeyW,
+    RRF_RT_REG_MULTI_SZ, RRF_RT_REG_SZ, RegCloseKey, RegCreateKeyExW, RegGetValueW,
+    RegQueryInfoKeyW,
 };
 
 use crate::wide::{self, Wide};
@@ -59,6 +60,26 @@ pub(crate) fn text(key: &str, value: &str) -> Result<OsString, Win32> {
         )
     })?;
     Ok(wide::text(&units))
+}
+
+/// A list of texts, as one block of UTF-16 and the zeros behind it.
+pub(crate) fn list(key: &str, value: &str) -> Result<Vec<u16>, Win32> {
+    let (key, value) = (Wide::new(key)?, Wide::new(value)?);
+    let mut units = vec![0_u16; LONGEST];
+    let mut size = u32::try_from(size_of_val(units.as_slice())).unwrap_or(u32::MAX);
+    // SAFETY: the texts end in a NUL, and the buffer is as long as we say.
+    outcome(unsafe {
+        RegGetValueW(
+            HKEY_LOCAL_MACHINE,
+            key.as_ptr(),
+            value.as_ptr(),
+            RRF_RT_REG_MULTI_SZ,
+            ptr::null_mut(),
+            units.as_mut_ptr().cast(),
+            &mut size,
+        )
+    })?;
+    Ok(units)
 }
 
 /// When a key was made, in units of 100 ns since 1601, which is made now if need be and is gone after the

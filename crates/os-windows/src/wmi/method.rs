@@ -222,6 +222,7 @@ fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Calle
     let put = input.put(row, parameter.name, value);
     put.map_err(|fault| Fault {
         extended: Some(format!("argument {}", parameter.name)),
+        origin: fault.origin,
         cause: match fault.cause {
             // Said of the parameter, which this build does not have, and not of the object.
             Cause::Hresult(Hresult::WBEM_E_NOT_FOUND) => {

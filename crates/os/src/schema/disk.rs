@@ -131,6 +131,9 @@ pub mod offline_reason {
     use super::*;
 
     rows! { VALUES: NamedValue {
+        /// The disk is online. The page does not have it; recorded from Windows, and the name is that of
+        /// `VDS_DISK_OFFLINE_REASON`.
+        NONE = number(0, "None");
         /// Somebody asked for it, or the SAN policy did.
         POLICY = number(1, "Policy");
         /// Another path of a multi-path disk.
@@ -186,7 +189,7 @@ rows! { PROPERTIES: Property {
     /// Null unless the style is GPT. In braces.
     GUID = Property::new("Guid", String, PAGE);
     IS_OFFLINE = Property::new("IsOffline", Boolean, PAGE);
-    /// Says something only while the disk is offline.
+    /// [`offline_reason::NONE`] while the disk is online.
     OFFLINE_REASON = Property::new("OfflineReason", Uint16, PAGE).numbers(offline_reason::VALUES);
     IS_READ_ONLY = Property::new("IsReadOnly", Boolean, PAGE);
     /// Holds the system partition.

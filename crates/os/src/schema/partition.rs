@@ -118,7 +118,8 @@ rows! { PROPERTIES: Property {
     IS_OFFLINE = Property::new("IsOffline", Boolean, PAGE);
     IS_SYSTEM = Property::new("IsSystem", Boolean, PAGE);
     IS_BOOT = Property::new("IsBoot", Boolean, PAGE);
-    /// Null unless the disk is MBR.
+    /// Documented as null unless the disk is MBR; Windows answers false on GPT
+    /// (<https://github.com/dsccommunity/StorageDsc/issues/224>).
     IS_ACTIVE = Property::new("IsActive", Boolean, PAGE);
     /// The mount manager does not see it: no letter, no GUID path.
     IS_HIDDEN = Property::new("IsHidden", Boolean, PAGE);

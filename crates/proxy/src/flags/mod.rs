@@ -26,6 +26,8 @@ pub struct Config {
     pub audit_log: Option<PathBuf>,
     /// How long a call may take before its client is answered `DeadlineExceeded`.
     pub call_timeout: Duration,
+    /// What is done where page files and crash dumps are not known.
+    pub disk_guard: node::DiskGuard,
     /// How long a stop waits for calls in flight.
     pub drain_timeout: Duration,
     /// Refuse unknown non-zero bytes before a format, not only known signatures.
@@ -77,6 +79,7 @@ impl Default for Config {
         Self {
             audit_log: None,
             call_timeout: Duration::from_secs(600),
+            disk_guard: node::DiskGuard::Refuse,
             drain_timeout: Duration::from_secs(20),
             format_guard: node::FormatGuard::Signatures,
             healthz_address: None,

@@ -150,6 +150,13 @@ const OURS: &[Flag] = &[
         apply: Apply::Bool(|config, on| config.reach = reach(on)),
     },
     Flag {
+        name: "disk-guard",
+        value: Value::Of("refuse|warn"),
+        default: "refuse",
+        help: "What becomes of a change where Windows does not report where all page files and crash dumps are, so that any disk may hold one: a disk goes offline, a volume grows or is wiped. What is proved blank, and bringing a disk online, goes on in both cases; the other guards of a disk refuse in both.",
+        apply: Apply::Text(disk_guard),
+    },
+    Flag {
         name: "drain-timeout",
         value: Value::Of("seconds"),
         default: "20",
@@ -342,6 +349,15 @@ fn reach(confined: bool) -> Reach {
         true => Reach::WorkingDirs,
         false => Reach::Anywhere,
     }
+}
+
+fn disk_guard(config: &mut Config, text: &str) -> Result<(), &'static str> {
+    config.disk_guard = match text {
+        "refuse" => node::DiskGuard::Refuse,
+        "warn" => node::DiskGuard::Warn,
+        _ => return Err("refuse or warn"),
+    };
+    Ok(())
 }
 
 fn format_guard(config: &mut Config, text: &str) -> Result<(), &'static str> {

@@ -53,7 +53,7 @@ fn page(request: &Request, seat: &mut Seat, site: &dyn Site) -> io::Result<Page>
         return Ok(page);
     }
     let page = match seat.begin_answer() {
-        Ok(()) => site.page(request.path()),
+        Ok(()) => site.page(request.path(), request.detail()),
         Err(Refusal::Full) => Some(Page::text(Status::Unavailable, "too many are answered\n")),
         Err(Refusal::Shed) => return Err(io::ErrorKind::ConnectionAborted.into()),
     };

@@ -18,7 +18,7 @@ use std::{io, thread};
 
 pub use self::address::{BarePort, BindAddress};
 use self::listening::Listening;
-pub use self::request::Request;
+pub use self::request::{Detail, Request};
 use self::seats::Seats;
 
 /// How long a connection may take from its beginning to its end.
@@ -40,7 +40,7 @@ pub(crate) trait Site: Send + Sync {
     }
 
     /// The page at a path (without its query); `None` when there is none.
-    fn page(&self, path: &str) -> Option<Page>;
+    fn page(&self, path: &str, detail: Detail) -> Option<Page>;
 }
 
 /// What a request is answered with.
@@ -200,7 +200,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::seats::MOST;
-    use super::{BarePort, BindAddress, HttpServer, Page, Site, Status};
+    use super::{BarePort, BindAddress, Detail, HttpServer, Page, Site, Status};
 
     #[derive(Default)]
     struct Hello {
@@ -214,7 +214,7 @@ mod tests {
             (path == "/alive").then(|| Page::text(Status::Ok, "alive\n"))
         }
 
-        fn page(&self, path: &str) -> Option<Page> {
+        fn page(&self, path: &str, _: Detail) -> Option<Page> {
             assert_ne!(path, "/panic", "as told");
             match path {
                 "/hello" => Some(Page::text(Status::Ok, "hello\n")),

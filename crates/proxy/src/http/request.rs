@@ -7,6 +7,7 @@ const MOST_HEADERS: usize = 64;
 pub struct Request {
     method: String,
     path: String,
+    is_verbose: bool,
     host: Option<String>,
 }
 
@@ -26,12 +27,14 @@ impl Request {
         let mut request = httparse::Request::new(&mut headers);
         let status = request.parse(head).ok()?;
         let target = request.path?;
-        let path = target.split('?').next().unwrap_or(target);
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let mut words = query.split('&').map(|word| word.split('=').next());
         let mut headers = request.headers.iter();
         let host = headers.find(|header| header.name.eq_ignore_ascii_case("host"));
         status.is_complete().then_some(Self {
             method: request.method?.to_owned(),
             path: path.to_owned(),
+            is_verbose: words.any(|word| word == Some("verbose")),
             host: host.map(|host| String::from_utf8_lossy(host.value).into_owned()),
         })
     }
@@ -63,6 +66,24 @@ impl Request {
     pub fn path(&self) -> &str {
         &self.path
     }
+
+    /// How much the page is to say: more of `?verbose`, as the health pages of Kubernetes do, whatever its value.
+    #[must_use]
+    pub fn detail(&self) -> Detail {
+        match self.is_verbose {
+            true => Detail::Verbose,
+            false => Detail::Brief,
+        }
+    }
+}
+
+/// How much a page says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What everybody needs.
+    Brief,
+    /// All.
+    Verbose,
 }
 
 #[cfg(test)]

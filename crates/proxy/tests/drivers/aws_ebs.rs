@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use os_sim::{Bus, Content, DiskSpec, SanPolicy};
+use os_sim::{Content, Profile};
 
 use super::calls::{Answer, Api, Failure, Force, Lifeline, Pipes, State, Stats};
 use super::lives::{Driver, Form, Paths, lives_of};
@@ -175,10 +175,10 @@ fn means_nothing_is_mounted(failure: &Failure) -> bool {
     has_no_target || text.contains("because it does not exist")
 }
 
-/// A node whose disks stay offline until somebody brings them online.
+/// A node of EC2, where a new volume arrives online.
 fn stage() -> Stage {
-    let stage = Stage::new(SanPolicy::OfflineAll);
-    let disk = DiskSpec::on(Bus::Nvme).serial(SERIAL).lun(1);
+    let stage = Stage::on(Profile::Ebs);
+    let disk = Profile::Ebs.disk(1, VOLUME);
     let content = Content::blank(2 << 30);
     let hardware = stage.sim.hardware();
     hardware.attach_disk(DISK, &disk, &content).unwrap();

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use os_sim::{Bus, Content, DiskSpec, SanPolicy};
+use os_sim::{Content, DiskSpec, Profile};
 
 use super::calls::{Answer, Api, Force, Lifeline, OldVolume, Pipes, Stats};
 use super::lives::{Driver, Form, Paths, lives_of};
@@ -12,8 +12,10 @@ use super::share_mounter::{Found, Mounter};
 use super::stage::Stage;
 
 const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta2);
-const LUN: &str = "3";
-const SERIAL: &str = "azuredisk";
+const LUN: u8 = 3;
+const DISK: &str = "data";
+/// What Azure calls the disk; nobody tells the driver.
+const NAA: &str = "60022480a1b2c3d4e5f60718293a4b5c";
 
 struct AzureDisk<'a> {
     stage: &'a Stage,
@@ -40,7 +42,8 @@ impl<'a> AzureDisk<'a> {
     fn find_disk(&self) -> Answer<u32> {
         self.pipes.rescan()?;
         let locations = self.pipes.list_disk_locations()?;
-        let mut found = locations.iter().filter(|(_, lun)| *lun == LUN);
+        let wanted = LUN.to_string();
+        let mut found = locations.iter().filter(|(_, lun)| **lun == wanted);
         let disk = found.next().map(|(disk, _)| *disk);
         disk.ok_or_else(|| self.pipes.failure("find disk", format!("{locations:?}")))
     }
@@ -120,25 +123,34 @@ impl Driver for AzureDisk<'_> {
     }
 
     fn grow(&self, stage: &Stage) {
-        stage.sim.hardware().grow_disk(SERIAL, 4 << 30).unwrap();
+        stage.sim.hardware().grow_disk(DISK, 4 << 30).unwrap();
     }
 
     fn check_unstaged(&self, stage: &Stage) {
-        assert!(stage.is_online(SERIAL), "the disk stays online");
-        for volume in stage.volumes_of(SERIAL) {
+        let page83 = page83();
+        assert!(stage.is_online(&page83), "the disk stays online");
+        for volume in stage.volumes_of(&page83) {
             assert_eq!(stage.mounts_of(volume), Vec::<String>::new());
         }
     }
 }
 
-/// A node of Azure, whose images let disks come up.
+/// A node of Azure, whose temporary disk is one of the disks that it has.
 fn stage() -> Stage {
-    let stage = Stage::new(SanPolicy::OnlineAll);
-    let disk = DiskSpec::on(Bus::Sas).serial(SERIAL).lun(3);
+    let stage = Stage::on(Profile::AzureScsi);
     let content = Content::blank(2 << 30);
     let hardware = stage.sim.hardware();
-    hardware.attach_disk(SERIAL, &disk, &content).unwrap();
+    hardware.attach_disk(DISK, &disk(), &content).unwrap();
     stage
+}
+
+fn disk() -> DiskSpec {
+    Profile::AzureScsi.disk(LUN, NAA)
+}
+
+/// The identifier by which csi-proxy lists the disk.
+fn page83() -> String {
+    disk().identifier[0].value.clone()
 }
 
 lives_of!(v1, stage(), |stage, form| AzureDisk::start(

@@ -11,7 +11,7 @@ use client::Client;
 use formats::reparse::Reparse;
 use node::{Node, Options};
 use os::{DiskNumber, Files, VolumeId, WinPath};
-use os_sim::{ClockMode, NodeSpec, SanPolicy, SimNode, Start};
+use os_sim::{ClockMode, NodeSpec, Profile, SanPolicy, SimNode, Start};
 use tempfile::TempDir;
 use transport::{Server, ServerOptions};
 use wincsi_proxy::flags::Config;
@@ -41,10 +41,19 @@ pub(crate) struct Stage {
 impl Stage {
     /// A node with this policy for new disks, volumes of others on it and servers near it.
     pub(crate) fn new(policy: SanPolicy) -> Self {
+        Self::of(spec().san_policy(policy))
+    }
+
+    /// A node that answers as machines of the driver's cloud did, with the same around it.
+    pub(crate) fn on(profile: Profile) -> Self {
+        Self::of(spec().profile(profile))
+    }
+
+    fn of(spec: NodeSpec) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().unwrap();
         let node = folder.path().join("node");
-        let sim = SimNode::create(&node, &spec(policy), ClockMode::Virtual).unwrap();
+        let sim = SimNode::create(&node, &spec, ClockMode::Virtual).unwrap();
         servers::around(&node);
         let stage = Self {
             sim,
@@ -177,21 +186,23 @@ impl Stage {
         paths.iter().map(ToString::to_string).collect()
     }
 
-    /// The disk with this serial number, if it is plugged in.
-    pub(crate) fn disk(&self, serial: &str) -> Option<DiskNumber> {
+    /// The disk with this serial number or page 0x83 identifier, if it is plugged in.
+    pub(crate) fn disk(&self, name: &str) -> Option<DiskNumber> {
         let ids = self
             .library()
             .operations()
             .disks()
             .ids(os::Deadline::NEVER)
             .unwrap();
-        let mut found = ids.iter().filter(|(_, ids)| ids.serial.contains(serial));
+        let mut found = ids
+            .iter()
+            .filter(|(_, ids)| ids.serial.contains(name) || ids.page83 == name);
         found.next().map(|(disk, _)| *disk)
     }
 
-    /// The volumes on the disk with this serial number.
-    pub(crate) fn volumes_of(&self, serial: &str) -> Vec<VolumeId> {
-        let disk = self.disk(serial).expect(serial);
+    /// The volumes on the disk of this name.
+    pub(crate) fn volumes_of(&self, name: &str) -> Vec<VolumeId> {
+        let disk = self.disk(name).expect(name);
         let node = self.library();
         let volumes = node.operations().volumes();
         volumes
@@ -214,8 +225,8 @@ impl Stage {
             .unwrap();
     }
 
-    pub(crate) fn is_online(&self, serial: &str) -> bool {
-        let disk = self.disk(serial).expect(serial);
+    pub(crate) fn is_online(&self, name: &str) -> bool {
+        let disk = self.disk(name).expect(name);
         let node = self.library();
         node.operations()
             .disks()
@@ -229,8 +240,8 @@ pub(crate) fn path(text: &str) -> WinPath {
 }
 
 /// A node whose initiator service starts by itself.
-fn spec(policy: SanPolicy) -> NodeSpec {
-    let mut spec = NodeSpec::named("node-1").san_policy(policy);
+fn spec() -> NodeSpec {
+    let mut spec = NodeSpec::named("node-1");
     for service in &mut spec.service {
         if service.name == "MSiSCSI" {
             service.start = Start::Automatic;

@@ -8,14 +8,14 @@ use std::time::Duration;
 use node::api::{self, NodeApi};
 use node::{Criterion, DiskQuery, FoundDisk, FoundVolume, NewSize, Page83};
 use os::{Deadline, Files, WinPath};
-use os_sim::{Arrives, Bus, Content, DiskSpec, IdentifierKind, NodeSpec, SanPolicy};
+use os_sim::{Content, NodeSpec, Profile};
 
 use super::calls::{Answer, Failure, Fate, KILLED, Lifeline, Stats};
 use super::lives::{Driver, Form, Paths, lives_of};
 use super::stage::{Stage, path};
 
 const UUID: &str = "6000c29a1b2c3d4e5f60718293a4b5c6";
-const SERIAL: &str = "vsphere";
+const DISK: &str = "data";
 
 /// Who does the operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,25 +172,21 @@ impl Driver for Vsphere<'_> {
     }
 
     fn grow(&self, stage: &Stage) {
-        stage.sim.hardware().grow_disk(SERIAL, 4 << 30).unwrap();
+        stage.sim.hardware().grow_disk(DISK, 4 << 30).unwrap();
     }
 
     fn check_unstaged(&self, stage: &Stage) {
-        assert!(!stage.is_online(SERIAL), "the disk is offline");
+        assert!(!stage.is_online(UUID), "the disk is offline");
     }
 }
 
-/// A node with a disk that arrives offline, as VMware's do on Windows Server.
+/// A node of vSphere, where a new disk arrives offline.
 fn stage() -> Stage {
-    let stage = Stage::new(SanPolicy::OfflineShared);
-    let disk = DiskSpec::on(Bus::Sas)
-        .serial(SERIAL)
-        .lun(3)
-        .identified(IdentifierKind::Naa, UUID)
-        .arriving(Arrives::Offline);
+    let stage = Stage::on(Profile::Vsphere);
+    let disk = Profile::Vsphere.disk(3, UUID);
     let content = Content::blank(2 << 30);
     let hardware = stage.sim.hardware();
-    hardware.attach_disk(SERIAL, &disk, &content).unwrap();
+    hardware.attach_disk(DISK, &disk, &content).unwrap();
     stage.attach_is_noticed();
     stage
 }
@@ -213,7 +209,8 @@ fn in_both_modes_the_nodes_serial_number_is_known() -> Answer<()> {
     for mode in [Mode::InProcess, Mode::OverPipes] {
         let driver = Vsphere::start(&stage, mode, Form::Backslashes);
         let serial = driver.call(|node, deadline| node.system().serial_number(deadline))?;
-        assert_eq!(serial, NodeSpec::default().serial, "{mode:?}");
+        let wanted = NodeSpec::default().profile(Profile::Vsphere).serial;
+        assert_eq!(serial, wanted, "{mode:?}");
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 
 mod changes;
 mod crowd;
+mod disk_guard;
 mod exposition;
 mod flags;
 mod harness;

@@ -51,6 +51,16 @@ fn looks_of_the_health_page_are_told_at_verbosity_5_alone() {
 }
 
 #[test]
+fn the_start_logs_the_verdict_of_each_disk() {
+    let _turn = turn();
+    let server = Server::with_flags(&[]);
+    wait_for_line(
+        &server,
+        &["disk guard: disk 0 is never written: it holds the boot volume"],
+    );
+}
+
+#[test]
 fn standard_error_that_nobody_reads_holds_up_neither_calls_nor_the_end() {
     let _turn = turn();
     let mut server = unread();

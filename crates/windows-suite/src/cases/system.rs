@@ -30,10 +30,11 @@ fn the_crash_dump_lies_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), 
 /// The guard has to find the way from each page file to its disks.
 fn the_page_files_lie_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), Failure> {
     let os = stand.node().os();
-    for file in os.boot.paging()?.page_files {
+    let paging = os.boot.paging()?;
+    for file in paging.page_files {
         lies_on_known_disks(os, &file)?;
     }
-    Ok(())
+    paging.unknown.map_or(Ok(()), |unknown| Err(unknown.into()))
 }
 
 fn lies_on_known_disks(os: &Os, file: &WinPath) -> Result<(), Failure> {

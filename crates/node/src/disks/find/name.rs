@@ -4,12 +4,15 @@ use std::fmt;
 
 use crate::disks::identity::serial;
 
-/// What makers and hypervisors leave where a name belongs, as letters and digits.
-const PLACEHOLDERS: [&str; 13] = [
+/// What makers and hypervisors leave where a name belongs, as letters and digits. `1af41001` is vendor and device of
+/// virtio, which old drivers gave as the name of every disk
+/// (<https://github.com/virtio-win/kvm-guest-drivers-windows/issues/353>).
+const PLACEHOLDERS: [&str; 14] = [
     "0123456789",
     "0123456789abcdef",
     "123456789",
     "1234567890",
+    "1af41001",
     "default",
     "defaultstring",
     "na",

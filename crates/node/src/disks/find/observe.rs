@@ -10,8 +10,9 @@ use os::{Deadline, DiskNumber, Instance, Query, Value};
 use super::name;
 use super::query::DiskQuery;
 use super::seen::{Excluded, FoundDisk, SeenDisk};
+use crate::disks::guard::{self, Reach};
+use crate::disks::identity;
 use crate::disks::lists::{self, Listed, ToldSerial};
-use crate::disks::{guard, identity};
 use crate::provider::{ProviderError, sole};
 use crate::{DiskError, Node, TargetName, looks, storage};
 
@@ -222,7 +223,7 @@ fn guarded(
 ) -> Result<Option<Excluded>, DiskError> {
     let layout = node.os().disks.layout(disk.number);
     let layout = layout.map_err(DiskError::kernel(disk.number))?;
-    match guard::refuse(node, disk, &layout, deadline) {
+    match guard::refuse(node, disk, &layout, Reach::Blank, deadline) {
         Err(DiskError::Guarded { reason, .. }) => Ok(Some(Excluded::Guarded(reason))),
         other => other.map(|()| None),
     }

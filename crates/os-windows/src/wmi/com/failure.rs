@@ -25,6 +25,11 @@ pub(super) fn fault(error: Error) -> Fault {
     Fault::new(code, description, object.as_ref())
 }
 
+/// Whether a call failed that ended with this code.
+pub(super) fn is_failure(code: HRESULT) -> bool {
+    Hresult(code.0.cast_unsigned()).is_failure()
+}
+
 /// A code that came as data, with what the thread's error object says.
 pub(super) fn fault_of(code: HRESULT) -> Fault {
     fault(Error::from(code))

@@ -23,7 +23,7 @@ use windows::Win32::System::Wmi::{
 };
 use windows::core::{BSTR, HRESULT, IUnknown, Interface};
 
-use super::failure::{fault, fault_of, forget_earlier};
+use super::failure::{fault, fault_of, forget_earlier, is_failure};
 use super::variant::bstr;
 use super::{Called, ClassObject};
 use crate::wmi::MethodCall;
@@ -237,7 +237,7 @@ impl Enumerator {
         // SAFETY: the places are empty and as many as is said; they outlive the call.
         let answer = unsafe { self.0.Next(wait, &mut batch, &raw mut count) };
         found.extend(batch.into_iter().flatten().map(ClassObject::new));
-        if answer.is_err() {
+        if is_failure(answer) {
             return Err(fault_of(answer));
         }
         let is_end = answer == HRESULT(WBEM_S_FALSE.0);
@@ -260,7 +260,7 @@ impl CallResult {
     pub(in crate::wmi) fn end(&self, wait: i32) -> Called<Progress<ClassObject>> {
         match self.status(wait)? {
             Progress::NotYet => Ok(Progress::NotYet),
-            Progress::Ended(status) if status.is_err() => Err(self.failure(status)),
+            Progress::Ended(status) if is_failure(status) => Err(self.failure(status)),
             Progress::Ended(_) => self.output(0),
         }
     }
@@ -295,17 +295,18 @@ impl CallResult {
     }
 
     /// A call that is asked for its result fails with what it failed with, and leaves its error object
-    /// on the thread.
+    /// on the thread. The status itself came over the connection, so that whatever code it has WMI gave it.
     fn failure(&self, status: HRESULT) -> Fault {
-        match self.output(0) {
+        let fault = match self.output(0) {
             Err(fault) => fault,
             Ok(_) => fault_of(status),
-        }
+        };
+        fault.answered()
     }
 }
 
 fn ended(answer: HRESULT) -> Called<Progress<()>> {
-    if answer.is_err() {
+    if is_failure(answer) {
         return Err(fault_of(answer));
     }
     let is_late = answer == HRESULT(WBEM_S_TIMEDOUT.0);

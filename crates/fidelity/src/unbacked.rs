@@ -1,0 +1,72 @@
+//! What of the simulated machines no record of a real one has.
+
+use std::fmt::Write as _;
+
+/// A line for each profile and class, `PROFILE CLASS: PROPERTY PROPERTY`. The test `profiles` of `os-sim` holds it
+/// against the records.
+const UNBACKED: &str = include_str!("../records/unbacked.txt");
+
+/// What a profile assumes beside properties, and what would settle it.
+const ASSUMED: [(&str, &str); 6] = [
+    (
+        "ebs: the first identifier of page 0x83 is an EUI-64 and the same for every volume, the second is the text of \
+         `UniqueId`",
+        "the whole page (`IOCTL_STORAGE_QUERY_PROPERTY`, `StorageDeviceIdProperty`) of two EBS volumes of one machine",
+    ),
+    (
+        "hyper-v, azure-scsi: an NAA name stands behind the T10 identifier, and neither follows from the other",
+        "the whole page of two data disks, beside their `UniqueId`",
+    ),
+    (
+        "azure-scsi: the images' policy for new disks is `OnlineAll`",
+        "`Get-StorageSetting`, and `Get-Disk` right after a disk was attached",
+    ),
+    (
+        "azure-scsi, vsphere: the disk that the machine runs from is GPT",
+        "`Get-Disk` of such a machine",
+    ),
+    (
+        "vsphere: every disk's location is `SCSI0`, whatever its target",
+        "`Path` and `Location` of `Get-Disk` with two disks on one controller, and with two controllers",
+    ),
+    (
+        "recorded latencies: one operation does all the work of the call that was measured",
+        "the durations that `csi-proxy.exe` reports of each operation at `/metrics` on such a machine",
+    ),
+];
+
+const HEAD: &str = "
+## What of the simulated machines no record backs
+
+A simulated node can answer as machines of a cloud did (`os_sim::Profile`). What was recorded of them stands under
+`crates/formats/fixtures/field`, and the test `profiles` of `os-sim` compares each recorded property. These properties
+are in no record of the machine; the simulator's values are its own.
+`Get-CimInstance -Namespace root/microsoft/windows/storage MSFT_Disk | ConvertTo-Json` on such a machine, and the same
+of `MSFT_Partition`, would settle a row.
+
+| profile | class | properties that no record has |
+|---|---|---|
+";
+
+const ASSUMED_HEAD: &str = "
+Assumed besides:
+
+| assumption | what would settle it |
+|---|---|
+";
+
+/// The page's section.
+pub(crate) fn section() -> String {
+    let mut section = HEAD.to_owned();
+    for line in UNBACKED.lines() {
+        let (object, properties) = line.split_once(": ").unwrap_or((line, ""));
+        let (profile, class) = object.split_once(' ').unwrap_or((object, ""));
+        let properties = properties.replace(' ', ", ");
+        let _ = writeln!(section, "| {profile} | `{class}` | {properties} |");
+    }
+    section += ASSUMED_HEAD;
+    for (assumption, experiment) in ASSUMED {
+        let _ = writeln!(section, "| {assumption} | {experiment} |");
+    }
+    section
+}

@@ -1,0 +1,112 @@
+//! A node of a profile, and the provider's methods on it.
+
+use std::time::Duration;
+
+use os::schema::{Class, Property, disk, partition};
+use os::{Arguments, Deadline, DiskNumber, Instance, Os, Query, Target, Value};
+use tempfile::TempDir;
+use wincsi_os_sim::{ClockMode, Content, DiskSpec, NodeSpec, SimNode, Start};
+
+pub(crate) struct Machine {
+    pub(crate) folder: TempDir,
+    pub(crate) node: SimNode,
+    pub(crate) os: Os,
+}
+
+impl Machine {
+    /// Whose initiator service runs.
+    pub(crate) fn of(mut spec: NodeSpec) -> Self {
+        let mut services = spec.service.iter_mut();
+        services.find(|one| one.name == "MSiSCSI").unwrap().start = Start::Automatic;
+        let folder = tempfile::tempdir().unwrap();
+        let node = SimNode::create(folder.path(), &spec, ClockMode::Virtual).unwrap();
+        let os = node.os();
+        Self { folder, node, os }
+    }
+
+    /// Plugs a blank disk in; the number that it gets.
+    pub(crate) fn attach(&self, name: &str, spec: &DiskSpec, length: u64) -> DiskNumber {
+        let content = Content::blank(length);
+        self.node
+            .hardware()
+            .attach_disk(name, spec, &content)
+            .unwrap();
+        self.newest()
+    }
+
+    /// The disk that came last, which has the highest number.
+    pub(crate) fn newest(&self) -> DiskNumber {
+        self.rescan();
+        *self.os.disks.list().unwrap().last().unwrap()
+    }
+
+    pub(crate) fn rescan(&self) {
+        let target = Target::Class("MSFT_StorageSetting");
+        let none = Arguments::none();
+        let storage = &self.os.storage;
+        let outcome = storage.invoke(target, "UpdateHostStorageCache", &none, Deadline::NEVER);
+        assert_eq!(outcome.unwrap().code, 0);
+    }
+
+    /// Calls a method of a disk.
+    pub(crate) fn call(&self, number: DiskNumber, method: &'static str, with: &Arguments) {
+        let query = Query::all(disk::CLASS.name, &[]).with("Number", Value::uint32(number.0));
+        let row = self.only(&query);
+        let target = Target::Instance(&row.path);
+        let storage = &self.os.storage;
+        let outcome = storage.invoke(target, method, with, Deadline::NEVER);
+        assert_eq!(outcome.unwrap().code, 0, "{method}");
+    }
+
+    /// Gives a disk a GPT and one partition of all that is left, or from an offset.
+    pub(crate) fn partition(&self, number: DiskNumber, offset: Option<u64>) {
+        self.call(number, "Initialize", &Arguments::none());
+        self.create_partition(number, offset);
+    }
+
+    pub(crate) fn create_partition(&self, number: DiskNumber, offset: Option<u64>) {
+        let mut with = Arguments::none().with("UseMaximumSize", Value::Bool(true));
+        if let Some(offset) = offset {
+            with = with
+                .with("Offset", Value::uint64(offset))
+                .with("DriveLetter", Value::uint16(u16::from(b'G')));
+        }
+        self.call(number, "CreatePartition", &with);
+        self.os.clock.sleep(Duration::from_secs(1));
+        self.rescan();
+    }
+
+    /// A property of the disk.
+    pub(crate) fn disk(
+        &self,
+        number: DiskNumber,
+    ) -> impl Fn(&'static Class, &'static Property) -> Value {
+        move |class, property| {
+            let select = [property.name];
+            let query = Query::all(class.name, &select).with("Number", Value::uint32(number.0));
+            self.only(&query).properties[property.name].clone()
+        }
+    }
+
+    /// A property of the disk's last partition.
+    pub(crate) fn last_partition(
+        &self,
+        number: DiskNumber,
+    ) -> impl Fn(&'static Class, &'static Property) -> Value {
+        move |class, property| {
+            let select = [property.name, partition::OFFSET.name];
+            let query = Query::all(class.name, &select).with("DiskNumber", Value::uint32(number.0));
+            let rows = self.os.storage.query(&query, Deadline::NEVER).unwrap();
+            let last = rows
+                .iter()
+                .max_by_key(|row| row.u64(partition::OFFSET.name).unwrap());
+            last.unwrap().properties[property.name].clone()
+        }
+    }
+
+    fn only(&self, query: &Query<'_>) -> Instance {
+        let mut rows = self.os.storage.query(query, Deadline::NEVER).unwrap();
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        rows.remove(0)
+    }
+}
