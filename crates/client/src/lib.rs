@@ -46,8 +46,10 @@
 //! ```
 //!
 //! The pages of [`node`] and [`node::api`] say what the operations do, and what deadlines, errors, locks and
-//! repetition mean. What is guarded is the proxy's affair: ours refuses to write disks that Windows runs
-//! from and to format what is not blank, others format whatever they are given.
+//! repetition mean. Disks that Windows runs from are the proxy's affair: ours refuses to write them. What is not
+//! blank is not overwritten, as in process: each call asks our proxy to be strict, whatever its `-format-guard` says
+//! ([`wire::FORMAT_GUARD`]), and a volume is formatted only after the proxy answered that it is not. The Go proxy
+//! knows no more than that answer: it formats a volume with a filesystem that Windows does not know.
 //!
 //! # Versions
 //! csi-proxy has no negotiation: each group in each version is a pipe of its own, and which of them

@@ -225,6 +225,7 @@ impl Asking<'_> {
         let mut options = ChannelOptions::default();
         options.connect_timeout = self.options.connect_timeout.min(left);
         options.owner = self.options.owner;
+        options.metadata = Some((wire::FORMAT_GUARD, wire::STRICT));
         options
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use formats::location::Location;
-use node::api::NodeApi;
+use node::api::{Condition, NodeApi};
 use node::{Criterion, DiskIds, DiskQuery, FoundVolume, NewSize, Resized, SerialNumber};
 use os::{DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 use support::heard::{Heard, script};
@@ -246,7 +246,7 @@ fn a_disk_that_one_list_leaves_out_keeps_others_from_being_taken() {
     let serial = Criterion::Serial(SerialNumber::parse("SERIAL").unwrap());
     let wanted = DiskQuery::all([serial.clone()]).unwrap();
     let error = node.disks().find(&wanted, soon(&node)).unwrap_err();
-    let condition = Some(node::api::Condition::Uncertain);
+    let condition = Some(Condition::Uncertain);
     assert_eq!(error.condition(), condition, "{error}");
     let wanted = DiskQuery::all([serial, Criterion::Lun(2)]).unwrap();
     let found = node.disks().find(&wanted, soon(&node)).unwrap();
@@ -273,7 +273,7 @@ fn a_disk_that_does_not_tell_its_length_keeps_others_from_being_taken() {
     let wanted = [Criterion::Adapter(0), Criterion::Lun(4), size];
     let wanted = DiskQuery::all(wanted).unwrap();
     let error = node.disks().find(&wanted, soon(&node)).unwrap_err();
-    let condition = Some(node::api::Condition::Uncertain);
+    let condition = Some(Condition::Uncertain);
     assert_eq!(error.condition(), condition, "{error}");
 }
 
@@ -306,9 +306,9 @@ fn a_disk_is_never_the_first_of_several() {
         })]);
     let node = place.node();
     let several = node.disks().by_page83("naa.6", soon(&node)).unwrap_err();
-    assert_eq!(several.condition(), Some(node::api::Condition::Ambiguous));
+    assert_eq!(several.condition(), Some(Condition::Ambiguous));
     let none = node.disks().by_page83("naa.7", soon(&node)).unwrap_err();
-    assert_eq!(none.condition(), Some(node::api::Condition::NotFound));
+    assert_eq!(none.condition(), Some(Condition::NotFound));
 }
 
 macro_rules! volumes_now {
@@ -321,7 +321,7 @@ macro_rules! volumes_now {
             UnmountVolume |request| format!("unmount {} {}", request.volume_id, request.target_path)
                 => UnmountVolumeResponse {}
             IsVolumeFormatted |request| format!("formatted {}", request.volume_id)
-                => IsVolumeFormattedResponse { formatted: true }
+                => IsVolumeFormattedResponse { formatted: false }
             FormatVolume |request| format!("format {}", request.volume_id) => FormatVolumeResponse {}
             ResizeVolume |request| format!("resize {} {}", request.volume_id, request.size_bytes)
                 => ResizeVolumeResponse {}
@@ -347,7 +347,7 @@ macro_rules! volumes_first {
             DismountVolume |request| format!("unmount {} {}", request.volume_id, request.path)
                 => DismountVolumeResponse {}
             IsVolumeFormatted |request| format!("formatted {}", request.volume_id)
-                => IsVolumeFormattedResponse { formatted: true }
+                => IsVolumeFormattedResponse { formatted: false }
             FormatVolume |request| format!("format {}", request.volume_id) => FormatVolumeResponse {}
             ResizeVolume |request| format!("resize {} {}", request.volume_id, request.size)
                 => ResizeVolumeResponse {}
@@ -376,7 +376,7 @@ fn every_volume_change(node: &Node) {
     assert_eq!(listed, Ok(vec![volume()]));
     volumes.mount(volume(), &target(), deadline).unwrap();
     volumes.unmount(volume(), &target(), deadline).unwrap();
-    assert_eq!(volumes.is_formatted(volume(), deadline), Ok(true));
+    assert_eq!(volumes.is_formatted(volume(), deadline), Ok(false));
 }
 
 fn volume_changes_by_path(node: &Node) {
@@ -444,6 +444,7 @@ fn volumes_are_the_same_in_every_version() {
         format!("disk {VOLUME}"),
         format!("at {TARGET}"),
         format!("at {TARGET}"),
+        format!("formatted {VOLUME}"),
         format!("at {TARGET}"),
         format!("format {VOLUME}"),
         format!("at {TARGET}"),
@@ -460,7 +461,7 @@ fn volumes_are_the_same_in_every_version() {
         steps.iter().for_each(|step| step(&node));
         let heard = heard.take();
         assert_eq!(heard, expected[..heard.len()]);
-        assert_eq!(heard.len(), [0, 4, 7, 14, 15][steps.len()]);
+        assert_eq!(heard.len(), [0, 4, 7, 15, 16][steps.len()]);
     }
 }
 

@@ -6,8 +6,11 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use node::FoundVolume;
 use node::api::{Cause, Condition, NodeApi};
 use os::{Deadline, DiskNumber, Moment};
+use prost::Message as _;
+use support::heard::{Heard, script};
 use support::{Counter, PATIENCE, Place, Script, soon};
 use transport::{Code, Status};
 use wire::disk::v1::{self, rpc};
@@ -153,4 +156,32 @@ fn a_path_that_sounds_like_an_error_does_not_become_one() {
         .unwrap();
     let error = node.volumes().of_target(&path, soon(&node)).unwrap_err();
     assert_eq!(error.condition(), Some(Condition::NotReady));
+}
+
+/// The Go server would format it.
+#[test]
+fn a_volume_that_is_formatted_is_not_had_formatted_and_every_call_asks_for_strictness() {
+    use wire::volume::v1 as volume;
+    const VOLUME: &str = r"\\?\Volume{6f1c2d3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f}\";
+    let heard = Heard::default();
+    let metadata = heard.clone();
+    let script = script!(heard, volume v1;
+        GetVolumeIdFromTargetPath |_request| "at" => GetVolumeIdFromTargetPathResponse {
+            volume_id: VOLUME.to_owned(),
+        }
+        FormatVolume |_request| "format" => FormatVolumeResponse {}
+    );
+    let script = script.on_call::<volume::rpc::IsVolumeFormatted>(move |call| {
+        metadata.note(format!("formatted, {:?}", call.metadata));
+        Ok(volume::IsVolumeFormattedResponse { formatted: true }.encode_to_vec())
+    });
+    let place = Place::new();
+    let _server = place.serve([script]);
+    let node = place.node();
+    let at = r"C:\var\lib\kubelet\a".parse().unwrap();
+    let found = FoundVolume::mounted_at(VOLUME.parse().unwrap(), at);
+    let refused = node.volumes().format(&found, soon(&node)).unwrap_err();
+    assert_eq!(refused.condition(), Some(Condition::NotBlank));
+    let asked = [r#"formatted, Some("strict")"#.to_owned(), "at".to_owned()];
+    assert_eq!(heard.take(), asked);
 }

@@ -5,13 +5,19 @@
 //! executes an operation fails, or writes the file anew when `cargo xtask fidelity` asks for it.
 //! `docs/fidelity.md` is written from these files and from nothing else; a test holds it against them.
 //!
+//! What no test can execute is assumed of Windows: [`EXPERIMENTS`] has each assumption, what rests on it, and what
+//! settles it on a server, whose answers are [`Observation`]s of the same record.
+//!
 //! The operations are the methods that a layer sees ([`os::layer::METHODS`]; one that is missing there does
 //! not compile), and the classes, associations and methods of [`os::schema`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod assumptions;
 mod coverage;
+mod experiments;
+mod observation;
 mod operations;
 mod page;
 mod program;
@@ -20,8 +26,10 @@ mod record;
 mod unbacked;
 mod watch;
 
+pub use experiments::{EXPERIMENTS, Experiment, experiment};
+pub use observation::{NoObservation, Observation, Verdict};
 pub use operations::{Operation, operations};
 pub use page::page;
-pub use program::{Program, settle, write};
-pub use record::{Record, Recorder};
+pub use program::{Program, report, settle, write};
+pub use record::{Cases, Record, Recorder};
 pub use watch::{watch, watched};

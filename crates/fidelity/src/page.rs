@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use os::Facility;
 
 use crate::pure::{self, PURE};
-use crate::{Operation, Program, Record, coverage, operations, unbacked};
+use crate::{Operation, Program, Record, assumptions, coverage, operations, unbacked};
 
 /// What of an operation's column is shown, from the programs that make it up.
 struct Column {
@@ -35,6 +35,7 @@ pub fn page() -> String {
     page += &pure_table();
     page += WINE;
     page += &answers(&Program::Wine.record());
+    page += &assumptions::section(&Program::Windows.record());
     page += &coverage::section();
     page += &unbacked::section();
     page

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::{env, fs};
+use std::{env, fs, io};
 
-use crate::Record;
+use crate::{Cases, Record};
 
 /// A test program that records what it executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,21 @@ pub fn write(folder: &Path, program: Program, seen: &Record) -> Result<(), Strin
     fs::write(&file, seen.text()).map_err(|error| format!("write {}: {error}", file.display()))
 }
 
+/// Writes what a run on Windows Server saw to `windows.txt` in a folder. What other runs, machines and scripts wrote
+/// there stays, but for what this run has seen anew: a run of chosen cases adds observations alone.
+///
+/// # Errors
+/// The file that is there cannot be read, or the new one not be written.
+pub fn report(folder: &Path, cases: Cases, seen: &Record) -> Result<(), String> {
+    let file = folder.join(format!("{}.txt", Program::Windows.name()));
+    let before = match fs::read_to_string(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| format!("read {}: {error}", file.display()))?,
+    };
+    let after = Record::parse(&before).after(cases, seen);
+    write(folder, Program::Windows, &after)
+}
+
 fn compare(program: Program, seen: &Record) -> Result<(), String> {
     let (recorded, seen) = (program.record().text(), seen.text());
     let (recorded, seen): (BTreeSet<_>, BTreeSet<_>) =
@@ -100,6 +115,13 @@ mod tests {
         Program::InProcess,
         Program::InProcessNode,
     ];
+
+    #[test]
+    fn the_windows_record_is_read_whole() {
+        let lines = include_str!("../records/windows.txt").lines().count();
+        let record = Program::Windows.record();
+        assert_eq!(record.text().lines().count(), lines);
+    }
 
     #[test]
     fn a_record_names_operations_that_there_are() {

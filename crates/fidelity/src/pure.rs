@@ -13,6 +13,11 @@ pub(crate) const PURE: &[Pure] = &[
         test: "ioctl::an_address_and_attributes_are_read_whole",
     },
     Pure {
+        operations: &["Disks::clear_read_only"],
+        what: "the request's bytes",
+        test: "ioctl::read_only_alone_is_cleared_and_not_for_good",
+    },
+    Pure {
         operations: &["Disks::descriptor"],
         what: "the answer's bytes",
         test: "descriptor::texts_that_leave_the_descriptor_are_errors",

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use os::Facility;
 
-use crate::{Operation, operations};
+use crate::{Observation, Operation, operations};
 
 /// Hears of operations. All clones are the same.
 #[derive(Clone, Default)]
@@ -42,6 +42,17 @@ pub struct Record {
     pub(crate) failed: BTreeSet<Operation>,
     /// Cases that the system answers otherwise than they state, and its answer.
     pub(crate) answers: BTreeMap<String, String>,
+    /// What experiments saw.
+    pub(crate) observations: BTreeSet<Observation>,
+}
+
+/// Which cases a run had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cases {
+    /// All that there are, so that what it did not execute is not executed.
+    All,
+    /// Those that were asked for.
+    Chosen,
 }
 
 impl Record {
@@ -71,6 +82,30 @@ impl Record {
         self.answers.insert(case.to_owned(), answer.to_owned());
     }
 
+    /// Adds what an experiment saw.
+    pub fn observe(&mut self, observation: Observation) {
+        self.observations.insert(observation);
+    }
+
+    /// What is known after a run on a machine: its observations replace those of the same experiments on that
+    /// machine, and all others stay. What was executed is replaced only by a run of all cases.
+    pub(crate) fn after(self, cases: Cases, run: &Self) -> Self {
+        let is_of = |one: &Observation, other: &Observation| {
+            (one.experiment, &one.machine) == (other.experiment, &other.machine)
+        };
+        let mut observations = self.observations.clone();
+        observations.retain(|old| !run.observations.iter().any(|new| is_of(old, new)));
+        observations.extend(run.observations.iter().cloned());
+        let executed = match cases {
+            Cases::All => run.clone(),
+            Cases::Chosen => self,
+        };
+        Self {
+            observations,
+            ..executed
+        }
+    }
+
     /// Whether nothing was called.
     pub(crate) fn is_empty(&self) -> bool {
         self.done.is_empty() && self.failed.is_empty()
@@ -88,6 +123,7 @@ impl Record {
                     let (case, answer) = row.split_once(" | ").unwrap_or((row, ""));
                     record.add_answer(case, answer);
                 }
+                Some(("seen", row)) => record.observations.extend(row.parse()),
                 _ => {}
             }
         }
@@ -107,6 +143,9 @@ impl Record {
         for (case, answer) in &self.answers {
             let _ = writeln!(text, "answer: {case} | {answer}");
         }
+        for observation in &self.observations {
+            let _ = writeln!(text, "seen: {observation}");
+        }
         text
     }
 
@@ -121,6 +160,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Verdict;
 
     fn operation(name: &str) -> Operation {
         Operation {
@@ -163,5 +203,40 @@ mod tests {
         let recorder = Recorder::default();
         recorder.saw_done(operation("MSFT_Disk.Elsewhere"));
         assert_eq!(recorder.take().unknown().len(), 1);
+    }
+
+    fn seen(experiment: u8, machine: &str, seen: &str) -> Observation {
+        Observation {
+            experiment,
+            machine: machine.to_owned(),
+            verdict: Verdict::Settled,
+            seen: seen.to_owned(),
+        }
+    }
+
+    fn record(done: &str, observations: &[Observation]) -> Record {
+        let recorder = Recorder::default();
+        recorder.saw_done(operation(done));
+        let mut record = recorder.take();
+        record.observations.extend(observations.iter().cloned());
+        record
+    }
+
+    #[test]
+    fn a_run_replaces_its_own_machines_observations_and_keeps_all_others() {
+        let old = [
+            seen(1, "one", "old"),
+            seen(1, "other", "old"),
+            seen(2, "one", "of a script"),
+        ];
+        let new = [seen(1, "one", "new"), seen(1, "one", "another disk")];
+        let before = record("Files::list", &old);
+        let run = record("Files::entry", &new);
+        let after = before.clone().after(Cases::Chosen, &run);
+        let kept = [&old[1..], &new].concat();
+        assert_eq!(after, record("Files::list", &kept));
+        assert_eq!(Record::parse(&after.text()), after);
+        let after = before.after(Cases::All, &run);
+        assert_eq!(after, record("Files::entry", &kept));
     }
 }

@@ -11,23 +11,23 @@ const ASSUMED: [(&str, &str); 6] = [
     (
         "ebs: the first identifier of page 0x83 is an EUI-64 and the same for every volume, the second is the text of \
          `UniqueId`",
-        "the whole page (`IOCTL_STORAGE_QUERY_PROPERTY`, `StorageDeviceIdProperty`) of two EBS volumes of one machine",
+        "experiment 18 with two EBS volumes on one machine: it has the whole page",
     ),
     (
         "hyper-v, azure-scsi: an NAA name stands behind the T10 identifier, and neither follows from the other",
-        "the whole page of two data disks, beside their `UniqueId`",
+        "experiment 18 with two data disks",
     ),
     (
         "azure-scsi: the images' policy for new disks is `OnlineAll`",
-        "`Get-StorageSetting`, and `Get-Disk` right after a disk was attached",
+        "`disks.ps1` of experiment 18, which has the policy, right after a disk was attached",
     ),
     (
         "azure-scsi, vsphere: the disk that the machine runs from is GPT",
-        "`Get-Disk` of such a machine",
+        "experiment 18 on such a machine",
     ),
     (
         "vsphere: every disk's location is `SCSI0`, whatever its target",
-        "`Path` and `Location` of `Get-Disk` with two disks on one controller, and with two controllers",
+        "experiment 18 with two disks on one controller, and with two controllers",
     ),
     (
         "recorded latencies: one operation does all the work of the call that was measured",
@@ -41,8 +41,7 @@ const HEAD: &str = "
 A simulated node can answer as machines of a cloud did (`os_sim::Profile`). What was recorded of them stands under
 `crates/formats/fixtures/field`, and the test `profiles` of `os-sim` compares each recorded property. These properties
 are in no record of the machine; the simulator's values are its own.
-`Get-CimInstance -Namespace root/microsoft/windows/storage MSFT_Disk | ConvertTo-Json` on such a machine, and the same
-of `MSFT_Partition`, would settle a row.
+Experiment 18 on such a machine settles a row: it writes all properties of its disks and partitions down.
 
 | profile | class | properties that no record has |
 |---|---|---|

@@ -11,6 +11,7 @@
 //! | [`credential`] | a user's name and password | the one text that WMI takes for both |
 //! | [`device_id`] | a `STORAGE_DEVICE_ID_DESCRIPTOR` | the SCSI identifiers (VPD page 83h) of a disk |
 //! | [`device_path`] | the device interface path of a disk | its NVMe namespace |
+//! | [`directory`] | a listing of a directory with ids (`FILE_ID_EXTD_DIR_INFO`, `FILE_ID_BOTH_DIR_INFO`) | names, each with the id of its file |
 //! | [`ioctl`] | what disks and volumes answer to control codes | partition table, descriptor, length, sector size, number, address, attributes; extents |
 //! | [`location`] | `MSFT_Disk.Location` | adapter, bus, target, LUN |
 //! | [`multi_string`] | a block of UTF-16 | the texts of its list |
@@ -26,6 +27,7 @@ pub mod blank;
 pub mod credential;
 pub mod device_id;
 pub mod device_path;
+pub mod directory;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod gpt;

@@ -3,12 +3,17 @@
 use std::fmt;
 
 use formats::blank::{
-    Clearance, Extent, ExtentError, Guard, Refusal, SectorSize, ShortRead, View, ViewError,
+    Clearance, Extent, ExtentError, Guard, Refusal, SectorSize, ShortRead, UnfinishedNtfs, View,
+    ViewError,
 };
 use formats::partition_kind::PartitionKind;
 use os::{Cause, Deadline, DiskNumber};
 
 use crate::{FormatGuard, Node};
+
+/// What its owner can do about it. The lengths are those that are looked at, [`formats::blank::HEAD`] and
+/// [`formats::blank::TAIL`].
+pub(crate) const WAY_OUT: &str = "who wants it overwritten wipes its first 4 MiB and its last MiB, or has csi-proxy run with -format-guard=off";
 
 /// Something must not be overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +28,7 @@ pub enum BlankError {
         kind: String,
     },
     /// It is not blank.
-    #[error("{object} is not overwritten: {refusal}")]
+    #[error("{object} is not overwritten: {refusal}; {}", WAY_OUT)]
     NotBlank {
         /// The disk or partition.
         object: String,
@@ -79,8 +84,8 @@ impl fmt::Display for Stretch {
 }
 
 impl Stretch {
-    /// Reads both ends of the stretch and asks `rule` whether it may be overwritten. To be called
-    /// under the disk's lock, immediately before the write.
+    /// Reads both ends of the stretch and asks `rule` whether it may be overwritten; reads nothing under
+    /// [`FormatGuard::Off`]. To be called under the disk's lock, immediately before the write.
     ///
     /// # Errors
     /// It may not, or it could not be read.
@@ -90,15 +95,17 @@ impl Stretch {
         rule: impl FnOnce(&View, Guard) -> Result<Clearance, Refusal>,
         deadline: Deadline,
     ) -> Result<(), BlankError> {
-        let view = self.view(node, deadline)?;
         let guard = match node.options().format_guard {
+            FormatGuard::Off => {
+                tracing::warn!(object = %self, "overwriting without a look at what is there: the guard is off");
+                return Ok(());
+            }
             FormatGuard::Signatures => Guard::Signatures,
             FormatGuard::Strict => Guard::Strict,
         };
-        let clearance = rule(&view, guard).map_err(|refusal| BlankError::NotBlank {
-            object: self.to_string(),
-            refusal: Box::new(refusal),
-        })?;
+        let view = self.view(node, deadline)?;
+        let refused = |refusal| self.not_blank(Box::new(refusal));
+        let clearance = rule(&view, guard).map_err(refused)?;
         if let Some(offset) = clearance.unknown() {
             tracing::warn!(object = %self, offset, "overwriting bytes that no known format explains");
         }
@@ -124,6 +131,39 @@ impl Stretch {
             "formatting a blank partition of another system"
         );
         Ok(())
+    }
+
+    /// Whether all that is there is a boot sector of NTFS, or its two copies, and no NTFS. To be called under the
+    /// disk's lock, when it is not blank.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub(crate) fn holds_unfinished(
+        &self,
+        node: &Node,
+        deadline: Deadline,
+    ) -> Result<bool, BlankError> {
+        let view = self.view(node, deadline)?;
+        let Some(unfinished) = UnfinishedNtfs::of(&view) else {
+            return Ok(false);
+        };
+        // As large as the largest record.
+        let mut buffer = [0; 4096];
+        for table in unfinished.tables() {
+            let read = self.read(node, table, &mut buffer, deadline);
+            read.map_err(|error| self.unread(error))?;
+            if buffer.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn not_blank(&self, refusal: Box<Refusal>) -> BlankError {
+        BlankError::NotBlank {
+            object: self.to_string(),
+            refusal,
+        }
     }
 
     fn view(&self, node: &Node, deadline: Deadline) -> Result<View, BlankError> {

@@ -196,7 +196,8 @@ pub use self::smb::{
 };
 pub use self::volumes::{
     AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,
-    FoundVolume, NamedVolume, NewSize, Resized, TargetError, VisibilityError, VolumeError, Volumes,
+    FoundVolume, Kept, NamedVolume, NewSize, NotReleased, Replaced, Resized, TargetError,
+    VisibilityError, VolumeError, Volumes,
 };
 use self::waits::Unheard;
 pub use self::waits::{Crowd, Crowded, Waits};
@@ -206,6 +207,7 @@ pub use self::way::{Bounds, LookupPath, Way, WayError};
 #[derive(Clone)]
 pub struct Node {
     shared: Arc<Shared>,
+    options: Options,
 }
 
 /// The operations as csi-proxy's calls want them, group by group.
@@ -263,7 +265,8 @@ impl<'a> Operations<'a> {
 
 struct Shared {
     os: Os,
-    options: Options,
+    history: volumes::History,
+    kept: Option<volumes::Places>,
     locks: Locks,
     looks: Looks,
     known_mappings: smb::Known,
@@ -274,6 +277,9 @@ struct Shared {
 
 /// What a server has to do with the node that it serves.
 pub struct Server {
+    /// What the server needs, where it may format volumes that hold a filesystem: see [`Kept`]. Without it a
+    /// known signature always refuses, unless the guard is off.
+    pub kept: Option<Kept>,
     /// Hears which operations wait.
     pub waits: Arc<dyn Waits>,
     /// The folder in which the node notes where links are being made, and from which
@@ -283,9 +289,10 @@ pub struct Server {
 }
 
 impl Default for Server {
-    /// Nothing hears of waits, and nothing is noted.
+    /// Nothing hears of waits, nothing is noted, and no volume with a filesystem is formatted.
     fn default() -> Self {
         Self {
+            kept: None,
             waits: Arc::new(Unheard),
             notes: None,
         }
@@ -303,14 +310,18 @@ impl Node {
     /// As [`Node::new`], for a server: it hears which operations wait, and keeps notes of unfinished links.
     #[must_use]
     pub fn in_server(os: Os, options: Options, server: Server) -> Self {
-        let Server { waits, notes } = server;
+        let Server { kept, waits, notes } = server;
         let looks = Looks::new(Arc::clone(&os.clock), Arc::clone(&waits));
         let locks = Locks::new(Arc::clone(&os.clock), looks.clone(), waits);
         let notes = notes.map(Notes::new);
+        let os = looks::guarded(os, &looks);
+        let kept = kept.map(|kept| volumes::Places::resolve(&os, kept));
         Self {
+            options,
             shared: Arc::new(Shared {
-                os: looks::guarded(os, &looks),
-                options,
+                os,
+                history: volumes::History::default(),
+                kept,
                 locks,
                 looks,
                 known_mappings: smb::Known::default(),
@@ -331,7 +342,16 @@ impl Node {
     /// How the operations were told to behave.
     #[must_use]
     pub fn options(&self) -> &Options {
-        &self.shared.options
+        &self.options
+    }
+
+    /// The same node, under the same locks, whose operations behave as these options say.
+    #[must_use]
+    pub fn with_options(&self, options: Options) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            options,
+        }
     }
 
     /// csi-proxy's operations, for whoever serves its calls. Drivers have [`api::NodeApi`].
@@ -346,6 +366,14 @@ impl Node {
 
     fn looks(&self) -> &Looks {
         &self.shared.looks
+    }
+
+    fn history(&self) -> &volumes::History {
+        &self.shared.history
+    }
+
+    fn kept(&self) -> Option<&volumes::Places> {
+        self.shared.kept.as_ref()
     }
 
     fn known_mappings(&self) -> &smb::Known {
@@ -419,16 +447,20 @@ pub enum DiskGuard {
 
 /// What is done about bytes that are not zero but carry no known signature, where a partition table
 /// or a filesystem is about to be written; and about a blank partition whose type says that it belongs
-/// to another system, where it is about to be formatted. A known signature always refuses.
+/// to another system, where it is about to be formatted. A known signature refuses, but for a filesystem whose
+/// owner has done with it ([`Kept`]).
 ///
 /// A type is not taken for a signature: it says whose the partition is, not that anything is in it, and
 /// csi-proxy, which asks for no type, formats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatGuard {
+    /// Nothing of what is there is looked at, known signatures and mounted filesystems included: csi-proxy's
+    /// reach. A disk that is never written is not written all the same.
+    Off,
     /// They are logged and overwritten.
     Signatures,
-    /// They refuse.
+    /// They refuse, and so does every filesystem.
     Strict,
 }
 

@@ -239,7 +239,7 @@ fn format_unless_formatted(rig: &Rig) -> Result<(), String> {
     let volumes = rig.volumes();
     match told(volumes.is_formatted(rig.volume(), rig.soon()))? {
         true => Ok(()),
-        false => told(volumes.format(rig.volume(), rig.soon())),
+        false => told(volumes.format(rig.volume(), rig.soon()).map(drop)),
     }
 }
 

@@ -97,6 +97,12 @@ impl os::Disks for Disks {
         })
     }
 
+    fn clear_read_only(&self, disk: DiskNumber) -> Result<()> {
+        self.run("IOCTL_DISK_SET_DISK_ATTRIBUTES", disk, |machine, name| {
+            machine.change(name, |disk| disk.is_read_only = false)
+        })
+    }
+
     fn read(&self, disk: DiskNumber, offset: u64, buffer: &mut [u8]) -> Result<()> {
         self.run("ReadFile", disk, |machine, name| {
             read(machine, name, offset, buffer)

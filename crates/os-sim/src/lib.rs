@@ -62,8 +62,8 @@
 //! The kernel ([`os::Disks`], [`os::Volumes`]) notices at once that a disk comes or goes, and a new
 //! length when it is told to look (`update_properties`, or a rescan). The storage provider
 //! ([`os::Os::storage`]) answers from its cache, which changes by its own methods,
-//! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone. That is no fault but
-//! how Windows is.
+//! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone, but for a disk that came a while ago
+//! ([`Arrivals`]). That is no fault but how Windows is. It leaves out dynamic disks, and a clone beside its original where [`Collision::Hidden`] is set.
 //!
 //! # Profiles
 //! A node that is made with a [`Profile`] answers as machines of one cloud did: the disk that it runs from, what its
@@ -97,18 +97,23 @@
 //! effect = { fail = { win32 = 1117 } }
 //! # or { fail-after = { hresult = 0x800706BA } }, { answer = { code = 40003, text = "..." } },
 //! # { answer-after = { code = 42002 } }, { delay-ms = 1500 }, { detach-disk = "data1" },
-//! # { take-server-down = "fs1" }, "hang", "overrun", "half-way", "kill-before", "kill-after"
+//! # { take-server-down = "fs1" }, "hang", "overrun", "half-way", "half-way-from-end", "kill-before", "kill-after",
+//! # { unsettled-ms = 1500 }
 //! ```
 //! `half-way` stops a method after its first step: `MSFT_Disk.Initialize` before the reserved
-//! partition, `MSFT_Partition.Resize` before the filesystem, `MSFT_Volume.Format` before the new
-//! filesystem. Other operations have one step, and it does nothing to them.
+//! partition, `MSFT_Partition.Resize` before the filesystem, `MSFT_Volume.Format` with one copy of NTFS's
+//! boot sector written and nothing else: the first, or with `half-way-from-end` the one in the last sector.
+//! Other operations have one step, and neither does anything to them. `unsettled-ms` has
+//! `MSFT_Volume.Format` answer that a parameter is invalid until the volume has been there for so long, or has
+//! a letter. In which order Windows writes a boot sector, and when it formats a new partition, nobody has
+//! recorded.
 //!
 //! # Time
 //! With [`ClockMode::Virtual`] time passes by sleeping alone, and at once. Whatever comes late (a
 //! volume, a service) is due at a moment of the node's clock and is there once that has passed.
 //!
 //! # What it is not
-//! No file content passes the gate: workloads write to `volumes/` directly. Dynamic disks, Storage
+//! No file content passes the gate: workloads write to `volumes/` directly. Volumes of dynamic disks, Storage
 //! Spaces and clusters do not exist here: a disk's file can merely say that it belongs to a cluster.
 //! Partitions are created on GPT disks alone.
 
@@ -121,6 +126,7 @@ pub mod iscsi;
 pub mod smb;
 
 mod clock;
+mod conditions;
 mod disks;
 mod files_gate;
 mod folder;
@@ -146,6 +152,7 @@ mod volumes;
 mod world;
 
 pub use clock::ClockMode;
+pub use conditions::{Arrivals, Collision, OfflineAttributes, StorageConditions};
 pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,

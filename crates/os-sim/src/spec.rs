@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::CreateError;
+use crate::conditions::StorageConditions;
 use crate::latency::Latency;
 use crate::profile::Profile;
 
@@ -53,6 +54,8 @@ pub struct NodeSpec {
     pub volume_delay_ms: u64,
     /// How many milliseconds a service takes to start or stop.
     pub service_delay_ms: u64,
+    /// How the storage behaves where records differ.
+    pub storage: StorageConditions,
     /// The services.
     pub service: Vec<ServiceSpec>,
 }
@@ -182,6 +185,7 @@ impl Default for NodeSpec {
             afunix: true,
             volume_delay_ms: 150,
             service_delay_ms: 100,
+            storage: StorageConditions::default(),
             service: usual_services(),
         }
     }

@@ -7,7 +7,7 @@ use os::{
 use crate::files::FileTree;
 use crate::gate::Op;
 use crate::machine::{Home, Machine};
-use crate::ondisk::{Filesystem, FilesystemKind, filesystem};
+use crate::ondisk::{Filesystem, filesystem};
 use crate::world::World;
 
 /// The mount manager and the mounted filesystems.
@@ -121,6 +121,12 @@ impl os::Volumes for Volumes {
         })
     }
 
+    fn delete_reparse_point(&self, folder: &WinPath, volume: VolumeId) -> Result<()> {
+        self.pass("FSCTL_DELETE_REPARSE_POINT", folder, || {
+            unwrapped(self.tree.remove_reparse_point(folder, volume))
+        })
+    }
+
     fn flush(&self, volume: VolumeId) -> Result<()> {
         self.run("FlushFileBuffers", volume, |machine, home| {
             if machine.is_read_only(&home) {
@@ -155,11 +161,11 @@ impl os::Volumes for Volumes {
             if machine.is_read_only(&home) {
                 return Err(Win32::WRITE_PROTECT.into());
             }
-            if filesystem.kind == FilesystemKind::Fat32 {
+            if !filesystem.kind.grows() {
                 return Err(Win32::INVALID_FUNCTION.into());
             }
             let least = filesystem.length + u64::from(filesystem.cluster);
-            if bytes > home.partition.length || bytes < least {
+            if bytes > home.partition.length || filesystem.kind.usable(bytes) < least {
                 return Err(Win32::INVALID_PARAMETER.into());
             }
             let area = machine.area(&home.disk)?;

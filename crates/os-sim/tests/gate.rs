@@ -36,6 +36,9 @@ const METHODS: &[Method] = &[
     ("Disks", "attributes", Facility::Disks, |it| {
         it.os.disks.attributes(DISK).map(drop)
     }),
+    ("Disks", "clear_read_only", Facility::Disks, |it| {
+        it.os.disks.clear_read_only(DISK)
+    }),
     ("Disks", "descriptor", Facility::Disks, |it| {
         it.os.disks.descriptor(DISK).map(drop)
     }),
@@ -154,6 +157,9 @@ const METHODS: &[Method] = &[
     }),
     ("Volumes", "delete_mount_point", Facility::Volumes, |it| {
         it.os.volumes.delete_mount_point(&path("x"))
+    }),
+    ("Volumes", "delete_reparse_point", Facility::Volumes, |it| {
+        it.os.volumes.delete_reparse_point(&path("x"), it.efi)
     }),
     ("Volumes", "extend", Facility::Volumes, |it| {
         it.os.volumes.extend(it.efi, 0)

@@ -10,7 +10,9 @@ use os::{
     Arguments, Cause, Deadline, DiskAttributes, PartitionEntry, PartitionStyle, Query, Target,
     Value, VolumeId, Win32, WinPath,
 };
-use wincsi_os_sim::{Arrives, Bus, DiskSpec, Effect, NodeSpec, Rule, SanPolicy, SectorSize, Start};
+use wincsi_os_sim::{
+    Arrives, Bus, Content, DiskSpec, Effect, NodeSpec, Rule, SanPolicy, SectorSize, Start,
+};
 
 use self::support::bench::{Bench, DATA, GIB, MIB, gpt, ntfs, one, whole_disk};
 
@@ -124,7 +126,7 @@ fn a_letter_that_is_taken_is_told_of_and_the_partition_is_there() {
     let letter = Value::uint16(u16::from(b'C'));
     let arguments = whole_disk().with("DriveLetter", letter);
     assert_eq!(bench.call(&disk, "CreatePartition", &arguments).code, 42002);
-    assert_eq!(bench.partition().u64("Size"), Ok(GIB - 17 * MIB));
+    assert_eq!(bench.partition().u64("Size"), Ok(GIB - 18 * MIB));
 }
 
 #[test]
@@ -144,6 +146,28 @@ fn a_disk_that_windows_runs_from_is_left_alone() {
     let query = Query::all("MSFT_Volume", &[]).with("DriveLetter", Value::uint16(u16::from(b'C')));
     let drive_c = one(bench.query(&query));
     assert_eq!(bench.call(&drive_c.path, "Format", &ntfs()).code, 42010);
+}
+
+/// ansible/ansible#51032: Win32_DiskDrive lists them alone. A volume that spans several lies on such disks.
+#[test]
+fn dynamic_disks_are_left_out() {
+    let bench = Bench::with_disk(&sas());
+    let disk = bench.disk().path;
+    bench.call(&disk, "Initialize", &gpt());
+    let kind = Value::text("{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}");
+    let metadata = sized(MIB).with("GptType", kind);
+    assert_eq!(bench.call(&disk, "CreatePartition", &metadata).code, 0);
+    for class in ["MSFT_Disk", "MSFT_Partition"] {
+        bench.rescan();
+        let number = match class {
+            "MSFT_Disk" => "Number",
+            _ => "DiskNumber",
+        };
+        let query = Query::all(class, &[]).with(number, Value::uint32(DATA.0));
+        assert_eq!(bench.query(&query), []);
+    }
+    assert!(bench.os.disks.list().unwrap().contains(&DATA));
+    assert_eq!(bench.os.disks.layout(DATA).unwrap().partitions.len(), 2);
 }
 
 #[test]
@@ -203,8 +227,36 @@ fn the_largest_size_is_for_the_defragmenter_to_say() {
             .out
             .get("SizeMax")
             .and_then(|size| size.unsigned().ok());
-        assert_eq!(most, (wanted == 0).then_some(GIB - 17 * MIB));
+        assert_eq!(most, (wanted == 0).then_some(GIB - 16 * MIB - 16_896));
     }
+}
+
+/// The figures are those of dsccommunity/StorageDsc issue 304, the answer that of actions/runner-images 7032.
+#[test]
+fn what_the_largest_size_counts_beyond_a_whole_disks_partition_is_not_to_be_had() {
+    let bench = Bench::new();
+    let content = Content::blank(20 * GIB);
+    let attached = bench.node.hardware().attach_disk("data1", &sas(), &content);
+    attached.unwrap();
+    bench.rescan();
+    let disk = bench.disk().path;
+    bench.call(&disk, "Initialize", &gpt());
+    bench.call(&disk, "CreatePartition", &whole_disk());
+    let partition = bench.partition();
+    assert_eq!(partition.u64("Size"), Ok(21_455_962_112));
+    let supported = bench.call(&partition.path, "GetSupportedSize", &none());
+    let most = supported.out["SizeMax"].unsigned().unwrap();
+    assert_eq!(most, 21_458_042_368);
+    let at_its_size = |size| {
+        let resized = bench.call(&partition.path, "Resize", &sized(size));
+        let text = "The partition is already the requested size.";
+        assert_eq!(
+            (resized.code, resized.extended.as_deref()),
+            (4097, Some(text))
+        );
+    };
+    at_its_size(most);
+    at_its_size(21_455_962_112);
 }
 
 #[test]
@@ -213,7 +265,7 @@ fn a_resize_that_ended_half_way_is_finished_by_extending_the_filesystem() {
     bench.node.hardware().grow_disk("data1", 2 * GIB).unwrap();
     bench.rescan();
     let before = bench.os.volumes.space(volume).unwrap();
-    let size = 2 * GIB - 17 * MIB;
+    let size = 2 * GIB - 18 * MIB;
     bench
         .node
         .faults()
@@ -240,7 +292,7 @@ fn the_kernel_grows_a_partition_by_so_much_and_no_filesystem() {
         .grow_partition(DATA, data, 512 * MIB)
         .unwrap();
     let layout = bench.os.disks.layout(DATA).unwrap();
-    assert_eq!(layout.partitions[1].length, GIB - 17 * MIB + 512 * MIB);
+    assert_eq!(layout.partitions[1].length, GIB - 18 * MIB + 512 * MIB);
     assert_eq!(bench.os.volumes.space(volume), Ok(before));
     let beyond = bench.os.disks.grow_partition(DATA, data, 2 * GIB);
     assert_eq!(beyond.unwrap_err().win32(), Some(Win32::INVALID_PARAMETER));
@@ -288,16 +340,50 @@ fn a_format_waits_for_whoever_holds_the_volume_unless_forced() {
 }
 
 #[test]
-fn a_format_half_way_leaves_a_raw_volume_that_can_be_formatted() {
-    let (bench, volume) = Bench::formatted();
-    bench
-        .node
-        .faults()
-        .add(Rule::on("MSFT_Volume.Format", Effect::HalfWay).times(1));
+fn a_format_half_way_leaves_a_boot_sector_on_a_raw_volume_that_can_be_formatted() {
+    for (half_way, left) in [
+        (Effect::HalfWay, [true, false]),
+        (Effect::HalfWayFromEnd, [false, true]),
+    ] {
+        let (bench, volume) = with_new_partition();
+        let rule = Rule::on("MSFT_Volume.Format", half_way).times(1);
+        bench.node.faults().add(rule);
+        let path = one(bench.volumes()).path;
+        assert_ne!(bench.call(&path, "Format", &ntfs()).code, 0);
+        assert_eq!(bench.os.volumes.file_system(volume), Ok(None));
+        let place = bench.os.volumes.extents(volume).unwrap()[0];
+        let is_ntfs = |at: u64| {
+            let mut sector = [0; 512];
+            bench.os.disks.read(DATA, at, &mut sector).unwrap();
+            &sector[3..11] == b"NTFS    "
+        };
+        let ends = [place.offset, place.offset + place.length - 512];
+        assert_eq!(ends.map(is_ntfs), left);
+        assert_eq!(bench.call(&path, "Format", &ntfs()).code, 0);
+    }
+}
+
+/// <https://github.com/PowerShell/PowerShell/issues/7771>
+#[test]
+fn a_new_partition_without_a_letter_is_not_formatted_at_once_where_a_fault_has_it_so() {
+    let (bench, _) = with_new_partition();
+    let time = Duration::from_secs(5);
+    let rule = Rule::on("MSFT_Volume.Format", Effect::Unsettled(time));
+    bench.node.faults().add(rule);
     let path = one(bench.volumes()).path;
-    assert_ne!(bench.call(&path, "Format", &ntfs()).code, 0);
-    assert_eq!(bench.os.volumes.file_system(volume), Ok(None));
+    assert_eq!(bench.call(&path, "Format", &ntfs()).code, 5);
+    bench.os.clock.sleep(time);
     assert_eq!(bench.call(&path, "Format", &ntfs()).code, 0);
+}
+
+/// With a RAW volume that has just come.
+fn with_new_partition() -> (Bench, VolumeId) {
+    let bench = Bench::with_disk(&sas());
+    let disk = bench.disk().path;
+    bench.call(&disk, "Initialize", &gpt());
+    bench.call(&disk, "CreatePartition", &whole_disk());
+    let volume = bench.volume();
+    (bench, volume)
 }
 
 #[test]

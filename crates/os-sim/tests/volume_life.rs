@@ -11,7 +11,7 @@ use os::{
     Arguments, Deadline, DiskNumber, PartitionEntry, PartitionStyle, Query, Target, Value,
     VolumeId, Win32, WinPath,
 };
-use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, Effect, Rule, SimNode};
+use wincsi_os_sim::{Arrivals, Bus, ClockMode, Content, DiskSpec, Effect, NodeSpec, Rule, SimNode};
 
 use self::support::bench::{Bench, DATA, GIB, MIB, gpt};
 
@@ -48,6 +48,44 @@ fn the_kernel_sees_a_new_disk_at_once_and_the_provider_after_a_rescan() {
     assert_eq!(disk.bool("IsReadOnly"), Ok(true));
 }
 
+/// Drivers that never rescan find their disks on real nodes.
+#[test]
+fn the_provider_notices_a_new_disk_by_itself_after_a_while_or_never() {
+    for (arrivals, noticed) in [(Arrivals::Noticed, 2), (Arrivals::OnRescan, 1)] {
+        let mut spec = NodeSpec::default();
+        spec.storage.arrivals = arrivals;
+        spec.storage.arrival_delay_ms = 1000;
+        let bench = Bench::of(&spec);
+        let (hardware, blank) = (bench.node.hardware(), Content::blank(GIB));
+        let disk = DiskSpec::on(Bus::Sas);
+        hardware.attach_disk("data1", &disk, &blank).unwrap();
+        let listed = || bench.query(&Query::all("MSFT_Disk", &[])).len();
+        assert_eq!(bench.os.disks.list().unwrap().len(), 2);
+        for (pause, expected) in [(0, 1), (999, 1), (1, noticed), (3_600_000, noticed)] {
+            bench.os.clock.sleep(Duration::from_millis(pause));
+            assert_eq!(listed(), expected, "{arrivals:?} {pause}");
+        }
+        bench.rescan();
+        assert_eq!(listed(), 2);
+    }
+}
+
+/// Two rows of one number would be told from each other by nobody.
+#[test]
+fn a_disk_that_is_noticed_takes_the_place_of_the_one_that_is_gone() {
+    let bench = Bench::with_disk(&DiskSpec::on(Bus::Sas));
+    let hardware = bench.node.hardware();
+    hardware.detach_disk("data1").unwrap();
+    bench.os.disks.list().unwrap();
+    let (disk, blank) = (DiskSpec::on(Bus::Sas).lun(2), Content::blank(GIB));
+    hardware.attach_disk("data2", &disk, &blank).unwrap();
+    assert!(bench.os.disks.list().unwrap().contains(&DATA));
+    bench.os.clock.sleep(Duration::from_secs(60));
+    let query = Query::all("MSFT_Disk", &["Location"]).with("Number", Value::uint32(DATA.0));
+    let [row] = bench.query(&query).try_into().unwrap();
+    assert!(row.text("Location").unwrap().ends_with("LUN 2"), "{row:?}");
+}
+
 #[test]
 fn a_raw_disk_becomes_a_mounted_volume() {
     let (bench, volume) = Bench::formatted();
@@ -58,7 +96,7 @@ fn a_raw_disk_becomes_a_mounted_volume() {
         (data.kind, data.offset),
         (PartitionEntry::BASIC_DATA, 16 * MIB)
     );
-    assert_eq!(data.end(), Some(GIB - MIB));
+    assert_eq!(data.end(), Some(GIB - 2 * MIB));
     assert_eq!(data.id, volume.0);
 
     let system = bench.os.volumes.file_system(volume).unwrap().unwrap();
@@ -125,7 +163,7 @@ fn a_grown_disk_is_noticed_by_rescan_and_its_volume_grows() {
     assert_eq!(bench.os.disks.length(DATA), Ok(2 * GIB));
     assert_eq!(bench.disk().u64("Size"), Ok(GIB));
     let path = bench.partition().path;
-    let size = 2 * GIB - 17 * MIB;
+    let size = 2 * GIB - 18 * MIB;
     let resize = Arguments::none().with("Size", Value::uint64(size));
     assert_eq!(bench.call(&path, "Resize", &resize).code, 4097);
     bench.rescan();

@@ -169,6 +169,7 @@ fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), Failure> {
     let disks = fixture.disks()?;
     let endings = [
         disks.attributes(unknown).err(),
+        disks.clear_read_only(unknown).err(),
         disks.descriptor(unknown).err(),
         disks.device_id_page(unknown).err(),
         disks.layout(unknown).err(),

@@ -43,6 +43,7 @@ declare!("storage", NEEDS;
     a_volume_is_raw_until_it_is_formatted,
     a_partition_is_not_resized_by_nothing,
     a_volume_goes_offline_with_its_disk,
+    a_read_only_disk_is_made_writable_past_the_provider,
     a_plugged_disk_has_an_address,
     a_locked_volume_has_one_owner_until_it_is_let_go,
     a_partition_grows_and_its_filesystem_after_it,
@@ -469,6 +470,18 @@ fn a_volume_goes_offline_with_its_disk(fixture: &Fixture) -> Result<(), Failure>
     holds("the volume is gone", !listed.contains(&volume))?;
     disk.expect(&object, disk::ONLINE.name, &none)?;
     same("the same volume", &disk.volume()?.0, &volume)
+}
+
+fn a_read_only_disk_is_made_writable_past_the_provider(fixture: &Fixture) -> Result<(), Failure> {
+    let disk = Disk::initialised(fixture)?;
+    let read_only = disk::set_attributes::IS_READ_ONLY.name;
+    let read_only = Arguments::none().with(read_only, Value::Bool(true));
+    disk.expect(&disk.object()?.path, disk::SET_ATTRIBUTES.name, &read_only)?;
+    let disks = fixture.disks()?;
+    let is_read_only = || Ok::<_, Failure>(disks.attributes(disk.number)?.read_only);
+    holds("it is read-only", is_read_only()?)?;
+    disks.clear_read_only(disk.number)?;
+    holds("it is writable", !is_read_only()?)
 }
 
 fn a_plugged_disk_has_an_address(fixture: &Fixture) -> Result<(), Failure> {

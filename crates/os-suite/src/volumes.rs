@@ -22,6 +22,8 @@ declare!("volumes", &[Facility::Files, Facility::Volumes];
     a_mounted_volume_is_seen_through_its_folder,
     a_volume_is_mounted_at_an_existing_empty_folder_alone,
     an_unmounted_folder_is_plain_and_empty_again,
+    a_plain_folder_has_no_reparse_point,
+    a_mounted_folder_is_plain_without_its_reparse_point,
     a_mounted_folder_that_is_removed_is_forgotten,
     a_mounted_folder_that_goes_from_a_pinned_directory_is_forgotten,
 );
@@ -154,6 +156,29 @@ fn an_unmounted_folder_is_plain_and_empty_again(fixture: &Fixture) -> Result<(),
     holds("no access path is left", !is_mounted_at(fixture, &folder)?)?;
     let again = volumes.delete_mount_point(&folder);
     holds("it cannot be unmounted again", again.is_err())
+}
+
+fn a_plain_folder_has_no_reparse_point(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let (folder, volume) = (scene.directory("d")?, scene.hand.volume());
+    let taken = fixture.volumes()?.delete_reparse_point(&folder, volume);
+    refused("delete_reparse_point", taken, Win32::NOT_A_REPARSE_POINT)
+}
+
+/// The mount manager is told of it afterwards, by mounting and unmounting there once more.
+fn a_mounted_folder_is_plain_without_its_reparse_point(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let (volumes, volume) = (fixture.volumes()?, scene.hand.volume());
+    let folder = mounted(&scene, volumes)?;
+    let other = volumes.delete_reparse_point(&folder, VolumeId(Uuid::from_u128(0x0bad)));
+    refused("delete_reparse_point", other, Win32::REPARSE_TAG_MISMATCH)?;
+    same("volume", &volumes.mounted_at(&folder)?, &volume)?;
+    volumes.delete_reparse_point(&folder, volume)?;
+    same("tag", &scene.entry("mnt")?.tag, &None)?;
+    same("names", &scene.names(&folder)?, &vec![])?;
+    volumes.set_mount_point(&folder, volume)?;
+    volumes.delete_mount_point(&folder)?;
+    Ok(())
 }
 
 fn a_mounted_folder_that_is_removed_is_forgotten(fixture: &Fixture) -> Result<(), Failure> {

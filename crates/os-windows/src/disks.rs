@@ -90,6 +90,14 @@ impl Disks for NativeDisks {
         })
     }
 
+    fn clear_read_only(&self, disk: DiskNumber) -> os::Result<()> {
+        let code = codes::IOCTL_DISK_SET_DISK_ATTRIBUTES;
+        open(disk, Purpose::ChangeDevice)
+            .and_then(|device| handle::control(&device, code, &ioctl::clear_read_only(), &mut []))
+            .map_err(failed("IOCTL_DISK_SET_DISK_ATTRIBUTES", disk))?;
+        Ok(())
+    }
+
     fn read(&self, disk: DiskNumber, offset: u64, buffer: &mut [u8]) -> os::Result<()> {
         open(disk, Purpose::ReadDevice)
             .map_err(Cause::from)
@@ -387,6 +395,9 @@ mod tests {
         assert_eq!(offset_of!(codes::DISK_GROW_PARTITION, BytesToGrow), 8);
         assert_eq!(offset_of!(codes::GET_DISK_ATTRIBUTES, Attributes), 8);
         assert_eq!(offset_of!(codes::STORAGE_DEVICE_NUMBER, DeviceNumber), 4);
+        let request = ioctl::clear_read_only();
+        assert_eq!(size_of::<codes::SET_DISK_ATTRIBUTES>(), request.len());
+        assert_eq!(offset_of!(codes::SET_DISK_ATTRIBUTES, AttributesMask), 16);
     }
 
     #[test]

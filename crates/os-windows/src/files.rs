@@ -9,7 +9,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     FIND_FIRST_EX_LARGE_FETCH, SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE,
     SYMBOLIC_LINK_FLAG_DIRECTORY,
 };
-use windows_sys::Win32::System::Ioctl::FSCTL_GET_REPARSE_POINT;
+use windows_sys::Win32::System::Ioctl::{FSCTL_DELETE_REPARSE_POINT, FSCTL_GET_REPARSE_POINT};
 
 use crate::failure;
 use crate::held::HeldDirectory;
@@ -34,7 +34,10 @@ impl NativeFiles {
 impl Files for NativeFiles {
     fn entry(&self, path: &WinPath) -> os::Result<Entry> {
         Wide::path(path)
-            .and_then(|path| entry(&path))
+            .and_then(|name| match path.components() {
+                [] => root(&name),
+                _ => entry(&name),
+            })
             .map_err(|code| failure::error("GetFileAttributesExW", path, code))
     }
 
@@ -113,6 +116,31 @@ impl Files for NativeFiles {
             .and_then(|directory| security::set_dacl(&directory, dacl))
             .map_err(|code| failure::error("SetSecurityInfo", directory, code))
     }
+}
+
+/// A root has no name that a search could find: `FindFirstFileExW` takes no path that ends in a backslash.
+///
+/// <https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-findfirstfileexw>
+fn root(path: &Wide) -> Result<Entry, Win32> {
+    match file::attributes(path) {
+        Ok((attributes, _)) if !attributes.contains(FileAttributes::REPARSE_POINT) => Ok(Entry {
+            attributes,
+            tag: None,
+            size: 0,
+        }),
+        Ok(_) | Err(Win32::SHARING_VIOLATION) => root_itself(path),
+        Err(code) => Err(code),
+    }
+}
+
+/// The root by a handle, as an entry where it is a link.
+fn root_itself(path: &Wide) -> Result<Entry, Win32> {
+    let (attributes, tag) = handle::tagged(&handle::open(path, Purpose::LookAtEntry)?)?;
+    Ok(Entry {
+        attributes,
+        tag,
+        size: 0,
+    })
 }
 
 /// One call in the common case. A search is what tells the tag, and what an entry that somebody
@@ -233,6 +261,23 @@ pub(crate) fn volume_mounted_at(entry: &OwnedHandle) -> Result<Option<VolumeId>,
     })
 }
 
+/// Takes the reparse point from a mounted folder that names this volume, by one handle, so that no other is taken
+/// than the one that was read. The input is the header of the point's data: its tag and a length of zero
+/// ([MS-FSCC] 2.3.5).
+///
+/// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_delete_reparse_point>
+pub(crate) fn take_mount_from(path: &Wide, volume: VolumeId) -> Result<(), Win32> {
+    let entry = handle::open(path, Purpose::ChangeLink)?;
+    if !handle::attributes(&entry)?.contains(FileAttributes::REPARSE_POINT) {
+        return Err(Win32::NOT_A_REPARSE_POINT);
+    }
+    if volume_mounted_at(&entry)? != Some(volume) {
+        return Err(Win32::REPARSE_TAG_MISMATCH);
+    }
+    let header = u64::from(ReparseTag::MOUNT_POINT.0).to_le_bytes();
+    handle::control(&entry, FSCTL_DELETE_REPARSE_POINT, &header, &mut []).map(drop)
+}
+
 fn clear_read_only(path: &Wide) -> Result<(), Win32> {
     let (attributes, _) = file::attributes(path)?;
     if !attributes.contains(FileAttributes::READ_ONLY) {
@@ -271,6 +316,17 @@ mod tests {
     use os::Cause;
 
     use super::*;
+
+    /// What a search does not find, as its path ends in a backslash.
+    #[test]
+    fn a_root_is_looked_at_by_a_handle() {
+        let root: WinPath = r"C:\".parse().expect("a root");
+        let name = Wide::path(&root).expect("no NUL");
+        let seen = root_itself(&name).expect("a drive");
+        assert!(seen.is_directory());
+        assert_eq!(Ok(seen), super::root(&name));
+        assert!(Search::begin(&name, 0).is_err());
+    }
 
     #[test]
     fn a_folder_of_a_volume_that_is_gone_may_go() {

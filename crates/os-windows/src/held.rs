@@ -1,12 +1,16 @@
 use std::os::windows::io::OwnedHandle;
 use std::sync::{Arc, Once};
 
+use formats::directory::FileId;
 use formats::symlink;
 use os::{Component, FileAttributes, Held, LinkKind, Pin, Placeholder, Win32, WinPath};
 use windows_sys::Win32::System::Ioctl::FSCTL_SET_REPARSE_POINT;
 
+use crate::raw::identity::{self, Identity};
 use crate::raw::relative::{self, Purpose};
 use crate::raw::{handle, privilege};
+use crate::reach::{self, Inner};
+use crate::wide::Wide;
 use crate::{failure, files};
 
 /// A directory that is held in place by an open handle.
@@ -15,7 +19,8 @@ use crate::{failure, files};
 /// What it cannot keep out is a change of the reparse point itself: that takes no more than leave to
 /// write attributes, which sharing does not govern ([MS-FSA] 2.1.5.10.37), and an empty directory.
 /// Entries are therefore opened by the handle, and nothing is followed: not even the directory
-/// itself, should it have become a junction.
+/// itself, should it have become a junction. Where the handle leads to no directory that is there, one is held
+/// after it was opened by its path and proved to be the entry ([`reach`]).
 pub(crate) struct HeldDirectory {
     path: WinPath,
     handle: Arc<OwnedHandle>,
@@ -30,10 +35,7 @@ impl HeldDirectory {
     /// # Errors
     /// [`Win32::DIRECTORY`] for anything but a plain directory.
     pub(crate) fn of(path: WinPath, handle: OwnedHandle) -> Result<Self, Win32> {
-        let attributes = handle::attributes(&handle)?;
-        let is_plain = attributes.contains(FileAttributes::DIRECTORY)
-            && !attributes.contains(FileAttributes::REPARSE_POINT);
-        if is_plain {
+        if is_plain(&handle)? {
             let handle = Arc::new(handle);
             Ok(Self { path, handle })
         } else {
@@ -42,7 +44,7 @@ impl HeldDirectory {
     }
 
     fn open(&self, name: &Component, purpose: Purpose) -> Result<OwnedHandle, Win32> {
-        relative::open(&self.handle, name.as_os_str(), purpose)
+        reach::patiently(|| relative::open(&self.handle, name.as_os_str(), purpose))
     }
 
     /// Opens an entry to remove it, a mounted folder after the mount manager forgot it.
@@ -87,9 +89,8 @@ impl HeldDirectory {
 impl Held for HeldDirectory {
     fn pin(&self, name: &Component) -> os::Result<Pin> {
         let path = self.path.join(name.clone());
-        let held = self
-            .open(name, Purpose::Hold)
-            .and_then(|handle| Self::of(path, handle));
+        let inner = Within { outer: self, name };
+        let held = reach::open(&inner).and_then(|handle| Self::of(path, handle));
         self.failed("NtCreateFile", name, held.map(Pin::holding))
     }
 
@@ -127,6 +128,53 @@ impl Held for HeldDirectory {
     }
 }
 
+fn is_plain(handle: &OwnedHandle) -> Result<bool, Win32> {
+    let attributes = handle::attributes(handle)?;
+    Ok(attributes.contains(FileAttributes::DIRECTORY)
+        && !attributes.contains(FileAttributes::REPARSE_POINT))
+}
+
+/// A directory of a held one.
+struct Within<'a> {
+    outer: &'a HeldDirectory,
+    name: &'a Component,
+}
+
+impl Inner for Within<'_> {
+    type Handle = OwnedHandle;
+
+    fn by_handle(&self) -> Result<OwnedHandle, Win32> {
+        relative::open(&self.outer.handle, self.name.as_os_str(), Purpose::Hold)
+    }
+
+    fn by_path(&self) -> Result<OwnedHandle, Win32> {
+        let path = self.outer.path.join(self.name.clone());
+        handle::open(&Wide::path(&path)?, handle::Purpose::HoldEntry)
+    }
+
+    fn identity(&self, handle: &OwnedHandle) -> Result<Option<Identity>, Win32> {
+        match is_plain(handle)? {
+            true => identity::of(handle).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn outer(&self) -> Result<Option<Identity>, Win32> {
+        self.identity(&self.outer.handle)
+    }
+
+    fn listed(&self) -> Result<Option<FileId>, Win32> {
+        let wanted = self.name.as_os_str().to_string_lossy().to_lowercase();
+        let mut entries = identity::listed(&self.outer.handle)?;
+        // Coarser than Windows compares: where that makes two of one, none is meant.
+        entries.retain(|entry| String::from_utf16_lossy(&entry.name).to_lowercase() == wanted);
+        Ok(match entries.as_slice() {
+            [entry] => entry.id,
+            _ => None,
+        })
+    }
+}
+
 /// An entry that is held by an open handle until it is a link.
 ///
 /// The handle shares reading alone, so nobody can rename, remove or replace the entry. As a directory's, its own
@@ -148,10 +196,119 @@ impl Placeholder for Reserved {
     }
 
     fn rename(&self, name: &Component) -> os::Result<()> {
-        let renamed = relative::rename(&self.entry, &self.directory, name.as_os_str());
+        let name_of_it = name.as_os_str();
+        let renamed =
+            reach::patiently(|| relative::rename(&self.entry, &self.directory, name_of_it));
         renamed.map_err(|code| {
             let path = self.path.parent().unwrap_or_else(|| self.path.clone());
             failure::error("NtSetInformationFile", path.join(name.clone()), code)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use os::Files;
+
+    use super::*;
+    use crate::NativeFiles;
+
+    /// A new folder, removed with all that is in it.
+    struct Folder(std::path::PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("wincsi-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn with(self, directory: &str) -> Self {
+            std::fs::create_dir(self.0.join(directory)).unwrap();
+            self
+        }
+
+        fn path(&self) -> WinPath {
+            self.0.to_str().unwrap().parse().unwrap()
+        }
+
+        fn held(&self) -> HeldDirectory {
+            let path = Wide::path(&self.path()).unwrap();
+            let handle = handle::open(&path, handle::Purpose::HoldEntry).unwrap();
+            HeldDirectory::of(self.path(), handle).unwrap()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn is_proved(outer: &HeldDirectory, name: &str) -> Result<bool, Win32> {
+        let name = &Component::parse(name).unwrap();
+        let proved = reach::proved(&Within { outer, name });
+        proved.map(|handle| handle.is_some())
+    }
+
+    #[test]
+    fn an_entry_of_a_held_directory_is_proved_in_any_case_of_its_name() {
+        let mut folder = Folder::new("proved").with("Inner");
+        for number in 0..600 {
+            folder = folder.with(&format!(
+                "another-of-a-list-that-takes-several-blocks-{number}"
+            ));
+        }
+        let outer = folder.held();
+        for name in ["Inner", "inner"] {
+            assert_eq!(is_proved(&outer, name), Ok(true));
+        }
+        let missing = is_proved(&outer, "missing");
+        assert_eq!(missing, Err(Win32::FILE_NOT_FOUND));
+    }
+
+    /// As the path of a held directory does that became a junction.
+    #[test]
+    fn an_equal_name_elsewhere_is_not_proved() {
+        let (here, there) = (
+            Folder::new("here").with("inner"),
+            Folder::new("there").with("inner"),
+        );
+        let swapped = HeldDirectory {
+            path: there.path(),
+            ..here.held()
+        };
+        assert_eq!(is_proved(&swapped, "inner"), Ok(false));
+        let empty = Folder::new("empty");
+        let emptied = HeldDirectory {
+            path: there.path(),
+            ..empty.held()
+        };
+        assert_eq!(is_proved(&emptied, "inner"), Ok(false));
+        assert_eq!(is_proved(&there.held(), "inner"), Ok(true));
+    }
+
+    #[test]
+    fn a_file_is_not_proved() {
+        let folder = Folder::new("file");
+        std::fs::write(folder.0.join("file"), "x").unwrap();
+        assert_eq!(is_proved(&folder.held(), "file"), Ok(false));
+    }
+
+    /// By its path as by its handle: nobody can take the directory away.
+    #[test]
+    fn what_is_proved_is_held() {
+        let folder = Folder::new("kept").with("inner");
+        let (outer, name) = (folder.held(), Component::parse("inner").unwrap());
+        let within = Within {
+            outer: &outer,
+            name: &name,
+        };
+        let kept = reach::proved(&within).unwrap().unwrap();
+        let inner = folder.path().join(name.clone());
+        let removed = NativeFiles::new().remove_directory(&inner);
+        assert_eq!(removed.unwrap_err().win32(), Some(Win32::SHARING_VIOLATION));
+        drop(kept);
+        NativeFiles::new().remove_directory(&inner).unwrap();
     }
 }

@@ -25,6 +25,7 @@ mod libraries;
 mod node;
 mod process;
 mod raw;
+mod reach;
 mod service;
 mod services;
 mod volumes;

@@ -12,10 +12,10 @@ use windows_sys::Win32::System::Ioctl::{
     FSCTL_DISMOUNT_VOLUME, FSCTL_EXTEND_VOLUME, FSCTL_LOCK_VOLUME, FSCTL_UNLOCK_VOLUME,
 };
 
-use crate::failure;
 use crate::raw::handle::{self, Purpose};
 use crate::raw::volume;
 use crate::wide::{self, Wide};
+use crate::{failure, files};
 
 /// The flag of `GetVolumeInformationW` for a filesystem that is mounted read-only
 /// (`FILE_READ_ONLY_VOLUME`).
@@ -92,6 +92,12 @@ impl Volumes for NativeVolumes {
         Wide::folder(folder)
             .and_then(|folder| volume::unmount(&folder))
             .map_err(|code| failure::error("DeleteVolumeMountPointW", folder, code))
+    }
+
+    fn delete_reparse_point(&self, folder: &WinPath, volume: VolumeId) -> os::Result<()> {
+        Wide::path(folder)
+            .and_then(|path| files::take_mount_from(&path, volume))
+            .map_err(|code| failure::error("FSCTL_DELETE_REPARSE_POINT", folder, code))
     }
 
     fn flush(&self, volume: VolumeId) -> os::Result<()> {

@@ -4,9 +4,10 @@ use crate::{DiskNumber, PartitionNumber, Result};
 
 /// The disks as the kernel sees them: device objects, IOCTLs, raw reads.
 ///
-/// All numbers are bytes unless said otherwise. Writing to a disk is the provider's business
-/// ([`crate::Provider`]); only growing a partition has a call here, for the case that the
-/// provider's own resize ended half way.
+/// All numbers are bytes unless said otherwise. Changing a disk is the provider's business
+/// ([`crate::Provider`]); two calls stand here for what it does not do: growing a partition, where its own
+/// resize ended half way, and making a disk writable that it does not list, or refuses to change while it is
+/// offline.
 pub trait Disks: Send + Sync {
     /// The numbers of the present disks that say theirs, ascending.
     ///
@@ -73,6 +74,17 @@ pub trait Disks: Send + Sync {
     /// # Errors
     /// No such disk.
     fn attributes(&self, disk: DiskNumber) -> Result<DiskAttributes>;
+
+    /// Clears the read-only attribute, until the next restart (`IOCTL_DISK_SET_DISK_ATTRIBUTES`, on a handle that
+    /// may read and write). Offline and online disks take it; what the hardware allows does not change.
+    ///
+    /// Sources: <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-ioctl_disk_set_disk_attributes>,
+    /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>; diskpart does the
+    /// like for a disk that the provider leaves out (<https://github.com/kubernetes-csi/csi-proxy/issues/287>).
+    ///
+    /// # Errors
+    /// No such disk, or it is not to be changed.
+    fn clear_read_only(&self, disk: DiskNumber) -> Result<()>;
 
     /// Fills `buffer` from the disk at `offset`; both must be multiples of the sector size.
     ///

@@ -52,6 +52,16 @@ pub trait Volumes: Send + Sync {
     /// The folder does not exist or is not a mounted folder.
     fn delete_mount_point(&self, folder: &WinPath) -> Result<()>;
 
+    /// Makes a mounted folder that names this volume a plain folder again, for a volume that is gone, where
+    /// [`Volumes::delete_mount_point`] fails (`FSCTL_DELETE_REPARSE_POINT`). The mount manager is not told.
+    ///
+    /// Unmounting a volume that is gone and mounting another in its place are its two uses.
+    ///
+    /// # Errors
+    /// [`crate::Win32::NOT_A_REPARSE_POINT`] for a plain folder; [`crate::Win32::REPARSE_TAG_MISMATCH`] where the
+    /// folder names another volume, and for another kind of reparse point; no such folder.
+    fn delete_reparse_point(&self, folder: &WinPath, volume: VolumeId) -> Result<()>;
+
     /// Writes everything cached for the volume to its disk (`FlushFileBuffers` on the volume).
     ///
     /// # Errors

@@ -139,7 +139,7 @@ pub const OPERATIONS: &[Operation] = &[
     changes(
         "volume",
         "FormatVolume",
-        "Formats a blank volume with NTFS; one that is formatted is left alone.",
+        "Formats a volume with NTFS that is blank or released; another that is formatted is refused, unless `-format-guard=off`.",
     ),
     changes(
         "volume",

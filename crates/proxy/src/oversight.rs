@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 use transport::{Call, Code, Status};
 
-use crate::audit::{Audit, Record, Shape};
+use crate::audit::{self, Audit, Record, Shape};
 use crate::catalogue::{self, Effect, Operation};
 use crate::flags::Config;
 use crate::metrics::{CallSeries, Metrics};
@@ -120,6 +120,8 @@ impl Overseer {
         self.show(call);
         let (began, clock) = (OffsetDateTime::now_utc(), Instant::now());
         self.series.began();
+        // What a call left that ended by a panic is another's.
+        drop(audit::take_remark());
         let attempt = || self.admit(call).and_then(|()| handler());
         let ended = panic::catch_unwind(AssertUnwindSafe(attempt));
         let took = clock.elapsed();
@@ -177,6 +179,7 @@ impl Overseer {
             object: self.shape.read(&call.message),
             outcome: end.0.name(),
             text: end.1,
+            remark: audit::take_remark(),
         });
     }
 

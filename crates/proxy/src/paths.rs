@@ -68,6 +68,11 @@ impl WorkingDirs {
         self
     }
 
+    /// The working folders, without those for volumes: what is mounted there only is not staged.
+    pub(crate) fn roots(&self) -> &[WinPath] {
+        &self.folders.roots
+    }
+
     pub(crate) fn first(&self) -> Option<&WinPath> {
         self.folders.roots.first()
     }

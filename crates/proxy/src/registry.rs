@@ -64,6 +64,8 @@ impl Registry {
         operations: &Arc<Operations>,
         oversight: &Oversight,
     ) -> Vec<(&'static Group, Arc<dyn Service>)> {
+        let strict = Arc::new(operations.strict());
+        let operations = [operations, &strict];
         let service = |methods: GroupMethods| -> (&'static Group, Arc<dyn Service>) {
             let service = GroupService::new(methods, operations, oversight);
             (service.group, Arc::new(service))
@@ -114,12 +116,18 @@ struct GroupService {
     group: &'static Group,
     methods: BTreeMap<&'static str, (Overseer, Handler)>,
     operations: Arc<Operations>,
+    /// For clients that ask for them.
+    strict: Arc<Operations>,
     /// Held during a look, so that looks that hang do not pile up.
     looking: Mutex<()>,
 }
 
 impl GroupService {
-    fn new(registered: GroupMethods, operations: &Arc<Operations>, oversight: &Oversight) -> Self {
+    fn new(
+        registered: GroupMethods,
+        [operations, strict]: [&Arc<Operations>; 2],
+        oversight: &Oversight,
+    ) -> Self {
         let GroupMethods {
             group,
             mut handlers,
@@ -132,7 +140,21 @@ impl GroupService {
             group,
             methods: methods.collect(),
             operations: Arc::clone(operations),
+            strict: Arc::clone(strict),
             looking: Mutex::default(),
+        }
+    }
+
+    /// The operations as the client's metadata has them. What it asks for and is not understood is refused: it
+    /// wants more than the server would do by itself.
+    fn operations_for(&self, call: &Call) -> Result<&Operations, Status> {
+        match call.metadata.as_deref() {
+            None => Ok(&self.operations),
+            Some(wire::STRICT) => Ok(&self.strict),
+            Some(_) => {
+                let text = format!("{} is not {}", wire::FORMAT_GUARD, wire::STRICT);
+                Err(Status::new(Code::InvalidArgument, text))
+            }
         }
     }
 
@@ -159,7 +181,9 @@ impl GroupService {
 impl Service for GroupService {
     fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
         match self.methods.get(call.method.as_str()) {
-            Some((overseer, handler)) => overseer.run(call, || handler(&self.operations, call)),
+            Some((overseer, handler)) => {
+                overseer.run(call, || handler(self.operations_for(call)?, call))
+            }
             None if is_own_look(call) => self.look(call),
             None => Err(unimplemented(self.group, call.method.as_str())),
         }

@@ -1,14 +1,14 @@
 //! From a configuration to a running server.
 
 use std::any::Any;
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{env, io};
 
-use node::{Node, Waits};
-use os::{Facility, Os};
+use node::{Kept, Node, Waits};
+use os::{Facility, Os, WinPath};
 use os_sim::{ClockMode, CreateError, SimNode};
 use transport::{
     BindError, DrainReport, Endpoint, EndpointError, EndpointFailure, Server, ServerOptions,
@@ -37,12 +37,11 @@ mod native;
 /// A working folder is no path, there is no node to serve (elsewhere than on Windows, where none is simulated), or the policy, the audit log or an endpoint
 /// is not to be had; or other processes serve all endpoints. An HTTP address that cannot be had is no error: it is logged and tried again.
 pub fn start(config: &Config) -> Result<Running, StartError> {
-    let working_dirs = WorkingDirs::parse(config.roots())?
-        .with_volume_dirs(config.volume_dirs.clone())?
-        .reaching(config.reach);
+    let working_dirs = working_dirs(config)?;
     let oversight = Oversight::open(config)?;
     let os = os_meter::metered(node_of(config)?, &oversight.metrics().meter());
     let server = node::Server {
+        kept: kept(config, &working_dirs),
         waits: Arc::new(Places),
         notes: config.state_dir.clone(),
     };
@@ -87,6 +86,12 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
         server: SharedServer::new(server),
     };
     Ok(Running::new(config, monitored))
+}
+
+fn working_dirs(config: &Config) -> Result<WorkingDirs, WorkingDirError> {
+    let working_dirs = WorkingDirs::parse(config.roots())?;
+    let with_volumes = working_dirs.with_volume_dirs(config.volume_dirs.clone())?;
+    Ok(with_volumes.reaching(config.reach))
 }
 
 /// A call that waits for another leaves its place among those that run.
@@ -270,11 +275,46 @@ fn options(config: &Config) -> node::Options {
     options
 }
 
+/// What no volume may hold that is formatted over its filesystem; `None`, and then no such volume is, where a path
+/// of it cannot be told.
+fn kept(config: &Config, working_dirs: &WorkingDirs) -> Option<Kept> {
+    match own_files(config) {
+        Ok(files) => Some(Kept {
+            working_folders: working_dirs.roots().to_vec(),
+            files,
+        }),
+        Err(error) => {
+            tracing::warn!("no volume that has a filesystem is formatted: {error}");
+            None
+        }
+    }
+}
+
+/// The paths of this program and its files, as far as they can be on a volume of the node.
+fn own_files(config: &Config) -> io::Result<Vec<WinPath>> {
+    let program = env::current_exe()?;
+    let named = [
+        Some(&program),
+        config.audit_log.as_ref(),
+        config.log.file.as_ref(),
+        config.log.folder.as_ref(),
+        config.policy_file.as_ref(),
+    ];
+    let own = named
+        .into_iter()
+        .flatten()
+        .map(|path| native::on_node(path));
+    let mut own = own.collect::<io::Result<Vec<_>>>()?;
+    own.push(config.state_dir.clone());
+    Ok(own.into_iter().flatten().collect())
+}
+
 fn server_options(config: &Config) -> ServerOptions {
     let mut options = ServerOptions::default();
     options.call_timeout = config.call_timeout;
     options.max_held_bytes = config.max_held_bytes;
     options.max_idle = config.max_connection_idle;
+    options.metadata = Some(wire::FORMAT_GUARD);
     if let Some(security) = &config.pipe_security {
         options.security.clone_from(security);
     }

@@ -58,6 +58,27 @@ pub(crate) fn check(head: &Parts) -> Result<Option<Duration>, Refusal> {
     })
 }
 
+/// The longest value of a header that a service is given, in bytes.
+const LONGEST_METADATA: usize = 64;
+
+/// A copy of the value of a header, as h2's value is a slice of the buffer that its header block came in.
+pub(crate) fn metadata(head: &Parts, name: &str) -> Result<Option<Box<str>>, Refusal> {
+    let mut values = head.headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let text = value.to_str().ok();
+    let text = text.filter(|text| text.len() <= LONGEST_METADATA && values.next().is_none());
+    match text {
+        Some(text) => Ok(Some(text.into())),
+        None => {
+            let text = format!("{name} is not one text of at most {LONGEST_METADATA} bytes");
+            let status = Status::new(Code::InvalidArgument, text);
+            Err(Refusal::new(StatusCode::OK, status))
+        }
+    }
+}
+
 fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
     match headers.get(GRPC_ENCODING).map(HeaderValue::as_bytes) {
         None | Some(b"" | b"identity") => Ok(()),

@@ -32,6 +32,9 @@ pub struct ServerOptions {
     /// alone (mode 0600) whatever this says. One that names no owner (`O:`) leaves the pipe to the default owner
     /// of the process's token, and clients that look at it ([`Owner`]) may refuse it.
     pub security: String,
+    /// The header of a request whose value the service is given ([`crate::Call::metadata`]), by its name in lower
+    /// case. All others are read by nobody.
+    pub metadata: Option<&'static str>,
     /// A connection that has not sent HTTP/2's preface after this long is closed. The default,
     /// 120 s, is grpc-go's.
     pub handshake_timeout: Duration,
@@ -96,6 +99,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             security: DEFAULT_SECURITY.to_owned(),
+            metadata: None,
             handshake_timeout: Duration::from_secs(120),
             max_idle: Duration::from_secs(30 * 60),
             linger: Duration::from_millis(100),

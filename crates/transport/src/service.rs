@@ -37,6 +37,9 @@ pub struct Call {
     pub method: MethodPath,
     /// The encoded request message, without gRPC's five-byte prefix.
     pub message: Bytes,
+    /// The value of the one header that the server was told to give ([`crate::ServerOptions::metadata`]), if the
+    /// client sent it.
+    pub metadata: Option<Box<str>>,
     /// Who calls.
     pub peer: Peer,
     /// When the client gets DeadlineExceeded, whatever the service still does.
@@ -74,6 +77,7 @@ impl Call {
         Some(Self {
             method: MethodPath::new(&method.parse().ok()?),
             message,
+            metadata: None,
             peer: Peer::default(),
             deadline,
             endpoint: Endpoint::Socket(PathBuf::new()),

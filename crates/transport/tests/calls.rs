@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use http::{Request, StatusCode};
 use support::multiplexed::Multiplexed;
 use support::{Fixture, PATIENCE, call, call_err, eventually, frames};
-use transport::{CallError, Code, ServerOptions};
+use transport::{CallError, Channel, ChannelOptions, Code, ServerOptions};
 
 fn fixture() -> Fixture {
     Fixture::new(ServerOptions::default())
@@ -39,6 +39,41 @@ fn a_message_over_the_limit_is_refused_for_its_caller_alone() {
     assert_eq!(status.code, Code::ResourceExhausted);
     assert!(status.message.contains("4194305 vs. 4194304"), "{status}");
     assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
+}
+
+const METADATA: &str = "x-test";
+
+/// What the service is given when a client sends this header, to a server that gives it or gives none.
+fn metadata(asked: Option<&'static str>, sent: &'static str) -> Result<String, Code> {
+    let mut options = ServerOptions::default();
+    options.metadata = asked;
+    let fixture = Fixture::new(options);
+    let mut options = ChannelOptions::default();
+    options.metadata = Some((METADATA, sent));
+    let channel = Channel::connect(fixture.endpoint, options).unwrap();
+    match channel.call("/v1.Test/Metadata", b"", Instant::now() + PATIENCE) {
+        Ok(given) => Ok(String::from_utf8(given).unwrap()),
+        Err(CallError::Status(status)) => Err(status.code),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_service_is_given_the_one_header_that_the_server_reads() {
+    let longest = str::repeat("x", 64).leak();
+    for (asked, sent, given) in [
+        (Some(METADATA), "strict", Ok(r#"Some("strict")"#.to_owned())),
+        (Some(METADATA), &*longest, Ok(format!("Some({longest:?})"))),
+        (
+            Some(METADATA),
+            str::repeat("x", 65).leak(),
+            Err(Code::InvalidArgument),
+        ),
+        (Some("x-other"), "strict", Ok("None".to_owned())),
+        (None, "strict", Ok("None".to_owned())),
+    ] {
+        assert_eq!(metadata(asked, sent), given, "{asked:?} {sent}");
+    }
 }
 
 #[test]

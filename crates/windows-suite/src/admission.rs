@@ -1,5 +1,7 @@
 //! What the suite may do here, decided before it does anything.
 
+use os::schema::Build;
+
 use crate::arguments::Arguments;
 
 /// What the suite was asked for and may do.
@@ -7,6 +9,8 @@ use crate::arguments::Arguments;
 pub enum Task {
     /// Say which cases there are.
     List,
+    /// Make and remove directories by handles, and nothing else.
+    CallByHandle,
     /// Remove what a former run left over.
     CleanUp,
     /// Run the cases.
@@ -18,6 +22,8 @@ pub enum Task {
 pub enum Host {
     /// Windows itself.
     Windows {
+        /// The number of its build, 20348 of Windows Server 2022 say.
+        build: u32,
         /// Whether this process has an administrator's full rights.
         is_elevated: bool,
     },
@@ -39,6 +45,9 @@ pub enum Refusal {
     /// The process is not elevated.
     #[error("this takes an administrator: start it from an elevated prompt")]
     NotElevated,
+    /// The build is older than any that csi-proxy is for.
+    #[error("this is build {0} of Windows: the suite is for Windows Server 2019 (17763) and later")]
+    TooOld(u32),
     /// Wine cannot attach disks.
     #[error(
         "this is Wine {0}, no Windows: it attaches no disks and has no storage, SMB or iSCSI provider. \
@@ -61,12 +70,27 @@ pub fn admit(arguments: &Arguments, host: &Host) -> Result<Task, Refusal> {
     if !arguments.may_change {
         return Err(Refusal::NotAllowed);
     }
-    match (host, arguments.clean_up) {
-        (Host::Elsewhere, _) => Err(Refusal::Elsewhere),
-        (Host::Windows { is_elevated: false }, _) => Err(Refusal::NotElevated),
-        (_, true) => Ok(Task::CleanUp),
-        (Host::Wine(version), false) => Err(Refusal::Wine(version.clone())),
-        (Host::Windows { is_elevated: true }, false) => Ok(Task::Run),
+    let task = task(arguments);
+    match host {
+        Host::Elsewhere => Err(Refusal::Elsewhere),
+        Host::Wine(_) if task != Task::Run => Ok(task),
+        Host::Wine(version) => Err(Refusal::Wine(version.clone())),
+        Host::Windows { is_elevated, build } => match *build {
+            _ if !is_elevated => Err(Refusal::NotElevated),
+            old if Build(old) < OLDEST => Err(Refusal::TooOld(old)),
+            _ => Ok(task),
+        },
+    }
+}
+
+/// Of Windows Server 2019: Kubernetes has no nodes of an older one.
+const OLDEST: Build = Build::SERVER_2019;
+
+fn task(arguments: &Arguments) -> Task {
+    match (&arguments.calls_by_handle, arguments.clean_up) {
+        (Some(_), _) => Task::CallByHandle,
+        (None, true) => Task::CleanUp,
+        (None, false) => Task::Run,
     }
 }
 
@@ -77,8 +101,18 @@ mod tests {
     use super::{Host, Refusal, Task, admit};
     use crate::arguments::Arguments;
 
-    const ADMINISTRATOR: Host = Host::Windows { is_elevated: true };
-    const USER: Host = Host::Windows { is_elevated: false };
+    const ADMINISTRATOR: Host = of_build(17763);
+    const USER: Host = Host::Windows {
+        build: 20348,
+        is_elevated: false,
+    };
+
+    const fn of_build(build: u32) -> Host {
+        Host::Windows {
+            build,
+            is_elevated: true,
+        }
+    }
 
     fn asked(arguments: &[&str], host: &Host) -> Result<Task, Refusal> {
         let parsed = Arguments::try_parse_from([&["suite"], arguments].concat());
@@ -107,6 +141,25 @@ mod tests {
         assert_eq!(asked(run, &Host::Elsewhere), Err(Refusal::Elsewhere));
         let wine = Host::Wine("8.0".into());
         assert_eq!(asked(run, &wine), Err(Refusal::Wine("8.0".into())));
+    }
+
+    #[test]
+    fn windows_server_2019_is_admitted_and_none_before() {
+        let run = &["--i-may-change-this-machine"];
+        for build in [17763, 20348, 26100] {
+            assert_eq!(asked(run, &of_build(build)), Ok(Task::Run), "{build}");
+        }
+        assert_eq!(asked(run, &of_build(14393)), Err(Refusal::TooOld(14393)));
+    }
+
+    #[test]
+    fn calls_by_handle_take_leave_and_may_be_wine() {
+        let call = &["--i-may-change-this-machine", "--calls-by-handle", "folder"];
+        for host in [ADMINISTRATOR, Host::Wine("8.0".into())] {
+            assert_eq!(asked(call, &host), Ok(Task::CallByHandle));
+        }
+        assert_eq!(asked(&call[1..], &ADMINISTRATOR), Err(Refusal::NotAllowed));
+        assert_eq!(asked(call, &Host::Elsewhere), Err(Refusal::Elsewhere));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use fidelity::Cases;
 
 /// os-suite and a node's volume life on this machine, which has to be Windows Server and may be changed.
 #[derive(Debug, Parser)]
@@ -26,9 +27,17 @@ pub struct Arguments {
     /// The suite's own folder, on a volume with 10 GiB to spare.
     #[arg(long, default_value = r"C:\wincsi-suite")]
     pub folder: PathBuf,
-    /// Write which operations of the seam were executed to `windows.txt` in this folder; only of all cases.
-    #[arg(long, conflicts_with_all = ["filters", "list", "clean_up"])]
+    /// Write what was seen to `windows.txt` in this folder: which operations of the seam all cases executed, and what
+    /// the experiments saw. What other runs and the scripts saw stays in it.
+    #[arg(long, conflicts_with_all = ["list", "clean_up"])]
     pub record: Option<PathBuf>,
+    /// What the machine is, for the record: "Azure D4ds_v5", say.
+    #[arg(long, default_value = "")]
+    pub machine: String,
+    /// Do nothing but make and remove directories below this folder, by 64 threads, and count the codes, and run
+    /// os-suite's cases about files there: where a HostProcess container has a folder of the node bound into it.
+    #[arg(long, conflicts_with_all = ["filters", "list", "clean_up", "keep"])]
+    pub calls_by_handle: Option<PathBuf>,
     /// The address of an iSCSI portal on port 3260 whose target asks for nothing.
     #[arg(long, requires = "iscsi_target")]
     pub iscsi_portal: Option<String>,
@@ -44,6 +53,15 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// Whether only some of the cases are asked for.
+    #[must_use]
+    pub fn cases(&self) -> Cases {
+        match self.filters.is_empty() && self.calls_by_handle.is_none() {
+            true => Cases::All,
+            false => Cases::Chosen,
+        }
+    }
+
     /// How long one case may take.
     #[must_use]
     pub fn limit(&self) -> Duration {
@@ -54,6 +72,7 @@ impl Arguments {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use fidelity::Cases;
 
     use super::Arguments;
 
@@ -86,7 +105,8 @@ mod tests {
     fn what_contradicts_itself_is_refused() {
         assert!(parse(&["--list", "--i-may-change-this-machine"]).is_err());
         assert!(parse(&["--clean-up", "--keep"]).is_err());
-        assert!(parse(&["--record", "records", "smb::"]).is_err());
+        assert!(parse(&["--record", "records", "--list"]).is_err());
+        assert!(parse(&["--calls-by-handle", "folder", "smb::"]).is_err());
         assert!(parse(&["--limit", "0"]).is_err());
     }
 
@@ -94,5 +114,7 @@ mod tests {
     fn words_are_filters() {
         let arguments = parse(&["smb::", "life::"]).expect("filters");
         assert_eq!(arguments.filters, ["smb::", "life::"]);
+        assert_eq!(arguments.cases(), Cases::Chosen);
+        assert_eq!(parse(&[]).expect("nothing").cases(), Cases::All);
     }
 }

@@ -14,6 +14,11 @@ pub(crate) fn serve() -> ExitCode {
 }
 
 /// Never admitted here.
+pub(crate) fn call_by_handle(_: &Arguments) -> ExitCode {
+    ExitCode::FAILURE
+}
+
+/// Never admitted here.
 pub(crate) fn clean_up(_: &Arguments) -> ExitCode {
     ExitCode::FAILURE
 }

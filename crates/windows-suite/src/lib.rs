@@ -4,12 +4,12 @@
 //! the cases one after the other, and takes everything away again, also what a former run that was killed
 //! left over. It starts no process and needs neither Hyper-V nor PowerShell, but an administrator.
 //!
-//! A [`plan`] is `os-suite`'s cases and those of [`cases`], which are written over a [`Stand`], so that
-//! the simulated node runs them too; the module `machine` makes the stand of Windows. What may be done is
+//! A [`plan`] is `os-suite`'s cases, those of [`cases`] and the [`experiments`], which are written over a [`Stand`],
+//! so that the simulated node runs them too; the module `machine` makes the stand of Windows. What may be done is
 //! decided by [`admission`], before anything is.
 //!
 //! # Where this has run
-//! Its cases on the simulated node, on Linux and under Wine. On Windows nothing of it has run; under Wine what
+//! Its cases on the simulated node, on Linux and under Wine, its experiments there on Linux. On Windows nothing of it has run; under Wine what
 //! refuses, lists and cleans up has.
 
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@
 pub mod admission;
 pub mod arguments;
 pub mod cases;
+pub mod experiments;
 pub mod inventory;
 pub mod leftovers;
 pub mod names;

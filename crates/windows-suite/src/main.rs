@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     });
     match task {
         Ok(Task::List) => list(&arguments),
+        Ok(Task::CallByHandle) => platform::call_by_handle(&arguments),
         Ok(Task::CleanUp) => platform::clean_up(&arguments),
         Ok(Task::Run) => platform::run(&arguments),
         Err(reason) => {

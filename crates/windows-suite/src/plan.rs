@@ -4,6 +4,7 @@ use os_suite::Fixture;
 
 use crate::arguments::Arguments;
 use crate::cases::{self, Own};
+use crate::experiments::{self, Sight, Trial};
 use crate::{Failure, Stand};
 
 /// One case of a run.
@@ -16,13 +17,24 @@ pub struct Planned {
     body: Body,
 }
 
+/// What trying a case came to, when it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tried {
+    /// Its statement is true.
+    Holds,
+    /// It is the experiment of this number, and this is what it saw.
+    Saw(u8, Vec<Sight>),
+}
+
 #[derive(Clone, Copy)]
 enum Body {
+    Experiment(&'static Trial),
     Node(fn(&dyn Stand) -> Result<(), Failure>),
     Seam(fn(&Fixture) -> Result<(), os_suite::Failure>),
 }
 
-/// The cases of `os-suite` and ours, but for those that the filters leave out.
+/// The cases of `os-suite`, ours, and the experiments, but for those that the filters leave out. The experiments are
+/// last, as nothing is tried after one that hangs.
 #[must_use]
 pub fn plan(arguments: &Arguments) -> Vec<Planned> {
     let seam = os_suite::cases().map(|case| Planned {
@@ -35,7 +47,11 @@ pub fn plan(arguments: &Arguments) -> Vec<Planned> {
         let filters = &arguments.filters;
         filters.is_empty() || filters.iter().any(|filter| planned.name.contains(filter))
     };
-    seam.chain(own).filter(is_wanted).collect()
+    let experiments = experiments::all().map(Planned::experiment);
+    seam.chain(own)
+        .chain(experiments)
+        .filter(is_wanted)
+        .collect()
 }
 
 impl Planned {
@@ -49,20 +65,37 @@ impl Planned {
         }
     }
 
+    /// An experiment, to be made.
+    #[must_use]
+    pub fn experiment(trial: &'static Trial) -> Self {
+        Self {
+            name: trial.name,
+            left_out: None,
+            body: Body::Experiment(trial),
+        }
+    }
+
     /// Tries it on a stand of its own.
     ///
     /// # Errors
-    /// It does not hold.
-    pub fn try_on(&self, stand: Box<dyn Stand>) -> Result<(), String> {
-        match self.body {
+    /// It does not hold. An experiment has no such error: what it could not do is among what it saw.
+    pub fn try_on(&self, stand: Box<dyn Stand>) -> Result<Tried, String> {
+        let held = match self.body {
+            Body::Experiment(trial) => return Ok(Tried::Saw(trial.number, saw(trial, &*stand))),
             Body::Node(run) => run(&*stand).map_err(|failure| failure.to_string()),
             Body::Seam(run) => {
                 let os = stand.node().os().clone();
                 let fixture = Fixture::of(stand).with_os(&os);
                 run(&fixture).map_err(|failure| failure.to_string())
             }
-        }
+        };
+        held.map(|()| Tried::Holds)
     }
+}
+
+fn saw(trial: &Trial, stand: &dyn Stand) -> Vec<Sight> {
+    let seen = (trial.run)(stand);
+    seen.unwrap_or_else(|failure| vec![Sight::not_possible(failure)])
 }
 
 /// A machine has no iSCSI target of its own.
@@ -80,7 +113,7 @@ mod tests {
 
     use super::plan;
     use crate::arguments::Arguments;
-    use crate::cases;
+    use crate::{cases, experiments};
 
     fn names(arguments: &[&str]) -> Vec<&'static str> {
         let parsed = Arguments::try_parse_from([&["suite"], arguments].concat());
@@ -95,7 +128,8 @@ mod tests {
         assert_eq!(unique.len(), all.len());
         let seam = os_suite::cases().map(|case| case.name);
         let own = cases::all().map(|case| case.name);
-        assert_eq!(unique, seam.chain(own).collect());
+        let seen = experiments::all().map(|trial| trial.name);
+        assert_eq!(unique, seam.chain(own).chain(seen).collect());
     }
 
     #[test]

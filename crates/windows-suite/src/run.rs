@@ -7,10 +7,11 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
-use fidelity::{Record, Recorder};
+use fidelity::{Observation, Record, Recorder, Verdict};
 
 use crate::Stand;
-use crate::plan::Planned;
+use crate::experiments::Sight;
+use crate::plan::{Planned, Tried};
 
 /// Makes the stand of one case, or says why there is none.
 pub type MakeStand = Arc<dyn Fn() -> Result<Box<dyn Stand>, String> + Send + Sync>;
@@ -20,6 +21,8 @@ pub type MakeStand = Arc<dyn Fn() -> Result<Box<dyn Stand>, String> + Send + Syn
 pub enum Outcome {
     /// It holds.
     Passed,
+    /// It is an experiment, and saw this.
+    Saw(Vec<Observation>),
     /// It does not hold, or its stand could not be made, or it panicked.
     Failed(String),
     /// It did not end in its time; nothing is tried after it.
@@ -35,8 +38,12 @@ pub struct Summary {
     pub passed: usize,
     /// Cases that do not, and one that did not end.
     pub failed: usize,
-    /// Cases that were not run, which says nothing of them.
+    /// Cases that were not run, which says nothing of them, and experiments that are not possible here.
     pub not_run: usize,
+    /// Experiments that saw what our code assumes.
+    pub settled: usize,
+    /// Experiments that saw something else.
+    pub contradicted: usize,
     /// Whether a case did not end: its thread may still be changing something.
     pub is_hung: bool,
 }
@@ -49,9 +56,11 @@ pub struct Run {
     pub limit: Duration,
     /// Hears what the stands' nodes are asked.
     pub recorder: Recorder,
+    /// What the stands' machine is, for observations.
+    pub machine: String,
 }
 
-/// Runs the plan and writes a line for each case, then the counts. The record is of the cases: what was done in
+/// Runs the plan and writes a line for each case and each observation, then the counts. The record is of the cases: what was done in
 /// one that does not hold was not executed.
 ///
 /// # Errors
@@ -65,8 +74,8 @@ pub fn run(plan: &[Planned], run: &Run, out: &mut dyn Write) -> io::Result<(Summ
         let _ = run.recorder.take();
         let outcome = summary.outcome(planned, run);
         summary.count(&outcome);
-        match outcome {
-            Outcome::Passed => record.add(run.recorder.take()),
+        match &outcome {
+            Outcome::Passed | Outcome::Saw(_) => record.add(run.recorder.take()),
             _ => record.add_as_failed(run.recorder.take()),
         }
         let line = Line {
@@ -75,6 +84,10 @@ pub fn run(plan: &[Planned], run: &Run, out: &mut dyn Write) -> io::Result<(Summ
             took: started.elapsed(),
         };
         writeln!(out, "{line}")?;
+        for observation in outcome.observations() {
+            writeln!(out, "seen     {observation}")?;
+            record.observe(observation.clone());
+        }
         out.flush()?;
     }
     writeln!(out, "{summary}")?;
@@ -82,10 +95,10 @@ pub fn run(plan: &[Planned], run: &Run, out: &mut dyn Write) -> io::Result<(Summ
 }
 
 impl Summary {
-    /// Whether all that was tried holds.
+    /// Whether all that was tried holds. What an experiment saw makes nothing bad.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        self.failed == 0 && self.passed > 0
+        self.failed == 0 && self.passed + self.settled + self.contradicted > 0
     }
 
     fn outcome(&self, planned: &Planned, run: &Run) -> Outcome {
@@ -99,12 +112,32 @@ impl Summary {
     fn count(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::Passed => self.passed += 1,
+            Outcome::Saw(seen) => self.count_seen(seen),
             Outcome::Failed(_) => self.failed += 1,
             Outcome::Hung => {
                 self.failed += 1;
                 self.is_hung = true;
             }
             Outcome::NotRun(_) => self.not_run += 1,
+        }
+    }
+
+    /// One contradiction is what an experiment is remembered for.
+    fn count_seen(&mut self, seen: &[Observation]) {
+        let has = |verdict| seen.iter().any(|one| one.verdict == verdict);
+        match () {
+            () if has(Verdict::Contradicted) => self.contradicted += 1,
+            () if has(Verdict::Settled) => self.settled += 1,
+            () => self.not_run += 1,
+        }
+    }
+}
+
+impl Outcome {
+    fn observations(&self) -> &[Observation] {
+        match self {
+            Self::Saw(seen) => seen,
+            _ => &[],
         }
     }
 }
@@ -115,9 +148,15 @@ impl fmt::Display for Summary {
             passed,
             failed,
             not_run,
+            settled,
+            contradicted,
             ..
         } = self;
-        write!(f, "{passed} passed, {failed} failed, {not_run} not run")
+        write!(
+            f,
+            "{passed} passed, {failed} failed, {not_run} not run; \
+             assumptions: {settled} settled, {contradicted} contradicted"
+        )
     }
 }
 
@@ -139,9 +178,38 @@ fn attempt(planned: Planned, run: &Run) -> Outcome {
         Ok(ended) => {
             // It has sent its last word, so this waits for nothing.
             let _ = handle.join();
-            ended.map_or_else(Outcome::Failed, |()| Outcome::Passed)
+            ended.map_or_else(Outcome::Failed, |tried| tried.outcome(&run.machine))
         }
         Err(_) => Outcome::Hung,
+    }
+}
+
+impl Tried {
+    fn outcome(self, machine: &str) -> Outcome {
+        match self {
+            Self::Holds => Outcome::Passed,
+            Self::Saw(number, sights) => {
+                let sights = sights.into_iter();
+                Outcome::Saw(
+                    sights
+                        .map(|sight| sight.observed(number, machine))
+                        .collect(),
+                )
+            }
+        }
+    }
+}
+
+impl Sight {
+    /// As a line of the record has it.
+    #[must_use]
+    pub fn observed(self, experiment: u8, machine: &str) -> Observation {
+        Observation {
+            experiment,
+            machine: machine.to_owned(),
+            verdict: self.verdict,
+            seen: self.seen,
+        }
     }
 }
 
@@ -164,6 +232,7 @@ impl fmt::Display for Line<'_> {
         let (name, took) = (self.name, self.took.as_millis());
         match self.outcome {
             Outcome::Passed => write!(f, "ok       {name} ({took} ms)"),
+            Outcome::Saw(_) => write!(f, "made     {name} ({took} ms)"),
             Outcome::Failed(why) => write!(f, "FAILED   {name} ({took} ms): {}", one_line(why)),
             Outcome::Hung => write!(f, "FAILED   {name}: did not end within {took} ms"),
             Outcome::NotRun(why) => write!(f, "not run  {name}: {why}"),
@@ -180,6 +249,8 @@ fn one_line(text: &str) -> String {
 mod tests {
     use std::time::Duration;
 
+    use fidelity::{Observation, Verdict};
+
     use super::{Line, Outcome, Summary};
 
     #[test]
@@ -191,7 +262,29 @@ mod tests {
         assert!(summary.is_good());
         summary.count(&Outcome::Failed("no".to_owned()));
         assert!(!summary.is_good());
-        assert_eq!(summary.to_string(), "1 passed, 1 failed, 1 not run");
+        let counts = "1 passed, 1 failed, 1 not run; assumptions: 0 settled, 0 contradicted";
+        assert_eq!(summary.to_string(), counts);
+    }
+
+    #[test]
+    fn a_contradiction_is_counted_and_makes_nothing_bad() {
+        let saw = |verdicts: &[Verdict]| {
+            let seen = verdicts.iter().map(|&verdict| Observation {
+                experiment: 1,
+                machine: String::new(),
+                verdict,
+                seen: String::new(),
+            });
+            Outcome::Saw(seen.collect())
+        };
+        let mut summary = Summary::default();
+        summary.count(&saw(&[Verdict::NotPossible]));
+        assert!(!summary.is_good());
+        summary.count(&saw(&[Verdict::Settled, Verdict::Contradicted]));
+        summary.count(&saw(&[Verdict::NotPossible, Verdict::Settled]));
+        assert!(summary.is_good());
+        let counts = "0 passed, 0 failed, 1 not run; assumptions: 1 settled, 1 contradicted";
+        assert_eq!(summary.to_string(), counts);
     }
 
     #[test]

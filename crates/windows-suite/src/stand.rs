@@ -35,6 +35,36 @@ pub trait Stand: Workbench {
     /// It is none of those, or cannot be written.
     fn overwrite(&self, disk: DiskNumber, offset: u64, bytes: &[u8]) -> os::Result<()>;
 
+    /// Takes a disk away that [`Stand::plug`] made, as hardware that is gone: nothing of it is told before.
+    ///
+    /// # Errors
+    /// It is none of those, or stays.
+    fn unplug(&self, disk: DiskNumber) -> os::Result<()>;
+
+    /// Makes a disk longer that [`Stand::plug`] made, while it is there, and tells neither view of the node.
+    ///
+    /// # Errors
+    /// It cannot grow without going away.
+    fn grow_in_place(&self, disk: DiskNumber, length: u64) -> os::Result<()>;
+
+    /// The answer to `IOCTL_DISK_GET_DRIVE_LAYOUT_EX`, before anything of ours has read it.
+    ///
+    /// # Errors
+    /// The disk does not answer, or this stand has no such bytes.
+    fn layout_bytes(&self, disk: DiskNumber) -> os::Result<Vec<u8>>;
+
+    /// Makes the server of the share go away until [`Stand::bring_share_back`].
+    ///
+    /// # Errors
+    /// It does not go.
+    fn take_share_away(&self) -> os::Result<()>;
+
+    /// Lets the share's server answer again. One that does so already is success.
+    ///
+    /// # Errors
+    /// It does not come back.
+    fn bring_share_back(&self) -> os::Result<()>;
+
     /// The share and a file in it.
     fn shared_file(&self) -> Option<Share>;
 

@@ -1,14 +1,22 @@
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use fidelity::Program;
+use fidelity::{Record, report};
 use os_windows_testkit::real;
 use wincsi_windows_suite::admission::Host;
 use wincsi_windows_suite::arguments::Arguments;
+use wincsi_windows_suite::experiments::{self, Load};
 use wincsi_windows_suite::machine::{self, Bench, Lock, Machine, Removal};
 use wincsi_windows_suite::run::{self, MakeStand, Run, Summary};
-use wincsi_windows_suite::{Stand, plan};
+use wincsi_windows_suite::{Stand, names, plan};
+
+/// The experiment that `--calls-by-handle` makes.
+const CALLS_BY_HANDLE: u8 = 4;
+
+/// How long it goes on, unless `--limit` is shorter.
+const A_MINUTE: Duration = Duration::from_secs(60);
 
 /// What this process runs on.
 pub(crate) fn host() -> Result<Host, String> {
@@ -16,7 +24,20 @@ pub(crate) fn host() -> Result<Host, String> {
         return Ok(Host::Wine(version));
     }
     let is_elevated = real::is_elevated().map_err(|error| error.to_string())?;
-    Ok(Host::Windows { is_elevated })
+    let build = real::windows_build();
+    Ok(Host::Windows { build, is_elevated })
+}
+
+/// The system, and what else is known of the machine.
+fn machine(arguments: &Arguments) -> String {
+    let system = match real::wine_version() {
+        Some(version) => format!("Wine {version}"),
+        None => format!("Windows 10.0.{}", real::windows_build()),
+    };
+    match arguments.machine.as_str() {
+        "" => system,
+        more => format!("{system}, {more}"),
+    }
 }
 
 /// Is one of the suite's services until that is stopped.
@@ -27,6 +48,45 @@ pub(crate) fn serve() -> ExitCode {
             eprintln!("no service: {reason}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Makes and removes directories below a folder by the handles of directories, and reports the codes.
+pub(crate) fn call_by_handle(arguments: &Arguments) -> ExitCode {
+    match called_by_handle(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => failed(&reason),
+    }
+}
+
+fn called_by_handle(arguments: &Arguments) -> Result<(), String> {
+    let folder = arguments
+        .calls_by_handle
+        .as_deref()
+        .unwrap_or(&arguments.folder);
+    let folder = folder.to_string_lossy();
+    let path = folder
+        .parse()
+        .map_err(|error| format!("{folder}: {error}"))?;
+    let os = os_windows::node(names::EVENT_SOURCE);
+    let load = Load::heavy(arguments.limit().min(A_MINUTE));
+    let counts = experiments::churn(&os, &path, load).map_err(|error| error.to_string())?;
+    let (cases, failures) = machine::file_cases(&path).map_err(|error| error.to_string())?;
+    let count = failures.len();
+    let held = format!("{cases} file cases of os-suite, {count} do not hold: {failures:?}");
+    let mut sight = counts.sight();
+    sight.add(failures.is_empty(), held);
+    let seen = sight.observed(CALLS_BY_HANDLE, &machine(arguments));
+    println!("seen     {seen}");
+    let mut record = Record::default();
+    record.observe(seen);
+    recorded(arguments, &record)
+}
+
+fn recorded(arguments: &Arguments, record: &Record) -> Result<(), String> {
+    match &arguments.record {
+        Some(folder) => report(folder, arguments.cases(), record),
+        None => Ok(()),
     }
 }
 
@@ -60,8 +120,8 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn ran(machine: &Arc<Machine>, arguments: &Arguments) -> Result<Summary, String> {
-    let of = Arc::clone(machine);
+fn ran(on: &Arc<Machine>, arguments: &Arguments) -> Result<Summary, String> {
+    let of = Arc::clone(on);
     let make: MakeStand = Arc::new(move || {
         let bench = Bench::on(&of).map_err(|error| error.to_string())?;
         Ok(Box::new(bench) as Box<dyn Stand>)
@@ -69,13 +129,12 @@ fn ran(machine: &Arc<Machine>, arguments: &Arguments) -> Result<Summary, String>
     let run = Run {
         make,
         limit: arguments.limit(),
-        recorder: machine.recorder().clone(),
+        recorder: on.recorder().clone(),
+        machine: machine(arguments),
     };
     let ran = run::run(&plan::plan(arguments), &run, &mut io::stdout());
     let (summary, record) = ran.map_err(|error| error.to_string())?;
-    if let Some(folder) = &arguments.record {
-        fidelity::write(folder, Program::Windows, &record)?;
-    }
+    recorded(arguments, &record)?;
     Ok(summary)
 }
 

@@ -20,6 +20,9 @@
 //! message `DiskIDs` is `DiskIds`, the RPC `GetBIOSSerialNumber` is `GetBiosSerialNumber`. [`Group`]
 //! and [`Method`] keep the names of the wire.
 //!
+//! # Metadata
+//! wincsi's own client sends [`FORMAT_GUARD`], which is no part of csi-proxy's API.
+//!
 //! # Secrets
 //! A message with a password or a secret shows `<redacted>` for it in debug output and wipes it when
 //! dropped. Take such a field out with [`std::mem::take`]. Buffers that the message was decoded from
@@ -42,5 +45,12 @@ mod version;
 
 pub use table::{Group, Method, Rpc};
 pub use version::{InvalidVersion, Stage, Version};
+
+/// The metadata of a request by which a client has a wincsi server guard what it overwrites as [`STRICT`] says,
+/// whatever the server's own setting is. csi-proxy, as any gRPC server, ignores metadata that it does not know.
+pub const FORMAT_GUARD: &str = "wincsi-format-guard";
+
+/// The one value of [`FORMAT_GUARD`]: refuse whatever is not blank.
+pub const STRICT: &str = "strict";
 
 include!(concat!(env!("OUT_DIR"), "/groups.rs"));

@@ -83,8 +83,15 @@ impl Volumes for Node {
         self.look("look at volume", &[&volume], deadline, &spoken)
     }
 
+    /// The Go server formats whatever it is given, so it is asked first.
     fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()> {
+        let is_formatted = self.is_formatted(volume.id(), deadline)?;
         require(self, FORMAT, volume, deadline)?;
+        if is_formatted {
+            let text = "it is not overwritten: it has a filesystem";
+            let cause = Cause::failed(Condition::NotBlank, text);
+            return Err(Error::new(FORMAT, volume.id(), cause));
+        }
         format(self, volume.id(), deadline)
     }
 

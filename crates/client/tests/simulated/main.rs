@@ -22,7 +22,7 @@ use node::{
 };
 use os::{Deadline, DiskNumber, ServiceState, VolumeId, WinPath};
 use os_sim::smb::{self, SmbControl};
-use os_sim::{ClockMode, SimNode, demo};
+use os_sim::{ClockMode, HardwareControl, SimNode, demo};
 use proxy::flags::Config;
 use proxy::serve;
 use tempfile::TempDir;
@@ -509,6 +509,17 @@ fn what_must_not_be_written_fails_alike() {
         let size = NewSize::from_request(volume, 1 << 50).unwrap();
         let volume = rig.found_volume();
         rig.node.volumes().resize(&volume, size, rig.soon())
+    });
+}
+
+/// A server's own guard lets bytes pass that no known format explains.
+#[test]
+fn what_nothing_explains_is_not_overwritten_over_the_pipes_either() {
+    fails(Condition::NotBlank, |rig| {
+        let hardware = HardwareControl::at(&rig.simulated);
+        let unknown = hardware.write_disk(demo::DISK, 2 << 20, b"what is this");
+        unknown.unwrap();
+        rig.node.disks().partition(&rig.found(), rig.soon())
     });
 }
 

@@ -49,7 +49,9 @@ impl Place {
             let service: Arc<dyn Service> = Arc::new(script.methods);
             (self.endpoints()(script.group).unwrap(), service)
         });
-        Server::bind(services.collect(), ServerOptions::default()).unwrap()
+        let mut options = ServerOptions::default();
+        options.metadata = Some(wire::FORMAT_GUARD);
+        Server::bind(services.collect(), options).unwrap()
     }
 
     pub fn node(&self) -> Node {

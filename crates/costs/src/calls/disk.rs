@@ -33,9 +33,9 @@ pub(super) const CALLS: &[Call] = &[
     Call("disk.SetDiskState", &[
         row("from online to offline", [1, 1, 6, 4, 0], [1, 1],
             |node| switched(node, Online, &[false])),
-        row("from offline to online", [1, 1, 6, 4, 0], [1, 1],
+        row("from offline to online", [1, 1, 7, 4, 0], [1, 1],
             |node| switched(node, Online, &[false, true])),
-        row("from offline and read-only to online", [1, 2, 7, 4, 0], [1, 1],
+        row("from offline and read-only to online", [1, 2, 8, 4, 0], [1, 1],
             |node| switched(node, Offline, &[true])).because(READ_ONLY),
         row("it is online", [0, 0, 1, 0, 0], [1, 0], |node| switched(node, Online, &[true])),
         row("it is offline", [0, 0, 1, 0, 0], [1, 0], |node| switched(node, Offline, &[false])),

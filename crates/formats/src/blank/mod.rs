@@ -19,6 +19,7 @@ mod guard;
 mod rules;
 mod scan;
 mod signature;
+mod unfinished;
 mod view;
 
 pub use self::extent::{Extent, ExtentError, HEAD, SectorSize, TAIL};
@@ -27,4 +28,5 @@ pub use self::guard::{
 };
 pub use self::scan::{Found, Verdict, scan};
 pub use self::signature::Signature;
+pub use self::unfinished::UnfinishedNtfs;
 pub use self::view::{ShortRead, View, ViewError};

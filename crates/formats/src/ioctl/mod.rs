@@ -157,6 +157,23 @@ impl DiskAttributes {
     }
 }
 
+/// A `SET_DISK_ATTRIBUTES` that clears `DISK_ATTRIBUTE_READ_ONLY` until the next restart, and changes nothing
+/// else.
+///
+/// `Version` is the length of the structure: so programs have it that run on Windows (cloudbase/wnbd's tests,
+/// which fail where the call does). Its page says `sizeof(GET_DISK_ATTRIBUTES)`, which is 16.
+///
+/// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>
+#[must_use]
+pub fn clear_read_only() -> [u8; 40] {
+    const LENGTH: u8 = 40;
+    const READ_ONLY: u8 = 2;
+    let mut request = [0; LENGTH as usize];
+    request[0] = LENGTH;
+    request[16] = READ_ONLY;
+    request
+}
+
 /// A `DISK_GROW_PARTITION`; `None` for more bytes than the structure can say, which would be read as a
 /// negative number, and that shrinks the partition.
 ///
@@ -231,6 +248,13 @@ mod tests {
         let read = DiskAttributes::parse(&words(&[16, 0, 0xFFFF_FFFE, 0])).unwrap();
         assert!(read.read_only && !read.offline);
         assert!(DiskAttributes::parse(&words(&[16, 0, 1])).is_err());
+    }
+
+    #[test]
+    fn read_only_alone_is_cleared_and_not_for_good() {
+        // Version, Persist, Attributes, AttributesMask, Reserved2.
+        let expected = words(&[40, 0, 0, 0, 2, 0, 0, 0, 0, 0]);
+        assert_eq!(clear_read_only().to_vec(), expected);
     }
 
     #[test]

@@ -192,6 +192,7 @@ impl Classified for DiskError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
             Self::Guarded { .. } => Condition::Guarded,
+            Self::InUse { .. } => Condition::InUse,
             Self::NoSuchPage83 { .. } => Condition::NotFound,
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
@@ -242,6 +243,7 @@ impl Classified for VolumeError {
             Self::FormatUnseen { .. } => Condition::NotReady,
             Self::InUse { .. } => Condition::InUse,
             Self::NotMounted { .. } => Condition::NotAMountedFolder,
+            Self::NotReleased { .. } => Condition::NotBlank,
             Self::Moved { .. } | Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => {
                 Condition::Changed
             }

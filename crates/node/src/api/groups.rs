@@ -41,7 +41,8 @@ pub trait Disks: Sealed + Send + Sync {
     /// makes sure of it again right before.
     ///
     /// Over csi-proxy's pipes the lists that it offers are searched; it keeps to itself which disks are
-    /// never written, so that those are candidates there and refused when they are to be changed.
+    /// never written, so that those are candidates there and refused when they are to be changed. In this process
+    /// alone a clone is found that Windows's list leaves out for being read-only ([`crate::Disks::find`]).
     ///
     /// # Errors
     /// [`super::Cause::NotIdentified`]: there is none ([`super::Condition::NotFound`]), or there are several

@@ -232,7 +232,8 @@ impl Volumes for Node {
     fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()> {
         let found = volume.clone();
         run(self, "format volume", volume.id(), deadline, move |node| {
-            node.operations().volumes().format(&found, deadline)
+            let formatted = node.operations().volumes().format(&found, deadline);
+            formatted.map(drop)
         })
     }
 

@@ -19,6 +19,15 @@ pub enum DiskError {
         /// Why.
         reason: Guarded,
     },
+    /// Windows refuses to take the disk offline, with a code that names no reason other than its being used, while
+    /// we have its volumes locked. It stays online.
+    #[error("disk {disk} is in use: {source}")]
+    InUse {
+        /// The disk.
+        disk: DiskNumber,
+        /// What Windows answered.
+        source: ProviderError,
+    },
     /// The initiator does not say which disks are behind a target that one is looked for behind.
     #[error(transparent)]
     Iscsi(#[from] Box<IscsiError>),

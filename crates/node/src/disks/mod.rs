@@ -73,7 +73,14 @@ impl<'a> Disks<'a> {
 
     /// The one disk that all of this is true of. Disks that are never written leave the candidates first,
     /// and so do such as do not say for certain what they are: one dead disk must not keep all others from
-    /// being found. A disk that has just come is found after a [`Disks::rescan`].
+    /// being found. A disk that has just come is found after a [`Disks::rescan`],
+    /// or later.
+    ///
+    /// One thing is changed: Windows's storage provider may leave a clone out that is read-only beside its
+    /// original, until that is cleared. If it is asked for by a page 0x83 identifier that no other disk has, and
+    /// shows by its partition table and the node that it is nothing else that the provider leaves out (a disk of a
+    /// cluster or a pool, a dynamic one), its read-only attribute is cleared, and it is found if the provider lists
+    /// it then (<https://github.com/kubernetes-csi/csi-proxy/issues/287>).
     ///
     /// # Errors
     /// There is none, or there are several.
@@ -146,11 +153,15 @@ impl<'a> Disks<'a> {
         Ok(!attributes.map_err(DiskError::kernel(disk))?.offline)
     }
 
-    /// Brings the disk online, and clears its read-only attribute before. A disk that is online is
-    /// left as it is.
+    /// Brings the disk online and makes it writable, whichever of the two is missing. One of them alone is no
+    /// success: the next call goes on. A disk that is both is left as it is.
+    ///
+    /// csi-proxy's call leaves the disk read-only
+    /// (<https://github.com/kubernetes-csi/csi-proxy/issues/437>).
     ///
     /// # Errors
-    /// There is no such disk, it is one that is never written, or Windows refuses.
+    /// There is no such disk, it is one that is never written, or Windows refuses;
+    /// [`DiskError::StaysOffline`], [`DiskError::StaysReadOnly`].
     pub fn set_online<'d>(
         &self,
         disk: impl Into<Named<'d>>,
@@ -159,9 +170,8 @@ impl<'a> Disks<'a> {
         self.switch("online disk", disk.into(), deadline, Switching::online)
     }
 
-    /// Makes the disk writable and brings it online, whichever of the two is missing, and sees to it that
-    /// it is both in the end. This is what a disk needs to be staged; [`Disks::set_online`] is what
-    /// csi-proxy's call does, which leaves an online disk read-only.
+    /// As [`Disks::set_online`], and makes sure of the disk also when it is online and writable: this is what a
+    /// disk needs to be staged.
     ///
     /// Read-only is cleared first: Windows gives a clone, of which it has the original online, a signature
     /// of its own only if it may write it
@@ -169,7 +179,7 @@ impl<'a> Disks<'a> {
     /// <https://github.com/hpe-storage/common-host-libs/pull/40>).
     ///
     /// # Errors
-    /// As [`Disks::set_online`]; [`DiskError::StaysReadOnly`].
+    /// As [`Disks::set_online`].
     pub fn bring_online<'d>(
         &self,
         disk: impl Into<Named<'d>>,
@@ -202,7 +212,8 @@ impl<'a> Disks<'a> {
     /// [`Disks::set_offline`] is what csi-proxy's call does, which asks nobody.
     ///
     /// # Errors
-    /// [`VolumeError::InUse`] in [`DiskError::Volume`]; it is not the disk that was found any more
+    /// [`VolumeError::InUse`] in [`DiskError::Volume`]; [`DiskError::InUse`] where Windows refuses, whose volumes
+    /// are dismounted by then and mounted again by whoever opens one next; it is not the disk that was found any more
     /// ([`DiskError::NotTheFound`]), it is one that is never written, what is cached cannot be written, its
     /// volumes cannot be told for certain, or Windows refuses.
     ///

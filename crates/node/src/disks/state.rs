@@ -1,11 +1,26 @@
 //! Bringing disks online and taking them offline.
 
-use os::schema::{Method, disk};
+use os::schema::{Method, codes, disk};
 use os::{Arguments, Deadline, DiskAttributes, DiskNumber, Value};
 
 use super::guard::{self, Reach};
 use super::{DiskError, Named, identity, offline};
 use crate::{Node, ProviderError, storage};
+
+/// What a disk is that somebody can use.
+const UP: DiskAttributes = DiskAttributes {
+    offline: false,
+    read_only: false,
+};
+
+/// What `MSFT_Disk.Offline` may answer of a disk that is used: its own code for that, and those that name no
+/// other reason.
+const USED: [u32; 4] = [
+    codes::UNSPECIFIED_ERROR.code,
+    codes::FAILED.code,
+    codes::IN_USE.code,
+    codes::ACCESS_DENIED.code,
+];
 
 /// One call of `SetDiskState`, under the disk's lock.
 pub(super) struct Switching<'a> {
@@ -25,24 +40,25 @@ impl<'a> Switching<'a> {
         }
     }
 
-    /// Read-only is cleared before, as cloned disks come read-only; where Windows refuses that (a disk
-    /// that the hardware protects), the disk comes online all the same.
+    /// Online and writable. A disk that is both is left as it is.
     pub(super) fn online(&self) -> Result<(), DiskError> {
-        let before = self.attributes()?;
-        if !before.offline {
-            return Ok(());
+        match self.attributes()? {
+            before if before == UP => Ok(()),
+            before => self.bring_up(before),
         }
-        let disk = self.writable(Reach::Blank)?;
-        if before.read_only {
-            self.clear_read_only(&disk)?;
-        }
-        self.node.check(self.deadline, "online disk", &self.disk)?;
-        self.switch(&disk, &disk::ONLINE)
     }
 
-    /// The same also for a disk that is online and read-only; neither is taken on trust.
+    /// The same, and refuses a disk that is never written, or not the one that was found, also where there is
+    /// nothing to switch.
     pub(super) fn online_and_writable(&self) -> Result<(), DiskError> {
-        let before = self.attributes()?;
+        self.bring_up(self.attributes()?)
+    }
+
+    /// Clears read-only before the disk comes online, as Windows signs a clone anew only if it may write it, and
+    /// again after: "the disk must be online for most attributes to be set"
+    /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>). Then looks:
+    /// neither is taken on trust, and one without the other is no success.
+    fn bring_up(&self, before: DiskAttributes) -> Result<(), DiskError> {
         let disk = self.writable(Reach::Blank)?;
         self.node.check(self.deadline, "online disk", &self.disk)?;
         if before.read_only {
@@ -51,7 +67,12 @@ impl<'a> Switching<'a> {
         if before.offline {
             self.switch(&disk, &disk::ONLINE)?;
         }
-        match self.attributes()? {
+        let mut now = self.attributes()?;
+        if before.offline && !now.offline && now.read_only {
+            self.clear_read_only(&disk)?;
+            now = self.attributes()?;
+        }
+        match now {
             now if now.offline => Err(DiskError::StaysOffline { disk: self.disk }),
             now if now.read_only => Err(DiskError::StaysReadOnly { disk: self.disk }),
             _ => Ok(()),
@@ -66,7 +87,8 @@ impl<'a> Switching<'a> {
     }
 
     /// Takes the disk offline that is the one that was found, once its volumes are out of use, which `release`
-    /// sees to and which holds until what that gave is dropped. That Windows did it is not taken on trust.
+    /// sees to and which holds until what that gave is dropped: after Windows has answered, whatever that is.
+    /// That Windows did it is not taken on trust.
     pub(super) fn offline_after<T>(
         &self,
         release: impl FnOnce() -> Result<T, DiskError>,
@@ -77,10 +99,24 @@ impl<'a> Switching<'a> {
         }
         let disk = self.writable(Reach::Files)?;
         let _released = release()?;
-        self.go_offline(&disk)?;
+        self.go_offline(&disk).map_err(|error| self.used(error))?;
         match self.attributes()?.offline {
             true => Ok(()),
             false => Err(DiskError::StaysOnline { disk: self.disk }),
+        }
+    }
+
+    /// Nobody saw what Windows answers while volumes are locked. Whatever it is, the locks stay: without them
+    /// whoever comes between would lose what they write.
+    fn used(&self, error: DiskError) -> DiskError {
+        match error {
+            DiskError::Provider(source @ ProviderError::Refused { code, .. })
+                if USED.contains(&code) =>
+            {
+                let disk = self.disk;
+                DiskError::InUse { disk, source }
+            }
+            error => error,
         }
     }
 
@@ -95,6 +131,7 @@ impl<'a> Switching<'a> {
         Ok(disk.callee(self.node).invoke(method, &Arguments::none())?)
     }
 
+    /// A refusal is logged: whether the disk is writable in the end shows by its attributes.
     fn clear_read_only(&self, disk: &storage::Disk) -> Result<(), DiskError> {
         self.require_same(disk)?;
         let writable =
@@ -103,11 +140,23 @@ impl<'a> Switching<'a> {
             .callee(self.node)
             .invoke(&disk::SET_ATTRIBUTES, &writable);
         match cleared {
+            Err(ProviderError::Refused { code, .. }) if code == codes::DISK_OFFLINE.code => {
+                self.clear_at_the_kernel();
+                Ok(())
+            }
             Err(error @ ProviderError::Refused { .. }) => {
                 tracing::warn!(disk = self.disk.0, %error, "a disk stays read-only");
                 Ok(())
             }
             cleared => Ok(cleared?),
+        }
+    }
+
+    /// A clone beside its original does not come online while it is read-only, and then the provider that changes
+    /// online disks alone would never let it be written.
+    fn clear_at_the_kernel(&self) {
+        if let Err(error) = self.node.os().disks.clear_read_only(self.disk) {
+            tracing::warn!(disk = self.disk.0, %error, "an offline disk stays read-only");
         }
     }
 

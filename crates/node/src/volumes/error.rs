@@ -1,8 +1,9 @@
 use os::{DiskNumber, Extent, VolumeId, Win32};
 
-use super::{FileSystemType, TargetError, VisibilityError};
+use super::{FileSystemType, NotReleased, TargetError, VisibilityError};
+use crate::blank::WAY_OUT;
 use crate::text::list;
-use crate::{BlankError, DiskError, ProviderError, Unfinished, texts};
+use crate::{BlankError, DiskError, ProviderError, Refusal, Unfinished, texts};
 
 /// An operation on a volume failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +86,20 @@ pub enum VolumeError {
         volume: VolumeId,
         /// The path.
         path: String,
+    },
+    /// It has a filesystem, and it is not for certain that its owner has done with it.
+    #[error(
+        "volume {volume} is not overwritten: {found}, and {reason}; {}",
+        WAY_OUT
+    )]
+    NotReleased {
+        /// The volume.
+        volume: VolumeId,
+        /// What is on it.
+        found: Box<Refusal>,
+        /// Why its owner may need it.
+        #[source]
+        reason: Box<NotReleased>,
     },
     /// The volume is not a partition of one disk.
     #[error(

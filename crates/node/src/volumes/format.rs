@@ -1,17 +1,23 @@
 //! Giving a volume a filesystem.
 
+use std::time::Duration;
+
 use formats::blank;
 use formats::partition_kind::PartitionKind;
-use os::schema::volume;
+use os::schema::{codes, volume};
 use os::{Arguments, Deadline, PartitionStyle, Root, Value, VolumeId, WinPath};
 
 use super::place::Place;
-use super::{FormatOptions, NamedVolume, VolumeError};
-use crate::blank::Stretch;
+use super::{FormatOptions, NamedVolume, VolumeError, released};
+use crate::blank::{BlankError, Stretch};
 use crate::disks::guard::Reach;
 use crate::patience::{self, VISIBLE_WITHIN};
 use crate::provider::ProviderError;
-use crate::{DiskError, Node, storage};
+use crate::{DiskError, FormatGuard, Node, storage};
+
+/// How long a new partition may take before the provider formats it: right after CreatePartition it may
+/// answer that a parameter is invalid (PowerShell#7771). How long that takes nobody reports.
+const SETTLED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a volume came to the filesystem that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +31,31 @@ pub enum Formatted {
     Unsaid,
 }
 
+/// What a format took the place of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Replaced {
+    /// A filesystem, by Windows's name for it, which the guard let pass.
+    FileSystem(String),
+    /// Nothing: the volume was blank, or another call had it formatted while this one waited for it.
+    Nothing,
+    /// What was not looked at: the volume has no filesystem that Windows knows, and the guard is off.
+    Unknown,
+}
+
+/// Whether Windows may dismount a volume that is in use, to format it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Force {
+    Dismount,
+    No,
+}
+
+/// Leave to overwrite what was looked at.
+struct Leave {
+    force: Force,
+    replaces: Replaced,
+}
+
 /// One format of a volume.
 pub(super) struct Formatting<'a> {
     pub(super) node: &'a Node,
@@ -35,10 +66,14 @@ pub(super) struct Formatting<'a> {
 }
 
 impl Formatting<'_> {
-    /// Formats what is blank, as csi-proxy's `FormatVolume` does: one call, whatever comes of it.
-    pub(super) fn run(&self) -> Result<(), VolumeError> {
+    /// Formats what may be overwritten, as csi-proxy's `FormatVolume` does: one call, whatever comes of it.
+    pub(super) fn run(&self) -> Result<Replaced, VolumeError> {
+        let visit = self.node.history().begin(self.volume);
         let place = self.place()?;
-        self.format(&place, &self.options.label)
+        match visit.outcome_of_another() {
+            Some(outcome) => outcome.map(|()| Replaced::Nothing),
+            None => self.format(&place, &self.options.label),
+        }
     }
 
     /// Goes on from wherever an earlier call ended.
@@ -74,19 +109,140 @@ impl Formatting<'_> {
         Place::take(self.node, "format", self.named, Reach::Blank, self.deadline)
     }
 
-    fn format(&self, place: &Place, label: &str) -> Result<(), VolumeError> {
+    /// Formats, and once more for a while where a partition has just been made. What is overwritten is looked
+    /// at anew each time.
+    fn format(&self, place: &Place, label: &str) -> Result<Replaced, VolumeError> {
+        let mut early = None;
+        let clock = &*self.node.os().clock;
+        let done = patience::until(clock, self.deadline, SETTLED_WITHIN, || {
+            match self.format_once(place, label) {
+                Err(error) if is_early(&error) => {
+                    tracing::info!(volume = %self.volume, "the provider does not format a volume yet");
+                    early = Some(error);
+                    Ok(None)
+                }
+                done => done.map(Some),
+            }
+        })?;
+        match (done, early) {
+            (Some(replaced), _) => Ok(replaced),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(self.unseen()),
+        }
+    }
+
+    fn format_once(&self, place: &Place, label: &str) -> Result<Replaced, VolumeError> {
         let row = self.row(place)?;
-        let kind = self.kind(place)?;
-        self.prove_blank(place)?;
-        stretch(place).prove_own(self.node, kind)?;
-        // Last, so that what is formatted is what was proved blank.
+        let leave = self.leave(place)?;
+        // Last, so that what is formatted is what was looked at.
         place.require_unmoved(self.node, self.named, self.deadline)?;
-        let arguments = arguments(self.options, label);
-        row.callee(self.node).invoke(&volume::FORMAT, &arguments)?;
-        self.await_file_system()
+        let arguments = arguments(self.options, label, leave.force);
+        let called = row.callee(self.node).invoke(&volume::FORMAT, &arguments);
+        let done = called.map_err(VolumeError::from);
+        let done = done.and_then(|()| self.await_file_system());
+        let history = self.node.history();
+        history.ended(self.volume, place.extent, &done);
+        done.map(|()| leave.replaces)
+    }
+
+    /// Whether what is there may be overwritten: what is blank; a filesystem whose owner has done with it, on
+    /// a server's node; anything where the guard is off.
+    fn leave(&self, place: &Place) -> Result<Leave, VolumeError> {
+        let guard = self.node.options().format_guard;
+        if guard == FormatGuard::Off {
+            return self.unguarded(place);
+        }
+        let kind = self.kind(place)?;
+        self.node
+            .check(self.deadline, "format volume", &self.volume)?;
+        let replaces = match self.prove_blank(place) {
+            Ok(()) => Replaced::Nothing,
+            Err(BlankError::NotBlank { refusal, .. }) => self.not_blank(place, refusal)?,
+            Err(refused) => return Err(refused.into()),
+        };
+        stretch(place).prove_own(self.node, kind)?;
+        let force = match replaces {
+            Replaced::Nothing => Force::Dismount,
+            _ => Force::No,
+        };
+        Ok(Leave { force, replaces })
+    }
+
+    /// What may be overwritten although it is not blank: what a format left that died half-way, and a filesystem
+    /// whose owner has done with it.
+    fn not_blank(
+        &self,
+        place: &Place,
+        found: Box<blank::Refusal>,
+    ) -> Result<Replaced, VolumeError> {
+        match self.file_system()? {
+            None if self.is_unfinished(place, &found)? => Ok(Replaced::Nothing),
+            Some(file_system) if self.may_be_released() => {
+                place.require(self.node, Reach::Files, self.deadline)?;
+                self.released(file_system, found)
+            }
+            _ => Err(stretch(place).not_blank(found).into()),
+        }
+    }
+
+    fn may_be_released(&self) -> bool {
+        let guard = self.node.options().format_guard;
+        guard == FormatGuard::Signatures && self.node.kept().is_some()
+    }
+
+    /// Whether nothing is there that Windows mounts, but what a format left: of this process, or by the look of
+    /// it.
+    fn is_unfinished(&self, place: &Place, found: &blank::Refusal) -> Result<bool, VolumeError> {
+        let history = self.node.history();
+        let is_own = is_of_windows(found) && history.has_failed_at(self.volume, place.extent);
+        let is_unfinished = is_own || stretch(place).holds_unfinished(self.node, self.deadline)?;
+        if is_unfinished {
+            tracing::warn!(volume = %self.volume, %found, "formatting what a format left that died half-way");
+        }
+        Ok(is_unfinished)
+    }
+
+    fn released(
+        &self,
+        file_system: String,
+        found: Box<blank::Refusal>,
+    ) -> Result<Replaced, VolumeError> {
+        if let Some(reason) = released::objection(self.node, self.volume, self.deadline)? {
+            return Err(VolumeError::NotReleased {
+                volume: self.volume,
+                found,
+                reason: Box::new(reason),
+            });
+        }
+        tracing::warn!(volume = %self.volume, file_system, "formatting a volume that holds a filesystem: it is mounted outside of the working folders, and nothing on it is open");
+        Ok(Replaced::FileSystem(file_system))
+    }
+
+    fn unguarded(&self, place: &Place) -> Result<Leave, VolumeError> {
+        let replaces = match self.file_system()? {
+            Some(file_system) => {
+                place.require(self.node, Reach::Files, self.deadline)?;
+                Replaced::FileSystem(file_system)
+            }
+            None => Replaced::Unknown,
+        };
+        tracing::warn!(volume = %self.volume, ?replaces, "formatting a volume without a look at what is on it: the guard is off");
+        let force = Force::Dismount;
+        Ok(Leave { force, replaces })
+    }
+
+    /// The name of the filesystem that Windows has mounted.
+    fn file_system(&self) -> Result<Option<String>, VolumeError> {
+        let found = self.node.os().volumes.file_system(self.volume);
+        let found = found.map_err(VolumeError::failed("look at", self.volume))?;
+        Ok(found.map(|found| found.name))
     }
 
     /// The list first, then the label that says that it is there.
+    ///
+    /// Windows hands a list down to each file and folder of the volume, which takes long where there are many (0.24 ms
+    /// for each on one machine, kirodotdev/KiroCrew pull request 10064; a volume of 2 TB in microsoft/mxc issue 648).
+    /// Here are none but Windows's own: the volume was formatted by this call, or by one that did not come to its end.
     fn finish(&self, place: &Place) -> Result<(), VolumeError> {
         self.node
             .check(self.deadline, "format volume", &self.volume)?;
@@ -142,11 +298,9 @@ impl Formatting<'_> {
         Ok(PartitionKind::Mbr(kind.ok_or_else(differ)?))
     }
 
-    fn prove_blank(&self, place: &Place) -> Result<(), VolumeError> {
-        self.node
-            .check(self.deadline, "format volume", &self.volume)?;
+    fn prove_blank(&self, place: &Place) -> Result<(), BlankError> {
         let stretch = stretch(place);
-        Ok(stretch.prove_blank(self.node, blank::for_format, self.deadline)?)
+        stretch.prove_blank(self.node, blank::for_format, self.deadline)
     }
 
     fn await_file_system(&self) -> Result<(), VolumeError> {
@@ -157,11 +311,37 @@ impl Formatting<'_> {
         })?;
         match seen {
             Some(_) => Ok(()),
-            None => Err(VolumeError::FormatUnseen {
-                volume: self.volume,
-            }),
+            None => Err(self.unseen()),
         }
     }
+
+    fn unseen(&self) -> VolumeError {
+        VolumeError::FormatUnseen {
+            volume: self.volume,
+        }
+    }
+}
+
+/// Whether all that was found is of the filesystems that volumes are formatted with, or of no known format.
+fn is_of_windows(found: &blank::Refusal) -> bool {
+    use blank::Signature::{Ntfs, ReFs};
+    match found {
+        blank::Refusal::Signatures(found) => {
+            let mut found = found.iter();
+            found.all(|found| matches!(found.signature, Ntfs | ReFs))
+        }
+        blank::Refusal::Unknown { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether the provider says "invalid parameter".
+fn is_early(error: &VolumeError) -> bool {
+    matches!(
+        error,
+        VolumeError::Provider(ProviderError::Refused { code, .. })
+            if *code == codes::INVALID_PARAMETER.code
+    )
 }
 
 fn stretch(place: &Place) -> Stretch {
@@ -172,8 +352,8 @@ fn stretch(place: &Place) -> Stretch {
     }
 }
 
-/// A quick format. Of the default options these are csi-proxy's arguments.
-fn arguments(options: &FormatOptions, label: &str) -> Arguments {
+/// A quick format. Of the default options these are csi-proxy's arguments, but for a volume that may be in use.
+fn arguments(options: &FormatOptions, label: &str, force: Force) -> Arguments {
     use volume::format as parameter;
     let arguments = Arguments::none()
         .with(
@@ -182,7 +362,7 @@ fn arguments(options: &FormatOptions, label: &str) -> Arguments {
         )
         .with(parameter::FILE_SYSTEM_LABEL.name, Value::text(label))
         .with(parameter::FULL.name, Value::Bool(false))
-        .with(parameter::FORCE.name, Value::Bool(true));
+        .with(parameter::FORCE.name, Value::Bool(force == Force::Dismount));
     match options.allocation_unit {
         Some(unit) => arguments.with(
             parameter::ALLOCATION_UNIT_SIZE.name,
@@ -204,6 +384,9 @@ mod tests {
             .with("FileSystemLabel", Value::text(""))
             .with("Full", Value::Bool(false))
             .with("Force", Value::Bool(true));
-        assert_eq!(arguments(&FormatOptions::default(), ""), wanted);
+        assert_eq!(
+            arguments(&FormatOptions::default(), "", Force::Dismount),
+            wanted
+        );
     }
 }

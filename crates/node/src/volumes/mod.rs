@@ -1,13 +1,16 @@
 //! Volumes.
 
 mod error;
+mod fill;
 pub(crate) mod flush;
 mod format;
 mod found;
+mod history;
 mod mount;
 pub(crate) mod on_disk;
 mod options;
 mod place;
+mod released;
 mod resize;
 pub(crate) mod stale;
 pub(crate) mod target;
@@ -15,13 +18,16 @@ pub(crate) mod target;
 use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 
 pub use self::error::VolumeError;
-pub use self::format::Formatted;
 use self::format::Formatting;
+pub use self::format::{Formatted, Replaced};
 pub use self::found::{Evidence, FoundVolume, NamedVolume};
+pub(crate) use self::history::History;
 use self::mount::Mounting;
 pub use self::on_disk::VisibilityError;
 pub use self::options::{AllocationUnit, FileSystemType, FormatOptions, FormatOptionsError};
 pub(crate) use self::place::disks_of;
+pub(crate) use self::released::Places;
+pub use self::released::{Kept, NotReleased};
 use self::resize::Resizing;
 pub use self::resize::{NewSize, Resized};
 pub use self::target::TargetError;
@@ -154,19 +160,25 @@ impl<'a> Volumes<'a> {
         self.node.check(deadline, "look at volume", &volume)?;
         let file_system = self.node.os().volumes.file_system(volume);
         let file_system = file_system.map_err(VolumeError::failed("look at", volume))?;
-        Ok(file_system.is_some())
+        let is_formatted = file_system.is_some();
+        let history = self.node.history();
+        history.answered(self.node.os(), volume, is_formatted);
+        Ok(is_formatted)
     }
 
-    /// Formats a blank volume with NTFS, quickly, and waits until the filesystem is there.
+    /// Formats a blank volume with NTFS, quickly, and waits until the filesystem is there. On a server's node
+    /// ([`crate::Server::kept`]) under [`crate::FormatGuard::Signatures`] a volume with a filesystem too, if its
+    /// owner has done with it; under [`crate::FormatGuard::Off`] any. A call that waited while another one
+    /// formatted the volume ends as that one did, and formats nothing.
     ///
     /// # Errors
-    /// The volume is not blank, its disk is one that is never written, it is not one partition of
+    /// The volume is not blank and not released, its disk is one that is never written, it is not one partition of
     /// one disk, it is not where it was found any more, or Windows refuses.
     pub fn format<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
         deadline: Deadline,
-    ) -> Result<(), VolumeError> {
+    ) -> Result<Replaced, VolumeError> {
         let named = volume.into();
         Formatting {
             node: self.node,

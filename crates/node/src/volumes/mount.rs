@@ -39,8 +39,8 @@ impl Mounting<'_> {
         self.node
             .check(self.deadline, "mount volume", &self.volume)?;
         tracing::warn!(path = %self.way.path(), volume = %gone, "removing the mounted folder of a volume that is gone");
-        let deleted = self.os().volumes.delete_mount_point(self.way.path());
-        deleted.map_err(|source| self.not_mounted(source))?;
+        let unmounted = stale::unmount(self.os(), self.way.path(), gone);
+        unmounted.map_err(|source| self.not_mounted(source))?;
         self.set()
     }
 
@@ -92,8 +92,8 @@ impl Mounting<'_> {
         flush::cached(self.os(), self.volume)?;
         self.node
             .check(self.deadline, "unmount volume", &self.volume)?;
-        let deleted = self.os().volumes.delete_mount_point(self.way.path());
-        deleted.map_err(VolumeError::failed("unmount", self.volume))
+        let unmounted = stale::unmount(self.os(), self.way.path(), self.volume);
+        unmounted.map_err(VolumeError::failed("unmount", self.volume))
     }
 
     /// The volume that is mounted at the folder, also when its disk is gone: then the folder says

@@ -39,7 +39,7 @@ pub(super) struct Place {
     pub(super) disk: storage::Disk,
     pub(super) layout: DriveLayout,
     pub(super) partition: PartitionEntry,
-    extent: Extent,
+    pub(super) extent: Extent,
     _held: Held,
 }
 
@@ -71,6 +71,17 @@ impl Place {
             extent,
             _held: held,
         })
+    }
+
+    /// Refuses a disk that is never written where a change reaches so far.
+    pub(super) fn require(
+        &self,
+        node: &Node,
+        reach: Reach,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        let refused = guard::refuse(node, &self.disk, &self.layout, reach, deadline);
+        refused.map_err(VolumeError::from)
     }
 
     /// The provider's object of the partition, which must be the kernel's by offset and GUID.

@@ -3,8 +3,9 @@
 use std::num::NonZeroU64;
 
 use os::schema::{codes, partition};
-use os::{Arguments, Deadline, Value, VolumeId, Win32};
+use os::{Arguments, Deadline, Value, VolumeId};
 
+use super::fill::{Filling, Growth};
 use super::place::Place;
 use super::{NamedVolume, VolumeError};
 use crate::disks::guard::Reach;
@@ -17,11 +18,8 @@ const MIB: u64 = 1 << 20;
 /// time that they stage a volume, and by a few MiB Windows's maximum may be another than ours.
 const LEAST_GROWTH: u64 = 100 * MIB;
 
-/// What a filesystem may be smaller than its partition without being unfinished: less than a
-/// cluster, which is at most 2 MiB
-/// (<https://learn.microsoft.com/windows-server/storage/file-server/ntfs-overview>), and the last
-/// sector, where NTFS keeps its second boot sector.
-const SLACK: u64 = 4 * MIB;
+/// What stays free at a disk's end.
+const KEPT: u64 = 2 * MIB;
 
 /// Return codes that name no reason, after which the kernel is asked to grow the partition.
 const WITHOUT_REASON: [u32; 3] = [
@@ -30,10 +28,18 @@ const WITHOUT_REASON: [u32; 3] = [
     codes::FAILED.code,
 ];
 
+/// Return codes of a provider that may have an old length of the disk
+/// (kubernetes-csi/csi-proxy issue 195 has the first).
+const OUT_OF_DATE: [u32; 2] = [
+    codes::SIZE_NOT_SUPPORTED.code,
+    codes::CACHE_OUT_OF_DATE.code,
+];
+
 /// How large a volume is to become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewSize {
-    /// So many bytes.
+    /// So many bytes. More than the disk allows is the same as [`NewSize::Maximum`] up to the disk's own length,
+    /// where no partition is behind the volume's: what is missing then is what Windows keeps for tables.
     Bytes(NonZeroU64),
     /// As large as the disk allows.
     Maximum,
@@ -104,13 +110,13 @@ impl Resizing<'_> {
         let mut place = Place::take(self.node, "resize", named, reach, self.deadline)?;
         let from = place.partition.length;
         if let Some(target) = self.target(&mut place, size)? {
-            self.grow_partition(&mut place, target)?;
-            self.fill(&place)?;
+            let growth = self.grow_partition(&mut place, target)?;
+            self.fill(&place, growth)?;
             let to = place.partition.length;
             return Ok(Resized::Grown { from, to });
         }
         let size = place.partition.length;
-        Ok(match self.fill(&place)? {
+        Ok(match self.fill(&place, Growth::Nothing)? {
             Filling::Needed => Resized::Filled { size },
             Filling::NotNeeded => Resized::Unchanged { size },
         })
@@ -119,10 +125,8 @@ impl Resizing<'_> {
     /// The size that the partition is to grow to; `None` when it is large enough.
     fn target(&self, place: &mut Place, size: NewSize) -> Result<Option<u64>, VolumeError> {
         let size = size.aligned();
-        let enough =
-            |place: &Place, size| size < place.partition.length.saturating_add(LEAST_GROWTH);
         if let NewSize::Bytes(bytes) = size
-            && enough(place, bytes.get())
+            && is_enough(place, bytes.get())
         {
             return Ok(None);
         }
@@ -132,17 +136,24 @@ impl Resizing<'_> {
             NewSize::Bytes(bytes) => bytes.get(),
             NewSize::Maximum => maximum,
         };
-        if enough(place, target) {
+        if is_enough(place, target) {
             return Ok(None);
         }
-        if target > maximum {
-            return Err(VolumeError::TooLarge {
+        match target {
+            _ if target <= maximum => Ok(Some(target)),
+            _ if self.is_but_for_the_tables(place, target)? => Ok(Some(maximum)),
+            _ => Err(VolumeError::TooLarge {
                 volume: self.volume,
                 size: target,
                 maximum,
-            });
+            }),
         }
-        Ok(Some(target))
+    }
+
+    /// Whether the volume has all of its disk that Windows gives to data, and the size counts the rest too: who
+    /// grew a disk to a size often wants the volume to have just that.
+    fn is_but_for_the_tables(&self, place: &Place, size: u64) -> Result<bool, VolumeError> {
+        Ok(next(place).is_none() && size <= self.length_of_disk(place)?)
     }
 
     /// A disk that has grown says so to nobody by itself. Drivers have all disks looked at before
@@ -163,45 +174,63 @@ impl Resizing<'_> {
         place.look_again(self.node, self.volume)
     }
 
-    /// From the partition's start to the next one's, or to 1 MiB before the disk's end, where the
-    /// second copy of the partition table is; whole MiB. `GetSupportedSize` is not asked, as it
-    /// needs the defragmenter (aws-ebs-csi-driver#2877).
+    /// From the partition's start to the next one's, or to 2 MiB before the disk's end, where the
+    /// second copy of the partition table is; whole MiB. There the provider's own largest partition ends
+    /// (dsccommunity/StorageDsc issue 304). `GetSupportedSize` is not asked, as it needs the defragmenter
+    /// (aws-ebs-csi-driver#2877).
     fn maximum(&self, place: &Place) -> Result<u64, VolumeError> {
-        let disk = place.disk.number;
-        let length = self.node.os().disks.length(disk);
-        let end_of_disk = length.map_err(DiskError::kernel(disk))?.saturating_sub(MIB);
-        let start = place.partition.offset;
-        let partitions = place.layout.partitions.iter();
-        let next = partitions
-            .map(|other| other.offset)
-            .filter(|offset| *offset > start)
-            .min();
-        let room = next.unwrap_or(end_of_disk).saturating_sub(start);
+        let end_of_disk = self.length_of_disk(place)?.saturating_sub(KEPT);
+        let end = next(place).unwrap_or(end_of_disk);
+        let room = end.saturating_sub(place.partition.offset);
         Ok(room - room % MIB)
     }
 
-    fn grow_partition(&self, place: &mut Place, target: u64) -> Result<(), VolumeError> {
-        self.node
-            .check(self.deadline, "resize volume", &self.volume)?;
+    fn length_of_disk(&self, place: &Place) -> Result<u64, VolumeError> {
+        let disk = place.disk.number;
+        let length = self.node.os().disks.length(disk);
+        Ok(length.map_err(DiskError::kernel(disk))?)
+    }
+
+    fn grow_partition(&self, place: &mut Place, target: u64) -> Result<Growth, VolumeError> {
         // The kernel knows how long the disk is; the provider, which is to grow the partition, may not.
         place.disk.refresh(self.node);
+        let mut resized = self.grow_by_the_provider(place, target)?;
+        if let Err(error) = &resized
+            && is_out_of_date(error)
+            && !is_enough(place, target)
+        {
+            tracing::warn!(volume = %self.volume, %error, "growing a partition again, now that the storage provider has looked at all disks");
+            storage::rescan(self.node)?;
+            resized = self.grow_by_the_provider(place, target)?;
+        }
+        match resized {
+            // The provider knows what it has done itself.
+            Ok(()) => return Ok(Growth::Both),
+            Err(error) if !is_enough(place, target) => {
+                self.grow_by_the_kernel(place, target, error)?;
+            }
+            Err(error) => {
+                tracing::warn!(volume = %self.volume, %error, "the partition grew, its filesystem perhaps not");
+            }
+        }
+        place.disk.refresh(self.node);
+        Ok(Growth::Partition)
+    }
+
+    /// What the provider answers, and the partition as it is then.
+    fn grow_by_the_provider(
+        &self,
+        place: &mut Place,
+        target: u64,
+    ) -> Result<Result<(), ProviderError>, VolumeError> {
+        self.node
+            .check(self.deadline, "resize volume", &self.volume)?;
         let row = place.row(self.node, self.deadline)?;
         let size = Value::uint64(target);
         let arguments = Arguments::none().with(partition::resize::SIZE.name, size);
         let resized = row.callee(self.node).invoke(&partition::RESIZE, &arguments);
         place.look_again(self.node, self.volume)?;
-        match resized {
-            Err(error) if place.partition.length < target => {
-                self.grow_by_the_kernel(place, target, error)?;
-            }
-            Err(error) => {
-                tracing::warn!(volume = %self.volume, %error, "the partition grew, its filesystem did not");
-            }
-            // The provider knows what it has done itself.
-            Ok(()) => return Ok(()),
-        }
-        place.disk.refresh(self.node);
-        Ok(())
+        Ok(resized)
     }
 
     /// Only after the provider's own attempt has really ended, and only by what is missing then: the
@@ -216,6 +245,9 @@ impl Resizing<'_> {
             ProviderError::Refused { code, .. } if WITHOUT_REASON.contains(code) => {}
             _ => return Err(error.into()),
         }
+        if self.keeps_its_size()? {
+            return Err(error.into());
+        }
         tracing::warn!(volume = %self.volume, %error, "growing a partition without the storage provider");
         let disk = place.disk.number;
         let by = target - place.partition.length;
@@ -227,33 +259,23 @@ impl Resizing<'_> {
         grown.map_err(DiskError::kernel(disk))?;
         place.look_again(self.node, self.volume)
     }
-
-    /// Lets the filesystem fill its partition, also when an earlier call died between the two.
-    fn fill(&self, place: &Place) -> Result<Filling, VolumeError> {
-        let volumes = &self.node.os().volumes;
-        let total = match volumes.space(self.volume) {
-            Ok(space) => space.total,
-            Err(error) if error.win32() == Some(Win32::UNRECOGNIZED_VOLUME) => {
-                return Ok(Filling::NotNeeded);
-            }
-            Err(error) => return Err(VolumeError::failed("look at", self.volume)(error)),
-        };
-        let length = place.partition.length;
-        if total.saturating_add(SLACK) >= length {
-            return Ok(Filling::NotNeeded);
-        }
-        self.node
-            .check(self.deadline, "resize volume", &self.volume)?;
-        let extended = volumes.extend(self.volume, length);
-        extended.map_err(VolumeError::failed("extend", self.volume))?;
-        Ok(Filling::Needed)
-    }
 }
 
-/// Whether a filesystem had to be extended.
-enum Filling {
-    Needed,
-    NotNeeded,
+/// Whether the partition is as long as it is to be, or by so little shorter that it is left at that.
+fn is_enough(place: &Place, size: u64) -> bool {
+    size < place.partition.length.saturating_add(LEAST_GROWTH)
+}
+
+/// Where the partition behind this one begins.
+fn next(place: &Place) -> Option<u64> {
+    let others = place.layout.partitions.iter().map(|other| other.offset);
+    others
+        .filter(|offset| *offset > place.partition.offset)
+        .min()
+}
+
+fn is_out_of_date(error: &ProviderError) -> bool {
+    matches!(error, ProviderError::Refused { code, .. } if OUT_OF_DATE.contains(code))
 }
 
 #[cfg(test)]

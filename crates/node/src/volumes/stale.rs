@@ -1,6 +1,6 @@
 //! Mounted folders whose volume is gone.
 
-use os::{Os, ReparseTag, VolumeId, WinPath};
+use os::{Os, ReparseTag, VolumeId, Win32, WinPath};
 
 use crate::link::{self, Leads};
 
@@ -21,5 +21,35 @@ pub(crate) fn gone(os: &Os, folder: &WinPath) -> os::Result<Option<VolumeId>> {
             Ok((!is_listed).then_some(stored))
         }
         _ => Ok(None),
+    }
+}
+
+/// Makes the folder at which this volume is mounted a plain one.
+///
+/// Windows may fail to where the volume is gone. The folder's reparse point is taken away then, unless the mount
+/// manager may name the folder among the volume's paths: it is not told, and would go on to.
+///
+/// # Errors
+/// It stays a mounted folder.
+pub(super) fn unmount(os: &Os, folder: &WinPath, volume: VolumeId) -> os::Result<()> {
+    let Err(error) = os.volumes.delete_mount_point(folder) else {
+        return Ok(());
+    };
+    if may_name(&os.volumes.access_paths(volume), folder) {
+        return Err(error);
+    }
+    tracing::warn!(path = %folder, %volume, %error, "taking the reparse point of a folder that the mount manager does not name");
+    match os.volumes.delete_reparse_point(folder, volume) {
+        // What failed had done its work.
+        Err(error) if error.win32() == Some(Win32::NOT_A_REPARSE_POINT) => Ok(()),
+        done => done,
+    }
+}
+
+/// Whether the mount manager may know the folder as a path of the volume that has these.
+fn may_name(paths: &os::Result<Vec<WinPath>>, folder: &WinPath) -> bool {
+    match paths {
+        Ok(paths) => paths.iter().any(|path| path.folded() == folder.folded()),
+        Err(error) => !error.is_not_found(),
     }
 }

@@ -121,6 +121,12 @@ impl Bounds {
         links.filter(leads_out).collect()
     }
 
+    /// The folders by their texts, and the places that these led to.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = WinPath> {
+        let both = |root: &Bound| [root.given.clone(), root.place()];
+        self.roots.iter().flat_map(both)
+    }
+
     /// Where to begin with a path; `None` when it is outside.
     pub(super) fn start(&self, os: &Os, path: &WinPath, scope: Scope) -> os::Result<Option<Start>> {
         for root in &self.roots {

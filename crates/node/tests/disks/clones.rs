@@ -4,8 +4,10 @@
 
 use os::schema::disk::{self, offline_reason};
 use os::{DiskAttributes, PartitionStyle, Query, Value, VolumeId};
-use os_sim::{Bus, DiskSpec, Effect, Op, Rule};
-use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, SerialNumber};
+use os_sim::{
+    Bus, DiskSpec, Effect, NodeSpec, OfflineAttributes, Op, Rule, SanPolicy, StorageConditions,
+};
+use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, Options, SerialNumber};
 
 use crate::support::{DATA, Rig, path};
 
@@ -85,7 +87,20 @@ fn read(rig: &Rig, serial: &str) -> String {
 
 /// A node with a staged volume that holds a file, and a clone of its disk.
 fn with_clone() -> Rig {
-    let rig = Rig::new();
+    with_clone_on(SanPolicy::OnlineAll, OfflineAttributes::Set)
+}
+
+/// Where new disks are read-only unless this policy brings them up, and offline ones take attributes or not.
+fn with_clone_on(policy: SanPolicy, offline_attributes: OfflineAttributes) -> Rig {
+    let storage = StorageConditions {
+        offline_attributes,
+        ..StorageConditions::default()
+    };
+    let spec = NodeSpec {
+        storage,
+        ..NodeSpec::named("node-1").san_policy(policy)
+    };
+    let rig = Rig::of(&spec, Options::default());
     rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, LENGTH);
     stage(&rig, DATA);
     write(&rig, DATA, "precious");
@@ -176,27 +191,28 @@ fn a_clone_of_a_clone_is_a_third_volume() {
     assert!(styles[0] != styles[1] && styles[1] != styles[2] && styles[0] != styles[2]);
 }
 
+/// azuredisk-csi-driver#2661: `Collision`, and writable.
 #[test]
 fn a_clone_stays_down_beside_its_original_and_says_why() {
-    let rig = with_clone();
-    let down = DiskAttributes {
-        offline: true,
-        read_only: true,
-    };
-    assert_eq!(attributes(&rig, CLONE), down);
-    assert_eq!(style(&rig, CLONE), style(&rig, DATA));
-    let query = Query::all(disk::CLASS.name, &[disk::OFFLINE_REASON.name])
-        .with(disk::NUMBER.name, Value::uint32(rig.disk_of(CLONE).0));
-    let rows = rig.os().storage.query(&query, rig.soon()).unwrap();
-    let reason = rows[0].u32(disk::OFFLINE_REASON.name).unwrap();
-    assert_eq!(reason, offline_reason::COLLISION.value);
+    for (policy, read_only) in [(SanPolicy::OnlineAll, false), (SanPolicy::OfflineAll, true)] {
+        let rig = with_clone_on(policy, OfflineAttributes::Set);
+        let offline = true;
+        let down = DiskAttributes { offline, read_only };
+        assert_eq!(attributes(&rig, CLONE), down, "{policy:?}");
+        assert_eq!(style(&rig, CLONE), style(&rig, DATA));
+        let query = Query::all(disk::CLASS.name, &[disk::OFFLINE_REASON.name])
+            .with(disk::NUMBER.name, Value::uint32(rig.disk_of(CLONE).0));
+        let rows = rig.os().storage.query(&query, rig.soon()).unwrap();
+        let reason = rows[0].u32(disk::OFFLINE_REASON.name).unwrap();
+        assert_eq!(reason, offline_reason::COLLISION.value, "{policy:?}");
+    }
 }
 
 /// csi-proxy#287, hpe-storage/common-host-libs#40: Windows signs a clone anew only if it may write it.
 #[test]
 fn a_clone_is_made_writable_before_it_is_brought_online() {
     for csi_proxys in [true, false] {
-        let rig = with_clone();
+        let rig = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Set);
         let (before, clone) = (style(&rig, DATA), found(&rig, CLONE));
         let trace = rig.trace(|| {
             let disks = rig.disks();
@@ -219,9 +235,24 @@ fn a_clone_is_made_writable_before_it_is_brought_online() {
     }
 }
 
+/// Otherwise it would never come online: the provider would want it online first, and Windows writable.
+#[test]
+fn a_clone_comes_online_where_the_provider_changes_online_disks_alone() {
+    let rig = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Refused);
+    let before = style(&rig, DATA);
+    let clone = found(&rig, CLONE);
+    rig.disks().bring_online(&clone, rig.soon()).unwrap();
+    assert_ne!(style(&rig, CLONE), before);
+    let up = DiskAttributes {
+        offline: false,
+        read_only: false,
+    };
+    assert_eq!(attributes(&rig, CLONE), up);
+}
+
 #[test]
 fn a_clone_that_stays_read_only_does_not_come_online() {
-    let rig = with_clone();
+    let rig = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Set);
     let refused = Rule::on(
         "MSFT_Disk.SetAttributes",
         Effect::Answer(os::Outcome::of(40_001)),

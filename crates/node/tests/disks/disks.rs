@@ -127,7 +127,10 @@ fn the_disks_that_windows_runs_from_are_never_written() {
         other => panic!("{other:?}"),
     };
     let volumes = rig.volumes();
-    assert_eq!(guarded(volumes.format(volume, rig.soon())), Guarded::Boot);
+    assert_eq!(
+        guarded(volumes.format(volume, rig.soon()).map(drop)),
+        Guarded::Boot
+    );
     let grow = wincsi_node::NewSize::Maximum;
     assert_eq!(
         guarded(volumes.resize(volume, grow, rig.soon()).map(drop)),

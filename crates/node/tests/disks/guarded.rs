@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use formats::gpt::types;
-use os::{DiskNumber, Instance, Value, VolumeId, Win32};
+use os::schema::partition;
+use os::{Deadline, DiskNumber, Instance, Value, VolumeId, Win32};
 use os_sim::{Bus, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Role, Rule, SanPolicy};
 use uuid::Uuid;
 use wincsi_node::{
@@ -27,14 +29,18 @@ enum Mark {
     Mbr(u8),
 }
 
-const MARKS: [(Mark, Guarded); 7] = [
+const MARKS: [(Mark, Guarded); 4] = [
     (Mark::Role(Role::Boot), Guarded::Boot),
     (Mark::Role(Role::System), Guarded::System),
     (Mark::Role(Role::Clustered), Guarded::Clustered),
     (Mark::Partition(types::STORAGE_SPACES), Guarded::Pooled),
-    (Mark::Partition(types::LDM_DATA), Guarded::Dynamic),
-    (Mark::Partition(types::LDM_METADATA), Guarded::Dynamic),
-    (Mark::Mbr(0x42), Guarded::Dynamic),
+];
+
+/// The storage provider leaves such a disk out.
+const DYNAMIC: [Mark; 3] = [
+    Mark::Partition(types::LDM_DATA),
+    Mark::Partition(types::LDM_METADATA),
+    Mark::Mbr(0x42),
 ];
 
 fn spec() -> DiskSpec {
@@ -89,14 +95,20 @@ fn mark(rig: &Rig, mark: Mark) {
 }
 
 /// All that writes to a disk that is online, by name; the last takes it offline.
-fn write(rig: &Rig, disk: DiskNumber, volume: VolumeId) -> [(&str, Result<(), VolumeError>); 5] {
-    let (disks, volumes, soon) = (rig.disks(), rig.volumes(), rig.soon());
+fn write(
+    node: &Node,
+    disk: DiskNumber,
+    volume: VolumeId,
+) -> [(&'static str, Result<(), VolumeError>); 5] {
+    let soon = Deadline::within(&*node.os().clock, Duration::from_secs(3600));
+    let operations = node.operations();
+    let (disks, volumes) = (operations.disks(), operations.volumes());
     let options = FormatOptions::default();
     let ensured = volumes.ensure_formatted(volume, &options, soon).map(drop);
     let resized = volumes.resize(volume, NewSize::Maximum, soon).map(drop);
     [
         ("partition", disks.partition(disk, soon).map_err(Into::into)),
-        ("format", volumes.format(volume, soon)),
+        ("format", volumes.format(volume, soon).map(drop)),
         ("ensure formatted", ensured),
         ("resize", resized),
         ("offline", disks.set_offline(disk, soon).map_err(Into::into)),
@@ -111,7 +123,7 @@ fn each_mark_alone_keeps_a_disk_from_all_that_writes() {
         mark(&rig, marked);
         let refused = || DiskError::Guarded { disk, reason };
         let before = rig.state();
-        for (writer, done) in write(&rig, disk, volume) {
+        for (writer, done) in write(&rig.node, disk, volume) {
             assert_eq!(done, Err(refused().into()), "{writer}: {marked:?}");
         }
         assert_eq!(rig.state(), before, "{marked:?}");
@@ -119,6 +131,52 @@ fn each_mark_alone_keeps_a_disk_from_all_that_writes() {
         let online = rig.disks().set_online(disk, rig.soon());
         assert_eq!(online, Err(refused()), "online: {marked:?}");
         assert!(rig.os().disks.attributes(disk).unwrap().offline);
+    }
+}
+
+/// A node whose provider lists a dynamic disk all the same, or has not noticed yet that it is one.
+fn listing(rig: &Rig, mark: Mark) -> Node {
+    meddle::node(rig, |os| match mark {
+        Mark::Partition(kind) => {
+            let disks = Arc::clone(&os.disks);
+            os.disks = Arc::new(meddle::WithPartition { disks, kind });
+        }
+        _ => {
+            let provider = Arc::clone(&os.storage);
+            let rewrite = |row: &mut Instance| {
+                if let Some(kind) = row.properties.get_mut(partition::MBR_TYPE.name) {
+                    *kind = Value::uint16(0x42);
+                }
+            };
+            os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+        }
+    })
+}
+
+#[test]
+fn a_dynamic_disk_is_left_out_and_never_written() {
+    for marked in DYNAMIC {
+        let rig = unmarked(marked);
+        let (disk, volume) = (rig.disk(), rig.volume());
+        let listing = listing(&rig, marked);
+        let before = rig.state();
+        for (writer, done) in write(&listing, disk, volume) {
+            let reason = Guarded::Dynamic;
+            let refused = DiskError::Guarded { disk, reason };
+            assert_eq!(done, Err(refused.into()), "{writer}: {marked:?}");
+        }
+        assert_eq!(rig.state(), before, "{marked:?}");
+
+        mark(&rig, marked);
+        assert!(!rig.disks().ids(rig.soon()).unwrap().contains_key(&disk));
+        let before = rig.state();
+        for (writer, done) in write(&rig.node, disk, volume) {
+            assert!(done.is_err(), "{writer}: {marked:?}");
+        }
+        assert_eq!(rig.state(), before, "{marked:?}");
+        let named = rig.disks().by_page83(PAGE83, rig.soon());
+        let is_missing = matches!(named, Err(DiskError::NoSuchPage83 { .. }));
+        assert!(is_missing, "{marked:?}: {named:?}");
     }
 }
 

@@ -9,10 +9,13 @@ use std::time::Duration;
 use formats::fixtures::SparseImage;
 use os::schema::{codes, disk, partition, volume};
 use os::{DiskNumber, Extent, Instance, Os, Outcome, Value, VolumeId, Win32};
-use os_sim::{Bus, Content, DiskSpec, Effect, HardwareControl, Op, Rule, SimNode};
+use os_sim::{
+    Arrivals, Bus, Content, DiskSpec, Effect, HardwareControl, NodeSpec, Op, Rule, SanPolicy,
+    SimNode,
+};
 use wincsi_node::{
-    Criterion, DiskError, DiskQuery, FoundVolume, NamedVolume, NewSize, Node, ProviderError,
-    SerialNumber, VolumeError,
+    Criterion, DiskError, DiskQuery, FoundVolume, NamedVolume, NewSize, Node, Options,
+    ProviderError, SerialNumber, VolumeError,
 };
 
 use crate::support::{DATA, GIB, Rig, meddle};
@@ -254,7 +257,10 @@ fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
 
 /// A rig with a volume of 1 GiB that has no filesystem.
 fn with_raw_volume() -> (Rig, VolumeId) {
-    let rig = Rig::new();
+    let mut node = NodeSpec::named("node-1").san_policy(SanPolicy::OnlineAll);
+    // What happens to the disks meanwhile the provider does not hear of.
+    node.storage.arrivals = Arrivals::OnRescan;
+    let rig = Rig::of(&node, Options::default());
     rig.plug(&spec(DATA), DATA, GIB);
     rig.disks().partition(rig.disk(), rig.soon()).unwrap();
     let volume = rig.volume();

@@ -7,8 +7,10 @@ mod field;
 mod find;
 mod find_properties;
 mod guarded;
+mod hidden;
 mod identity;
 mod initialize_leaves_offline;
+mod read_only;
 mod same_disk;
 mod silent;
 #[path = "../support/mod.rs"]

@@ -246,6 +246,54 @@ fn a_disk_that_windows_says_is_offline_and_is_not_is_told() {
     assert_eq!(refused, Err(DiskError::StaysOnline { disk: number }));
 }
 
+/// Nobody has seen what Windows answers while volumes are locked.
+#[test]
+fn a_disk_that_windows_refuses_to_take_offline_stays_online_and_is_in_use() {
+    for code in [2, 4, 6, 40_001] {
+        let rig = Rig::with_mounted_volume();
+        let disk = found(&rig);
+        let refusal = Effect::Answer(os::Outcome::of(code));
+        rig.sim.faults().add(Rule::on(OFFLINE, refusal));
+        let disks = NodeApi::disks(&rig.node);
+        let refused = disks.take_offline(&disk, rig.soon()).unwrap_err();
+        assert_eq!(refused.condition(), Some(Condition::InUse), "{refused}");
+        assert!(is_online(&rig));
+        assert_eq!(rig.open(), Counts::default());
+        assert_eq!(rig.precious(), "precious");
+    }
+}
+
+#[test]
+fn a_refusal_that_names_another_reason_keeps_it() {
+    let rig = Rig::with_mounted_volume();
+    let disk = found(&rig);
+    let critical = Effect::Answer(os::Outcome::of(41_009));
+    rig.sim.faults().add(Rule::on(OFFLINE, critical));
+    let disks = NodeApi::disks(&rig.node);
+    let refused = disks.take_offline(&disk, rig.soon()).unwrap_err();
+    assert_eq!(refused.condition(), Some(Condition::Guarded), "{refused}");
+}
+
+#[test]
+fn a_volume_is_locked_while_its_disk_goes_offline() {
+    let rig = Rig::with_mounted_volume();
+    let (disk, volume, volumes) = (found(&rig), rig.volume(), rig.os().volumes.clone());
+    let (told, locked) = std::sync::mpsc::channel();
+    let node = meddle::node(&rig, |seen| {
+        meddle::before(seen, "Provider::invoke", 1, move || {
+            told.send(volumes.lock(volume).err()).unwrap();
+        });
+    });
+    let disks = node.operations().disks();
+    disks.take_offline(&disk, rig.soon()).unwrap();
+    let refusals: Vec<_> = locked.try_iter().collect();
+    let [Some(refusal)] = refusals.as_slice() else {
+        panic!("{refusals:?}");
+    };
+    assert_eq!(refusal.win32(), Some(Win32::ACCESS_DENIED));
+    assert!(!is_online(&rig));
+}
+
 #[test]
 fn a_disk_that_was_pulled_out_is_not_found() {
     let rig = Rig::with_mounted_volume();

@@ -214,11 +214,13 @@ fn map(rig: &Rig) -> Result<(), Error> {
 }
 
 impl Case {
-    /// How it fails when the call beneath does once.
+    /// How it fails while the call beneath does: what may pass by itself is tried again.
     fn failing(&self, rig: &Rig, effect: Effect) -> Error {
-        let rule = Rule::on(self.call, effect).times(1).saying(GERMAN);
-        rig.sim.faults().add(rule);
-        (self.act)(rig).unwrap_err()
+        let rule = Rule::on(self.call, effect).saying(GERMAN);
+        let rule = rig.sim.faults().add(rule);
+        let error = (self.act)(rig).unwrap_err();
+        rig.sim.faults().remove(rule);
+        error
     }
 
     fn check(&self, rig: &Rig, error: &Error, expected: (Condition, Code)) {

@@ -380,6 +380,18 @@ fn object_not_found_is_a_portal_or_target_that_is_unknown_and_nothing_else() {
     }
 }
 
+/// csi-proxy's calls for iSCSI have no rescan among them.
+#[test]
+fn the_disks_of_a_target_show_by_themselves_after_a_while() {
+    let rig = Rig::with_portal();
+    rig.connect(OPEN, &Authentication::None).unwrap();
+    let found = || rig.iscsi().disks(&at(ADDRESS), &named(OPEN), rig.soon());
+    assert_eq!(found().unwrap().len(), 0);
+    rig.os().clock.sleep(Duration::from_secs(10));
+    let disks = found().unwrap();
+    assert_eq!(disks.into_iter().collect::<Vec<_>>(), [rig.disk_of("open")]);
+}
+
 #[test]
 fn a_disk_in_use_keeps_its_session_and_the_code_is_explained() {
     let rig = Rig::with_portal();

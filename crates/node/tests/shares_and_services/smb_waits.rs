@@ -86,7 +86,10 @@ impl Stand {
         let node = Node::in_server(
             rig.sim.os(),
             Options::default(),
-            Server { waits, notes: None },
+            Server {
+                waits,
+                ..Server::default()
+            },
         );
         Self { rig, node, heard }
     }

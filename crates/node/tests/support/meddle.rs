@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use os::layer::forward::{ForwardBoot, ForwardProvider, ForwardVolumes};
+use os::layer::forward::{ForwardBoot, ForwardDisks, ForwardProvider, ForwardVolumes};
 use os::layer::{Layer, Op, Ran, Run};
 use os::{
-    Boot, Deadline, Extent, Instance, Os, Paging, Provider, Query, Result, VolumeId, Volumes,
+    Boot, Deadline, DiskNumber, Disks, DriveLayout, Extent, Instance, Os, Paging, PartitionEntry,
+    PartitionNumber, Provider, Query, Result, VolumeId, Volumes,
 };
+use uuid::Uuid;
 use wincsi_node::{Node, Options};
 
 use super::Rig;
@@ -108,6 +110,32 @@ impl ForwardProvider for Rewritten {
         let mut found = self.provider.query(query, deadline)?;
         found.iter_mut().for_each(self.rewrite);
         Ok(found)
+    }
+}
+
+/// Disks that each have one more partition of this type, as the kernel says.
+pub(crate) struct WithPartition {
+    pub(crate) disks: Arc<dyn Disks>,
+    pub(crate) kind: Uuid,
+}
+
+impl ForwardDisks for WithPartition {
+    fn to(&self) -> &dyn Disks {
+        &*self.disks
+    }
+
+    fn layout(&self, disk: DiskNumber) -> Result<DriveLayout> {
+        let mut layout = self.disks.layout(disk)?;
+        if let Some(last) = layout.partitions.last().cloned() {
+            layout.partitions.push(PartitionEntry {
+                number: PartitionNumber(last.number.0 + 1),
+                offset: last.offset + last.length,
+                length: 1 << 20,
+                kind: self.kind,
+                id: self.kind,
+            });
+        }
+        Ok(layout)
     }
 }
 

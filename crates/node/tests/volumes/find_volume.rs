@@ -57,7 +57,8 @@ type Write = fn(&Node, &FoundVolume, Deadline) -> Result<(), VolumeError>;
 
 const WRITES: [(&str, Write); 3] = [
     ("format", |node, volume, soon| {
-        node.operations().volumes().format(volume, soon)
+        let formatted = node.operations().volumes().format(volume, soon);
+        formatted.map(drop)
     }),
     ("ensure_formatted", |node, volume, soon| {
         let options = FormatOptions::default();

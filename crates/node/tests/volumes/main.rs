@@ -6,9 +6,12 @@ mod find_volume;
 mod format;
 mod leftovers;
 mod mounts;
+mod released;
+mod resize;
 mod stale_mounts;
 #[path = "../support/mod.rs"]
 mod support;
 mod targets;
+mod unfinished;
 mod volumes;
 mod ways;

@@ -11,6 +11,15 @@ use crate::support::{DATA, GIB, Rig};
 
 const OTHER: &str = "other";
 const DELETE: &str = "DeleteVolumeMountPointW";
+const DELETE_POINT: &str = "FSCTL_DELETE_REPARSE_POINT";
+
+/// Codes that Windows might fail to unmount a volume with that is gone. Nothing has shown which.
+const GONE: [Win32; 4] = [
+    Win32::FILE_NOT_FOUND,
+    Win32::INVALID_PARAMETER,
+    Win32::NO_SUCH_DEVICE,
+    Win32::NOT_READY,
+];
 
 /// What was staged is mounted, and there is another volume.
 fn two_volumes() -> (Rig, VolumeId) {
@@ -122,6 +131,81 @@ fn a_folder_with_files_and_a_link_stay() {
         .mount(other, &junction, rig.soon())
         .unwrap_err();
     assert!(rig.os().files.entry(&junction).unwrap().tag.is_some());
+}
+
+fn fail_to_unmount(rig: &Rig, effect: Effect) {
+    rig.sim.faults().add(Rule::on(DELETE, effect));
+}
+
+fn is_plain(rig: &Rig) -> bool {
+    rig.os().files.entry(&rig.staging()).unwrap().tag.is_none()
+}
+
+#[test]
+fn a_folder_that_windows_does_not_unmount_as_its_volume_is_gone_is_unmounted() {
+    for code in GONE {
+        for effect in [Effect::fail(code), Effect::FailAfter(code.into())] {
+            let rig = Rig::with_mounted_volume();
+            let volume = rig.volume();
+            rig.sim.hardware().detach_disk(DATA).unwrap();
+            fail_to_unmount(&rig, effect);
+            let unmounted = rig.volumes().unmount(volume, &rig.staging(), rig.soon());
+            assert_eq!(unmounted, Ok(()), "{code}");
+            assert!(is_plain(&rig), "{code}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_windows_does_not_unmount_as_its_volume_is_gone_gives_way_to_the_next() {
+    for code in GONE {
+        for effect in [Effect::fail(code), Effect::FailAfter(code.into())] {
+            let (rig, other) = stale();
+            fail_to_unmount(&rig, effect);
+            stage(&rig, other).unwrap();
+            is_mounted(&rig, other);
+        }
+    }
+}
+
+/// The mount manager would go on to name a plain folder as a path of the volume.
+#[test]
+fn a_folder_that_the_mount_manager_may_name_keeps_its_reparse_point() {
+    for unsure in [None, Some(Win32::ACCESS_DENIED), Some(Win32::IO_DEVICE)] {
+        let rig = Rig::with_mounted_volume();
+        let (volume, staging) = (rig.volume(), rig.staging());
+        if let Some(code) = unsure {
+            rig.sim.hardware().detach_disk(DATA).unwrap();
+            let silent = Rule::on("GetVolumePathNamesForVolumeNameW", Effect::fail(code));
+            rig.sim.faults().add(silent);
+        }
+        fail_to_unmount(&rig, Effect::fail(Win32::NOT_READY));
+        let trace = rig.trace(|| {
+            let refused = rig.volumes().unmount(volume, &staging, rig.soon());
+            assert!(
+                matches!(&refused, Err(VolumeError::Failed { source, .. }) if source.win32() == Some(Win32::NOT_READY)),
+                "{refused:?}"
+            );
+        });
+        assert!(trace.iter().all(|op| op.operation != DELETE_POINT));
+        assert!(!is_plain(&rig));
+    }
+}
+
+#[test]
+fn whoever_dies_at_the_reparse_point_mounts_next_time() {
+    for when in [Kill::Before, Kill::After] {
+        let (rig, other) = stale();
+        fail_to_unmount(&rig, Effect::fail(Win32::NO_SUCH_DEVICE));
+        let death = Rule::on(DELETE_POINT, Effect::Kill(when));
+        rig.sim.faults().add(death);
+        stage(&rig, other).unwrap_err();
+        assert!(rig.sim.is_killed());
+        let rig = rig.reopened();
+        fail_to_unmount(&rig, Effect::fail(Win32::NO_SUCH_DEVICE));
+        stage(&rig, other).unwrap();
+        is_mounted(&rig, other);
+    }
 }
 
 #[test]

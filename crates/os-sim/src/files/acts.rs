@@ -34,6 +34,15 @@ impl FileTree {
         Ok((place.path, volume))
     }
 
+    pub(super) fn take_mount_from(&self, folder: &WinPath, volume: VolumeId) -> Result<(), Cause> {
+        let place = self.writable(folder, Final::Itself)?;
+        match place.found()? {
+            Node::Reparse(point) if point.volume() == Some(volume) => marker::remove(&place.host),
+            Node::Reparse(_) => Err(Win32::REPARSE_TAG_MISMATCH.into()),
+            _ => Err(Win32::NOT_A_REPARSE_POINT.into()),
+        }
+    }
+
     pub(super) fn mounted(&self, folder: &WinPath) -> Result<(Place, VolumeId), Cause> {
         let place = self.walk(folder, Final::Itself)?;
         let Node::Reparse(point) = place.found()? else {

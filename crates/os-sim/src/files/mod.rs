@@ -126,6 +126,17 @@ impl FileTree {
             .map_err(|cause| Error::new("DeleteVolumeMountPointW", folder, cause))
     }
 
+    /// Makes a mounted folder that names this volume a plain folder again. Nobody is told.
+    ///
+    /// # Errors
+    /// [`os::Win32::NOT_A_REPARSE_POINT`] for a plain folder, [`os::Win32::REPARSE_TAG_MISMATCH`] for another
+    /// reparse point or volume; no such folder.
+    pub fn remove_reparse_point(&self, folder: &WinPath, volume: VolumeId) -> Result<()> {
+        let _changing = self.changing();
+        self.take_mount_from(folder, volume)
+            .map_err(|cause| Error::new("FSCTL_DELETE_REPARSE_POINT", folder, cause))
+    }
+
     /// The volume that a mounted folder leads to, present or not.
     ///
     /// # Errors

@@ -59,6 +59,8 @@ pub enum Effect {
     FailAfter(Cause),
     /// It stops after its first step and fails; see the crate's essay for who has steps.
     HalfWay,
+    /// As [`Effect::HalfWay`], where it begins with what comes last otherwise.
+    HalfWayFromEnd,
     /// It does not begin until it is released. Its deadline does not help.
     Hang,
     /// The process is killed: this and every later operation fails.
@@ -67,6 +69,17 @@ pub enum Effect {
     Overrun,
     /// The SMB or iSCSI server of this name goes down first.
     TakeServerDown(String),
+    /// `MSFT_Volume.Format` answers that a parameter is invalid, for this long after the volume came, while it
+    /// has no drive letter (<https://github.com/PowerShell/PowerShell/issues/7771>, where nobody says for how
+    /// long). Other operations are as ever.
+    Unsettled(Duration),
+}
+
+/// With what a method begins, after which it stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FirstStep {
+    AsEver,
+    FromEnd,
 }
 
 /// When a process dies.

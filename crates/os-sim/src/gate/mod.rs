@@ -9,6 +9,7 @@ pub use pattern::Pattern;
 pub use script::ScriptError;
 
 use fault::Due;
+pub(crate) use fault::FirstStep;
 use script::Script;
 
 use std::collections::VecDeque;
@@ -87,7 +88,9 @@ pub(crate) struct Gate {
 pub(crate) struct Admission {
     answer: Option<Outcome>,
     /// The effect stops after its first step.
-    pub(crate) half_way: bool,
+    pub(crate) half_way: Option<FirstStep>,
+    /// For how long a new volume cannot be formatted.
+    pub(crate) unsettled: Option<Duration>,
     after: After,
 }
 
@@ -188,7 +191,8 @@ impl Gate {
         self.record(op);
         let mut admission = Admission {
             answer: None,
-            half_way: false,
+            half_way: None,
+            unsettled: None,
             after: After::Nothing,
         };
         if let Some(script) = &self.script {
@@ -261,7 +265,8 @@ impl Gate {
             Effect::DetachDisk(name) => self.hands.detach_disk(&name),
             Effect::Fail(cause) => return Err(op.error(cause).saying(due.said)),
             Effect::FailAfter(cause) => admission.after = After::Fail(cause, due.said),
-            Effect::HalfWay => admission.half_way = true,
+            Effect::HalfWay => admission.half_way = Some(FirstStep::AsEver),
+            Effect::HalfWayFromEnd => admission.half_way = Some(FirstStep::FromEnd),
             Effect::Hang => self.hang(due.rule),
             Effect::Kill(Kill::After) => admission.after = After::Kill,
             Effect::Kill(Kill::Before) => {
@@ -270,6 +275,7 @@ impl Gate {
             }
             Effect::Overrun => self.overrun(deadline, admission),
             Effect::TakeServerDown(name) => self.hands.take_server_down(&name),
+            Effect::Unsettled(time) => admission.unsettled = Some(time),
         }
         Ok(())
     }

@@ -88,11 +88,13 @@ enum ScriptEffect {
     Fail(Code),
     FailAfter(Code),
     HalfWay,
+    HalfWayFromEnd,
     Hang,
     KillAfter,
     KillBefore,
     Overrun,
     TakeServerDown(String),
+    UnsettledMs(u64),
 }
 
 #[derive(Deserialize)]
@@ -133,11 +135,13 @@ impl From<ScriptEffect> for Effect {
             ScriptEffect::Fail(code) => Self::Fail(code.into()),
             ScriptEffect::FailAfter(code) => Self::FailAfter(code.into()),
             ScriptEffect::HalfWay => Self::HalfWay,
+            ScriptEffect::HalfWayFromEnd => Self::HalfWayFromEnd,
             ScriptEffect::Hang => Self::Hang,
             ScriptEffect::KillAfter => Self::Kill(Kill::After),
             ScriptEffect::KillBefore => Self::Kill(Kill::Before),
             ScriptEffect::Overrun => Self::Overrun,
             ScriptEffect::TakeServerDown(name) => Self::TakeServerDown(name),
+            ScriptEffect::UnsettledMs(time) => Self::Unsettled(Duration::from_millis(time)),
         }
     }
 }
@@ -208,14 +212,14 @@ mod tests {
         assert_eq!(rules, [rule, Rule::on("*", Effect::Hang)]);
     }
 
-    #[test]
-    fn every_effect_of_the_essay_reads() {
+    /// Each effect as a script writes it.
+    fn effects() -> Vec<(&'static str, Effect)> {
         let out_of_date = Outcome {
             extended: Some("out of date".to_owned()),
             ..Outcome::of(40003)
         };
         let lost = Hresult::RPC_S_SERVER_UNAVAILABLE.into();
-        let effects = [
+        vec![
             (
                 r#"{ answer = { code = 40003, text = "out of date" } }"#,
                 Effect::Answer(out_of_date),
@@ -241,6 +245,7 @@ mod tests {
                 Effect::FailAfter(lost),
             ),
             (r#""half-way""#, Effect::HalfWay),
+            (r#""half-way-from-end""#, Effect::HalfWayFromEnd),
             (r#""hang""#, Effect::Hang),
             (r#""kill-after""#, Effect::Kill(Kill::After)),
             (r#""kill-before""#, Effect::Kill(Kill::Before)),
@@ -249,9 +254,17 @@ mod tests {
                 r#"{ take-server-down = "fs1" }"#,
                 Effect::TakeServerDown("fs1".to_owned()),
             ),
-        ];
+            (
+                "{ unsettled-ms = 1500 }",
+                Effect::Unsettled(Duration::from_millis(1500)),
+            ),
+        ]
+    }
+
+    #[test]
+    fn every_effect_of_the_essay_reads() {
         let essay = essay();
-        for (text, effect) in effects {
+        for (text, effect) in effects() {
             let script = format!("[[fault]]\neffect = {text}");
             let rules = parse(Path::new("faults.toml"), &script).unwrap();
             assert_eq!(rules, [Rule::on("*", effect.clone())]);
@@ -279,11 +292,13 @@ mod tests {
             Effect::Fail(_) => "fail",
             Effect::FailAfter(_) => "fail-after",
             Effect::HalfWay => "half-way",
+            Effect::HalfWayFromEnd => "half-way-from-end",
             Effect::Hang => "hang",
             Effect::Kill(Kill::After) => "kill-after",
             Effect::Kill(Kill::Before) => "kill-before",
             Effect::Overrun => "overrun",
             Effect::TakeServerDown(_) => "take-server-down",
+            Effect::Unsettled(_) => "unsettled-ms",
         }
     }
 

@@ -124,6 +124,7 @@ impl Iscsi {
             if !machine.is_service_running(SERVICE) {
                 return Err(calls::refuse(iscsi_codes::SERVICE_NOT_RUNNING));
             }
+            machine.learn_arrivals();
             let mut initiator = plug::initiator(machine).map_err(out_of_reach)?;
             let done = act(machine, &mut initiator);
             plug::keep(machine, initiator);
@@ -226,7 +227,7 @@ fn connections(initiator: &Initiator, sessions: &[&Session]) -> Vec<Box<dyn Obje
         .collect()
 }
 
-/// The disks as the storage provider knows them: a new one after a rescan. One that several sessions
+/// The disks as the storage provider knows them: a new one after a while, or a rescan. One that several sessions
 /// lead to is there several times.
 fn disks(machine: &Machine, initiator: &Initiator, sessions: &[&Session]) -> Vec<Box<dyn Object>> {
     let names = sessions

@@ -2,8 +2,7 @@
 //!
 //! Windows keeps a disk offline whose signature another online disk has
 //! (<https://learn.microsoft.com/openspecs/windows_protocols/ms-vds/037d5b83-d8c8-4f03-9bf6-5af97ebc76aa>),
-//! read-only as people saw it (<https://github.com/kubernetes-csi/csi-proxy/issues/287>). Brought online it
-//! gets a signature of its own if it is writable, and does not come online if it is not
+//! in one of the forms that people saw ([`Collision`]). Brought online it gets a signature of its own if it is writable, and does not come online if it is not
 //! (<https://github.com/hpe-storage/common-host-libs/pull/40>, and the code of
 //! <https://github.com/MicrosoftDocs/windowsserverdocs/issues/3637>). That the partitions' GUIDs change
 //! along is assumed: volumes get other names in any case, since the mount manager gives no name twice.
@@ -15,6 +14,8 @@ use os::{Cause, PartitionStyle, Win32};
 use uuid::Uuid;
 
 use super::Machine;
+use crate::conditions::Collision;
+use crate::ondisk::Table;
 
 impl Machine {
     /// Whether another disk that is online has the disk's signature or GUID.
@@ -34,12 +35,22 @@ impl Machine {
 
     /// It comes up by nobody's policy.
     pub(super) fn keep_down(&mut self, name: &str) {
+        let form = self.spec.storage.collision;
         if let Some(known) = self.state.disks.get_mut(name) {
             known.is_offline = true;
-            known.is_read_only = true;
+            known.is_read_only |= form == Collision::Hidden;
             known.collides = true;
         }
         self.reread_table(name);
+    }
+
+    /// Whether the storage provider leaves the disk out.
+    pub(crate) fn is_unlisted(&self, name: &str) -> bool {
+        let known = self.state.disks.get(name);
+        let collides = known.is_some_and(|disk| disk.collides && disk.is_read_only);
+        let table = self.present.get(name).map(|present| &present.table);
+        let is_hidden = self.spec.storage.collision == Collision::Hidden;
+        collides && is_hidden || table.is_some_and(Table::is_dynamic)
     }
 
     /// Gives the disk a signature of its own; its volumes keep labels and files.

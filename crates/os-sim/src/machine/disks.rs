@@ -227,6 +227,7 @@ impl Machine {
         let stays_down = self.stays_down(spec);
         let met = KernelDisk {
             arrival: self.state.arrivals + 1,
+            arrived_ms: millis(self.now),
             number: Some(numbers.take()),
             length,
             is_offline: known.map_or(stays_down, |known| known.is_offline),

@@ -39,6 +39,9 @@ pub(crate) struct State {
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct KernelDisk {
     pub(crate) arrival: u64,
+    /// When it came, by the node's clock.
+    #[serde(default)]
+    pub(crate) arrived_ms: u64,
     /// While it is plugged in.
     pub(crate) number: Option<u32>,
     /// When the kernel last looked.
@@ -182,6 +185,7 @@ mod tests {
     fn disk(arrival: u64, number: Option<u32>) -> KernelDisk {
         KernelDisk {
             arrival,
+            arrived_ms: 0,
             number,
             length: 0,
             is_offline: true,

@@ -22,6 +22,11 @@ const SMALLEST_WITH_RESERVED: u64 = 2 * RESERVED_END;
 const READ_ONLY: u64 = 1 << 60;
 const HIDDEN: u64 = 1 << 62;
 
+/// The length of the backup table at a disk's end: a header and 128 entries of 128 bytes.
+pub(crate) fn backup(sector_size: u32) -> u64 {
+    u64::from(sector_size) + 128 * 128
+}
+
 /// The table, from the backup when the primary is damaged.
 pub(super) fn read(area: Area<'_>) -> Option<Table> {
     let gpt = load(area).ok()?;
@@ -238,7 +243,7 @@ mod tests {
             let reserved = table.partition(1).unwrap();
             assert_eq!(reserved.kind, PartitionEntry::RESERVED);
             assert_eq!((reserved.offset, reserved.end()), (first, 16 * MIB));
-            assert_eq!(table.largest_gap(GIB), Some((16 * MIB, GIB - 17 * MIB)));
+            assert_eq!(table.largest_gap(GIB), Some((16 * MIB, GIB - 18 * MIB)));
         }
     }
 

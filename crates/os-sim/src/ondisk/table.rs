@@ -1,10 +1,15 @@
 use std::io;
 
+use formats::gpt::types;
 use os::{DriveLayout, PartitionEntry, PartitionNumber, PartitionStyle};
 use uuid::Uuid;
 
 use super::{MIB, gpt, mbr};
 use crate::hardware::{Medium, Stretch};
+
+/// The types of a dynamic disk's partitions on GPT disks, and on MBR disks.
+const LDM: [Uuid; 2] = [types::LDM_DATA, types::LDM_METADATA];
+const MBR_LDM: u8 = 0x42;
 
 /// A disk as far as the kernel knows it: a medium that may have grown since.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +78,13 @@ impl Table {
         })
     }
 
+    /// Whether the disk is a dynamic one, which `MSFT_Disk` leaves out
+    /// (<https://github.com/ansible/ansible/issues/51032>).
+    pub(crate) fn is_dynamic(&self) -> bool {
+        let mut partitions = self.partitions.iter();
+        partitions.any(|one| one.mbr_type == Some(MBR_LDM) || LDM.contains(&one.kind))
+    }
+
     /// Gives a disk that has the same signature or GUID as another one of its own.
     pub(crate) fn resign(&self, area: Area<'_>) -> io::Result<()> {
         let id = Uuid::new_v4();
@@ -106,7 +118,7 @@ impl Table {
             gaps.push((free, partition.offset));
             free = free.max(partition.end());
         }
-        gaps.push((free, length.saturating_sub(MIB / 2)));
+        gaps.push((free, Self::end_of_room(length)));
         gaps.into_iter()
             .filter_map(|(start, end)| aligned(start, end))
             .max_by_key(|(_, length)| *length)
@@ -114,14 +126,20 @@ impl Table {
 
     /// How far the partition could reach: the next one's start or the end of what is usable.
     pub(crate) fn limit(&self, partition: &Partition, length: u64) -> u64 {
-        let next = self
-            .partitions
-            .iter()
-            .map(|other| other.offset)
-            .filter(|offset| *offset > partition.offset)
-            .min();
-        let end = next.unwrap_or(length.saturating_sub(MIB));
+        let end = self.next(partition).unwrap_or(length.saturating_sub(MIB));
         (end / MIB * MIB).max(partition.end())
+    }
+
+    /// Where the partition behind this one begins.
+    pub(crate) fn next(&self, partition: &Partition) -> Option<u64> {
+        let others = self.partitions.iter().map(|other| other.offset);
+        others.filter(|offset| *offset > partition.offset).min()
+    }
+
+    /// Where the storage provider's partitions end at most. On a disk of 20 GiB `UseMaximumSize` left 2 MiB
+    /// (dsccommunity/StorageDsc issue 304).
+    pub(crate) fn end_of_room(length: u64) -> u64 {
+        length.saturating_sub(2 * MIB) / MIB * MIB
     }
 
     pub(crate) fn layout(&self) -> DriveLayout {

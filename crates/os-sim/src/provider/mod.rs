@@ -8,6 +8,7 @@ pub(crate) use schema::check_outcome;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use os::schema::{Class, Method, Property};
 use os::{
@@ -16,7 +17,7 @@ use os::{
 };
 
 use self::path::Keys;
-use crate::gate::Op;
+use crate::gate::{Admission, FirstStep, Op};
 use crate::world::World;
 
 /// The result inside an operation, before the gate names it.
@@ -66,7 +67,9 @@ pub(crate) struct Call<'a> {
     /// What it is called on; `None` for a method of the class.
     pub(crate) on: Option<Keyed<'a>>,
     /// Stop after the first step.
-    pub(crate) half_way: bool,
+    pub(crate) half_way: Option<FirstStep>,
+    /// For how long a new volume cannot be formatted.
+    pub(crate) unsettled: Option<Duration>,
     arguments: &'a Arguments,
 }
 
@@ -175,7 +178,7 @@ impl<N: Namespace> os::Provider for Provider<N> {
         let mut admission = gate.admit(&op, deadline)?;
         let done = match admission.take_answer() {
             Some(answer) => Ok(answer),
-            None => self.call(target, method, arguments, admission.half_way),
+            None => self.call(target, method, arguments, &admission),
         };
         gate.conclude_outcome(&op, admission, done)
     }
@@ -212,7 +215,7 @@ impl<N: Namespace> Provider<N> {
         target: Target<'_>,
         method: &str,
         arguments: &Arguments,
-        half_way: bool,
+        admission: &Admission,
     ) -> Done<Outcome> {
         let (class, keys) = match target {
             Target::Class(class) => (schema::class(class)?, None),
@@ -227,7 +230,8 @@ impl<N: Namespace> Provider<N> {
             class,
             method,
             on,
-            half_way,
+            half_way: admission.half_way,
+            unsettled: admission.unsettled,
             arguments,
         })?;
         check_outcome(class, method, &outcome)?;

@@ -7,8 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use super::ids;
+use crate::conditions::{Arrivals, StorageConditions};
 use crate::hardware::{DiskSpec, place};
-use crate::machine::Machine;
+use crate::machine::{Machine, millis};
 use crate::ondisk::{FilesystemKind, Partition};
 
 /// What the provider remembers.
@@ -25,6 +26,9 @@ pub(crate) struct Shared<T>(Arc<T>);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct CachedDisk {
+    /// Which of the arrivals of disks it was: another in its slot, or under its name, is another disk.
+    #[serde(default)]
+    pub(crate) arrival: u64,
     pub(crate) object_id: String,
     /// The device interface path.
     pub(crate) path: String,
@@ -147,7 +151,7 @@ impl Machine {
         Ok(())
     }
 
-    /// One disk as the kernel has it; forgotten when the kernel has it no more.
+    /// One disk as the kernel has it; forgotten when the kernel has it no more, or the provider leaves it out.
     pub(crate) fn cache_disk(&mut self, name: &str) {
         let cached = self.snapshot(name);
         let disks = &mut self.state.storage.disks;
@@ -155,6 +159,43 @@ impl Machine {
             Some(cached) => disks.insert(name.to_owned(), Shared(Arc::new(cached))),
             None => disks.remove(name),
         };
+    }
+
+    /// Disks that came a while ago, which the provider notices by itself, and with them which others have gone.
+    pub(crate) fn learn_arrivals(&mut self) {
+        let come = self.unnoticed();
+        if come.is_empty() {
+            return;
+        }
+        let present = &self.present;
+        let cached = &mut self.state.storage.disks;
+        cached.retain(|name, _| present.contains_key(name));
+        for name in &come {
+            self.cache_disk(name);
+        }
+    }
+
+    fn unnoticed(&self) -> Vec<String> {
+        let StorageConditions {
+            arrivals,
+            arrival_delay_ms,
+            ..
+        } = self.spec.storage;
+        let now = millis(self.now);
+        let cached = &self.state.storage.disks;
+        let is_due = |name: &String| {
+            let known = self.state.disks.get(name);
+            known.is_some_and(|disk| {
+                let is_new = cached.get(name).is_none_or(|it| it.arrival != disk.arrival);
+                is_new && disk.arrived_ms.saturating_add(arrival_delay_ms) <= now
+            })
+        };
+        let present = self.present.keys();
+        let new = present.filter(|name| is_due(name) && !self.is_unlisted(name));
+        match arrivals {
+            Arrivals::Noticed => new.cloned().collect(),
+            Arrivals::OnRescan => Vec::new(),
+        }
     }
 
     /// Volumes that have appeared in partitions that the cache has.
@@ -191,10 +232,14 @@ impl Machine {
     fn snapshot(&self, name: &str) -> Option<CachedDisk> {
         let present = self.present.get(name)?;
         let kernel = self.state.disks.get(name)?;
+        if self.is_unlisted(name) {
+            return None;
+        }
         let partitions = &present.table.partitions;
         let spec = &present.disk.spec;
         let path = present.path.clone();
         Some(CachedDisk {
+            arrival: kernel.arrival,
             object_id: ids::disk(&self.spec.name, &path),
             path,
             location: place::location(spec, name),

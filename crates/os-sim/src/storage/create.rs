@@ -110,6 +110,10 @@ impl Machine {
     }
 
     fn created(&self, found: &Found, new: &NewPartition) -> Done<Outcome> {
+        // With a partition of the dynamic kind the disk leaves the provider's list.
+        if self.is_unlisted(&found.disk) {
+            return Ok(Outcome::of(0));
+        }
         let disk = self.state.storage.disks.get(&found.disk);
         let index = disk.and_then(|disk| disk.index(Some(new.offset)));
         let (Some(disk), Some(index)) = (disk, index) else {

@@ -5,6 +5,7 @@ use os::{Hresult, Outcome, PartitionEntry, PartitionStyle};
 use uuid::Uuid;
 
 use super::{Found, Storage, failing, not_simulated};
+use crate::conditions::OfflineAttributes;
 use crate::machine::Machine;
 use crate::ondisk::{MIB, gpt, mbr};
 use crate::provider::{Call, Done};
@@ -71,7 +72,7 @@ fn write_table(machine: &Machine, found: &Found, call: &Call<'_>) -> Done<Outcom
         return Ok(failing(codes::TOO_SMALL_FOR_GPT));
     }
     let mut done = gpt::initialize(area, Uuid::new_v4());
-    if call.half_way {
+    if call.half_way.is_some() {
         return Ok(failing(codes::FAILED));
     }
     if done.is_ok() {
@@ -161,6 +162,10 @@ fn set_attributes(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done
     }
     if call.text("Guid").is_some() || call.u64("Signature").is_some() {
         return Ok(failing(codes::NOT_SUPPORTED));
+    }
+    let refuses_offline = machine.spec.storage.offline_attributes == OfflineAttributes::Refused;
+    if refuses_offline && machine.kernel(&found.disk)?.is_offline {
+        return Ok(failing(codes::DISK_OFFLINE));
     }
     if let Some(is_read_only) = call.bool("IsReadOnly") {
         if is_read_only && machine.is_system_disk(&found.disk) {

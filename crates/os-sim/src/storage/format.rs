@@ -11,7 +11,7 @@ use super::disk::written;
 use super::volume::home;
 use super::{Found, answering, failing, pathless, volume_object};
 use crate::folder;
-use crate::machine::{Home, Machine};
+use crate::machine::{Home, Machine, letter, moment};
 use crate::ondisk::{FilesystemKind, Formatting, filesystem};
 use crate::provider::{Call, Done, whole};
 
@@ -23,8 +23,8 @@ const LARGEST_COMPRESSED: u32 = 4096;
 /// (<https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw>).
 const LONGEST_LABEL: usize = 32;
 
-/// What was there is unrecognisable first, then its files go, then the new boot sector is written: a
-/// process that dies on the way leaves a RAW volume.
+/// What was there is unrecognisable first, then its files go, then the new filesystem is written: what stops
+/// on the way leaves a RAW volume, perhaps with one copy of a boot sector.
 pub(super) fn run(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done<Outcome> {
     let (volume, home) = home(machine, found)?;
     let wanted = match possible(machine, volume, &home, call)? {
@@ -33,9 +33,13 @@ pub(super) fn run(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done
     };
     let area = machine.area(&home.disk)?;
     let mut done = filesystem::wipe(area, &home.partition);
-    if call.half_way {
+    if let Some(first) = call.half_way {
+        done = done.and_then(|()| filesystem::begin(area, &home.partition, wanted, first));
         machine.cache_disk(&found.disk);
-        return Ok(failing(codes::FAILED));
+        return Ok(match done {
+            Ok(()) => failing(codes::FAILED),
+            failed => written(failed),
+        });
     }
     if let Some(folder) = machine.files_of(volume) {
         done = done.and_then(|()| empty(&folder));
@@ -72,6 +76,9 @@ fn possible(
     };
     let spec = &machine.disk(&home.disk)?.disk.spec;
     let is_forced = call.bool(parameter::FORCE.name) == Some(true);
+    if is_unsettled(machine, volume, home, call) {
+        return Ok(Err(codes::INVALID_PARAMETER));
+    }
     let is_held = machine.holds.contains_key(&volume) && !is_forced;
     Ok(if machine.is_system(volume) {
         Err(codes::CRITICAL_PARTITION)
@@ -90,10 +97,22 @@ fn possible(
     })
 }
 
+/// Whether a fault has it that the volume is too new, as long as it has no letter.
+fn is_unsettled(machine: &Machine, volume: VolumeId, home: &Home, call: &Call<'_>) -> bool {
+    let Some(time) = call.unsettled else {
+        return false;
+    };
+    let came = machine.state.disks.get(&home.disk);
+    let came = came.and_then(|disk| disk.volumes.get(&volume.0));
+    let paths = machine.state.paths_of(volume);
+    let has_letter = paths.iter().any(|path| letter(path).is_some());
+    !has_letter && came.is_some_and(|came| machine.now < moment(*came).after(time))
+}
+
 /// What the arguments say, whatever the volume.
 fn wanted(call: &Call<'_>) -> Result<Formatting, ReturnCode> {
     let name = call.text(parameter::FILE_SYSTEM.name).unwrap_or("NTFS");
-    let kind = FilesystemKind::named(name).filter(|kind| *kind != FilesystemKind::Fat32);
+    let kind = FilesystemKind::named(name).filter(|kind| kind.grows());
     let kind = kind.ok_or(codes::FILE_SYSTEM_NOT_SUPPORTED)?;
     let cluster = call.u32(parameter::ALLOCATION_UNIT_SIZE.name);
     let cluster = cluster.filter(|size| *size != 0);

@@ -4,7 +4,7 @@
 //! The provider answers from [`Cache`], which is not what the kernel knows: it changes only by the
 //! provider's own methods, by `MSFT_Disk.Refresh` (that disk) and by
 //! `MSFT_StorageSetting.UpdateHostStorageCache` (all of them). A volume that appears in a partition
-//! that the cache has is learnt of by itself.
+//! that the cache has is learnt of by itself, and so is, late, a disk that came.
 
 mod access_path;
 mod cache;
@@ -100,6 +100,7 @@ impl Storage {
     /// The machine, with all volumes learnt of that have appeared.
     fn with<T>(&self, act: impl FnOnce(&mut Machine) -> Done<T>) -> Done<T> {
         self.world.with(|machine| {
+            machine.learn_arrivals();
             machine.learn_volumes();
             act(machine)
         })

@@ -6,7 +6,7 @@ use os::{Outcome, Value, VolumeId};
 use super::disk::written;
 use super::{Found, failing};
 use crate::machine::Machine;
-use crate::ondisk::{Filesystem, FilesystemKind, MIB, Partition, filesystem, gpt};
+use crate::ondisk::{Filesystem, MIB, Partition, Table, filesystem, gpt};
 use crate::provider::{Call, Done};
 
 impl Machine {
@@ -23,11 +23,12 @@ impl Machine {
         let size = call.u64("Size").unwrap_or_default();
         let size = size / u64::from(area.sector_size) * u64::from(area.sector_size);
         let filesystem = Filesystem::read(area, &partition);
-        if let Some(outcome) = self.refuse_size(found, &partition, filesystem, size) {
-            return Ok(outcome);
-        }
+        let size = match self.granted(found, &partition, filesystem, size) {
+            Ok(size) => size,
+            Err(outcome) => return Ok(outcome),
+        };
         let mut outcome = written(gpt::resize(area, &partition, size));
-        if call.half_way {
+        if call.half_way.is_some() {
             outcome = failing(codes::FAILED);
         } else if let Some(filesystem) = filesystem.filter(|_| outcome.code == 0) {
             outcome = written(filesystem::extend(area, &partition, filesystem, size));
@@ -58,31 +59,52 @@ impl Machine {
         Ok(outcome)
     }
 
-    fn refuse_size(
+    /// The size that the partition gets, which may be less than was asked for: up to where
+    /// `CreatePartition` stops, though `GetSupportedSize` counts what lies behind.
+    fn granted(
         &self,
         found: &Found,
         partition: &Partition,
         filesystem: Option<Filesystem>,
         size: u64,
-    ) -> Option<Outcome> {
+    ) -> Result<u64, Outcome> {
         if let Some(code) = unknown(filesystem) {
-            return Some(failing(code));
+            return Err(failing(code));
+        }
+        let is_growing = size > partition.length;
+        if is_growing && size - partition.length < MIB {
+            return Err(too_little());
         }
         let most = self.reach(found, partition) - partition.offset;
-        let is_growing = size >= partition.length;
-        if is_growing && size - partition.length < MIB {
-            return Some(too_little());
+        if size > most || size < self.smallest(partition, filesystem) {
+            return Err(failing(codes::SIZE_NOT_SUPPORTED));
         }
-        let is_within = size <= most && size >= self.smallest(partition, filesystem);
-        (!is_within).then(|| failing(codes::SIZE_NOT_SUPPORTED))
+        let size = size.min(self.usable(found, partition) - partition.offset);
+        match size == partition.length || is_growing && size < partition.length {
+            true => Err(already()),
+            false => Ok(size),
+        }
     }
 
-    /// How far the partition could reach as far as the provider knows the disk.
+    /// How far the partition could reach as far as the provider knows the disk: up to the backup of the table.
     fn reach(&self, found: &Found, partition: &Partition) -> u64 {
+        let sector = self.area(&found.disk).map_or(512, |area| area.sector_size);
+        self.end(found, partition, |length| {
+            length.saturating_sub(gpt::backup(sector))
+        })
+    }
+
+    /// How far it can be made to reach.
+    fn usable(&self, found: &Found, partition: &Partition) -> u64 {
+        self.end(found, partition, Table::end_of_room)
+    }
+
+    fn end(&self, found: &Found, partition: &Partition, of_disk: impl Fn(u64) -> u64) -> u64 {
         let cached = self.state.storage.disks.get(&found.disk);
         let length = cached.map_or(0, |disk| disk.length);
         let table = self.present.get(&found.disk).map(|present| &present.table);
-        table.map_or(partition.end(), |table| table.limit(partition, length))
+        let end = table.and_then(|table| table.next(partition));
+        end.unwrap_or_else(|| of_disk(length)).max(partition.end())
     }
 
     fn smallest(&self, partition: &Partition, filesystem: Option<Filesystem>) -> u64 {
@@ -102,7 +124,15 @@ fn too_little() -> Outcome {
     }
 }
 
+/// Code: actions/runner-images issue 7032, which has the text, too.
+fn already() -> Outcome {
+    Outcome {
+        extended: Some("The partition is already the requested size.".to_owned()),
+        ..Outcome::of(codes::SIZE_NOT_SUPPORTED.code)
+    }
+}
+
 fn unknown(filesystem: Option<Filesystem>) -> Option<ReturnCode> {
-    let is_fat = filesystem.is_some_and(|it| it.kind == FilesystemKind::Fat32);
-    is_fat.then_some(codes::UNKNOWN_FILE_SYSTEM)
+    let is_unknown = filesystem.is_some_and(|it| !it.kind.grows());
+    is_unknown.then_some(codes::UNKNOWN_FILE_SYSTEM)
 }

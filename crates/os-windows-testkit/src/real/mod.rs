@@ -5,9 +5,10 @@
 //! is an error with a name then, not a program that does not start.
 //!
 //! # Where this has run
-//! Nowhere on Windows. Under Wine 8 [`is_elevated`], [`free_drive`], [`computer_name`], [`raise`],
+//! Nowhere on Windows. Under Wine 8 [`is_elevated`], [`free_drive`], [`computer_name`], [`windows_build`], [`raise`],
 //! [`thread_names`] and the removal of a share and a user that are not there. Wine has no virtual disks.
 
+mod layout;
 mod network;
 mod process;
 mod reparse;
@@ -15,8 +16,9 @@ mod system;
 mod virtual_disk;
 mod wide;
 
+pub use layout::drive_layout;
 pub use network::{NewUser, add_share, add_user, remove_share, remove_user};
 pub use process::{ControlEvent, raise, thread_names};
 pub use reparse::{become_reparse_point, set_reparse_point};
-pub use system::{computer_name, free_drive, is_elevated, wine_version};
+pub use system::{computer_name, free_drive, is_elevated, windows_build, wine_version};
 pub use virtual_disk::{AttachedDisk, VirtualDisks};

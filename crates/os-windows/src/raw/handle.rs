@@ -6,13 +6,13 @@
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr;
 
-use os::{FileAttributes, Win32};
+use os::{FileAttributes, ReparseTag, Win32};
 use windows_sys::Win32::Foundation::{GENERIC_READ, GENERIC_WRITE, INVALID_HANDLE_VALUE};
 use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_ATTRIBUTE_TAG_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
     FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
-    FILE_SHARE_WRITE, FileAttributeTagInfo, FlushFileBuffers, GetFileInformationByHandleEx,
-    OPEN_EXISTING, READ_CONTROL, WRITE_DAC,
+    FILE_SHARE_WRITE, FILE_WRITE_ATTRIBUTES, FileAttributeTagInfo, FlushFileBuffers,
+    GetFileInformationByHandleEx, OPEN_EXISTING, READ_CONTROL, WRITE_DAC,
 };
 use windows_sys::Win32::System::IO::DeviceIoControl;
 
@@ -24,6 +24,8 @@ use crate::wide::Wide;
 pub(crate) enum Purpose {
     /// To ask a disk, or the device behind a volume. Needs no access and hinders nobody.
     AskDevice,
+    /// To change the reparse point of an entry. Hinders nobody.
+    ChangeLink,
     /// To change a volume or a disk as a whole.
     ChangeDevice,
     /// To change who may do what with an entry. Hinders nobody.
@@ -45,6 +47,7 @@ impl Purpose {
         match self {
             Self::AskDevice => 0,
             Self::ChangeDevice => GENERIC_READ | GENERIC_WRITE,
+            Self::ChangeLink => FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES,
             Self::ChangeRights => FILE_READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC,
             Self::HoldEntry => FILE_LIST_DIRECTORY,
             Self::LookAtEntry | Self::LookAtTarget => FILE_READ_ATTRIBUTES,
@@ -57,9 +60,11 @@ impl Purpose {
         let read_write = FILE_SHARE_READ | FILE_SHARE_WRITE;
         match self {
             Self::AskDevice | Self::ChangeDevice | Self::HoldEntry | Self::ReadDevice => read_write,
-            Self::ChangeRights | Self::LookAtEntry | Self::LookAtRights | Self::LookAtTarget => {
-                read_write | FILE_SHARE_DELETE
-            }
+            Self::ChangeLink
+            | Self::ChangeRights
+            | Self::LookAtEntry
+            | Self::LookAtRights
+            | Self::LookAtTarget => read_write | FILE_SHARE_DELETE,
         }
     }
 
@@ -67,9 +72,11 @@ impl Purpose {
     fn flags(self) -> u32 {
         match self {
             Self::AskDevice | Self::ChangeDevice | Self::ReadDevice => 0,
-            Self::ChangeRights | Self::HoldEntry | Self::LookAtEntry | Self::LookAtRights => {
-                FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT
-            }
+            Self::ChangeLink
+            | Self::ChangeRights
+            | Self::HoldEntry
+            | Self::LookAtEntry
+            | Self::LookAtRights => FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT,
             Self::LookAtTarget => FILE_FLAG_BACKUP_SEMANTICS,
         }
     }
@@ -96,8 +103,13 @@ pub(crate) fn open(path: &Wide, purpose: Purpose) -> Result<OwnedHandle, Win32> 
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
-/// The attributes behind a handle (`GetFileInformationByHandleEx`).
+/// The attributes behind a handle.
 pub(crate) fn attributes(handle: &OwnedHandle) -> Result<FileAttributes, Win32> {
+    Ok(tagged(handle)?.0)
+}
+
+/// The attributes behind a handle, and the tag of a reparse point (`GetFileInformationByHandleEx`).
+pub(crate) fn tagged(handle: &OwnedHandle) -> Result<(FileAttributes, Option<ReparseTag>), Win32> {
     let mut info = FILE_ATTRIBUTE_TAG_INFO::default();
     // SAFETY: the handle is open, and the class fills a structure of exactly this type and size.
     outcome(unsafe {
@@ -108,7 +120,10 @@ pub(crate) fn attributes(handle: &OwnedHandle) -> Result<FileAttributes, Win32> 
             size_of_u32::<FILE_ATTRIBUTE_TAG_INFO>(),
         )
     })?;
-    Ok(FileAttributes(info.FileAttributes))
+    let attributes = FileAttributes(info.FileAttributes);
+    let is_reparse_point = attributes.contains(FileAttributes::REPARSE_POINT);
+    let tag = is_reparse_point.then_some(ReparseTag(info.ReparseTag));
+    Ok((attributes, tag))
 }
 
 /// Sends a control code, and tells how much of `output` was filled (`DeviceIoControl`).

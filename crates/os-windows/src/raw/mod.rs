@@ -6,6 +6,7 @@ pub(crate) mod file;
 pub(crate) mod find;
 pub(crate) mod firmware;
 pub(crate) mod handle;
+pub(crate) mod identity;
 pub(crate) mod interfaces;
 pub(crate) mod libraries;
 pub(crate) mod message;

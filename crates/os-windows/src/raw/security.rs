@@ -69,8 +69,8 @@ pub(crate) fn owner_and_dacl(path: &Wide) -> Result<String, Win32> {
 }
 
 /// Sets the access control list of a file or directory, and hands what is inheritable down to what is
-/// in it. The handle needs `READ_CONTROL` and `WRITE_DAC`. `SetKernelObjectSecurity` would hand nothing
-/// down.
+/// in it, one by one: for directories that hold little. The handle needs `READ_CONTROL` and `WRITE_DAC`.
+/// `SetKernelObjectSecurity` would hand nothing down, but its page says that it is not for files.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/aclapi/nf-aclapi-setsecurityinfo>
 pub(crate) fn set_dacl(file: &OwnedHandle, dacl: &Dacl) -> Result<(), Win32> {

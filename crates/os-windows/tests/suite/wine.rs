@@ -156,6 +156,10 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         NO_MOUNTING,
     ),
     row(
+        "volumes::a_mounted_folder_is_plain_without_its_reparse_point",
+        NO_MOUNTING,
+    ),
+    row(
         "volumes::a_mounted_volume_is_seen_through_its_folder",
         NO_MOUNTING,
     ),

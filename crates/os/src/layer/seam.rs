@@ -101,6 +101,8 @@ operations! {
             = Look Handle "IOCTL_DISK_GET_DRIVE_LAYOUT_EX" / "", Object::Disk(disk);
         fn attributes(disk: DiskNumber) -> DiskAttributes
             = Look Handle "IOCTL_DISK_GET_DISK_ATTRIBUTES" / "", Object::Disk(disk);
+        fn clear_read_only(disk: DiskNumber) -> ()
+            = Change Handle "IOCTL_DISK_SET_DISK_ATTRIBUTES" / "", Object::Disk(disk);
         fn read(disk: DiskNumber, offset: u64, buffer: &mut [u8]) -> ()
             = Look Handle "ReadFile" / "", Object::Disk(disk);
         fn update_properties(disk: DiskNumber) -> ()
@@ -206,6 +208,8 @@ operations! {
             = Change Call "SetVolumeMountPointW" / "", Object::Path(folder);
         fn delete_mount_point(folder: &WinPath) -> ()
             = Change Call "DeleteVolumeMountPointW" / "", Object::Path(folder);
+        fn delete_reparse_point(folder: &WinPath, volume: VolumeId) -> ()
+            = Change Handle "FSCTL_DELETE_REPARSE_POINT" / "", Object::Path(folder);
         fn flush(volume: VolumeId) -> ()
             = Look Handle "FlushFileBuffers" / "", Object::Volume(volume);
         fn lock(volume: VolumeId) -> Box<dyn VolumeLock>

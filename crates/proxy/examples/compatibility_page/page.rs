@@ -79,8 +79,13 @@ and Fibre Channel too): a driver that takes a disk offline before it detaches it
 Drivers that call PartitionDisk first and SetDiskState after, as vSphere's does, live on Windows's bringing such a
 disk online when it is initialised, which no page says; PartitionDisk switches no disk by itself, and neither
 does csi-proxy's. A driver that calls SetDiskState before PartitionDisk, as the library's users call
-`bring_online` before `partition`, has a writable disk in either case. SetDiskState leaves a disk that is online and
-read-only as it is, as csi-proxy's does; `bring_online` makes it writable.
+`bring_online` before `partition`, has a writable disk in either case.
+
+SetDiskState answers success for a disk that is online **and** writable: read-only is cleared before the disk comes
+online, again after, and of a disk that was online before, where csi-proxy's calls leave it (csi-proxy#437). A disk
+that stays read-only is an error, each time, and online meanwhile
+(`read_only::a_disk_that_is_online_and_read_only_is_no_success_however_often_it_is_asked_for`). Only the attribute
+counts that Windows keeps for the disk; whether the hardware takes writes is not asked.
 ";
 
 const TEXTS_HEAD: &str = "

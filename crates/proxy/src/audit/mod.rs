@@ -9,6 +9,7 @@
 
 mod object;
 
+use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,6 +44,23 @@ pub(crate) struct Record<'a> {
     /// gRPC's code by name, and the text that the client got.
     pub(crate) outcome: &'static str,
     pub(crate) text: &'a str,
+    /// What the operation did beyond what its request says.
+    pub(crate) remark: Option<String>,
+}
+
+thread_local! {
+    /// Of the call that this thread runs.
+    static REMARK: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Adds to the line of the call that this thread runs what the operation did beyond what its request says.
+pub(crate) fn remark(text: String) {
+    REMARK.set(Some(text));
+}
+
+/// What the call that this thread ran has added, which is forgotten with this.
+pub(crate) fn take_remark() -> Option<String> {
+    REMARK.take()
 }
 
 /// A line, in the order of its fields.
@@ -57,6 +75,8 @@ struct Line<'a> {
     object: &'a Map<String, Value>,
     outcome: &'static str,
     text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
     duration_seconds: f64,
 }
 
@@ -97,6 +117,7 @@ fn line(record: &Record<'_>) -> io::Result<String> {
         object: &record.object,
         outcome: record.outcome,
         text: text::one_line(record.text),
+        remark: record.remark.as_deref().map(text::one_line),
         duration_seconds: record.took.as_secs_f64(),
     };
     Ok(serde_json::to_string(&line)? + "\n")

@@ -321,7 +321,7 @@ mod tests {
             ),
             (
                 "-format-guard=none",
-                r#"invalid value "none" for flag -format-guard: want strict or signatures"#,
+                r#"invalid value "none" for flag -format-guard: want strict, signatures or off"#,
             ),
         ] {
             assert_eq!(error(line), text);

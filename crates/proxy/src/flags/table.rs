@@ -165,9 +165,9 @@ const OURS: &[Flag] = &[
     },
     Flag {
         name: "format-guard",
-        value: Value::Of("strict|signatures"),
+        value: Value::Of("strict|signatures|off"),
         default: "signatures",
-        help: "What refuses a format: any non-zero byte and another system's partition, or known signatures only.",
+        help: "What refuses a format and a new partition. strict: any non-zero byte, and another system's partition. signatures: what carries a known signature, but for a filesystem whose volume is mounted outside of the allowed roots only, holds nothing of theirs or of this program's, and is not in use. off: nothing, as in csi-proxy. The disks that Windows runs from are refused in any case.",
         apply: Apply::Text(format_guard),
     },
     Flag {
@@ -263,7 +263,7 @@ const OURS: &[Flag] = &[
         name: "volume-dir",
         value: Value::Of("path"),
         default: "",
-        help: "A further folder in which MountVolume and UnmountVolume act, and no other call that changes something; may be given several times.",
+        help: "A further folder in which MountVolume and UnmountVolume act, and no other call that changes something; may be given several times. For -format-guard it lies outside of the allowed roots.",
         apply: Apply::Text(volume_dir),
     },
     Flag {
@@ -362,9 +362,10 @@ fn disk_guard(config: &mut Config, text: &str) -> Result<(), &'static str> {
 
 fn format_guard(config: &mut Config, text: &str) -> Result<(), &'static str> {
     config.format_guard = match text {
+        "off" => node::FormatGuard::Off,
         "signatures" => node::FormatGuard::Signatures,
         "strict" => node::FormatGuard::Strict,
-        _ => return Err("strict or signatures"),
+        _ => return Err("strict, signatures or off"),
     };
     Ok(())
 }

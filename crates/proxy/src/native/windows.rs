@@ -1,7 +1,7 @@
 use std::io;
-use std::path::Path;
+use std::path::{self, Path};
 
-use os::{Facility, Os};
+use os::{Facility, Os, PathError, WinPath};
 use os_windows::SERVICE_NAME;
 
 /// This machine itself.
@@ -33,6 +33,14 @@ pub(super) fn take(simulated: Os, facility: Facility) -> Option<Os> {
 /// Pipes need no folder.
 pub(super) fn socket_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// A file of this machine as a path on a volume of the node.
+pub(super) fn on_node(path: &Path) -> io::Result<Option<WinPath>> {
+    let absolute = path::absolute(path)?;
+    let parsed = absolute.to_string_lossy().parse();
+    let unknown = |error| io::Error::other(format!("{}: {error}", path.display()));
+    parsed.map(Some).map_err(|error: PathError| unknown(error))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod volume;
 
 use std::time::Instant;
 
-use node::{LookupPath, Node, Way};
+use node::{FormatGuard, LookupPath, Node, Way};
 use os::Deadline;
 
 use crate::paths::{PathRule, WorkingDirs};
@@ -52,6 +52,16 @@ impl Operations {
             tracing::warn!(
                 "{link} leads to {target}, out of the working directories: calls behind it are refused without -working-dir={target}"
             );
+        }
+    }
+
+    /// The same operations, which overwrite nothing that is not blank, whatever the flag says.
+    pub(crate) fn strict(&self) -> Self {
+        let mut options = *self.node.options();
+        options.format_guard = FormatGuard::Strict;
+        Self {
+            node: self.node.with_options(options),
+            working_dirs: self.working_dirs.clone(),
         }
     }
 

@@ -1,8 +1,11 @@
-use node::{DiskError, LookupPath, NewSize, ProviderError, VisibilityError, VolumeError, Way};
+use node::{
+    DiskError, LookupPath, NewSize, ProviderError, Replaced, VisibilityError, VolumeError, Way,
+};
 use os::{Deadline, DiskNumber, ParseVolumeIdError, PartitionNumber, Space, VolumeId};
 
 use super::Operations;
 use super::disk_id::{self, ParseUint};
+use crate::audit;
 use crate::paths::PathRule;
 
 /// A request of the volume group that is wrong, or an operation that failed. The texts of empty
@@ -109,7 +112,16 @@ impl Operations {
 
     pub(crate) fn format(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
         let volume = volume(volume_id, "volume id empty")?;
-        Ok(self.node.operations().volumes().format(volume, deadline)?)
+        match self.node.operations().volumes().format(volume, deadline)? {
+            Replaced::FileSystem(name) => {
+                audit::remark(format!("formatted over a filesystem: {name}"));
+            }
+            Replaced::Unknown => {
+                audit::remark("formatted without a look at what was there".to_owned());
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// azuredisk sends the disk number as volume id after it staged a volume: then the disk's one

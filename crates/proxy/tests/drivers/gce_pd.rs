@@ -154,6 +154,12 @@ fn namespace(serial: &str) -> Option<u64> {
 
 /// A node whose disks stay offline until somebody brings them online.
 fn stage(model: Model) -> Stage {
+    let stage = just_attached(model);
+    stage.attach_is_noticed();
+    stage
+}
+
+fn just_attached(model: Model) -> Stage {
     let stage = Stage::new(SanPolicy::OfflineAll);
     let page83 = format!("Google  PersistentDisk  {NAME}");
     let disk = match model {
@@ -164,7 +170,6 @@ fn stage(model: Model) -> Stage {
     let hardware = stage.sim.hardware();
     let disk = disk.serial(SERIAL).lun(3);
     hardware.attach_disk(NAME, &disk, &content).unwrap();
-    stage.attach_is_noticed();
     stage
 }
 
@@ -179,6 +184,17 @@ lives_of!(
     stage(Model::Scsi),
     |stage, form| GcePd::start(stage, FALLBACK, Model::Scsi, form)
 );
+
+/// It never rescans: the kubelet repeats the call until the disk is there.
+#[test]
+fn v1_scsi_stages_a_disk_that_is_noticed_late() {
+    let stage = just_attached(Model::Scsi);
+    let driver = GcePd::start(&stage, Api::V1, Model::Scsi, Form::Drive);
+    stage.make_directories(&driver.paths.staging);
+    assert!(driver.node_stage_volume().is_err());
+    stage.attach_is_noticed();
+    driver.node_stage_volume().unwrap();
+}
 
 #[test]
 fn v1_scsi_whole_life() -> Answer<()> {

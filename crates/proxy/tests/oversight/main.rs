@@ -10,6 +10,7 @@ mod flags;
 mod harness;
 mod health;
 mod recorded;
+mod released;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;

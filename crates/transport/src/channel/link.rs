@@ -14,6 +14,7 @@ use http::Request;
 use http::header::CONTENT_TYPE;
 use http::uri::PathAndQuery;
 
+use super::ChannelOptions;
 use crate::assembly::Assembly;
 use crate::port::Port;
 use crate::sys::{self, Handles, Interest, Read, Stream, Waitable, Wakeup, Written};
@@ -106,7 +107,7 @@ impl Line {
         method: &str,
         message: &[u8],
         deadline: Instant,
-        max_message: usize,
+        options: &ChannelOptions,
     ) -> Exchange {
         let Ok(path) = PathAndQuery::try_from(method) else {
             let text = format!("`{method}` is not a method's path");
@@ -121,9 +122,10 @@ impl Line {
         if let Some(failed) = self.finish_opening(deadline, &mut context) {
             return failed;
         }
-        let mut stage = self.begin(path, body, deadline);
+        let timeout = deadline.saturating_duration_since(Instant::now());
+        let mut stage = self.begin(request(path, timeout, options.metadata), body);
         loop {
-            stage = self.advance(stage, max_message, &mut context);
+            stage = self.advance(stage, options.max_message_bytes, &mut context);
             if let Stage::Done(exchange) = stage {
                 return exchange;
             }
@@ -147,12 +149,11 @@ impl Line {
         }
     }
 
-    fn begin(&mut self, path: PathAndQuery, body: Bytes, deadline: Instant) -> Stage {
+    fn begin(&mut self, request: Result<Request<()>, String>, body: Bytes) -> Stage {
         let Http::Open(sender, _) = &mut self.http else {
             return Stage::Done(Exchange::NotBegun("the connection has ended".to_owned()));
         };
-        let timeout = deadline.saturating_duration_since(Instant::now());
-        let sent = request(path, timeout).and_then(|request| {
+        let sent = request.and_then(|request| {
             sender
                 .send_request(request, false)
                 .map_err(|error| error.to_string())
@@ -299,7 +300,11 @@ fn builder(max_message: usize) -> Builder {
     builder
 }
 
-fn request(path: PathAndQuery, timeout: Duration) -> Result<Request<()>, String> {
+fn request(
+    path: PathAndQuery,
+    timeout: Duration,
+    metadata: Option<(&'static str, &'static str)>,
+) -> Result<Request<()>, String> {
     let uri = http::Uri::builder()
         .scheme("http")
         .authority("localhost")
@@ -307,12 +312,14 @@ fn request(path: PathAndQuery, timeout: Duration) -> Result<Request<()>, String>
         .build()
         .map_err(|error| error.to_string())?;
     let (name, value) = grpc::timeout_header(timeout);
-    Request::post(uri)
+    let mut request = Request::post(uri)
         .header(CONTENT_TYPE, grpc::CONTENT)
         .header("te", "trailers")
-        .header(name, value)
-        .body(())
-        .map_err(|error| error.to_string())
+        .header(name, value);
+    if let Some((name, value)) = metadata {
+        request = request.header(name, value);
+    }
+    request.body(()).map_err(|error| error.to_string())
 }
 
 fn send(

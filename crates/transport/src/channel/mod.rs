@@ -31,6 +31,9 @@ pub struct ChannelOptions {
     pub max_message_bytes: usize,
     /// Connections that are kept for the next call.
     pub max_idle: usize,
+    /// A header that each request has, by its name in lower case, with its value
+    /// ([`crate::ServerOptions::metadata`]).
+    pub metadata: Option<(&'static str, &'static str)>,
     /// Whose endpoint is called.
     pub owner: Owner,
 }
@@ -89,6 +92,7 @@ impl Default for ChannelOptions {
             connect_timeout: Duration::from_secs(5),
             max_message_bytes: 4 << 20,
             max_idle: 8,
+            metadata: None,
             owner: Owner::Administrators,
         }
     }
@@ -125,7 +129,7 @@ impl Channel {
         let shared = &*self.0;
         loop {
             let (mut line, is_fresh) = shared.line(deadline)?;
-            match line.call(method, message, deadline, shared.options.max_message_bytes) {
+            match line.call(method, message, deadline, &shared.options) {
                 Exchange::Answer(message) => {
                     shared.put_back(line);
                     return Ok(message);

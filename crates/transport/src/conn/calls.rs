@@ -85,20 +85,21 @@ impl Calls {
             return exchange::refuse(&mut respond, StatusCode::OK, &status);
         }
         let (head, body) = request.into_parts();
-        let timeout = match grpc::check(&head) {
-            Ok(timeout) => timeout.unwrap_or(options.call_timeout),
+        let checked = grpc::check(&head).and_then(|timeout| {
+            let metadata = options.metadata.map(|name| grpc::metadata(&head, name));
+            Ok((timeout, metadata.transpose()?.flatten()))
+        });
+        let (timeout, metadata) = match checked {
+            Ok((timeout, metadata)) => (timeout.unwrap_or(options.call_timeout), metadata),
             Err(refusal) => return exchange::refuse(&mut respond, refusal.http, &refusal.status),
         };
         let Some(path) = head.uri.into_parts().path_and_query else {
             return respond.send_reset(Reason::PROTOCOL_ERROR);
         };
         let deadline = later(now, timeout.min(options.call_timeout));
-        self.receiving.push(Receiving::new(
-            MethodPath::new(&path),
-            deadline,
-            respond,
-            body,
-        ));
+        let method = MethodPath::new(&path);
+        let receiving = Receiving::new(method, deadline, respond, body).with(metadata);
+        self.receiving.push(receiving);
     }
 
     /// Takes what has come of the calls' messages.
@@ -278,6 +279,7 @@ impl Calls {
     fn admit(&mut self, receiving: Receiving, message: Bytes, options: &ServerOptions) {
         let Receiving {
             method,
+            metadata,
             deadline,
             mut respond,
             ..
@@ -298,6 +300,7 @@ impl Calls {
         self.whole.push_back(Request {
             id,
             method,
+            metadata,
             message,
             deadline,
         });

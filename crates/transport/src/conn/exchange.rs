@@ -12,7 +12,7 @@ use http::StatusCode;
 use crate::assembly::Assembly;
 use crate::{Code, MethodPath, Status, grpc};
 
-/// What a call costs beside its message and its path: h2's part and ours.
+/// What a call costs beside its message and its path: h2's part and ours, a header's value of 64 bytes included.
 pub(super) const CALL_BYTES: usize = 1 << 10;
 
 /// A whole request.
@@ -20,6 +20,7 @@ pub(crate) struct Request {
     /// The stream's number, which names the call on its connection.
     pub(crate) id: u32,
     pub(crate) method: MethodPath,
+    pub(crate) metadata: Option<Box<str>>,
     pub(crate) message: Bytes,
     pub(crate) deadline: Instant,
 }
@@ -28,6 +29,7 @@ pub(crate) struct Request {
 #[derive(Debug)]
 pub(super) struct Receiving {
     pub(super) method: MethodPath,
+    pub(super) metadata: Option<Box<str>>,
     pub(super) deadline: Instant,
     pub(super) respond: SendResponse<Bytes>,
     body: RecvStream,
@@ -89,11 +91,17 @@ impl Receiving {
     ) -> Self {
         Self {
             method,
+            metadata: None,
             deadline,
             respond,
             body,
             assembly: Assembly::default(),
         }
+    }
+
+    /// With the value of the header that the service is given.
+    pub(super) fn with(self, metadata: Option<Box<str>>) -> Self {
+        Self { metadata, ..self }
     }
 
     /// Takes what has come of the message.
@@ -220,6 +228,7 @@ mod tests {
         let request = Request {
             id: 1,
             method: MethodPath::new(&"/v1.Test/Echo".parse().unwrap()),
+            metadata: None,
             message: Bytes::from_static(b"hunter2 is no password"),
             deadline: Instant::now(),
         };

@@ -320,6 +320,7 @@ impl Connection {
         let call = Call {
             method: request.method,
             message: request.message,
+            metadata: request.metadata,
             peer: self.client.peer(),
             deadline: request.deadline,
             endpoint: self.binding.endpoint.clone(),

@@ -218,6 +218,7 @@ impl Service for TestService {
                 }
                 Ok(call.message.to_vec())
             }
+            "Metadata" => Ok(format!("{:?}", call.metadata).into_bytes()),
             "Peer" => Ok(call.peer.to_string().into_bytes()),
             "Left" => {
                 let left = call.deadline.saturating_duration_since(Instant::now());

@@ -15,17 +15,19 @@ declare!("initiator";
 const SERVICE: &str = "MSiSCSI";
 
 /// Reserved for documentation: nobody has it.
-const NOWHERE: &str = "192.0.2.1";
+pub(crate) const NOWHERE: &str = "192.0.2.1";
+
+const PORT: u32 = 3260;
 
 /// The initiator's service, which is stopped again when this is dropped if this started it.
-struct Initiator<'a> {
+pub(crate) struct Initiator<'a> {
     play: Play<'a>,
     service: ServiceName,
     ran_before: bool,
 }
 
 impl<'a> Initiator<'a> {
-    fn started(stand: &'a dyn Stand) -> Result<Self, Failure> {
+    pub(crate) fn started(stand: &'a dyn Stand) -> Result<Self, Failure> {
         let play = Play::on(stand);
         let service = ServiceName::parse(SERVICE).map_err(Failure::odd)?;
         let system = play.node.system();
@@ -36,6 +38,18 @@ impl<'a> Initiator<'a> {
             service,
             ran_before: found.state == ServiceState::Running,
         })
+    }
+
+    /// Removes the portal [`NOWHERE`] where Windows has kept it.
+    pub(crate) fn forget_nowhere(&self) {
+        let Ok(portal) = Portal::parse(NOWHERE, PORT) else {
+            return;
+        };
+        let _ = self
+            .play
+            .node
+            .iscsi()
+            .remove_portal(&portal, self.play.deadline());
     }
 }
 
@@ -55,7 +69,7 @@ fn a_portal_that_does_not_answer_is_an_error_and_is_not_kept(
 ) -> Result<(), Failure> {
     let initiator = Initiator::started(stand)?;
     let play = &initiator.play;
-    let portal = Portal::parse(NOWHERE, 3260).map_err(Failure::odd)?;
+    let portal = Portal::parse(NOWHERE, PORT).map_err(Failure::odd)?;
     let iscsi = play.node.iscsi();
     let added = iscsi.add_portal(&portal, play.deadline());
     holds("adding it fails", added.is_err())?;

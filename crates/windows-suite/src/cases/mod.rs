@@ -21,6 +21,8 @@ use os::{Component, Deadline, DiskNumber, VolumeId, WinPath};
 use crate::failure::same;
 use crate::{Failure, Stand};
 
+pub(crate) use iscsi::{Initiator, NOWHERE};
+
 /// One statement about a node that can be false.
 #[derive(Clone, Copy)]
 pub struct Own {
@@ -65,23 +67,23 @@ use declare;
 const GIB: u64 = 1 << 30;
 
 /// More than any operation takes on a slow machine, and less than a case may take.
-const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// One case under way: short names for what all of them do.
-struct Play<'a> {
-    stand: &'a dyn Stand,
-    node: &'a dyn NodeApi,
+pub(crate) struct Play<'a> {
+    pub(crate) stand: &'a dyn Stand,
+    pub(crate) node: &'a dyn NodeApi,
 }
 
 impl<'a> Play<'a> {
-    fn on(stand: &'a dyn Stand) -> Self {
+    pub(crate) fn on(stand: &'a dyn Stand) -> Self {
         Self {
             stand,
             node: stand.node(),
         }
     }
 
-    fn deadline(&self) -> Deadline {
+    pub(crate) fn deadline(&self) -> Deadline {
         self.node.deadline(PATIENCE)
     }
 
@@ -91,7 +93,7 @@ impl<'a> Play<'a> {
     }
 
     /// A new directory below the case's folder.
-    fn directory(&self, name: &str) -> Result<WinPath, Failure> {
+    pub(crate) fn directory(&self, name: &str) -> Result<WinPath, Failure> {
         let path = self.at(name)?;
         let filesystem = self.node.filesystem();
         filesystem.make_directory(&path, self.deadline())?;
@@ -115,21 +117,21 @@ impl<'a> Play<'a> {
     }
 
     /// The volume of a new disk of so many bytes.
-    fn raw(&self, length: u64) -> Result<(DiskNumber, FoundVolume), Failure> {
+    pub(crate) fn raw(&self, length: u64) -> Result<(DiskNumber, FoundVolume), Failure> {
         let disk = self.stand.plug(length)?;
         self.partition(disk)?;
         Ok((disk, self.volume(disk)?))
     }
 
     /// The volume of a new disk of a gibibyte, formatted.
-    fn formatted(&self) -> Result<(DiskNumber, VolumeId), Failure> {
+    pub(crate) fn formatted(&self) -> Result<(DiskNumber, VolumeId), Failure> {
         let (disk, volume) = self.raw(GIB)?;
         self.node.volumes().format(&volume, self.deadline())?;
         Ok((disk, volume.id()))
     }
 
     /// The volume of a new disk, formatted, and the new folder that it is mounted at.
-    fn mounted(&self, name: &str) -> Result<(DiskNumber, VolumeId, WinPath), Failure> {
+    pub(crate) fn mounted(&self, name: &str) -> Result<(DiskNumber, VolumeId, WinPath), Failure> {
         let (disk, volume) = self.formatted()?;
         let folder = self.directory(name)?;
         let volumes = self.node.volumes();
@@ -180,7 +182,7 @@ fn write_image(
 }
 
 /// A path below a folder.
-fn below(folder: &WinPath, name: &str) -> Result<WinPath, Failure> {
+pub(crate) fn below(folder: &WinPath, name: &str) -> Result<WinPath, Failure> {
     let name = Component::parse(name).map_err(Failure::odd)?;
     Ok(folder.join(name))
 }

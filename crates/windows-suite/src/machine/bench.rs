@@ -1,6 +1,4 @@
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{fs, io};
 
 use node::Node;
 use node::api::NodeApi;
@@ -9,8 +7,8 @@ use os_suite::{IscsiTarget, Workbench};
 use os_windows::process_usage;
 use os_windows_testkit::real;
 
-use super::Machine;
-use super::disks::{self, Disk, code};
+use super::disks::{self, Disk};
+use super::{Machine, files, services};
 use crate::{Share, Stand, names};
 
 /// The machine for one case: a folder on the suite's volume, and the disks that the case plugs in.
@@ -75,6 +73,29 @@ impl Stand for Bench {
         disks::overwrite(self.node().os(), number, offset, bytes)
     }
 
+    fn unplug(&self, disk: DiskNumber) -> Result<()> {
+        let mut disks = self.disks();
+        ours(&mut disks, disk)?.unplug();
+        Ok(())
+    }
+
+    fn grow_in_place(&self, disk: DiskNumber, length: u64) -> Result<()> {
+        let mut disks = self.disks();
+        ours(&mut disks, disk)?.grow_in_place(length)
+    }
+
+    fn layout_bytes(&self, disk: DiskNumber) -> Result<Vec<u8>> {
+        real::drive_layout(disk)
+    }
+
+    fn take_share_away(&self) -> Result<()> {
+        services::stop_server(self.node())
+    }
+
+    fn bring_share_back(&self) -> Result<()> {
+        services::start_server(self.node())
+    }
+
     fn shared_file(&self) -> Option<Share> {
         self.machine.shared_file()
     }
@@ -103,31 +124,19 @@ impl Workbench for Bench {
     }
 
     fn write_file(&self, path: &WinPath, content: &[u8]) -> Result<()> {
-        let written = fs::write(path.to_verbatim(), content);
-        written.map_err(|error| Error::new("WriteFile", path, code(&error)))
+        files::write(path, content)
     }
 
     fn read_file(&self, path: &WinPath) -> Result<Vec<u8>> {
-        let read = fs::read(path.to_verbatim());
-        read.map_err(|error| Error::new("ReadFile", path, code(&error)))
+        files::read(path)
     }
 
     fn set_read_only(&self, path: &WinPath) -> Result<()> {
-        let set = || -> io::Result<()> {
-            let path = PathBuf::from(path.to_verbatim());
-            let mut permissions = fs::symlink_metadata(&path)?.permissions();
-            permissions.set_readonly(true);
-            fs::set_permissions(path, permissions)
-        };
-        set().map_err(|error| Error::new("SetFileAttributesW", path, code(&error)))
+        files::set_read_only(path)
     }
 
     fn create_reparse_point(&self, path: &WinPath, kind: LinkKind, data: &[u8]) -> Result<()> {
-        match kind {
-            LinkKind::Directory => self.node().os().files.create_directory(path)?,
-            LinkKind::File => self.write_file(path, b"")?,
-        }
-        real::set_reparse_point(path, data)
+        files::create_reparse_point(self.node().os(), path, kind, data)
     }
 
     fn become_reparse_point(&self, directory: &WinPath, data: &[u8]) -> Result<()> {

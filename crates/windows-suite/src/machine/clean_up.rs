@@ -66,10 +66,12 @@ pub(super) fn refuse_remains(lock: &Lock) -> Result<(), String> {
     }
 }
 
-/// The mapping goes first, because it uses the share; the share before its folder's disk, and before its user,
+/// The Server service comes first, which a killed run may have stopped and by which shares are removed. Then the
+/// mapping goes, because it uses the share; the share before its folder's disk, and before its user,
 /// whom Windows keeps as long as something of the server is in use.
 fn removals(folder: &Path) -> Result<Vec<Removal>, String> {
     let mut removals = vec![
+        Removal::of("the stop of the Server service", start_server()),
         Removal::of("the mapping of the share", unmap()),
         Removal::of(names::SHARE, real::remove_share(names::SHARE)),
         Removal::of(names::USER, real::remove_user(names::USER)),
@@ -81,6 +83,13 @@ fn removals(folder: &Path) -> Result<Vec<Removal>, String> {
     let files = files.iter();
     removals.extend(files.map(|file| Removal::of(file.display(), remove_disk(file))));
     Ok(removals)
+}
+
+fn start_server() -> os::Result<()> {
+    services::start_server(&Node::new(
+        os_windows::node(names::EVENT_SOURCE),
+        Options::default(),
+    ))
 }
 
 fn unmap() -> Result<(), String> {

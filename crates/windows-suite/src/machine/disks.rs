@@ -88,6 +88,16 @@ impl Disk {
         }
     }
 
+    /// Detaches the file, and tells nothing before.
+    pub(super) fn unplug(&mut self) {
+        self.attached = None;
+    }
+
+    /// Makes the disk longer while it is attached. `ExpandVirtualDisk`'s page wants it detached; an error says so.
+    pub(super) fn grow_in_place(&self, length: u64) -> os::Result<()> {
+        self.functions.expand(&self.file, length)
+    }
+
     /// Detaches the file and removes it.
     pub(super) fn remove(mut self) -> os::Result<()> {
         self.attached = None;

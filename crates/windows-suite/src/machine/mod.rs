@@ -5,13 +5,16 @@
 //! handle is open: it is detached however the process ends.
 
 mod bench;
+mod bound;
 mod clean_up;
 mod disks;
+mod files;
 mod lock;
 mod services;
 mod set_up;
 
 pub use bench::Bench;
+pub use bound::file_cases;
 pub use clean_up::{Removal, clean_up, clean_up_under};
 pub use lock::Lock;
 pub use services::serve;

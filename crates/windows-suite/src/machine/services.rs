@@ -4,7 +4,9 @@ use std::env;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use os::{Error, Win32};
+use node::api::NodeApi;
+use node::{Dependents, Node, ServiceName};
+use os::{Error, StartType, Win32};
 use windows_service::service::{
     ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceInfo, ServiceStartType,
     ServiceType,
@@ -12,6 +14,12 @@ use windows_service::service::{
 use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
 
 use crate::names;
+
+/// The service by which this machine shares folders.
+const SERVER: &str = "LanmanServer";
+
+/// How long it may take to stop or start.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the program is started with as a service.
 const ARGUMENT: &str = "--as-service";
@@ -49,6 +57,34 @@ pub(super) fn remove(name: &str) -> os::Result<()> {
     // One that is stopped already says so; one that does not stop goes with its process.
     let _ = service.stop();
     service.delete().map_err(failed)
+}
+
+/// Stops the Server service, by which this machine shares: its own share goes away, as a server that is shut down
+/// does, and so do all others of this machine.
+pub(super) fn stop_server(node: &Node) -> os::Result<()> {
+    let failed = |error: String| Error::new("StopService", error, Win32::GEN_FAILURE);
+    let server = ServiceName::parse(SERVER).map_err(|error| failed(error.to_string()))?;
+    let api: &dyn NodeApi = node;
+    let deadline = api.deadline(PATIENCE);
+    let stopped = api
+        .system()
+        .stop_service(&server, Dependents::Refuse, deadline);
+    stopped.map_err(|error| failed(error.to_string()))
+}
+
+/// Starts the Server service. One that runs is success, and so is one that cannot: the suite did not stop it.
+pub(super) fn start_server(node: &Node) -> os::Result<()> {
+    match node.os().services.query(SERVER) {
+        Ok(found) if found.start_type != StartType::Disabled => {}
+        Ok(_) => return Ok(()),
+        Err(error) if error.win32() == Some(Win32::NO_SUCH_SERVICE) => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    let failed = |error: String| Error::new("StartService", error, Win32::GEN_FAILURE);
+    let server = ServiceName::parse(SERVER).map_err(|error| failed(error.to_string()))?;
+    let api: &dyn NodeApi = node;
+    let started = api.system().start_service(&server, api.deadline(PATIENCE));
+    started.map_err(|error| failed(error.to_string()))
 }
 
 fn install_one(name: &str, needs: &[&str]) -> os::Result<()> {

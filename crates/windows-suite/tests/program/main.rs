@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use wincsi_windows_suite::cases;
+use wincsi_windows_suite::{cases, experiments};
 
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(windows), path = "elsewhere.rs")]
@@ -73,7 +73,9 @@ fn its_list_has_every_case() -> Result<(), Failed> {
     let told = suite(folder.path(), &["--list"])?;
     assert_eq!(told.status, Some(0));
     let seam = os_suite::cases().map(|case| case.name);
-    for name in seam.chain(cases::all().map(|case| case.name)) {
+    let own = cases::all().map(|case| case.name);
+    let seen = experiments::all().map(|trial| trial.name);
+    for name in seam.chain(own).chain(seen) {
         let is_listed = told
             .output
             .lines()

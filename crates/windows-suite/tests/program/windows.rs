@@ -29,6 +29,10 @@ const UNDER_WINE: &[(&str, Attempt)] = &[
         a_clean_up_finds_what_a_killed_run_left_by_its_name_alone,
     ),
     (
+        "calls_by_handle_are_counted_and_recorded",
+        calls_by_handle_are_counted_and_recorded,
+    ),
+    (
         "a_run_cleans_up_under_the_lock_that_keeps_others_out",
         a_run_cleans_up_under_the_lock_that_keeps_others_out,
     ),
@@ -85,6 +89,37 @@ fn a_run_cleans_up_under_the_lock_that_keeps_others_out() -> Result<(), Failed> 
     machine::clean_up_under(lock)?;
     assert!(!is_installed(names::IDLE_SERVICE)?);
     assert!(!folder.exists());
+    Ok(())
+}
+
+/// What is made is removed again, whatever the time that was left.
+fn calls_by_handle_are_counted_and_recorded() -> Result<(), Failed> {
+    let home = tempfile::tempdir()?;
+    let folder = home.path().join("bound");
+    fs::create_dir(&folder)?;
+    let paths = [folder.as_path(), home.path()];
+    let [bound, record] = paths.map(|path| path.to_string_lossy().into_owned());
+    let arguments = [
+        "--i-may-change-this-machine",
+        "--limit=1",
+        "--machine=a test",
+        &format!("--calls-by-handle={bound}"),
+        &format!("--record={record}"),
+    ];
+    let said = suite(&home.path().join("suite"), &arguments)?;
+    assert_eq!(said.status, Some(0), "{}", said.errors);
+    let told = fs::read_to_string(home.path().join("windows.txt"))?;
+    // Wine sets no reparse points, which the file cases show.
+    let is_seen =
+        told.starts_with("seen: 4 | Wine ") && told.contains(", a test | contradicted | ");
+    assert!(is_seen, "{told}");
+    let name = "files::a_junction_is_followed: FSCTL_SET_REPARSE_POINT";
+    assert!(
+        told.contains(name) && !told.contains("failed with"),
+        "{told}"
+    );
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert_eq!(fs::read_dir(&folder)?.count(), 0);
     Ok(())
 }
 

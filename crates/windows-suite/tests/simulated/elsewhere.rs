@@ -1,4 +1,10 @@
+use libtest_mimic::Trial;
 use os::{Error, Win32};
+
+/// The experiments on the simulated node.
+pub(crate) fn experiments() -> impl Iterator<Item = Trial> {
+    super::experiments::trials()
+}
 
 /// How many descriptors this process has open.
 pub(crate) fn handles() -> os::Result<u64> {

@@ -1,5 +1,7 @@
-//! The suite's own cases against the simulated node, and the running of a plan.
+//! The suite's own cases and experiments against the simulated node, and the running of a plan.
 
+#[cfg(not(windows))]
+mod experiments;
 mod runs;
 mod simulated;
 
@@ -24,5 +26,6 @@ fn main() -> ExitCode {
             Ok((case.run)(&stand).map_err(|failure| failure.to_string())?)
         })
     });
-    libtest_mimic::run(&one_at_a_time, own.chain(runs::trials()).collect()).exit_code()
+    let trials = own.chain(platform::experiments()).chain(runs::trials());
+    libtest_mimic::run(&one_at_a_time, trials.collect()).exit_code()
 }

@@ -4,10 +4,11 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fidelity::{Program, Recorder};
+use fidelity::{Cases, Record, Recorder};
 use libtest_mimic::{Failed, Trial};
 use os::Win32;
 use wincsi_windows_suite::cases::Own;
+use wincsi_windows_suite::experiments::{Sight, Trial as Experiment};
 use wincsi_windows_suite::plan::Planned;
 use wincsi_windows_suite::run::{self, MakeStand, Run, Summary};
 use wincsi_windows_suite::{Failure, Stand, inventory};
@@ -17,10 +18,12 @@ use super::simulated::Simulated;
 /// Longer than any case here takes that is meant to end.
 const LONG: Duration = Duration::from_secs(300);
 
+const MACHINE: &str = "a simulated node";
+
 type Attempt = fn() -> Result<(), Failed>;
 
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
-    let all: [(&str, Attempt); 5] = [
+    let all: [(&str, Attempt); 6] = [
         (
             "runs::what_fails_or_panics_costs_itself_alone",
             fails_or_panics,
@@ -35,6 +38,10 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
             recorded,
         ),
         ("runs::each_disk_of_the_machine_is_told", inventory_of_disks),
+        (
+            "runs::what_an_experiment_saw_is_told_and_recorded",
+            observed,
+        ),
     ];
     all.into_iter()
         .map(|(name, trial)| Trial::test(name, trial))
@@ -66,14 +73,24 @@ fn simulated() -> MakeStand {
 
 fn ran(cases: &[Own], make: &MakeStand, limit: Duration) -> Result<(Summary, String), Failed> {
     let plan: Vec<_> = cases.iter().map(Planned::of).collect();
+    let (summary, told, _) = ran_whole(&plan, make, limit)?;
+    Ok((summary, told))
+}
+
+fn ran_whole(
+    plan: &[Planned],
+    make: &MakeStand,
+    limit: Duration,
+) -> Result<(Summary, String, Record), Failed> {
     let mut out = Vec::new();
     let run = Run {
         make: Arc::clone(make),
         limit,
         recorder: Recorder::default(),
+        machine: MACHINE.to_owned(),
     };
-    let (summary, _) = run::run(&plan, &run, &mut out)?;
-    Ok((summary, String::from_utf8(out)?))
+    let (summary, record) = run::run(plan, &run, &mut out)?;
+    Ok((summary, String::from_utf8(out)?, record))
 }
 
 fn fails_or_panics() -> Result<(), Failed> {
@@ -88,7 +105,8 @@ fn fails_or_panics() -> Result<(), Failed> {
     );
     assert!(lines[1].ends_with("panicked: as told"), "{told}");
     assert!(lines[2].starts_with("ok       a::good ("), "{told}");
-    assert_eq!(lines[3], "1 passed, 2 failed, 0 not run");
+    let counts = "1 passed, 2 failed, 0 not run; assumptions: 0 settled, 0 contradicted";
+    assert_eq!(lines[3], counts);
     Ok(())
 }
 
@@ -131,14 +149,46 @@ fn recorded() -> Result<(), Failed> {
         make,
         limit: LONG,
         recorder,
+        machine: MACHINE.to_owned(),
     };
     let plan = [LISTS, READS].map(|case| Planned::of(&case));
     let (_, record) = run::run(&plan, &run, &mut Vec::new())?;
     let folder = tempfile::tempdir()?;
-    fidelity::write(folder.path(), Program::Windows, &record)?;
+    fidelity::report(folder.path(), Cases::All, &record)?;
     let told = fs::read_to_string(folder.path().join("windows.txt"))?;
     assert!(told.contains("done: Disks::list\n"), "{told}");
     assert!(told.contains("failed: Disks::read\n"), "{told}");
+    Ok(())
+}
+
+/// One is settled, and one fails before it sees anything.
+fn observed() -> Result<(), Failed> {
+    const TRIALS: [Experiment; 2] = [
+        Experiment {
+            name: "a::settled",
+            number: 9,
+            run: |_| Ok(vec![Sight::of(true, "as\nassumed")]),
+        },
+        Experiment {
+            name: "a::unequipped",
+            number: 3,
+            run: |_| Err(Failure::Unequipped("share to map")),
+        },
+    ];
+    let plan: Vec<_> = TRIALS.iter().map(Planned::experiment).collect();
+    let (summary, told, record) = ran_whole(&plan, &simulated(), LONG)?;
+    assert!(summary.is_good());
+    let lines: Vec<_> = told.lines().collect();
+    assert!(lines[0].starts_with("made     a::settled ("), "{told}");
+    let settled = format!("9 | {MACHINE} | settled | as assumed");
+    let impossible =
+        format!("3 | {MACHINE} | not possible here | this machine has no share to map");
+    assert_eq!(lines[1], format!("seen     {settled}"));
+    assert_eq!(lines[3], format!("seen     {impossible}"));
+    let folder = tempfile::tempdir()?;
+    fidelity::report(folder.path(), Cases::Chosen, &record)?;
+    let told = fs::read_to_string(folder.path().join("windows.txt"))?;
+    assert_eq!(told, format!("seen: {impossible}\nseen: {settled}\n"));
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use fidelity::Recorder;
 use node::api::NodeApi;
 use node::{Node, Options};
 use os::{DiskNumber, Error, LinkKind, VolumeId, Win32, WinPath};
-use os_sim::smb::{ServerSpec, SmbControl};
+use os_sim::smb::{Condition, ServerSpec, SmbControl};
 use os_sim::{
     Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, ServiceSpec,
     SimNode, Start,
@@ -34,7 +34,7 @@ pub(crate) struct Simulated {
     folder: WinPath,
     volume: VolumeId,
     disks: Mutex<BTreeMap<DiskNumber, Plugged>>,
-    _host: TempDir,
+    host: TempDir,
 }
 
 /// A disk that was plugged in.
@@ -49,10 +49,14 @@ impl Simulated {
         Self::watched(&Recorder::default())
     }
 
+    /// From now on the node answers as the rule has it.
+    pub(crate) fn script(&self, rule: Rule) {
+        self.simulated.faults().add(rule);
+    }
+
     /// From now on the disk answers the operation with the code.
     pub(crate) fn refuse(&self, operation: &str, disk: DiskNumber, code: Win32) {
-        let rule = Rule::on(operation, Effect::fail(code)).object(&format!("*{disk}"));
-        self.simulated.faults().add(rule);
+        self.script(Rule::on(operation, Effect::fail(code)).object(&format!("*{disk}")));
     }
 
     /// One whose operations are told to the recorder.
@@ -73,7 +77,7 @@ impl Simulated {
             simulated,
             folder,
             disks: Mutex::default(),
-            _host: host,
+            host,
         })
     }
 
@@ -103,6 +107,11 @@ impl Simulated {
         let number = number.ok_or_else(|| Error::new("find", &name, Win32::NOT_FOUND))?;
         self.disks().insert(number, Plugged { name, identity });
         Ok(number)
+    }
+
+    fn let_server(&self, condition: Condition) -> os::Result<()> {
+        let done = SmbControl::at(self.host.path()).set_condition(SERVER, condition);
+        done.map_err(|error| Error::new("set_condition", error, Win32::GEN_FAILURE))
     }
 
     fn rescan(&self) -> os::Result<()> {
@@ -174,6 +183,32 @@ impl Stand for Simulated {
         let hardware = self.simulated.hardware();
         let written = hardware.write_disk(&self.name(disk)?, offset, bytes);
         written.map_err(|error| Error::new("write_disk", error, Win32::GEN_FAILURE))
+    }
+
+    fn unplug(&self, disk: DiskNumber) -> os::Result<()> {
+        let detached = self.simulated.hardware().detach_disk(&self.name(disk)?);
+        detached.map_err(|error| Error::new("detach_disk", error, Win32::GEN_FAILURE))
+    }
+
+    fn grow_in_place(&self, disk: DiskNumber, length: u64) -> os::Result<()> {
+        let grown = self
+            .simulated
+            .hardware()
+            .grow_disk(&self.name(disk)?, length);
+        grown.map_err(|error| Error::new("grow_disk", error, Win32::GEN_FAILURE))
+    }
+
+    fn layout_bytes(&self, disk: DiskNumber) -> os::Result<Vec<u8>> {
+        let code = Win32::NOT_SUPPORTED;
+        Err(Error::new("IOCTL_DISK_GET_DRIVE_LAYOUT_EX", disk, code))
+    }
+
+    fn take_share_away(&self) -> os::Result<()> {
+        self.let_server(Condition::Down)
+    }
+
+    fn bring_share_back(&self) -> os::Result<()> {
+        self.let_server(Condition::Up)
     }
 
     fn shared_file(&self) -> Option<Share> {

@@ -8,6 +8,7 @@
 //! What comes of it is a [`FoundDisk`]. Whatever changes the disk then looks once more, under its lock: the
 //! number may have gone to another disk since.
 
+mod hidden;
 mod name;
 mod observe;
 mod query;

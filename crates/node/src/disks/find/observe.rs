@@ -7,9 +7,9 @@ use formats::location::Location;
 use os::schema::disk;
 use os::{Deadline, DiskNumber, Instance, Query, Value};
 
-use super::name;
 use super::query::DiskQuery;
-use super::seen::{Excluded, FoundDisk, SeenDisk};
+use super::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
+use super::{hidden, name};
 use crate::disks::guard::{self, Reach};
 use crate::disks::identity;
 use crate::disks::lists::{self, Listed, ToldSerial};
@@ -31,7 +31,8 @@ const SELECT: &[&str] = &[
     disk::UNIQUE_ID_FORMAT.name,
 ];
 
-/// Finds the one disk that all of this is true of, among those that may be written.
+/// Finds the one disk that all of this is true of, among those that may be written. A read-only clone that the
+/// storage provider leaves out is made writable first, so that it is listed ([`hidden`]).
 ///
 /// # Errors
 /// There is none, or several, or one that may be it does not say; the storage provider does not answer; it is not known whether a disk that
@@ -41,6 +42,19 @@ pub(in crate::disks) fn find(
     wanted: &DiskQuery,
     deadline: Deadline,
 ) -> Result<FoundDisk, DiskError> {
+    let found = match look(node, wanted, deadline)? {
+        Err(none) if hidden::reveal(node, &none, deadline)? => look(node, wanted, deadline)?,
+        found => found,
+    };
+    Ok(found.map_err(Box::new)?)
+}
+
+/// The one of the disks that the storage provider lists.
+fn look(
+    node: &Node,
+    wanted: &DiskQuery,
+    deadline: Deadline,
+) -> Result<Result<FoundDisk, NotIdentified>, DiskError> {
     let behind = Behind::ask(node, wanted, deadline)?;
     let rows = lists::rows(node, SELECT, deadline)?;
     let query = wanted.clone();
@@ -60,7 +74,7 @@ pub(in crate::disks) fn find(
     )?;
     let mut disks: Vec<_> = seen.into_iter().collect::<Result<_, DiskError>>()?;
     disks.sort_by_key(|disk| disk.number);
-    Ok(wanted.sole(disks).map_err(Box::new)?)
+    Ok(wanted.sole(disks))
 }
 
 /// Refuses to go on when another disk has the number by now. To be called under the disk's lock, right

@@ -161,6 +161,16 @@ impl DiskQuery {
         })
     }
 
+    /// Whether each identifier of page 0x83 that is wanted is among these, and one is wanted at all.
+    pub(super) fn is_named_by(&self, identifiers: &[String]) -> bool {
+        let mut names = self.criteria.iter().filter_map(|one| match one {
+            Criterion::Page83(name) => Some(name),
+            _ => None,
+        });
+        let is_among = |name: &Page83| identifiers.iter().any(|own| name.is(own));
+        self.asks_for_page83() && names.all(is_among)
+    }
+
     pub(super) fn asks_for_namespace(&self) -> bool {
         let mut criteria = self.criteria.iter();
         criteria.any(|one| matches!(one, Criterion::Namespace(_) | Criterion::NvmeLun { .. }))

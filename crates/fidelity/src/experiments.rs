@@ -1,0 +1,310 @@
+//! What our code assumes of Windows and nothing has shown, and the experiment that settles it.
+
+/// One assumption, and how a run on Windows Server settles it. The numbers up to ten are those of the review that
+/// asked for them; a number is never given again.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Experiment {
+    /// Its number, by which observations name it.
+    pub number: u8,
+    /// What our code assumes, as a sentence.
+    pub assumption: &'static str,
+    /// The operations of the seam whose code rests on it, as [`operations`](crate::operations()) names them.
+    pub operations: &'static [&'static str],
+    /// What [`os::schema`] has as `Unverified` and this settles: a property, a parameter, or the codes of a class.
+    pub schema: &'static [&'static str],
+    /// What no public record of a real Windows shows.
+    pub unrecorded: &'static str,
+    /// The case of `windows-suite` that observes it.
+    pub case: Option<&'static str>,
+    /// The files beside the suite that observe what no program can by itself: they need a reboot, a pod, a cloud.
+    pub scripts: &'static [&'static str],
+}
+
+/// The experiment of this number.
+#[must_use]
+pub fn experiment(number: u8) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|one| one.number == number)
+}
+
+/// All of them, by number.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        number: 1,
+        assumption: "the layout of a disk without a table has the style RAW and no entry",
+        operations: &["Disks::layout"],
+        schema: &[],
+        unrecorded: "the bytes of such a layout",
+        case: Some("experiments::raw_layout"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 2,
+        assumption: "EnumPageFilesW names each page file by a drive's path; without one it succeeds \
+                     and names none, or gives one empty name while ExistingPageFiles is empty",
+        operations: &["Boot::paging"],
+        schema: &[],
+        unrecorded: "its answer on a machine without a page file",
+        case: Some("experiments::page_files"),
+        scripts: &["page-files.ps1"],
+    },
+    Experiment {
+        number: 3,
+        assumption: "a mapping whose server went away reports a status other than OK, and Remove \
+                     followed by Create gives one mapping that reports OK",
+        operations: &[
+            "MSFT_SmbGlobalMapping.Create",
+            "MSFT_SmbGlobalMapping.Remove",
+            "query MSFT_SmbGlobalMapping",
+        ],
+        schema: &[],
+        unrecorded: "a listing with all properties; the code of Create beside a lost mapping",
+        case: Some("experiments::lost_share"),
+        scripts: &["smb-away.ps1"],
+    },
+    Experiment {
+        number: 4,
+        assumption: "beneath a folder that is bound into a HostProcess container, calls by a \
+                     directory's handle fail with neither 87 nor 4395",
+        operations: &["Held::create_directory", "Held::pin", "Held::remove"],
+        schema: &[],
+        unrecorded: "how often they do, and whether 4395 comes at all",
+        case: Some("experiments::calls_by_handle"),
+        scripts: &["host-process-pod.yaml"],
+    },
+    Experiment {
+        number: 5,
+        assumption: "SetAttributes clears read-only while the disk is offline, and the disk is \
+                     writable once it is online",
+        operations: &["MSFT_Disk.Online", "MSFT_Disk.SetAttributes"],
+        schema: &[],
+        unrecorded: "the code of SetAttributes on an offline disk",
+        case: Some("experiments::read_only_offline"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 6,
+        assumption: "each method that succeeds sets its ReturnValue, and 0 is success",
+        operations: &[
+            "MSFT_Disk.CreatePartition",
+            "MSFT_Disk.Initialize",
+            "MSFT_Disk.Refresh",
+            "MSFT_StorageSetting.UpdateHostStorageCache",
+            "MSFT_Volume.Format",
+        ],
+        schema: &["MSFT_StorageSetting codes"],
+        unrecorded: "a null ReturnValue, or that there is none",
+        case: Some("experiments::return_values"),
+        scripts: &["return-values.ps1"],
+    },
+    Experiment {
+        number: 7,
+        assumption: "MSFT_Disk.Offline succeeds while this process holds the lock of the disk's \
+                     dismounted volume",
+        operations: &["MSFT_Disk.Offline", "VolumeLock::dismount", "Volumes::lock"],
+        schema: &[],
+        unrecorded: "its code under a lock",
+        case: Some("experiments::offline_under_lock"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 8,
+        assumption: "resizing a ReFS volume to the size that it has succeeds and changes nothing",
+        operations: &["Volumes::extend", "Volumes::space"],
+        schema: &[],
+        unrecorded: "ReFS's size beside its partition's, and FSCTL_EXTEND_VOLUME on it",
+        case: Some("experiments::refs_sizes"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 9,
+        assumption: "DeleteVolumeMountPointW frees a folder whose volume is gone",
+        operations: &["Volumes::delete_mount_point"],
+        schema: &[],
+        unrecorded: "its code for such a folder",
+        case: Some("experiments::vanished_volume"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 10,
+        assumption: "MSFT_Disk.Path opens the disk that has the row's Number, and the disk's \
+                     partitions have that DiskNumber",
+        operations: &[
+            "Disks::number_of",
+            "query MSFT_Disk",
+            "query MSFT_Partition",
+        ],
+        schema: &[],
+        unrecorded: "a path of a clustered VMware disk that was tried",
+        case: Some("experiments::disk_paths"),
+        scripts: &["disks.ps1"],
+    },
+    Experiment {
+        number: 11,
+        assumption: "after a disk grew in place, MSFT_Disk.Refresh lets MSFT_Partition.Resize \
+                     take the new space",
+        operations: &["MSFT_Disk.Refresh", "MSFT_Partition.Resize"],
+        schema: &[],
+        unrecorded: "the codes of Resize between the growth and a rescan, 40003 among them",
+        case: Some("experiments::stale_size"),
+        scripts: &["stale-size.ps1"],
+    },
+    Experiment {
+        number: 12,
+        assumption: "MSFT_Volume.Format succeeds as soon as the new partition has a volume",
+        operations: &["MSFT_Volume.Format"],
+        schema: &[],
+        unrecorded: "how often it returns 5 (Invalid Parameter) there, outside Server 2016",
+        case: Some("experiments::format_at_once"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 13,
+        assumption: "Create on a mapped share fails with 0x80041001 and leaves one mapping",
+        operations: &["MSFT_SmbGlobalMapping.Create"],
+        schema: &[],
+        unrecorded: "the code on Server 2022 and 2025, and for another user",
+        case: Some("experiments::map_twice"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 14,
+        assumption: "LocalPath and RemotePath are the keys of a global mapping, and TransportType \
+                     counts None, TCP, QUIC from 0",
+        operations: &["query MSFT_SmbGlobalMapping"],
+        schema: &[
+            "MSFT_SmbGlobalMapping.Create.TransportType",
+            "MSFT_SmbGlobalMapping.LocalPath",
+            "MSFT_SmbGlobalMapping.RemotePath",
+        ],
+        unrecorded: "the class's definition and its key",
+        case: Some("experiments::mapping_keys"),
+        scripts: &["smb-class.ps1"],
+    },
+    Experiment {
+        number: 15,
+        assumption: "a mapping that Windows refuses is a failed call with a Win32 code: 67 for an \
+                     unknown share, 86 or 1326 for a wrong password",
+        operations: &["MSFT_SmbGlobalMapping.Create"],
+        schema: &["MSFT_SmbGlobalMapping codes", "MSFT_WmiError.error_Type"],
+        unrecorded: "67 and 86 in a log of the cmdlets",
+        case: Some("experiments::refused_mappings"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 16,
+        assumption: "a storage method that refuses returns its code in a call that succeeds",
+        operations: &["MSFT_Disk.CreatePartition", "MSFT_Disk.Initialize"],
+        schema: &[],
+        unrecorded: "whether the call fails as well, for more than one method; 42002 and 42007 in \
+                     a log",
+        case: Some("experiments::refused_methods"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 17,
+        assumption: "an iSCSI method that fails has one of the initiator's own codes, or a Win32 \
+                     one",
+        operations: &["MSFT_iSCSITargetPortal.New"],
+        schema: &[
+            "MSFT_iSCSISession codes",
+            "MSFT_iSCSITarget codes",
+            "MSFT_iSCSITargetPortal codes",
+        ],
+        unrecorded: "whether it is returned or the call fails",
+        case: Some("experiments::refused_portal"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 18,
+        assumption: "each disk's page 0x83 and Location parse, and an NVMe disk's path has its \
+                     namespace",
+        operations: &[
+            "Disks::device_id_page",
+            "Disks::scsi_address",
+            "query MSFT_Disk",
+        ],
+        schema: &[],
+        unrecorded: "UniqueIdFormat of NVMe; Location of EBS, of GCE's NVMe and of iSCSI from \
+                     others than Microsoft; a whole page 0x83; Azure NVMe with 17 disks; the \
+                     properties of the simulated machines in the last table here",
+        case: Some("experiments::disk_identity"),
+        scripts: &["disks.ps1"],
+    },
+    Experiment {
+        number: 19,
+        assumption: "a mounted folder's reparse data names its volume by GUID",
+        operations: &["Files::reparse_data", "Volumes::set_mount_point"],
+        schema: &[],
+        unrecorded: "fsutil's output of a mounted folder",
+        case: Some("experiments::mounted_folder"),
+        scripts: &[],
+    },
+    Experiment {
+        number: 20,
+        assumption: "a process-isolated container that runs as ContainerAdministrator opens \
+                     csi-proxy's pipes, and ContainerUser is refused",
+        operations: &[],
+        schema: &[],
+        unrecorded: "which account such a container shows to a pipe",
+        case: None,
+        scripts: &["container-pipe.yaml"],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use os::schema::{CLASSES, Class, Source};
+
+    use super::*;
+    use crate::operations;
+
+    fn is_unverified(source: Source) -> bool {
+        matches!(source, Source::Unverified(_))
+    }
+
+    /// The rows of a class whose source is unverified, as experiments name them.
+    fn unverified(class: &Class) -> BTreeSet<String> {
+        let name = class.name;
+        let properties = class.properties.iter();
+        let properties = properties.filter(|row| is_unverified(row.source));
+        let mut found: BTreeSet<_> = properties
+            .map(|row| format!("{name}.{}", row.name))
+            .collect();
+        for method in class.methods {
+            if is_unverified(method.returns.source) {
+                found.insert(format!("{name} codes"));
+            }
+            let parameters = method.parameters.iter();
+            let parameters = parameters.filter(|row| is_unverified(row.source));
+            found.extend(parameters.map(|row| format!("{name}.{}.{}", method.name, row.name)));
+        }
+        found
+    }
+
+    #[test]
+    fn what_the_schema_has_unverified_has_an_experiment_and_nothing_else() {
+        let wanted: BTreeSet<_> = CLASSES.iter().flat_map(|class| unverified(class)).collect();
+        let named = EXPERIMENTS.iter().flat_map(|one| one.schema);
+        let named: BTreeSet<_> = named.map(|row| (*row).to_owned()).collect();
+        assert_eq!(named, wanted);
+    }
+
+    #[test]
+    fn an_experiment_names_operations_that_there_are() {
+        let all = operations();
+        for name in EXPERIMENTS.iter().flat_map(|one| one.operations) {
+            assert!(all.iter().any(|one| one.name == *name), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_ascend_and_each_experiment_can_be_made() {
+        let numbers: Vec<_> = EXPERIMENTS.iter().map(|one| one.number).collect();
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+        for one in EXPERIMENTS {
+            assert!(one.case.is_some() || !one.scripts.is_empty(), "{one:?}");
+        }
+    }
+}

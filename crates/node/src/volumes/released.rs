@@ -1,0 +1,227 @@
+//! Volumes that hold a filesystem and that their owner has done with.
+//!
+//! A provisioner of local volumes wipes a released one by `FormatVolume`
+//! (sig-storage-local-static-provisioner, `pkg/util/volume_util_windows.go`). Its volumes are mounted where
+//! the operator said, outside of the folders in which drivers work; a volume that a driver has staged is
+//! mounted inside.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use os::{Deadline, Os, Root, VolumeId, Win32, WinPath};
+
+use super::{TargetError, VolumeError, target};
+use crate::bounded::race;
+use crate::looks::ANSWER_WITHIN;
+use crate::{Bounds, Node, Unfinished, Way, patience};
+
+/// How long somebody may take to close what is open on a volume.
+const UNUSED_WITHIN: Duration = Duration::from_secs(10);
+
+/// What a server works in and runs from. With it a node formats a volume that holds a filesystem, under
+/// [`crate::FormatGuard::Signatures`], if the volume is mounted outside of the folders only, holds none of
+/// this and no other volume's mounted folder, and nothing on it is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The folders in which drivers work.
+    pub working_folders: Vec<WinPath>,
+    /// The server's own files and folders: its program, logs, policy, notes.
+    pub files: Vec<WinPath>,
+}
+
+/// Why a volume with a filesystem is not formatted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotReleased {
+    /// One of the server's own files is on it.
+    #[error("it holds {path}, which this server uses")]
+    HoldsFile {
+        /// The file or folder.
+        path: String,
+    },
+    /// Another volume is mounted on it.
+    #[error("volume {volume} is mounted in a folder of it")]
+    HoldsMount {
+        /// The other volume.
+        volume: VolumeId,
+    },
+    /// A working folder is on it, or a link on the way to one. The path is in the log only: a link may have
+    /// said it.
+    #[error("it holds a working folder, or a link on the way to one")]
+    HoldsWorkingFolder {
+        /// The folder, or where it leads.
+        path: String,
+    },
+    /// It is mounted in a working folder, or where that cannot be excluded: it may be staged.
+    /// The path is in the log only: any caller may have named it.
+    #[error("it is mounted within the working folders")]
+    MountedInside {
+        /// Where.
+        path: String,
+    },
+    /// No folder or letter outside of the working folders leads to it.
+    #[error("it is mounted nowhere outside of the working folders")]
+    MountedNowhere,
+    /// This process last answered that it has no filesystem. So its caller does not know what is there.
+    #[error("this server last answered that it is not formatted")]
+    SaidUnformatted,
+    /// A path of the server's, or of another volume, cannot be followed. The log says which.
+    #[error("it is not known what it holds")]
+    Unknown(#[source] TargetError),
+    /// Where volumes are mounted cannot be read. The log says why.
+    #[error("it is not known where volumes are mounted")]
+    Unread(#[source] os::Error),
+}
+
+impl From<TargetError> for NotReleased {
+    fn from(error: TargetError) -> Self {
+        Self::Unknown(error)
+    }
+}
+
+impl From<os::Error> for NotReleased {
+    fn from(error: os::Error) -> Self {
+        Self::Unread(error)
+    }
+}
+
+/// [`Kept`], with where the working folders led to when the server started.
+pub(crate) struct Places {
+    kept: Kept,
+    bounds: Arc<Bounds>,
+}
+
+impl Places {
+    pub(crate) fn resolve(os: &Os, kept: Kept) -> Self {
+        let bounds = Bounds::resolve_roots(os, &kept.working_folders);
+        Self { kept, bounds }
+    }
+
+    /// Refuses a volume that somebody may need. To be called under its lock.
+    fn refuse(&self, os: &Os, volume: VolumeId) -> Result<(), NotReleased> {
+        let now = Bounds::resolve_roots(os, &self.kept.working_folders);
+        let bounds = [&*self.bounds, &*now];
+        refuse_mounts(os, volume, bounds)?;
+        for path in bounds.into_iter().flat_map(Bounds::paths) {
+            if leads_through(os, &path, volume)? {
+                let path = path.to_string();
+                return Err(NotReleased::HoldsWorkingFolder { path });
+            }
+        }
+        for file in &self.kept.files {
+            if leads_through(os, file, volume)? {
+                let path = file.to_string();
+                return Err(NotReleased::HoldsFile { path });
+            }
+        }
+        refuse_mounts_below(os, volume)
+    }
+}
+
+/// Why somebody may need a volume, or uses it now; `None` for one that was released. To be called under the
+/// volume's lock.
+///
+/// # Errors
+/// [`VolumeError::InUse`]; it did not end, or Windows's lock failed otherwise.
+pub(super) fn objection(
+    node: &Node,
+    volume: VolumeId,
+    deadline: Deadline,
+) -> Result<Option<NotReleased>, VolumeError> {
+    if node.history().last_answer(volume) == Some(false) {
+        return Ok(Some(NotReleased::SaidUnformatted));
+    }
+    if let Err(reason) = refuse_in_time(node, volume, deadline)? {
+        tracing::warn!(%volume, ?reason, "a volume with a filesystem is not formatted");
+        return Ok(Some(reason));
+    }
+    require_unused(node, volume, deadline).map(|()| None)
+}
+
+/// What is looked at may be on disks of others, which may hang; and the caller holds this one's lock.
+fn refuse_in_time(
+    node: &Node,
+    volume: VolumeId,
+    deadline: Deadline,
+) -> Result<Result<(), NotReleased>, Unfinished> {
+    let clock = &*node.os().clock;
+    let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
+    let owned = node.clone();
+    let look = move || match owned.kept() {
+        Some(kept) => kept.refuse(owned.os(), volume),
+        None => Err(NotReleased::MountedNowhere),
+    };
+    match race(clock, "format volume", limit, look) {
+        Err(Unfinished::Deadline { .. }) if deadline.left(clock).is_some() => {
+            let others = &"the other volumes of the node";
+            Err(Unfinished::not_answering("format volume", others))
+        }
+        answered => answered,
+    }
+}
+
+/// Windows's lock, given back at once: the provider needs it to format. It fails while anything on the volume
+/// is open, and dismounts nothing by force
+/// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>).
+fn require_unused(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
+    let os = node.os();
+    let locked = patience::until(&*os.clock, deadline, UNUSED_WITHIN, || {
+        match os.volumes.lock(volume) {
+            Ok(_lock) => Ok(Some(())),
+            Err(error) if error.win32() == Some(Win32::ACCESS_DENIED) => Ok(None),
+            Err(error) => Err(VolumeError::failed("lock", volume)(error)),
+        }
+    })?;
+    locked.ok_or(VolumeError::InUse { volume })
+}
+
+/// Refuses a volume that is mounted inside, or not outside.
+fn refuse_mounts(os: &Os, volume: VolumeId, bounds: [&Bounds; 2]) -> Result<(), NotReleased> {
+    let paths = os.volumes.access_paths(volume)?;
+    let may_be_inside = |path: &&WinPath| {
+        let is_on_a_drive = matches!(path.root(), Root::Drive(_));
+        !is_on_a_drive || bounds.iter().any(|bounds| bounds.contain(path))
+    };
+    match paths.iter().find(may_be_inside) {
+        Some(path) => {
+            let path = path.to_string();
+            Err(NotReleased::MountedInside { path })
+        }
+        None if paths.is_empty() => Err(NotReleased::MountedNowhere),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a volume in a folder of which another one is mounted.
+fn refuse_mounts_below(os: &Os, volume: VolumeId) -> Result<(), NotReleased> {
+    let mut others = os.volumes.list()?;
+    others.retain(|other| *other != volume);
+    for other in others {
+        let paths = match os.volumes.access_paths(other) {
+            Err(error) if error.is_not_found() => continue,
+            paths => paths?,
+        };
+        for folder in paths.iter().filter_map(WinPath::parent) {
+            if leads_through(os, &folder, volume)? {
+                return Err(NotReleased::HoldsMount { volume: other });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether any part of the path is on the volume. What does not exist, or is on a share, is on none.
+fn leads_through(os: &Os, path: &WinPath, volume: VolumeId) -> Result<bool, TargetError> {
+    let mut on_the_way = BTreeSet::new();
+    for depth in 0..=path.components().len() {
+        let above = target::Missing::LookAbove;
+        match target::closest(os, &Way::from(&path.prefix(depth)), above) {
+            Ok(found) => on_the_way.insert(found),
+            Err(error) if error.is_missing() => break,
+            Err(TargetError::NoVolume { .. }) => break,
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(on_the_way.contains(&volume))
+}

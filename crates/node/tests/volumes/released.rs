@@ -1,0 +1,433 @@
+//! A volume that holds a filesystem is formatted if its owner has done with it for certain.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::any::Any;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use os::schema::codes;
+use os::{Os, Outcome, VolumeId, Win32};
+use os_sim::{Bus, DiskSpec, Effect, Rule};
+use wincsi_node::{
+    DiskError, FormatGuard, Kept, Node, NotReleased, Options, Replaced, Server, VolumeError, Waits,
+};
+
+use crate::support::{GIB, KUBELET, Rig, STAGING, meddle, path, warnings};
+
+const FORMAT: &str = "MSFT_Volume.Format";
+
+/// Where an operator mounts local volumes.
+const OUTSIDE: &str = r"C:\mnt\disks\x";
+
+/// A working folder on it.
+const WORK: &str = r"C:\mnt\disks\x\work";
+
+/// The server's notes.
+const STATE: &str = r"C:\Program Files\wincsi";
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A node with a formatted volume, and a server's operations on it.
+struct Fixture {
+    rig: Rig,
+    node: Node,
+}
+
+impl Fixture {
+    /// The volume is mounted at these folders.
+    fn mounted_at(folders: &[&str]) -> Self {
+        Self::guarded_by(FormatGuard::Signatures, folders)
+    }
+
+    fn guarded_by(guard: FormatGuard, folders: &[&str]) -> Self {
+        Self::with(guard, folders, kept())
+    }
+
+    fn with(guard: FormatGuard, folders: &[&str], kept: Kept) -> Self {
+        let rig = Rig::with_volume();
+        for folder in folders {
+            mount(&rig, rig.volume(), folder);
+        }
+        rig.write(&format!("{}data.txt", rig.volume()), "precious");
+        let node = serve(rig.os().clone(), guard, kept);
+        Self { rig, node }
+    }
+
+    fn volume(&self) -> VolumeId {
+        self.rig.volume()
+    }
+
+    fn has_data(&self) -> bool {
+        let path = path(&format!("{}data.txt", self.volume()));
+        self.rig.os().files.entry(&path).is_ok()
+    }
+
+    fn format(&self) -> Result<Replaced, VolumeError> {
+        let volumes = self.node.operations().volumes();
+        volumes.format(self.volume(), self.rig.soon())
+    }
+
+    fn is_formatted(&self) -> bool {
+        let volumes = self.node.operations().volumes();
+        volumes
+            .is_formatted(self.volume(), self.rig.soon())
+            .unwrap()
+    }
+
+    /// The reason for which the volume is not formatted, as it is not.
+    fn refusal(&self) -> NotReleased {
+        let error = self.format().unwrap_err();
+        assert!(self.has_data(), "{error}");
+        match error {
+            VolumeError::NotReleased { reason, .. } => *reason,
+            other => panic!("{other}"),
+        }
+    }
+}
+
+/// What the server works in and runs from.
+fn kept() -> Kept {
+    Kept {
+        working_folders: vec![path(KUBELET)],
+        files: vec![path(STATE)],
+    }
+}
+
+fn serve(os: Os, guard: FormatGuard, kept: Kept) -> Node {
+    let mut options = Options::default();
+    options.format_guard = guard;
+    let server = Server {
+        kept: Some(kept),
+        ..Server::default()
+    };
+    Node::in_server(os, options, server)
+}
+
+fn mount(rig: &Rig, volume: VolumeId, folder: &str) {
+    let folder = path(folder);
+    rig.filesystem()
+        .make_directory(&folder, rig.soon())
+        .unwrap();
+    rig.volumes().mount(volume, &folder, rig.soon()).unwrap();
+}
+
+fn of_ntfs() -> Result<Replaced, VolumeError> {
+    Ok(Replaced::FileSystem("NTFS".to_owned()))
+}
+
+#[test]
+fn a_volume_that_is_mounted_outside_and_unused_is_wiped_and_warned_of() {
+    let fixture = Fixture::mounted_at(&[OUTSIDE]);
+    let warnings = warnings::of(|| assert_eq!(fixture.format(), of_ntfs()));
+    assert!(warnings > 0, "an operator reads of it");
+    assert!(!fixture.has_data());
+    assert!(fixture.is_formatted());
+    let mounted = fixture
+        .rig
+        .volumes()
+        .of_target(&path(OUTSIDE), fixture.rig.soon());
+    assert_eq!(
+        mounted,
+        Ok(fixture.volume()),
+        "it stays where it was mounted"
+    );
+}
+
+#[test]
+fn a_staged_volume_is_refused_wherever_else_it_is_mounted() {
+    for folders in [&[STAGING][..], &[OUTSIDE, STAGING]] {
+        let fixture = Fixture::mounted_at(folders);
+        let refused = fixture.refusal();
+        assert!(
+            matches!(refused, NotReleased::MountedInside { .. }),
+            "{refused:?}"
+        );
+    }
+}
+
+/// By its text and by its place the folder is inside, also when it has become a link since the start.
+#[test]
+fn a_volume_that_is_staged_where_the_working_folder_leads_is_refused() {
+    const PLACE: &str = r"C:\elsewhere\kubelet";
+    for is_link_at_start in [true, false] {
+        let rig = Rig::with_volume();
+        let staging = format!(r"{PLACE}\plugins\globalmount");
+        mount(&rig, rig.volume(), &staging);
+        let (above, soon) = (path(r"C:\var\lib"), rig.soon());
+        rig.filesystem().make_directory(&above, soon).unwrap();
+        let link = || rig.junction(KUBELET, PLACE);
+        let serve = || serve(rig.os().clone(), FormatGuard::Signatures, kept());
+        let node = match is_link_at_start {
+            true => (link(), serve()).1,
+            false => (serve(), link()).0,
+        };
+        let error = node.operations().volumes().format(rig.volume(), soon);
+        let text = error.unwrap_err().to_string();
+        assert!(
+            text.contains("mounted within the working folders"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_volume_that_is_mounted_nowhere_is_refused() {
+    let fixture = Fixture::mounted_at(&[]);
+    assert_eq!(fixture.refusal(), NotReleased::MountedNowhere);
+}
+
+#[test]
+fn a_volume_with_a_working_folder_or_a_link_to_one_is_refused() {
+    let within = |fixture: &Fixture| {
+        let refused = fixture.refusal();
+        assert!(
+            matches!(refused, NotReleased::HoldsWorkingFolder { .. }),
+            "{refused:?}"
+        );
+    };
+    let with_work = || {
+        let folder = path(WORK);
+        let working_folders = [kept().working_folders, vec![folder]].concat();
+        let kept = Kept {
+            working_folders,
+            ..kept()
+        };
+        Fixture::with(FormatGuard::Signatures, &[OUTSIDE], kept)
+    };
+    within(&with_work());
+    let linked = with_work();
+    linked.rig.junction(WORK, r"C:\work");
+    within(&linked);
+}
+
+#[test]
+fn a_volume_with_a_file_of_the_servers_is_refused() {
+    let log = r"C:\mnt\disks\x\logs\csi-proxy.log";
+    let kept = Kept {
+        files: vec![path(log)],
+        ..kept()
+    };
+    let fixture = Fixture::with(FormatGuard::Signatures, &[OUTSIDE], kept);
+    let path = log.to_owned();
+    assert_eq!(fixture.refusal(), NotReleased::HoldsFile { path });
+}
+
+#[test]
+fn a_volume_on_which_another_is_mounted_is_refused() {
+    let fixture = Fixture::mounted_at(&[OUTSIDE]);
+    let rig = &fixture.rig;
+    rig.plug(&DiskSpec::on(Bus::Sas).serial("other").lun(9), "other", GIB);
+    let other = rig.disk_of("other");
+    rig.disks().partition(other, rig.soon()).unwrap();
+    let other = rig.volumes().sole_on_disk(other, rig.soon()).unwrap();
+    mount(rig, other, r"C:\mnt\disks\x\inner");
+    assert_eq!(fixture.refusal(), NotReleased::HoldsMount { volume: other });
+    let inner = path(r"C:\mnt\disks\x\inner");
+    rig.volumes().unmount(other, &inner, rig.soon()).unwrap();
+    assert_eq!(fixture.format(), of_ntfs());
+}
+
+/// The provider is asked to dismount nothing by force, in case somebody opens a file in between.
+#[test]
+fn a_volume_in_use_is_refused_until_it_is_free_and_never_dismounted() {
+    let fixture = Fixture::mounted_at(&[OUTSIDE]);
+    let volume = fixture.volume();
+    let hold = fixture.rig.sim.hold(volume);
+    let trace = fixture.rig.trace(|| {
+        assert_eq!(fixture.format(), Err(VolumeError::InUse { volume }));
+    });
+    assert!(fixture.has_data());
+    let changing = ["FSCTL_DISMOUNT_VOLUME", "MSFT_Volume.Format"];
+    assert!(!trace.iter().any(|op| changing.contains(&op.operation)));
+    drop(hold);
+    assert_eq!(
+        fixture.format(),
+        of_ntfs(),
+        "the repeat after the lock is free"
+    );
+}
+
+#[test]
+fn a_file_that_is_opened_after_the_look_keeps_the_volume() {
+    let fixture = Fixture::mounted_at(&[OUTSIDE]);
+    let rig = &fixture.rig;
+    let (asked, asks) = mpsc::channel::<()>();
+    let (open, opened) = mpsc::channel::<()>();
+    let mut os = rig.os().clone();
+    let opened = Mutex::new(opened);
+    meddle::before(&mut os, "Provider::invoke", 1, move || {
+        asked.send(()).unwrap();
+        opened.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+    });
+    let node = serve(os, FormatGuard::Signatures, kept());
+    thread::scope(|scope| {
+        let (volume, soon) = (rig.volume(), rig.soon());
+        let node = &node;
+        let formatting = scope.spawn(move || node.operations().volumes().format(volume, soon));
+        asks.recv_timeout(PATIENCE).unwrap();
+        let _hold = rig.sim.hold(volume);
+        open.send(()).unwrap();
+        let error = formatting.join().unwrap().unwrap_err();
+        assert!(error.to_string().contains("code=40001"), "{error}");
+    });
+    assert!(fixture.has_data());
+}
+
+/// A driver that was told "not formatted" formats next, whatever has come to light meanwhile.
+#[test]
+fn a_volume_that_was_called_unformatted_is_refused_until_it_is_called_formatted() {
+    let rig = Rig::with_data_disk();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+    let node = serve(rig.os().clone(), FormatGuard::Signatures, kept());
+    let fixture = Fixture { rig, node };
+    assert!(!fixture.is_formatted());
+    let (rig, volume) = (&fixture.rig, fixture.volume());
+    rig.volumes().format(volume, rig.soon()).unwrap();
+    mount(rig, volume, OUTSIDE);
+    rig.write(&format!("{volume}data.txt"), "precious");
+    assert_eq!(fixture.refusal(), NotReleased::SaidUnformatted);
+    assert!(fixture.is_formatted());
+    assert_eq!(fixture.format(), of_ntfs());
+}
+
+#[test]
+fn a_strict_server_formats_no_filesystem_and_says_what_can_be_done() {
+    let fixture = Fixture::guarded_by(FormatGuard::Strict, &[OUTSIDE]);
+    let error = fixture.format().unwrap_err().to_string();
+    assert!(fixture.has_data());
+    for said in [
+        "NTFS filesystem at offset 3",
+        "last MiB",
+        "-format-guard=off",
+    ] {
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn a_refusal_says_what_was_found_and_what_can_be_done() {
+    let error = Fixture::mounted_at(&[STAGING]).format().unwrap_err();
+    let error = error.to_string();
+    for said in [
+        "is not overwritten: it holds NTFS filesystem at offset 3",
+        "mounted within the working folders",
+        "its first 4 MiB and its last MiB",
+        "-format-guard=off",
+    ] {
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn without_a_guard_all_is_formatted_but_for_what_windows_runs_from() {
+    let fixture = Fixture::guarded_by(FormatGuard::Off, &[STAGING]);
+    let _hold = fixture.rig.sim.hold(fixture.volume());
+    let warnings = warnings::of(|| assert_eq!(fixture.format(), of_ntfs()));
+    assert!(warnings > 0 && !fixture.has_data());
+    let system = path(r"C:\");
+    let volumes = fixture.node.operations().volumes();
+    let system = volumes.closest(&system, fixture.rig.soon()).unwrap();
+    let refused = volumes.format(system, fixture.rig.soon()).unwrap_err();
+    assert!(
+        refused.to_string().contains("is not changed: it holds"),
+        "{refused}"
+    );
+}
+
+/// A filesystem may hold a page file that nobody knows of; what is blank cannot.
+#[test]
+fn no_filesystem_is_wiped_where_page_files_are_unknown() {
+    for guard in [FormatGuard::Signatures, FormatGuard::Off] {
+        let fixture = Fixture::guarded_by(guard, &[OUTSIDE]);
+        let denied = Effect::fail(Win32::ACCESS_DENIED);
+        let rule = Rule::on("RegGetValueW", denied).object("PagingFiles");
+        fixture.rig.sim.faults().add(rule);
+        let refused = fixture.format().unwrap_err();
+        let paging = matches!(refused, VolumeError::Disk(DiskError::Paging { .. }));
+        assert!(paging && fixture.has_data(), "{guard:?}: {refused}");
+    }
+}
+
+/// Counts the calls that wait.
+#[derive(Clone, Default)]
+struct Heard(Arc<AtomicUsize>);
+
+impl Waits for Heard {
+    fn begin(&self) -> Option<Box<dyn Any>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Some(Box::new(()))
+    }
+}
+
+/// Has the volume formatted twice, the second time while the first call hangs in this operation, which ends
+/// like that; and how often Windows was asked.
+fn format_beside(hang: &str, end: Option<Effect>) -> ([Result<Replaced, VolumeError>; 2], usize) {
+    let rig = Fixture::mounted_at(&[OUTSIDE]).rig;
+    let heard = Heard::default();
+    let server = Server {
+        kept: Some(kept()),
+        waits: Arc::new(heard.clone()),
+        ..Server::default()
+    };
+    let mut options = Options::default();
+    options.format_guard = FormatGuard::Signatures;
+    let node = Node::in_server(rig.os().clone(), options, server);
+    let faults = rig.sim.faults();
+    let hanging = faults.add(Rule::on(hang, Effect::Hang).times(1));
+    if let Some(end) = end {
+        faults.add(Rule::on(hang, end).times(1));
+    }
+    let (volume, soon) = (rig.volume(), rig.soon());
+    let mut outcomes = Vec::new();
+    let trace = rig.trace(|| {
+        let format = || node.operations().volumes().format(volume, soon);
+        thread::scope(|scope| {
+            let first = scope.spawn(format);
+            assert!(faults.wait_until_hanging(1, PATIENCE));
+            let second = scope.spawn(format);
+            while heard.0.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            faults.remove(hanging);
+            outcomes.extend([first, second].map(|call| call.join().unwrap()));
+        });
+    });
+    let asked = trace.iter().filter(|op| op.operation == FORMAT).count();
+    (outcomes.try_into().unwrap(), asked)
+}
+
+#[test]
+fn a_call_that_waited_for_a_format_ends_as_that_one_and_formats_nothing() {
+    let (outcomes, asked) = format_beside(FORMAT, None);
+    assert_eq!((outcomes, asked), ([of_ntfs(), Ok(Replaced::Nothing)], 1));
+    let broken = Effect::Answer(Outcome::of(codes::FAILED.code));
+    let ([first, second], asked) = format_beside(FORMAT, Some(broken));
+    assert!(first.is_err(), "{first:?}");
+    assert_eq!((first, asked), (second, 1));
+}
+
+/// What ended before Windows was asked is no outcome for others.
+#[test]
+fn a_call_that_waited_for_one_that_formatted_nothing_formats() {
+    let broken = Effect::fail(Win32::IO_DEVICE);
+    let ([first, second], asked) = format_beside("FSCTL_LOCK_VOLUME", Some(broken));
+    assert!(first.is_err(), "{first:?}");
+    assert_eq!((second, asked), (of_ntfs(), 1));
+}
+
+#[test]
+fn a_new_partition_that_the_provider_does_not_format_yet_is_formatted_in_a_while() {
+    for (seconds, ends_well) in [(8, true), (60, false)] {
+        let rig = Rig::with_data_disk();
+        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+        let early = Effect::Unsettled(Duration::from_secs(seconds));
+        rig.sim.faults().add(Rule::on(FORMAT, early));
+        let done = rig.volumes().format(rig.volume(), rig.soon());
+        assert_eq!(done.is_ok(), ends_well, "{done:?}");
+        let text = done.err().map(|error| error.to_string());
+        assert!(text.is_none_or(|text| text.contains("code=5")));
+    }
+}

@@ -1,0 +1,280 @@
+//! Growing a volume: filesystems of each kind, and a storage provider that lags behind.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::num::NonZeroU64;
+
+use os::schema::codes;
+use os::{Outcome, PartitionNumber, Win32};
+use os_sim::{Effect, Op, Rule};
+use wincsi_node::{FileSystemType, FormatOptions, NewSize, ProviderError, Resized, VolumeError};
+
+use crate::support::{DATA, GIB, Rig};
+
+const MIB: u64 = 1 << 20;
+const EXTEND: &str = "FSCTL_EXTEND_VOLUME";
+const RESCAN: &str = "MSFT_StorageSetting.UpdateHostStorageCache";
+const RESIZE: &str = "MSFT_Partition.Resize";
+
+/// The boot sector of a filesystem on a volume of so many bytes.
+type BootSector = fn(u64) -> [u8; 512];
+
+fn resize(rig: &Rig, size: NewSize) -> Result<Resized, VolumeError> {
+    rig.volumes().resize(rig.volume(), size, rig.soon())
+}
+
+fn bytes(size: u64) -> NewSize {
+    NewSize::Bytes(NonZeroU64::new(size).unwrap())
+}
+
+fn length(rig: &Rig) -> u64 {
+    rig.os().volumes.extents(rig.volume()).unwrap()[0].length
+}
+
+fn total(rig: &Rig) -> u64 {
+    rig.os().volumes.space(rig.volume()).unwrap().total
+}
+
+fn grow_disk(rig: &Rig) {
+    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+}
+
+fn count(trace: &[Op], operation: &str) -> usize {
+    trace.iter().filter(|op| op.operation == operation).count()
+}
+
+fn answer(code: u32) -> Rule {
+    Rule::on(RESIZE, Effect::Answer(Outcome::of(code)))
+}
+
+fn put(sector: &mut [u8; 512], at: usize, bytes: &[u8]) {
+    sector[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+/// Clusters of 4 KiB, 32 reserved sectors and two tables of 4 bytes for each cluster.
+fn fat32(length: u64) -> [u8; 512] {
+    let sectors = u32::try_from(length / 512).unwrap();
+    let table = sectors / 8 * 4 / 512;
+    let mut sector = [0; 512];
+    put(
+        &mut sector,
+        0,
+        b"\xEB\x58\x90MSDOS5.0\x00\x02\x08\x20\x00\x02",
+    );
+    put(&mut sector, 32, &sectors.to_le_bytes());
+    put(&mut sector, 36, &table.to_le_bytes());
+    put(&mut sector, 82, b"FAT32   ");
+    put(&mut sector, 510, b"\x55\xAA");
+    sector
+}
+
+/// Clusters of 4 KiB behind 24 reserved sectors and one table of 4 bytes for each, from 8 MiB on.
+fn exfat(length: u64) -> [u8; 512] {
+    let sectors = length / 512;
+    let heap = 8 * MIB / 512;
+    let clusters = u32::try_from((sectors - heap) / 8).unwrap();
+    let mut sector = [0; 512];
+    put(&mut sector, 0, b"\xEB\x76\x90EXFAT   ");
+    put(&mut sector, 72, &sectors.to_le_bytes());
+    put(&mut sector, 88, &u32::try_from(heap).unwrap().to_le_bytes());
+    put(&mut sector, 92, &clusters.to_le_bytes());
+    put(&mut sector, 108, &[9, 3]);
+    put(&mut sector, 510, b"\x55\xAA");
+    sector
+}
+
+/// A volume that another tool formatted.
+fn formatted_by_others(sector: BootSector) -> Rig {
+    let rig = Rig::with_volume();
+    let extent = rig.os().volumes.extents(rig.volume()).unwrap()[0];
+    let hardware = rig.sim.hardware();
+    let written = hardware.write_disk(DATA, extent.offset, &sector(extent.length));
+    written.unwrap();
+    rig
+}
+
+fn with_refs() -> Rig {
+    let rig = Rig::with_data_disk();
+    let soon = rig.soon();
+    rig.disks().partition(rig.disk(), soon).unwrap();
+    let refs = FormatOptions::new(FileSystemType::Refs);
+    let formatted = rig.volumes().ensure_formatted(rig.volume(), &refs, soon);
+    formatted.unwrap();
+    rig
+}
+
+/// Such a filesystem falls short of its partition by its tables, and Windows extends none.
+#[test]
+fn a_filesystem_that_cannot_be_extended_is_left_as_it_is() {
+    for (name, sector) in [("FAT32", fat32 as BootSector), ("exFAT", exfat)] {
+        let rig = formatted_by_others(sector);
+        let found = rig.os().volumes.file_system(rig.volume()).unwrap();
+        assert_eq!(found.unwrap().name, name);
+        let size = length(&rig);
+        assert!(total(&rig) + 4 * MIB < size, "{name}");
+        for wanted in [bytes(1), bytes(size), NewSize::Maximum] {
+            let resized = resize(&rig, wanted);
+            assert_eq!(resized, Ok(Resized::Unchanged { size }), "{name}");
+        }
+    }
+}
+
+/// The partition would grow, and its filesystem never.
+#[test]
+fn a_partition_whose_filesystem_cannot_be_extended_is_not_grown_by_the_kernel() {
+    for sector in [fat32 as BootSector, exfat] {
+        for code in [codes::UNKNOWN_FILE_SYSTEM.code, codes::FAILED.code] {
+            let rig = formatted_by_others(sector);
+            grow_disk(&rig);
+            rig.sim.faults().add(answer(code));
+            let before = length(&rig);
+            let refused = resize(&rig, NewSize::Maximum);
+            assert!(
+                matches!(&refused, Err(VolumeError::Provider(ProviderError::Refused { code: told, .. })) if *told == code),
+                "{refused:?}"
+            );
+            assert_eq!(length(&rig), before);
+        }
+    }
+}
+
+/// On a server partitions of 126.98 and 9.98 GiB had ReFS volumes of 126.94 and 9.94 GiB.
+#[test]
+fn refs_that_falls_short_of_its_partition_is_whole() {
+    let rig = with_refs();
+    assert!(total(&rig) + 4 * MIB < length(&rig));
+    let size = length(&rig);
+    let trace = rig.trace(|| {
+        for wanted in [bytes(1), NewSize::Maximum] {
+            assert_eq!(resize(&rig, wanted), Ok(Resized::Unchanged { size }));
+        }
+    });
+    assert_eq!(count(&trace, EXTEND), 0);
+    grow_disk(&rig);
+    let grown = resize(&rig, NewSize::Maximum).unwrap();
+    let to = length(&rig);
+    assert_eq!(grown, Resized::Grown { from: size, to });
+    assert!(total(&rig) > 7 * GIB);
+    assert_eq!(resize(&rig, bytes(1)), Ok(Resized::Unchanged { size: to }));
+}
+
+#[test]
+fn refs_fills_a_partition_that_grew_without_it() {
+    let rig = with_refs();
+    grow_disk(&rig);
+    rig.sim.faults().add(answer(codes::FAILED.code));
+    let broken = Rule::on(EXTEND, Effect::fail(Win32::IO_DEVICE)).times(1);
+    rig.sim.faults().add(broken);
+    let failed = resize(&rig, NewSize::Maximum);
+    assert!(
+        matches!(
+            &failed,
+            Err(VolumeError::Failed {
+                operation: "extend",
+                ..
+            })
+        ),
+        "{failed:?}"
+    );
+    assert!(total(&rig) < 4 * GIB);
+    let size = length(&rig);
+    assert_eq!(resize(&rig, bytes(1)), Ok(Resized::Filled { size }));
+    assert!(total(&rig) > 7 * GIB);
+}
+
+/// Nothing of this call is undone: a version of ReFS that leaves more at the end would never be staged again.
+#[test]
+fn refs_that_cannot_be_extended_fails_no_call_that_grew_nothing() {
+    let rig = with_refs();
+    grow_disk(&rig);
+    let (disk, data) = (rig.disk(), PartitionNumber(2));
+    let disks = &rig.os().disks;
+    disks.update_properties(disk).unwrap();
+    disks.grow_partition(disk, data, GIB).unwrap();
+    let full = Rule::on(EXTEND, Effect::fail(Win32::INVALID_PARAMETER));
+    rig.sim.faults().add(full);
+    let size = length(&rig);
+    let trace = rig.trace(|| {
+        let resized = resize(&rig, bytes(1));
+        assert_eq!(resized, Ok(Resized::Unchanged { size }));
+    });
+    assert_eq!(count(&trace, EXTEND), 1);
+}
+
+/// The kernel knows already that the disk grew; the provider answers 4097 as its length is the old one.
+#[test]
+fn a_provider_that_has_not_seen_the_disk_grow_is_made_to_look_and_called_again() {
+    let rig = Rig::with_mounted_volume();
+    grow_disk(&rig);
+    rig.os().disks.update_properties(rig.disk()).unwrap();
+    let unseeing = Rule::on("MSFT_Disk.Refresh", Effect::fail(Win32::GEN_FAILURE));
+    rig.sim.faults().add(unseeing);
+    let from = length(&rig);
+    let trace = rig.trace(|| {
+        let resized = resize(&rig, bytes(6 * GIB));
+        assert_eq!(resized, Ok(Resized::Grown { from, to: 6 * GIB }));
+    });
+    assert_eq!((count(&trace, RESIZE), count(&trace, RESCAN)), (2, 1));
+    assert_eq!(rig.precious(), "precious");
+}
+
+#[test]
+fn a_provider_that_stays_out_of_date_is_called_twice_and_no_more() {
+    for code in [codes::SIZE_NOT_SUPPORTED, codes::CACHE_OUT_OF_DATE] {
+        let rig = Rig::with_mounted_volume();
+        grow_disk(&rig);
+        rig.disks().rescan(rig.soon()).unwrap();
+        rig.os().disks.update_properties(rig.disk()).unwrap();
+        rig.sim.faults().add(answer(code.code));
+        let before = length(&rig);
+        let trace = rig.trace(|| {
+            let refused = resize(&rig, bytes(6 * GIB));
+            assert!(
+                matches!(&refused, Err(VolumeError::Provider(ProviderError::Refused { code: told, .. })) if *told == code.code),
+                "{refused:?}"
+            );
+        });
+        assert_eq!((count(&trace, RESIZE), count(&trace, RESCAN)), (2, 1));
+        assert_eq!(length(&rig), before);
+    }
+}
+
+/// As where another tool grew it meanwhile. The text is that of a record: actions/runner-images issue 7032.
+#[test]
+fn a_partition_that_is_already_the_requested_size_is_success() {
+    let rig = Rig::with_mounted_volume();
+    grow_disk(&rig);
+    let already = Outcome {
+        extended: Some("The partition is already the requested size.".to_owned()),
+        ..Outcome::of(codes::SIZE_NOT_SUPPORTED.code)
+    };
+    let already = Rule::on(RESIZE, Effect::AnswerAfter(already));
+    rig.sim.faults().add(already);
+    let from = length(&rig);
+    let trace = rig.trace(|| {
+        let resized = resize(&rig, bytes(6 * GIB));
+        assert_eq!(resized, Ok(Resized::Grown { from, to: 6 * GIB }));
+    });
+    assert_eq!(count(&trace, RESIZE), 1);
+}
+
+/// Whoever grew a disk to a size wants its volume to have that, and Windows keeps some of it.
+#[test]
+fn a_size_up_to_that_of_the_disk_is_all_that_there_is() {
+    let rig = Rig::with_mounted_volume();
+    grow_disk(&rig);
+    let too_large = resize(&rig, bytes(8 * GIB + MIB));
+    assert!(
+        matches!(too_large, Err(VolumeError::TooLarge { maximum, .. }) if maximum < 8 * GIB),
+        "{too_large:?}"
+    );
+    let from = length(&rig);
+    let resized = resize(&rig, bytes(8 * GIB)).unwrap();
+    let to = length(&rig);
+    assert_eq!(resized, Resized::Grown { from, to });
+    assert!(to > 8 * GIB - 20 * MIB, "{to}");
+    assert_eq!(
+        resize(&rig, bytes(8 * GIB)),
+        Ok(Resized::Unchanged { size: to })
+    );
+}

@@ -1,0 +1,136 @@
+//! A format that died half-way is finished by whoever asks again, and nobody else's data is taken for one.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use os_sim::{Effect, Rule};
+use wincsi_node::{
+    FormatGuard, FormatOptions, Formatted, Kept, Node, Options, Replaced, Server, VolumeError,
+};
+
+use crate::support::{DATA, KUBELET, Rig, path};
+
+/// NTFS's clusters on a volume of the tests, in bytes.
+const CLUSTER: u64 = 4096;
+
+/// In either order of the two copies of a boot sector.
+const HALVES: [Effect; 2] = [Effect::HalfWay, Effect::HalfWayFromEnd];
+
+/// A node whose volume was blank when a format of it stopped there.
+fn stopped(half_way: Effect) -> Rig {
+    let rig = Rig::with_data_disk();
+    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+    stop(&rig, &rig.node, half_way).unwrap_err();
+    rig
+}
+
+fn stop(rig: &Rig, node: &Node, half_way: Effect) -> Result<Replaced, VolumeError> {
+    let rule = Rule::on("MSFT_Volume.Format", half_way).times(1);
+    rig.sim.faults().add(rule);
+    let done = format(rig, node);
+    let volumes = rig.volumes();
+    assert_eq!(volumes.is_formatted(rig.volume(), rig.soon()), Ok(false));
+    done
+}
+
+fn format(rig: &Rig, node: &Node) -> Result<Replaced, VolumeError> {
+    let volumes = node.operations().volumes();
+    volumes.format(rig.volume(), rig.soon())
+}
+
+/// Writes to the volume past all rules.
+fn write(rig: &Rig, offset: u64, bytes: &[u8]) {
+    let volume = rig.os().volumes.extents(rig.volume()).unwrap()[0];
+    let at = volume.offset + offset;
+    rig.sim.hardware().write_disk(DATA, at, bytes).unwrap();
+}
+
+/// Where the simulated NTFS has its master file table.
+fn table(rig: &Rig) -> u64 {
+    let volume = rig.os().volumes.extents(rig.volume()).unwrap()[0];
+    let clusters = (volume.length - 512) / CLUSTER;
+    clusters / 3 * CLUSTER
+}
+
+#[test]
+fn a_format_that_died_half_way_is_finished_by_the_same_process_and_by_the_next() {
+    for half_way in HALVES {
+        let rig = stopped(half_way.clone());
+        assert_eq!(
+            format(&rig, &rig.node),
+            Ok(Replaced::Nothing),
+            "{half_way:?}"
+        );
+        let rig = stopped(half_way.clone()).reopened();
+        assert_eq!(
+            format(&rig, &rig.node),
+            Ok(Replaced::Nothing),
+            "{half_way:?}"
+        );
+        let rig = stopped(half_way).reopened();
+        let ntfs = FormatOptions::default();
+        let ensured = rig
+            .volumes()
+            .ensure_formatted(rig.volume(), &ntfs, rig.soon());
+        assert_eq!(ensured, Ok(Formatted::Now));
+    }
+}
+
+/// A boot sector with a table, with its mirror, or with anything else is somebody's NTFS that was damaged.
+#[test]
+fn a_boot_sector_with_anything_of_a_filesystem_is_somebodys() {
+    for half_way in HALVES {
+        let places: [fn(&Rig) -> u64; 4] = [table, |_| 2 * CLUSTER, |_| 3 << 20, |_| 64 << 10];
+        for place in places {
+            let rig = stopped(half_way.clone()).reopened();
+            let at = place(&rig);
+            write(&rig, at, b"BAAD");
+            let refused = format(&rig, &rig.node).unwrap_err().to_string();
+            assert!(
+                refused.contains("it holds NTFS filesystem"),
+                "{at}: {refused}"
+            );
+        }
+    }
+}
+
+/// Its old file table is there still, so that another process cannot tell it from a damaged filesystem. With the
+/// first copy of its boot sector it would be the old filesystem again.
+#[test]
+fn a_wipe_that_died_half_way_is_finished_by_the_same_process_alone() {
+    let rig = Rig::with_volume();
+    let folder = path(r"C:\mnt\disks\x");
+    let soon = rig.soon();
+    rig.filesystem().make_directory(&folder, soon).unwrap();
+    rig.volumes().mount(rig.volume(), &folder, soon).unwrap();
+    let (node, next) = (serve(&rig), serve(&rig));
+    stop(&rig, &node, Effect::HalfWayFromEnd).unwrap_err();
+    let refused = format(&rig, &next).unwrap_err().to_string();
+    assert!(refused.contains("-format-guard=off"), "{refused}");
+    assert_eq!(format(&rig, &node), Ok(Replaced::Nothing));
+}
+
+/// Another system's filesystem is none that a format left.
+#[test]
+fn what_came_after_a_format_that_failed_is_kept() {
+    let rig = stopped(Effect::HalfWay);
+    write(&rig, 0, &[0; 512]);
+    write(&rig, 1080, &[0x53, 0xef]);
+    let refused = format(&rig, &rig.node).unwrap_err().to_string();
+    assert!(
+        refused.contains("is not overwritten: it holds ext"),
+        "{refused}"
+    );
+}
+
+fn serve(rig: &Rig) -> Node {
+    let mut options = Options::default();
+    options.format_guard = FormatGuard::Signatures;
+    let server = Server {
+        kept: Some(Kept {
+            working_folders: vec![path(KUBELET)],
+            files: Vec::new(),
+        }),
+        ..Server::default()
+    };
+    Node::in_server(rig.os().clone(), options, server)
+}

@@ -1,0 +1,66 @@
+//! What Windows was seen to do in several ways, or what its pages say and nobody has seen.
+
+use serde::{Deserialize, Serialize};
+
+/// How the node's storage behaves where records differ or are missing: the table `storage` of `node.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct StorageConditions {
+    /// Whether the provider notices a disk that came.
+    pub arrivals: Arrivals,
+    /// How many milliseconds it takes until then. No record says how many.
+    pub arrival_delay_ms: u64,
+    /// What becomes of a disk whose signature or GUID another disk has that is online.
+    pub collision: Collision,
+    /// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
+    pub offline_attributes: OfflineAttributes,
+}
+
+impl Default for StorageConditions {
+    fn default() -> Self {
+        Self {
+            arrivals: Arrivals::default(),
+            arrival_delay_ms: 1000,
+            collision: Collision::default(),
+            offline_attributes: OfflineAttributes::default(),
+        }
+    }
+}
+
+/// Whether the storage provider notices a disk that came while the node runs: attached, or behind an iSCSI session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// By itself after a while, as drivers show that never have it look anew (GCE's, and csi-proxy's own way through
+    /// its iSCSI calls); a rescan makes it sooner.
+    #[default]
+    Noticed,
+    /// By a rescan alone.
+    OnRescan,
+}
+
+/// What becomes of a disk whose signature or GUID another disk has that is online. Both stay offline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Collision {
+    /// It is read-only, and `MSFT_Disk` leaves it out until its read-only attribute is cleared past the provider: on
+    /// vSphere (<https://github.com/kubernetes-csi/csi-proxy/issues/287>).
+    Hidden,
+    /// It is in the list with the reason `Collision`, read-only by the policy for new disks alone: on Azure
+    /// (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661>).
+    #[default]
+    Listed,
+}
+
+/// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OfflineAttributes {
+    /// 41003, "The disk is offline": Microsoft's page says that a disk must be online for most attributes to be
+    /// set, and not for which
+    /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>).
+    Refused,
+    /// They are set, as by <https://github.com/hpe-storage/common-host-libs/pull/40>, on Server 2019.
+    #[default]
+    Set,
+}

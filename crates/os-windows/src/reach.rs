@@ -1,0 +1,264 @@
+//! Reaching the entries of a held directory where its handle alone does not lead to them.
+//!
+//! In a container that binds folders of its node, bindflt.sys answers opens by a directory's handle with
+//! `STATUS_INVALID_PARAMETER` now and then while others are under way, and never those by a whole path
+//! (microsoft/Windows-Containers issue 635). It answers others by `STATUS_REPARSE`, which an open that follows
+//! nothing cannot take (4395): that is suspected, nothing of ours has seen it. So the first is tried again, and
+//! a directory that is only to be held is then opened by its path, and proved to be the entry of the held one.
+//! What is created or removed goes by the handle alone.
+
+use std::thread;
+use std::time::Duration;
+
+use formats::directory::FileId;
+use os::Win32;
+
+use crate::raw::identity::Identity;
+
+/// How often an open by a handle is tried that fails with [`Win32::INVALID_PARAMETER`].
+const ATTEMPTS: u32 = 8;
+
+/// A directory of a held one, which is to be held too.
+pub(crate) trait Inner {
+    /// What keeps it in place while it lives.
+    type Handle;
+
+    /// Opens it by the handle of the held directory, following nothing.
+    fn by_handle(&self) -> Result<Self::Handle, Win32>;
+
+    /// Opens it by its path, shared so that nobody can rename or remove it, and as an entry if it is a link. Links
+    /// above it are followed.
+    fn by_path(&self) -> Result<Self::Handle, Win32>;
+
+    /// What a handle is on; `None` for anything but a plain directory.
+    fn identity(&self, handle: &Self::Handle) -> Result<Option<Identity>, Win32>;
+
+    /// The held directory itself; `None` if it is a reparse point by now.
+    fn outer(&self) -> Result<Option<Identity>, Win32>;
+
+    /// The id that the held directory has for the entry of this name, listed by its handle; `None` unless there is
+    /// exactly one.
+    fn listed(&self) -> Result<Option<FileId>, Win32>;
+}
+
+/// Opens a directory of a held one.
+///
+/// # Errors
+/// The code of the attempt by the handle, where the one by the path fails too or leads to anything else.
+pub(crate) fn open<I: Inner>(inner: &I) -> Result<I::Handle, Win32> {
+    let code = match patiently(|| inner.by_handle()) {
+        Err(code @ (Win32::INVALID_PARAMETER | Win32::REPARSE_POINT_ENCOUNTERED)) => code,
+        done => return done,
+    };
+    match proved(inner) {
+        Ok(Some(handle)) => Ok(handle),
+        Ok(None) => Err(code),
+        Err(why) => {
+            tracing::debug!(
+                ?code,
+                ?why,
+                "a directory is reached neither by a handle nor by its path"
+            );
+            Err(code)
+        }
+    }
+}
+
+/// Opens it by its path; `None` where that leads to another directory than the entry of the held one. The list is
+/// made last: what it has is open by then, so that it can leave the held directory no more. Nothing is opened by way
+/// of a held directory that has become a link.
+pub(crate) fn proved<I: Inner>(inner: &I) -> Result<Option<I::Handle>, Win32> {
+    let Some(outer) = inner.outer()? else {
+        return Ok(None);
+    };
+    let handle = inner.by_path()?;
+    let Some(found) = inner.identity(&handle)? else {
+        return Ok(None);
+    };
+    let is_proved = found.volume == outer.volume && inner.listed()? == Some(found.file);
+    Ok(is_proved.then_some(handle))
+}
+
+/// Tries again what fails with [`Win32::INVALID_PARAMETER`], for 28 ms at most.
+pub(crate) fn patiently<T>(open: impl Fn() -> Result<T, Win32>) -> Result<T, Win32> {
+    for attempt in 1..ATTEMPTS {
+        match open() {
+            Err(Win32::INVALID_PARAMETER) => {
+                thread::sleep(Duration::from_millis(attempt.into()));
+            }
+            done => return done,
+        }
+    }
+    open()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    const CODES: [Win32; 2] = [Win32::INVALID_PARAMETER, Win32::REPARSE_POINT_ENCOUNTERED];
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum By {
+        Handle,
+        Path,
+    }
+
+    /// A held directory, an entry of it, and what a path leads to.
+    struct Script {
+        code: Win32,
+        /// How many opens by the handle fail.
+        failing: u32,
+        tried: Cell<u32>,
+        outer: Option<Identity>,
+        opened: Cell<bool>,
+        at_path: Result<Option<Identity>, Win32>,
+        listed: Cell<Option<FileId>>,
+        /// What the list has from the moment on in which the path is opened.
+        listed_then: Option<FileId>,
+    }
+
+    fn id(number: u8) -> Option<FileId> {
+        FileId::new(&[number; 16])
+    }
+
+    fn on(volume: u64, file: u8) -> Identity {
+        let file = id(file).unwrap();
+        Identity { volume, file }
+    }
+
+    /// The entry 20 of a directory on volume 1, to which the path leads too.
+    fn script(code: Win32, failing: u32) -> Script {
+        Script {
+            code,
+            failing,
+            tried: Cell::new(0),
+            outer: Some(on(1, 10)),
+            opened: Cell::new(false),
+            at_path: Ok(Some(on(1, 20))),
+            listed: Cell::new(id(20)),
+            listed_then: id(20),
+        }
+    }
+
+    impl Inner for Script {
+        type Handle = By;
+
+        fn by_handle(&self) -> Result<By, Win32> {
+            self.tried.set(self.tried.get() + 1);
+            match self.tried.get() <= self.failing {
+                true => Err(self.code),
+                false => Ok(By::Handle),
+            }
+        }
+
+        fn by_path(&self) -> Result<By, Win32> {
+            self.opened.set(true);
+            self.listed.set(self.listed_then);
+            self.at_path.map(|_| By::Path)
+        }
+
+        fn identity(&self, _: &By) -> Result<Option<Identity>, Win32> {
+            self.at_path
+        }
+
+        fn outer(&self) -> Result<Option<Identity>, Win32> {
+            Ok(self.outer)
+        }
+
+        fn listed(&self) -> Result<Option<FileId>, Win32> {
+            Ok(self.listed.get())
+        }
+    }
+
+    #[test]
+    fn an_open_that_fails_now_and_then_is_tried_again() {
+        let script = script(Win32::INVALID_PARAMETER, ATTEMPTS - 1);
+        assert_eq!(open(&script), Ok(By::Handle));
+        assert_eq!(script.tried.get(), ATTEMPTS);
+    }
+
+    #[test]
+    fn a_directory_to_which_no_handle_leads_is_opened_by_its_path() {
+        for (code, attempts) in CODES.into_iter().zip([ATTEMPTS, 1]) {
+            let script = script(code, u32::MAX);
+            assert_eq!(open(&script), Ok(By::Path), "{code}");
+            assert_eq!(script.tried.get(), attempts, "{code}");
+        }
+    }
+
+    /// What was done, what the path leads to then, and the id that the held directory has for the name.
+    type Swap = (
+        &'static str,
+        Result<Option<Identity>, Win32>,
+        Option<FileId>,
+    );
+
+    fn swaps() -> [Swap; 7] {
+        let there = Ok(Some(on(1, 66)));
+        [
+            (
+                "the held directory was emptied and became a junction",
+                there,
+                None,
+            ),
+            ("the path leads to an equal name elsewhere", there, id(20)),
+            (
+                "and to one on a clone of the volume",
+                Ok(Some(on(2, 20))),
+                id(20),
+            ),
+            ("a link is at the end", Ok(None), id(20)),
+            ("nothing is there", Err(Win32::FILE_NOT_FOUND), id(20)),
+            (
+                "the entry was exchanged after it was opened",
+                Ok(Some(on(1, 20))),
+                id(21),
+            ),
+            ("and moved away", Ok(Some(on(1, 20))), None),
+        ]
+    }
+
+    /// The code is the one that the handle gave.
+    #[test]
+    fn a_swap_at_4395_leads_nowhere() {
+        for code in CODES {
+            for (swap, at_path, listed_then) in swaps() {
+                let script = Script {
+                    at_path,
+                    listed_then,
+                    ..script(code, u32::MAX)
+                };
+                assert_eq!(open(&script), Err(code), "{swap}");
+            }
+        }
+    }
+
+    /// The path would follow it: a symbolic link may lead to a server of others.
+    #[test]
+    fn nothing_is_opened_by_way_of_a_held_directory_that_became_a_link() {
+        for code in CODES {
+            let script = Script {
+                outer: None,
+                ..script(code, u32::MAX)
+            };
+            assert_eq!(open(&script), Err(code));
+            assert!(!script.opened.get());
+        }
+    }
+
+    #[test]
+    fn other_failures_are_final() {
+        for code in [
+            Win32::ACCESS_DENIED,
+            Win32::FILE_NOT_FOUND,
+            Win32::DIRECTORY,
+        ] {
+            let script = script(code, u32::MAX);
+            assert_eq!(open(&script), Err(code));
+            assert_eq!(script.tried.get(), 1);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What the machine's disks, and a new one, say of themselves.
+
+use std::fmt::Write as _;
+
+use formats::device_id::DeviceIdPage;
+use formats::device_path;
+use formats::location::Location;
+use os::schema::{Class, disk, partition};
+use os::{BusType, DiskNumber, Instance, PartitionStyle, Query};
+
+use super::storage::Disk;
+use super::{Sight, Sights, deadline, told};
+use crate::{Failure, Stand};
+
+/// `PARTITION_STYLE_RAW` and no entry, as `DRIVE_LAYOUT_INFORMATION_EX` begins.
+const RAW_AND_EMPTY: [u8; 8] = [2, 0, 0, 0, 0, 0, 0, 0];
+
+/// The bytes, because what reads them may have mended them.
+pub(super) fn raw_layout(stand: &dyn Stand) -> Sights {
+    let disk = Disk::plugged(stand)?;
+    let layout = stand.node().os().disks.layout(disk.number)?;
+    let read = layout.style == PartitionStyle::Raw && layout.partitions.is_empty();
+    let seen = format!("{:?}, {} used", layout.style, layout.partitions.len());
+    let sight = match stand.layout_bytes(disk.number) {
+        Ok(bytes) => {
+            let is_as_assumed = read && bytes.starts_with(&RAW_AND_EMPTY);
+            let seen = format!("{seen}; {} bytes: {}", bytes.len(), hex(&bytes));
+            Sight::of(is_as_assumed, seen)
+        }
+        Err(error) => Sight::of(read, format!("{seen}; its bytes are not shown: {error}")),
+    };
+    Ok(vec![sight])
+}
+
+pub(super) fn page_files(stand: &dyn Stand) -> Sights {
+    let sight = match stand.node().os().boot.paging() {
+        Ok(paging) => {
+            let dump = paging.crash_dump.map(|path| path.to_string());
+            let files = paging.page_files.iter().map(ToString::to_string);
+            let files: Vec<_> = files.collect();
+            let unknown = paging.unknown.map(|why| why.to_string());
+            let seen = format!("page files {files:?}, crash dump {dump:?}, unknown {unknown:?}");
+            Sight::of(unknown.is_none(), seen)
+        }
+        Err(error) => Sight::of(false, error),
+    };
+    Ok(vec![sight])
+}
+
+/// Of every disk of the machine. Nothing is opened for reading or writing.
+pub(super) fn disk_paths(stand: &dyn Stand) -> Sights {
+    let os = stand.node().os();
+    let select = &[disk::NUMBER.name, disk::PATH.name];
+    let disks = os
+        .storage
+        .query(&Query::all(disk::CLASS.name, select), deadline(stand))?;
+    let mut is_as_assumed = true;
+    let mut seen = String::new();
+    for row in disks {
+        let path = row.text(disk::PATH.name)?;
+        let number = row.u32_or_null(disk::NUMBER.name)?.map(DiskNumber);
+        let opened = os.disks.number_of(path);
+        is_as_assumed &= number.is_some() && opened.as_ref().ok() == number.as_ref();
+        let opens = opened
+            .as_ref()
+            .map_or_else(|_| told(&opened), ToString::to_string);
+        let _ = write!(seen, "Number {number:?}, {path} opens {opens}; ");
+    }
+    let numberless = numberless_partitions(stand)?;
+    let _ = write!(seen, "{numberless} partitions without DiskNumber");
+    Ok(vec![Sight::of(is_as_assumed && numberless == 0, seen)])
+}
+
+fn numberless_partitions(stand: &dyn Stand) -> Result<usize, Failure> {
+    let select = &[partition::DISK_NUMBER.name];
+    let query = Query::all(partition::CLASS.name, select);
+    let rows = stand.node().os().storage.query(&query, deadline(stand))?;
+    let is_null = |row: &&Instance| {
+        let number = row.value(partition::DISK_NUMBER.name);
+        number.is_ok_and(os::Value::is_null)
+    };
+    Ok(rows.iter().filter(is_null).count())
+}
+
+/// One observation for each disk of the machine, and for a new one.
+pub(super) fn disk_identity(stand: &dyn Stand) -> Sights {
+    let _new = Disk::plugged(stand)?;
+    let partitions = rows(stand, &partition::CLASS)?;
+    let disks = rows(stand, &disk::CLASS)?;
+    disks
+        .iter()
+        .map(|row| identity(stand, row, &partitions))
+        .collect()
+}
+
+/// All objects of a class, with all their properties.
+fn rows(stand: &dyn Stand, class: &'static Class) -> Result<Vec<Instance>, Failure> {
+    let select: Vec<_> = class.all_properties().map(|row| row.name).collect();
+    let query = Query::all(class.name, &select);
+    Ok(stand.node().os().storage.query(&query, deadline(stand))?)
+}
+
+fn identity(stand: &dyn Stand, row: &Instance, partitions: &[Instance]) -> Result<Sight, Failure> {
+    let properties = &row.properties;
+    let Some(number) = row.u32_or_null(disk::NUMBER.name)?.map(DiskNumber) else {
+        return Ok(Sight::of(
+            false,
+            format!("a disk without a Number: {properties:?}"),
+        ));
+    };
+    let disks = &stand.node().os().disks;
+    let page = disks.device_id_page(number);
+    let parsed = page.as_ref().ok().map(|page| DeviceIdPage::parse(page));
+    let location = row.text_or_null(disk::LOCATION.name)?.map(Location::parse);
+    let namespace = device_path::namespace(row.text(disk::PATH.name)?);
+    let is_nvme = row.u32_or_null(disk::BUS_TYPE.name)? == Some(BusType::NVME.0.into());
+    let is_as_assumed = matches!(parsed, Some(Ok(_)))
+        && matches!(location, Some(Ok(_)))
+        && (!is_nvme || namespace.is_some());
+    let page = page.map_or_else(|error| told::<()>(&Err(error)), |page| hex(&page));
+    let address = disks.scsi_address(number);
+    let of_it = partitions.iter().filter(|partition| {
+        let disk = partition.u32_or_null(partition::DISK_NUMBER.name);
+        disk.is_ok_and(|disk| disk == Some(number.0))
+    });
+    let of_it: Vec<_> = of_it.map(|partition| &partition.properties).collect();
+    let seen = format!(
+        "page 0x83 {page} reads as {parsed:?}; namespace {namespace:?}; address {address:?}; \
+         {properties:?}; partitions {of_it:?}"
+    );
+    Ok(Sight::of(is_as_assumed, seen))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

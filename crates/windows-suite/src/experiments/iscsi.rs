@@ -1,0 +1,41 @@
+//! What an iSCSI method answers that fails.
+
+use os::schema::{iscsi_codes, iscsi_target_portal as portal};
+use os::{Arguments, Cause, Target, Value};
+
+use super::{Answer, Sight, Sights};
+use crate::Stand;
+use crate::cases::{Initiator, NOWHERE};
+
+/// Win32 codes are below it, the initiator's own above.
+const WIN32_CODES: u32 = 0x1_0000;
+
+pub(super) fn refused_portal(stand: &dyn Stand) -> Sights {
+    let initiator = Initiator::started(stand)?;
+    let arguments = Arguments::none()
+        .with(
+            portal::new::TARGET_PORTAL_ADDRESS.name,
+            Value::text(NOWHERE),
+        )
+        .with(
+            portal::new::TARGET_PORTAL_PORT_NUMBER.name,
+            Value::uint16(3260),
+        );
+    let class = Target::Class(portal::CLASS.name);
+    let iscsi = &*stand.node().os().iscsi;
+    let answer = Answer::of(stand, iscsi, class, &portal::NEW, &arguments);
+    initiator.forget_nowhere();
+    Ok(vec![Sight::of(is_known(&answer), format!("New {answer}"))])
+}
+
+fn is_known(answer: &Answer) -> bool {
+    let is_own = |code: u32| iscsi_codes::ALL.iter().any(|row| row.code == code);
+    match &answer.0 {
+        Ok(outcome) => outcome.code != 0 && (outcome.code < WIN32_CODES || is_own(outcome.code)),
+        Err(error) => match error.cause {
+            Cause::Win32(_) => true,
+            Cause::Hresult(code) => code.win32().is_some() || is_own(code.0),
+            _ => false,
+        },
+    }
+}

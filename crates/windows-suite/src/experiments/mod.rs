@@ -1,0 +1,240 @@
+//! What our code assumes of Windows and nothing has shown: cases that observe the answer and compare.
+//!
+//! The assumptions and their numbers are [`fidelity::EXPERIMENTS`]. An experiment does not fail: an answer other
+//! than the assumed one is what it is for, and is reported as `contradicted`. One that the machine cannot make is
+//! `not possible here`.
+
+mod disks;
+mod folders;
+mod handles;
+mod iscsi;
+mod methods;
+mod shares;
+mod sizes;
+mod storage;
+
+use std::fmt;
+
+use fidelity::Verdict;
+use os::schema::Method;
+use os::{Arguments, Deadline, Outcome, Provider, Target};
+
+use crate::cases::PATIENCE;
+use crate::{Failure, Stand};
+
+pub use handles::{Counts, Load, churn};
+
+/// One experiment that runs by itself.
+#[derive(Clone, Copy)]
+pub struct Trial {
+    /// Its name, behind `experiments::`, which is its row's `case`.
+    pub name: &'static str,
+    /// Its number.
+    pub number: u8,
+    /// Makes it.
+    pub run: fn(&dyn Stand) -> Result<Vec<Sight>, Failure>,
+}
+
+/// What an experiment saw, and what that means for the assumption.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// What it means.
+    pub verdict: Verdict,
+    /// What the system answered.
+    pub seen: String,
+}
+
+impl Sight {
+    /// One that is possible here: settled when the system answered as assumed, contradicted otherwise.
+    #[must_use]
+    pub fn of(is_as_assumed: bool, seen: impl fmt::Display) -> Self {
+        let verdict = match is_as_assumed {
+            true => Verdict::Settled,
+            false => Verdict::Contradicted,
+        };
+        Self {
+            verdict,
+            seen: seen.to_string(),
+        }
+    }
+
+    /// Something else that the same experiment saw.
+    pub fn add(&mut self, is_as_assumed: bool, seen: impl fmt::Display) {
+        if !is_as_assumed {
+            self.verdict = Verdict::Contradicted;
+        }
+        self.seen += &format!("; {seen}");
+    }
+
+    /// The machine lacks what it needs.
+    #[must_use]
+    pub fn not_possible(why: impl fmt::Display) -> Self {
+        Self {
+            verdict: Verdict::NotPossible,
+            seen: why.to_string(),
+        }
+    }
+}
+
+type Sights = Result<Vec<Sight>, Failure>;
+
+/// All of them, by number, but for the one that stops a service: nothing is tried after one that hangs.
+pub fn all() -> impl Iterator<Item = &'static Trial> {
+    ALL.iter()
+}
+
+/// Declares the experiments: each is a function, which its name in the table names.
+macro_rules! declare {
+    ($($number:literal $module:ident::$case:ident,)*) => {
+        const ALL: &[Trial] = &[
+            $(Trial {
+                name: concat!("experiments::", stringify!($case)),
+                number: $number,
+                run: $module::$case,
+            },)*
+        ];
+    };
+}
+
+declare! {
+    1 disks::raw_layout,
+    2 disks::page_files,
+    4 folders::calls_by_handle,
+    5 methods::read_only_offline,
+    6 methods::return_values,
+    7 methods::offline_under_lock,
+    8 sizes::refs_sizes,
+    9 folders::vanished_volume,
+    10 disks::disk_paths,
+    11 sizes::stale_size,
+    12 methods::format_at_once,
+    13 shares::map_twice,
+    14 shares::mapping_keys,
+    15 shares::refused_mappings,
+    16 methods::refused_methods,
+    17 iscsi::refused_portal,
+    18 disks::disk_identity,
+    19 folders::mounted_folder,
+    3 shares::lost_share,
+}
+
+/// What a provider's method answered.
+struct Answer(os::Result<Outcome>);
+
+impl Answer {
+    fn of(
+        stand: &dyn Stand,
+        provider: &dyn Provider,
+        target: Target<'_>,
+        method: &Method,
+        arguments: &Arguments,
+    ) -> Self {
+        Self(provider.invoke(target, method.name, arguments, deadline(stand)))
+    }
+
+    fn code(&self) -> Option<u32> {
+        self.0.as_ref().ok().map(|outcome| outcome.code)
+    }
+
+    fn is_success(&self) -> bool {
+        self.code() == Some(0)
+    }
+
+    /// The method did it, or the experiment ends.
+    fn required(self) -> Result<(), Failure> {
+        match self.is_success() {
+            true => Ok(()),
+            false => Err(Failure::Wrong(self.to_string())),
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Ok(outcome) => match &outcome.extended {
+                Some(said) => write!(f, "returned {} ({said})", outcome.code),
+                None => write!(f, "returned {}", outcome.code),
+            },
+            Err(error) => write!(f, "the call failed: {:?}: {error}", error.cause),
+        }
+    }
+}
+
+/// A failed call of the kernel with its number, or what was done.
+fn told<T>(done: &os::Result<T>) -> String {
+    match done {
+        Ok(_) => "success".to_owned(),
+        Err(error) => match error.win32() {
+            Some(code) => format!("{} ({error})", code.0),
+            None => error.to_string(),
+        },
+    }
+}
+
+fn deadline(stand: &dyn Stand) -> Deadline {
+    Deadline::within(&*stand.node().os().clock, PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use fidelity::EXPERIMENTS;
+
+    use super::all;
+
+    macro_rules! scripts {
+        ($($name:literal,)*) => {
+            [$(($name, include_str!(concat!("../../scripts/", $name))),)*]
+        };
+    }
+
+    /// The files that observe; `observe.ps1` is what they share, `run.ps1` runs some of them.
+    const SCRIPTS: [(&str, &str); 8] = scripts![
+        "container-pipe.yaml",
+        "disks.ps1",
+        "host-process-pod.yaml",
+        "page-files.ps1",
+        "return-values.ps1",
+        "smb-away.ps1",
+        "smb-class.ps1",
+        "stale-size.ps1",
+    ];
+
+    /// The numbers that a file writes observations of, or says that its program does.
+    fn numbers(text: &str) -> BTreeSet<u8> {
+        let behind = |words: &str| {
+            let parts = text.split(words).skip(1);
+            let digits = parts.map(|part| part.split(|one: char| !one.is_ascii_digit()));
+            let first = digits.filter_map(|mut digits| digits.next()?.parse().ok());
+            first.collect::<Vec<u8>>()
+        };
+        let all = ["Write-Seen ", "# Experiment: "].map(behind);
+        all.into_iter().flatten().collect()
+    }
+
+    #[test]
+    fn the_cases_are_those_of_the_table() {
+        let made: BTreeSet<_> = all()
+            .map(|trial| (trial.number, Some(trial.name)))
+            .collect();
+        let wanted = EXPERIMENTS.iter().filter(|one| one.case.is_some());
+        let wanted: BTreeSet<_> = wanted.map(|one| (one.number, one.case)).collect();
+        assert_eq!(all().count(), made.len());
+        assert_eq!(made, wanted);
+    }
+
+    #[test]
+    fn a_script_observes_what_the_table_says_of_it() {
+        for (name, text) in SCRIPTS {
+            let wanted = EXPERIMENTS.iter().filter(|one| one.scripts.contains(&name));
+            let wanted: BTreeSet<_> = wanted.map(|one| one.number).collect();
+            assert_eq!(numbers(text), wanted, "{name}");
+        }
+        let named = EXPERIMENTS.iter().flat_map(|one| one.scripts);
+        for name in named {
+            assert!(SCRIPTS.iter().any(|(known, _)| known == name), "{name}");
+        }
+    }
+}

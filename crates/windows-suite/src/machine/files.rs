@@ -1,0 +1,42 @@
+//! What cases do to files past the seam.
+
+use std::path::PathBuf;
+use std::{fs, io};
+
+use os::{Error, LinkKind, Os, Result, WinPath};
+use os_windows_testkit::real;
+
+use super::disks::code;
+
+pub(super) fn write(path: &WinPath, content: &[u8]) -> Result<()> {
+    let written = fs::write(path.to_verbatim(), content);
+    written.map_err(|error| Error::new("WriteFile", path, code(&error)))
+}
+
+pub(super) fn read(path: &WinPath) -> Result<Vec<u8>> {
+    let read = fs::read(path.to_verbatim());
+    read.map_err(|error| Error::new("ReadFile", path, code(&error)))
+}
+
+pub(super) fn set_read_only(path: &WinPath) -> Result<()> {
+    let set = || -> io::Result<()> {
+        let path = PathBuf::from(path.to_verbatim());
+        let mut permissions = fs::symlink_metadata(&path)?.permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(path, permissions)
+    };
+    set().map_err(|error| Error::new("SetFileAttributesW", path, code(&error)))
+}
+
+pub(super) fn create_reparse_point(
+    os: &Os,
+    path: &WinPath,
+    kind: LinkKind,
+    data: &[u8],
+) -> Result<()> {
+    match kind {
+        LinkKind::Directory => os.files.create_directory(path)?,
+        LinkKind::File => write(path, b"")?,
+    }
+    real::set_reparse_point(path, data)
+}

@@ -1,0 +1,168 @@
+//! The experiments on the simulated node: which answers it gives as assumed, and that another one is seen.
+
+use fidelity::Verdict::{self, Contradicted, NotPossible, Settled};
+use libtest_mimic::{Failed, Trial};
+use os::{Cause, Outcome, Win32};
+use os_sim::{Effect, Rule};
+use wincsi_windows_suite::experiments::{self, Sight};
+
+use super::simulated::Simulated;
+
+/// What the simulated node answers otherwise than our code assumes of Windows. What it settles is what it is written
+/// to do, and says nothing of Windows.
+const OTHERWISE: [&str; 1] = [
+    // It maps a share that is mapped once more.
+    "experiments::map_twice",
+];
+
+pub(crate) fn trials() -> impl Iterator<Item = Trial> {
+    let plain = experiments::all().map(|trial| {
+        let wanted = match OTHERWISE.contains(&trial.name) {
+            true => Contradicted,
+            false => Settled,
+        };
+        Trial::test(trial.name, move || {
+            let seen = seen(trial.number, &[])?;
+            is_verdict(&seen, wanted)
+        })
+    });
+    let scripted = scripted().into_iter().map(|(number, name, rule)| {
+        let name = format!("contradicted::{name}");
+        Trial::test(name, move || {
+            let seen = seen(number, &[rule])?;
+            is_verdict(&seen, Contradicted)
+        })
+    });
+    plain.chain(scripted)
+}
+
+/// An experiment, and an answer other than the assumed one.
+type Scripted = (u8, &'static str, Rule);
+
+fn scripted() -> Vec<Scripted> {
+    [methods(), looks(), mappings()].concat()
+}
+
+fn methods() -> Vec<Scripted> {
+    let null = Cause::Malformed("ReturnValue: null".to_owned());
+    let clearing = returned("MSFT_Disk.SetAttributes", 41003).from_nth(2);
+    let rows = [
+        (5, "read_only_that_takes_an_online_disk", clearing.times(1)),
+        (
+            6,
+            "a_method_without_a_return_value",
+            Rule::on("MSFT_Disk.Refresh", Effect::fail(null)),
+        ),
+        (
+            7,
+            "offline_that_a_lock_refuses",
+            returned("MSFT_Disk.Offline", 6),
+        ),
+        (
+            11,
+            "a_refresh_that_is_not_enough",
+            returned("MSFT_Partition.Resize", 40003).times(1),
+        ),
+        (
+            12,
+            "a_format_that_comes_too_early",
+            returned("MSFT_Volume.Format", 5).times(1),
+        ),
+        (
+            16,
+            "a_refusal_that_fails_the_call",
+            failed("MSFT_Disk.Initialize", Win32::GEN_FAILURE).from_nth(2),
+        ),
+        (
+            17,
+            "a_portal_that_is_kept",
+            returned("MSFT_iSCSITargetPortal.New", 0),
+        ),
+    ];
+    rows.into()
+}
+
+fn looks() -> Vec<Scripted> {
+    let query = "IOCTL_STORAGE_QUERY_PROPERTY";
+    let number = "IOCTL_STORAGE_GET_DEVICE_NUMBER";
+    let unmount = "DeleteVolumeMountPointW";
+    let rows = [
+        (
+            2,
+            "page_files_that_cannot_be_learned",
+            failed("RegGetValueW", Win32(0)),
+        ),
+        (
+            4,
+            "a_call_by_handle_that_is_refused",
+            failed("NtCreateFile", Win32::INVALID_PARAMETER).times(1),
+        ),
+        (
+            9,
+            "a_folder_that_stays_mounted",
+            failed(unmount, Win32::FILE_NOT_FOUND),
+        ),
+        (
+            10,
+            "a_path_that_opens_nothing",
+            failed(number, Win32::FILE_NOT_FOUND),
+        ),
+        (
+            18,
+            "a_disk_without_identifiers",
+            failed(query, Win32::NOT_SUPPORTED),
+        ),
+    ];
+    rows.into()
+}
+
+fn mappings() -> Vec<Scripted> {
+    let create = "MSFT_SmbGlobalMapping.Create";
+    let conflict = failed(create, Win32::SESSION_CREDENTIAL_CONFLICT);
+    let rows = [
+        (3, "a_renewal_that_conflicts", conflict.from_nth(3)),
+        (
+            13,
+            "a_mapping_that_is_mapped_again",
+            returned(create, 0).from_nth(2),
+        ),
+        (
+            15,
+            "a_refusal_without_its_code",
+            failed(create, Win32::GEN_FAILURE),
+        ),
+    ];
+    rows.into()
+}
+
+fn returned(method: &str, code: u32) -> Rule {
+    Rule::on(method, Effect::Answer(Outcome::of(code)))
+}
+
+fn failed(operation: &str, code: Win32) -> Rule {
+    Rule::on(operation, Effect::fail(code))
+}
+
+fn seen(number: u8, rules: &[Rule]) -> Result<Vec<Sight>, Failed> {
+    let mut all = experiments::all();
+    let trial = all
+        .find(|trial| trial.number == number)
+        .ok_or("no such experiment")?;
+    let stand = Simulated::new()?;
+    for rule in rules {
+        stand.script(rule.clone());
+    }
+    Ok((trial.run)(&stand).map_err(|failure| failure.to_string())?)
+}
+
+/// One contradiction is what an experiment is remembered for.
+fn is_verdict(seen: &[Sight], wanted: Verdict) -> Result<(), Failed> {
+    let has = |verdict| seen.iter().any(|sight| sight.verdict == verdict);
+    let verdict = [Contradicted, Settled, NotPossible]
+        .into_iter()
+        .find(|one| has(*one));
+    match verdict == Some(wanted) {
+        true => Ok(()),
+        false => Err(format!("wanted {wanted:?}, saw {seen:#?}").into()),
+    }
+}
