@@ -58,6 +58,12 @@ impl<'a> Provisioner<'a> {
         Ok(Local { host_path, bytes })
     }
 
+    /// `DeleteContents`, of a volume that was released.
+    fn wipe(&self, name: &str) -> Answer<()> {
+        let volume = self.pipes.volume_of_target(&self.host_path(name))?;
+        self.pipes.format_volume(&volume)
+    }
+
     fn host_path(&self, name: &str) -> String {
         format!(r"{}\{name}", self.host_dir)
     }
@@ -146,5 +152,36 @@ fn what_is_no_volume_is_not_reported() {
     assert_eq!(paths, [r"C:\mnt\disks\mounted", r"C:\mnt\disks\to-volume"]);
     stage.sim.hardware().detach_disk("local-a").unwrap();
     assert!(provisioner.look_at("mounted").is_err(), "{:?}", volumes[0]);
+    stage.check_bystanders();
+}
+
+/// Otherwise it stays Released for ever, or its next tenant reads the last one's files.
+#[test]
+fn a_released_volume_is_wiped_and_found_again() {
+    let (stage, volumes) = stage();
+    for api in [Api::V1, FALLBACK] {
+        let provisioner = Provisioner::start(&stage, api, r"\mnt\disks");
+        for (name, volume) in [("mounted", volumes[0]), ("to-folder", volumes[1])] {
+            let content = stage.volume_folder(volume).join("of-the-last-tenant");
+            std::fs::write(&content, "secret").unwrap();
+            provisioner.wipe(name).unwrap();
+            assert!(!content.exists(), "{api:?}, {name}");
+            let found = provisioner.look_at(name).unwrap();
+            assert!(found.bytes > 900 << 20, "{found:?}");
+        }
+    }
+    stage.check_bystanders();
+}
+
+/// A link in its folder to what a driver has staged for a pod.
+#[test]
+fn what_is_staged_for_a_pod_is_not_wiped() {
+    let (stage, _) = stage();
+    let staged = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\another\globalmount";
+    assert!(stage.is_there(staged), "a bystander is mounted there");
+    link(&stage, "to-staged", staged);
+    let provisioner = Provisioner::start(&stage, Api::V1, FOLDER);
+    let refused = provisioner.wipe("to-staged").unwrap_err();
+    assert!(refused.text.contains("-format-guard"), "{refused:?}");
     stage.check_bystanders();
 }
