@@ -64,7 +64,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         number: 4,
         assumption: "beneath a folder that is bound into a HostProcess container, calls by a \
-                     directory's handle fail with neither 87 nor 4395",
+                     directory's handle fail with neither 87 nor 4395, though `os-windows` tries 87 \
+                     up to 8 times and holds some directories by their paths",
         operations: &["Held::create_directory", "Held::pin", "Held::remove"],
         schema: &[],
         unrecorded: "how often they do, and whether 4395 comes at all",

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 const UNBACKED: &str = include_str!("../records/unbacked.txt");
 
 /// What a profile assumes beside properties, and what would settle it.
-const ASSUMED: [(&str, &str); 6] = [
+const ASSUMED: [(&str, &str); 8] = [
     (
         "ebs: the first identifier of page 0x83 is an EUI-64 and the same for every volume, the second is the text of \
          `UniqueId`",
@@ -28,6 +28,15 @@ const ASSUMED: [(&str, &str); 6] = [
     (
         "vsphere: every disk's location is `SCSI0`, whatever its target",
         "experiment 18 with two disks on one controller, and with two controllers",
+    ),
+    (
+        "ReFS uses whole stretches of 64 MiB of its partition, as two sizes of a record suggest, and \
+         FSCTL_EXTEND_VOLUME within one fails with 87",
+        "experiment 8",
+    ),
+    (
+        "FSCTL_EXTEND_VOLUME fails with 1 on FAT32 and exFAT",
+        "its code on such a volume, which `diskpart` formats",
     ),
     (
         "recorded latencies: one operation does all the work of the call that was measured",

@@ -67,15 +67,17 @@ pub(crate) fn device_id(data: &[u8]) {
     }
 }
 
-/// The path of a disk's device interface. The unit of a namespace is written in it, as six digits that read one way.
+/// The path of a disk's device interface. The unit of a namespace is written in it, in one way or in two.
 pub(crate) fn device_path(data: &[u8]) {
     let path = String::from_utf8_lossy(data);
-    if let Some(number) = device_path::namespace(&path) {
+    let numbers = device_path::namespaces(&path);
+    assert!(numbers.len() <= 2);
+    for number in numbers {
         assert!((1..=0x100).contains(&number));
         let unit = number - 1;
-        let digits = format!("&{unit:06x}");
-        assert!(path.to_ascii_lowercase().contains(&digits));
-        assert_ne!(unit, 0x10, "sixteen or ten, nobody knows");
+        let digits = [format!("&{unit:06x}"), format!("&{unit:06}")];
+        let path = path.to_ascii_lowercase();
+        assert!(digits.iter().any(|digits| path.contains(digits)));
     }
 }
 

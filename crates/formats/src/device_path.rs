@@ -3,7 +3,7 @@
 //! Windows writes it as bus, make, instance and interface between number signs. The last part of the
 //! instance has two digits each for SCSI path, target and logical unit, with a sample:
 //! <https://github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632>. No sample with a number of two digits was
-//! seen: where decimal and hexadecimal differ, it is not known.
+//! seen: where decimal and hexadecimal differ, both are possible, and `IOCTL_SCSI_GET_ADDRESS` of the disk may tell.
 //!
 //! The logical unit of an NVMe disk is its namespace's number less one, as was added to Microsoft's page on NVMe
 //! drives (<https://github.com/MicrosoftDocs/win32/pull/1093>, where a reviewer calls it a detail that may change).
@@ -14,28 +14,31 @@
 /// How the make of an NVMe disk begins.
 const NVME: &str = "disk&ven_nvme";
 
-/// The digits of path, target and logical unit.
-const DIGITS: usize = 6;
+/// What stands before the two digits of the logical unit: path and target, which an NVMe disk has not.
+const NO_TARGET: &str = "0000";
 
-/// The number of the NVMe namespace (NSID) that a disk is; none of other disks, and where the path leaves
-/// it open.
+/// The numbers of the NVMe namespace (NSID) that a disk may be: none of other disks, two where its unit reads as a
+/// hexadecimal number and as another decimal one, hexadecimal first.
 #[must_use]
-pub fn namespace(path: &str) -> Option<u32> {
+pub fn namespaces(path: &str) -> Vec<u32> {
     let path = path.to_ascii_lowercase();
+    let unit = unit(&path).unwrap_or_default();
+    let readings = [16, 10].map(|radix| u32::from_str_radix(unit, radix).ok());
+    let mut units: Vec<_> = readings.into_iter().flatten().collect();
+    units.dedup();
+    units.into_iter().map(|unit| unit + 1).collect()
+}
+
+/// The two digits of an NVMe disk's logical unit.
+fn unit(path: &str) -> Option<&str> {
     let mut parts = path.split('#').skip(1);
     let (make, instance) = (parts.next()?, parts.next()?);
-    if !make.starts_with(NVME) {
-        return None;
-    }
-    let (_, place) = instance.rsplit_once('&')?;
-    if place.len() != DIGITS || !place.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let number = u32::from_str_radix(place, 16).ok()?;
-    let as_decimal = place.parse::<u32>().ok();
-    let is_certain = as_decimal.is_none_or(|decimal| decimal == number);
-    let unit = Some(number).filter(|number| is_certain && *number <= 0xff);
-    unit.map(|unit| unit + 1)
+    let (_, place) = instance
+        .rsplit_once('&')
+        .filter(|_| make.starts_with(NVME))?;
+    let unit = place.strip_prefix(NO_TARGET)?;
+    let is_unit = unit.len() == 2 && unit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_unit.then_some(unit)
 }
 
 #[cfg(test)]
@@ -44,27 +47,32 @@ mod tests {
 
     use super::*;
 
-    fn of(place: &str) -> Option<u32> {
-        namespace(&format!(
+    fn of(place: &str) -> Vec<u32> {
+        namespaces(&format!(
             r"\\?\scsi#disk&ven_nvme&prod_msft_nvme_accele#6&ca10229&0&{place}#{{53f56307-b6bf-11d0-94f2-00a0c91efb8b}}"
         ))
     }
 
     #[test]
     fn a_namespace_is_one_more_than_the_last_number_of_the_instance() {
-        assert_eq!(of("000000"), Some(1));
-        assert_eq!(of("000001"), Some(2), "LUN 0 of Azure");
-        assert_eq!(of("000009"), Some(10));
-        assert_eq!(of("00000a"), Some(11));
-        assert_eq!(of("00000F"), Some(16));
+        assert_eq!(of("000000"), [1]);
+        assert_eq!(of("000001"), [2], "LUN 0 of Azure");
+        assert_eq!(of("000009"), [10]);
+        assert_eq!(of("00000a"), [11]);
+        assert_eq!(of("00000F"), [16]);
+        assert_eq!(of("0000fF"), [256]);
     }
 
     #[test]
-    fn what_reads_two_ways_or_none_is_not_known() {
-        for place in [
-            "000010", "000099", "001001", "010001", "00001", "0000001", "00000g",
-        ] {
-            assert_eq!(of(place), None, "{place}");
+    fn what_reads_two_ways_is_either() {
+        assert_eq!(of("000010"), [17, 11]);
+        assert_eq!(of("000099"), [154, 100]);
+    }
+
+    #[test]
+    fn what_is_no_unit_alone_is_none() {
+        for place in ["001001", "010001", "00001", "0000001", "00000g", "0000+1"] {
+            assert_eq!(of(place), [0; 0], "{place}");
         }
     }
 
@@ -79,14 +87,14 @@ mod tests {
             "#disk&ven_nvme#",
             "#disk&ven_nvme#000001",
         ] {
-            assert_eq!(namespace(path), None, "{path}");
+            assert_eq!(namespaces(path), [0; 0], "{path}");
         }
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in any::<String>()) {
-            let _ = namespace(&text);
+            let _ = namespaces(&text);
         }
     }
 }

@@ -1,4 +1,5 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 use std::{fmt, io, panic, thread};
 
 use os::{Clock, Deadline};
@@ -10,6 +11,19 @@ use crate::{Crowded, Node};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unfinished {
+    /// It waited for another operation as long as it may for its turn, and that one still has the object. Nothing
+    /// was done by this step of it.
+    #[error("{operation} {object}: {holder} has had it for {} s", .held.as_secs())]
+    Busy {
+        /// What was to be done.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// The operation that has it.
+        holder: &'static str,
+        /// For how long, by the node's clock.
+        held: Duration,
+    },
     /// Too many others wait already, for the object or on the node. Nothing was done by this step of it.
     #[error("{operation} {object}: {source}")]
     Crowded {

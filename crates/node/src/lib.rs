@@ -98,7 +98,7 @@
 //!
 //! # Locks
 //! An operation holds a lock on exactly the objects that it changes: a disk, a volume, a target
-//! path, an SMB server, an iSCSI target or portal, a service. Locks are taken in one fixed order, so two
+//! path, an SMB share or server, an iSCSI target or portal, a service. Locks are taken in one fixed order, so two
 //! operations cannot wait for each other, and two operations on different objects never meet. They hold
 //! among the clones of one [`Node`]; between processes nothing is locked.
 //!
@@ -153,6 +153,7 @@ mod locks;
 mod looks;
 mod new_link;
 mod notes;
+mod own_rows;
 mod patience;
 mod provider;
 mod services;
@@ -269,8 +270,7 @@ struct Shared {
     kept: Option<volumes::Places>,
     locks: Locks,
     looks: Looks,
-    known_mappings: smb::Known,
-    visits: smb::Visits,
+    smb: smb::Memory,
     logins: iscsi::Logins,
     notes: Option<Notes>,
 }
@@ -324,8 +324,7 @@ impl Node {
                 kept,
                 locks,
                 looks,
-                known_mappings: smb::Known::default(),
-                visits: smb::Visits::default(),
+                smb: smb::Memory::default(),
                 logins: iscsi::Logins::default(),
                 notes,
             }),
@@ -376,12 +375,8 @@ impl Node {
         self.shared.kept.as_ref()
     }
 
-    fn known_mappings(&self) -> &smb::Known {
-        &self.shared.known_mappings
-    }
-
-    fn visits(&self) -> &smb::Visits {
-        &self.shared.visits
+    fn smb(&self) -> &smb::Memory {
+        &self.shared.smb
     }
 
     fn notes(&self) -> Option<&Notes> {

@@ -1,14 +1,14 @@
 //! The storage provider's disks, partitions and volumes, read into types.
 
-use os::schema::{self, disk, partition, volume};
+use os::schema::{self, disk, disk_to_partition, partition, volume};
 use os::{
     Arguments, Deadline, DiskNumber, Instance, ObjectPath, PartitionNumber, Query, Target, Value,
     VolumeId,
 };
 use uuid::Uuid;
 
-use crate::Node;
 use crate::provider::{Callee, ProviderError, sole};
+use crate::{Node, own_rows};
 
 /// An `MSFT_Disk`.
 pub(crate) struct Disk {
@@ -60,7 +60,7 @@ impl Disk {
     ) -> Result<Self, ProviderError> {
         let query = Query::all(disk::CLASS.name, Self::SELECT)
             .with(disk::NUMBER.name, Value::uint32(number.0));
-        let found = node.os().storage.query(&query, deadline)?;
+        let found = own_rows::query(node, &query, deadline)?;
         let row = sole(&format_args!("disk {number}"), found)?;
         Self::read(number, row)
     }
@@ -137,10 +137,11 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// The partitions of a disk.
+    /// The partitions of a disk. The provider was seen to leave their disk's number unsaid, on a node of a cluster
+    /// (<https://github.com/dsccommunity/StorageDsc/issues/224>): then they are those that it associates with the disk.
     pub(crate) fn list(
         node: &Node,
-        number: DiskNumber,
+        disk: &Disk,
         deadline: Deadline,
     ) -> Result<Vec<Self>, ProviderError> {
         const SELECT: &[&str] = &[
@@ -152,11 +153,15 @@ impl Partition {
             partition::PARTITION_NUMBER.name,
         ];
         let query = Query::all(partition::CLASS.name, SELECT)
-            .with(partition::DISK_NUMBER.name, Value::uint32(number.0));
-        let found = node.os().storage.query(&query, deadline)?;
+            .with(partition::DISK_NUMBER.name, Value::uint32(disk.number.0));
+        let mut found = own_rows::query(node, &query, deadline)?;
+        if found.is_empty() {
+            let (by, class) = (disk_to_partition::CLASS.name, partition::CLASS.name);
+            found = own_rows::associated(node, &disk.path, by, class, deadline)?;
+        }
         found
             .into_iter()
-            .map(|row| Self::read(number, row))
+            .map(|row| Self::read(disk.number, row))
             .collect()
     }
 
@@ -207,7 +212,7 @@ impl Volume {
     ) -> Result<Self, ProviderError> {
         let query = Query::all(volume::CLASS.name, &[volume::UNIQUE_ID.name])
             .with(volume::UNIQUE_ID.name, Value::text(id.to_string()));
-        let found = node.os().storage.query(&query, deadline)?;
+        let found = own_rows::query(node, &query, deadline)?;
         let row = sole(&format_args!("volume {id}"), found)?;
         Ok(Self { id, path: row.path })
     }

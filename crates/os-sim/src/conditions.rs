@@ -12,6 +12,11 @@ pub struct StorageConditions {
     pub arrival_delay_ms: u64,
     /// What becomes of a disk whose signature or GUID another disk has that is online.
     pub collision: Collision,
+    /// Another node of a failover cluster, whose disks, partitions and volumes are listed as well: each as this node's,
+    /// by the same number and path, and partitions without their disk's number
+    /// (<https://github.com/PowerShell/PowerShell/issues/18935>, <https://github.com/dsccommunity/StorageDsc/issues/224>).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbour: Option<String>,
     /// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
     pub offline_attributes: OfflineAttributes,
 }
@@ -22,6 +27,7 @@ impl Default for StorageConditions {
             arrivals: Arrivals::default(),
             arrival_delay_ms: 1000,
             collision: Collision::default(),
+            neighbour: None,
             offline_attributes: OfflineAttributes::default(),
         }
     }

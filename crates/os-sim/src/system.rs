@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::{BootId, Cause, Clock, Error, Event, EventLevel, Facility, Moment, Paging, Result, Win32};
+use os::{
+    BootId, Cause, Clock, Deadline, Error, Event, EventLevel, Facility, Moment, Paging, Result,
+    Win32,
+};
 
 use crate::gate::Op;
 use crate::machine::Machine;
-use crate::smbios;
 use crate::world::World;
+use crate::{smb, smbios};
 
 /// One type for all of them: each is a method or two.
 pub(crate) struct System {
@@ -87,6 +90,14 @@ impl os::AfUnix for System {
     fn is_available(&self) -> Result<bool> {
         self.run(Facility::AfUnix, "WSASocketW", "AF_UNIX", |machine| {
             Ok(machine.spec.afunix)
+        })
+    }
+
+    fn connect(&self, host: &str, port: u16, within: Duration) -> Result<()> {
+        let op = Op::new(Facility::AfUnix, "connect", format!("{host}:{port}"));
+        let deadline = Deadline::within(&*self.world.clock, within);
+        self.world.gate.pass_within(&op, deadline, || {
+            self.world.with(|machine| smb::listens(machine, host, port))
         })
     }
 }

@@ -27,6 +27,9 @@ const METHODS: &[Method] = &[
     ("AfUnix", "is_available", Facility::AfUnix, |it| {
         it.os.afunix.is_available().map(drop)
     }),
+    ("AfUnix", "connect", Facility::AfUnix, |it| {
+        it.os.afunix.connect("files", 445, Duration::from_secs(1))
+    }),
     ("Boot", "boot_id", Facility::Boot, |it| {
         it.os.boot.boot_id().map(drop)
     }),

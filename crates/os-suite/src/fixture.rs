@@ -71,6 +71,11 @@ pub trait Workbench: Send + Sync {
         None
     }
 
+    /// The name or address of a machine, and a TCP port where somebody listens; at port 1 of it nobody does.
+    fn listener(&self) -> Option<(String, u16)> {
+        None
+    }
+
     /// A target that the cases of iSCSI may log in to, if the node has one.
     fn target(&self) -> Option<IscsiTarget> {
         None

@@ -4,8 +4,8 @@ use os::schema::smb_global_mapping::{
     CLASS, CREATE, REMOTE_PATH, REMOVE, STATUS, create, remove, status,
 };
 use os::{
-    Arguments, Deadline, Facility, Instance, ObjectPath, Provider, Query, Target, Value, Win32,
-    WinPath,
+    Arguments, Cause, Deadline, Facility, Hresult, Instance, ObjectPath, Provider, Query, Target,
+    Value, Win32, WinPath,
 };
 
 use crate::case::declare;
@@ -20,6 +20,7 @@ declare!("smb", &[Facility::Files, Facility::Smb];
     a_share_that_is_not_there_is_bad_net_name,
     a_wrong_password_is_refused_and_leaves_nothing,
     a_second_user_of_a_server_conflicts,
+    a_share_that_is_mapped_is_not_mapped_again,
     a_separator_at_the_end_is_refused,
     the_definition_tells_which_parameters_a_method_has,
 );
@@ -105,6 +106,18 @@ fn a_second_user_of_a_server_conflicts(fixture: &Fixture) -> Result<(), Failure>
     let other = format!("{}-other", client.share.user);
     let mapped = client.create(&client.share.path, &other, &client.share.password);
     refused("Create", mapped, Win32::SESSION_CREDENTIAL_CONFLICT)
+}
+
+/// Since Server 2019: see `os-sim`'s `Redirector::create` for who saw it.
+fn a_share_that_is_mapped_is_not_mapped_again(fixture: &Fixture) -> Result<(), Failure> {
+    let client = Client::of(fixture)?;
+    client.map(&client.share.path, &client.share.password)?;
+    let again = client.map(&client.share.path, &client.share.password);
+    let told = again.err().map(|error| error.cause);
+    let failed = Some(Cause::Hresult(Hresult::WBEM_E_FAILED));
+    same("the second time", &told, &failed)?;
+    let left = client.mapping(&client.share.path)?;
+    holds("the first mapping stays", left.is_some())
 }
 
 fn a_separator_at_the_end_is_refused(fixture: &Fixture) -> Result<(), Failure> {

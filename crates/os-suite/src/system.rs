@@ -122,17 +122,36 @@ pub(crate) mod event_log {
     }
 }
 
-/// The `afunix` driver.
+/// Sockets: the `afunix` driver and TCP.
 pub(crate) mod afunix {
-    use os::Facility;
+    use std::time::Duration;
+
+    use os::{Facility, Win32};
 
     use crate::case::declare;
-    use crate::failure::same;
+    use crate::failure::{refused, same};
     use crate::{Failure, Fixture};
 
     declare!("afunix", &[Facility::AfUnix];
         it_says_the_same_twice,
+        a_port_at_which_somebody_listens_answers_and_another_does_not,
     );
+
+    /// `WSAECONNREFUSED`.
+    const NOBODY_LISTENS: Win32 = Win32(10061);
+
+    /// Longer than Windows tries a port of its own at which nobody listens: two seconds.
+    const WITHIN: Duration = Duration::from_secs(20);
+
+    fn a_port_at_which_somebody_listens_answers_and_another_does_not(
+        fixture: &Fixture,
+    ) -> Result<(), Failure> {
+        let listener = fixture.workbench().listener();
+        let (host, port) = listener.ok_or(Failure::Unequipped("listener to connect to"))?;
+        fixture.afunix()?.connect(&host, port, WITHIN)?;
+        let connected = fixture.afunix()?.connect(&host, 1, WITHIN);
+        refused("connect", connected, NOBODY_LISTENS)
+    }
 
     fn it_says_the_same_twice(fixture: &Fixture) -> Result<(), Failure> {
         let afunix = fixture.afunix()?;

@@ -1,9 +1,13 @@
-use os::{AfUnix, Win32};
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use os::{AfUnix, Cause, Win32};
 
 use crate::failure;
 use crate::raw::socket;
 
-/// The `afunix` driver, by the socket that it lets us make or not.
+/// Sockets: the `afunix` driver, by the socket that it lets us make or not, and TCP by connecting.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NativeAfUnix;
 
@@ -27,6 +31,12 @@ const NO_SUCH_FAMILY: Win32 = Win32(10047);
 /// <https://learn.microsoft.com/windows/win32/api/winsock2/nf-winsock2-wsasocketw>
 const NO_DRIVER: Win32 = Win32(10050);
 
+/// `WSAETIMEDOUT` and `WSAHOST_NOT_FOUND`: nobody answered in time, and a name without an address.
+///
+/// <https://learn.microsoft.com/windows/win32/winsock/windows-sockets-error-codes-2>
+const NO_ANSWER: Win32 = Win32(10060);
+const NO_SUCH_HOST: Win32 = Win32(11001);
+
 impl AfUnix for NativeAfUnix {
     /// Any other failure is an error: what Windows answers while the driver is stopped, no page says, and a
     /// provider that cannot be loaded (`WSAEPROVIDERFAILEDINIT`) is no driver that is not there.
@@ -36,5 +46,36 @@ impl AfUnix for NativeAfUnix {
             Err(NO_SUCH_FAMILY | NO_DRIVER) => Ok(false),
             Err(code) => Err(failure::error("WSASocketW", "AF_UNIX", code)),
         }
+    }
+
+    /// `getaddrinfo`, and `connect` to each address that it has, while there is time.
+    fn connect(&self, host: &str, port: u16, within: Duration) -> os::Result<()> {
+        let begun = Instant::now();
+        let failed = |cause| failure::error("connect", format_args!("{host}:{port}"), cause);
+        let addresses = (host, port).to_socket_addrs();
+        let addresses = addresses.map_err(|error| failed(cause(&error)))?;
+        let mut why = Cause::Win32(NO_SUCH_HOST);
+        for address in addresses {
+            let left = within.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Err(failed(NO_ANSWER.into()));
+            }
+            match TcpStream::connect_timeout(&address, left) {
+                Ok(_) => return Ok(()),
+                Err(error) => why = cause(&error),
+            }
+        }
+        Err(failed(why))
+    }
+}
+
+fn cause(error: &io::Error) -> Cause {
+    if error.kind() == io::ErrorKind::TimedOut {
+        return NO_ANSWER.into();
+    }
+    let code = error.raw_os_error().map(u32::try_from);
+    match code {
+        Some(Ok(code)) => Win32(code).into(),
+        _ => Cause::Malformed(error.to_string()),
     }
 }

@@ -7,6 +7,7 @@
 //! a directory that is only to be held is then opened by its path, and proved to be the entry of the held one.
 //! What is created or removed goes by the handle alone.
 
+use std::sync::Once;
 use std::thread;
 use std::time::Duration;
 
@@ -51,7 +52,16 @@ pub(crate) fn open<I: Inner>(inner: &I) -> Result<I::Handle, Win32> {
         done => return done,
     };
     match proved(inner) {
-        Ok(Some(handle)) => Ok(handle),
+        Ok(Some(handle)) => {
+            static TOLD: Once = Once::new();
+            TOLD.call_once(|| {
+                tracing::warn!(
+                    ?code,
+                    "directories are held after they were opened by their paths: is a folder bound into this container?"
+                );
+            });
+            Ok(handle)
+        }
         Ok(None) => Err(code),
         Err(why) => {
             tracing::debug!(
@@ -84,6 +94,7 @@ pub(crate) fn patiently<T>(open: impl Fn() -> Result<T, Win32>) -> Result<T, Win
     for attempt in 1..ATTEMPTS {
         match open() {
             Err(Win32::INVALID_PARAMETER) => {
+                tracing::debug!(attempt, "an open by a directory's handle failed with 87");
                 thread::sleep(Duration::from_millis(attempt.into()));
             }
             done => return done,

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::{Error, Result, WinPath};
 
 /// The firmware's tables.
@@ -71,11 +73,21 @@ pub enum EventLevel {
     Warning,
 }
 
-/// The state of the `afunix` driver, without which no Unix socket works on Windows.
+/// The node's sockets: the state of the `afunix` driver, without which no Unix socket works on Windows, and
+/// whether another machine answers.
 pub trait AfUnix: Send + Sync {
     /// Whether sockets of the family can be made now.
     ///
     /// # Errors
     /// The system does not say.
     fn is_available(&self) -> Result<bool>;
+
+    /// Connects to a TCP port of a machine by its name or address, and closes the connection at once: whether
+    /// somebody listens there. Meant for an SMB server whose share does not answer, and for the portal of an
+    /// iSCSI target. Looking the name up is not within the bound: a caller who must not wait has a thread for it.
+    ///
+    /// # Errors
+    /// The code of Windows Sockets: nobody listens (10061), nobody answers within that time (10060), or there is
+    /// no such name (11001).
+    fn connect(&self, host: &str, port: u16, within: Duration) -> Result<()>;
 }

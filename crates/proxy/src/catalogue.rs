@@ -83,7 +83,7 @@ pub const OPERATIONS: &[Operation] = &[
     reads(
         "filesystem",
         "IsSymlink",
-        "Says whether a path is a link or mounted folder whose target is there; a link to a share counts without a look at it.",
+        "Says whether a path is a link or mounted folder whose target is there; a link to a share counts while the share is mapped.",
     )
     .formerly(&["IsMountPoint"]),
     reads(

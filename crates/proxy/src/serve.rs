@@ -46,6 +46,8 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
         notes: config.state_dir.clone(),
     };
     let node = Node::in_server(os, options(config), server);
+    // Nobody has set it before: the figures are this server's own.
+    let _ = oversight.metrics().node.set(node.clone());
     let disk_guards = DiskGuards::start(node.clone());
     let operations = Arc::new(Operations::new(node, working_dirs));
     operations.clear_leftovers();

@@ -1,5 +1,7 @@
 use anyhow::Result;
+use os_sim::demo;
 use wire::filesystem::v2alpha1::rpc;
+use wire::smb::v1::rpc as smb;
 
 use crate::test_node::MOUNTED;
 use crate::{Call, Counted, TestNode, row};
@@ -29,9 +31,15 @@ pub(super) const CALLS: &[Call] = &[
         row("a mounted folder", [0, 0, 1, 2, 0], [0, 0], |node| is_link(node, MOUNTED.to_owned())),
         row("a link to a mounted folder", [0, 0, 1, 2, 0], [0, 0],
             |node| is_link(node, node.link()?)),
+        row("a link to a share that is mapped", [1, 0, 1, 1, 0], [0, 0], is_link_to_share)
+            .because(TABLE),
         row("a plain folder", [0, 0, 0, 1, 0], [0, 0], |node| is_link(node, node.folder()?)),
     ]),
 ];
+
+const TABLE: &str = "\
+    MSFT_SmbGlobalMapping lists what is mapped. csi-proxy looks at the share itself: the node logs \
+    on to whatever server a link names, and a dead one holds the call up for a minute";
 
 fn exists(node: &TestNode, path: &str) -> Result<Counted> {
     node.cost::<rpc::PathExists>(|exists| exists.path = path.to_owned())
@@ -67,6 +75,21 @@ fn link(node: &TestNode) -> Result<Counted> {
 
 fn is_link(node: &TestNode, path: String) -> Result<Counted> {
     node.cost::<rpc::IsSymlink>(|is_symlink| is_symlink.path = path)
+}
+
+fn is_link_to_share(node: &TestNode) -> Result<Counted> {
+    let link = node.free_path();
+    node.call::<smb::NewSmbGlobalMapping>(|new| {
+        new.remote_path = demo::SHARE.to_owned();
+        new.local_path = link.clone();
+        new.username = demo::SMB_USER.to_owned();
+        new.password = demo::SMB_PASSWORD.to_owned();
+    })?;
+    let counted = is_link(node, link);
+    node.call::<smb::RemoveSmbGlobalMapping>(|remove| {
+        remove.remote_path = demo::SHARE.to_owned();
+    })?;
+    counted
 }
 
 /// A folder with one inside.

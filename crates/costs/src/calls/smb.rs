@@ -1,7 +1,6 @@
 use anyhow::Result;
-use os::Win32;
-use os_sim::smb::Condition;
-use os_sim::{Effect, demo};
+use os_sim::demo;
+use os_sim::smb::{Condition, ServerSpec};
 use wire::smb::v1::{NewSmbGlobalMappingRequest, rpc};
 
 use crate::{Call, Counted, TestNode, row};
@@ -15,10 +14,11 @@ pub(super) const CALLS: &[Call] = &[
             |node| then_unmap(node, map_and_link)),
         row("mapped, and it answers", [1, 0, 0, 1, 0], [1, 0], |node| mapped(node, map)),
         row("mapped and linked; an error with csi-proxy", [1, 0, 5, 3, 0], [1, 0], link_again),
-        row("mapped, Status is OK, and it does not answer", [1, 2, 0, 1, 0], [1, 2], map_anew),
-        row("mapped, Status is not OK, and it is of no use, an error", [1, 2, 0, 1, 0], [1, 1],
-            map_beside).because(BESIDE),
-        row("mapped, and its server is down, an error", [1, 1, 0, 1, 0], [1, 1],
+        row("mapped, Status is OK, and its password is not good any more", [1, 2, 0, 1, 0], [1, 2],
+            map_anew),
+        row("mapped, Status is not OK, and its server answers at its port alone, an error",
+            [2, 2, 1, 1, 0], [1, 1], renew_in_vain).because(RENEWAL),
+        row("mapped, and its server is down, an error", [1, 0, 1, 1, 0], [1, 1],
             |node| mapped(node, map_in_vain)),
     ]),
     Call("smb.RemoveSmbGlobalMapping", &[
@@ -27,11 +27,12 @@ pub(super) const CALLS: &[Call] = &[
     ]),
 ];
 
-const BESIDE: &str = "\
-    Remove takes a mapping that fails away before Create. csi-proxy has Create make another \
-    beside it, which may be refused for ever (1219): where the credentials are others, or where \
-    Windows does not see them any more after a restart of the node (csi-driver-smb issue 219). \
-    Then nobody gets at the share until the mapping is removed by hand";
+const RENEWAL: &str = "\
+    Remove takes a mapping that Windows does not connect again away before Create, after a second \
+    query for its Status under the lock of its server. csi-proxy has Create make another beside \
+    it, which Windows Server 2019 and later refuse (0x80041001, and 1219 after a restart of the \
+    node). Then nobody gets at the share until the mapping is removed by hand \
+    (azurefile-csi-driver pull request 3416)";
 
 fn map(node: &TestNode) -> Result<Counted> {
     node.cost::<rpc::NewSmbGlobalMapping>(request)
@@ -47,25 +48,38 @@ fn link_again(node: &TestNode) -> Result<Counted> {
     then_unmap(node, |node| link_to(node, &link))
 }
 
-/// The server does not accept the credentials when the share is looked at.
+/// The user's password was changed, and the request has the new one.
 fn map_anew(node: &TestNode) -> Result<Counted> {
-    let fails = Effect::fail(Win32::LOGON_FAILURE);
-    mapped(node, |node| node.failing(LOOK, fails, || map(node)))
+    let change = |password: &str| {
+        let user = ServerSpec::sharing("", demo::SMB_USER, password).user;
+        let servers = node.file_servers();
+        servers.change_server(demo::SMB_SERVER, |server| server.user = user)
+    };
+    mapped(node, |node| {
+        change("new")?;
+        let counted = node.cost::<rpc::NewSmbGlobalMapping>(|new| {
+            request(new);
+            "new".clone_into(&mut new.password);
+        });
+        change(demo::SMB_PASSWORD)?;
+        counted
+    })
 }
 
 /// The old mapping is gone then, and there is no new one.
-fn map_beside(node: &TestNode) -> Result<Counted> {
+fn renew_in_vain(node: &TestNode) -> Result<Counted> {
     map(node)?;
-    let fails = Effect::fail(Win32::LOGON_FAILURE);
-    node.failing(LOOK, fails, || map_in_vain(node))
+    while_it_is(node, Condition::Paused)
 }
-
-const LOOK: &str = "GetFileAttributesExW";
 
 /// Asks for the mapping while its server is down.
 fn map_in_vain(node: &TestNode) -> Result<Counted> {
+    while_it_is(node, Condition::Down)
+}
+
+fn while_it_is(node: &TestNode, condition: Condition) -> Result<Counted> {
     let servers = node.file_servers();
-    servers.set_condition(demo::SMB_SERVER, Condition::Down)?;
+    servers.set_condition(demo::SMB_SERVER, condition)?;
     let counted = node.refused::<rpc::NewSmbGlobalMapping>(request);
     servers.set_condition(demo::SMB_SERVER, Condition::Up)?;
     counted

@@ -116,7 +116,7 @@ impl Classified for os::Error {
 impl Classified for Unfinished {
     fn kind(&self) -> Kind {
         match self {
-            Self::Crowded { .. } => Kind::Condition(Condition::Crowded),
+            Self::Busy { .. } | Self::Crowded { .. } => Kind::Condition(Condition::Crowded),
             Self::Deadline { .. } => Kind::Deadline,
             Self::NotAnswering { .. } => Kind::Condition(Condition::NotAnswering),
             Self::NoThread { .. } => Kind::Condition(Condition::Other),

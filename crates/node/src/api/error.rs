@@ -201,7 +201,7 @@ pub enum Condition {
     /// Another user's credentials are in use for the same server (1219), or for the same share, and its server
     /// denies that user what is asked for. Once no volume of the other user is left, the share can be unmapped.
     CredentialsConflict,
-    /// Too many calls run, or wait for the same object: the text says which call has it, and since when. What a
+    /// Another call has the object for too long, too many calls run, or wait for the same object: the text says which call has it, and since when. What a
     /// call does in several steps may have been done in part.
     Crowded,
     /// A link on the way leads to something that does not exist.

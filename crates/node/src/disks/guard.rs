@@ -126,7 +126,7 @@ pub(super) fn reason(
     if known.is_some() {
         return Ok(known);
     }
-    let is_dynamic = disk.style == Style::Mbr && is_dynamic_mbr(node, disk.number, deadline)?;
+    let is_dynamic = disk.style == Style::Mbr && is_dynamic_mbr(node, disk, deadline)?;
     Ok(is_dynamic.then_some(Guarded::Dynamic))
 }
 
@@ -154,7 +154,11 @@ fn by_partition_types(layout: &DriveLayout) -> Option<Guarded> {
         })
 }
 
-fn is_dynamic_mbr(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<bool, DiskError> {
+fn is_dynamic_mbr(
+    node: &Node,
+    disk: &storage::Disk,
+    deadline: Deadline,
+) -> Result<bool, DiskError> {
     let partitions = storage::Partition::list(node, disk, deadline)?;
     Ok(partitions
         .iter()

@@ -7,11 +7,12 @@ use formats::location::Location;
 use os::schema::disk;
 use os::{Cause, Deadline, DiskNumber, Instance, Query, Win32};
 
+use super::DiskError;
 use super::guard::{self, Reach};
 use super::identity::serial::{self, Serial};
-use super::{DiskError, identity};
+use super::identity::{self, Proof};
 use crate::provider::ProviderError;
-use crate::{Node, looks, storage};
+use crate::{Node, looks, own_rows, storage};
 
 /// By what a disk is told from all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,7 +128,8 @@ impl<'a> Listed<'a> {
     /// Whether the path leads to the disk of this number; none where that is not known.
     fn is_of(&self, node: &Node, number: DiskNumber) -> Option<bool> {
         match identity::require_number(node, number, self.path?) {
-            Ok(()) => Some(true),
+            Ok(Proof::ByPath) => Some(true),
+            Ok(Proof::None) => None,
             Err(error @ DiskError::ViewsDiffer { .. }) => {
                 tracing::warn!(%error, "the storage provider has another disk in mind");
                 Some(false)
@@ -279,7 +281,7 @@ pub(super) fn rows(
     deadline: Deadline,
 ) -> Result<Vec<(DiskNumber, Instance)>, ProviderError> {
     let query = Query::all(disk::CLASS.name, select);
-    let rows = node.os().storage.query(&query, deadline)?;
+    let rows = own_rows::query(node, &query, deadline)?;
     let numbered = rows.into_iter().map(|row| {
         let number = row.u32_or_null(disk::NUMBER.name)?;
         Ok(number.map(|number| (DiskNumber(number), row)))

@@ -165,7 +165,7 @@ impl Partitioning<'_> {
     fn online_the_one(&self, seen: &Seen) -> Result<(), DiskError> {
         let clock = &*self.node.os().clock;
         let found = patience::until(clock, self.deadline, VISIBLE_WITHIN, || {
-            let rows = self.data_partitions()?;
+            let rows = self.data_partitions(seen)?;
             Ok::<_, ProviderError>((!rows.is_empty()).then_some(rows))
         })?;
         let what = format!("partition of disk {}", seen.disk.number);
@@ -187,7 +187,7 @@ impl Partitioning<'_> {
             return Ok(());
         }
         seen.disk.refresh(self.node);
-        for partition in self.data_partitions()? {
+        for partition in self.data_partitions(seen)? {
             let onlined = partition
                 .callee(self.node)
                 .invoke(&ONLINE, &Arguments::none());
@@ -213,8 +213,8 @@ impl Partitioning<'_> {
         )?)
     }
 
-    fn data_partitions(&self) -> Result<Vec<storage::Partition>, ProviderError> {
-        let mut rows = storage::Partition::list(self.node, self.disk, self.deadline)?;
+    fn data_partitions(&self, seen: &Seen) -> Result<Vec<storage::Partition>, ProviderError> {
+        let mut rows = storage::Partition::list(self.node, &seen.disk, self.deadline)?;
         rows.retain(storage::Partition::is_basic_data);
         Ok(rows)
     }

@@ -14,7 +14,7 @@ use self::remove::Walk;
 use crate::link::{self, Leads};
 use crate::locks::{Held, Key};
 use crate::new_link::NewLink;
-use crate::{Bounds, LookupPath, Node, Way, leftover};
+use crate::{Bounds, LookupPath, Node, Way, leftover, smb};
 
 /// The operations on files, directories and links of a [`Node`].
 ///
@@ -181,13 +181,13 @@ impl<'a> Filesystem<'a> {
     }
 
     /// Whether the entry is a symbolic link, junction or mounted folder, and what it leads to
-    /// exists. Of a confined way, what it leads to is only looked at within bounds, of one that was
-    /// resolved for a look on the node's own drives and volumes; a share is not, and a link to one
-    /// counts.
+    /// exists. Of a confined way, what it leads to is only looked at within bounds, of one that was resolved for a
+    /// look on the node's own drives and volumes. A share never is: a link to one counts as long as the node has a
+    /// mapping of it.
     ///
     /// # Errors
     /// There is no such entry, it leads out of bounds, or it or what it leads to cannot be looked
-    /// at.
+    /// at; or of a link to a share, Windows does not list its mappings.
     pub fn is_symlink(
         &self,
         at: impl Into<LookupPath>,
@@ -201,7 +201,9 @@ impl<'a> Filesystem<'a> {
         let entry = self.entry(way).map_err(inspect)?;
         let there = match link::leads(self.files(), path, &entry).map_err(inspect)? {
             Leads::Nowhere => return Ok(false),
-            Leads::To(target) if way.is_confined() && is_on_share(&target) => return Ok(true),
+            Leads::To(target) if is_on_share(&target) => {
+                return smb::is_mapped(self.node, &target, deadline).map_err(inspect);
+            }
             Leads::To(target) => way.next(self.node.os(), &target)?.path().clone(),
             Leads::ToVolume(volume) => WinPath::of_root(Root::Volume(volume)),
         };

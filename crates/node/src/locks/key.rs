@@ -15,11 +15,14 @@ pub(crate) enum Key {
     IscsiPortal(Portal),
     /// By its name in lower case.
     Service(String),
-    SmbServer(String),
+    /// `\\server\share` in lower case.
+    SmbShare(String),
     Target(Place),
+    /// Of which one mapping is made at a time: whether it may be depends on the user of those that it has.
+    SmbServer(String),
     Volume(VolumeId),
     Disk(DiskNumber),
-    /// A look at a share of this server, which may take longer than the call that wants to know.
+    /// A look at a share, which may take longer than the call that wants to know.
     SmbProbe(String),
 }
 
@@ -84,8 +87,9 @@ impl fmt::Display for Key {
             Self::IscsiPortal(portal) => write!(f, "portal {portal}"),
             Self::IscsiTarget(target) => write!(f, "target {target}"),
             Self::Service(service) => write!(f, "service {service}"),
-            Self::SmbProbe(server) => write!(f, "the look at SMB server {server}"),
+            Self::SmbProbe(share) => write!(f, "the look at SMB share {share}"),
             Self::SmbServer(server) => write!(f, "SMB server {server}"),
+            Self::SmbShare(share) => write!(f, "SMB share {share}"),
             Self::Target(place) => write!(f, "path {}", place.asked),
             Self::Volume(volume) => write!(f, "volume {volume}"),
         }

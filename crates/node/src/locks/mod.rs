@@ -1,17 +1,20 @@
 mod key;
 mod table;
+mod wait;
 
 use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
-use os::{Clock, Deadline};
+use os::Clock;
 
 pub(crate) use self::key::Key;
 use self::table::Table;
-use crate::looks::{Looks, Object};
+pub(crate) use self::wait::Wait;
+use self::wait::Why;
+use crate::looks::Looks;
 use crate::patience::SLICE;
-use crate::{Crowd, Crowded, Unfinished, Waits};
+use crate::{Crowd, Unfinished, Waits};
 
 /// The locks of a node: one per object that is being changed, none for any other.
 ///
@@ -43,8 +46,9 @@ impl Locks {
         &self,
         operation: &'static str,
         mut keys: Vec<Key>,
-        deadline: Deadline,
+        wait: impl Into<Wait>,
     ) -> Result<Held, Unfinished> {
+        let wait = wait.into();
         keys.sort();
         keys.dedup();
         let mut held = Held {
@@ -54,25 +58,30 @@ impl Locks {
             tickets: Vec::new(),
         };
         for key in keys {
-            held.add(key, deadline)?;
+            held.add(key, wait)?;
         }
         Ok(held)
     }
 
     /// Waits until nobody who came before has, or wants, what this key excludes.
-    fn acquire(&self, operation: &'static str, key: &Key, deadline: Deadline) -> Result<u64, Why> {
+    fn acquire(&self, operation: &'static str, key: &Key, wait: Wait) -> Result<u64, Why> {
+        let turn = wait.turn(&*self.clock);
         let mut table = self.table();
         let ticket = table.enqueue(operation, key);
         let mut heard = None;
         let mut waited_for = None;
         loop {
-            let left = deadline.left(&*self.clock);
+            let left = turn.left(&*self.clock);
             let ahead = table.ahead_of(ticket, key);
             let why = match (left, ahead) {
-                (None, _) => Some(Why::Deadline),
-                (Some(_), None) => {
+                _ if wait.deadline.left(&*self.clock).is_none() => Some(Why::Deadline),
+                (_, None) => {
                     table.hold(ticket, self.clock.now());
                     return Ok(ticket);
+                }
+                (None, Some(_)) => {
+                    let (holder, held) = table.holder_before(ticket, self.clock.now());
+                    Some(Why::Busy { holder, held })
                 }
                 (Some(_), Some(_)) if heard.is_none() => {
                     let begun = self.begin_wait(&mut table, ticket);
@@ -133,14 +142,6 @@ impl Locks {
     }
 }
 
-/// Why a lock was not taken.
-enum Why {
-    Crowded(Crowded),
-    Deadline,
-    /// Who holds it is lost in a look at this object.
-    NotAnswering(Object),
-}
-
 /// Locks that are held until this is dropped.
 pub(crate) struct Held {
     locks: Locks,
@@ -155,30 +156,18 @@ impl Held {
     /// # Panics
     /// Its key is not greater than all that are held, or is a second path: two operations could wait
     /// for each other. Which keys an operation takes is written in this crate and in no request.
-    pub(crate) fn add(&mut self, key: Key, deadline: Deadline) -> Result<(), Unfinished> {
+    pub(crate) fn add(&mut self, key: Key, wait: impl Into<Wait>) -> Result<(), Unfinished> {
         assert!(self.keys.last() < Some(&key), "locks are taken in order");
         let is_second_path = matches!(
             (self.keys.last(), &key),
             (Some(Key::Target(_)), Key::Target(_))
         );
         assert!(!is_second_path, "an operation locks one path at most");
-        match self.locks.acquire(self.operation, &key, deadline) {
-            Ok(ticket) => {
-                self.keys.push(key);
-                self.tickets.push(ticket);
-                Ok(())
-            }
-            Err(Why::Crowded(source)) => Err(Unfinished::Crowded {
-                operation: self.operation,
-                object: key.to_string(),
-                source,
-            }),
-            Err(Why::Deadline) => Err(Unfinished::deadline(self.operation, &key)),
-            Err(Why::NotAnswering(object)) => {
-                let object = object.told_to_others();
-                Err(Unfinished::not_answering(self.operation, &object))
-            }
-        }
+        let taken = self.locks.acquire(self.operation, &key, wait.into());
+        let ticket = taken.map_err(|why| why.of(self.operation, &key))?;
+        self.keys.push(key);
+        self.tickets.push(ticket);
+        Ok(())
     }
 }
 
@@ -208,14 +197,14 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use os::{DiskNumber, WinPath};
+    use os::{Deadline, DiskNumber, WinPath};
 
     use super::table::{MOST, MOST_FOR_ONE};
     use super::*;
-    use crate::Way;
-    use crate::looks::ANSWER_WITHIN;
+    use crate::looks::{ANSWER_WITHIN, Object};
     use crate::patience::tests::HandClock;
     use crate::waits::Unheard;
+    use crate::{Crowded, Way};
 
     fn locks() -> (Locks, Arc<HandClock>) {
         let clock = Arc::new(HandClock::default());
@@ -277,6 +266,25 @@ mod tests {
         clock.advance(Duration::from_secs(5));
         let refused = waiter.join().unwrap();
         assert_eq!(refused, Some(Unfinished::deadline("want", &disk(1))));
+        drop(held);
+        assert_eq!(locks.entries(), 0);
+    }
+
+    #[test]
+    fn who_waits_too_long_for_its_turn_is_told_who_has_it_and_leaves_nothing_behind() {
+        let (locks, clock) = locks();
+        let held = locks.take("hold", vec![disk(1)], Deadline::NEVER).unwrap();
+        let waiter = {
+            let locks = locks.clone();
+            let wait = Wait::at_most(Duration::from_secs(90), Deadline::NEVER);
+            thread::spawn(move || locks.take("want", vec![disk(1)], wait).err())
+        };
+        while locks.waiting() < 1 {
+            thread::yield_now();
+        }
+        clock.advance(Duration::from_secs(90));
+        let told = waiter.join().unwrap().unwrap().to_string();
+        assert_eq!(told, "want disk 1: hold has had it for 90 s");
         drop(held);
         assert_eq!(locks.entries(), 0);
     }

@@ -93,17 +93,26 @@ impl Table {
 
     /// That this ticket may not wait, and for whom it would.
     pub(super) fn crowded(&self, ticket: u64, crowd: Crowd, now: Moment) -> Crowded {
+        let (holder, held) = self.holder_before(ticket, now);
+        Crowded {
+            holder,
+            held,
+            crowd,
+        }
+    }
+
+    /// The operation for which this ticket waits in the end, and for how long it has what it holds.
+    pub(super) fn holder_before(&self, ticket: u64, now: Moment) -> (&'static str, Duration) {
         let holders = iter::successors(self.blocker_of(ticket), |it| self.blocker_of(it.ticket));
         let holder = holders.last();
         let held = |it: &Entry| match it.stage {
             Stage::Holds(since) => since.until(now),
             _ => Duration::ZERO,
         };
-        Crowded {
-            holder: holder.map_or("nobody", |it| it.operation),
-            held: holder.map_or(Duration::ZERO, held),
-            crowd,
-        }
+        (
+            holder.map_or("nobody", |it| it.operation),
+            holder.map_or(Duration::ZERO, held),
+        )
     }
 
     /// What this ticket has to wait for.

@@ -5,7 +5,7 @@ use os::schema::smb_global_mapping::{
     CLASS, LOCAL_PATH, REMOTE_PATH, REQUIRE_INTEGRITY, REQUIRE_PRIVACY, STATUS, USE_WRITE_THROUGH,
     status,
 };
-use os::{Deadline, Instance, Query};
+use os::{Deadline, Instance, Query, WinPath};
 
 use super::SmbError;
 use crate::{Node, ProviderError};
@@ -85,6 +85,28 @@ pub(super) fn all(node: &Node, deadline: Deadline) -> Result<Vec<MappedShare>, S
     Ok(shares)
 }
 
+/// Whether the node has a mapping of this share, or of a folder of it that the path lies in. Nothing is asked of
+/// its server.
+pub(crate) fn is_mapped(node: &Node, path: &WinPath, deadline: Deadline) -> os::Result<bool> {
+    let query = Query::all(CLASS.name, &[REMOTE_PATH.name]);
+    let rows = match node.os().smb.query(&query, deadline) {
+        Err(error) if error.is_not_found() => Vec::new(),
+        rows => rows?,
+    };
+    let path = path.to_string();
+    let remotes: os::Result<Vec<_>> = rows.iter().map(|row| row.text(REMOTE_PATH.name)).collect();
+    Ok(remotes?.into_iter().any(|remote| is_within(&path, remote)))
+}
+
+fn is_within(path: &str, remote: &str) -> bool {
+    let names = |text: &str| -> Vec<String> {
+        let text = text.to_lowercase();
+        let names = text.split('\\').filter(|name| !name.is_empty());
+        names.map(str::to_owned).collect()
+    };
+    names(path).starts_with(&names(remote))
+}
+
 impl MappedShare {
     fn read(mapping: &Instance) -> os::Result<Self> {
         let local = mapping.text_or_null(LOCAL_PATH.name)?;
@@ -110,6 +132,15 @@ impl MappingStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_within_a_mapping_by_its_names_and_not_by_its_letters() {
+        assert!(is_within(r"\\Files\Data\pv\", r"\\files\data"));
+        assert!(is_within(r"\\files\data", r"\\FILES\data\"));
+        assert!(is_within(r"\\files\data\pv\x", r"\\files\data\pv"));
+        assert!(!is_within(r"\\files\database", r"\\files\data"));
+        assert!(!is_within(r"\\files\data", r"\\files\data\pv"));
+    }
 
     #[test]
     fn every_status_of_the_table_has_a_word_and_no_other() {

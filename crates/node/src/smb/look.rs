@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::{Deadline, Entry, Win32, WinPath};
+use os::{Cause, Deadline, Entry, Hresult, Os, Win32, WinPath};
 
 use super::SmbError;
 use super::mapping::Share;
@@ -16,8 +16,14 @@ use crate::provider::{ProviderError, returned_win32};
 /// How long a mapped share may take to answer. Windows itself gives a dead server up to a minute.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
+/// How long a server may take to answer at its port.
+const PORT_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
 /// The look at a share, by which its lock and thread are named.
 const LOOK: &str = "look at share";
+
+/// The question whether a server answers.
+const PORT: &str = "connect to server of share";
 
 /// Codes that say that the server, or the network to it, is away now: of the mapping they say nothing, and
 /// one that was made anew would have to reach the same server. Meanings:
@@ -47,12 +53,25 @@ const AWAY: [Win32; 19] = [
     Win32::TIMEOUT,
 ];
 
-/// Codes of a node that has no memory or resources to spare.
-const WANTING: [Win32; 4] = [
-    Win32::NOT_ENOUGH_MEMORY,
-    Win32::OUTOFMEMORY,
-    Win32::NO_SYSTEM_RESOURCES,
-    Win32::COMMITMENT_LIMIT,
+/// Of these, those that say it of one share or one user.
+const AWAY_FOR_SOME: [Win32; 2] = [Win32::BAD_NET_NAME, Win32::NO_LOGON_SERVERS];
+
+/// Codes that say that the mapping's user is refused, or that Windows has lost what it was to log on with.
+const REFUSED: [Win32; 14] = [
+    Win32::ACCESS_DENIED,
+    Win32::NETWORK_ACCESS_DENIED,
+    Win32::INVALID_PASSWORD,
+    Win32::NOT_AUTHENTICATED,
+    Win32::NO_SUCH_LOGON_SESSION,
+    Win32::LOGON_FAILURE,
+    Win32::ACCOUNT_RESTRICTION,
+    Win32::INVALID_LOGON_HOURS,
+    Win32::INVALID_WORKSTATION,
+    Win32::PASSWORD_EXPIRED,
+    Win32::ACCOUNT_DISABLED,
+    Win32::ACCOUNT_EXPIRED,
+    Win32::PASSWORD_MUST_CHANGE,
+    Win32::ACCOUNT_LOCKED_OUT,
 ];
 
 /// Codes by which a new mapping is refused for the sake of one that is there.
@@ -62,9 +81,21 @@ const IN_THE_WAY: [Win32; 3] = [
     Win32::SESSION_CREDENTIAL_CONFLICT,
 ];
 
+/// Whether a new mapping failed because its server is away, for all who would map a share of it.
+pub(super) fn is_server_away(error: &ProviderError) -> bool {
+    code_of(error).is_some_and(|code| AWAY.contains(&code) && !AWAY_FOR_SOME.contains(&code))
+}
+
 /// Whether a new mapping failed because its server is away, or because of the one that is there.
 pub(super) fn says_nothing_new(error: &ProviderError) -> bool {
-    code_of(error).is_some_and(|code| AWAY.contains(&code) || IN_THE_WAY.contains(&code))
+    is_mapped_already(error)
+        || code_of(error).is_some_and(|code| AWAY.contains(&code) || IN_THE_WAY.contains(&code))
+}
+
+/// What Windows says since Server 2019 of a share that is mapped (Azure/aks-engine#327, kubernetes#75180).
+fn is_mapped_already(error: &ProviderError) -> bool {
+    let failed = Cause::Hresult(Hresult::WBEM_E_FAILED);
+    matches!(error, ProviderError::Os(error) if error.cause == failed)
 }
 
 fn code_of(error: &ProviderError) -> Option<Win32> {
@@ -87,29 +118,23 @@ const LOST: [Win32; 3] = [
 pub(super) enum Seen {
     /// It answers.
     Answers,
-    /// The server refuses access to its root. Accounts may have access below it alone; or the password was
-    /// changed since, and the mapping is of no use to anybody.
+    /// The server refuses access to its root, or the credentials.
     Denied(os::Error),
-    /// Its server is away. The mapping stays, and works again when the server does.
+    /// Its server is away.
     Away(os::Error),
-    /// The look failed for want of something on this node, which says nothing of the mapping.
+    /// Anything else, which is no reason to take the mapping from those who work with it.
     Unclear(os::Error),
-    /// The mapping is of no use: its credentials, say, are not good any more.
-    Broken(os::Error),
 }
 
 impl Seen {
-    /// What is in no list here is the mapping's own, as every failure is to csi-proxy.
     fn of(looked: os::Result<Entry>) -> Self {
         let Err(error) = looked else {
             return Self::Answers;
         };
         match error.win32() {
-            Some(Win32::ACCESS_DENIED) => Self::Denied(error),
+            Some(code) if REFUSED.contains(&code) => Self::Denied(error),
             Some(code) if AWAY.contains(&code) => Self::Away(error),
-            Some(code) if WANTING.contains(&code) => Self::Unclear(error),
-            None => Self::Unclear(error),
-            _ => Self::Broken(error),
+            _ => Self::Unclear(error),
         }
     }
 
@@ -151,15 +176,36 @@ impl Share<'_> {
         let tells = |looked: &Looked| self.tells(looked, limit);
         match self.visit.look(Some(folder), look, tells)? {
             Seen::Answers => Ok(true),
-            Seen::Denied(_) | Seen::Broken(_) => Ok(false),
+            Seen::Denied(_) => Ok(false),
             Seen::Away(source) => Err(self.away(source)),
             Seen::Unclear(source) => Err(ProviderError::from(source).into()),
         }
     }
 
+    /// Whether somebody listens at a TCP port of the server.
+    pub(super) fn port_answers(&self, port: u16) -> Result<bool, SmbError> {
+        let host = self.remote.server();
+        let limit = self.within(PORT_ANSWERS_WITHIN);
+        let left = limit.left(&*self.node.os().clock).unwrap_or_default();
+        let connect = move |os: &Os| os.afunix.connect(&host, port, left);
+        match self.ask(PORT, limit, connect) {
+            Ok(Ok(())) => Ok(true),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "an SMB server does not answer");
+                Ok(false)
+            }
+            Err(Unfinished::Deadline { .. }) => Ok(false),
+            Err(unfinished) => Err(unfinished.into()),
+        }
+    }
+
     fn patience(&self) -> Deadline {
+        self.within(ANSWER_WITHIN)
+    }
+
+    fn within(&self, limit: Duration) -> Deadline {
         let clock = &*self.node.os().clock;
-        self.deadline.min(Deadline::within(clock, ANSWER_WITHIN))
+        self.deadline.min(Deadline::within(clock, limit))
     }
 
     /// Whether a look tells others anything: one that was cut short by this call's own deadline does not.
@@ -167,19 +213,8 @@ impl Share<'_> {
         looked.is_ok() || limit < self.deadline
     }
 
-    /// A look at a dead share cannot be cut short, so it gets a thread that may outlive the call; it keeps a
-    /// lock until it has ended, so that calls that are repeated do not pile up threads.
     fn look_once(&self, place: WinPath, limit: Deadline) -> Result<Seen, SmbError> {
-        let key = Key::SmbProbe(self.remote.server());
-        let mut looking = self.node.locks().take(LOOK, vec![key], limit)?;
-        looking.leave_thread();
-        let files = Arc::clone(&self.node.os().files);
-        let look = move || {
-            let entry = files.entry(&place);
-            drop(looking);
-            entry
-        };
-        match race(&*self.node.os().clock, LOOK, limit, look) {
+        match self.ask(LOOK, limit, move |os| os.files.entry(&place)) {
             Ok(looked) => Ok(Seen::of(looked)),
             // Other pods may have files open there: what is slow is not removed under them.
             Err(Unfinished::Deadline { .. }) => {
@@ -188,6 +223,26 @@ impl Share<'_> {
             }
             Err(unfinished) => Err(unfinished.into()),
         }
+    }
+
+    /// A question to a dead server cannot be cut short, so it gets a thread that may outlive the call; it keeps a
+    /// lock until it has ended, so that calls that are repeated do not pile up threads.
+    fn ask<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        limit: Deadline,
+        question: impl FnOnce(&Os) -> T + Send + 'static,
+    ) -> Result<T, Unfinished> {
+        let key = Key::SmbProbe(self.remote.share());
+        let mut asking = self.node.locks().take(operation, vec![key], limit)?;
+        asking.leave_thread();
+        let os = self.node.os().clone();
+        let clock = Arc::clone(&os.clock);
+        race(&*clock, operation, limit, move || {
+            let answer = question(&os);
+            drop(asking);
+            answer
+        })
     }
 }
 
@@ -198,5 +253,11 @@ mod tests {
     #[test]
     fn only_a_server_that_is_away_is_asked_again() {
         assert!(LOST.iter().all(|code| AWAY.contains(code)));
+    }
+
+    #[test]
+    fn no_code_means_two_things() {
+        assert!(REFUSED.iter().all(|code| !AWAY.contains(code)));
+        assert!(AWAY_FOR_SOME.iter().all(|code| AWAY.contains(code)));
     }
 }

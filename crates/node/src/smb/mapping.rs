@@ -1,17 +1,23 @@
-//! The mapping of one share, under the lock of its server.
+//! The mapping of one share, under its lock.
 
-use os::schema::smb_global_mapping::{
-    CLASS, CREATE, REMOTE_PATH, REMOVE, REQUIRE_PRIVACY, STATUS, create, remove, status,
-};
-use os::{Arguments, Deadline, Instance, Query, Target, Value};
+use std::time::Duration;
 
-use super::look::{self, Seen};
+use os::schema::smb_global_mapping::{CLASS, CREATE, REQUIRE_PRIVACY};
+use os::{Deadline, Instance};
+
+use super::look::Seen;
 use super::visit::Visit;
-use super::{Credentials, Mapped, MappingOptions, RemotePath, SmbError};
-use crate::provider::{Callee, ProviderError, SecretArguments, sole};
-use crate::{Node, Privacy, Unfinished};
+use super::wanted::Wanted;
+use super::{Mapped, MappingOptions, RemotePath, SmbError};
+use crate::locks::Held;
+use crate::provider::ProviderError;
+use crate::{Node, Privacy};
 
-/// A share, whose server is locked.
+/// How long a call waits for its turn with a share or a server: longer than a dead server takes to fail a mapping,
+/// and less than csi-driver-smb's 110 s.
+pub(super) const TURN_WITHIN: Duration = Duration::from_secs(90);
+
+/// A share that is locked.
 pub(super) struct Share<'a> {
     pub(super) node: &'a Node,
     pub(super) remote: &'a RemotePath,
@@ -21,7 +27,7 @@ pub(super) struct Share<'a> {
 
 impl Share<'_> {
     /// Maps the share, unless it is mapped and answers: then the mapping stays as it is, whatever
-    /// credentials and options, as others work with it.
+    /// credentials and options, as others work with it. `held` has the share's lock.
     ///
     /// What `Status` says does not decide alone: a mapping that is called disconnected comes back when
     /// somebody uses it, and one that is called good may be refused by its server today.
@@ -31,34 +37,19 @@ impl Share<'_> {
     /// also when the server is back. Whoever asks again by then finds the mapping at work.
     pub(super) fn ensure_mapped(
         &self,
-        credentials: Option<&Credentials>,
-        options: &MappingOptions,
+        wanted: &Wanted<'_>,
+        held: &mut Held,
     ) -> Result<Mapped, SmbError> {
-        self.refuse_unknown(options)?;
-        let wanted = options.or_of(self.node.options());
-        if let Some(mapping) = self.find(&wanted)? {
-            match self.look()? {
-                Seen::Answers => {
-                    self.refuse_other(&mapping, options)?;
-                    return Ok(self.reuse(credentials, &wanted));
-                }
-                Seen::Denied(_) if self.is_let_in(credentials, &wanted)? => {
-                    self.refuse_other(&mapping, options)?;
-                    return Ok(self.reuse(credentials, &wanted));
-                }
-                Seen::Away(source) if !is_let_go(&mapping) => return Err(self.away(source)),
-                Seen::Away(source) => return self.revive(source, credentials, &wanted),
-                Seen::Unclear(source) => return Err(ProviderError::from(source).into()),
-                Seen::Denied(why) => {
-                    self.refuse_other_user(credentials)?;
-                    self.remove_broken(&mapping, &why)?;
-                }
-                Seen::Broken(why) => self.remove_broken(&mapping, &why)?,
-            }
+        self.refuse_unknown(wanted.asked)?;
+        let Some(mapping) = self.find(&wanted.options)? else {
+            return self.make(wanted, held);
+        };
+        match self.look()? {
+            Seen::Answers => self.reuse(&mapping, wanted),
+            Seen::Away(why) => self.renew(&mapping, why, wanted, held),
+            Seen::Denied(why) => self.denied(&mapping, why, wanted, held),
+            Seen::Unclear(why) => Err(ProviderError::from(why).into()),
         }
-        self.check()?;
-        self.create(credentials, &wanted)?;
-        Ok(Mapped::Made)
     }
 
     /// Refuses what this build's class definition does not have. Who asks for nothing costs no question.
@@ -117,50 +108,39 @@ impl Share<'_> {
         Ok(None)
     }
 
-    /// Whether a mapping that is refused access to its share's root is of use: it was made with just these, or
-    /// the folder that is asked for answers. Else its user's password may have been changed since.
-    fn is_let_in(
-        &self,
-        credentials: Option<&Credentials>,
-        wanted: &MappingOptions,
-    ) -> Result<bool, SmbError> {
-        let known = self.node.known_mappings();
-        let known = known.compare(&self.remote.share(), credentials, wanted);
-        Ok(known == Mapped::Reused || self.folder_answers()?)
-    }
-
     /// Refuses to take a mapping from another user, who may have access to folders of its own: that it is denied
     /// this one says nothing of a changed password. Where nobody knows as whom it was mapped, it may.
-    fn refuse_other_user(&self, credentials: Option<&Credentials>) -> Result<(), SmbError> {
-        let share = self.remote.share();
-        match self.node.known_mappings().is_of_other(&share, credentials) {
-            true => Err(SmbError::OtherUser { share }),
+    pub(super) fn refuse_other_user(&self, wanted: &Wanted<'_>) -> Result<(), SmbError> {
+        match self.is_of_other(wanted) {
+            true => Err(SmbError::OtherUser {
+                share: self.remote.share(),
+            }),
             false => Ok(()),
         }
     }
 
-    /// Makes another mapping beside one whose connection Windows has let go of, while its server does not answer
-    /// over it: some stay dead though the server lives (azurefile-csi-driver#3416, csi-driver-smb#1219). As with
-    /// csi-proxy the one that is there is not removed for that, and where it is in the way the call fails: if the
-    /// server is away indeed, it is all that others have.
-    fn revive(
-        &self,
-        why: os::Error,
-        credentials: Option<&Credentials>,
-        wanted: &MappingOptions,
-    ) -> Result<Mapped, SmbError> {
-        self.check()?;
-        match self.create(credentials, wanted) {
-            Ok(()) => Ok(Mapped::Made),
-            Err(SmbError::Provider(error)) if look::says_nothing_new(&error) => Err(self.away(why)),
-            Err(other) => Err(other),
-        }
+    /// Whether this process mapped it as another user.
+    pub(super) fn is_of_other(&self, wanted: &Wanted<'_>) -> bool {
+        let known = &self.node.smb().known;
+        known.is_of_other(&self.remote.share(), wanted.credentials)
     }
 
-    fn reuse(&self, credentials: Option<&Credentials>, wanted: &MappingOptions) -> Mapped {
+    /// As what the mapping that is there serves the call.
+    pub(super) fn known_as(&self, wanted: &Wanted<'_>) -> Mapped {
+        let known = &self.node.smb().known;
+        known.compare(&self.remote.share(), wanted.credentials, &wanted.options)
+    }
+
+    /// # Errors
+    /// It lacks what the call demands.
+    pub(super) fn reuse(
+        &self,
+        mapping: &Instance,
+        wanted: &Wanted<'_>,
+    ) -> Result<Mapped, SmbError> {
+        self.refuse_other(mapping, wanted.asked)?;
         let share = self.remote.share();
-        let known = self.node.known_mappings();
-        let mapped = known.compare(&share, credentials, wanted);
+        let mapped = self.known_as(wanted);
         match mapped {
             Mapped::ReusedWithOther => tracing::warn!(
                 share,
@@ -172,7 +152,7 @@ impl Share<'_> {
             ),
             _ => tracing::debug!(share, "an SMB mapping is reused"),
         }
-        mapped
+        Ok(mapped)
     }
 
     pub(super) fn away(&self, source: os::Error) -> SmbError {
@@ -182,103 +162,13 @@ impl Share<'_> {
         }
     }
 
-    fn remove_broken(&self, mapping: &Instance, why: &os::Error) -> Result<(), SmbError> {
-        let status = mapping.u32_or_null(STATUS.name).ok().flatten();
-        tracing::warn!(
-            share = self.remote.share(),
-            status,
-            why = %why.cause,
-            "an SMB mapping does not answer and is made anew"
-        );
-        self.check()?;
-        Ok(self.remove(mapping)?)
-    }
-
     pub(super) fn unmap(&self) -> Result<(), SmbError> {
         let Some(mapping) = self.find(&MappingOptions::default())? else {
             return Err(SmbError::NotMapped {
                 share: self.remote.share(),
             });
         };
-        self.check()?;
+        self.node.check(self.deadline, "unmap share", self.remote)?;
         Ok(self.remove(&mapping)?)
     }
-
-    /// With what it tells of these options. One that is gone is not known any more: whoever maps the share next
-    /// may be another process.
-    fn find(&self, options: &MappingOptions) -> Result<Option<Instance>, SmbError> {
-        let share = self.remote.share();
-        let mut select = vec![REMOTE_PATH.name, STATUS.name];
-        select.extend(options.told());
-        let query =
-            Query::all(CLASS.name, &select).with(REMOTE_PATH.name, Value::text(share.clone()));
-        let found = match self.node.os().smb.query(&query, self.deadline) {
-            Err(error) if error.is_not_found() => Vec::new(),
-            found => found.map_err(ProviderError::from)?,
-        };
-        match sole(&format_args!("SMB global mapping {share}"), found) {
-            Err(ProviderError::NotFound { .. }) => {
-                self.node.known_mappings().forget(&share);
-                Ok(None)
-            }
-            found => Ok(found.map(Some)?),
-        }
-    }
-
-    fn create(
-        &self,
-        credentials: Option<&Credentials>,
-        options: &MappingOptions,
-    ) -> Result<(), SmbError> {
-        let share = self.remote.share();
-        let mut arguments =
-            Arguments::none().with(create::REMOTE_PATH.name, Value::text(share.clone()));
-        for (row, value) in options.asked() {
-            arguments = arguments.with(row.name, value);
-        }
-        let arguments = SecretArguments::new(arguments);
-        let arguments = match credentials {
-            Some(known) => arguments.with(create::CREDENTIAL.name, known.quoted()),
-            None => arguments,
-        };
-        self.visit.forget_looks();
-        let class = self.callee(Target::Class(CLASS.name));
-        class.invoke(&CREATE, arguments.expose())?;
-        self.node
-            .known_mappings()
-            .remember(&share, credentials, options);
-        Ok(())
-    }
-
-    fn remove(&self, mapping: &Instance) -> Result<(), ProviderError> {
-        self.node.known_mappings().forget(&self.remote.share());
-        self.visit.forget_looks();
-        let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
-        let mapping = self.callee(Target::Instance(&mapping.path));
-        mapping.invoke(&REMOVE, &arguments)
-    }
-
-    fn callee<'a>(&'a self, target: Target<'a>) -> Callee<'a> {
-        Callee {
-            provider: &*self.node.os().smb,
-            class: &CLASS,
-            target,
-            name: self.remote.share(),
-        }
-    }
-
-    fn check(&self) -> Result<(), Unfinished> {
-        self.node.check(self.deadline, "map share", self.remote)
-    }
-}
-
-/// Whether Windows says that it has no connection and is not about to make one.
-fn is_let_go(mapping: &Instance) -> bool {
-    let said = mapping.u32_or_null(STATUS.name).ok().flatten();
-    let gone = [
-        status::DISCONNECTED,
-        status::NETWORK_ERROR,
-        status::UNAVAILABLE,
-    ];
-    said.is_some_and(|said| gone.iter().any(|status| status.value == said))
 }

@@ -9,22 +9,40 @@ mod mapped;
 mod mapping;
 mod options;
 mod remote;
+mod renewal;
+mod table;
+mod turns;
 mod visit;
+mod wanted;
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use os::{Deadline, LinkKind, Win32};
 
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
-pub(crate) use self::known::Known;
+use self::known::Known;
+pub(crate) use self::list::is_mapped;
 pub use self::list::{MappedShare, MappingStatus};
 pub use self::mapped::Mapped;
-use self::mapping::Share;
+use self::mapping::{Share, TURN_WITHIN};
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
-pub(crate) use self::visit::Visits;
-use crate::locks::Key;
+use self::turns::Turns;
+use self::visit::Visits;
+use self::wanted::Wanted;
+use crate::locks::{Held, Key, Wait};
 use crate::new_link::{NewLink, Place};
 use crate::{Node, Way};
+
+/// What the calls of one process know of the node's mappings and of each other.
+#[derive(Default)]
+pub(crate) struct Memory {
+    known: Known,
+    visits: Visits,
+    turns: Turns,
+    failed_renewals: AtomicU64,
+}
 
 /// The operations on the SMB mappings of a [`Node`].
 pub struct Smb<'a> {
@@ -92,10 +110,16 @@ impl<'a> Smb<'a> {
     /// to be encrypted where [`Options::privacy`](crate::Options::privacy) demands that of all and `options` say
     /// nothing.
     ///
-    /// One whose server is away, or slow to answer, stays and is an error; one that fails otherwise is removed
-    /// and made anew. So is one that is refused access, unless it is known to have been made with just these
-    /// credentials and options; one that this process made as another user stays, and is an error
-    /// ([`SmbError::OtherUser`]). A link that is there and leads to the remote path is success.
+    /// One whose server is away, or slow to answer, stays and is an error, unless Windows does not call it OK and
+    /// the server answers at its port: such a one is removed and made anew. So is one that is refused access, unless
+    /// it is known to have been made with just these credentials and options, or the folder that is asked for
+    /// answers; one that this process made as another user stays, and is an error
+    /// ([`SmbError::OtherUser`]). Where the look fails otherwise, the mapping stays, and that is an error. A link
+    /// that is there and leads to the remote path is success.
+    ///
+    /// Calls for one share go one after the other, and so do the changes of mappings of one server. A call waits
+    /// 90 s for its turn at most, and ends with [`Unfinished::Busy`](crate::Unfinished::Busy) then; one that
+    /// waited while the server was found away ends with that.
     ///
     /// # Errors
     /// Something else has the name of the link, this build of Windows does not know an option (in both
@@ -103,14 +127,14 @@ impl<'a> Smb<'a> {
     /// the path, its server is away ([`SmbError::ServerAway`]), or Windows refuses.
     pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped, SmbError> {
         let share = self.share(mapping.remote, deadline);
-        let mut keys = vec![Key::SmbServer(mapping.remote.server())];
-        keys.extend(mapping.link.map(Key::target));
-        let _held = self.node.locks().take("map share", keys, deadline)?;
+        let mut held = share.lock("map share", mapping.link.map(Key::target))?;
         let place = match mapping.link {
             Some(link) => Some(self.place(link, mapping.remote)?),
             None => None,
         };
-        let mapped = share.ensure_mapped(mapping.credentials, &mapping.options)?;
+        let (credentials, options) = (mapping.credentials, &mapping.options);
+        let wanted = Wanted::new(credentials, options, self.node.options());
+        let mapped = share.ensure_mapped(&wanted, &mut held)?;
         if let (Some(link), Some(place)) = (mapping.link, place) {
             self.put(link, mapping.remote, place)?;
         }
@@ -133,18 +157,24 @@ impl<'a> Smb<'a> {
     /// The share is not mapped, or Windows refuses.
     pub fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), SmbError> {
         let share = self.share(remote, deadline);
-        let keys = vec![Key::SmbServer(remote.server())];
-        let _held = self.node.locks().take("unmap share", keys, deadline)?;
+        let _held = share.lock("unmap share", None)?;
         share.unmap()
     }
 
-    /// To be called before the lock of its server is waited for: see [`visit::Visit`].
+    /// How many mappings this process removed to make them anew, and could not: each such share is without one
+    /// until a later call makes it.
+    #[must_use]
+    pub fn failed_renewals(&self) -> u64 {
+        self.node.smb().failed_renewals.load(Ordering::Relaxed)
+    }
+
+    /// To be called before the lock of the share is waited for: see [`visit::Visit`].
     fn share<'b>(&'b self, remote: &'b RemotePath, deadline: Deadline) -> Share<'b> {
         Share {
             node: self.node,
             remote,
             deadline,
-            visit: self.node.visits().begin(remote.share()),
+            visit: self.node.smb().visits.begin(remote.share()),
         }
     }
 
@@ -193,5 +223,15 @@ impl<'a> Smb<'a> {
             true => SmbError::LinkExists { link, remote },
             false => SmbError::LinksElsewhere { link, remote },
         }
+    }
+}
+
+impl Share<'_> {
+    /// Waits for the share's lock, and one more.
+    fn lock(&self, operation: &'static str, other: Option<Key>) -> Result<Held, SmbError> {
+        let mut keys = vec![Key::SmbShare(self.remote.share())];
+        keys.extend(other);
+        let wait = Wait::at_most(TURN_WITHIN, self.deadline);
+        Ok(self.node.locks().take(operation, keys, wait)?)
     }
 }

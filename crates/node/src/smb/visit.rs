@@ -1,4 +1,4 @@
-//! What calls for one share tell each other while they wait for its server's lock.
+//! What calls for one share tell each other while they wait for its lock.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ struct Visited {
     seen: HashMap<Option<WinPath>, (u64, Looked)>,
 }
 
-/// A call for a share, from before it waits for the lock of the share's server.
+/// A call for a share, from before it waits for the share's lock.
 ///
 /// A look that began after the call came tells it as much as one of its own would. So of those who wait for one
 /// share the first looks for all: a hundred volumes of a slow share take as long as two.

@@ -91,7 +91,7 @@ impl Place {
         deadline: Deadline,
     ) -> Result<storage::Partition, VolumeError> {
         let disk = self.disk.number;
-        let rows = storage::Partition::list(node, disk, deadline)?;
+        let rows = storage::Partition::list(node, &self.disk, deadline)?;
         let mut rows = rows.into_iter();
         let found = rows.find(|row| row.offset == self.partition.offset);
         let what = format!("partition {} of disk {disk}", self.partition.number);

@@ -237,6 +237,45 @@ fn a_namespace_of_which_place_and_serial_number_differ_is_not_known() {
 
 /// LUN 1 is at every adapter and namespace 1 at every controller; two adapters of an Azure machine have one PCI
 /// bus and device, and two functions.
+/// The sixteenth data disk of a controller: `000010` in its path is sixteen or ten.
+#[test]
+fn a_namespace_that_reads_two_ways_is_settled_by_the_disks_scsi_address() {
+    let rig = Rig::new();
+    let nvme = |lun| DiskSpec::on(Bus::Nvme).lun(lun);
+    rig.plug(&nvme(2), "third", GIB);
+    rig.plug(&nvme(16), "seventeenth", GIB);
+    let namespace = |number| [Criterion::Adapter(1), Criterion::Namespace(number)];
+    let found = |number| find(&rig, namespace(number)).map(|disk| disk.number());
+    let at_lun = |lun| {
+        let disks = &rig.os().disks;
+        let mut numbers = disks.list().unwrap().into_iter();
+        numbers.find(|one| disks.scsi_address(*one).is_ok_and(|it| it.lun == lun))
+    };
+    let (third, seventeenth) = (at_lun(2).unwrap(), at_lun(16).unwrap());
+    assert_eq!(found(17), Ok(seventeenth));
+    assert!(
+        not_identified(find(&rig, namespace(11)))
+            .uncertain()
+            .next()
+            .is_none()
+    );
+
+    let refused = Effect::fail(Win32::INVALID_FUNCTION);
+    rig.sim
+        .faults()
+        .add(Rule::on("IOCTL_SCSI_GET_ADDRESS", refused));
+    for either in [17, 11] {
+        let error = not_identified(find(&rig, namespace(either)));
+        let uncertain: Vec<_> = error.uncertain().collect();
+        assert!(
+            matches!(uncertain.as_slice(), [one] if one.number == seventeenth),
+            "{error}"
+        );
+        assert!(error.to_string().contains("namespace 17 or 11"), "{error}");
+    }
+    assert_eq!(found(3), Ok(third), "no other is kept from being found");
+}
+
 #[test]
 fn a_lun_or_namespace_is_not_enough_without_its_controller_or_a_name() {
     let convention = NamespaceConvention::NsidMinusOne;

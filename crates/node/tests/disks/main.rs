@@ -2,6 +2,7 @@
 
 mod blankness;
 mod clones;
+mod cluster;
 mod disks;
 mod field;
 mod find;

@@ -205,6 +205,28 @@ fn a_disk_whose_path_stays_gone_is_left_alone() {
     left(&rig, &told(&rig, gone), rig.disk());
 }
 
+/// StorageDsc#224: so the disks of clusters and storage spaces are named, and nobody has seen whether it opens.
+#[test]
+fn a_path_that_is_no_devices_says_nothing_where_the_kernel_does_not_know_it() {
+    fn of_a_cluster(row: &mut Instance) {
+        let path = r"\\?\Disk{03b307c6-c8b2-a19f-a9ef-cb0b1d8057ae}";
+        say(row, disk::PATH.name, Value::text(path));
+    }
+    let known = rig(&usual());
+    taken(&known, &told(&known, of_a_cluster), known.disk());
+    let ids = told(&known, of_a_cluster)
+        .operations()
+        .disks()
+        .ids(known.soon());
+    assert_eq!(ids.unwrap()[&known.disk()].serial, DATA);
+    let nameless = rig(&DiskSpec::on(Bus::Sas).lun(1));
+    left(
+        &nameless,
+        &told(&nameless, of_a_cluster),
+        at_lun(&nameless, 1),
+    );
+}
+
 /// What cannot be asked proves nothing.
 #[test]
 fn a_path_that_does_not_open_lets_nothing_be_written() {

@@ -8,6 +8,7 @@ mod iscsi_sessions;
 mod services;
 mod smb;
 mod smb_options;
+mod smb_renewal;
 mod smb_waits;
 #[path = "../support/mod.rs"]
 mod support;

@@ -2,31 +2,31 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use os::schema::smb_global_mapping as mapping;
-use os::{Deadline, Facility, Files, Instance, LinkKind, Query, Value, Win32};
-use os_sim::smb::Condition;
+use os::{Deadline, Facility, Files, Instance, LinkKind, Query, Win32};
+use os_sim::smb::{Condition, ServerSpec};
 use os_sim::{Effect, Op, Rule, RuleId};
 use wincsi_node::{Credentials, Mapped, Mapping, Node, RemotePath, SmbError, Way, api, texts};
 use zeroize::Zeroizing;
 
+use crate::smb_renewal::let_go;
 use crate::support::{PASSWORD, Rig, SHARE, USER, meddle, path};
 
 const LINK: &str = r"C:\var\globalmount";
 
-fn credentials(password: &str) -> Credentials {
+pub(crate) fn credentials(password: &str) -> Credentials {
     Credentials::new(USER, Zeroizing::new(password.to_owned())).unwrap()
 }
 
-fn remote(text: &str) -> RemotePath {
+pub(crate) fn remote(text: &str) -> RemotePath {
     RemotePath::parse(text).unwrap()
 }
 
 /// Maps as this user, or as the machine itself, without a link.
-fn map_as(rig: &Rig, to: &str, user: Option<&str>) -> Result<Mapped, SmbError> {
+pub(crate) fn map_as(rig: &Rig, to: &str, user: Option<&str>) -> Result<Mapped, SmbError> {
     let password = || Zeroizing::new(PASSWORD.to_owned());
     let credentials = user.and_then(|user| Credentials::new(user, password()));
     let remote = remote(to);
@@ -34,7 +34,12 @@ fn map_as(rig: &Rig, to: &str, user: Option<&str>) -> Result<Mapped, SmbError> {
     rig.smb().map(&mapping, rig.soon())
 }
 
-fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<Mapped, SmbError> {
+pub(crate) fn map(
+    rig: &Rig,
+    to: &str,
+    password: &str,
+    link: Option<&str>,
+) -> Result<Mapped, SmbError> {
     let link = link.map(|link| Way::from(&path(link)));
     let (remote, credentials) = (remote(to), credentials(password));
     let mapping = Mapping::of(&remote)
@@ -44,30 +49,30 @@ fn map(rig: &Rig, to: &str, password: &str, link: Option<&str>) -> Result<Mapped
 }
 
 /// Maps the share without a link, by any node.
-fn plainly(node: &Node, deadline: Deadline) -> Result<Mapped, SmbError> {
+pub(crate) fn plainly(node: &Node, deadline: Deadline) -> Result<Mapped, SmbError> {
     let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
     let mapping = Mapping::of(&remote).with_credentials(&credentials);
     node.operations().smb().map(&mapping, deadline)
 }
 
-fn mapped(rig: &Rig) -> Vec<String> {
+pub(crate) fn mapped(rig: &Rig) -> Vec<String> {
     let query = Query::all(mapping::CLASS.name, &[mapping::REMOTE_PATH.name]);
     let found = rig.os().smb.query(&query, Deadline::NEVER).unwrap();
     let remote = |row: &Instance| row.text(mapping::REMOTE_PATH.name).unwrap().to_owned();
     found.iter().map(remote).collect()
 }
 
-fn calls<'a>(trace: &'a [Op], method: &str) -> usize {
+pub(crate) fn calls<'a>(trace: &'a [Op], method: &str) -> usize {
     let is_it = |op: &&'a Op| op.operation.ends_with(method);
     trace.iter().filter(is_it).count()
 }
 
-fn changes(trace: &[Op]) -> usize {
+pub(crate) fn changes(trace: &[Op]) -> usize {
     calls(trace, mapping::CREATE.name) + calls(trace, mapping::REMOVE.name)
 }
 
 /// The next looks at the server's shares end with a code.
-fn looks_fail(rig: &Rig, code: Win32, times: u32) -> RuleId {
+pub(crate) fn looks_fail(rig: &Rig, code: Win32, times: u32) -> RuleId {
     let fails = Rule::on("GetFileAttributesExW", Effect::fail(code));
     let fails = fails.object(r"\\files\*").times(times);
     rig.sim.faults().add(fails)
@@ -137,61 +142,6 @@ fn a_mapping_whose_server_is_away_stays_and_the_code_is_told() {
     }
 }
 
-/// What csi-proxy's drivers count on: a mapping that is of no use is replaced by the call that finds it so.
-#[test]
-fn a_mapping_that_fails_by_itself_is_made_anew() {
-    for code in [2, 3, 31, 55, 65, 86, 123, 1219, 1312, 1326, 1331, 2250].map(Win32) {
-        let rig = Rig::with_server();
-        map(&rig, SHARE, PASSWORD, None).unwrap();
-        looks_fail(&rig, code, 1);
-        let trace = rig.trace(|| {
-            let mapped = map(&rig, SHARE, PASSWORD, None);
-            assert_eq!(mapped, Ok(Mapped::Made), "{code:?}");
-        });
-        assert_eq!(calls(&trace, mapping::REMOVE.name), 1, "{code:?}");
-        assert_eq!(calls(&trace, mapping::CREATE.name), 1, "{code:?}");
-    }
-}
-
-#[test]
-fn a_mapping_is_not_removed_for_want_of_memory() {
-    for code in [8, 14, 1450, 1455].map(Win32) {
-        let rig = Rig::with_server();
-        map(&rig, SHARE, PASSWORD, None).unwrap();
-        looks_fail(&rig, code, 1);
-        let trace = rig.trace(|| {
-            let error = map(&rig, SHARE, PASSWORD, None).unwrap_err();
-            let error = api::Error::new("map", SHARE, error);
-            assert_eq!(error.code(), Some(api::Code::Win32(code)), "{error}");
-        });
-        assert_eq!(changes(&trace), 0, "{code:?}");
-        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
-    }
-}
-
-/// azurefile-csi-driver#3416, csi-driver-smb#1219: the server lives, and Windows holds on to a mapping without a
-/// connection.
-#[test]
-fn beside_a_mapping_that_windows_leaves_dead_another_is_made() {
-    let rig = Rig::with_server();
-    map(&rig, SHARE, PASSWORD, None).unwrap();
-    let left_dead = meddle::node(&rig, |os| {
-        fn disconnected(row: &mut Instance) {
-            if let Some(value) = row.properties.get_mut(mapping::STATUS.name) {
-                *value = Value::uint32(mapping::status::DISCONNECTED.value);
-            }
-        }
-        let (provider, rewrite) = (Arc::clone(&os.smb), disconnected as fn(&mut Instance));
-        os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
-    });
-    looks_fail(&rig, Win32::BAD_NETPATH, 1);
-    let trace = rig.trace(|| assert_eq!(plainly(&left_dead, rig.soon()), Ok(Mapped::Made)));
-    assert_eq!(calls(&trace, mapping::CREATE.name), 1);
-    assert_eq!(calls(&trace, mapping::REMOVE.name), 0);
-    assert_eq!(mapped(&rig), [SHARE]);
-    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
-}
-
 /// A server that is back is found in the same call, as by csi-proxy, which makes a new mapping for it.
 #[test]
 fn a_connection_that_was_lost_is_tried_once_more() {
@@ -212,6 +162,8 @@ fn a_connection_that_was_lost_is_tried_once_more() {
 fn a_mapping_works_again_when_its_server_does() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
+    let silent = |server: &mut ServerSpec| server.tcp_ports.clear();
+    rig.servers().change_server("files", silent).unwrap();
     for condition in [
         Condition::Down,
         Condition::Dropping,
@@ -220,8 +172,11 @@ fn a_mapping_works_again_when_its_server_does() {
         Condition::Unavailable,
     ] {
         rig.servers().set_condition("files", condition).unwrap();
-        let error = map(&rig, SHARE, "other", None).unwrap_err();
-        assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+        let trace = rig.trace(|| {
+            let error = map(&rig, SHARE, "other", None).unwrap_err();
+            assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+        });
+        assert_eq!(changes(&trace), 0, "{condition:?}");
         rig.servers().set_condition("files", Condition::Up).unwrap();
         assert!(rig.os().files.entry(&path(SHARE)).is_ok());
         let again = map(&rig, SHARE, PASSWORD, None);
@@ -430,17 +385,9 @@ fn a_look_up_that_fails_is_not_taken_for_unmapped() {
 /// A status is what Windows saw last; the look at the share says how it is.
 #[test]
 fn a_mapping_of_a_bad_status_that_answers_is_reused() {
-    fn disconnected(row: &mut Instance) {
-        if let Some(status) = row.properties.get_mut(mapping::STATUS.name) {
-            *status = Value::uint32(mapping::status::DISCONNECTED.value);
-        }
-    }
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
-    let node = meddle::node(&rig, |os| {
-        let (provider, rewrite) = (Arc::clone(&os.smb), disconnected);
-        os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
-    });
+    let node = meddle::node(&rig, let_go);
     let trace = rig.trace(|| assert_eq!(plainly(&node, rig.soon()), Ok(Mapped::ReusedUnknown)));
     assert_eq!(changes(&trace), 0);
     rig.change_password("new");

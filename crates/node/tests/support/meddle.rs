@@ -113,6 +113,24 @@ impl ForwardProvider for Rewritten {
     }
 }
 
+/// A provider whose answers to queries lack some rows; associations have them.
+pub(crate) struct Without {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) left_out: fn(&Instance) -> bool,
+}
+
+impl ForwardProvider for Without {
+    fn to(&self) -> &dyn Provider {
+        &*self.provider
+    }
+
+    fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
+        let mut found = self.provider.query(query, deadline)?;
+        found.retain(|row| !(self.left_out)(row));
+        Ok(found)
+    }
+}
+
 /// Disks that each have one more partition of this type, as the kernel says.
 pub(crate) struct WithPartition {
     pub(crate) disks: Arc<dyn Disks>,

@@ -106,10 +106,15 @@ impl Rig {
         rig
     }
 
-    /// [`Rig::with_mounted_volume`] on such a node, which is set up so only afterwards.
+    /// [`Rig::with_mounted_volume`] on such a node, which is set up so only afterwards, and keeps its name.
     pub(crate) fn with_mounted_volume_on(spec: &NodeSpec) -> Self {
         let rig = Self::with_mounted_volume();
-        let text = toml::to_string(spec).unwrap();
+        let name = "node-1".to_owned();
+        let spec = NodeSpec {
+            name,
+            ..spec.clone()
+        };
+        let text = toml::to_string(&spec).unwrap();
         std::fs::write(rig.home.path().join("node.toml"), text).unwrap();
         rig.reopened()
     }
@@ -152,7 +157,16 @@ impl Rig {
 
     /// A node with the folder `C:\var` and a server that shares [`SHARE`] with [`USER`].
     pub(crate) fn with_server() -> Self {
-        let rig = Self::with_data_disk();
+        Self::with_data_disk().beside_server()
+    }
+
+    /// The same on such a node, without a data disk.
+    pub(crate) fn with_server_on(spec: &NodeSpec) -> Self {
+        Self::of(spec, Options::default()).beside_server()
+    }
+
+    fn beside_server(self) -> Self {
+        let rig = self;
         let server = ServerSpec::sharing("share", USER, PASSWORD);
         let servers = SmbControl::at(rig.home.path());
         servers.add_server("files", &server).unwrap();

@@ -1,27 +1,44 @@
-//! How many warnings an operation logs.
+//! What an operation warns of in the log.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::fmt::{Debug, Write};
+use std::sync::{Arc, Mutex};
 
+use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Counts the warnings and errors that `act` logs on this thread.
 pub(crate) fn of(act: impl FnOnce()) -> usize {
-    let counted = Arc::new(AtomicUsize::new(0));
-    tracing::subscriber::with_default(Counter(Arc::clone(&counted)), act);
-    counted.load(Ordering::Relaxed)
+    told(act).lines().count()
 }
 
-struct Counter(Arc<AtomicUsize>);
+/// The warnings and errors that `act` logs on this thread, a line each.
+pub(crate) fn told(act: impl FnOnce()) -> String {
+    let lines = Arc::<Mutex<String>>::default();
+    tracing::subscriber::with_default(Listener(Arc::clone(&lines)), act);
+    lines.lock().unwrap().clone()
+}
 
-impl Subscriber for Counter {
+struct Listener(Arc<Mutex<String>>);
+
+/// The fields of one event.
+struct Line<'a>(&'a mut String);
+
+impl Visit for Line<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        write!(self.0, "{field}={value:?} ").unwrap();
+    }
+}
+
+impl Subscriber for Listener {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         *metadata.level() <= Level::WARN
     }
 
-    fn event(&self, _: &Event<'_>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+    fn event(&self, event: &Event<'_>) {
+        let mut lines = self.0.lock().unwrap();
+        event.record(&mut Line(&mut lines));
+        lines.push('\n');
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

@@ -69,12 +69,17 @@ impl Mappings {
 
     /// Whether a connection with these credentials would conflict with one to the same server. Whoever
     /// brings none takes the connection that is there.
-    pub(crate) fn conflict(&self, host: &str, credential: Option<&Credential>) -> bool {
+    ///
+    /// A folder below a mapped share conflicts whatever the credentials: kubernetes-csi/csi-driver-smb
+    /// issue 219 has it with the share `OK`. There the node had been restarted; without a restart nobody told,
+    /// and folders of one share that is not mapped itself are mapped beside each other (issue 1035).
+    pub(crate) fn conflict(&self, remote: &RemotePath, credential: Option<&Credential>) -> bool {
         let Some(credential) = credential else {
             return false;
         };
-        let mut others = self.0.iter().filter(|mapping| mapping.remote.is_on(host));
-        others.any(|mapping| !mapping.identity.is_given(credential))
+        let is_on_server = |mapping: &&Mapping| mapping.remote.is_on(&remote.host);
+        let mut others = self.0.iter().filter(is_on_server);
+        others.any(|it| !it.identity.is_given(credential) || remote.is_below(&it.remote))
     }
 
     pub(crate) fn uses_letter(&self, letter: &str) -> bool {
@@ -130,6 +135,14 @@ impl RemotePath {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// Whether it is a folder of that share.
+    fn is_below(&self, share: &Self) -> bool {
+        let share = share.text.to_lowercase();
+        let rest = self.text.to_lowercase();
+        rest.strip_prefix(&share)
+            .is_some_and(|rest| rest.starts_with('\\'))
     }
 
     fn is_on(&self, host: &str) -> bool {

@@ -10,6 +10,8 @@
 //! - A mapping is persistent unless told otherwise. After a restart it is listed as disconnected, and
 //!   still opens the share, but mapping anything of the same server again is error 1219, because
 //!   nothing matches credentials that were saved. Both: kubernetes-csi/csi-driver-smb issue 219.
+//!   Some do not open it again until they are removed ([`SavedMappings::StayDead`]).
+//! - Since Server 2019 a share that is mapped cannot be mapped again, by the same user either: 0x80041001.
 //! - A mapping that is listed as OK may be useless: who changes a password does not tell the clients.
 //!
 //! What has no part here: drive letters of mappings in paths, who may use a mapping (`FullAccess`,
@@ -27,7 +29,7 @@ mod server;
 mod tests;
 
 pub use control::SmbControl;
-pub use server::{Condition, ServerSpec, Share, User, WrongPassword};
+pub use server::{Condition, SavedMappings, ServerSpec, Share, User, WrongPassword};
 
 pub(crate) use mapping::Mappings;
 
@@ -38,11 +40,11 @@ use os::schema::smb_global_mapping::{
     CLASS, CREATE, LOCAL_PATH, REMOTE_PATH, REMOVE, REQUIRE_INTEGRITY, REQUIRE_PRIVACY, STATUS,
     USE_WRITE_THROUGH, create,
 };
-use os::schema::{Class, NamedValue};
+use os::schema::{Build, Class, NamedValue};
 use os::{Cause, Facility, ObjectPath, Outcome, Value};
 
 use self::mapping::Mapping;
-use self::redirector::{Redirector, Wanted};
+use self::redirector::{Options, Redirector, Wanted};
 use crate::machine::Machine;
 use crate::provider::{Call, Done, Keyed, Namespace, Object, whole};
 use crate::world::World;
@@ -99,10 +101,19 @@ pub(crate) fn share_folder(machine: &mut Machine, host: &str, share: &str) -> Do
     with(machine, |redirector| redirector.share_folder(host, share))
 }
 
+/// Whether a server answers at a port, as `connect` would find.
+///
+/// # Errors
+/// The codes of `connect` (10060, 10061, 11001).
+pub(crate) fn listens(machine: &mut Machine, host: &str, port: u16) -> Done<()> {
+    with(machine, |redirector| redirector.listens(host, port))
+}
+
 /// Lets `act` work with the node's client, and keeps what it changed.
 fn with<T>(machine: &mut Machine, act: impl FnOnce(&mut Redirector) -> Done<T>) -> Done<T> {
     let known = machine.state.smb.clone();
-    let mut redirector = Redirector::new(known, machine.folder.as_deref())?;
+    let build = Build(machine.spec.build);
+    let mut redirector = Redirector::new(build, known, machine.folder.as_deref())?;
     let done = act(&mut redirector);
     let mappings = redirector.into_mappings();
     // The state is written whenever it was touched, so it is touched only for a change.
@@ -148,10 +159,12 @@ fn wanted(call: &Call<'_>) -> Wanted {
         remote: text(create::REMOTE_PATH.name).unwrap_or_default(),
         local: text(create::LOCAL_PATH.name),
         credential: text(create::CREDENTIAL.name),
-        is_persistent: call.bool(create::PERSISTENT.name).unwrap_or(true),
-        require_integrity: flag(create::REQUIRE_INTEGRITY.name),
-        require_privacy: flag(create::REQUIRE_PRIVACY.name),
-        use_write_through: flag(create::USE_WRITE_THROUGH.name),
+        options: Options {
+            is_persistent: call.bool(create::PERSISTENT.name).unwrap_or(true),
+            require_integrity: flag(create::REQUIRE_INTEGRITY.name),
+            require_privacy: flag(create::REQUIRE_PRIVACY.name),
+            use_write_through: flag(create::USE_WRITE_THROUGH.name),
+        },
     }
 }
 

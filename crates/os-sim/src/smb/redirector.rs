@@ -3,19 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use os::schema::NamedValue;
 use os::schema::smb_global_mapping::status;
-use os::{Cause, Win32};
+use os::schema::{Build, NamedValue};
+use os::{Cause, Hresult, Win32};
 
 use super::control::SmbControl;
 use super::credential::Credential;
 use super::mapping::{Identity, Mapping, Mappings, RemotePath};
-use super::refusal::{ALREADY_ASSIGNED, BAD_DEVICE, NETWORK_ACCESS_DENIED, refuse};
-use super::server::{ServerSpec, Share};
+use super::refusal::{
+    ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS, refuse,
+};
+use super::server::{Condition, SavedMappings, ServerSpec, Share};
 use crate::provider::Done;
 
 /// The node's SMB client, for one operation.
 pub(crate) struct Redirector {
+    build: Build,
     mappings: Mappings,
     servers: Vec<(String, ServerSpec)>,
     folder: PathBuf,
@@ -26,19 +29,33 @@ pub(crate) struct Wanted {
     pub(crate) remote: String,
     pub(crate) local: Option<String>,
     pub(crate) credential: Option<String>,
+    pub(crate) options: Options,
+}
+
+/// What a mapping is to be like.
+pub(crate) struct Options {
     pub(crate) is_persistent: bool,
     pub(crate) require_integrity: bool,
     pub(crate) require_privacy: bool,
     pub(crate) use_write_through: bool,
 }
 
+/// What was asked for, as far as it reads.
+struct Request {
+    remote: RemotePath,
+    local: Option<String>,
+    credential: Option<Credential>,
+    options: Options,
+}
+
 impl Redirector {
     /// The client of the node in this folder, with the servers as they are now. A node in memory has
     /// none.
-    pub(crate) fn new(mappings: Mappings, node: Option<&Path>) -> Done<Self> {
+    pub(crate) fn new(build: Build, mappings: Mappings, node: Option<&Path>) -> Done<Self> {
         let control = node.map(SmbControl::at);
         let servers = control.as_ref().map_or(Ok(Vec::new()), SmbControl::servers);
         Ok(Self {
+            build,
             mappings,
             servers: servers.map_err(out_of_reach)?,
             folder: control.map(|control| control.folder()).unwrap_or_default(),
@@ -62,21 +79,35 @@ impl Redirector {
         }
     }
 
-    /// Maps a share. A share that is mapped as the same user is left as it is.
+    /// Maps a share. Since Server 2019 one that is mapped already fails with 0x80041001, `Generic failure `
+    /// (Azure/aks-engine#327, kubernetes/kubernetes#75180, Azure/aksArc#111, and by its people
+    /// microsoft/K8s-Storage-Plugins#8, which calls it new in that build); before, it is left as it is.
     ///
     /// What is looked at first, and so which of several failures is told, is unverified.
     pub(crate) fn create(&mut self, wanted: Wanted) -> Done<Mapping> {
-        let mapping = self.connect(wanted).map_err(refuse)?;
-        let known = self.mappings.position(
-            mapping.local.as_deref().unwrap_or_default(),
-            mapping.remote.as_str(),
-        );
-        match known.and_then(|at| self.mappings.0.get(at)) {
-            Some(known) => Ok(known.clone()),
-            None => {
-                self.mappings.0.push(mapping.clone());
-                Ok(mapping)
-            }
+        let request = Request::parse(wanted).map_err(refuse)?;
+        self.refuse_conflict(&request).map_err(refuse)?;
+        if let Some(known) = self.known(&request) {
+            return match self.build >= Build::SERVER_2019 {
+                true => Err(Hresult::WBEM_E_FAILED.into()),
+                false => Ok(known.clone()),
+            };
+        }
+        let mapping = self.connect(request).map_err(refuse)?;
+        self.mappings.0.push(mapping.clone());
+        Ok(mapping)
+    }
+
+    /// Whether a server listens at the port of this name or address.
+    ///
+    /// # Errors
+    /// The codes of `connect`: there is no such name, nobody answers, or nobody listens.
+    pub(crate) fn listens(&self, host: &str, port: u16) -> Done<()> {
+        let (_, server) = self.server(host).map_err(|_| NO_SUCH_HOST)?;
+        match server.condition {
+            Condition::Down => Err(NO_ANSWER.into()),
+            _ if server.tcp_ports.contains(&port) => Ok(()),
+            _ => Err(NOBODY_LISTENS.into()),
         }
     }
 
@@ -103,9 +134,13 @@ impl Redirector {
 
     fn open(&mut self, host: &str, share: &str) -> Result<PathBuf, Win32> {
         let mapping = self.mappings.through(host, share);
-        let credential = mapping.and_then(|mapping| mapping.identity.credential().cloned());
+        let identity = mapping.map(|mapping| mapping.identity.clone());
         let (name, server) = self.server(host)?;
-        let admitted = admit(server, share, credential.as_ref())?;
+        if matches!(identity, Some(Identity::Saved(_))) {
+            server.saved_mappings.reach()?;
+        }
+        let credential = identity.as_ref().and_then(Identity::credential);
+        let admitted = admit(server, share, credential)?;
         let folder = self.folder.join(name).join(&admitted.name);
         if let Some(mapping) = self.mappings.through(host, share) {
             mapping.was_connected = true;
@@ -113,33 +148,31 @@ impl Redirector {
         Ok(folder)
     }
 
-    fn connect(&self, wanted: Wanted) -> Result<Mapping, Win32> {
-        let remote = RemotePath::parse(&wanted.remote)?;
-        let credential = wanted
-            .credential
-            .as_deref()
-            .map(Credential::parse)
-            .transpose()?;
-        if self.mappings.conflict(&remote.host, credential.as_ref()) {
-            return Err(Win32::SESSION_CREDENTIAL_CONFLICT);
+    fn refuse_conflict(&self, request: &Request) -> Result<(), Win32> {
+        match self
+            .mappings
+            .conflict(&request.remote, request.credential.as_ref())
+        {
+            true => Err(Win32::SESSION_CREDENTIAL_CONFLICT),
+            false => Ok(()),
         }
-        let local = wanted.local.filter(|local| !local.is_empty());
-        self.check_letter(local.as_deref(), &remote)?;
-        let (_, server) = self.server(&remote.host)?;
-        admit(server, &remote.share, credential.as_ref())?;
-        if wanted.require_privacy && !server.encryption {
-            return Err(NETWORK_ACCESS_DENIED);
+    }
+
+    fn known(&self, request: &Request) -> Option<&Mapping> {
+        let local = request.local.as_deref().unwrap_or_default();
+        let at = self.mappings.position(local, request.remote.as_str())?;
+        self.mappings.0.get(at)
+    }
+
+    fn connect(&self, request: Request) -> Result<Mapping, Win32> {
+        self.check_letter(request.local.as_deref(), &request.remote)?;
+        let (_, server) = self.server(&request.remote.host)?;
+        admit(server, &request.remote.share, request.credential.as_ref())?;
+        if request.options.require_privacy && !server.encryption {
+            // csi-proxy issue 311, csi-driver-smb issue 655.
+            return Err(Win32::NETWORK_ACCESS_DENIED);
         }
-        Ok(Mapping {
-            remote,
-            local,
-            identity: credential.map_or(Identity::Machine, Identity::Given),
-            is_persistent: wanted.is_persistent,
-            was_connected: true,
-            require_integrity: wanted.require_integrity,
-            require_privacy: wanted.require_privacy,
-            use_write_through: wanted.use_write_through,
-        })
+        Ok(request.into_mapping())
     }
 
     fn check_letter(&self, letter: Option<&str>, remote: &RemotePath) -> Result<(), Win32> {
@@ -163,6 +196,40 @@ impl Redirector {
             .find(|(file, server)| server.has_name(file, host))
             .map(|(file, server)| (file.as_str(), server))
             .ok_or(Win32::BAD_NETPATH)
+    }
+}
+
+impl Request {
+    fn parse(wanted: Wanted) -> Result<Self, Win32> {
+        let credential = wanted.credential.as_deref();
+        Ok(Self {
+            remote: RemotePath::parse(&wanted.remote)?,
+            local: wanted.local.filter(|local| !local.is_empty()),
+            credential: credential.map(Credential::parse).transpose()?,
+            options: wanted.options,
+        })
+    }
+
+    fn into_mapping(self) -> Mapping {
+        Mapping {
+            remote: self.remote,
+            local: self.local,
+            identity: self.credential.map_or(Identity::Machine, Identity::Given),
+            is_persistent: self.options.is_persistent,
+            was_connected: true,
+            require_integrity: self.options.require_integrity,
+            require_privacy: self.options.require_privacy,
+            use_write_through: self.options.use_write_through,
+        }
+    }
+}
+
+impl SavedMappings {
+    fn reach(self) -> Result<(), Win32> {
+        match self {
+            Self::Reconnect => Ok(()),
+            Self::StayDead => Err(Win32::BAD_NETPATH),
+        }
     }
 }
 

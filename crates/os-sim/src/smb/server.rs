@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::credential::Credential;
 use crate::secret::Secret;
 
+/// Where SMB is spoken over TCP.
+const SMB_PORT: u16 = 445;
+
 /// An SMB server: the content of `smb/<server>.toml`. What its shares hold lies in
 /// `smb/<server>/<share>/`.
 ///
@@ -38,6 +41,10 @@ pub struct ServerSpec {
     pub encryption: bool,
     /// Whether the node's own account may log on, which takes a domain.
     pub machine_accounts: bool,
+    /// What becomes of the node's mappings of its shares when the node is restarted.
+    pub saved_mappings: SavedMappings,
+    /// The TCP ports that it listens at while it is not down.
+    pub tcp_ports: Vec<u16>,
     /// What it says to a wrong password.
     pub wrong_password: WrongPassword,
     /// Who may log on.
@@ -84,6 +91,19 @@ pub enum Condition {
     Paused,
     /// It answers, but the share's storage does not.
     Unavailable,
+}
+
+/// What becomes of persistent mappings when the node is restarted. They are listed as disconnected either way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SavedMappings {
+    /// They are connected when somebody uses them.
+    #[default]
+    Reconnect,
+    /// They stay disconnected, though the server answers, until they are removed: some do on Windows Server
+    /// 2025 (kubernetes-sigs/azurefile-csi-driver issue 2974 and pull request 3416). With which code their use
+    /// fails, nobody told: 53 is assumed.
+    StayDead,
 }
 
 /// What a server says to a wrong password.
@@ -158,6 +178,8 @@ impl Default for ServerSpec {
             condition: Condition::Up,
             encryption: true,
             machine_accounts: false,
+            saved_mappings: SavedMappings::default(),
+            tcp_ports: vec![SMB_PORT],
             wrong_password: WrongPassword::default(),
             user: Vec::new(),
             share: Vec::new(),

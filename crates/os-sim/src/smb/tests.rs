@@ -1,11 +1,16 @@
+use std::time::Duration;
+
+use os::schema::Build;
 use os::schema::smb_global_mapping::{
     CLASS, CREATE, LOCAL_PATH, REMOTE_PATH, REMOVE, STATUS, create, remove, status,
 };
-use os::{Arguments, Cause, Deadline, Instance, ObjectPath, Os, Query, Target, Value, Win32};
+use os::{
+    Arguments, Cause, Deadline, Hresult, Instance, ObjectPath, Os, Query, Target, Value, Win32,
+};
 use tempfile::TempDir;
 
-use super::refusal::{ALREADY_ASSIGNED, BAD_DEVICE, NETWORK_ACCESS_DENIED};
-use super::{Condition, ServerSpec, SmbControl, User};
+use super::refusal::{ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS};
+use super::{Condition, SavedMappings, ServerSpec, SmbControl, User};
 use crate::{ClockMode, Effect, NodeSpec, Rule, Secret, SimNode};
 
 const SHARE: &str = r"\\files\data";
@@ -22,9 +27,12 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        Self::of(&NodeSpec::default())
+    }
+
+    fn of(spec: &NodeSpec) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let spec = NodeSpec::default();
-        let node = SimNode::create(folder.path(), &spec, ClockMode::Virtual).unwrap();
+        let node = SimNode::create(folder.path(), spec, ClockMode::Virtual).unwrap();
         let servers = SmbControl::at(folder.path());
         let mut server = ServerSpec::sharing("data", r"FILES\alice", "secret");
         server.user.push(User {
@@ -184,11 +192,69 @@ fn a_second_user_of_a_server_conflicts_by_the_name_of_the_server() {
 }
 
 #[test]
-fn mapping_a_share_twice_as_one_user_is_one_mapping() {
+fn a_share_that_is_mapped_cannot_be_mapped_again_since_server_2019() {
+    let failed = Err(Hresult::WBEM_E_FAILED.into());
+    for (build, again) in [
+        (Build::SERVER_2016, Ok(())),
+        (Build::SERVER_2019, failed.clone()),
+        (Build::SERVER_2025, failed),
+    ] {
+        let bench = Bench::of(&NodeSpec::default().build(build));
+        bench.map(SHARE, ALICE).unwrap();
+        let mapped = bench.map(r"\\Files\DATA", r"files\\ALICE:secret");
+        assert_eq!(mapped, again, "{build:?}");
+        assert_eq!(bench.mappings().len(), 1);
+    }
+}
+
+#[test]
+fn a_folder_below_a_mapped_share_conflicts_and_beside_a_mapped_folder_it_does_not() {
     let bench = Bench::new();
+    assert_eq!(bench.map(r"\\files\data\one", ALICE), Ok(()));
+    assert_eq!(bench.map(r"\\files\data\two", ALICE), Ok(()));
     bench.map(SHARE, ALICE).unwrap();
-    assert_eq!(bench.map(r"\\Files\DATA", r"files\\ALICE:secret"), Ok(()));
-    assert_eq!(bench.mappings().len(), 1);
+    let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
+    assert_eq!(bench.map(r"\\FILES\data\three", ALICE), conflict);
+    assert_eq!(bench.mappings().len(), 3);
+}
+
+#[test]
+fn a_mapping_that_stays_dead_after_a_restart_lives_again_once_it_is_made_anew() {
+    let bench = Bench::new();
+    let stay_dead = |server: &mut ServerSpec| server.saved_mappings = SavedMappings::StayDead;
+    bench.servers.change_server("files", stay_dead).unwrap();
+    bench.map(SHARE, ALICE).unwrap();
+    assert_eq!(bench.look(SHARE), Ok(()));
+    bench.node.reboot().unwrap();
+    assert_eq!(bench.look(SHARE), failing(Win32::BAD_NETPATH));
+    assert_eq!(bench.status(), status::DISCONNECTED.value);
+    let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
+    assert_eq!(bench.map(SHARE, ALICE), conflict);
+    bench.remove(&bench.mappings()[0].path).unwrap();
+    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
+    assert_eq!(bench.look(SHARE), Ok(()));
+}
+
+#[test]
+fn a_server_that_is_not_down_answers_at_its_ports() {
+    let bench = Bench::new();
+    let os = bench.os();
+    let connect = |host, port| {
+        let connected = os.afunix.connect(host, port, Duration::from_secs(5));
+        connected.map_err(|error| error.cause)
+    };
+    for condition in [Condition::Up, Condition::Dropping, Condition::Paused] {
+        bench.servers.set_condition("files", condition).unwrap();
+        assert_eq!(connect("FILES", 445), Ok(()), "{condition:?}");
+    }
+    assert_eq!(connect("10.0.0.5", 445), Ok(()));
+    assert_eq!(connect("files", 1445), failing(NOBODY_LISTENS));
+    assert_eq!(connect("elsewhere", 445), failing(NO_SUCH_HOST));
+    bench
+        .servers
+        .set_condition("files", Condition::Down)
+        .unwrap();
+    assert_eq!(connect("files", 445), failing(NO_ANSWER));
 }
 
 #[test]
@@ -199,7 +265,10 @@ fn encryption_is_refused_by_a_server_that_has_none() {
         .servers
         .change_server("files", |server| server.encryption = false)
         .unwrap();
-    assert_eq!(bench.create(private()), failing(NETWORK_ACCESS_DENIED));
+    assert_eq!(
+        bench.create(private()),
+        failing(Win32::NETWORK_ACCESS_DENIED)
+    );
     assert_eq!(bench.map(SHARE, ALICE), Ok(()));
     let bench = Bench::new();
     assert_eq!(bench.create(private()), Ok(()));
@@ -357,6 +426,5 @@ fn every_mapping_outlives_the_process() {
     bench.create(fleeting).unwrap();
     let bench = bench.reopened();
     assert_eq!(bench.status(), status::OK.value);
-    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
     assert_eq!(bench.look(SHARE), Ok(()));
 }

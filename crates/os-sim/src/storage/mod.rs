@@ -12,6 +12,7 @@ mod create;
 mod disk;
 mod format;
 mod ids;
+mod neighbour;
 mod objects;
 mod partition;
 mod resize;
@@ -48,13 +49,15 @@ impl Namespace for Storage {
 
     fn objects(&self, class: &'static Class) -> Done<Vec<Box<dyn Object>>> {
         self.with(|machine| {
-            let cached = machine.state.storage.disks.values();
-            Ok(match class.name {
-                "MSFT_Disk" => cached.map(|disk| disk_object(machine, disk)).collect(),
-                "MSFT_Partition" => cached.flat_map(|disk| partitions(machine, disk)).collect(),
-                "MSFT_Volume" => cached.flat_map(|disk| volumes(machine, disk)).collect(),
+            let cached = || machine.state.storage.disks.values();
+            Ok(neighbour::with_neighbours(machine, || match class.name {
+                "MSFT_Disk" => cached().map(|disk| disk_object(machine, disk)).collect(),
+                "MSFT_Partition" => cached()
+                    .flat_map(|disk| partitions(machine, disk))
+                    .collect(),
+                "MSFT_Volume" => cached().flat_map(|disk| volumes(machine, disk)).collect(),
                 _ => Vec::new(),
-            })
+            }))
         })
     }
 

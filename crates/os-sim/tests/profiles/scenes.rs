@@ -109,8 +109,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A clone beside its origin: both are plugged in with one table. Whether it came writable, or was made so before
-    /// the record was taken, the record does not say.
+    /// A clone beside its origin: both are plugged in with one table.
     fn collision(mut self) {
         let machine = self.machine();
         let clone = self.object(DISK, "clone");
@@ -127,8 +126,6 @@ impl<'a> Scene<'a> {
             hardware.write_disk("clone", offset, &piece).unwrap();
         }
         let number = machine.newest();
-        let writable = Arguments::none().with("IsReadOnly", Value::Bool(false));
-        machine.call(number, "SetAttributes", &writable);
         self.compare_disk("clone", &machine, number);
     }
 

@@ -108,6 +108,10 @@ impl Workbench for Bench {
         })
     }
 
+    fn listener(&self) -> Option<(String, u16)> {
+        Some((SMB_SERVER.to_owned(), 445))
+    }
+
     fn target(&self) -> Option<IscsiTarget> {
         Some(IscsiTarget {
             portal: PORTAL.to_owned(),

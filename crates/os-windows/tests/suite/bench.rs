@@ -1,4 +1,6 @@
+use std::fmt::Display;
 use std::fs::{self, OpenOptions};
+use std::net::TcpListener;
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,9 +13,12 @@ use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_WRITE_ATTRIBUTES,
 };
 
+const LOOPBACK: &str = "127.0.0.1";
+
 /// A folder of its own in the temporary folder of the machine.
 pub(crate) struct Bench {
     folder: WinPath,
+    listener: TcpListener,
     volume: VolumeId,
 }
 
@@ -25,7 +30,13 @@ impl Bench {
         let folder = temporary()?.join(component(&name));
         NativeFiles::new().create_directory(&folder)?;
         let volume = NativeVolumes::new().mounted_at(&folder.prefix(0))?;
-        Ok(Self { folder, volume })
+        let listener = TcpListener::bind((LOOPBACK, 0));
+        let listener = listener.map_err(|error| failed("bind", LOOPBACK, &error))?;
+        Ok(Self {
+            folder,
+            listener,
+            volume,
+        })
     }
 }
 
@@ -43,6 +54,11 @@ impl Workbench for Bench {
 
     fn volume(&self) -> VolumeId {
         self.volume
+    }
+
+    fn listener(&self) -> Option<(String, u16)> {
+        let address = self.listener.local_addr().ok()?;
+        Some((LOOPBACK.to_owned(), address.port()))
     }
 
     fn write_file(&self, path: &WinPath, content: &[u8]) -> Result<()> {
@@ -120,11 +136,11 @@ fn remove(directory: &WinPath) -> Result<()> {
     files.remove_directory(directory)
 }
 
-fn failed(operation: &'static str, path: &WinPath, error: &io::Error) -> Error {
+fn failed(operation: &'static str, object: impl Display, error: &io::Error) -> Error {
     let code = error
         .raw_os_error()
         .and_then(|code| u32::try_from(code).ok());
-    Error::new(operation, path, code.map_or(Win32::GEN_FAILURE, Win32))
+    Error::new(operation, object, code.map_or(Win32::GEN_FAILURE, Win32))
 }
 
 fn component(name: &str) -> Component {

@@ -79,6 +79,8 @@ pub enum Object<'a> {
     Device(&'a str),
     /// A disk.
     Disk(DiskNumber),
+    /// Another machine, by its name or address.
+    Host(&'a str),
     /// An instance of a provider.
     Instance(&'a ObjectPath),
     /// An entry of the directory that is held.
@@ -113,7 +115,7 @@ impl fmt::Display for Object<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Class(class) => f.write_str(class),
-            Self::Device(text) | Self::Service(text) => f.write_str(text),
+            Self::Device(text) | Self::Host(text) | Self::Service(text) => f.write_str(text),
             Self::Disk(disk) => write!(f, "disk {disk}"),
             Self::Instance(path) | Self::Related { of: path, .. } => path.fmt(f),
             Self::Name(name) => write!(f, "{name}"),

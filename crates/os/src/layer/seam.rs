@@ -78,6 +78,8 @@ macro_rules! operations {
 operations! {
     AfUnix as ForwardAfUnix: Send Sync, in Some(Facility::AfUnix), around Arc<dyn AfUnix> {
         fn is_available() -> bool = Look Handle "QueryServiceStatusEx" / "", Object::Node;
+        fn connect(host: &str, port: u16, within: Duration) -> ()
+            = Look Handle "connect" / "", Object::Host(host);
     }
     Boot as ForwardBoot: Send Sync, in Some(Facility::Boot), around Arc<dyn Boot> {
         fn boot_id() -> BootId = Look Call "boot" / "id", Object::Node;

@@ -91,8 +91,9 @@ pub mod gpt_type {
 rows! { PROPERTIES: Property {
     /// The disk's [`PATH`](super::disk::PATH): PowerShell shows it as `DiskPath`.
     DISK_ID = Property::new("DiskId", String, MODULE_TYPES);
-    /// The disk's [`Number`](super::disk::NUMBER).
-    DISK_NUMBER = Property::new("DiskNumber", Uint32, PAGE).required();
+    /// The disk's [`Number`](super::disk::NUMBER). The page says that it is never null; of a clustered disk it was seen
+    /// to be (<https://github.com/dsccommunity/StorageDsc/issues/224>).
+    DISK_NUMBER = Property::new("DiskNumber", Uint32, PAGE);
     /// Counts in order of offset, so it changes when a partition before this one comes or goes.
     PARTITION_NUMBER = Property::new("PartitionNumber", Uint32, PAGE).required();
     /// Documented as null when there is none; Windows answers U+0000, as programs show that test

@@ -39,18 +39,27 @@ mounted into simulated folders alone:
 const MAPPED: &str = "
 ## A share that is mapped already
 NewSmbGlobalMapping looks at it, as csi-proxy does, and how the look ends decides. Where csi-proxy makes a mapping
-anew, it removes one whose Status is OK before, and makes another beside one whose Status is not.
+anew, it removes one whose Status is OK before, and makes another beside one whose Status is not. Windows Server 2019
+and later refuse another mapping of a share that is mapped (0x80041001, or 1219 after a restart of the node).
 
 | the look | csi-proxy | here | tested by |
 |---|---|---|---|
 | finds the share | reuses the mapping | likewise, with a warning in the log where `-require-privacy` is on and it does not say to be encrypted | `smb_options::what_new_mappings_are_to_have_those_that_are_there_need_not` |
-| is refused access, and so is the folder that is asked for, and this process made the mapping as another user | makes it anew | keeps it, and the call fails | `smb::a_folder_that_is_denied_to_the_user_of_a_mapping_cuts_that_user_not_off` |
-| is refused access otherwise | makes it anew | likewise, always removing it before; unless this process made it with the same credentials, or the folder that is asked for answers, as with accounts that have access below the share's root alone | `smb::a_refusal_of_access_is_an_answer_to_who_mapped_it`, `smb::a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_as_well`, `smb::a_refusal_of_access_is_taken_for_a_changed_password_by_others` |
-| ends with a code that says that the server, the share or the network is away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1311, 1460) | makes it anew | keeps it, and the call fails | `smb::a_mapping_whose_server_is_away_stays_and_the_code_is_told` |
-| likewise, and Status says Disconnected, Network Error or Unavailable | makes another beside it | likewise | `smb::beside_a_mapping_that_windows_leaves_dead_another_is_made` |
-| ends for want of memory on the node (8, 14, 1450, 1455) | makes it anew | keeps it, and the call fails | `smb::a_mapping_is_not_removed_for_want_of_memory` |
-| ends with any other code: wrong credentials (86, 1326), none (1312), no connection (2250) | makes it anew | likewise, and always removes it before | `smb::a_mapping_that_fails_by_itself_is_made_anew` |
+| is refused access (5), and so is the folder that is asked for, and this process made the mapping as another user | makes it anew | keeps it, and the call fails | `smb::a_folder_that_is_denied_to_the_user_of_a_mapping_cuts_that_user_not_off` |
+| is refused access (5) otherwise | makes it anew | removes it and makes it anew; unless this process made it with the same credentials, or the folder that is asked for answers, as with accounts that have access below the share's root alone | `smb::a_refusal_of_access_is_an_answer_to_who_mapped_it`, `smb::a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_as_well`, `smb::a_refusal_of_access_is_taken_for_a_changed_password_by_others` |
+| is refused the mapping's credentials (65, 86, 1244, 1312, 1326 to 1331, 1793, 1907, 1909) | makes it anew | likewise, but with the same credentials the call fails: they would be refused again | `smb_renewal::refused_credentials_are_replaced_by_others_and_kept_for_the_same`, `smb::a_mapping_that_does_not_answer_is_made_anew` |
+| ends with a code that says that the server, the share or the network is away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1311, 1460) | makes it anew | keeps it, and the call fails | `smb::a_mapping_whose_server_is_away_stays_and_the_code_is_told`, `smb_renewal::without_an_answer_at_the_transports_own_port_no_mapping_is_made_anew` |
+| likewise, Status says something else than OK, and within 5 s the server answers at the TCP port of the mapping (445, or the one that a library's user names) | makes another beside it | removes it and makes it anew; one that this process made as another user stays, and the call fails | `smb_renewal::a_mapping_that_windows_leaves_dead_is_made_anew`, `smb_renewal::every_away_code_has_a_mapping_made_anew_that_is_not_ok_and_whose_server_answers`, `smb_renewal::a_mapping_of_another_user_is_not_made_anew_and_one_of_the_same_is` |
+| likewise, and a library's user asks for QUIC, where no port can be asked | has no such option | makes another beside it | `smb_renewal::over_quic_no_mapping_is_removed_for_a_server_that_is_away` |
+| ends with any other code | makes it anew | keeps it, and the call fails | `smb_renewal::any_other_code_fails_the_call_and_removes_nothing` |
 | does not end in 30 s | waits | keeps it, and the call fails | `smb::a_share_that_hangs_is_neither_waited_for_nor_unmapped` |
+
+Where the new mapping cannot be made after the old one was removed, the call fails, the log has an error, and
+`wincsi_smb_renewals_failed_total` counts it; the next call tries again
+(`smb_renewal::a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again`,
+`crowd::a_mapping_that_is_removed_and_cannot_be_made_anew_is_counted`). Of several mappings of one share, which somebody
+made with drive letters, one that is OK is used, and the others are left
+(`smb_renewal::of_several_mappings_of_a_share_the_one_that_is_ok_is_used_and_the_others_are_left`).
 
 csi-proxy does not know as whom a share is mapped, and makes it anew after every refusal. Where volumes of a share have
 accounts of their own, with access to their own folders alone, each that is staged so removes the mapping from under the
@@ -66,9 +75,26 @@ the share without it, also when the server is back, until the next volume of the
 it. A driver loses nothing by that: where a connection was lost (59, 64, 1236) the share is looked at once more in the
 same call (`smb::a_connection_that_was_lost_is_tried_once_more`), and kubelet repeats a call that failed, which finds
 the mapping at work once the server is (`smb::a_mapping_works_again_when_its_server_does`). Some mappings stay dead with
-their server alive, after a reboot say (azurefile-csi-driver#3416, csi-driver-smb#1219): with which code the look at
-such a one ends, and whether another can be made beside it, is not known to us; RemoveSmbGlobalMapping takes one away
-without a look.
+their server alive, after a reboot say (azurefile-csi-driver#3416, csi-driver-smb#1219). Their drivers' HostProcess
+mounters remove and remake such a one; with which code the look at it ends is not known to us. If that is in no list
+above, the call fails: RemoveSmbGlobalMapping takes a mapping away without a look.
+
+Calls for one share go one after the other; those for other shares of its server go on, but for the making of mappings,
+of which one is under way for each server (csi-proxy locks nothing). So a removal that takes minutes
+(azurefile-csi-driver#1925) holds up its share alone
+(`smb_waits::a_share_whose_removal_takes_long_keeps_no_other_of_its_server_waiting`). A call waits 90 s for its turn at
+most, and its error names what has it (`smb_waits::who_waits_too_long_for_a_share_is_told_what_has_it`); what waited
+while a mapping failed because the server is away ends with that outcome
+(`smb_waits::fifty_shares_of_a_dead_server_fail_in_the_time_of_one_look`).
+
+## What SMB global mappings cannot do
+- **Folder shares of a DFS namespace** are not supported by Windows's global mappings
+  ([New-SmbGlobalMapping](https://learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping)): the root was
+  seen to be mapped, and its folders to fail with \"The network location cannot be reached.\"
+  (PowerShell/PowerShell#18733). Name the server and share that the folder leads to.
+- **Mappings that nobody removes** add up: RemoveSmbGlobalMapping is the driver's to call, and neither server counts the
+  users of a mapping. Drivers that left theirs were refused new ones, for want of memory (8, csi-driver-smb#1039) or
+  with 1219 (csi-driver-smb#1035); `Get-SmbGlobalMapping` lists what a node has.
 ";
 
 const NEW_DISKS: &str = "

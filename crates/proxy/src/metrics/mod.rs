@@ -13,9 +13,10 @@ mod operations;
 mod process;
 mod text;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use node::Node;
 use os_meter::Meter;
 use transport::Usage;
 
@@ -34,6 +35,8 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 pub(crate) struct Metrics {
     calls: Calls,
     operations: Arc<Operations>,
+    /// The node that is served.
+    pub(crate) node: OnceLock<Node>,
     /// Lines of the audit log that could not be written.
     pub(crate) audit_lost: Count,
     /// Changed policies that were adopted.
@@ -63,6 +66,9 @@ impl Metrics {
         self.calls.render(&mut page);
         self.operations.render(&mut page);
         self.render_counts(&mut page);
+        if let Some(node) = self.node.get() {
+            render_renewals(&mut page, node);
+        }
         if let Some(usage) = usage {
             render_usage(&mut page, usage);
         }
@@ -128,6 +134,13 @@ impl Count {
     pub(crate) fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+fn render_renewals(page: &mut Exposition, node: &Node) {
+    let name = "wincsi_smb_renewals_failed_total";
+    let help = "SMB mappings that were removed to be made anew, and could not be.";
+    page.family(name, help, Kind::Counter);
+    page.sample(name, &[], node.operations().smb().failed_renewals());
 }
 
 fn render_usage(page: &mut Exposition, usage: Usage) {

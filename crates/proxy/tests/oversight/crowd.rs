@@ -145,6 +145,25 @@ impl Proxy {
     }
 }
 
+/// The share is without a mapping then, until somebody asks for it again.
+#[test]
+fn a_mapping_that_is_removed_and_cannot_be_made_anew_is_counted() {
+    let proxy = Proxy::start(with_pages);
+    proxy.maps(SHARE);
+    let failed = || figure(&proxy, "wincsi_smb_renewals_failed_total ");
+    assert_eq!(failed(), 0);
+    let look = r#"operation = "GetFileAttributesExW"
+object = '\\fileserver\*'"#;
+    let refused = "effect = { fail = { win32 = 1326 } }";
+    proxy.script(&format!("[[fault]]\n{look}\n{refused}\n"));
+    let mut request = mapping(SHARE);
+    "another".clone_into(&mut request.password);
+    proxy.refusal::<smb::rpc::NewSmbGlobalMapping>(&request);
+    assert_eq!(failed(), 1);
+    proxy.maps(SHARE);
+    assert_eq!(failed(), 1);
+}
+
 /// A share whose mapping hangs, beside one of another server.
 fn with_hanging_share() -> Proxy {
     let proxy = Proxy::start(with_pages);
@@ -189,7 +208,7 @@ fn two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else(
     proxy.maps(r"\\other\share");
     let error = proxy.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(SHARE));
     let text = refusal(error.expect_err("there are too many for this one"));
-    let begins = "map share SMB server fileserver: map share has had it for ";
+    let begins = r"map share SMB share \\fileserver\share: map share has had it for ";
     assert!(text.starts_with(begins), "{text}");
     let (status, body) = proxy.get(proxy.server.healthz_address(), "/readyz");
     assert_eq!(status, 200, "{body}");

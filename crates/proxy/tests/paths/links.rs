@@ -1,8 +1,9 @@
 //! What links on the way may do: symbolic links, junctions, mounted folders and what looks like them.
 
 use os::Files;
+use wincsi_proxy::paths::Reach;
 
-use super::rig::{Call, Hands, KUBELET, Rig};
+use super::rig::{Call, Hands, KUBELET, Rig, Stage};
 
 fn at(name: &str) -> String {
     format!(r"{KUBELET}\{name}")
@@ -156,10 +157,31 @@ fn staging_by_a_link_to_a_share_works_and_the_share_is_not_looked_at() {
     assert!(!rig.is_there(&staging));
 }
 
+/// csi-driver-smb opens what is called a link, and fails its NodeStageVolume for one that leads nowhere; what is not
+/// called one is staged anew in the same call.
+#[test]
+fn a_link_to_a_share_that_is_not_mapped_is_none_and_the_share_is_not_looked_at() {
+    for reach in [Reach::WorkingDirs, Reach::Anywhere] {
+        let rig = Stage::new().reaching(reach).serve();
+        let staging = at(r"plugins\globalmount");
+        rig.directory(&at("plugins"));
+        assert_eq!(rig.call(Call::MapShareAt, &staging), Ok(()));
+        assert_eq!(rig.is_link(&staging), Ok(true));
+        assert_eq!(rig.unmap_share(), Ok(()));
+        let _ = rig.sim.take_trace();
+        assert_eq!(rig.is_link(&staging), Ok(false));
+        let seen = rig.sim.take_trace();
+        let packets = seen.iter().filter(|op| op.object.contains("fileserver"));
+        assert_eq!(packets.count(), 0, "{seen:?}");
+        assert_eq!(rig.call(Call::MapShareAt, &staging), Ok(()));
+        assert_eq!(rig.is_link(&staging), Ok(true));
+    }
+}
+
 #[test]
 fn a_working_folder_is_not_removed_by_any_of_its_names() {
     let inner = at(r"a\b");
-    let stage = super::rig::Stage::new().roots(&[KUBELET, &inner]);
+    let stage = Stage::new().roots(&[KUBELET, &inner]);
     stage.directory(&inner);
     stage.symlink(&at("to-a"), &at("a"));
     let rig = stage.serve();

@@ -253,6 +253,12 @@ impl Rig {
         })
     }
 
+    pub(crate) fn unmap_share(&self) -> Result<(), String> {
+        self.ask::<smb::rpc::RemoveSmbGlobalMapping>(&smb::RemoveSmbGlobalMappingRequest {
+            remote_path: demo::SHARE.to_owned(),
+        })
+    }
+
     fn map_share_at(&self, path: &str) -> Result<(), String> {
         self.ask::<smb::rpc::NewSmbGlobalMapping>(&smb::NewSmbGlobalMappingRequest {
             remote_path: demo::SHARE.to_owned(),

@@ -112,11 +112,11 @@ fn identity(stand: &dyn Stand, row: &Instance, partitions: &[Instance]) -> Resul
     let page = disks.device_id_page(number);
     let parsed = page.as_ref().ok().map(|page| DeviceIdPage::parse(page));
     let location = row.text_or_null(disk::LOCATION.name)?.map(Location::parse);
-    let namespace = device_path::namespace(row.text(disk::PATH.name)?);
+    let namespaces = device_path::namespaces(row.text(disk::PATH.name)?);
     let is_nvme = row.u32_or_null(disk::BUS_TYPE.name)? == Some(BusType::NVME.0.into());
     let is_as_assumed = matches!(parsed, Some(Ok(_)))
         && matches!(location, Some(Ok(_)))
-        && (!is_nvme || namespace.is_some());
+        && (!is_nvme || !namespaces.is_empty());
     let page = page.map_or_else(|error| told::<()>(&Err(error)), |page| hex(&page));
     let address = disks.scsi_address(number);
     let of_it = partitions.iter().filter(|partition| {
@@ -125,7 +125,7 @@ fn identity(stand: &dyn Stand, row: &Instance, partitions: &[Instance]) -> Resul
     });
     let of_it: Vec<_> = of_it.map(|partition| &partition.properties).collect();
     let seen = format!(
-        "page 0x83 {page} reads as {parsed:?}; namespace {namespace:?}; address {address:?}; \
+        "page 0x83 {page} reads as {parsed:?}; namespaces {namespaces:?}; address {address:?}; \
          {properties:?}; partitions {of_it:?}"
     );
     Ok(Sight::of(is_as_assumed, seen))

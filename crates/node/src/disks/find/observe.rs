@@ -14,7 +14,7 @@ use crate::disks::guard::{self, Reach};
 use crate::disks::identity;
 use crate::disks::lists::{self, Listed, ToldSerial};
 use crate::provider::{ProviderError, sole};
-use crate::{DiskError, Node, TargetName, looks, storage};
+use crate::{DiskError, Node, TargetName, looks, own_rows, storage};
 
 /// What [`storage::Disk::read`] reads, and the place.
 const SELECT: &[&str] = &[
@@ -91,7 +91,7 @@ pub(in crate::disks) fn require(
     let behind = Behind::ask(node, found.wanted(), deadline)?;
     let query =
         Query::all(disk::CLASS.name, SELECT).with(disk::NUMBER.name, Value::uint32(number.0));
-    let rows = node.os().storage.query(&query, deadline);
+    let rows = own_rows::query(node, &query, deadline);
     let row = sole(
         &format_args!("disk {number}"),
         rows.map_err(ProviderError::from)?,
@@ -171,10 +171,27 @@ fn unproved(serial: &ToldSerial, wanted: &DiskQuery) -> Option<String> {
 
 /// Why a namespace that is asked for may be this disk.
 fn unsettled(disk: &storage::Disk, seen: &SeenDisk, wanted: &DiskQuery) -> Option<String> {
+    let placed = placed(disk);
+    let is_open = seen.namespace.is_none() && wanted.asks_for_namespace();
+    let text = match placed.as_slice() {
+        [] => return None,
+        [_] => "its path and its serial number tell different namespaces".to_owned(),
+        several if !several.iter().any(|one| wanted.may_mean_namespace(*one)) => return None,
+        several => format!(
+            "its path tells namespace {}, and neither its serial number nor its SCSI address which",
+            several
+                .iter()
+                .map(u32::to_string)
+                .collect::<Vec<_>>()
+                .join(" or ")
+        ),
+    };
+    is_open.then_some(text)
+}
+
+fn placed(disk: &storage::Disk) -> Vec<u32> {
     let path = disk.device_path.as_deref();
-    let is_placed = path.and_then(device_path::namespace).is_some();
-    let is_unsettled = is_placed && seen.namespace.is_none() && wanted.asks_for_namespace();
-    is_unsettled.then(|| "its path and its serial number tell different namespaces".to_owned())
+    path.map(device_path::namespaces).unwrap_or_default()
 }
 
 /// Length, identifiers and namespace. What the kernel says of itself is kept also when something else is
@@ -204,8 +221,7 @@ fn ask_kernel(
             }
         }
     })?;
-    let path = disk.device_path.as_deref();
-    seen.namespace = namespace(path, seen.serial.as_deref());
+    seen.namespace = namespace(node, disk, seen.serial.as_deref());
     length?;
     match wanted.asks_for_page83() {
         true => page.map(drop),
@@ -214,11 +230,21 @@ fn ask_kernel(
 }
 
 /// By the place that the path names, unless the serial number tells another: which of the two holds is settled
-/// by neither.
-fn namespace(path: Option<&str>, serial: Option<&str>) -> Option<u32> {
+/// by neither. Where the path reads two ways and the serial number tells nothing, the logical unit of the disk's SCSI
+/// address is the namespace's number less one, as it is in the path.
+fn namespace(node: &Node, disk: &storage::Disk, serial: Option<&str>) -> Option<u32> {
+    let placed = placed(disk);
     let told = serial.and_then(name::namespace_behind);
-    let placed = path.and_then(device_path::namespace);
-    placed.filter(|placed| told.is_none_or(|told| told == *placed))
+    let addressed = || {
+        let address = node.os().disks.scsi_address(disk.number).ok()?;
+        Some(u32::from(address.lun) + 1)
+    };
+    let settled = match placed.as_slice() {
+        [one] => told.or(Some(*one)),
+        [] => None,
+        _ => told.or_else(addressed),
+    };
+    settled.filter(|namespace| placed.contains(namespace))
 }
 
 /// What the provider has of a disk that does not tell its page 0x83, if the page is asked for: one disk that

@@ -176,6 +176,16 @@ impl DiskQuery {
         criteria.any(|one| matches!(one, Criterion::Namespace(_) | Criterion::NvmeLun { .. }))
     }
 
+    /// Whether a disk of this namespace may be meant, as far as namespaces are asked for.
+    pub(super) fn may_mean_namespace(&self, namespace: u32) -> bool {
+        let mut criteria = self.criteria.iter();
+        criteria.all(|one| match one {
+            Criterion::Namespace(wanted) => *wanted == namespace,
+            Criterion::NvmeLun { lun, convention } => convention.namespace(*lun) == Some(namespace),
+            _ => true,
+        })
+    }
+
     pub(super) fn asks_for_page83(&self) -> bool {
         let mut criteria = self.criteria.iter();
         criteria.any(|one| matches!(one, Criterion::Page83(_)))

@@ -1,0 +1,122 @@
+//! The calls for one share's object of `MSFT_SmbGlobalMapping`.
+
+use os::schema::smb_global_mapping::{
+    CLASS, CREATE, LOCAL_PATH, REMOTE_PATH, REMOVE, STATUS, create, remove, status,
+};
+use os::{Arguments, Instance, Query, Target, Value};
+
+use super::mapping::Share;
+use super::turns::Turn;
+use super::wanted::Wanted;
+use super::{MappingOptions, look};
+use crate::provider::{Callee, ProviderError, SecretArguments};
+
+impl Share<'_> {
+    /// The share's mapping, with what it tells of these options. Of several, which other tools make with drive
+    /// letters, one that is OK is used and the others are left. One that is gone is not known any more: whoever
+    /// maps the share next may be another process.
+    pub(super) fn find(&self, options: &MappingOptions) -> Result<Option<Instance>, ProviderError> {
+        let share = self.remote.share();
+        let mut select = vec![LOCAL_PATH.name, REMOTE_PATH.name, STATUS.name];
+        select.extend(options.told());
+        let query =
+            Query::all(CLASS.name, &select).with(REMOTE_PATH.name, Value::text(share.clone()));
+        let found = match self.node.os().smb.query(&query, self.deadline) {
+            Err(error) if error.is_not_found() => Vec::new(),
+            found => found?,
+        };
+        if found.is_empty() {
+            self.node.smb().known.forget(&share);
+        }
+        Ok(found.into_iter().min_by_key(preference))
+    }
+
+    /// Makes the mapping, under the lock of the server, which those who wait for it hear of if it is away.
+    pub(super) fn create(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<(), ProviderError> {
+        let share = self.remote.share();
+        let mut arguments =
+            Arguments::none().with(create::REMOTE_PATH.name, Value::text(share.clone()));
+        for (row, value) in wanted.options.asked() {
+            arguments = arguments.with(row.name, value);
+        }
+        let arguments = SecretArguments::new(arguments);
+        let arguments = match wanted.credentials {
+            Some(known) => arguments.with(create::CREDENTIAL.name, known.quoted()),
+            None => arguments,
+        };
+        self.visit.forget_looks();
+        let class = self.callee(Target::Class(CLASS.name));
+        let made = class.invoke(&CREATE, arguments.expose());
+        if let Err(error) = &made
+            && look::is_server_away(error)
+        {
+            turn.found_away(error);
+        }
+        made?;
+        let known = &self.node.smb().known;
+        known.remember(&share, wanted.credentials, &wanted.options);
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, mapping: &Instance) -> Result<(), ProviderError> {
+        self.node.smb().known.forget(&self.remote.share());
+        self.visit.forget_looks();
+        let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
+        let mapping = self.callee(Target::Instance(&mapping.path));
+        mapping.invoke(&REMOVE, &arguments)
+    }
+
+    /// The same failure, of this share.
+    pub(super) fn named(&self, error: ProviderError) -> ProviderError {
+        let object = self.remote.share();
+        match error {
+            ProviderError::Os(error) => ProviderError::Os(os::Error {
+                object: format!("{}.{} of {object}", CLASS.name, CREATE.name),
+                ..error
+            }),
+            ProviderError::Refused {
+                class,
+                method,
+                code,
+                detail,
+                said,
+                ..
+            } => ProviderError::Refused {
+                class,
+                method,
+                object,
+                code,
+                detail,
+                said,
+            },
+            other => other,
+        }
+    }
+
+    fn callee<'a>(&'a self, target: Target<'a>) -> Callee<'a> {
+        Callee {
+            provider: &*self.node.os().smb,
+            class: &CLASS,
+            target,
+            name: self.remote.share(),
+        }
+    }
+}
+
+/// `Status`, if Windows says it.
+pub(super) fn status_of(mapping: &Instance) -> Option<u32> {
+    mapping.u32_or_null(STATUS.name).ok().flatten()
+}
+
+/// Whether Windows says that it is not OK.
+pub(super) fn is_not_ok(mapping: &Instance) -> bool {
+    status_of(mapping).is_some_and(|status| status != status::OK.value)
+}
+
+/// The least is the one to use: one that is OK, and of those one without a drive letter, as ours are.
+fn preference(mapping: &Instance) -> (bool, bool, String) {
+    let letter = mapping.text_or_null(LOCAL_PATH.name).ok().flatten();
+    let has_letter = letter.is_some_and(|letter| !letter.is_empty());
+    let is_ok = status_of(mapping) == Some(status::OK.value);
+    (!is_ok, has_letter, mapping.path.to_string())
+}

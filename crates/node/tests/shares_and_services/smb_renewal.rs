@@ -1,0 +1,256 @@
+//! Mappings that are of no use, and which of them are made anew.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use os::schema::{Build, smb_global_mapping as mapping};
+use os::{Arguments, Deadline, Instance, Os, Target, Value, Win32};
+use os_sim::smb::{SavedMappings, ServerSpec};
+use os_sim::{Effect, NodeSpec, Rule};
+use wincsi_node::{Mapped, Mapping, MappingOptions, SmbError, Transport, api};
+
+use crate::smb::{calls, changes, credentials, looks_fail, map, map_as, mapped, plainly, remote};
+use crate::support::{PASSWORD, Rig, SHARE, USER, meddle, path, warnings};
+
+/// A secret that was changed: the same user comes with another. The same one would be refused again.
+#[test]
+fn refused_credentials_are_replaced_by_others_and_kept_for_the_same() {
+    for code in [
+        65, 86, 1244, 1312, 1326, 1327, 1328, 1329, 1330, 1331, 1793, 1907, 1909,
+    ] {
+        let rig = Rig::with_server();
+        map(&rig, SHARE, PASSWORD, None).unwrap();
+        looks_fail(&rig, Win32(code), 1);
+        let trace = rig.trace(|| {
+            let error = map(&rig, SHARE, PASSWORD, None).unwrap_err();
+            let error = api::Error::new("map", SHARE, error);
+            assert_eq!(error.code(), Some(api::Code::Win32(Win32(code))), "{error}");
+        });
+        assert_eq!(changes(&trace), 0, "{code}");
+        looks_fail(&rig, Win32(code), 1);
+        let restarted = meddle::node(&rig, |_| {});
+        let trace = rig.trace(|| {
+            let mapped = plainly(&restarted, rig.soon());
+            assert_eq!(mapped, Ok(Mapped::Made), "{code}");
+        });
+        assert_eq!(calls(&trace, mapping::REMOVE.name), 1, "{code}");
+        assert_eq!(calls(&trace, mapping::CREATE.name), 1, "{code}");
+    }
+}
+
+/// Whatever it is, pods may work with the mapping; also where Windows does not call it OK.
+#[test]
+fn any_other_code_fails_the_call_and_removes_nothing() {
+    for code in [2, 3, 8, 14, 31, 55, 87, 123, 1219, 1450, 1455, 2250].map(Win32) {
+        let rig = Rig::with_server();
+        map(&rig, SHARE, PASSWORD, None).unwrap();
+        let let_go = meddle::node(&rig, let_go);
+        looks_fail(&rig, code, 2);
+        let trace = rig.trace(|| {
+            for error in [
+                map(&rig, SHARE, "other", None).unwrap_err(),
+                plainly(&let_go, rig.soon()).unwrap_err(),
+            ] {
+                let error = api::Error::new("map", SHARE, error);
+                assert_eq!(error.code(), Some(api::Code::Win32(code)), "{error}");
+            }
+        });
+        assert_eq!(changes(&trace), 0, "{code:?}");
+        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
+    }
+}
+
+/// Has Windows call every mapping disconnected.
+pub(crate) fn let_go(os: &mut Os) {
+    fn disconnected(row: &mut Instance) {
+        if let Some(value) = row.properties.get_mut(mapping::STATUS.name) {
+            *value = Value::uint32(mapping::status::DISCONNECTED.value);
+        }
+    }
+    let (provider, rewrite) = (Arc::clone(&os.smb), disconnected as fn(&mut Instance));
+    os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
+}
+
+/// A node that was restarted, and whose mapping stays dead though the server lives.
+fn with_dead_mapping() -> Rig {
+    let rig = Rig::with_server();
+    let stay_dead = |server: &mut ServerSpec| server.saved_mappings = SavedMappings::StayDead;
+    rig.servers().change_server("files", stay_dead).unwrap();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    rig.sim.reboot().unwrap();
+    rig
+}
+
+/// azurefile-csi-driver#3416, csi-driver-smb#1219: seen on Windows Server 2025 after a restart. Another mapping beside
+/// it is refused.
+#[test]
+fn a_mapping_that_windows_leaves_dead_is_made_anew() {
+    let rig = with_dead_mapping();
+    assert!(rig.os().files.entry(&path(SHARE)).is_err());
+    let restarted = meddle::node(&rig, |_| {});
+    let trace = rig.trace(|| {
+        let told = warnings::told(|| {
+            assert_eq!(plainly(&restarted, rig.soon()), Ok(Mapped::Made));
+        });
+        assert!(told.contains("nobody known"), "{told}");
+    });
+    assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
+    assert_eq!(calls(&trace, mapping::CREATE.name), 1);
+    assert!(rig.os().files.entry(&path(SHARE)).is_ok());
+    assert_eq!(plainly(&restarted, rig.soon()), Ok(Mapped::Reused));
+    assert_eq!(restarted.operations().smb().failed_renewals(), 0);
+}
+
+#[test]
+fn every_away_code_has_a_mapping_made_anew_that_is_not_ok_and_whose_server_answers() {
+    for code in [
+        51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231, 1236, 1256, 1311, 1460,
+    ] {
+        let rig = Rig::with_server();
+        map(&rig, SHARE, PASSWORD, None).unwrap();
+        let node = meddle::node(&rig, let_go);
+        looks_fail(&rig, Win32(code), 2);
+        assert_eq!(plainly(&node, rig.soon()), Ok(Mapped::Made), "{code}");
+    }
+}
+
+#[test]
+fn a_mapping_of_another_user_is_not_made_anew_and_one_of_the_same_is() {
+    let rig = with_dead_mapping();
+    let trace = rig.trace(|| {
+        let error = map_as(&rig, SHARE, Some(r"FILES\bob")).unwrap_err();
+        assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+    });
+    assert_eq!(changes(&trace), 0);
+    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Made));
+}
+
+/// The mapping would be all that others have, if the server were away indeed.
+#[test]
+fn without_an_answer_at_the_transports_own_port_no_mapping_is_made_anew() {
+    let spec = NodeSpec::named("node-1").build(Build::SERVER_2025);
+    let rig = Rig::with_server_on(&spec);
+    let elsewhere = |server: &mut ServerSpec| {
+        server.saved_mappings = SavedMappings::StayDead;
+        server.tcp_ports = vec![1445];
+    };
+    rig.servers().change_server("files", elsewhere).unwrap();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    rig.sim.reboot().unwrap();
+    let trace = rig.trace(|| {
+        let error = map(&rig, SHARE, PASSWORD, None).unwrap_err();
+        assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+    });
+    assert_eq!((calls(&trace, "connect"), changes(&trace)), (1, 0));
+    let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
+    let odd = MappingOptions::default().with_tcp_port(NonZeroU16::new(1445).unwrap());
+    let mapping = Mapping::of(&remote)
+        .with_credentials(&credentials)
+        .with_options(odd);
+    assert_eq!(rig.smb().map(&mapping, rig.soon()), Ok(Mapped::Made));
+}
+
+/// Nobody can be asked there whether the server answers.
+#[test]
+fn over_quic_no_mapping_is_removed_for_a_server_that_is_away() {
+    let spec = NodeSpec::named("node-1").build(Build::SERVER_2025);
+    let rig = Rig::with_server_on(&spec);
+    let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let node = meddle::node(&rig, let_go);
+    looks_fail(&rig, Win32::BAD_NETPATH, 1);
+    let quic = MappingOptions::default().with_transport(Transport::Quic);
+    let mapping = Mapping::of(&remote)
+        .with_credentials(&credentials)
+        .with_options(quic);
+    let trace = rig.trace(|| {
+        let error = node.operations().smb().map(&mapping, rig.soon());
+        let error = error.unwrap_err();
+        assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+    });
+    assert_eq!(calls(&trace, mapping::CREATE.name), 1);
+    assert_eq!(calls(&trace, mapping::REMOVE.name), 0);
+    assert_eq!(calls(&trace, "connect"), 0);
+}
+
+#[test]
+fn a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again() {
+    let rig = with_dead_mapping();
+    let (create, failing) = (create(), Effect::fail(Win32::NETNAME_DELETED));
+    rig.sim.faults().add(Rule::on(&create, failing).times(1));
+    let told = warnings::told(|| {
+        let error = map(&rig, SHARE, PASSWORD, None).unwrap_err();
+        let error = api::Error::new("map", SHARE, error);
+        assert_eq!(error.code(), Some(api::Code::Win32(Win32::NETNAME_DELETED)));
+    });
+    assert!(told.contains("could not be made anew"), "{told}");
+    assert_eq!(rig.smb().failed_renewals(), 1);
+    assert_eq!(mapped(&rig), Vec::<String>::new());
+    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Made));
+    assert_eq!(rig.smb().failed_renewals(), 1);
+}
+
+fn create() -> String {
+    format!("{}.{}", mapping::CLASS.name, mapping::CREATE.name)
+}
+
+/// A person maps the share with a drive letter, and Windows calls that mapping disconnected, or ours.
+#[test]
+fn of_several_mappings_of_a_share_the_one_that_is_ok_is_used_and_the_others_are_left() {
+    fn only_lettered(row: &mut Instance) {
+        set_status(row, |letter| letter.is_empty());
+    }
+    fn only_ours(row: &mut Instance) {
+        set_status(row, |letter| !letter.is_empty());
+    }
+    fn set_status(row: &mut Instance, is_dead: fn(&str) -> bool) {
+        let letter = row.text(mapping::LOCAL_PATH.name).unwrap_or_default();
+        let dead = is_dead(letter);
+        if let Some(value) = row
+            .properties
+            .get_mut(mapping::STATUS.name)
+            .filter(|_| dead)
+        {
+            *value = Value::uint32(mapping::status::DISCONNECTED.value);
+        }
+    }
+    for (rewrite, left) in [
+        (only_lettered as fn(&mut Instance), ""),
+        (only_ours as fn(&mut Instance), "X:"),
+    ] {
+        let rig = Rig::with_server();
+        map(&rig, SHARE, PASSWORD, None).unwrap();
+        map_with_letter(&rig, "X:");
+        let node = meddle::node(&rig, |os| {
+            let provider = Arc::clone(&os.smb);
+            os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
+        });
+        looks_fail(&rig, Win32::BAD_NETPATH, 1);
+        let trace = rig.trace(|| {
+            let error = plainly(&node, rig.soon()).unwrap_err();
+            assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+        });
+        assert_eq!(changes(&trace), 0, "there is one that is OK");
+        let smb = node.operations().smb();
+        smb.unmap(&remote(SHARE), rig.soon()).unwrap();
+        let rest = smb.mappings(rig.soon()).unwrap();
+        let letters: Vec<_> = rest.iter().map(|it| it.local.as_deref()).collect();
+        assert_eq!(letters, [Some(left).filter(|letter| !letter.is_empty())]);
+    }
+}
+
+/// Maps the share as a person would who wants a drive.
+fn map_with_letter(rig: &Rig, letter: &str) {
+    let credential = format!("{}:{PASSWORD}", USER.replace('\\', r"\\"));
+    let arguments = Arguments::none()
+        .with(mapping::create::REMOTE_PATH.name, Value::text(SHARE))
+        .with(mapping::create::LOCAL_PATH.name, Value::text(letter))
+        .with(mapping::create::CREDENTIAL.name, Value::text(credential));
+    let class = Target::Class(mapping::CLASS.name);
+    let create = mapping::CREATE.name;
+    let smb = &rig.os().smb;
+    smb.invoke(class, create, &arguments, Deadline::NEVER)
+        .unwrap();
+}
