@@ -202,7 +202,7 @@ pub use self::volumes::{
 };
 use self::waits::Unheard;
 pub use self::waits::{Crowd, Crowded, Waits};
-pub use self::way::{Bounds, Way, WayError};
+pub use self::way::{Bounds, LookupPath, Way, WayError};
 
 /// A node and the operations on it. Cheap to clone; clones share their locks.
 #[derive(Clone)]

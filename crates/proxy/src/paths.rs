@@ -2,15 +2,23 @@
 
 use std::sync::Arc;
 
-use node::{Bounds, Way, WayError};
+use node::{Bounds, LookupPath, Way, WayError};
 use os::{Os, PathError, WinPath};
 
 /// The folders that clients may name paths in.
 #[derive(Debug, Clone)]
 pub struct WorkingDirs {
+    folders: Folders,
+    /// Where volumes are mounted and unmounted: the same folders and those for volumes alone.
+    for_volumes: Folders,
+    reach: Reach,
+}
+
+/// Folders, each as it was given and, once they are looked up, with where it leads.
+#[derive(Debug, Clone)]
+struct Folders {
     texts: Vec<String>,
     roots: Vec<WinPath>,
-    reach: Reach,
     bounds: Option<Arc<Bounds>>,
 }
 
@@ -20,31 +28,37 @@ pub enum Reach {
     /// csi-proxy's: links are followed wherever they lead, and IsSymlink and the volume group take
     /// any path.
     Anywhere,
-    /// Into the working folders alone, by whatever links.
+    /// Into the working folders only, by whatever links; for the look-ups that csi-proxy does not
+    /// check (IsSymlink, the volume of a path) anywhere on this node's own drives and volumes.
     WorkingDirs,
 }
 
 impl WorkingDirs {
-    /// Parses the allowed roots.
+    /// Parses the allowed roots; `C:` is the drive. One that no path of a client could lie in, in
+    /// csi-proxy either, because it names no drive or has characters that it refuses, is passed over
+    /// with a warning: csi-proxy starts with such a one.
     ///
     /// # Errors
-    /// The first root that is no absolute path.
+    /// The first root that is empty, or has a name that Windows would change.
     pub fn parse(roots: Vec<String>) -> Result<Self, WorkingDirError> {
-        let parsed = roots
-            .iter()
-            .map(|text| {
-                text.parse().map_err(|reason| WorkingDirError {
-                    text: text.clone(),
-                    reason,
-                })
-            })
-            .collect::<Result<_, _>>()?;
+        let folders = Folders::parse_useful(roots)?;
         Ok(Self {
-            texts: roots,
-            roots: parsed,
+            for_volumes: folders.clone(),
+            folders,
             reach: Reach::WorkingDirs,
-            bounds: None,
         })
+    }
+
+    /// The same folders, and further ones in which volumes are mounted and unmounted, and nothing
+    /// else is changed.
+    ///
+    /// # Errors
+    /// The first folder that is no absolute path.
+    pub fn with_volume_dirs(mut self, dirs: Vec<String>) -> Result<Self, WorkingDirError> {
+        let dirs = Folders::parse(dirs)?;
+        self.for_volumes.texts.extend(dirs.texts);
+        self.for_volumes.roots.extend(dirs.roots);
+        Ok(self)
     }
 
     /// The same folders with another reach.
@@ -54,26 +68,29 @@ impl WorkingDirs {
         self
     }
 
+    /// The working folders, without those for volumes: what is mounted there only is not staged.
     pub(crate) fn roots(&self) -> &[WinPath] {
-        &self.roots
+        &self.folders.roots
     }
 
     pub(crate) fn first(&self) -> Option<&WinPath> {
-        self.roots.first()
+        self.folders.roots.first()
     }
 
     /// Looks where the folders lead: from now on the places count as well, and paths lead there.
     #[must_use]
     pub fn resolved(mut self, os: &Os) -> Self {
         if self.reach == Reach::WorkingDirs {
-            self.bounds = Some(Bounds::resolve_roots(os, &self.roots));
+            for folders in [&mut self.folders, &mut self.for_volumes] {
+                folders.bounds = Some(Bounds::resolve_roots(os, &folders.roots));
+            }
         }
         self
     }
 
     /// What confines the paths, if anything does.
     pub(crate) fn bounds(&self) -> Option<&Arc<Bounds>> {
-        self.bounds.as_ref()
+        self.folders.bounds.as_ref()
     }
 
     /// Follows the links on an admitted path, each within the working folders.
@@ -81,10 +98,7 @@ impl WorkingDirs {
     /// # Errors
     /// A link leads out of them, or cannot be followed.
     pub fn follow(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
-        match &self.bounds {
-            Some(bounds) => Ok(bounds.resolve(os, &path)?),
-            None => Ok(Way::from(&path)),
-        }
+        self.folders.follow(os, path)
     }
 
     /// As [`WorkingDirs::follow`], for what is to be removed: the links may lead to a working folder
@@ -94,7 +108,7 @@ impl WorkingDirs {
     /// Also that it is a working folder, or holds one.
     pub fn follow_removal(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
         let way = self.follow(os, path)?;
-        match &self.bounds {
+        match &self.folders.bounds {
             Some(bounds) if bounds.lie_within(way.path()) => {
                 Err(PathRule::WorkingDir(way.path().to_string()))
             }
@@ -114,24 +128,7 @@ impl WorkingDirs {
         let path = text
             .parse()
             .map_err(|_| PathRule::Characters(text.to_owned()))?;
-        self.confine(text, path)
-    }
-
-    /// Parses a path of a call that csi-proxy does not check at all: without a drive it is on `C:`,
-    /// and either separator will do, because drivers send such paths (`/var/lib/kubelet/...`).
-    ///
-    /// # Errors
-    /// No path, or one outside the working folders.
-    pub fn normalise(&self, text: &str) -> Result<WinPath, PathRule> {
-        let parsed = WinPath::parse_on_drive(text, 'C');
-        let path = parsed.map_err(|error| match error {
-            PathError::Empty | PathError::NotAbsolute => PathRule::NotAbsolute(text.to_owned()),
-            _ => PathRule::Characters(text.to_owned()),
-        })?;
-        match self.reach {
-            Reach::Anywhere => Ok(path),
-            Reach::WorkingDirs => self.confine(text, path),
-        }
+        self.folders.confine(text, path)
     }
 
     /// As [`WorkingDirs::admit`], for what is to be removed: a working folder itself stays.
@@ -140,10 +137,75 @@ impl WorkingDirs {
     /// The first rule that the path breaks.
     pub fn admit_removal(&self, text: &str) -> Result<WinPath, PathRule> {
         let path = self.admit(text)?;
-        if self.roots.iter().any(|root| root.is_within(&path)) {
+        if self.folders.roots.iter().any(|root| root.is_within(&path)) {
             return Err(PathRule::WorkingDir(text.to_owned()));
         }
         Ok(path)
+    }
+
+    /// Where a volume is mounted or unmounted. csi-proxy does not check such a path; here it must lie
+    /// in a working folder or in one for volumes, links resolved.
+    ///
+    /// # Errors
+    /// No path, one outside of these folders, or a link leads out of them.
+    pub fn mount_point(&self, os: &Os, text: &str) -> Result<Way, PathRule> {
+        let path = normalise(text)?;
+        let path = match self.reach {
+            Reach::Anywhere => path,
+            Reach::WorkingDirs => self.for_volumes.confine(text, path)?,
+        };
+        self.for_volumes.follow(os, path)
+    }
+
+    /// A path of a call that only looks, and that csi-proxy does not check: anywhere on this node's
+    /// own drives and volumes.
+    ///
+    /// # Errors
+    /// No path, or it leads to another machine or to a drive that the mount manager does not know.
+    pub fn lookup(&self, os: &Os, text: &str) -> Result<LookupPath, PathRule> {
+        let path = normalise(text)?;
+        match &self.folders.bounds {
+            Some(bounds) => Ok(bounds.resolve_lookup(os, &path)?),
+            None => Ok(LookupPath::from(&path)),
+        }
+    }
+}
+
+impl Folders {
+    fn parse(texts: Vec<String>) -> Result<Self, WorkingDirError> {
+        let roots = texts.iter().map(|text| root(text));
+        let roots = roots.collect::<Result<_, _>>()?;
+        Ok(Self::of(texts, roots))
+    }
+
+    /// Without those that no path can lie in.
+    fn parse_useful(texts: Vec<String>) -> Result<Self, WorkingDirError> {
+        let mut roots = Vec::new();
+        for text in &texts {
+            match root(text) {
+                Ok(root) => roots.push(root),
+                Err(error) if error.is_of_no_use() => {
+                    tracing::warn!("{error}; it is passed over, as no path of a client lies in it");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self::of(texts, roots))
+    }
+
+    fn of(texts: Vec<String>, roots: Vec<WinPath>) -> Self {
+        Self {
+            texts,
+            roots,
+            bounds: None,
+        }
+    }
+
+    fn follow(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
+        match &self.bounds {
+            Some(bounds) => Ok(bounds.resolve(os, &path)?),
+            None => Ok(Way::from(&path)),
+        }
     }
 
     fn confine(&self, text: &str, path: WinPath) -> Result<WinPath, PathRule> {
@@ -159,6 +221,32 @@ impl WorkingDirs {
     }
 }
 
+fn root(text: &str) -> Result<WinPath, WorkingDirError> {
+    let parsed = match is_drive(text) {
+        true => format!("{text}\\").parse(),
+        false => text.parse(),
+    };
+    parsed.map_err(|reason| WorkingDirError {
+        text: text.to_owned(),
+        reason,
+    })
+}
+
+/// `C:`, which csi-proxy takes for what the paths of clients begin with.
+fn is_drive(text: &str) -> bool {
+    matches!(text.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
+}
+
+/// Parses a path of a call that csi-proxy does not check at all: without a drive it is on `C:`, and
+/// either separator will do, because drivers send such paths (`/var/lib/kubelet/...`).
+fn normalise(text: &str) -> Result<WinPath, PathRule> {
+    let parsed = WinPath::parse_on_drive(text, 'C');
+    parsed.map_err(|error| match error {
+        PathError::Empty | PathError::NotAbsolute => PathRule::NotAbsolute(text.to_owned()),
+        _ => PathRule::Characters(text.to_owned()),
+    })
+}
+
 /// A working folder that is no absolute path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("working folder {text:?}: {reason}")]
@@ -167,6 +255,17 @@ pub struct WorkingDirError {
     pub text: String,
     /// What is wrong with it.
     pub reason: PathError,
+}
+
+impl WorkingDirError {
+    /// Whether no path that csi-proxy admits could begin so: paths of clients have a drive, no `..`
+    /// and none of the characters that a name cannot have.
+    fn is_of_no_use(&self) -> bool {
+        matches!(
+            self.reason,
+            PathError::NotAbsolute | PathError::Relative | PathError::Character(_)
+        )
+    }
 }
 
 /// The rule that a path breaks. The texts are part of the wire contract.
@@ -277,18 +376,65 @@ mod tests {
             r"\var\lib\kubelet\pods\a\",
             "c:/var/lib/kubelet//pods/a",
         ] {
-            let same = dirs().normalise(text).expect(text);
+            let same = super::normalise(text).expect(text);
             assert_eq!(same.folded(), there.folded());
         }
         for text in [
-            "/etc",
-            r"\\host\share",
             r"C:\var\lib\kubelet\..\x",
+            r"\.\pipe\x",
+            r"\?\GLOBALROOT\x",
             "",
-            "C:/var/lib/kubelet-evil",
         ] {
-            assert!(dirs().normalise(text).is_err(), "{text:?}");
+            assert!(super::normalise(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_drive_is_a_working_folder_with_and_without_its_separator() {
+        for text in ["C:", r"c:\", "C:/"] {
+            let dirs = WorkingDirs::parse(vec![text.to_owned()]).expect(text);
+            assert!(dirs.admit(r"C:\any\where").is_ok(), "{text}");
+            assert!(dirs.admit(r"D:\any\where").is_err(), "{text}");
+            assert!(dirs.admit_removal(r"C:\").is_err(), "{text}");
+        }
+    }
+
+    /// csi-proxy starts with these, and admits no path for them.
+    #[test]
+    fn a_working_folder_that_no_path_can_lie_in_admits_nothing() {
+        let useless = [
+            r"\mnt\disks",
+            "/var/lib/kubelet",
+            "kubelet",
+            r"C:\a\..\b",
+            r"C:\a|b",
+        ];
+        for text in useless {
+            let dirs = [text, r"C:\work"].map(str::to_owned).to_vec();
+            let dirs = WorkingDirs::parse(dirs).expect(text);
+            assert!(dirs.admit(r"C:\work\a").is_ok(), "{text}");
+            for path in [
+                r"C:\mnt\disks\a",
+                r"C:\var\lib\kubelet\a",
+                r"C:\b\a",
+                r"C:\kubelet",
+            ] {
+                assert!(dirs.admit(path).is_err(), "{text}: {path}");
+            }
+        }
+        for text in ["", r"C:\a.", r"C:\con"] {
+            let refused = WorkingDirs::parse(vec![text.to_owned()]);
+            assert!(refused.is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_for_volumes_that_is_no_path_is_refused() {
+        for text in ["", r"\mnt\disks", "x"] {
+            let refused = dirs().with_volume_dirs(vec![text.to_owned()]);
+            assert!(refused.is_err(), "{text:?}");
+        }
+        assert!(dirs().with_volume_dirs(vec![String::from("D:")]).is_ok());
     }
 
     #[test]

@@ -169,6 +169,7 @@ impl GroupService {
         match self.operations.check(self.group.name, deadline) {
             Ok(Checked::Good) => Ok(Vec::new()),
             Ok(Checked::Lacks(what)) => Ok(what.into_bytes()),
+            Ok(Checked::NeedsRestart(why)) => Err(Status::new(Code::FailedPrecondition, why)),
             Err(cause) => {
                 let text = text::bounded(cause.to_string(), LONGEST);
                 Err(Status::new(Code::Unknown, text))

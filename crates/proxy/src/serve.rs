@@ -10,7 +10,10 @@ use std::{env, io};
 use node::{Kept, Node, Waits};
 use os::{Facility, Os, WinPath};
 use os_sim::{ClockMode, CreateError, SimNode};
-use transport::{BindError, DrainReport, Endpoint, EndpointError, Server, ServerOptions, Waiting};
+use transport::{
+    BindError, DrainReport, Endpoint, EndpointError, EndpointFailure, Server, ServerOptions,
+    Waiting,
+};
 use wire::Group;
 
 use crate::disk_guards::DiskGuards;
@@ -34,7 +37,7 @@ mod native;
 /// A working folder is no path, there is no node to serve (elsewhere than on Windows, where none is simulated), or the policy, the audit log or an endpoint
 /// is not to be had; or other processes serve all endpoints. An HTTP address that cannot be had is no error: it is logged and tried again.
 pub fn start(config: &Config) -> Result<Running, StartError> {
-    let working_dirs = WorkingDirs::parse(config.roots())?.reaching(config.reach);
+    let working_dirs = working_dirs(config)?;
     let oversight = Oversight::open(config)?;
     let os = os_meter::metered(node_of(config)?, &oversight.metrics().meter());
     let server = node::Server {
@@ -68,10 +71,11 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
     warn_of_other_servers(&options.security);
     let server = Server::bind_free(endpoints.collect(), options)?;
     tracing::info!(
-        "serving {}; require-privacy={}, working directories: {:?}",
+        "serving {}; require-privacy={}, working directories: {:?}, for volumes also: {:?}",
         served(&names, &server.taken()),
         config.require_privacy,
-        config.roots()
+        config.roots(),
+        config.volume_dirs
     );
     let names = names
         .into_iter()
@@ -84,6 +88,12 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
         server: SharedServer::new(server),
     };
     Ok(Running::new(config, monitored))
+}
+
+fn working_dirs(config: &Config) -> Result<WorkingDirs, WorkingDirError> {
+    let working_dirs = WorkingDirs::parse(config.roots())?;
+    let with_volumes = working_dirs.with_volume_dirs(config.volume_dirs.clone())?;
+    Ok(with_volumes.reaching(config.reach))
 }
 
 /// A call that waits for another leaves its place among those that run.
@@ -161,8 +171,8 @@ impl Drop for Running {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An endpoint cannot be had.
-    #[error(transparent)]
-    Bind(#[from] BindError),
+    #[error("{0}{advice}", advice = advice(.0))]
+    Bind(BindError),
     /// The folder for sockets is no absolute path.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
@@ -191,6 +201,27 @@ pub enum StartError {
     /// A working folder is no path.
     #[error(transparent)]
     WorkingDir(#[from] WorkingDirError),
+}
+
+impl From<BindError> for StartError {
+    fn from(error: BindError) -> Self {
+        Self::Bind(error)
+    }
+}
+
+/// What to do about pipes that this account may not serve: csi-proxy's Go server lets any account that
+/// starts it serve its own pipes, and these are SYSTEM's and Administrators'.
+fn advice(error: &BindError) -> &'static str {
+    let is_refused = |failure: &EndpointFailure| {
+        let is_pipe = matches!(failure.endpoint, Endpoint::Pipe(_));
+        is_pipe && failure.source.kind() == io::ErrorKind::PermissionDenied
+    };
+    match error {
+        BindError::Endpoints(failures) if failures.iter().any(is_refused) => {
+            "; the pipes are for SYSTEM and Administrators to serve: start as one of them, or name an owner and GA for this account by -pipe-security"
+        }
+        _ => "",
+    }
 }
 
 /// Windows serves itself. A simulated node runs only when it is named, and says so: nobody may take it for
@@ -311,8 +342,31 @@ fn prepare(folder: &Path) -> Result<(), StartError> {
 
 #[cfg(test)]
 mod tests {
-    use super::server_options;
+    use std::io;
+
+    use transport::{BindError, Endpoint, EndpointFailure};
+
+    use super::{StartError, server_options};
     use crate::flags::{self, Invocation};
+
+    /// As a person's account gets it: Go's server lets any account serve its own pipes.
+    #[test]
+    fn a_start_that_may_not_serve_its_pipes_says_what_to_do() {
+        let text = |endpoint: &Endpoint, kind: io::ErrorKind| {
+            let failure = EndpointFailure {
+                endpoint: endpoint.clone(),
+                source: kind.into(),
+            };
+            StartError::from(BindError::Endpoints(vec![failure])).to_string()
+        };
+        let pipe = Endpoint::pipe("csi-proxy-disk-v1").expect("a name");
+        let denied = text(&pipe, io::ErrorKind::PermissionDenied);
+        assert!(denied.contains("csi-proxy-disk-v1: ") && denied.contains("-pipe-security"));
+        assert!(!text(&pipe, io::ErrorKind::AddrInUse).contains("-pipe-security"));
+        let socket = Endpoint::socket("/run/x");
+        let denied = text(&socket, io::ErrorKind::PermissionDenied);
+        assert!(!denied.contains("-pipe-security"), "{denied}");
+    }
 
     #[test]
     fn pipes_get_the_security_of_the_flag() {

@@ -58,7 +58,7 @@ pub(super) const CALLS: &[Call] = &[
     ]),
     Call("volume.GetClosestVolumeIDFromTargetPath", &[
         row("a mounted folder", [0, 0, 1, 2, 0], [0, 0], |node| closest(node, MOUNTED)),
-        row("a folder of a mounted volume", [0, 0, 1, 3, 0], [0, 0], closest_inside),
+        row("a folder of a mounted volume", [0, 0, 1, 2, 0], [0, 0], closest_inside),
         row("a folder of drive C", [0, 0, 0, 4, 0], [2, 0], |node| closest(node, KUBELET)),
     ]),
     Call("volume.WriteVolumeCache", &[row("", [0, 0, 1, 0, 0], [1, 1],

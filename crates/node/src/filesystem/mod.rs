@@ -14,7 +14,7 @@ use self::remove::Walk;
 use crate::link::{self, Leads};
 use crate::locks::{Held, Key};
 use crate::new_link::NewLink;
-use crate::{Bounds, Node, Way, leftover, smb};
+use crate::{Bounds, LookupPath, Node, Way, leftover, smb};
 
 /// The operations on files, directories and links of a [`Node`].
 ///
@@ -181,22 +181,24 @@ impl<'a> Filesystem<'a> {
     }
 
     /// Whether the entry is a symbolic link, junction or mounted folder, and what it leads to
-    /// exists. Of a confined way, what it leads to is only looked at within bounds. A share never is: a link to one
-    /// counts as long as the node has a mapping of it.
+    /// exists. Of a confined way, what it leads to is only looked at within bounds, of one that was resolved for a
+    /// look on the node's own drives and volumes. A share never is: a link to one counts as long as the node has a
+    /// mapping of it.
     ///
     /// # Errors
     /// There is no such entry, it leads out of bounds, or it or what it leads to cannot be looked
     /// at; or of a link to a share, Windows does not list its mappings.
     pub fn is_symlink(
         &self,
-        at: impl Into<Way>,
+        at: impl Into<LookupPath>,
         deadline: Deadline,
     ) -> Result<bool, FilesystemError> {
-        let way = at.into();
+        let at = at.into();
+        let way = at.way();
         let path = way.path();
         self.node.check(deadline, "look at", way.asked())?;
         let inspect = |source| FilesystemError::inspect(way.asked())(source);
-        let entry = self.entry(&way).map_err(inspect)?;
+        let entry = self.entry(way).map_err(inspect)?;
         let there = match link::leads(self.files(), path, &entry).map_err(inspect)? {
             Leads::Nowhere => return Ok(false),
             Leads::To(target) if is_on_share(&target) => {

@@ -32,7 +32,7 @@ use self::resize::Resizing;
 pub use self::resize::{NewSize, Resized};
 pub use self::target::TargetError;
 use crate::locks::Key;
-use crate::{FoundDisk, Named, Node, Way};
+use crate::{FoundDisk, LookupPath, Named, Node, Way};
 
 /// The operations on the volumes of a [`Node`].
 pub struct Volumes<'a> {
@@ -267,12 +267,13 @@ impl<'a> Volumes<'a> {
     /// It leads to no mounted folder.
     pub fn of_target(
         &self,
-        path: impl Into<Way>,
+        path: impl Into<LookupPath>,
         deadline: Deadline,
     ) -> Result<VolumeId, VolumeError> {
-        let way = path.into();
+        let path = path.into();
+        let way = path.way();
         self.node.check(deadline, "look at", way.asked())?;
-        Ok(target::mounted(self.node.os(), &way)?)
+        Ok(target::mounted(self.node.os(), way)?)
     }
 
     /// The volume that holds the entry of this path, links followed.
@@ -281,13 +282,14 @@ impl<'a> Volumes<'a> {
     /// There is no such entry, or it is on no volume of this node.
     pub fn closest(
         &self,
-        path: impl Into<Way>,
+        path: impl Into<LookupPath>,
         deadline: Deadline,
     ) -> Result<VolumeId, VolumeError> {
-        let way = path.into();
+        let path = path.into();
+        let way = path.way();
         self.node.check(deadline, "look at", way.asked())?;
         let fails = target::Missing::Fails;
-        Ok(target::closest(self.node.os(), &way, fails)?)
+        Ok(target::closest(self.node.os(), way, fails)?)
     }
 
     /// Writes everything cached for the volume to its disk.

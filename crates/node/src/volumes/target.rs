@@ -111,6 +111,10 @@ pub(crate) fn mounted(os: &Os, way: &Way) -> Result<VolumeId, TargetError> {
             Leads::ToVolume(volume) => {
                 return mounted_at(os, target, at.path(), entry.tag, volume);
             }
+            // A link to a drive: its root is where its volume is mounted.
+            Leads::Nowhere if step > 0 && is_drive(at.path()) => {
+                return volume_of_root(os, target, at.path());
+            }
             Leads::Nowhere if step == 0 && entry.is_directory() && entry.tag.is_none() => {
                 let path = target.to_string();
                 return Err(TargetError::PlainDirectory { path });
@@ -204,6 +208,10 @@ fn volume_of_root(os: &Os, asked: &WinPath, root: &WinPath) -> Result<VolumeId, 
         }),
         Root::Volume(volume) => Ok(*volume),
     }
+}
+
+fn is_drive(path: &WinPath) -> bool {
+    path.name().is_none() && matches!(path.root(), Root::Drive(_))
 }
 
 /// Tells a path that is missing from one that a dangling link or a vanished volume above it hides:

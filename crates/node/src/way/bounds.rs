@@ -3,7 +3,8 @@ use std::sync::Arc;
 use os::{Component, Os, Root, VolumeId, WinPath};
 
 use super::resolve::{self, Resolver};
-use super::{Way, WayError};
+use super::{LookupPath, Scope, Way, WayError};
+use crate::link::{self, Leads};
 
 /// How deep volumes may be mounted in one another.
 const MOST_NESTED: usize = 16;
@@ -58,7 +59,27 @@ impl Bounds {
     /// The path or a link leads out of bounds, or a part of it cannot be looked at. A part that is
     /// missing is no error: the way is then the path as far as it can be told.
     pub fn resolve(self: &Arc<Self>, os: &Os, path: &WinPath) -> Result<Way, WayError> {
-        Resolver::begin(os, self, path, (path, path))?.run()
+        Resolver::begin(os, (self, Scope::Inside), path)?.run()
+    }
+
+    /// Follows every link on the path but one at its end, for a call that only looks: each to a
+    /// place within bounds, or on another drive or volume of this node.
+    ///
+    /// A drive is one of this node's when the mount manager has its letter for a volume. It does not
+    /// know the letters of network drives and of `subst`, and nothing on the drive is opened to ask
+    /// it (`FindFirstVolumeW`, and `GetVolumePathNamesForVolumeNameW` for one volume after the other
+    /// until the letter is found). Shares are never followed.
+    ///
+    /// # Errors
+    /// The path or a link leads to another machine or to a drive that the mount manager does not
+    /// know, or a part of it cannot be looked at.
+    pub fn resolve_lookup(
+        self: &Arc<Self>,
+        os: &Os,
+        path: &WinPath,
+    ) -> Result<LookupPath, WayError> {
+        let way = Resolver::begin(os, (self, Scope::Local), path)?.run()?;
+        Ok(LookupPath::from(way))
     }
 
     /// Whether the path, by its names, lies in one of the folders.
@@ -77,6 +98,29 @@ impl Bounds {
             .any(|root| root.given.is_within(path) || root.place().is_within(path))
     }
 
+    /// A link that appeared where a folder was missing when the folders were resolved, if there is
+    /// one: every path there is refused until they are resolved anew.
+    ///
+    /// # Errors
+    /// What is there cannot be looked at.
+    pub fn late_link(&self, os: &Os) -> os::Result<Option<WinPath>> {
+        for root in &self.roots {
+            if let Some(link) = root.late_link(os)? {
+                return Ok(Some(link));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The links right below the folders that lead out of all of them, with where they lead: a
+    /// folder `pods` on another drive, say. What cannot be looked at is left out.
+    #[must_use]
+    pub fn links_out(&self, os: &Os) -> Vec<(WinPath, WinPath)> {
+        let links = self.roots.iter().flat_map(|root| root.links(os));
+        let leads_out = |(_, target): &(WinPath, WinPath)| !self.contain(target);
+        links.filter(leads_out).collect()
+    }
+
     /// The folders by their texts, and the places that these led to.
     pub(crate) fn paths(&self) -> impl Iterator<Item = WinPath> {
         let both = |root: &Bound| [root.given.clone(), root.place()];
@@ -84,18 +128,22 @@ impl Bounds {
     }
 
     /// Where to begin with a path; `None` when it is outside.
-    pub(super) fn start(&self, os: &Os, path: &WinPath) -> os::Result<Option<Start>> {
+    pub(super) fn start(&self, os: &Os, path: &WinPath, scope: Scope) -> os::Result<Option<Start>> {
         for root in &self.roots {
             let names = below(path, &root.given).or_else(|| below(path, &root.place()));
             if let Some(names) = names {
                 return Ok(Some(root.start(names)));
             }
         }
-        let Root::Volume(volume) = path.root() else {
-            return Ok(None);
+        let is_admitted = match (path.root(), scope) {
+            (Root::Share { .. }, _) | (Root::Drive(_), Scope::Inside) => false,
+            (Root::Drive(_), Scope::Local) => has_drive(os, path)?,
+            (Root::Volume(_), Scope::Local) => true,
+            (Root::Volume(volume), Scope::Inside) => {
+                self.is_mounted_inside(os, *volume, MOST_NESTED)?
+            }
         };
-        let is_inside = self.is_mounted_inside(os, *volume, MOST_NESTED)?;
-        Ok(is_inside.then(|| Start {
+        Ok(is_admitted.then(|| Start {
             base: path.prefix(0),
             plain: 0,
             names: path.components().to_vec(),
@@ -136,6 +184,35 @@ impl Bound {
         missing.fold(self.base.clone(), |path, name| path.join(name))
     }
 
+    fn late_link(&self, os: &Os) -> os::Result<Option<WinPath>> {
+        let mut at = self.base.clone();
+        for name in &self.missing {
+            at = at.join(name.clone());
+            let entry = match os.files.entry(&at) {
+                Err(error) if error.is_not_found() => return Ok(None),
+                entry => entry?,
+            };
+            if entry.tag.is_some() {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn links(&self, os: &Os) -> Vec<(WinPath, WinPath)> {
+        let place = self.place();
+        let found = os.files.list(&place).unwrap_or_default();
+        let links = found.into_iter().filter(|found| found.entry.tag.is_some());
+        let followed = links.filter_map(|found| {
+            let link = place.join(Component::listed(found.name).ok()?);
+            match link::leads(&*os.files, &link, &found.entry) {
+                Ok(Leads::To(target)) => Some((link, target)),
+                _ => None,
+            }
+        });
+        followed.collect()
+    }
+
     fn start(&self, names: &[Component]) -> Start {
         Start {
             base: self.base.clone(),
@@ -143,6 +220,19 @@ impl Bound {
             names: [&self.missing, names].concat(),
         }
     }
+}
+
+/// Whether the mount manager has the drive of a path for one of its volumes.
+fn has_drive(os: &Os, path: &WinPath) -> os::Result<bool> {
+    let drive = path.prefix(0).folded();
+    for volume in os.volumes.list()? {
+        // One that went since it was listed, or whose disk is offline, has no drive.
+        let paths = os.volumes.access_paths(volume).unwrap_or_default();
+        if paths.iter().any(|path| path.folded() == drive) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The names of a path below another, if it lies there.

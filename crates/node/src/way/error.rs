@@ -30,6 +30,15 @@ pub enum WayError {
         /// The volume.
         volume: VolumeId,
     },
+    /// A call that only looks was asked for, or led by a link to, another machine or a drive that the
+    /// mount manager does not know.
+    #[error("path: {path} is refused: {} on no drive or volume of this node", the_end(.path, .at))]
+    NotLocal {
+        /// The path that was asked for.
+        path: String,
+        /// The link, or the path itself.
+        at: String,
+    },
     /// A reparse point that is neither link nor mounted folder stands in the way.
     #[error(
         "path: {path} is refused: {} is a reparse point ({tag:?}) that is not followed",
@@ -45,7 +54,7 @@ pub enum WayError {
     },
     /// A working folder was missing at the start, and a link stands there now.
     #[error(
-        "path: {path} is refused: {} is a link that was not there when the working directories were resolved",
+        "path: {path} is refused: {} is a link that was not there when the working directories were resolved, at the start: restart the server",
         named(.path, .link)
     )]
     LateLink {
@@ -77,6 +86,13 @@ fn named<'a>(path: &str, at: &'a str) -> &'a str {
     match path.starts_with(at) {
         true => at,
         false => "something on the way",
+    }
+}
+
+fn the_end(path: &str, at: &str) -> String {
+    match path == at {
+        true => "it is".to_owned(),
+        false => format!("{} leads to something that is", the_link(path, at)),
     }
 }
 

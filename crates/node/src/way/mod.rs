@@ -2,6 +2,7 @@
 
 mod bounds;
 mod error;
+mod lookup;
 mod resolve;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use os::{Files, Os, Pin, Win32, WinPath};
 
 pub use self::bounds::Bounds;
 pub use self::error::WayError;
+pub use self::lookup::LookupPath;
 use self::resolve::Resolver;
 
 /// Where an operation acts.
@@ -28,9 +30,19 @@ pub struct Way {
 struct Confined {
     asked: WinPath,
     bounds: Arc<Bounds>,
+    scope: Scope,
     /// How many of the path's names lie above what clients can change.
     trusted: usize,
     followed: Followed,
+}
+
+/// Where the links of a path may lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Into the folders, and onto volumes that are mounted inside.
+    Inside,
+    /// Also to every other drive and volume of this node.
+    Local,
 }
 
 /// Whether a path led through a link on its way.
@@ -60,8 +72,8 @@ impl Way {
     pub(crate) fn next(&self, os: &Os, target: &WinPath) -> Result<Self, WayError> {
         match &self.confined {
             None => Ok(Self::from(target)),
-            Some(Confined { asked, bounds, .. }) => {
-                let resolver = Resolver::begin(os, bounds, asked, (&self.path, target))?;
+            Some(confined) => {
+                let resolver = Resolver::follow_on(os, confined, (&self.path, target))?;
                 resolver.run().map(Self::behind_a_link)
             }
         }

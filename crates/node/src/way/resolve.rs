@@ -5,7 +5,7 @@ use std::sync::Arc;
 use os::{Component, Os, ReparseTag, Root, WinPath};
 
 use super::bounds::Start;
-use super::{Bounds, Confined, Followed, Way, WayError};
+use super::{Bounds, Confined, Followed, Scope, Way, WayError};
 use crate::link::{self, Leads};
 
 /// How many links one path may lead through; Windows's own number.
@@ -17,6 +17,7 @@ const MOST_LINKS: usize = 63;
 pub(super) struct Resolver<'a> {
     os: &'a Os,
     bounds: &'a Arc<Bounds>,
+    scope: Scope,
     asked: &'a WinPath,
     /// As far as it is followed: free of links.
     at: WinPath,
@@ -30,25 +31,40 @@ pub(super) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Begins at `target`, to which `link` leads on the way that `asked` names.
+    /// Begins with a path as it is asked for.
     pub(super) fn begin(
         os: &'a Os,
-        bounds: &'a Arc<Bounds>,
+        (bounds, scope): (&'a Arc<Bounds>, Scope),
         asked: &'a WinPath,
+    ) -> Result<Self, WayError> {
+        let mut resolver = Self::new(os, (bounds, scope), asked);
+        resolver.turn(asked, asked)?;
+        Ok(resolver)
+    }
+
+    /// Goes on at `target`, to which `link` leads at the end of what was followed before.
+    pub(super) fn follow_on(
+        os: &'a Os,
+        followed: &'a Confined,
         (link, target): (&WinPath, &WinPath),
     ) -> Result<Self, WayError> {
-        let mut resolver = Self {
+        let mut resolver = Self::new(os, (&followed.bounds, followed.scope), &followed.asked);
+        resolver.turn(link, target)?;
+        Ok(resolver)
+    }
+
+    fn new(os: &'a Os, (bounds, scope): (&'a Arc<Bounds>, Scope), asked: &'a WinPath) -> Self {
+        Self {
             os,
             bounds,
+            scope,
             asked,
-            at: target.clone(),
+            at: asked.clone(),
             trusted: 0,
             left: Vec::new(),
             plain: 0,
             links: 0,
-        };
-        resolver.turn(link, target)?;
-        Ok(resolver)
+        }
     }
 
     pub(super) fn run(mut self) -> Result<Way, WayError> {
@@ -77,7 +93,7 @@ impl<'a> Resolver<'a> {
     /// Goes on where a link leads.
     fn follow(&mut self, link: &WinPath, target: &WinPath) -> Result<(), WayError> {
         let path = self.asked.to_string();
-        if self.plain > 0 {
+        if self.plain > 0 && self.scope == Scope::Inside {
             tracing::warn!(path = %self.asked, %link, "a link was not there at the start");
             let link = link.to_string();
             return Err(WayError::LateLink { path, link });
@@ -90,7 +106,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn turn(&mut self, link: &WinPath, target: &WinPath) -> Result<(), WayError> {
-        let start = self.bounds.start(self.os, target);
+        let start = self.bounds.start(self.os, target, self.scope);
         let Some(start) = start.map_err(self.unreadable(link))? else {
             return Err(self.outside(link, target));
         };
@@ -108,6 +124,7 @@ impl<'a> Resolver<'a> {
             confined: Some(Confined {
                 asked: self.asked.clone(),
                 bounds: Arc::clone(self.bounds),
+                scope: self.scope,
                 trusted: self.trusted,
                 followed: match self.links {
                     0 => Followed::Nothing,
@@ -118,15 +135,19 @@ impl<'a> Resolver<'a> {
     }
 
     fn outside(&self, link: &WinPath, target: &WinPath) -> WayError {
-        tracing::warn!(path = %self.asked, %link, %target, "a link leads out of the working folders");
-        let (path, link) = (self.asked.to_string(), link.to_string());
+        let (path, at) = (self.asked.to_string(), link.to_string());
+        if self.scope == Scope::Local {
+            tracing::warn!(%path, %link, %target, "no drive or volume of this node");
+            return WayError::NotLocal { path, at };
+        }
+        tracing::warn!(%path, %link, %target, "a link leads out of the working folders");
         match target.root() {
             Root::Volume(volume) => WayError::ForeignVolume {
                 path,
-                link,
+                link: at,
                 volume: *volume,
             },
-            _ => WayError::Outside { path, link },
+            _ => WayError::Outside { path, link: at },
         }
     }
 

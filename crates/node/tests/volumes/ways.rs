@@ -271,3 +271,37 @@ fn a_look_holds_nothing() {
     let holds = |op: &os_sim::Op| op.operation == "CreateFileW";
     assert!(!looks.is_empty() && !looks.iter().any(holds), "{looks:?}");
 }
+
+/// The start warns of them: a kubelet whose `pods` lie on another drive is refused every call there.
+#[test]
+fn links_right_below_a_folder_that_lead_out_are_listed() {
+    let (rig, _) = scene();
+    rig.junction(r"C:\var\lib\kubelet\pods", r"C:\outside");
+    let tree = rig.sim.files();
+    for (name, target) in [("in", r"C:\var\lib\kubelet\a"), ("out", r"C:\outside\x")] {
+        let link = path(&format!(r"C:\var\lib\kubelet\{name}"));
+        tree.create_symlink(&link, target, LinkKind::Directory)
+            .unwrap();
+    }
+    let bounds = Bounds::resolve_roots(rig.os(), &[path(KUBELET)]);
+    let mut found = bounds.links_out(rig.os());
+    found.sort_by_key(|(link, _)| link.to_string());
+    let expected = [("out", r"C:\outside\x"), ("pods", r"C:\outside")];
+    let link = |name: &str| path(&format!(r"{KUBELET}\{name}"));
+    let expected = expected.map(|(name, target)| (link(name), path(target)));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_link_where_a_folder_was_missing_is_found() {
+    let (rig, _) = scene();
+    let tree = rig.sim.files();
+    let bounds = Bounds::resolve_roots(rig.os(), &[path(KUBELET), path(r"C:\later\work")]);
+    assert_eq!(bounds.late_link(rig.os()), Ok(None));
+    tree.create_directory(&path(r"C:\later")).unwrap();
+    assert_eq!(bounds.late_link(rig.os()), Ok(None));
+    let work = path(r"C:\later\work");
+    tree.create_symlink(&work, r"C:\outside", LinkKind::Directory)
+        .unwrap();
+    assert_eq!(bounds.late_link(rig.os()), Ok(Some(work)));
+}

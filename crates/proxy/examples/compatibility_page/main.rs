@@ -1,5 +1,6 @@
 //! Writes the page of compatibility to the file that is named, for `cargo xtask docs`.
 
+mod drivers;
 mod evidence;
 mod page;
 mod sources;

@@ -6,6 +6,7 @@ use node::texts::{self, Matched, Said};
 use wincsi_proxy::catalogue::{self, OPERATIONS, Operation};
 use wire::{Group, Method};
 
+use crate::drivers::{DRIVERS, STRICTER};
 use crate::evidence::{ON_SIMULATED_FILES, TESTS, TEXTS};
 use crate::sources::Sources;
 
@@ -132,12 +133,14 @@ pub(crate) fn page(sources: &Sources) -> Result<String, String> {
     for versions in versions {
         write_group(sources, versions, &mut page)?;
     }
+    page.push_str(DRIVERS);
     page.push_str(MAPPED);
     page.push_str(FILES_HEAD);
     for (operation, about) in ON_SIMULATED_FILES {
         write_on_simulated_files(operation, about, &mut page)?;
     }
     page.push_str(NEW_DISKS);
+    page.push_str(STRICTER);
     page.push_str(TEXTS_HEAD);
     for text in texts::ALL {
         write_text(sources, text, &mut page)?;

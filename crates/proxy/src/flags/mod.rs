@@ -66,6 +66,8 @@ pub struct Config {
     pub reach: Reach,
     /// Where it is noted which links are being made; `None` is nowhere.
     pub state_dir: Option<WinPath>,
+    /// Further folders in which volumes are mounted and unmounted.
+    pub volume_dirs: Vec<String>,
     /// Run under the service control manager.
     pub windows_service: bool,
     /// Further allowed roots.
@@ -96,6 +98,7 @@ impl Default for Config {
             require_privacy: true,
             simulate: None,
             state_dir: r"C:\Program Files\wincsi".parse().ok(),
+            volume_dirs: Vec::new(),
             windows_service: false,
             working_dirs: Vec::new(),
         }

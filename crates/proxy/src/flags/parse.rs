@@ -193,6 +193,7 @@ mod tests {
 
     use super::super::{Invocation, all, usage};
     use super::{FlagError, parse};
+    use crate::http::{BarePort, BindAddress};
     use crate::log::Severity;
 
     fn serve(line: &str) -> super::Config {
@@ -325,7 +326,9 @@ mod tests {
         ] {
             assert_eq!(error(line), text);
         }
-        assert!(error("-working-dir=").contains("every path"));
+        for empty in ["-working-dir=", "-kubelet-path="] {
+            assert!(error(empty).contains("every path"), "{empty}");
+        }
     }
 
     #[test]
@@ -354,6 +357,18 @@ mod tests {
         assert_eq!(config.max_held_bytes, options.max_held_bytes);
         assert_eq!(config.max_connection_idle, options.max_idle);
         assert_eq!(config.call_timeout, options.call_timeout);
+    }
+
+    /// csi-proxy's flag means what it means there; ours keeps to this machine.
+    #[test]
+    fn a_port_without_a_host_is_every_address_for_metrics_only() {
+        let config = serve("-metrics-bind-address=:9090 -healthz-bind-address=:9091");
+        let address = |text, bare| BindAddress::parse(text, bare).ok();
+        assert_eq!(
+            config.metrics_address,
+            address(":9090", BarePort::EveryAddress)
+        );
+        assert_eq!(config.healthz_address, address(":9091", BarePort::Loopback));
     }
 
     #[test]

@@ -44,7 +44,8 @@ const PREFACE: &str = "\
 
 The syntax is that of Go's `flag` package: one dash or two, `-flag=value` or `-flag value`. A flag that
 is true or false takes its value by `=` alone (`-windows-service=false`); true is `1`, `t`, `T`, `true`,
-`TRUE`, `True`, false likewise. What is given twice overrides, but for `-working-dir`, which adds. `--`
+`TRUE`, `True`, false likewise. What is given twice overrides, but for `-working-dir`
+and `-volume-dir`, which add. `--`
 ends the flags. A command line that cannot be understood ends the program with code 2.
 
 Go's package stops at the first argument that is no flag, and csi-proxy then ignores all that follows.

@@ -5,7 +5,7 @@ use os::WinPath;
 
 use super::klog::KLOG;
 use super::{Config, Invocation};
-use crate::http::BindAddress;
+use crate::http::{BarePort, BindAddress};
 use crate::log::Format;
 use crate::paths::Reach;
 
@@ -89,14 +89,14 @@ const FLAGS: &[Flag] = &[
         name: "kubelet-path",
         value: Value::Of("path"),
         default: r"C:\var\lib\kubelet",
-        help: "The kubelet's folder; always an allowed root.",
-        apply: Apply::Text(|config, text| set(&mut config.kubelet_path, text.to_owned())),
+        help: "The kubelet's folder; always an allowed root. One without a drive is passed over with a warning, since no path of a client lies in it; in csi-proxy neither.",
+        apply: Apply::Text(|config, text| set(&mut config.kubelet_path, root(text)?)),
     },
     Flag {
         name: "working-dir",
         value: Value::Of("path"),
         default: "",
-        help: "A further allowed root; may be given several times.",
+        help: "A further allowed root; may be given several times. As with -kubelet-path, one without a drive is passed over, and an empty one is refused: in csi-proxy it allows every path.",
         apply: Apply::Text(working_dir),
     },
     Flag {
@@ -117,9 +117,9 @@ const FLAGS: &[Flag] = &[
         name: "metrics-bind-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /metrics, /healthz, /livez and /readyz on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
+        help: "Serve /metrics, /healthz, /livez and /readyz on this TCP address; without a host, on every address of this machine. One that is taken is tried again until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
-            address(text).map(|address| config.metrics_address = address)
+            address(text, BarePort::EveryAddress).map(|address| config.metrics_address = address)
         }),
     },
 ];
@@ -146,7 +146,7 @@ const OURS: &[Flag] = &[
         name: "confine-paths",
         value: Value::Bool,
         default: "true",
-        help: "Keep every path within the allowed roots, links resolved. False is csi-proxy's reach: links on the way are followed wherever they lead, so that a process that may write in a folder there decides where a call acts.",
+        help: "Keep the paths of every call that changes something, and of PathExists, within the allowed roots, links resolved, and those of look-ups (IsSymlink, the volume of a path) on this node's own drives. False is csi-proxy's reach: links on the way are followed wherever they lead, so that a process that may write in a folder there decides where a call acts.",
         apply: Apply::Bool(|config, on| config.reach = reach(on)),
     },
     Flag {
@@ -176,7 +176,7 @@ const OURS: &[Flag] = &[
         default: "",
         help: "Serve /healthz, /livez and /readyz alone on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
-            address(text).map(|address| config.healthz_address = address)
+            address(text, BarePort::Loopback).map(|address| config.healthz_address = address)
         }),
     },
     Flag {
@@ -260,6 +260,13 @@ const OURS: &[Flag] = &[
         apply: Apply::Text(|config, text| set(&mut config.state_dir, path(text)?)),
     },
     Flag {
+        name: "volume-dir",
+        value: Value::Of("path"),
+        default: "",
+        help: "A further folder in which MountVolume and UnmountVolume act, and no other call that changes something; may be given several times. For -format-guard it lies outside of the allowed roots.",
+        apply: Apply::Text(volume_dir),
+    },
+    Flag {
         name: "version",
         value: Value::Bool,
         default: "",
@@ -285,11 +292,19 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
 }
 
 fn working_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
-    if text.is_empty() {
-        // csi-proxy takes an empty prefix for "everywhere"; nobody means that.
-        return Err("a folder; an empty one would allow every path");
-    }
-    config.working_dirs.push(text.to_owned());
+    config.working_dirs.push(root(text)?);
+    Ok(())
+}
+
+/// csi-proxy takes an empty prefix for "everywhere"; nobody means that.
+fn root(text: &str) -> Result<String, &'static str> {
+    let text = optional(text).ok_or("a folder; an empty one would allow every path")?;
+    Ok(text.to_owned())
+}
+
+fn volume_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
+    let text = optional(text).ok_or("a folder")?;
+    config.volume_dirs.push(text.to_owned());
     Ok(())
 }
 
@@ -298,8 +313,9 @@ fn path(text: &str) -> Result<Option<WinPath>, &'static str> {
     path.map_err(|_| "an absolute path")
 }
 
-fn address(text: &str) -> Result<Option<BindAddress>, &'static str> {
-    optional(text).map(BindAddress::parse).transpose()
+fn address(text: &str, bare: BarePort) -> Result<Option<BindAddress>, &'static str> {
+    let address = optional(text).map(|text| BindAddress::parse(text, bare));
+    address.transpose()
 }
 
 fn backups(text: &str) -> Result<u32, &'static str> {

@@ -1,14 +1,27 @@
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::{fmt, io};
 
-/// Where to listen: `host:port`, or `:port` for loopback alone.
-///
-/// In Go `:port` is every address of the machine. What is served here concerns an operator of this
-/// node, so others are let in only by who says so: `0.0.0.0:port` or `[::]:port`.
+/// Where to listen: `host:port`, or `:port` for what [`BarePort`] says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BindAddress {
-    host: Option<String>,
+    host: Host,
     port: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Host {
+    Every,
+    Loopback,
+    Named(String),
+}
+
+/// What a port without a host means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BarePort {
+    /// Every address of the machine, of IPv4 and IPv6, as in Go.
+    EveryAddress,
+    /// 127.0.0.1.
+    Loopback,
 }
 
 impl BindAddress {
@@ -16,63 +29,126 @@ impl BindAddress {
     ///
     /// # Errors
     /// It is no `host:port`; the text says what it should have been.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str, bare: BarePort) -> Result<Self, &'static str> {
         let wanted = "host:port or :port";
         let (host, port) = text.rsplit_once(':').ok_or(wanted)?;
         let port = port.parse().map_err(|_| wanted)?;
         if host.contains(char::is_whitespace) {
             return Err(wanted);
         }
-        Ok(Self {
-            host: (!host.is_empty()).then(|| host.to_owned()),
-            port,
-        })
+        let host = match (host, bare) {
+            ("", BarePort::EveryAddress) => Host::Every,
+            ("", BarePort::Loopback) => Host::Loopback,
+            (host, _) => Host::Named(host.to_owned()),
+        };
+        Ok(Self { host, port })
     }
 
-    /// Whether csi-proxy would have listened on every address here.
-    #[must_use]
-    pub fn is_narrowed(&self) -> bool {
-        self.host.is_none()
+    /// Listens.
+    pub(super) fn bind(&self) -> io::Result<Vec<TcpListener>> {
+        let one = match &self.host {
+            Host::Every => return bind_every(self.port),
+            Host::Loopback => TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)),
+            Host::Named(_) => {
+                let addresses: Vec<SocketAddr> = self.to_string().to_socket_addrs()?.collect();
+                TcpListener::bind(&*addresses)
+            }
+        };
+        Ok(vec![one?])
     }
+}
 
-    pub(super) fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
-        match &self.host {
-            None => Ok(vec![(Ipv4Addr::LOCALHOST, self.port).into()]),
-            Some(_) => Ok(self.to_string().to_socket_addrs()?.collect()),
+/// Go has one socket for both families. On Windows a socket of IPv6 is for IPv6 only unless
+/// `IPV6_V6ONLY` is switched off, which `std` cannot, so there are two; where one takes both, as on
+/// Linux, the second is refused as taken, and the one that takes both replaces the first.
+///
+/// <https://learn.microsoft.com/windows/win32/winsock/dual-stack-sockets>
+fn bind_every(port: u16) -> io::Result<Vec<TcpListener>> {
+    let four = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+    let both = (Ipv6Addr::UNSPECIFIED, four.local_addr()?.port());
+    match TcpListener::bind(both) {
+        Ok(six) => Ok(vec![four, six]),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            drop(four);
+            Ok(vec![TcpListener::bind(both)?])
+        }
+        Err(error) => {
+            tracing::info!("http: no IPv6 on this machine: {error}");
+            Ok(vec![four])
         }
     }
 }
 
 impl fmt::Display for BindAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = self.host.as_deref().unwrap_or_default();
+        let host = match &self.host {
+            Host::Named(host) => host,
+            Host::Every | Host::Loopback => "",
+        };
         write!(f, "{host}:{}", self.port)
     }
 }
 
-/// The loopback address of the same family.
-pub(super) fn loopback(of: IpAddr) -> IpAddr {
-    match of {
+/// Where a client of this machine reaches a socket that listens there.
+pub(super) fn reachable(listening: SocketAddr) -> SocketAddr {
+    let ip = match listening.ip() {
+        ip if !ip.is_unspecified() => ip,
         IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-    }
+    };
+    SocketAddr::new(ip, listening.port())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::BindAddress;
+    use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+
+    use super::{BarePort, BindAddress};
 
     #[test]
-    fn a_bare_port_is_loopback_and_others_are_what_they_say() {
-        let resolved = |text: &str| {
-            let address = BindAddress::parse(text).expect(text);
-            address.resolve().expect(text)[0].to_string()
+    fn a_bare_port_is_what_the_flag_says_and_others_are_what_they_say() {
+        let bound = |text: &str, bare| {
+            let address = BindAddress::parse(text, bare).expect(text);
+            let listeners = address.bind().expect(text);
+            let ips = listeners
+                .iter()
+                .map(|listener| listener.local_addr().expect(text).ip());
+            ips.collect::<Vec<_>>()
         };
-        assert_eq!(resolved(":9090"), "127.0.0.1:9090");
-        assert_eq!(resolved("0.0.0.0:9090"), "0.0.0.0:9090");
-        assert_eq!(resolved("[::]:9090"), "[::]:9090");
-        for wrong in ["9090", "", "a:b", ":99999", "a b:1"] {
-            assert!(BindAddress::parse(wrong).is_err(), "{wrong}");
+        for (text, ip) in [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "0.0.0.0")] {
+            for bare in [BarePort::Loopback, BarePort::EveryAddress] {
+                assert_eq!(
+                    bound(text, bare),
+                    [ip.parse::<Ipv4Addr>().expect(ip)],
+                    "{text}"
+                );
+            }
         }
+        assert_eq!(bound(":0", BarePort::Loopback), [Ipv4Addr::LOCALHOST]);
+        let every = bound(":0", BarePort::EveryAddress);
+        assert!(
+            every.iter().all(std::net::IpAddr::is_unspecified),
+            "{every:?}"
+        );
+        for wrong in ["9090", "", "a:b", ":99999", "a b:1"] {
+            assert!(
+                BindAddress::parse(wrong, BarePort::Loopback).is_err(),
+                "{wrong}"
+            );
+        }
+    }
+
+    /// One port for both families, however many sockets that takes.
+    #[test]
+    fn every_address_has_one_port() {
+        let address = BindAddress::parse(":0", BarePort::EveryAddress).expect("an address");
+        let listeners = address.bind().expect("a free port");
+        let addresses: Vec<SocketAddr> = listeners
+            .iter()
+            .map(|listener| listener.local_addr().expect("it listens"))
+            .collect();
+        let port = addresses[0].port();
+        assert!(addresses.iter().all(|address| address.port() == port));
+        assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok());
     }
 }

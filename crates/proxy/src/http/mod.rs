@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-pub use self::address::BindAddress;
+pub use self::address::{BarePort, BindAddress};
 use self::listening::Listening;
 pub use self::request::{Detail, Request};
 use self::seats::Seats;
@@ -109,41 +109,45 @@ impl HttpServer {
         server
     }
 
-    /// Where it listens; nothing while it has not got its address.
+    /// Where a client of this machine reaches it; nothing while it has not got its address.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.0.listening.address()
+        let addresses = self.0.listening.addresses();
+        addresses.first().copied().map(address::reachable)
     }
 }
 
 impl Drop for HttpServer {
-    /// The listening thread ends with the next connection, which is this one.
+    /// A listening thread ends with its next connection, which is this one.
     fn drop(&mut self) {
-        let Some(mut address) = self.0.listening.close() else {
-            return;
-        };
-        if address.ip().is_unspecified() {
-            address.set_ip(address::loopback(address.ip()));
+        for address in self.0.listening.close() {
+            let address = address::reachable(address);
+            // When it fails there is nobody to wake, or the process is about to end anyway.
+            let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
         }
-        // When it fails there is nobody to wake, or the process is about to end anyway.
-        let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
     }
 }
 
-fn run(address: &BindAddress, bound: Option<TcpListener>, shared: &Arc<Shared>, pages: &str) {
-    let listener = bound.or_else(|| shared.listening.bind_later(address));
-    if let (Some(listener), Some(at)) = (listener, shared.listening.address()) {
-        announce(address, at, pages);
-        serve(&listener, shared);
+fn run(address: &BindAddress, bound: Option<Vec<TcpListener>>, shared: &Arc<Shared>, pages: &str) {
+    let listeners = bound.or_else(|| shared.listening.bind_later(address));
+    for at in shared.listening.addresses() {
+        announce(at, pages);
     }
+    thread::scope(|scope| {
+        for listener in listeners.unwrap_or_default() {
+            let thread = thread::Builder::new().stack_size(STACK_BYTES);
+            let spawned = thread.spawn_scoped(scope, move || serve(&listener, shared));
+            if let Err(error) = spawned {
+                tracing::error!("{pages} cannot be served on one of {address}: no thread: {error}");
+            }
+        }
+    });
 }
 
-fn announce(address: &BindAddress, at: SocketAddr, pages: &str) {
+fn announce(at: SocketAddr, pages: &str) {
     tracing::info!("{pages} on http://{at}");
-    if address.is_narrowed() {
+    if at.ip().is_unspecified() {
         let port = at.port();
-        tracing::info!(
-            "{address} means loopback here; csi-proxy listens on every address: say 0.0.0.0:{port} for that"
-        );
+        tracing::info!("that is every address of this machine; 127.0.0.1:{port} is loopback only");
     }
 }
 
@@ -196,7 +200,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::seats::MOST;
-    use super::{BindAddress, Detail, HttpServer, Page, Site, Status};
+    use super::{BarePort, BindAddress, Detail, HttpServer, Page, Site, Status};
 
     #[derive(Default)]
     struct Hello {
@@ -227,8 +231,11 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn start() -> HttpServer {
-        let address = BindAddress::parse(":0").expect("an address");
-        at(&address, &Arc::default())
+        at(&parsed(":0", BarePort::Loopback), &Arc::default())
+    }
+
+    fn parsed(text: &str, bare: BarePort) -> BindAddress {
+        BindAddress::parse(text, bare).expect("an address")
     }
 
     fn at(address: &BindAddress, site: &Arc<Hello>) -> HttpServer {
@@ -242,7 +249,11 @@ mod tests {
     }
 
     fn ask(server: &HttpServer, request: &str) -> String {
-        let mut stream = TcpStream::connect(address_of(server)).expect("it listens");
+        ask_at(address_of(server), request)
+    }
+
+    fn ask_at(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).expect("it listens");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut answer = String::new();
         // A refused peer may see a reset behind the answer.
@@ -292,6 +303,25 @@ mod tests {
         }
     }
 
+    /// A socket for both families tells the address of IPv4 in that of IPv6.
+    #[test]
+    fn a_page_on_every_address_is_for_no_other_host_on_loopback() {
+        let server = at(&parsed(":0", BarePort::EveryAddress), &Arc::default());
+        let port = address_of(&server).port();
+        for ip in server.0.listening.addresses().iter().map(SocketAddr::ip) {
+            let own = super::address::reachable(SocketAddr::new(ip, port));
+            for own in [own, ([127, 0, 0, 1], port).into()] {
+                let served = ask_at(own, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n");
+                assert!(served.ends_with("hello\n"), "{own}: {served}");
+                let evil = ask_at(own, "GET /hello HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+                assert!(evil.starts_with("HTTP/1.1 421 "), "{own}: {evil}");
+            }
+        }
+        let shared = Arc::downgrade(&server.0);
+        drop(server);
+        eventually(|| shared.strong_count() == 0);
+    }
+
     fn connected(server: &HttpServer, many: usize) -> Vec<TcpStream> {
         let connect = || TcpStream::connect(address_of(server)).expect("it listens");
         (0..many).map(|_| connect()).collect()
@@ -330,7 +360,7 @@ mod tests {
     #[test]
     fn pages_that_take_long_are_bounded_and_keep_nobody_from_one_that_does_not() {
         let site = Arc::<Hello>::default();
-        let server = at(&BindAddress::parse(":0").expect("an address"), &site);
+        let server = at(&parsed(":0", BarePort::Loopback), &site);
         let slow = site.slow.lock().expect("nobody panics with it");
         let waiting = connected(&server, MOST);
         for mut client in &waiting {
@@ -374,10 +404,7 @@ mod tests {
     fn a_server_that_never_got_its_address_ends_when_it_is_dropped() {
         let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = taken.local_addr().expect("it is bound").to_string();
-        let server = at(
-            &BindAddress::parse(&address).expect("an address"),
-            &Arc::default(),
-        );
+        let server = at(&parsed(&address, BarePort::Loopback), &Arc::default());
         assert_eq!(server.address(), None);
         let shared = Arc::downgrade(&server.0);
         drop(server);

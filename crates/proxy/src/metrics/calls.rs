@@ -37,32 +37,24 @@ impl CallSeries {
         self.started.add_one();
     }
 
-    /// A call was answered.
+    /// A call was answered. A failed one counts as sent too, as in csi-proxy, whose interceptor
+    /// (go-grpc-middleware's `providers/prometheus`, up to 1.1.0) does not look at the error.
     pub(crate) fn ended(&self, code: Code, took: Duration) {
-        if code == Code::Ok {
-            self.sent.add_one();
-        }
+        self.sent.add_one();
         self.handled[usize::from(code.number())].fetch_add(1, Ordering::Relaxed);
         self.seconds.observe(took);
     }
 
     fn labels(&self) -> [(&str, &str); 3] {
         [
-            ("grpc_type", "unary"),
-            ("grpc_service", &self.service),
             ("grpc_method", self.method),
+            ("grpc_service", &self.service),
+            ("grpc_type", "unary"),
         ]
     }
 
-    fn render_handled(&self, page: &mut Exposition, name: &str) {
-        for number in 0..CODES {
-            let count = self.handled[usize::from(number)].load(Ordering::Relaxed);
-            if count > 0 {
-                let code = Code::from_number(number.into()).name();
-                let labels = [&self.labels()[..], &[("grpc_code", code)]].concat();
-                page.sample(name, &labels, count);
-            }
-        }
+    fn handled_with(&self, code: Code) -> u64 {
+        self.handled[usize::from(code.number())].load(Ordering::Relaxed)
     }
 }
 
@@ -86,55 +78,61 @@ impl Calls {
         Arc::clone(series.entry(method.path).or_insert_with(new))
     }
 
+    /// The families, and the series of each, in the order of Go's library: by name, then by the
+    /// values of the labels. A series is there from its first count on.
     pub(super) fn render(&self, page: &mut Exposition) {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let used: Vec<_> = all
-            .values()
-            .filter(|series| series.started.value() > 0)
-            .cloned()
-            .collect();
-        drop(all);
-        render_count(page, "started", "RPCs started on", &used, |series| {
-            &series.started
-        });
+        let mut all: Vec<_> = all.values().cloned().collect();
+        all.sort_by(|one, other| one.labels().cmp(&other.labels()));
+        render_handled(page, &all);
+        render_seconds(page, &all);
         // A unary call has one message, which has come when the call starts.
-        let name = "msg_received";
-        render_count(page, name, "RPC messages received on", &used, |series| {
-            &series.started
-        });
-        render_count(page, "msg_sent", "RPC messages sent by", &used, |series| {
-            &series.sent
-        });
-        render_ends(page, &used);
+        let help = "Total number of RPC stream messages received on the server.";
+        render_count(page, ("msg_received", help), &all, |series| &series.started);
+        let help = "Total number of gRPC stream messages sent by the server.";
+        render_count(page, ("msg_sent", help), &all, |series| &series.sent);
+        let help = "Total number of RPCs started on the server.";
+        render_count(page, ("started", help), &all, |series| &series.started);
+    }
+}
+
+fn render_handled(page: &mut Exposition, all: &[Arc<CallSeries>]) {
+    let name = "grpc_server_handled_total";
+    let help = "Total number of RPCs completed on the server, regardless of success or failure.";
+    page.family(name, help, Kind::Counter);
+    let mut codes: Vec<_> = (0..CODES)
+        .map(|code| Code::from_number(code.into()))
+        .collect();
+    codes.sort_by_key(|code| code.name());
+    for code in codes {
+        for series in all {
+            let count = series.handled_with(code);
+            if count > 0 {
+                let labels = [&[("grpc_code", code.name())], &series.labels()[..]].concat();
+                page.sample(name, &labels, count);
+            }
+        }
+    }
+}
+
+fn render_seconds(page: &mut Exposition, all: &[Arc<CallSeries>]) {
+    let name = "grpc_server_handling_seconds";
+    let help = "Histogram of response latency (seconds) of gRPC that had been application-level handled by the server.";
+    page.family(name, help, Kind::Histogram);
+    for series in all.iter().filter(|series| series.sent.value() > 0) {
+        series.seconds.render(page, name, &series.labels());
     }
 }
 
 fn render_count(
     page: &mut Exposition,
-    name: &str,
-    what: &str,
-    used: &[Arc<CallSeries>],
+    (name, help): (&str, &str),
+    all: &[Arc<CallSeries>],
     count: fn(&CallSeries) -> &Count,
 ) {
     let name = format!("grpc_server_{name}_total");
-    let help = format!("Total number of {what} the server.");
-    page.family(&name, &help, Kind::Counter);
-    for series in used {
+    page.family(&name, help, Kind::Counter);
+    for series in all.iter().filter(|series| count(series).value() > 0) {
         page.sample(&name, &series.labels(), count(series).value());
-    }
-}
-
-fn render_ends(page: &mut Exposition, used: &[Arc<CallSeries>]) {
-    let name = "grpc_server_handled_total";
-    let help = "Total number of RPCs completed on the server, by their code.";
-    page.family(name, help, Kind::Counter);
-    for series in used {
-        series.render_handled(page, name);
-    }
-    let name = "grpc_server_handling_seconds";
-    let help = "How long RPCs took on the server, in seconds.";
-    page.family(name, help, Kind::Histogram);
-    for series in used {
-        series.seconds.render(page, name, &series.labels());
     }
 }

@@ -1,7 +1,7 @@
 //! Whether what a group of calls needs of the node answers.
 
 use node::api::{Cause, Code, Condition};
-use os::{Deadline, Hresult, ServiceState};
+use os::{Deadline, Hresult, ServiceState, WinPath};
 
 use super::Operations;
 
@@ -9,10 +9,16 @@ use super::Operations;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     Good,
+    /// No call of the group works before the server is started anew.
+    NeedsRestart(&'static str),
     /// The node does without something that calls of the group need: it is for an operator to say whether it
     /// should have it.
     Lacks(String),
 }
+
+/// The page is for all that reach its address, so the folder is named in the log only.
+const LATE_LINK: &str =
+    "a working directory that was missing at the start is a link now: restart csi-proxy";
 
 type Result = std::result::Result<Checked, Cause>;
 
@@ -35,14 +41,24 @@ impl Operations {
         }
     }
 
-    /// The first working folder, which may be made later.
+    /// The first working folder, which may be made later, but not as a link.
     fn check_filesystem(&self) -> Result {
+        if self.late_link().map_err(other)?.is_some() {
+            return Ok(Checked::NeedsRestart(LATE_LINK));
+        }
         let Some(root) = self.working_dirs.first() else {
             return Ok(Checked::Good);
         };
         match self.node.os().files.entry(root) {
             Err(error) if error.is_not_found() => Ok(Checked::Good),
             entry => good(entry.map_err(other)),
+        }
+    }
+
+    fn late_link(&self) -> os::Result<Option<WinPath>> {
+        match self.working_dirs.bounds() {
+            Some(bounds) => bounds.late_link(self.node.os()),
+            None => Ok(None),
         }
     }
 

@@ -85,7 +85,7 @@ impl Operations {
     }
 
     pub(crate) fn is_symlink(&self, path: &str, deadline: Deadline) -> Result<bool> {
-        let path = self.way_of_any_form(path)?;
+        let path = self.lookup(path)?;
         Ok(self
             .node
             .operations()

@@ -11,7 +11,7 @@ mod volume;
 
 use std::time::Instant;
 
-use node::{FormatGuard, Node, Way};
+use node::{FormatGuard, LookupPath, Node, Way};
 use os::Deadline;
 
 use crate::paths::{PathRule, WorkingDirs};
@@ -36,7 +36,23 @@ impl Operations {
     #[must_use]
     pub fn new(node: Node, working_dirs: WorkingDirs) -> Self {
         let working_dirs = working_dirs.resolved(node.os());
-        Self { node, working_dirs }
+        let operations = Self { node, working_dirs };
+        operations.warn_of_links_out();
+        operations
+    }
+
+    /// A kubelet whose `pods` lie on another drive is refused every call there: the start says how to
+    /// let it in, since the first refusal comes with the first pod.
+    fn warn_of_links_out(&self) {
+        let bounds = self.working_dirs.bounds();
+        for (link, target) in bounds
+            .iter()
+            .flat_map(|bounds| bounds.links_out(self.node.os()))
+        {
+            tracing::warn!(
+                "{link} leads to {target}, out of the working directories: calls behind it are refused without -working-dir={target}"
+            );
+        }
     }
 
     /// The same operations, which overwrite nothing that is not blank, whatever the flag says.
@@ -69,10 +85,15 @@ impl Operations {
         self.working_dirs.follow_removal(self.node.os(), admitted)
     }
 
-    /// Where a path leads that csi-proxy takes as it comes, in any of the forms that drivers send.
-    pub(crate) fn way_of_any_form(&self, path: &str) -> Result<Way, PathRule> {
-        let normalised = self.working_dirs.normalise(path)?;
-        self.working_dirs.follow(self.node.os(), normalised)
+    /// Where a path leads at which a volume is mounted or unmounted, in any of the forms that drivers
+    /// send.
+    pub(crate) fn mount_point(&self, path: &str) -> Result<Way, PathRule> {
+        self.working_dirs.mount_point(self.node.os(), path)
+    }
+
+    /// Where a path leads that a call of csi-proxy's looks at as it comes, in any of these forms.
+    pub(crate) fn lookup(&self, path: &str) -> Result<LookupPath, PathRule> {
+        self.working_dirs.lookup(self.node.os(), path)
     }
 
     /// A call's deadline in the node's own time.

@@ -1,4 +1,6 @@
-use node::{DiskError, NewSize, ProviderError, Replaced, VisibilityError, VolumeError, Way};
+use node::{
+    DiskError, LookupPath, NewSize, ProviderError, Replaced, VisibilityError, VolumeError, Way,
+};
 use os::{Deadline, DiskNumber, ParseVolumeIdError, PartitionNumber, Space, VolumeId};
 
 use super::Operations;
@@ -162,7 +164,7 @@ impl Operations {
     }
 
     pub(crate) fn volume_of_target(&self, target: &str, deadline: Deadline) -> Result<String> {
-        let path = self.target(target, "target path is empty")?;
+        let path = self.lookup_target(target)?;
         Ok(self
             .node
             .operations()
@@ -172,7 +174,7 @@ impl Operations {
     }
 
     pub(crate) fn closest_volume(&self, target: &str, deadline: Deadline) -> Result<String> {
-        let path = self.target(target, "target path is empty")?;
+        let path = self.lookup_target(target)?;
         let volume = self.node.operations().volumes().closest(&path, deadline);
         let volume = volume.map_err(|source| VolumeFailure::Closest {
             path: target.to_owned(),
@@ -193,13 +195,14 @@ impl Operations {
         [no_volume, no_target]: [&'static str; 2],
     ) -> Result<(VolumeId, Way)> {
         refuse_empty(volume_id, no_volume)?;
-        let folder = self.target(target, no_target)?;
+        refuse_empty(target, no_target)?;
+        let folder = self.mount_point(target)?;
         Ok((volume(volume_id, no_volume)?, folder))
     }
 
-    fn target(&self, path: &str, empty: &'static str) -> Result<Way> {
-        refuse_empty(path, empty)?;
-        Ok(self.way_of_any_form(path)?)
+    fn lookup_target(&self, path: &str) -> Result<LookupPath> {
+        refuse_empty(path, "target path is empty")?;
+        Ok(self.lookup(path)?)
     }
 }
 

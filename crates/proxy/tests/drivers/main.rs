@@ -31,4 +31,7 @@ mod azurefile;
 mod csi_driver_smb;
 mod democratic_csi;
 mod gce_pd;
+mod local_static_provisioner;
+mod longhorn;
+mod trident;
 mod vsphere;

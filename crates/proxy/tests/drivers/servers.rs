@@ -28,6 +28,12 @@ pub(crate) const TARGET: &str = "iqn.2026-01.com.example:volume";
 pub(crate) const TARGET_SERIAL: &str = "ISCSI0001";
 /// The image of the target's disk.
 pub(crate) const TARGET_IMAGE: &str = "volume";
+
+/// A Longhorn engine's own target, with the disk of one volume and without CHAP.
+pub(crate) const ENGINE: &str = "iqn.2019-10.io.longhorn:pvc-1";
+pub(crate) const ENGINE_PORTAL: &str = "10.0.0.10";
+pub(crate) const ENGINE_SERIAL: &str = "beaf11";
+
 pub(crate) const CHAP_USER: &str = "node";
 pub(crate) const CHAP_SECRET: &str = "0123456789ab";
 
@@ -63,6 +69,15 @@ fn targets_around(node: &Path) {
         .asking(CHAP_USER, CHAP_SECRET);
     let server = iscsi::ServerSpec::at(PORTAL).offering(target);
     servers.add_server("array", &server).unwrap();
+}
+
+/// Sets up the engine of a volume.
+pub(crate) fn engine_around(servers: &IscsiControl) {
+    servers.set_image("engine", 1 << 30).unwrap();
+    let disk = DiskSpec::on(Bus::Iscsi).serial(ENGINE_SERIAL);
+    let target = TargetSpec::named(ENGINE).with_disk("engine", disk);
+    let server = iscsi::ServerSpec::at(ENGINE_PORTAL).offering(target);
+    servers.add_server("engine", &server).unwrap();
 }
 
 /// The shares that are mapped on the node, in whatever state.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use client::Client;
 use formats::reparse::Reparse;
-use node::{Node, Options};
+use node::{Kept, Node, Options};
 use os::{DiskNumber, Files, VolumeId, WinPath};
 use os_sim::{ClockMode, NodeSpec, Profile, SanPolicy, SimNode, Start};
 use tempfile::TempDir;
@@ -111,7 +111,7 @@ impl Stage {
 
     fn serve(&self) {
         let dirs = WorkingDirs::parse(vec![KUBELET.to_owned()]).unwrap();
-        let operations = Arc::new(Operations::new(self.library(), dirs));
+        let operations = Arc::new(Operations::new(self.served(), dirs));
         let oversight = Oversight::open(&Config::default()).unwrap();
         let sockets = self.sockets();
         fs::create_dir_all(&sockets).unwrap();
@@ -124,6 +124,21 @@ impl Stage {
         });
         let server = Server::bind(endpoints.collect(), ServerOptions::default()).unwrap();
         *self.server.borrow_mut() = Some(server);
+    }
+
+    /// The node as csi-proxy serves it by its defaults.
+    fn served(&self) -> Node {
+        let mut options = Options::default();
+        options.format_guard = Config::default().format_guard;
+        let kept = Kept {
+            working_folders: vec![path(KUBELET)],
+            files: Vec::new(),
+        };
+        let server = node::Server {
+            kept: Some(kept),
+            ..node::Server::default()
+        };
+        Node::in_server(self.sim.os(), options, server)
     }
 
     fn stop(&self) {

@@ -123,7 +123,7 @@ fn wait_until_wait(proxy: &Proxy, calls: usize) {
 
 /// How many mappings were refused: for those that wait, or for those that run.
 fn refused(proxy: &Proxy) -> usize {
-    let series = "grpc_server_handled_total{grpc_type=\"unary\",grpc_service=\"v1.Smb\",grpc_method=\"NewSmbGlobalMapping\",grpc_code=\"ResourceExhausted\"}";
+    let series = "grpc_server_handled_total{grpc_code=\"ResourceExhausted\",grpc_method=\"NewSmbGlobalMapping\",grpc_service=\"v1.Smb\",grpc_type=\"unary\"}";
     let page = scraped(proxy);
     let found = page
         .text()

@@ -63,7 +63,7 @@ impl Exposition {
         let (series, value) = line.rsplit_once(' ').expect("a value");
         let (name, labels) = match series.split_once('{') {
             None => (series, BTreeMap::new()),
-            Some((name, labels)) => (name, read_labels(labels)),
+            Some((name, labels)) => (name, read_in_order(labels)),
         };
         let suffixes: &[&str] = match is_histogram {
             true => &["_bucket", "_sum", "_count"],
@@ -112,6 +112,19 @@ impl Exposition {
             assert!(self.samples[&format!("{family}_sum{{{labels}}}")] >= 0.0);
         }
     }
+}
+
+/// As Go's library writes them: by their names, and the bound of a bucket behind.
+fn read_in_order(text: &str) -> BTreeMap<String, String> {
+    let labels = read_labels(text);
+    let mut sorted = labels.clone();
+    let bound = sorted.remove("le").map(|bound| format!("le=\"{bound}\""));
+    let sorted = sorted
+        .iter()
+        .map(|(name, value)| format!("{name}=\"{value}\""));
+    let sorted: Vec<_> = sorted.chain(bound).collect();
+    assert_eq!(text, format!("{}}}", sorted.join(",")));
+    labels
 }
 
 /// `a="b",c="d"}`

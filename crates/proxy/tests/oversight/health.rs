@@ -11,9 +11,10 @@ use transport::{
 };
 use wincsi_proxy::flags::Config;
 use wire::disk::v1 as disk;
+use wire::filesystem::v1 as filesystem;
 use wire::system::v1alpha1 as system;
 
-use crate::harness::{self, Proxy};
+use crate::harness::{self, Proxy, mkdir};
 use crate::with_pages;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,6 +64,33 @@ fn a_node_without_a_class_is_ready_and_told_to_be_degraded() {
     let fault = "facility = \"smb\"\nobject = \"*MSFT_SmbGlobalMapping*\"\neffect = { fail = { hresult = 0x80041010 } }";
     let told = "degraded: smb: this node has no such WMI class (HRESULT 0x80041010)";
     assert_eq!(troubles(&with_fault(fault), 200), [STOPPED, told]);
+}
+
+/// The kubelet's folder is made a junction after csi-proxy has started: every call is refused then.
+#[test]
+fn a_working_folder_that_appears_as_a_link_is_unready_until_a_restart() {
+    let proxy = Proxy::start(|config| {
+        with_pages(config);
+        config.working_dirs = [r"C:\base", r"C:\base\later\work"]
+            .map(String::from)
+            .to_vec();
+    });
+    assert_eq!(troubles(&proxy, 200), [STOPPED]);
+    let made = proxy.call::<filesystem::rpc::Mkdir>(&mkdir(r"C:\base\elsewhere"));
+    made.expect("it is in the first");
+    let link = filesystem::CreateSymlinkRequest {
+        source_path: String::from(r"C:\base\elsewhere"),
+        target_path: String::from(r"C:\base\later"),
+    };
+    let linked = proxy.call::<filesystem::rpc::CreateSymlink>(&link);
+    linked.expect("nothing has the name");
+    let told = "unready: filesystem: a working directory that was missing at the start is a link now: restart csi-proxy";
+    let begun = Instant::now();
+    while page(&proxy, "/readyz").0 == 200 {
+        assert!(begun.elapsed() < PATIENCE, "an answer holds for a second");
+        thread::yield_now();
+    }
+    assert_eq!(troubles(&proxy, 503), [told, STOPPED]);
 }
 
 #[test]

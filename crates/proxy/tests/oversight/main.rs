@@ -9,6 +9,7 @@ mod exposition;
 mod flags;
 mod harness;
 mod health;
+mod recorded;
 mod released;
 
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use std::{fs, thread};
 use serde_json::Value;
 use transport::Code;
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::http::BindAddress;
+use wincsi_proxy::http::{BarePort, BindAddress};
 use wincsi_proxy::log;
 use wire::disk::v1 as disk;
 use wire::filesystem;
@@ -31,8 +32,10 @@ use self::exposition::Exposition;
 use self::harness::{Proxy, mkdir};
 
 fn with_pages(config: &mut Config) {
-    config.metrics_address = Some(BindAddress::parse("127.0.0.1:0").expect("an address"));
-    config.healthz_address = Some(BindAddress::parse(":0").expect("an address"));
+    config.metrics_address =
+        Some(BindAddress::parse("127.0.0.1:0", BarePort::Loopback).expect("an address"));
+    config.healthz_address =
+        Some(BindAddress::parse(":0", BarePort::Loopback).expect("an address"));
 }
 
 fn scraped(proxy: &Proxy) -> Exposition {
@@ -63,7 +66,7 @@ fn a_scrape_is_well_formed_and_has_csi_proxys_series() {
         (format!("grpc_server_started_total{mkdir}}}"), 1.0),
         (format!("grpc_server_msg_received_total{mkdir}}}"), 1.0),
         (format!("grpc_server_msg_sent_total{mkdir}}}"), 1.0),
-        (format!("grpc_server_msg_sent_total{stats}}}"), 0.0),
+        (format!("grpc_server_msg_sent_total{stats}}}"), 1.0),
         (format!("grpc_server_handling_seconds_count{stats}}}"), 1.0),
     ] {
         assert_eq!(page.value(&series), Some(value), "{series}");
@@ -144,8 +147,8 @@ fn an_address_that_is_taken_is_served_once_it_is_free_and_the_pipes_meanwhile() 
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("it is bound");
     let proxy = Proxy::start(|config| {
-        config.metrics_address = BindAddress::parse(&address.to_string()).ok();
-        config.healthz_address = BindAddress::parse("127.0.0.1:0").ok();
+        config.metrics_address = BindAddress::parse(&address.to_string(), BarePort::Loopback).ok();
+        config.healthz_address = BindAddress::parse("127.0.0.1:0", BarePort::Loopback).ok();
     });
     assert_eq!(proxy.server.metrics_address(), None);
     proxy

@@ -1,5 +1,7 @@
 //! The pages that are written from tables say what the tables say.
 
+#[path = "../../examples/compatibility_page/drivers.rs"]
+mod drivers;
 #[path = "../../examples/compatibility_page/evidence.rs"]
 mod evidence;
 #[path = "../../examples/compatibility_page/page.rs"]

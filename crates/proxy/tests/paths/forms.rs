@@ -92,6 +92,9 @@ const EVIL: &[&str] = &[
     "C:\u{2216}var\\lib\\kubelet\\x",
 ];
 
+/// Of these, what is there on the node's own drive: calls that only look may say so.
+const LOCAL: &[&str] = &[r"\\?\C:\Windows\x", r"C:\var\lib", r"C:\"];
+
 /// The same, too long to be written down.
 fn long() -> [String; 4] {
     [
@@ -113,11 +116,14 @@ fn no_evil_text_is_taken_by_any_call() {
     );
     let fixed = EVIL.iter().copied().map(str::to_owned);
     for path in fixed.chain(long()) {
+        let is_local = LOCAL.contains(&path.as_str());
         for call in CALLS {
             let refused = rig.call(call, &path);
-            assert!(refused.is_err(), "{call:?} takes {path:?}");
+            let may_look = is_local && call.is_lookup();
+            assert!(may_look || refused.is_err(), "{call:?} takes {path:?}");
+            let offences = rig.offences.take_of(call);
+            assert_eq!(offences, Vec::<String>::new(), "{path:?}");
         }
-        assert_eq!(rig.offences.take(), Vec::<String>::new(), "{path:?}");
     }
     let after = (
         rig.outside(),

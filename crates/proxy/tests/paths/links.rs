@@ -3,7 +3,7 @@
 use os::Files;
 use wincsi_proxy::paths::Reach;
 
-use super::rig::{CALLS, Call, Hands, KUBELET, Rig, Stage};
+use super::rig::{Call, Hands, KUBELET, Rig, Stage};
 
 fn at(name: &str) -> String {
     format!(r"{KUBELET}\{name}")
@@ -69,7 +69,7 @@ fn what_lies_on_a_mounted_volume_is_inside_and_its_links_are_checked_again() {
     rig.directory(&at("plain"));
     let before = rig.outside();
     for name in ["out", "share", "volume", "lookalike", "junction"] {
-        for call in CALLS {
+        for call in Call::confined() {
             let path = at(&format!(r"mounted\{name}\x"));
             assert!(rig.call(call, &path).is_err(), "{call:?} {path}");
         }
@@ -201,6 +201,7 @@ fn a_working_folder_is_not_removed_by_any_of_its_names() {
 #[cfg(not(windows))]
 mod many {
     use super::*;
+    use crate::rig::CALLS;
 
     /// Links whose end is outside, each planted at `name` below the kubelet's folder.
     fn lead_out(rig: &Rig, name: &str, how: &str) {
@@ -290,7 +291,7 @@ mod many {
                 .iter()
                 .filter(|path| how != "out and back" || path.starts_with("link"))
             {
-                for call in CALLS {
+                for call in Call::confined() {
                     let refused = rig.call(call, &at(path)).expect_err(path);
                     let reads = crate::texts::LOOKED_FOR
                         .iter()
@@ -333,8 +334,11 @@ mod many {
                     _ => false,
                 };
                 assert_eq!(is_taken, by_its_word, "{how} {call:?}");
+                assert_eq!(rig.offences.take_of(call), Vec::<String>::new(), "{how}");
             }
             let _ = rig.is_link(&link);
+            let offences = rig.offences.take_of(Call::IsSymlink);
+            assert_eq!(offences, Vec::<String>::new(), "{how}");
             let _ = rig.link(&link, &at("link-to-it"));
             assert_eq!(rig.offences.take(), Vec::<String>::new(), "{how}");
             assert_eq!(rig.call(Call::RmdirForce, &link), Ok(()), "{how}");

@@ -16,6 +16,7 @@
 mod attack;
 mod forms;
 mod links;
+mod lookups;
 mod rig;
 mod roots;
 mod sentry;

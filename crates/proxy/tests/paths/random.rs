@@ -152,7 +152,12 @@ fn happen(rig: &Rig, events: &[Event]) -> Result<(), TestCaseError> {
             Event::Plants(..) => {}
             Event::Calls(call, path) => {
                 let _ = rig.call(*call, path);
-                prop_assert_eq!(rig.offences.take(), Vec::<String>::new(), "{:?}", event);
+                prop_assert_eq!(
+                    rig.offences.take_of(*call),
+                    Vec::<String>::new(),
+                    "{:?}",
+                    event
+                );
             }
         }
     }

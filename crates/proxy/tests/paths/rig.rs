@@ -16,7 +16,7 @@ use wincsi_proxy::{Operations, Oversight, groups};
 use wire::Rpc;
 use wire::filesystem::v2alpha1 as filesystem;
 use wire::smb::v1 as smb;
-use wire::volume::v1 as volume;
+use wire::volume::{v1 as volume, v2alpha1 as closest};
 
 use super::sentry::{self, Offences};
 
@@ -37,6 +37,7 @@ pub(crate) struct Stage {
     pub(crate) volume: VolumeId,
     folder: TempDir,
     roots: Vec<String>,
+    volume_dirs: Vec<String>,
     reach: Reach,
 }
 
@@ -87,6 +88,16 @@ pub(crate) enum Call {
 }
 
 impl Call {
+    /// Whether it only looks, anywhere on the node's own drives and volumes.
+    pub(crate) fn is_lookup(self) -> bool {
+        matches!(self, Self::IsSymlink | Self::VolumeOf)
+    }
+
+    /// Those that stay within the working folders.
+    pub(crate) fn confined() -> impl Iterator<Item = Self> {
+        CALLS.into_iter().filter(|call| !call.is_lookup())
+    }
+
     /// Whether csi-proxy's path rules apply to the path as it is sent.
     pub(crate) fn has_rules(self) -> bool {
         !matches!(
@@ -106,12 +117,18 @@ impl Stage {
             volume,
             folder,
             roots: vec![KUBELET.to_owned()],
+            volume_dirs: Vec::new(),
             reach: Reach::WorkingDirs,
         }
     }
 
     pub(crate) fn roots(mut self, roots: &[&str]) -> Self {
         self.roots = roots.iter().copied().map(str::to_owned).collect();
+        self
+    }
+
+    pub(crate) fn volume_dir(mut self, dir: &str) -> Self {
+        self.volume_dirs.push(dir.to_owned());
         self
     }
 
@@ -127,7 +144,9 @@ impl Stage {
     /// Serves, with a sentry who lets calls pass in these places.
     pub(crate) fn serve_watching(self, places: &[&str]) -> Rig {
         let turn = turn();
-        let dirs = WorkingDirs::parse(self.roots).unwrap().reaching(self.reach);
+        let dirs = WorkingDirs::parse(self.roots).unwrap();
+        let dirs = dirs.with_volume_dirs(self.volume_dirs).unwrap();
+        let dirs = dirs.reaching(self.reach);
         let (os, offences) = sentry::watched(&self.sim, places);
         let operations = Operations::new(Node::new(os, Options::default()), dirs);
         // Whatever is above the folders was looked at, to resolve them.
@@ -217,6 +236,13 @@ impl Rig {
         let target_path = path.to_owned();
         let request = volume::GetVolumeIdFromTargetPathRequest { target_path };
         let answer = self.answer::<volume::rpc::GetVolumeIdFromTargetPath>(&request)?;
+        Ok(answer.volume_id)
+    }
+
+    pub(crate) fn closest_volume_of(&self, path: &str) -> Result<String, String> {
+        let target_path = path.to_owned();
+        let request = closest::GetClosestVolumeIdFromTargetPathRequest { target_path };
+        let answer = self.answer::<closest::rpc::GetClosestVolumeIdFromTargetPath>(&request)?;
         Ok(answer.volume_id)
     }
 

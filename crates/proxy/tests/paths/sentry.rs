@@ -3,21 +3,40 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use os::layer::{Layer, Object, Op, Part, Ran, Run};
+use os::layer::{Access, Layer, Object, Op, Part, Ran, Run};
 use os::{Facility, Os, Result, Root, Volumes, WinPath};
 use os_sim::{SimNode, demo};
 
+use super::rig::Call;
+
 /// What was asked outside the places that are watched.
 #[derive(Clone, Default)]
-pub(crate) struct Offences(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Offences(Arc<Mutex<Vec<Offence>>>);
+
+struct Offence {
+    text: String,
+    /// It changed nothing, and was on the node's own drives and volumes.
+    is_local_look: bool,
+}
 
 impl Offences {
-    fn note(&self, offence: String) {
+    fn note(&self, offence: Offence) {
         self.0.lock().unwrap().push(offence);
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap())
+        self.taken(|_| true)
+    }
+
+    /// Those that count against this call: a look-up may look at what is local.
+    pub(crate) fn take_of(&self, call: Call) -> Vec<String> {
+        self.taken(|offence| !(call.is_lookup() && offence.is_local_look))
+    }
+
+    fn taken(&self, counts: impl Fn(&Offence) -> bool) -> Vec<String> {
+        let all = std::mem::take(&mut *self.0.lock().unwrap());
+        let counting = all.into_iter().filter(counts);
+        counting.map(|offence| offence.text).collect()
     }
 }
 
@@ -47,7 +66,7 @@ struct Sentry {
 
 impl Sentry {
     /// Notes a call on an entry whose directory is, all links followed, outside.
-    fn see(&self, call: &str, path: &WinPath) {
+    fn see(&self, op: &Op<'_>, path: &WinPath) {
         let is_inside = match (path.root(), path.parent()) {
             // The one share that calls of tests map.
             (Root::Share { .. }, None) => path.to_string().starts_with(demo::SHARE),
@@ -61,7 +80,11 @@ impl Sentry {
             },
         };
         if !is_inside {
-            self.offences.note(format!("{call} {path}"));
+            let is_local = !matches!(path.root(), Root::Share { .. });
+            self.offences.note(Offence {
+                text: format!("{} {path}", op.method),
+                is_local_look: is_local && op.access == Access::Look,
+            });
         }
     }
 
@@ -101,7 +124,7 @@ impl Sentry {
 impl Layer for Sentry {
     fn around<'run>(&self, op: &Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
         if let Object::Path(path) = op.object {
-            self.see(op.method, path);
+            self.see(op, path);
         }
         run.run()
     }
@@ -123,8 +146,7 @@ struct Watching {
 impl Layer for Watching {
     fn around<'run>(&self, op: &Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
         if let Object::Name(name) = op.object {
-            self.sentry
-                .see(op.method, &self.directory.join(name.clone()));
+            self.sentry.see(op, &self.directory.join(name.clone()));
         }
         run.run()
     }

@@ -4,7 +4,9 @@ use std::os::windows::io::OwnedHandle;
 use std::sync::Arc;
 use std::{io, iter, mem};
 
-use windows_sys::Win32::Foundation::{ERROR_ACCESS_DENIED, ERROR_NO_DATA, ERROR_OPERATION_ABORTED};
+use windows_sys::Win32::Foundation::{
+    ERROR_ACCESS_DENIED, ERROR_INVALID_OWNER, ERROR_NO_DATA, ERROR_OPERATION_ABORTED,
+};
 
 use super::super::{Accepts, Interest};
 use super::operation::{Operation, is};
@@ -59,7 +61,7 @@ impl Listener {
             .map(|flags| {
                 Ok(Self {
                     template: Arc::clone(&template),
-                    instance: template.instance(flags).map_err(in_use(flags))?,
+                    instance: template.instance(flags).map_err(refused(flags))?,
                 })
             })
             .collect()
@@ -161,12 +163,18 @@ fn flags(ready_instances: usize) -> impl Iterator<Item = u32> {
     iter::once(FIRST_INSTANCE).chain(later)
 }
 
-/// What the first instance's exclusiveness says when the name is taken. Of a later one it says that the
-/// pipe's own security does not let us make it.
-fn in_use(flags: u32) -> impl FnOnce(io::Error) -> io::Error {
-    move |error| match flags == FIRST_INSTANCE && is(&error, ERROR_ACCESS_DENIED) {
-        true => io::Error::new(io::ErrorKind::AddrInUse, error),
-        false => error,
+/// What a refusal says of the name and of us. Denied access is the first instance's exclusiveness where
+/// the name is taken; of a later one it says that the pipe's own security does not let us make it. Its
+/// owner is refused to an account that may not give it, as `O:BA` is to all but administrators
+/// (<https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object>).
+fn refused(flags: u32) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| {
+        let kind = match error.raw_os_error().map(i32::cast_unsigned) {
+            Some(ERROR_ACCESS_DENIED) if flags == FIRST_INSTANCE => io::ErrorKind::AddrInUse,
+            Some(ERROR_ACCESS_DENIED | ERROR_INVALID_OWNER) => io::ErrorKind::PermissionDenied,
+            _ => return error,
+        };
+        io::Error::new(kind, error)
     }
 }
 
@@ -189,15 +197,25 @@ mod tests {
 
     #[test]
     fn the_first_instance_alone_says_that_the_name_is_taken() {
-        let denied = ERROR_ACCESS_DENIED.cast_signed();
-        let denied = || io::Error::from_raw_os_error(denied);
-        assert_eq!(
-            in_use(FIRST_INSTANCE)(denied()).kind(),
-            io::ErrorKind::AddrInUse
-        );
-        assert_eq!(
-            in_use(INSTANCE)(denied()).kind(),
-            io::ErrorKind::PermissionDenied
-        );
+        for (flags, code, kind) in [
+            (
+                FIRST_INSTANCE,
+                ERROR_ACCESS_DENIED,
+                io::ErrorKind::AddrInUse,
+            ),
+            (
+                INSTANCE,
+                ERROR_ACCESS_DENIED,
+                io::ErrorKind::PermissionDenied,
+            ),
+            (
+                FIRST_INSTANCE,
+                ERROR_INVALID_OWNER,
+                io::ErrorKind::PermissionDenied,
+            ),
+        ] {
+            let error = io::Error::from_raw_os_error(code.cast_signed());
+            assert_eq!(refused(flags)(error).kind(), kind, "{code}");
+        }
     }
 }
