@@ -1,7 +1,8 @@
 //! What an operation warns of in the log.
 
+use std::cell::RefCell;
 use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -14,12 +15,26 @@ pub(crate) fn of(act: impl FnOnce()) -> usize {
 
 /// The warnings and errors that `act` logs on this thread, a line each.
 pub(crate) fn told(act: impl FnOnce()) -> String {
-    let lines = Arc::<Mutex<String>>::default();
-    tracing::subscriber::with_default(Listener(Arc::clone(&lines)), act);
-    lines.lock().unwrap().clone()
+    listen();
+    LINES.set(Some(String::new()));
+    act();
+    LINES.take().unwrap_or_default()
 }
 
-struct Listener(Arc<Mutex<String>>);
+thread_local! {
+    /// What this thread logged since somebody wants to know.
+    static LINES: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// For the whole process: `tracing` asks only the thread that reaches an event first whether anybody listens, and
+/// keeps that answer for all threads (tracing-core 0.1.36, `Rebuilder::JustOne`).
+fn listen() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing::subscriber::set_global_default(Listener).unwrap());
+    tracing::callsite::rebuild_interest_cache();
+}
+
+struct Listener;
 
 /// The fields of one event.
 struct Line<'a>(&'a mut String);
@@ -36,9 +51,12 @@ impl Subscriber for Listener {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut lines = self.0.lock().unwrap();
-        event.record(&mut Line(&mut lines));
-        lines.push('\n');
+        LINES.with_borrow_mut(|lines| {
+            if let Some(lines) = lines {
+                event.record(&mut Line(lines));
+                lines.push('\n');
+            }
+        });
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
