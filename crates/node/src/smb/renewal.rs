@@ -1,9 +1,11 @@
 //! Mappings that are removed and made anew, under the locks of their share and its server.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use os::{Instance, Win32};
 
+use super::look::Seen;
 use super::mapping::{Share, TURN_WITHIN};
 use super::table::{is_not_ok, status_of};
 use super::turns::Turn;
@@ -54,11 +56,42 @@ impl<'a> Share<'a> {
         if turn.away().is_some() {
             return Err(self.away(why));
         }
-        match self.find(&wanted.options)? {
-            Some(mapping) if is_not_ok(&mapping) => self.replace(&mapping, &why, wanted, &turn),
-            // Windows has connected it while the server's lock was waited for.
-            Some(_) => Err(self.away(why)),
-            None => Ok(self.create(wanted, &turn).map(|()| Mapped::Made)?),
+        let Some(mapping) = self.find(&wanted.options)? else {
+            return Ok(self.create(wanted, &turn).map(|()| Mapped::Made)?);
+        };
+        match self.seen_in_turn(&mapping, Seen::Away(why), &turn)? {
+            Seen::Answers => self.reuse(&mapping, wanted),
+            Seen::Away(why) => self.renew_in_turn(&mapping, why, (wanted, port), &turn),
+            Seen::Denied(why) | Seen::Unclear(why) => Err(ProviderError::from(why).into()),
+        }
+    }
+
+    /// What was seen before the lock of the server was had, or is seen now if that took a wait or Windows calls the
+    /// mapping OK by now. Windows connects one when somebody uses it, and until then calls it what it was.
+    fn seen_in_turn(
+        &self,
+        mapping: &Instance,
+        before: Seen,
+        turn: &Turn<'_>,
+    ) -> Result<Seen, SmbError> {
+        if is_not_ok(mapping) && !turn.has_waited {
+            return Ok(before);
+        }
+        self.visit.forget_looks();
+        self.look()
+    }
+
+    fn renew_in_turn(
+        &self,
+        mapping: &Instance,
+        why: os::Error,
+        (wanted, port): (&Wanted<'_>, u16),
+        turn: &Turn<'_>,
+    ) -> Result<Mapped, SmbError> {
+        let answers = is_not_ok(mapping) && (!turn.has_waited || self.port_answers(port)?);
+        match answers {
+            true => self.replace(mapping, &why, wanted, turn),
+            false => Err(self.away(why)),
         }
     }
 
@@ -137,9 +170,16 @@ impl<'a> Share<'a> {
     /// let in by which comes first (1219).
     fn turn(&self, held: &mut Held) -> Result<Turn<'a>, SmbError> {
         let server = self.remote.server();
-        let turn = self.node.smb().turns.begin(server.clone());
-        let wait = Wait::at_most(TURN_WITHIN, self.deadline);
-        held.add(Key::SmbServer(server), wait)?;
+        let mut turn = self.node.smb().turns.begin(server.clone());
+        let key = Key::SmbServer(server);
+        let at_once = Wait::at_most(Duration::ZERO, self.deadline);
+        match held.add(key.clone(), at_once) {
+            Err(Unfinished::Busy { .. }) => {
+                turn.has_waited = true;
+                held.add(key, Wait::at_most(TURN_WITHIN, self.deadline))?;
+            }
+            had => had?,
+        }
         self.check()?;
         Ok(turn)
     }

@@ -30,6 +30,8 @@ pub(super) struct Turn<'a> {
     turns: &'a Turns,
     server: String,
     since: u64,
+    /// Whether others had the lock first, so that what was seen before may be over.
+    pub(super) has_waited: bool,
 }
 
 impl Turns {
@@ -42,6 +44,7 @@ impl Turns {
             turns: self,
             server,
             since,
+            has_waited: false,
         }
     }
 

@@ -4,6 +4,7 @@
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
+use std::thread;
 
 use os::schema::{Build, smb_global_mapping as mapping};
 use os::{Arguments, Deadline, Instance, Os, Target, Value, Win32};
@@ -11,7 +12,10 @@ use os_sim::smb::{SavedMappings, ServerSpec};
 use os_sim::{Effect, NodeSpec, Rule};
 use wincsi_node::{Mapped, Mapping, MappingOptions, SmbError, Transport, api};
 
-use crate::smb::{AWAY, calls, changes, credentials, looks_fail, map, map_as, mapped, plainly, remote};
+use crate::smb::{
+    AWAY, calls, changes, credentials, looks_fail, map, map_as, mapped, plainly, remote,
+};
+use crate::smb_waits::{Stand, create};
 use crate::support::{PASSWORD, Rig, SHARE, USER, meddle, path, warnings};
 
 /// A secret that was changed: the same user comes with another. The same one would be refused again.
@@ -76,11 +80,20 @@ pub(crate) fn let_go(os: &mut Os) {
 /// A node that was restarted, and whose mapping stays dead though the server lives.
 fn with_dead_mapping() -> Rig {
     let rig = Rig::with_server();
-    let stay_dead = |server: &mut ServerSpec| server.saved_mappings = SavedMappings::StayDead;
-    rig.servers().change_server("files", stay_dead).unwrap();
     map(&rig, SHARE, PASSWORD, None).unwrap();
-    rig.sim.reboot().unwrap();
+    leave_dead(&rig);
     rig
+}
+
+/// Restarts the node, and leaves the server's mappings dead.
+fn leave_dead(rig: &Rig) {
+    saved_mappings(rig, SavedMappings::StayDead);
+    rig.sim.reboot().unwrap();
+}
+
+fn saved_mappings(rig: &Rig, fare: SavedMappings) {
+    let change = |server: &mut ServerSpec| server.saved_mappings = fare;
+    rig.servers().change_server("files", change).unwrap();
 }
 
 /// azurefile-csi-driver#3416, csi-driver-smb#1219: seen on Windows Server 2025 after a restart. Another mapping beside
@@ -190,8 +203,84 @@ fn a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again() {
     assert_eq!(rig.smb().failed_renewals(), 1);
 }
 
-fn create() -> String {
-    format!("{}.{}", mapping::CLASS.name, mapping::CREATE.name)
+/// What a call came to that found a mapping dead, waited for the lock of its server and went on after `meanwhile`,
+/// and how many mappings it removed.
+fn renewed_after(meanwhile: impl FnOnce(&Rig)) -> (Result<Mapped, SmbError>, usize) {
+    let stand = Stand::with_mapped_share();
+    leave_dead(&stand.rig);
+    let map = stand.mapper();
+    let outcome = thread::scope(|scope| {
+        let hanging = stand.hang(&create());
+        let ahead = scope.spawn(move || map(r"\\files\other"));
+        stand.wait_until_one_hangs();
+        let renewal = scope.spawn(move || map(SHARE));
+        stand.wait_until_so_many_wait(1);
+        meanwhile(&stand.rig);
+        drop(hanging);
+        // Beside one whose user is saved it is refused (1219), which says nothing of the server.
+        ahead.join().unwrap().unwrap_err();
+        renewal.join().unwrap()
+    });
+    (outcome, calls(&stand.trace(), mapping::REMOVE.name))
+}
+
+fn use_again(rig: &Rig) {
+    saved_mappings(rig, SavedMappings::Reconnect);
+    rig.os().files.entry(&path(SHARE)).unwrap();
+}
+
+#[test]
+fn a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused() {
+    let stand = Stand::with_mapped_share();
+    leave_dead(&stand.rig);
+    let map = stand.mapper();
+    let mapped = thread::scope(|scope| {
+        let hanging = stand.hang("connect");
+        let renewal = scope.spawn(move || map(SHARE));
+        stand.wait_until_one_hangs();
+        use_again(&stand.rig);
+        drop(hanging);
+        renewal.join().unwrap()
+    });
+    assert_eq!(mapped, Ok(Mapped::Reused));
+}
+
+/// Windows calls it disconnected until somebody uses it, and pods may be about to.
+#[test]
+fn a_mapping_that_came_back_while_its_servers_lock_was_waited_for_is_reused() {
+    let back = renewed_after(|rig| saved_mappings(rig, SavedMappings::Reconnect));
+    assert_eq!(back, (Ok(Mapped::Reused), 0));
+    assert_eq!(renewed_after(use_again), (Ok(Mapped::Reused), 0));
+}
+
+#[test]
+fn a_mapping_that_is_still_dead_after_the_wait_for_its_servers_lock_is_made_anew() {
+    assert_eq!(renewed_after(|_| {}), (Ok(Mapped::Made), 1));
+}
+
+#[test]
+fn what_a_look_after_the_wait_for_a_servers_lock_does_not_call_dead_is_not_removed() {
+    for code in [5, 1326, 1450] {
+        let (failed, removed) = renewed_after(|rig| {
+            looks_fail(rig, Win32(code), 1);
+        });
+        let error = api::Error::new("map", SHARE, failed.unwrap_err());
+        assert_eq!(error.code(), Some(api::Code::Win32(Win32(code))), "{error}");
+        assert_eq!(removed, 0, "{code}");
+    }
+    let ok_and_away = |rig: &Rig| {
+        use_again(rig);
+        looks_fail(rig, Win32::BAD_NETPATH, 1);
+    };
+    let silent = |rig: &Rig| {
+        let silent = |server: &mut ServerSpec| server.tcp_ports.clear();
+        rig.servers().change_server("files", silent).unwrap();
+    };
+    for (failed, removed) in [renewed_after(ok_and_away), renewed_after(silent)] {
+        let error = failed.unwrap_err();
+        assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
+        assert_eq!(removed, 0);
+    }
 }
 
 /// A person maps the share with a drive letter, and Windows calls that mapping disconnected, or ours.

@@ -52,7 +52,7 @@ impl Drop for One {
 }
 
 /// What hangs, until this is dropped.
-struct Hanging<'a>(&'a Faults, RuleId);
+pub(crate) struct Hanging<'a>(&'a Faults, RuleId);
 
 impl Drop for Hanging<'_> {
     fn drop(&mut self) {
@@ -69,8 +69,8 @@ fn eventually(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// A node whose waits are counted, with a server that has two shares.
-struct Stand {
-    rig: Rig,
+pub(crate) struct Stand {
+    pub(crate) rig: Rig,
     node: Node,
     heard: Heard,
 }
@@ -94,7 +94,7 @@ impl Stand {
         Self { rig, node, heard }
     }
 
-    fn with_mapped_share() -> Self {
+    pub(crate) fn with_mapped_share() -> Self {
         let stand = Self::new();
         stand.mapper()(SHARE).unwrap();
         stand.trace();
@@ -102,7 +102,7 @@ impl Stand {
     }
 
     /// Maps shares, on any thread.
-    fn mapper(&self) -> impl Fn(&str) -> Result<Mapped, SmbError> + Copy + Send + Sync {
+    pub(crate) fn mapper(&self) -> impl Fn(&str) -> Result<Mapped, SmbError> + Copy + Send + Sync {
         self.mapper_as(USER)
     }
 
@@ -122,23 +122,23 @@ impl Stand {
     }
 
     /// The next operation of this name hangs.
-    fn hang(&self, operation: &str) -> Hanging<'_> {
+    pub(crate) fn hang(&self, operation: &str) -> Hanging<'_> {
         let faults = self.rig.sim.faults();
         let rule = Rule::on(operation, Effect::Hang).times(1);
         Hanging(faults, faults.add(rule))
     }
 
-    fn wait_until_one_hangs(&self) {
+    pub(crate) fn wait_until_one_hangs(&self) {
         let hangs = self.rig.sim.faults().wait_until_hanging(1, PATIENCE);
         assert!(hangs, "nothing hangs");
     }
 
-    fn wait_until_so_many_wait(&self, count: usize) {
+    pub(crate) fn wait_until_so_many_wait(&self, count: usize) {
         let under_way = &self.heard.0.under_way;
         eventually("they wait", || under_way.load(Ordering::SeqCst) == count);
     }
 
-    fn trace(&self) -> Vec<Op> {
+    pub(crate) fn trace(&self) -> Vec<Op> {
         self.rig.sim.take_trace()
     }
 
@@ -164,7 +164,7 @@ impl Stand {
     }
 }
 
-fn create() -> String {
+pub(crate) fn create() -> String {
     format!("{}.{}", mapping::CLASS.name, mapping::CREATE.name)
 }
 
