@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use os::{Instance, Win32};
 
-use super::look::Seen;
+use super::look::{self, Seen};
 use super::mapping::{Share, TURN_WITHIN};
 use super::table::{is_not_ok, status_of};
 use super::turns::Turn;
 use super::wanted::Wanted;
-use super::{Mapped, SmbError, look};
+use super::{Mapped, SmbError};
 use crate::Unfinished;
 use crate::locks::{Held, Key, Wait};
 use crate::provider::ProviderError;
