@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 const UNBACKED: &str = include_str!("../records/unbacked.txt");
 
 /// What a profile assumes beside properties, and what would settle it.
-const ASSUMED: [(&str, &str); 8] = [
+const ASSUMED: [(&str, &str); 13] = [
     (
         "ebs: the first identifier of page 0x83 is an EUI-64 and the same for every volume, the second is the text of \
          `UniqueId`",
@@ -37,6 +37,27 @@ const ASSUMED: [(&str, &str); 8] = [
     (
         "FSCTL_EXTEND_VOLUME fails with 1 on FAT32 and exFAT",
         "its code on such a volume, which `diskpart` formats",
+    ),
+    (
+        "the storage provider notices a new disk by itself after one second",
+        "a disk that is attached while `Get-Disk` is asked twice a second, without a rescan",
+    ),
+    (
+        "SetAttributes clears read-only of an offline disk, or answers 41003",
+        "experiment 5",
+    ),
+    (
+        "a cluster's other nodes give their rows an `ObjectId` with their own name",
+        "`disks.ps1` of experiment 10 on a node of a failover cluster",
+    ),
+    (
+        "a format that dies half-way leaves either copy of NTFS's boot sector, and nothing else of NTFS",
+        "a virtual machine that is switched off during a quick format, and the first and last MiB of its disk",
+    ),
+    (
+        "the latencies are vSphere's and those of SMB's cmdlets on every machine, and the one of a new mapping is that \
+         of a call that failed with 87",
+        "the durations at `/metrics` on a machine of the cloud",
     ),
     (
         "recorded latencies: one operation does all the work of the call that was measured",

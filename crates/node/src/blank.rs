@@ -1,6 +1,7 @@
 //! Proof that what is about to be overwritten is blank.
 
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use formats::blank::{
     Clearance, Extent, ExtentError, Guard, Refusal, SectorSize, ShortRead, UnfinishedNtfs, View,
@@ -157,6 +158,25 @@ impl Stretch {
             }
         }
         Ok(true)
+    }
+
+    /// What both ends of the stretch hold, as a number that stands for it under this key.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub(crate) fn fingerprint(
+        &self,
+        node: &Node,
+        key: &RandomState,
+        deadline: Deadline,
+    ) -> Result<u64, BlankError> {
+        let view = self.view(node, deadline)?;
+        let mut hasher = key.build_hasher();
+        for (offset, bytes) in view.spans() {
+            hasher.write_u64(offset);
+            hasher.write(bytes);
+        }
+        Ok(hasher.finish())
     }
 
     pub(crate) fn not_blank(&self, refusal: Box<Refusal>) -> BlankError {

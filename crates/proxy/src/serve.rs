@@ -295,11 +295,11 @@ fn kept(config: &Config, working_dirs: &WorkingDirs) -> Option<Kept> {
 /// The paths of this program and its files, as far as they can be on a volume of the node.
 fn own_files(config: &Config) -> io::Result<Vec<WinPath>> {
     let program = env::current_exe()?;
+    let log = config.log.files();
     let named = [
         Some(&program),
         config.audit_log.as_ref(),
-        config.log.file.as_ref(),
-        config.log.folder.as_ref(),
+        log.as_ref(),
         config.policy_file.as_ref(),
     ];
     let own = named

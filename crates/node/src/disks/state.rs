@@ -1,7 +1,7 @@
 //! Bringing disks online and taking them offline.
 
 use os::schema::{Method, codes, disk};
-use os::{Arguments, Deadline, DiskAttributes, DiskNumber, Value};
+use os::{Arguments, Deadline, DiskAttributes, DiskNumber, Value, Win32};
 
 use super::guard::{self, Reach};
 use super::{DiskError, Named, identity, offline};
@@ -21,6 +21,9 @@ const USED: [u32; 4] = [
     codes::IN_USE.code,
     codes::ACCESS_DENIED.code,
 ];
+
+/// The same where the call itself fails.
+const USED_BY_SYSTEM: [Win32; 3] = [Win32::ACCESS_DENIED, Win32::SHARING_VIOLATION, Win32::BUSY];
 
 /// One call of `SetDiskState`, under the disk's lock.
 pub(super) struct Switching<'a> {
@@ -62,7 +65,12 @@ impl<'a> Switching<'a> {
         let disk = self.writable(Reach::Blank)?;
         self.node.check(self.deadline, "online disk", &self.disk)?;
         if before.read_only {
-            self.clear_read_only(&disk)?;
+            match self.clear_read_only(&disk) {
+                Err(DiskError::Provider(error)) if before.offline => {
+                    tracing::warn!(disk = self.disk.0, %error, "an offline disk stays read-only, which is tried again once it is online");
+                }
+                cleared => cleared?,
+            }
         }
         if before.offline {
             self.switch(&disk, &disk::ONLINE)?;
@@ -110,9 +118,7 @@ impl<'a> Switching<'a> {
     /// whoever comes between would lose what they write.
     fn used(&self, error: DiskError) -> DiskError {
         match error {
-            DiskError::Provider(source @ ProviderError::Refused { code, .. })
-                if USED.contains(&code) =>
-            {
+            DiskError::Provider(source) if is_used(&source) => {
                 let disk = self.disk;
                 DiskError::InUse { disk, source }
             }
@@ -183,5 +189,15 @@ impl<'a> Switching<'a> {
     fn attributes(&self) -> Result<DiskAttributes, DiskError> {
         let attributes = self.node.os().disks.attributes(self.disk);
         attributes.map_err(DiskError::kernel(self.disk))
+    }
+}
+
+fn is_used(error: &ProviderError) -> bool {
+    match error {
+        ProviderError::Refused { code, .. } => USED.contains(code),
+        ProviderError::Os(error) => error
+            .win32()
+            .is_some_and(|code| USED_BY_SYSTEM.contains(&code)),
+        _ => false,
     }
 }

@@ -130,6 +130,9 @@ impl<'a> Share<'a> {
         held: &mut Held,
     ) -> Result<Mapped, SmbError> {
         let turn = self.turn(held)?;
+        if turn.away().is_some() {
+            return Err(self.away(why));
+        }
         match self.create(wanted, &turn) {
             Ok(()) => Ok(Mapped::Made),
             Err(error) if look::says_nothing_new(&error) => Err(self.away(why)),

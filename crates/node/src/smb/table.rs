@@ -50,7 +50,11 @@ impl Share<'_> {
         };
         self.visit.forget_looks();
         let class = self.callee(Target::Class(CLASS.name));
-        let is_there = || Ok(self.find(&MappingOptions::default())?.is_some());
+        // One that is not OK is the one beside which this is made.
+        let is_there = || {
+            let row = self.find(&MappingOptions::default())?;
+            Ok(row.is_some_and(|row| !is_not_ok(&row)))
+        };
         let waiting = (self.node, self.deadline);
         let made: Result<_, ProviderError> =
             class.invoke_seen((&CREATE, arguments.expose()), waiting, is_there);
@@ -66,15 +70,17 @@ impl Share<'_> {
     }
 
     pub(super) fn remove(&self, mapping: &Instance) -> Result<(), ProviderError> {
-        self.node.smb().known.forget(&self.remote.share());
         self.visit.forget_looks();
         let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
         let callee = self.callee(Target::Instance(&mapping.path));
         let waiting = (self.node, self.deadline);
         callee.invoke_seen((&REMOVE, &arguments), waiting, || {
             let rows = self.rows(&MappingOptions::default())?;
-            Ok(rows.iter().all(|row| row.path != mapping.path))
-        })
+            Ok::<_, ProviderError>(rows.iter().all(|row| row.path != mapping.path))
+        })?;
+        // Not before: what stays is its user's still.
+        self.node.smb().known.forget(&self.remote.share());
+        Ok(())
     }
 
     /// The same failure, of this share.

@@ -7,10 +7,12 @@ use formats::partition_kind::PartitionKind;
 use os::schema::{codes, volume};
 use os::{Arguments, Deadline, PartitionStyle, Root, Value, VolumeId, WinPath};
 
+use super::history::Leftover;
 use super::place::Place;
 use super::{FormatOptions, NamedVolume, VolumeError, released};
 use crate::blank::{BlankError, Stretch};
 use crate::disks::guard::Reach;
+use crate::looks::ANSWER_WITHIN;
 use crate::patience::{self, VISIBLE_WITHIN};
 use crate::provider::ProviderError;
 use crate::{DiskError, FormatGuard, Node, storage};
@@ -147,9 +149,28 @@ impl Formatting<'_> {
         };
         let done = called.map_err(VolumeError::from);
         let done = done.and_then(|()| self.await_file_system());
-        let history = self.node.history();
-        history.ended(self.volume, place.extent, &done);
+        let left = match &done {
+            Err(error) if !is_early(error) && leave.replaces != Replaced::Unknown => {
+                let clock = &*self.node.os().clock;
+                self.leftover(place, Deadline::within(clock, ANSWER_WITHIN))
+            }
+            _ => None,
+        };
+        self.node.history().ended(self.volume, &done, left);
         done.map(|()| leave.replaces)
+    }
+
+    /// What is on the volume now, if Windows mounts none of it.
+    fn leftover(&self, place: &Place, deadline: Deadline) -> Option<Leftover> {
+        let key = self.node.history().key();
+        match self.file_system() {
+            Ok(None) => {
+                let content = stretch(place).fingerprint(self.node, key, deadline).ok()?;
+                let place = place.extent;
+                Some(Leftover { place, content })
+            }
+            _ => None,
+        }
     }
 
     /// Whether what is there may be overwritten: what is blank; a filesystem whose owner has done with it, on
@@ -200,8 +221,9 @@ impl Formatting<'_> {
     /// Whether nothing is there that Windows mounts, but what a format left: of this process, or by the look of
     /// it.
     fn is_unfinished(&self, place: &Place, found: &blank::Refusal) -> Result<bool, VolumeError> {
-        let history = self.node.history();
-        let is_own = is_of_windows(found) && history.has_failed_at(self.volume, place.extent);
+        let left = self.node.history().leftover(self.volume);
+        let is_own =
+            is_of_windows(found) && left.is_some() && left == self.leftover(place, self.deadline);
         let is_unfinished = is_own || stretch(place).holds_unfinished(self.node, self.deadline)?;
         if is_unfinished {
             tracing::warn!(volume = %self.volume, %found, "formatting what a format left that died half-way");

@@ -1,6 +1,7 @@
 //! What this process has answered about volumes, and how the formats ended that others wait for.
 
 use std::collections::HashMap;
+use std::hash::RandomState;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use os::{Extent, Os, VolumeId};
@@ -12,7 +13,19 @@ const MANY: usize = 1024;
 
 /// Answers and outcomes by volume.
 #[derive(Default)]
-pub(crate) struct History(Mutex<State>);
+pub(crate) struct History {
+    state: Mutex<State>,
+    /// With which [`Leftover::content`] is made, so that nobody can make other content of that number.
+    key: RandomState,
+}
+
+/// What a format of this process left on a volume that Windows does not mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leftover {
+    pub(super) place: Extent,
+    /// Of both ends of the volume.
+    pub(super) content: u64,
+}
 
 #[derive(Default)]
 struct State {
@@ -20,8 +33,7 @@ struct State {
     /// The last answer to "is it formatted?".
     answers: HashMap<VolumeId, bool>,
     formats: HashMap<VolumeId, Formats>,
-    /// Where the volumes are that this process had Windows format, which failed.
-    failed: HashMap<VolumeId, Extent>,
+    leftovers: HashMap<VolumeId, Leftover>,
 }
 
 /// The calls that want to format one volume.
@@ -45,7 +57,11 @@ impl History {
         if self.state().answers.len() >= MANY {
             self.drop_what_is_gone(os);
         }
-        self.state().answers.insert(volume, is_formatted);
+        let mut state = self.state();
+        state.answers.insert(volume, is_formatted);
+        if is_formatted {
+            state.leftovers.remove(&volume);
+        }
     }
 
     /// The last answer of this process about a volume, if there was one.
@@ -65,13 +81,18 @@ impl History {
         }
     }
 
-    /// Notes how a format ended that Windows was asked for, and tells those who wait. To be called under the
-    /// volume's lock.
-    pub(super) fn ended(&self, volume: VolumeId, place: Extent, outcome: &Result<(), VolumeError>) {
+    /// Notes how a format ended that Windows was asked for, and what it left, and tells those who wait. To be
+    /// called under the volume's lock.
+    pub(super) fn ended(
+        &self,
+        volume: VolumeId,
+        outcome: &Result<(), VolumeError>,
+        left: Option<Leftover>,
+    ) {
         let mut state = self.state();
-        match outcome {
-            Ok(()) => state.failed.remove(&volume),
-            Err(_) => state.failed.insert(volume, place),
+        match left {
+            None => state.leftovers.remove(&volume),
+            Some(left) => state.leftovers.insert(volume, left),
         };
         let now = state.tick();
         if let Some(formats) = state.formats.get_mut(&volume) {
@@ -79,9 +100,13 @@ impl History {
         }
     }
 
-    /// Whether this process had Windows format the volume there, which failed and was not done since.
-    pub(super) fn has_failed_at(&self, volume: VolumeId, place: Extent) -> bool {
-        self.state().failed.get(&volume) == Some(&place)
+    /// What the last format of the volume left that this process had Windows do, if that failed.
+    pub(super) fn leftover(&self, volume: VolumeId) -> Option<Leftover> {
+        self.state().leftovers.get(&volume).copied()
+    }
+
+    pub(super) fn key(&self) -> &RandomState {
+        &self.key
     }
 
     fn drop_what_is_gone(&self, os: &Os) {
@@ -89,7 +114,7 @@ impl History {
             Ok(listed) => {
                 let mut state = self.state();
                 state.answers.retain(|id, _| listed.contains(id));
-                state.failed.retain(|id, _| listed.contains(id));
+                state.leftovers.retain(|id, _| listed.contains(id));
             }
             Err(error) => tracing::debug!(%error, "answers about volumes that are gone are kept"),
         }
@@ -97,7 +122,7 @@ impl History {
 
     /// A panic elsewhere cannot leave the maps half changed: nothing in here can panic.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

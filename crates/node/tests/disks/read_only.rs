@@ -120,3 +120,17 @@ fn a_disk_that_is_online_and_read_only_is_no_success_however_often_it_is_asked_f
         assert_eq!(attributes(&rig), UP);
     }
 }
+
+/// A call that fails is no more than one that is refused: what the disk is in the end decides.
+#[test]
+fn read_only_that_an_offline_disk_fails_to_let_go_is_cleared_after() {
+    for by in [By::Number, By::Found] {
+        let rig = down(OfflineAttributes::default());
+        let failing = Effect::fail(Win32::GEN_FAILURE);
+        rig.sim
+            .faults()
+            .add(Rule::on(SET_ATTRIBUTES, failing).times(1));
+        assert_eq!(bring_online(&rig, by), Ok(()), "{by:?}");
+        assert!(!attributes(&rig).read_only && !attributes(&rig).offline);
+    }
+}

@@ -249,10 +249,11 @@ fn a_disk_that_windows_says_is_offline_and_is_not_is_told() {
 /// Nobody has seen what Windows answers while volumes are locked.
 #[test]
 fn a_disk_that_windows_refuses_to_take_offline_stays_online_and_is_in_use() {
-    for code in [2, 4, 6, 40_001] {
+    let codes = [2, 4, 6, 40_001].map(|code| Effect::Answer(os::Outcome::of(code)));
+    let failures = [5, 32, 170].map(|code| Effect::fail(Win32(code)));
+    for refusal in codes.into_iter().chain(failures) {
         let rig = Rig::with_mounted_volume();
         let disk = found(&rig);
-        let refusal = Effect::Answer(os::Outcome::of(code));
         rig.sim.faults().add(Rule::on(OFFLINE, refusal));
         let disks = NodeApi::disks(&rig.node);
         let refused = disks.take_offline(&disk, rig.soon()).unwrap_err();

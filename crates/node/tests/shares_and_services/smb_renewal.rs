@@ -341,3 +341,38 @@ fn map_with_letter(rig: &Rig, letter: &str) {
     smb.invoke(class, create, &arguments, Deadline::NEVER)
         .unwrap();
 }
+
+/// What could not be removed is there still, and so are its user's files.
+#[test]
+fn a_mapping_that_could_not_be_removed_is_its_users_still() {
+    let rig = Rig::with_server();
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let remove = format!("{}.{}", mapping::CLASS.name, mapping::REMOVE.name);
+    let failing = Rule::on(&remove, Effect::fail(Win32::GEN_FAILURE)).times(1);
+    rig.sim.faults().add(failing);
+    rig.smb().unmap(&remote(SHARE), rig.soon()).unwrap_err();
+    looks_fail(&rig, Win32::ACCESS_DENIED, 1);
+    let trace = rig.trace(|| {
+        let error = map_as(&rig, SHARE, Some(r"FILES\bob")).unwrap_err();
+        assert!(matches!(error, SmbError::OtherUser { .. }), "{error}");
+    });
+    assert_eq!(changes(&trace), 0);
+}
+
+/// The dead one is there all the time.
+#[test]
+fn a_mapping_beside_a_dead_one_is_not_taken_for_made_without_a_code() {
+    let spec = NodeSpec::named("node-1").build(Build::SERVER_2025);
+    let rig = Rig::with_server_on(&spec);
+    map(&rig, SHARE, PASSWORD, None).unwrap();
+    let node = meddle::node(&rig, let_go);
+    looks_fail(&rig, Win32::BAD_NETPATH, 1);
+    let null = Effect::Answer(os::Outcome::of(os::Returned::Null));
+    rig.sim.faults().add(Rule::on(&create(), null));
+    let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
+    let mapping = Mapping::of(&remote)
+        .with_credentials(&credentials)
+        .with_options(MappingOptions::default().with_transport(Transport::Quic));
+    let made = node.operations().smb().map(&mapping, rig.soon());
+    assert!(made.is_err(), "{made:?}");
+}

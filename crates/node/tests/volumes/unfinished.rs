@@ -109,6 +109,20 @@ fn a_wipe_that_died_half_way_is_finished_by_the_same_process_alone() {
     assert_eq!(format(&rig, &node), Ok(Replaced::Nothing));
 }
 
+/// A filesystem that came late, or that somebody else made, was used and is damaged now.
+#[test]
+fn what_was_written_after_a_format_failed_is_kept_by_the_same_process_too() {
+    for half_way in HALVES {
+        let rig = stopped(half_way.clone());
+        write(&rig, 64 << 10, b"BAAD");
+        let refused = format(&rig, &rig.node).unwrap_err().to_string();
+        assert!(
+            refused.contains("it holds NTFS filesystem"),
+            "{half_way:?}: {refused}"
+        );
+    }
+}
+
 /// Another system's filesystem is none that a format left.
 #[test]
 fn what_came_after_a_format_that_failed_is_kept() {

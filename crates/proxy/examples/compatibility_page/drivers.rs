@@ -19,7 +19,7 @@ itself has run against this server on Windows.
 | vSphere | all, by the library in a HostProcess container | none | `vsphere` |
 | democratic-csi | all | none | `democratic_csi` |
 | NetApp Trident | filesystem, smb; volume for statistics | none. It asks for the volume of a share, which is an error that it logs (`trident::a_share_has_no_volume_and_is_not_asked_for_one`); what csi-proxy answers is not known | `trident` |
-| a fork of Longhorn for Windows | filesystem, disk, volume v2alpha1, iscsi v1alpha2 | none. A field of its own in FormatVolume, the filesystem, is dropped as csi-proxy drops it: `refs` becomes NTFS (`longhorn::the_filesystem_that_it_asks_for_is_ntfs_whatever_it_says`). It never rescans, and counts on the storage provider's noticing a disk by itself, which the test does for it | `longhorn` |
+| a fork of Longhorn for Windows | filesystem, disk, volume v2alpha1, iscsi v1alpha2 | none. A field of its own in FormatVolume, the filesystem, is dropped as csi-proxy drops it: `refs` becomes NTFS (`longhorn::the_filesystem_that_it_asks_for_is_ntfs_whatever_it_says`). It never rescans, and counts on the storage provider's noticing a disk by itself, late, as the simulated one does | `longhorn` |
 | local static provisioner | filesystem, volume, of folders outside of the kubelet's | none to find volumes (`local_static_provisioner::local_volumes_are_found_without_a_flag_for_their_folder`): look-ups go anywhere on the node's own drives; none to wipe a released one (`local_static_provisioner::a_released_volume_is_wiped_and_found_again`), which `-format-guard=strict` refuses | `local_static_provisioner` |
 ";
 

@@ -9,8 +9,8 @@ mod line;
 mod output;
 mod standard_error;
 
-use std::io;
 use std::path::PathBuf;
+use std::{env, io};
 
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -72,6 +72,22 @@ pub struct Options {
     pub to_stderr: bool,
     /// How talkative the log is, as klog counts.
     pub verbosity: i32,
+}
+
+impl Options {
+    /// Where its files are, if there are any.
+    pub(crate) fn files(&self) -> Option<PathBuf> {
+        match (self.to_stderr, &self.file) {
+            (true, _) => None,
+            (false, Some(file)) => Some(file.clone()),
+            (false, None) => Some(self.folder_of_files()),
+        }
+    }
+
+    /// As klog does, which knows no other place, the folder for temporary files where none is named.
+    fn folder_of_files(&self) -> PathBuf {
+        self.folder.clone().unwrap_or_else(env::temp_dir)
+    }
 }
 
 impl Default for Options {

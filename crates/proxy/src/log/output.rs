@@ -78,9 +78,7 @@ impl Files {
             let file = open_file(path.clone(), options)?;
             return Ok(Self::One(Box::new(file)));
         }
-        // As klog does, which knows no other place.
-        let folder = options.folder.clone().unwrap_or_else(env::temp_dir);
-        let folder = Folder::open(folder, options.clone())?;
+        let folder = Folder::open(options.folder_of_files(), options.clone())?;
         Ok(Self::BySeverity(Box::new(folder)))
     }
 
