@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formats::blank;
+use formats::blank::{self, NtfsSerial};
 use formats::partition_kind::PartitionKind;
 use os::schema::{codes, volume};
 use os::{Arguments, Deadline, PartitionStyle, Root, Value, VolumeId, WinPath};
@@ -12,7 +12,7 @@ use super::{FormatOptions, NamedVolume, VolumeError, released};
 use crate::blank::{BlankError, Stretch};
 use crate::disks::guard::Reach;
 use crate::patience::{self, VISIBLE_WITHIN};
-use crate::provider::ProviderError;
+use crate::provider::{Callee, ProviderError};
 use crate::{DiskError, FormatGuard, Node, storage};
 
 /// How long a new partition may take before the provider formats it: right after CreatePartition it may
@@ -55,6 +55,9 @@ struct Leave {
     force: Force,
     replaces: Replaced,
 }
+
+/// The serial number that a volume's first sector has, as far as it could be read.
+type Serial = os::Result<Option<NtfsSerial>>;
 
 /// One format of a volume.
 pub(super) struct Formatting<'a> {
@@ -134,22 +137,43 @@ impl Formatting<'_> {
     fn format_once(&self, place: &Place, label: &str) -> Result<Replaced, VolumeError> {
         let row = self.row(place)?;
         let leave = self.leave(place)?;
+        let before = match leave.replaces {
+            Replaced::FileSystem(_) => Some(stretch(place).ntfs_serial(self.node)),
+            Replaced::Nothing | Replaced::Unknown => None,
+        };
         // Last, so that what is formatted is what was looked at.
         place.require_unmoved(self.node, self.named, self.deadline)?;
         let arguments = arguments(self.options, label, leave.force);
         let callee = row.callee(self.node);
-        let called = match leave.replaces {
-            // The one that is waited for next may be the one that was there.
-            Replaced::FileSystem(_) => callee.invoke(&volume::FORMAT, &arguments),
-            Replaced::Nothing | Replaced::Unknown => {
-                callee.invoke_unseen(&volume::FORMAT, &arguments, &[])
-            }
+        let done = match before {
+            Some(before) => self.replace(place, &callee, &arguments, &before),
+            None => callee
+                .invoke_unseen(&volume::FORMAT, &arguments, &[])
+                .map_err(VolumeError::from),
         };
-        let done = called.map_err(VolumeError::from);
         let done = done.and_then(|()| self.await_file_system());
         let history = self.node.history();
         history.ended(self.volume, place.extent, &done);
         done.map(|()| leave.replaces)
+    }
+
+    /// Formats over a filesystem. The one that is waited for next may be the one that was there, so where no code is
+    /// returned, an NTFS with another serial number shows that it was done. What cannot be read shows nothing.
+    fn replace(
+        &self,
+        place: &Place,
+        callee: &Callee<'_>,
+        arguments: &Arguments,
+        before: &Serial,
+    ) -> Result<(), VolumeError> {
+        callee.invoke_seen(
+            (&volume::FORMAT, arguments),
+            (self.node, self.deadline),
+            || {
+                let now = stretch(place).ntfs_serial(self.node);
+                Ok(matches!((before, now), (Ok(before), Ok(Some(now))) if *before != Some(now)))
+            },
+        )
     }
 
     /// Whether what is there may be overwritten: what is blank; a filesystem whose owner has done with it, on
