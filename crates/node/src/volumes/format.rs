@@ -66,6 +66,8 @@ pub(super) struct Formatting<'a> {
     pub(super) named: NamedVolume<'a>,
     pub(super) options: &'a FormatOptions,
     pub(super) deadline: Deadline,
+    /// Called right before Windows is asked.
+    pub(super) begins: &'a dyn Fn(&Replaced),
 }
 
 impl Formatting<'_> {
@@ -145,6 +147,7 @@ impl Formatting<'_> {
         place.require_unmoved(self.node, self.named, self.deadline)?;
         let arguments = arguments(self.options, label, leave.force);
         let callee = row.callee(self.node);
+        (self.begins)(&leave.replaces);
         let done = match before {
             Some(before) => self.replace(place, &callee, &arguments, &before),
             None => callee
