@@ -4,8 +4,8 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use formats::blank::{
-    Clearance, Extent, ExtentError, Guard, Refusal, SectorSize, ShortRead, UnfinishedNtfs, View,
-    ViewError,
+    Clearance, Extent, ExtentError, Guard, NtfsSerial, Refusal, SectorSize, ShortRead,
+    UnfinishedNtfs, View, ViewError,
 };
 use formats::partition_kind::PartitionKind;
 use os::{Cause, Deadline, DiskNumber};
@@ -177,6 +177,17 @@ impl Stretch {
             hasher.write(bytes);
         }
         Ok(hasher.finish())
+    }
+
+    /// The serial number of the NTFS that begins here; `None` where none does. It is read whatever time is left.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub(crate) fn ntfs_serial(&self, node: &Node) -> os::Result<Option<NtfsSerial>> {
+        // As large as the largest sector.
+        let mut buffer = [0; 4096];
+        self.read(node, 0, &mut buffer, Deadline::NEVER)?;
+        Ok(NtfsSerial::of(&buffer))
     }
 
     pub(crate) fn not_blank(&self, refusal: Box<Refusal>) -> BlankError {

@@ -1,7 +1,7 @@
 //! Boot sectors: which of the formats that end sector 0 with 55 AA wrote this one.
 
 use super::View;
-use crate::bytes::{slice, u16_le, u32_le};
+use crate::bytes::{slice, u16_le, u32_le, u64_le};
 
 /// Where the name of the formatting system stands in a volume's boot sector.
 pub(super) const OEM_NAME: u64 = 3;
@@ -50,6 +50,26 @@ fn has_protective_record(view: &View) -> bool {
             .iter()
             .any(|at| sector.get(*at) == Some(&GPT_PROTECTIVE))
     })
+}
+
+/// The serial number of an NTFS volume, which a format generates (`[MS-FSCC]` 2.5.9). Two formats of one volume
+/// have two.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NtfsSerial(u64);
+
+impl NtfsSerial {
+    /// What a volume's first sector has; `None` where it is no boot sector of NTFS. The field is that of
+    /// libblkid's `ntfs.c`.
+    #[must_use]
+    pub fn of(sector: &[u8]) -> Option<Self> {
+        let serial = u64_le(sector, 0x48)?;
+        is_ntfs(sector).then_some(Self(serial))
+    }
+}
+
+/// Is this 512 bytes or more from NTFS's boot sector on?
+pub(super) fn is_ntfs(sector: &[u8]) -> bool {
+    is_named(sector, b"NTFS    ") && slice(sector, 510, 2) == Some(&[0x55, 0xaa])
 }
 
 fn is_named(sector: &[u8], name: &[u8; 8]) -> bool {

@@ -22,6 +22,7 @@ mod signature;
 mod unfinished;
 mod view;
 
+pub use self::boot::NtfsSerial;
 pub use self::extent::{Extent, ExtentError, HEAD, SectorSize, TAIL};
 pub use self::guard::{
     Clearance, Guard, Refusal, UnknownGuard, for_create_partition, for_format, for_initialise,

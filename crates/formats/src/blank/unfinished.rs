@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::boot::OEM_NAME;
+use super::boot::is_ntfs;
 use super::{Extent, View};
-use crate::bytes::{slice, u16_le, u64_le};
+use crate::bytes::{u16_le, u64_le};
 
 /// The boot code that Windows writes with the first copy of the boot sector: the file `$Boot`.
 const BOOT_FILE: u64 = 8 << 10;
@@ -93,10 +93,7 @@ fn file_at(at: u64, extent: Extent) -> Range<u64> {
 
 fn read(view: &View, at: u64) -> Option<BootSector> {
     let sector = view.bytes(at, 512)?;
-    let name = usize::try_from(OEM_NAME).ok()?;
-    let is_ntfs =
-        slice(sector, name, 8) == Some(b"NTFS    ") && slice(sector, 510, 2) == Some(&[0x55, 0xaa]);
-    is_ntfs.then_some(BootSector {
+    is_ntfs(sector).then_some(BootSector {
         bytes_per_sector: u16_le(sector, 11)?.into(),
         sectors_per_cluster: sectors_per_cluster(*sector.get(13)?)?,
         sectors: u64_le(sector, 40)?,
@@ -116,7 +113,7 @@ fn sectors_per_cluster(byte: u8) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blank::SectorSize;
+    use crate::blank::{NtfsSerial, SectorSize};
     use crate::fixtures::SparseImage;
 
     const LENGTH: u64 = 64 << 20;
@@ -189,6 +186,24 @@ mod tests {
             ("boot code without a sector", zeros().with(512, [1])),
         ] {
             assert_eq!(of(&image), None, "{what}");
+        }
+    }
+
+    #[test]
+    fn the_serial_number_is_that_of_a_boot_sector_of_ntfs() {
+        let with = |serial: u8| {
+            let mut sector = boot_sector();
+            sector[0x48] = serial;
+            sector
+        };
+        let of = |serial| NtfsSerial::of(&with(serial));
+        assert!(of(1).is_some());
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+        let mut other = with(1);
+        other[3] = b'X';
+        for none in [other.as_slice(), &with(1)[..500], &[0; 512]] {
+            assert_eq!(NtfsSerial::of(none), None);
         }
     }
 

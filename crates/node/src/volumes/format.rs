@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formats::blank;
+use formats::blank::{self, NtfsSerial};
 use formats::partition_kind::PartitionKind;
 use os::schema::{codes, volume};
 use os::{Arguments, Deadline, PartitionStyle, Root, Value, VolumeId, WinPath};
@@ -14,7 +14,7 @@ use crate::blank::{BlankError, Stretch};
 use crate::disks::guard::Reach;
 use crate::looks::ANSWER_WITHIN;
 use crate::patience::{self, VISIBLE_WITHIN};
-use crate::provider::ProviderError;
+use crate::provider::{Callee, ProviderError};
 use crate::{DiskError, FormatGuard, Node, storage};
 
 /// How long a new partition may take before the provider formats it: right after CreatePartition it may
@@ -58,6 +58,9 @@ struct Leave {
     replaces: Replaced,
 }
 
+/// The serial number that a volume's first sector has, as far as it could be read.
+type Serial = os::Result<Option<NtfsSerial>>;
+
 /// One format of a volume.
 pub(super) struct Formatting<'a> {
     pub(super) node: &'a Node,
@@ -65,6 +68,8 @@ pub(super) struct Formatting<'a> {
     pub(super) named: NamedVolume<'a>,
     pub(super) options: &'a FormatOptions,
     pub(super) deadline: Deadline,
+    /// Called right before Windows is asked.
+    pub(super) begins: &'a dyn Fn(&Replaced),
 }
 
 impl Formatting<'_> {
@@ -136,18 +141,21 @@ impl Formatting<'_> {
     fn format_once(&self, place: &Place, label: &str) -> Result<Replaced, VolumeError> {
         let row = self.row(place)?;
         let leave = self.leave(place)?;
+        let before = match leave.replaces {
+            Replaced::FileSystem(_) => Some(stretch(place).ntfs_serial(self.node)),
+            Replaced::Nothing | Replaced::Unknown => None,
+        };
         // Last, so that what is formatted is what was looked at.
         place.require_unmoved(self.node, self.named, self.deadline)?;
         let arguments = arguments(self.options, label, leave.force);
         let callee = row.callee(self.node);
-        let called = match leave.replaces {
-            // The one that is waited for next may be the one that was there.
-            Replaced::FileSystem(_) => callee.invoke(&volume::FORMAT, &arguments),
-            Replaced::Nothing | Replaced::Unknown => {
-                callee.invoke_unseen(&volume::FORMAT, &arguments, &[])
-            }
+        (self.begins)(&leave.replaces);
+        let done = match before {
+            Some(before) => self.replace(place, &callee, &arguments, &before),
+            None => callee
+                .invoke_unseen(&volume::FORMAT, &arguments, &[])
+                .map_err(VolumeError::from),
         };
-        let done = called.map_err(VolumeError::from);
         let done = done.and_then(|()| self.await_file_system());
         let left = match &done {
             Err(error) if !is_early(error) && leave.replaces != Replaced::Unknown => {
@@ -171,6 +179,25 @@ impl Formatting<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Formats over a filesystem. The one that is waited for next may be the one that was there, so where no code is
+    /// returned, an NTFS with another serial number shows that it was done. What cannot be read shows nothing.
+    fn replace(
+        &self,
+        place: &Place,
+        callee: &Callee<'_>,
+        arguments: &Arguments,
+        before: &Serial,
+    ) -> Result<(), VolumeError> {
+        callee.invoke_seen(
+            (&volume::FORMAT, arguments),
+            (self.node, self.deadline),
+            || {
+                let now = stretch(place).ntfs_serial(self.node);
+                Ok(matches!((before, now), (Ok(before), Ok(Some(now))) if *before != Some(now)))
+            },
+        )
     }
 
     /// Whether what is there may be overwritten: what is blank; a filesystem whose owner has done with it, on

@@ -179,6 +179,21 @@ impl<'a> Volumes<'a> {
         volume: impl Into<NamedVolume<'v>>,
         deadline: Deadline,
     ) -> Result<Replaced, VolumeError> {
+        self.format_noting(volume, deadline, &|_| {})
+    }
+
+    /// [`Volumes::format`], which calls `begins` right before it asks Windows, on this thread, with what the format
+    /// takes the place of: that may be gone also where the format fails. Where Windows is asked again, so is this
+    /// called again.
+    ///
+    /// # Errors
+    /// As [`Volumes::format`].
+    pub fn format_noting<'v>(
+        &self,
+        volume: impl Into<NamedVolume<'v>>,
+        deadline: Deadline,
+        begins: &dyn Fn(&Replaced),
+    ) -> Result<Replaced, VolumeError> {
         let named = volume.into();
         Formatting {
             node: self.node,
@@ -186,6 +201,7 @@ impl<'a> Volumes<'a> {
             named,
             options: &FormatOptions::default(),
             deadline,
+            begins,
         }
         .run()
     }
@@ -212,6 +228,7 @@ impl<'a> Volumes<'a> {
             named,
             options,
             deadline,
+            begins: &|_| {},
         }
         .ensure()
     }

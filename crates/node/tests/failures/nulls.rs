@@ -2,17 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use os::{PartitionEntry, Returned};
+use os::{PartitionEntry, Returned, Win32};
 use os_sim::{Effect, Rule};
 use wincsi_node::api::{Condition, Error, NodeApi};
 use wincsi_node::{
-    Authentication, Credentials, Criterion, DiskError, DiskQuery, FormatOptions, FoundDisk,
-    FoundVolume, Mapping, NewSize, RemotePath, SerialNumber,
+    Authentication, Credentials, Criterion, DiskError, DiskQuery, FormatGuard, FormatOptions,
+    FoundDisk, FoundVolume, Kept, Mapping, NewSize, Node, Options, RemotePath, SerialNumber,
+    Server,
 };
 use zeroize::Zeroizing;
 
 use crate::support::initiator::{self, ADDRESS, OPEN, SECRET};
-use crate::support::{DATA, GIB, PASSWORD, Rig, SHARE, USER};
+use crate::support::{DATA, GIB, KUBELET, PASSWORD, Rig, SHARE, USER, path};
 
 /// A method whose work can be seen.
 struct Case {
@@ -22,7 +23,7 @@ struct Case {
     is_done: fn(&Rig) -> bool,
 }
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 16] = [
     Case {
         method: "MSFT_Disk.Initialize",
         rig: Rig::with_data_disk,
@@ -58,6 +59,18 @@ const CASES: [Case; 14] = [
         rig: partitioned,
         act: ensure_formatted,
         is_done: |rig| label(rig).is_some(),
+    },
+    Case {
+        method: "MSFT_Volume.Format",
+        rig: released,
+        act: |rig| format_over(rig, FormatGuard::Signatures),
+        is_done: is_wiped,
+    },
+    Case {
+        method: "MSFT_Volume.Format",
+        rig: released,
+        act: |rig| format_over(rig, FormatGuard::Off),
+        is_done: is_wiped,
     },
     Case {
         method: "MSFT_Volume.SetFileSystemLabel",
@@ -187,6 +200,38 @@ fn ensure_formatted(rig: &Rig) -> Result<(), Error> {
         .map(drop)
 }
 
+/// With a volume that holds a file, is mounted outside of the working folders, and is not in use.
+fn released() -> Rig {
+    let rig = Rig::with_volume();
+    let (outside, soon) = (path(r"C:\mnt\disks\x"), rig.soon());
+    rig.filesystem().make_directory(&outside, soon).unwrap();
+    rig.volumes().mount(rig.volume(), &outside, soon).unwrap();
+    rig.write(&format!("{}data.txt", rig.volume()), "no longer needed");
+    rig
+}
+
+fn format_over(rig: &Rig, guard: FormatGuard) -> Result<(), Error> {
+    let mut options = Options::default();
+    options.format_guard = guard;
+    let kept = Kept {
+        working_folders: vec![path(KUBELET)],
+        ..Kept::default()
+    };
+    let server = Server {
+        kept: Some(kept),
+        ..Server::default()
+    };
+    let node = Node::in_server(rig.os().clone(), options, server);
+    let done = node.operations().volumes().format(rig.volume(), rig.soon());
+    done.map(drop)
+        .map_err(|error| Error::new("format", "it", error))
+}
+
+fn is_wiped(rig: &Rig) -> bool {
+    let file = path(&format!("{}data.txt", rig.volume()));
+    label(rig).is_some() && rig.os().files.entry(&file).is_err()
+}
+
 fn label(rig: &Rig) -> Option<String> {
     let found = rig.os().volumes.file_system(rig.volume()).unwrap();
     found.map(|found| found.label)
@@ -274,6 +319,20 @@ fn a_method_that_did_nothing_and_returned_no_code_is_no_success() {
         assert!(done.is_err(), "{method}");
         assert!(!is_done(&rig), "{method}");
     }
+}
+
+/// What could not be read before is no proof when it can be read after.
+#[test]
+fn a_format_over_what_was_not_read_that_returned_no_code_is_no_success() {
+    let rig = released();
+    let unread = Effect::fail(Win32::IO_DEVICE);
+    let null = Effect::Answer(os::Outcome::of(Returned::Null));
+    let faults = rig.sim.faults();
+    faults.add(Rule::on("ReadFile", unread).times(1));
+    faults.add(Rule::on("MSFT_Volume.Format", null));
+    let error = format_over(&rig, FormatGuard::Off).unwrap_err();
+    assert!(error.to_string().contains("returned no code"), "{error}");
+    assert!(!is_wiped(&rig));
 }
 
 #[test]

@@ -112,15 +112,11 @@ impl Operations {
 
     pub(crate) fn format(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
         let volume = volume(volume_id, "volume id empty")?;
-        match self.node.operations().volumes().format(volume, deadline)? {
-            Replaced::FileSystem(name) => {
-                audit::remark(format!("formatted over a filesystem: {name}"));
-            }
-            Replaced::Unknown => {
-                audit::remark("formatted without a look at what was there".to_owned());
-            }
-            _ => {}
-        }
+        let volumes = self.node.operations().volumes();
+        // It stays where the format fails, as what was there may be gone.
+        let begins = |replaced: &Replaced| remark("began to format", replaced);
+        let replaced = volumes.format_noting(volume, deadline, &begins)?;
+        remark("formatted", &replaced);
         Ok(())
     }
 
@@ -203,6 +199,15 @@ impl Operations {
     fn lookup_target(&self, path: &str) -> Result<LookupPath> {
         refuse_empty(path, "target path is empty")?;
         Ok(self.lookup(path)?)
+    }
+}
+
+/// Notes in the audit log what a format took the place of, unless that was nothing.
+fn remark(done: &str, replaced: &Replaced) {
+    match replaced {
+        Replaced::FileSystem(name) => audit::remark(format!("{done} over a filesystem: {name}")),
+        Replaced::Unknown => audit::remark(format!("{done} without a look at what was there")),
+        _ => {}
     }
 }
 

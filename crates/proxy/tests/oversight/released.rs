@@ -1,5 +1,6 @@
 //! What FormatVolume does with a volume that is formatted, by the flag and by where the volume is mounted.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use os::{Files as _, WinPath};
@@ -116,6 +117,20 @@ fn a_staged_volume_is_wiped_without_a_guard_only() {
     assert_eq!(fixture.format(), Ok(()));
     let remark = Some("formatted over a filesystem: NTFS".to_owned());
     assert_eq!(fixture.remark(), remark);
+}
+
+/// What was there may be gone, as Windows was asked.
+#[test]
+fn a_format_over_a_filesystem_that_fails_is_audited() {
+    for guard in [node::FormatGuard::Signatures, node::FormatGuard::Off] {
+        let fixture = Fixture::mounted_at(OUTSIDE, guarded(guard));
+        let script = fixture.proxy.node().join("faults.toml");
+        let stop = "[[fault]]\noperation = 'MSFT_Volume.Format'\neffect = 'half-way'\n";
+        fs::write(&script, stop).expect("a script of faults");
+        fixture.format().expect_err("it stops half-way");
+        let remark = Some("began to format over a filesystem: NTFS".to_owned());
+        assert_eq!(fixture.remark(), remark);
+    }
 }
 
 #[test]
