@@ -14,6 +14,7 @@ use os::{Deadline, Os, Root, VolumeId, Win32, WinPath};
 use super::{TargetError, VolumeError, target};
 use crate::bounded::race;
 use crate::looks::ANSWER_WITHIN;
+use crate::way::canonical::{self, lies_in};
 use crate::{Bounds, Node, Unfinished, Way, patience};
 
 /// How long somebody may take to close what is open on a volume.
@@ -46,8 +47,8 @@ pub enum NotReleased {
         /// The other volume.
         volume: VolumeId,
     },
-    /// A working folder is on it, or a link on the way to one. The path is in the log only: a link may have
-    /// said it.
+    /// A working folder is on it, a link on the way to one, or where a link right below one leads. The path
+    /// is in the log only: a link may have said it.
     #[error("it holds a working folder, or a link on the way to one")]
     HoldsWorkingFolder {
         /// The folder, or where it leads.
@@ -69,7 +70,7 @@ pub enum NotReleased {
     /// A path of the server's, or of another volume, cannot be followed. The log says which.
     #[error("it is not known what it holds")]
     Unknown(#[source] TargetError),
-    /// Where volumes are mounted cannot be read. The log says why.
+    /// Where volumes are mounted, or a working folder, cannot be read. The log says why.
     #[error("it is not known where volumes are mounted")]
     Unread(#[source] os::Error),
 }
@@ -176,21 +177,59 @@ fn require_unused(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<(
     locked.ok_or(VolumeError::InUse { volume })
 }
 
-/// Refuses a volume that is mounted inside, or not outside.
+/// Refuses a volume that is mounted inside, or not outside: by the texts of paths, and by the places that
+/// they lead to, since the mount manager says drive and folder where a working folder's place may begin with
+/// a volume.
 fn refuse_mounts(os: &Os, volume: VolumeId, bounds: [&Bounds; 2]) -> Result<(), NotReleased> {
     let paths = os.volumes.access_paths(volume)?;
-    let may_be_inside = |path: &&WinPath| {
+    if paths.is_empty() {
+        return Err(NotReleased::MountedNowhere);
+    }
+    let is_named_inside = |path: &WinPath| {
         let is_on_a_drive = matches!(path.root(), Root::Drive(_));
         !is_on_a_drive || bounds.iter().any(|bounds| bounds.contain(path))
     };
-    match paths.iter().find(may_be_inside) {
-        Some(path) => {
-            let path = path.to_string();
-            Err(NotReleased::MountedInside { path })
-        }
-        None if paths.is_empty() => Err(NotReleased::MountedNowhere),
-        None => Ok(()),
+    if let Some(path) = paths.iter().find(|path| is_named_inside(path)) {
+        return Err(mounted_inside(path));
     }
+    let inside = places_inside(os, bounds)?;
+    let is_on_it = |place: &&WinPath| *place.root() == Root::Volume(volume);
+    if let Some(place) = inside.iter().find(is_on_it) {
+        let path = place.to_string();
+        return Err(NotReleased::HoldsWorkingFolder { path });
+    }
+    refuse_places(os, &paths, &inside)
+}
+
+/// Refuses a volume that one of its paths places inside. A drive is in no folder.
+fn refuse_places(os: &Os, paths: &[WinPath], inside: &[WinPath]) -> Result<(), NotReleased> {
+    for path in paths.iter().filter(|path| path.name().is_some()) {
+        let place = canonical::of_entry(os, path).map_err(TargetError::from)?;
+        let is_inside = |place: &WinPath| inside.iter().any(|folder| lies_in(place, folder));
+        if place.as_ref().is_none_or(is_inside) {
+            return Err(mounted_inside(path));
+        }
+    }
+    Ok(())
+}
+
+fn mounted_inside(path: &WinPath) -> NotReleased {
+    let path = path.to_string();
+    NotReleased::MountedInside { path }
+}
+
+/// Where the working folders lead, and the links right below them: one that leads out is followed by no call
+/// of this server's, but by other programs that stage.
+fn places_inside(os: &Os, bounds: [&Bounds; 2]) -> Result<Vec<WinPath>, NotReleased> {
+    let mut places = Vec::new();
+    for bounds in bounds {
+        let links = bounds.entries_that_lead_on(os)?;
+        for path in bounds.paths().chain(links) {
+            let place = canonical::of_target(os, &path).map_err(TargetError::from)?;
+            places.extend(place);
+        }
+    }
+    Ok(places)
 }
 
 /// Refuses a volume in a folder of which another one is mounted.

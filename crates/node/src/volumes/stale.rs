@@ -3,6 +3,7 @@
 use os::{Os, ReparseTag, VolumeId, Win32, WinPath};
 
 use crate::link::{self, Leads};
+use crate::way::canonical;
 
 /// The volume that the entry is a mounted folder of, if it is gone for certain. A folder may store any of a
 /// volume's names, and the list has one of each, so that both folder and list are asked.
@@ -35,7 +36,7 @@ pub(super) fn unmount(os: &Os, folder: &WinPath, volume: VolumeId) -> os::Result
     let Err(error) = os.volumes.delete_mount_point(folder) else {
         return Ok(());
     };
-    if may_name(&os.volumes.access_paths(volume), folder) {
+    if may_name(os, volume, folder) {
         return Err(error);
     }
     tracing::warn!(path = %folder, %volume, %error, "taking the reparse point of a folder that the mount manager does not name");
@@ -46,10 +47,29 @@ pub(super) fn unmount(os: &Os, folder: &WinPath, volume: VolumeId) -> os::Result
     }
 }
 
-/// Whether the mount manager may know the folder as a path of the volume that has these.
-fn may_name(paths: &os::Result<Vec<WinPath>>, folder: &WinPath) -> bool {
-    match paths {
-        Ok(paths) => paths.iter().any(|path| path.folded() == folder.folded()),
-        Err(error) => !error.is_not_found(),
+/// Whether the mount manager may know the folder as a path of the volume: by this text, or by another that
+/// leads to the same place or cannot be followed.
+fn may_name(os: &Os, volume: VolumeId, folder: &WinPath) -> bool {
+    let paths = match os.volumes.access_paths(volume) {
+        Ok(paths) => paths,
+        Err(error) => return !error.is_not_found(),
+    };
+    let is_named = |path: &WinPath| path.folded() == folder.folded();
+    paths.iter().any(is_named) || may_lead(os, &paths, folder)
+}
+
+/// Whether one of the paths may lead to the folder.
+fn may_lead(os: &Os, paths: &[WinPath], folder: &WinPath) -> bool {
+    // A drive is no folder.
+    let mut folders = paths.iter().filter(|path| path.name().is_some()).peekable();
+    if folders.peek().is_none() {
+        return false;
     }
+    let Ok(Some(place)) = canonical::of_entry(os, folder) else {
+        return true;
+    };
+    folders.any(|path| match canonical::of_entry(os, path) {
+        Ok(Some(other)) => other.folded() == place.folded(),
+        Ok(None) | Err(_) => true,
+    })
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use os::{Component, Os, Root, VolumeId, WinPath};
+use os::{Component, Entry, Os, ReparseTag, Root, VolumeId, WinPath};
 
 use super::resolve::{self, Resolver};
 use super::{LookupPath, Scope, Way, WayError};
@@ -121,6 +121,25 @@ impl Bounds {
         links.filter(leads_out).collect()
     }
 
+    /// The links and mounted folders right below the folders. Those on shares are left out.
+    ///
+    /// # Errors
+    /// A folder that exists cannot be listed.
+    pub(crate) fn entries_that_lead_on(&self, os: &Os) -> os::Result<Vec<WinPath>> {
+        const LEAD_ON: [ReparseTag; 2] = [ReparseTag::MOUNT_POINT, ReparseTag::SYMLINK];
+        let is_local = |root: &&Bound| !matches!(root.base.root(), Root::Share { .. });
+        let mut found = Vec::new();
+        for root in self.roots.iter().filter(is_local) {
+            let tagged = match root.reparse_points(os) {
+                Err(error) if error.is_not_found() => continue,
+                tagged => tagged?.into_iter(),
+            };
+            let leads_on = |entry: Entry| entry.tag.is_some_and(|tag| LEAD_ON.contains(&tag));
+            found.extend(tagged.filter_map(|(path, entry)| leads_on(entry).then_some(path)));
+        }
+        Ok(found)
+    }
+
     /// The folders by their texts, and the places that these led to.
     pub(crate) fn paths(&self) -> impl Iterator<Item = WinPath> {
         let both = |root: &Bound| [root.given.clone(), root.place()];
@@ -200,17 +219,25 @@ impl Bound {
     }
 
     fn links(&self, os: &Os) -> Vec<(WinPath, WinPath)> {
+        let found = self.reparse_points(os).unwrap_or_default();
+        let target = |(link, entry): (WinPath, Entry)| {
+            let Ok(Leads::To(target)) = link::leads(&*os.files, &link, &entry) else {
+                return None;
+            };
+            Some((link, target))
+        };
+        found.into_iter().filter_map(target).collect()
+    }
+
+    fn reparse_points(&self, os: &Os) -> os::Result<Vec<(WinPath, Entry)>> {
         let place = self.place();
-        let found = os.files.list(&place).unwrap_or_default();
-        let links = found.into_iter().filter(|found| found.entry.tag.is_some());
-        let followed = links.filter_map(|found| {
-            let link = place.join(Component::listed(found.name).ok()?);
-            match link::leads(&*os.files, &link, &found.entry) {
-                Ok(Leads::To(target)) => Some((link, target)),
-                _ => None,
-            }
+        let found = os.files.list(&place)?.into_iter();
+        let tagged = found.filter(|found| found.entry.tag.is_some());
+        let named = tagged.filter_map(|found| {
+            let name = Component::listed(found.name).ok()?;
+            Some((place.join(name), found.entry))
         });
-        followed.collect()
+        Ok(named.collect())
     }
 
     fn start(&self, names: &[Component]) -> Start {

@@ -1,6 +1,7 @@
 //! Where an operation acts: a path whose links were followed beforehand, each within bounds.
 
 mod bounds;
+pub(crate) mod canonical;
 mod error;
 mod lookup;
 mod resolve;

@@ -11,7 +11,7 @@ use crate::link::{self, Leads};
 /// How many links one path may lead through; Windows's own number.
 ///
 /// <https://learn.microsoft.com/windows/win32/fileio/symbolic-link-programming-considerations>
-const MOST_LINKS: usize = 63;
+pub(super) const MOST_LINKS: usize = 63;
 
 /// A path that is being followed.
 pub(super) struct Resolver<'a> {
@@ -227,7 +227,7 @@ pub(super) fn ends_in_directory(os: &Os, from: &Way) -> Result<os::Result<bool>,
 }
 
 /// What a name in the middle of a path is.
-enum Next {
+pub(super) enum Next {
     Directory,
     /// There is nothing of that name, or a file, behind which there is nothing.
     Missing,
@@ -237,7 +237,7 @@ enum Next {
     To(WinPath),
 }
 
-fn next(os: &Os, here: &WinPath) -> os::Result<Next> {
+pub(super) fn next(os: &Os, here: &WinPath) -> os::Result<Next> {
     let entry = match os.files.entry(here) {
         Err(error) if error.is_not_found() => return Ok(Next::Missing),
         seen => seen?,

@@ -7,7 +7,7 @@ use os::layer::forward::{ForwardBoot, ForwardDisks, ForwardProvider, ForwardVolu
 use os::layer::{Layer, Op, Ran, Run};
 use os::{
     Boot, Deadline, DiskNumber, Disks, DriveLayout, Extent, Instance, Os, Paging, PartitionEntry,
-    PartitionNumber, Provider, Query, Result, VolumeId, Volumes,
+    PartitionNumber, Provider, Query, Result, VolumeId, Volumes, WinPath,
 };
 use uuid::Uuid;
 use wincsi_node::{Node, Options};
@@ -207,5 +207,32 @@ where
     fn extents(&self, volume: VolumeId) -> Result<Vec<Extent>> {
         let before = self.asked.fetch_add(1, Ordering::SeqCst);
         (self.say)(before, self.volumes.extents(volume))
+    }
+}
+
+/// Volumes whose paths begin as the mount manager would have it: with `named` where the simulator has `place`.
+pub(crate) struct Named {
+    pub(crate) volumes: Arc<dyn Volumes>,
+    pub(crate) place: WinPath,
+    pub(crate) named: WinPath,
+}
+
+impl ForwardVolumes for Named {
+    fn to(&self) -> &dyn Volumes {
+        &*self.volumes
+    }
+
+    fn access_paths(&self, volume: VolumeId) -> Result<Vec<WinPath>> {
+        let paths = self.volumes.access_paths(volume)?;
+        let named = |path: WinPath| match path.is_within(&self.place) {
+            true => {
+                let below = path.components().iter().skip(self.place.components().len());
+                below
+                    .cloned()
+                    .fold(self.named.clone(), |path, name| path.join(name))
+            }
+            false => path,
+        };
+        Ok(paths.into_iter().map(named).collect())
     }
 }

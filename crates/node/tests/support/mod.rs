@@ -290,6 +290,18 @@ impl Rig {
         }
     }
 
+    /// Another formatted volume.
+    pub(crate) fn other_volume(&self) -> VolumeId {
+        const OTHER: &str = "other";
+        self.plug(&DiskSpec::on(Bus::Sas).serial(OTHER).lun(9), OTHER, GIB);
+        let (other, soon) = (self.disk_of(OTHER), self.soon());
+        self.disks().partition(other, soon).unwrap();
+        let volumes = self.volumes();
+        let other = volumes.sole_on_disk(other, soon).unwrap();
+        volumes.format(other, soon).unwrap();
+        other
+    }
+
     /// The working folder, which csi-proxy resolves once, when it starts.
     fn bounds(&self) -> &Arc<Bounds> {
         let folders = [path(KUBELET)];

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use os::schema::codes;
 use os::{Os, Outcome, VolumeId, Win32};
-use os_sim::{Bus, DiskSpec, Effect, Rule};
+use os_sim::{Effect, Rule};
 use wincsi_node::{
     DiskError, FormatGuard, Kept, Node, NotReleased, Options, Replaced, Server, VolumeError, Waits,
 };
 
-use crate::support::{GIB, KUBELET, Rig, STAGING, meddle, path, warnings};
+use crate::support::{KUBELET, Rig, STAGING, meddle, path, warnings};
 
 const FORMAT: &str = "MSFT_Volume.Format";
 
@@ -173,6 +173,97 @@ fn a_volume_that_is_staged_where_the_working_folder_leads_is_refused() {
     }
 }
 
+/// Another volume, which is mounted here too, and the node as a mount manager has it that names what is on it
+/// by this folder.
+fn on_another_volume(rig: &Rig, folder: &str) -> (VolumeId, Os) {
+    let other = rig.other_volume();
+    mount(rig, other, folder);
+    let mut os = rig.os().clone();
+    os.volumes = Arc::new(meddle::Named {
+        volumes: os.volumes,
+        place: path(&other.to_string()),
+        named: path(folder),
+    });
+    (other, os)
+}
+
+fn is_refused_as_inside(rig: &Rig, node: &Node) {
+    let refused = node.operations().volumes().format(rig.volume(), rig.soon());
+    match refused {
+        Err(VolumeError::NotReleased { reason, .. }) => assert!(
+            matches!(*reason, NotReleased::MountedInside { .. }),
+            "{reason:?}"
+        ),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The folder's place begins with the other volume, the access path with a drive.
+#[test]
+fn a_volume_that_is_staged_where_the_working_folder_leads_across_a_mounted_folder_is_refused() {
+    for link_to_the_volume_itself in [false, true] {
+        let rig = Rig::with_volume();
+        let (other, os) = on_another_volume(&rig, r"C:\mnt");
+        let staging = r"C:\mnt\kubelet\plugins\globalmount";
+        mount(&rig, rig.volume(), staging);
+        let (above, soon) = (path(r"C:\var\lib"), rig.soon());
+        rig.filesystem().make_directory(&above, soon).unwrap();
+        let target = match link_to_the_volume_itself {
+            true => format!(r"Volume{{{}}}\kubelet", other.0),
+            false => r"C:\mnt\kubelet".to_owned(),
+        };
+        rig.junction(KUBELET, &target);
+        let node = serve(os, FormatGuard::Signatures, kept());
+        is_refused_as_inside(&rig, &node);
+        rig.volumes()
+            .unmount(rig.volume(), &path(staging), soon)
+            .unwrap();
+        mount(&rig, rig.volume(), r"C:\mnt\disks\x");
+        let done = node.operations().volumes().format(rig.volume(), soon);
+        assert_eq!(done, of_ntfs(), "beside the working folder it is released");
+    }
+}
+
+/// Staged by another program before this one, which refuses such links.
+#[test]
+fn a_volume_that_is_staged_behind_a_link_right_below_a_working_folder_is_refused() {
+    const PLUGINS: &str = r"C:\var\lib\kubelet\plugins";
+    for is_late in [false, true] {
+        let rig = Rig::with_volume();
+        mount(&rig, rig.volume(), r"C:\elsewhere\plugins\globalmount");
+        let (kubelet, soon) = (path(KUBELET), rig.soon());
+        rig.filesystem().make_directory(&kubelet, soon).unwrap();
+        let link = || rig.junction(PLUGINS, r"C:\elsewhere\plugins");
+        let serve = || serve(rig.os().clone(), FormatGuard::Signatures, kept());
+        let node = match is_late {
+            false => (link(), serve()).1,
+            true => (serve(), link()).0,
+        };
+        is_refused_as_inside(&rig, &node);
+    }
+    let rig = Rig::with_volume();
+    let (other, os) = on_another_volume(&rig, r"C:\mnt");
+    mount(&rig, other, PLUGINS);
+    mount(&rig, rig.volume(), r"C:\mnt\globalmount");
+    is_refused_as_inside(&rig, &serve(os, FormatGuard::Signatures, kept()));
+}
+
+#[test]
+fn a_volume_is_refused_while_a_link_right_below_a_working_folder_cannot_be_followed() {
+    let fixture = Fixture::mounted_at(&[OUTSIDE]);
+    let rig = &fixture.rig;
+    let (kubelet, soon) = (path(KUBELET), rig.soon());
+    rig.filesystem().make_directory(&kubelet, soon).unwrap();
+    rig.junction(r"C:\var\lib\kubelet\plugins", r"C:\elsewhere");
+    let unread = Effect::fail(Win32::IO_DEVICE);
+    let unread = Rule::on("FSCTL_GET_REPARSE_POINT", unread).object(r"C:\var\lib\kubelet\plugins");
+    let unread = rig.sim.faults().add(unread);
+    let refused = fixture.refusal();
+    assert!(matches!(refused, NotReleased::Unknown(_)), "{refused:?}");
+    rig.sim.faults().remove(unread);
+    assert_eq!(fixture.format(), of_ntfs());
+}
+
 #[test]
 fn a_volume_that_is_mounted_nowhere_is_refused() {
     let fixture = Fixture::mounted_at(&[]);
@@ -204,6 +295,21 @@ fn a_volume_with_a_working_folder_or_a_link_to_one_is_refused() {
 }
 
 #[test]
+fn a_volume_to_which_a_link_right_below_a_working_folder_leads_is_refused() {
+    let fixture = Fixture::mounted_at(&[OUTSIDE]);
+    let (rig, kubelet) = (&fixture.rig, path(KUBELET));
+    rig.filesystem()
+        .make_directory(&kubelet, rig.soon())
+        .unwrap();
+    rig.junction(r"C:\var\lib\kubelet\pods", r"C:\mnt\disks\x\pods");
+    let refused = fixture.refusal();
+    assert!(
+        matches!(refused, NotReleased::HoldsWorkingFolder { .. }),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn a_volume_with_a_file_of_the_servers_is_refused() {
     let log = r"C:\mnt\disks\x\logs\csi-proxy.log";
     let kept = Kept {
@@ -219,10 +325,7 @@ fn a_volume_with_a_file_of_the_servers_is_refused() {
 fn a_volume_on_which_another_is_mounted_is_refused() {
     let fixture = Fixture::mounted_at(&[OUTSIDE]);
     let rig = &fixture.rig;
-    rig.plug(&DiskSpec::on(Bus::Sas).serial("other").lun(9), "other", GIB);
-    let other = rig.disk_of("other");
-    rig.disks().partition(other, rig.soon()).unwrap();
-    let other = rig.volumes().sole_on_disk(other, rig.soon()).unwrap();
+    let other = rig.other_volume();
     mount(rig, other, r"C:\mnt\disks\x\inner");
     assert_eq!(fixture.refusal(), NotReleased::HoldsMount { volume: other });
     let inner = path(r"C:\mnt\disks\x\inner");

@@ -2,14 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+use std::sync::Arc;
+
 use os::{VolumeId, Win32};
-use os_sim::{Bus, DiskSpec, Effect, Kill, Rule};
+use os_sim::{Effect, Kill, Rule};
 use wincsi_node::VolumeError;
 use wincsi_node::api::{Condition, Error, NodeApi};
 
-use crate::support::{DATA, GIB, Rig};
+use crate::support::{DATA, KUBELET, Rig, STAGING, meddle, path};
 
-const OTHER: &str = "other";
 const DELETE: &str = "DeleteVolumeMountPointW";
 const DELETE_POINT: &str = "FSCTL_DELETE_REPARSE_POINT";
 
@@ -24,12 +25,7 @@ const GONE: [Win32; 4] = [
 /// What was staged is mounted, and there is another volume.
 fn two_volumes() -> (Rig, VolumeId) {
     let rig = Rig::with_mounted_volume();
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(OTHER).lun(9), OTHER, GIB);
-    let (other, soon) = (rig.disk_of(OTHER), rig.soon());
-    rig.disks().partition(other, soon).unwrap();
-    let volumes = rig.volumes();
-    let other = volumes.sole_on_disk(other, soon).unwrap();
-    volumes.format(other, soon).unwrap();
+    let other = rig.other_volume();
     (rig, other)
 }
 
@@ -117,16 +113,16 @@ fn a_mounted_folder_stays_unless_its_volume_is_gone_for_certain() {
 #[test]
 fn a_folder_with_files_and_a_link_stay() {
     let (rig, other) = stale();
-    let full = crate::support::path(r"C:\var\full");
+    let full = path(r"C:\var\full");
     let node: &dyn NodeApi = &rig.node;
-    let within = crate::support::path(r"C:\var\full\x");
+    let within = path(r"C:\var\full\x");
     node.filesystem()
         .make_directory(&within, rig.soon())
         .unwrap();
     let refused = node.volumes().mount(other, &full, rig.soon()).unwrap_err();
     assert_eq!(refused.condition(), Some(Condition::NotEmpty));
     rig.junction(r"C:\var\junction", r"C:\var\full");
-    let junction = crate::support::path(r"C:\var\junction");
+    let junction = path(r"C:\var\junction");
     node.volumes()
         .mount(other, &junction, rig.soon())
         .unwrap_err();
@@ -190,6 +186,34 @@ fn a_folder_that_the_mount_manager_may_name_keeps_its_reparse_point() {
         assert!(trace.iter().all(|op| op.operation != DELETE_POINT));
         assert!(!is_plain(&rig));
     }
+}
+
+/// A way begins with the volume that is mounted at the working folder, the mount manager's path with a drive.
+#[test]
+fn a_folder_that_the_mount_manager_names_otherwise_keeps_its_reparse_point() {
+    let rig = Rig::with_volume();
+    let (volume, other, soon) = (rig.volume(), rig.other_volume(), rig.soon());
+    for (volume, folder) in [(other, KUBELET), (volume, STAGING)] {
+        let files = rig.filesystem();
+        files.make_directory(&path(folder), soon).unwrap();
+        rig.volumes().mount(volume, &path(folder), soon).unwrap();
+    }
+    let node = meddle::node(&rig, |os| {
+        os.volumes = Arc::new(meddle::Named {
+            volumes: Arc::clone(&os.volumes),
+            place: path(&other.to_string()),
+            named: path(KUBELET),
+        });
+    });
+    let way = rig.way(STAGING).unwrap();
+    assert!(way.path().to_string().starts_with(&other.to_string()));
+    fail_to_unmount(&rig, Effect::fail(Win32::NOT_READY));
+    let trace = rig.trace(|| {
+        let volumes = node.operations().volumes();
+        volumes.unmount(volume, &way, soon).unwrap_err();
+    });
+    assert!(trace.iter().all(|op| op.operation != DELETE_POINT));
+    assert!(!is_plain(&rig));
 }
 
 #[test]
