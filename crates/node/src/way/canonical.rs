@@ -66,8 +66,8 @@ fn first_link(os: &Os, asked: &WinPath, at: &WinPath) -> Result<Option<WinPath>,
     Ok(None)
 }
 
-/// The root by the volume's unique name: a drive or a mounted folder may give another of its names, for
-/// which Windows is asked again, as the VSS SDK's `GetUniqueVolumeNameForPath` does.
+/// The root by one name of its volume, which may have several: what a drive or a mounted folder gives is asked about
+/// again (<https://learn.microsoft.com/windows/win32/fileio/naming-a-volume>).
 fn volume_root(os: &Os, path: &WinPath) -> os::Result<Option<WinPath>> {
     let named = match path.root() {
         Root::Share { .. } => return Ok(None),
