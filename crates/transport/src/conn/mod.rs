@@ -283,7 +283,7 @@ impl Connection {
         // Before others can close the connection: a shutdown waits for connections, then for calls.
         let admission = Admission::to(self);
         // Before others can take the connection, and with it the next request.
-        let _held = (admission.is_ok()).then(|| self.shared.budget.hold(request.held()));
+        let held = (admission.is_ok()).then(|| self.shared.budget.hold(request.held()));
         let is_slow = admission.is_ok() && pool.pace().is_slow(request.method.as_str());
         if is_slow {
             worker.give_up(self, pool);
@@ -293,6 +293,8 @@ impl Connection {
             self.link.begin_call();
         }
         let answer = self.answer(request, admission, pool);
+        // The request is gone. Were it counted beside its response, the response could have to make room for it.
+        drop(held);
         let is_own = !is_slow && self.link.end_call(generation);
         if !is_slow {
             worker.end_call();
