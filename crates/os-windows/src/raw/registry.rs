@@ -10,9 +10,9 @@ use std::ptr;
 use os::Win32;
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::Registry::{
-    HKEY, HKEY_LOCAL_MACHINE, KEY_QUERY_VALUE, REG_OPTION_VOLATILE, RRF_RT_REG_DWORD,
-    RRF_RT_REG_MULTI_SZ, RRF_RT_REG_SZ, RegCloseKey, RegCreateKeyExW, RegGetValueW,
-    RegQueryInfoKeyW,
+    HKEY, HKEY_LOCAL_MACHINE, KEY_QUERY_VALUE, REG_OPTION_VOLATILE, REG_ROUTINE_FLAGS,
+    RRF_RT_REG_DWORD, RRF_RT_REG_MULTI_SZ, RRF_RT_REG_SZ, RegCloseKey, RegCreateKeyExW,
+    RegGetValueW, RegQueryInfoKeyW,
 };
 
 use crate::wide::{self, Wide};
@@ -44,26 +44,15 @@ pub(crate) fn number(key: &str, value: &str) -> Result<u32, Win32> {
 /// A text; variables of the environment in it are replaced where the value is of that type, which
 /// `RegGetValueW` does by itself.
 pub(crate) fn text(key: &str, value: &str) -> Result<OsString, Win32> {
-    let (key, value) = (Wide::new(key)?, Wide::new(value)?);
-    let mut units = vec![0_u16; LONGEST];
-    let mut size = u32::try_from(size_of_val(units.as_slice())).unwrap_or(u32::MAX);
-    // SAFETY: the texts end in a NUL, and the buffer is as long as we say.
-    outcome(unsafe {
-        RegGetValueW(
-            HKEY_LOCAL_MACHINE,
-            key.as_ptr(),
-            value.as_ptr(),
-            RRF_RT_REG_SZ,
-            ptr::null_mut(),
-            units.as_mut_ptr().cast(),
-            &mut size,
-        )
-    })?;
-    Ok(wide::text(&units))
+    Ok(wide::text(&units(key, value, RRF_RT_REG_SZ)?))
 }
 
 /// A list of texts, as one block of UTF-16 and the zeros behind it.
 pub(crate) fn list(key: &str, value: &str) -> Result<Vec<u16>, Win32> {
+    units(key, value, RRF_RT_REG_MULTI_SZ)
+}
+
+fn units(key: &str, value: &str, kind: REG_ROUTINE_FLAGS) -> Result<Vec<u16>, Win32> {
     let (key, value) = (Wide::new(key)?, Wide::new(value)?);
     let mut units = vec![0_u16; LONGEST];
     let mut size = u32::try_from(size_of_val(units.as_slice())).unwrap_or(u32::MAX);
@@ -73,7 +62,7 @@ pub(crate) fn list(key: &str, value: &str) -> Result<Vec<u16>, Win32> {
             HKEY_LOCAL_MACHINE,
             key.as_ptr(),
             value.as_ptr(),
-            RRF_RT_REG_MULTI_SZ,
+            kind,
             ptr::null_mut(),
             units.as_mut_ptr().cast(),
             &mut size,
