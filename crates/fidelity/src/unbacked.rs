@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 const UNBACKED: &str = include_str!("../records/unbacked.txt");
 
 /// What a profile assumes beside properties, and what would settle it.
-const ASSUMED: [(&str, &str); 13] = [
+const ASSUMED: &[(&str, &str)] = &[
     (
         "ebs: the first identifier of page 0x83 is an EUI-64 and the same for every volume, the second is the text of \
          `UniqueId`",

@@ -125,7 +125,7 @@
 //!
 //! # What is never written
 //! A disk that Windows runs from (boot, system, page file, crash dump), or that is pooled, clustered
-//! or dynamic, is refused by everything that writes, whoever names it. Where page files and crash dumps cannot be
+//! or dynamic, is refused by everything that writes, however it is named. Where page files and crash dumps cannot be
 //! learned, only that is refused which could reach one ([`DiskGuard`]). Lists that only report
 //! (ids, locations) still show it, as csi-proxy's do. And before a disk is initialised, a partition
 //! created or a volume formatted, what they overwrite is proved blank under the lock; see

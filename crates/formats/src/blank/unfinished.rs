@@ -17,7 +17,7 @@ const RECORD: u64 = 4 << 10;
 ///
 /// There is no NTFS without its master file table, of which `$MFTMirr` holds the first records again. So where
 /// both places are blank, nobody's file can be found: it is what a format leaves that has written one boot
-/// sector, or both, and nothing else. Whoever reads zeros there may format the object.
+/// sector, or both, and nothing else. A caller that reads zeros there may format the object.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnfinishedNtfs {
     tables: [u64; 2],

@@ -213,7 +213,7 @@ impl<'a> Disks<'a> {
     ///
     /// # Errors
     /// [`VolumeError::InUse`] in [`DiskError::Volume`]; [`DiskError::InUse`] where Windows refuses, whose volumes
-    /// are dismounted by then and mounted again by whoever opens one next; it is not the disk that was found any more
+    /// are dismounted by then and mounted again when somebody opens one; it is not the disk that was found any more
     /// ([`DiskError::NotTheFound`]), it is one that is never written, what is cached cannot be written, its
     /// volumes cannot be told for certain, or Windows refuses.
     ///

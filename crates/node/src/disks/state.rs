@@ -115,7 +115,7 @@ impl<'a> Switching<'a> {
     }
 
     /// Nobody saw what Windows answers while volumes are locked. Whatever it is, the locks stay: without them
-    /// whoever comes between would lose what they write.
+    /// a process that comes between would lose what it writes.
     fn used(&self, error: DiskError) -> DiskError {
         match error {
             DiskError::Provider(source) if is_used(&source) => {

@@ -13,8 +13,8 @@ use crate::provider::{Callee, ProviderError, SecretArguments};
 
 impl Share<'_> {
     /// The share's mapping, with what it tells of these options. Of several, which other tools make with drive
-    /// letters, one that is OK is used and the others are left. One that is gone is not known any more: whoever
-    /// maps the share next may be another process.
+    /// letters, one that is OK is used and the others are left. One that is gone is not known any more: another
+    /// process may map the share next.
     pub(super) fn find(&self, options: &MappingOptions) -> Result<Option<Instance>, ProviderError> {
         Ok(self.rows(options)?.into_iter().min_by_key(preference))
     }

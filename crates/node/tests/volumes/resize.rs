@@ -258,7 +258,7 @@ fn a_partition_that_is_already_the_requested_size_is_success() {
     assert_eq!(count(&trace, RESIZE), 1);
 }
 
-/// Whoever grew a disk to a size wants its volume to have that, and Windows keeps some of it.
+/// An operator who grew a disk to a size wants its volume to have that, and Windows keeps some of it.
 #[test]
 fn a_size_up_to_that_of_the_disk_is_all_that_there_is() {
     let rig = Rig::with_mounted_volume();

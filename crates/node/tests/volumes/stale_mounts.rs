@@ -217,7 +217,7 @@ fn a_folder_that_the_mount_manager_names_otherwise_keeps_its_reparse_point() {
 }
 
 #[test]
-fn whoever_dies_at_the_reparse_point_mounts_next_time() {
+fn after_a_death_at_the_reparse_point_the_next_call_mounts() {
     for when in [Kill::Before, Kill::After] {
         let (rig, other) = stale();
         fail_to_unmount(&rig, Effect::fail(Win32::NO_SUCH_DEVICE));

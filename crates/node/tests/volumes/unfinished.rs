@@ -1,4 +1,4 @@
-//! A format that died half-way is finished by whoever asks again, and nobody else's data is taken for one.
+//! A format that died half-way is finished by the next call, and nobody else's data is taken for one.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
