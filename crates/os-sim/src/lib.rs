@@ -145,6 +145,7 @@ mod roots;
 mod secret;
 mod services;
 mod smbios;
+mod spanned;
 mod spec;
 mod spec_files;
 mod storage;
@@ -159,10 +160,12 @@ pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,
     Identifier, IdentifierKind, IdentifierPage, PciFunction, Role, SectorSize, Stretch,
+    VolumeExtent,
 };
 pub use inventory::Inventory;
 pub use latency::Latency;
 pub use node::{CreateError, SimNode, VolumeHold};
 pub use profile::{Profile, UnknownProfile};
 pub use secret::Secret;
+pub use spanned::SpannedSpec;
 pub use spec::{NodeSpec, SanPolicy, ServiceSpec, Start};

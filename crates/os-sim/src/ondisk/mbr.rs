@@ -18,6 +18,8 @@ const ENTRIES: [usize; 4] = [446, 462, 478, 494];
 const PROTECTIVE: u8 = 0xEE;
 /// NTFS or exFAT.
 const IFS: u8 = 7;
+/// Of a dynamic disk.
+pub(super) const LDM: u8 = 0x42;
 
 /// `None` when Windows would not take sector 0 for a partition table: no signature, or the boot
 /// sector of a filesystem that covers the whole disk.
@@ -50,13 +52,29 @@ pub(crate) fn initialize(area: Area<'_>, signature: u32) -> std::io::Result<()> 
 /// Adds a first partition, of type IFS and active.
 pub(crate) fn add_first(area: Area<'_>, offset: u64, length: u64) -> std::io::Result<()> {
     const ACTIVE: u8 = 0x80;
+    write_first(area, [ACTIVE, IFS], offset, length)
+}
+
+/// Makes a dynamic disk's partition the only one, and leaves the disk its signature.
+pub(crate) fn become_dynamic(area: Area<'_>, offset: u64, length: u64) -> std::io::Result<()> {
+    let others = u64::try_from(ENTRIES[1]).map_err(std::io::Error::other)?;
+    area.medium.write(others, &[0; 48])?;
+    write_first(area, [0, LDM], offset, length)
+}
+
+fn write_first(
+    area: Area<'_>,
+    [status, kind]: [u8; 2],
+    offset: u64,
+    length: u64,
+) -> std::io::Result<()> {
     let sectors = |bytes: u64| {
         let sectors = u32::try_from(bytes / u64::from(area.sector_size));
         sectors.map_err(std::io::Error::other)
     };
     let mut entry = [0; 16];
-    entry[0] = ACTIVE;
-    entry[4] = IFS;
+    entry[0] = status;
+    entry[4] = kind;
     entry[8..12].copy_from_slice(&sectors(offset)?.to_le_bytes());
     entry[12..].copy_from_slice(&sectors(length)?.to_le_bytes());
     let at = u64::try_from(ENTRIES[0]).map_err(std::io::Error::other)?;
