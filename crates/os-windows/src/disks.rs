@@ -309,6 +309,7 @@ fn drive_layout(read: ioctl::DriveLayout) -> DriveLayout {
         length: partition.length,
         kind: partition.kind,
         id: partition.id,
+        mbr_type: partition.mbr_type,
     };
     DriveLayout {
         style: match read.style {

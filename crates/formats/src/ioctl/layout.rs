@@ -56,6 +56,8 @@ pub struct LayoutPartition {
     pub kind: Uuid,
     /// Its own GUID; nil without a GPT.
     pub id: Uuid,
+    /// The type's byte; of a master boot record alone.
+    pub mbr_type: Option<u8>,
 }
 
 impl DriveLayout {
@@ -145,6 +147,7 @@ fn partition(style: TableStyle, entry: &[u8]) -> Result<Option<LayoutPartition>,
         length: bytes("PartitionLength", 16)?,
         kind,
         id,
+        mbr_type: mbr_type(entry).filter(|_| matches!(style, TableStyle::Mbr { .. })),
     };
     let is_used = match style {
         TableStyle::Gpt { .. } => !kind.is_nil(),
@@ -208,6 +211,7 @@ mod tests {
             length: 1 << 40,
             kind: KIND,
             id: ID,
+            mbr_type: None,
         };
         assert_eq!(read.style, TableStyle::Gpt { disk_id: ID });
         assert_eq!(read.partitions, [expected]);
@@ -225,8 +229,9 @@ mod tests {
         let read = DriveLayout::parse(&layout(MBR, &[4, 3, 2, 1], &entries)).unwrap();
         let signature = 0x0102_0304;
         assert_eq!(read.style, TableStyle::Mbr { signature });
-        let numbers: Vec<_> = read.partitions.iter().map(|it| it.number).collect();
-        assert_eq!(numbers, [1, 2]);
+        let partitions = read.partitions.iter().map(|it| (it.number, it.mbr_type));
+        let partitions: Vec<_> = partitions.collect();
+        assert_eq!(partitions, [(1, Some(7)), (2, Some(0x83))]);
         assert!(read.partitions.iter().all(|it| it.kind.is_nil()));
     }
 

@@ -316,6 +316,7 @@ mod tests {
                 length,
                 kind,
                 id: Uuid::nil(),
+                mbr_type: None,
             });
         let layout = DriveLayout {
             style,

@@ -151,7 +151,27 @@ impl ForwardDisks for WithPartition {
                 length: 1 << 20,
                 kind: self.kind,
                 id: self.kind,
+                mbr_type: None,
             });
+        }
+        Ok(layout)
+    }
+}
+
+/// Disks of which the kernel does not say that they are dynamic.
+pub(crate) struct AsBasic {
+    pub(crate) disks: Arc<dyn Disks>,
+}
+
+impl ForwardDisks for AsBasic {
+    fn to(&self) -> &dyn Disks {
+        &*self.disks
+    }
+
+    fn layout(&self, disk: DiskNumber) -> Result<DriveLayout> {
+        let mut layout = self.disks.layout(disk)?;
+        for partition in &mut layout.partitions {
+            partition.kind = PartitionEntry::BASIC_DATA;
         }
         Ok(layout)
     }

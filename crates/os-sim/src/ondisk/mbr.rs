@@ -1,6 +1,6 @@
 //! The master boot record.
 
-use os::PartitionStyle;
+use os::{PartitionEntry, PartitionStyle};
 use uuid::Uuid;
 
 use super::number;
@@ -18,8 +18,6 @@ const ENTRIES: [usize; 4] = [446, 462, 478, 494];
 const PROTECTIVE: u8 = 0xEE;
 /// NTFS or exFAT.
 const IFS: u8 = 7;
-/// Of a dynamic disk.
-pub(super) const LDM: u8 = 0x42;
 
 /// `None` when Windows would not take sector 0 for a partition table: no signature, or the boot
 /// sector of a filesystem that covers the whole disk.
@@ -59,7 +57,7 @@ pub(crate) fn add_first(area: Area<'_>, offset: u64, length: u64) -> std::io::Re
 pub(crate) fn become_dynamic(area: Area<'_>, offset: u64, length: u64) -> std::io::Result<()> {
     let others = u64::try_from(ENTRIES[1]).map_err(std::io::Error::other)?;
     area.medium.write(others, &[0; 48])?;
-    write_first(area, [0, LDM], offset, length)
+    write_first(area, [0, PartitionEntry::MBR_DYNAMIC], offset, length)
 }
 
 fn write_first(

@@ -160,7 +160,7 @@ impl Partition {
     }
 
     fn is_dynamic(&self) -> bool {
-        self.mbr_type == Some(mbr::LDM) || LDM.contains(&self.kind)
+        self.mbr_type == Some(PartitionEntry::MBR_DYNAMIC) || LDM.contains(&self.kind)
     }
 
     /// All of a volume that lies on dynamic disks, as seen from its own beginning.
@@ -185,6 +185,7 @@ impl Partition {
             length: self.length,
             kind: self.kind,
             id: if on_gpt { self.id } else { Uuid::nil() },
+            mbr_type: self.mbr_type,
         }
     }
 }

@@ -11,8 +11,8 @@
 //! - the node has no cluster service.
 //!
 //! Then the provider looks anew. What it lists after is a disk like any other: it is found by the same rules, and
-//! guarded once more before it comes online. An MBR disk stays hidden, as the kernel's layout here has no types of
-//! its partitions.
+//! guarded once more before it comes online. An MBR disk stays hidden, as its types tell too little: the one
+//! of data is that of any filesystem that Windows installs.
 
 use formats::gpt::types;
 use os::{DiskAttributes, DiskNumber, DriveLayout, PartitionStyle, Win32};
