@@ -51,6 +51,19 @@ const ASSUMED: &[(&str, &str)] = &[
         "`disks.ps1` of experiment 10 on a node of a failover cluster",
     ),
     (
+        "a dynamic disk's partitions: where they begin, and that a volume may begin where the data partition does",
+        "`IOCTL_DISK_GET_DRIVE_LAYOUT_EX` of both disks of a spanned volume, and its extents, with a GPT and with an MBR",
+    ),
+    (
+        "`MSFT_Volume` leaves a volume of dynamic disks out, as `MSFT_Disk` leaves out the disks; no operation relies on \
+         it",
+        "`Get-Volume` on a machine with a spanned volume",
+    ),
+    (
+        "the storage provider lists a disk that has just become dynamic until it looks anew",
+        "`Get-Disk` right after `diskpart` converted a disk, with and without a rescan",
+    ),
+    (
         "a format that dies half-way leaves either copy of NTFS's boot sector, and nothing else of NTFS",
         "a virtual machine that is switched off during a quick format, and the first and last MiB of its disk",
     ),
