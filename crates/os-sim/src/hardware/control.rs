@@ -208,6 +208,15 @@ impl HardwareControl {
             .map_err(|source| about(name, source))
     }
 
+    /// How long a disk is, in bytes.
+    ///
+    /// # Errors
+    /// There is no disk of this name; its image cannot be read.
+    pub fn disk_length(&self, name: &str) -> Result<u64, HardwareError> {
+        let length = self.expect_disk(name)?.length();
+        length.map_err(|source| about(name, source))
+    }
+
     /// Reads a disk behind the node's back.
     ///
     /// # Errors

@@ -47,8 +47,9 @@ impl HardwareControl {
                 move_files(from, to, name).map_err(|source| about(name, source))?;
             }
             (Store::Memory(from), Store::Memory(to)) => {
-                let disk = locked(from).take(name);
-                disk.map(|disk| locked(to).put(name, disk));
+                if let Some(disk) = locked(from).take(name) {
+                    locked(to).put(name, disk);
+                }
             }
             _ => unreachable!("a shelf is kept as its node is"),
         }
