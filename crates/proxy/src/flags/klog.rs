@@ -1,8 +1,9 @@
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
+use program::log::{Module, Severity};
+
 use super::table::{Apply, Flag, Value, optional};
-use crate::log::{Module, Severity};
 
 /// klog's flags. Source: klog v2's `InitFlags`.
 pub(super) const KLOG: &[Flag] = &[

@@ -9,15 +9,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use os::WinPath;
+use program::http::BindAddress;
+use program::log;
 
-use crate::http::BindAddress;
-use crate::log;
+use crate::paths::Reach;
 
 pub use parse::{FlagError, parse, unicode};
 pub use render::{page, usage};
 pub use table::{Flag, SECTIONS, Section, Value, all};
-
-use crate::paths::Reach;
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -189,12 +189,12 @@ fn go_bool(text: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use program::http::{BarePort, BindAddress};
+    use program::log::Severity;
     use transport::ServerOptions;
 
     use super::super::{Invocation, all, usage};
     use super::{FlagError, parse};
-    use crate::http::{BarePort, BindAddress};
-    use crate::log::Severity;
 
     fn serve(line: &str) -> super::Config {
         match parse(line.split_whitespace().map(str::to_owned)) {

@@ -2,11 +2,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use os::WinPath;
+use program::http::{BarePort, BindAddress};
+use program::log::Format;
 
 use super::klog::KLOG;
 use super::{Config, Invocation};
-use crate::http::{BarePort, BindAddress};
-use crate::log::Format;
 use crate::paths::Reach;
 
 /// One flag of the command line.

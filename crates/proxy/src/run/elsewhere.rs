@@ -2,8 +2,8 @@ use std::process;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 
+use program::log;
 use wincsi_proxy::flags::{Config, FlagError};
-use wincsi_proxy::log;
 
 use super::Surroundings;
 

@@ -4,8 +4,8 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{self, PanicHookInfo};
 use std::{io, thread};
 
+use program::log;
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::log;
 use wincsi_proxy::serve::{self, StartError};
 
 #[cfg_attr(windows, path = "windows.rs")]
@@ -41,7 +41,7 @@ enum Failure {
 
 /// Serves until the surroundings say so, then drains for at most the drain timeout.
 fn serve(config: &Config, surroundings: &impl Surroundings) -> Result<(), Failure> {
-    log::start(config).map_err(Failure::Log)?;
+    log::start(&config.log).map_err(Failure::Log)?;
     let _at_the_end = LastLines;
     log_panics();
     tracing::info!("csi-proxy (wincsi) {} starts", env!("CARGO_PKG_VERSION"));
