@@ -2,6 +2,7 @@
 //!
 //! `csi-proxy` and the CSI driver are framed by it alike, so that an operator who knows one knows the other.
 
+pub mod flags;
 pub mod http;
 pub mod log;
 pub mod metrics;
