@@ -8,4 +8,5 @@ pub mod log;
 pub mod metrics;
 pub mod retry;
 pub mod rotate;
+pub mod run;
 pub mod text;

@@ -6,7 +6,7 @@ mod render;
 
 use crate::log;
 
-pub use self::klog::klog;
+pub use self::klog::Klog;
 pub use self::parse::{FlagError, parse, unicode};
 pub use self::render::{table_of, usage};
 

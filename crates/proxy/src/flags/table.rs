@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use os::WinPath;
-use program::flags::{Apply, Flag, Instead, Section, Value, klog, optional, set};
+use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
 use program::http::{BarePort, BindAddress};
 use program::log::Format;
 
@@ -19,7 +19,7 @@ pub(super) const SECTIONS: &[Section<Config>] = &[
     Section {
         title: "klog's flags",
         about: "csi-proxy has them from klog; names, values and defaults are klog's.",
-        flags: klog(),
+        flags: Klog::FLAGS,
     },
     Section {
         title: "wincsi's flags",
