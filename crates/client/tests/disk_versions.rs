@@ -387,7 +387,7 @@ fn volume_changes_by_path(node: &Node) {
     volumes.format(&found, deadline).unwrap();
     for size in [NewSize::Maximum, size] {
         let resized = volumes.resize(&found, size, deadline);
-        assert_eq!(resized, Ok(Resized::Unsaid));
+        assert_eq!(resized, Ok(Resized::Unreported));
     }
 }
 
@@ -573,5 +573,5 @@ fn a_volume_that_has_nothing_to_grow_is_no_failure() {
     let node = place.node();
     let found = node.volumes().find_at(&target(), soon(&node)).unwrap();
     let resized = node.volumes().resize(&found, NewSize::Maximum, soon(&node));
-    assert_eq!(resized, Ok(Resized::Unsaid));
+    assert_eq!(resized, Ok(Resized::Unreported));
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use node::api::{Cause, NodeApi};
 use node::{
-    Authentication, Chap, ChapSecret, Credentials, Dependents, Mapping, Portal, RemotePath,
+    Authentication, Chap, ChapSecret, Credentials, Dependents, MapRequest, Portal, RemotePath,
     ServiceName, TargetName, Way,
 };
 use os::{DiskNumber, ServiceInfo, ServiceState, StartType, WinPath};
@@ -144,10 +144,10 @@ fn shares_are_the_same_in_every_version() {
         let place = Place::new();
         let _proxy = place.serve([script]);
         let (node, link) = (place.node(), Way::from(&target()));
-        let linked = Mapping::of(&remote)
+        let linked = MapRequest::of(&remote)
             .with_credentials(credentials.as_ref())
             .with_link(&link);
-        let bare = Mapping::of(&remote);
+        let bare = MapRequest::of(&remote);
         node.smb().map(&linked, soon(&node)).unwrap();
         node.smb().map(&bare, soon(&node)).unwrap();
         node.smb().unmap(&remote, soon(&node)).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, ensure};
 use node::{
-    Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, Mapping, NewSize, Page83,
+    Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapRequest, NewSize, Page83,
     RemotePath, SerialNumber, Way,
 };
 use os::{DiskNumber, Space, VolumeId, WinPath};
@@ -188,7 +188,7 @@ fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let way = Way::from(&link);
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(&way);
     stage.call(

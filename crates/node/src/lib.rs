@@ -192,7 +192,7 @@ use self::notes::Notes;
 pub use self::provider::ProviderError;
 pub use self::services::{Dependents, ServiceError, ServiceName, Services};
 pub use self::smb::{
-    Credentials, Mapped, MappedShare, Mapping, MappingOptions, MappingStatus, RemotePath, Smb,
+    Credentials, MapOutcome, ShareMapping, MapRequest, MappingOptions, MappingStatus, RemotePath, Smb,
     SmbError, Transport,
 };
 pub use self::volumes::{

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use node::api::{Cause, Condition, Error, NodeApi, Result};
-use node::{Credentials, DiskQuery, FormatOptions, Mapping, NewSize, RemotePath, Way};
+use node::{Credentials, DiskQuery, FormatOptions, MapRequest, NewSize, RemotePath, Way};
 use os::{Deadline, PathError, WinPath};
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
@@ -71,13 +71,13 @@ impl Driver {
     }
 
     /// NodeStageVolume of a share. All volumes are mapped as one user; a driver with a user for each looks at
-    /// what [`node::Mapped`] says.
+    /// what [`node::MapOutcome`] says.
     pub fn stage_share(&self, remote: &RemotePath, user: &Credentials, at: &WinPath) -> Result<()> {
         let (_turn, deadline) = (self.shares.lock(), self.node.deadline(CALL));
         let record = self.record(remote, at)?;
         self.node.filesystem().make_directory(&record, deadline)?;
         let link = Way::from(at);
-        let mapping = Mapping::of(remote).with_credentials(user).with_link(&link);
+        let mapping = MapRequest::of(remote).with_credentials(user).with_link(&link);
         let map = |deadline| self.node.smb().map(&mapping, deadline).map(drop);
         self.make_link(at, map)
     }

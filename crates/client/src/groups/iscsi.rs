@@ -94,7 +94,7 @@ impl Iscsi for Node {
             return Err(wordless("connect", target, option));
         }
         let connected = self.connect(portal, target, authentication, deadline);
-        connected.map(|()| Connected::Unsaid)
+        connected.map(|()| Connected::Unreported)
     }
 
     fn sessions(&self, _deadline: Deadline) -> Result<Vec<SessionInfo>> {

@@ -105,7 +105,7 @@ impl Volumes for Node {
         let is_formatted = self.is_formatted(volume.id(), deadline)?;
         require(self, FORMAT, volume, deadline)?;
         if is_formatted {
-            return Ok(Formatted::Unsaid);
+            return Ok(Formatted::Unreported);
         }
         format(self, volume.id(), deadline)?;
         Ok(Formatted::Now)
@@ -128,7 +128,7 @@ impl Volumes for Node {
         ];
         match self.change(name, &[&volume], deadline, &spoken) {
             Err(error) if !texts::is_nothing_to_grow(&error.cause) => Err(error),
-            _ => Ok(Resized::Unsaid),
+            _ => Ok(Resized::Unreported),
         }
     }
 

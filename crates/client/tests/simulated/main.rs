@@ -16,7 +16,7 @@ use std::time::Duration;
 use node::api::{Cause, Condition, Error, NodeApi};
 use node::{
     Authentication, Connected, Credentials, Criterion, DiskQuery, FileSystemType, FormatOptions,
-    Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, Mapping, MappingOptions, NewSize,
+    Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest, MappingOptions, NewSize,
     Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber, ServiceName, TargetName,
     Way,
 };
@@ -226,12 +226,12 @@ fn map(rig: &Rig, password: &str, link: &WinPath) -> Result<(), Error> {
     mapped(rig, password, link).map(drop)
 }
 
-fn mapped(rig: &Rig, password: &str, link: &WinPath) -> Result<Mapped, Error> {
+fn mapped(rig: &Rig, password: &str, link: &WinPath) -> Result<MapOutcome, Error> {
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let password = Zeroizing::new(password.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let link = Way::from(link);
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(&link);
     rig.node.smb().map(&mapping, rig.soon())
@@ -256,7 +256,7 @@ fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
     let rig = Rig::over_pipes();
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let signed = MappingOptions::default().with_integrity(true);
-    let mapping = Mapping::of(&remote).with_options(signed);
+    let mapping = MapRequest::of(&remote).with_options(signed);
     let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
     assert!(
         matches!(&error.cause, Cause::Inexpressible(text) if text.contains("RequireIntegrity")),
@@ -274,9 +274,9 @@ fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
         [ask(), ask()]
     };
     let here = twice(&Rig::in_process());
-    assert_eq!(here, [Mapped::Made, Mapped::Reused]);
+    assert_eq!(here, [MapOutcome::Made, MapOutcome::Reused]);
     let over_pipes = twice(&Rig::over_pipes());
-    assert_eq!(over_pipes, [Mapped::Unsaid; 2]);
+    assert_eq!(over_pipes, [MapOutcome::Unreported; 2]);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn map_plainly(sim: &SimNode) {
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
     node.operations()
         .smb()
         .map(&mapping, Deadline::NEVER)
@@ -474,7 +474,7 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
             assert_eq!(iscsi.refresh(&portal, soon), Ok(()));
             continue;
         }
-        assert_eq!(plain, Ok(Connected::Unsaid));
+        assert_eq!(plain, Ok(Connected::Unreported));
         let refused = [
             log_in(&options).map(drop),
             iscsi.sessions(soon).map(drop),
@@ -534,7 +534,7 @@ fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
         let resized = volumes.resize(&found, size, soon).unwrap();
         match in_process {
             true => assert!(matches!(resized, Resized::Unchanged { .. }), "{resized:?}"),
-            false => assert_eq!(resized, Resized::Unsaid),
+            false => assert_eq!(resized, Resized::Unreported),
         }
     }
 }
@@ -545,7 +545,7 @@ fn a_format_has_options_in_process_alone() {
     let options = FormatOptions::new(FileSystemType::Refs);
     for (rig, before) in [
         (Rig::in_process(), Formatted::Before),
-        (Rig::over_pipes(), Formatted::Unsaid),
+        (Rig::over_pipes(), Formatted::Unreported),
     ] {
         let (volumes, soon) = (rig.node.volumes(), rig.soon());
         rig.node.disks().partition(&rig.found(), soon).unwrap();

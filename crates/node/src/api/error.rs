@@ -281,7 +281,7 @@ impl Condition {
     /// Conditions after which something else is to be done first ([`Condition::Offline`],
     /// [`Condition::ServiceStopped`], [`Condition::Changed`]) are not among them.
     #[must_use]
-    pub fn is_worth_a_retry(self) -> bool {
+    pub fn is_transient(self) -> bool {
         matches!(
             self,
             Self::Crowded

@@ -13,7 +13,7 @@ use super::Result;
 use super::sealed::Sealed;
 use crate::{
     Authentication, ChapSecret, Connected, Dependents, DiskIds, DiskQuery, FormatOptions,
-    Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, MappedShare, Mapping, NewSize, Portal,
+    Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, ShareMapping, MapRequest, NewSize, Portal,
     RemotePath, Resized, ServiceName, SessionInfo, TargetName,
 };
 
@@ -212,7 +212,7 @@ pub trait Volumes: Sealed + Send + Sync {
     /// has it is left as it is.
     ///
     /// csi-proxy's pipes carry no options: NTFS alone, without allocation unit, label and access control
-    /// list, can be asked for there, and a volume with any filesystem is [`Formatted::Unsaid`].
+    /// list, can be asked for there, and a volume with any filesystem is [`Formatted::Unreported`].
     ///
     /// # Errors
     /// [`super::Condition::OtherFileSystem`], and as [`Volumes::format`];
@@ -231,7 +231,7 @@ pub trait Volumes: Sealed + Send + Sync {
     ///
     /// # Errors
     /// [`super::Condition::Changed`], [`super::Condition::NoRoom`], [`super::Condition::NotFound`]. csi-proxy's
-    /// protocol has no answer beside the error: over pipes it is [`Resized::Unsaid`].
+    /// protocol has no answer beside the error: over pipes it is [`Resized::Unreported`].
     fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized>;
 
     /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over
@@ -272,8 +272,8 @@ pub trait Volumes: Sealed + Send + Sync {
 /// The operations on SMB mappings.
 pub trait Smb: Sealed + Send + Sync {
     /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is
-    /// reused as it is, whatever the credentials, and [`Mapped`] tells what is known of it; but see
-    /// [`crate::Smb::map`] of options. Over csi-proxy's pipes it is [`Mapped::Unsaid`].
+    /// reused as it is, whatever the credentials, and [`MapOutcome`] tells what is known of it; but see
+    /// [`crate::Smb::map`] of options. Over csi-proxy's pipes it is [`MapOutcome::Unreported`].
     ///
     /// # Errors
     /// [`super::Condition::AlreadyExists`], [`super::Condition::LogonFailure`],
@@ -281,7 +281,7 @@ pub trait Smb: Sealed + Send + Sync {
     /// [`super::Condition::CredentialsConflict`], [`super::Condition::OtherOptions`],
     /// [`super::Condition::UnknownOption`]. csi-proxy's protocol carries no option: over pipes each is
     /// [`super::Cause::Inexpressible`].
-    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped>;
+    fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome>;
 
     /// The mappings that the node has, whoever made them, sorted by their remote paths. Nothing is asked of
     /// any server.
@@ -289,7 +289,7 @@ pub trait Smb: Sealed + Send + Sync {
     /// # Errors
     /// As everywhere. csi-proxy's protocol has no such call: over pipes it is
     /// [`super::Cause::Inexpressible`].
-    fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>>;
+    fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>>;
 
     /// Removes the mapping of a share, whoever uses it. Links to it stay.
     ///
@@ -351,7 +351,7 @@ pub trait Iscsi: Sealed + Send + Sync {
     ///
     /// # Errors
     /// As [`Iscsi::connect`]. csi-proxy's protocol carries no option: over pipes each is
-    /// [`super::Cause::Inexpressible`], and without one the answer is [`Connected::Unsaid`].
+    /// [`super::Cause::Inexpressible`], and without one the answer is [`Connected::Unreported`].
     fn connect_with(
         &self,
         portal: &Portal,

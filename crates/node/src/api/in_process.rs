@@ -13,7 +13,7 @@ use super::{Cause, Disks, Error, Filesystem, Iscsi, NodeApi, Result, Smb, System
 use crate::volumes::stale;
 use crate::{
     Authentication, ChapSecret, Connected, Credentials, Dependents, DiskIds, DiskQuery,
-    FormatOptions, Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, MappedShare, Mapping,
+    FormatOptions, Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, ShareMapping, MapRequest,
     NewSize, Node, Portal, RemotePath, Resized, ServiceName, SessionInfo, TargetName, Unfinished,
 };
 
@@ -302,13 +302,13 @@ impl Volumes for Node {
 }
 
 impl Smb for Node {
-    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped> {
+    fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome> {
         let remote = mapping.remote.clone();
         let link = mapping.link.cloned();
         let credentials = mapping.credentials.and_then(again);
         let options = mapping.options.clone();
         run(self, "map", mapping.remote, deadline, move |node| {
-            let mapping = Mapping::of(&remote)
+            let mapping = MapRequest::of(&remote)
                 .with_credentials(credentials.as_ref())
                 .with_link(link.as_ref())
                 .with_options(options);
@@ -316,7 +316,7 @@ impl Smb for Node {
         })
     }
 
-    fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>> {
+    fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>> {
         run(self, "list", "mappings", deadline, move |node| {
             node.operations().smb().mappings(deadline)
         })
