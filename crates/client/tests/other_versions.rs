@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use node::api::{Cause, NodeApi};
+use node::api::{Cause, Needs, NodeApi};
 use node::{
     Authentication, Chap, ChapSecret, Credentials, Dependents, MapRequest, Portal, RemotePath,
     ServiceName, TargetName, Way,
@@ -266,7 +266,10 @@ fn the_mutual_secret_came_with_the_second_version() {
     let _older = place.serve([iscsi!(heard, v1alpha1;)]);
     let error = node.iscsi().set_mutual_chap_secret(&secret(), soon(&node));
     let error = error.unwrap_err();
-    assert!(matches!(error.cause, Cause::NeedsVersion { .. }), "{error}");
+    let Cause::Unsupported { needs, .. } = &error.cause else {
+        panic!("{error}")
+    };
+    assert!(matches!(needs, Needs::Version { .. }), "{error}");
     assert!(!error.to_string().contains("twelve"), "{error}");
 }
 

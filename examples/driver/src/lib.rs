@@ -47,7 +47,7 @@ impl Driver {
         let ntfs = FormatOptions::default();
         node.volumes().ensure_formatted(&volume, &ntfs, deadline)?;
         node.filesystem().make_directory(staging, deadline)?;
-        node.volumes().mount(volume.id(), staging, deadline)?;
+        node.volumes().mount(&volume, staging, deadline)?;
         node.volumes()
             .resize(&volume, NewSize::Maximum, deadline)
             .map(drop)
@@ -77,7 +77,9 @@ impl Driver {
         let record = self.record(remote, at)?;
         self.node.filesystem().make_directory(&record, deadline)?;
         let link = Way::from(at);
-        let mapping = MapRequest::of(remote).with_credentials(user).with_link(&link);
+        let mapping = MapRequest::of(remote)
+            .with_credentials(user)
+            .with_link(&link);
         let map = |deadline| self.node.smb().map(&mapping, deadline).map(drop);
         self.make_link(at, map)
     }
@@ -117,7 +119,7 @@ impl Driver {
         let volume = at.to_string().replace(['\\', ':'], "-");
         let share = remote.share();
         let share = share.trim_start_matches('\\');
-        let refused = |why: PathError| Cause::Inexpressible(why.to_string());
+        let refused = |why: PathError| Cause::InvalidArgument(why.to_string());
         let record = format!(r"{}\{share}\{volume}", self.records).parse();
         record.map_err(|why| Error::new("keep a record of", remote, refused(why)))
     }

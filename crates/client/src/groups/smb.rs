@@ -1,8 +1,8 @@
-use node::api::{Cause, Condition, Error, Result, Smb};
-use node::{MapOutcome, ShareMapping, MapRequest, RemotePath};
+use node::api::{Cause, Condition, Error, Feature, Result, Smb};
+use node::{MapOutcome, MapRequest, RemotePath, ShareMapping};
 use os::Deadline;
 
-use super::{path_text, unless, wordless};
+use super::{path_text, unless, unsupported};
 use crate::Node;
 use crate::dialect::dialects;
 
@@ -10,7 +10,8 @@ impl Smb for Node {
     fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome> {
         let name = "map";
         if let Some(option) = mapping.options.names().next() {
-            return Err(wordless(name, mapping.remote, option));
+            let cause = unsupported(option, Feature::MapOptions);
+            return Err(Error::new(name, mapping.remote, cause));
         }
         let remote = path_text(name, mapping.remote.path())?;
         let link = mapping
@@ -42,7 +43,8 @@ impl Smb for Node {
     }
 
     fn mappings(&self, _deadline: Deadline) -> Result<Vec<ShareMapping>> {
-        Err(wordless("list", "mappings", "such a call"))
+        let cause = unsupported("listing mappings", Feature::MappingList);
+        Err(Error::new("list", "mappings", cause))
     }
 
     /// csi-proxy 1.3 has one text for everything that is not found.

@@ -23,7 +23,7 @@ pub use self::credentials::Credentials;
 pub use self::error::SmbError;
 use self::known::Known;
 pub(crate) use self::list::is_mapped;
-pub use self::list::{ShareMapping, MappingStatus};
+pub use self::list::{MappingStatus, ShareMapping};
 pub use self::mapped::MapOutcome;
 use self::mapping::{Share, TURN_WITHIN};
 pub use self::options::{MappingOptions, Transport};
@@ -125,7 +125,11 @@ impl<'a> Smb<'a> {
     /// Something else has the name of the link, this build of Windows does not know an option (in both
     /// cases nothing was mapped), the share is mapped without what is demanded or as another user who is denied
     /// the path, its server is away ([`SmbError::ServerAway`]), or Windows refuses.
-    pub fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome, SmbError> {
+    pub fn map(
+        &self,
+        mapping: &MapRequest<'_>,
+        deadline: Deadline,
+    ) -> Result<MapOutcome, SmbError> {
         let share = self.share(mapping.remote, deadline);
         let mut held = share.lock("map share", mapping.link.map(Key::target))?;
         let place = match mapping.link {

@@ -17,7 +17,11 @@ use crate::provider::ProviderError;
 
 impl<'a> Share<'a> {
     /// Maps a share that is not mapped.
-    pub(super) fn make(&self, wanted: &Wanted<'_>, held: &mut Held) -> Result<MapOutcome, SmbError> {
+    pub(super) fn make(
+        &self,
+        wanted: &Wanted<'_>,
+        held: &mut Held,
+    ) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held)?;
         if let Some(error) = turn.away() {
             tracing::info!(

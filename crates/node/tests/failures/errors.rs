@@ -10,8 +10,9 @@ use os::{DiskNumber, Hresult, Outcome, PartitionNumber, SystemText, VolumeId, Wi
 use os_sim::{Effect, Rule};
 use wincsi_node::api::{Cause, Code, Condition, Error, NodeApi};
 use wincsi_node::{
-    Authentication, Credentials, Criterion, DiskError, DiskQuery, FoundDisk, FoundVolume, MapRequest,
-    ProviderError, RemotePath, SerialNumber, ServiceError, VisibilityError, VolumeError,
+    Authentication, Credentials, Criterion, DiskError, DiskQuery, FoundDisk, FoundVolume,
+    MapRequest, ProviderError, RemotePath, SerialNumber, ServiceError, VisibilityError,
+    VolumeError,
 };
 use zeroize::Zeroizing;
 
@@ -145,8 +146,9 @@ const MOUNT: Case = Case {
     call: "SetVolumeMountPointW",
     rig: with_staging_folder,
     act: |rig| {
+        let volume = FoundVolume::on_disk(rig.volume(), found(rig));
         let volumes = api(rig).volumes();
-        volumes.mount(rig.volume(), &rig.staging(), rig.soon())
+        volumes.mount(&volume, &rig.staging(), rig.soon())
     },
     says: |rig| format!("mount {}: mount volume {}", rig.staging(), rig.volume()),
 };

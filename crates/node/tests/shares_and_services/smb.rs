@@ -9,7 +9,9 @@ use os::schema::smb_global_mapping as mapping;
 use os::{Deadline, Facility, Files, Instance, LinkKind, Query, Win32};
 use os_sim::smb::{Condition, ServerSpec};
 use os_sim::{Effect, Op, Rule, RuleId};
-use wincsi_node::{Credentials, MapOutcome, MapRequest, Node, RemotePath, SmbError, Way, api, texts};
+use wincsi_node::{
+    Credentials, MapOutcome, MapRequest, Node, RemotePath, SmbError, Way, api, texts,
+};
 use zeroize::Zeroizing;
 
 use crate::smb_renewal::let_go;

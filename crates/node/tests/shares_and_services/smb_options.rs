@@ -11,8 +11,8 @@ use os_sim::smb::{Condition, ServerSpec};
 use os_sim::{NodeSpec, Op};
 use wincsi_node::api::{self, NodeApi};
 use wincsi_node::{
-    Credentials, MapOutcome, ShareMapping, MapRequest, MappingOptions, MappingStatus, Node, Options,
-    Privacy, RemotePath, SmbError, Transport,
+    Credentials, MapOutcome, MapRequest, MappingOptions, MappingStatus, Node, Options, Privacy,
+    RemotePath, ShareMapping, SmbError, Transport,
 };
 use zeroize::Zeroizing;
 

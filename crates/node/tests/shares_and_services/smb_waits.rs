@@ -102,7 +102,9 @@ impl Stand {
     }
 
     /// Maps shares, on any thread.
-    pub(crate) fn mapper(&self) -> impl Fn(&str) -> Result<MapOutcome, SmbError> + Copy + Send + Sync {
+    pub(crate) fn mapper(
+        &self,
+    ) -> impl Fn(&str) -> Result<MapOutcome, SmbError> + Copy + Send + Sync {
         self.mapper_as(USER)
     }
 

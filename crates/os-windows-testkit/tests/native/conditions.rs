@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use node::api::{Code, Condition, Error, NodeApi};
-use node::{Credentials, Criterion, DiskQuery, MapRequest, Node, Options, RemotePath, SerialNumber};
+use node::{
+    Credentials, Criterion, DiskQuery, MapRequest, Node, Options, RemotePath, SerialNumber,
+};
 use os::schema::codes;
 use os::{Deadline, Os, Outcome, Provider, Win32};
 use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
