@@ -8,6 +8,7 @@ mod medium;
 pub(crate) mod page83;
 mod parts;
 pub(crate) mod place;
+mod shelf;
 
 pub use control::{Content, HardwareControl, HardwareError};
 pub use disk::{
