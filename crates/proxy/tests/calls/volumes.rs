@@ -74,7 +74,7 @@ fn make_spanned(node: &Path) {
         disk_bytes: 64 << 20,
     };
     let spec = NodeSpec::named("spanned").spanned(spanned);
-    SimNode::create(node, &spec, ClockMode::Virtual).unwrap();
+    SimNode::create(node, &spec, ClockMode::Virtual).expect("a simulated node can be made");
 }
 
 /// Its disks are in no list of disks, and a call that is about one disk names both.
