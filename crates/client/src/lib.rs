@@ -65,9 +65,9 @@
 //! a [`Feature`](node::api::Feature).
 //!
 //! # Errors
-//! See [`node::api::Cause`]. csi-proxy has one code for every failure, and a text; the texts of its
-//! versions 1.1 to 1.3 and of ours are recognised and become a
-//! [`Condition`](node::api::Condition). What the caller itself sent is left out of the text before
+//! See [`node::api::Cause`]. Our server says the [`Condition`](node::api::Condition) of a failure in a trailer
+//! ([`wire::CONDITION`]). csi-proxy has one code for every failure, and a text; the texts of its versions 1.1 to 1.3
+//! and of ours are recognised. What the caller itself sent is left out of the text before
 //! that, so that no path can be named after an error.
 //!
 //! # Deadlines
@@ -106,7 +106,7 @@ mod remote;
 mod texts;
 
 pub use self::raw::{Client, ClientCause, ClientError};
-pub use self::remote::{Node, Options};
+pub use self::remote::{ConditionSource, Node, Options};
 #[doc(hidden)]
 pub use self::texts::words;
 pub use transport::{Endpoint, EndpointError, Owner};

@@ -26,7 +26,7 @@ use os_sim::{Bus, ClockMode, Content, DiskSpec, HardwareControl, SimNode, demo};
 use proxy::flags::Config;
 use proxy::serve;
 use tempfile::TempDir;
-use wincsi_client::{Endpoint, Group};
+use wincsi_client::{ConditionSource, Endpoint, Group};
 use zeroize::Zeroizing;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,9 +35,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Where a proxy with `-listen=FOLDER` serves: its pipes on Windows, sockets elsewhere.
-fn over_pipes(sockets: PathBuf) -> wincsi_client::Node {
+fn over_pipes(sockets: PathBuf, conditions: ConditionSource) -> wincsi_client::Node {
     let place = move |group: &Group| Endpoint::local(&sockets, &group.pipe_name());
-    wincsi_client::Node::at(place, wincsi_client::Options::default())
+    let mut options = wincsi_client::Options::default();
+    options.conditions = conditions;
+    wincsi_client::Node::at(place, options)
 }
 
 /// A simulated node and whoever does the operations on it.
@@ -55,7 +57,11 @@ impl Rig {
     }
 
     fn over_pipes() -> Self {
-        Self::over_pipes_after(|_| {})
+        Self::over_pipes_after(|_| {}, ConditionSource::Server)
+    }
+
+    fn over_pipes_by_texts() -> Self {
+        Self::over_pipes_after(|_| {}, ConditionSource::Texts)
     }
 
     /// Something happened on the node before.
@@ -71,14 +77,14 @@ impl Rig {
         }
     }
 
-    fn over_pipes_after(before: fn(&SimNode)) -> Self {
+    fn over_pipes_after(before: fn(&SimNode), conditions: ConditionSource) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().unwrap();
         let (home, sockets) = (folder.path().join("node"), folder.path().join("sockets"));
         before(&demo::create(&home, ClockMode::Virtual).unwrap());
         let server = serve::start(&config(folder.path(), &sockets)).unwrap();
         Self {
-            node: Arc::new(over_pipes(sockets)),
+            node: Arc::new(over_pipes(sockets, conditions)),
             simulated: home,
             _server: Some((server, turn)),
             _folder: folder,
@@ -175,10 +181,11 @@ fn path(below: &str) -> WinPath {
     format!(r"C:\var\lib\kubelet\{below}").parse().unwrap()
 }
 
-/// What both must do.
+/// What both must do, over pipes with the conditions that the server reports, and with those that texts stand for.
 fn both(act: impl Fn(&Rig)) {
     act(&Rig::in_process());
     act(&Rig::over_pipes());
+    act(&Rig::over_pipes_by_texts());
 }
 
 /// The feature without which the call fails, which the node says beforehand.
@@ -347,7 +354,8 @@ fn a_mapping_that_is_not_encrypted_is_refused_in_process_alone() {
         Some(Condition::OtherOptions),
         "{refused}"
     );
-    ask(&Rig::over_pipes_after(map_plainly)).unwrap();
+    let over_pipes = Rig::over_pipes_after(map_plainly, ConditionSource::Server);
+    ask(&over_pipes).unwrap();
 }
 
 /// Somebody else maps the share, without encryption.

@@ -72,6 +72,7 @@ mod error;
 mod features;
 mod groups;
 mod in_process;
+mod names;
 mod result_ext;
 /// What keeps the traits ours: `wincsi-client` alone implements them beside this crate.
 #[doc(hidden)]
