@@ -23,6 +23,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A node of a [`Profile`] answers as machines of one cloud did.
+//!
+//! ```
+//! use wincsi::sim::{ClockMode, Content, NodeSpec, Profile, SimNode};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let spec = NodeSpec::named("node-1").profile(Profile::Ebs);
+//! let sim = SimNode::create(folder.path(), &spec, ClockMode::Virtual)?;
+//! let disk = Profile::Ebs.disk(1, "vol-0123456789abcdef0");
+//! sim.hardware().attach_disk("data", &disk, &Content::blank(1 << 30))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The page of the crate `wincsi-os-sim` says what is in the folder, which faults there are, and what is not
 //! simulated.
 

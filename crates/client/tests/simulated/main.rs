@@ -1,7 +1,7 @@
 //! The same driver code on the library in this process and over the pipes to a proxy, each with a
 //! simulated node of its own: it does the same and fails alike.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod codes;
 mod found;
@@ -48,7 +48,7 @@ struct Rig {
     /// The folder of the simulated node.
     simulated: PathBuf,
     _server: Option<(serve::Running, MutexGuard<'static, ()>)>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Rig {
@@ -73,7 +73,7 @@ impl Rig {
             node: Arc::new(Node::new(simulated.os(), Options::default())),
             simulated: folder.path().to_owned(),
             _server: None,
-            _folder: folder,
+            folder,
         }
     }
 
@@ -87,8 +87,12 @@ impl Rig {
             node: Arc::new(over_pipes(sockets, conditions)),
             simulated: home,
             _server: Some((server, turn)),
-            _folder: folder,
+            folder,
         }
+    }
+
+    fn folder_of_sockets(&self) -> PathBuf {
+        self.folder.path().join("sockets")
     }
 
     fn soon(&self) -> Deadline {
