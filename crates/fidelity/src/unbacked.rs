@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// A line for each profile and class, `PROFILE CLASS: PROPERTY PROPERTY`. The test `profiles` of `os-sim` holds it
 /// against the records.
-const UNBACKED: &str = include_str!("../records/unbacked.txt");
+const UNBACKED: &str = include_str!("../../os-sim/tests/profiles/unbacked.txt");
 
 /// What a profile assumes beside properties, and what would settle it.
 const ASSUMED: &[(&str, &str)] = &[

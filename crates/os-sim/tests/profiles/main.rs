@@ -26,7 +26,7 @@ use wincsi_os_sim::Profile;
 use crate::compare::Comparison;
 
 /// What no record has, by profile and class; the page docs/fidelity.md shows it.
-const UNBACKED: &str = include_str!("../../../fidelity/records/unbacked.txt");
+const UNBACKED: &str = include_str!("unbacked.txt");
 
 #[test]
 fn each_recorded_property_is_the_profiles() {
