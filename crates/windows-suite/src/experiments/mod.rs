@@ -9,6 +9,7 @@ mod folders;
 mod handles;
 mod iscsi;
 mod methods;
+mod objects;
 mod shares;
 mod sizes;
 mod storage;
@@ -115,6 +116,7 @@ declare! {
     17 iscsi::refused_portal,
     18 disks::disk_identity,
     19 folders::mounted_folder,
+    21 objects::all_properties,
     3 shares::lost_share,
 }
 
