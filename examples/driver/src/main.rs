@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Parser;
-use driver::Driver;
+use example_driver::Driver;
 use node::api::NodeApi;
 use node::{Credentials, Criterion, DiskQuery, Node, Options, Page83, RemotePath};
 use os::WinPath;
