@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod codes;
+mod features;
 mod found;
 mod names;
 
@@ -13,12 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use node::api::{Cause, Condition, Error, Feature, Needs, NodeApi};
+use node::api::{Condition, Error, NodeApi};
 use node::{
-    Authentication, Connected, Credentials, Criterion, DiskQuery, FileSystemType, FormatOptions,
-    Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest, MappingOptions,
-    NewSize, Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber, ServiceName,
-    TargetName, Way,
+    Authentication, Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapOutcome,
+    MapRequest, NewSize, Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber,
+    ServiceName, TargetName, Way,
 };
 use os::{Deadline, DiskNumber, ServiceState, VolumeId, WinPath};
 use os_sim::smb::{self, SmbControl};
@@ -192,32 +192,12 @@ fn both(act: impl Fn(&Rig)) {
     act(&Rig::over_pipes_by_texts());
 }
 
-/// The feature without which the call fails, which the node says beforehand.
-fn lacks(error: &Error) -> Option<Feature> {
-    match &error.cause {
-        Cause::Unsupported {
-            needs: Needs::Feature(feature),
-            ..
-        } => Some(*feature),
-        _ => None,
-    }
-}
-
 /// What both must fail with.
 fn fails<T: std::fmt::Debug>(condition: Condition, act: impl Fn(&Rig) -> Result<T, Error>) {
     both(|rig| {
         let error = act(rig).unwrap_err();
         assert_eq!(error.condition(), Some(condition), "{error}");
     });
-}
-
-#[test]
-fn what_a_backend_lacks_it_says_beforehand() {
-    let (in_process, over_pipes) = (Rig::in_process(), Rig::over_pipes());
-    for feature in Feature::ALL {
-        assert!(in_process.node.supports(*feature), "{feature}");
-        assert!(!over_pipes.node.supports(*feature), "{feature}");
-    }
 }
 
 #[test]
@@ -308,33 +288,6 @@ fn a_share_is_mapped_linked_and_unmapped() {
         let again = rig.node.smb().unmap(&remote, rig.soon()).unwrap_err();
         assert_eq!(again.condition(), Some(Condition::NotMapped), "{again}");
     });
-}
-
-/// Nothing is sent: what the protocol cannot carry would be a mapping without what was asked for.
-#[test]
-fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
-    let rig = Rig::over_pipes();
-    let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let signed = MappingOptions::default().with_integrity(true);
-    let mapping = MapRequest::of(&remote).with_options(signed);
-    let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
-    assert_eq!(lacks(&error), Some(Feature::MapOptions), "{error}");
-    assert!(error.to_string().contains("RequireIntegrity"), "{error}");
-    let error = rig.node.smb().mappings(rig.soon()).unwrap_err();
-    assert_eq!(lacks(&error), Some(Feature::MappingList), "{error}");
-}
-
-#[test]
-fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
-    let link = path("share");
-    let twice = |rig: &Rig| {
-        let ask = || mapped(rig, demo::SMB_PASSWORD, &link).unwrap();
-        [ask(), ask()]
-    };
-    let here = twice(&Rig::in_process());
-    assert_eq!(here, [MapOutcome::Made, MapOutcome::Reused]);
-    let over_pipes = twice(&Rig::over_pipes());
-    assert_eq!(over_pipes, [MapOutcome::Unreported; 2]);
 }
 
 #[test]
@@ -511,44 +464,6 @@ fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
     });
 }
 
-/// What the pipes cannot carry is refused before anything is sent, and never left out.
-#[test]
-fn sessions_have_options_and_are_listed_in_process_alone() {
-    let plainly = LoginOptions::default();
-    let options = plainly.clone().with_persistent(true);
-    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
-        let Criterion::IscsiTarget { portal, target } = connect(&rig) else {
-            unreachable!("that is how it is named");
-        };
-        let (iscsi, soon, none) = (rig.node.iscsi(), rig.soon(), Authentication::None);
-        let log_in = |options| iscsi.connect_with(&portal, &target, &none, options, soon);
-        let plain = log_in(&plainly);
-        if in_process {
-            let differences = Some(Vec::new());
-            assert_eq!(plain, Ok(Connected::Before { differences }));
-            iscsi.disconnect(&portal, &target, soon).unwrap();
-            assert_eq!(log_in(&options), Ok(Connected::Anew));
-            let sessions = iscsi.sessions(soon).unwrap();
-            assert_eq!(sessions[0].is_persistent, Some(true));
-            assert_eq!(iscsi.refresh(&portal, soon), Ok(()));
-            continue;
-        }
-        assert_eq!(plain, Ok(Connected::Unreported));
-        let refused = [
-            log_in(&options).map(drop),
-            iscsi.sessions(soon).map(drop),
-            iscsi.refresh(&portal, soon),
-        ];
-        let lacking = refused.map(|refused| lacks(&refused.unwrap_err()));
-        let features = [
-            Feature::LoginOptions,
-            Feature::SessionList,
-            Feature::PortalRefresh,
-        ];
-        assert_eq!(lacking, features.map(Some));
-    }
-}
-
 fn start_initiator(rig: &Rig) {
     let initiator = ServiceName::parse("MSiSCSI").unwrap();
     let started = rig.node.system().start_service(&initiator, rig.soon());
@@ -598,35 +513,6 @@ fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
         match in_process {
             true => assert!(matches!(resized, Resized::Unchanged { .. }), "{resized:?}"),
             false => assert_eq!(resized, Resized::Unreported),
-        }
-    }
-}
-
-/// What the pipes cannot carry is refused before anything is sent, and never left out.
-#[test]
-fn a_format_has_options_in_process_alone() {
-    let options = FormatOptions::new(FileSystemType::Refs);
-    for (rig, before) in [
-        (Rig::in_process(), Formatted::Before),
-        (Rig::over_pipes(), Formatted::Unreported),
-    ] {
-        let (volumes, soon) = (rig.node.volumes(), rig.soon());
-        rig.node.disks().partition(&rig.found(), soon).unwrap();
-        let volume = rig.found_volume();
-        let ensure = |options| volumes.ensure_formatted(&volume, options, soon);
-        let plain = FormatOptions::default();
-        assert_eq!(ensure(&plain), Ok(Formatted::Now));
-        assert_eq!(ensure(&plain), Ok(before));
-        let error = ensure(&options).unwrap_err();
-        match before {
-            Formatted::Before => {
-                assert_eq!(
-                    error.condition(),
-                    Some(Condition::OtherFileSystem),
-                    "{error}"
-                );
-            }
-            _ => assert_eq!(lacks(&error), Some(Feature::FormatOptions), "{error}"),
         }
     }
 }
