@@ -6,6 +6,7 @@ use os::schema::smb_global_mapping::{CLASS, CREATE, REQUIRE_PRIVACY};
 use os::{Deadline, Instance};
 
 use super::look::Seen;
+use super::table::is_not_ok;
 use super::visit::Visit;
 use super::wanted::Wanted;
 use super::{Mapped, MappingOptions, RemotePath, SmbError};
@@ -45,10 +46,9 @@ impl Share<'_> {
             return self.make(wanted, held);
         };
         match self.look()? {
-            Seen::Answers => self.reuse(&mapping, wanted),
-            Seen::Away(why) => self.renew(&mapping, why, wanted, held),
+            Seen::Away(why) if is_not_ok(&mapping) => self.renew(why, wanted, held),
             Seen::Denied(why) => self.denied(&mapping, why, wanted, held),
-            Seen::Unclear(why) => Err(ProviderError::from(why).into()),
+            seen => self.reuse_seen(&mapping, seen, wanted),
         }
     }
 
@@ -153,6 +153,20 @@ impl Share<'_> {
             _ => tracing::debug!(share, "an SMB mapping is reused"),
         }
         Ok(mapped)
+    }
+
+    /// Reuses a mapping that answers; any other stays, and the call fails.
+    pub(super) fn reuse_seen(
+        &self,
+        mapping: &Instance,
+        seen: Seen,
+        wanted: &Wanted<'_>,
+    ) -> Result<Mapped, SmbError> {
+        match seen {
+            Seen::Answers => self.reuse(mapping, wanted),
+            Seen::Away(why) => Err(self.away(why)),
+            Seen::Denied(why) | Seen::Unclear(why) => Err(ProviderError::from(why).into()),
+        }
     }
 
     pub(super) fn away(&self, source: os::Error) -> SmbError {
