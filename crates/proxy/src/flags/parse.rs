@@ -1,6 +1,6 @@
 use std::ffi::OsString;
 
-use super::table::{Apply, Flag, Value, all};
+use super::table::{Apply, Flag, Value, all, is_ours};
 use super::{Config, Invocation};
 
 /// A command line as the system gives it, as text.
@@ -18,10 +18,10 @@ pub fn unicode(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<Stri
 ///
 /// One dash or two; `-flag=value` or, for flags that are not boolean, `-flag value`; a repeated
 /// flag overrides, or adds where it may be given several times; `--` ends the flags. Arguments behind
-/// the flags are ignored, but not when there is a flag among them.
+/// the flags are ignored, but not when there is a flag of ours among them.
 ///
 /// # Errors
-/// An unknown flag, a missing or wrong value, a flag behind an argument that is none, or one that means
+/// An unknown flag, a missing or wrong value, a flag of ours behind an argument that is none, or one that means
 /// nothing without another.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, FlagError> {
     let mut config = Config::default();
@@ -69,12 +69,12 @@ pub enum FlagError {
     /// An argument is no valid Unicode.
     #[error("argument is no valid Unicode: {0:?}")]
     NoUnicode(OsString),
-    /// A flag behind an argument that is none: Go would ignore it.
+    /// A flag of ours behind an argument that is none: Go would ignore it.
     #[error("{stray:?} is no flag, and {flag:?} behind it would have no effect")]
     Shadowed {
         /// The argument that is no flag.
         stray: String,
-        /// The first flag behind it.
+        /// The first flag of ours behind it.
         flag: String,
     },
     /// Three dashes, or no name.
@@ -116,19 +116,25 @@ fn split(argument: &str) -> Result<Option<(&str, Option<&str>)>, FlagError> {
     ))
 }
 
-/// What follows the flags. `--` says that it is meant so.
+/// What follows the flags, which csi-proxy ignores as Go's package does, whatever it is. A flag of ours among it is
+/// refused: csi-proxy's command lines have none, and it may be the one that limits what can be called. `--` says that
+/// it is meant so.
 fn behind(first: String, rest: impl Iterator<Item = String>) -> Result<Vec<String>, FlagError> {
-    if first == "--" {
-        return Ok(rest.collect());
-    }
     let rest: Vec<String> = rest.collect();
-    match rest.iter().find(|argument| argument.starts_with('-')) {
+    if first == "--" {
+        return Ok(rest);
+    }
+    match rest.iter().find(|argument| names_ours(argument)) {
         Some(flag) => Err(FlagError::Shadowed {
             stray: first,
             flag: flag.clone(),
         }),
         None => Ok([vec![first], rest].concat()),
     }
+}
+
+fn names_ours(argument: &str) -> bool {
+    matches!(split(argument), Ok(Some((name, _))) if is_ours(name))
 }
 
 fn find(name: &str) -> Result<&'static Flag, FlagError> {
@@ -380,10 +386,24 @@ mod tests {
         assert!(serve("-native=").native.is_empty());
     }
 
+    /// A boolean flag takes no next word, and Go stops there.
     #[test]
-    fn no_flag_is_ignored_in_silence() {
+    fn what_csi_proxy_ignores_behind_a_word_that_is_no_flag_keeps_nobody_from_starting() {
+        let config = serve("-windows-service true -x -log_file=x -require-privacy=false");
+        assert!(config.windows_service && config.require_privacy);
+        let ignored = ["true", "-x", "-log_file=x", "-require-privacy=false"];
+        assert_eq!(config.ignored, ignored);
+        let off = serve("-windows-service=false true");
+        assert!(!off.windows_service);
+    }
+
+    #[test]
+    fn no_flag_of_ours_is_ignored() {
         assert_eq!(serve("-v=2 serve now").ignored, ["serve", "now"]);
-        assert_eq!(serve("-v 2 -- -v=3").ignored, ["-v=3"]);
+        assert_eq!(serve("-v 2 -- -policy-file=x").ignored, ["-policy-file=x"]);
+        for flag in ["--format-guard", "-policy-file"] {
+            parse(["true", "-v=2", flag].map(str::to_owned)).expect_err(flag);
+        }
         let line = "-windows-service true -policy-file=x";
         let error = parse(line.split(' ').map(str::to_owned)).expect_err("a flag would be lost");
         assert_eq!(

@@ -76,6 +76,11 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
     SECTIONS.iter().flat_map(|section| section.flags)
 }
 
+/// Whether csi-proxy has no flag of this name, and we have.
+pub(super) fn is_ours(name: &str) -> bool {
+    OURS.iter().any(|flag| flag.name == name)
+}
+
 /// csi-proxy's own flags, and the one that Go's `flag` package brings.
 const FLAGS: &[Flag] = &[
     Flag {
