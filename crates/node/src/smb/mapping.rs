@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use os::schema::smb_global_mapping::{CLASS, CREATE, REQUIRE_PRIVACY};
-use os::{Deadline, Instance};
+use os::{Deadline, Instance, WinPath};
 
-use super::look::Seen;
+use super::look::{Looked, Seen};
 use super::table::is_not_ok;
-use super::visit::Visit;
 use super::wanted::Wanted;
 use super::{Mapped, MappingOptions, RemotePath, SmbError};
 use crate::locks::Held;
+use crate::outcomes::Call;
 use crate::provider::ProviderError;
 use crate::{Node, Privacy};
 
@@ -23,7 +23,8 @@ pub(super) struct Share<'a> {
     pub(super) node: &'a Node,
     pub(super) remote: &'a RemotePath,
     pub(super) deadline: Deadline,
-    pub(super) visit: Visit<'a>,
+    /// By which those who wait for one share share a look: a hundred volumes of a slow one take as long as two.
+    pub(super) visit: Call<'a, String, Looked, Option<WinPath>>,
 }
 
 impl Share<'_> {

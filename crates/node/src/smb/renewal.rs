@@ -8,12 +8,29 @@ use os::{Instance, Win32};
 use super::look::{self, Seen};
 use super::mapping::{Share, TURN_WITHIN};
 use super::table::{is_not_ok, status_of};
-use super::turns::Turn;
 use super::wanted::Wanted;
 use super::{Mapped, SmbError};
 use crate::Unfinished;
 use crate::locks::{Held, Key, Wait};
+use crate::outcomes::Call;
 use crate::provider::ProviderError;
+
+/// A call that makes a mapping, under the lock of the server.
+///
+/// A dead server takes up to a minute to fail one mapping. So who waited meanwhile ends with that outcome: fifty
+/// shares of it take as long as one.
+pub(super) struct Turn<'a> {
+    call: Call<'a, String, ProviderError>,
+    /// Whether others had the lock first, so that what was seen before may be over.
+    has_waited: bool,
+}
+
+impl Turn<'_> {
+    /// To be called when a mapping failed because the server is away.
+    pub(super) fn found_away(&self, error: &ProviderError) {
+        self.call.tell((), (self.call.now(), error.clone()));
+    }
+}
 
 impl<'a> Share<'a> {
     /// Maps a share that is not mapped.
@@ -104,7 +121,7 @@ impl<'a> Share<'a> {
         let Some(mapping) = self.find(&wanted.options)? else {
             return Ok(None);
         };
-        self.visit.forget_looks();
+        self.visit.forget();
         Ok(Some((mapping, self.look()?)))
     }
 
@@ -169,7 +186,10 @@ impl<'a> Share<'a> {
         away: impl FnOnce(ProviderError) -> SmbError,
     ) -> Result<Turn<'a>, SmbError> {
         let server = self.remote.server();
-        let mut turn = self.node.smb().turns.begin(server.clone());
+        let mut turn = Turn {
+            call: self.node.smb().away.begin(server.clone()),
+            has_waited: false,
+        };
         let key = Key::SmbServer(server);
         let at_once = Wait::at_most(Duration::ZERO, self.deadline);
         match held.add(key.clone(), at_once) {
@@ -180,7 +200,7 @@ impl<'a> Share<'a> {
             had => had?,
         }
         self.check()?;
-        match turn.away() {
+        match turn.call.heard(&()) {
             Some(error) => Err(away(error)),
             None => Ok(turn),
         }

@@ -75,9 +75,9 @@ pub(super) struct Formatting<'a> {
 impl Formatting<'_> {
     /// Formats what may be overwritten, as csi-proxy's `FormatVolume` does: one call, whatever comes of it.
     pub(super) fn run(&self) -> Result<Replaced, VolumeError> {
-        let visit = self.node.history().begin(self.volume);
+        let call = self.node.history().begin(self.volume);
         let place = self.place()?;
-        match visit.outcome_of_another() {
+        match call.heard(&()) {
             Some(outcome) => outcome.map(|()| Replaced::Nothing),
             None => self.format(&place, &self.options.label),
         }
