@@ -9,7 +9,7 @@ use super::look::{self, Seen};
 use super::mapping::{Share, TURN_WITHIN};
 use super::table::{is_not_ok, status_of};
 use super::wanted::Wanted;
-use super::{Mapped, SmbError};
+use super::{MapOutcome, SmbError};
 use crate::Unfinished;
 use crate::locks::{Held, Key, Wait};
 use crate::outcomes::Call;
@@ -34,7 +34,11 @@ impl Turn<'_> {
 
 impl<'a> Share<'a> {
     /// Maps a share that is not mapped.
-    pub(super) fn make(&self, wanted: &Wanted<'_>, held: &mut Held) -> Result<Mapped, SmbError> {
+    pub(super) fn make(
+        &self,
+        wanted: &Wanted<'_>,
+        held: &mut Held,
+    ) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held, |error| {
             tracing::info!(
                 share = self.remote.share(),
@@ -56,7 +60,7 @@ impl<'a> Share<'a> {
         why: os::Error,
         wanted: &Wanted<'_>,
         held: &mut Held,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         if self.is_of_other(wanted) {
             return Err(self.away(why));
         }
@@ -85,8 +89,8 @@ impl<'a> Share<'a> {
         why: os::Error,
         wanted: &Wanted<'_>,
         held: &mut Held,
-    ) -> Result<Mapped, SmbError> {
-        let is_same = self.known_as(wanted) == Mapped::Reused;
+    ) -> Result<MapOutcome, SmbError> {
+        let is_same = self.known_as(wanted) == MapOutcome::Reused;
         let is_at_home = is_same && why.win32() == Some(Win32::ACCESS_DENIED);
         if is_at_home || self.folder_answers()? {
             return self.reuse(mapping, wanted);
@@ -104,7 +108,7 @@ impl<'a> Share<'a> {
     }
 
     /// What becomes of a mapping whose look was refused before the lock of the server was waited for.
-    fn denied_before(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<Mapped, SmbError> {
+    fn denied_before(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<MapOutcome, SmbError> {
         match self.seen_again(wanted)? {
             None => self.make_in_turn(wanted, turn),
             Some((mapping, Seen::Denied(why))) => match self.folder_answers()? {
@@ -125,9 +129,9 @@ impl<'a> Share<'a> {
         Ok(Some((mapping, self.look()?)))
     }
 
-    fn make_in_turn(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<Mapped, SmbError> {
+    fn make_in_turn(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<MapOutcome, SmbError> {
         self.create(wanted, turn)?;
-        Ok(Mapped::Made)
+        Ok(MapOutcome::Made)
     }
 
     /// Over QUIC nobody can be asked whether the server answers, so nothing is removed: another mapping is made
@@ -137,10 +141,10 @@ impl<'a> Share<'a> {
         why: os::Error,
         wanted: &Wanted<'_>,
         held: &mut Held,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held, |_| self.away(why.clone()))?;
         match self.create(wanted, &turn) {
-            Ok(()) => Ok(Mapped::Made),
+            Ok(()) => Ok(MapOutcome::Made),
             Err(error) if look::says_nothing_new(&error) => Err(self.away(why)),
             Err(other) => Err(other.into()),
         }
@@ -152,7 +156,7 @@ impl<'a> Share<'a> {
         why: &os::Error,
         wanted: &Wanted<'_>,
         turn: &Turn<'_>,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         let share = self.remote.share();
         tracing::warn!(
             share,
@@ -172,7 +176,7 @@ impl<'a> Share<'a> {
                 "an SMB mapping was removed and could not be made anew: the next call tries again"
             );
         }
-        Ok(made.map(|()| Mapped::Made)?)
+        Ok(made.map(|()| MapOutcome::Made)?)
     }
 
     /// Waits for the lock of the server, under which one mapping is made at a time: two users' would be refused or
@@ -213,7 +217,7 @@ impl<'a> Share<'a> {
     /// By whom the mapping that is there was made, for the log.
     fn mapper(&self, wanted: &Wanted<'_>) -> &'static str {
         match self.known_as(wanted) {
-            Mapped::ReusedUnknown => "nobody known",
+            MapOutcome::ReusedUnknown => "nobody known",
             _ => "this process, as the same user",
         }
     }
