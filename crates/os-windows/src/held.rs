@@ -6,13 +6,13 @@ use formats::symlink;
 use os::{Component, FileAttributes, Held, LinkKind, Pin, Placeholder, Win32, WinPath};
 use windows_sys::Win32::System::Ioctl::FSCTL_SET_REPARSE_POINT;
 
-use crate::files::MountedFolder;
+use crate::failure;
+use crate::files::{self, MountedFolder};
 use crate::raw::identity::{self, Identity};
 use crate::raw::relative::{self, Purpose};
 use crate::raw::{handle, privilege};
 use crate::reach::{self, Inner};
 use crate::wide::Wide;
-use crate::{failure, files};
 
 /// A directory that is held in place by an open handle.
 ///
