@@ -188,12 +188,11 @@ fn lower(code: Hresult) -> u32 {
 mod tests {
     use std::collections::BTreeMap;
 
+    use formats::fixtures::field_errors::{self, Failure};
     use os::schema::wmi_error;
     use os::{Cause, Hresult, Instance, ObjectPath, Value, Win32};
 
     use super::Fault;
-
-    const FIELD: &str = include_str!("../fixtures/field_errors.tsv");
 
     /// A cause, as the fixtures spell it.
     fn spelled(cause: &Cause) -> String {
@@ -207,17 +206,19 @@ mod tests {
 
     #[test]
     fn the_identifiers_of_the_field_are_read_with_their_texts() {
-        let rows = FIELD.lines().filter(|row| !row.starts_with('#'));
-        for row in rows {
-            let columns: Vec<_> = row.split('\t').collect();
-            let [identifier, text, _, expected, _, source] = columns[..] else {
-                panic!("{row}");
-            };
+        for row in field_errors::all() {
+            let Failure {
+                identifier,
+                text,
+                cause,
+                source,
+                ..
+            } = row;
             let mut object = identified_object(identifier, Value::Null);
             let message = wmi_error::MESSAGE.name.to_owned();
             object.properties.insert(message, Value::text(text));
             let fault = fault(&object);
-            assert_eq!(spelled(&fault.cause), expected, "{identifier} of {source}");
+            assert_eq!(spelled(&fault.cause), cause, "{identifier} of {source}");
             assert_eq!(fault.extended.as_deref(), Some(text), "{identifier}");
         }
     }

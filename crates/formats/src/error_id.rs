@@ -3,7 +3,7 @@
 //!
 //! PowerShell shows it with the cmdlet's name behind it (`FullyQualifiedErrorId : StorageWMI 41003,New-Partition`).
 //! That it is the `MessageID` of the error object behind a call is unverified, and that no language of the system
-//! changes it. Those that were seen are in `automation`'s `fixtures/field_errors.tsv`, each with its source.
+//! changes it. Those that were seen are in `fixtures::field_errors`, each with its source.
 
 /// The code that an identifier names, by whose it is. None is zero, which is no failure, but for an HRESULT.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
