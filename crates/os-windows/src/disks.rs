@@ -308,8 +308,8 @@ fn drive_layout(read: ioctl::DriveLayout) -> DriveLayout {
         offset: partition.offset,
         length: partition.length,
         kind: partition.kind,
-        id: partition.id,
         mbr_type: partition.mbr_type,
+        id: partition.id,
     };
     DriveLayout {
         style: match read.style {

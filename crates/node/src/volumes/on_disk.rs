@@ -337,8 +337,8 @@ mod tests {
                 offset,
                 length,
                 kind,
-                id: Uuid::nil(),
                 mbr_type: None,
+                id: Uuid::nil(),
             });
         let layout = DriveLayout {
             style,

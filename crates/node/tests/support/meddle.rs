@@ -150,8 +150,8 @@ impl ForwardDisks for WithPartition {
                 offset: last.offset + last.length,
                 length: 1 << 20,
                 kind: self.kind,
-                id: self.kind,
                 mbr_type: None,
+                id: self.kind,
             });
         }
         Ok(layout)

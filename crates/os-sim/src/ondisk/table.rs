@@ -184,8 +184,8 @@ impl Partition {
             offset: self.offset,
             length: self.length,
             kind: self.kind,
-            id: if on_gpt { self.id } else { Uuid::nil() },
             mbr_type: self.mbr_type,
+            id: if on_gpt { self.id } else { Uuid::nil() },
         }
     }
 }
