@@ -250,6 +250,15 @@ pub const EXPERIMENTS: &[Experiment] = &[
         case: None,
         scripts: &["container-pipe.yaml"],
     },
+    Experiment {
+        number: 21,
+        assumption: "a file link to a directory answers 5, whether it is opened or names follow it",
+        operations: &["Files::create_symlink", "Files::leads_to_directory"],
+        schema: &[],
+        unrecorded: "the code where names follow it",
+        case: Some("experiments::file_link"),
+        scripts: &[],
+    },
 ];
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl FileTree {
     }
 
     pub(super) fn listed(&self, directory: &WinPath) -> Result<Vec<DirEntry>, Cause> {
-        let place = self.walk(directory, Final::Followed)?;
+        let place = self.followed(directory)?;
         match place.node {
             None => Err(Win32::PATH_NOT_FOUND.into()),
             Some(Node::Directory { .. }) => host::list(&place.host),

@@ -11,7 +11,7 @@ impl Files for FileTree {
 
     fn leads_to_directory(&self, path: &WinPath) -> os::Result<bool> {
         self.look("CreateFileW", path, || {
-            Ok(self.followed(path)?.entry().is_directory())
+            Ok(self.followed(path)?.found()?.entry().is_directory())
         })
     }
 

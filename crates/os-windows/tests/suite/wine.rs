@@ -181,6 +181,10 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         "files::a_file_symlink_does_not_lead_to_a_directory",
         NO_SYMLINKS,
     ),
+    row(
+        "files::a_file_symlink_to_a_link_does_not_lead_to_a_directory",
+        NO_SYMLINKS,
+    ),
     row("files::a_link_cannot_be_pinned", NO_SYMLINKS),
     row(
         "files::a_link_goes_as_an_entry_of_a_pinned_directory",

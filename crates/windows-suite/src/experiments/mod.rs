@@ -115,6 +115,7 @@ declare! {
     17 iscsi::refused_portal,
     18 disks::disk_identity,
     19 folders::mounted_folder,
+    21 folders::file_link,
     3 shares::lost_share,
 }
 
