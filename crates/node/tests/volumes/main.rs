@@ -1,6 +1,7 @@
 //! Volumes, what they are mounted at, and the paths and files by which they are reached.
 
 mod closest;
+mod directory_links;
 mod filesystem;
 mod find_volume;
 mod format;
