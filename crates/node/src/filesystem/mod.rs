@@ -6,7 +6,7 @@ mod remove;
 
 use std::sync::Arc;
 
-use os::{Deadline, Entry, Files, LinkKind, Root, Win32, WinPath};
+use os::{Deadline, Entry, Files, LinkKind, Root, Space, Win32, WinPath};
 
 pub use self::error::FilesystemError;
 use self::make::Making;
@@ -197,6 +197,20 @@ impl<'a> Filesystem<'a> {
             target: target.to_string(),
             source,
         })
+    }
+
+    /// Size and free space of the filesystem that a directory lies on, in bytes; links and mounted folders are
+    /// followed, onto shares as well. The path is one that the caller answers for.
+    ///
+    /// A share that does not answer keeps its caller for as long as Windows waits for it, and eight threads at most
+    /// for each path: whoever comes after two minutes is told so at once.
+    ///
+    /// # Errors
+    /// There is no such directory, its volume has no filesystem, or its share is not reached.
+    pub fn space(&self, directory: &WinPath, deadline: Deadline) -> Result<Space, FilesystemError> {
+        self.node.check(deadline, "look at", directory)?;
+        let space = self.node.os().volumes.space_at(directory);
+        space.map_err(FilesystemError::inspect(directory))
     }
 
     /// Removes what links have left within bounds that were being made when a process died, as far as they are noted

@@ -9,6 +9,7 @@ mod leftovers;
 mod mounts;
 mod released;
 mod resize;
+mod space;
 mod stale_mounts;
 #[path = "../support/mod.rs"]
 mod support;

@@ -72,6 +72,15 @@ impl FileTree {
         }
     }
 
+    pub(super) fn root_of(&self, directory: &WinPath) -> Result<Root, Cause> {
+        let place = self.followed(directory)?;
+        match place.node {
+            None => Err(Win32::PATH_NOT_FOUND.into()),
+            Some(Node::Directory { .. }) => Ok(place.path.root().clone()),
+            Some(_) => Err(Win32::DIRECTORY.into()),
+        }
+    }
+
     pub(super) fn pinned(&self, directory: &WinPath) -> Result<Pin, Cause> {
         let place = self.walk(directory, Final::Itself)?;
         match place.found()? {

@@ -200,6 +200,8 @@ operations! {
             = Look Handle "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS" / "", Object::Volume(volume);
         fn space(volume: VolumeId) -> Space
             = Look Call "GetDiskFreeSpaceExW" / "", Object::Volume(volume);
+        fn space_at(directory: &WinPath) -> Space
+            = Look Call "GetDiskFreeSpaceExW" / "path", Object::Path(directory);
         fn file_system(volume: VolumeId) -> Option<FileSystem>
             = Look Call "GetVolumeInformationW" / "", Object::Volume(volume);
         fn mounted_at(folder: &WinPath) -> VolumeId

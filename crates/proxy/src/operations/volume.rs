@@ -138,7 +138,11 @@ impl Operations {
     pub(crate) fn stats(&self, volume_id: &str, deadline: Deadline) -> Result<Stats> {
         let volume = volume(volume_id, "volume id empty")?;
         let space = match self.node.operations().volumes().stats(volume, deadline) {
-            Err(error) if error.is_unformatted() => Space { total: 0, free: 0 },
+            Err(error) if error.is_unformatted() => Space {
+                total: 0,
+                free: 0,
+                available: 0,
+            },
             space => space?,
         };
         let wire =
