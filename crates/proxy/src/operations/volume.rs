@@ -130,7 +130,7 @@ impl Operations {
             volume(volume_id, "volume id empty")?
         };
         let size = NewSize::from_request(volume, size)?;
-        volumes.resize(volume, size, deadline)?;
+        volumes.resize_by_much(volume, size, deadline)?;
         Ok(())
     }
 
