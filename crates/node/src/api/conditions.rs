@@ -204,6 +204,7 @@ impl Classified for DiskError {
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::StaysOffline { .. } => Condition::Offline,
             Self::StaysReadOnly { .. } => Condition::ReadOnly,
+            Self::Untold { .. } => Condition::Uncertain,
             Self::ViewsDiffer { .. } => Condition::OutOfDate,
             Self::Blank(error) => return error.kind(),
             Self::Iscsi(error) => return error.kind(),

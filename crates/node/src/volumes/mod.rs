@@ -25,7 +25,7 @@ pub(crate) use self::history::History;
 use self::mount::Mounting;
 pub use self::on_disk::VisibilityError;
 pub use self::options::{AllocationUnit, FileSystemType, FormatOptions, FormatOptionsError};
-pub(crate) use self::place::disks_of;
+pub(crate) use self::place::{disk_of, disks_of};
 pub(crate) use self::released::Places;
 pub use self::released::{Kept, NotReleased};
 use self::resize::{LEAST_OF_CSI_PROXY, LEAST_OF_WINDOWS, Resizing};
@@ -286,7 +286,7 @@ impl<'a> Volumes<'a> {
         deadline: Deadline,
     ) -> Result<DiskNumber, VolumeError> {
         self.node.check(deadline, "look at volume", &volume)?;
-        place::disk_of(self.node.os(), volume)
+        disk_of(self.node.os(), volume)
     }
 
     /// The volume that is mounted where a path leads to by links and junctions.
