@@ -180,7 +180,10 @@ pub use self::disks::{
     NamespaceConvention, NotEnough, NotIdentified, Page83, PagingUnknown, SeenDisk, SerialNumber,
     TrivialName, Verdict,
 };
-pub use self::filesystem::{Filesystem, FilesystemError};
+pub use self::filesystem::{
+    EntryKind, Filesystem, FilesystemError, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry,
+    Listing, Look,
+};
 pub use self::firmware::{Firmware, FirmwareError};
 pub use self::iscsi::{
     Authentication, Chap, ChapSecret, Connected, Iscsi, IscsiError, LoginOptions, Portal,

@@ -1,6 +1,7 @@
 //! Files, directories and links.
 
 mod error;
+mod look;
 mod make;
 mod remove;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use os::{Deadline, Entry, Files, LinkKind, Root, Space, Win32, WinPath};
 
 pub use self::error::FilesystemError;
+pub use self::look::{EntryKind, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry, Listing, Look};
 use self::make::Making;
 use self::remove::Walk;
 use crate::link::{self, Leads};

@@ -6,6 +6,7 @@ mod filesystem;
 mod find_volume;
 mod format;
 mod leftovers;
+mod looks;
 mod mounts;
 mod released;
 mod resize;

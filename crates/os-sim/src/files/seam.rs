@@ -25,6 +25,12 @@ impl Files for FileTree {
         self.look("FindFirstFileExW", directory, || self.listed(directory))
     }
 
+    fn list_some(&self, directory: &WinPath, most: usize) -> os::Result<Vec<DirEntry>> {
+        let mut listed = self.list(directory)?;
+        listed.truncate(most);
+        Ok(listed)
+    }
+
     fn pin(&self, directory: &WinPath) -> os::Result<Pin> {
         self.look("CreateFileW", directory, || self.pinned(directory))
     }

@@ -124,6 +124,8 @@ operations! {
             = Look Handle "FSCTL_GET_REPARSE_POINT" / "", Object::Path(path);
         fn list(directory: &WinPath) -> Vec<DirEntry>
             = List Handle "FindFirstFileExW" / "", Object::Path(directory);
+        fn list_some(directory: &WinPath, most: usize) -> Vec<DirEntry>
+            = List Handle "FindFirstFileExW" / "some", Object::Path(directory);
         fn pin(directory: &WinPath) -> Pin
             = Open Handle "CreateFileW" / "pin", Object::Path(directory); opened by Pin::holding;
         fn create_directory(path: &WinPath) -> ()
