@@ -159,6 +159,7 @@ mod provider;
 mod services;
 mod smb;
 mod storage;
+mod system;
 mod text;
 pub mod texts;
 mod volumes;
@@ -184,7 +185,7 @@ pub use self::filesystem::{
     EntryKind, Filesystem, FilesystemError, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry,
     Listing, Look,
 };
-pub use self::firmware::{Firmware, FirmwareError};
+pub use self::firmware::{Firmware, FirmwareError, Identity};
 pub use self::iscsi::{
     Authentication, Chap, ChapSecret, Connected, Iscsi, IscsiError, LoginOptions, Portal,
     SessionInfo, TargetName,
@@ -198,6 +199,7 @@ pub use self::smb::{
     Credentials, Mapped, MappedShare, Mapping, MappingOptions, MappingStatus, RemotePath, Smb,
     SmbError, Transport,
 };
+pub use self::system::{System, SystemError};
 pub use self::volumes::{
     AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,
     FoundVolume, Kept, NamedVolume, NewSize, NotReleased, Replaced, Resized, TargetError,
@@ -258,6 +260,12 @@ impl<'a> Operations<'a> {
     #[must_use]
     pub fn smb(self) -> Smb<'a> {
         Smb::new(self.node)
+    }
+
+    /// The system.
+    #[must_use]
+    pub fn system(self) -> System<'a> {
+        System::new(self.node)
     }
 
     /// Volumes.

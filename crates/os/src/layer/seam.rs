@@ -83,6 +83,7 @@ operations! {
     }
     Boot as ForwardBoot: Send Sync, in Some(Facility::Boot), around Arc<dyn Boot> {
         fn boot_id() -> BootId = Look Call "boot" / "id", Object::Node;
+        fn computer_name() -> String = Look Call "GetComputerNameExW" / "", Object::Node;
         fn paging() -> Paging = Look Call "boot" / "paging", Object::Node;
     }
     Disks as ForwardDisks: Send Sync, in Some(Facility::Disks), around Arc<dyn Disks> {
