@@ -97,7 +97,7 @@ pub enum Resized {
     },
     /// It is as large as was asked for, but for such a rest, and the node does not say what it did. In this
     /// process it always does.
-    Unsaid,
+    Unreported,
 }
 
 /// A size to grow to.
