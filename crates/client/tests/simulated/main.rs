@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod codes;
+mod features;
 mod found;
 mod names;
 
 use std::fs;
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,8 +17,8 @@ use node::api::{Cause, Condition, Error, Feature, Needs, NodeApi};
 use node::{
     Authentication, Connected, Credentials, Criterion, DiskQuery, FileSystemType, FormatOptions,
     Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest, MappingOptions,
-    NewSize, Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber, ServiceName,
-    TargetName, Way,
+    NewSize, Node, Options, Portal, Privacy, RemotePath, SerialNumber, ServiceName, TargetName,
+    Way,
 };
 use os::{Deadline, DiskNumber, ServiceState, VolumeId, WinPath};
 use os_sim::smb::{self, SmbControl};
@@ -201,15 +201,6 @@ fn fails<T: std::fmt::Debug>(condition: Condition, act: impl Fn(&Rig) -> Result<
 }
 
 #[test]
-fn what_a_backend_lacks_it_says_beforehand() {
-    let (in_process, over_pipes) = (Rig::in_process(), Rig::over_pipes());
-    for feature in Feature::ALL {
-        assert!(in_process.node.supports(*feature), "{feature}");
-        assert!(!over_pipes.node.supports(*feature), "{feature}");
-    }
-}
-
-#[test]
 fn a_volume_lives_the_same_life() {
     both(|rig| {
         let (node, soon) = (&*rig.node, rig.soon());
@@ -228,16 +219,26 @@ fn a_volume_lives_the_same_life() {
                 .resize(&found, NewSize::Maximum, soon)
                 .unwrap();
         }
+        let disk = node.disks().find_at(&target, soon).unwrap();
+        assert_eq!(disk.number(), rig.disk());
         let link = path(r"pods");
         node.filesystem()
             .create_symlink(&target, &link, soon)
             .unwrap();
         assert_eq!(node.filesystem().is_symlink(&link, soon), Ok(true));
         assert_eq!(node.volumes().of_target(&link, soon), Ok(volume));
+        assert_eq!(
+            node.disks().find_at(&link, soon).unwrap().number(),
+            rig.disk()
+        );
         node.filesystem().remove_entry(&link, soon).unwrap();
         node.volumes().unmount(volume, &target, soon).unwrap();
+        let plain = node.disks().find_at(&target, soon).unwrap_err();
+        assert!(plain.is(Condition::NotAMountedFolder), "{plain}");
         node.filesystem().remove_tree(&target, soon).unwrap();
         assert_eq!(node.filesystem().path_exists(&target, soon), Ok(false));
+        node.disks().take_offline(&disk, soon).unwrap();
+        assert_eq!(node.disks().is_online(rig.disk(), soon), Ok(false));
     });
 }
 
@@ -572,22 +573,6 @@ fn what_nothing_explains_is_not_overwritten_over_the_pipes_either() {
         unknown.unwrap();
         rig.node.disks().partition(&rig.found(), rig.soon())
     });
-}
-
-/// A caller is never told of a growth that was none.
-#[test]
-fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
-    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
-        let volume = rig.formatted_volume();
-        let (volumes, found, soon) = (rig.node.volumes(), rig.found_volume(), rig.soon());
-        let size = volumes.stats(volume, soon).unwrap().total + (50 << 20);
-        let size = NewSize::Bytes(NonZeroU64::new(size).unwrap());
-        let resized = volumes.resize(&found, size, soon).unwrap();
-        match in_process {
-            true => assert!(matches!(resized, Resized::Unchanged { .. }), "{resized:?}"),
-            false => assert_eq!(resized, Resized::Unreported),
-        }
-    }
 }
 
 /// What the pipes cannot carry is refused before anything is sent, and never left out.
