@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+use std::fs;
+
 use os::{DiskNumber, WinPath};
 use os_sim::{Bus, Content, DiskSpec};
+use wincsi_node::api::{Condition, NodeApi};
 use wincsi_node::{DiskError, FoundDisk, TargetError, VolumeError};
 
 use crate::support::{DATA, GIB, Rig, STAGING, path};
@@ -141,4 +144,35 @@ fn a_disk_without_a_name_is_known_by_its_place() {
     let beside = disk.seen().location.clone();
     assert_eq!(beside.and_then(|place| place.lun).as_deref(), Some("3"));
     rig.disks().take_offline(&disk, rig.soon()).unwrap();
+}
+
+/// Neither a name that is one nor a place.
+#[test]
+fn a_disk_that_tells_nothing_of_itself_is_not_taken() {
+    let spec = DiskSpec {
+        location: Some("Integrated".to_owned()),
+        ..DiskSpec::on(Bus::Sas).serial("0000")
+    };
+    let rig = mounted(&spec, STAGING);
+    let error = find_at(&rig, STAGING).unwrap_err();
+    assert!(matches!(error, DiskError::Untold { .. }), "{error}");
+    let error = NodeApi::disks(&rig.node).find_at(&path(STAGING), rig.soon());
+    let error = error.unwrap_err();
+    assert!(error.is(Condition::Uncertain), "{error}");
+}
+
+/// It is that of the disk in its slot before, of which the provider still tells: it takes no disk.
+#[test]
+fn a_serial_number_that_the_provider_alone_tells_is_not_looked_for() {
+    let rig = Rig::with_mounted_volume();
+    let file = rig.home().join("disks").join(format!("{DATA}.toml"));
+    let text = fs::read_to_string(&file).unwrap();
+    let spec = DiskSpec {
+        serial: None,
+        ..toml::from_str(&text).unwrap()
+    };
+    fs::write(&file, toml::to_string(&spec).unwrap()).unwrap();
+    let disk = find_at(&rig, STAGING).unwrap();
+    let names = disk.wanted().criteria().iter();
+    assert_eq!(names.filter(|one| one.is_name()).count(), 0);
 }
