@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use os::{Files, LinkKind, ReparseTag, VolumeId, Win32, WinPath};
 use os_sim::{Effect, Rule};
 use wincsi_node::{
-    EntryKind, FilesystemError, LeadsTo, Link, LinkForm, LinkTarget, Look, Mapping, RemotePath,
+    EntryKind, FilesystemError, LeadsTo, Link, LinkForm, LinkTarget, Look, MapRequest, RemotePath,
 };
 
 use crate::support::{DATA, Rig, SHARE, STAGING, path};
@@ -125,7 +125,7 @@ fn nothing_is_asked_of_a_share_that_a_link_leads_to() {
                 crate::support::USER,
                 zeroize::Zeroizing::new(crate::support::PASSWORD.to_owned()),
             );
-            let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+            let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
             rig.smb().map(&mapping, rig.soon()).unwrap();
         }
         let trace = rig.trace(|| {

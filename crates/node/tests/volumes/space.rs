@@ -9,7 +9,7 @@ use std::time::Duration;
 use os::{Deadline, Files, Space, Win32};
 use os_sim::smb::Condition;
 use os_sim::{Effect, Rule};
-use wincsi_node::{Credentials, FilesystemError, Mapping, RemotePath};
+use wincsi_node::{Credentials, FilesystemError, MapRequest, RemotePath};
 use zeroize::Zeroizing;
 
 use crate::support::{PASSWORD, Rig, SHARE, USER, path};
@@ -24,7 +24,7 @@ fn mapped() -> Rig {
     let rig = Rig::with_server();
     let remote = RemotePath::parse(SHARE).unwrap();
     let credentials = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
-    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
     rig.smb().map(&mapping, rig.soon()).unwrap();
     rig
 }
