@@ -9,10 +9,10 @@ use std::time::Duration;
 use client::{Client, ClientCause, Endpoint, Group};
 use node::api::{Condition, NodeApi};
 use node::{Criterion, DiskQuery, SerialNumber};
-
+use program::log;
 use transport::CallError;
 use wincsi_proxy::flags::{self, Invocation};
-use wincsi_proxy::{log, serve};
+use wincsi_proxy::serve;
 use wire::disk::v1 as disk;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,7 +40,7 @@ const SAYINGS: [&str; 3] = ["", "Zugriff verweigert", node::texts::MISSING];
 fn the_language_of_the_node_changes_nothing_that_a_client_can_match_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(folder.path());
-    log::start(&config).expect("a log file");
+    log::start(&config.log).expect("a log file");
     let _server = serve::start(&config).expect("a simulated node can be served");
     let client = Client::local(&config.listen);
     let node = over_pipes(config.listen);
