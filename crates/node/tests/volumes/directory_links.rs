@@ -76,13 +76,16 @@ fn a_repeated_symlink_is_a_directory_link_once_its_source_is_there() {
     assert_eq!(attributes(&rig), FileAttributes(0x410));
 }
 
+/// Takes the link's name.
+type Take<'a> = &'a dyn Fn(&Rig);
+
 #[test]
 fn nothing_else_gives_way_to_a_directory_link() {
     let other = |rig: &Rig, kind| {
         let files = rig.sim.files();
         files.create_symlink(&path(LINK), r"C:\var\other", kind)
     };
-    let taken: [(&str, &dyn Fn(&Rig)); 5] = [
+    let taken: [(&str, Take<'_>); 5] = [
         ("a file", &|rig| rig.write(LINK, "kept")),
         ("a directory", &|rig| make(rig, LINK)),
         ("a directory link", &|rig| {
