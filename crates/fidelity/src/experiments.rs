@@ -393,6 +393,16 @@ pub const EXPERIMENTS: &[Experiment] = &[
         "`Get-Volume` and `Get-Disk` right after `diskpart` made a spanned volume, with and without a \
          rescan",
     ),
+    Experiment {
+        number: 35,
+        assumption: "a file link to a directory answers 5, whether it is opened or names follow it",
+        operations: &["Files::create_symlink", "Files::leads_to_directory"],
+        schema: &[],
+        unrecorded: "the code where names follow it",
+        case: Some("experiments::file_link"),
+        scripts: &[],
+        by_hand: None,
+    },
 ];
 
 /// What the simulated machines assume, and a person on such a machine can look at.

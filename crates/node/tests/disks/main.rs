@@ -6,6 +6,7 @@ mod cluster;
 mod disks;
 mod field;
 mod find;
+mod find_at;
 mod find_properties;
 mod guarded;
 mod hidden;

@@ -275,7 +275,7 @@ fn small_growth_and_shrinking_are_nothing() {
     let volumes = rig.volumes();
     for size in [1, before, before + 100 * MIB - 1] {
         let trace = rig.trace(|| {
-            let resized = volumes.resize(rig.volume(), bytes(size), rig.soon());
+            let resized = volumes.resize_by_much(rig.volume(), bytes(size), rig.soon());
             assert_eq!(resized, Ok(Resized::Unchanged { size: before }));
         });
         assert!(
@@ -285,11 +285,11 @@ fn small_growth_and_shrinking_are_nothing() {
         assert_eq!(partition_length(&rig), before);
     }
     let (from, to) = (before, before + 100 * MIB);
-    let resized = volumes.resize(rig.volume(), bytes(to), rig.soon());
+    let resized = volumes.resize_by_much(rig.volume(), bytes(to), rig.soon());
     assert_eq!(resized, Ok(Resized::Grown { from, to }));
     assert_eq!(partition_length(&rig), to);
     let error = volumes
-        .resize(rig.volume(), bytes(9 * GIB), rig.soon())
+        .resize_by_much(rig.volume(), bytes(9 * GIB), rig.soon())
         .unwrap_err();
     assert!(matches!(error, VolumeError::TooLarge { maximum, .. } if maximum < 8 * GIB));
 }

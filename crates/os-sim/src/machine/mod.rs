@@ -8,7 +8,7 @@ mod state;
 mod volumes;
 
 pub(crate) use state::{KernelDisk, Mount, State, Tracked, letter, millis, moment};
-pub(crate) use volumes::Home;
+pub(crate) use volumes::{Home, occupied};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;

@@ -126,7 +126,7 @@ impl Machine {
 }
 
 /// The clusters that all files below the folder take.
-fn occupied(folder: &Path, cluster: u64) -> io::Result<u64> {
+pub(crate) fn occupied(folder: &Path, cluster: u64) -> io::Result<u64> {
     let mut total = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

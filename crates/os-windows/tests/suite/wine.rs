@@ -152,6 +152,10 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     row("wmi::disks_are_objects", NO_DISKS),
     // SetVolumeMountPointW is not there.
     row(
+        "volumes::a_mounted_folder_has_the_room_of_its_volume",
+        NO_MOUNTING,
+    ),
+    row(
         "volumes::a_mounted_folder_that_goes_from_a_pinned_directory_is_forgotten",
         NO_MOUNTING,
     ),
@@ -185,7 +189,15 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         "files::a_file_symlink_does_not_lead_to_a_directory",
         NO_SYMLINKS,
     ),
+    row(
+        "files::a_file_symlink_to_a_link_does_not_lead_to_a_directory",
+        NO_SYMLINKS,
+    ),
     row("files::a_link_cannot_be_pinned", NO_SYMLINKS),
+    row(
+        "volumes::a_linked_directory_has_the_room_of_its_volume",
+        NO_SYMLINKS,
+    ),
     row(
         "files::a_link_goes_as_an_entry_of_a_pinned_directory",
         NO_SYMLINKS,
