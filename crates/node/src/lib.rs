@@ -173,6 +173,7 @@ pub use formats::location::Location;
 pub use formats::smbios::SmbiosError;
 use os::{Deadline, Os, WinPath};
 
+use self::api::sealed::Rescans;
 pub use self::blank::{BlankError, Unread};
 pub use self::bounded::Unfinished;
 pub use self::disks::{
@@ -273,6 +274,7 @@ struct Shared {
     smb: smb::Memory,
     logins: iscsi::Logins,
     notes: Option<Notes>,
+    rescans: Rescans,
 }
 
 /// What a server has to do with the node that it serves.
@@ -314,6 +316,7 @@ impl Node {
         let looks = Looks::new(Arc::clone(&os.clock), Arc::clone(&waits));
         let locks = Locks::new(Arc::clone(&os.clock), looks.clone(), waits);
         let notes = notes.map(Notes::new);
+        let rescans = Rescans::new(Arc::clone(&os.clock));
         let os = looks::guarded(os, &looks);
         let kept = kept.map(|kept| volumes::Places::resolve(&os, kept));
         Self {
@@ -327,6 +330,7 @@ impl Node {
                 smb: smb::Memory::default(),
                 logins: iscsi::Logins::default(),
                 notes,
+                rescans,
             }),
         }
     }
@@ -381,6 +385,10 @@ impl Node {
 
     fn notes(&self) -> Option<&Notes> {
         self.shared.notes.as_ref()
+    }
+
+    fn rescans(&self) -> &Rescans {
+        &self.shared.rescans
     }
 
     fn logins(&self) -> &iscsi::Logins {

@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use formats::location::Location;
-use node::api::{Cause, Condition, Disks, Error, Result, Volumes};
+use node::api::sealed::Wait;
+use node::api::{Cause, Condition, Disks, Error, NodeApi, Result, Volumes};
 use node::{DiskIds, DiskQuery, FoundDisk};
 use os::{Deadline, DiskNumber, VolumeId};
 
@@ -12,6 +14,9 @@ use crate::dialect::dialects;
 /// The keys of a disk's identifiers before they became fields.
 const PAGE83: &str = "page83";
 const SERIAL: &str = "serialNumber";
+
+/// How long a rescan may take that several calls wait for, each with a deadline of its own.
+const RESCAN_WITHIN: Duration = Duration::from_secs(120);
 
 const OFFLINE: &str = "offline disk";
 
@@ -73,6 +78,22 @@ impl Disks for Node {
 
     fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk> {
         find::find(self, wanted, deadline)
+    }
+
+    fn find_attached(
+        &self,
+        wanted: &DiskQuery,
+        patience: Duration,
+        deadline: Deadline,
+    ) -> Result<FoundDisk> {
+        let node = self.clone();
+        let wait = Wait {
+            patience: self.deadline(patience),
+            deadline,
+        };
+        let rescan = move || Disks::rescan(&node, node.deadline(RESCAN_WITHIN));
+        self.rescans()
+            .find(wait, || find::find(self, wanted, deadline), rescan)
     }
 
     fn rescan(&self, deadline: Deadline) -> Result<()> {

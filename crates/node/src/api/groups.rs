@@ -5,6 +5,7 @@
 //! [`crate::Smb`] and [`crate::Volumes`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use formats::location::Location;
 use os::{Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
@@ -50,6 +51,28 @@ pub trait Disks: Sealed + Send + Sync {
     /// ([`super::Condition::Uncertain`]), or it is never written ([`super::Condition::Guarded`]). [`super::Cause::Inexpressible`]: csi-proxy's lists do not have
     /// what is known of the disk (its namespace, port, PCI device or function).
     fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk>;
+
+    /// [`Disks::find`], of a disk that has just been attached and may not be there yet: it is looked for, and while
+    /// none is found, or one does not say enough, the node rescans and it is looked for again.
+    ///
+    /// All who wait on one handle and its clones share the rescans: one that began after a call came serves it, and
+    /// one is under way at a time. A call that finds its disk goes on at once, also while a rescan hangs. The next
+    /// rescan begins half a second after one that showed no disk, later ones after up to five seconds.
+    ///
+    /// `patience` is how long a disk that is not there is waited for; it should be shorter than what the deadline
+    /// leaves, after which the error tells nothing of the disks. It is rescanned once at least, however short it is.
+    ///
+    /// # Errors
+    /// As [`Disks::find`], after the patience where the disk is not found or not told for certain; as
+    /// [`Disks::rescan`], where its failure is not transient or the patience is over;
+    /// [`super::Condition::NotAnswering`] after the patience where a rescan hangs and none has ended that began after
+    /// the call.
+    fn find_attached(
+        &self,
+        wanted: &DiskQuery,
+        patience: Duration,
+        deadline: Deadline,
+    ) -> Result<FoundDisk>;
 
     /// Makes Windows look for disks that came, went or grew.
     ///

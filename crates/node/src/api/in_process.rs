@@ -8,7 +8,7 @@ use formats::location::Location;
 use os::{Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
 use zeroize::Zeroizing;
 
-use super::sealed::Sealed;
+use super::sealed::{Sealed, Wait};
 use super::{Cause, Disks, Error, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes};
 use crate::volumes::stale;
 use crate::{
@@ -74,6 +74,25 @@ impl Disks for Node {
         run(self, "find the disk with", wanted, deadline, move |node| {
             node.operations().disks().find(&owned, deadline)
         })
+    }
+
+    fn find_attached(
+        &self,
+        wanted: &DiskQuery,
+        patience: Duration,
+        deadline: Deadline,
+    ) -> Result<FoundDisk> {
+        let node = self.clone();
+        let wait = Wait {
+            patience: Deadline::within(&*self.os().clock, patience),
+            deadline,
+        };
+        let rescan = move || {
+            let rescanned = node.operations().disks().rescan(Deadline::NEVER);
+            rescanned.map_err(|error| Error::new("rescan", "disks", error))
+        };
+        let look = || Disks::find(self, wanted, deadline);
+        self.rescans().find(wait, look, rescan)
     }
 
     fn rescan(&self, deadline: Deadline) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Disks: finding the one that is meant, what is blank, what is written and what is not.
 
+mod attached;
 mod blankness;
 mod clones;
 mod cluster;
