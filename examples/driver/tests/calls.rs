@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use driver::Driver;
+use example_driver::Driver;
 use node::api::{Condition, NodeApi};
 use node::{Credentials, Criterion, DiskQuery, Node, Options, Page83, RemotePath};
 use os::{Deadline, Win32, WinPath};

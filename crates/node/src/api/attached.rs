@@ -152,8 +152,7 @@ impl Caller<'_> {
         let hangs = state.hangs(self.rescans.clock.now());
         match &state.failed {
             Some((number, error)) if *number > self.came => {
-                let is_transient = error.condition().is_some_and(Condition::is_worth_a_retry);
-                match is_over || !is_transient {
+                match is_over || !error.is_transient() {
                     true => Err(error.clone()),
                     false => Ok(()),
                 }
