@@ -194,7 +194,7 @@ pub use self::provider::ProviderError;
 pub use self::services::{Dependents, ServiceError, ServiceName, Services};
 pub use self::smb::{
     Credentials, MapOutcome, MapRequest, MappingOptions, MappingStatus, RemotePath, ShareMapping,
-    Smb, SmbError, Transport,
+    Smb, SmbError, Transport, UnmapOutcome,
 };
 pub use self::volumes::{
     AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,

@@ -311,6 +311,10 @@ fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
     assert!(error.to_string().contains("RequireIntegrity"), "{error}");
     let error = rig.node.smb().mappings(rig.soon()).unwrap_err();
     assert_eq!(lacks(&error), Some(Feature::MappingList), "{error}");
+    let used = Box::new(|| panic!("asked"));
+    let unmapped = rig.node.smb().unmap_unless(&remote, used, rig.soon());
+    let error = unmapped.unwrap_err();
+    assert_eq!(lacks(&error), Some(Feature::ConditionalUnmap), "{error}");
 }
 
 #[test]

@@ -42,6 +42,7 @@ features![
         "our proxy proves it, the Go one formats a volume with a filesystem that Windows does not know";
     CheckedOffline "checked-offline": "`Disks::take_offline` refuses a disk while a volume of it is in use",
         "caches are written, and the disk goes offline though files are open";
+    ConditionalUnmap "conditional-unmap": "`Smb::unmap_unless`", UNSUPPORTED;
     DeviceCriteria "device-criteria": "`Disks::find` by NVMe namespace, port, PCI device or function",
         UNSUPPORTED;
     ErrorCodes "error-codes": "`Error::code` and `Error::system_text`", "both are `None`";

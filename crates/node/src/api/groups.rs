@@ -15,7 +15,7 @@ use super::sealed::Sealed;
 use crate::{
     Authentication, ChapSecret, Connected, Dependents, DiskIds, DiskQuery, FormatOptions,
     Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest, NewSize, Portal,
-    RemotePath, Resized, ServiceName, SessionInfo, ShareMapping, TargetName,
+    RemotePath, Resized, ServiceName, SessionInfo, ShareMapping, TargetName, UnmapOutcome,
 };
 
 /// The operations on disks.
@@ -66,8 +66,8 @@ pub trait Disks: Sealed + Send + Sync {
     /// # Errors
     /// As [`Disks::find`], after the patience where the disk is not found or not told for certain; as
     /// [`Disks::rescan`], where its failure is not transient or the patience is over;
-    /// [`super::Condition::NotAnswering`] after the patience where a rescan hangs and none has ended that began after
-    /// the call.
+    /// [`NotAnswering`](super::Condition::NotAnswering) after the patience where a rescan hangs and none has ended
+    /// that began after the call.
     fn find_attached(
         &self,
         wanted: &DiskQuery,
@@ -357,6 +357,25 @@ pub trait Smb: Sealed + Send + Sync {
     /// [`NotMapped`](super::Condition::NotMapped), [`InUse`](super::Condition::InUse),
     /// [`NotReady`](super::Condition::NotReady).
     fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>;
+
+    /// As [`Smb::unmap`], unless somebody uses the share: `used` tells, by the driver's own records, say. It is asked
+    /// under the share's lock, last before the removal, so that no [`Smb::map`] for this share comes between. A driver
+    /// that records each use before it maps, and drops the record before it calls this, removes no mapping that
+    /// another call of its own counts on.
+    ///
+    /// `used` says `true` where it cannot tell. It is asked once at most, on another thread, perhaps after the caller
+    /// was answered at the deadline. It must not call the node, whose calls for this share wait for it, nor wait for
+    /// a lock that the driver holds while it calls the node; and it should be quick.
+    ///
+    /// # Errors
+    /// As [`Smb::unmap`], then without `used` being asked. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::ConditionalUnmap`](super::Feature::ConditionalUnmap).
+    fn unmap_unless(
+        &self,
+        remote: &RemotePath,
+        used: Box<dyn FnOnce() -> bool + Send>,
+        deadline: Deadline,
+    ) -> Result<UnmapOutcome>;
 }
 
 /// The operations on iSCSI portals, targets and sessions.

@@ -17,7 +17,7 @@ use crate::{
     Authentication, ChapSecret, Connected, Credentials, Dependents, DiskIds, DiskQuery,
     FormatOptions, Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest,
     NewSize, Node, Portal, RemotePath, Resized, ServiceName, SessionInfo, ShareMapping, TargetName,
-    Unfinished,
+    Unfinished, UnmapOutcome,
 };
 
 impl Sealed for Node {}
@@ -353,6 +353,19 @@ impl Smb for Node {
         let owned = remote.clone();
         run(self, "unmap", remote, deadline, move |node| {
             node.operations().smb().unmap(&owned, deadline)
+        })
+    }
+
+    fn unmap_unless(
+        &self,
+        remote: &RemotePath,
+        used: Box<dyn FnOnce() -> bool + Send>,
+        deadline: Deadline,
+    ) -> Result<UnmapOutcome> {
+        let owned = remote.clone();
+        run(self, "unmap", remote, deadline, move |node| {
+            let smb = node.operations().smb();
+            smb.unmap_unless(&owned, used, deadline)
         })
     }
 }

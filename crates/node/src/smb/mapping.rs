@@ -8,7 +8,7 @@ use os::{Deadline, Instance};
 use super::look::Seen;
 use super::visit::Visit;
 use super::wanted::Wanted;
-use super::{MapOutcome, MappingOptions, RemotePath, SmbError};
+use super::{MapOutcome, MappingOptions, RemotePath, SmbError, UnmapOutcome};
 use crate::locks::Held;
 use crate::provider::ProviderError;
 use crate::{Node, Privacy};
@@ -142,8 +142,11 @@ impl Share<'_> {
         let share = self.remote.share();
         let mapped = self.known_as(wanted);
         match mapped {
-            MapOutcome::ReusedWithOther => tracing::warn!(
+            MapOutcome::ReusedOtherOptions
+            | MapOutcome::ReusedOtherSecret
+            | MapOutcome::ReusedOtherUser => tracing::warn!(
                 share,
+                outcome = ?mapped,
                 "an SMB mapping is reused as it is, though other credentials or options came for it"
             ),
             MapOutcome::ReusedUnknown => tracing::info!(
@@ -162,13 +165,21 @@ impl Share<'_> {
         }
     }
 
-    pub(super) fn unmap(&self) -> Result<(), SmbError> {
+    /// Removes the mapping, unless somebody uses the share: that is asked last.
+    pub(super) fn unmap_unless(
+        &self,
+        used: impl FnOnce() -> bool,
+    ) -> Result<UnmapOutcome, SmbError> {
         let Some(mapping) = self.find(&MappingOptions::default())? else {
             return Err(SmbError::NotMapped {
                 share: self.remote.share(),
             });
         };
         self.node.check(self.deadline, "unmap share", self.remote)?;
-        Ok(self.remove(&mapping)?)
+        if used() {
+            return Ok(UnmapOutcome::InUse);
+        }
+        self.remove(&mapping)?;
+        Ok(UnmapOutcome::Unmapped)
     }
 }

@@ -24,7 +24,7 @@ pub use self::error::SmbError;
 use self::known::Known;
 pub(crate) use self::list::is_mapped;
 pub use self::list::{MappingStatus, ShareMapping};
-pub use self::mapped::MapOutcome;
+pub use self::mapped::{MapOutcome, UnmapOutcome};
 use self::mapping::{Share, TURN_WITHIN};
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
@@ -160,9 +160,24 @@ impl<'a> Smb<'a> {
     /// # Errors
     /// The share is not mapped, or Windows refuses.
     pub fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), SmbError> {
+        self.unmap_unless(remote, || false, deadline).map(drop)
+    }
+
+    /// As [`Smb::unmap`], unless somebody uses the share, which `used` is asked under the share's lock, last before
+    /// the removal: no call of [`Smb::map`] for this share comes between. It is not asked where the share is not
+    /// mapped. See [`api::Smb::unmap_unless`](crate::api::Smb::unmap_unless) of what it may do.
+    ///
+    /// # Errors
+    /// As [`Smb::unmap`].
+    pub fn unmap_unless(
+        &self,
+        remote: &RemotePath,
+        used: impl FnOnce() -> bool,
+        deadline: Deadline,
+    ) -> Result<UnmapOutcome, SmbError> {
         let share = self.share(remote, deadline);
         let _held = share.lock("unmap share", None)?;
-        share.unmap()
+        share.unmap_unless(used)
     }
 
     /// How many mappings this process removed to make them anew, and could not: each such share is without one

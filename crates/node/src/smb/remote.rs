@@ -49,8 +49,13 @@ impl RemotePath {
         WinPath::of_root(self.0.root().clone())
     }
 
-    /// The server's name, of which Windows holds one set of credentials.
-    pub(super) fn server(&self) -> String {
+    /// The server, as it was named, in small letters: names that differ in case alone are one server's.
+    ///
+    /// Windows uses one user's credentials for a server at a time, by this name: a mapping as another user is refused
+    /// while there is one (1219, [`Condition::CredentialsConflict`](crate::api::Condition::CredentialsConflict)),
+    /// whichever share it is of. Two names of one server, an alias or its address, are two servers there.
+    #[must_use]
+    pub fn server(&self) -> String {
         match self.0.root() {
             Root::Share { host, .. } => host.to_lowercase(),
             other => other.to_string(),

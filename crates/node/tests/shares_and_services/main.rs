@@ -9,6 +9,7 @@ mod services;
 mod smb;
 mod smb_options;
 mod smb_renewal;
+mod smb_unmap;
 mod smb_waits;
 #[path = "../support/mod.rs"]
 mod support;
