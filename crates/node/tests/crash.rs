@@ -98,6 +98,28 @@ fn take_a_disk_offline_that_a_driver_has_done_with() {
     });
 }
 
+/// From a disk that is online and writable, which is offline on its way, or from one that is offline.
+#[test]
+fn bring_a_disk_online_for_readers() {
+    for prepare in [Rig::with_volume, || {
+        let rig = Rig::with_volume();
+        rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
+        rig
+    }] {
+        check(&Scenario {
+            name: "online read-only",
+            prepare,
+            act: |rig| {
+                let wanted = told(SerialNumber::parse(DATA)).map(Criterion::Serial)?;
+                let wanted = told(DiskQuery::all([wanted]))?;
+                let found = told(rig.disks().find(&wanted, rig.soon()))?;
+                told(rig.disks().bring_online_read_only(&found, rig.soon()))
+            },
+            done_already: &[],
+        });
+    }
+}
+
 /// The thread that rescans is one beside the caller's, and dies with it.
 #[test]
 fn wait_for_a_disk_that_is_being_attached() {

@@ -3,11 +3,11 @@ use std::time::Duration;
 
 use formats::location::Location;
 use node::api::sealed::Wait;
-use node::api::{Cause, Condition, Disks, Error, NodeApi, Result, ResultExt, Volumes};
+use node::api::{Cause, Condition, Disks, Error, Feature, NodeApi, Result, ResultExt, Volumes};
 use node::{DiskIds, DiskQuery, FoundDisk};
 use os::{Deadline, DiskNumber, VolumeId};
 
-use super::{Read, bytes, disk_of_text, find, is_too_old};
+use super::{Read, bytes, disk_of_text, find, is_too_old, unsupported};
 use crate::Node;
 use crate::dialect::dialects;
 
@@ -141,6 +141,11 @@ impl Disks for Node {
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
         find::require(self, "online disk", disk, deadline)?;
         switch(self, "online disk", disk, State::Online, deadline)
+    }
+
+    fn bring_online_read_only(&self, disk: &FoundDisk, _deadline: Deadline) -> Result<()> {
+        let cause = unsupported("a disk for readers alone", Feature::ReadOnlyDisks);
+        Err(Error::new("online disk read-only", disk.number(), cause))
     }
 
     fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {

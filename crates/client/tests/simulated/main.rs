@@ -299,9 +299,9 @@ fn a_share_is_mapped_linked_and_unmapped() {
     });
 }
 
-/// Nothing is sent: what the protocol cannot carry would be a mapping without what was asked for.
+/// Nothing is sent: what the protocol cannot carry would be something else than what was asked for.
 #[test]
-fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
+fn an_option_of_a_mapping_and_what_takes_a_lock_does_not_fit_into_csi_proxys_protocol() {
     let rig = Rig::over_pipes();
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let signed = MappingOptions::default().with_integrity(true);
@@ -311,6 +311,16 @@ fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
     assert!(error.to_string().contains("RequireIntegrity"), "{error}");
     let error = rig.node.smb().mappings(rig.soon()).unwrap_err();
     assert_eq!(lacks(&error), Some(Feature::MappingList), "{error}");
+    let disk = rig
+        .node
+        .disks()
+        .find(&query([serial(demo::DISK_SERIAL)]), rig.soon());
+    let online = rig
+        .node
+        .disks()
+        .bring_online_read_only(&disk.unwrap(), rig.soon());
+    let error = online.unwrap_err();
+    assert_eq!(lacks(&error), Some(Feature::ReadOnlyDisks), "{error}");
     let used = Box::new(|| panic!("asked"));
     let unmapped = rig.node.smb().unmap_unless(&remote, used, rig.soon());
     let error = unmapped.unwrap_err();

@@ -61,6 +61,7 @@ features![
         "`Smb::map`, `Iscsi::connect_with`, `Volumes::ensure_formatted` and `Volumes::resize` report what they did",
         "`Unreported`, but for a format that was made";
     PortalRefresh "portal-refresh": "`Iscsi::refresh`", UNSUPPORTED;
+    ReadOnlyDisks "read-only-disks": "`Disks::bring_online_read_only`", UNSUPPORTED;
     SessionList "session-list": "`Iscsi::sessions`", UNSUPPORTED;
     StaleMounts "stale-mounts":
         "`Volumes::mount` and `Filesystem::make_directory` take a mounted folder whose volume is gone for a plain one",

@@ -114,6 +114,20 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`ReadOnly`](super::Condition::ReadOnly) where Windows says that it is done and the disk stays so.
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
+    /// Brings the disk online for readers alone: it is read-only before it comes online, and until Windows restarts.
+    /// A disk that is both already is left as it is; one that is online and writable goes offline first, if nobody
+    /// uses it. [`Disks::bring_online`] makes it writable again. What would have to write to it fails with
+    /// [`ReadOnly`](super::Condition::ReadOnly): [`Disks::partition`] unless there is a partition,
+    /// [`Volumes::ensure_formatted`] unless there is a filesystem, [`Volumes::resize`].
+    ///
+    /// # Errors
+    /// [`OnlineWritable`](super::Condition::OnlineWritable), then nothing was changed;
+    /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
+    /// [`Guarded`](super::Condition::Guarded), [`Offline`](super::Condition::Offline) where Windows says that it is
+    /// done and the disk stays so. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::ReadOnlyDisks`](super::Feature::ReadOnlyDisks).
+    fn bring_online_read_only(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
+
     /// Takes a disk offline when nothing on it is in use any more: the last step of unstaging. Every volume on it
     /// is flushed, locked and dismounted before, and stays locked until the disk is offline; a disk that is
     /// offline is left as it is. There is no way to force it, as whoever has a file open would lose what they have

@@ -126,6 +126,15 @@ impl Disks for Node {
         })
     }
 
+    fn bring_online_read_only(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
+        let found = disk.clone();
+        let operation = "online disk read-only";
+        run(self, operation, disk.number(), deadline, move |node| {
+            let disks = node.operations().disks();
+            disks.bring_online_read_only(&found, deadline)
+        })
+    }
+
     fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64> {
         run(self, "look at disk", disk, deadline, move |node| {
             node.operations().disks().size(disk, deadline)

@@ -110,6 +110,7 @@ impl Resizing<'_> {
         let mut place = Place::take(self.node, "resize", named, reach, self.deadline)?;
         let from = place.partition.length;
         if let Some(target) = self.target(&mut place, size)? {
+            place.refuse_read_only(self.node, self.named)?;
             let growth = self.grow_partition(&mut place, target)?;
             self.fill(&place, growth)?;
             let to = place.partition.length;

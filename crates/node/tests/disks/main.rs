@@ -12,6 +12,7 @@ mod guarded;
 mod hidden;
 mod identity;
 mod initialize_leaves_offline;
+mod online_read_only;
 mod read_only;
 mod same_disk;
 mod silent;

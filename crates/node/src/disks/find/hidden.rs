@@ -15,7 +15,7 @@
 //! its partitions.
 
 use formats::gpt::types;
-use os::{DiskAttributes, DiskNumber, DriveLayout, PartitionStyle, Win32};
+use os::{DiskAccess, DiskAttributes, DiskNumber, DriveLayout, PartitionStyle, Win32};
 
 use super::query::DiskQuery;
 use super::seen::{Excluded, NotIdentified, SeenDisk};
@@ -103,7 +103,7 @@ fn clear(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Result<bool> 
         return Ok(false);
     }
     tracing::warn!(disk = disk.0, %wanted, "making a disk writable that the storage provider does not list");
-    node.os().disks.clear_read_only(disk)?;
+    node.os().disks.set_access(disk, DiskAccess::ReadWrite)?;
     Ok(true)
 }
 
