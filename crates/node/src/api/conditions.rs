@@ -290,6 +290,7 @@ impl Classified for SmbError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
             Self::LinkExists { .. } | Self::LinksElsewhere { .. } => Condition::AlreadyExists,
+            Self::NoSuchFolder { .. } => Condition::NotFound,
             Self::NotMapped { .. } => Condition::NotMapped,
             Self::OtherOptions { .. } => Condition::OtherOptions,
             Self::OtherUser { .. } => Condition::CredentialsConflict,

@@ -46,6 +46,8 @@ features![
     DeviceCriteria "device-criteria": "`Disks::find` by NVMe namespace, port, PCI device or function",
         UNSUPPORTED;
     ErrorCodes "error-codes": "`Error::code` and `Error::system_text`", "both are `None`";
+    FolderCheck "folder-check": "`Smb::map` refuses a folder that the share does not have",
+        "the share is mapped, and the link leads nowhere";
     FormatOptions "format-options":
         "`Volumes::ensure_formatted` with ReFS, allocation unit, label or access control list", UNSUPPORTED;
     GuardedDisks "guarded-disks": "`Disks::find` excludes the disks that are never written",

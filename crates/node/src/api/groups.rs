@@ -345,9 +345,12 @@ pub trait Smb: Sealed + Send + Sync {
     /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is
     /// reused as it is, whatever the credentials, and [`MapOutcome`] tells what is known of it; but see
     /// [`crate::Smb::map`] of options. Without [`Feature::Outcomes`](super::Feature::Outcomes) it is
-    /// [`MapOutcome::Unreported`].
+    /// [`MapOutcome::Unreported`]. A folder below the share that is asked for has to be there: else no link is made,
+    /// and a share that was not mapped before is not after.
     ///
     /// # Errors
+    /// [`NotFound`](super::Condition::NotFound) of the folder, with
+    /// [`Feature::FolderCheck`](super::Feature::FolderCheck);
     /// [`AlreadyExists`](super::Condition::AlreadyExists), [`LogonFailure`](super::Condition::LogonFailure),
     /// [`AccessDenied`](super::Condition::AccessDenied), [`ServerNotFound`](super::Condition::ServerNotFound),
     /// [`ServerAway`](super::Condition::ServerAway), [`CredentialsConflict`](super::Condition::CredentialsConflict),

@@ -348,7 +348,7 @@ impl Smb for Node {
                 .with_credentials(credentials.as_ref())
                 .with_link(link.as_ref())
                 .with_options(options);
-            node.operations().smb().map(&mapping, deadline)
+            node.operations().smb().map_existing(&mapping, deadline)
         })
     }
 

@@ -40,8 +40,44 @@ impl Share<'_> {
         wanted: &Wanted<'_>,
         held: &mut Held,
     ) -> Result<MapOutcome, SmbError> {
+        let found = self.find_for(wanted)?;
+        self.ensure(found, wanted, held)
+    }
+
+    /// As [`Share::ensure_mapped`], and refuses a folder that the share does not have; then the share is mapped only
+    /// if it was before.
+    pub(super) fn ensure_mapped_with_folder(
+        &self,
+        wanted: &Wanted<'_>,
+        held: &mut Held,
+    ) -> Result<MapOutcome, SmbError> {
+        let found = self.find_for(wanted)?;
+        let was_mapped = found.is_some();
+        let mapped = self.ensure(found, wanted, held)?;
+        if !self.lacks_folder()? {
+            return Ok(mapped);
+        }
+        if !was_mapped && let Err(error) = self.unmap_unless(|| false) {
+            let share = self.remote.share();
+            tracing::warn!(share, %error, "an SMB share stays mapped that has not the folder that is asked for");
+        }
+        Err(SmbError::NoSuchFolder {
+            remote: self.remote.to_string(),
+        })
+    }
+
+    fn find_for(&self, wanted: &Wanted<'_>) -> Result<Option<Instance>, SmbError> {
         self.refuse_unknown(wanted.asked)?;
-        let Some(mapping) = self.find(&wanted.options)? else {
+        Ok(self.find(&wanted.options)?)
+    }
+
+    fn ensure(
+        &self,
+        found: Option<Instance>,
+        wanted: &Wanted<'_>,
+        held: &mut Held,
+    ) -> Result<MapOutcome, SmbError> {
+        let Some(mapping) = found else {
             return self.make(wanted, held);
         };
         match self.look()? {

@@ -130,6 +130,33 @@ impl<'a> Smb<'a> {
         mapping: &MapRequest<'_>,
         deadline: Deadline,
     ) -> Result<MapOutcome, SmbError> {
+        self.map_by(mapping, deadline, |share, wanted, held| {
+            share.ensure_mapped(wanted, held)
+        })
+    }
+
+    /// As [`Smb::map`], for a driver, whose pods find nothing behind a link to what is not there: a folder that the
+    /// share does not have is refused before the link is made, and the share is mapped after only if it was before.
+    /// A folder that is denied is accepted.
+    ///
+    /// # Errors
+    /// As [`Smb::map`]; [`SmbError::NoSuchFolder`].
+    pub fn map_existing(
+        &self,
+        mapping: &MapRequest<'_>,
+        deadline: Deadline,
+    ) -> Result<MapOutcome, SmbError> {
+        self.map_by(mapping, deadline, |share, wanted, held| {
+            share.ensure_mapped_with_folder(wanted, held)
+        })
+    }
+
+    fn map_by(
+        &self,
+        mapping: &MapRequest<'_>,
+        deadline: Deadline,
+        ensure: impl FnOnce(&Share<'_>, &Wanted<'_>, &mut Held) -> Result<MapOutcome, SmbError>,
+    ) -> Result<MapOutcome, SmbError> {
         let share = self.share(mapping.remote, deadline);
         let mut held = share.lock("map share", mapping.link.map(Key::target))?;
         let place = match mapping.link {
@@ -138,7 +165,7 @@ impl<'a> Smb<'a> {
         };
         let (credentials, options) = (mapping.credentials, &mapping.options);
         let wanted = Wanted::new(credentials, options, self.node.options());
-        let mapped = share.ensure_mapped(&wanted, &mut held)?;
+        let mapped = ensure(&share, &wanted, &mut held)?;
         if let (Some(link), Some(place)) = (mapping.link, place) {
             self.put(link, mapping.remote, place)?;
         }
