@@ -193,8 +193,8 @@ use self::notes::Notes;
 pub use self::provider::ProviderError;
 pub use self::services::{Dependents, ServiceError, ServiceName, Services};
 pub use self::smb::{
-    Credentials, MapOutcome, MapRequest, MappingOptions, MappingStatus, RemotePath, ShareMapping,
-    Smb, SmbError, Transport, UnmapOutcome,
+    Credentials, Ipv6Server, MapOutcome, MapRequest, MappingOptions, MappingStatus, RemotePath,
+    ShareMapping, Smb, SmbError, Transport, UnmapOutcome,
 };
 pub use self::volumes::{
     AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,

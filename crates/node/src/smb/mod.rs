@@ -2,6 +2,7 @@
 
 mod credentials;
 mod error;
+mod ipv6;
 mod known;
 mod list;
 mod look;
@@ -21,6 +22,7 @@ use os::{Deadline, LinkKind, Win32};
 
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
+pub use self::ipv6::Ipv6Server;
 use self::known::Known;
 pub(crate) use self::list::is_mapped;
 pub use self::list::{MappingStatus, ShareMapping};

@@ -502,3 +502,17 @@ fn a_share_is_unmapped_and_its_link_stays() {
         "{again}"
     );
 }
+
+/// Two spellings are one server, with one mapping of its share.
+#[test]
+fn a_server_that_is_named_by_an_ipv6_address_is_mapped_by_its_name() {
+    const NAME: &str = "fe80--1s3.ipv6-literal.net";
+    let rig = Rig::with_server();
+    let server = ServerSpec::sharing("share", USER, PASSWORD);
+    rig.servers().add_server(NAME, &server).unwrap();
+    let made = map(&rig, "//[fe80::1%3]/share", PASSWORD, Some(LINK));
+    assert_eq!(made, Ok(MapOutcome::Made));
+    let again = map(&rig, r"\\FE80:0::1%3\Share", PASSWORD, Some(LINK));
+    assert_eq!(again, Ok(MapOutcome::Reused));
+    assert_eq!(mapped(&rig), [format!(r"\\{NAME}\share")]);
+}
