@@ -178,8 +178,8 @@ pub use self::blank::{BlankError, Unread};
 pub use self::bounded::Unfinished;
 pub use self::disks::{
     Criterion, DiskError, DiskIds, DiskQuery, Disks, Excluded, FoundDisk, Guarded, Named,
-    NamespaceConvention, NotEnough, NotIdentified, Obstacle, Page83, PagingUnknown, SeenDisk,
-    SerialNumber, TrivialName, Verdict,
+    NamespaceConvention, NotEnough, NotIdentified, Obstacle, Page83, PagingUnknown, RecordError,
+    SeenDisk, SerialNumber, TrivialName, Verdict,
 };
 pub use self::filesystem::{Filesystem, FilesystemError};
 pub use self::firmware::{Firmware, FirmwareError};

@@ -20,7 +20,7 @@ use os::{Deadline, DiskNumber};
 pub use self::error::{DiskError, Obstacle};
 pub use self::find::{
     Criterion, DiskQuery, Excluded, FoundDisk, Named, NamespaceConvention, NotEnough,
-    NotIdentified, Page83, SeenDisk, SerialNumber, TrivialName,
+    NotIdentified, Page83, RecordError, SeenDisk, SerialNumber, TrivialName,
 };
 pub use self::guard::Guarded;
 pub use self::lists::DiskIds;

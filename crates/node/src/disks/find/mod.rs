@@ -12,6 +12,7 @@ mod hidden;
 mod name;
 mod observe;
 mod query;
+mod record;
 mod seen;
 
 use os::{Deadline, DiskNumber};
@@ -19,6 +20,7 @@ use os::{Deadline, DiskNumber};
 pub use self::name::{Page83, SerialNumber, TrivialName};
 pub(super) use self::observe::{find, require};
 pub use self::query::{Criterion, DiskQuery, NamespaceConvention, NotEnough};
+pub use self::record::RecordError;
 pub use self::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
 use crate::{DiskError, Node};
 
