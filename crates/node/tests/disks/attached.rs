@@ -66,7 +66,7 @@ fn call(rig: &Rig, patience: Duration) -> Answer {
     let (answer, answered) = mpsc::channel();
     thread::spawn(move || {
         let found = NodeApi::disks(&node).find_attached(&serial(NEW), patience, soon);
-        answer.send(found)
+        let _ = answer.send(found);
     });
     answered
 }
@@ -237,7 +237,8 @@ fn at_the_deadline_a_call_ends_whatever_its_patience() {
     let soon = os::Deadline::within(&**clock, Duration::from_secs(20));
     let (answer, answered) = mpsc::channel();
     thread::spawn(move || {
-        answer.send(NodeApi::disks(&node).find_attached(&serial(NEW), MINUTE, soon))
+        let found = NodeApi::disks(&node).find_attached(&serial(NEW), MINUTE, soon);
+        let _ = answer.send(found);
     });
     wait_until_hanging(&rig);
     let error = answer_of(&rig, &answered).unwrap_err();

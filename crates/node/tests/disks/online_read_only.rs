@@ -69,12 +69,11 @@ fn steps(rig: &Rig, act: impl FnOnce()) -> Vec<&'static str> {
 
 #[test]
 fn a_disk_is_read_only_before_it_comes_online() {
-    let offline: [(fn() -> Rig, &[&str]); 2] = [
-        (arrived, &[ONLINE]),
-        (released, &[PAST_THE_PROVIDER, ONLINE]),
+    let offline = [
+        (arrived(), vec![ONLINE]),
+        (released(), vec![PAST_THE_PROVIDER, ONLINE]),
     ];
-    for (prepare, expected) in offline {
-        let rig = prepare();
+    for (rig, expected) in offline {
         let done = steps(&rig, || bring_online_read_only(&rig).unwrap());
         assert_eq!(done, expected);
         assert_eq!(attributes(&rig), UP_READ_ONLY);

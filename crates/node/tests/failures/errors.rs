@@ -5,6 +5,7 @@
 
 use std::error::Error as _;
 
+use formats::fixtures::field_errors;
 use os::schema::{Method, ReturnCode, codes, disk, iscsi_codes, volume};
 use os::{DiskNumber, Hresult, Outcome, PartitionNumber, SystemText, VolumeId, Win32};
 use os_sim::{Effect, Rule};
@@ -284,15 +285,11 @@ fn failing(rig: &Rig, change: Change, call: &'static str, effect: Effect) -> Err
     Error::new("change", "it", change(rig).unwrap_err())
 }
 
-const FIELD: &str = include_str!("../../../automation/fixtures/field_errors.tsv");
-
 /// The cause of each is asserted where identifiers are read, in `automation`.
 #[test]
 fn each_failure_of_the_field_is_the_condition_of_its_row() {
-    let rows = FIELD.lines().filter(|row| !row.starts_with('#'));
-    for row in rows {
-        let columns: Vec<_> = row.split('\t').collect();
-        let cause = match columns[3].split_once(' ').unwrap() {
+    for row in field_errors::all() {
+        let cause = match row.cause.split_once(' ').unwrap() {
             ("win32", code) => os::Cause::Win32(Win32(code.parse().unwrap())),
             ("storage", code) => os::Cause::Storage(code.parse().unwrap()),
             ("hresult", code) => {
@@ -304,7 +301,7 @@ fn each_failure_of_the_field_is_the_condition_of_its_row() {
         let failed = ProviderError::from(os::Error::new("ExecMethod", "it", cause));
         let error = Error::new("call", "it", DiskError::from(failed));
         let condition = format!("{:?}", error.condition().unwrap());
-        assert_eq!(condition, columns[4], "{row}");
+        assert_eq!(condition, row.condition, "{row:?}");
     }
 }
 

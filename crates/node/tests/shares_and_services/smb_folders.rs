@@ -87,7 +87,7 @@ fn a_folder_that_does_not_say_whether_it_is_there_is_no_missing_one() {
     faults.remove(denied);
     rig.smb().unmap(&remote(SHARE), rig.soon()).unwrap();
     rig.filesystem()
-        .remove_entry(&Way::from(&path(LINK)), rig.soon())
+        .remove_entry(Way::from(&path(LINK)), rig.soon())
         .unwrap();
     faults.add(look(Win32::BAD_NETPATH));
     let away = map_for_driver(&rig).unwrap_err();
