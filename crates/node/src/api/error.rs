@@ -280,11 +280,11 @@ pub enum Condition {
     NotReady,
     /// The disk is offline (41003): bring it online, and call again.
     Offline,
-    /// None of these.
-    Other,
     /// The disk is online and writable, and a volume of it has an access path or is in use, so that it is not taken
     /// offline to be made read-only: unmount the volume, and call again.
     OnlineWritable,
+    /// None of these.
+    Other,
     /// The volume has another filesystem than it was to have.
     OtherFileSystem,
     /// The share is mapped already, without an option that was demanded. Once no volume is on it any more, it
