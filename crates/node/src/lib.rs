@@ -91,6 +91,7 @@ mod locks;
 mod looks;
 mod new_link;
 mod notes;
+mod outcomes;
 mod own_rows;
 mod patience;
 mod provider;

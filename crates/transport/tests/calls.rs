@@ -81,7 +81,7 @@ fn trailer(asked: Option<&'static str>, sent: &str) -> Option<String> {
     let fixture = fixture();
     let mut options = ChannelOptions::default();
     options.trailer = asked;
-    let channel = Channel::connect(fixture.endpoint.clone(), options).unwrap();
+    let channel = Channel::connect(fixture.endpoint, options).unwrap();
     let status = call_err(&channel, "/v1.Test/Trailer", sent.as_bytes());
     assert_eq!((status.code, &*status.message), (Code::Unknown, "failed"));
     status.trailer.map(|(_, value)| value.into_string())
