@@ -1,11 +1,10 @@
 //! The handle: a node whose operations csi-proxy does.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fmt, thread};
 
 use node::api::sealed::{Rescans, Sealed};
 use node::api::{

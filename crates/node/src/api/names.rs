@@ -82,8 +82,8 @@ mod tests {
     /// Servers and clients of different releases meet: a name that is here stays.
     const RELEASED: &str = "access-denied already-connected already-exists ambiguous changed \
         credentials-conflict crowded dangling-link device-failed guarded in-use logon-failure no-room \
-        not-a-mounted-folder not-answering not-blank not-empty not-found not-mapped not-ready offline other \
-        other-file-system other-options out-of-date out-of-reach path-refused read-only server-away \
+        not-a-mounted-folder not-answering not-blank not-empty not-found not-mapped not-ready offline \
+        online-writable other other-file-system other-options out-of-date out-of-reach path-refused read-only server-away \
         server-not-found service-stopped target-in-use uncertain unknown-option";
 
     #[test]
