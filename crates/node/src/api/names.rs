@@ -83,8 +83,8 @@ mod tests {
     const RELEASED: &str = "access-denied already-connected already-exists ambiguous changed \
         credentials-conflict crowded dangling-link device-failed guarded in-use logon-failure no-room \
         not-a-mounted-folder not-answering not-blank not-empty not-found not-mapped not-ready offline \
-        online-writable other other-file-system other-options out-of-date out-of-reach path-refused read-only server-away \
-        server-not-found service-stopped target-in-use uncertain unknown-option";
+        online-writable other other-file-system other-options out-of-date out-of-reach path-refused \
+        read-only server-away server-not-found service-stopped target-in-use uncertain unknown-option";
 
     #[test]
     fn the_names_of_the_conditions_on_the_wire_stay_as_they_are() {
