@@ -1,16 +1,16 @@
 //! The handle: a node whose operations csi-proxy does.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fmt, thread};
 
-use node::api::sealed::Sealed;
+use node::api::sealed::{Rescans, Sealed};
 use node::api::{
     Cause, Disks, Error, Feature, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes,
 };
-use os::{Deadline, Moment};
+use os::{Clock, Deadline, Moment};
 use transport::{Endpoint, EndpointError, Owner};
 use wire::Group;
 
@@ -67,12 +67,30 @@ impl Default for Options {
 }
 
 struct Shared {
-    /// The beginning of this node's time: [`Deadline`]s count from here.
-    began: Instant,
+    clock: Arc<SinceMade>,
     endpoints: Box<Endpoints>,
     options: Options,
     /// By the group's name.
     pipes: BTreeMap<&'static str, Pipes>,
+    rescans: Rescans,
+}
+
+/// The time of a node, which begins when its handle is made.
+struct SinceMade(Instant);
+
+impl Clock for SinceMade {
+    fn now(&self) -> Moment {
+        Moment(self.0.elapsed())
+    }
+
+    fn wall(&self) -> Duration {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+        since_epoch.unwrap_or_default()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        thread::sleep(duration);
+    }
 }
 
 impl Node {
@@ -104,8 +122,10 @@ impl Node {
         options: Options,
     ) -> Self {
         let names = wire::GROUPS.iter().map(|group| group.name);
+        let clock = Arc::new(SinceMade(Instant::now()));
         Self(Arc::new(Shared {
-            began: Instant::now(),
+            rescans: Rescans::new(Arc::clone(&clock) as Arc<dyn Clock>),
+            clock,
             endpoints: Box::new(endpoints),
             options,
             pipes: names.map(|name| (name, Pipes::new(name))).collect(),
@@ -160,10 +180,15 @@ impl Node {
         }
     }
 
+    /// The rescans that calls through this handle and its clones share.
+    pub(crate) fn rescans(&self) -> &Rescans {
+        &self.0.rescans
+    }
+
     fn instant(&self, deadline: Deadline) -> Instant {
         let Deadline(Moment(since_beginning)) = deadline;
         let latest = Instant::now() + LONGEST;
-        let exact = self.0.began.checked_add(since_beginning);
+        let exact = self.0.clock.0.checked_add(since_beginning);
         exact.map_or(latest, |exact| exact.min(latest))
     }
 }
@@ -185,7 +210,7 @@ impl Sealed for Node {}
 
 impl NodeApi for Node {
     fn deadline(&self, within: Duration) -> Deadline {
-        Deadline(Moment(self.0.began.elapsed()).after(within))
+        Deadline::within(&*self.0.clock, within)
     }
 
     fn disks(&self) -> &dyn Disks {

@@ -13,11 +13,6 @@ pub(crate) const PURE: &[Pure] = &[
         test: "ioctl::an_address_and_attributes_are_read_whole",
     },
     Pure {
-        operations: &["Disks::clear_read_only"],
-        what: "the request's bytes",
-        test: "ioctl::read_only_alone_is_cleared_and_not_for_good",
-    },
-    Pure {
         operations: &["Disks::descriptor"],
         what: "the answer's bytes",
         test: "descriptor::texts_that_leave_the_descriptor_are_errors",
@@ -51,6 +46,11 @@ pub(crate) const PURE: &[Pure] = &[
         operations: &["Disks::sector_size"],
         what: "the answer's bytes",
         test: "ioctl::sectors_have_one_of_two_lengths",
+    },
+    Pure {
+        operations: &["Disks::set_access"],
+        what: "the request's bytes",
+        test: "ioctl::read_only_alone_is_set_and_cleared_and_not_for_good",
     },
     Pure {
         operations: &["Files::reparse_data"],

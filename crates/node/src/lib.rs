@@ -114,12 +114,13 @@ pub use formats::location::Location;
 pub use formats::smbios::SmbiosError;
 use os::{Deadline, Os, WinPath};
 
+use self::api::sealed::Rescans;
 pub use self::blank::{BlankError, Unread};
 pub use self::bounded::Unfinished;
 pub use self::disks::{
     Criterion, DiskError, DiskIds, DiskQuery, Disks, Excluded, FoundDisk, Guarded, Named,
-    NamespaceConvention, NotEnough, NotIdentified, Page83, PagingUnknown, SeenDisk, SerialNumber,
-    TrivialName, Verdict,
+    NamespaceConvention, NotEnough, NotIdentified, Obstacle, Page83, PagingUnknown, RecordError,
+    SeenDisk, SerialNumber, TrivialName, Verdict,
 };
 pub use self::filesystem::{
     EntryKind, Filesystem, FilesystemError, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry,
@@ -136,8 +137,8 @@ use self::notes::Notes;
 pub use self::provider::ProviderError;
 pub use self::services::{Dependents, ServiceError, ServiceName, Services};
 pub use self::smb::{
-    Credentials, MapOutcome, MapRequest, MappingOptions, MappingStatus, RemotePath, ShareMapping,
-    Smb, SmbError, Transport,
+    Credentials, Ipv6Server, MapOutcome, MapRequest, MappingOptions, MappingStatus, RemotePath,
+    ShareMapping, Smb, SmbError, Transport, UnmapOutcome,
 };
 pub use self::system::{System, SystemError};
 pub use self::volumes::{
@@ -224,6 +225,7 @@ struct Shared {
     smb: smb::Memory,
     logins: iscsi::Logins,
     notes: Option<Notes>,
+    rescans: Rescans,
 }
 
 /// What a server has to do with the node that it serves.
@@ -265,6 +267,7 @@ impl Node {
         let looks = Looks::new(Arc::clone(&os.clock), Arc::clone(&waits));
         let locks = Locks::new(Arc::clone(&os.clock), looks.clone(), waits);
         let notes = notes.map(Notes::new);
+        let rescans = Rescans::new(Arc::clone(&os.clock));
         let os = looks::guarded(os, &looks);
         let kept = kept.map(|kept| volumes::Places::resolve(&os, kept));
         Self {
@@ -278,6 +281,7 @@ impl Node {
                 smb: smb::Memory::default(),
                 logins: iscsi::Logins::default(),
                 notes,
+                rescans,
             }),
         }
     }
@@ -332,6 +336,10 @@ impl Node {
 
     fn notes(&self) -> Option<&Notes> {
         self.shared.notes.as_ref()
+    }
+
+    fn rescans(&self) -> &Rescans {
+        &self.shared.rescans
     }
 
     fn logins(&self) -> &iscsi::Logins {

@@ -15,14 +15,16 @@
 mod support;
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use os::DiskNumber;
-use os_sim::{Arrives, Bus, DiskSpec};
+use os_sim::{Arrivals, Arrives, Bus, DiskSpec, NodeSpec, StorageConditions};
 use support::crash::{Scenario, check, told};
 use support::{DATA, GIB, Rig, STAGING};
+use wincsi_node::api::NodeApi;
 use wincsi_node::{
-    Criterion, DiskQuery, FileSystemType, FormatOptions, NewSize, SerialNumber, TargetError,
-    VolumeError,
+    Criterion, DiskQuery, FileSystemType, FormatOptions, NewSize, Options, SerialNumber,
+    TargetError, VolumeError,
 };
 
 #[test]
@@ -91,6 +93,62 @@ fn take_a_disk_offline_that_a_driver_has_done_with() {
             let wanted = told(DiskQuery::all([wanted]))?;
             let found = told(rig.disks().find(&wanted, rig.soon()))?;
             told(rig.disks().take_offline(&found, rig.soon()))
+        },
+        done_already: &[],
+    });
+}
+
+/// From a disk that is online and writable, which is offline on its way, or from one that is offline.
+#[test]
+fn bring_a_disk_online_for_readers() {
+    for prepare in [Rig::with_volume, || {
+        let rig = Rig::with_volume();
+        rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
+        rig
+    }] {
+        check(&Scenario {
+            name: "online read-only",
+            prepare,
+            act: |rig| {
+                let wanted = told(SerialNumber::parse(DATA)).map(Criterion::Serial)?;
+                let wanted = told(DiskQuery::all([wanted]))?;
+                let found = told(rig.disks().find(&wanted, rig.soon()))?;
+                told(rig.disks().bring_online_read_only(&found, rig.soon()))
+            },
+            done_already: &[],
+        });
+    }
+}
+
+/// The thread that rescans is one beside the caller's, and dies with it.
+#[test]
+fn wait_for_a_disk_that_is_being_attached() {
+    const LATE: &str = "late";
+    check(&Scenario {
+        name: "wait for a disk",
+        prepare: || {
+            let storage = StorageConditions {
+                arrivals: Arrivals::OnRescan,
+                ..StorageConditions::default()
+            };
+            let spec = NodeSpec {
+                storage,
+                ..NodeSpec::named("node-1")
+            };
+            let rig = Rig::of(&spec, Options::default());
+            rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, GIB);
+            let hardware = rig.sim.hardware();
+            let late = DiskSpec::on(Bus::Sas).serial(LATE);
+            hardware
+                .attach_disk(LATE, &late, &os_sim::Content::blank(GIB))
+                .unwrap();
+            rig
+        },
+        act: |rig| {
+            let wanted = told(SerialNumber::parse(LATE)).map(Criterion::Serial)?;
+            let wanted = told(DiskQuery::all([wanted]))?;
+            let disks = NodeApi::disks(&rig.node);
+            told(disks.find_attached(&wanted, Duration::from_secs(10), rig.soon())).map(drop)
         },
         done_already: &[],
     });

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use os::{
-    Cause, DeviceDescriptor, DiskAttributes, DiskNumber, DriveLayout, Facility, PartitionNumber,
-    Result, ScsiAddress, Win32,
+    Cause, DeviceDescriptor, DiskAccess, DiskAttributes, DiskNumber, DriveLayout, Facility,
+    PartitionNumber, Result, ScsiAddress, Win32,
 };
 
 use crate::gate::Op;
@@ -97,9 +97,11 @@ impl os::Disks for Disks {
         })
     }
 
-    fn clear_read_only(&self, disk: DiskNumber) -> Result<()> {
+    fn set_access(&self, disk: DiskNumber, access: DiskAccess) -> Result<()> {
         self.run("IOCTL_DISK_SET_DISK_ATTRIBUTES", disk, |machine, name| {
-            machine.change(name, |disk| disk.is_read_only = false)
+            machine.change(name, |disk| {
+                disk.is_read_only = access == DiskAccess::ReadOnly;
+            })
         })
     }
 

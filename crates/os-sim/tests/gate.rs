@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use os::{
-    Arguments, Component, Deadline, Event, EventLevel, Facility, LinkKind, ObjectPath, Os,
-    PartitionNumber, Query, Result, Target, Win32, layer,
+    Arguments, Component, Deadline, DiskAccess, Event, EventLevel, Facility, LinkKind, ObjectPath,
+    Os, PartitionNumber, Query, Result, Target, Win32, layer,
 };
 use wincsi_os_sim::{Effect, Op, Rule};
 
@@ -38,9 +38,6 @@ const METHODS: &[Method] = &[
     }),
     ("Disks", "attributes", Facility::Disks, |it| {
         it.os.disks.attributes(DISK).map(drop)
-    }),
-    ("Disks", "clear_read_only", Facility::Disks, |it| {
-        it.os.disks.clear_read_only(DISK)
     }),
     ("Disks", "descriptor", Facility::Disks, |it| {
         it.os.disks.descriptor(DISK).map(drop)
@@ -71,6 +68,9 @@ const METHODS: &[Method] = &[
     }),
     ("Disks", "sector_size", Facility::Disks, |it| {
         it.os.disks.sector_size(DISK).map(drop)
+    }),
+    ("Disks", "set_access", Facility::Disks, |it| {
+        it.os.disks.set_access(DISK, DiskAccess::ReadWrite)
     }),
     ("Disks", "update_properties", Facility::Disks, |it| {
         it.os.disks.update_properties(DISK)

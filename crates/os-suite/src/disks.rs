@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use formats::device_id::DeviceIdPage;
-use os::{DiskNumber, Disks, DriveLayout, Extent, Facility, PartitionStyle, Win32};
+use os::{DiskAccess, DiskNumber, Disks, DriveLayout, Extent, Facility, PartitionStyle, Win32};
 use uuid::Uuid;
 
 use crate::case::declare;
@@ -200,7 +200,6 @@ fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), Failure> {
     let disks = fixture.disks()?;
     let endings = [
         disks.attributes(unknown).err(),
-        disks.clear_read_only(unknown).err(),
         disks.descriptor(unknown).err(),
         disks.device_id_page(unknown).err(),
         disks.layout(unknown).err(),
@@ -208,6 +207,7 @@ fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), Failure> {
         disks.number_of(NO_DISK).err(),
         disks.read(unknown, 0, &mut [0; 512]).err(),
         disks.sector_size(unknown).err(),
+        disks.set_access(unknown, DiskAccess::ReadWrite).err(),
         disks.update_properties(unknown).err(),
     ];
     let all_missing = endings

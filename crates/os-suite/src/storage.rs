@@ -7,9 +7,9 @@ use os::schema::{
     codes, disk, disk_to_partition, partition, partition_to_volume, storage_setting, volume,
 };
 use os::{
-    Arguments, Cause, Deadline, DiskNumber, Disks, Facility, Hresult, Instance, ObjectPath,
-    Outcome, PartitionEntry, PartitionStyle, Provider, Query, Returned, Target, Value, VolumeId,
-    VolumeLock, Win32,
+    Arguments, Cause, Deadline, DiskAccess, DiskNumber, Disks, Facility, Hresult, Instance,
+    ObjectPath, Outcome, PartitionEntry, PartitionStyle, Provider, Query, Returned, Target, Value,
+    VolumeId, VolumeLock, Win32,
 };
 
 use crate::case::declare;
@@ -497,8 +497,12 @@ fn a_read_only_disk_is_made_writable_past_the_provider(fixture: &Fixture) -> Res
     let disks = fixture.disks()?;
     let is_read_only = || Ok::<_, Failure>(disks.attributes(disk.number)?.read_only);
     holds("it is read-only", is_read_only()?)?;
-    disks.clear_read_only(disk.number)?;
-    holds("it is writable", !is_read_only()?)
+    disks.set_access(disk.number, DiskAccess::ReadWrite)?;
+    holds("it is writable", !is_read_only()?)?;
+    disks.set_access(disk.number, DiskAccess::ReadOnly)?;
+    holds("it is read-only past the provider", is_read_only()?)?;
+    disks.set_access(disk.number, DiskAccess::ReadWrite)?;
+    holds("it is writable again", !is_read_only()?)
 }
 
 fn a_plugged_disk_has_an_address(fixture: &Fixture) -> Result<(), Failure> {

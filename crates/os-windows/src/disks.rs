@@ -7,8 +7,8 @@ use std::os::windows::io::OwnedHandle;
 
 use formats::ioctl::{self, AnswerError, TableStyle};
 use os::{
-    BusType, Cause, DeviceDescriptor, DiskAttributes, DiskNumber, Disks, DriveLayout, Error,
-    PartitionEntry, PartitionNumber, PartitionStyle, ScsiAddress, Win32,
+    BusType, Cause, DeviceDescriptor, DiskAccess, DiskAttributes, DiskNumber, Disks, DriveLayout,
+    Error, PartitionEntry, PartitionNumber, PartitionStyle, ScsiAddress, Win32,
 };
 use windows_sys::Win32::Foundation::{ERROR_BAD_LENGTH, ERROR_INSUFFICIENT_BUFFER};
 use windows_sys::Win32::Storage::IscsiDisc::IOCTL_SCSI_GET_ADDRESS;
@@ -90,10 +90,14 @@ impl Disks for NativeDisks {
         })
     }
 
-    fn clear_read_only(&self, disk: DiskNumber) -> os::Result<()> {
+    fn set_access(&self, disk: DiskNumber, access: DiskAccess) -> os::Result<()> {
         let code = codes::IOCTL_DISK_SET_DISK_ATTRIBUTES;
+        let request = match access {
+            DiskAccess::ReadOnly => ioctl::set_read_only(),
+            DiskAccess::ReadWrite => ioctl::clear_read_only(),
+        };
         open(disk, Purpose::ChangeDevice)
-            .and_then(|device| handle::control(&device, code, &ioctl::clear_read_only(), &mut []))
+            .and_then(|device| handle::control(&device, code, &request, &mut []))
             .map_err(failed("IOCTL_DISK_SET_DISK_ATTRIBUTES", disk))?;
         Ok(())
     }
@@ -398,6 +402,7 @@ mod tests {
         assert_eq!(offset_of!(codes::STORAGE_DEVICE_NUMBER, DeviceNumber), 4);
         let request = ioctl::clear_read_only();
         assert_eq!(size_of::<codes::SET_DISK_ATTRIBUTES>(), request.len());
+        assert_eq!(offset_of!(codes::SET_DISK_ATTRIBUTES, Attributes), 8);
         assert_eq!(offset_of!(codes::SET_DISK_ATTRIBUTES, AttributesMask), 16);
     }
 

@@ -6,7 +6,7 @@ use crate::{DiskNumber, PartitionNumber, Result};
 ///
 /// All numbers are bytes unless said otherwise. Changing a disk is the provider's business
 /// ([`crate::Provider`]); two calls stand here for what it does not do: growing a partition, where its own
-/// resize ended half way, and making a disk writable that it does not list, or refuses to change while it is
+/// resize ended half way, and making a disk writable that it does not list, or writable or read-only while it is
 /// offline.
 pub trait Disks: Send + Sync {
     /// The numbers of the present disks that say theirs, ascending.
@@ -75,8 +75,8 @@ pub trait Disks: Send + Sync {
     /// No such disk.
     fn attributes(&self, disk: DiskNumber) -> Result<DiskAttributes>;
 
-    /// Clears the read-only attribute, until the next restart (`IOCTL_DISK_SET_DISK_ATTRIBUTES`, on a handle that
-    /// may read and write). Offline and online disks take it; what the hardware allows does not change.
+    /// Sets or clears the read-only attribute, until the next restart (`IOCTL_DISK_SET_DISK_ATTRIBUTES`, on a handle
+    /// that may read and write). Offline and online disks take it; what the hardware allows does not change.
     ///
     /// Sources: <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-ioctl_disk_set_disk_attributes>,
     /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>; diskpart does the
@@ -84,7 +84,7 @@ pub trait Disks: Send + Sync {
     ///
     /// # Errors
     /// No such disk, or it is not to be changed.
-    fn clear_read_only(&self, disk: DiskNumber) -> Result<()>;
+    fn set_access(&self, disk: DiskNumber, access: DiskAccess) -> Result<()>;
 
     /// Fills `buffer` from the disk at `offset`; both must be multiples of the sector size.
     ///
@@ -210,6 +210,15 @@ impl PartitionEntry {
     pub fn end(&self) -> Option<u64> {
         self.offset.checked_add(self.length)
     }
+}
+
+/// What a disk lets be done to it, as far as Windows decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DiskAccess {
+    /// It refuses writes (`DISK_ATTRIBUTE_READ_ONLY`).
+    ReadOnly,
+    /// It takes them.
+    ReadWrite,
 }
 
 /// `GET_DISK_ATTRIBUTES`.

@@ -1,17 +1,22 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use formats::location::Location;
-use node::api::{Cause, Condition, Disks, Error, Result, ResultExt, Volumes};
+use node::api::sealed::Wait;
+use node::api::{Cause, Condition, Disks, Error, Feature, NodeApi, Result, ResultExt, Volumes};
 use node::{DiskIds, DiskQuery, FoundDisk};
 use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
-use super::{Read, bytes, disk_of_text, find, is_too_old};
+use super::{Read, bytes, disk_of_text, find, is_too_old, unsupported};
 use crate::Node;
 use crate::dialect::dialects;
 
 /// The keys of a disk's identifiers before they became fields.
 const PAGE83: &str = "page83";
 const SERIAL: &str = "serialNumber";
+
+/// How long a rescan may take that several calls wait for, each with a deadline of its own.
+const RESCAN_WITHIN: Duration = Duration::from_secs(120);
 
 const OFFLINE: &str = "offline disk";
 
@@ -76,6 +81,22 @@ impl Disks for Node {
         find::find_at(self, path, deadline)
     }
 
+    fn find_attached(
+        &self,
+        wanted: &DiskQuery,
+        patience: Duration,
+        deadline: Deadline,
+    ) -> Result<FoundDisk> {
+        let node = self.clone();
+        let wait = Wait {
+            patience: self.deadline(patience),
+            deadline,
+        };
+        let rescan = move || Disks::rescan(&node, node.deadline(RESCAN_WITHIN));
+        self.rescans()
+            .find(wait, || find::find(self, wanted, deadline), rescan)
+    }
+
     fn rescan(&self, deadline: Deadline) -> Result<()> {
         let spoken = dialects![
             disk[v1 v1beta3 v1beta2 v1beta1 v1alpha1] Rescan: RescanRequest {} => |_| Ok(());
@@ -124,6 +145,11 @@ impl Disks for Node {
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
         find::require(self, "online disk", disk, deadline)?;
         switch(self, "online disk", disk, State::Online, deadline)
+    }
+
+    fn bring_online_read_only(&self, disk: &FoundDisk, _deadline: Deadline) -> Result<()> {
+        let cause = unsupported("a disk for readers alone", Feature::ReadOnlyDisks);
+        Err(Error::new("online disk read-only", disk.number(), cause))
     }
 
     fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {

@@ -1,5 +1,5 @@
 use node::api::{Cause, Condition, Error, Feature, Result, Smb};
-use node::{MapOutcome, MapRequest, RemotePath, ShareMapping};
+use node::{MapOutcome, MapRequest, RemotePath, ShareMapping, UnmapOutcome};
 use os::Deadline;
 
 use super::{path_text, unless, unsupported};
@@ -45,6 +45,19 @@ impl Smb for Node {
     fn mappings(&self, _deadline: Deadline) -> Result<Vec<ShareMapping>> {
         let cause = unsupported("listing mappings", Feature::MappingList);
         Err(Error::new("list", "mappings", cause))
+    }
+
+    fn unmap_unless(
+        &self,
+        remote: &RemotePath,
+        _used: Box<dyn FnOnce() -> bool + Send>,
+        _deadline: Deadline,
+    ) -> Result<UnmapOutcome> {
+        let cause = unsupported(
+            "a removal that depends on its use",
+            Feature::ConditionalUnmap,
+        );
+        Err(Error::new("unmap", remote, cause))
     }
 
     /// csi-proxy 1.3 has one text for everything that is not found.

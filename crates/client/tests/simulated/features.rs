@@ -2,10 +2,11 @@
 
 use node::api::{Cause, Condition, Error, Feature, Needs};
 use node::{
-    Authentication, Connected, Criterion, FileSystemType, FormatOptions, Formatted, LoginOptions,
-    Look, MapOutcome, MapRequest, MappingOptions, NewSize, RemotePath, Resized,
+    Authentication, Connected, Credentials, Criterion, FileSystemType, FormatOptions, Formatted,
+    LoginOptions, Look, MapOutcome, MapRequest, MappingOptions, NewSize, RemotePath, Resized,
 };
 use os_sim::{HardwareControl, demo};
+use zeroize::Zeroizing;
 
 use super::{Rig, connect, mapped, path};
 
@@ -41,6 +42,41 @@ fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
     assert!(error.to_string().contains("RequireIntegrity"), "{error}");
     let error = rig.node.smb().mappings(rig.soon()).unwrap_err();
     assert_eq!(lacks(&error), Some(Feature::MappingList), "{error}");
+}
+
+/// What takes a lock of the node, or an attribute that the protocol has not, is not half done.
+#[test]
+fn disks_for_readers_and_unmapping_what_is_unused_are_offered_in_process_alone() {
+    let (in_process, over_pipes) = (Rig::in_process(), Rig::over_pipes());
+    let remote = RemotePath::parse(demo::SHARE).unwrap();
+    let online = |rig: &Rig| {
+        let disks = rig.node.disks();
+        disks.bring_online_read_only(&rig.found(), rig.soon())
+    };
+    online(&in_process).unwrap();
+    let error = online(&over_pipes).unwrap_err();
+    assert_eq!(lacks(&error), Some(Feature::ReadOnlyDisks), "{error}");
+    let unmap = |rig: &Rig| {
+        let used = Box::new(|| panic!("asked"));
+        rig.node.smb().unmap_unless(&remote, used, rig.soon())
+    };
+    assert!(unmap(&in_process).unwrap_err().is(Condition::NotMapped));
+    let error = unmap(&over_pipes).unwrap_err();
+    assert_eq!(lacks(&error), Some(Feature::ConditionalUnmap), "{error}");
+}
+
+#[test]
+fn a_folder_that_a_share_lacks_is_refused_in_process_alone() {
+    let remote = RemotePath::parse(&format!(r"{}\missing", demo::SHARE)).unwrap();
+    let password = || Zeroizing::new(demo::SMB_PASSWORD.to_owned());
+    let map = |rig: &Rig| {
+        let credentials = Credentials::new(demo::SMB_USER, password());
+        let request = MapRequest::of(&remote).with_credentials(credentials.as_ref());
+        rig.node.smb().map(&request, rig.soon())
+    };
+    let error = map(&Rig::in_process()).unwrap_err();
+    assert!(error.is(Condition::NotFound), "{error}");
+    assert_eq!(map(&Rig::over_pipes()), Ok(MapOutcome::Unreported));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Disks and volumes by what is known of them, and what is written when another has taken their place.
 
+use std::time::Duration;
+
 use node::api::{Cause, Condition, Error, Feature};
 use node::{Criterion, FormatOptions, FoundVolume, NamespaceConvention, NewSize, Page83};
 use os::WinPath;
@@ -33,6 +35,25 @@ fn a_disk_is_found_by_all_that_csi_proxy_lists() {
             panic!("{error}")
         };
         assert!(seen.disks.iter().any(|seen| seen.number == disk), "{error}");
+    });
+}
+
+#[test]
+fn a_disk_that_is_attached_late_is_waited_for() {
+    both(|rig| {
+        let hardware = HardwareControl::at(&rig.simulated);
+        let late = DiskSpec::on(Bus::Sas).lun(7).serial("LATE");
+        hardware
+            .attach_disk("late", &late, &Content::blank(1 << 30))
+            .unwrap();
+        let disks = rig.node.disks();
+        let wanted = |name| query([serial(name)]);
+        let patience = Duration::from_secs(60);
+        let found = disks.find_attached(&wanted("LATE"), patience, rig.soon());
+        assert_eq!(found.unwrap().seen().serial.as_deref(), Some("LATE"));
+        let missing = disks.find_attached(&wanted("NEVER"), Duration::ZERO, rig.soon());
+        let condition = missing.unwrap_err().condition();
+        assert_eq!(condition, Some(Condition::NotFound));
     });
 }
 

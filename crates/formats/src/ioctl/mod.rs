@@ -152,10 +152,13 @@ impl DiskAttributes {
         let bits = bits.ok_or(AnswerError::cut("GET_DISK_ATTRIBUTES", returned))?;
         Ok(Self {
             offline: bits & 1 != 0,
-            read_only: bits & 2 != 0,
+            read_only: bits & u64::from(READ_ONLY) != 0,
         })
     }
 }
+
+/// `DISK_ATTRIBUTE_READ_ONLY`.
+const READ_ONLY: u8 = 2;
 
 /// A `SET_DISK_ATTRIBUTES` that clears `DISK_ATTRIBUTE_READ_ONLY` until the next restart, and changes nothing
 /// else.
@@ -167,10 +170,17 @@ impl DiskAttributes {
 #[must_use]
 pub fn clear_read_only() -> [u8; 40] {
     const LENGTH: u8 = 40;
-    const READ_ONLY: u8 = 2;
     let mut request = [0; LENGTH as usize];
     request[0] = LENGTH;
     request[16] = READ_ONLY;
+    request
+}
+
+/// The same that sets it.
+#[must_use]
+pub fn set_read_only() -> [u8; 40] {
+    let mut request = clear_read_only();
+    request[8] = READ_ONLY;
     request
 }
 
@@ -251,10 +261,12 @@ mod tests {
     }
 
     #[test]
-    fn read_only_alone_is_cleared_and_not_for_good() {
+    fn read_only_alone_is_set_and_cleared_and_not_for_good() {
         // Version, Persist, Attributes, AttributesMask, Reserved2.
-        let expected = words(&[40, 0, 0, 0, 2, 0, 0, 0, 0, 0]);
-        assert_eq!(clear_read_only().to_vec(), expected);
+        let cleared = words(&[40, 0, 0, 0, 2, 0, 0, 0, 0, 0]);
+        let set = words(&[40, 0, 2, 0, 2, 0, 0, 0, 0, 0]);
+        assert_eq!(clear_read_only().to_vec(), cleared);
+        assert_eq!(set_read_only().to_vec(), set);
     }
 
     #[test]

@@ -232,7 +232,8 @@ impl Classified for DiskError {
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::StaysOffline { .. } => Condition::Offline,
-            Self::StaysReadOnly { .. } => Condition::ReadOnly,
+            Self::OnlineWritable { .. } => Condition::OnlineWritable,
+            Self::ReadOnly { .. } | Self::StaysReadOnly { .. } => Condition::ReadOnly,
             Self::Untold { .. } => Condition::Uncertain,
             Self::ViewsDiffer { .. } => Condition::OutOfDate,
             Self::Blank(error) => return error.kind(),
@@ -319,6 +320,7 @@ impl Classified for SmbError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
             Self::LinkExists { .. } | Self::LinksElsewhere { .. } => Condition::AlreadyExists,
+            Self::NoSuchFolder { .. } => Condition::NotFound,
             Self::NotMapped { .. } => Condition::NotMapped,
             Self::OtherOptions { .. } => Condition::OtherOptions,
             Self::OtherUser { .. } => Condition::CredentialsConflict,

@@ -280,6 +280,9 @@ pub enum Condition {
     NotReady,
     /// The disk is offline (41003): bring it online, and call again.
     Offline,
+    /// The disk is online and writable, and a volume of it has an access path or is in use, so that it is not taken
+    /// offline to be made read-only: unmount the volume, and call again.
+    OnlineWritable,
     /// None of these.
     Other,
     /// The volume has another filesystem than it was to have.

@@ -42,11 +42,14 @@ features![
         "our proxy proves it, the Go one formats a volume with a filesystem that Windows does not know";
     CheckedOffline "checked-offline": "`Disks::take_offline` refuses a disk while a volume of it is in use",
         "caches are written, and the disk goes offline though files are open";
+    ConditionalUnmap "conditional-unmap": "`Smb::unmap_unless`", UNSUPPORTED;
     DeviceCriteria "device-criteria": "`Disks::find` by NVMe namespace, port, PCI device or function",
         UNSUPPORTED;
     DirectoryLinks "directory-links": "`Filesystem::link_directory`", UNSUPPORTED;
     EntryLooks "entry-looks": "`Filesystem::look`, `Filesystem::read_link` and `Filesystem::list`", UNSUPPORTED;
     ErrorCodes "error-codes": "`Error::code` and `Error::system_text`", "both are `None`";
+    FolderCheck "folder-check": "`Smb::map` refuses a folder that the share does not have",
+        "the share is mapped, and the link leads nowhere";
     FormatOptions "format-options":
         "`Volumes::ensure_formatted` with ReFS, allocation unit, label or access control list", UNSUPPORTED;
     GuardedDisks "guarded-disks": "`Disks::find` excludes the disks that are never written",
@@ -62,6 +65,7 @@ features![
         "`Smb::map`, `Iscsi::connect_with`, `Volumes::ensure_formatted` and `Volumes::resize` report what they did",
         "`Unreported`, but for a format that was made";
     PortalRefresh "portal-refresh": "`Iscsi::refresh`", UNSUPPORTED;
+    ReadOnlyDisks "read-only-disks": "`Disks::bring_online_read_only`", UNSUPPORTED;
     SessionList "session-list": "`Iscsi::sessions`", UNSUPPORTED;
     SmallGrowth "small-growth": "`Volumes::resize` grows a volume by any number of MiB",
         "less than 100 MiB is no growth";

@@ -5,6 +5,7 @@
 //! [`crate::Smb`], [`crate::System`] and [`crate::Volumes`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use formats::location::Location;
 use os::{BootId, Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
@@ -15,7 +16,7 @@ use crate::{
     Authentication, ChapSecret, Connected, Dependents, DiskIds, DiskQuery, FormatOptions,
     Formatted, FoundDisk, FoundVolume, LinkTarget, Listing, LoginOptions, Look, MapOutcome,
     MapRequest, NewSize, Portal, RemotePath, Resized, ServiceName, SessionInfo, ShareMapping,
-    TargetName,
+    TargetName, UnmapOutcome,
 };
 
 /// The operations on disks.
@@ -65,6 +66,28 @@ pub trait Disks: Sealed + Send + Sync {
     /// disks.
     fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk>;
 
+    /// [`Disks::find`], of a disk that has just been attached and may not be there yet: it is looked for, and while
+    /// none is found, or one does not say enough, the node rescans and it is looked for again.
+    ///
+    /// All who wait on one handle and its clones share the rescans: one that began after a call came serves it, and
+    /// one is under way at a time. A call that finds its disk goes on at once, also while a rescan hangs. The next
+    /// rescan begins half a second after one that showed no disk, later ones after up to five seconds.
+    ///
+    /// `patience` is how long a disk that is not there is waited for; it should be shorter than what the deadline
+    /// leaves, after which the error tells nothing of the disks. It is rescanned once at least, however short it is.
+    ///
+    /// # Errors
+    /// As [`Disks::find`], after the patience where the disk is not found or not told for certain; as
+    /// [`Disks::rescan`], where its failure is not transient or the patience is over;
+    /// [`NotAnswering`](super::Condition::NotAnswering) after the patience where a rescan hangs and none has ended
+    /// that began after the call.
+    fn find_attached(
+        &self,
+        wanted: &DiskQuery,
+        patience: Duration,
+        deadline: Deadline,
+    ) -> Result<FoundDisk>;
+
     /// Makes Windows look for disks that came, went or grew.
     ///
     /// # Errors
@@ -103,6 +126,20 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`Guarded`](super::Condition::Guarded); [`Offline`](super::Condition::Offline) and
     /// [`ReadOnly`](super::Condition::ReadOnly) where Windows says that it is done and the disk stays so.
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
+
+    /// Brings the disk online for readers alone: it is read-only before it comes online, and until Windows restarts.
+    /// A disk that is both already is left as it is; one that is online and writable goes offline first, if nobody
+    /// uses it. [`Disks::bring_online`] makes it writable again. What would have to write to it fails with
+    /// [`ReadOnly`](super::Condition::ReadOnly): [`Disks::partition`] unless there is a partition,
+    /// [`Volumes::ensure_formatted`] unless there is a filesystem, [`Volumes::resize`].
+    ///
+    /// # Errors
+    /// [`OnlineWritable`](super::Condition::OnlineWritable), then nothing was changed;
+    /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
+    /// [`Guarded`](super::Condition::Guarded), [`Offline`](super::Condition::Offline) where Windows says that it is
+    /// done and the disk stays so. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::ReadOnlyDisks`](super::Feature::ReadOnlyDisks).
+    fn bring_online_read_only(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
     /// Takes a disk offline when nothing on it is in use any more: the last step of unstaging. Every volume on it
     /// is flushed, locked and dismounted before, and stays locked until the disk is offline; a disk that is
@@ -375,9 +412,12 @@ pub trait Smb: Sealed + Send + Sync {
     /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is
     /// reused as it is, whatever the credentials, and [`MapOutcome`] tells what is known of it; but see
     /// [`crate::Smb::map`] of options. Without [`Feature::Outcomes`](super::Feature::Outcomes) it is
-    /// [`MapOutcome::Unreported`].
+    /// [`MapOutcome::Unreported`]. A folder below the share that is asked for has to be there: else no link is made,
+    /// and a share that was not mapped before is not after.
     ///
     /// # Errors
+    /// [`NotFound`](super::Condition::NotFound) of the folder, with
+    /// [`Feature::FolderCheck`](super::Feature::FolderCheck);
     /// [`AlreadyExists`](super::Condition::AlreadyExists), [`LogonFailure`](super::Condition::LogonFailure),
     /// [`AccessDenied`](super::Condition::AccessDenied), [`ServerNotFound`](super::Condition::ServerNotFound),
     /// [`ServerAway`](super::Condition::ServerAway), [`CredentialsConflict`](super::Condition::CredentialsConflict),
@@ -401,6 +441,25 @@ pub trait Smb: Sealed + Send + Sync {
     /// [`NotMapped`](super::Condition::NotMapped), [`InUse`](super::Condition::InUse),
     /// [`NotReady`](super::Condition::NotReady).
     fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>;
+
+    /// As [`Smb::unmap`], unless somebody uses the share: `used` tells, by the driver's own records, say. It is asked
+    /// under the share's lock, last before the removal, so that no [`Smb::map`] for this share comes between. A driver
+    /// that records each use before it maps, and drops the record before it calls this, removes no mapping that
+    /// another call of its own counts on.
+    ///
+    /// `used` says `true` where it cannot tell. It is asked once at most, on another thread, perhaps after the caller
+    /// was answered at the deadline. It must not call the node, whose calls for this share wait for it, nor wait for
+    /// a lock that the driver holds while it calls the node; and it should be quick.
+    ///
+    /// # Errors
+    /// As [`Smb::unmap`], then without `used` being asked. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::ConditionalUnmap`](super::Feature::ConditionalUnmap).
+    fn unmap_unless(
+        &self,
+        remote: &RemotePath,
+        used: Box<dyn FnOnce() -> bool + Send>,
+        deadline: Deadline,
+    ) -> Result<UnmapOutcome>;
 }
 
 /// The operations on iSCSI portals, targets and sessions.

@@ -8,7 +8,7 @@ use formats::location::Location;
 use os::{BootId, Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
 use zeroize::Zeroizing;
 
-use super::sealed::Sealed;
+use super::sealed::{Sealed, Wait};
 use super::{
     Cause, Disks, Error, Feature, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes,
 };
@@ -17,7 +17,7 @@ use crate::{
     Authentication, ChapSecret, Connected, Credentials, Dependents, DiskIds, DiskQuery,
     FormatOptions, Formatted, FoundDisk, FoundVolume, LinkTarget, Listing, LoginOptions, Look,
     MapOutcome, MapRequest, NewSize, Node, Portal, RemotePath, Resized, ServiceName, SessionInfo,
-    ShareMapping, TargetName, Unfinished,
+    ShareMapping, TargetName, Unfinished, UnmapOutcome,
 };
 
 impl Sealed for Node {}
@@ -93,6 +93,25 @@ impl Disks for Node {
         )
     }
 
+    fn find_attached(
+        &self,
+        wanted: &DiskQuery,
+        patience: Duration,
+        deadline: Deadline,
+    ) -> Result<FoundDisk> {
+        let node = self.clone();
+        let wait = Wait {
+            patience: Deadline::within(&*self.os().clock, patience),
+            deadline,
+        };
+        let rescan = move || {
+            let rescanned = node.operations().disks().rescan(Deadline::NEVER);
+            rescanned.map_err(|error| Error::new("rescan", "disks", error))
+        };
+        let look = || Disks::find(self, wanted, deadline);
+        self.rescans().find(wait, look, rescan)
+    }
+
     fn rescan(&self, deadline: Deadline) -> Result<()> {
         run(self, "rescan", "disks", deadline, move |node| {
             node.operations().disks().rescan(deadline)
@@ -114,6 +133,15 @@ impl Disks for Node {
         let found = disk.clone();
         run(self, "online disk", disk.number(), deadline, move |node| {
             node.operations().disks().bring_online(&found, deadline)
+        })
+    }
+
+    fn bring_online_read_only(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
+        let found = disk.clone();
+        let operation = "online disk read-only";
+        run(self, operation, disk.number(), deadline, move |node| {
+            let disks = node.operations().disks();
+            disks.bring_online_read_only(&found, deadline)
         })
     }
 
@@ -365,7 +393,7 @@ impl Smb for Node {
                 .with_credentials(credentials.as_ref())
                 .with_link(link.as_ref())
                 .with_options(options);
-            node.operations().smb().map(&mapping, deadline)
+            node.operations().smb().map_existing(&mapping, deadline)
         })
     }
 
@@ -379,6 +407,19 @@ impl Smb for Node {
         let owned = remote.clone();
         run(self, "unmap", remote, deadline, move |node| {
             node.operations().smb().unmap(&owned, deadline)
+        })
+    }
+
+    fn unmap_unless(
+        &self,
+        remote: &RemotePath,
+        used: Box<dyn FnOnce() -> bool + Send>,
+        deadline: Deadline,
+    ) -> Result<UnmapOutcome> {
+        let owned = remote.clone();
+        run(self, "unmap", remote, deadline, move |node| {
+            let smb = node.operations().smb();
+            smb.unmap_unless(&owned, used, deadline)
         })
     }
 }

@@ -35,6 +35,7 @@
 //! The traits are sealed: operations are added in minor versions. A driver is tested on a simulated node
 //! instead, which fails as Windows does.
 
+mod attached;
 mod codes;
 mod conditions;
 mod error;
@@ -46,6 +47,8 @@ mod result_ext;
 /// What keeps the traits ours: `wincsi-client` alone implements them beside this crate.
 #[doc(hidden)]
 pub mod sealed {
+    pub use super::attached::{Rescans, Wait};
+
     /// Implemented where the operations are.
     pub trait Sealed {}
 }

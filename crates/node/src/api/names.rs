@@ -44,6 +44,7 @@ names! {
     NotMapped "not-mapped"
     NotReady "not-ready"
     Offline "offline"
+    OnlineWritable "online-writable"
     Other "other"
     OtherFileSystem "other-file-system"
     OtherOptions "other-options"
@@ -81,9 +82,9 @@ mod tests {
     /// Servers and clients of different releases meet: a name that is here stays.
     const RELEASED: &str = "access-denied already-connected already-exists ambiguous changed \
         credentials-conflict crowded dangling-link device-failed guarded in-use logon-failure no-room \
-        not-a-mounted-folder not-answering not-blank not-empty not-found not-mapped not-ready offline other \
-        other-file-system other-options out-of-date out-of-reach path-refused read-only server-away \
-        server-not-found service-stopped target-in-use uncertain unknown-option";
+        not-a-mounted-folder not-answering not-blank not-empty not-found not-mapped not-ready offline \
+        online-writable other other-file-system other-options out-of-date out-of-reach path-refused \
+        read-only server-away server-not-found service-stopped target-in-use uncertain unknown-option";
 
     #[test]
     fn the_names_of_the_conditions_on_the_wire_stay_as_they_are() {

@@ -1,4 +1,6 @@
-use os::DiskNumber;
+use std::fmt;
+
+use os::{DiskNumber, VolumeId};
 
 use super::{FoundDisk, Guarded, NotEnough, NotIdentified, PagingUnknown, SeenDisk};
 use crate::text::list;
@@ -56,6 +58,23 @@ pub enum DiskError {
         /// The disk that has its number now.
         now: Box<SeenDisk>,
     },
+    /// The disk is online and writable, and this volume of it keeps it from being taken offline to be made read-only.
+    /// Nothing was changed.
+    #[error("disk {disk} is online and writable, and is not made read-only: {volume} {obstacle}")]
+    OnlineWritable {
+        /// The disk.
+        disk: DiskNumber,
+        /// One of its volumes.
+        volume: VolumeId,
+        /// What is in the way.
+        obstacle: Obstacle,
+    },
+    /// The disk is online and read-only, and would have to be written.
+    #[error("disk {disk} is read-only")]
+    ReadOnly {
+        /// The disk.
+        disk: DiskNumber,
+    },
     /// The disk's partition has no volume yet.
     #[error(transparent)]
     Visibility(#[from] VisibilityError),
@@ -99,6 +118,12 @@ pub enum DiskError {
         /// The disk.
         disk: DiskNumber,
     },
+    /// The disk takes writes also after it was made read-only. It is offline, unless the log says otherwise.
+    #[error("disk {disk} stays writable")]
+    StaysWritable {
+        /// The disk.
+        disk: DiskNumber,
+    },
     /// It did not end, or did not begin.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
@@ -123,6 +148,25 @@ pub enum DiskError {
     /// A volume on the disk is in use, or not let go for another reason.
     #[error(transparent)]
     Volume(#[from] Box<VolumeError>),
+}
+
+/// What of a volume is in the way where its disk is to go offline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// A drive letter or mounted folder leads to it.
+    AccessPath,
+    /// Somebody has something open on it.
+    OpenFile,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AccessPath => "has an access path",
+            Self::OpenFile => "is in use",
+        })
+    }
 }
 
 impl DiskError {

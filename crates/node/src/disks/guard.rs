@@ -81,6 +81,17 @@ pub(crate) fn refuse(
     }
 }
 
+/// Refuses a disk that is online for readers alone. Windows would say so too, in codes that are known of few methods;
+/// and `Initialize` makes such a disk writable.
+pub(crate) fn refuse_read_only(node: &Node, disk: DiskNumber) -> Result<(), DiskError> {
+    let attributes = node.os().disks.attributes(disk);
+    let attributes = attributes.map_err(DiskError::kernel(disk))?;
+    match attributes.read_only && !attributes.offline {
+        true => Err(DiskError::ReadOnly { disk }),
+        false => Ok(()),
+    }
+}
+
 fn go_on_unknown(
     node: &Node,
     disk: DiskNumber,

@@ -8,6 +8,7 @@ mod lists;
 mod offline;
 mod paging;
 mod partition;
+mod read_only;
 mod state;
 mod verdict;
 
@@ -16,16 +17,17 @@ use std::collections::BTreeMap;
 use formats::location::Location;
 use os::{Deadline, DiskNumber, WinPath};
 
-pub use self::error::DiskError;
+pub use self::error::{DiskError, Obstacle};
 pub use self::find::{
     Criterion, DiskQuery, Excluded, FoundDisk, Named, NamespaceConvention, NotEnough,
-    NotIdentified, Page83, SeenDisk, SerialNumber, TrivialName,
+    NotIdentified, Page83, RecordError, SeenDisk, SerialNumber, TrivialName,
 };
 pub use self::guard::Guarded;
 pub use self::lists::DiskIds;
 use self::offline::TakingOffline;
 pub use self::paging::PagingUnknown;
 use self::partition::Partitioning;
+use self::read_only::BringingReadOnly;
 use self::state::Switching;
 pub use self::verdict::Verdict;
 use crate::locks::Key;
@@ -200,6 +202,27 @@ impl<'a> Disks<'a> {
     ) -> Result<(), DiskError> {
         let act = Switching::online_and_writable;
         self.switch("online disk", disk.into(), deadline, act)
+    }
+
+    /// Brings the disk online for readers alone: no pod, and Windows neither, writes to it. A disk that is online and
+    /// read-only is left as it is. [`Disks::bring_online`] makes it writable again.
+    ///
+    /// It is made read-only before it comes online, and looked at after. One that is online and writable goes offline
+    /// first; but only if no volume of it has an access path, and all can be locked, for which ten seconds are
+    /// waited. The attribute lasts until Windows restarts
+    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>); where the node's SAN
+    /// policy brings disks online by itself, the disk is writable from then until this is called again.
+    ///
+    /// # Errors
+    /// [`DiskError::OnlineWritable`], with nothing changed; [`DiskError::StaysWritable`], then it is offline, and
+    /// [`DiskError::StaysOffline`]; it is not the disk that was found any more ([`DiskError::NotTheFound`]), it is one
+    /// that is never written, its volumes cannot be told for certain, or Windows refuses.
+    pub fn bring_online_read_only(
+        &self,
+        disk: &FoundDisk,
+        deadline: Deadline,
+    ) -> Result<(), DiskError> {
+        BringingReadOnly::of(self.node, disk, deadline).run()
     }
 
     /// Takes the disk offline. A disk that is offline is left as it is.

@@ -26,28 +26,45 @@ pub(super) struct TakingOffline<'a> {
 
 impl TakingOffline<'_> {
     pub(super) fn run(&self) -> Result<(), DiskError> {
-        let (_held, volumes) = self.lock()?;
+        let volumes = Volumes {
+            node: self.node,
+            found: self.found,
+            operation: NAME,
+            deadline: self.deadline,
+        };
+        let (_held, on_disk) = volumes.lock()?;
         let named = Named::from(self.found);
         let switching = Switching::of(self.node, named, self.deadline);
-        switching.offline_after(|| self.release(&volumes))
+        switching.offline_after(|| volumes.release(&on_disk))
     }
+}
 
+/// The volumes of a disk that goes offline.
+pub(super) struct Volumes<'a> {
+    pub(super) node: &'a Node,
+    pub(super) found: &'a FoundDisk,
+    pub(super) operation: &'static str,
+    pub(super) deadline: Deadline,
+}
+
+impl Volumes<'_> {
     /// Our own locks, of the disk and of the volumes that are on it then. Volumes come before disks, and are
     /// only known once the disk is looked at: so it is looked at until nothing came between.
-    fn lock(&self) -> Result<(Held, Vec<VolumeId>), DiskError> {
-        let mut volumes = self.volumes()?;
+    pub(super) fn lock(&self) -> Result<(Held, Vec<VolumeId>), DiskError> {
+        let mut volumes = self.list()?;
         loop {
             let of_volumes = volumes.iter().copied().map(Key::Volume);
             let keys = of_volumes.chain([Key::Disk(self.found.number())]).collect();
-            let held = self.node.locks().take(NAME, keys, self.deadline)?;
-            match self.volumes()? {
+            let locks = self.node.locks();
+            let held = locks.take(self.operation, keys, self.deadline)?;
+            match self.list()? {
                 now if now == volumes => return Ok((held, volumes)),
                 now => volumes = now,
             }
         }
     }
 
-    fn volumes(&self) -> Result<Vec<VolumeId>, DiskError> {
+    fn list(&self) -> Result<Vec<VolumeId>, DiskError> {
         on_disk::all(self.node, self.found.number(), self.deadline)
     }
 
@@ -58,15 +75,15 @@ impl TakingOffline<'_> {
             self.check()?;
             flush::if_any(self.node.os(), *volume).map_err(Box::new)?;
         }
+        let all = self.take_all(volumes).map_err(Box::new)?;
+        self.dismount(&all)?;
+        Ok(all)
+    }
+
+    pub(super) fn take_all(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, VolumeError> {
         let mut all = Vec::new();
         for volume in volumes {
-            all.extend(self.take(*volume).map_err(Box::new)?);
-        }
-        for taken in &all {
-            self.check()?;
-            let failed = VolumeError::failed("dismount", taken.volume);
-            let dismounted = taken.lock.dismount();
-            dismounted.map_err(|error| Box::new(failed(error)))?;
+            all.extend(self.take(*volume)?);
         }
         Ok(all)
     }
@@ -85,14 +102,24 @@ impl TakingOffline<'_> {
         locked.ok_or(VolumeError::InUse { volume })
     }
 
-    fn check(&self) -> Result<(), DiskError> {
+    pub(super) fn dismount(&self, all: &[Taken]) -> Result<(), DiskError> {
+        for taken in all {
+            self.check()?;
+            let failed = VolumeError::failed("dismount", taken.volume);
+            let dismounted = taken.lock.dismount();
+            dismounted.map_err(|error| Box::new(failed(error)))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn check(&self) -> Result<(), DiskError> {
         let disk = self.found.number();
-        Ok(self.node.check(self.deadline, NAME, &disk)?)
+        Ok(self.node.check(self.deadline, self.operation, &disk)?)
     }
 }
 
 /// A volume that is ours alone.
-struct Taken {
+pub(super) struct Taken {
     volume: VolumeId,
     lock: Box<dyn VolumeLock>,
 }

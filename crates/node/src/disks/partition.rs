@@ -42,9 +42,18 @@ impl Partitioning<'_> {
         if seen.layout.partitions.iter().any(|one| !is_reserved(one)) {
             return self.bring_up(&seen);
         }
+        self.refuse_read_only()?;
         self.create(&seen)?;
         self.online_the_one(&seen)?;
         self.await_volumes()
+    }
+
+    /// `Initialize` makes a disk writable that a driver brought online for readers. csi-proxy's clients have it so.
+    fn refuse_read_only(&self) -> Result<(), DiskError> {
+        if matches!(self.named, Named::Number(_)) {
+            return Ok(());
+        }
+        guard::refuse_read_only(self.node, self.disk)
     }
 
     /// Looks at the disk; when the provider lags behind the kernel, once more after a refresh. One

@@ -1,7 +1,7 @@
 //! Bringing disks online and taking them offline.
 
 use os::schema::{Method, codes, disk};
-use os::{Arguments, Deadline, DiskAttributes, DiskNumber, Value, Win32};
+use os::{Arguments, Deadline, DiskAccess, DiskAttributes, DiskNumber, Value, Win32};
 
 use super::guard::{self, Reach};
 use super::{DiskError, Named, identity, offline};
@@ -11,6 +11,12 @@ use crate::{Node, ProviderError, storage};
 const UP: DiskAttributes = DiskAttributes {
     offline: false,
     read_only: false,
+};
+
+/// What a disk is that somebody can read.
+const UP_READ_ONLY: DiskAttributes = DiskAttributes {
+    offline: false,
+    read_only: true,
 };
 
 /// What `MSFT_Disk.Offline` may answer of a disk that is used: its own code for that, and those that name no
@@ -85,6 +91,63 @@ impl<'a> Switching<'a> {
             now if now.read_only => Err(DiskError::StaysReadOnly { disk: self.disk }),
             _ => Ok(()),
         }
+    }
+
+    /// Online and read-only. A disk that is both is left as it is; one that is online and writable goes offline
+    /// first, once `release` has taken its volumes out of use, which lasts until the disk is read-only.
+    pub(super) fn online_read_only<T>(
+        &self,
+        release: impl FnOnce() -> Result<T, DiskError>,
+    ) -> Result<(), DiskError> {
+        let before = self.attributes()?;
+        let disk = self.writable(Reach::Blank)?;
+        if before == UP_READ_ONLY {
+            return Ok(());
+        }
+        if before == UP {
+            self.offline_and_read_only(release)?;
+        } else if !before.read_only {
+            self.make_read_only(&disk)?;
+        }
+        self.node.check(self.deadline, "online disk", &self.disk)?;
+        self.switch(&disk, &disk::ONLINE)?;
+        match self.attributes()? {
+            now if now.offline => Err(DiskError::StaysOffline { disk: self.disk }),
+            now if now.read_only => Ok(()),
+            _ => Err(self.back_offline(&disk)),
+        }
+    }
+
+    fn offline_and_read_only<T>(
+        &self,
+        release: impl FnOnce() -> Result<T, DiskError>,
+    ) -> Result<(), DiskError> {
+        let disk = self.writable(Reach::Files)?;
+        let _released = release()?;
+        self.go_offline(&disk).map_err(|error| self.used(error))?;
+        match self.attributes()?.offline {
+            true => self.make_read_only(&disk),
+            false => Err(DiskError::StaysOnline { disk: self.disk }),
+        }
+    }
+
+    /// Past the provider, which changes online disks alone.
+    fn make_read_only(&self, disk: &storage::Disk) -> Result<(), DiskError> {
+        self.require_same(disk)?;
+        let set = self.set_access(DiskAccess::ReadOnly);
+        set.map_err(DiskError::kernel(self.disk))?;
+        match self.attributes()?.read_only {
+            true => Ok(()),
+            false => Err(DiskError::StaysWritable { disk: self.disk }),
+        }
+    }
+
+    /// Nobody is to write to what was asked for read-only.
+    fn back_offline(&self, disk: &storage::Disk) -> DiskError {
+        if let Err(error) = self.switch(disk, &disk::OFFLINE) {
+            tracing::error!(disk = self.disk.0, %error, "a disk came online writable that was to be read-only, and stays so");
+        }
+        DiskError::StaysWritable { disk: self.disk }
     }
 
     pub(super) fn offline(&self) -> Result<(), DiskError> {
@@ -167,7 +230,7 @@ impl<'a> Switching<'a> {
     /// A clone beside its original does not come online while it is read-only, and then the provider that changes
     /// online disks alone would never let it be written.
     fn clear_at_the_kernel(&self) {
-        if let Err(error) = self.node.os().disks.clear_read_only(self.disk) {
+        if let Err(error) = self.set_access(DiskAccess::ReadWrite) {
             tracing::warn!(disk = self.disk.0, %error, "an offline disk stays read-only");
         }
     }
@@ -184,6 +247,10 @@ impl<'a> Switching<'a> {
         let layout = layout.map_err(DiskError::kernel(self.disk))?;
         guard::refuse(self.node, &disk, &layout, reach, self.deadline)?;
         Ok(disk)
+    }
+
+    fn set_access(&self, access: DiskAccess) -> os::Result<()> {
+        self.node.os().disks.set_access(self.disk, access)
     }
 
     fn attributes(&self) -> Result<DiskAttributes, DiskError> {

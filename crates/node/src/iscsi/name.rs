@@ -29,10 +29,11 @@ impl TargetName {
         if text.len() > LONGEST {
             return Err(invalid("it is longer than 223 bytes"));
         }
-        if !text.chars().all(is_allowed) {
+        let folded = text.to_lowercase();
+        // A letter may be a letter and a mark in lower case.
+        if !text.chars().chain(folded.chars()).all(is_allowed) {
             return Err(invalid("it has a character that no iSCSI name has"));
         }
-        let folded = text.to_lowercase();
         match folded.split_once('.') {
             Some(("iqn", rest)) if !rest.is_empty() => Ok(Self(folded)),
             Some(("eui", rest)) if is_hexadecimal(rest, &[16]) => Ok(Self(folded)),
@@ -101,6 +102,7 @@ mod tests {
             "iqn.2026-01.com.example:a\0",
             "iqn.2026-01.com.example:a\n",
             r"iqn.2026-01.com.example:a\b",
+            "iqn.2026-01.com.example:\u{130}",
             " iqn.2026-01.com.example:a",
         ] {
             assert!(

@@ -45,6 +45,12 @@ pub enum SmbError {
         /// Where it was to lead.
         remote: String,
     },
+    /// The share answers, and has no such folder. What this call had mapped for it is mapped no more.
+    #[error("the share of {remote} has no such folder")]
+    NoSuchFolder {
+        /// The path.
+        remote: String,
+    },
     /// The share is not mapped. The last sentence is one that drivers look for.
     #[error(
         "failed to query SMB global mapping {share}. error: not found. {}.",

@@ -17,8 +17,9 @@ pub(crate) struct Known {
 struct Hashes {
     /// Of the user's name alone: who has another secret is the same user.
     user: u64,
-    /// Of name, secret and options.
-    whole: u64,
+    /// Of name and secret.
+    secret: u64,
+    options: u64,
 }
 
 impl Known {
@@ -29,10 +30,7 @@ impl Known {
         credentials: Option<&Credentials>,
         options: &MappingOptions,
     ) {
-        let hashes = Hashes {
-            user: self.user(credentials),
-            whole: self.whole(credentials, options),
-        };
+        let hashes = self.hashes(credentials, options);
         self.shares().insert(share.to_owned(), hashes);
     }
 
@@ -48,10 +46,13 @@ impl Known {
         credentials: Option<&Credentials>,
         options: &MappingOptions,
     ) -> MapOutcome {
+        let asked = self.hashes(credentials, options);
         match self.shares().get(share) {
             None => MapOutcome::ReusedUnknown,
-            Some(known) if known.whole == self.whole(credentials, options) => MapOutcome::Reused,
-            Some(_) => MapOutcome::ReusedWithOther,
+            Some(known) if known.user != asked.user => MapOutcome::ReusedOtherUser,
+            Some(known) if known.secret != asked.secret => MapOutcome::ReusedOtherSecret,
+            Some(known) if known.options != asked.options => MapOutcome::ReusedOtherOptions,
+            Some(_) => MapOutcome::Reused,
         }
     }
 
@@ -68,9 +69,12 @@ impl Known {
         self.key.hash_one(name)
     }
 
-    fn whole(&self, credentials: Option<&Credentials>, options: &MappingOptions) -> u64 {
-        let credentials = credentials.map(Credentials::parts);
-        self.key.hash_one((credentials, options))
+    fn hashes(&self, credentials: Option<&Credentials>, options: &MappingOptions) -> Hashes {
+        Hashes {
+            user: self.user(credentials),
+            secret: self.key.hash_one(credentials.map(Credentials::parts)),
+            options: self.key.hash_one(options),
+        }
     }
 
     /// A panic elsewhere cannot leave the map half changed: nothing in here can panic.
@@ -116,16 +120,20 @@ mod tests {
             MapOutcome::Reused,
             "names have no case"
         );
-        for other in [user("a", "y"), user("b", "x"), user("ax", ""), None] {
-            assert_eq!(compare(other), MapOutcome::ReusedWithOther);
+        for other in [user("b", "x"), user("ax", ""), None] {
+            assert_eq!(compare(other), MapOutcome::ReusedOtherUser);
         }
+        let rotated = MapOutcome::ReusedOtherSecret;
+        assert_eq!(compare(user("a", "y")), rotated);
         let signed = MappingOptions {
             integrity: Some(true),
             ..MappingOptions::default()
         };
         let credentials = user("a", "x");
         let compared = known.compare("s", credentials.as_ref(), &signed);
-        assert_eq!(compared, MapOutcome::ReusedWithOther);
+        assert_eq!(compared, MapOutcome::ReusedOtherOptions);
+        let compared = known.compare("s", user("a", "y").as_ref(), &signed);
+        assert_eq!(compared, rotated, "which is told before options");
         known.forget("s");
         assert_eq!(compare(user("a", "x")), MapOutcome::ReusedUnknown);
     }

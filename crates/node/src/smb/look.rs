@@ -163,6 +163,17 @@ impl Share<'_> {
         self.look_for_all(None, look, limit)
     }
 
+    /// Whether the share has not the folder that is asked for. One that is denied it may have.
+    ///
+    /// # Errors
+    /// Its server went away since, or the look says nothing.
+    pub(super) fn lacks_folder(&self) -> Result<bool, SmbError> {
+        match self.folder_answers() {
+            Err(SmbError::Provider(ProviderError::Os(error))) if error.is_not_found() => Ok(true),
+            looked => looked.map(|_| false),
+        }
+    }
+
     /// Whether the folder that is asked for answers, if it is another than the share's root.
     ///
     /// # Errors

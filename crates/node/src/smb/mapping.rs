@@ -8,7 +8,7 @@ use os::{Deadline, Instance, WinPath};
 use super::look::{Looked, Seen};
 use super::table::is_not_ok;
 use super::wanted::Wanted;
-use super::{MapOutcome, MappingOptions, RemotePath, SmbError};
+use super::{MapOutcome, MappingOptions, RemotePath, SmbError, UnmapOutcome};
 use crate::locks::Held;
 use crate::outcomes::Call;
 use crate::provider::ProviderError;
@@ -42,8 +42,44 @@ impl Share<'_> {
         wanted: &Wanted<'_>,
         held: &mut Held,
     ) -> Result<MapOutcome, SmbError> {
+        let found = self.find_for(wanted)?;
+        self.ensure(found, wanted, held)
+    }
+
+    /// As [`Share::ensure_mapped`], and refuses a folder that the share does not have; then the share is mapped only
+    /// if it was before.
+    pub(super) fn ensure_mapped_with_folder(
+        &self,
+        wanted: &Wanted<'_>,
+        held: &mut Held,
+    ) -> Result<MapOutcome, SmbError> {
+        let found = self.find_for(wanted)?;
+        let was_mapped = found.is_some();
+        let mapped = self.ensure(found, wanted, held)?;
+        if !self.lacks_folder()? {
+            return Ok(mapped);
+        }
+        if !was_mapped && let Err(error) = self.unmap_unless(|| false) {
+            let share = self.remote.share();
+            tracing::warn!(share, %error, "an SMB share stays mapped that has not the folder that is asked for");
+        }
+        Err(SmbError::NoSuchFolder {
+            remote: self.remote.to_string(),
+        })
+    }
+
+    fn find_for(&self, wanted: &Wanted<'_>) -> Result<Option<Instance>, SmbError> {
         self.refuse_unknown(wanted.asked)?;
-        let Some(mapping) = self.find(&wanted.options)? else {
+        Ok(self.find(&wanted.options)?)
+    }
+
+    fn ensure(
+        &self,
+        found: Option<Instance>,
+        wanted: &Wanted<'_>,
+        held: &mut Held,
+    ) -> Result<MapOutcome, SmbError> {
+        let Some(mapping) = found else {
             return self.make(wanted, held);
         };
         match self.look()? {
@@ -143,8 +179,11 @@ impl Share<'_> {
         let share = self.remote.share();
         let mapped = self.known_as(wanted);
         match mapped {
-            MapOutcome::ReusedWithOther => tracing::warn!(
+            MapOutcome::ReusedOtherOptions
+            | MapOutcome::ReusedOtherSecret
+            | MapOutcome::ReusedOtherUser => tracing::warn!(
                 share,
+                outcome = ?mapped,
                 "an SMB mapping is reused as it is, though other credentials or options came for it"
             ),
             MapOutcome::ReusedUnknown => tracing::info!(
@@ -177,13 +216,21 @@ impl Share<'_> {
         }
     }
 
-    pub(super) fn unmap(&self) -> Result<(), SmbError> {
+    /// Removes the mapping, unless somebody uses the share: that is asked last.
+    pub(super) fn unmap_unless(
+        &self,
+        used: impl FnOnce() -> bool,
+    ) -> Result<UnmapOutcome, SmbError> {
         let Some(mapping) = self.find(&MappingOptions::default())? else {
             return Err(SmbError::NotMapped {
                 share: self.remote.share(),
             });
         };
         self.node.check(self.deadline, "unmap share", self.remote)?;
-        Ok(self.remove(&mapping)?)
+        if used() {
+            return Ok(UnmapOutcome::InUse);
+        }
+        self.remove(&mapping)?;
+        Ok(UnmapOutcome::Unmapped)
     }
 }

@@ -2,6 +2,7 @@
 
 mod credentials;
 mod error;
+mod ipv6;
 mod known;
 mod list;
 mod look;
@@ -19,11 +20,12 @@ use os::{Deadline, LinkKind, Win32, WinPath};
 
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
+pub use self::ipv6::Ipv6Server;
 use self::known::Known;
 pub(crate) use self::list::is_mapped;
 pub use self::list::{MappingStatus, ShareMapping};
 use self::look::Looked;
-pub use self::mapped::MapOutcome;
+pub use self::mapped::{MapOutcome, UnmapOutcome};
 use self::mapping::{Share, TURN_WITHIN};
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
@@ -131,6 +133,33 @@ impl<'a> Smb<'a> {
         mapping: &MapRequest<'_>,
         deadline: Deadline,
     ) -> Result<MapOutcome, SmbError> {
+        self.map_by(mapping, deadline, |share, wanted, held| {
+            share.ensure_mapped(wanted, held)
+        })
+    }
+
+    /// As [`Smb::map`], for a driver, whose pods find nothing behind a link to what is not there: a folder that the
+    /// share does not have is refused before the link is made, and the share is mapped after only if it was before.
+    /// A folder that is denied is accepted.
+    ///
+    /// # Errors
+    /// As [`Smb::map`]; [`SmbError::NoSuchFolder`].
+    pub fn map_existing(
+        &self,
+        mapping: &MapRequest<'_>,
+        deadline: Deadline,
+    ) -> Result<MapOutcome, SmbError> {
+        self.map_by(mapping, deadline, |share, wanted, held| {
+            share.ensure_mapped_with_folder(wanted, held)
+        })
+    }
+
+    fn map_by(
+        &self,
+        mapping: &MapRequest<'_>,
+        deadline: Deadline,
+        ensure: impl FnOnce(&Share<'_>, &Wanted<'_>, &mut Held) -> Result<MapOutcome, SmbError>,
+    ) -> Result<MapOutcome, SmbError> {
         let share = self.share(mapping.remote, deadline);
         let mut held = share.lock("map share", mapping.link.map(Key::target))?;
         let place = match mapping.link {
@@ -139,7 +168,7 @@ impl<'a> Smb<'a> {
         };
         let (credentials, options) = (mapping.credentials, &mapping.options);
         let wanted = Wanted::new(credentials, options, self.node.options());
-        let mapped = share.ensure_mapped(&wanted, &mut held)?;
+        let mapped = ensure(&share, &wanted, &mut held)?;
         if let (Some(link), Some(place)) = (mapping.link, place) {
             self.put(link, mapping.remote, place)?;
         }
@@ -161,9 +190,24 @@ impl<'a> Smb<'a> {
     /// # Errors
     /// The share is not mapped, or Windows refuses.
     pub fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), SmbError> {
+        self.unmap_unless(remote, || false, deadline).map(drop)
+    }
+
+    /// As [`Smb::unmap`], unless somebody uses the share, which `used` is asked under the share's lock, last before
+    /// the removal: no call of [`Smb::map`] for this share comes between. It is not asked where the share is not
+    /// mapped. See [`api::Smb::unmap_unless`](crate::api::Smb::unmap_unless) of what it may do.
+    ///
+    /// # Errors
+    /// As [`Smb::unmap`].
+    pub fn unmap_unless(
+        &self,
+        remote: &RemotePath,
+        used: impl FnOnce() -> bool,
+        deadline: Deadline,
+    ) -> Result<UnmapOutcome, SmbError> {
         let share = self.share(remote, deadline);
         let _held = share.lock("unmap share", None)?;
-        share.unmap()
+        share.unmap_unless(used)
     }
 
     /// How many mappings this process removed to make them anew, and could not: each such share is without one

@@ -2,18 +2,36 @@ use std::fmt;
 
 use os::{Root, WinPath};
 
-use super::SmbError;
+use super::{Ipv6Server, SmbError};
 
 /// The UNC path of a share or of a folder below one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemotePath(WinPath);
 
 impl RemotePath {
-    /// Reads a path as clients send it: with any separators, and with or without the leading ones.
+    /// Reads a path as clients send it: with any separators, and with or without the leading ones. A server that is
+    /// named by an IPv6 address, `//fe80::1%3/share` or `//[fe80::1]/share`, gets the one name by which Windows knows
+    /// it, `fe80--1s3.ipv6-literal.net`, and so does one that has such a name in another spelling.
     ///
     /// # Errors
     /// It is empty, has no server and share, or a name that no server or folder can have.
     pub fn parse(text: &str) -> Result<Self, SmbError> {
+        Self::read(text, |server| {
+            let address = Ipv6Server::read(server);
+            address.map_or_else(|| server.to_owned(), Ipv6Server::name)
+        })
+    }
+
+    /// As [`RemotePath::parse`], with the server as it is named: so csi-proxy's clients have it, which an IPv6
+    /// address is refused to, as no UNC path has colons.
+    ///
+    /// # Errors
+    /// As [`RemotePath::parse`].
+    pub fn parse_as_given(text: &str) -> Result<Self, SmbError> {
+        Self::read(text, str::to_owned)
+    }
+
+    fn read(text: &str, name: impl FnOnce(&str) -> String) -> Result<Self, SmbError> {
         if text.is_empty() {
             return Err(SmbError::EmptyRemotePath);
         }
@@ -24,10 +42,13 @@ impl RemotePath {
             .split(['\\', '/'])
             .filter(|name| !name.is_empty())
             .collect();
-        if matches!(names.first(), Some(&("." | "?")) | None) {
+        let [server, folders @ ..] = names.as_slice() else {
+            return Err(invalid());
+        };
+        if [".", "?"].contains(server) {
             return Err(invalid());
         }
-        let path = format!(r"\\{}", names.join("\\"));
+        let path = format!(r"\\{}\{}", name(server), folders.join("\\"));
         path.parse().map(Self).map_err(|_| invalid())
     }
 
@@ -49,12 +70,24 @@ impl RemotePath {
         WinPath::of_root(self.0.root().clone())
     }
 
-    /// The server's name, of which Windows holds one set of credentials.
-    pub(super) fn server(&self) -> String {
+    /// The server, as it was named, in small letters: names that differ in case alone are one server's.
+    ///
+    /// Windows uses one user's credentials for a server at a time, by this name: a mapping as another user is refused
+    /// while there is one (1219, [`Condition::CredentialsConflict`](crate::api::Condition::CredentialsConflict)),
+    /// whichever share it is of. Two names of one server, an alias or its address, are two servers there.
+    #[must_use]
+    pub fn server(&self) -> String {
         match self.0.root() {
             Root::Share { host, .. } => host.to_lowercase(),
             other => other.to_string(),
         }
+    }
+
+    /// The address of the server, if it is named by an IPv6 address: [`RemotePath::server`] has the name that stands
+    /// for it.
+    #[must_use]
+    pub fn ipv6_server(&self) -> Option<Ipv6Server> {
+        Ipv6Server::read(&self.server())
     }
 }
 
@@ -87,6 +120,26 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_is_named_by_an_ipv6_address_has_one_name() {
+        for text in [
+            "//fe80::1%3/Share/dir",
+            r"\\[FE80::0:1%3]\Share\dir",
+            r"\\FE80-0--1s3.ipv6-literal.net\Share\dir",
+        ] {
+            let remote = RemotePath::parse(text).unwrap();
+            assert_eq!(remote.server(), "fe80--1s3.ipv6-literal.net");
+            let text = r"\\fe80--1s3.ipv6-literal.net\Share\dir\";
+            assert_eq!(link::text_to(remote.path()), text);
+            assert_eq!(remote.ipv6_server().unwrap().to_string(), "fe80::1%3");
+        }
+        assert_eq!(
+            RemotePath::parse("//server/share").unwrap().ipv6_server(),
+            None
+        );
+        assert!(RemotePath::parse("//fe80::1%eth0/share").is_err());
+    }
+
+    #[test]
     fn what_names_no_share_is_refused() {
         assert_eq!(RemotePath::parse(""), Err(SmbError::EmptyRemotePath));
         for text in [
@@ -99,10 +152,22 @@ mod tests {
             r"C:\folder",
         ] {
             let error = RemotePath::parse(text).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                format!("remote path ({text}) is invalid")
-            );
+            let expected = format!("remote path ({text}) is invalid");
+            assert_eq!(error.to_string(), expected);
+            assert_eq!(RemotePath::parse_as_given(text), Err(error));
+        }
+    }
+
+    /// csi-proxy's clients are told what they were.
+    #[test]
+    fn a_path_as_it_is_given_has_no_ipv6_address_and_no_other_name() {
+        let literal = r"\\FE80-0--1.ipv6-literal.net\share";
+        let remote = RemotePath::parse_as_given(literal).unwrap();
+        assert_eq!(remote.to_string().trim_end_matches('\\'), literal);
+        for text in ["//fe80::1/share", "//[fe80::1]/share"] {
+            let error = RemotePath::parse_as_given(text).unwrap_err();
+            let expected = format!("remote path ({text}) is invalid");
+            assert_eq!(error.to_string(), expected);
         }
     }
 }

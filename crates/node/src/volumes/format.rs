@@ -118,6 +118,7 @@ impl Formatting<'_> {
     /// Formats, and once more for a while where a partition has just been made. What is overwritten is looked
     /// at anew each time.
     fn format(&self, place: &Place, label: &str) -> Result<Replaced, VolumeError> {
+        place.refuse_read_only(self.node, self.named)?;
         let mut early = None;
         let clock = &*self.node.os().clock;
         let done = patience::until(clock, self.deadline, SETTLED_WITHIN, || {

@@ -84,6 +84,19 @@ impl Place {
         refused.map_err(VolumeError::from)
     }
 
+    /// Refuses a disk that a driver brought online for readers. csi-proxy's clients, who name volumes by id, are told
+    /// by Windows.
+    pub(super) fn refuse_read_only(
+        &self,
+        node: &Node,
+        named: NamedVolume<'_>,
+    ) -> Result<(), VolumeError> {
+        match named {
+            NamedVolume::Found(_) => Ok(guard::refuse_read_only(node, self.disk.number)?),
+            NamedVolume::Id(_) => Ok(()),
+        }
+    }
+
     /// The provider's object of the partition, which must be the kernel's by offset and GUID.
     pub(super) fn row(
         &self,

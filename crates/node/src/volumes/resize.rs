@@ -123,7 +123,11 @@ impl Resizing<'_> {
         let (named, reach) = (self.named, Reach::Files);
         let mut place = Place::take(self.node, "resize", named, reach, self.deadline)?;
         let from = place.partition.length;
-        if let Some(target) = self.target(&mut place, size)?
+        let target = self.target(&mut place, size)?;
+        if target.is_some() {
+            place.refuse_read_only(self.node, self.named)?;
+        }
+        if let Some(target) = target
             && let Some(growth) = self.grow_partition(&mut place, target)?
         {
             self.fill(&place, growth)?;

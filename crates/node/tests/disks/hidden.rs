@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use formats::gpt::types;
-use os::{DiskAttributes, PartitionStyle, Win32};
+use os::{DiskAccess, DiskAttributes, PartitionStyle, Win32};
 use os_sim::{
     Bus, Collision, Content, DiskSpec, Effect, IdentifierKind, IdentifierPage, NodeSpec, Rule,
     SanPolicy, ServiceSpec, StorageConditions,
@@ -235,6 +235,7 @@ fn on_a_node_that_may_be_of_a_cluster_a_disk_stays_hidden() {
 fn a_hidden_disk_that_is_writable_is_left_alone() {
     let rig = with_original(&spec());
     plug_clone(&rig, &clone_spec());
-    rig.os().disks.clear_read_only(rig.disk_of(CLONE)).unwrap();
+    let (disks, clone) = (&rig.os().disks, rig.disk_of(CLONE));
+    disks.set_access(clone, DiskAccess::ReadWrite).unwrap();
     left(&rig, by_name(), Condition::NotFound);
 }

@@ -1,5 +1,6 @@
 //! Disks: finding the one that is meant, what is blank, what is written and what is not.
 
+mod attached;
 mod blankness;
 mod clones;
 mod cluster;
@@ -12,6 +13,7 @@ mod guarded;
 mod hidden;
 mod identity;
 mod initialize_leaves_offline;
+mod online_read_only;
 mod read_only;
 mod same_disk;
 mod silent;

@@ -199,6 +199,23 @@ fn map_a_share_anew_that_does_not_answer() {
 }
 
 #[test]
+fn unmap_a_share_that_nobody_uses() {
+    check(&Scenario {
+        name: "unmap unless used",
+        prepare: || {
+            let rig = with_server();
+            map_with_link(&rig).unwrap();
+            rig
+        },
+        act: |rig| {
+            let unmapped = rig.smb().unmap_unless(&remote(), || false, rig.soon());
+            told(unmapped.map(drop))
+        },
+        done_already: &["No MSFT_SmbGlobalMapping objects found"],
+    });
+}
+
+#[test]
 fn unmap_a_share() {
     check(&Scenario {
         name: "unmap",

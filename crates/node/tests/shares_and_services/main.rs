@@ -7,8 +7,10 @@ mod iscsi;
 mod iscsi_sessions;
 mod services;
 mod smb;
+mod smb_folders;
 mod smb_options;
 mod smb_renewal;
+mod smb_unmap;
 mod smb_waits;
 #[path = "../support/mod.rs"]
 mod support;

@@ -106,7 +106,7 @@ fn a_mapping_that_answers_is_reused_whatever_the_password() {
     map(&rig, SHARE, PASSWORD, None).unwrap();
     let trace = rig.trace(|| {
         let mapped = map(&rig, SHARE, "wrong", Some(LINK));
-        assert_eq!(mapped, Ok(MapOutcome::ReusedWithOther));
+        assert_eq!(mapped, Ok(MapOutcome::ReusedOtherSecret));
     });
     assert_eq!(changes(&trace), 0);
     assert_eq!(mapped(&rig), [SHARE]);
@@ -192,7 +192,11 @@ fn whoever_asks_for_a_mapping_learns_how_it_came_about() {
     let ask = |password| map(&rig, SHARE, password, None);
     assert_eq!(ask(PASSWORD), Ok(MapOutcome::Made));
     assert_eq!(ask(PASSWORD), Ok(MapOutcome::Reused));
-    assert_eq!(ask("other"), Ok(MapOutcome::ReusedWithOther));
+    assert_eq!(ask("other"), Ok(MapOutcome::ReusedOtherSecret));
+    for other in [Some(r"FILES\bob"), None] {
+        let mapped = map_as(&rig, SHARE, other);
+        assert_eq!(mapped, Ok(MapOutcome::ReusedOtherUser));
+    }
     let restarted = meddle::node(&rig, |_| {});
     let asked = || plainly(&restarted, rig.soon());
     assert_eq!(asked(), Ok(MapOutcome::ReusedUnknown));
@@ -235,7 +239,7 @@ fn a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_a
     rig.sim.faults().add(denied.object(&format!(r"{SHARE}\")));
     let trace = rig.trace(|| {
         let reused = map(&rig, &folder, "other", None);
-        assert_eq!(reused, Ok(MapOutcome::ReusedWithOther));
+        assert_eq!(reused, Ok(MapOutcome::ReusedOtherSecret));
     });
     assert_eq!(changes(&trace), 0);
     let away = Rule::on("GetFileAttributesExW", Effect::fail(Win32::BAD_NETPATH));
@@ -497,4 +501,18 @@ fn a_share_is_unmapped_and_its_link_stays() {
             .contains("No MSFT_SmbGlobalMapping objects found"),
         "{again}"
     );
+}
+
+/// Two spellings are one server, with one mapping of its share.
+#[test]
+fn a_server_that_is_named_by_an_ipv6_address_is_mapped_by_its_name() {
+    const NAME: &str = "fe80--1s3.ipv6-literal.net";
+    let rig = Rig::with_server();
+    let server = ServerSpec::sharing("share", USER, PASSWORD);
+    rig.servers().add_server(NAME, &server).unwrap();
+    let made = map(&rig, "//[fe80::1%3]/share", PASSWORD, Some(LINK));
+    assert_eq!(made, Ok(MapOutcome::Made));
+    let again = map(&rig, r"\\FE80:0::1%3\Share", PASSWORD, Some(LINK));
+    assert_eq!(again, Ok(MapOutcome::Reused));
+    assert_eq!(mapped(&rig), [format!(r"\\{NAME}\share")]);
 }

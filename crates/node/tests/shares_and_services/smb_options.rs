@@ -238,7 +238,7 @@ fn encryption_is_one_option_whoever_asks_for_it() {
     let private = nothing().with_privacy(true);
     assert_eq!(map(&rig.node, private), Ok(MapOutcome::Reused));
     let other = map(&rig.node, nothing().with_persistent(true));
-    assert_eq!(other, Ok(MapOutcome::ReusedWithOther));
+    assert_eq!(other, Ok(MapOutcome::ReusedOtherOptions));
 }
 
 #[test]

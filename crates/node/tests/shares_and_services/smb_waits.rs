@@ -71,7 +71,7 @@ fn eventually(what: &str, is_so: impl Fn() -> bool) {
 /// A node whose waits are counted, with a server that has two shares.
 pub(crate) struct Stand {
     pub(crate) rig: Rig,
-    node: Node,
+    pub(crate) node: Node,
     heard: Heard,
 }
 

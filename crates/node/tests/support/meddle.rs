@@ -39,9 +39,13 @@ pub(crate) fn before(
     happening(os, Moment::Before, is_it, nth, act);
 }
 
-/// Likewise, after the first query of this class or run of this method of a provider.
+/// Likewise, after the first query of this class, run of this method of a provider, or operation of this method of
+/// the seam.
 pub(crate) fn after(os: &mut Os, subject: &'static str, act: impl Fn() + Send + Sync + 'static) {
-    let is_it = move |op: &Op<'_>| ["query", "invoke"].contains(&op.name) && op.subject == subject;
+    let is_it = move |op: &Op<'_>| {
+        let is_of_provider = ["query", "invoke"].contains(&op.name) && op.subject == subject;
+        is_of_provider || op.method == subject
+    };
     happening(os, Moment::After, is_it, 1, act);
 }
 

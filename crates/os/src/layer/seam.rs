@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::{Access, Ending, Kind, Layer, Layered, Object, Op, Part, Run};
 use crate::{
     AfUnix, Arguments, Boot, BootId, Clock, Component, Dacl, Deadline, DeviceDescriptor, DirEntry,
-    DiskAttributes, DiskNumber, Disks, DriveLayout, Entry, Event, EventLog, Extent, Facility,
-    FileSystem, Files, Firmware, Held, Instance, LinkKind, Moment, ObjectPath, Outcome, Paging,
-    PartitionNumber, Pin, Placeholder, Provider, Query, Result, ScsiAddress, ServiceInfo, Services,
-    Space, Target, VolumeId, VolumeLock, Volumes, WinPath,
+    DiskAccess, DiskAttributes, DiskNumber, Disks, DriveLayout, Entry, Event, EventLog, Extent,
+    Facility, FileSystem, Files, Firmware, Held, Instance, LinkKind, Moment, ObjectPath, Outcome,
+    Paging, PartitionNumber, Pin, Placeholder, Provider, Query, Result, ScsiAddress, ServiceInfo,
+    Services, Space, Target, VolumeId, VolumeLock, Volumes, WinPath,
 };
 
 macro_rules! ending_by {
@@ -104,10 +104,10 @@ operations! {
             = Look Handle "IOCTL_DISK_GET_DRIVE_LAYOUT_EX" / "", Object::Disk(disk);
         fn attributes(disk: DiskNumber) -> DiskAttributes
             = Look Handle "IOCTL_DISK_GET_DISK_ATTRIBUTES" / "", Object::Disk(disk);
-        fn clear_read_only(disk: DiskNumber) -> ()
-            = Change Handle "IOCTL_DISK_SET_DISK_ATTRIBUTES" / "", Object::Disk(disk);
         fn read(disk: DiskNumber, offset: u64, buffer: &mut [u8]) -> ()
             = Look Handle "ReadFile" / "", Object::Disk(disk);
+        fn set_access(disk: DiskNumber, access: DiskAccess) -> ()
+            = Change Handle "IOCTL_DISK_SET_DISK_ATTRIBUTES" / "", Object::Disk(disk);
         fn update_properties(disk: DiskNumber) -> ()
             = Look Handle "IOCTL_DISK_UPDATE_PROPERTIES" / "", Object::Disk(disk);
         fn grow_partition(disk: DiskNumber, partition: PartitionNumber, by: u64) -> ()

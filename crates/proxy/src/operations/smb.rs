@@ -29,7 +29,7 @@ impl Operations {
         request: MappingRequest<'_>,
         deadline: Deadline,
     ) -> Result<(), SmbFailure> {
-        let remote = RemotePath::parse(request.remote_path)?;
+        let remote = RemotePath::parse_as_given(request.remote_path)?;
         let link = self.link_path(request.local_path)?;
         let credentials = Credentials::new(request.username, request.password);
         let mapping = MapRequest::of(&remote)
@@ -44,7 +44,7 @@ impl Operations {
         remote_path: &str,
         deadline: Deadline,
     ) -> Result<(), SmbFailure> {
-        let remote = RemotePath::parse(remote_path)?;
+        let remote = RemotePath::parse_as_given(remote_path)?;
         Ok(self.node.operations().smb().unmap(&remote, deadline)?)
     }
 

@@ -15,7 +15,7 @@
 
 use formats::gpt::types;
 use formats::partition_kind::PartitionKind;
-use os::{DiskAttributes, DiskNumber, DriveLayout, Win32};
+use os::{DiskAccess, DiskAttributes, DiskNumber, DriveLayout, Win32};
 
 use super::query::DiskQuery;
 use super::seen::{Excluded, NotIdentified, SeenDisk};
@@ -104,7 +104,7 @@ fn clear(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Result<bool> 
         return Ok(false);
     }
     tracing::warn!(disk = disk.0, %wanted, "making a disk writable that the storage provider does not list");
-    node.os().disks.clear_read_only(disk)?;
+    node.os().disks.set_access(disk, DiskAccess::ReadWrite)?;
     Ok(true)
 }
 

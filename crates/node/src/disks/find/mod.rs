@@ -13,6 +13,7 @@ mod hidden;
 mod name;
 mod observe;
 mod query;
+mod record;
 mod seen;
 
 use os::{Deadline, DiskNumber};
@@ -21,6 +22,7 @@ pub(super) use self::at::find as find_at;
 pub use self::name::{Page83, SerialNumber, TrivialName};
 pub(super) use self::observe::{find, require};
 pub use self::query::{Criterion, DiskQuery, NamespaceConvention, NotEnough};
+pub use self::record::RecordError;
 pub use self::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
 use crate::{DiskError, Node};
 

@@ -1,0 +1,83 @@
+//! Bringing a disk online that nobody may write.
+//!
+//! Windows mounts what is on a disk as soon as that is online, and writes to it then. So the disk is read-only before,
+//! and one that is online and writable goes offline first, which nobody may notice.
+
+use os::{Deadline, VolumeId};
+
+use super::offline::{Taken, Volumes};
+use super::state::Switching;
+use super::{DiskError, FoundDisk, Named, Obstacle};
+use crate::{Node, VolumeError};
+
+/// What it is called in errors.
+const NAME: &str = "online disk read-only";
+
+/// One call of `bring_online_read_only`.
+pub(super) struct BringingReadOnly<'a> {
+    volumes: Volumes<'a>,
+}
+
+impl<'a> BringingReadOnly<'a> {
+    pub(super) fn of(node: &'a Node, found: &'a FoundDisk, deadline: Deadline) -> Self {
+        let operation = NAME;
+        Self {
+            volumes: Volumes {
+                node,
+                found,
+                operation,
+                deadline,
+            },
+        }
+    }
+
+    pub(super) fn run(&self) -> Result<(), DiskError> {
+        let (_held, volumes) = self.volumes.lock()?;
+        let Volumes {
+            node,
+            found,
+            deadline,
+            ..
+        } = self.volumes;
+        let switching = Switching::of(node, Named::from(found), deadline);
+        switching.online_read_only(|| self.release(&volumes))
+    }
+
+    /// Takes all volumes of a writable disk from whoever might use them, if nobody reaches one by a path. Nothing is
+    /// changed before all are taken.
+    fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
+        for volume in volumes {
+            self.volumes.check()?;
+            if self.has_access_path(*volume)? {
+                return Err(self.in_the_way(*volume, Obstacle::AccessPath));
+            }
+        }
+        let taken = self.volumes.take_all(volumes);
+        let taken = taken.map_err(|error| match error {
+            VolumeError::InUse { volume } => self.in_the_way(volume, Obstacle::OpenFile),
+            error => Box::new(error).into(),
+        })?;
+        self.volumes.dismount(&taken)?;
+        Ok(taken)
+    }
+
+    fn has_access_path(&self, volume: VolumeId) -> Result<bool, DiskError> {
+        let os = self.volumes.node.os();
+        match os.volumes.access_paths(volume) {
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => {
+                let failed = VolumeError::failed("list the access paths of", volume);
+                Err(Box::new(failed(error)).into())
+            }
+            Ok(paths) => Ok(!paths.is_empty()),
+        }
+    }
+
+    fn in_the_way(&self, volume: VolumeId, obstacle: Obstacle) -> DiskError {
+        DiskError::OnlineWritable {
+            disk: self.volumes.found.number(),
+            volume,
+            obstacle,
+        }
+    }
+}
