@@ -26,8 +26,9 @@
 //!     }
 //! }
 //!
-//! // `\\.\pipe\shout-...` on Windows, elsewhere a socket in this folder.
-//! let endpoint = Endpoint::local(&env::temp_dir(), &format!("shout-{}", process::id()))?;
+//! // `\\.\pipe\shout-...` on Windows, elsewhere a socket in this folder, which is made.
+//! let name = format!("shout-{}", process::id());
+//! let endpoint = Endpoint::local(&env::temp_dir().join(&name), &name)?;
 //! let services = vec![(endpoint.clone(), Arc::new(Shout) as Arc<dyn Service>)];
 //! let server = Server::bind(services, ServerOptions::default())?;
 //!
@@ -42,6 +43,7 @@
 //!
 //! let report = server.shutdown(Duration::from_secs(5));
 //! assert_eq!(report.abandoned_calls, 0);
+//! # let _ = std::fs::remove_dir(env::temp_dir().join(&name));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

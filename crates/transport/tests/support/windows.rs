@@ -7,7 +7,7 @@ use transport::Endpoint;
 
 const ERROR_PIPE_BUSY: i32 = 231;
 
-pub type RawStream = File;
+pub type LocalStream = File;
 
 /// Where the endpoints of a test are.
 pub struct Home;
@@ -24,7 +24,7 @@ impl Home {
 }
 
 /// Opens a pipe as simple programs do: one operation at a time.
-pub fn open(endpoint: &Endpoint) -> RawStream {
+pub fn open(endpoint: &Endpoint) -> LocalStream {
     loop {
         match OpenOptions::new()
             .read(true)
