@@ -415,10 +415,13 @@ fn no_debug_form_has_a_messages_bytes() {
 #[test]
 fn the_authorities_of_go_clients_are_accepted() {
     let fixture = fixture();
-    let authorities: [&[u8]; 5] = [
+    let authorities: [&[u8]; 8] = [
         br"\\.\\pipe\\csi-proxy-disk-v1",
         b"%5C%5C.%5C%5Cpipe%5C%5Ccsi-proxy-disk-v1",
         b"unix:%2F%2FC:%5C%5Ccsi%5C%5Ccsi.sock",
+        b"%2Fvar%2Flib%2Fkubelet%2Fplugins_registry%2Fa-reg.sock",
+        b"/var/lib/kubelet/plugins_registry/a-reg.sock",
+        br"C:\var\lib\kubelet\plugins_registry\a-reg.sock",
         b"localhost",
         b"",
     ];
@@ -436,6 +439,15 @@ fn the_authorities_of_go_clients_are_accepted() {
         );
         bytes.clear();
     }
+}
+
+#[test]
+fn a_request_without_an_authority_is_served() {
+    let fixture = fixture();
+    let call = frames::call_without_authority(1, "/v1.Test/Echo", b"fine");
+    let bytes = [frames::opening(), call].concat();
+    let answer = frames::exchange(&mut fixture.raw(), &bytes, 1);
+    assert_eq!(answer, Some(frames::message(b"fine")));
 }
 
 /// None of them is whole when the window is used up, so that each waits for room that only the others' bytes

@@ -512,6 +512,18 @@ fn an_endpoint_that_can_never_be_had_keeps_a_server_from_starting_though_another
 }
 
 #[test]
+fn a_socket_whose_path_is_too_long_is_refused_by_name() {
+    let path = format!("{}{}", support::ROOT, "s".repeat(107));
+    let services = vec![(Endpoint::socket(&path), support::service(&Arc::default()))];
+    let refused = Server::bind(services, ServerOptions::default()).unwrap_err();
+    let text = refused.to_string();
+    assert!(
+        text.contains(&path) && text.contains("at most 107 bytes"),
+        "{text}"
+    );
+}
+
+#[test]
 fn many_endpoints_with_silent_connections_cost_no_more_threads_than_one() {
     support::allow_many_connections();
     let (home, gate) = (Home::new(), Arc::new(Gate::default()));

@@ -15,3 +15,49 @@ mod calls;
 mod connections;
 #[path = "idle.rs"]
 mod idle;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use idle::support::{Fixture, Gate, Home, eventually, read_to_close, serve, unique};
+use transport::{CallError, Channel, ChannelOptions, ServerOptions};
+
+#[test]
+fn a_tcp_server_is_nobodys_and_is_called_only_by_who_trusts_anybody() {
+    let fixture = Fixture::new(ServerOptions::default());
+    let refused = Channel::connect(fixture.endpoint.clone(), ChannelOptions::default());
+    assert!(
+        matches!(refused, Err(CallError::ForeignOwner { .. })),
+        "{refused:?}"
+    );
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let answer = fixture.channel().call("/v1.Test/Echo", b"fine", deadline);
+    assert_eq!(answer.unwrap(), b"fine");
+}
+
+#[test]
+fn all_who_come_by_tcp_have_the_share_of_one_client() {
+    let mut options = ServerOptions::default();
+    options.max_process_connections = 2;
+    let fixture = Fixture::new(options);
+    let _first = fixture.raw();
+    let _second = fixture.raw();
+    eventually("both are in", || fixture.server.usage().connections == 2);
+    assert_eq!(read_to_close(&mut fixture.raw()), b"");
+    assert_eq!(fixture.server.usage().turned_away, 1);
+}
+
+#[test]
+fn a_port_is_bound_again_at_once_after_its_server_has_gone() {
+    let (home, gate) = (Home::new(), Arc::new(Gate::default()));
+    let endpoint = home.endpoint(&unique());
+    for _ in 0..3 {
+        let server = serve(&endpoint, &gate, ServerOptions::default());
+        let channel = idle::support::connect(&endpoint);
+        assert_eq!(
+            idle::support::call(&channel, "/v1.Test/Echo", b"fine"),
+            b"fine"
+        );
+        server.shutdown(Duration::from_secs(5));
+    }
+}

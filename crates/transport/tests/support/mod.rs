@@ -29,7 +29,7 @@ use transport::{
     Service, Status, Waiting,
 };
 
-pub use os::allow_many_connections;
+pub use os::{ROOT, allow_many_connections};
 
 /// Long enough for anything that is going to happen at all.
 pub const PATIENCE: Duration = Duration::from_secs(30);

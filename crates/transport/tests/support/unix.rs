@@ -8,6 +8,9 @@ use transport::Endpoint;
 
 pub type LocalStream = UnixStream;
 
+/// What an absolute path begins with.
+pub const ROOT: &str = "/";
+
 /// Where the endpoints of a test are.
 pub struct Home(TempDir);
 

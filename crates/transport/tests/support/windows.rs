@@ -9,6 +9,9 @@ const ERROR_PIPE_BUSY: i32 = 231;
 
 pub type LocalStream = File;
 
+/// What an absolute path begins with.
+pub const ROOT: &str = r"C:\";
+
 /// Where the endpoints of a test are.
 pub struct Home;
 
