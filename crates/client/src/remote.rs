@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use node::api::sealed::Sealed;
-use node::api::{Cause, Disks, Error, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes};
+use node::api::{
+    Cause, Disks, Error, Feature, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes,
+};
 use os::{Deadline, Moment};
 use transport::{Endpoint, EndpointError, Owner};
 use wire::Group;
@@ -26,6 +28,8 @@ pub struct Node(Arc<Shared>);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
+    /// Where conditions come from. The default is the server's word where it sends one.
+    pub conditions: ConditionSource,
     /// How long opening a pipe may take that is busy. The default, 2 s, is that of csi-proxy's Go
     /// client.
     pub connect_timeout: Duration,
@@ -40,9 +44,20 @@ pub struct Options {
     pub patience: Duration,
 }
 
+/// Where the [`Condition`](node::api::Condition) of a failure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConditionSource {
+    /// The server says it ([`wire::CONDITION`]), as ours does; where it does not, its texts are recognised.
+    Server,
+    /// Its texts alone: what the Go server is asked with, for tests of it.
+    Texts,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
+            conditions: ConditionSource::Server,
             connect_timeout: Duration::from_secs(2),
             look_again: Duration::from_secs(10),
             owner: Owner::Administrators,
@@ -61,14 +76,23 @@ struct Shared {
 }
 
 impl Node {
-    /// The node that this runs on: csi-proxy's pipes on Windows; elsewhere the sockets in the folder
-    /// that the proxy was given as `-listen`. Nothing is connected before it is needed.
-    pub fn local(sockets: impl Into<PathBuf>) -> Self {
-        let sockets = sockets.into();
-        Self::at(
-            move |group| Endpoint::local(&sockets, &group.pipe_name()),
-            Options::default(),
-        )
+    /// The Windows node that this runs on, whose csi-proxy serves the named pipes. Nothing is connected before it
+    /// is needed.
+    #[must_use]
+    pub fn pipes() -> Self {
+        let pipe = |group: &Group| Endpoint::pipe(&group.pipe_name());
+        Self::at(pipe, Options::default())
+    }
+
+    /// The node whose csi-proxy serves sockets in this folder, as ours does with `-listen=FOLDER` where it
+    /// simulates a node on another system than Windows. Nothing is connected before it is needed.
+    pub fn sockets(folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
+        let socket = move |group: &Group| {
+            let file = format!("{}.sock", group.pipe_name());
+            Ok(Endpoint::socket(folder.join(file)))
+        };
+        Self::at(socket, Options::default())
     }
 
     /// The node whose proxy serves each group and version where `endpoints` says.
@@ -178,6 +202,10 @@ impl NodeApi for Node {
 
     fn smb(&self) -> &dyn Smb {
         self
+    }
+
+    fn supports(&self, _feature: Feature) -> bool {
+        false
     }
 
     fn system(&self) -> &dyn System {

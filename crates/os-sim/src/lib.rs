@@ -8,34 +8,7 @@
 //! A driver's tests plug in a disk, let something go wrong, and look at what the driver made of it; the
 //! project's `docs/guide.md` goes through it step by step.
 //!
-//! ```
-//! # extern crate wincsi_os_sim as os_sim;
-//! use os::DiskNumber;
-//! use os::Win32;
-//! use os_sim::Bus;
-//! use os_sim::ClockMode;
-//! use os_sim::Content;
-//! use os_sim::DiskSpec;
-//! use os_sim::Effect;
-//! use os_sim::NodeSpec;
-//! use os_sim::Rule;
-//! use os_sim::SimNode;
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let folder = folder.path();
-//! let node = SimNode::create(folder, &NodeSpec::named("node-1"), ClockMode::Virtual)?;
-//! let disk = DiskSpec::on(Bus::Nvme).serial("S1");
-//! node.hardware().attach_disk("data", &disk, &Content::blank(1 << 30))?;
-//!
-//! let os = node.os();
-//! assert_eq!(os.disks.list()?, [DiskNumber(0), DiskNumber(1)]);
-//!
-//! let folder = r"C:\data".parse()?;
-//! node.faults().add(Rule::on("CreateDirectoryW", Effect::fail(Win32::DISK_FULL)).times(1));
-//! assert_eq!(os.files.create_directory(&folder).unwrap_err().win32(), Some(Win32::DISK_FULL));
-//! os.files.create_directory(&folder)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! The crate `wincsi` has it as the module `sim`, with examples.
 //!
 //! # A node's folder
 //! ```text
@@ -70,17 +43,6 @@
 //! firmware says, its policy for new disks, and data disks that [`Profile::disk`] builds. What such machines answered
 //! is recorded in `formats::fixtures::field`, with sources; a test compares each recorded property with the profile's
 //! object. What no record has is the simulator's own: the project's `docs/fidelity.md` lists it.
-//! ```
-//! # extern crate wincsi_os_sim as os_sim;
-//! use os_sim::{ClockMode, Content, NodeSpec, Profile, SimNode};
-//!
-//! # let folder = tempfile::tempdir()?;
-//! let spec = NodeSpec::named("node-1").profile(Profile::Ebs);
-//! let node = SimNode::create(folder.path(), &spec, ClockMode::Virtual)?;
-//! let disk = Profile::Ebs.disk(1, "vol-0123456789abcdef0");
-//! node.hardware().attach_disk("data", &disk, &Content::blank(1 << 30))?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 //!
 //! # The gate
 //! Every operation of every facility passes one gate, which records it ([`SimNode::take_trace`]) and

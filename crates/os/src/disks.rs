@@ -186,6 +186,9 @@ pub struct PartitionEntry {
     pub length: u64,
     /// The type GUID; nil on MBR disks.
     pub kind: Uuid,
+    /// The type on MBR disks
+    /// (<https://learn.microsoft.com/windows/win32/fileio/disk-partition-types>).
+    pub mbr_type: Option<u8>,
     /// The partition's own GUID; nil on MBR disks.
     pub id: Uuid,
 }

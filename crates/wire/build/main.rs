@@ -5,6 +5,7 @@
 
 mod messages;
 mod names;
+mod plugin;
 mod secrets;
 mod source;
 mod table;
@@ -31,5 +32,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         messages::write(group_version, &out.join(group_version.group))?;
     }
     fs::write(out.join("groups.rs"), table::write(&group_versions)?)?;
+    plugin::write_all(Path::new("proto"), out)?;
     Ok(())
 }

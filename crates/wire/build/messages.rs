@@ -25,11 +25,7 @@ pub(crate) fn write(group_version: &GroupVersion, directory: &Path) -> Result<()
     let secret: Vec<_> = secrets::messages(&file).cloned().collect();
     Config::new()
         .btree_map(["."])
-        .skip_debug(
-            secret
-                .iter()
-                .map(|message| format!(".{}.{}", file.package(), message.name())),
-        )
+        .skip_debug(secrets::paths(&file, &secret))
         .service_generator(Box::new(Companions { secret }))
         .out_dir(directory)
         .compile_fds(FileDescriptorSet { file: vec![file] })?;
@@ -58,12 +54,23 @@ fn write_rpc_module(
 ) -> fmt::Result {
     service.comments.append_with_indent(0, code);
     writeln!(code, "pub mod rpc {{")?;
+    writeln!(code, "    use super::GROUP;")?;
+    write_rpcs(service, secret, code)?;
+    writeln!(code, "}}")
+}
+
+/// Writes a type for each RPC of a service whose names are the constant `GROUP` in scope.
+pub(crate) fn write_rpcs(
+    service: &Service,
+    secret: &[DescriptorProto],
+    code: &mut String,
+) -> fmt::Result {
     for (index, method) in service.methods.iter().enumerate() {
         method.comments.append_with_indent(1, code);
         let request = secret.iter().find(|one| one.name() == method.input_type);
         write_rpc(index, method, request, code)?;
     }
-    writeln!(code, "}}")
+    Ok(())
 }
 
 fn write_rpc(
@@ -84,8 +91,8 @@ fn write_rpc(
         "    #[derive(Clone, Copy, Debug)]
     pub struct {name};
     impl crate::Rpc for {name} {{
-        const GROUP: &'static crate::Group = &super::GROUP;
-        const METHOD: &'static crate::Method = &super::GROUP.methods[{index}];
+        const GROUP: &'static crate::Group = &GROUP;
+        const METHOD: &'static crate::Method = &GROUP.methods[{index}];
         type Request = super::{input_type};
         type Response = super::{output_type};"
     )?;

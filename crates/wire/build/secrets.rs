@@ -2,12 +2,19 @@
 
 use std::fmt::{self, Write};
 
-use prost_types::{DescriptorProto, FileDescriptorProto};
+use prost_types::field_descriptor_proto::Label;
+use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto};
 
 /// The messages of a file that hold a secret, with Rust's names for their fields.
 pub(crate) fn messages(file: &FileDescriptorProto) -> impl Iterator<Item = &DescriptorProto> {
-    let holds_secret = |message: &&DescriptorProto| fields(message).any(is_secret);
+    let holds_secret = |message: &&DescriptorProto| message.field.iter().any(is_secret);
     file.message_type.iter().filter(holds_secret)
+}
+
+/// What prost calls these messages.
+pub(crate) fn paths(file: &FileDescriptorProto, messages: &[DescriptorProto]) -> Vec<String> {
+    let path = |message: &DescriptorProto| format!(".{}.{}", file.package(), message.name());
+    messages.iter().map(path).collect()
 }
 
 /// The implementations that replace prost's Debug and wipe the secrets.
@@ -19,12 +26,22 @@ pub(crate) fn write_impls(message: &DescriptorProto, code: &mut String) -> fmt::
 /// The method of a call that lists the secrets of its request.
 pub(crate) fn write_list(message: &DescriptorProto, code: &mut String) -> fmt::Result {
     let name = message.name();
-    let secrets = fields(message).filter(|field| is_secret(field));
-    let texts: String = secrets.map(|field| format!("&request.{field}, ")).collect();
     writeln!(
         code,
-        "        fn secrets(request: &super::{name}) -> Vec<&str> {{ vec![{texts}] }}"
-    )
+        "        fn secrets(request: &super::{name}) -> Vec<&str> {{
+            ::core::iter::empty()"
+    )?;
+    for field in message.field.iter().filter(|field| is_secret(field)) {
+        let name = field.name();
+        match field.label() {
+            Label::Repeated => writeln!(
+                code,
+                "                .chain(request.{name}.values().map(String::as_str))"
+            )?,
+            _ => writeln!(code, "                .chain([&*request.{name}])")?,
+        }
+    }
+    writeln!(code, "                .collect()\n        }}")
 }
 
 fn write_debug(message: &DescriptorProto, code: &mut String) -> fmt::Result {
@@ -35,12 +52,13 @@ fn write_debug(message: &DescriptorProto, code: &mut String) -> fmt::Result {
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {{
         f.debug_struct({name:?})"
     )?;
-    for field in fields(message) {
+    for field in &message.field {
+        let name = field.name();
         let value = match is_secret(field) {
             true => r#"::core::format_args!("<redacted>")"#.to_owned(),
-            false => format!("self.{field}"),
+            false => format!("self.{name}"),
         };
-        writeln!(code, "            .field({field:?}, &{value})")?;
+        writeln!(code, "            .field({name:?}, &{value})")?;
     }
     writeln!(code, "            .finish()\n    }}\n}}")
 }
@@ -48,11 +66,18 @@ fn write_debug(message: &DescriptorProto, code: &mut String) -> fmt::Result {
 fn write_drop(message: &DescriptorProto, code: &mut String) -> fmt::Result {
     let name = message.name();
     writeln!(code, "impl Drop for {name} {{\n    fn drop(&mut self) {{")?;
-    for field in fields(message).filter(|field| is_secret(field)) {
-        writeln!(
-            code,
-            "        ::zeroize::Zeroize::zeroize(&mut self.{field});"
-        )?;
+    for field in message.field.iter().filter(|field| is_secret(field)) {
+        let name = field.name();
+        match field.label() {
+            Label::Repeated => writeln!(
+                code,
+                "        self.{name}.values_mut().for_each(::zeroize::Zeroize::zeroize);"
+            )?,
+            _ => writeln!(
+                code,
+                "        ::zeroize::Zeroize::zeroize(&mut self.{name});"
+            )?,
+        }
     }
     writeln!(
         code,
@@ -60,10 +85,7 @@ fn write_drop(message: &DescriptorProto, code: &mut String) -> fmt::Result {
     )
 }
 
-fn fields(message: &DescriptorProto) -> impl Iterator<Item = &str> {
-    message.field.iter().map(|field| field.name())
-}
-
-fn is_secret(field: &str) -> bool {
-    field.contains("password") || field.contains("secret")
+/// A secret is a text or, in CSI, a map of texts.
+fn is_secret(field: &FieldDescriptorProto) -> bool {
+    field.name().contains("password") || field.name().contains("secret")
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use prost_build::Method;
 use prost_types::MethodDescriptorProto;
 
 use crate::source::GroupVersion;
@@ -52,46 +53,104 @@ fn write_version(source: &GroupVersion, code: &mut String) -> fmt::Result {
         code,
         r#"    pub mod {version} {{
         include!(concat!(env!("OUT_DIR"), "/{group}/{version}.rs"));
-
-        /// Names of the group and its methods.
-        pub const GROUP: crate::Group = crate::Group {{
-            name: {group:?},
-            version: {},
-            package: {:?},
-            service: {:?},
-            methods: &["#,
-        version_literal(*version),
-        source.file.package(),
-        service.name(),
+"#
     )?;
-    for method in &service.method {
-        write_method(source, method, code)?;
-    }
-    writeln!(
-        code,
-        r#"            ],
-            descriptor_set: include_bytes!(concat!(env!("OUT_DIR"), "/{group}/{version}.fds")),
-        }};
-    }}"#
-    )
+    let names = Names {
+        group,
+        version: *version,
+        package: source.file.package(),
+        service: service.name(),
+    };
+    names.write(service.method.iter().map(Row::of_descriptor), code)?;
+    writeln!(code, "    }}")
 }
 
-fn write_method(
-    source: &GroupVersion,
-    method: &MethodDescriptorProto,
-    code: &mut String,
-) -> fmt::Result {
-    let package = source.file.package();
-    let local = |type_name: &str| type_name.rsplit('.').next().unwrap_or_default().to_owned();
-    writeln!(
-        code,
-        "                crate::Method {{ name: {name:?}, request: {request:?}, response: {response:?}, \
-         path: \"/{package}.{service}/{name}\" }},",
-        name = method.name(),
-        request = local(method.input_type()),
-        response = local(method.output_type()),
-        service = source.service.name(),
-    )
+/// What a service is called.
+pub(crate) struct Names<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) version: Version,
+    pub(crate) package: &'a str,
+    pub(crate) service: &'a str,
+}
+
+/// What an RPC is called, its request and its response.
+pub(crate) struct Row<'a> {
+    name: &'a str,
+    request: &'a str,
+    response: &'a str,
+}
+
+impl Names<'_> {
+    /// Writes the constant `GROUP`.
+    pub(crate) fn write<'a>(
+        &self,
+        rows: impl Iterator<Item = Row<'a>>,
+        code: &mut String,
+    ) -> fmt::Result {
+        let Self {
+            group,
+            version,
+            package,
+            service,
+        } = self;
+        writeln!(
+            code,
+            "/// Names of the service and its methods.
+pub const GROUP: crate::Group = crate::Group {{
+    name: {group:?},
+    version: {},
+    package: {package:?},
+    service: {service:?},
+    methods: &[",
+            version_literal(*version),
+        )?;
+        for row in rows {
+            row.write(self, code)?;
+        }
+        writeln!(
+            code,
+            r#"    ],
+    descriptor_set: include_bytes!(concat!(env!("OUT_DIR"), "/{group}/{version}.fds")),
+}};"#
+        )
+    }
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn of_descriptor(method: &'a MethodDescriptorProto) -> Self {
+        Self {
+            name: method.name(),
+            request: local(method.input_type()),
+            response: local(method.output_type()),
+        }
+    }
+
+    pub(crate) fn of_method(method: &'a Method) -> Self {
+        Self {
+            name: &method.proto_name,
+            request: local(&method.input_proto_type),
+            response: local(&method.output_proto_type),
+        }
+    }
+
+    fn write(&self, names: &Names<'_>, code: &mut String) -> fmt::Result {
+        let Self {
+            name,
+            request,
+            response,
+        } = self;
+        writeln!(
+            code,
+            "        crate::Method {{ name: {name:?}, request: {request:?}, response: {response:?}, \
+             path: \"/{}.{}/{name}\" }},",
+            names.package, names.service,
+        )
+    }
+}
+
+/// `.v1.DiskLocation` to `DiskLocation`.
+fn local(type_name: &str) -> &str {
+    type_name.rsplit('.').next().unwrap_or_default()
 }
 
 fn version_literal(version: Version) -> String {

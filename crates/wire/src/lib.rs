@@ -1,4 +1,5 @@
-//! The protobuf messages and the method table of csi-proxy's API, and nothing else.
+//! The protobuf messages and method tables of csi-proxy's API, of CSI and of kubelet's plugin registration, and
+//! nothing else.
 //!
 //! csi-proxy speaks gRPC on Windows named pipes. Its API is divided into six groups, each with
 //! versions of its own, and every group in every version is a separate gRPC service on a separate
@@ -11,6 +12,10 @@
 //! | `disk::v1::rpc::PartitionDisk`, ... | a type per RPC, see [`Rpc`] |
 //! | `disk::v1::GROUP`, [`GROUPS`] | the names: pipe, service, methods |
 //! | [`Version`] | versions, in csi-proxy's order |
+//! | [`csi::v1`] | the messages of CSI 1.13.0 |
+//! | [`csi::v1::node::NodeStageVolume`], ... | a type per unary RPC, in a module per service |
+//! | [`csi::v1::SERVICES`] | the names of those services |
+//! | [`pluginregistration::v1`] | the same for the service that kubelet calls to register a plugin |
 //!
 //! All of it is generated from `proto/` when the crate is built, so the table cannot disagree with
 //! the messages. It holds no logic and does no I/O.
@@ -21,11 +26,11 @@
 //! and [`Method`] keep the names of the wire.
 //!
 //! # Metadata
-//! wincsi's own client sends [`FORMAT_GUARD`], which is no part of csi-proxy's API.
+//! wincsi's own client sends [`FORMAT_GUARD`], and its server [`CONDITION`], which are no part of csi-proxy's API.
 //!
 //! # Secrets
-//! A message with a password or a secret shows `<redacted>` for it in debug output and wipes it when
-//! dropped. Take such a field out with [`std::mem::take`]. Buffers that the message was decoded from
+//! A message with a password or a secret, or CSI's map of secrets, shows `<redacted>` for it in debug output and
+//! wipes it when dropped. Take such a field out with [`std::mem::take`]. Buffers that the message was decoded from
 //! or encoded to are the business of their owners.
 //!
 //! # Adding a version
@@ -53,4 +58,9 @@ pub const FORMAT_GUARD: &str = "wincsi-format-guard";
 /// The one value of [`FORMAT_GUARD`]: refuse whatever is not blank.
 pub const STRICT: &str = "strict";
 
+/// The trailer of an error by which a wincsi server says what it found, for wincsi's own client: a name of
+/// `node::api::Condition`. Clients ignore trailers that they do not know.
+pub const CONDITION: &str = "wincsi-condition";
+
 include!(concat!(env!("OUT_DIR"), "/groups.rs"));
+include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));

@@ -6,10 +6,11 @@ use prost::Message;
 
 use crate::Version;
 
-/// One group of csi-proxy's API in one version: a pipe with one gRPC service on it.
+/// One gRPC service: a group of csi-proxy's API in one version, which has a pipe of its own, or a service of CSI or of
+/// kubelet's registration.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct Group {
-    /// Name within the pipe's name, such as `disk`.
+    /// Name within the pipe's name, such as `disk`; `csi` of CSI's services.
     pub name: &'static str,
     /// Version within the pipe's name, such as `v1`.
     pub version: Version,
@@ -19,12 +20,12 @@ pub struct Group {
     pub service: &'static str,
     /// The service's RPCs, in the order of the .proto file.
     pub methods: &'static [Method],
-    /// An encoded `google.protobuf.FileDescriptorSet` of the one .proto file, without comments.
+    /// An encoded `google.protobuf.FileDescriptorSet` of the .proto file and its imports, without comments.
     pub descriptor_set: &'static [u8],
 }
 
 impl Group {
-    /// Name of the pipe behind `\\.\pipe\`, such as `csi-proxy-disk-v1`. Elsewhere than on Windows both
+    /// Of a group of csi-proxy's: name of the pipe behind `\\.\pipe\`, such as `csi-proxy-disk-v1`. Elsewhere than on Windows both
     /// sides give it to a socket.
     pub fn pipe_name(&self) -> String {
         format!("csi-proxy-{}-{}", self.name, self.version)

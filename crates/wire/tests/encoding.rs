@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use prost::Message;
-use wincsi_wire::{disk, filesystem, iscsi, smb, system, volume};
+use wincsi_wire::{Rpc, csi, disk, filesystem, iscsi, smb, system, volume};
 use zeroize::ZeroizeOnDrop;
 
 #[track_caller]
@@ -183,6 +183,34 @@ fn debug_output_shows_no_secret() {
     }
 }
 
+fn stage_request() -> csi::v1::NodeStageVolumeRequest {
+    let mut request = csi::v1::NodeStageVolumeRequest::default();
+    request.volume_id = "v".into();
+    request.secrets.insert("password".into(), "hunter2".into());
+    request
+}
+
+#[test]
+fn secrets_of_csi_are_a_map_that_is_sent_and_listed_and_never_shown() {
+    let request = stage_request();
+    let text = format!("{request:?}");
+    assert!(text.contains("secrets: <redacted>"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+    assert_eq!(
+        csi::v1::node::NodeStageVolume::secrets(&request),
+        ["hunter2"]
+    );
+    assert_wire(request, b"\x0a\x01v\x2a\x13\x0a\x08password\x12\x07hunter2");
+}
+
+#[test]
+fn wrapped_values_of_csi_tell_false_from_unsaid() {
+    let ready = |ready| csi::v1::ProbeResponse { ready };
+    assert_wire(ready(None), b"");
+    assert_wire(ready(Some(false)), b"\x0a\x00");
+    assert_wire(ready(Some(true)), b"\x0a\x02\x08\x01");
+}
+
 /// What is wiped cannot be looked at afterwards without unsafe code; that each type promises it can.
 #[test]
 fn messages_with_secrets_promise_to_wipe_them() {
@@ -194,4 +222,9 @@ fn messages_with_secrets_promise_to_wipe_them() {
     promises::<iscsi::v1alpha1::ConnectTargetRequest>();
     promises::<iscsi::v1alpha2::ConnectTargetRequest>();
     promises::<iscsi::v1alpha2::SetMutualChapSecretRequest>();
+    promises::<csi::v1::NodeStageVolumeRequest>();
+    promises::<csi::v1::NodePublishVolumeRequest>();
+    promises::<csi::v1::NodeExpandVolumeRequest>();
+    promises::<csi::v1::CreateVolumeRequest>();
+    promises::<csi::v1::ControllerPublishVolumeRequest>();
 }

@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::env;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use os_sim::demo;
 use proxy::flags::Config;
 use proxy::serve;
+use wincsi::sim::demo;
 
 const CALLS: [&str; 8] = [
     "stage disk",
@@ -41,6 +42,14 @@ fn play(node: &str, password: &str) -> Output {
 
 fn simulated(folder: &Path) -> String {
     format!("simulated:{}", folder.display())
+}
+
+/// Where a proxy with `-listen=FOLDER` serves.
+fn over_pipes(sockets: &Path) -> String {
+    match env::consts::OS {
+        "windows" => "pipes".to_owned(),
+        _ => format!("sockets:{}", sockets.display()),
+    }
 }
 
 fn said(output: &Output) -> String {
@@ -82,7 +91,7 @@ fn the_play_is_played_over_the_pipes_of_a_proxy() {
         ..Config::default()
     };
     let server = serve::start(&config).unwrap();
-    let output = play(&format!("pipes:{}", sockets.display()), demo::SMB_PASSWORD);
+    let output = play(&over_pipes(&sockets), demo::SMB_PASSWORD);
     assert_whole_play(&output);
     drop(server);
 }

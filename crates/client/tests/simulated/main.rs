@@ -1,9 +1,10 @@
 //! The same driver code on the library in this process and over the pipes to a proxy, each with a
 //! simulated node of its own: it does the same and fails alike.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod codes;
+mod features;
 mod found;
 mod names;
 
@@ -13,19 +14,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use node::api::{Cause, Condition, Error, NodeApi};
+use node::api::{Condition, Error, NodeApi};
 use node::{
-    Authentication, Connected, Credentials, Criterion, DiskQuery, FileSystemType, FormatOptions,
-    Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, Mapping, MappingOptions, NewSize,
-    Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber, ServiceName, TargetName,
-    Way,
+    Authentication, Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapOutcome,
+    MapRequest, NewSize, Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber,
+    ServiceName, TargetName, Way,
 };
 use os::{Deadline, DiskNumber, ServiceState, VolumeId, WinPath};
 use os_sim::smb::{self, SmbControl};
-use os_sim::{ClockMode, HardwareControl, SimNode, demo};
+use os_sim::{Bus, ClockMode, Content, DiskSpec, HardwareControl, SimNode, demo};
 use proxy::flags::Config;
 use proxy::serve;
 use tempfile::TempDir;
+use wincsi_client::{ConditionSource, Endpoint, Group};
 use zeroize::Zeroizing;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,13 +34,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// On Windows all proxies of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Where a proxy with `-listen=FOLDER` serves: its pipes on Windows, sockets elsewhere.
+fn over_pipes(sockets: PathBuf, conditions: ConditionSource) -> wincsi_client::Node {
+    let place = move |group: &Group| Endpoint::local(&sockets, &group.pipe_name());
+    let mut options = wincsi_client::Options::default();
+    options.conditions = conditions;
+    wincsi_client::Node::at(place, options)
+}
+
 /// A simulated node and whoever does the operations on it.
 struct Rig {
     node: Arc<dyn NodeApi>,
     /// The folder of the simulated node.
     simulated: PathBuf,
     _server: Option<(serve::Running, MutexGuard<'static, ()>)>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Rig {
@@ -48,7 +57,11 @@ impl Rig {
     }
 
     fn over_pipes() -> Self {
-        Self::over_pipes_after(|_| {})
+        Self::over_pipes_after(|_| {}, ConditionSource::Server)
+    }
+
+    fn over_pipes_by_texts() -> Self {
+        Self::over_pipes_after(|_| {}, ConditionSource::Texts)
     }
 
     /// Something happened on the node before.
@@ -60,22 +73,26 @@ impl Rig {
             node: Arc::new(Node::new(simulated.os(), Options::default())),
             simulated: folder.path().to_owned(),
             _server: None,
-            _folder: folder,
+            folder,
         }
     }
 
-    fn over_pipes_after(before: fn(&SimNode)) -> Self {
+    fn over_pipes_after(before: fn(&SimNode), conditions: ConditionSource) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().unwrap();
         let (home, sockets) = (folder.path().join("node"), folder.path().join("sockets"));
         before(&demo::create(&home, ClockMode::Virtual).unwrap());
         let server = serve::start(&config(folder.path(), &sockets)).unwrap();
         Self {
-            node: Arc::new(wincsi_client::Node::local(sockets)),
+            node: Arc::new(over_pipes(sockets, conditions)),
             simulated: home,
             _server: Some((server, turn)),
-            _folder: folder,
+            folder,
         }
+    }
+
+    fn folder_of_sockets(&self) -> PathBuf {
+        self.folder.path().join("sockets")
     }
 
     fn soon(&self) -> Deadline {
@@ -101,6 +118,28 @@ impl Rig {
     fn found_volume(&self) -> FoundVolume {
         let found = self.found();
         self.node.volumes().find_on(&found, self.soon()).unwrap()
+    }
+
+    /// Mounts the volume of the data disk.
+    fn mount(&self, folder: &WinPath) {
+        let volume = self.found_volume();
+        let mounted = self.node.volumes().mount(&volume, folder, self.soon());
+        mounted.unwrap();
+    }
+
+    /// The volume of another disk than the data disk.
+    fn other_volume(&self) -> FoundVolume {
+        let (node, soon) = (&*self.node, self.soon());
+        let spec = DiskSpec::on(Bus::Sas).lun(9).serial("ANOTHER");
+        let hardware = HardwareControl::at(&self.simulated);
+        let attached = hardware.attach_disk("another", &spec, &Content::blank(1 << 30));
+        attached.unwrap();
+        node.disks().rescan(soon).unwrap();
+        let wanted = query([serial("ANOTHER")]);
+        let disk = node.disks().find(&wanted, soon).unwrap();
+        node.disks().bring_online(&disk, soon).unwrap();
+        node.disks().partition(&disk, soon).unwrap();
+        node.volumes().find_on(&disk, soon).unwrap()
     }
 
     fn formatted_volume(&self) -> VolumeId {
@@ -146,10 +185,11 @@ fn path(below: &str) -> WinPath {
     format!(r"C:\var\lib\kubelet\{below}").parse().unwrap()
 }
 
-/// What both must do.
+/// What both must do, over pipes with the conditions that the server reports, and with those that texts stand for.
 fn both(act: impl Fn(&Rig)) {
     act(&Rig::in_process());
     act(&Rig::over_pipes());
+    act(&Rig::over_pipes_by_texts());
 }
 
 /// What both must fail with.
@@ -166,8 +206,8 @@ fn a_volume_lives_the_same_life() {
         let (node, soon) = (&*rig.node, rig.soon());
         let volume = rig.formatted_volume();
         let target = rig.folder(r"plugins\a\globalmount");
-        node.volumes().mount(volume, &target, soon).unwrap();
-        node.volumes().mount(volume, &target, soon).unwrap();
+        rig.mount(&target);
+        rig.mount(&target);
         assert_eq!(node.volumes().of_target(&target, soon), Ok(volume));
         let space = node.volumes().stats(volume, soon).unwrap();
         assert!(space.free > 0 && space.free <= space.total, "{space:?}");
@@ -226,12 +266,12 @@ fn map(rig: &Rig, password: &str, link: &WinPath) -> Result<(), Error> {
     mapped(rig, password, link).map(drop)
 }
 
-fn mapped(rig: &Rig, password: &str, link: &WinPath) -> Result<Mapped, Error> {
+fn mapped(rig: &Rig, password: &str, link: &WinPath) -> Result<MapOutcome, Error> {
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let password = Zeroizing::new(password.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let link = Way::from(link);
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(&link);
     rig.node.smb().map(&mapping, rig.soon())
@@ -248,35 +288,6 @@ fn a_share_is_mapped_linked_and_unmapped() {
         let again = rig.node.smb().unmap(&remote, rig.soon()).unwrap_err();
         assert_eq!(again.condition(), Some(Condition::NotMapped), "{again}");
     });
-}
-
-/// Nothing is sent: what the protocol cannot carry would be a mapping without what was asked for.
-#[test]
-fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
-    let rig = Rig::over_pipes();
-    let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let signed = MappingOptions::default().with_integrity(true);
-    let mapping = Mapping::of(&remote).with_options(signed);
-    let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
-    assert!(
-        matches!(&error.cause, Cause::Inexpressible(text) if text.contains("RequireIntegrity")),
-        "{error}"
-    );
-    let error = rig.node.smb().mappings(rig.soon()).unwrap_err();
-    assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}");
-}
-
-#[test]
-fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
-    let link = path("share");
-    let twice = |rig: &Rig| {
-        let ask = || mapped(rig, demo::SMB_PASSWORD, &link).unwrap();
-        [ask(), ask()]
-    };
-    let here = twice(&Rig::in_process());
-    assert_eq!(here, [Mapped::Made, Mapped::Reused]);
-    let over_pipes = twice(&Rig::over_pipes());
-    assert_eq!(over_pipes, [Mapped::Unsaid; 2]);
 }
 
 #[test]
@@ -300,7 +311,8 @@ fn a_mapping_that_is_not_encrypted_is_refused_in_process_alone() {
         Some(Condition::OtherOptions),
         "{refused}"
     );
-    ask(&Rig::over_pipes_after(map_plainly)).unwrap();
+    let over_pipes = Rig::over_pipes_after(map_plainly, ConditionSource::Server);
+    ask(&over_pipes).unwrap();
 }
 
 /// Somebody else maps the share, without encryption.
@@ -311,7 +323,7 @@ fn map_plainly(sim: &SimNode) {
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
     node.operations()
         .smb()
         .map(&mapping, Deadline::NEVER)
@@ -373,11 +385,11 @@ fn targets_without_a_volume_fail_alike() {
         rig.node.volumes().unmount(volume, &plain, rig.soon())
     });
     fails(Condition::TargetInUse, |rig| {
-        let (volume, folder) = (rig.formatted_volume(), rig.folder("folder"));
-        let (volumes, soon) = (rig.node.volumes(), rig.soon());
-        volumes.mount(volume, &folder, soon).unwrap();
-        let other = volumes.closest(&path("folder").parent().unwrap(), soon);
-        volumes.mount(other.unwrap(), &folder, soon)
+        rig.formatted_volume();
+        let folder = rig.folder("folder");
+        rig.mount(&folder);
+        let other = rig.other_volume();
+        rig.node.volumes().mount(&other, &folder, rig.soon())
     });
     fails(Condition::NotEmpty, |rig| {
         rig.folder(r"full\of");
@@ -452,40 +464,6 @@ fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
     });
 }
 
-/// What the pipes cannot carry is refused before anything is sent, and never left out.
-#[test]
-fn sessions_have_options_and_are_listed_in_process_alone() {
-    let plainly = LoginOptions::default();
-    let options = plainly.clone().with_persistent(true);
-    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
-        let Criterion::IscsiTarget { portal, target } = connect(&rig) else {
-            unreachable!("that is how it is named");
-        };
-        let (iscsi, soon, none) = (rig.node.iscsi(), rig.soon(), Authentication::None);
-        let log_in = |options| iscsi.connect_with(&portal, &target, &none, options, soon);
-        let plain = log_in(&plainly);
-        if in_process {
-            let differences = Some(Vec::new());
-            assert_eq!(plain, Ok(Connected::Before { differences }));
-            iscsi.disconnect(&portal, &target, soon).unwrap();
-            assert_eq!(log_in(&options), Ok(Connected::Anew));
-            let sessions = iscsi.sessions(soon).unwrap();
-            assert_eq!(sessions[0].is_persistent, Some(true));
-            assert_eq!(iscsi.refresh(&portal, soon), Ok(()));
-            continue;
-        }
-        assert_eq!(plain, Ok(Connected::Unsaid));
-        let refused = [
-            log_in(&options).map(drop),
-            iscsi.sessions(soon).map(drop),
-            iscsi.refresh(&portal, soon),
-        ];
-        for error in refused.map(Result::unwrap_err) {
-            assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}");
-        }
-    }
-}
-
 fn start_initiator(rig: &Rig) {
     let initiator = ServiceName::parse("MSiSCSI").unwrap();
     let started = rig.node.system().start_service(&initiator, rig.soon());
@@ -534,36 +512,7 @@ fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
         let resized = volumes.resize(&found, size, soon).unwrap();
         match in_process {
             true => assert!(matches!(resized, Resized::Unchanged { .. }), "{resized:?}"),
-            false => assert_eq!(resized, Resized::Unsaid),
-        }
-    }
-}
-
-/// What the pipes cannot carry is refused before anything is sent, and never left out.
-#[test]
-fn a_format_has_options_in_process_alone() {
-    let options = FormatOptions::new(FileSystemType::Refs);
-    for (rig, before) in [
-        (Rig::in_process(), Formatted::Before),
-        (Rig::over_pipes(), Formatted::Unsaid),
-    ] {
-        let (volumes, soon) = (rig.node.volumes(), rig.soon());
-        rig.node.disks().partition(&rig.found(), soon).unwrap();
-        let volume = rig.found_volume();
-        let ensure = |options| volumes.ensure_formatted(&volume, options, soon);
-        let plain = FormatOptions::default();
-        assert_eq!(ensure(&plain), Ok(Formatted::Now));
-        assert_eq!(ensure(&plain), Ok(before));
-        let error = ensure(&options).unwrap_err();
-        match before {
-            Formatted::Before => {
-                assert_eq!(
-                    error.condition(),
-                    Some(Condition::OtherFileSystem),
-                    "{error}"
-                );
-            }
-            _ => assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}"),
+            false => assert_eq!(resized, Resized::Unreported),
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use os::schema::smb_global_mapping::{CLASS, CREATE, REQUIRE_PRIVACY};
-use os::{Deadline, Instance};
+use os::{Deadline, Instance, WinPath};
 
-use super::look::Seen;
-use super::visit::Visit;
+use super::look::{Looked, Seen};
+use super::table::is_not_ok;
 use super::wanted::Wanted;
-use super::{Mapped, MappingOptions, RemotePath, SmbError};
+use super::{MapOutcome, MappingOptions, RemotePath, SmbError};
 use crate::locks::Held;
+use crate::outcomes::Call;
 use crate::provider::ProviderError;
 use crate::{Node, Privacy};
 
@@ -22,7 +23,8 @@ pub(super) struct Share<'a> {
     pub(super) node: &'a Node,
     pub(super) remote: &'a RemotePath,
     pub(super) deadline: Deadline,
-    pub(super) visit: Visit<'a>,
+    /// By which those who wait for one share share a look: a hundred volumes of a slow one take as long as two.
+    pub(super) visit: Call<'a, String, Looked, Option<WinPath>>,
 }
 
 impl Share<'_> {
@@ -39,16 +41,15 @@ impl Share<'_> {
         &self,
         wanted: &Wanted<'_>,
         held: &mut Held,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         self.refuse_unknown(wanted.asked)?;
         let Some(mapping) = self.find(&wanted.options)? else {
             return self.make(wanted, held);
         };
         match self.look()? {
-            Seen::Answers => self.reuse(&mapping, wanted),
-            Seen::Away(why) => self.renew(&mapping, why, wanted, held),
+            Seen::Away(why) if is_not_ok(&mapping) => self.renew(why, wanted, held),
             Seen::Denied(why) => self.denied(&mapping, why, wanted, held),
-            Seen::Unclear(why) => Err(ProviderError::from(why).into()),
+            seen => self.reuse_seen(&mapping, seen, wanted),
         }
     }
 
@@ -126,7 +127,7 @@ impl Share<'_> {
     }
 
     /// As what the mapping that is there serves the call.
-    pub(super) fn known_as(&self, wanted: &Wanted<'_>) -> Mapped {
+    pub(super) fn known_as(&self, wanted: &Wanted<'_>) -> MapOutcome {
         let known = &self.node.smb().known;
         known.compare(&self.remote.share(), wanted.credentials, &wanted.options)
     }
@@ -137,22 +138,36 @@ impl Share<'_> {
         &self,
         mapping: &Instance,
         wanted: &Wanted<'_>,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         self.refuse_other(mapping, wanted.asked)?;
         let share = self.remote.share();
         let mapped = self.known_as(wanted);
         match mapped {
-            Mapped::ReusedWithOther => tracing::warn!(
+            MapOutcome::ReusedWithOther => tracing::warn!(
                 share,
                 "an SMB mapping is reused as it is, though other credentials or options came for it"
             ),
-            Mapped::ReusedUnknown => tracing::info!(
+            MapOutcome::ReusedUnknown => tracing::info!(
                 share,
                 "an SMB mapping is reused as it is, whose credentials and options are not known"
             ),
             _ => tracing::debug!(share, "an SMB mapping is reused"),
         }
         Ok(mapped)
+    }
+
+    /// Reuses a mapping that answers; any other stays, and the call fails.
+    pub(super) fn reuse_seen(
+        &self,
+        mapping: &Instance,
+        seen: Seen,
+        wanted: &Wanted<'_>,
+    ) -> Result<MapOutcome, SmbError> {
+        match seen {
+            Seen::Answers => self.reuse(mapping, wanted),
+            Seen::Away(why) => Err(self.away(why)),
+            Seen::Denied(why) | Seen::Unclear(why) => Err(ProviderError::from(why).into()),
+        }
     }
 
     pub(super) fn away(&self, source: os::Error) -> SmbError {

@@ -11,36 +11,37 @@ mod options;
 mod remote;
 mod renewal;
 mod table;
-mod turns;
-mod visit;
 mod wanted;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use os::{Deadline, LinkKind, Win32};
+use os::{Deadline, LinkKind, Win32, WinPath};
 
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
 use self::known::Known;
 pub(crate) use self::list::is_mapped;
-pub use self::list::{MappedShare, MappingStatus};
-pub use self::mapped::Mapped;
+pub use self::list::{MappingStatus, ShareMapping};
+use self::look::Looked;
+pub use self::mapped::MapOutcome;
 use self::mapping::{Share, TURN_WITHIN};
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
-use self::turns::Turns;
-use self::visit::Visits;
 use self::wanted::Wanted;
 use crate::locks::{Held, Key, Wait};
 use crate::new_link::{NewLink, Place};
+use crate::outcomes::Outcomes;
+use crate::provider::ProviderError;
 use crate::{Node, Way};
 
 /// What the calls of one process know of the node's mappings and of each other.
 #[derive(Default)]
 pub(crate) struct Memory {
     known: Known,
-    visits: Visits,
-    turns: Turns,
+    /// What looks at a share's root, or at a folder of it, ended with.
+    looks: Outcomes<String, Looked, Option<WinPath>>,
+    /// How a mapping of a server's failed, because the server is away.
+    away: Outcomes<String, ProviderError>,
     failed_renewals: AtomicU64,
 }
 
@@ -51,7 +52,7 @@ pub struct Smb<'a> {
 
 /// What [`Smb::map`] is to bring about.
 #[non_exhaustive]
-pub struct Mapping<'a> {
+pub struct MapRequest<'a> {
     /// The share, or a folder below it. What is mapped is always the share.
     pub remote: &'a RemotePath,
     /// As whom; `None` for the machine itself.
@@ -63,7 +64,7 @@ pub struct Mapping<'a> {
     pub options: MappingOptions,
 }
 
-impl<'a> Mapping<'a> {
+impl<'a> MapRequest<'a> {
     /// The share of this path as the machine itself, without a link.
     #[must_use]
     pub fn of(remote: &'a RemotePath) -> Self {
@@ -105,7 +106,7 @@ impl<'a> Smb<'a> {
     /// Maps a share, and makes a directory link to it.
     ///
     /// A mapping that answers is reused, and other credentials or options are not applied: pods work
-    /// with it, and [`Mapped`] tells what is known of it. That it is not signed, encrypted or written through
+    /// with it, and [`MapOutcome`] tells what is known of it. That it is not signed, encrypted or written through
     /// where `options` demand it is an error, because whoever demands it relies on it; so is that it says not
     /// to be encrypted where [`Options::privacy`](crate::Options::privacy) demands that of all and `options` say
     /// nothing.
@@ -125,7 +126,11 @@ impl<'a> Smb<'a> {
     /// Something else has the name of the link, this build of Windows does not know an option (in both
     /// cases nothing was mapped), the share is mapped without what is demanded or as another user who is denied
     /// the path, its server is away ([`SmbError::ServerAway`]), or Windows refuses.
-    pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped, SmbError> {
+    pub fn map(
+        &self,
+        mapping: &MapRequest<'_>,
+        deadline: Deadline,
+    ) -> Result<MapOutcome, SmbError> {
         let share = self.share(mapping.remote, deadline);
         let mut held = share.lock("map share", mapping.link.map(Key::target))?;
         let place = match mapping.link {
@@ -146,7 +151,7 @@ impl<'a> Smb<'a> {
     ///
     /// # Errors
     /// Windows refuses.
-    pub fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>, SmbError> {
+    pub fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>, SmbError> {
         list::all(self.node, deadline)
     }
 
@@ -168,13 +173,13 @@ impl<'a> Smb<'a> {
         self.node.smb().failed_renewals.load(Ordering::Relaxed)
     }
 
-    /// To be called before the lock of the share is waited for: see [`visit::Visit`].
+    /// To be called before the lock of the share is waited for: see [`crate::outcomes::Call`].
     fn share<'b>(&'b self, remote: &'b RemotePath, deadline: Deadline) -> Share<'b> {
         Share {
             node: self.node,
             remote,
             deadline,
-            visit: self.node.smb().visits.begin(remote.share()),
+            visit: self.node.smb().looks.begin(remote.share()),
         }
     }
 

@@ -315,6 +315,7 @@ mod tests {
                 offset,
                 length,
                 kind,
+                mbr_type: None,
                 id: Uuid::nil(),
             });
         let layout = DriveLayout {

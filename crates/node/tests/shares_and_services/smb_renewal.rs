@@ -10,7 +10,7 @@ use os::schema::{Build, smb_global_mapping as mapping};
 use os::{Arguments, Deadline, Instance, Os, Target, Value, Win32};
 use os_sim::smb::{SavedMappings, ServerSpec};
 use os_sim::{Effect, NodeSpec, Rule};
-use wincsi_node::{Mapped, Mapping, MappingOptions, SmbError, Transport, api};
+use wincsi_node::{MapOutcome, MapRequest, MappingOptions, SmbError, Transport, api};
 
 use crate::smb::{
     AWAY, calls, changes, credentials, looks_fail, map, map_as, mapped, plainly, remote,
@@ -37,7 +37,7 @@ fn refused_credentials_are_replaced_by_others_and_kept_for_the_same() {
         let restarted = meddle::node(&rig, |_| {});
         let trace = rig.trace(|| {
             let mapped = plainly(&restarted, rig.soon());
-            assert_eq!(mapped, Ok(Mapped::Made), "{code}");
+            assert_eq!(mapped, Ok(MapOutcome::Made), "{code}");
         });
         assert_eq!(calls(&trace, mapping::REMOVE.name), 1, "{code}");
         assert_eq!(calls(&trace, mapping::CREATE.name), 1, "{code}");
@@ -62,7 +62,7 @@ fn any_other_code_fails_the_call_and_removes_nothing() {
             }
         });
         assert_eq!(changes(&trace), 0, "{code:?}");
-        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
+        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(MapOutcome::Reused));
     }
 }
 
@@ -105,14 +105,14 @@ fn a_mapping_that_windows_leaves_dead_is_made_anew() {
     let restarted = meddle::node(&rig, |_| {});
     let trace = rig.trace(|| {
         let told = warnings::told(|| {
-            assert_eq!(plainly(&restarted, rig.soon()), Ok(Mapped::Made));
+            assert_eq!(plainly(&restarted, rig.soon()), Ok(MapOutcome::Made));
         });
         assert!(told.contains("nobody known"), "{told}");
     });
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
     assert!(rig.os().files.entry(&path(SHARE)).is_ok());
-    assert_eq!(plainly(&restarted, rig.soon()), Ok(Mapped::Reused));
+    assert_eq!(plainly(&restarted, rig.soon()), Ok(MapOutcome::Reused));
     assert_eq!(restarted.operations().smb().failed_renewals(), 0);
 }
 
@@ -122,8 +122,9 @@ fn every_away_code_has_a_mapping_made_anew_that_is_not_ok_and_whose_server_answe
         let rig = Rig::with_server();
         map(&rig, SHARE, PASSWORD, None).unwrap();
         let node = meddle::node(&rig, let_go);
-        looks_fail(&rig, Win32(code), 2);
-        assert_eq!(plainly(&node, rig.soon()), Ok(Mapped::Made), "{code}");
+        // Two looks, each of which a lost connection has made twice.
+        looks_fail(&rig, Win32(code), 4);
+        assert_eq!(plainly(&node, rig.soon()), Ok(MapOutcome::Made), "{code}");
     }
 }
 
@@ -135,7 +136,7 @@ fn a_mapping_of_another_user_is_not_made_anew_and_one_of_the_same_is() {
         assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
     });
     assert_eq!(changes(&trace), 0);
-    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Made));
+    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(MapOutcome::Made));
 }
 
 /// The mapping would be all that others have, if the server were away indeed.
@@ -157,10 +158,10 @@ fn without_an_answer_at_the_transports_own_port_no_mapping_is_made_anew() {
     assert_eq!((calls(&trace, "connect"), changes(&trace)), (1, 0));
     let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
     let odd = MappingOptions::default().with_tcp_port(NonZeroU16::new(1445).unwrap());
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(&credentials)
         .with_options(odd);
-    assert_eq!(rig.smb().map(&mapping, rig.soon()), Ok(Mapped::Made));
+    assert_eq!(rig.smb().map(&mapping, rig.soon()), Ok(MapOutcome::Made));
 }
 
 /// Nobody can be asked there whether the server answers.
@@ -173,7 +174,7 @@ fn over_quic_no_mapping_is_removed_for_a_server_that_is_away() {
     let node = meddle::node(&rig, let_go);
     looks_fail(&rig, Win32::BAD_NETPATH, 1);
     let quic = MappingOptions::default().with_transport(Transport::Quic);
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(&credentials)
         .with_options(quic);
     let trace = rig.trace(|| {
@@ -199,29 +200,45 @@ fn a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again() {
     assert!(told.contains("could not be made anew"), "{told}");
     assert_eq!(rig.smb().failed_renewals(), 1);
     assert_eq!(mapped(&rig), Vec::<String>::new());
-    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Made));
+    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(MapOutcome::Made));
     assert_eq!(rig.smb().failed_renewals(), 1);
 }
 
-/// What a call came to that found a mapping dead, waited for the lock of its server and went on after `meanwhile`,
-/// and how many mappings it removed.
-fn renewed_after(meanwhile: impl FnOnce(&Rig)) -> (Result<Mapped, SmbError>, usize) {
-    let stand = Stand::with_mapped_share();
-    leave_dead(&stand.rig);
+/// What a call for a share came to that waited for the lock of its server before it removed a mapping, and went on
+/// after `meanwhile`, and how many mappings it removed.
+fn outcome_after(
+    stand: &Stand,
+    share: &str,
+    meanwhile: impl FnOnce(&Rig),
+) -> (Result<MapOutcome, SmbError>, usize) {
     let map = stand.mapper();
     let outcome = thread::scope(|scope| {
         let hanging = stand.hang(&create());
         let ahead = scope.spawn(move || map(r"\\files\other"));
         stand.wait_until_one_hangs();
-        let renewal = scope.spawn(move || map(SHARE));
+        let renewal = scope.spawn(move || map(share));
         stand.wait_until_so_many_wait(1);
         meanwhile(&stand.rig);
         drop(hanging);
         // Beside one whose user is saved it is refused (1219), which says nothing of the server.
-        ahead.join().unwrap().unwrap_err();
+        drop(ahead.join().unwrap());
         renewal.join().unwrap()
     });
     (outcome, calls(&stand.trace(), mapping::REMOVE.name))
+}
+
+/// The same of a mapping that is dead.
+fn renewed_after(meanwhile: impl FnOnce(&Rig)) -> (Result<MapOutcome, SmbError>, usize) {
+    let stand = Stand::with_mapped_share();
+    leave_dead(&stand.rig);
+    outcome_after(&stand, SHARE, meanwhile)
+}
+
+/// The same of a mapping that another process made, and that is refused access.
+fn replaced_after(meanwhile: impl FnOnce(&Rig)) -> (Result<MapOutcome, SmbError>, usize) {
+    let stand = Stand::with_share_of_another();
+    looks_fail(&stand.rig, Win32::ACCESS_DENIED, 1);
+    outcome_after(&stand, SHARE, meanwhile)
 }
 
 fn use_again(rig: &Rig) {
@@ -242,20 +259,38 @@ fn a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused() {
         drop(hanging);
         renewal.join().unwrap()
     });
-    assert_eq!(mapped, Ok(Mapped::Reused));
+    assert_eq!(mapped, Ok(MapOutcome::Reused));
+}
+
+/// Windows calls it disconnected until somebody uses it.
+#[test]
+fn a_mapping_that_came_back_unused_while_its_servers_port_was_asked_is_not_removed() {
+    let stand = Stand::with_mapped_share();
+    leave_dead(&stand.rig);
+    let map = stand.mapper();
+    let mapped = thread::scope(|scope| {
+        let hanging = stand.hang("connect");
+        let renewal = scope.spawn(move || map(SHARE));
+        stand.wait_until_one_hangs();
+        saved_mappings(&stand.rig, SavedMappings::Reconnect);
+        drop(hanging);
+        renewal.join().unwrap()
+    });
+    assert_eq!(mapped, Ok(MapOutcome::Reused));
+    assert_eq!(changes(&stand.trace()), 0);
 }
 
 /// Windows calls it disconnected until somebody uses it, and pods may be about to.
 #[test]
 fn a_mapping_that_came_back_while_its_servers_lock_was_waited_for_is_reused() {
     let back = renewed_after(|rig| saved_mappings(rig, SavedMappings::Reconnect));
-    assert_eq!(back, (Ok(Mapped::Reused), 0));
-    assert_eq!(renewed_after(use_again), (Ok(Mapped::Reused), 0));
+    assert_eq!(back, (Ok(MapOutcome::Reused), 0));
+    assert_eq!(renewed_after(use_again), (Ok(MapOutcome::Reused), 0));
 }
 
 #[test]
 fn a_mapping_that_is_still_dead_after_the_wait_for_its_servers_lock_is_made_anew() {
-    assert_eq!(renewed_after(|_| {}), (Ok(Mapped::Made), 1));
+    assert_eq!(renewed_after(|_| {}), (Ok(MapOutcome::Made), 1));
 }
 
 #[test]
@@ -281,6 +316,63 @@ fn what_a_look_after_the_wait_for_a_servers_lock_does_not_call_dead_is_not_remov
         assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
         assert_eq!(removed, 0);
     }
+}
+
+/// A password was changed, say, and another process has made the mapping anew with the new one.
+#[test]
+fn a_refused_mapping_that_answers_after_the_wait_for_its_servers_lock_is_not_removed() {
+    assert_eq!(replaced_after(|_| {}), (Ok(MapOutcome::ReusedUnknown), 0));
+}
+
+#[test]
+fn a_refused_mapping_whose_folder_answers_after_the_wait_for_its_servers_lock_is_not_removed() {
+    let stand = Stand::with_share_of_another();
+    let folder = format!(r"{SHARE}\pv");
+    stand
+        .rig
+        .os()
+        .files
+        .create_directory(&path(&folder))
+        .unwrap();
+    looks_fail(&stand.rig, Win32::ACCESS_DENIED, 2);
+    let meanwhile = |rig: &Rig| {
+        looks_fail(rig, Win32::ACCESS_DENIED, 1);
+    };
+    let back = outcome_after(&stand, &folder, meanwhile);
+    assert_eq!(back, (Ok(MapOutcome::ReusedUnknown), 0));
+}
+
+#[test]
+fn a_mapping_that_is_refused_still_after_the_wait_for_its_servers_lock_is_made_anew() {
+    let refused = |rig: &Rig| {
+        looks_fail(rig, Win32::LOGON_FAILURE, 1);
+    };
+    assert_eq!(replaced_after(refused), (Ok(MapOutcome::Made), 1));
+}
+
+#[test]
+fn a_refused_mapping_whose_next_look_ends_otherwise_is_not_removed() {
+    for code in [Win32::BAD_NETPATH, Win32::NO_SYSTEM_RESOURCES] {
+        let (failed, removed) = replaced_after(|rig| {
+            looks_fail(rig, code, 1);
+        });
+        let error = api::Error::new("map", SHARE, failed.unwrap_err());
+        assert_eq!(error.code(), Some(api::Code::Win32(code)), "{error}");
+        assert_eq!(removed, 0, "{code}");
+    }
+}
+
+/// Another process has unmapped it.
+#[test]
+fn a_refused_mapping_that_is_gone_after_the_wait_for_its_servers_lock_is_made() {
+    let (made, removed) = replaced_after(|rig| {
+        rig.smb().unmap(&remote(SHARE), rig.soon()).unwrap();
+    });
+    assert_eq!(
+        (made, removed),
+        (Ok(MapOutcome::Made), 1),
+        "the other's removal"
+    );
 }
 
 /// A person maps the share with a drive letter, and Windows calls that mapping disconnected, or ours.
@@ -370,7 +462,7 @@ fn a_mapping_beside_a_dead_one_is_not_taken_for_made_without_a_code() {
     let null = Effect::Answer(os::Outcome::of(os::Returned::Null));
     rig.sim.faults().add(Rule::on(&create(), null));
     let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(&credentials)
         .with_options(MappingOptions::default().with_transport(Transport::Quic));
     let made = node.operations().smb().map(&mapping, rig.soon());

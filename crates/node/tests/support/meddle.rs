@@ -150,6 +150,7 @@ impl ForwardDisks for WithPartition {
                 offset: last.offset + last.length,
                 length: 1 << 20,
                 kind: self.kind,
+                mbr_type: None,
                 id: self.kind,
             });
         }

@@ -26,6 +26,11 @@ pub(super) fn remove_files(node: &Path, name: &str) -> io::Result<()> {
     folder::existing(fs::remove_dir_all(files(node, name))).map(drop)
 }
 
+/// Moves the files of a disk that goes to or comes from the shelf, if it is a clone.
+pub(super) fn move_files(from: &Path, to: &Path, name: &str) -> io::Result<()> {
+    folder::existing(fs::rename(files(from, name), files(to, name))).map(drop)
+}
+
 /// A copy of a disk that no file holds.
 pub(super) fn in_memory(original: &Medium) -> io::Result<Medium> {
     const PIECE: usize = 1 << 20;

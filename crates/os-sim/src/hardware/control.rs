@@ -53,16 +53,30 @@ pub(crate) struct Disk {
 }
 
 #[derive(Debug)]
-enum Store {
+pub(super) enum Store {
     Folder(PathBuf),
     Memory(Mutex<Memory>),
 }
 
 #[derive(Debug, Default)]
-struct Memory {
+pub(super) struct Memory {
     disks: BTreeMap<String, Disk>,
     /// Counts the changes, so that a node of many disks need not look at each before each call.
     generation: u64,
+    /// Disks that are attached to no node.
+    pub(super) shelf: Option<HardwareControl>,
+}
+
+impl Memory {
+    pub(super) fn put(&mut self, name: &str, disk: Disk) {
+        self.disks.insert(name.to_owned(), disk);
+        self.generation += 1;
+    }
+
+    pub(super) fn take(&mut self, name: &str) -> Option<Disk> {
+        self.generation += 1;
+        self.disks.remove(name)
+    }
 }
 
 impl Content {
@@ -98,6 +112,10 @@ impl HardwareControl {
     /// The hardware of the node that lives in this folder.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self(Arc::new(Store::Folder(folder.into())))
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.0
     }
 
     /// The folder of the node; `None` for a node in memory.
@@ -152,9 +170,8 @@ impl HardwareControl {
             }
             Store::Memory(memory) => {
                 let medium = clones::in_memory(&original).map_err(|source| about(name, source))?;
-                let (mut memory, spec) = (locked(memory), spec.clone());
-                memory.disks.insert(name.to_owned(), Disk { spec, medium });
-                memory.generation += 1;
+                let spec = spec.clone();
+                locked(memory).put(name, Disk { spec, medium });
                 Ok(())
             }
         }
@@ -175,9 +192,7 @@ impl HardwareControl {
                     .map_err(|source| about(name, source))
             }
             Store::Memory(memory) => {
-                let mut memory = locked(memory);
-                memory.disks.remove(name);
-                memory.generation += 1;
+                locked(memory).take(name);
                 Ok(())
             }
         }
@@ -191,6 +206,15 @@ impl HardwareControl {
         self.expect_disk(name)?
             .set_length(length)
             .map_err(|source| about(name, source))
+    }
+
+    /// How long a disk is, in bytes.
+    ///
+    /// # Errors
+    /// There is no disk of this name; its image cannot be read.
+    pub fn disk_length(&self, name: &str) -> Result<u64, HardwareError> {
+        let length = self.expect_disk(name)?.length();
+        length.map_err(|source| about(name, source))
     }
 
     /// Reads a disk behind the node's back.
@@ -314,12 +338,11 @@ fn attach_memory(
     let medium = Medium::in_memory(content.length.unwrap_or(own));
     medium.write(0, &image)?;
     let spec = spec.clone();
-    memory.disks.insert(name.to_owned(), Disk { spec, medium });
-    memory.generation += 1;
+    memory.put(name, Disk { spec, medium });
     Ok(())
 }
 
-fn disk_files(folder: &Path, name: &str) -> [PathBuf; 2] {
+pub(super) fn disk_files(folder: &Path, name: &str) -> [PathBuf; 2] {
     let spec = folder.join("disks").join(format!("{name}.toml"));
     [spec, image_file(folder, name)]
 }
@@ -344,7 +367,7 @@ pub(super) fn about(name: &str, source: io::Error) -> HardwareError {
     }
 }
 
-fn locked(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+pub(super) fn locked(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -6,6 +6,7 @@ mod disk;
 mod medium;
 pub(crate) mod page83;
 pub(crate) mod place;
+mod shelf;
 
 pub use control::{Content, HardwareControl, HardwareError};
 pub use disk::{

@@ -167,6 +167,7 @@ impl Partition {
             offset: self.offset,
             length: self.length,
             kind: self.kind,
+            mbr_type: self.mbr_type,
             id: if on_gpt { self.id } else { Uuid::nil() },
         }
     }

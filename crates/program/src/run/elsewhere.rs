@@ -1,0 +1,72 @@
+use std::process;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
+
+use super::{Program, Surroundings, Under};
+use crate::flags::FlagError;
+use crate::log;
+
+/// No library is looked for in the program's folder here.
+///
+/// # Errors
+/// None here.
+pub fn restrict_libraries<P: Program>() -> Result<(), u8> {
+    Ok(())
+}
+
+/// Serves until a signal asks the process to end. There is no service control manager here.
+pub fn run<P: Program>(program: P) -> u8 {
+    if program.settings().under == Under::ServiceManager {
+        return super::complain::<P>(&NoManager);
+    }
+    match Signals::listen() {
+        Ok(signals) => super::serve_in_console(&program, &signals),
+        Err(error) => super::complain::<P>(&error),
+    }
+}
+
+/// Ends a program whose flags are wrong.
+pub fn refuse<P: Program>(_error: &FlagError, _arguments: &[String]) -> u8 {
+    super::USAGE
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("-windows-service needs Windows")]
+struct NoManager;
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "asked twice: nothing is to be waited for any more, a drain least of all"
+)]
+fn end_now() -> ! {
+    tracing::warn!("asked a second time to end: calls in flight are left");
+    log::flush();
+    process::exit(super::FAILED.into())
+}
+
+/// Interrupt, termination and hang-up.
+struct Signals(Mutex<Receiver<()>>);
+
+impl Signals {
+    /// The first signal is heard by `wait_for_end`; a second one ends the process at once.
+    fn listen() -> Result<Self, ctrlc::Error> {
+        let (asked, requests) = mpsc::sync_channel(1);
+        let mut is_first = true;
+        ctrlc::set_handler(move || {
+            if !std::mem::take(&mut is_first) {
+                end_now();
+            }
+            // There is room for one, and nobody waits any more only when the end is under way.
+            let _ = asked.try_send(());
+        })?;
+        Ok(Self(Mutex::new(requests)))
+    }
+}
+
+impl Surroundings for Signals {
+    fn wait_for_end(&self) {
+        let requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The handler holds the other end for as long as the process lives.
+        let _ = requests.recv();
+    }
+}

@@ -1,0 +1,281 @@
+//! The Controller service, for tests alone: it plugs simulated disks in.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use os_sim::{Arrives, Bus, Content, DiskSpec, HardwareControl, HardwareError, IdentifierKind};
+use transport::{Code, Status};
+use wire::csi::v1::controller::{
+    ControllerExpandVolume, ControllerGetCapabilities, ControllerPublishVolume,
+    ControllerUnpublishVolume, CreateVolume, DeleteVolume, ValidateVolumeCapabilities,
+};
+use wire::csi::v1::controller_service_capability::rpc::Type as Operation;
+use wire::csi::v1::controller_service_capability::{self as capability, Rpc};
+use wire::csi::v1::validate_volume_capabilities_response::Confirmed;
+use wire::csi::v1::{
+    CapacityRange, ControllerExpandVolumeRequest, ControllerExpandVolumeResponse,
+    ControllerGetCapabilitiesResponse, ControllerPublishVolumeRequest,
+    ControllerPublishVolumeResponse, ControllerServiceCapability, ControllerUnpublishVolumeRequest,
+    ControllerUnpublishVolumeResponse, CreateVolumeRequest, CreateVolumeResponse,
+    DeleteVolumeRequest, DeleteVolumeResponse, ValidateVolumeCapabilitiesRequest,
+    ValidateVolumeCapabilitiesResponse, Volume, VolumeCapability,
+};
+
+use crate::router::Router;
+use crate::volume::{PAGE83, VolumeName, check_given, named, not_found};
+
+/// How large a volume is when nobody says, in bytes.
+const USUAL: u64 = 1 << 30;
+
+const OPERATIONS: [Operation; 3] = [
+    Operation::CreateDeleteVolume,
+    Operation::PublishUnpublishVolume,
+    Operation::ExpandVolume,
+];
+
+/// The storage of one simulated node.
+#[derive(Clone)]
+pub(crate) struct Controller {
+    hardware: HardwareControl,
+    node_id: Arc<str>,
+    /// Held by each call: the files behind the hardware are nobody else's.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Controller {
+    pub(crate) fn new(hardware: HardwareControl, node_id: &str) -> Self {
+        Self {
+            hardware,
+            node_id: node_id.into(),
+            turn: Arc::default(),
+        }
+    }
+
+    pub(crate) fn register(&self, router: &mut Router) {
+        router.on::<ControllerGetCapabilities>(|_| Ok(capabilities()));
+        self.on::<CreateVolume>(router, Self::create);
+        self.on::<DeleteVolume>(router, Self::delete);
+        self.on::<ControllerPublishVolume>(router, Self::publish);
+        self.on::<ControllerUnpublishVolume>(router, Self::unpublish);
+        self.on::<ValidateVolumeCapabilities>(router, Self::validate);
+        self.on::<ControllerExpandVolume>(router, Self::expand);
+    }
+
+    fn on<R: wire::Rpc>(
+        &self,
+        router: &mut Router,
+        answer: fn(&Self, R::Request) -> Result<R::Response, Status>,
+    ) {
+        let controller = self.clone();
+        router.on::<R>(move |request| {
+            let turn = controller.turn.lock();
+            let _turn = turn.unwrap_or_else(PoisonError::into_inner);
+            answer(&controller, request)
+        });
+    }
+
+    fn create(&self, request: CreateVolumeRequest) -> Result<CreateVolumeResponse, Status> {
+        check_given("name", &request.name)?;
+        check_capabilities(&request.volume_capabilities)?;
+        let wanted = Wanted::of(request.capacity_range)?;
+        let name = VolumeName::of_wish(&request.name);
+        let length = match self.length(&name) {
+            Some(length) if wanted.allows(length) => length,
+            Some(length) => {
+                let text = format!("the volume is there with {length} bytes");
+                return Err(Status::new(Code::AlreadyExists, text));
+            }
+            None => self.make(&name, wanted.least)?,
+        };
+        let volume = Volume {
+            capacity_bytes: signed(length)?,
+            volume_id: name.as_str().to_owned(),
+            ..Default::default()
+        };
+        Ok(CreateVolumeResponse {
+            volume: Some(volume),
+        })
+    }
+
+    fn make(&self, name: &VolumeName, length: u64) -> Result<u64, Status> {
+        let disk = DiskSpec::on(Bus::Sas)
+            .serial(&name.as_str()[16..])
+            .identified(IdentifierKind::Naa, name.as_str())
+            .arriving(Arrives::ByPolicy);
+        let shelf = self.hardware.shelf();
+        shelf
+            .attach_disk(name.as_str(), &disk, &Content::blank(length))
+            .map_err(failed)?;
+        Ok(length)
+    }
+
+    fn delete(&self, request: DeleteVolumeRequest) -> Result<DeleteVolumeResponse, Status> {
+        check_given("volume id", &request.volume_id)?;
+        let done = DeleteVolumeResponse {};
+        let name = match named(&request.volume_id) {
+            Err(status) if status.code == Code::NotFound => return Ok(done),
+            name => name?,
+        };
+        if self.hardware.disk_length(name.as_str()).is_ok() {
+            let text = "the volume is attached to the node";
+            return Err(Status::new(Code::FailedPrecondition, text));
+        }
+        match self.hardware.shelf().detach_disk(name.as_str()) {
+            Ok(()) | Err(HardwareError::Missing(_)) => Ok(done),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn publish(
+        &self,
+        request: ControllerPublishVolumeRequest,
+    ) -> Result<ControllerPublishVolumeResponse, Status> {
+        check_given("volume id", &request.volume_id)?;
+        check_given("node id", &request.node_id)?;
+        check_capabilities(request.volume_capability.as_slice())?;
+        let name = named(&request.volume_id)?;
+        self.existing(&name)?;
+        if *request.node_id != *self.node_id {
+            let text = format!("there is no node {:?}", request.node_id);
+            return Err(Status::new(Code::NotFound, text));
+        }
+        match self.hardware.plug_disk(name.as_str()) {
+            Ok(()) | Err(HardwareError::Missing(_)) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let context = [(PAGE83.to_owned(), name.as_str().to_owned())];
+        Ok(ControllerPublishVolumeResponse {
+            publish_context: context.into(),
+        })
+    }
+
+    fn unpublish(
+        &self,
+        request: ControllerUnpublishVolumeRequest,
+    ) -> Result<ControllerUnpublishVolumeResponse, Status> {
+        check_given("volume id", &request.volume_id)?;
+        let done = ControllerUnpublishVolumeResponse {};
+        let name = match named(&request.volume_id) {
+            Err(status) if status.code == Code::NotFound => return Ok(done),
+            name => name?,
+        };
+        match self.hardware.unplug_disk(name.as_str()) {
+            Ok(()) | Err(HardwareError::Missing(_)) => Ok(done),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn validate(
+        &self,
+        request: ValidateVolumeCapabilitiesRequest,
+    ) -> Result<ValidateVolumeCapabilitiesResponse, Status> {
+        check_given("volume id", &request.volume_id)?;
+        if request.volume_capabilities.is_empty() {
+            return Err(invalid("no capability is given"));
+        }
+        let name = named(&request.volume_id)?;
+        self.existing(&name)?;
+        let checked = check_capabilities(&request.volume_capabilities);
+        let confirmed = checked.is_ok().then(|| Confirmed {
+            volume_capabilities: request.volume_capabilities.clone(),
+            ..Default::default()
+        });
+        Ok(ValidateVolumeCapabilitiesResponse {
+            confirmed,
+            ..Default::default()
+        })
+    }
+
+    fn expand(
+        &self,
+        request: ControllerExpandVolumeRequest,
+    ) -> Result<ControllerExpandVolumeResponse, Status> {
+        check_given("volume id", &request.volume_id)?;
+        let name = named(&request.volume_id)?;
+        let range = request.capacity_range;
+        let wanted = Wanted::of(Some(range.ok_or_else(|| invalid("no size is given"))?))?;
+        let length = self.existing(&name)?;
+        if wanted.least > length {
+            let place = match self.hardware.disk_length(name.as_str()) {
+                Ok(_) => self.hardware.clone(),
+                Err(_) => self.hardware.shelf(),
+            };
+            let grown = place.grow_disk(name.as_str(), wanted.least);
+            grown.map_err(failed)?;
+        }
+        Ok(ControllerExpandVolumeResponse {
+            capacity_bytes: signed(wanted.least.max(length))?,
+            node_expansion_required: true,
+        })
+    }
+
+    fn existing(&self, name: &VolumeName) -> Result<u64, Status> {
+        self.length(name).ok_or_else(|| not_found(name.as_str()))
+    }
+
+    fn length(&self, name: &VolumeName) -> Option<u64> {
+        let places = [self.hardware.clone(), self.hardware.shelf()];
+        places
+            .iter()
+            .find_map(|place| place.disk_length(name.as_str()).ok())
+    }
+}
+
+/// The sizes that a request allows, in bytes.
+struct Wanted {
+    least: u64,
+    most: u64,
+}
+
+impl Wanted {
+    fn of(range: Option<CapacityRange>) -> Result<Self, Status> {
+        let range = range.unwrap_or_default();
+        let bytes = |value: i64| u64::try_from(value).map_err(|_| invalid("a size is negative"));
+        let (least, most) = (bytes(range.required_bytes)?, bytes(range.limit_bytes)?);
+        let most = if most == 0 { u64::MAX } else { most };
+        let least = match least {
+            0 => USUAL.min(most),
+            least => least.next_multiple_of(1 << 20),
+        };
+        if least > most {
+            let text = "no size is at least the one and at most the other";
+            return Err(Status::new(Code::OutOfRange, text));
+        }
+        Ok(Self { least, most })
+    }
+
+    fn allows(&self, length: u64) -> bool {
+        (self.least..=self.most).contains(&length)
+    }
+}
+
+fn capabilities() -> ControllerGetCapabilitiesResponse {
+    let capability = |operation: Operation| ControllerServiceCapability {
+        r#type: Some(capability::Type::Rpc(Rpc {
+            r#type: operation.into(),
+        })),
+    };
+    ControllerGetCapabilitiesResponse {
+        capabilities: OPERATIONS.map(capability).into(),
+    }
+}
+
+fn check_capabilities(capabilities: &[VolumeCapability]) -> Result<(), Status> {
+    if capabilities.is_empty() {
+        return Err(invalid("no capability is given"));
+    }
+    capabilities
+        .iter()
+        .try_for_each(crate::node::check_capability)
+}
+
+fn signed(length: u64) -> Result<i64, Status> {
+    i64::try_from(length).map_err(|_| Status::new(Code::OutOfRange, "the size is too large"))
+}
+
+fn invalid(text: &str) -> Status {
+    Status::new(Code::InvalidArgument, text)
+}
+
+fn failed(error: HardwareError) -> Status {
+    Status::new(Code::Unavailable, error.to_string())
+}

@@ -1,0 +1,67 @@
+//! What a volume is called: by the page 0x83 identifier of its disk, so that an id alone leads to the disk.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use node::{Criterion, DiskQuery, Page83};
+use transport::{Code, Status};
+
+/// Where the id stands in publish contexts.
+pub(crate) const PAGE83: &str = "page83";
+
+/// Microsoft's prefix of NAA identifiers, as of virtual disks.
+const PREFIX: &str = "6002248";
+
+/// A volume's id, and the page 0x83 identifier of its disk: 32 hexadecimal digits.
+pub(crate) struct VolumeName(String);
+
+impl VolumeName {
+    /// The name of a volume that is to be made: the same for the same wish.
+    pub(crate) fn of_wish(name: &str) -> Self {
+        let half = |seed: u8| {
+            let mut hasher = DefaultHasher::new();
+            (seed, name).hash(&mut hasher);
+            hasher.finish()
+        };
+        let digits = format!("{:016x}{:016x}", half(0), half(1));
+        Self(format!("{PREFIX}{}", &digits[PREFIX.len()..]))
+    }
+
+    /// The name in an id, if it can be one of ours.
+    pub(crate) fn of_id(id: &str) -> Option<Self> {
+        let is_ours = id.len() == 32
+            && id.starts_with(PREFIX)
+            && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_ours.then(|| Self(id.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What is known of the volume's disk.
+    pub(crate) fn query(&self) -> Result<DiskQuery, Status> {
+        let internal = |text: String| Status::new(Code::Internal, text);
+        let page83 = Page83::parse(&self.0).map_err(|error| internal(error.to_string()))?;
+        DiskQuery::all([Criterion::Page83(page83)]).map_err(|error| internal(error.to_string()))
+    }
+}
+
+/// The name in the id of a request.
+pub(crate) fn named(id: &str) -> Result<VolumeName, Status> {
+    VolumeName::of_id(id).ok_or_else(|| not_found(id))
+}
+
+/// Refuses a request that leaves out what it needs: before anything is looked up.
+pub(crate) fn check_given(what: &str, value: &str) -> Result<(), Status> {
+    match value {
+        "" => Err(Status::new(
+            Code::InvalidArgument,
+            format!("the {what} is empty"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn not_found(id: &str) -> Status {
+    Status::new(Code::NotFound, format!("there is no volume {id:?}"))
+}
