@@ -1,10 +1,10 @@
 //! The file of a Unix socket, and the folder that it is in.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use rustix::fs::{Dir, FileType, Mode, OFlags, fchmod, fstat, open};
 use rustix::io::Errno;

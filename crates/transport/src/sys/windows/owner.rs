@@ -106,8 +106,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::super::super::Listener;
-    use super::super::super::Read;
+    use super::super::super::{Listener, Read};
     use super::super::listen;
     use super::*;
     use crate::{
