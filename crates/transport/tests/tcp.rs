@@ -16,10 +16,9 @@ mod connections;
 #[path = "idle.rs"]
 mod idle;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use idle::support::{Fixture, Gate, Home, eventually, read_to_close, serve, unique};
+use idle::support::{Fixture, eventually, read_to_close};
 use transport::{CallError, Channel, ChannelOptions, ServerOptions};
 
 #[test]
@@ -45,19 +44,4 @@ fn all_who_come_by_tcp_have_the_share_of_one_client() {
     eventually("both are in", || fixture.server.usage().connections == 2);
     assert_eq!(read_to_close(&mut fixture.raw()), b"");
     assert_eq!(fixture.server.usage().turned_away, 1);
-}
-
-#[test]
-fn a_port_is_bound_again_at_once_after_its_server_has_gone() {
-    let (home, gate) = (Home::new(), Arc::new(Gate::default()));
-    let endpoint = home.endpoint(&unique());
-    for _ in 0..3 {
-        let server = serve(&endpoint, &gate, ServerOptions::default());
-        let channel = idle::support::connect(&endpoint);
-        assert_eq!(
-            idle::support::call(&channel, "/v1.Test/Echo", b"fine"),
-            b"fine"
-        );
-        server.shutdown(Duration::from_secs(5));
-    }
 }

@@ -146,3 +146,30 @@ fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
         _ => Err(io::ErrorKind::AddrInUse.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{SocketAddr, TcpStream};
+    use std::process;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_port_is_had_again_although_a_connection_of_it_was_closed_here() {
+        let [_, a, b, c] = process::id().to_be_bytes();
+        let address = SocketAddr::from(([127, a, b, c.clamp(1, 254)], 4711));
+        let endpoint = Endpoint::tcp(address).unwrap();
+        let options = ServerOptions::default();
+        let mut listeners = listen_at(&endpoint, &options).unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        let end = Instant::now() + Duration::from_secs(30);
+        while listeners[0].accept().unwrap().is_none() {
+            assert!(Instant::now() < end, "nobody came");
+        }
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        drop((client, listeners));
+        assert!(listen_at(&endpoint, &options).is_ok());
+    }
+}
