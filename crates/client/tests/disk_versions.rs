@@ -393,7 +393,11 @@ fn volume_changes_by_path(node: &Node) {
 
 fn every_volume_look(node: &Node) {
     let (volumes, deadline) = (node.volumes(), soon(node));
-    let space = Space { total: 10, free: 6 };
+    let space = Space {
+        total: 10,
+        free: 6,
+        available: 6,
+    };
     assert_eq!(volumes.stats(volume(), deadline), Ok(space));
     assert_eq!(volumes.disk_number(volume(), deadline), Ok(DISK));
     assert_eq!(volumes.of_target(&target(), deadline), Ok(volume()));

@@ -144,12 +144,13 @@ pub(crate) fn reparse(data: &[u8]) {
     }
 }
 
-/// A firmware's table. What it gives is no blank.
+/// A firmware's table. What it gives is no blank, and no UUID that says that there is none.
 pub(crate) fn smbios(data: &[u8]) {
-    if let Ok(System {
-        serial: Some(serial),
-    }) = System::parse(data)
-    {
+    let Ok(System { serial, uuid }) = System::parse(data) else {
+        return;
+    };
+    assert!(uuid.is_none_or(|uuid| !uuid.is_nil() && !uuid.is_max()));
+    if let Some(serial) = serial {
         assert!(!serial.trim().is_empty());
         // An invalid byte becomes a character of three.
         assert!(serial.len() <= 3 * data.len());

@@ -9,6 +9,7 @@
 //! <https://learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable>.
 
 use thiserror::Error;
+use uuid::Uuid;
 
 use crate::bytes::{slice, u32_le};
 
@@ -20,6 +21,8 @@ const SYSTEM: u8 = 1;
 const END_OF_TABLE: u8 = 127;
 /// Where the system's structure names its serial number.
 const SERIAL_NUMBER: usize = 7;
+/// Where it has its UUID.
+const UUID: usize = 8;
 
 /// What the firmware says of the machine.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,6 +31,14 @@ pub struct System {
     /// Firmware may write any bytes: those that are no UTF-8 become U+FFFD. A hypervisor puts its own
     /// identity here, such as `VMware-56 4d ...`.
     pub serial: Option<String>,
+    /// The UUID as Windows reads it; `None` when there is none, all bits of it are one or all are zero
+    /// (DSP0134, 7.2.1).
+    ///
+    /// Its first three fields are little-endian: the standard says so since version 2.6, and `Win32_ComputerSystemProduct`
+    /// reads all so (<https://github.com/OCSInventory-NG/WindowsAgent/issues/3>). Linux takes those of older versions,
+    /// such as Hyper-V's 2.3, for big-endian, and so prints another text for the same machine
+    /// (<https://github.com/Azure/WALinuxAgent/issues/830>).
+    pub uuid: Option<Uuid>,
 }
 
 impl System {
@@ -45,6 +56,7 @@ impl System {
             (None, _) => Err(SmbiosError::NoSystem),
             (Some(system), 0) => Ok(Self {
                 serial: system.string(SERIAL_NUMBER),
+                uuid: system.uuid(),
             }),
             (Some(_), more) => Err(SmbiosError::SeveralSystems { count: more + 1 }),
         }
@@ -97,6 +109,12 @@ impl<'a> Iterator for Structures<'a> {
 impl Structure<'_> {
     fn kind(&self) -> Option<u8> {
         self.fields.first().copied()
+    }
+
+    fn uuid(&self) -> Option<Uuid> {
+        let bytes = slice(self.fields, UUID, 16)?.try_into().ok()?;
+        let uuid = Uuid::from_bytes_le(bytes);
+        (!uuid.is_nil() && !uuid.is_max()).then_some(uuid)
     }
 
     /// The string whose number is at `offset`.
@@ -154,9 +172,34 @@ mod tests {
         assert_eq!(serial_of(&[b"maker", b"model", b"1.0"]), None);
         assert_eq!(serial_of(&[]), None);
         let unnumbered = raw(&[(1, &[1, 2, 3, 0], &[b"maker"])]);
-        assert_eq!(System::parse(&unnumbered), Ok(System { serial: None }));
+        let nothing = Ok(System {
+            serial: None,
+            uuid: None,
+        });
+        assert_eq!(System::parse(&unnumbered), nothing);
         let old_and_short = raw(&[(1, &[], &[])]);
-        assert_eq!(System::parse(&old_and_short), Ok(System { serial: None }));
+        assert_eq!(System::parse(&old_and_short), nothing);
+    }
+
+    fn uuid_of(bytes: &[u8]) -> Option<Uuid> {
+        let table = raw(&[(1, &[&[0; 4], bytes].concat(), &[])]);
+        System::parse(&table).unwrap().uuid
+    }
+
+    /// The bytes of Azure/WALinuxAgent issue 830: what Azure and Windows call `D0DF4C54-...`.
+    #[test]
+    fn a_uuid_is_read_as_windows_reads_it() {
+        let bytes = 0x544C_DFD0_CB4E_4B4A_9954_5BDF_3ED5_C3B8_u128.to_be_bytes();
+        let uuid = Uuid::from_u128(0xD0DF_4C54_4ECB_4A4B_9954_5BDF_3ED5_C3B8);
+        assert_eq!(uuid_of(&bytes), Some(uuid));
+    }
+
+    #[test]
+    fn a_missing_or_unset_uuid_is_none() {
+        assert_eq!(uuid_of(&[0; 16]), None);
+        assert_eq!(uuid_of(&[0xff; 16]), None);
+        assert_eq!(uuid_of(&[1; 15]), None);
+        assert_eq!(uuid_of(&[]), None);
     }
 
     #[test]
@@ -211,7 +254,7 @@ mod tests {
             let mut bytes = vec![0, 3, 3, 0];
             bytes.extend(u32::try_from(table.len()).unwrap().to_le_bytes());
             bytes.extend(table);
-            if let Ok(System { serial: Some(serial) }) = System::parse(&bytes) {
+            if let Ok(System { serial: Some(serial), .. }) = System::parse(&bytes) {
                 prop_assert_eq!(serial.trim(), &serial);
                 prop_assert!(!serial.is_empty());
             }

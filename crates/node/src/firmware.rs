@@ -1,5 +1,7 @@
 //! What the firmware says of the machine.
 
+use std::fmt;
+
 use formats::smbios::{SmbiosError, System};
 use os::Deadline;
 
@@ -21,12 +23,48 @@ impl<'a> Firmware<'a> {
     /// # Errors
     /// The firmware has no tables, or no serial number: an empty one would be every machine's.
     pub fn serial_number(&self, deadline: Deadline) -> Result<String, FirmwareError> {
+        let wanted = Identity::SerialNumber;
+        let system = self.system(wanted, deadline)?;
+        system.serial.ok_or(FirmwareError::Missing { wanted })
+    }
+
+    /// The machine's UUID as `Win32_ComputerSystemProduct.UUID` has it: in upper case, with hyphens. Linux may print
+    /// another for the same machine ([`System::uuid`]), and so may a hypervisor.
+    ///
+    /// # Errors
+    /// The firmware has no tables, or no UUID.
+    pub fn uuid(&self, deadline: Deadline) -> Result<String, FirmwareError> {
+        let wanted = Identity::Uuid;
+        let system = self.system(wanted, deadline)?;
+        let uuid = system.uuid.ok_or(FirmwareError::Missing { wanted })?;
+        Ok(format!("{:X}", uuid.hyphenated()))
+    }
+
+    fn system(&self, wanted: Identity, deadline: Deadline) -> Result<System, FirmwareError> {
         self.node
             .check(deadline, "read", &"the firmware's tables")?;
-        let table = self.node.os().firmware.smbios()?;
-        System::parse(&table)?
-            .serial
-            .ok_or(FirmwareError::NoSerialNumber)
+        let table = self.node.os().firmware.smbios();
+        let table = table.map_err(|source| FirmwareError::Os { wanted, source })?;
+        System::parse(&table).map_err(|source| FirmwareError::Table { wanted, source })
+    }
+}
+
+/// What a machine is told from others by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Identity {
+    /// Its serial number.
+    SerialNumber,
+    /// Its UUID.
+    Uuid,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SerialNumber => "serial number",
+            Self::Uuid => "UUID",
+        })
     }
 }
 
@@ -34,15 +72,28 @@ impl<'a> Firmware<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FirmwareError {
-    /// The serial number is missing or blank.
-    #[error("failed to get the BIOS serial number: the firmware gives none")]
-    NoSerialNumber,
+    /// It is missing or blank.
+    #[error("failed to get the BIOS {wanted}: the firmware gives none")]
+    Missing {
+        /// What was asked for.
+        wanted: Identity,
+    },
     /// There are no tables.
-    #[error("failed to get the BIOS serial number: {0}")]
-    Os(#[from] os::Error),
+    #[error("failed to get the BIOS {wanted}: {source}")]
+    Os {
+        /// What was asked for.
+        wanted: Identity,
+        /// Why.
+        source: os::Error,
+    },
     /// The tables do not read.
-    #[error("failed to get the BIOS serial number: {0}")]
-    Table(#[from] SmbiosError),
+    #[error("failed to get the BIOS {wanted}: {source}")]
+    Table {
+        /// What was asked for.
+        wanted: Identity,
+        /// Why.
+        source: SmbiosError,
+    },
     /// It did not begin.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),

@@ -28,7 +28,7 @@ pub(crate) fn is_named_so(path: &WinPath) -> bool {
     path.name().is_some_and(is_name)
 }
 
-fn is_name(name: &Component) -> bool {
+pub(crate) fn is_name(name: &Component) -> bool {
     let name = name.as_os_str().to_str();
     let number = name.and_then(|name| name.strip_prefix(PREFIX));
     number.is_some_and(|number| number.len() == 32 && Uuid::try_parse(number).is_ok())

@@ -18,8 +18,8 @@
 //! A look at a disk or volume that hangs keeps its thread until it ends. There is one at a time of each: other
 //! calls wait for it up to ten seconds (for a flush ten minutes), whatever their deadline, then leave the object
 //! out or fail ([`api::Condition::NotAnswering`]). Looks at what a path names (whether it is there, where it leads,
-//! its access control list) go side by side, eight for each path, or for each volume that paths name by its id, until
-//! one is ten seconds old; then further ones fail so. The list of a directory and what changes entries are not
+//! its access control list, the size and free space of what it lies on) go side by side, eight for each path, or for each
+//! volume that paths name by its id, until one is ten seconds old; then further ones fail so. The list of a directory and what changes entries are not
 //! guarded so: there is one at a time by the path's lock.
 //!
 //! # Errors
@@ -59,7 +59,8 @@
 //! [`Disks::find`]); the [`FoundDisk`] is proved once more right before the change. Numbers name disks
 //! for csi-proxy alone, whose clients say them. In the same way it has a [`FoundVolume`] formatted and
 //! resized, which lies on a found disk ([`Volumes::find_on`]) or is mounted at a path of the driver's own
-//! ([`Volumes::find_at`]); csi-proxy's clients say a bare id.
+//! ([`Volumes::find_at`]); the disk behind such a path is found as well
+//! ([`Disks::find_at`]). csi-proxy's clients say a bare id.
 //!
 //! # What is never written
 //! A disk that Windows runs from (boot, system, page file, crash dump), or that is pooled, clustered
@@ -98,6 +99,7 @@ mod provider;
 mod services;
 mod smb;
 mod storage;
+mod system;
 mod text;
 pub mod texts;
 mod volumes;
@@ -119,8 +121,11 @@ pub use self::disks::{
     NamespaceConvention, NotEnough, NotIdentified, Page83, PagingUnknown, SeenDisk, SerialNumber,
     TrivialName, Verdict,
 };
-pub use self::filesystem::{Filesystem, FilesystemError};
-pub use self::firmware::{Firmware, FirmwareError};
+pub use self::filesystem::{
+    EntryKind, Filesystem, FilesystemError, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry,
+    Listing, Look,
+};
+pub use self::firmware::{Firmware, FirmwareError, Identity};
 pub use self::iscsi::{
     Authentication, Chap, ChapSecret, Connected, Iscsi, IscsiError, LoginOptions, Portal,
     SessionInfo, TargetName,
@@ -134,6 +139,7 @@ pub use self::smb::{
     Credentials, MapOutcome, MapRequest, MappingOptions, MappingStatus, RemotePath, ShareMapping,
     Smb, SmbError, Transport,
 };
+pub use self::system::{System, SystemError};
 pub use self::volumes::{
     AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,
     FoundVolume, Kept, NamedVolume, NewSize, NotReleased, Replaced, Resized, TargetError,
@@ -194,6 +200,12 @@ impl<'a> Operations<'a> {
     #[must_use]
     pub fn smb(self) -> Smb<'a> {
         Smb::new(self.node)
+    }
+
+    /// The system.
+    #[must_use]
+    pub fn system(self) -> System<'a> {
+        System::new(self.node)
     }
 
     /// Volumes.

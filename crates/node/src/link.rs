@@ -2,7 +2,8 @@
 
 use formats::reparse::{Names, Reparse, SymlinkBase, Target};
 use os::{
-    Cause, Component, Entry, Error, Files, PathError, ReparseTag, Root, VolumeId, Win32, WinPath,
+    Cause, Component, Entry, Error, Files, LinkKind, PathError, ReparseTag, Root, VolumeId, Win32,
+    WinPath,
 };
 
 /// Where an entry leads.
@@ -37,16 +38,39 @@ pub(crate) fn leads(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Res
     })
 }
 
-/// Whether there is a symbolic link of this name that leads to `target`.
+/// The kind of the symbolic link of this name that leads to `target`; `None` of an entry that does not.
 ///
 /// # Errors
 /// There is no such entry, or it cannot be looked at.
-pub(crate) fn exists(files: &dyn Files, link: &WinPath, target: &WinPath) -> os::Result<bool> {
+pub(crate) fn kind_of(
+    files: &dyn Files,
+    link: &WinPath,
+    target: &WinPath,
+) -> os::Result<Option<LinkKind>> {
     let entry = files.entry(link)?;
-    Ok(match leads(files, link, &entry)? {
+    let leads_there = match leads(files, link, &entry)? {
         Leads::To(there) => there.is_within(target) && target.is_within(&there),
-        Leads::ToVolume(_) | Leads::Nowhere => false,
-    })
+        Leads::ToVolume(there) => {
+            let is_link = entry.tag == Some(ReparseTag::SYMLINK);
+            is_link && *target == WinPath::of_root(Root::Volume(there))
+        }
+        Leads::Nowhere => false,
+    };
+    let kind = match entry.is_directory() {
+        true => LinkKind::Directory,
+        false => LinkKind::File,
+    };
+    Ok(leads_there.then_some(kind))
+}
+
+/// The text that a directory link to this stores: of a share with a trailing separator, without which containerd
+/// does not follow the link (kubernetes#94213).
+pub(crate) fn text_to(target: &WinPath) -> String {
+    let plain = target.to_string();
+    match target.root() {
+        Root::Share { .. } => format!("{}\\", plain.trim_end_matches('\\')),
+        Root::Drive(_) | Root::Volume(_) => plain,
+    }
 }
 
 /// Whether the device below a path was pulled out.

@@ -28,6 +28,15 @@ pub(crate) enum Place<'a> {
     Taken(Vec<Pin>),
 }
 
+/// What has the name of the link.
+enum Found {
+    Nothing,
+    /// Such a link.
+    Link,
+    /// A file link to the same target, which no directory can be entered through.
+    FileLink,
+}
+
 impl<'a> NewLink<'a> {
     /// Holds the place of the link. What is left of others in the same directory goes.
     ///
@@ -35,32 +44,33 @@ impl<'a> NewLink<'a> {
     /// [`Win32::ALREADY_EXISTS`] when something else has the name; Windows refuses.
     pub(crate) fn place(&self) -> os::Result<Place<'a>> {
         let pins = self.way.hold(self.files())?;
-        match self.is_there(&pins)? {
-            true => Ok(Place::Taken(pins)),
-            false => self.reserve(pins),
+        match self.found(&pins)? {
+            Found::Link => Ok(Place::Taken(pins)),
+            Found::FileLink | Found::Nothing => self.reserve(pins),
         }
     }
 
-    /// Makes the link, which stores `text`, unless it is there.
+    /// Makes the link, which stores `text`, unless it is there. A file link to the same target gives way to a
+    /// directory link once that is made and lacks the name alone.
     ///
     /// # Errors
     /// As [`NewLink::place`].
     pub(crate) fn make(&self, place: Place<'a>, text: &str) -> os::Result<()> {
         let mut place = match place {
-            Place::Taken(pins) if self.is_there(&pins)? => return Ok(()),
-            Place::Taken(pins) => self.reserve(pins)?,
+            Place::Taken(pins) => match self.found(&pins)? {
+                Found::Link => return Ok(()),
+                Found::FileLink | Found::Nothing => self.reserve(pins)?,
+            },
             place => place,
         };
-        let made = match &mut place {
-            Place::Reserved(reserved) => reserved.become_link(text, self.way.path()),
-            _ => self
-                .files()
-                .create_symlink(self.way.path(), text, self.kind),
-        };
-        match made {
+        match self.put(&mut place, text) {
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
-                match self.is_there(place.pins()) {
-                    Ok(true) => Ok(()),
+                match self.found(place.pins()) {
+                    Ok(Found::Link) => Ok(()),
+                    Ok(Found::FileLink) => {
+                        self.remove_file_link(place.pins())?;
+                        self.put(&mut place, text)
+                    }
                     _ => Err(error),
                 }
             }
@@ -68,22 +78,45 @@ impl<'a> NewLink<'a> {
         }
     }
 
-    /// Whether there is such a link already: by its path, and then by the directory that is held, if one is. The
+    fn put(&self, place: &mut Place<'a>, text: &str) -> os::Result<()> {
+        match place {
+            Place::Reserved(reserved) => reserved.become_link(text, self.way.path()),
+            _ => self
+                .files()
+                .create_symlink(self.way.path(), text, self.kind),
+        }
+    }
+
+    fn remove_file_link(&self, pins: &[Pin]) -> os::Result<()> {
+        match (pins.last(), self.way.path().name()) {
+            (Some(directory), Some(name)) => directory.remove(name),
+            _ => self.files().remove_file(self.way.path()),
+        }
+    }
+
+    /// What is there already: by its path, and then by the directory that is held, if one is. The
     /// path may lead through a junction that somebody made of that directory meanwhile.
-    fn is_there(&self, pins: &[Pin]) -> os::Result<bool> {
+    fn found(&self, pins: &[Pin]) -> os::Result<Found> {
         let path = self.way.path();
-        match link::exists(self.files(), path, self.target) {
-            Ok(true) => match (pins.last(), path.name()) {
-                (Some(directory), Some(name)) => has_link(directory, name),
-                _ => Ok(true),
+        match link::kind_of(self.files(), path, self.target) {
+            Ok(Some(kind)) => match (pins.last(), path.name()) {
+                (Some(directory), Some(name)) if !has_link(directory, name)? => Ok(Found::Nothing),
+                _ => Ok(self.judged(kind)),
             },
-            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) if error.is_not_found() => Ok(Found::Nothing),
             Err(error) if !matches!(error.cause, Cause::Malformed(_)) => Err(error),
             _ => Err(Error::new(
                 "CreateSymbolicLinkW",
                 path,
                 Win32::ALREADY_EXISTS,
             )),
+        }
+    }
+
+    fn judged(&self, kind: LinkKind) -> Found {
+        match (kind, self.kind) {
+            (LinkKind::File, LinkKind::Directory) => Found::FileLink,
+            _ => Found::Link,
         }
     }
 

@@ -178,6 +178,22 @@ fn grow_a_volume_by_some() {
     });
 }
 
+/// By less than csi-proxy's call grows a volume.
+#[test]
+fn grow_a_volume_by_little() {
+    check(&Scenario {
+        name: "resize by little",
+        prepare: || {
+            let rig = Rig::with_mounted_volume();
+            let length = 4 * GIB + (3 << 20);
+            rig.sim.hardware().grow_disk(DATA, length).unwrap();
+            rig
+        },
+        act: |rig| resize(rig, NewSize::Maximum),
+        done_already: &[],
+    });
+}
+
 #[test]
 fn stage_a_volume() {
     check(&Scenario {

@@ -52,6 +52,12 @@ impl os::Boot for System {
         })
     }
 
+    fn computer_name(&self) -> Result<String> {
+        self.run(Facility::Boot, "GetComputerNameExW", "name", |machine| {
+            Ok(machine.spec.name.clone())
+        })
+    }
+
     fn paging(&self) -> Result<Paging> {
         self.run(Facility::Boot, "RegGetValueW", "PagingFiles", |machine| {
             let parse = |text: &String| {

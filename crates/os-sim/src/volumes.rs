@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
 use os::{
-    Cause, Extent, Facility, FileSystem, Result, Space, VolumeId, VolumeLock, Win32, WinPath,
+    Cause, Extent, Facility, FileSystem, Result, Root, Space, VolumeId, VolumeLock, Win32, WinPath,
 };
 
 use crate::files::FileTree;
 use crate::gate::Op;
 use crate::machine::{Home, Machine};
 use crate::ondisk::{Filesystem, filesystem};
+use crate::smb;
 use crate::world::World;
 
 /// The mount manager and the mounted filesystems.
@@ -49,21 +50,28 @@ impl os::Volumes for Volumes {
 
     fn extents(&self, volume: VolumeId) -> Result<Vec<Extent>> {
         let operation = "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS";
-        self.run(operation, volume, |_, home| {
-            Ok(vec![Extent {
-                disk: os::DiskNumber(home.number),
-                offset: home.partition.offset,
-                length: home.partition.length,
-            }])
-        })
+        self.run(operation, volume, |_, home| Ok(home.extents()))
     }
 
     fn space(&self, volume: VolumeId) -> Result<Space> {
         self.run("GetDiskFreeSpaceExW", volume, |machine, home| {
             let filesystem = mounted(machine, volume, &home)?;
-            Ok(Space {
-                total: filesystem.length,
-                free: machine.free_space(volume, &filesystem),
+            Ok(space(machine, volume, &filesystem))
+        })
+    }
+
+    fn space_at(&self, directory: &WinPath) -> Result<Space> {
+        self.pass("GetDiskFreeSpaceExW", directory, || {
+            let root = unwrapped(self.tree.root_behind(directory))?;
+            self.world.with(|machine| {
+                let volume = match &root {
+                    Root::Share { host, share } => return smb::space(machine, host, share),
+                    Root::Drive(_) => machine.volume_of_letter(&WinPath::of_root(root.clone()))?,
+                    Root::Volume(volume) => *volume,
+                };
+                let home = machine.home(volume)?;
+                let filesystem = mounted(machine, volume, &home)?;
+                Ok(space(machine, volume, &filesystem))
             })
         })
     }
@@ -168,7 +176,7 @@ impl os::Volumes for Volumes {
             if bytes > home.partition.length || filesystem.kind.usable(bytes) < least {
                 return Err(Win32::INVALID_PARAMETER.into());
             }
-            let area = machine.area(&home.disk)?;
+            let area = machine.area_of(&home)?;
             filesystem::extend(area, &home.partition, filesystem, bytes)
                 .map_err(|_| Win32::IO_DEVICE.into())
         })
@@ -188,10 +196,19 @@ pub(crate) fn mounted(
     filesystem.ok_or_else(|| Win32::UNRECOGNIZED_VOLUME.into())
 }
 
+fn space(machine: &Machine, volume: VolumeId, filesystem: &Filesystem) -> Space {
+    let free = machine.free_space(volume, filesystem);
+    Space {
+        total: filesystem.length,
+        free,
+        available: free,
+    }
+}
+
 /// The volume of a drive letter, or of a volume's own root.
 fn root_volume(machine: &Machine, root: &WinPath) -> std::result::Result<VolumeId, Cause> {
     match root.root() {
-        os::Root::Volume(volume) => Ok(*volume),
+        Root::Volume(volume) => Ok(*volume),
         _ => machine.volume_of_letter(root),
     }
 }

@@ -70,6 +70,7 @@ pub(crate) mod boot {
 
     declare!("boot", &[Facility::Boot];
         one_boot_has_one_id,
+        the_computer_has_one_name,
         memory_is_written_to_drives,
     );
 
@@ -78,6 +79,15 @@ pub(crate) mod boot {
         let id = boot.boot_id()?;
         holds("it is not empty", !id.0.is_empty())?;
         same("id", &boot.boot_id()?, &id)
+    }
+
+    /// A host name, and not that name with a domain.
+    fn the_computer_has_one_name(fixture: &Fixture) -> Result<(), Failure> {
+        let boot = fixture.boot()?;
+        let name = boot.computer_name()?;
+        let is_label = !name.is_empty() && !name.contains(['.', '\0', ' ']);
+        holds("it is a label", is_label)?;
+        same("name", &boot.computer_name()?, &name)
     }
 
     fn memory_is_written_to_drives(fixture: &Fixture) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! What [`os::Volumes`] means.
 
-use os::{Component, Facility, ReparseTag, VolumeId, Volumes, Win32, WinPath};
+use os::{Component, Facility, LinkKind, ReparseTag, VolumeId, Volumes, Win32, WinPath};
 use uuid::Uuid;
 
 use crate::case::declare;
@@ -14,6 +14,10 @@ declare!("volumes", &[Facility::Files, Facility::Volumes];
     a_plain_folder_is_not_mounted,
     a_missing_folder_is_not_found,
     a_volume_has_room,
+    a_directory_has_the_room_of_its_volume,
+    a_mounted_folder_has_the_room_of_its_volume,
+    a_linked_directory_has_the_room_of_its_volume,
+    only_a_directory_has_room,
     a_volume_has_a_filesystem,
     a_volume_lies_on_a_disk,
     a_drive_is_among_the_access_paths,
@@ -69,7 +73,46 @@ fn not_found<T>(step: &'static str, result: os::Result<T>) -> Result<(), Failure
 fn a_volume_has_room(fixture: &Fixture) -> Result<(), Failure> {
     let space = fixture.volumes()?.space(fixture.workbench().volume())?;
     holds("it is larger than a mebibyte", space.total > 0x10_0000)?;
-    holds("no more is free than there is", space.free <= space.total)
+    holds("no more is free than there is", space.free <= space.total)?;
+    let available = space.available <= space.free;
+    holds("no more is available than is free", available)
+}
+
+/// What is written meanwhile is some mebibytes, and not the size.
+fn a_directory_has_the_room_of_its_volume(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let volumes = fixture.volumes()?;
+    let of_volume = volumes.space(scene.hand.volume())?.total;
+    let directory = scene.directory("a directory")?;
+    for at in [scene.hand.folder(), &directory, &directory.prefix(0)] {
+        same("total", &volumes.space_at(at)?.total, &of_volume)?;
+    }
+    Ok(())
+}
+
+fn a_mounted_folder_has_the_room_of_its_volume(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let volumes = fixture.volumes()?;
+    let of_volume = volumes.space(scene.hand.volume())?.total;
+    let folder = mounted(&scene, volumes)?;
+    same("total", &volumes.space_at(&folder)?.total, &of_volume)
+}
+
+fn a_linked_directory_has_the_room_of_its_volume(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let volumes = fixture.volumes()?;
+    let of_volume = volumes.space(scene.hand.volume())?.total;
+    scene.directory("real")?;
+    let link = scene.symlink("link", &scene.text("real"), LinkKind::Directory)?;
+    same("total", &volumes.space_at(&link)?.total, &of_volume)
+}
+
+fn only_a_directory_has_room(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let volumes = fixture.volumes()?;
+    let of_file = volumes.space_at(&scene.file("f")?);
+    holds("a file has none", of_file.is_err())?;
+    not_found("space_at", volumes.space_at(&scene.at(r"missing\d")))
 }
 
 fn a_volume_has_a_filesystem(fixture: &Fixture) -> Result<(), Failure> {

@@ -55,8 +55,12 @@ impl Files for NativeFiles {
     }
 
     fn list(&self, directory: &WinPath) -> os::Result<Vec<DirEntry>> {
+        self.list_some(directory, usize::MAX)
+    }
+
+    fn list_some(&self, directory: &WinPath, most: usize) -> os::Result<Vec<DirEntry>> {
         Wide::everything_in(directory)
-            .and_then(|pattern| list(&pattern))
+            .and_then(|pattern| list(&pattern, most))
             .map_err(|code| failure::error("FindFirstFileExW", directory, code))
     }
 
@@ -185,7 +189,7 @@ fn reparse_data_of(link: &OwnedHandle) -> Result<Vec<u8>, Win32> {
 }
 
 /// The root of a drive has no dots, so an empty one has nothing at all to find.
-fn list(pattern: &Wide) -> Result<Vec<DirEntry>, Win32> {
+fn list(pattern: &Wide, most: usize) -> Result<Vec<DirEntry>, Win32> {
     let (mut search, first) = match Search::begin(pattern, FIND_FIRST_EX_LARGE_FETCH) {
         Ok(begun) => begun,
         Err(Win32::FILE_NOT_FOUND) => return Ok(Vec::new()),
@@ -194,6 +198,9 @@ fn list(pattern: &Wide) -> Result<Vec<DirEntry>, Win32> {
     let mut entries = Vec::new();
     let mut next = Some(first);
     while let Some(Found { name, entry }) = next {
+        if entries.len() >= most {
+            break;
+        }
         if name != "." && name != ".." {
             entries.push(DirEntry { name, entry });
         }

@@ -52,10 +52,19 @@ impl Volumes for NativeVolumes {
     }
 
     fn space(&self, volume: VolumeId) -> os::Result<Space> {
-        let (total, free) = root(volume)
+        root(volume)
             .and_then(|root| volume::space(&root))
-            .map_err(|code| failure::error("GetDiskFreeSpaceExW", volume, code))?;
-        Ok(Space { total, free })
+            .map_err(|code| failure::error("GetDiskFreeSpaceExW", volume, code))
+    }
+
+    /// With a trailing backslash, which a path of a share has to have. A link at the end is followed: no entry is
+    /// asked for.
+    ///
+    /// <https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw>
+    fn space_at(&self, directory: &WinPath) -> os::Result<Space> {
+        Wide::folder(directory)
+            .and_then(|directory| volume::space(&directory))
+            .map_err(|code| failure::error("GetDiskFreeSpaceExW", directory, code))
     }
 
     fn file_system(&self, volume: VolumeId) -> os::Result<Option<FileSystem>> {

@@ -13,11 +13,21 @@ pub trait Firmware: Send + Sync {
 
 /// What holds from one boot to the next.
 pub trait Boot: Send + Sync {
-    /// Tells this boot from every other one: disk numbers and mappings do not outlive it.
+    /// Tells this boot from every other one: disk numbers and mappings do not outlive it. It is the same to all
+    /// processes, and nothing but equality is to be read from it.
     ///
     /// # Errors
     /// The system does not say.
     fn boot_id(&self) -> Result<BootId>;
+
+    /// The DNS host name of this machine, also where it is a cluster's, as the system spells it
+    /// (`GetComputerNameExW` with `ComputerNamePhysicalDnsHostname`). It is read at the system's start.
+    ///
+    /// A driver's node id, and what a report of a node is headed with, are its two uses.
+    ///
+    /// # Errors
+    /// The system does not say.
+    fn computer_name(&self) -> Result<String>;
 
     /// Where the system writes its memory: disks that hold these files are never touched.
     ///

@@ -33,6 +33,14 @@ pub trait Files: Send + Sync {
     /// No such directory, or access denied.
     fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>>;
 
+    /// [`Files::list`], which stops after so many entries: others may have made any number of them.
+    ///
+    /// To show a directory to a driver, and to remove a large one piece by piece, are its two uses.
+    ///
+    /// # Errors
+    /// As [`Files::list`].
+    fn list_some(&self, directory: &WinPath, most: usize) -> Result<Vec<DirEntry>>;
+
     /// Holds a plain directory in place: until the pin is dropped, nobody can rename it or delete it
     /// (an open handle without delete sharing). While it is empty, somebody may still make a junction
     /// of it; its entries are therefore reached through the pin, where that matters.

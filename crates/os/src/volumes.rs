@@ -20,6 +20,16 @@ pub trait Volumes: Send + Sync {
     /// No such volume; [`crate::Win32::UNRECOGNIZED_VOLUME`] when it has no filesystem.
     fn space(&self, volume: VolumeId) -> Result<Space>;
 
+    /// Size and free space of the filesystem that this directory lies on, all links and mounted folders followed,
+    /// also the one at the end of the path; of a share the server says (`GetDiskFreeSpaceExW`).
+    ///
+    /// What a driver reports of a pod's directory and what tells whether a share has room are its two uses.
+    ///
+    /// # Errors
+    /// No such directory; something other than a directory; [`crate::Win32::UNRECOGNIZED_VOLUME`] behind a
+    /// folder of a volume without a filesystem; a share that is not reached has the redirector's codes.
+    fn space_at(&self, directory: &WinPath) -> Result<Space>;
+
     /// The filesystem (`GetVolumeInformationW`); `None` when the volume is RAW.
     ///
     /// # Errors
@@ -102,13 +112,15 @@ pub struct Extent {
     pub length: u64,
 }
 
-/// The size of a filesystem, in bytes.
+/// The size of a filesystem, in bytes, as `GetDiskFreeSpaceExW` tells it to the account of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Space {
-    /// All of it.
+    /// All of it; under a quota for the account, no more than that.
     pub total: u64,
     /// What nothing occupies.
     pub free: u64,
+    /// What this account may still fill: less than what is free where it has a quota.
+    pub available: u64,
 }
 
 /// A filesystem as `GetVolumeInformationW` describes it.

@@ -32,6 +32,10 @@ impl Boot for Counting {
         Ok(BootId("this".to_owned()))
     }
 
+    fn computer_name(&self) -> Result<String> {
+        Ok("node".to_owned())
+    }
+
     fn paging(&self) -> Result<Paging> {
         self.count();
         Ok(Paging::default())

@@ -2,4 +2,4 @@
 
 pub use node::api::System;
 pub use node::{Dependents, ServiceName};
-pub use os::{ServiceInfo, ServiceState, StartType};
+pub use os::{BootId, ServiceInfo, ServiceState, StartType};

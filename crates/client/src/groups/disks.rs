@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use formats::location::Location;
 use node::api::{Cause, Condition, Disks, Error, Result, ResultExt, Volumes};
 use node::{DiskIds, DiskQuery, FoundDisk};
-use os::{Deadline, DiskNumber, VolumeId};
+use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
 use super::{Read, bytes, disk_of_text, find, is_too_old};
 use crate::Node;
@@ -70,6 +70,10 @@ impl Disks for Node {
 
     fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk> {
         find::find(self, wanted, deadline)
+    }
+
+    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk> {
+        find::find_at(self, path, deadline)
     }
 
     fn rescan(&self, deadline: Deadline) -> Result<()> {

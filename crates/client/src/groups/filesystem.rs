@@ -1,7 +1,8 @@
-use node::api::{Filesystem, Result};
-use os::{Deadline, WinPath};
+use node::api::{Feature, Filesystem, Result};
+use node::{LinkTarget, Listing, Look};
+use os::{Deadline, Space, WinPath};
 
-use super::{path_text, unless};
+use super::{lacks, path_text, unless};
 use crate::Node;
 use crate::dialect::dialects;
 
@@ -86,6 +87,51 @@ impl Filesystem for Node {
             } => |answer| unless(answer.error, answer.is_mount_point);
         ];
         self.look("look at", &[path], deadline, &spoken)
+    }
+
+    fn link_directory(&self, _to: &WinPath, at: &WinPath, _deadline: Deadline) -> Result<()> {
+        Err(lacks(
+            "link",
+            at,
+            "linking directories",
+            Feature::DirectoryLinks,
+        ))
+    }
+
+    fn look(&self, path: &WinPath, _deadline: Deadline) -> Result<Look> {
+        Err(lacks(
+            "look at",
+            path,
+            "looking at an entry",
+            Feature::EntryLooks,
+        ))
+    }
+
+    fn read_link(&self, path: &WinPath, _deadline: Deadline) -> Result<Option<LinkTarget>> {
+        Err(lacks(
+            "read link",
+            path,
+            "reading a link",
+            Feature::EntryLooks,
+        ))
+    }
+
+    fn list(&self, directory: &WinPath, _most: usize, _deadline: Deadline) -> Result<Listing> {
+        Err(lacks(
+            "list",
+            directory,
+            "listing a directory",
+            Feature::EntryLooks,
+        ))
+    }
+
+    fn space(&self, directory: &WinPath, _deadline: Deadline) -> Result<Space> {
+        Err(lacks(
+            "look at",
+            directory,
+            "the space of a path",
+            Feature::SpaceByPath,
+        ))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node::api::{Cause, Condition, Disks, Error, Feature, Iscsi, Result};
+use node::api::{Cause, Condition, Disks, Error, Feature, Iscsi, Result, Volumes};
 use node::{Criterion, DiskQuery, Excluded, FoundDisk, SeenDisk};
-use os::{Deadline, DiskNumber};
+use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
 use super::{Read, is_too_old, unsupported};
 use crate::Node;
@@ -16,6 +16,33 @@ pub(super) fn find(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Resul
     let disks = list(node, wanted, deadline)?;
     let found = wanted.sole(disks).map_err(Box::new);
     found.map_err(|error| failed(Cause::NotIdentified(error)))
+}
+
+/// Finds the disk of the volume that is mounted where a path leads to, by what the lists tell of it.
+pub(super) fn find_at(node: &Node, path: &WinPath, deadline: Deadline) -> Result<FoundDisk> {
+    let failed = |cause| Error::new("find the disk at", path, cause);
+    let (volume, disk) = behind(node, path, deadline)?;
+    let mut seen = SeenDisk::numbered(disk);
+    seen.location = node.locations(deadline)?.remove(&disk);
+    if let Some(ids) = node.ids(deadline)?.remove(&disk) {
+        seen.identifiers = named(ids.page83).into_iter().collect();
+        seen.serial = named(ids.serial);
+    }
+    let wanted = DiskQuery::of(&seen);
+    let wanted = wanted.map_err(|lack| failed(Cause::failed(Condition::Uncertain, lack)))?;
+    let found = find(node, &wanted, deadline)?;
+    match found.number() == disk && behind(node, path, deadline)? == (volume, disk) {
+        true => Ok(found),
+        false => {
+            let text = format!("it was on {seen}, and is not any more");
+            Err(failed(Cause::failed(Condition::Changed, text)))
+        }
+    }
+}
+
+fn behind(node: &Node, path: &WinPath, deadline: Deadline) -> Result<(VolumeId, DiskNumber)> {
+    let volume = node.of_target(path, deadline)?;
+    Ok((volume, node.disk_number(volume, deadline)?))
 }
 
 /// Refuses to go on when another disk has the number of the one that was found. No lock is held meanwhile:

@@ -53,6 +53,16 @@ fn unsupported(what: impl fmt::Display, feature: Feature) -> Cause {
     }
 }
 
+/// An operation that csi-proxy's protocol does not have.
+fn lacks(
+    operation: &'static str,
+    object: impl fmt::Display,
+    what: impl fmt::Display,
+    feature: Feature,
+) -> Error {
+    Error::new(operation, object, unsupported(what, feature))
+}
+
 /// Whether the proxy serves the group, but is too old for the operation.
 fn is_too_old(error: &Error) -> bool {
     let Cause::Unsupported { needs, .. } = &error.cause else {

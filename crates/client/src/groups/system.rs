@@ -1,13 +1,28 @@
-use node::api::{Result, System};
+use node::api::{Feature, Result, System};
 use node::{Dependents, ServiceName};
-use os::{Deadline, ServiceInfo, ServiceState, StartType};
+use os::{BootId, Deadline, ServiceInfo, ServiceState, StartType};
 use wire::system::v1alpha1;
 
-use super::{Read, malformed};
+use super::{Read, lacks, malformed};
 use crate::Node;
 use crate::dialect::dialects;
 
 impl System for Node {
+    fn boot_id(&self, _deadline: Deadline) -> Result<BootId> {
+        let object = "the boot id";
+        Err(lacks("read", object, object, Feature::SystemIdentity))
+    }
+
+    fn computer_name(&self, _deadline: Deadline) -> Result<String> {
+        let object = "the computer's name";
+        Err(lacks("read", object, object, Feature::SystemIdentity))
+    }
+
+    fn uuid(&self, _deadline: Deadline) -> Result<String> {
+        let object = "the UUID";
+        Err(lacks("read", object, object, Feature::SystemIdentity))
+    }
+
     /// csi-proxy before 1.3 leaves blanks behind it.
     fn serial_number(&self, deadline: Deadline) -> Result<String> {
         let spoken = dialects![

@@ -6,7 +6,7 @@ use os::WinPath;
 use os_sim::{Bus, Content, DiskSpec, HardwareControl, demo};
 
 use super::features::lacks;
-use super::{Rig, both, fails, query, serial};
+use super::{Rig, both, fails, path, query, serial};
 
 #[test]
 fn a_disk_is_found_by_all_that_csi_proxy_lists() {
@@ -207,4 +207,28 @@ fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
             write(rig, &FoundVolume::mounted_at(volume, target))
         });
     }
+}
+
+/// What unstages a volume of which nobody has a record.
+#[test]
+fn the_disk_of_a_mounted_folder_is_found() {
+    both(|rig| {
+        let (node, soon) = (&*rig.node, rig.soon());
+        let volume = rig.formatted_volume();
+        let (target, link) = (rig.folder("globalmount"), path("pods"));
+        rig.mount(&target);
+        let filesystem = node.filesystem();
+        filesystem.create_symlink(&target, &link, soon).unwrap();
+        let disk = node.disks().find_at(&target, soon).unwrap();
+        assert_eq!(disk.number(), rig.disk());
+        let linked = node.disks().find_at(&link, soon).unwrap();
+        assert_eq!(linked.number(), rig.disk());
+        node.volumes().unmount(volume, &target, soon).unwrap();
+        for plain in [&target, &link] {
+            let error = node.disks().find_at(plain, soon).unwrap_err();
+            assert!(error.is(Condition::NotAMountedFolder), "{error}");
+        }
+        node.disks().take_offline(&disk, soon).unwrap();
+        assert_eq!(node.disks().is_online(rig.disk(), soon), Ok(false));
+    });
 }

@@ -9,7 +9,6 @@ mod found;
 mod names;
 
 use std::fs;
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,8 +16,8 @@ use std::time::Duration;
 use node::api::{Condition, Error, NodeApi};
 use node::{
     Authentication, Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapOutcome,
-    MapRequest, NewSize, Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber,
-    ServiceName, TargetName, Way,
+    MapRequest, NewSize, Node, Options, Portal, Privacy, RemotePath, SerialNumber, ServiceName,
+    TargetName, Way,
 };
 use os::{Deadline, DiskNumber, ServiceState, VolumeId, WinPath};
 use os_sim::smb::{self, SmbControl};
@@ -499,22 +498,6 @@ fn what_nothing_explains_is_not_overwritten_over_the_pipes_either() {
         unknown.unwrap();
         rig.node.disks().partition(&rig.found(), rig.soon())
     });
-}
-
-/// A caller is never told of a growth that was none.
-#[test]
-fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
-    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
-        let volume = rig.formatted_volume();
-        let (volumes, found, soon) = (rig.node.volumes(), rig.found_volume(), rig.soon());
-        let size = volumes.stats(volume, soon).unwrap().total + (50 << 20);
-        let size = NewSize::Bytes(NonZeroU64::new(size).unwrap());
-        let resized = volumes.resize(&found, size, soon).unwrap();
-        match in_process {
-            true => assert!(matches!(resized, Resized::Unchanged { .. }), "{resized:?}"),
-            false => assert_eq!(resized, Resized::Unreported),
-        }
-    }
 }
 
 #[test]

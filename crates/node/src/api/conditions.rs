@@ -9,8 +9,8 @@ use super::{Cause, Code, Condition};
 use crate::provider::returned_win32;
 use crate::{
     BlankError, DiskError, FilesystemError, FirmwareError, IscsiError, NotIdentified,
-    PagingUnknown, ProviderError, ServiceError, SmbError, TargetError, Unfinished, Unread,
-    VisibilityError, VolumeError, WayError,
+    PagingUnknown, ProviderError, ServiceError, SmbError, SystemError, TargetError, Unfinished,
+    Unread, VisibilityError, VolumeError, WayError,
 };
 
 /// Errors come here through `Into<Cause>`: with the condition of their variant and their own text.
@@ -57,6 +57,7 @@ causes!(
     IscsiError,
     ServiceError,
     SmbError,
+    SystemError,
     VolumeError
 );
 
@@ -232,6 +233,7 @@ impl Classified for DiskError {
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::StaysOffline { .. } => Condition::Offline,
             Self::StaysReadOnly { .. } => Condition::ReadOnly,
+            Self::Untold { .. } => Condition::Uncertain,
             Self::ViewsDiffer { .. } => Condition::OutOfDate,
             Self::Blank(error) => return error.kind(),
             Self::Iscsi(error) => return error.kind(),
@@ -333,9 +335,18 @@ impl Classified for SmbError {
 impl Classified for FirmwareError {
     fn kind(&self) -> Kind {
         match self {
-            Self::Os(source) => source.kind(),
+            Self::Os { source, .. } => source.kind(),
             Self::Unfinished(error) => error.kind(),
             _ => Kind::Condition(Condition::Other),
+        }
+    }
+}
+
+impl Classified for SystemError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::BootId { source } | Self::ComputerName { source } => source.kind(),
+            Self::Unfinished(error) => error.kind(),
         }
     }
 }

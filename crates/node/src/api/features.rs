@@ -44,6 +44,8 @@ features![
         "caches are written, and the disk goes offline though files are open";
     DeviceCriteria "device-criteria": "`Disks::find` by NVMe namespace, port, PCI device or function",
         UNSUPPORTED;
+    DirectoryLinks "directory-links": "`Filesystem::link_directory`", UNSUPPORTED;
+    EntryLooks "entry-looks": "`Filesystem::look`, `Filesystem::read_link` and `Filesystem::list`", UNSUPPORTED;
     ErrorCodes "error-codes": "`Error::code` and `Error::system_text`", "both are `None`";
     FormatOptions "format-options":
         "`Volumes::ensure_formatted` with ReFS, allocation unit, label or access control list", UNSUPPORTED;
@@ -61,9 +63,13 @@ features![
         "`Unreported`, but for a format that was made";
     PortalRefresh "portal-refresh": "`Iscsi::refresh`", UNSUPPORTED;
     SessionList "session-list": "`Iscsi::sessions`", UNSUPPORTED;
+    SmallGrowth "small-growth": "`Volumes::resize` grows a volume by any number of MiB",
+        "less than 100 MiB is no growth";
+    SpaceByPath "space-by-path": "`Filesystem::space`", UNSUPPORTED;
     StaleMounts "stale-mounts":
         "`Volumes::mount` and `Filesystem::make_directory` take a mounted folder whose volume is gone for a plain one",
         "they fail until `Filesystem::remove_entry` removes it";
+    SystemIdentity "system-identity": "`System::boot_id`, `System::computer_name` and `System::uuid`", UNSUPPORTED;
 ];
 
 impl Feature {

@@ -2,19 +2,20 @@
 //!
 //! What each operation does, and what it refuses, is said in full at the method of the same name in
 //! [`crate::Disks`], [`crate::Filesystem`], [`crate::Firmware`], [`crate::Iscsi`], [`crate::Services`],
-//! [`crate::Smb`] and [`crate::Volumes`].
+//! [`crate::Smb`], [`crate::System`] and [`crate::Volumes`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use formats::location::Location;
-use os::{Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
+use os::{BootId, Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
 
 use super::Result;
 use super::sealed::Sealed;
 use crate::{
     Authentication, ChapSecret, Connected, Dependents, DiskIds, DiskQuery, FormatOptions,
-    Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest, NewSize, Portal,
-    RemotePath, Resized, ServiceName, SessionInfo, ShareMapping, TargetName,
+    Formatted, FoundDisk, FoundVolume, LinkTarget, Listing, LoginOptions, Look, MapOutcome,
+    MapRequest, NewSize, Portal, RemotePath, Resized, ServiceName, SessionInfo, ShareMapping,
+    TargetName,
 };
 
 /// The operations on disks.
@@ -51,6 +52,18 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::DeviceCriteria`](super::Feature::DeviceCriteria).
     fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk>;
+
+    /// The disk of the volume that is mounted where a path leads to by links, by the names and the place that it
+    /// tells: for unstaging without a record. Once it is found the volume can be unmounted, and
+    /// [`Disks::take_offline`] takes the disk that was found.
+    ///
+    /// # Errors
+    /// As [`Volumes::of_target`], so that the disk of a plain directory is never found. [`Changed`](super::Condition::Changed),
+    /// [`Ambiguous`](super::Condition::Ambiguous), [`Guarded`](super::Condition::Guarded);
+    /// [`Uncertain`](super::Condition::Uncertain) of a disk that does not tell enough of itself;
+    /// [`NotAnswering`](super::Condition::NotAnswering); [`Other`](super::Condition::Other) of a volume on several
+    /// disks.
+    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk>;
 
     /// Makes Windows look for disks that came, went or grew.
     ///
@@ -159,12 +172,64 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
     fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()>;
 
+    /// Creates a directory link at `at` that leads to `to`, which may be away now, or a share that is not mapped yet:
+    /// nothing is looked at there. A directory link that leads there already is success, and a file link that leads
+    /// there is replaced, as Windows opens no directory through one. [`Filesystem::create_symlink`] makes such file
+    /// links of what is away.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](super::Condition::AlreadyExists) of anything else, also of a link that leads elsewhere;
+    /// [`NotFound`](super::Condition::NotFound) where the folder of the link is missing;
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`OutOfReach`](super::Condition::OutOfReach).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::DirectoryLinks`](super::Feature::DirectoryLinks).
+    fn link_directory(&self, to: &WinPath, at: &WinPath, deadline: Deadline) -> Result<()>;
+
     /// Whether the entry is a link of any kind, and what it leads to exists.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
     /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
     fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
+
+    /// What is at a path, and where it leads if it is a link: hop by hop, onto no share, whose mapping counts instead.
+    ///
+    /// # Errors
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`OutOfReach`](super::Condition::OutOfReach),
+    /// [`NotAnswering`](super::Condition::NotAnswering); never [`NotFound`](super::Condition::NotFound), which is
+    /// [`Look::Missing`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
+    fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look>;
+
+    /// Where a link, a junction or a mounted folder leads, by its own word; `None` of another entry.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`NotAnswering`](super::Condition::NotAnswering).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
+    fn read_link(&self, path: &WinPath, deadline: Deadline) -> Result<Option<LinkTarget>>;
+
+    /// The entries of a directory, at most so many. Whoever may write there chose their names, and may have made
+    /// other things of them since; a name belongs in no error and no log line as it is.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied);
+    /// [`Crowded`](super::Condition::Crowded) while others list or change the path.
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
+    fn list(&self, directory: &WinPath, most: usize, deadline: Deadline) -> Result<Listing>;
+
+    /// Size and free space of the filesystem that a directory lies on, in bytes; links and mounted folders are
+    /// followed, onto shares as well. [`Volumes::stats`] has those of a volume.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed), [`ServerNotFound`](super::Condition::ServerNotFound),
+    /// [`NotMapped`](super::Condition::NotMapped); [`NotAnswering`](super::Condition::NotAnswering) of a share on which
+    /// a call from before hangs. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::SpaceByPath`](super::Feature::SpaceByPath).
+    fn space(&self, directory: &WinPath, deadline: Deadline) -> Result<Space>;
 }
 
 /// The operations on volumes.
@@ -253,7 +318,9 @@ pub trait Volumes: Sealed + Send + Sync {
         deadline: Deadline,
     ) -> Result<Formatted>;
 
-    /// Grows a volume, and tells whether it did. Nothing shrinks, and a growth of less than 100 MiB is none.
+    /// Grows a volume, and tells whether it did. Nothing shrinks; sizes are taken down to whole MiB, and a growth of
+    /// less than one is none. Without [`Feature::SmallGrowth`](super::Feature::SmallGrowth) one of less than 100 MiB
+    /// is none.
     ///
     /// A driver that is to expand a volume finds it by the path that it mounted it at. By a disk it is found
     /// too; but one that was itself found by its size has to be found anew once it has grown. Without
@@ -444,6 +511,24 @@ pub trait Iscsi: Sealed + Send + Sync {
 
 /// The computer and its services.
 pub trait System: Sealed + Send + Sync {
+    /// Tells this boot from every other one: what a driver noted of disk numbers and mappings under another id is of
+    /// before. It is the same to every process. Nothing but equality is to be read from it.
+    ///
+    /// # Errors
+    /// [`AccessDenied`](super::Condition::AccessDenied) of who is no administrator.
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::SystemIdentity`](super::Feature::SystemIdentity).
+    fn boot_id(&self, deadline: Deadline) -> Result<BootId>;
+
+    /// The machine's DNS host name in lower case, without its domain: what kubelet calls its node unless it is told
+    /// another name.
+    ///
+    /// # Errors
+    /// [`Other`](super::Condition::Other) where Windows does not say.
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::SystemIdentity`](super::Feature::SystemIdentity).
+    fn computer_name(&self, deadline: Deadline) -> Result<String>;
+
     /// The serial number in the firmware, without blanks around it; virtual machines are known by it.
     ///
     /// # Errors
@@ -475,4 +560,13 @@ pub trait System: Sealed + Send + Sync {
         dependents: Dependents,
         deadline: Deadline,
     ) -> Result<()>;
+
+    /// The UUID in the firmware as `Win32_ComputerSystemProduct` has it: in upper case, with hyphens. Linux and
+    /// hypervisors may spell the first three groups of the same machine the other way round.
+    ///
+    /// # Errors
+    /// [`Other`](super::Condition::Other) where the firmware has none.
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::SystemIdentity`](super::Feature::SystemIdentity).
+    fn uuid(&self, deadline: Deadline) -> Result<String>;
 }

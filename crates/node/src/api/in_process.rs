@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use formats::location::Location;
-use os::{Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
+use os::{BootId, Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, WinPath};
 use zeroize::Zeroizing;
 
 use super::sealed::Sealed;
@@ -15,9 +15,9 @@ use super::{
 use crate::volumes::stale;
 use crate::{
     Authentication, ChapSecret, Connected, Credentials, Dependents, DiskIds, DiskQuery,
-    FormatOptions, Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest,
-    NewSize, Node, Portal, RemotePath, Resized, ServiceName, SessionInfo, ShareMapping, TargetName,
-    Unfinished,
+    FormatOptions, Formatted, FoundDisk, FoundVolume, LinkTarget, Listing, LoginOptions, Look,
+    MapOutcome, MapRequest, NewSize, Node, Portal, RemotePath, Resized, ServiceName, SessionInfo,
+    ShareMapping, TargetName, Unfinished,
 };
 
 impl Sealed for Node {}
@@ -81,6 +81,16 @@ impl Disks for Node {
         run(self, "find the disk with", wanted, deadline, move |node| {
             node.operations().disks().find(&owned, deadline)
         })
+    }
+
+    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk> {
+        on_path(
+            self,
+            "find the disk at",
+            path,
+            deadline,
+            move |node, path| node.operations().disks().find_at(path, deadline),
+        )
     }
 
     fn rescan(&self, deadline: Deadline) -> Result<()> {
@@ -174,9 +184,44 @@ impl Filesystem for Node {
         })
     }
 
+    fn link_directory(&self, to: &WinPath, at: &WinPath, deadline: Deadline) -> Result<()> {
+        let to = to.clone();
+        on_path(self, "link", at, deadline, move |node, at| {
+            node.operations()
+                .filesystem()
+                .link_directory(&to, at, deadline)
+        })
+    }
+
     fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool> {
         on_path(self, "look at", path, deadline, move |node, path| {
             node.operations().filesystem().is_symlink(path, deadline)
+        })
+    }
+
+    fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look> {
+        on_path(self, "look at", path, deadline, move |node, path| {
+            node.operations().filesystem().look(path, deadline)
+        })
+    }
+
+    fn read_link(&self, path: &WinPath, deadline: Deadline) -> Result<Option<LinkTarget>> {
+        on_path(self, "read link", path, deadline, move |node, path| {
+            node.operations().filesystem().read_link(path, deadline)
+        })
+    }
+
+    fn list(&self, directory: &WinPath, most: usize, deadline: Deadline) -> Result<Listing> {
+        on_path(self, "list", directory, deadline, move |node, directory| {
+            node.operations()
+                .filesystem()
+                .list(directory, most, deadline)
+        })
+    }
+
+    fn space(&self, directory: &WinPath, deadline: Deadline) -> Result<Space> {
+        on_path(self, "look at", directory, deadline, move |node, path| {
+            node.operations().filesystem().space(path, deadline)
         })
     }
 }
@@ -445,6 +490,24 @@ impl Iscsi for Node {
 }
 
 impl System for Node {
+    fn boot_id(&self, deadline: Deadline) -> Result<BootId> {
+        run(self, "read", "the boot id", deadline, move |node| {
+            node.operations().system().boot_id(deadline)
+        })
+    }
+
+    fn computer_name(&self, deadline: Deadline) -> Result<String> {
+        run(self, "read", "the computer's name", deadline, move |node| {
+            node.operations().system().computer_name(deadline)
+        })
+    }
+
+    fn uuid(&self, deadline: Deadline) -> Result<String> {
+        run(self, "read", "the UUID", deadline, move |node| {
+            node.operations().firmware().uuid(deadline)
+        })
+    }
+
     fn serial_number(&self, deadline: Deadline) -> Result<String> {
         run(self, "read", "the serial number", deadline, move |node| {
             node.operations().firmware().serial_number(deadline)

@@ -1,6 +1,6 @@
 use os::DiskNumber;
 
-use super::{FoundDisk, Guarded, NotIdentified, PagingUnknown, SeenDisk};
+use super::{FoundDisk, Guarded, NotEnough, NotIdentified, PagingUnknown, SeenDisk};
 use crate::text::list;
 use crate::{BlankError, IscsiError, ProviderError, Unfinished, VisibilityError, VolumeError};
 
@@ -102,6 +102,14 @@ pub enum DiskError {
     /// It did not end, or did not begin.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
+    /// The disk does not tell enough of itself.
+    #[error("disk {disk} cannot be told from others: {source}")]
+    Untold {
+        /// The disk.
+        disk: DiskNumber,
+        /// What is missing.
+        source: NotEnough,
+    },
     /// Kernel and storage provider see different disks or partition tables, also after a refresh.
     #[error("disk {disk}: the kernel sees {kernel}, the storage provider {provider}")]
     ViewsDiffer {

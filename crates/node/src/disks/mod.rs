@@ -14,7 +14,7 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use formats::location::Location;
-use os::{Deadline, DiskNumber};
+use os::{Deadline, DiskNumber, WinPath};
 
 pub use self::error::DiskError;
 pub use self::find::{
@@ -87,6 +87,19 @@ impl<'a> Disks<'a> {
     pub fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk, DiskError> {
         self.node.check(deadline, "find", wanted)?;
         find::find(self.node, wanted, deadline)
+    }
+
+    /// The disk of the volume that is mounted where a path leads to by links and junctions, by all that it tells of
+    /// its names and its place: for who unstages a volume and has no record of its disk. What is found is the disk
+    /// still when nothing is mounted there any more. The path is one that the caller answers for.
+    ///
+    /// # Errors
+    /// The path leads to no mounted folder, as [`crate::Volumes::of_target`] tells it: the disk that holds a plain
+    /// directory is never found. The volume is not on one disk, the disk is one that is never written, it
+    /// does not tell enough of itself ([`DiskError::Untold`]) or another tells the same, or it was another meanwhile.
+    pub fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk, DiskError> {
+        self.node.check(deadline, "find the disk at", path)?;
+        find::find_at(self.node, path, deadline)
     }
 
     /// What the guard decides of each disk. A disk that hangs is waited for ten seconds, as in other lists.

@@ -1,14 +1,16 @@
 //! Files, directories and links.
 
 mod error;
+mod look;
 mod make;
 mod remove;
 
 use std::sync::Arc;
 
-use os::{Deadline, Entry, Files, LinkKind, Root, Win32, WinPath};
+use os::{Deadline, Entry, Files, LinkKind, Root, Space, Win32, WinPath};
 
 pub use self::error::FilesystemError;
+pub use self::look::{EntryKind, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry, Listing, Look};
 use self::make::Making;
 use self::remove::Walk;
 use crate::link::{self, Leads};
@@ -137,7 +139,8 @@ impl<'a> Filesystem<'a> {
 
     /// Creates a symbolic link that stores `target` as it is written: a directory link if `source`,
     /// which is where `target` is, leads to a directory now, otherwise a file link. A link that is
-    /// there and leads to `target` already is success.
+    /// there and leads to `target` already is success; a file link gives way, as by [`Filesystem::link_directory`],
+    /// if `source` leads to a directory now.
     ///
     /// # Errors
     /// Anything else has the link's name, or Windows refuses.
@@ -156,20 +159,60 @@ impl<'a> Filesystem<'a> {
             Err(error) if error.is_not_found() => LinkKind::File,
             Err(error) => return Err(FilesystemError::inspect(target)(error)),
         };
+        self.link(&link, target, kind, &target.to_string())
+    }
+
+    /// Creates a directory link (`SYMBOLIC_LINK_FLAG_DIRECTORY`) that leads to `to`, at which nothing is looked:
+    /// it may be away now, or on a share that is not mapped yet. A directory link that leads there already is
+    /// success, and a file link that leads there gives way: since version 1803 Windows opens no directory through
+    /// one (git-for-windows/git#1646). Cut off in between, the name may be free; a repeated call makes the link.
+    ///
+    /// # Errors
+    /// Anything else has the link's name, a link that leads elsewhere among it; or Windows refuses.
+    pub fn link_directory(
+        &self,
+        to: &WinPath,
+        at: impl Into<Way>,
+        deadline: Deadline,
+    ) -> Result<(), FilesystemError> {
+        let at = at.into();
+        let _held = self.lock("link", &at, deadline)?;
+        self.link(&at, to, LinkKind::Directory, &link::text_to(to))
+    }
+
+    fn link(
+        &self,
+        at: &Way,
+        target: &WinPath,
+        kind: LinkKind,
+        text: &str,
+    ) -> Result<(), FilesystemError> {
         let new = NewLink {
             node: self.node,
-            way: &link,
+            way: at,
             target,
             kind,
         };
-        let created = new
-            .place()
-            .and_then(|place| new.make(place, &target.to_string()));
-        created.map_err(|error| FilesystemError::CreateLink {
-            link: link.asked().to_string(),
+        let made = new.place().and_then(|place| new.make(place, text));
+        made.map_err(|source| FilesystemError::CreateLink {
+            link: at.asked().to_string(),
             target: target.to_string(),
-            source: error,
+            source,
         })
+    }
+
+    /// Size and free space of the filesystem that a directory lies on, in bytes; links and mounted folders are
+    /// followed, onto shares as well. The path is one that the caller answers for.
+    ///
+    /// A share that does not answer keeps its caller for as long as Windows waits for it, and eight threads at most
+    /// for each path: whoever comes after two minutes is told so at once.
+    ///
+    /// # Errors
+    /// There is no such directory, its volume has no filesystem, or its share is not reached.
+    pub fn space(&self, directory: &WinPath, deadline: Deadline) -> Result<Space, FilesystemError> {
+        self.node.check(deadline, "look at", directory)?;
+        let space = self.node.os().volumes.space_at(directory);
+        space.map_err(FilesystemError::inspect(directory))
     }
 
     /// Removes what links have left within bounds that were being made when a process died, as far as they are noted

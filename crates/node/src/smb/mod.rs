@@ -32,7 +32,7 @@ use crate::locks::{Held, Key, Wait};
 use crate::new_link::{NewLink, Place};
 use crate::outcomes::Outcomes;
 use crate::provider::ProviderError;
-use crate::{Node, Way};
+use crate::{Node, Way, link};
 
 /// What the calls of one process know of the node's mappings and of each other.
 #[derive(Default)]
@@ -196,7 +196,8 @@ impl<'a> Smb<'a> {
         remote: &'b RemotePath,
         place: Place<'b>,
     ) -> Result<(), SmbError> {
-        let made = self.link(link, remote).make(place, &remote.link_text());
+        let text = link::text_to(remote.path());
+        let made = self.link(link, remote).make(place, &text);
         made.map_err(|error| self.not_linked(link, remote, error))
     }
 

@@ -56,13 +56,6 @@ impl RemotePath {
             other => other.to_string(),
         }
     }
-
-    /// The text that a link to it stores: with a trailing separator, without which containerd does
-    /// not follow the link (kubernetes#94213).
-    pub(super) fn link_text(&self) -> String {
-        let plain = self.0.to_string();
-        format!("{}\\", plain.trim_end_matches('\\'))
-    }
 }
 
 impl fmt::Display for RemotePath {
@@ -74,6 +67,7 @@ impl fmt::Display for RemotePath {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link;
 
     #[test]
     fn the_share_is_the_first_two_names_whatever_separates_them() {
@@ -86,10 +80,10 @@ mod tests {
             let remote = RemotePath::parse(text).unwrap();
             assert_eq!(remote.share(), r"\\server\share");
             assert_eq!(remote.server(), "server");
-            assert_eq!(remote.link_text(), r"\\Server\Share\Sub\dir\");
+            assert_eq!(link::text_to(remote.path()), r"\\Server\Share\Sub\dir\");
         }
         let share = RemotePath::parse("//Server/Share").unwrap();
-        assert_eq!(share.link_text(), r"\\Server\Share\");
+        assert_eq!(link::text_to(share.path()), r"\\Server\Share\");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use os::Win32;
 
 use super::place::Place;
-use super::resize::Resizing;
+use super::resize::{LEAST_OF_WINDOWS, Resizing};
 use super::{FileSystemType, VolumeError};
 
 const MIB: u64 = 1 << 20;
@@ -39,18 +39,25 @@ pub(super) enum Filling {
 impl Resizing<'_> {
     /// Lets the filesystem fill its partition, also when an earlier call died between the two.
     ///
-    /// Only NTFS and ReFS are extended. How close ReFS comes to the end of its partition is not documented, so
+    /// Only NTFS and ReFS are extended; NTFS also where less than [`SLACK`] may be missing, but it need not succeed
+    /// there. How close ReFS comes to the end of its partition is not documented, so
     /// that it may fail there without anything left to do: that is an error only after this call grew the
     /// partition without its filesystem.
     pub(super) fn fill(&self, place: &Place, growth: Growth) -> Result<Filling, VolumeError> {
         let length = place.partition.length;
         let Some(total) = self
             .total()?
-            .filter(|total| total.saturating_add(SLACK) < length)
+            .filter(|total| total.saturating_add(LEAST_OF_WINDOWS) <= length)
         else {
             return Ok(Filling::NotNeeded);
         };
         match self.extendable()? {
+            Some(FileSystemType::Ntfs) if total.saturating_add(SLACK) >= length => {
+                Ok(self.extend(length).unwrap_or_else(|error| {
+                    tracing::debug!(volume = %self.volume, %error, total, length, "NTFS takes no more of its partition");
+                    Filling::NotNeeded
+                }))
+            }
             Some(FileSystemType::Ntfs) => self.extend(length),
             Some(FileSystemType::Refs) if total.saturating_add(REFS_SLACK) < length => {
                 self.extend(length).or_else(|error| match growth {

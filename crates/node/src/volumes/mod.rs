@@ -25,10 +25,10 @@ pub(crate) use self::history::History;
 use self::mount::Mounting;
 pub use self::on_disk::VisibilityError;
 pub use self::options::{AllocationUnit, FileSystemType, FormatOptions, FormatOptionsError};
-pub(crate) use self::place::disks_of;
+pub(crate) use self::place::{disk_of, disks_of};
 pub(crate) use self::released::Places;
 pub use self::released::{Kept, NotReleased};
-use self::resize::Resizing;
+use self::resize::{LEAST_OF_CSI_PROXY, LEAST_OF_WINDOWS, Resizing};
 pub use self::resize::{NewSize, Resized};
 pub use self::target::TargetError;
 use crate::locks::Key;
@@ -236,8 +236,11 @@ impl<'a> Volumes<'a> {
         .ensure()
     }
 
-    /// Grows a volume. Nothing shrinks, and a growth of less than 100 MiB is none; but a filesystem
-    /// smaller than its partition is extended in any case. Which of it was done is told.
+    /// Grows a volume. Nothing shrinks, and a growth of less than 1 MiB is none, as Windows refuses it; but a
+    /// filesystem smaller than its partition is extended in any case. Sizes are taken down to whole MiB. Which of it
+    /// was done is told.
+    ///
+    /// ReFS uses whole stretches of 64 MiB: what is less than one its partition alone gets.
     ///
     /// # Errors
     /// There is no room for the size, the volume's disk is one that is never written, it is not one
@@ -248,14 +251,22 @@ impl<'a> Volumes<'a> {
         size: NewSize,
         deadline: Deadline,
     ) -> Result<Resized, VolumeError> {
-        let named = volume.into();
-        Resizing {
-            node: self.node,
-            volume: named.id(),
-            named,
-            deadline,
-        }
-        .run(size)
+        self.resizing(volume.into(), LEAST_OF_WINDOWS, deadline)
+            .run(size)
+    }
+
+    /// [`Volumes::resize`], to which a growth of less than 100 MiB is none, as it is csi-proxy's.
+    ///
+    /// # Errors
+    /// As [`Volumes::resize`].
+    pub fn resize_by_much<'v>(
+        &self,
+        volume: impl Into<NamedVolume<'v>>,
+        size: NewSize,
+        deadline: Deadline,
+    ) -> Result<Resized, VolumeError> {
+        self.resizing(volume.into(), LEAST_OF_CSI_PROXY, deadline)
+            .run(size)
     }
 
     /// Size and free space of the volume's filesystem, in bytes.
@@ -278,7 +289,7 @@ impl<'a> Volumes<'a> {
         deadline: Deadline,
     ) -> Result<DiskNumber, VolumeError> {
         self.node.check(deadline, "look at volume", &volume)?;
-        place::disk_of(self.node.os(), volume)
+        disk_of(self.node.os(), volume)
     }
 
     /// The volume that is mounted where a path leads to by links and junctions.
@@ -320,6 +331,19 @@ impl<'a> Volumes<'a> {
         self.node.check(deadline, "flush volume", &volume)?;
         let flushed = self.node.os().volumes.flush(volume);
         flushed.map_err(VolumeError::failed("flush", volume))
+    }
+
+    fn resizing<'v>(&self, named: NamedVolume<'v>, least: u64, deadline: Deadline) -> Resizing<'v>
+    where
+        'a: 'v,
+    {
+        Resizing {
+            node: self.node,
+            volume: named.id(),
+            named,
+            least,
+            deadline,
+        }
     }
 
     fn mounting(

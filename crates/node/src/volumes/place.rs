@@ -24,7 +24,7 @@ pub(crate) fn disks_of(os: &Os, volume: VolumeId) -> os::Result<BTreeSet<DiskNum
 ///
 /// # Errors
 /// The volume does not say, or is on several.
-pub(super) fn disk_of(os: &Os, volume: VolumeId) -> Result<DiskNumber, VolumeError> {
+pub(crate) fn disk_of(os: &Os, volume: VolumeId) -> Result<DiskNumber, VolumeError> {
     let extents = os.volumes.extents(volume);
     let extents = extents.map_err(VolumeError::failed("look at", volume))?;
     let disks: BTreeSet<_> = extents.iter().map(|extent| extent.disk).collect();

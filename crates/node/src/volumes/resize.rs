@@ -14,9 +14,13 @@ use crate::{DiskError, Node, storage};
 
 const MIB: u64 = 1 << 20;
 
-/// Growth below this is none. It is csi-proxy's rule, and a needed one: drivers ask for the maximum each
-/// time that they stage a volume, and by a few MiB Windows's maximum may be another than ours.
-const LEAST_GROWTH: u64 = 100 * MIB;
+/// Growth below this is none to csi-proxy. Its drivers ask for the maximum each time that they stage a volume, and by
+/// a few MiB Windows's maximum may be another than ours.
+pub(super) const LEAST_OF_CSI_PROXY: u64 = 100 * MIB;
+
+/// Growth below this the storage provider refuses (`The size of the extent is less than the minimum of 1MB.`:
+/// kubernetes-csi/csi-proxy issue 195 and pull request 364).
+pub(super) const LEAST_OF_WINDOWS: u64 = MIB;
 
 /// What stays free at a disk's end.
 const KEPT: u64 = 2 * MIB;
@@ -85,8 +89,8 @@ pub enum Resized {
         /// What it is.
         to: u64,
     },
-    /// It was as large as it was to be, or larger, or smaller by less than 100 MiB, which are not worth a growth:
-    /// nothing was done.
+    /// It was as large as it was to be, or larger, or smaller by less than the least growth: nothing was done. So it
+    /// is where the storage provider takes no more of the disk than that for the maximum.
     Unchanged {
         /// What it was and is.
         size: u64,
@@ -96,11 +100,21 @@ pub enum Resized {
     Unreported,
 }
 
-/// One call of `ResizeVolume`.
+/// A size to grow to.
+#[derive(Clone, Copy)]
+struct Wanted {
+    bytes: u64,
+    /// Whether that is all of the disk, by our reckoning.
+    is_maximum: bool,
+}
+
+/// One growth.
 pub(super) struct Resizing<'a> {
     pub(super) node: &'a Node,
     pub(super) volume: VolumeId,
     pub(super) named: NamedVolume<'a>,
+    /// The least growth that is one.
+    pub(super) least: u64,
     pub(super) deadline: Deadline,
 }
 
@@ -109,8 +123,9 @@ impl Resizing<'_> {
         let (named, reach) = (self.named, Reach::Files);
         let mut place = Place::take(self.node, "resize", named, reach, self.deadline)?;
         let from = place.partition.length;
-        if let Some(target) = self.target(&mut place, size)? {
-            let growth = self.grow_partition(&mut place, target)?;
+        if let Some(target) = self.target(&mut place, size)?
+            && let Some(growth) = self.grow_partition(&mut place, target)?
+        {
             self.fill(&place, growth)?;
             let to = place.partition.length;
             return Ok(Resized::Grown { from, to });
@@ -123,31 +138,35 @@ impl Resizing<'_> {
     }
 
     /// The size that the partition is to grow to; `None` when it is large enough.
-    fn target(&self, place: &mut Place, size: NewSize) -> Result<Option<u64>, VolumeError> {
+    fn target(&self, place: &mut Place, size: NewSize) -> Result<Option<Wanted>, VolumeError> {
         let size = size.aligned();
         if let NewSize::Bytes(bytes) = size
-            && is_enough(place, bytes.get())
+            && self.is_enough(place, bytes.get())
         {
             return Ok(None);
         }
         self.see_the_disk_anew(place, size)?;
         let maximum = self.maximum(place)?;
-        let target = match size {
+        let size = match size {
             NewSize::Bytes(bytes) => bytes.get(),
             NewSize::Maximum => maximum,
         };
-        if is_enough(place, target) {
+        if self.is_enough(place, size) {
             return Ok(None);
         }
-        match target {
-            _ if target <= maximum => Ok(Some(target)),
-            _ if self.is_but_for_the_tables(place, target)? => Ok(Some(maximum)),
-            _ => Err(VolumeError::TooLarge {
+        if size > maximum && !self.is_but_for_the_tables(place, size)? {
+            return Err(VolumeError::TooLarge {
                 volume: self.volume,
-                size: target,
+                size,
                 maximum,
-            }),
+            });
         }
+        let bytes = size.min(maximum);
+        let is_growth = bytes >= place.partition.length.saturating_add(LEAST_OF_WINDOWS);
+        Ok(is_growth.then_some(Wanted {
+            bytes,
+            is_maximum: bytes == maximum,
+        }))
     }
 
     /// Whether the volume has all of its disk that Windows gives to data, and the size counts the rest too: who
@@ -191,13 +210,19 @@ impl Resizing<'_> {
         Ok(length.map_err(DiskError::kernel(disk))?)
     }
 
-    fn grow_partition(&self, place: &mut Place, target: u64) -> Result<Growth, VolumeError> {
+    /// `None` when the partition is as large as the provider makes it.
+    fn grow_partition(
+        &self,
+        place: &mut Place,
+        wanted: Wanted,
+    ) -> Result<Option<Growth>, VolumeError> {
+        let target = wanted.bytes;
         // The kernel knows how long the disk is; the provider, which is to grow the partition, may not.
         place.disk.refresh(self.node);
         let mut resized = self.grow_by_the_provider(place, target)?;
         if let Err(error) = &resized
             && is_out_of_date(error)
-            && !is_enough(place, target)
+            && !self.is_enough(place, target)
         {
             tracing::warn!(volume = %self.volume, %error, "growing a partition again, now that the storage provider has looked at all disks");
             storage::rescan(self.node)?;
@@ -205,8 +230,12 @@ impl Resizing<'_> {
         }
         match resized {
             // The provider knows what it has done itself.
-            Ok(()) => return Ok(Growth::Both),
-            Err(error) if !is_enough(place, target) => {
+            Ok(()) => return Ok(Some(Growth::Both)),
+            Err(error) if is_all_there_is(place, wanted, &error) => {
+                tracing::warn!(volume = %self.volume, %error, target, "the storage provider gives the partition no more of its disk");
+                return Ok(None);
+            }
+            Err(error) if !self.is_enough(place, target) => {
                 self.grow_by_the_kernel(place, target, error)?;
             }
             // Of a method that returned no code the partition shows it, and the filesystem is looked at next.
@@ -215,7 +244,7 @@ impl Resizing<'_> {
             }
         }
         place.disk.refresh(self.node);
-        Ok(Growth::Partition)
+        Ok(Some(Growth::Partition))
     }
 
     /// What the provider answers, and the partition as it is then.
@@ -260,11 +289,20 @@ impl Resizing<'_> {
         grown.map_err(DiskError::kernel(disk))?;
         place.look_again(self.node, self.volume)
     }
+
+    /// Whether the partition is as long as it is to be, or by so little shorter that it is left at that.
+    fn is_enough(&self, place: &Place, size: u64) -> bool {
+        size < place.partition.length.saturating_add(self.least)
+    }
 }
 
-/// Whether the partition is as long as it is to be, or by so little shorter that it is left at that.
-fn is_enough(place: &Place, size: u64) -> bool {
-    size < place.partition.length.saturating_add(LEAST_GROWTH)
+/// Whether the provider, which knows the disk's length by now, refuses a rest of it that csi-proxy would not ask for:
+/// where its largest partition ends is not documented, and ours may end some MiB behind.
+fn is_all_there_is(place: &Place, wanted: Wanted, error: &ProviderError) -> bool {
+    let rest = wanted.bytes.saturating_sub(place.partition.length);
+    let code = codes::SIZE_NOT_SUPPORTED.code;
+    let is_refused = matches!(error, ProviderError::Refused { code: its, .. } if *its == code);
+    wanted.is_maximum && is_refused && rest < LEAST_OF_CSI_PROXY
 }
 
 /// Where the partition behind this one begins.

@@ -23,15 +23,33 @@ pub(crate) fn of_entry(os: &Os, path: &WinPath) -> Result<Option<WinPath>, WayEr
 /// # Errors
 /// As there.
 pub(crate) fn of_target(os: &Os, path: &WinPath) -> Result<Option<WinPath>, WayError> {
+    Ok(match end(os, path)? {
+        End::Volume(place) => Some(place),
+        End::Elsewhere(_) => None,
+    })
+}
+
+/// Where a path ends.
+pub(crate) enum End {
+    /// There on a volume of this node.
+    Volume(WinPath),
+    /// On a share, or on a drive that the node has not, by this path. Neither is looked at.
+    Elsewhere(WinPath),
+}
+
+/// Where a path ends, a link at its end followed as well.
+///
+/// # Errors
+/// As [`of_entry`].
+pub(crate) fn end(os: &Os, path: &WinPath) -> Result<End, WayError> {
     let mut at = path.clone();
     for _ in 0..=MOST_LINKS {
-        // A share is not looked at.
         let Some(root) = volume_root(os, &at).map_err(unreadable(path, &at))? else {
-            return Ok(None);
+            return Ok(End::Elsewhere(at));
         };
         match first_link(os, path, &at)? {
             Some(next) => at = next,
-            None => return Ok(Some(below(root, &at, 0))),
+            None => return Ok(End::Volume(below(root, &at, 0))),
         }
     }
     let path = path.to_string();

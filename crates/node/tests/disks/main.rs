@@ -6,6 +6,7 @@ mod cluster;
 mod disks;
 mod field;
 mod find;
+mod find_at;
 mod find_properties;
 mod guarded;
 mod hidden;
@@ -14,6 +15,7 @@ mod initialize_leaves_offline;
 mod read_only;
 mod same_disk;
 mod silent;
+mod spanned;
 #[path = "../support/mod.rs"]
 mod support;
 mod take_offline;

@@ -150,6 +150,29 @@ fn make_a_link() {
     });
 }
 
+/// The link of before is a file link: it was made while what it leads to was not there.
+#[test]
+fn make_a_directory_link_where_a_file_link_is() {
+    check_with_any_reach(&Scenario {
+        name: "link",
+        prepare: || {
+            let rig = Rig::with_mounted_volume();
+            make(&rig, PODS);
+            let files = rig.sim.files();
+            files
+                .create_symlink(&path(POD), STAGING, LinkKind::File)
+                .unwrap();
+            rig
+        },
+        act: |rig| {
+            let link = told(rig.way(POD))?;
+            let filesystem = rig.filesystem();
+            told(filesystem.link_directory(&path(STAGING), link, rig.soon()))
+        },
+        done_already: &[],
+    });
+}
+
 #[test]
 fn map_a_share_with_a_link() {
     check_with_any_reach(&Scenario {

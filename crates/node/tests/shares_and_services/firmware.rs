@@ -4,7 +4,7 @@
 
 use os::Win32;
 use os_sim::{Effect, NodeSpec, Rule};
-use wincsi_node::{FirmwareError, Options};
+use wincsi_node::{FirmwareError, Identity, Options};
 
 use crate::support::Rig;
 
@@ -35,7 +35,28 @@ fn weakness_37_the_serial_number_has_no_blanks_around_it() {
 fn a_machine_without_a_serial_number_is_an_error_and_not_one_that_all_share() {
     let rig = rig("   ");
     let serial = rig.node.operations().firmware().serial_number(rig.soon());
-    assert_eq!(serial, Err(FirmwareError::NoSerialNumber));
+    let wanted = Identity::SerialNumber;
+    assert_eq!(serial, Err(FirmwareError::Missing { wanted }));
+    let expected = "failed to get the BIOS serial number: the firmware gives none";
+    assert_eq!(serial.unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn the_uuid_is_spelt_as_windows_spells_it() {
+    let uuid = uuid::Uuid::from_u128(0xd0df_4c54_4ecb_4a4b_9954_5bdf_3ed5_c3b8);
+    let told = |uuid| {
+        let spec = NodeSpec {
+            uuid,
+            ..NodeSpec::named("node-1")
+        };
+        let rig = Rig::of(&spec, Options::default());
+        let uuid = rig.node.operations().firmware().uuid(rig.soon());
+        uuid.map_err(|error| error.to_string())
+    };
+    let expected = "D0DF4C54-4ECB-4A4B-9954-5BDF3ED5C3B8";
+    assert_eq!(told(uuid), Ok(expected.to_owned()));
+    let none = "failed to get the BIOS UUID: the firmware gives none";
+    assert_eq!(told(uuid::Uuid::nil()), Err(none.to_owned()));
 }
 
 #[test]

@@ -12,3 +12,4 @@ mod smb_renewal;
 mod smb_waits;
 #[path = "../support/mod.rs"]
 mod support;
+mod system;

@@ -158,6 +158,25 @@ impl ForwardDisks for WithPartition {
     }
 }
 
+/// Disks of which the kernel does not say that they are dynamic.
+pub(crate) struct AsBasic {
+    pub(crate) disks: Arc<dyn Disks>,
+}
+
+impl ForwardDisks for AsBasic {
+    fn to(&self) -> &dyn Disks {
+        &*self.disks
+    }
+
+    fn layout(&self, disk: DiskNumber) -> Result<DriveLayout> {
+        let mut layout = self.disks.layout(disk)?;
+        for partition in &mut layout.partitions {
+            partition.kind = PartitionEntry::BASIC_DATA;
+        }
+        Ok(layout)
+    }
+}
+
 /// A system whose page files, as it says, are what `say` makes of them.
 pub(crate) struct PagesTo<F> {
     pub(crate) boot: Arc<dyn Boot>,

@@ -124,7 +124,8 @@ impl Rig {
             },
             Some(tag) => {
                 let data = files.reparse_data(at).unwrap();
-                format!("{name} -> {tag:?} {}", String::from_utf8_lossy(&data))
+                let (kind, data) = (entry.attributes, String::from_utf8_lossy(&data));
+                format!("{name} -> {tag:?} {kind:?} {data}")
             }
             None if entry.is_directory() => format!("{name}\\"),
             None => {

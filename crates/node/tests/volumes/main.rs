@@ -1,13 +1,17 @@
 //! Volumes, what they are mounted at, and the paths and files by which they are reached.
 
 mod closest;
+mod directory_links;
 mod filesystem;
 mod find_volume;
 mod format;
 mod leftovers;
+mod looks;
 mod mounts;
 mod released;
 mod resize;
+mod space;
+mod spanned;
 mod stale_mounts;
 #[path = "../support/mod.rs"]
 mod support;

@@ -278,3 +278,103 @@ fn a_size_up_to_that_of_the_disk_is_all_that_there_is() {
         Ok(Resized::Unchanged { size: to })
     );
 }
+
+const SOME: [u64; 4] = [MIB, 3 * MIB, 52 * MIB, 99 * MIB];
+
+/// A claim that grows from 2 GiB to 2100 MiB.
+#[test]
+fn a_growth_that_csi_proxy_takes_for_none_is_one_to_drivers() {
+    for some in SOME {
+        let rig = Rig::with_volume();
+        let (from, total) = (length(&rig), total(&rig));
+        rig.sim.hardware().grow_disk(DATA, 4 * GIB + some).unwrap();
+        let volumes = rig.volumes();
+        for size in [bytes(from + some), NewSize::Maximum] {
+            let left = volumes.resize_by_much(rig.volume(), size, rig.soon());
+            assert_eq!(left, Ok(Resized::Unchanged { size: from }), "{some}");
+        }
+        let to = from + some;
+        let grown = resize(&rig, bytes(to));
+        assert_eq!(grown, Ok(Resized::Grown { from, to }), "{some}");
+        assert_eq!(self::total(&rig) - total, some);
+        for size in [
+            bytes(to),
+            bytes(to + MIB - 1),
+            bytes(4 * GIB + some),
+            NewSize::Maximum,
+        ] {
+            let trace = rig.trace(|| {
+                assert_eq!(
+                    resize(&rig, size),
+                    Ok(Resized::Unchanged { size: to }),
+                    "{some}"
+                );
+            });
+            assert_eq!(count(&trace, RESIZE), 0, "{some}");
+            assert_eq!(count(&trace, EXTEND), 0, "{some}");
+        }
+    }
+}
+
+#[test]
+fn a_growth_to_all_of_a_disk_that_grew_by_little_is_one() {
+    for some in SOME {
+        let rig = Rig::with_volume();
+        let from = length(&rig);
+        rig.sim.hardware().grow_disk(DATA, 4 * GIB + some).unwrap();
+        let to = from + some;
+        assert_eq!(
+            resize(&rig, NewSize::Maximum),
+            Ok(Resized::Grown { from, to })
+        );
+    }
+}
+
+/// The kernel grows the partition, and the filesystem is ours to extend, also by a call that died before.
+#[test]
+fn a_small_growth_without_the_provider_reaches_the_filesystem() {
+    for some in SOME {
+        let rig = Rig::with_volume();
+        let (from, total) = (length(&rig), total(&rig));
+        rig.sim.hardware().grow_disk(DATA, 4 * GIB + some).unwrap();
+        rig.sim.faults().add(answer(codes::FAILED.code));
+        let extend = Rule::on(EXTEND, Effect::fail(Win32::IO_DEVICE)).times(1);
+        rig.sim.faults().add(extend);
+        let to = from + some;
+        // Up to 4 MiB NTFS may leave free for good, so that is no failure.
+        match some <= 4 * MIB {
+            true => assert_eq!(resize(&rig, bytes(to)), Ok(Resized::Grown { from, to })),
+            false => assert!(resize(&rig, bytes(to)).is_err()),
+        }
+        assert_eq!(self::total(&rig), total);
+        assert_eq!(
+            resize(&rig, bytes(to)),
+            Ok(Resized::Filled { size: to }),
+            "{some}"
+        );
+        assert_eq!(self::total(&rig) - total, some);
+    }
+}
+
+/// Its largest partition ends before ours: each staging asks for the maximum.
+#[test]
+fn a_provider_that_takes_less_of_the_disk_for_its_maximum_fails_no_staging() {
+    let rig = Rig::with_volume();
+    let size = length(&rig);
+    rig.sim
+        .hardware()
+        .grow_disk(DATA, 4 * GIB + 2 * MIB)
+        .unwrap();
+    rig.sim.faults().add(answer(codes::SIZE_NOT_SUPPORTED.code));
+    assert_eq!(
+        resize(&rig, NewSize::Maximum),
+        Ok(Resized::Unchanged { size })
+    );
+    let refused = resize(&rig, bytes(size + MIB));
+    assert!(
+        matches!(refused, Err(VolumeError::Provider(_))),
+        "{refused:?}"
+    );
+    grow_disk(&rig);
+    assert!(resize(&rig, NewSize::Maximum).is_err(), "that is no rest");
+}

@@ -64,10 +64,19 @@ impl FileTree {
     }
 
     pub(super) fn listed(&self, directory: &WinPath) -> Result<Vec<DirEntry>, Cause> {
-        let place = self.walk(directory, Final::Followed)?;
+        let place = self.followed(directory)?;
         match place.node {
             None => Err(Win32::PATH_NOT_FOUND.into()),
             Some(Node::Directory { .. }) => host::list(&place.host),
+            Some(_) => Err(Win32::DIRECTORY.into()),
+        }
+    }
+
+    pub(super) fn root_of(&self, directory: &WinPath) -> Result<Root, Cause> {
+        let place = self.followed(directory)?;
+        match place.node {
+            None => Err(Win32::PATH_NOT_FOUND.into()),
+            Some(Node::Directory { .. }) => Ok(place.path.root().clone()),
             Some(_) => Err(Win32::DIRECTORY.into()),
         }
     }

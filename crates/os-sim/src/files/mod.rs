@@ -148,6 +148,16 @@ impl FileTree {
             .map_err(|cause| Error::new("GetVolumeNameForVolumeMountPointW", folder, cause))
     }
 
+    /// The root of the filesystem that a directory lies on, once all links are followed.
+    ///
+    /// # Errors
+    /// [`os::Win32::PATH_NOT_FOUND`] for what does not exist, [`os::Win32::DIRECTORY`] for what is no directory.
+    pub fn root_behind(&self, directory: &WinPath) -> Result<Root> {
+        let _looking = self.looking();
+        self.root_of(directory)
+            .map_err(|cause| Error::new("GetDiskFreeSpaceExW", directory, cause))
+    }
+
     fn looking(&self) -> RwLockReadGuard<'_, ()> {
         self.lock.read().unwrap_or_else(PoisonError::into_inner)
     }

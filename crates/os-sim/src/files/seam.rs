@@ -11,7 +11,7 @@ impl Files for FileTree {
 
     fn leads_to_directory(&self, path: &WinPath) -> os::Result<bool> {
         self.look("CreateFileW", path, || {
-            Ok(self.followed(path)?.entry().is_directory())
+            Ok(self.followed(path)?.found()?.entry().is_directory())
         })
     }
 
@@ -23,6 +23,12 @@ impl Files for FileTree {
 
     fn list(&self, directory: &WinPath) -> os::Result<Vec<DirEntry>> {
         self.look("FindFirstFileExW", directory, || self.listed(directory))
+    }
+
+    fn list_some(&self, directory: &WinPath, most: usize) -> os::Result<Vec<DirEntry>> {
+        let mut listed = self.list(directory)?;
+        listed.truncate(most);
+        Ok(listed)
     }
 
     fn pin(&self, directory: &WinPath) -> os::Result<Pin> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use os::{Cause, LinkKind, ReparseTag, Win32, WinPath};
 
 use super::host::{self, Node};
+use super::marker::ReparsePoint;
 use super::{FileTree, links, names};
 
 /// How many reparse points Windows follows in one path. Source:
@@ -27,8 +28,8 @@ pub(super) struct Place {
     pub(super) path: WinPath,
     pub(super) host: PathBuf,
     pub(super) node: Option<Node>,
-    /// What the last symbolic link at the end of the path said that it leads to.
-    promised: Option<LinkKind>,
+    /// What the symbolic links at the end of the path said that they lead to.
+    promised: Vec<LinkKind>,
 }
 
 impl Place {
@@ -43,7 +44,9 @@ enum Step {
     Arrived(Place),
     Led {
         to: WinPath,
-        promised: Option<LinkKind>,
+        by: Option<LinkKind>,
+        /// How many names follow the link.
+        behind: usize,
     },
 }
 
@@ -51,45 +54,57 @@ impl FileTree {
     /// Walks to the end of a path.
     pub(super) fn walk(&self, path: &WinPath, last: Final) -> Result<Place, Cause> {
         let mut path = path.clone();
-        let mut promised = None;
+        let mut promised = Vec::new();
+        let mut files = Vec::new();
         for _ in 0..=MOST_LINKS {
-            match self.step(&path, last)? {
+            match self.step(&path, last, &files)? {
                 Step::Arrived(place) => return Ok(Place { promised, ..place }),
-                Step::Led { to, promised: kind } => {
+                Step::Led { to, by, behind } => {
                     path = to;
-                    promised = kind.or(promised);
+                    match (by, behind) {
+                        (kind, 0) => promised.extend(kind),
+                        (Some(LinkKind::File), behind) => files.push(behind),
+                        _ => {}
+                    }
                 }
             }
         }
         Err(Win32::CANT_RESOLVE_FILENAME.into())
     }
 
-    /// What a path leads to once all links are followed. A link that promised the other kind is
-    /// refused, as Windows does since version 1803 (git-for-windows/git#1646).
-    pub(super) fn followed(&self, path: &WinPath) -> Result<Node, Cause> {
+    /// Where a path leads once all links are followed. A link that promised the other kind is
+    /// refused, as Windows does since version 1803 (git-for-windows/git#1646), the first of several
+    /// links as well (golang/go#28432).
+    pub(super) fn followed(&self, path: &WinPath) -> Result<Place, Cause> {
         let place = self.walk(path, Final::Followed)?;
-        let node = place.node.ok_or(Win32::FILE_NOT_FOUND)?;
-        match (place.promised, node.entry().is_directory()) {
-            (Some(LinkKind::File), true) => Err(Win32::ACCESS_DENIED.into()),
-            (Some(LinkKind::Directory), false) => Err(Win32::DIRECTORY.into()),
-            _ => Ok(node),
+        let is_directory = match &place.node {
+            Some(node) => node.entry().is_directory(),
+            None => return Ok(place),
+        };
+        match is_directory {
+            true if place.promised.contains(&LinkKind::File) => Err(Win32::ACCESS_DENIED.into()),
+            false if place.promised.contains(&LinkKind::Directory) => Err(Win32::DIRECTORY.into()),
+            _ => Ok(place),
         }
     }
 
-    fn step(&self, path: &WinPath, last: Final) -> Result<Step, Cause> {
+    /// `files` has the numbers of names that follow what is to be no directory: see [`refuse_directory`].
+    fn step(&self, path: &WinPath, last: Final, files: &[usize]) -> Result<Step, Cause> {
         let mut here = self.root(path)?;
+        refuse_directory(path.components().len(), files)?;
         for (index, name) in path.components().iter().enumerate() {
-            let is_last = index + 1 == path.components().len();
+            let rest = path.components().get(index + 1..).unwrap_or_default();
+            let is_last = rest.is_empty();
             let below = here.enter(name)?;
             match &below.node {
                 Some(Node::Reparse(point)) if !is_last || last == Final::Followed => {
-                    let rest = path.components().get(index + 1..).unwrap_or_default();
                     return Ok(Step::Led {
                         to: links::follow(&point.data, &here.path, rest)?,
-                        promised: promise(point.tag(), point.kind, is_last),
+                        by: promise(point),
+                        behind: rest.len(),
                     });
                 }
-                Some(Node::Directory { .. }) => {}
+                Some(Node::Directory { .. }) => refuse_directory(rest.len(), files)?,
                 _ if is_last => {}
                 _ => return Err(Win32::PATH_NOT_FOUND.into()),
             }
@@ -103,7 +118,7 @@ impl FileTree {
             path: path.prefix(0),
             host: self.folder(path.root())?,
             node: Some(Node::Directory { read_only: false }),
-            promised: None,
+            promised: Vec::new(),
         })
     }
 }
@@ -124,13 +139,23 @@ impl Place {
                 .join(spelling(&host).unwrap_or_else(|| name.clone())),
             host,
             node,
-            promised: None,
+            promised: Vec::new(),
         })
     }
 }
 
-fn promise(tag: ReparseTag, kind: LinkKind, is_last: bool) -> Option<LinkKind> {
-    (is_last && tag == ReparseTag::SYMLINK).then_some(kind)
+/// What a symbolic link says that it leads to.
+fn promise(point: &ReparsePoint) -> Option<LinkKind> {
+    (point.tag() == ReparseTag::SYMLINK).then_some(point.kind)
+}
+
+/// Refuses to go through a file link to a directory, as Windows refuses to open one. What Windows does where
+/// names follow the link nothing has shown: an experiment of the suite for Windows asks it.
+fn refuse_directory(names_left: usize, files: &[usize]) -> Result<(), Cause> {
+    match names_left > 0 && files.contains(&names_left) {
+        true => Err(Win32::ACCESS_DENIED.into()),
+        false => Ok(()),
+    }
 }
 
 /// The name as it lies on the host.

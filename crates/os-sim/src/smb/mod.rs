@@ -41,7 +41,7 @@ use os::schema::smb_global_mapping::{
     USE_WRITE_THROUGH, create,
 };
 use os::schema::{Build, Class, NamedValue};
-use os::{Cause, Facility, ObjectPath, Outcome, Value};
+use os::{Cause, Facility, ObjectPath, Outcome, Space, Value};
 
 use self::mapping::Mapping;
 use self::redirector::{Options, Redirector, Wanted};
@@ -99,6 +99,14 @@ impl Namespace for Smb {
 /// share (67), credentials that are not good today (1326).
 pub(crate) fn share_folder(machine: &mut Machine, host: &str, share: &str) -> Done<PathBuf> {
     with(machine, |redirector| redirector.share_folder(host, share))
+}
+
+/// Size and free space of a share, for whoever opens it.
+///
+/// # Errors
+/// As [`share_folder`].
+pub(crate) fn space(machine: &mut Machine, host: &str, share: &str) -> Done<Space> {
+    with(machine, |redirector| redirector.space(host, share))
 }
 
 /// Whether a server answers at a port, as `connect` would find.

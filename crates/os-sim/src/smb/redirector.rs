@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use os::schema::smb_global_mapping::status;
 use os::schema::{Build, NamedValue};
-use os::{Cause, Hresult, Win32};
+use os::{Cause, Hresult, Space, Win32};
 
 use super::control::SmbControl;
 use super::credential::Credential;
@@ -14,7 +14,11 @@ use super::refusal::{
     ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS, refuse,
 };
 use super::server::{Condition, SavedMappings, ServerSpec, Share};
+use crate::machine::occupied;
 use crate::provider::Done;
+
+/// What the server's filesystem gives out at once.
+const CLUSTER: u64 = 4096;
 
 /// The node's SMB client, for one operation.
 pub(crate) struct Redirector {
@@ -130,6 +134,21 @@ impl Redirector {
         let folder = self.open(host, share)?;
         fs::create_dir_all(&folder).map_err(out_of_reach)?;
         Ok(folder)
+    }
+
+    /// Size and free space of a share, for whoever asks at a path below it.
+    pub(crate) fn space(&mut self, host: &str, share: &str) -> Done<Space> {
+        let folder = self.share_folder(host, share)?;
+        let (_, server) = self.server(host)?;
+        let Share { size, quota, .. } = server.share(share)?;
+        let used = occupied(&folder, CLUSTER).map_err(out_of_reach)?;
+        let free = size.saturating_sub(used);
+        let quota = quota.unwrap_or(*size);
+        Ok(Space {
+            total: quota.min(*size),
+            free,
+            available: free.min(quota.saturating_sub(used)),
+        })
     }
 
     fn open(&mut self, host: &str, share: &str) -> Result<PathBuf, Win32> {

@@ -72,6 +72,16 @@ pub struct Share {
     /// Who may use it; nobody named is everybody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<String>,
+    /// How large its filesystem is, in bytes.
+    #[serde(default = "one_tebibyte")]
+    pub size: u64,
+    /// How much of it each user may fill, in bytes; nothing said is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<u64>,
+}
+
+fn one_tebibyte() -> u64 {
+    1 << 40
 }
 
 /// How a server fares.
@@ -130,6 +140,8 @@ impl ServerSpec {
             share: vec![Share {
                 name: share.to_owned(),
                 users: Vec::new(),
+                size: one_tebibyte(),
+                quota: None,
             }],
             ..Self::default()
         }

@@ -17,6 +17,7 @@ declare!("files", FILES;
     a_file_is_no_directory_to_go_through,
     a_drive_that_does_not_exist_is_path_not_found,
     a_listing_has_every_entry_and_no_dots,
+    a_listing_stops_where_it_is_told_to,
     a_listing_of_an_empty_directory_is_empty,
     a_listing_of_nothing_is_path_not_found,
     a_listing_of_a_file_is_an_error,
@@ -153,6 +154,20 @@ fn a_listing_has_every_entry_and_no_dots(fixture: &Fixture) -> Result<(), Failur
         )?;
     }
     Ok(())
+}
+
+fn a_listing_stops_where_it_is_told_to(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    let directory = scene.directory("d")?;
+    for name in [r"d\a", r"d\b", r"d\c"] {
+        scene.file(name)?;
+    }
+    for most in 0..5 {
+        let listed = scene.files.list_some(&directory, most)?;
+        same("entries", &listed.len(), &most.min(3))?;
+    }
+    let missing = scene.files.list_some(&scene.at("missing"), 1);
+    refused("list_some", missing, Win32::PATH_NOT_FOUND)
 }
 
 fn a_listing_of_an_empty_directory_is_empty(fixture: &Fixture) -> Result<(), Failure> {

@@ -22,6 +22,7 @@ declare!("files", FILES;
     a_symlink_to_nothing_exists_and_leads_nowhere,
     a_symlink_leads_to_what_its_target_is,
     a_file_symlink_does_not_lead_to_a_directory,
+    a_file_symlink_to_a_link_does_not_lead_to_a_directory,
     a_listing_goes_through_a_symlink,
     an_absolute_target_is_stored_as_it_is_written,
     a_relative_target_is_stored_as_it_is_written,
@@ -168,6 +169,18 @@ fn a_file_symlink_does_not_lead_to_a_directory(fixture: &Fixture) -> Result<(), 
     scene.directory("directory")?;
     let link = scene.symlink("link", "directory", LinkKind::File)?;
     let led = scene.files.leads_to_directory(&link);
+    refused("leads_to_directory", led, Win32::ACCESS_DENIED)?;
+    let listed = scene.files.list(&link);
+    refused("list", listed, Win32::ACCESS_DENIED)
+}
+
+/// golang/go#28432.
+fn a_file_symlink_to_a_link_does_not_lead_to_a_directory(fixture: &Fixture) -> Result<(), Failure> {
+    let scene = Scene::of(fixture)?;
+    scene.directory("directory")?;
+    scene.symlink("link", "directory", LinkKind::Directory)?;
+    let linked = scene.symlink("linked", "link", LinkKind::File)?;
+    let led = scene.files.leads_to_directory(&linked);
     refused("leads_to_directory", led, Win32::ACCESS_DENIED)
 }
 

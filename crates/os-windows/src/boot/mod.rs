@@ -9,7 +9,7 @@ use os::{Boot, BootId, Cause, Error, Paging, Win32, WinPath};
 
 use self::page_files::Known;
 use crate::failure;
-use crate::raw::registry;
+use crate::raw::{computer_name, registry};
 
 /// What the running system says of its boot, its page files and its crash dump.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,7 +23,9 @@ impl NativeBoot {
     }
 }
 
-/// A key that the next boot begins without. Windows has no documented name for a boot.
+/// A key that the next boot begins without. Windows has no documented name for a boot: no page that we know has the
+/// number that the prefetcher keeps (`BootId`), and none says that the time of the boot stays as it was when somebody
+/// sets the clock.
 const OURS: &str = r"SOFTWARE\wincsi\Boot";
 
 impl Boot for NativeBoot {
@@ -32,6 +34,15 @@ impl Boot for NativeBoot {
         let since = registry::volatile_since(OURS);
         let since = since.map_err(|code| failure::error("RegCreateKeyExW", OURS, code))?;
         Ok(BootId(format!("{since:016x}")))
+    }
+
+    fn computer_name(&self) -> os::Result<String> {
+        let name = computer_name::dns_host().map_err(Cause::from);
+        let text = name.and_then(|name| {
+            let malformed = |name| Cause::Malformed(format!("{name:?}"));
+            name.into_string().map_err(malformed)
+        });
+        text.map_err(|cause| failure::error("GetComputerNameExW", "the DNS host name", cause))
     }
 
     /// The page files by `EnumPageFilesW`. The dump is written to a page file, or to

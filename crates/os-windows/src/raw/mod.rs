@@ -1,5 +1,6 @@
 //! Win32 calls as safe functions: owned handles, bounded buffers, and the error code as the error.
 
+pub(crate) mod computer_name;
 pub(crate) mod console;
 pub(crate) mod event_log;
 pub(crate) mod file;

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::ptr;
 
-use os::Win32;
+use os::{Space, Win32};
 use windows_sys::Win32::Foundation::{ERROR_NO_MORE_FILES, HANDLE, INVALID_HANDLE_VALUE, MAX_PATH};
 use windows_sys::Win32::Storage::FileSystem::{
     DeleteVolumeMountPointW, FindFirstVolumeW, FindNextVolumeW, FindVolumeClose,
@@ -70,19 +70,23 @@ pub(crate) fn unmount(folder: &Wide) -> Result<(), Win32> {
     outcome(unsafe { DeleteVolumeMountPointW(folder.as_ptr()) })
 }
 
-/// The size and the free space of a filesystem in bytes (`GetDiskFreeSpaceExW`).
-pub(crate) fn space(root: &Wide) -> Result<(u64, u64), Win32> {
-    let (mut total, mut free) = (0, 0);
-    // SAFETY: the root ends in a NUL; the caller's own share may be null, the others are ours.
+/// The size and the free space of the filesystem that a directory lies on (`GetDiskFreeSpaceExW`).
+pub(crate) fn space(directory: &Wide) -> Result<Space, Win32> {
+    let (mut available, mut total, mut free) = (0, 0, 0);
+    // SAFETY: the directory ends in a NUL, and the three numbers are ours.
     outcome(unsafe {
         GetDiskFreeSpaceExW(
-            root.as_ptr(),
-            ptr::null_mut(),
+            directory.as_ptr(),
+            &raw mut available,
             &raw mut total,
             &raw mut free,
         )
     })?;
-    Ok((total, free))
+    Ok(Space {
+        total,
+        free,
+        available,
+    })
 }
 
 /// The length of a filesystem's sectors (`GetDiskFreeSpaceW`).

@@ -106,6 +106,10 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     // A volume has no extent, so nothing leads to its disk.
     row("disks::the_disk_of_a_volume_is_listed", NO_EXTENT),
     row("disks::a_volume_is_a_partition_of_its_disk", NO_EXTENT),
+    row(
+        "disks::the_parts_of_volumes_lie_on_disks_that_are_listed_and_apart",
+        NO_EXTENT,
+    ),
     row("disks::partitions_lie_within_the_disk_and_apart", NO_EXTENT),
     row("disks::partitions_are_numbered_from_one", NO_EXTENT),
     row("disks::a_disk_is_so_many_whole_sectors_long", NO_EXTENT),
@@ -148,6 +152,10 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     row("wmi::disks_are_objects", NO_DISKS),
     // SetVolumeMountPointW is not there.
     row(
+        "volumes::a_mounted_folder_has_the_room_of_its_volume",
+        NO_MOUNTING,
+    ),
+    row(
         "volumes::a_mounted_folder_that_goes_from_a_pinned_directory_is_forgotten",
         NO_MOUNTING,
     ),
@@ -181,7 +189,15 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         "files::a_file_symlink_does_not_lead_to_a_directory",
         NO_SYMLINKS,
     ),
+    row(
+        "files::a_file_symlink_to_a_link_does_not_lead_to_a_directory",
+        NO_SYMLINKS,
+    ),
     row("files::a_link_cannot_be_pinned", NO_SYMLINKS),
+    row(
+        "volumes::a_linked_directory_has_the_room_of_its_volume",
+        NO_SYMLINKS,
+    ),
     row(
         "files::a_link_goes_as_an_entry_of_a_pinned_directory",
         NO_SYMLINKS,

@@ -83,6 +83,7 @@ operations! {
     }
     Boot as ForwardBoot: Send Sync, in Some(Facility::Boot), around Arc<dyn Boot> {
         fn boot_id() -> BootId = Look Call "boot" / "id", Object::Node;
+        fn computer_name() -> String = Look Call "GetComputerNameExW" / "", Object::Node;
         fn paging() -> Paging = Look Call "boot" / "paging", Object::Node;
     }
     Disks as ForwardDisks: Send Sync, in Some(Facility::Disks), around Arc<dyn Disks> {
@@ -124,6 +125,8 @@ operations! {
             = Look Handle "FSCTL_GET_REPARSE_POINT" / "", Object::Path(path);
         fn list(directory: &WinPath) -> Vec<DirEntry>
             = List Handle "FindFirstFileExW" / "", Object::Path(directory);
+        fn list_some(directory: &WinPath, most: usize) -> Vec<DirEntry>
+            = List Handle "FindFirstFileExW" / "some", Object::Path(directory);
         fn pin(directory: &WinPath) -> Pin
             = Open Handle "CreateFileW" / "pin", Object::Path(directory); opened by Pin::holding;
         fn create_directory(path: &WinPath) -> ()
@@ -200,6 +203,8 @@ operations! {
             = Look Handle "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS" / "", Object::Volume(volume);
         fn space(volume: VolumeId) -> Space
             = Look Call "GetDiskFreeSpaceExW" / "", Object::Volume(volume);
+        fn space_at(directory: &WinPath) -> Space
+            = Look Call "GetDiskFreeSpaceExW" / "path", Object::Path(directory);
         fn file_system(volume: VolumeId) -> Option<FileSystem>
             = Look Call "GetVolumeInformationW" / "", Object::Volume(volume);
         fn mounted_at(folder: &WinPath) -> VolumeId

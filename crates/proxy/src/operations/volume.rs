@@ -135,7 +135,7 @@ impl Operations {
             volume(volume_id, "volume id empty")?
         };
         let size = NewSize::from_request(volume, size)?;
-        volumes.resize(volume, size, deadline)?;
+        volumes.resize_by_much(volume, size, deadline)?;
         Ok(())
     }
 
@@ -143,7 +143,11 @@ impl Operations {
     pub(crate) fn stats(&self, volume_id: &str, deadline: Deadline) -> Result<Stats> {
         let volume = volume(volume_id, "volume id empty")?;
         let space = match self.node.operations().volumes().stats(volume, deadline) {
-            Err(error) if error.is_unformatted() => Space { total: 0, free: 0 },
+            Err(error) if error.is_unformatted() => Space {
+                total: 0,
+                free: 0,
+                available: 0,
+            },
             space => space?,
         };
         let wire =

@@ -1,6 +1,7 @@
-//! Mounted folders, and calls by the handle of a directory.
+//! Mounted folders, links, and calls by the handle of a directory.
 
 use formats::reparse::{Reparse, Target};
+use os::{LinkKind, Win32};
 
 use super::handles::{self, churn};
 use super::{Sight, Sights, told};
@@ -44,6 +45,29 @@ pub(super) fn mounted_folder(stand: &dyn Stand) -> Sights {
     let seen = format!(
         "volume {volume}: {parsed:?}; a file in it: {}",
         told(&written)
+    );
+    Ok(vec![Sight::of(is_as_assumed, seen)])
+}
+
+/// What kubelet gives a container, where a link was made before what it leads to was there.
+pub(super) fn file_link(stand: &dyn Stand) -> Sights {
+    let (target, link) = (
+        below(stand.folder(), "real")?,
+        below(stand.folder(), "link")?,
+    );
+    let files = &stand.node().os().files;
+    files.create_directory(&target)?;
+    stand.write_file(&below(&target, "file")?, b"behind the link")?;
+    files.create_symlink(&link, &target.to_string(), LinkKind::File)?;
+    let opened = files.leads_to_directory(&link);
+    let passed = files.entry(&below(&link, "file")?);
+    let is_denied = |code: Option<Win32>| code == Some(Win32::ACCESS_DENIED);
+    let is_as_assumed = is_denied(opened.as_ref().err().and_then(os::Error::win32))
+        && is_denied(passed.as_ref().err().and_then(os::Error::win32));
+    let seen = format!(
+        "the directory: {}; a file behind the link: {}",
+        told(&opened),
+        told(&passed)
     );
     Ok(vec![Sight::of(is_as_assumed, seen)])
 }

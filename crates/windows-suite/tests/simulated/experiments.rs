@@ -112,6 +112,11 @@ fn looks() -> Vec<Scripted> {
             "a_volume_without_a_property",
             failed("IWbemServices.ExecQuery", Win32::GEN_FAILURE).object("MSFT_Volume*"),
         ),
+        (
+            33,
+            "a_file_link_that_leads_nowhere",
+            failed("CreateFileW", Win32::FILE_NOT_FOUND),
+        ),
     ];
     rows.into()
 }

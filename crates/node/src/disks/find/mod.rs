@@ -8,6 +8,7 @@
 //! What comes of it is a [`FoundDisk`]. Whatever changes the disk then looks once more, under its lock: the
 //! number may have gone to another disk since.
 
+mod at;
 mod hidden;
 mod name;
 mod observe;
@@ -16,6 +17,7 @@ mod seen;
 
 use os::{Deadline, DiskNumber};
 
+pub(super) use self::at::find as find_at;
 pub use self::name::{Page83, SerialNumber, TrivialName};
 pub(super) use self::observe::{find, require};
 pub use self::query::{Criterion, DiskQuery, NamespaceConvention, NotEnough};

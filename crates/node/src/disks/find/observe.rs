@@ -79,14 +79,7 @@ pub(in crate::disks) fn require(
 ) -> Result<(), DiskError> {
     let number = found.number();
     let behind = Behind::ask(node, found.wanted(), deadline)?;
-    let properties = select();
-    let query =
-        Query::all(disk::CLASS.name, &properties).with(disk::NUMBER.name, Value::uint32(number.0));
-    let rows = own_rows::query(node, &query, deadline);
-    let row = sole(
-        &format_args!("disk {number}"),
-        rows.map_err(ProviderError::from)?,
-    )?;
+    let row = row(node, number, deadline)?;
     let disk = storage::Disk::read(number, row.clone())?;
     let (now, silence) = observe(node, &disk, &row, &behind, found.wanted())?;
     match silence {
@@ -98,6 +91,40 @@ pub(in crate::disks) fn require(
             now: Box::new(now),
         }),
     }
+}
+
+/// What one disk tells of itself, of which kernel and provider have the same view, after a rescan if need be. A
+/// serial number that the provider alone tells is left out: it takes no disk.
+///
+/// # Errors
+/// The provider does not know it; the provider, or the disk, does not answer.
+pub(super) fn alone(
+    node: &Node,
+    number: DiskNumber,
+    deadline: Deadline,
+) -> Result<SeenDisk, DiskError> {
+    identity::find(node, number, deadline)?;
+    let row = row(node, number, deadline)?;
+    let disk = storage::Disk::read(number, row.clone())?;
+    let nobody = Behind(Vec::new());
+    let (mut seen, silence) = observe(node, &disk, &row, &nobody, &DiskQuery::nothing())?;
+    if let Some(error) = silence {
+        return Err(error);
+    }
+    let serial = Listed::read(&row)?.told_serial(node, number);
+    if matches!(serial, ToldSerial::ProviderAlone(_)) {
+        seen.serial = None;
+    }
+    Ok(seen)
+}
+
+fn row(node: &Node, number: DiskNumber, deadline: Deadline) -> Result<Instance, DiskError> {
+    let properties = select();
+    let query =
+        Query::all(disk::CLASS.name, &properties).with(disk::NUMBER.name, Value::uint32(number.0));
+    let rows = own_rows::query(node, &query, deadline);
+    let rows = rows.map_err(ProviderError::from)?;
+    Ok(sole(&format_args!("disk {number}"), rows)?)
 }
 
 /// The disks that sessions with iSCSI targets lead to.

@@ -71,6 +71,17 @@ pub enum Criterion {
     Target(u32),
 }
 
+/// What a place is told by.
+const PLACE: [fn(u32) -> Criterion; 7] = [
+    Criterion::Bus,
+    Criterion::Device,
+    Criterion::Function,
+    Criterion::Adapter,
+    Criterion::Port,
+    Criterion::Target,
+    Criterion::Lun,
+];
+
 /// Which LUN a namespace of an NVMe disk stands for. Both are in use, so that there is no default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamespaceConvention {
@@ -119,6 +130,37 @@ impl DiskQuery {
             None => Ok(query),
             Some(lack) => Err(lack),
         }
+    }
+
+    /// A disk of which all holds that one tells of its names and its place: to find the disk anew of which nothing
+    /// else is known, and to tell it from all others. Its length is not among it, as it may grow. Of two names its
+    /// page 0x83 identifiers are taken, where it has any, and not its serial number.
+    ///
+    /// # Errors
+    /// It tells neither a name that is one nor enough of its place.
+    pub fn of(disk: &SeenDisk) -> Result<Self, NotEnough> {
+        let names = disk
+            .identifiers
+            .iter()
+            .filter_map(|id| Page83::parse(id).ok());
+        let mut criteria: Vec<_> = names.map(Criterion::Page83).collect();
+        if criteria.is_empty() {
+            let serial = disk.serial.as_deref();
+            let serial = serial.and_then(|serial| SerialNumber::parse(serial).ok());
+            criteria.extend(serial.map(Criterion::Serial));
+        }
+        criteria.extend(disk.namespace.map(Criterion::Namespace));
+        criteria.extend(PLACE.iter().filter_map(|kind| {
+            let (_, own) = kind(0).place(disk)?;
+            Some(kind(own))
+        }));
+        Self::all(criteria)
+    }
+
+    /// Of which nothing is known: to look at a disk that is known by its number.
+    pub(super) fn nothing() -> Self {
+        let criteria = Vec::new();
+        Self { criteria }
     }
 
     /// What is known.

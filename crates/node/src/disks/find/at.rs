@@ -1,0 +1,37 @@
+//! The disk of the volume that is mounted at a path.
+
+use os::{Deadline, DiskNumber, VolumeId, WinPath};
+
+use super::{DiskQuery, FoundDisk, observe};
+use crate::volumes::{disk_of, target};
+use crate::{DiskError, Node, VolumeError, Way};
+
+/// The disk behind a mounted folder, by all that it tells of itself.
+///
+/// # Errors
+/// Nothing is mounted there; the disk is none that may be found, or does not tell enough; it, or the volume, is
+/// another by the time it was looked for.
+pub(in crate::disks) fn find(
+    node: &Node,
+    path: &WinPath,
+    deadline: Deadline,
+) -> Result<FoundDisk, DiskError> {
+    let (volume, disk) = behind(node, path)?;
+    let seen = observe::alone(node, disk, deadline)?;
+    let wanted = DiskQuery::of(&seen).map_err(|source| DiskError::Untold { disk, source })?;
+    let found = observe::find(node, &wanted, deadline)?;
+    match found.number() == disk && behind(node, path)? == (volume, disk) {
+        true => Ok(found),
+        false => Err(DiskError::NotTheFound {
+            found: Box::new(found),
+            now: Box::new(seen),
+        }),
+    }
+}
+
+fn behind(node: &Node, path: &WinPath) -> Result<(VolumeId, DiskNumber), DiskError> {
+    let volume = target::mounted(node.os(), &Way::from(path));
+    let volume = volume.map_err(|error| Box::new(VolumeError::from(error)))?;
+    let disk = disk_of(node.os(), volume).map_err(Box::new)?;
+    Ok((volume, disk))
+}

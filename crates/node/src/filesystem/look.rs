@@ -1,0 +1,314 @@
+//! What an entry is, and where a link leads.
+
+use os::{
+    Cause, Component, Deadline, DirEntry, Entry, Files, LinkKind, ReparseTag, Root, VolumeId,
+    WinPath,
+};
+
+use super::{Filesystem, FilesystemError, is_on_share};
+use crate::link::{self, Leads};
+use crate::way::canonical::{self, End};
+use crate::{Node, Way, WayError, leftover, smb};
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Look {
+    /// Nothing.
+    Missing,
+    /// A file.
+    File {
+        /// Its length in bytes.
+        size: u64,
+    },
+    /// A directory.
+    Directory,
+    /// A folder at which a volume is mounted.
+    MountedFolder {
+        /// The volume, by the mount manager's name; by the folder's own where the volume is gone.
+        volume: VolumeId,
+        /// Whether the volume is there. One whose disk is offline is not.
+        is_there: bool,
+    },
+    /// A symbolic link or a junction.
+    Link(Link),
+    /// A reparse point of another kind: deduplicated, in a cloud, a socket.
+    Other {
+        /// Its tag.
+        tag: ReparseTag,
+    },
+}
+
+/// A symbolic link or a junction, which tells where it leads, and where that is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// What kind of link it is.
+    pub form: LinkForm,
+    /// Where it leads by its own word.
+    pub target: LinkTarget,
+    /// What is there.
+    pub leads: LeadsTo,
+}
+
+/// A kind of link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LinkForm {
+    /// A symbolic link to a directory (attributes 0x410).
+    Directory,
+    /// A symbolic link to a file (attributes 0x400). Where it leads to a directory, Windows opens nothing through
+    /// it: [`Filesystem::link_directory`] mends that.
+    File,
+    /// A junction.
+    Junction,
+}
+
+/// Where a link leads, by its own word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkTarget {
+    /// To a path; that of a relative link begins where the link lies.
+    Path(WinPath),
+    /// To a volume as such.
+    Volume(VolumeId),
+}
+
+/// What is where a link leads, all further links followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LeadsTo {
+    /// A directory.
+    Directory,
+    /// A file, or another thing that is no directory.
+    File,
+    /// Nothing: the link dangles, or its links have no end.
+    Nothing,
+    /// A drive that the mount manager does not know: one of the network, or of `subst`. Nobody looked there.
+    OtherDrive,
+    /// A share, of which nobody asked anything.
+    Share {
+        /// Whether the node has a mapping of it, or of a folder on the way.
+        is_mapped: bool,
+    },
+}
+
+/// The entries of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// At most as many as were asked for, in no particular order.
+    pub entries: Vec<ListedEntry>,
+    /// Whether these are all.
+    pub is_whole: bool,
+}
+
+/// One entry of a directory. Whoever may write there chose its name, and may have made another thing of it since it
+/// was listed: [`Filesystem::look`] tells what it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedEntry {
+    /// Its name.
+    pub name: Component,
+    /// What it was.
+    pub kind: EntryKind,
+}
+
+/// What a list tells of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A file.
+    File {
+        /// Its length in bytes.
+        size: u64,
+    },
+    /// A mounted folder or a junction, which have one tag.
+    MountPoint,
+    /// A symbolic link of this kind.
+    Symlink(LinkKind),
+    /// A reparse point of another kind.
+    Other {
+        /// Its tag.
+        tag: ReparseTag,
+    },
+}
+
+impl Filesystem<'_> {
+    /// What is at a path, and where it leads if it is a link. The path is one that the caller answers for.
+    ///
+    /// A link is followed hop by hop, and nothing is asked of a share that it leads to: its mapping counts. The
+    /// path itself is looked at wherever it lies.
+    ///
+    /// # Errors
+    /// It, or what it leads to, cannot be looked at; never that there is nothing.
+    pub fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look, FilesystemError> {
+        self.node.check(deadline, "look at", path)?;
+        let looking = Looking {
+            node: self.node,
+            path,
+            deadline,
+        };
+        looking.look(&Way::from(path), self)
+    }
+
+    /// Where a link, a junction or a mounted folder leads, by its own word: nothing is looked at there. `None` for an
+    /// entry of another kind. The path is one that the caller answers for.
+    ///
+    /// # Errors
+    /// There is no such entry, or it cannot be looked at.
+    pub fn read_link(
+        &self,
+        path: &WinPath,
+        deadline: Deadline,
+    ) -> Result<Option<LinkTarget>, FilesystemError> {
+        self.node.check(deadline, "look at", path)?;
+        let leads = self
+            .entry(&Way::from(path))
+            .and_then(|entry| link::leads(self.files(), path, &entry));
+        Ok(match leads.map_err(FilesystemError::inspect(path))? {
+            Leads::Nowhere => None,
+            Leads::To(target) => Some(LinkTarget::Path(target)),
+            Leads::ToVolume(volume) => Some(LinkTarget::Volume(volume)),
+        })
+    }
+
+    /// The entries of a directory, as many as are asked for; a link at the end of the path is followed. The path is
+    /// one that the caller answers for. One call at a time lists a path, or changes it.
+    ///
+    /// # Errors
+    /// There is no such directory, or Windows refuses.
+    pub fn list(
+        &self,
+        directory: &WinPath,
+        most: usize,
+        deadline: Deadline,
+    ) -> Result<Listing, FilesystemError> {
+        let _held = self.lock("list", &Way::from(directory), deadline)?;
+        let listed = self.files().list_some(directory, most.saturating_add(1));
+        let mut listed = listed.map_err(FilesystemError::inspect(directory))?;
+        let is_whole = listed.len() <= most;
+        listed.truncate(most);
+        let entries: Result<Vec<_>, _> = listed.into_iter().map(ListedEntry::read).collect();
+        let mut entries = entries.map_err(|cause| {
+            let error = os::Error::new("FindNextFileW", directory, cause);
+            FilesystemError::inspect(directory)(error)
+        })?;
+        entries.retain(|entry| !leftover::is_name(&entry.name));
+        Ok(Listing { entries, is_whole })
+    }
+}
+
+/// One look.
+struct Looking<'a> {
+    node: &'a Node,
+    path: &'a WinPath,
+    deadline: Deadline,
+}
+
+impl Looking<'_> {
+    fn look(&self, way: &Way, filesystem: &Filesystem<'_>) -> Result<Look, FilesystemError> {
+        let entry = match filesystem.entry(way) {
+            Err(error) if error.is_not_found() => return Ok(Look::Missing),
+            entry => entry.map_err(self.failed())?,
+        };
+        let leads = link::leads(self.files(), self.path, &entry).map_err(self.failed())?;
+        Ok(match (leads, entry.tag) {
+            (Leads::ToVolume(stored), Some(ReparseTag::MOUNT_POINT)) => self.mounted(stored)?,
+            (Leads::ToVolume(volume), _) => Look::Link(Link {
+                form: form(&entry),
+                target: LinkTarget::Volume(volume),
+                leads: self.at(&WinPath::of_root(Root::Volume(volume)))?,
+            }),
+            (Leads::To(target), _) => Look::Link(Link {
+                form: form(&entry),
+                leads: self.behind()?,
+                target: LinkTarget::Path(target),
+            }),
+            (Leads::Nowhere, Some(tag)) => Look::Other { tag },
+            (Leads::Nowhere, None) if entry.is_directory() => Look::Directory,
+            (Leads::Nowhere, None) => Look::File { size: entry.size },
+        })
+    }
+
+    fn mounted(&self, stored: VolumeId) -> Result<Look, FilesystemError> {
+        let (volume, is_there) = match self.node.os().volumes.mounted_at(self.path) {
+            Err(error) if is_gone(&error) => (stored, false),
+            volume => (volume.map_err(self.failed())?, true),
+        };
+        Ok(Look::MountedFolder { volume, is_there })
+    }
+
+    /// From the path that was asked for on, so that no error has a link's own word.
+    fn behind(&self) -> Result<LeadsTo, FilesystemError> {
+        match canonical::end(self.node.os(), self.path) {
+            Ok(End::Volume(place)) => self.at(&place),
+            Ok(End::Elsewhere(at)) if is_on_share(&at) => {
+                let is_mapped = smb::is_mapped(self.node, &at, self.deadline);
+                let is_mapped = is_mapped.map_err(self.failed())?;
+                Ok(LeadsTo::Share { is_mapped })
+            }
+            Ok(End::Elsewhere(_)) => Ok(LeadsTo::OtherDrive),
+            Err(WayError::TooManyLinks { .. }) => Ok(LeadsTo::Nothing),
+            Err(WayError::Unreadable { source, .. }) if is_gone(&source) => Ok(LeadsTo::Nothing),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What is at a path that is free of links.
+    fn at(&self, place: &WinPath) -> Result<LeadsTo, FilesystemError> {
+        match self.files().entry(place) {
+            Ok(entry) if entry.is_directory() => Ok(LeadsTo::Directory),
+            Ok(_) => Ok(LeadsTo::File),
+            Err(error) if is_gone(&error) => Ok(LeadsTo::Nothing),
+            Err(error) => Err(self.failed()(error)),
+        }
+    }
+
+    fn files(&self) -> &dyn Files {
+        &*self.node.os().files
+    }
+
+    fn failed(&self) -> impl FnOnce(os::Error) -> FilesystemError {
+        FilesystemError::inspect(self.path)
+    }
+}
+
+impl ListedEntry {
+    fn read(found: DirEntry) -> Result<Self, Cause> {
+        let kind = EntryKind::of(&found.entry);
+        // The name is no error's.
+        let name = Component::listed(found.name);
+        let name = name.map_err(|_| Cause::Malformed("an entry has no name".to_owned()))?;
+        Ok(Self { name, kind })
+    }
+}
+
+impl EntryKind {
+    fn of(entry: &Entry) -> Self {
+        match entry.tag {
+            Some(ReparseTag::MOUNT_POINT) => Self::MountPoint,
+            Some(ReparseTag::SYMLINK) => Self::Symlink(kind(entry)),
+            Some(tag) => Self::Other { tag },
+            None if entry.is_directory() => Self::Directory,
+            None => Self::File { size: entry.size },
+        }
+    }
+}
+
+fn form(entry: &Entry) -> LinkForm {
+    match (entry.tag, kind(entry)) {
+        (Some(ReparseTag::MOUNT_POINT), _) => LinkForm::Junction,
+        (_, LinkKind::Directory) => LinkForm::Directory,
+        (_, LinkKind::File) => LinkForm::File,
+    }
+}
+
+fn kind(entry: &Entry) -> LinkKind {
+    match entry.is_directory() {
+        true => LinkKind::Directory,
+        false => LinkKind::File,
+    }
+}
+
+fn is_gone(error: &os::Error) -> bool {
+    error.is_not_found() || link::is_device_gone(error)
+}
