@@ -88,13 +88,13 @@ func listen(t *testing.T, path string) net.Listener {
 	return listener
 }
 
-func dialSocket(t *testing.T, target, socket string) *grpc.ClientConn {
+func dialSocket(t *testing.T, target, socket string, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	connection, err := grpc.Dial(target,
+	connection, err := grpc.Dial(target, append(options,
 		grpc.WithInsecure(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		}))
+		}))...)
 	must(t, "open "+target, err)
 	t.Cleanup(func() { connection.Close() })
 	return connection

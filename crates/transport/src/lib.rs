@@ -1,4 +1,4 @@
-//! Unary gRPC over named pipes and Unix sockets, both ends, with blocking calls and no runtime.
+//! Unary gRPC over named pipes, Unix sockets and loopback tcp, both ends, with blocking calls and no runtime.
 //!
 //! A [`Server`] answers the calls of any number of [`Endpoint`]s, each with a [`Service`] that is
 //! given encoded messages and returns them; a [`Channel`] calls. Messages are bytes here: whoever
@@ -26,8 +26,9 @@
 //!     }
 //! }
 //!
-//! // `\\.\pipe\shout-...` on Windows, elsewhere a socket in this folder.
-//! let endpoint = Endpoint::local(&env::temp_dir(), &format!("shout-{}", process::id()))?;
+//! // `\\.\pipe\shout-...` on Windows, elsewhere a socket in this folder, which is made.
+//! let name = format!("shout-{}", process::id());
+//! let endpoint = Endpoint::local(&env::temp_dir().join(&name), &name)?;
 //! let services = vec![(endpoint.clone(), Arc::new(Shout) as Arc<dyn Service>)];
 //! let server = Server::bind(services, ServerOptions::default())?;
 //!
@@ -42,14 +43,25 @@
 //!
 //! let report = server.shutdown(Duration::from_secs(5));
 //! assert_eq!(report.abandoned_calls, 0);
+//! # let _ = std::fs::remove_dir(env::temp_dir().join(&name));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Who can call
 //! Any gRPC client that speaks HTTP/2 without TLS over the pipe or socket. Go clients put the
-//! pipe's path into `:authority`, which h2 would refuse; [`mend`] makes it acceptable. Only the
-//! endpoint's security says who may connect ([`ServerOptions::security`]); remote clients of a pipe
-//! are refused.
+//! path of the pipe or socket into `:authority`, which h2 would refuse; [`mend`] makes it acceptable. Only the
+//! endpoint's security says who may connect: a pipe's list ([`ServerOptions::security`]), a Unix socket's folder
+//! ([`SocketFolder`]). Remote clients of a pipe are refused. A tcp port is open to every process of this machine and
+//! to no other machine: it is for tests, and nothing listens on one unless it is told to.
+//!
+//! What of this has run: pipes and tcp under Wine, Unix sockets and tcp on Linux. Unix sockets on Windows have not;
+//! they are the code of tcp but for the path, which the project's suite for real Windows tries.
+//!
+//! # Whose share
+//! A client is a process, with all its connections. The system tells which it is of pipes and Unix sockets; on
+//! Windows a Unix socket is asked for it by `SIO_AF_UNIX_GETPEERPID`. Of tcp it tells none without a search of all
+//! the machine's connections, and whoever connects picks address and port. So all that come by tcp are one client,
+//! with one client's share of connections, calls and time: a flood there takes nothing from pipes and sockets.
 //!
 //! # Limits
 //! Unary calls alone: no streaming, no compression, of metadata one header of a request and one

@@ -15,11 +15,28 @@ pub const DEFAULT_SECURITY: &str = "O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Owner {
     /// A pipe that LocalSystem (S-1-5-18) or Administrators (S-1-5-32-544) own; a Unix socket that a process of root
-    /// or of the client's own user listens on.
+    /// or of the client's own user listens on, on Windows a process whose token has one of these two as owner of
+    /// what it makes. Of a tcp port nobody can tell, so that it is none of these.
     #[default]
     Administrators,
     /// Any account's: for a server that runs as another one.
     Any,
+}
+
+/// Whose the folders are in which a server makes its Unix sockets. Who may enter a socket's folder decides who can
+/// put another socket in its place; on Windows a socket has the access list that its folder gives it, and whoever
+/// connects needs to write to it (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SocketFolder {
+    /// The server's: it makes the folder if it is missing, and closes it to others before it makes the socket. On
+    /// Windows LocalSystem and Administrators may enter, by a protected list; elsewhere the server's user (mode
+    /// 0700). A folder of somebody else's, a link, and one that others may enter and that holds more than sockets
+    /// keep the server from starting: such a folder is not changed.
+    #[default]
+    Own,
+    /// Somebody else's, as kubelet's `plugins_registry` is. It has to be there, and nothing of it is changed or
+    /// looked at.
+    Foreign,
 }
 
 /// The limits and times of a server. `Default` is fit for a node.
@@ -28,10 +45,13 @@ pub enum Owner {
 pub struct ServerOptions {
     /// Who may open the pipes, in SDDL
     /// (<https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format>).
-    /// The default lets in LocalSystem and Administrators alone. Unix sockets are their owner's
-    /// alone (mode 0600) whatever this says. One that names no owner (`O:`) leaves the pipe to the default owner
+    /// The default lets in LocalSystem and Administrators alone. It says nothing of Unix sockets, which are
+    /// their owner's alone (mode 0600) or whom their folder lets in ([`SocketFolder`]), nor of tcp, where any
+    /// process of this machine may connect. One that names no owner (`O:`) leaves the pipe to the default owner
     /// of the process's token, and clients that look at it ([`Owner`]) may refuse it.
     pub security: String,
+    /// Whose the folders of its Unix sockets are.
+    pub socket_folder: SocketFolder,
     /// The header of a request whose value the service is given ([`crate::Call::metadata`]), by its name in lower
     /// case. All others are read by nobody.
     pub metadata: Option<&'static str>,
@@ -78,7 +98,8 @@ pub struct ServerOptions {
     pub max_process_waiting_calls: usize,
     /// Of them, those that one client process may have, with all its connections; more get
     /// ResourceExhausted. The default is half of the other's: whoever changes one changes both. A client
-    /// whose process the system does not tell has no share to keep to.
+    /// whose process the system does not tell has no share to keep to, but for those that come by tcp: as the
+    /// system tells the process of none of them, they are one client together.
     pub max_process_calls: usize,
     /// Connections of the whole server, silent ones included; more are closed at once.
     pub max_connections: usize,
@@ -87,7 +108,8 @@ pub struct ServerOptions {
     pub max_process_connections: usize,
     /// Output of one connection that may wait for its peer, in bytes.
     pub max_queued_output: usize,
-    /// The pipes' buffer sizes, in bytes; never zero, so that a write need not meet a read.
+    /// The pipes' buffer sizes, in bytes; never zero, so that a write need not meet a read. Of a tcp connection
+    /// the system buffers about as much.
     pub pipe_buffer_bytes: u32,
     /// Pipe instances that wait for a client at each endpoint.
     pub ready_instances: usize,
@@ -99,6 +121,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             security: DEFAULT_SECURITY.to_owned(),
+            socket_folder: SocketFolder::Own,
             metadata: None,
             handshake_timeout: Duration::from_secs(120),
             max_idle: Duration::from_secs(30 * 60),

@@ -11,7 +11,7 @@ use std::{slice, thread};
 
 use support::multiplexed::Multiplexed;
 use support::{Fixture, Gate, Home, PATIENCE, RawStream, call, connect, eventually, frames};
-use transport::{BindError, CallError, Channel, ChannelOptions, Endpoint, Server, ServerOptions};
+use transport::{BindError, CallError, Channel, Endpoint, Server, ServerOptions};
 
 /// Clients that never read.
 const DEAF: usize = 20;
@@ -504,11 +504,23 @@ fn an_endpoint_that_can_never_be_had_keeps_a_server_from_starting_though_another
     let (home, gate) = (Home::new(), Arc::new(Gate::default()));
     let endpoints = [
         home.endpoint(&support::unique()),
-        Endpoint::socket("/there-is-no-such-folder/socket"),
+        Endpoint::socket("/there-is-no-such-folder/nor-this/socket"),
     ];
     let services = endpoints.map(|endpoint| (endpoint, support::service(&gate)));
     let failed = Server::bind_free(services.to_vec(), ServerOptions::default());
     assert!(matches!(failed, Err(BindError::Endpoints(failures)) if failures.len() == 1));
+}
+
+#[test]
+fn a_socket_whose_path_is_too_long_is_refused_by_name() {
+    let path = format!("{}{}", support::ROOT, "s".repeat(107));
+    let services = vec![(Endpoint::socket(&path), support::service(&Arc::default()))];
+    let refused = Server::bind(services, ServerOptions::default()).unwrap_err();
+    let text = refused.to_string();
+    assert!(
+        text.contains(&path) && text.contains("at most 107 bytes"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -578,7 +590,7 @@ fn connections_over_the_bound_are_turned_away() {
 
 /// Whether somebody listens there.
 fn accepts(endpoint: &Endpoint) -> bool {
-    let mut options = ChannelOptions::default();
+    let mut options = support::channel_options();
     options.connect_timeout = Duration::from_millis(1);
     Channel::connect(endpoint.clone(), options).is_ok()
 }

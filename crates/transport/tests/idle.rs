@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
-mod support;
+pub(crate) mod support;
 
 use std::io::Write;
 use std::thread;

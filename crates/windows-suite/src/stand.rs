@@ -1,3 +1,5 @@
+use std::path::{Path, PathBuf};
+
 use node::Node;
 use os::DiskNumber;
 use os_suite::Workbench;
@@ -70,6 +72,15 @@ pub trait Stand: Workbench {
 
     /// Two services of the suite's own that are stopped: one, and one that needs it.
     fn chained_services(&self) -> Option<[&'static str; 2]>;
+
+    /// A folder for sockets that is not there yet, as a path of this process's own.
+    fn socket_folder(&self) -> PathBuf;
+
+    /// Whether such a folder lets in nobody but those who may serve in it, whatever stands above it.
+    ///
+    /// # Errors
+    /// The system does not say.
+    fn is_closed_to_others(&self, folder: &Path) -> os::Result<bool>;
 
     /// How many handles this process has open.
     ///

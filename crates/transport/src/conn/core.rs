@@ -127,7 +127,7 @@ impl Core {
             Pings::Hold
         };
         Self {
-            peer: stream.peer(),
+            peer: stream.identity().peer(),
             stream,
             watch,
             mender: Mender::new(pings),
@@ -500,7 +500,7 @@ mod tests {
 
     use super::*;
     use crate::server::Groups;
-    use crate::sys::{Accepts, Listener, Ready};
+    use crate::sys::{self, Ready};
     use crate::{Call, Endpoint, ServerOptions, Service};
 
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -523,7 +523,7 @@ mod tests {
     /// A client's end, and the core that serves the other.
     fn connected(endpoint: &Endpoint) -> (Stream, Core) {
         let options = ServerOptions::default();
-        let mut listeners = Listener::bind(endpoint, &options).unwrap();
+        let mut listeners = sys::listen(endpoint, &options).unwrap();
         let end = Instant::now() + PATIENCE;
         let client = Stream::connect(endpoint, end).unwrap();
         let stream = loop {

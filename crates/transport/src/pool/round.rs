@@ -252,7 +252,7 @@ mod tests {
     use super::*;
     use crate::pool::queue::Queue;
     use crate::server::{Binding, Groups, Shared};
-    use crate::sys::{Accepts, Listener, Stream};
+    use crate::sys::{Listener, Stream};
     use crate::{Call, Endpoint, Peer, ServerOptions, Service, Status};
 
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -317,7 +317,7 @@ mod tests {
     impl Scene {
         fn new(endpoint: Endpoint) -> Self {
             let options = ServerOptions::default();
-            let listeners = Listener::bind(&endpoint, &options).unwrap();
+            let listeners = sys::listen(&endpoint, &options).unwrap();
             let (order, mut groups) = (Arc::new(Order::default()), Groups::default());
             let service = Arc::clone(&order) as Arc<dyn Service>;
             Self {

@@ -9,7 +9,7 @@ use super::{Binding, Shared};
 use crate::conn::Connection;
 use crate::panics::contain;
 use crate::pool::Task;
-use crate::sys::{self, Accepts, Interest, Listener, Ready, Stream, Watch};
+use crate::sys::{self, Interest, Listener, Ready, Stream, Watch};
 
 /// How long a listener that could not accept waits before it tries again.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -19,7 +19,7 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 pub(crate) struct Acceptor {
     binding: Arc<Binding>,
     shared: Arc<Shared>,
-    inner: Mutex<Option<(Box<dyn Accepts>, Watch)>>,
+    inner: Mutex<Option<(Listener, Watch)>>,
 }
 
 impl Acceptor {
@@ -40,7 +40,7 @@ impl Acceptor {
             .watch(Arc::clone(&acceptor) as sys::Target)?;
         // Armed for nothing yet: what arming needs of the system is there from now on.
         watch.arm(&listener.handles(), Interest::default(), None)?;
-        *acceptor.lock() = Some((Box::new(listener), watch));
+        *acceptor.lock() = Some((listener, watch));
         Ok(acceptor)
     }
 
@@ -69,7 +69,7 @@ impl Acceptor {
     }
 
     fn open_connection(&self, stream: Stream) -> Option<Arc<Connection>> {
-        let peer = stream.peer();
+        let peer = stream.identity().peer();
         let opened = self
             .shared
             .connections
@@ -118,7 +118,7 @@ impl Acceptor {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(Box<dyn Accepts>, Watch)>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(Listener, Watch)>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::sys::Handles;
+    use crate::sys::{Accepts, Handles};
     use crate::{Call, Channel, ChannelOptions, Endpoint, Server, ServerOptions, Service, Status};
 
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -158,7 +158,7 @@ mod tests {
 
     /// A listener that the system refuses every client while it is told so.
     #[derive(Debug)]
-    struct Refusing(Box<dyn Accepts>, Arc<AtomicBool>);
+    struct Refusing(Listener, Arc<AtomicBool>);
 
     impl Accepts for Refusing {
         fn handles(&self) -> Handles {

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::Peer;
-use crate::sys::UserId;
+use crate::sys::{Identity, UserId};
 
-/// A process with all its connections. Where the system does not tell whose a connection is, it
-/// is a client by itself, and has no share to keep to.
+/// A process with all its connections, or all that came by tcp. Where the system does not tell whose a connection
+/// is, it is a client by itself, and has no share to keep to.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
-    peer: Peer,
+    identity: Identity,
     /// None when the system does not tell it.
     user: Option<Arc<User>>,
     connections: Tally,
@@ -33,34 +33,32 @@ pub(super) struct Tally(AtomicUsize);
 /// The processes that have connections, or calls that go on without one, and their accounts.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
-    processes: HashMap<u32, Weak<Client>>,
+    known: HashMap<Identity, Weak<Client>>,
     users: HashMap<UserId, Weak<User>>,
 }
 
 impl Clients {
-    /// The client that `peer` is. Whose account it is is asked when it is new: a process keeps its
+    /// The client of this identity. Whose account it is is asked when it is new: a process keeps its
     /// account.
     pub(super) fn find(
         &mut self,
-        peer: Peer,
+        identity: Identity,
         user: impl FnOnce() -> Option<UserId>,
     ) -> Arc<Client> {
-        if let Some(pid) = peer.pid
-            && let Some(known) = self.processes.get(&pid).and_then(Weak::upgrade)
-        {
+        if let Some(known) = self.known.get(&identity).and_then(Weak::upgrade) {
             return known;
         }
         let user = user().map(|id| known_or_new(&mut self.users, id, Arc::default));
         let client = || {
             Arc::new(Client {
-                peer,
+                identity,
                 user,
                 ..Client::default()
             })
         };
-        match peer.pid {
-            Some(pid) => known_or_new(&mut self.processes, pid, client),
-            None => client(),
+        match identity {
+            Identity::Unknown => client(),
+            _ => known_or_new(&mut self.known, identity, client),
         }
     }
 }
@@ -84,13 +82,13 @@ impl Client {
     #[cfg(test)]
     pub(crate) fn of(peer: Peer) -> Self {
         Self {
-            peer,
+            identity: peer.pid.into(),
             ..Self::default()
         }
     }
 
     pub(crate) fn peer(&self) -> Peer {
-        self.peer
+        self.identity.peer()
     }
 
     /// Counts one more connection, unless it has its share.
@@ -150,7 +148,10 @@ impl Client {
     }
 
     fn share(&self, share: usize) -> usize {
-        self.peer.pid.map_or(usize::MAX, |_| share)
+        match self.identity {
+            Identity::Unknown => usize::MAX,
+            Identity::Process(_) | Identity::Tcp => share,
+        }
     }
 }
 
@@ -183,11 +184,11 @@ mod tests {
     use super::*;
 
     fn find(clients: &mut Clients, pid: u32) -> Arc<Client> {
-        clients.find(Peer { pid: Some(pid) }, || None)
+        clients.find(Identity::Process(pid), || None)
     }
 
     fn of(clients: &mut Clients, pid: u32, user: u8) -> Arc<Client> {
-        let client = clients.find(Peer { pid: Some(pid) }, || Some(UserId::new(&[user])));
+        let client = clients.find(Identity::Process(pid), || Some(UserId::new(&[user])));
         client.begin_connection(usize::MAX);
         client
     }
@@ -224,9 +225,19 @@ mod tests {
     #[test]
     fn who_is_not_known_has_no_share() {
         let mut clients = Clients::default();
-        let unknown = clients.find(Peer::default(), || None);
+        let unknown = clients.find(Identity::Unknown, || None);
         assert!((0..9).all(|_| unknown.begin_call(2)));
-        assert!(clients.find(Peer::default(), || None).begin_call(0));
+        assert!(clients.find(Identity::Unknown, || None).begin_call(0));
+    }
+
+    #[test]
+    fn all_who_come_by_tcp_have_one_share_together() {
+        let mut clients = Clients::default();
+        let first = clients.find(Identity::Tcp, || None);
+        let second = clients.find(Identity::Tcp, || None);
+        assert!(first.begin_connection(2) && second.begin_connection(2));
+        assert!(!first.begin_connection(2) && !second.begin_connection(2));
+        assert!(find(&mut clients, 1).begin_connection(2));
     }
 
     #[test]
@@ -237,7 +248,7 @@ mod tests {
         assert!(!find(&mut clients, 1).begin_call(1), "still the same");
         drop(first);
         let _second = find(&mut clients, 2);
-        assert_eq!(clients.processes.len(), 1);
+        assert_eq!(clients.known.len(), 1);
         assert!(find(&mut clients, 1).begin_call(1));
     }
 }

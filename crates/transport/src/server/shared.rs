@@ -201,7 +201,7 @@ impl Connections {
 
     fn client(&self, stream: &Stream) -> Arc<Client> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.find(stream.peer(), || stream.user())
+        clients.find(stream.identity(), || stream.user())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {

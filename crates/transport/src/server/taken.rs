@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Binding, EndpointFailure, Groups};
-use crate::sys::Listener;
+use crate::sys::{self, Listener};
 use crate::{Endpoint, ServerOptions, Service};
 
 /// What became of the endpoints of a server that is being made.
@@ -22,7 +22,7 @@ impl Attempt {
             failures: Vec::new(),
         };
         for (endpoint, service) in services {
-            let bound = Listener::bind(&endpoint, options);
+            let bound = sys::listen(&endpoint, options);
             let binding = Arc::new(Binding::new(endpoint, service, &mut attempt.groups));
             match bound {
                 Ok(listeners) => {
@@ -77,7 +77,7 @@ impl Taken {
         // Who asks what is taken does not wait for the tries.
         let taken = self.lock().clone();
         for binding in taken {
-            let joined = Listener::bind(&binding.endpoint, options)
+            let joined = sys::listen(&binding.endpoint, options)
                 .and_then(|listeners| join(&binding, listeners));
             match joined {
                 Ok(()) => {

@@ -3,22 +3,58 @@
 //! Both systems offer the same names with the same meaning, so that everything above is one code:
 //!
 //! - [`Wakeup`]: an event of a thread that others set.
+//! - [`listen`]: makes the [`Listener`]s of one endpoint.
 //! - [`Stream`]: a connected pipe or socket. Reads and writes never block; what cannot be done at
 //!   once is left pending and is waited for through [`Handles`].
 //! - [`Listener`]: accepts without blocking.
 //! - [`Watcher`] and [`Watch`]: call back once a stream or listener is ready or a time is over,
 //!   without a thread for each.
 
+mod folder;
+
 use std::sync::Arc;
 use std::{fmt, io};
+
+use crate::Peer;
 
 #[cfg_attr(windows, path = "windows/mod.rs")]
 #[cfg_attr(not(windows), path = "unix/mod.rs")]
 mod os;
 
 pub(crate) use os::{
-    Handles, Listener, Stream, Wakeup, Watch, Watcher, local_endpoint, thread_may_end, wait,
+    Handles, Stream, Wakeup, Watch, Watcher, listen, local_endpoint, thread_may_end, wait,
 };
+
+/// Takes the clients of an endpoint.
+pub(crate) type Listener = Box<dyn Accepts>;
+
+/// Who is at the other end of a connection, as far as shares and turns go ([`crate::server`]).
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub(crate) enum Identity {
+    Process(u32),
+    /// Somebody who came by tcp. The system tells no process of them, and whoever connects chooses address and
+    /// port: so they are one client together, or a share would keep nobody from anything.
+    Tcp,
+    /// Nobody whom the system tells: each is a client by itself.
+    #[default]
+    Unknown,
+}
+
+impl Identity {
+    pub(crate) fn peer(self) -> Peer {
+        match self {
+            Self::Process(pid) => Peer { pid: Some(pid) },
+            Self::Tcp | Self::Unknown => Peer::default(),
+        }
+    }
+}
+
+impl From<Option<u32>> for Identity {
+    /// By a process id, where the system told it.
+    fn from(pid: Option<u32>) -> Self {
+        pid.map_or(Self::Unknown, Self::Process)
+    }
+}
 
 /// An account, as the system tells one from another.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -36,6 +72,15 @@ pub(crate) struct ServerOwner {
     pub(crate) name: String,
     /// It is one of [`crate::Owner::Administrators`].
     pub(crate) is_trusted: bool,
+}
+
+impl ServerOwner {
+    /// Who listens on a tcp port: the system does not tell.
+    pub(crate) fn unknown() -> Self {
+        let name = "an unknown process".to_owned();
+        let is_trusted = false;
+        Self { name, is_trusted }
+    }
 }
 
 /// What a thread waits for, or what it got.
@@ -58,7 +103,7 @@ pub(crate) trait Waitable {
     fn interest(&self) -> Interest;
 }
 
-/// Takes clients; a [`Listener`] does.
+/// Takes clients.
 pub(crate) trait Accepts: Send + fmt::Debug {
     fn handles(&self) -> Handles;
     fn interest(&self) -> Interest;

@@ -72,6 +72,19 @@ pub fn call_block(method: &str, authority: &[u8]) -> Vec<u8> {
     ])
 }
 
+/// A whole call without an authority.
+pub fn call_without_authority(stream: u32, method: &str, bytes: &[u8]) -> Vec<u8> {
+    let fields: [(&str, &[u8]); 5] = [
+        (":method", b"POST"),
+        (":scheme", b"http"),
+        (":path", method.as_bytes()),
+        ("content-type", b"application/grpc"),
+        ("te", b"trailers"),
+    ];
+    let headers = frame(HEADERS, END_HEADERS, stream, &block(&fields));
+    [headers, frame(DATA, END_STREAM, stream, &message(bytes))].concat()
+}
+
 /// A message with gRPC's prefix.
 pub fn message(bytes: &[u8]) -> Vec<u8> {
     let mut framed = vec![0];

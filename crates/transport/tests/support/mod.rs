@@ -17,22 +17,110 @@ pub mod multiplexed;
 #[cfg_attr(not(windows), path = "unix.rs")]
 mod os;
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use transport::{
-    Call, CallError, Channel, ChannelOptions, Code, Endpoint, Server, ServerOptions, Service,
-    Status, Waiting,
+    Call, CallError, Channel, ChannelOptions, Code, Endpoint, Owner, Server, ServerOptions,
+    Service, Status, Waiting,
 };
 
-pub use os::{Home, RawStream, allow_many_connections, open};
+pub use os::{ROOT, allow_many_connections};
 
 /// Long enough for anything that is going to happen at all.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
+
+/// Where the endpoints of a test are: by the system's own kind, or of tcp where tests/tcp.rs has taken the test in.
+pub struct Home(os::Home);
+
+impl Home {
+    pub fn new() -> Self {
+        Self(os::Home::new())
+    }
+
+    pub fn endpoint(&self, name: &str) -> Endpoint {
+        match is_over_tcp() {
+            true => unused_port(),
+            false => self.0.endpoint(name),
+        }
+    }
+}
+
+/// Whether these are the tests of tcp.
+pub fn is_over_tcp() -> bool {
+    module_path!().starts_with("tcp::")
+}
+
+/// A port of an address that nobody else has: as many as there are, two tests do not draw the same one, also where
+/// each runs in a Wine of its own.
+fn unused_port() -> Endpoint {
+    let drawn = RandomState::new().hash_one(SERIAL.fetch_add(1, Ordering::Relaxed));
+    let [a, b, c, d, e, ..] = drawn.to_ne_bytes();
+    let address = Ipv4Addr::new(127, a, b, c.clamp(2, 250));
+    let port = 1024 + u16::from_ne_bytes([d, e]) % 30_000;
+    Endpoint::tcp(SocketAddr::from((address, port))).unwrap()
+}
+
+/// A connection without gRPC.
+#[derive(Debug)]
+pub enum RawStream {
+    Local(os::LocalStream),
+    Tcp(TcpStream),
+}
+
+/// Opens an endpoint as simple programs do: one operation at a time.
+pub fn open(endpoint: &Endpoint) -> RawStream {
+    match endpoint {
+        Endpoint::Tcp(address) => RawStream::Tcp(TcpStream::connect(address.get()).unwrap()),
+        local => RawStream::Local(os::open(local)),
+    }
+}
+
+impl RawStream {
+    pub fn try_clone(&self) -> io::Result<Self> {
+        match self {
+            Self::Local(stream) => stream.try_clone().map(Self::Local),
+            Self::Tcp(stream) => stream.try_clone().map(Self::Tcp),
+        }
+    }
+}
+
+impl Read for RawStream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Local(stream) => stream.read(bytes),
+            Self::Tcp(stream) => stream.read(bytes),
+        }
+    }
+}
+
+impl Write for RawStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Local(stream) => stream.write(bytes),
+            Self::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The default options, for a server that this test has started itself.
+pub fn channel_options() -> ChannelOptions {
+    let mut options = ChannelOptions::default();
+    if is_over_tcp() {
+        options.owner = Owner::Any;
+    }
+    options
+}
 
 /// A server with one endpoint that is gone with it.
 pub struct Fixture {
@@ -81,7 +169,7 @@ pub fn service(gate: &Arc<Gate>) -> Arc<dyn Service> {
 }
 
 pub fn connect(endpoint: &Endpoint) -> Channel {
-    Channel::connect(endpoint.clone(), ChannelOptions::default()).unwrap()
+    Channel::connect(endpoint.clone(), channel_options()).unwrap()
 }
 
 /// Calls and expects an answer.

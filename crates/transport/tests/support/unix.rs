@@ -6,7 +6,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 use transport::Endpoint;
 
-pub type RawStream = UnixStream;
+pub type LocalStream = UnixStream;
+
+/// What an absolute path begins with.
+pub const ROOT: &str = "/";
 
 /// Where the endpoints of a test are.
 pub struct Home(TempDir);
@@ -21,7 +24,7 @@ impl Home {
     }
 }
 
-pub fn open(endpoint: &Endpoint) -> RawStream {
+pub fn open(endpoint: &Endpoint) -> LocalStream {
     UnixStream::connect(endpoint.to_string()).unwrap()
 }
 

@@ -7,7 +7,10 @@ use transport::Endpoint;
 
 const ERROR_PIPE_BUSY: i32 = 231;
 
-pub type RawStream = File;
+pub type LocalStream = File;
+
+/// What an absolute path begins with.
+pub const ROOT: &str = r"C:\";
 
 /// Where the endpoints of a test are.
 pub struct Home;
@@ -24,7 +27,7 @@ impl Home {
 }
 
 /// Opens a pipe as simple programs do: one operation at a time.
-pub fn open(endpoint: &Endpoint) -> RawStream {
+pub fn open(endpoint: &Endpoint) -> LocalStream {
     loop {
         match OpenOptions::new()
             .read(true)

@@ -9,6 +9,7 @@ mod life;
 mod paths;
 mod services;
 mod smb;
+mod sockets;
 mod system;
 
 use std::time::Duration;
@@ -44,6 +45,7 @@ pub fn all() -> impl Iterator<Item = &'static Own> {
         paths::CASES,
         services::CASES,
         smb::CASES,
+        sockets::CASES,
         system::CASES,
     ]
     .into_iter()

@@ -1,3 +1,4 @@
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use node::Node;
@@ -103,6 +104,14 @@ impl Stand for Bench {
     fn chained_services(&self) -> Option<[&'static str; 2]> {
         let chain = [names::BASE_SERVICE, names::DEPENDENT_SERVICE];
         self.machine.has_services().then_some(chain)
+    }
+
+    fn socket_folder(&self) -> PathBuf {
+        PathBuf::from(self.folder.to_string()).join("s")
+    }
+
+    fn is_closed_to_others(&self, folder: &Path) -> Result<bool> {
+        files::is_closed(self.node().os(), folder)
     }
 
     fn handles(&self) -> Result<u64> {

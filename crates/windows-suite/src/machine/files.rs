@@ -1,9 +1,9 @@
 //! What cases do to files past the seam.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use os::{Error, LinkKind, Os, Result, WinPath};
+use os::{Cause, Error, LinkKind, Os, Result, WinPath};
 use os_windows_testkit::real;
 
 use super::disks::code;
@@ -26,6 +26,18 @@ pub(super) fn set_read_only(path: &WinPath) -> Result<()> {
         fs::set_permissions(path, permissions)
     };
     set().map_err(|error| Error::new("SetFileAttributesW", path, code(&error)))
+}
+
+/// Whether LocalSystem and Administrators alone are let into a folder, by a list that takes nothing over.
+pub(super) fn is_closed(os: &Os, folder: &Path) -> Result<bool> {
+    let name = folder.to_string_lossy();
+    let parsed = name.parse::<WinPath>();
+    let path =
+        parsed.map_err(|error| Error::new("parse", name, Cause::Malformed(error.to_string())))?;
+    let list = os.files.dacl(&path)?;
+    let (flags, entries) = list.split_once('(').unwrap_or_default();
+    let is_of_ours = |entry: &str| entry.ends_with(";SY)") || entry.ends_with(";BA)");
+    Ok(flags.contains('P') && entries.split('(').all(is_of_ours))
 }
 
 pub(super) fn create_reparse_point(

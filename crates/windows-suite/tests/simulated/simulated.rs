@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -221,6 +222,14 @@ impl Stand for Simulated {
 
     fn chained_services(&self) -> Option<[&'static str; 2]> {
         Some([names::BASE_SERVICE, names::DEPENDENT_SERVICE])
+    }
+
+    fn socket_folder(&self) -> PathBuf {
+        self.host.path().join("s")
+    }
+
+    fn is_closed_to_others(&self, folder: &Path) -> os::Result<bool> {
+        platform::is_closed(folder)
     }
 
     fn handles(&self) -> os::Result<u64> {

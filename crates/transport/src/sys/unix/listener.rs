@@ -1,49 +1,99 @@
-//! A listening Unix socket.
+//! A listening Unix socket or tcp port.
 
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 
 use rustix::fs::{Mode, chmod};
 use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_socket_recv_buffer_size, set_socket_reuseaddr, set_socket_send_buffer_size,
+};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
     socket_with,
 };
 
+use super::super::folder::{self, Unfit};
 use super::super::{Accepts, Interest};
-use super::{Handles, Stream};
-use crate::{Endpoint, ServerOptions};
+use super::socket_file::{SocketFile, close_folder};
+use super::{Family, Handles, Stream};
+use crate::endpoint::drive_path;
+use crate::{Endpoint, LoopbackAddress, ServerOptions, SocketFolder};
 
 const BACKLOG: i32 = 1024;
 
 #[derive(Debug)]
-pub(crate) struct Listener {
+struct Listener {
+    /// None of a tcp port.
+    file: Option<SocketFile>,
     fd: Arc<OwnedFd>,
-    path: PathBuf,
-    inode: u64,
+    family: Family,
+}
+
+/// Listeners for one endpoint; one serves any number of clients.
+pub(crate) fn listen_at(
+    endpoint: &Endpoint,
+    options: &ServerOptions,
+) -> io::Result<Vec<super::super::Listener>> {
+    let listener = match endpoint {
+        Endpoint::Socket(path) => Listener::at_path(path, options.socket_folder)?,
+        Endpoint::Tcp(address) => Listener::at_port(*address, options.pipe_buffer_bytes)?,
+        Endpoint::Pipe(_) => return Err(io::ErrorKind::Unsupported.into()),
+    };
+    Ok(vec![Box::new(listener)])
+}
+
+/// The address of a socket, which must be a path of this system.
+pub(super) fn address(path: &Path) -> io::Result<SocketAddrUnix> {
+    let bytes = folder::sun_path(path)?;
+    if path.to_str().and_then(drive_path).is_some() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    Ok(SocketAddrUnix::new(bytes)?)
 }
 
 impl Listener {
-    /// Listeners for one endpoint; one serves any number of clients.
-    pub(crate) fn bind(endpoint: &Endpoint, _options: &ServerOptions) -> io::Result<Vec<Self>> {
-        let Endpoint::Socket(path) = endpoint else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
-        remove_stale(path)?;
-        let fd = socket()?;
-        bind(&fd, &SocketAddrUnix::new(path.as_path())?)?;
+    fn at_path(path: &Path, folder: SocketFolder) -> io::Result<Self> {
+        let address = address(path)?;
+        match folder {
+            SocketFolder::Own => close_folder(folder::of(path))?,
+            SocketFolder::Foreign => {}
+        }
+        remove_stale(path, &address)?;
+        let fd = socket(AddressFamily::UNIX)?;
+        bind(&fd, &address)?;
         // Nobody can connect before `listen`, so nobody gets in under the wider mode.
         chmod(path, Mode::RUSR | Mode::WUSR)?;
-        let inode = fs::symlink_metadata(path)?.ino();
+        let file = SocketFile::at(path)?;
         listen(&fd, BACKLOG)?;
-        Ok(vec![Self {
+        Ok(Self {
+            file,
             fd: Arc::new(fd),
-            path: path.clone(),
-            inode,
-        }])
+            family: Family::Unix,
+        })
+    }
+
+    fn at_port(address: LoopbackAddress, buffer_bytes: u32) -> io::Result<Self> {
+        let address = address.get();
+        let fd = socket(match address.is_ipv4() {
+            true => AddressFamily::INET,
+            false => AddressFamily::INET6,
+        })?;
+        // Connections that have ended keep a port from being bound for a while; one that is served stays taken.
+        set_socket_reuseaddr(&fd, true)?;
+        // Its connections have them too. Without that the system buffers megabytes for a client that does not read.
+        let bytes = usize::try_from(buffer_bytes).unwrap_or(usize::MAX);
+        set_socket_recv_buffer_size(&fd, bytes)?;
+        set_socket_send_buffer_size(&fd, bytes)?;
+        bind(&fd, &address)?;
+        listen(&fd, BACKLOG)?;
+        Ok(Self {
+            file: None,
+            fd: Arc::new(fd),
+            family: Family::Tcp,
+        })
     }
 }
 
@@ -62,7 +112,7 @@ impl Accepts for Listener {
     /// The next client, or None when there is none yet.
     fn accept(&mut self) -> io::Result<Option<Stream>> {
         match accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(fd) => Ok(Some(Stream::new(fd))),
+            Ok(fd) => Stream::new(fd, self.family).map(Some),
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -70,34 +120,56 @@ impl Accepts for Listener {
 }
 
 impl Drop for Listener {
+    /// As long as the socket is open, nobody else's takes its place: so the file goes first.
     fn drop(&mut self) {
-        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.ino() == self.inode);
-        if is_ours && let Err(error) = fs::remove_file(&self.path) {
-            tracing::debug!(path = %self.path.display(), %error, "cannot remove the socket");
+        if let Some(Err(error)) = self.file.as_ref().map(SocketFile::remove) {
+            tracing::debug!(file = ?self.file, %error, "cannot remove the socket");
         }
     }
 }
 
-fn socket() -> io::Result<OwnedFd> {
+fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        flags,
-        None,
-    )?)
+    Ok(socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
 /// Removes a socket that a server which died has left, and refuses one that is served.
-fn remove_stale(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(meta) if meta.file_type().is_socket() => {}
-        Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
+fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
+    let Some(file) = SocketFile::at(path)? else {
+        return Ok(());
+    };
+    if let Some(owner) = file.foreign_owner() {
+        return Err(Unfit::ForeignSocket(owner).into());
     }
-    match connect(&socket()?, &SocketAddrUnix::new(path)?) {
-        Err(Errno::CONNREFUSED) => fs::remove_file(path),
+    match connect(&socket(AddressFamily::UNIX)?, address) {
+        Err(Errno::CONNREFUSED) => file.remove(),
         _ => Err(io::ErrorKind::AddrInUse.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{SocketAddr, TcpStream};
+    use std::process;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_port_is_had_again_although_a_connection_of_it_was_closed_here() {
+        let [_, a, b, c] = process::id().to_be_bytes();
+        let address = SocketAddr::from(([127, a, b, c.clamp(1, 254)], 4711));
+        let endpoint = Endpoint::tcp(address).unwrap();
+        let options = ServerOptions::default();
+        let mut listeners = listen_at(&endpoint, &options).unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        let end = Instant::now() + Duration::from_secs(30);
+        while listeners[0].accept().unwrap().is_none() {
+            assert!(Instant::now() < end, "nobody came");
+        }
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        drop((client, listeners));
+        assert!(listen_at(&endpoint, &options).is_ok());
     }
 }

@@ -1,6 +1,7 @@
-//! Unix sockets, poll and epoll.
+//! Unix sockets, tcp, poll and epoll.
 
 mod listener;
+mod socket_file;
 mod stream;
 mod watch;
 
@@ -17,7 +18,7 @@ use super::{Interest, Waitable};
 use crate::pool::Worker;
 use crate::{Endpoint, EndpointError};
 
-pub(crate) use listener::Listener;
+pub(crate) use listener::listen_at as listen;
 pub(crate) use stream::Stream;
 pub(crate) use watch::{Watch, Watcher};
 
@@ -27,6 +28,13 @@ const MOST: usize = Worker::MOST;
 /// What of a stream or listener can be waited for without holding it.
 #[derive(Clone, Debug)]
 pub(crate) struct Handles(Arc<OwnedFd>);
+
+/// What a socket is of.
+#[derive(Clone, Copy, Debug)]
+enum Family {
+    Unix,
+    Tcp,
+}
 
 /// An eventfd.
 #[derive(Debug)]

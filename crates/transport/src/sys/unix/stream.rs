@@ -1,19 +1,22 @@
-//! A connected Unix socket.
+//! A connected socket.
 
+use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{fmt, io, mem};
 
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
+use rustix::net::sockopt::{set_tcp_nodelay, socket_peercred};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{Uid, geteuid};
 
-use super::super::{Interest, Read, ServerOwner, UserId, Written};
-use super::Handles;
-use crate::{Endpoint, Peer};
+use super::super::{Identity, Interest, Read, ServerOwner, UserId, Written};
+use super::listener::address;
+use super::{Family, Handles};
+use crate::{Endpoint, LoopbackAddress};
 
 const SMALL_BUFFER: usize = 4 << 10;
 /// A read of frames without payload takes about half a millisecond.
@@ -21,6 +24,7 @@ const LARGE_BUFFER: usize = 16 << 10;
 
 pub(crate) struct Stream {
     fd: Arc<OwnedFd>,
+    family: Family,
     ready: Interest,
     input: Vec<u8>,
     /// The input is to have less room from the next wait on.
@@ -30,19 +34,24 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn connect(endpoint: &Endpoint, _deadline: Instant) -> io::Result<Self> {
-        let Endpoint::Socket(path) = endpoint else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
-        let socket = UnixStream::connect(path)?;
-        socket.set_nonblocking(true)?;
-        Ok(Self::new(socket.into()))
+    pub(crate) fn connect(endpoint: &Endpoint, deadline: Instant) -> io::Result<Self> {
+        match endpoint {
+            Endpoint::Socket(path) => Self::new(at_path(path)?, Family::Unix),
+            Endpoint::Tcp(address) => Self::new(at_port(*address, deadline)?, Family::Tcp),
+            Endpoint::Pipe(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     /// Takes over a connected socket, which must not block.
-    pub(super) fn new(fd: OwnedFd) -> Self {
-        Self {
+    pub(super) fn new(fd: OwnedFd, family: Family) -> io::Result<Self> {
+        match family {
+            // All that is queued goes out in one write: there is nothing to wait for.
+            Family::Tcp => set_tcp_nodelay(&fd, true)?,
+            Family::Unix => {}
+        }
+        Ok(Self {
             fd: Arc::new(fd),
+            family,
             ready: Interest {
                 read: true,
                 write: true,
@@ -51,22 +60,28 @@ impl Stream {
             is_roomy: false,
             output: Vec::new(),
             sent: 0,
-        }
+        })
     }
 
     pub(crate) fn handles(&self) -> Handles {
         Handles(Arc::clone(&self.fd))
     }
 
-    pub(crate) fn peer(&self) -> Peer {
-        let pid = socket_peercred(&self.fd)
-            .ok()
-            .and_then(|credentials| u32::try_from(credentials.pid.as_raw_nonzero().get()).ok());
-        Peer { pid }
+    pub(crate) fn identity(&self) -> Identity {
+        match self.family {
+            Family::Tcp => Identity::Tcp,
+            Family::Unix => socket_peercred(&self.fd)
+                .ok()
+                .and_then(|credentials| u32::try_from(credentials.pid.as_raw_nonzero().get()).ok())
+                .into(),
+        }
     }
 
     /// Whose process that is.
     pub(crate) fn user(&self) -> Option<UserId> {
+        if matches!(self.family, Family::Tcp) {
+            return None;
+        }
         let credentials = socket_peercred(&self.fd).ok()?;
         Some(UserId::new(&credentials.uid.as_raw().to_ne_bytes()))
     }
@@ -74,6 +89,9 @@ impl Stream {
     /// Who listens at the other end: the peer of a client is the process that called `listen`
     /// (<https://man7.org/linux/man-pages/man7/unix.7.html>).
     pub(crate) fn server_owner(&self) -> io::Result<ServerOwner> {
+        if matches!(self.family, Family::Tcp) {
+            return Ok(ServerOwner::unknown());
+        }
         let uid = socket_peercred(&self.fd)?.uid;
         Ok(owner(uid, geteuid()))
     }
@@ -176,6 +194,20 @@ impl Stream {
         }
         mem::swap(&mut self.output, output);
     }
+}
+
+fn at_path(path: &Path) -> io::Result<OwnedFd> {
+    address(path)?;
+    let socket = UnixStream::connect(path)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+fn at_port(address: LoopbackAddress, deadline: Instant) -> io::Result<OwnedFd> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let socket = TcpStream::connect_timeout(&address.get(), left.max(Duration::from_millis(1)))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
 }
 
 /// The owner of a socket as a client of the user `own` judges it.

@@ -1,6 +1,5 @@
 //! A pipe instance that waits for a client.
 
-use std::os::windows::io::OwnedHandle;
 use std::sync::Arc;
 use std::{io, iter, mem};
 
@@ -9,11 +8,12 @@ use windows_sys::Win32::Foundation::{
 };
 
 use super::super::{Accepts, Interest};
+use super::end::End;
 use super::operation::{Operation, is};
 use super::pipe::{self, FIRST_INSTANCE, INSTANCE};
 use super::security::SecurityDescriptor;
 use super::{Handles, Stream};
-use crate::{Endpoint, PipeName, ServerOptions};
+use crate::{PipeName, ServerOptions};
 
 /// Clients that may come and go before an instance has begun to wait, one after the other.
 const PATIENCE: usize = 16;
@@ -21,7 +21,7 @@ const PATIENCE: usize = 16;
 /// Waits for one client after the other. An endpoint has several of these, so that a client finds
 /// a free instance while another is being taken.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(super) struct PipeListener {
     template: Arc<Template>,
     instance: Instance,
 }
@@ -36,18 +36,15 @@ struct Template {
 
 #[derive(Debug)]
 struct Instance {
-    pipe: Arc<OwnedHandle>,
+    pipe: Arc<End>,
     handles: Handles,
     connect: Operation,
     connected: bool,
 }
 
-impl Listener {
+impl PipeListener {
     /// The listeners of one endpoint, each with an instance that waits. The first is exclusive.
-    pub(crate) fn bind(endpoint: &Endpoint, options: &ServerOptions) -> io::Result<Vec<Self>> {
-        let Endpoint::Pipe(name) = endpoint else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
+    pub(super) fn bind(name: &PipeName, options: &ServerOptions) -> io::Result<Vec<Self>> {
         let template = Arc::new(Template {
             name: name.clone(),
             security: SecurityDescriptor::parse(&options.security)?,
@@ -68,7 +65,7 @@ impl Listener {
     }
 }
 
-impl Accepts for Listener {
+impl Accepts for PipeListener {
     fn handles(&self) -> Handles {
         self.instance.handles.clone()
     }
@@ -103,7 +100,7 @@ impl Accepts for Listener {
 impl Template {
     fn instance(&self, flags: u32) -> io::Result<Instance> {
         let pipe = pipe::create(&self.name, flags, self.buffer_bytes, &self.security)?;
-        let pipe = Arc::new(pipe);
+        let pipe = Arc::new(End::Pipe(pipe));
         let handles = Handles::new()?;
         let connect = Operation::new(&pipe, &handles, handles.read());
         let mut instance = Instance {
@@ -130,11 +127,18 @@ impl Instance {
                     return Ok(());
                 }
                 // A client came and went.
-                Err(error) if is(&error, ERROR_NO_DATA) => pipe::disconnect(&self.pipe),
+                Err(error) if is(&error, ERROR_NO_DATA) => self.disconnect(),
                 Err(error) => return Err(error),
             }
         }
         Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn disconnect(&self) {
+        match &*self.pipe {
+            End::Pipe(pipe) => pipe::disconnect(pipe),
+            End::Socket(..) => {}
+        }
     }
 
     fn is_connected(&mut self) -> io::Result<bool> {
@@ -147,7 +151,7 @@ impl Instance {
                 Some(Err(error)) if is(&error, ERROR_OPERATION_ABORTED) => self.begin()?,
                 // The client is gone: wait anew.
                 Some(Err(_)) => {
-                    pipe::disconnect(&self.pipe);
+                    self.disconnect();
                     self.begin()?;
                 }
                 None => self.begin()?,

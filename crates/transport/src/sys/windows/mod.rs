@@ -1,14 +1,19 @@
-//! Named pipes, overlapped.
+//! Named pipes and sockets, overlapped.
 
+mod end;
+mod entry;
 mod event;
 mod listener;
 mod operation;
 mod owner;
 mod pipe;
 mod security;
+mod socket_file;
+mod socket_listener;
 mod stream;
 mod user;
 mod watch;
+mod winsock;
 
 use std::io;
 use std::path::Path;
@@ -16,11 +21,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use self::event::{Event, WaitSet};
-use super::{Interest, Waitable};
-use crate::{Endpoint, EndpointError};
+use self::listener::PipeListener;
+use self::socket_listener::SocketListener;
+use super::{Interest, Listener, Waitable};
+use crate::{Endpoint, EndpointError, ServerOptions};
 
 pub(crate) use event::thread_may_end;
-pub(crate) use listener::Listener;
 pub(crate) use stream::Stream;
 pub(crate) use watch::{Watch, Watcher};
 
@@ -62,6 +68,19 @@ impl Handles {
     fn pending_write(&self) -> Option<&Event> {
         self.0.write.get()
     }
+}
+
+/// The listeners of one endpoint: of a pipe each has an instance that waits, of a socket one is enough.
+pub(crate) fn listen(endpoint: &Endpoint, options: &ServerOptions) -> io::Result<Vec<Listener>> {
+    let listener = match endpoint {
+        Endpoint::Pipe(name) => {
+            let instances = PipeListener::bind(name, options)?.into_iter();
+            return Ok(instances.map(|one| Box::new(one) as Listener).collect());
+        }
+        Endpoint::Socket(path) => SocketListener::at_path(path, options.socket_folder)?,
+        Endpoint::Tcp(address) => SocketListener::at_port(*address, options.pipe_buffer_bytes)?,
+    };
+    Ok(vec![Box::new(listener)])
 }
 
 /// An auto-reset event.

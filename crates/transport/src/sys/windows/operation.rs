@@ -1,27 +1,33 @@
-//! One overlapped operation with its buffer.
+//! One overlapped operation with its buffer, on a pipe or a socket.
 //!
 //! All I/O on a pipe handle that is not overlapped is serialised: a pending read would block every
 //! write. So every operation here has an OVERLAPPED with an event of its own.
+//!
+//! Windows takes sockets for `ReadFile` and `WriteFile` as well; Wine 8 gives the system flags there that nobody has
+//! set, so that a read may bring nothing although there is input. So sockets are read and written by Winsock's calls.
 
 // UNSAFETY: the kernel writes into the buffer and the OVERLAPPED of a pending operation, which the
 // borrow checker cannot see. This module alone touches them, and keeps them alive until it is over.
 #![expect(unsafe_code)]
 
-use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::os::windows::io::AsRawHandle;
 use std::sync::Arc;
 use std::{fmt, io, ptr};
 
 use windows_sys::Win32::Foundation::{ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, ERROR_PIPE_CONNECTED};
+use windows_sys::Win32::Networking::WinSock::{WSABUF, WSARecv, WSASend};
 use windows_sys::Win32::Storage::FileSystem::{ReadFile, WriteFile};
 use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
 use windows_sys::Win32::System::Pipes::ConnectNamedPipe;
 
 use super::Handles;
+use super::end::End;
 use super::event::Event;
+use super::winsock::number;
 
-/// An operation on a pipe, at most one at a time.
+/// An operation on one end, at most one at a time.
 pub(super) struct Operation {
-    pipe: Arc<OwnedHandle>,
+    end: Arc<End>,
     /// Keeps the event alive.
     _handles: Handles,
     /// Made by Box::into_raw, so that no Rust reference to it exists while the kernel writes.
@@ -36,13 +42,13 @@ unsafe impl Send for Operation {}
 
 impl Operation {
     /// An operation that will set `event`, one of those of `handles`.
-    pub(super) fn new(pipe: &Arc<OwnedHandle>, handles: &Handles, event: &Event) -> Self {
+    pub(super) fn new(end: &Arc<End>, handles: &Handles, event: &Event) -> Self {
         let overlapped = OVERLAPPED {
             hEvent: event.raw(),
             ..OVERLAPPED::default()
         };
         Self {
-            pipe: Arc::clone(pipe),
+            end: Arc::clone(end),
             _handles: handles.clone(),
             overlapped: Box::into_raw(Box::new(overlapped)),
             buffer: Vec::new(),
@@ -61,14 +67,8 @@ impl Operation {
         }
         let mut count = 0;
         // SAFETY: the OVERLAPPED was given to an operation of this handle and is still alive.
-        let done = unsafe {
-            GetOverlappedResult(
-                self.pipe.as_raw_handle(),
-                self.overlapped,
-                &raw mut count,
-                0,
-            )
-        };
+        let done =
+            unsafe { GetOverlappedResult(self.end.raw(), self.overlapped, &raw mut count, 0) };
         done != 0 || !is(&io::Error::last_os_error(), ERROR_IO_INCOMPLETE)
     }
 
@@ -92,16 +92,29 @@ impl Operation {
     pub(super) fn read(&mut self) -> io::Result<Option<usize>> {
         let length = u32::try_from(self.buffer().len()).unwrap_or(u32::MAX);
         let mut count = 0;
+        let start = self.buffer.as_mut_ptr();
         // SAFETY: the buffer has `length` bytes; it and the OVERLAPPED live and stay untouched
-        // until the operation is over, see `pending` and Drop.
+        // until the operation is over, see `pending` and Drop. What else is given is copied by the call.
         let done = unsafe {
-            ReadFile(
-                self.pipe.as_raw_handle(),
-                self.buffer.as_mut_ptr(),
-                length,
-                &raw mut count,
-                self.overlapped,
-            )
+            match &*self.end {
+                End::Pipe(pipe) => {
+                    let pipe = pipe.as_raw_handle();
+                    ReadFile(pipe, start, length, &raw mut count, self.overlapped) != 0
+                }
+                End::Socket(socket, _) => {
+                    let (socket, buffer) = (
+                        number(socket),
+                        WSABUF {
+                            len: length,
+                            buf: start,
+                        },
+                    );
+                    let mut flags = 0;
+                    let (buffer, flags) = (&raw const buffer, &raw mut flags);
+                    let (count, overlapped) = (&raw mut count, self.overlapped);
+                    WSARecv(socket, buffer, 1, count, flags, overlapped, None) == 0
+                }
+            }
         };
         self.begun(done, count)
     }
@@ -112,15 +125,20 @@ impl Operation {
         let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
         let start = rest.as_ptr();
         let mut count = 0;
-        // SAFETY: as for `read`.
+        // SAFETY: as for `read`; of a socket's buffer nothing is written either.
         let done = unsafe {
-            WriteFile(
-                self.pipe.as_raw_handle(),
-                start,
-                length,
-                &raw mut count,
-                self.overlapped,
-            )
+            match &*self.end {
+                End::Pipe(pipe) => {
+                    let pipe = pipe.as_raw_handle();
+                    WriteFile(pipe, start, length, &raw mut count, self.overlapped) != 0
+                }
+                End::Socket(socket, _) => {
+                    let (len, buf) = (length, start.cast_mut());
+                    let (socket, buffer) = (number(socket), WSABUF { len, buf });
+                    let (count, overlapped) = (&raw mut count, self.overlapped);
+                    WSASend(socket, &raw const buffer, 1, count, 0, overlapped, None) == 0
+                }
+            }
         };
         self.begun(done, count)
     }
@@ -129,8 +147,8 @@ impl Operation {
     pub(super) fn connect(&mut self) -> io::Result<Option<usize>> {
         assert!(!self.pending, "one operation at a time");
         // SAFETY: the OVERLAPPED lives and stays untouched until the operation is over.
-        let done = unsafe { ConnectNamedPipe(self.pipe.as_raw_handle(), self.overlapped) };
-        match self.begun(done, 0) {
+        let done = unsafe { ConnectNamedPipe(self.end.raw(), self.overlapped) };
+        match self.begun(done != 0, 0) {
             Err(error) if is(&error, ERROR_PIPE_CONNECTED) => Ok(Some(0)),
             begun => begun,
         }
@@ -141,8 +159,9 @@ impl Operation {
         self.result(0)
     }
 
-    fn begun(&mut self, done: i32, count: u32) -> io::Result<Option<usize>> {
-        if done != 0 {
+    /// The code of a call that has failed is the thread's last one, of Winsock's too.
+    fn begun(&mut self, done: bool, count: u32) -> io::Result<Option<usize>> {
+        if done {
             return Ok(usize::try_from(count).ok());
         }
         match io::Error::last_os_error() {
@@ -157,14 +176,8 @@ impl Operation {
     fn result(&mut self, wait: i32) -> io::Result<Option<usize>> {
         let mut count = 0;
         // SAFETY: the OVERLAPPED was given to an operation of this handle and is still alive.
-        let done = unsafe {
-            GetOverlappedResult(
-                self.pipe.as_raw_handle(),
-                self.overlapped,
-                &raw mut count,
-                wait,
-            )
-        };
+        let done =
+            unsafe { GetOverlappedResult(self.end.raw(), self.overlapped, &raw mut count, wait) };
         if done != 0 {
             self.pending = false;
             return Ok(usize::try_from(count).ok());
@@ -184,7 +197,7 @@ impl Drop for Operation {
     fn drop(&mut self) {
         if self.pending {
             // SAFETY: handle and OVERLAPPED are alive. It fails when the operation is over already.
-            unsafe { CancelIoEx(self.pipe.as_raw_handle(), self.overlapped) };
+            unsafe { CancelIoEx(self.end.raw(), self.overlapped) };
             let _ = self.result(1);
         }
         // SAFETY: made by Box::into_raw, and no operation uses it any more.

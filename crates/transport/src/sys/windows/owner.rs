@@ -1,4 +1,4 @@
-//! Whose pipe a client has opened.
+//! Whose pipe or socket a client has opened, and whose an entry of a folder is.
 //!
 //! The descriptor is the pipe's, not the instance's: its owner is the default owner of the token that made the first
 //! instance, or the one that it named
@@ -9,39 +9,60 @@
 //!
 //! Reading it takes `READ_CONTROL`, which is part of the `FILE_GENERIC_READ` that every client asks for
 //! ([rights](https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights)).
+//!
+//! A connected socket has no owner. The system tells which process listens, and the owner that this process's token
+//! gives to what it makes is judged as a pipe's is.
 
 // UNSAFETY: the owner of an object is read, and its SID written as text, through Win32 alone.
 #![expect(unsafe_code)]
 
 use std::os::windows::io::{AsRawHandle, OwnedHandle};
-use std::{io, ptr};
+use std::{io, process, ptr};
 
 use windows_sys::Win32::Foundation::{ERROR_SUCCESS, LocalFree};
 use windows_sys::Win32::Security::Authorization::{
-    ConvertSidToStringSidW, GetSecurityInfo, SE_KERNEL_OBJECT,
+    ConvertSidToStringSidW, GetSecurityInfo, SE_KERNEL_OBJECT, SE_OBJECT_TYPE,
 };
 use windows_sys::Win32::Security::{OWNER_SECURITY_INFORMATION, PSID};
 
 use super::super::ServerOwner;
+use super::user;
 
 /// LocalSystem and Administrators.
 const TRUSTED: [&str; 2] = ["S-1-5-18", "S-1-5-32-544"];
 
 pub(super) fn of(pipe: &OwnedHandle) -> io::Result<ServerOwner> {
-    let name = sid_of_owner(pipe)?.unwrap_or_else(|| "nobody".to_owned());
-    let is_trusted = TRUSTED.contains(&name.as_str());
-    Ok(ServerOwner { name, is_trusted })
+    let name = sid_of(pipe, SE_KERNEL_OBJECT)?;
+    Ok(judged(name.unwrap_or_else(|| "nobody".to_owned())))
 }
 
-/// `None` when the pipe has no owner.
-fn sid_of_owner(pipe: &OwnedHandle) -> io::Result<Option<String>> {
+/// The owner of what the process makes that listens on a socket.
+pub(super) fn of_process(pid: Option<u32>) -> io::Result<ServerOwner> {
+    let owner = pid.and_then(user::owner_given_by_process);
+    let owner = owner.ok_or_else(|| io::Error::other("the system does not tell who listens"))?;
+    Ok(judged(owner.sid_text()))
+}
+
+/// Whether an owner is one whom clients trust, or this process's user.
+pub(super) fn is_own(owner: &str) -> bool {
+    let user = || user::of_process(process::id()).is_some_and(|user| user.sid_text() == owner);
+    TRUSTED.contains(&owner) || user()
+}
+
+fn judged(name: String) -> ServerOwner {
+    let is_trusted = TRUSTED.contains(&name.as_str());
+    ServerOwner { name, is_trusted }
+}
+
+/// The owner of what a handle is on, as `S-1-...`; `None` when it has none. The handle needs `READ_CONTROL`.
+pub(super) fn sid_of(pipe: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<Option<String>> {
     let mut owner: PSID = ptr::null_mut();
     let mut descriptor = ptr::null_mut();
     // SAFETY: the handle is open, and the pointers outlive the call; those of what is not asked for may be null.
     let status = unsafe {
         GetSecurityInfo(
             pipe.as_raw_handle(),
-            SE_KERNEL_OBJECT,
+            kind,
             OWNER_SECURITY_INFORMATION,
             &raw mut owner,
             ptr::null_mut(),
@@ -85,8 +106,8 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::super::super::{Accepts as _, Read};
-    use super::super::{Listener, user};
+    use super::super::super::{Listener, Read};
+    use super::super::listen;
     use super::*;
     use crate::{
         Call, CallError, Channel, ChannelOptions, DEFAULT_SECURITY, Endpoint, Owner, Server,
@@ -131,12 +152,7 @@ mod tests {
 
     /// The SID of the account that the tests run as, as text.
     fn own_sid() -> String {
-        let sid = user::of_process(std::process::id()).unwrap();
-        let mut aligned = [0u64; 16];
-        for (index, byte) in sid.0.iter().enumerate() {
-            aligned[index / 8] |= u64::from(*byte) << (index % 8 * 8);
-        }
-        text(ptr::from_mut(&mut aligned).cast()).unwrap()
+        user::of_process(process::id()).unwrap().sid_text()
     }
 
     #[test]
@@ -171,7 +187,7 @@ mod tests {
     fn a_pipe_of_another_account_is_named_with_it_and_gets_nothing() {
         let sid = own_sid();
         let (endpoint, options) = endpoint("foreign", &format!("O:{sid}D:P(A;;GA;;;WD)"));
-        let mut listeners = Listener::bind(&endpoint, &options).unwrap();
+        let mut listeners = listen(&endpoint, &options).unwrap();
         match call(&endpoint, Owner::Administrators) {
             Err(CallError::ForeignOwner {
                 endpoint: of,

@@ -137,29 +137,25 @@ fn wide(name: &PipeName) -> Vec<u16> {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::c_void;
+    use std::fs;
     use std::mem::size_of;
     use std::path::{Path, PathBuf};
-    use std::{fs, slice};
 
     use windows_sys::Wdk::Storage::FileSystem::{
         FILE_SYNCHRONOUS_IO_ALERT, FILE_SYNCHRONOUS_IO_NONALERT, FileModeInformation,
         NtQueryInformationFile,
     };
-    use windows_sys::Win32::Foundation::{ERROR_ACCESS_DENIED, LocalFree};
-    use windows_sys::Win32::Security::Authorization::{
-        ConvertSecurityDescriptorToStringSecurityDescriptorW, GetSecurityInfo, SDDL_REVISION_1,
-        SE_KERNEL_OBJECT,
-    };
-    use windows_sys::Win32::Security::DACL_SECURITY_INFORMATION;
+    use windows_sys::Win32::Foundation::ERROR_ACCESS_DENIED;
+    use windows_sys::Win32::Security::Authorization::SE_KERNEL_OBJECT;
     use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
     use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
     use windows_sys::Win32::System::Pipes::{GetNamedPipeInfo, PIPE_TYPE_MESSAGE};
     use windows_sys::core::w;
 
+    use super::super::listener::PipeListener;
+    use super::super::security::access_list;
     use super::*;
-    use crate::sys::Listener;
-    use crate::{Endpoint, ServerOptions};
+    use crate::ServerOptions;
 
     const EVERYONE: &str = "D:P(A;;GA;;;WD)";
 
@@ -225,41 +221,6 @@ mod tests {
         }
     }
 
-    /// Who may open a pipe, as the system has it, in SDDL.
-    fn access_list(pipe: &OwnedHandle) -> String {
-        let mut descriptor: *mut c_void = ptr::null_mut();
-        let mut text = ptr::null_mut();
-        let mut length = 0;
-        // SAFETY: the handle is open, and the pointers outlive the calls. What the functions allocate is
-        // freed by LocalFree, as their documentation says, after it was copied.
-        unsafe {
-            let status = GetSecurityInfo(
-                pipe.as_raw_handle(),
-                SE_KERNEL_OBJECT,
-                DACL_SECURITY_INFORMATION,
-                ptr::null_mut(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                &raw mut descriptor,
-            );
-            assert_eq!(status, 0, "the security of a pipe is known");
-            let written = ConvertSecurityDescriptorToStringSecurityDescriptorW(
-                descriptor,
-                SDDL_REVISION_1,
-                DACL_SECURITY_INFORMATION,
-                &raw mut text,
-                &raw mut length,
-            );
-            assert_ne!(written, 0, "{}", io::Error::last_os_error());
-            let wide = slice::from_raw_parts(text, usize::try_from(length).unwrap());
-            let sddl = String::from_utf16(wide).unwrap();
-            LocalFree(text.cast());
-            LocalFree(descriptor);
-            sddl.trim_end_matches('\0').to_owned()
-        }
-    }
-
     /// Whether the system is Wine, which says so by a function that Windows does not have.
     fn is_wine() -> bool {
         // SAFETY: both texts end in a NUL, and the module is part of every process.
@@ -270,9 +231,9 @@ mod tests {
     }
 
     /// A client of a server's listeners, which are open as long as these.
-    fn client_of(name: &str, options: &ServerOptions) -> (OwnedHandle, Vec<Listener>) {
+    fn client_of(name: &str, options: &ServerOptions) -> (OwnedHandle, Vec<PipeListener>) {
         let name = PipeName::new(name).unwrap();
-        let listeners = Listener::bind(&Endpoint::Pipe(name.clone()), options).unwrap();
+        let listeners = PipeListener::bind(&name, options).unwrap();
         let client = open(&name, Instant::now() + Duration::from_secs(10)).unwrap();
         (client, listeners)
     }
@@ -338,7 +299,7 @@ mod tests {
             ),
         ] {
             let (client, _listeners) = client_of("wincsi-test-security", &options);
-            let found = access_list(&client);
+            let found = access_list(&client, SE_KERNEL_OBJECT).unwrap();
             assert!([kept, mapped].contains(&found.as_str()), "{found}");
         }
     }
@@ -367,6 +328,8 @@ mod tests {
             // Where the names of pipes are written, and read.
             ("transport/src/endpoint.rs", r"\pipe\"),
             ("transport/src/endpoint.rs", r"\pipe\"),
+            // An entry of a folder, which is no pipe.
+            ("transport/src/sys/windows/entry.rs", "OpenOptions"),
             (here, "CreateFile"),
             (here, "CreateNamedPipe"),
             (here, "WaitNamedPipe"),

@@ -1,17 +1,23 @@
-//! Security descriptors from SDDL text.
+//! Security descriptors from SDDL text, and the access lists of what a handle is on.
 
-// UNSAFETY: the conversion exists in Win32 alone and gives memory that LocalFree has to free.
+// UNSAFETY: the conversions exist in Win32 alone and give memory that LocalFree has to free.
 #![expect(unsafe_code)]
 
 use std::ffi::c_void;
 use std::mem::size_of;
-use std::{io, ptr};
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::{io, ptr, slice};
 
-use windows_sys::Win32::Foundation::LocalFree;
+use windows_sys::Win32::Foundation::{ERROR_SUCCESS, LocalFree};
 use windows_sys::Win32::Security::Authorization::{
-    ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1,
+    ConvertSecurityDescriptorToStringSecurityDescriptorW,
+    ConvertStringSecurityDescriptorToSecurityDescriptorW, GetSecurityInfo, SDDL_REVISION_1,
+    SE_FILE_OBJECT, SE_OBJECT_TYPE, SetSecurityInfo,
 };
-use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
+use windows_sys::Win32::Security::{
+    DACL_SECURITY_INFORMATION, GetSecurityDescriptorDacl, PROTECTED_DACL_SECURITY_INFORMATION,
+    SECURITY_ATTRIBUTES,
+};
 
 /// A security descriptor that the system has allocated.
 #[derive(Debug)]
@@ -42,6 +48,38 @@ impl SecurityDescriptor {
         }
     }
 
+    /// Gives its access list to a file or folder, which takes nothing over from above any more. The handle needs
+    /// `WRITE_DAC`.
+    pub(super) fn protect(&self, file: &OwnedHandle) -> io::Result<()> {
+        let (mut is_present, mut list, mut is_default) = (0, ptr::null_mut(), 0);
+        // SAFETY: the descriptor is alive; the three results outlive the call.
+        let known = unsafe {
+            GetSecurityDescriptorDacl(
+                self.0,
+                &raw mut is_present,
+                &raw mut list,
+                &raw mut is_default,
+            )
+        };
+        if known == 0 || is_present == 0 || list.is_null() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let what = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
+        let [owner, group] = [ptr::null_mut(); 2];
+        // SAFETY: the handle is open; the list lies in the descriptor; what is not set may be null.
+        succeeded(unsafe {
+            SetSecurityInfo(
+                file.as_raw_handle(),
+                SE_FILE_OBJECT,
+                what,
+                owner,
+                group,
+                list,
+                ptr::null(),
+            )
+        })
+    }
+
     /// For a handle that no child process inherits; valid as long as `self`.
     pub(super) fn attributes(&self) -> SECURITY_ATTRIBUTES {
         SECURITY_ATTRIBUTES {
@@ -49,6 +87,56 @@ impl SecurityDescriptor {
             lpSecurityDescriptor: self.0,
             bInheritHandle: 0,
         }
+    }
+}
+
+/// Who may reach what a handle is on, in SDDL. The handle needs `READ_CONTROL`.
+pub(super) fn access_list(handle: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<String> {
+    let mut descriptor = ptr::null_mut();
+    // SAFETY: the handle is open; what is not asked for may be null, and the result outlives the call.
+    succeeded(unsafe {
+        GetSecurityInfo(
+            handle.as_raw_handle(),
+            kind,
+            DACL_SECURITY_INFORMATION,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut descriptor,
+        )
+    })?;
+    text(&SecurityDescriptor(descriptor))
+}
+
+fn text(descriptor: &SecurityDescriptor) -> io::Result<String> {
+    let (mut text, mut length) = (ptr::null_mut(), 0);
+    // SAFETY: the descriptor is alive, and the two results outlive the call.
+    let written = unsafe {
+        ConvertSecurityDescriptorToStringSecurityDescriptorW(
+            descriptor.0,
+            SDDL_REVISION_1,
+            DACL_SECURITY_INFORMATION,
+            &raw mut text,
+            &raw mut length,
+        )
+    };
+    if written == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let length = usize::try_from(length).unwrap_or_default();
+    // SAFETY: the text has as many units as the call says, its NUL with them.
+    let units = unsafe { slice::from_raw_parts(text, length) };
+    let copy = String::from_utf16_lossy(units);
+    // SAFETY: the conversion has allocated it, and says to free it so; the units are copied.
+    unsafe { LocalFree(text.cast()) };
+    Ok(copy.trim_end_matches('\0').to_owned())
+}
+
+fn succeeded(code: u32) -> io::Result<()> {
+    match code {
+        ERROR_SUCCESS => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(code.cast_signed())),
     }
 }
 

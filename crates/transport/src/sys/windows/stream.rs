@@ -1,25 +1,28 @@
-//! A connected pipe.
+//! A connected pipe or socket.
 
-use std::os::windows::io::OwnedHandle;
 use std::sync::Arc;
 use std::time::Instant;
 use std::{fmt, io, mem};
 
 use windows_sys::Win32::Foundation::{
-    ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_NOT_CONNECTED,
+    ERROR_BROKEN_PIPE, ERROR_CONNECTION_ABORTED, ERROR_HANDLE_EOF, ERROR_NETNAME_DELETED,
+    ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_NOT_CONNECTED,
 };
+use windows_sys::Win32::Networking::WinSock::{WSAECONNABORTED, WSAECONNRESET};
 
-use super::super::{Interest, Read, ServerOwner, UserId, Written};
+use super::super::{Identity, Interest, Read, ServerOwner, UserId, Written};
+use super::end::{End, Family};
 use super::operation::{Operation, is};
+use super::winsock::{self, Address};
 use super::{Handles, owner, pipe, user};
-use crate::{Endpoint, Peer};
+use crate::Endpoint;
 
 const SMALL_BUFFER: usize = 4 << 10;
 /// A read of frames without payload takes about half a millisecond.
 const LARGE_BUFFER: usize = 16 << 10;
 
 pub(crate) struct Stream {
-    pipe: Arc<OwnedHandle>,
+    end: Arc<End>,
     handles: Handles,
     read: Operation,
     /// The read's buffer is to have less room from the next read on.
@@ -33,20 +36,19 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn connect(endpoint: &Endpoint, deadline: Instant) -> io::Result<Self> {
-        let Endpoint::Pipe(name) = endpoint else {
-            return Err(io::ErrorKind::Unsupported.into());
+        let end = match endpoint {
+            Endpoint::Pipe(name) => End::Pipe(pipe::open(name, deadline)?),
+            Endpoint::Socket(path) => socket(&Address::unix(path)?, deadline)?,
+            Endpoint::Tcp(address) => socket(&Address::tcp(*address), deadline)?,
         };
-        Ok(Self::new(
-            Arc::new(pipe::open(name, deadline)?),
-            Handles::new()?,
-        ))
+        Ok(Self::new(Arc::new(end), Handles::new()?))
     }
 
-    pub(super) fn new(pipe: Arc<OwnedHandle>, handles: Handles) -> Self {
-        let mut read = Operation::new(&pipe, &handles, handles.read());
+    pub(super) fn new(end: Arc<End>, handles: Handles) -> Self {
+        let mut read = Operation::new(&end, &handles, handles.read());
         read.buffer().resize(SMALL_BUFFER, 0);
         Self {
-            pipe,
+            end,
             handles,
             read,
             is_roomy: false,
@@ -60,20 +62,26 @@ impl Stream {
         self.handles.clone()
     }
 
-    pub(crate) fn peer(&self) -> Peer {
-        Peer {
-            pid: pipe::client_pid(&self.pipe),
+    pub(crate) fn identity(&self) -> Identity {
+        match &*self.end {
+            End::Pipe(pipe) => pipe::client_pid(pipe).into(),
+            End::Socket(socket, Family::Unix) => winsock::peer_pid(socket).into(),
+            End::Socket(_, Family::Tcp) => Identity::Tcp,
         }
     }
 
     /// Whose process that is.
     pub(crate) fn user(&self) -> Option<UserId> {
-        user::of_process(self.peer().pid?)
+        user::of_process(self.identity().peer().pid?)
     }
 
-    /// Who owns the pipe, which is the owner of all its instances.
+    /// Who owns the pipe, which is the owner of all its instances, or whose process listens.
     pub(crate) fn server_owner(&self) -> io::Result<ServerOwner> {
-        owner::of(&self.pipe)
+        match &*self.end {
+            End::Pipe(pipe) => owner::of(pipe),
+            End::Socket(socket, Family::Unix) => owner::of_process(winsock::peer_pid(socket)),
+            End::Socket(_, Family::Tcp) => Ok(ServerOwner::unknown()),
+        }
     }
 
     /// Learns what a wait has found; whether that is anything. A wait knows only what may be
@@ -108,13 +116,21 @@ impl Stream {
             self.arrived = self.read.poll().transpose();
         }
         match self.arrived.take() {
-            // A message of no bytes tells nothing.
-            None | Some(Ok(0)) => Ok(Read::Pending),
+            None => Ok(Read::Pending),
+            Some(Ok(0)) => Ok(self.without_bytes()),
             Some(Ok(count)) => Ok(Read::Data(self.taken(count))),
             // The thread that began the read has ended. No byte was taken: read again.
             Some(Err(error)) if is(&error, ERROR_OPERATION_ABORTED) => Ok(Read::Pending),
             Some(Err(error)) if is_gone(&error) => Ok(Read::Closed),
             Some(Err(error)) => Err(error),
+        }
+    }
+
+    /// A message of no bytes on a pipe tells nothing, and of a socket it is the end.
+    fn without_bytes(&self) -> Read<'static> {
+        match &*self.end {
+            End::Pipe(_) => Read::Pending,
+            End::Socket(..) => Read::Closed,
         }
     }
 
@@ -127,7 +143,7 @@ impl Stream {
                     return Ok(Written::All);
                 }
                 let event = self.handles.write()?;
-                self.write = Some(Operation::new(&self.pipe, &self.handles, event));
+                self.write = Some(Operation::new(&self.end, &self.handles, event));
                 continue;
             };
             let written = if write.is_pending() {
@@ -178,11 +194,18 @@ impl Stream {
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream")
-            .field("pipe", &self.pipe)
+            .field("end", &self.end)
             .field("read", &self.read)
             .field("write", &self.write)
             .finish_non_exhaustive()
     }
+}
+
+fn socket(address: &Address, deadline: Instant) -> io::Result<End> {
+    Ok(End::Socket(
+        winsock::connected(address, deadline)?,
+        address.family(),
+    ))
 }
 
 fn swap_output(buffer: &mut Vec<u8>, output: &mut Vec<u8>) {
@@ -194,7 +217,56 @@ fn swap_output(buffer: &mut Vec<u8>, output: &mut Vec<u8>) {
 }
 
 fn is_gone(error: &io::Error) -> bool {
-    [ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED]
-        .iter()
-        .any(|&code| is(error, code))
+    let of_pipes = [ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED];
+    // A reset is told by the code of files, or by that of sockets.
+    let of_sockets = [
+        ERROR_NETNAME_DELETED,
+        ERROR_CONNECTION_ABORTED,
+        ERROR_HANDLE_EOF,
+        WSAECONNRESET.cast_unsigned(),
+        WSAECONNABORTED.cast_unsigned(),
+    ];
+    let mut codes = of_pipes.iter().chain(&of_sockets);
+    codes.any(|&code| is(error, code))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{SocketAddr, TcpStream};
+    use std::time::Duration;
+
+    use super::super::listen;
+    use super::*;
+    use crate::ServerOptions;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn a_write_that_nobody_takes_keeps_no_read_and_ends_with_its_stream() {
+        let address: SocketAddr = "127.91.17.4:4711".parse().unwrap();
+        let endpoint = Endpoint::tcp(address).unwrap();
+        let mut listeners = listen(&endpoint, &ServerOptions::default()).unwrap();
+        let mut deaf = TcpStream::connect(address).unwrap();
+        let end = Instant::now() + PATIENCE;
+        let mut stream = loop {
+            assert!(Instant::now() < end, "nobody came");
+            if let Some(stream) = listeners[0].accept().unwrap() {
+                break stream;
+            }
+        };
+        assert!(!stream.begin_read());
+        let mut output = vec![0; 4 << 20];
+        let written = stream.write(&mut output).unwrap();
+        assert_eq!(written, Written::Pending { progress: false });
+        assert!(stream.interest(true).write && stream.unsent() > 0);
+        // What has been sent is still read, so that both go on at the same time.
+        deaf.write_all(b"one byte").unwrap();
+        let end = Instant::now() + PATIENCE;
+        while !stream.look(Interest::BOTH) {
+            assert!(Instant::now() < end, "nothing comes");
+        }
+        assert!(matches!(stream.read(), Ok(Read::Data(b"one byte"))));
+        drop(stream);
+    }
 }

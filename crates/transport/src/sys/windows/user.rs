@@ -8,27 +8,45 @@
 //!
 //! A client that hands its end to another process and ends can have its number go to a process of
 //! another account before it is asked for. What it wins is that its connections count as that
-//! account's where connections run out; nothing else asks for this.
+//! account's where connections run out. A server can do the same to a client that looks whose socket it has opened,
+//! if it can bind in a folder that the client takes for its server's.
 
 // UNSAFETY: tokens of other processes are opened and read through Win32 alone.
 #![expect(unsafe_code)]
 
+use std::mem::offset_of;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr;
 
 use windows_sys::Win32::Foundation::HANDLE;
-use windows_sys::Win32::Security::{GetTokenInformation, TOKEN_QUERY, TOKEN_USER, TokenUser};
+use windows_sys::Win32::Security::{
+    GetTokenInformation, TOKEN_INFORMATION_CLASS, TOKEN_OWNER, TOKEN_QUERY, TOKEN_USER, TokenOwner,
+    TokenUser,
+};
 use windows_sys::Win32::System::Threading::{
     OpenProcess, OpenProcessToken, PROCESS_QUERY_LIMITED_INFORMATION,
 };
 
 use super::super::UserId;
 
-/// Room for a TOKEN_USER and the longest SID (SECURITY_MAX_SID_SIZE, 68 bytes), aligned for both.
+/// Room for a TOKEN_USER or TOKEN_OWNER and the longest SID (SECURITY_MAX_SID_SIZE, 68 bytes), aligned for both.
 type Buffer = [u64; 16];
+
+// Both begin with the pointer to their SID.
+const _: () = assert!(offset_of!(TOKEN_USER, User.Sid) == 0 && offset_of!(TOKEN_OWNER, Owner) == 0);
 
 /// The SID of the account that a process runs as; None when the system does not tell it.
 pub(super) fn of_process(pid: u32) -> Option<UserId> {
+    sid_of_token(pid, TokenUser)
+}
+
+/// The SID that a process's token gives as the owner to what the process makes: Administrators' for LocalSystem
+/// and for an administrator who is elevated; None when the system does not tell it.
+pub(super) fn owner_given_by_process(pid: u32) -> Option<UserId> {
+    sid_of_token(pid, TokenOwner)
+}
+
+fn sid_of_token(pid: u32, class: TOKEN_INFORMATION_CLASS) -> Option<UserId> {
     // SAFETY: no pointers.
     let process = owned(unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid) })?;
     let mut token = ptr::null_mut();
@@ -41,7 +59,7 @@ pub(super) fn of_process(pid: u32) -> Option<UserId> {
     let read = unsafe {
         GetTokenInformation(
             token.as_raw_handle(),
-            TokenUser,
+            class,
             (&raw mut buffer).cast(),
             u32::try_from(size_of::<Buffer>()).ok()?,
             &raw mut length,
@@ -50,19 +68,37 @@ pub(super) fn of_process(pid: u32) -> Option<UserId> {
     (read != 0).then(|| sid(&buffer)).flatten()
 }
 
-/// The SID behind a TOKEN_USER in the same buffer.
+/// The SID behind the structure in the same buffer.
 fn sid(buffer: &Buffer) -> Option<UserId> {
-    // SAFETY: the buffer is large enough and aligned, and any bits are a TOKEN_USER.
-    let user = unsafe { ptr::from_ref(buffer).cast::<TOKEN_USER>().read() };
-    let start = user
-        .User
-        .Sid
-        .addr()
-        .checked_sub(ptr::from_ref(buffer).addr())?;
+    let sid = usize::try_from(buffer[0]).ok()?;
+    let start = sid.checked_sub(ptr::from_ref(buffer).addr())?;
     let bytes: Vec<u8> = buffer.iter().flat_map(|word| word.to_ne_bytes()).collect();
     // Revision, number of parts, six bytes of authority, and four for each part.
     let parts = usize::from(*bytes.get(start + 1)?);
     bytes.get(start..start + 8 + 4 * parts).map(UserId::new)
+}
+
+impl UserId {
+    /// A SID's bytes as `S-1-...`: revision, number of parts, the authority in six bytes, and the parts in four each
+    /// (<https://learn.microsoft.com/windows/win32/secauthz/sid-components>).
+    pub(super) fn sid_text(&self) -> String {
+        let [revision, _, authority @ ..] = &*self.0 else {
+            return String::new();
+        };
+        let (authority, parts) = authority.split_at_checked(6).unwrap_or_default();
+        let authority = authority
+            .iter()
+            .fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+        let mut text = format!("S-{revision}-{authority}");
+        for part in parts.chunks_exact(4) {
+            let number = part
+                .iter()
+                .rev()
+                .fold(0u32, |number, &byte| number << 8 | u32::from(byte));
+            text.push_str(&format!("-{number}"));
+        }
+        text
+    }
 }
 
 fn owned(handle: HANDLE) -> Option<OwnedHandle> {
@@ -81,5 +117,18 @@ mod tests {
         assert_eq!(own, of_process(std::process::id()));
         // Windows gives processes numbers that are divisible by four; this one is never given.
         assert_eq!(of_process(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_sid_is_written_as_windows_writes_it() {
+        let administrators = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 0x20, 2, 0, 0];
+        assert_eq!(UserId::new(&administrators).sid_text(), "S-1-5-32-544");
+    }
+
+    #[test]
+    fn the_owner_of_what_a_process_makes_is_told_and_of_none_it_is_not() {
+        let owner = owner_given_by_process(std::process::id());
+        assert!(owner.unwrap().sid_text().starts_with("S-1-5-"));
+        assert_eq!(owner_given_by_process(u32::MAX), None);
     }
 }

@@ -1,0 +1,81 @@
+//! What keeps a Unix socket from being served, in words that both systems share.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// What of `sun_path` a path may fill, in bytes: there is a NUL behind it.
+const MOST_BYTES: usize = 107;
+
+/// Why a path is no socket that can be served or dialled.
+#[derive(Debug, Error)]
+pub(super) enum Unfit {
+    #[error("a socket's path has at most {MOST_BYTES} bytes, and this has {0}")]
+    Length(usize),
+    #[error("a socket's path has no NUL, and is absolute and Unicode where there are drives")]
+    Form,
+    #[error("its folder {} is a link or no folder", .0.display())]
+    NoFolder(PathBuf),
+    #[error("its folder {} belongs to {owner}", folder.display())]
+    ForeignFolder { folder: PathBuf, owner: String },
+    #[error("others may enter its folder {}, which is left as it is because it holds more than sockets", .0.display())]
+    SharedFolder(PathBuf),
+    #[error("the socket that is there already belongs to {0}")]
+    ForeignSocket(String),
+}
+
+impl From<Unfit> for io::Error {
+    fn from(unfit: Unfit) -> Self {
+        let kind = match unfit {
+            Unfit::Length(_) | Unfit::Form => io::ErrorKind::InvalidInput,
+            Unfit::NoFolder(_) => io::ErrorKind::NotADirectory,
+            Unfit::ForeignFolder { .. } | Unfit::SharedFolder(_) | Unfit::ForeignSocket(_) => {
+                io::ErrorKind::PermissionDenied
+            }
+        };
+        Self::new(kind, unfit)
+    }
+}
+
+/// The path as a socket's address has it.
+pub(super) fn sun_path(path: &Path) -> Result<&[u8], Unfit> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    match bytes.len() {
+        0 => Err(Unfit::Form),
+        _ if bytes.contains(&0) => Err(Unfit::Form),
+        1..=MOST_BYTES => Ok(bytes),
+        length => Err(Unfit::Length(length)),
+    }
+}
+
+/// The folder that a socket lies in.
+pub(super) fn of(path: &Path) -> &Path {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_fits_with_its_nul_or_is_refused_with_its_length() {
+        let longest = format!("/{}", "a".repeat(106));
+        assert_eq!(sun_path(Path::new(&longest)).unwrap(), longest.as_bytes());
+        let umlauts = format!("/{}", "\u{e4}".repeat(54));
+        let refused = sun_path(Path::new(&umlauts)).unwrap_err();
+        assert!(refused.to_string().ends_with("this has 109"), "{refused}");
+        for path in ["", "/a\0b"] {
+            assert!(sun_path(Path::new(path)).is_err());
+        }
+    }
+
+    #[test]
+    fn a_socket_without_a_folder_lies_in_the_current_one() {
+        assert_eq!(of(Path::new("a.sock")), Path::new("."));
+        assert_eq!(of(Path::new("/run/x/a.sock")), Path::new("/run/x"));
+    }
+}

@@ -1,0 +1,129 @@
+//! An entry of a folder, opened itself: what a link or a socket's file leads to is not.
+
+// UNSAFETY: what an entry is, whose it is and who may reach it is read and set through Win32 alone.
+#![expect(unsafe_code)]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::windows::ffi::OsStrExt;
+use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::path::Path;
+
+use windows_sys::Win32::Security::Authorization::SE_FILE_OBJECT;
+use windows_sys::Win32::Storage::FileSystem::{
+    BY_HANDLE_FILE_INFORMATION, CreateDirectoryW, FILE_ATTRIBUTE_DIRECTORY,
+    FILE_ATTRIBUTE_REPARSE_POINT, FILE_ATTRIBUTE_TAG_INFO, FILE_FLAG_BACKUP_SEMANTICS,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES, FileAttributeTagInfo,
+    GetFileInformationByHandle, GetFileInformationByHandleEx, READ_CONTROL, WRITE_DAC,
+};
+use windows_sys::Win32::System::SystemServices::IO_REPARSE_TAG_AF_UNIX;
+
+use super::owner;
+use super::security::{self, SecurityDescriptor};
+
+/// An open entry.
+pub(super) struct Entry(OwnedHandle);
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Folder,
+    Socket,
+    /// A file, a link, or anything else.
+    Other,
+}
+
+/// What tells an entry from all others of this machine that there are at the same time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct EntryId {
+    volume: u32,
+    index: [u32; 2],
+}
+
+impl Entry {
+    /// Opens what is at `path`, to look at it.
+    pub(super) fn look(path: &Path) -> io::Result<Option<Self>> {
+        Self::open(path, FILE_READ_ATTRIBUTES | READ_CONTROL)
+    }
+
+    /// Opens what is at `path`, to look at it and to change who may reach it.
+    pub(super) fn to_secure(path: &Path) -> io::Result<Option<Self>> {
+        Self::open(path, FILE_READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC)
+    }
+
+    fn open(path: &Path, access: u32) -> io::Result<Option<Self>> {
+        let opened = OpenOptions::new()
+            .access_mode(access)
+            .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS)
+            .open(path);
+        match opened {
+            Ok(file) => Ok(Some(Self(File::into(file)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn kind(&self) -> io::Result<Kind> {
+        let mut found = FILE_ATTRIBUTE_TAG_INFO::default();
+        let length = u32::try_from(size_of_val(&found)).expect("a small struct");
+        // SAFETY: the handle is open, and the structure has as many bytes as is said and outlives the call.
+        let known = unsafe {
+            GetFileInformationByHandleEx(
+                self.0.as_raw_handle(),
+                FileAttributeTagInfo,
+                (&raw mut found).cast(),
+                length,
+            )
+        };
+        if known == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let has = |attribute| found.FileAttributes & attribute != 0;
+        Ok(match has(FILE_ATTRIBUTE_REPARSE_POINT) {
+            true if found.ReparseTag == IO_REPARSE_TAG_AF_UNIX => Kind::Socket,
+            false if has(FILE_ATTRIBUTE_DIRECTORY) => Kind::Folder,
+            _ => Kind::Other,
+        })
+    }
+
+    pub(super) fn id(&self) -> io::Result<EntryId> {
+        let mut found = BY_HANDLE_FILE_INFORMATION::default();
+        // SAFETY: the handle is open, and the structure outlives the call.
+        let known = unsafe { GetFileInformationByHandle(self.0.as_raw_handle(), &raw mut found) };
+        match known {
+            0 => Err(io::Error::last_os_error()),
+            _ => Ok(EntryId {
+                volume: found.dwVolumeSerialNumber,
+                index: [found.nFileIndexHigh, found.nFileIndexLow],
+            }),
+        }
+    }
+
+    /// Whose it is, when that is neither this process's user nor one of those whom clients trust.
+    pub(super) fn foreign_owner(&self) -> io::Result<Option<String>> {
+        let owner = owner::sid_of(&self.0, SE_FILE_OBJECT)?.unwrap_or_else(|| "nobody".to_owned());
+        Ok((!owner::is_own(&owner)).then_some(owner))
+    }
+
+    /// Who may reach it, in SDDL.
+    pub(super) fn access_list(&self) -> io::Result<String> {
+        security::access_list(&self.0, SE_FILE_OBJECT)
+    }
+
+    /// Sets who may reach it; nothing comes down from above any more.
+    pub(super) fn set_access_list(&self, security: &SecurityDescriptor) -> io::Result<()> {
+        security.protect(&self.0)
+    }
+}
+
+/// Makes a folder with a descriptor of its own.
+pub(super) fn make_folder(path: &Path, security: &SecurityDescriptor) -> io::Result<()> {
+    let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
+    let attributes = security.attributes();
+    // SAFETY: `path` ends in a zero, and both it and `attributes` outlive the call.
+    match unsafe { CreateDirectoryW(path.as_ptr(), &raw const attributes) } {
+        0 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}

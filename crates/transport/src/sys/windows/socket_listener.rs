@@ -1,0 +1,104 @@
+//! A socket that waits for clients.
+
+use std::io;
+use std::os::windows::io::OwnedSocket;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::folder::{self, Unfit};
+use super::super::{Accepts, Interest};
+use super::end::{End, Family};
+use super::socket_file::{SocketFile, close_folder};
+use super::winsock::{self, Address};
+use super::{Handles, Stream};
+use crate::{LoopbackAddress, SocketFolder};
+
+/// How long a socket that is there already has to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Waits for one client after the other.
+#[derive(Debug)]
+pub(super) struct SocketListener {
+    /// None of a tcp port.
+    file: Option<SocketFile>,
+    socket: OwnedSocket,
+    handles: Handles,
+    family: Family,
+}
+
+impl SocketListener {
+    pub(super) fn at_path(path: &Path, folder: SocketFolder) -> io::Result<Self> {
+        let address = Address::unix(path)?;
+        match folder {
+            SocketFolder::Own => close_folder(folder::of(path))?,
+            SocketFolder::Foreign => {}
+        }
+        remove_stale(path, &address)?;
+        let socket = winsock::bound(&address)?;
+        Self::new(SocketFile::at(path)?, socket, Family::Unix)
+    }
+
+    pub(super) fn at_port(address: LoopbackAddress, buffer_bytes: u32) -> io::Result<Self> {
+        let socket = winsock::bound(&Address::tcp(address))?;
+        winsock::limit_buffers(&socket, buffer_bytes)?;
+        Self::new(None, socket, Family::Tcp)
+    }
+
+    fn new(file: Option<SocketFile>, socket: OwnedSocket, family: Family) -> io::Result<Self> {
+        let handles = Handles::new()?;
+        winsock::listen_for(&socket, handles.read())?;
+        Ok(Self {
+            file,
+            socket,
+            handles,
+            family,
+        })
+    }
+}
+
+impl Accepts for SocketListener {
+    fn handles(&self) -> Handles {
+        self.handles.clone()
+    }
+
+    fn interest(&self) -> Interest {
+        Interest {
+            read: true,
+            write: false,
+        }
+    }
+
+    /// The next client, or None when there is none yet.
+    fn accept(&mut self) -> io::Result<Option<Stream>> {
+        let client = winsock::next(&self.socket, self.handles.read(), self.family)?;
+        let stream = |socket| {
+            let end = End::Socket(socket, self.family);
+            Ok(Stream::new(Arc::new(end), Handles::new()?))
+        };
+        client.map(stream).transpose()
+    }
+}
+
+impl Drop for SocketListener {
+    /// As long as the socket is open, nobody else's takes its place: so the file goes first.
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.file.as_ref().map(SocketFile::remove) {
+            tracing::debug!(file = ?self.file, %error, "cannot remove the socket");
+        }
+    }
+}
+
+/// Removes a socket that a server which died has left, and refuses one that is served.
+fn remove_stale(path: &Path, address: &Address) -> io::Result<()> {
+    let Some(file) = SocketFile::at(path)? else {
+        return Ok(());
+    };
+    if let Some(owner) = file.foreign_owner() {
+        return Err(Unfit::ForeignSocket(owner).into());
+    }
+    match winsock::connected(address, Instant::now() + PATIENCE) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => file.remove(),
+        _ => Err(io::ErrorKind::AddrInUse.into()),
+    }
+}
