@@ -17,6 +17,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod cargo;
+mod cluster;
 mod coverage;
 mod demo;
 mod docs;
@@ -41,6 +42,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Task {
     Bench(bench::Bench),
+    Cluster(cluster::Cluster),
     Coverage(coverage::Coverage),
     Demo(demo::Demo),
     Docs(docs::Docs),
@@ -55,6 +57,7 @@ impl Task {
     fn run(self) -> Result<ExitCode> {
         match self {
             Self::Bench(task) => task.run(),
+            Self::Cluster(task) => task.run(),
             Self::Coverage(task) => task.run(),
             Self::Demo(task) => task.run(),
             Self::Docs(task) => task.run(),
