@@ -30,6 +30,7 @@ mod process;
 mod server;
 mod test;
 mod tidy;
+mod trial;
 mod wine;
 
 #[derive(Parser)]

@@ -1,4 +1,5 @@
-// Package sanity runs csi-sanity's cases against the driver at WINCSI_ENDPOINT, which serves a simulated node.
+// Package sanity runs csi-sanity's cases against the driver at WINCSI_ENDPOINT, which serves a simulated node, and makes
+// the calls of a kubelet that registers it at WINCSI_REGISTRATION.
 package sanity
 
 import (

@@ -8,6 +8,7 @@ use super::objects::{self, text};
 use super::plane::Plane;
 use super::running::Running;
 use super::steps::Steps;
+use crate::trial;
 
 /// What a pod writes, and where on its volume.
 const FILE: &str = "hello.txt";
@@ -56,7 +57,7 @@ impl Life<'_> {
     fn register(&mut self) -> Result<()> {
         let node = objects::node_path();
         self.wait_for(&node, |node| objects::holds(node, "Ready").then_some(()))?;
-        let name = objects::NODE;
+        let name = trial::NODE;
         self.done("node registered", &format!("node {name} is Ready"));
         let csi_node = objects::csi_node_path();
         self.wait_for(&csi_node, |node| objects::has_driver(node).then_some(()))?;

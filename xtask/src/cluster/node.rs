@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::objects::NODE;
 use super::plane::Plane;
 use super::programs::Programs;
 use super::running::Running;
@@ -16,6 +15,7 @@ use super::{sidecars, wine};
 use crate::host::Host;
 use crate::process;
 use crate::server::KUBELET;
+use crate::trial::{self, NODE};
 
 const SHORT: Duration = Duration::from_secs(60);
 
@@ -62,10 +62,7 @@ impl Node {
 
     fn make(dir: &Path, programs: &Programs) -> Result<Self> {
         let folder = dir.join("node");
-        let mut command = Command::new(&programs.node);
-        command.arg("make").arg(&folder).args(["--name", NODE]);
-        let said = process::capture(&mut command, SHORT)?.success("trial-node make")?;
-        let drive_c = PathBuf::from(said.trim());
+        let drive_c = trial::make_node(&programs.node, &folder)?;
         let registry = drive_c.join(ROOT).join("plugins_registry");
         fs::create_dir_all(&registry).with_context(|| registry.display().to_string())?;
         Ok(Self {
@@ -92,7 +89,7 @@ impl Node {
             driver.arg("--broken-publish");
         }
         running.start("driver", &mut driver)?;
-        running.wait_for_line("driver", "serving ")
+        running.wait_for_line("driver", trial::SERVES)
     }
 
     /// Where something below kubelet's root lies on this machine; no link is followed.

@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::trial::NODE;
+
 /// The trial driver's name, as it answers GetPluginInfo.
 pub(super) const DRIVER: &str = "trial.wincsi.example.com";
-
-/// The node's name.
-pub(super) const NODE: &str = "trial-node";
 
 const CLASS: &str = "trial";
 const CLAIM: &str = "trial-data";

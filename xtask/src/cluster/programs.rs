@@ -9,7 +9,7 @@ use super::wine;
 use crate::cargo::{self, Build};
 use crate::env::{self, Go, GoModule};
 use crate::host::Host;
-use crate::process;
+use crate::{process, trial};
 
 /// A first build takes some twenty processor minutes; what is built stays in Go's cache.
 pub(super) const BUILD: Duration = Duration::from_secs(60 * 60);
@@ -52,8 +52,8 @@ impl Programs {
             resizer: dir.join("csi-resizer"),
             socat: debians("socat")?,
             kubelet,
-            driver: ours("trial-driver", host)?,
-            node: ours("trial-node", Host::Linux)?,
+            driver: ours(trial::DRIVER, host)?,
+            node: ours(trial::TOOL, Host::Linux)?,
         })
     }
 }
@@ -91,7 +91,7 @@ fn debians(name: &str) -> Result<PathBuf> {
 
 fn ours(binary: &str, host: Host<'_>) -> Result<PathBuf> {
     Build {
-        package: "wincsi-trial-driver",
+        package: trial::PACKAGE,
         binary,
         profile: "dev",
         target: host.target(),
