@@ -1,6 +1,7 @@
 //! The programs of the cluster: watched as long as they run, ended in the opposite order of their starts.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -52,8 +53,10 @@ impl Running {
         &self.logs
     }
 
+    /// In a process group of its own: a terminal's Ctrl-C is for this program, which ends them in their order.
     pub(super) fn start(&mut self, name: &str, command: &mut Command) -> Result<()> {
         let log = self.logs.join(format!("{name}.log"));
+        command.process_group(0);
         let program = Background::start(name, command, &log)?;
         self.programs.push((name.to_owned(), program));
         Ok(())
