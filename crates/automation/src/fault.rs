@@ -147,7 +147,7 @@ fn identified_code(object: &Instance) -> Option<Cause> {
 ///
 /// PowerShell shows that text, with the cmdlet's name behind it, as the error's identifier. That it is
 /// the error object's `MessageID` is unverified, and that no language of the system changes it. Those that were seen
-/// are in `fixtures/field_errors.tsv`, each with its source.
+/// are in `formats::fixtures::field_errors`, each with its source.
 fn identified(identifier: &str) -> Option<Cause> {
     let (kind, number) = identifier.rsplit_once(' ')?;
     match kind {
@@ -231,13 +231,12 @@ fn lower(code: Hresult) -> u32 {
 mod tests {
     use std::collections::BTreeMap;
 
+    use formats::fixtures::field_errors::{self, Failure};
     use os::schema::wmi_error;
     use os::{Cause, Hresult, Instance, ObjectPath, Value, Win32};
     use proptest::prelude::*;
 
     use super::{Fault, identified};
-
-    const FIELD: &str = include_str!("../fixtures/field_errors.tsv");
 
     /// A cause, as the fixtures spell it.
     fn spelled(cause: &Cause) -> String {
@@ -251,17 +250,19 @@ mod tests {
 
     #[test]
     fn the_identifiers_of_the_field_are_read_with_their_texts() {
-        let rows = FIELD.lines().filter(|row| !row.starts_with('#'));
-        for row in rows {
-            let columns: Vec<_> = row.split('\t').collect();
-            let [identifier, text, _, expected, _, source] = columns[..] else {
-                panic!("{row}");
-            };
+        for row in field_errors::all() {
+            let Failure {
+                identifier,
+                text,
+                cause,
+                source,
+                ..
+            } = row;
             let mut object = identified_object(identifier, Value::Null);
             let message = wmi_error::MESSAGE.name.to_owned();
             object.properties.insert(message, Value::text(text));
             let fault = fault(&object);
-            assert_eq!(spelled(&fault.cause), expected, "{identifier} of {source}");
+            assert_eq!(spelled(&fault.cause), cause, "{identifier} of {source}");
             assert_eq!(fault.extended.as_deref(), Some(text), "{identifier}");
         }
     }

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use node::api::Cause;
+use node::api::{Cause, Needs};
 use prost::Message;
 use transport::Channel;
-use wire::{Group, Rpc};
+use wire::{Group, Rpc, Version};
 use zeroize::Zeroizing;
 
 use crate::failure::Fault;
@@ -29,6 +29,19 @@ pub(crate) struct Line<'a> {
 impl<T> Dialect<'_, T> {
     pub(crate) fn speak(&self, line: &Line<'_>) -> Result<T, Fault> {
         (self.speak)(line)
+    }
+
+    /// The cause where this is the oldest dialect, and the proxy's newest version is older.
+    pub(crate) fn missing(&self, found: Version) -> Cause {
+        let rpc = self.path.rsplit('/').next().unwrap_or_default();
+        Cause::Unsupported {
+            operation: rpc.to_owned(),
+            needs: Needs::Version {
+                group: self.group.name,
+                needed: self.group.version.to_string(),
+                found: found.to_string(),
+            },
+        }
     }
 }
 

@@ -26,8 +26,8 @@
 //! #     simulate: Some(folder.path().join("node")),
 //! #     ..Default::default()
 //! # })?;
-//! // On Windows the pipes have csi-proxy's names; elsewhere `csi-proxy -simulate=node -listen=sockets` serves.
-//! let node = client::Node::local(&sockets);
+//! // `client::Node::pipes()` on Windows; elsewhere `csi-proxy -simulate=node -listen=sockets` serves.
+//! let node = client::Node::sockets(&sockets);
 //! let deadline = node.deadline(Duration::from_secs(60));
 //!
 //! node.disks().rescan(deadline)?;
@@ -41,7 +41,7 @@
 //! }
 //! let folder = r"C:\var\lib\kubelet\plugins\example\globalmount".parse()?;
 //! node.filesystem().make_directory(&folder, deadline)?;
-//! node.volumes().mount(volume.id(), &folder, deadline)?;
+//! node.volumes().mount(&volume, &folder, deadline)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -61,7 +61,8 @@
 //! its pipes one by one.
 //!
 //! An operation that exists only in newer versions than the proxy's fails with
-//! [`Cause::NeedsVersion`](node::api::Cause::NeedsVersion).
+//! [`Cause::Unsupported`](node::api::Cause::Unsupported) and the version that is needed. What no version has is
+//! a [`Feature`](node::api::Feature).
 //!
 //! # Errors
 //! See [`node::api::Cause`]. csi-proxy has one code for every failure, and a text; the texts of its
@@ -108,4 +109,5 @@ pub use self::raw::{Client, ClientCause, ClientError};
 pub use self::remote::{Node, Options};
 #[doc(hidden)]
 pub use self::texts::words;
-pub use transport::Owner;
+pub use transport::{Endpoint, EndpointError, Owner};
+pub use wire::Group;

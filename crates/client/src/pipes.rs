@@ -136,7 +136,7 @@ impl Pipes {
 
     /// Why no version that has the operation answered.
     fn nobody<T>(&self, asking: &Asking<'_>, dialects: &[Dialect<'_, T>]) -> Result<Fault, Fault> {
-        let needed = dialects.last().map(|dialect| dialect.group.version);
+        let oldest = dialects.last();
         let groups = || wire::GROUPS.iter().filter(|one| one.name == self.group);
         for group in groups().rev() {
             if self.channel(asking, group)?.is_none() {
@@ -146,12 +146,8 @@ impl Pipes {
             if self.has_come(asking, dialects, found) {
                 break;
             }
-            return Ok(Fault::Final(match needed {
-                Some(needed) if found < needed => Cause::NeedsVersion {
-                    group: self.group,
-                    needed: needed.to_string(),
-                    found: found.to_string(),
-                },
+            return Ok(Fault::Final(match oldest {
+                Some(oldest) if found < oldest.group.version => oldest.missing(found),
                 _ => Cause::Unimplemented {
                     text: format!("{group} does not serve it"),
                 },
@@ -159,7 +155,7 @@ impl Pipes {
         }
         let newest = groups().next_back();
         let endpoint = newest.map(|group| (asking.endpoints)(group)).transpose();
-        Ok(match endpoint.map_err(inexpressible)? {
+        Ok(match endpoint.map_err(invalid)? {
             Some(endpoint) => Fault::Call(CallError::Connect {
                 endpoint,
                 source: std::io::ErrorKind::NotFound.into(),
@@ -190,7 +186,7 @@ impl Pipes {
             return Ok(known);
         }
         // Nothing is locked meanwhile: a busy pipe delays only those who want it.
-        let endpoint = (asking.endpoints)(group).map_err(inexpressible)?;
+        let endpoint = (asking.endpoints)(group).map_err(invalid)?;
         match Channel::connect(endpoint, asking.channel_options()) {
             Ok(channel) => {
                 tracing::debug!(%group, "connected to csi-proxy");
@@ -270,6 +266,6 @@ impl Pauses {
     }
 }
 
-fn inexpressible(error: EndpointError) -> Fault {
-    Fault::Final(Cause::Inexpressible(error.to_string()))
+fn invalid(error: EndpointError) -> Fault {
+    Fault::Final(Cause::InvalidArgument(error.to_string()))
 }

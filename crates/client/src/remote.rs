@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use node::api::sealed::Sealed;
-use node::api::{Cause, Disks, Error, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes};
+use node::api::{
+    Cause, Disks, Error, Feature, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes,
+};
 use os::{Deadline, Moment};
 use transport::{Endpoint, EndpointError, Owner};
 use wire::Group;
@@ -61,14 +63,23 @@ struct Shared {
 }
 
 impl Node {
-    /// The node that this runs on: csi-proxy's pipes on Windows; elsewhere the sockets in the folder
-    /// that the proxy was given as `-listen`. Nothing is connected before it is needed.
-    pub fn local(sockets: impl Into<PathBuf>) -> Self {
-        let sockets = sockets.into();
-        Self::at(
-            move |group| Endpoint::local(&sockets, &group.pipe_name()),
-            Options::default(),
-        )
+    /// The Windows node that this runs on, whose csi-proxy serves the named pipes. Nothing is connected before it
+    /// is needed.
+    #[must_use]
+    pub fn pipes() -> Self {
+        let pipe = |group: &Group| Endpoint::pipe(&group.pipe_name());
+        Self::at(pipe, Options::default())
+    }
+
+    /// The node whose csi-proxy serves sockets in this folder, as ours does with `-listen=FOLDER` where it
+    /// simulates a node on another system than Windows. Nothing is connected before it is needed.
+    pub fn sockets(folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
+        let socket = move |group: &Group| {
+            let file = format!("{}.sock", group.pipe_name());
+            Ok(Endpoint::socket(folder.join(file)))
+        };
+        Self::at(socket, Options::default())
     }
 
     /// The node whose proxy serves each group and version where `endpoints` says.
@@ -178,6 +189,10 @@ impl NodeApi for Node {
 
     fn smb(&self) -> &dyn Smb {
         self
+    }
+
+    fn supports(&self, _feature: Feature) -> bool {
+        false
     }
 
     fn system(&self) -> &dyn System {

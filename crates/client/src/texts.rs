@@ -233,27 +233,23 @@ fn without(text: &str, about: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use formats::fixtures::field_errors;
     use os::schema::{ReturnCode, codes, disk, iscsi_codes};
 
     use super::*;
 
-    const FIELD: &str = include_str!("../../automation/fixtures/field_errors.tsv");
-
     /// As csi-proxy 1.2 hands on what PowerShell prints. The text is left out: it decides where no code is known.
     #[test]
     fn each_identifier_of_the_field_is_the_condition_of_its_row() {
-        let rows = FIELD.lines().filter(|row| !row.starts_with('#'));
-        for row in rows {
-            let columns: Vec<_> = row.split('\t').collect();
-            let [identifier, _, call, _, expected, _] = columns[..] else {
-                panic!("{row}");
-            };
-            let cmdlet = call.split([',', ' ']).next().unwrap_or_default();
+        for row in field_errors::all() {
+            let identifier = row.identifier;
+            let cmdlet = row.call.split([',', ' ']).next().unwrap_or_default();
             let text = format!(
                 "{cmdlet} : No.\r\n + CategoryInfo : NotSpecified: (:) [{cmdlet}], CimException\r\n \
                  + FullyQualifiedErrorId : {identifier},{cmdlet}"
             );
-            assert_eq!(format!("{:?}", condition(&text)), expected, "{row}");
+            let found = format!("{:?}", condition(&text));
+            assert_eq!(found, row.condition, "{row:?}");
         }
     }
 

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::Duration;
 
-use node::api::{Cause, NodeApi, Unreachable};
+use node::api::{Cause, Needs, NodeApi, Unreachable};
 use os::{DiskNumber, PartitionNumber};
 use support::{Counter, Place, Script, options, soon};
 use wire::{disk, filesystem, volume};
@@ -89,22 +89,31 @@ fn an_operation_that_came_later_says_in_which_version() {
         Script::of(&volume::v1beta2::GROUP),
     ]);
     let node = place.node();
-    let needs = |group, needed: &str, found: &str| Cause::NeedsVersion {
-        group,
-        needed: needed.to_owned(),
-        found: found.to_owned(),
+    let needs = |rpc: &str, group, needed: &str, found: &str| Cause::Unsupported {
+        operation: rpc.to_owned(),
+        needs: Needs::Version {
+            group,
+            needed: needed.to_owned(),
+            found: found.to_owned(),
+        },
     };
-    assert_eq!(size(&node), Err(needs("disk", "v1beta1", "v1alpha1")));
+    assert_eq!(
+        size(&node),
+        Err(needs("DiskStats", "disk", "v1beta1", "v1alpha1"))
+    );
     let path = r"C:\var\lib\kubelet\a".parse().unwrap();
     let error = node.filesystem().remove_contents(&path, soon(&node));
     assert_eq!(
         error.unwrap_err().cause,
-        needs("filesystem", "v2alpha1", "v1")
+        needs("RmdirContents", "filesystem", "v2alpha1", "v1")
     );
     let one = Some(PartitionNumber(1));
     let error = node.volumes().list_on_disk(DiskNumber(1), one, soon(&node));
     let error = error.unwrap_err();
-    assert_eq!(error.cause, needs("volume", "v1beta3", "v1beta2"));
+    assert_eq!(
+        error.cause,
+        needs("ListVolumesOnDisk", "volume", "v1beta3", "v1beta2")
+    );
     assert!(
         error.to_string().contains("needs volume/v1beta3"),
         "{error}"

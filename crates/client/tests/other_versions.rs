@@ -7,9 +7,9 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use node::api::{Cause, NodeApi};
+use node::api::{Cause, Needs, NodeApi};
 use node::{
-    Authentication, Chap, ChapSecret, Credentials, Dependents, Mapping, Portal, RemotePath,
+    Authentication, Chap, ChapSecret, Credentials, Dependents, MapRequest, Portal, RemotePath,
     ServiceName, TargetName, Way,
 };
 use os::{DiskNumber, ServiceInfo, ServiceState, StartType, WinPath};
@@ -144,10 +144,10 @@ fn shares_are_the_same_in_every_version() {
         let place = Place::new();
         let _proxy = place.serve([script]);
         let (node, link) = (place.node(), Way::from(&target()));
-        let linked = Mapping::of(&remote)
+        let linked = MapRequest::of(&remote)
             .with_credentials(credentials.as_ref())
             .with_link(&link);
-        let bare = Mapping::of(&remote);
+        let bare = MapRequest::of(&remote);
         node.smb().map(&linked, soon(&node)).unwrap();
         node.smb().map(&bare, soon(&node)).unwrap();
         node.smb().unmap(&remote, soon(&node)).unwrap();
@@ -266,7 +266,10 @@ fn the_mutual_secret_came_with_the_second_version() {
     let _older = place.serve([iscsi!(heard, v1alpha1;)]);
     let error = node.iscsi().set_mutual_chap_secret(&secret(), soon(&node));
     let error = error.unwrap_err();
-    assert!(matches!(error.cause, Cause::NeedsVersion { .. }), "{error}");
+    let Cause::Unsupported { needs, .. } = &error.cause else {
+        panic!("{error}")
+    };
+    assert!(matches!(needs, Needs::Version { .. }), "{error}");
     assert!(!error.to_string().contains("twelve"), "{error}");
 }
 

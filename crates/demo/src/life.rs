@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, ensure};
 use node::{
-    Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, Mapping, NewSize, Page83,
+    Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapRequest, NewSize, Page83,
     RemotePath, SerialNumber, Way,
 };
 use os::{DiskNumber, Space, VolumeId, WinPath};
@@ -21,9 +21,10 @@ const TEXT: &str = "written through the volume's folder\n";
 
 pub(crate) fn play(stage: &mut Stage, profile: Option<Profile>) -> anyhow::Result<()> {
     let found = find_disk(stage, &wanted(profile)?)?;
-    let volume = make_volume(stage, &found)?.id();
+    let volume = make_volume(stage, &found)?;
     let target = stage.kubelet(r"plugins\demo\globalmount")?;
-    mount(stage, volume, &target)?;
+    mount(stage, &volume, &target)?;
+    let volume = volume.id();
     use_volume(stage, volume, &target)?;
     grow(stage, found.number(), &target)?;
     map_share(stage)?;
@@ -102,7 +103,7 @@ fn is_formatted(stage: &mut Stage, volume: VolumeId) -> anyhow::Result<bool> {
     )
 }
 
-fn mount(stage: &mut Stage, volume: VolumeId, target: &WinPath) -> anyhow::Result<()> {
+fn mount(stage: &mut Stage, volume: &FoundVolume, target: &WinPath) -> anyhow::Result<()> {
     stage.call(
         "filesystem.make_directory",
         |node, deadline| node.filesystem().make_directory(target, deadline),
@@ -118,7 +119,7 @@ fn mount(stage: &mut Stage, volume: VolumeId, target: &WinPath) -> anyhow::Resul
         |node, deadline| node.volumes().of_target(target, deadline),
         VolumeId::to_string,
     )?;
-    ensure!(found == volume, "another volume is mounted there");
+    ensure!(found == volume.id(), "another volume is mounted there");
     Ok(())
 }
 
@@ -188,7 +189,7 @@ fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let way = Way::from(&link);
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(&way);
     stage.call(

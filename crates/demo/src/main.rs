@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
+use client::{Endpoint, Group};
 use node::api::NodeApi;
 use os_sim::{ClockMode, Profile, SimNode};
 
@@ -59,12 +60,18 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
             simulated(&arguments.node, arguments.profile)?,
             node::Options::default(),
         )),
-        false => Arc::new(client::Node::local(&arguments.sockets)),
+        false => Arc::new(served(arguments.sockets.clone())),
     };
     let mut stage = Stage::new(node, &arguments.node, &arguments.kubelet);
     let outcome = life::play(&mut stage, arguments.profile);
     stage.summary(&outcome);
     outcome
+}
+
+/// The pipes on Windows, the sockets in the folder elsewhere: where `csi-proxy -listen=FOLDER` serves.
+fn served(folder: PathBuf) -> client::Node {
+    let place = move |group: &Group| Endpoint::local(&folder, &group.pipe_name());
+    client::Node::at(place, client::Options::default())
 }
 
 fn simulated(folder: &Path, profile: Option<Profile>) -> anyhow::Result<os::Os> {

@@ -9,10 +9,11 @@ const HEAD: &str = "
 ## What no record backs, and the experiment that settles it
 
 No source and no public record of a real Windows says that these sentences hold; our code relies on them, or is
-written for both answers. `wincsi-windows-suite` observes what it can by itself, the files in
-`crates/windows-suite/scripts` the rest ([windows-suite.md](windows-suite.md)). Both write to one file,
-`windows.txt`: the last column has the verdicts, the file in `crates/fidelity/records` what was seen. A row of
-`os::schema` whose source is `Unverified` has its experiment here; a test finds one that has none.
+written for both answers, or the simulated machines answer so. `wincsi-windows-suite` observes what it can by itself,
+the files in `crates/windows-suite/scripts` more ([windows-suite.md](windows-suite.md)), and the rest is looked at by
+hand. All comes into one file, `windows.txt`: the last column has the verdicts, the file in `crates/fidelity/records`
+what was seen. A row of `os::schema` whose source is `Unverified` has its experiment here; a test finds one that has
+none.
 
 | | assumed | rests on it | not on record | observed by | seen |
 |---:|---|---|---|---|---|
@@ -50,7 +51,8 @@ fn rests(one: &Experiment) -> String {
 fn observed_by(one: &Experiment) -> String {
     let case = one.case.map(|case| format!("`{case}`"));
     let scripts = one.scripts.iter().map(|script| format!("`{script}`"));
-    joined(case.into_iter().chain(scripts))
+    let by_hand = one.by_hand.map(|how| format!("by hand: {how}"));
+    joined(case.into_iter().chain(scripts).chain(by_hand))
 }
 
 fn outcomes(one: &Experiment, record: &Record) -> String {

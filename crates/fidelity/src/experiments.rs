@@ -18,6 +18,8 @@ pub struct Experiment {
     pub case: Option<&'static str>,
     /// The files beside the suite that observe what no program can by itself: they need a reboot, a pod, a cloud.
     pub scripts: &'static [&'static str],
+    /// What somebody does and looks at instead, on a machine that has what it needs.
+    pub by_hand: Option<&'static str>,
 }
 
 /// The experiment of this number.
@@ -36,6 +38,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "the bytes of such a layout",
         case: Some("experiments::raw_layout"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 2,
@@ -46,6 +49,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "its answer on a machine without a page file",
         case: Some("experiments::page_files"),
         scripts: &["page-files.ps1"],
+        by_hand: None,
     },
     Experiment {
         number: 3,
@@ -60,6 +64,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "a listing with all properties; the code of Create beside a lost mapping",
         case: Some("experiments::lost_share"),
         scripts: &["smb-away.ps1"],
+        by_hand: None,
     },
     Experiment {
         number: 4,
@@ -71,6 +76,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "how often they do, and whether 4395 comes at all",
         case: Some("experiments::calls_by_handle"),
         scripts: &["host-process-pod.yaml"],
+        by_hand: None,
     },
     Experiment {
         number: 5,
@@ -78,9 +84,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
                      writable once it is online",
         operations: &["MSFT_Disk.Online", "MSFT_Disk.SetAttributes"],
         schema: &[],
-        unrecorded: "the code of SetAttributes on an offline disk",
+        unrecorded: "the code of SetAttributes on an offline disk; a simulated node can answer 41003 \
+                     as well",
         case: Some("experiments::read_only_offline"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 6,
@@ -96,6 +104,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "a null ReturnValue, or that there is none",
         case: Some("experiments::return_values"),
         scripts: &["return-values.ps1"],
+        by_hand: None,
     },
     Experiment {
         number: 7,
@@ -106,15 +115,20 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "its code under a lock",
         case: Some("experiments::offline_under_lock"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 8,
-        assumption: "resizing a ReFS volume to the size that it has succeeds and changes nothing",
+        assumption: "resizing a ReFS volume to the size that it has succeeds and changes nothing: ReFS \
+                     uses whole stretches of 64 MiB of its partition, and FSCTL_EXTEND_VOLUME \
+                     within one fails with 87",
         operations: &["Volumes::extend", "Volumes::space"],
         schema: &[],
-        unrecorded: "ReFS's size beside its partition's, and FSCTL_EXTEND_VOLUME on it",
+        unrecorded: "ReFS's size beside its partition's (two sizes of one record suggest the \
+                     stretches), and FSCTL_EXTEND_VOLUME on it",
         case: Some("experiments::refs_sizes"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 9,
@@ -124,6 +138,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "its code for such a folder",
         case: Some("experiments::vanished_volume"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 10,
@@ -135,9 +150,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
             "query MSFT_Partition",
         ],
         schema: &[],
-        unrecorded: "a path of a clustered VMware disk that was tried",
+        unrecorded: "a path of a clustered VMware disk that was tried; why the partition of one had no \
+                     DiskNumber, which a simulated node's always have",
         case: Some("experiments::disk_paths"),
         scripts: &["disks.ps1"],
+        by_hand: None,
     },
     Experiment {
         number: 11,
@@ -148,6 +165,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "the codes of Resize between the growth and a rescan, 40003 among them",
         case: Some("experiments::stale_size"),
         scripts: &["stale-size.ps1"],
+        by_hand: None,
     },
     Experiment {
         number: 12,
@@ -157,6 +175,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "how often it returns 5 (Invalid Parameter) there, outside Server 2016",
         case: Some("experiments::format_at_once"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 13,
@@ -166,6 +185,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "the code on Server 2022 and 2025, and for another user",
         case: Some("experiments::map_twice"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 14,
@@ -180,6 +200,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "the class's definition and its key",
         case: Some("experiments::mapping_keys"),
         scripts: &["smb-class.ps1"],
+        by_hand: None,
     },
     Experiment {
         number: 15,
@@ -190,6 +211,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "67 and 86 in a log of the cmdlets",
         case: Some("experiments::refused_mappings"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 16,
@@ -200,6 +222,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                      a log",
         case: Some("experiments::refused_methods"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 17,
@@ -214,6 +237,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "whether it is returned or the call fails",
         case: Some("experiments::refused_portal"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 18,
@@ -230,6 +254,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                      properties of the simulated machines in the last table here",
         case: Some("experiments::disk_identity"),
         scripts: &["disks.ps1"],
+        by_hand: None,
     },
     Experiment {
         number: 19,
@@ -239,6 +264,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "fsutil's output of a mounted folder",
         case: Some("experiments::mounted_folder"),
         scripts: &[],
+        by_hand: None,
     },
     Experiment {
         number: 20,
@@ -249,8 +275,129 @@ pub const EXPERIMENTS: &[Experiment] = &[
         unrecorded: "which account such a container shows to a pipe",
         case: None,
         scripts: &["container-pipe.yaml"],
+        by_hand: None,
+    },
+    Experiment {
+        number: 21,
+        assumption: "volumes, the storage setting and the initiator's objects have \
+                     each property of the class table, and the firmware's table has a serial \
+                     number",
+        operations: &[
+            "Firmware::smbios",
+            "query MSFT_Volume",
+            "query MSFT_iSCSISession",
+            "query MSFT_iSCSITarget",
+            "query MSFT_iSCSITargetPortal",
+        ],
+        schema: &[],
+        unrecorded: "all properties of these objects on one machine; those of the simulated machines \
+                     in the last table here",
+        case: Some("experiments::all_properties"),
+        scripts: &[],
+        by_hand: None,
+    },
+    by_hand(
+        22,
+        "ebs: the first identifier of page 0x83 is an EUI-64 and the same for every volume, the \
+         second is the text of `UniqueId`",
+        &["Disks::device_id_page"],
+        "experiment 18 with two EBS volumes on one machine: it has the whole page",
+    ),
+    by_hand(
+        23,
+        "hyper-v, azure-scsi: an NAA name stands behind the T10 identifier, and neither follows from \
+         the other",
+        &["Disks::device_id_page"],
+        "experiment 18 with two data disks",
+    ),
+    by_hand(
+        24,
+        "azure-scsi: the images' policy for new disks is `OnlineAll`",
+        &["Disks::attributes"],
+        "`disks.ps1` of experiment 18, which has the policy, right after a disk was attached",
+    ),
+    by_hand(
+        25,
+        "azure-scsi, vsphere: the disk that the machine runs from is GPT",
+        &["Disks::layout"],
+        "experiment 18 on such a machine",
+    ),
+    by_hand(
+        26,
+        "vsphere: every disk's location is `SCSI0`, whatever its target",
+        &["query MSFT_Disk"],
+        "experiment 18 with two disks on one controller, and with two controllers",
+    ),
+    by_hand(
+        27,
+        "FSCTL_EXTEND_VOLUME fails with 1 on FAT32 and exFAT",
+        &["Volumes::extend"],
+        "its code on such a volume, which `diskpart` formats",
+    ),
+    by_hand(
+        28,
+        "the storage provider notices a new disk by itself after one second",
+        &["query MSFT_Disk"],
+        "a disk that is attached while `Get-Disk` is asked twice a second, without a rescan",
+    ),
+    by_hand(
+        29,
+        "a cluster's other nodes give their rows an `ObjectId` with their own name",
+        &[
+            "query MSFT_Disk",
+            "query MSFT_Partition",
+            "query MSFT_Volume",
+        ],
+        "`disks.ps1` of experiment 10 on a node of a failover cluster",
+    ),
+    by_hand(
+        30,
+        "a format that dies half-way leaves either copy of NTFS's boot sector, and nothing else of \
+         NTFS",
+        &["MSFT_Volume.Format"],
+        "a virtual machine that is switched off during a quick format, and the first and last MiB of \
+         its disk",
+    ),
+    by_hand(
+        31,
+        "the recorded latencies are those of one operation that does all the work of the measured \
+         call; vSphere's and those of SMB's cmdlets are every machine's, and that of a new mapping \
+         is that of a call that failed with 87",
+        &[],
+        "the durations of each operation that `csi-proxy.exe` reports at `/metrics` on a machine of \
+         the cloud",
+    ),
+    Experiment {
+        unrecorded: "why the first of two sessions, which nobody asked to be persistent, was so",
+        ..by_hand(
+            32,
+            "a session that nobody asked to be persistent is not, as the second of two recorded \
+             ones",
+            &["MSFT_iSCSITarget.Connect"],
+            "`Connect-IscsiTarget` without `-IsPersistent`, then `Get-IscsiSession`, on a server \
+             that never had a session",
+        )
     },
 ];
+
+/// What the simulated machines assume, and a person on such a machine can look at.
+const fn by_hand(
+    number: u8,
+    assumption: &'static str,
+    operations: &'static [&'static str],
+    how: &'static str,
+) -> Experiment {
+    Experiment {
+        number,
+        assumption,
+        operations,
+        schema: &[],
+        unrecorded: "anything of it",
+        case: None,
+        scripts: &[],
+        by_hand: Some(how),
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -305,7 +452,8 @@ mod tests {
         let numbers: Vec<_> = EXPERIMENTS.iter().map(|one| one.number).collect();
         assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
         for one in EXPERIMENTS {
-            assert!(one.case.is_some() || !one.scripts.is_empty(), "{one:?}");
+            let by_itself = one.case.is_some() || !one.scripts.is_empty();
+            assert!(by_itself || one.by_hand.is_some(), "{one:?}");
         }
     }
 }

@@ -3,65 +3,24 @@
 use std::fmt::Write as _;
 
 /// A line for each profile and class, `PROFILE CLASS: PROPERTY PROPERTY`. The test `profiles` of `os-sim` holds it
-/// against the records.
-const UNBACKED: &str = include_str!("../records/unbacked.txt");
+/// against the records, and against what the simulator reports.
+const UNBACKED: &str = include_str!("../../os-sim/tests/profiles/unbacked.txt");
 
-/// What a profile assumes beside properties, and what would settle it.
-const ASSUMED: &[(&str, &str)] = &[
+/// The experiments that write all properties of a class's objects down.
+const SETTLED_BY: &[(u8, &[&str])] = &[
+    (14, &["MSFT_SmbGlobalMapping"]),
+    (18, &["MSFT_Disk", "MSFT_Partition", "Page83"]),
     (
-        "ebs: the first identifier of page 0x83 is an EUI-64 and the same for every volume, the second is the text of \
-         `UniqueId`",
-        "experiment 18 with two EBS volumes on one machine: it has the whole page",
-    ),
-    (
-        "hyper-v, azure-scsi: an NAA name stands behind the T10 identifier, and neither follows from the other",
-        "experiment 18 with two data disks",
-    ),
-    (
-        "azure-scsi: the images' policy for new disks is `OnlineAll`",
-        "`disks.ps1` of experiment 18, which has the policy, right after a disk was attached",
-    ),
-    (
-        "azure-scsi, vsphere: the disk that the machine runs from is GPT",
-        "experiment 18 on such a machine",
-    ),
-    (
-        "vsphere: every disk's location is `SCSI0`, whatever its target",
-        "experiment 18 with two disks on one controller, and with two controllers",
-    ),
-    (
-        "ReFS uses whole stretches of 64 MiB of its partition, as two sizes of a record suggest, and \
-         FSCTL_EXTEND_VOLUME within one fails with 87",
-        "experiment 8",
-    ),
-    (
-        "FSCTL_EXTEND_VOLUME fails with 1 on FAT32 and exFAT",
-        "its code on such a volume, which `diskpart` formats",
-    ),
-    (
-        "the storage provider notices a new disk by itself after one second",
-        "a disk that is attached while `Get-Disk` is asked twice a second, without a rescan",
-    ),
-    (
-        "SetAttributes clears read-only of an offline disk, or answers 41003",
-        "experiment 5",
-    ),
-    (
-        "a cluster's other nodes give their rows an `ObjectId` with their own name",
-        "`disks.ps1` of experiment 10 on a node of a failover cluster",
-    ),
-    (
-        "a format that dies half-way leaves either copy of NTFS's boot sector, and nothing else of NTFS",
-        "a virtual machine that is switched off during a quick format, and the first and last MiB of its disk",
-    ),
-    (
-        "the latencies are vSphere's and those of SMB's cmdlets on every machine, and the one of a new mapping is that \
-         of a call that failed with 87",
-        "the durations at `/metrics` on a machine of the cloud",
-    ),
-    (
-        "recorded latencies: one operation does all the work of the call that was measured",
-        "the durations that `csi-proxy.exe` reports of each operation at `/metrics` on such a machine",
+        21,
+        &[
+            "MSFT_Volume",
+            "MSFT_StorageSetting",
+            "MSFT_iSCSITargetPortal",
+            "MSFT_iSCSITarget",
+            "MSFT_iSCSISession",
+            "MSFT_iSCSIConnection",
+            "Win32_BIOS",
+        ],
     ),
 ];
 
@@ -69,33 +28,85 @@ const HEAD: &str = "
 ## What of the simulated machines no record backs
 
 A simulated node can answer as machines of a cloud did (`os_sim::Profile`). What was recorded of them stands under
-`crates/formats/fixtures/field`, and the test `profiles` of `os-sim` compares each recorded property. These properties
-are in no record of the machine; the simulator's values are its own.
-Experiment 18 on such a machine settles a row: it writes all properties of its disks and partitions down.
+`crates/formats/fixtures/field`, and the test `profiles` of `os-sim` compares each recorded property. It also asks each
+profile for every property of every class: one that no record of such a machine has stands here, and the
+simulator's value is its own. `Page83` is what a disk tells the kernel of itself, `Win32_BIOS` the firmware's table.
+Records of volumes and of global mappings there are, but of no machine that is known to be one of these.
+The experiment on such a machine settles a row.
 
-| profile | class | properties that no record has |
-|---|---|---|
-";
-
-const ASSUMED_HEAD: &str = "
-Assumed besides:
-
-| assumption | what would settle it |
-|---|---|
+| class | profile | properties that no record has | experiment |
+|---|---|---|---:|
 ";
 
 /// The page's section.
 pub(crate) fn section() -> String {
     let mut section = HEAD.to_owned();
+    for (class, properties, profiles) in rows() {
+        let (profiles, properties) = (profiles.join(", "), properties.replace(' ', ", "));
+        let settled_by = match settled_by(class) {
+            Some(number) if properties != "none" => number.to_string(),
+            _ => "–".to_owned(),
+        };
+        let _ = writeln!(
+            section,
+            "| `{class}` | {profiles} | {properties} | {settled_by} |"
+        );
+    }
+    section
+}
+
+type Row = (&'static str, &'static str, Vec<&'static str>);
+
+/// One for all profiles of which a class lacks the same; the classes in their order.
+fn rows() -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
     for line in UNBACKED.lines() {
         let (object, properties) = line.split_once(": ").unwrap_or((line, ""));
         let (profile, class) = object.split_once(' ').unwrap_or((object, ""));
-        let properties = properties.replace(' ', ", ");
-        let _ = writeln!(section, "| {profile} | `{class}` | {properties} |");
+        let is_same = |row: &&mut Row| (row.0, row.1) == (class, properties);
+        match rows.iter_mut().find(is_same) {
+            Some((.., profiles)) => profiles.push(profile),
+            None => rows.push((class, properties, vec![profile])),
+        }
     }
-    section += ASSUMED_HEAD;
-    for (assumption, experiment) in ASSUMED {
-        let _ = writeln!(section, "| {assumption} | {experiment} |");
+    let first = |class: &str| UNBACKED.find(&format!(" {class}: "));
+    rows.sort_by_key(|(class, ..)| first(class));
+    rows
+}
+
+fn settled_by(class: &str) -> Option<u8> {
+    let mut all = SETTLED_BY.iter();
+    let found = all.find(|(_, classes)| classes.contains(&class));
+    found.map(|(number, _)| *number)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::experiment;
+
+    #[test]
+    fn each_class_that_lacks_a_record_has_an_experiment_that_settles_it() {
+        for (class, ..) in rows() {
+            let number = settled_by(class);
+            assert!(number.and_then(experiment).is_some(), "{class}");
+        }
     }
-    section
+
+    #[test]
+    fn a_row_has_the_profiles_that_lack_the_same() {
+        let rows = rows();
+        let lines: usize = rows.iter().map(|(.., profiles)| profiles.len()).sum();
+        assert_eq!(lines, UNBACKED.lines().count());
+        let mut classes: Vec<_> = rows.iter().map(|(class, ..)| *class).collect();
+        classes.dedup();
+        let once: BTreeSet<_> = classes.iter().collect();
+        assert_eq!(
+            once.len(),
+            classes.len(),
+            "the rows of a class stand together"
+        );
+    }
 }

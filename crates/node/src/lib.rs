@@ -55,7 +55,7 @@
 //! node.volumes().ensure_formatted(&volume, &ntfs, deadline)?;
 //! let staging: WinPath = r"C:\var\lib\kubelet\plugins\demo\globalmount".parse()?;
 //! node.filesystem().make_directory(&staging, deadline)?;
-//! node.volumes().mount(volume.id(), &staging, deadline)?;
+//! node.volumes().mount(&volume, &staging, deadline)?;
 //! assert_eq!(node.volumes().of_target(&staging, deadline)?, volume.id());
 //!
 //! // Formatted now, and so refused: by its condition, whoever does the work and whatever its text.
@@ -192,8 +192,8 @@ use self::notes::Notes;
 pub use self::provider::ProviderError;
 pub use self::services::{Dependents, ServiceError, ServiceName, Services};
 pub use self::smb::{
-    Credentials, Mapped, MappedShare, Mapping, MappingOptions, MappingStatus, RemotePath, Smb,
-    SmbError, Transport,
+    Credentials, MapOutcome, MapRequest, MappingOptions, MappingStatus, RemotePath, ShareMapping,
+    Smb, SmbError, Transport,
 };
 pub use self::volumes::{
     AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,

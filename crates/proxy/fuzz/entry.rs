@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use node::{Node, Options};
 use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
+use program::http::Request;
 use tempfile::TempDir;
 use transport::{CallError, Channel, ChannelOptions, Code, Server, ServerOptions};
 use wincsi_proxy::flags::{self, Config};
-use wincsi_proxy::http::Request;
 use wincsi_proxy::paths::WorkingDirs;
 use wincsi_proxy::{Operations, Oversight, groups};
 

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use node::{Node, Verdict};
 use os::{Deadline, DiskNumber};
-
-use crate::text::bounded;
+use program::text::bounded;
 
 /// How long a look may take. The first may have to connect to WMI, which takes up to two minutes where that hangs.
 const LOOK_WITHIN: Duration = Duration::from_secs(150);

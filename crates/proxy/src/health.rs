@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
+use program::http::{Page, Status};
 use transport::{CallError, Channel, ChannelOptions, Code, Endpoint, Owner};
 
-use crate::http::{Page, Status};
 use crate::metrics::NodeKind;
 
 /// How long an answer holds: whoever asks faster gets the last one.

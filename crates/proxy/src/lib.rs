@@ -9,8 +9,6 @@
 pub mod catalogue;
 pub mod flags;
 pub mod groups;
-pub mod http;
-pub mod log;
 pub mod paths;
 pub mod registry;
 pub mod serve;
@@ -26,10 +24,7 @@ mod oversight;
 mod pipe_security;
 mod policy;
 mod reclaim;
-mod retry;
-mod rotate;
 mod sddl;
-mod text;
 
 pub use operations::Operations;
 pub use oversight::{Oversight, OversightError};

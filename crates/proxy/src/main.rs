@@ -1,16 +1,18 @@
 //! csi-proxy: serves the storage operations of this node to CSI drivers.
 
 use std::env;
+use std::fmt::Debug;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use wincsi_proxy::flags::{self, FlagError, Invocation};
+use program::run::{self, Program, Settings, Under};
+use wincsi_proxy::flags::{self, Config, FlagError, Invocation};
+use wincsi_proxy::serve::{self, Running, StartError};
 use wincsi_proxy::service;
-
-mod run;
 
 fn main() -> ExitCode {
     // Before anything else loads a library.
-    if let Err(status) = run::restrict_libraries() {
+    if let Err(status) = run::restrict_libraries::<Proxy>() {
         return status.into();
     }
     match flags::unicode(env::args_os().skip(1)) {
@@ -31,15 +33,48 @@ fn obey(arguments: &[String]) -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Invocation::Version) => {
-            println!("csi-proxy (wincsi) {}", env!("CARGO_PKG_VERSION"));
+            println!("{}", Proxy::VERSION);
             ExitCode::SUCCESS
         }
-        Ok(Invocation::Serve(config)) => run::run(*config).into(),
+        Ok(Invocation::Serve(config)) => run::run(Proxy(config)).into(),
         Err(error) => refuse(&error, arguments),
     }
 }
 
 fn refuse(error: &FlagError, arguments: &[String]) -> ExitCode {
     eprint!("{error}\n{}", flags::usage());
-    run::refuse(error, arguments).into()
+    run::refuse::<Proxy>(error, arguments).into()
+}
+
+/// csi-proxy, as its command line has it.
+struct Proxy(Box<Config>);
+
+impl Program for Proxy {
+    const NAME: &'static str = "csi-proxy";
+    const SERVICE: &'static str = service::NAME;
+    const VERSION: &'static str = concat!("csi-proxy (wincsi) ", env!("CARGO_PKG_VERSION"));
+    type Server = Running;
+    type Error = StartError;
+
+    fn settings(&self) -> Settings<'_> {
+        let Self(config) = self;
+        Settings {
+            log: &config.log,
+            ineffective: &config.ineffective,
+            ignored: &config.ignored,
+            drain: config.drain_timeout,
+            under: match config.windows_service {
+                true => Under::ServiceManager,
+                false => Under::Console,
+            },
+        }
+    }
+
+    fn start(&self) -> Result<Running, StartError> {
+        serve::start(&self.0)
+    }
+
+    fn stop(server: Running, drain: Duration) -> Option<impl Debug> {
+        server.shutdown(drain)
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use program::http::{BindAddress, Detail, HttpServer, Page, Site, Status};
+use program::metrics::CONTENT_TYPE;
 use transport::{Endpoint, Server};
 
 use crate::disk_guards::DiskGuards;
 use crate::health::Health;
-use crate::http::{BindAddress, Detail, HttpServer, Page, Site, Status};
-use crate::metrics::{self, Metrics, NodeKind};
+use crate::metrics::{Metrics, NodeKind};
 
 /// The server while it runs. It is shared with the pages, which report its use, and with the thread that tries the
 /// endpoints of others.
@@ -87,7 +88,7 @@ impl Monitored {
         let usage = self.server.get().map(|server| server.usage());
         Page {
             status: Status::Ok,
-            content_type: metrics::CONTENT_TYPE,
+            content_type: CONTENT_TYPE,
             body: self.metrics.render(self.node, usage),
         }
     }

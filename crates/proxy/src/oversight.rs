@@ -6,15 +6,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use program::metrics::CallSeries;
+use program::rotate::Limits;
 use time::OffsetDateTime;
 use transport::{Call, Code, Status};
 
 use crate::audit::{self, Audit, Record, Shape};
 use crate::catalogue::{self, Effect, Operation};
 use crate::flags::Config;
-use crate::metrics::{CallSeries, Metrics};
+use crate::metrics::Metrics;
 use crate::policy::{self, Policy, PolicyError, Verdict};
-use crate::rotate::Limits;
 
 /// The policy, the metrics and the audit log of one server.
 #[derive(Default)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use program::retry::Retry;
 use transport::Endpoint;
 
 use crate::monitoring::SharedServer;
-use crate::retry::Retry;
 
 /// Calls fail, or reach somebody else, for as long after the other has gone; and what is still taken is logged no more
 /// often than that.

@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use node::Crowded;
 use os::{Deadline, SystemText};
+use program::text;
 use prost::Message;
 use transport::{Call, Code, Service, Status};
 use wire::{Group, Rpc};
 
 use crate::operations::Checked;
 use crate::oversight::Overseer;
-use crate::{Operations, Oversight, health, text};
+use crate::{Operations, Oversight, health};
 
 /// The longest text of a failure, in bytes: it names what the client sent, which may be megabytes.
 const LONGEST: usize = 4 << 10;

@@ -10,6 +10,7 @@ use std::{env, io};
 use node::{Kept, Node, Waits};
 use os::{Facility, Os, WinPath};
 use os_sim::{ClockMode, CreateError, SimNode};
+use program::http::HttpServer;
 use transport::{
     BindError, DrainReport, Endpoint, EndpointError, EndpointFailure, Server, ServerOptions,
     Waiting,
@@ -19,7 +20,6 @@ use wire::Group;
 use crate::disk_guards::DiskGuards;
 use crate::flags::Config;
 use crate::health::Health;
-use crate::http::HttpServer;
 use crate::metrics::NodeKind;
 use crate::monitoring::{self, Monitored, SharedServer};
 use crate::paths::{WorkingDirError, WorkingDirs};

@@ -11,11 +11,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use program::log;
 use rustix::net::{self, AddressFamily, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use transport::{CallError, Channel, ChannelOptions, Code};
 use wincsi_proxy::flags::{self, Config, Invocation};
-use wincsi_proxy::{log, serve};
+use wincsi_proxy::serve;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -29,7 +30,7 @@ const NOTHING: &str = "/v1.Disk/Nothing";
 fn pages_without_descriptors_end_nothing_and_come_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(folder.path());
-    log::start(&config).expect("a log file");
+    log::start(&config.log).expect("a log file");
     let mut log = Log::open(&folder.path().join("log"));
     let server = serve::start(&config).expect("a simulated node can be served");
     let address = server.metrics_address().expect("it is served");

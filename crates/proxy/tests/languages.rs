@@ -3,19 +3,25 @@
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use client::{Client, ClientCause};
+use client::{Client, ClientCause, Endpoint, Group};
 use node::api::{Condition, NodeApi};
 use node::{Criterion, DiskQuery, SerialNumber};
-
+use program::log;
 use transport::CallError;
 use wincsi_proxy::flags::{self, Invocation};
-use wincsi_proxy::{log, serve};
+use wincsi_proxy::serve;
 use wire::disk::v1 as disk;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where a proxy with `-listen=FOLDER` serves: its pipes on Windows, sockets elsewhere.
+fn over_pipes(sockets: PathBuf) -> client::Node {
+    let place = move |group: &Group| Endpoint::local(&sockets, &group.pipe_name());
+    client::Node::at(place, client::Options::default())
+}
 
 /// The demo's data disk.
 const DATA: u32 = 1;
@@ -34,10 +40,10 @@ const SAYINGS: [&str; 3] = ["", "Zugriff verweigert", node::texts::MISSING];
 fn the_language_of_the_node_changes_nothing_that_a_client_can_match_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(folder.path());
-    log::start(&config).expect("a log file");
+    log::start(&config.log).expect("a log file");
     let _server = serve::start(&config).expect("a simulated node can be served");
     let client = Client::local(&config.listen);
-    let node = client::Node::local(&config.listen);
+    let node = over_pipes(config.listen);
     let rescanned = node.disks().rescan(node.deadline(PATIENCE));
     rescanned.expect("the data disk is seen");
     let serial = SerialNumber::parse(os_sim::demo::DISK_SERIAL).expect("a serial number");

@@ -13,11 +13,11 @@ use client::Client;
 use os_sim::ClockMode;
 use os_sim::iscsi::{IscsiControl, TargetSpec};
 use os_sim::smb::{self, SmbControl};
+use program::log;
 use prost::{Message as _, encoding};
 use prost_types::FieldDescriptorProto;
 use transport::{CallError, Channel, ChannelOptions};
 use wincsi_proxy::flags::{self, Config, Invocation};
-use wincsi_proxy::log;
 use wincsi_proxy::serve::{self, Running};
 use wire::Rpc;
 use wire::iscsi::v1alpha2 as iscsi;
@@ -115,7 +115,7 @@ struct Stage {
 impl Stage {
     fn new(folder: &Path) -> Self {
         let config = config(folder);
-        log::start(&config).expect("a log file");
+        log::start(&config.log).expect("a log file");
         add_servers(&folder.join("node"));
         let server = serve::start(&config).expect("a simulated node can be served");
         let mut stage = Self {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use node::api::{Cause, Condition, Error, NodeApi, Result};
-use node::{Credentials, DiskQuery, FormatOptions, Mapping, NewSize, RemotePath, Way};
+use node::{Credentials, DiskQuery, FormatOptions, MapRequest, NewSize, RemotePath, Way};
 use os::{Deadline, PathError, WinPath};
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
@@ -47,7 +47,7 @@ impl Driver {
         let ntfs = FormatOptions::default();
         node.volumes().ensure_formatted(&volume, &ntfs, deadline)?;
         node.filesystem().make_directory(staging, deadline)?;
-        node.volumes().mount(volume.id(), staging, deadline)?;
+        node.volumes().mount(&volume, staging, deadline)?;
         node.volumes()
             .resize(&volume, NewSize::Maximum, deadline)
             .map(drop)
@@ -71,13 +71,15 @@ impl Driver {
     }
 
     /// NodeStageVolume of a share. All volumes are mapped as one user; a driver with a user for each looks at
-    /// what [`node::Mapped`] says.
+    /// what [`node::MapOutcome`] says.
     pub fn stage_share(&self, remote: &RemotePath, user: &Credentials, at: &WinPath) -> Result<()> {
         let (_turn, deadline) = (self.shares.lock(), self.node.deadline(CALL));
         let record = self.record(remote, at)?;
         self.node.filesystem().make_directory(&record, deadline)?;
         let link = Way::from(at);
-        let mapping = Mapping::of(remote).with_credentials(user).with_link(&link);
+        let mapping = MapRequest::of(remote)
+            .with_credentials(user)
+            .with_link(&link);
         let map = |deadline| self.node.smb().map(&mapping, deadline).map(drop);
         self.make_link(at, map)
     }
@@ -117,7 +119,7 @@ impl Driver {
         let volume = at.to_string().replace(['\\', ':'], "-");
         let share = remote.share();
         let share = share.trim_start_matches('\\');
-        let refused = |why: PathError| Cause::Inexpressible(why.to_string());
+        let refused = |why: PathError| Cause::InvalidArgument(why.to_string());
         let record = format!(r"{}\{share}\{volume}", self.records).parse();
         record.map_err(|why| Error::new("keep a record of", remote, refused(why)))
     }

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 /// The node part of a CSI driver, played once. The password of the share is read from standard input.
 #[derive(Parser)]
 struct Arguments {
-    /// Who does the work: simulated:FOLDER, native, pipes, or pipes:FOLDER for sockets in a folder.
+    /// Who does the work: simulated:FOLDER, native, pipes, or sockets:FOLDER.
     #[arg(long)]
     node: String,
     /// The page 0x83 identifier of the disk.
@@ -64,7 +64,8 @@ fn node_of(name: &str) -> anyhow::Result<Arc<dyn NodeApi>> {
     Ok(match name.split_once(':').unwrap_or((name, "")) {
         ("simulated", folder) => Arc::new(Node::new(simulated(folder)?, Options::default())),
         ("native", "") => Arc::new(Node::new(native::os()?, Options::default())),
-        ("pipes", folder) => Arc::new(client::Node::local(folder)),
+        ("pipes", "") => Arc::new(client::Node::pipes()),
+        ("sockets", folder) => Arc::new(client::Node::sockets(folder)),
         _ => anyhow::bail!("no such node: {name}"),
     })
 }

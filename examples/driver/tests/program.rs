@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::env;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -43,6 +44,14 @@ fn simulated(folder: &Path) -> String {
     format!("simulated:{}", folder.display())
 }
 
+/// Where a proxy with `-listen=FOLDER` serves.
+fn over_pipes(sockets: &Path) -> String {
+    match env::consts::OS {
+        "windows" => "pipes".to_owned(),
+        _ => format!("sockets:{}", sockets.display()),
+    }
+}
+
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -82,7 +91,7 @@ fn the_play_is_played_over_the_pipes_of_a_proxy() {
         ..Config::default()
     };
     let server = serve::start(&config).unwrap();
-    let output = play(&format!("pipes:{}", sockets.display()), demo::SMB_PASSWORD);
+    let output = play(&over_pipes(&sockets), demo::SMB_PASSWORD);
     assert_whole_play(&output);
     drop(server);
 }

@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 
 use formats::location::Location;
-use node::api::{Cause, Condition, Disks, Error, Result, Volumes};
+use node::api::{Cause, Condition, Disks, Error, Result, ResultExt, Volumes};
 use node::{DiskIds, DiskQuery, FoundDisk};
 use os::{Deadline, DiskNumber, VolumeId};
 
-use super::{Read, bytes, disk_of_text, find};
+use super::{Read, bytes, disk_of_text, find, is_too_old};
 use crate::Node;
 use crate::dialect::dialects;
 
@@ -56,10 +56,7 @@ impl Disks for Node {
         let failed = |cause| Error::new("find disk", page83, cause);
         match self.ids(deadline) {
             Ok(disks) => listed(&disks).map_err(failed),
-            Err(Error {
-                cause: Cause::NeedsVersion { .. },
-                ..
-            }) => {
+            Err(error) if is_too_old(&error) => {
                 let spoken = dialects![
                     disk[v1alpha1] GetDiskNumberByName: GetDiskNumberByNameRequest {
                         disk_name: page83.to_owned(),
@@ -141,16 +138,14 @@ impl Disks for Node {
 
 /// A disk without partitions is an empty list or an error, by csi-proxy's version.
 fn volumes_on(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<Vec<VolumeId>> {
-    match node.list_on_disk(disk, None, deadline) {
-        Err(error) if error.condition() == Some(Condition::NotFound) => Ok(Vec::new()),
-        listed => listed,
-    }
+    let listed = node.list_on_disk(disk, None, deadline);
+    Ok(listed.none_if(Condition::NotFound)?.unwrap_or_default())
 }
 
 /// What is read-only, or has no filesystem, has nothing cached.
 fn write_cache(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<()> {
     match node.flush(volume, deadline) {
-        Err(error) if error.condition() == Some(Condition::ReadOnly) => Ok(()),
+        Err(error) if error.is(Condition::ReadOnly) => Ok(()),
         Err(_) if node.is_formatted(volume, deadline) == Ok(false) => Ok(()),
         flushed => flushed,
     }

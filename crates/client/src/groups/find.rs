@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node::api::{Cause, Condition, Disks, Error, Iscsi, Result};
+use node::api::{Cause, Condition, Disks, Error, Feature, Iscsi, Result};
 use node::{Criterion, DiskQuery, Excluded, FoundDisk, SeenDisk};
 use os::{Deadline, DiskNumber};
 
-use super::Read;
+use super::{Read, is_too_old, unsupported};
 use crate::Node;
 
 /// Finds the one disk that all of this is true of.
 pub(super) fn find(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk> {
     let failed = |cause| Error::new("find the disk with", wanted, cause);
-    expressible(wanted).map_err(failed)?;
+    require_listed(wanted).map_err(failed)?;
     let disks = list(node, wanted, deadline)?;
     let found = wanted.sole(disks).map_err(Box::new);
     found.map_err(|error| failed(Cause::NotIdentified(error)))
@@ -41,13 +41,13 @@ pub(super) fn require(
 }
 
 /// What csi-proxy leaves out of its lists cannot be asked for, and is never passed over.
-fn expressible(wanted: &DiskQuery) -> Read<()> {
+fn require_listed(wanted: &DiskQuery) -> Read<()> {
     let mut criteria = wanted.criteria().iter();
     match criteria.find(|criterion| !is_listed(criterion)) {
         None => Ok(()),
         Some(criterion) => {
-            let text = format!("csi-proxy lists no disk by its {criterion}");
-            Err(Cause::Inexpressible(text))
+            let what = format_args!("finding a disk by its {criterion}");
+            Err(unsupported(what, Feature::DeviceCriteria))
         }
     }
 }
@@ -72,10 +72,7 @@ fn is_listed(criterion: &Criterion) -> bool {
 fn list(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Vec<SeenDisk>> {
     let mut locations = node.locations(deadline)?;
     let mut ids = match node.ids(deadline) {
-        Err(Error {
-            cause: Cause::NeedsVersion { .. },
-            ..
-        }) if !asks(wanted, Criterion::is_name) => BTreeMap::new(),
+        Err(error) if is_too_old(&error) && !asks(wanted, Criterion::is_name) => BTreeMap::new(),
         ids => ids?,
     };
     let mut behind = Vec::new();

@@ -1,12 +1,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use node::api::{Iscsi, Result};
+use node::api::{Error, Feature, Iscsi, Result};
 use node::{Authentication, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName};
 use os::{Deadline, DiskNumber};
 use wire::iscsi::{v1alpha1, v1alpha2};
 
-use super::{disk_of_text, wordless};
+use super::{disk_of_text, unsupported};
 use crate::Node;
 use crate::dialect::dialects;
 
@@ -21,7 +21,8 @@ impl Iscsi for Node {
     }
 
     fn refresh(&self, portal: &Portal, _deadline: Deadline) -> Result<()> {
-        Err(wordless("refresh portal", portal, "such a call"))
+        let cause = unsupported("refreshing a portal", Feature::PortalRefresh);
+        Err(Error::new("refresh portal", portal, cause))
     }
 
     fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>> {
@@ -91,14 +92,16 @@ impl Iscsi for Node {
         deadline: Deadline,
     ) -> Result<Connected> {
         if let Some(option) = options.names().next() {
-            return Err(wordless("connect", target, option));
+            let cause = unsupported(option, Feature::LoginOptions);
+            return Err(Error::new("connect", target, cause));
         }
         let connected = self.connect(portal, target, authentication, deadline);
-        connected.map(|()| Connected::Unsaid)
+        connected.map(|()| Connected::Unreported)
     }
 
     fn sessions(&self, _deadline: Deadline) -> Result<Vec<SessionInfo>> {
-        Err(wordless("list", "sessions", "such a call"))
+        let cause = unsupported("listing sessions", Feature::SessionList);
+        Err(Error::new("list", "sessions", cause))
     }
 
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()> {

@@ -13,7 +13,7 @@ mod volumes;
 
 use std::fmt;
 
-use node::api::{Cause, Condition, Error, Result};
+use node::api::{Cause, Condition, Error, Feature, Needs, Result};
 use os::{DiskNumber, WinPath};
 
 type Read<T> = std::result::Result<T, Cause>;
@@ -21,7 +21,7 @@ type Read<T> = std::result::Result<T, Cause>;
 /// A path as the wire carries it. One that is no Unicode would arrive as another one.
 fn path_text(operation: &'static str, path: &WinPath) -> Result<String> {
     path.to_plain().into_string().map_err(|_| {
-        let cause = Cause::Inexpressible("a path that is no Unicode cannot be sent".to_owned());
+        let cause = Cause::InvalidArgument("a path that is no Unicode cannot be sent".to_owned());
         Error::new(operation, path, cause)
     })
 }
@@ -45,10 +45,20 @@ fn disk_of_text(text: &str) -> Read<DiskNumber> {
     number.map_err(|_| malformed(format_args!("a disk called {text:?}")))
 }
 
-/// Nothing is sent.
-fn wordless(operation: &'static str, object: impl fmt::Display, what: &str) -> Error {
-    let text = format!("csi-proxy's protocol has no place for {what}");
-    Error::new(operation, object, Cause::Inexpressible(text))
+/// What csi-proxy's protocol does not carry: nothing is sent.
+fn unsupported(what: impl fmt::Display, feature: Feature) -> Cause {
+    Cause::Unsupported {
+        operation: what.to_string(),
+        needs: Needs::Feature(feature),
+    }
+}
+
+/// Whether the proxy serves the group, but is too old for the operation.
+fn is_too_old(error: &Error) -> bool {
+    let Cause::Unsupported { needs, .. } = &error.cause else {
+        return false;
+    };
+    matches!(needs, Needs::Version { .. })
 }
 
 fn malformed(what: impl fmt::Display) -> Cause {

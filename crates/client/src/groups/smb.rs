@@ -1,16 +1,17 @@
-use node::api::{Cause, Condition, Error, Result, Smb};
-use node::{Mapped, MappedShare, Mapping, RemotePath};
+use node::api::{Cause, Condition, Error, Feature, Result, Smb};
+use node::{MapOutcome, MapRequest, RemotePath, ShareMapping};
 use os::Deadline;
 
-use super::{path_text, unless, wordless};
+use super::{path_text, unless, unsupported};
 use crate::Node;
 use crate::dialect::dialects;
 
 impl Smb for Node {
-    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped> {
+    fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome> {
         let name = "map";
         if let Some(option) = mapping.options.names().next() {
-            return Err(wordless(name, mapping.remote, option));
+            let cause = unsupported(option, Feature::MapOptions);
+            return Err(Error::new(name, mapping.remote, cause));
         }
         let remote = path_text(name, mapping.remote.path())?;
         let link = mapping
@@ -28,21 +29,22 @@ impl Smb for Node {
                 local_path: link.clone(),
                 username: username.to_owned(),
                 password: password.to_owned(),
-            } => |_| Ok(Mapped::Unsaid);
+            } => |_| Ok(MapOutcome::Unreported);
             smb[v1beta1 v1alpha1] NewSmbGlobalMapping: NewSmbGlobalMappingRequest {
                 remote_path: remote.clone(),
                 local_path: link.clone(),
                 username: username.to_owned(),
                 password: password.to_owned(),
-            } => |answer| unless(answer.error, Mapped::Unsaid);
+            } => |answer| unless(answer.error, MapOutcome::Unreported);
         ];
         let about: [&dyn std::fmt::Display; 2] = [mapping.remote, &link];
         let known = if link.is_empty() { 1 } else { 2 };
         self.change(name, &about[..known], deadline, &spoken)
     }
 
-    fn mappings(&self, _deadline: Deadline) -> Result<Vec<MappedShare>> {
-        Err(wordless("list", "mappings", "such a call"))
+    fn mappings(&self, _deadline: Deadline) -> Result<Vec<ShareMapping>> {
+        let cause = unsupported("listing mappings", Feature::MappingList);
+        Err(Error::new("list", "mappings", cause))
     }
 
     /// csi-proxy 1.3 has one text for everything that is not found.

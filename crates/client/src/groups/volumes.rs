@@ -1,8 +1,8 @@
-use node::api::{Cause, Condition, Error, Result, Volumes};
+use node::api::{Cause, Condition, Error, Feature, Result, Volumes};
 use node::{Evidence, FormatOptions, Formatted, FoundDisk, FoundVolume, NewSize, Resized};
 use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 
-use super::{Read, bytes, find, malformed, path_text};
+use super::{Read, bytes, find, malformed, path_text, unsupported};
 use crate::dialect::dialects;
 use crate::{Node, texts};
 
@@ -43,8 +43,10 @@ impl Volumes for Node {
         Ok(FoundVolume::mounted_at(volume, path.clone()))
     }
 
-    fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
+    fn mount(&self, volume: &FoundVolume, folder: &WinPath, deadline: Deadline) -> Result<()> {
         let folder_text = path_text("mount", folder)?;
+        require(self, "mount", volume, deadline)?;
+        let volume = volume.id();
         let spoken = dialects![
             volume[v2alpha1 v1 v1beta3] MountVolume: MountVolumeRequest {
                 volume_id: volume.to_string(),
@@ -101,11 +103,11 @@ impl Volumes for Node {
         options: &FormatOptions,
         deadline: Deadline,
     ) -> Result<Formatted> {
-        expressible(options).map_err(|cause| Error::new(FORMAT, volume.id(), cause))?;
+        require_carried(options).map_err(|cause| Error::new(FORMAT, volume.id(), cause))?;
         let is_formatted = self.is_formatted(volume.id(), deadline)?;
         require(self, FORMAT, volume, deadline)?;
         if is_formatted {
-            return Ok(Formatted::Unsaid);
+            return Ok(Formatted::Unreported);
         }
         format(self, volume.id(), deadline)?;
         Ok(Formatted::Now)
@@ -128,7 +130,7 @@ impl Volumes for Node {
         ];
         match self.change(name, &[&volume], deadline, &spoken) {
             Err(error) if !texts::is_nothing_to_grow(&error.cause) => Err(error),
-            _ => Ok(Resized::Unsaid),
+            _ => Ok(Resized::Unreported),
         }
     }
 
@@ -257,13 +259,12 @@ fn volumes(ids: &[String]) -> Read<Vec<VolumeId>> {
 }
 
 /// `FormatVolumeRequest` names the volume and nothing else.
-fn expressible(options: &FormatOptions) -> Read<()> {
+fn require_carried(options: &FormatOptions) -> Read<()> {
     if *options == FormatOptions::default() {
         return Ok(());
     }
-    let text =
-        "csi-proxy formats with NTFS, and takes no allocation unit, label or access control list";
-    Err(Cause::Inexpressible(text.to_owned()))
+    let what = "a format with ReFS, an allocation unit, a label or an access control list";
+    Err(unsupported(what, Feature::FormatOptions))
 }
 
 /// Zero stands for the maximum.
@@ -271,7 +272,7 @@ fn signed(size: NewSize) -> Read<i64> {
     match size {
         NewSize::Maximum => Ok(0),
         NewSize::Bytes(bytes) => i64::try_from(bytes.get())
-            .map_err(|_| Cause::Inexpressible(format!("a size of {bytes} bytes"))),
+            .map_err(|_| Cause::InvalidArgument(format!("a size of {bytes} bytes"))),
     }
 }
 
@@ -302,7 +303,7 @@ mod tests {
         assert!(disk(4_294_967_297).is_err());
         assert!(disk(-1).is_err());
         let largest = NewSize::Bytes(NonZeroU64::MAX);
-        assert!(matches!(signed(largest), Err(Cause::Inexpressible(_))));
+        assert!(matches!(signed(largest), Err(Cause::InvalidArgument(_))));
     }
 
     #[test]

@@ -13,25 +13,32 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use node::api::{Cause, Condition, Error, NodeApi};
+use node::api::{Cause, Condition, Error, Feature, Needs, NodeApi};
 use node::{
     Authentication, Connected, Credentials, Criterion, DiskQuery, FileSystemType, FormatOptions,
-    Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, Mapping, MappingOptions, NewSize,
-    Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber, ServiceName, TargetName,
-    Way,
+    Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest, MappingOptions,
+    NewSize, Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber, ServiceName,
+    TargetName, Way,
 };
 use os::{Deadline, DiskNumber, ServiceState, VolumeId, WinPath};
 use os_sim::smb::{self, SmbControl};
-use os_sim::{ClockMode, HardwareControl, SimNode, demo};
+use os_sim::{Bus, ClockMode, Content, DiskSpec, HardwareControl, SimNode, demo};
 use proxy::flags::Config;
 use proxy::serve;
 use tempfile::TempDir;
+use wincsi_client::{Endpoint, Group};
 use zeroize::Zeroizing;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// On Windows all proxies of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
+
+/// Where a proxy with `-listen=FOLDER` serves: its pipes on Windows, sockets elsewhere.
+fn over_pipes(sockets: PathBuf) -> wincsi_client::Node {
+    let place = move |group: &Group| Endpoint::local(&sockets, &group.pipe_name());
+    wincsi_client::Node::at(place, wincsi_client::Options::default())
+}
 
 /// A simulated node and whoever does the operations on it.
 struct Rig {
@@ -71,7 +78,7 @@ impl Rig {
         before(&demo::create(&home, ClockMode::Virtual).unwrap());
         let server = serve::start(&config(folder.path(), &sockets)).unwrap();
         Self {
-            node: Arc::new(wincsi_client::Node::local(sockets)),
+            node: Arc::new(over_pipes(sockets)),
             simulated: home,
             _server: Some((server, turn)),
             _folder: folder,
@@ -101,6 +108,28 @@ impl Rig {
     fn found_volume(&self) -> FoundVolume {
         let found = self.found();
         self.node.volumes().find_on(&found, self.soon()).unwrap()
+    }
+
+    /// Mounts the volume of the data disk.
+    fn mount(&self, folder: &WinPath) {
+        let volume = self.found_volume();
+        let mounted = self.node.volumes().mount(&volume, folder, self.soon());
+        mounted.unwrap();
+    }
+
+    /// The volume of another disk than the data disk.
+    fn other_volume(&self) -> FoundVolume {
+        let (node, soon) = (&*self.node, self.soon());
+        let spec = DiskSpec::on(Bus::Sas).lun(9).serial("ANOTHER");
+        let hardware = HardwareControl::at(&self.simulated);
+        let attached = hardware.attach_disk("another", &spec, &Content::blank(1 << 30));
+        attached.unwrap();
+        node.disks().rescan(soon).unwrap();
+        let wanted = query([serial("ANOTHER")]);
+        let disk = node.disks().find(&wanted, soon).unwrap();
+        node.disks().bring_online(&disk, soon).unwrap();
+        node.disks().partition(&disk, soon).unwrap();
+        node.volumes().find_on(&disk, soon).unwrap()
     }
 
     fn formatted_volume(&self) -> VolumeId {
@@ -152,6 +181,17 @@ fn both(act: impl Fn(&Rig)) {
     act(&Rig::over_pipes());
 }
 
+/// The feature without which the call fails, which the node says beforehand.
+fn lacks(error: &Error) -> Option<Feature> {
+    match &error.cause {
+        Cause::Unsupported {
+            needs: Needs::Feature(feature),
+            ..
+        } => Some(*feature),
+        _ => None,
+    }
+}
+
 /// What both must fail with.
 fn fails<T: std::fmt::Debug>(condition: Condition, act: impl Fn(&Rig) -> Result<T, Error>) {
     both(|rig| {
@@ -161,13 +201,22 @@ fn fails<T: std::fmt::Debug>(condition: Condition, act: impl Fn(&Rig) -> Result<
 }
 
 #[test]
+fn what_a_backend_lacks_it_says_beforehand() {
+    let (in_process, over_pipes) = (Rig::in_process(), Rig::over_pipes());
+    for feature in Feature::ALL {
+        assert!(in_process.node.supports(*feature), "{feature}");
+        assert!(!over_pipes.node.supports(*feature), "{feature}");
+    }
+}
+
+#[test]
 fn a_volume_lives_the_same_life() {
     both(|rig| {
         let (node, soon) = (&*rig.node, rig.soon());
         let volume = rig.formatted_volume();
         let target = rig.folder(r"plugins\a\globalmount");
-        node.volumes().mount(volume, &target, soon).unwrap();
-        node.volumes().mount(volume, &target, soon).unwrap();
+        rig.mount(&target);
+        rig.mount(&target);
         assert_eq!(node.volumes().of_target(&target, soon), Ok(volume));
         let space = node.volumes().stats(volume, soon).unwrap();
         assert!(space.free > 0 && space.free <= space.total, "{space:?}");
@@ -226,12 +275,12 @@ fn map(rig: &Rig, password: &str, link: &WinPath) -> Result<(), Error> {
     mapped(rig, password, link).map(drop)
 }
 
-fn mapped(rig: &Rig, password: &str, link: &WinPath) -> Result<Mapped, Error> {
+fn mapped(rig: &Rig, password: &str, link: &WinPath) -> Result<MapOutcome, Error> {
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let password = Zeroizing::new(password.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let link = Way::from(link);
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(&link);
     rig.node.smb().map(&mapping, rig.soon())
@@ -256,14 +305,12 @@ fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
     let rig = Rig::over_pipes();
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let signed = MappingOptions::default().with_integrity(true);
-    let mapping = Mapping::of(&remote).with_options(signed);
+    let mapping = MapRequest::of(&remote).with_options(signed);
     let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
-    assert!(
-        matches!(&error.cause, Cause::Inexpressible(text) if text.contains("RequireIntegrity")),
-        "{error}"
-    );
+    assert_eq!(lacks(&error), Some(Feature::MapOptions), "{error}");
+    assert!(error.to_string().contains("RequireIntegrity"), "{error}");
     let error = rig.node.smb().mappings(rig.soon()).unwrap_err();
-    assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}");
+    assert_eq!(lacks(&error), Some(Feature::MappingList), "{error}");
 }
 
 #[test]
@@ -274,9 +321,9 @@ fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
         [ask(), ask()]
     };
     let here = twice(&Rig::in_process());
-    assert_eq!(here, [Mapped::Made, Mapped::Reused]);
+    assert_eq!(here, [MapOutcome::Made, MapOutcome::Reused]);
     let over_pipes = twice(&Rig::over_pipes());
-    assert_eq!(over_pipes, [Mapped::Unsaid; 2]);
+    assert_eq!(over_pipes, [MapOutcome::Unreported; 2]);
 }
 
 #[test]
@@ -311,7 +358,7 @@ fn map_plainly(sim: &SimNode) {
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
     node.operations()
         .smb()
         .map(&mapping, Deadline::NEVER)
@@ -373,11 +420,11 @@ fn targets_without_a_volume_fail_alike() {
         rig.node.volumes().unmount(volume, &plain, rig.soon())
     });
     fails(Condition::TargetInUse, |rig| {
-        let (volume, folder) = (rig.formatted_volume(), rig.folder("folder"));
-        let (volumes, soon) = (rig.node.volumes(), rig.soon());
-        volumes.mount(volume, &folder, soon).unwrap();
-        let other = volumes.closest(&path("folder").parent().unwrap(), soon);
-        volumes.mount(other.unwrap(), &folder, soon)
+        rig.formatted_volume();
+        let folder = rig.folder("folder");
+        rig.mount(&folder);
+        let other = rig.other_volume();
+        rig.node.volumes().mount(&other, &folder, rig.soon())
     });
     fails(Condition::NotEmpty, |rig| {
         rig.folder(r"full\of");
@@ -474,15 +521,19 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
             assert_eq!(iscsi.refresh(&portal, soon), Ok(()));
             continue;
         }
-        assert_eq!(plain, Ok(Connected::Unsaid));
+        assert_eq!(plain, Ok(Connected::Unreported));
         let refused = [
             log_in(&options).map(drop),
             iscsi.sessions(soon).map(drop),
             iscsi.refresh(&portal, soon),
         ];
-        for error in refused.map(Result::unwrap_err) {
-            assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}");
-        }
+        let lacking = refused.map(|refused| lacks(&refused.unwrap_err()));
+        let features = [
+            Feature::LoginOptions,
+            Feature::SessionList,
+            Feature::PortalRefresh,
+        ];
+        assert_eq!(lacking, features.map(Some));
     }
 }
 
@@ -534,7 +585,7 @@ fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
         let resized = volumes.resize(&found, size, soon).unwrap();
         match in_process {
             true => assert!(matches!(resized, Resized::Unchanged { .. }), "{resized:?}"),
-            false => assert_eq!(resized, Resized::Unsaid),
+            false => assert_eq!(resized, Resized::Unreported),
         }
     }
 }
@@ -545,7 +596,7 @@ fn a_format_has_options_in_process_alone() {
     let options = FormatOptions::new(FileSystemType::Refs);
     for (rig, before) in [
         (Rig::in_process(), Formatted::Before),
-        (Rig::over_pipes(), Formatted::Unsaid),
+        (Rig::over_pipes(), Formatted::Unreported),
     ] {
         let (volumes, soon) = (rig.node.volumes(), rig.soon());
         rig.node.disks().partition(&rig.found(), soon).unwrap();
@@ -563,7 +614,7 @@ fn a_format_has_options_in_process_alone() {
                     "{error}"
                 );
             }
-            _ => assert!(matches!(error.cause, Cause::Inexpressible(_)), "{error}"),
+            _ => assert_eq!(lacks(&error), Some(Feature::FormatOptions), "{error}"),
         }
     }
 }

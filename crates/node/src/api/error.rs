@@ -2,6 +2,7 @@ use std::fmt;
 
 use os::{Hresult, SystemText, Win32};
 
+use super::Feature;
 use crate::NotIdentified;
 
 /// The result of an operation on a node.
@@ -41,6 +42,26 @@ impl Error {
             Cause::Failed { condition, .. } => Some(condition),
             Cause::NotIdentified(ref error) => Some(Condition::of_look_up(error)),
             _ => None,
+        }
+    }
+
+    /// Whether the node found this.
+    #[must_use]
+    pub fn is(&self, condition: Condition) -> bool {
+        self.condition() == Some(condition)
+    }
+
+    /// Whether the same call may come through later though the driver does nothing about it: the condition is
+    /// one of those ([`Condition::is_transient`]), the connection broke, or no proxy answered. A deadline that is
+    /// over is none: no call by it comes through.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match &self.cause {
+            Cause::Lost { .. } => true,
+            Cause::Unreachable { reason, .. } => {
+                matches!(reason, Unreachable::Busy | Unreachable::NoPipe)
+            }
+            _ => self.condition().is_some_and(Condition::is_transient),
         }
     }
 
@@ -84,10 +105,10 @@ pub enum Cause {
         /// What the system says, in its own language. It is not in the text.
         said: Option<SystemText>,
     },
-    /// What was asked for cannot be said to this node: a size beyond what its protocol carries, a
-    /// path that is no Unicode. Nothing was sent.
-    #[error("{0}")]
-    Inexpressible(String),
+    /// A value that the node cannot be given: a size beyond what its protocol carries, a path that is no
+    /// Unicode. Nothing was sent.
+    #[error("invalid argument: {0}")]
+    InvalidArgument(String),
     /// The connection broke after the call was sent: the proxy may have done all, a part or nothing.
     #[error("the connection broke before the answer came: {reason}")]
     Lost {
@@ -97,16 +118,6 @@ pub enum Cause {
     /// The answer came, and cannot be what the protocol says.
     #[error("malformed answer: {0}")]
     Malformed(String),
-    /// The proxy serves the group, but in no version that has this operation.
-    #[error("needs {group}/{needed}, the proxy has {group}/{found}")]
-    NeedsVersion {
-        /// The group.
-        group: &'static str,
-        /// The oldest version with this operation.
-        needed: String,
-        /// The newest version that the proxy has.
-        found: String,
-    },
     /// Not exactly one disk is what was looked for.
     #[error(transparent)]
     NotIdentified(Box<NotIdentified>),
@@ -130,6 +141,14 @@ pub enum Cause {
         /// Why.
         reason: Unreachable,
     },
+    /// This backend cannot do it. Nothing was sent.
+    #[error("{operation} needs {needs}")]
+    Unsupported {
+        /// What it cannot do: the operation, or the part of it that was asked for.
+        operation: String,
+        /// What can.
+        needs: Needs,
+    },
 }
 
 impl Cause {
@@ -142,6 +161,26 @@ impl Cause {
             said: None,
         }
     }
+}
+
+/// What an operation takes that this backend cannot do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Needs {
+    /// A node that supports it ([`NodeApi::supports`](super::NodeApi::supports)): csi-proxy's protocol, in all
+    /// versions, does not carry it.
+    #[error("the feature {0}, which csi-proxy's protocol does not have")]
+    Feature(Feature),
+    /// A newer proxy: this one serves the group, but in no version that has the operation.
+    #[error("{group}/{needed}, the proxy has {group}/{found}")]
+    Version {
+        /// The group.
+        group: &'static str,
+        /// The oldest version with this operation.
+        needed: String,
+        /// The newest version that the proxy has.
+        found: String,
+    },
 }
 
 /// A code by which the system refused.
@@ -281,7 +320,7 @@ impl Condition {
     /// Conditions after which something else is to be done first ([`Condition::Offline`],
     /// [`Condition::ServiceStopped`], [`Condition::Changed`]) are not among them.
     #[must_use]
-    pub fn is_worth_a_retry(self) -> bool {
+    pub fn is_transient(self) -> bool {
         matches!(
             self,
             Self::Crowded

@@ -13,8 +13,8 @@ use super::Result;
 use super::sealed::Sealed;
 use crate::{
     Authentication, ChapSecret, Connected, Dependents, DiskIds, DiskQuery, FormatOptions,
-    Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, MappedShare, Mapping, NewSize, Portal,
-    RemotePath, Resized, ServiceName, SessionInfo, TargetName,
+    Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest, NewSize, Portal,
+    RemotePath, Resized, ServiceName, SessionInfo, ShareMapping, TargetName,
 };
 
 /// The operations on disks.
@@ -22,66 +22,73 @@ pub trait Disks: Sealed + Send + Sync {
     /// Where each disk is plugged in; disks whose location says nothing usable are left out.
     ///
     /// # Errors
-    /// See [`super::Cause`], here and everywhere.
+    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
     fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>>;
 
     /// By what each disk is told from the others.
     ///
     /// # Errors
-    /// As everywhere.
+    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
     fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>>;
 
     /// The one disk with this page 0x83 identifier, exactly as [`Disks::ids`] spells it.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::Ambiguous`].
+    /// [`NotFound`](super::Condition::NotFound), [`Ambiguous`](super::Condition::Ambiguous).
     fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber>;
 
     /// The one disk that all of this is true of. What changes a disk for a driver takes what this finds, and
     /// makes sure of it again right before.
     ///
-    /// Over csi-proxy's pipes the lists that it offers are searched; it keeps to itself which disks are
-    /// never written, so that those are candidates there and refused when they are to be changed. In this process
-    /// alone a clone is found that Windows's list leaves out for being read-only ([`crate::Disks::find`]).
+    /// See [`Feature::GuardedDisks`](super::Feature::GuardedDisks) and
+    /// [`Feature::HiddenClones`](super::Feature::HiddenClones).
     ///
     /// # Errors
-    /// [`super::Cause::NotIdentified`]: there is none ([`super::Condition::NotFound`]), or there are several
-    /// ([`super::Condition::Ambiguous`]), or one that does not say enough may be it
-    /// ([`super::Condition::Uncertain`]), or it is never written ([`super::Condition::Guarded`]). [`super::Cause::Inexpressible`]: csi-proxy's lists do not have
-    /// what is known of the disk (its namespace, port, PCI device or function).
+    /// [`Cause::NotIdentified`](super::Cause::NotIdentified): no disk matches ([`NotFound`](super::Condition::NotFound)), several match
+    /// ([`Ambiguous`](super::Condition::Ambiguous)), a candidate reports too little to decide
+    /// ([`Uncertain`](super::Condition::Uncertain)), or the disk is never written ([`Guarded`](super::Condition::Guarded)).
+    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::DeviceCriteria`](super::Feature::DeviceCriteria).
     fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk>;
 
     /// Makes Windows look for disks that came, went or grew.
     ///
     /// # Errors
-    /// As everywhere.
+    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
     fn rescan(&self, deadline: Deadline) -> Result<()>;
 
     /// Sees to it that the disk has a partition table and a partition with a volume.
     ///
     /// # Errors
-    /// [`super::Condition::Changed`], [`super::Condition::NotFound`], [`super::Condition::NotBlank`],
-    /// [`super::Condition::Guarded`]; [`super::Condition::Offline`] and [`super::Condition::ReadOnly`] of a disk
-    /// that [`Disks::bring_online`] has not been called for.
+    /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
+    /// [`NotBlank`](super::Condition::NotBlank), [`Guarded`](super::Condition::Guarded),
+    /// [`OutOfDate`](super::Condition::OutOfDate), [`DeviceFailed`](super::Condition::DeviceFailed);
+    /// [`NotReady`](super::Condition::NotReady) where its volume does not appear in time;
+    /// [`Offline`](super::Condition::Offline) and [`ReadOnly`](super::Condition::ReadOnly) of a disk that
+    /// [`Disks::bring_online`] has not been called for.
     fn partition(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
     /// The length of the whole disk in bytes.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`DeviceFailed`](super::Condition::DeviceFailed),
+    /// [`NotAnswering`](super::Condition::NotAnswering).
     fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64>;
 
     /// Whether the disk is online.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering).
     fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
 
     /// Makes the disk writable and brings it online: what it needs to be staged. csi-proxy's pipes cannot
     /// tell whether a disk that is online is writable.
     ///
     /// # Errors
-    /// [`super::Condition::Changed`], [`super::Condition::NotFound`], [`super::Condition::Guarded`].
+    /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
+    /// [`Guarded`](super::Condition::Guarded); [`Offline`](super::Condition::Offline) and
+    /// [`ReadOnly`](super::Condition::ReadOnly) where Windows says that it is done and the disk stays so.
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
     /// Takes a disk offline when nothing on it is in use any more: the last step of unstaging. Every volume on it
@@ -89,13 +96,13 @@ pub trait Disks: Sealed + Send + Sync {
     /// offline is left as it is. There is no way to force it, as whoever has a file open would lose what they have
     /// not written.
     ///
-    /// csi-proxy's pipes cannot lock a volume: over them what is cached is written, and the disk taken offline
-    /// whoever has something open.
+    /// See [`Feature::CheckedOffline`](super::Feature::CheckedOffline).
     ///
     /// # Errors
-    /// [`super::Condition::InUse`], in this process alone; [`super::Condition::Changed`],
-    /// [`super::Condition::NotFound`], [`super::Condition::Guarded`]. [`super::Cause::NeedsVersion`] of a
-    /// csi-proxy that is too old to write what is cached.
+    /// [`InUse`](super::Condition::InUse); [`Changed`](super::Condition::Changed),
+    /// [`NotFound`](super::Condition::NotFound), [`Guarded`](super::Condition::Guarded),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed). [`Needs::Version`](super::Needs::Version) of a csi-proxy that is
+    /// too old to write what is cached.
     fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 }
 
@@ -104,46 +111,59 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// Whether an entry of this name exists; a dangling link does.
     ///
     /// # Errors
-    /// Never [`super::Condition::NotFound`].
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
+    /// [`OutOfReach`](super::Condition::OutOfReach); never [`NotFound`](super::Condition::NotFound).
     fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
 
-    /// Creates a directory and those above it; one that is there already is success. In this process a mounted
-    /// folder is one also when its volume is gone: [`Volumes::mount`] has it give way.
+    /// Creates a directory and those above it; one that is there already is success. So is a mounted folder whose
+    /// volume is gone, which [`Volumes::mount`] replaces, with
+    /// [`Feature::StaleMounts`](super::Feature::StaleMounts).
     ///
     /// # Errors
-    /// As everywhere.
+    /// [`AlreadyExists`](super::Condition::AlreadyExists) of something other than a directory;
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
+    /// [`OutOfReach`](super::Condition::OutOfReach), [`DanglingLink`](super::Condition::DanglingLink).
     fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
 
     /// Removes one entry: a file, an empty directory, or a link, whose target stays untouched.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::NotEmpty`].
+    /// [`NotFound`](super::Condition::NotFound), [`NotEmpty`](super::Condition::NotEmpty),
+    /// [`InUse`](super::Condition::InUse), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
     fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
 
     /// Removes an entry and, if it is a plain directory, everything in it; no link is entered. What is
     /// missing already is success.
     ///
     /// # Errors
-    /// As everywhere.
+    /// [`InUse`](super::Condition::InUse), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach). What was
+    /// removed before the entry that fails is gone.
     fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
 
     /// Empties a plain directory and keeps it.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`InUse`](super::Condition::InUse),
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
+    /// [`OutOfReach`](super::Condition::OutOfReach). What was removed before the entry that fails is gone.
     fn remove_contents(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
 
     /// Creates a symbolic link at `link` that leads to `source`.
     ///
     /// # Errors
-    /// [`super::Condition::AlreadyExists`]; also for a link that leads there already, when an older
-    /// csi-proxy is asked.
+    /// [`AlreadyExists`](super::Condition::AlreadyExists); also for a link that leads there already, when an
+    /// older csi-proxy is asked. [`NotFound`](super::Condition::NotFound) where the folder of the link is
+    /// missing; [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
     fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()>;
 
     /// Whether the entry is a link of any kind, and what it leads to exists.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
     fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
 }
 
@@ -154,8 +174,9 @@ pub trait Volumes: Sealed + Send + Sync {
     /// several, [`FoundVolume::on_disk`] of one of these.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`] when there is no such disk or partition; over csi-proxy's pipes
-    /// that is an empty list.
+    /// [`NotFound`](super::Condition::NotFound) when there is no such disk or partition; over csi-proxy's pipes
+    /// that is an empty list. [`NotReady`](super::Condition::NotReady),
+    /// [`NotAnswering`](super::Condition::NotAnswering).
     fn list_on_disk(
         &self,
         disk: DiskNumber,
@@ -167,8 +188,8 @@ pub trait Volumes: Sealed + Send + Sync {
     /// or [`Volumes::find_at`] finds, and makes sure of it again right before.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`] when there is none, [`super::Condition::Ambiguous`] when there
-    /// are several; [`super::Condition::Changed`].
+    /// [`NotFound`](super::Condition::NotFound) when there is none, [`Ambiguous`](super::Condition::Ambiguous)
+    /// when there are several; [`Changed`](super::Condition::Changed), [`NotReady`](super::Condition::NotReady).
     fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume>;
 
     /// The volume that is mounted where a path leads to by links: the one that a driver mounted there.
@@ -180,43 +201,51 @@ pub trait Volumes: Sealed + Send + Sync {
     /// Mounts a volume at an existing empty folder; where it is mounted already, nothing is done. A mounted
     /// folder whose volume is gone for certain, as after its disk was pulled out, gives way.
     ///
-    /// csi-proxy's pipes do not tell such a folder from one that is not empty; there
-    /// [`Filesystem::remove_entry`] removes it.
+    /// See [`Feature::StaleMounts`](super::Feature::StaleMounts).
     ///
     /// # Errors
-    /// [`super::Condition::TargetInUse`], [`super::Condition::NotEmpty`],
-    /// [`super::Condition::NotFound`].
-    fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()>;
+    /// [`Changed`](super::Condition::Changed) of a volume that is not where it was found;
+    /// [`TargetInUse`](super::Condition::TargetInUse), [`NotEmpty`](super::Condition::NotEmpty),
+    /// [`NotFound`](super::Condition::NotFound), [`DeviceFailed`](super::Condition::DeviceFailed),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
+    fn mount(&self, volume: &FoundVolume, folder: &WinPath, deadline: Deadline) -> Result<()>;
 
     /// Flushes a volume and unmounts it from a folder, which stays as an empty one.
     ///
     /// # Errors
-    /// [`super::Condition::NotAMountedFolder`], [`super::Condition::NotFound`].
+    /// [`NotAMountedFolder`](super::Condition::NotAMountedFolder), [`NotFound`](super::Condition::NotFound);
+    /// [`TargetInUse`](super::Condition::TargetInUse) of another volume;
+    /// [`DanglingLink`](super::Condition::DanglingLink), [`OutOfReach`](super::Condition::OutOfReach),
+    /// [`PathRefused`](super::Condition::PathRefused), [`DeviceFailed`](super::Condition::DeviceFailed).
     fn unmount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()>;
 
     /// Whether the volume has a filesystem that Windows knows.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
     fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool>;
 
-    /// Formats a blank volume with NTFS. Other proxies than ours format whatever they are given: ask
-    /// [`Volumes::is_formatted`] before.
+    /// Formats a blank volume with NTFS. See [`Feature::BlankProof`](super::Feature::BlankProof).
     ///
     /// # Errors
-    /// [`super::Condition::Changed`], [`super::Condition::NotBlank`], [`super::Condition::Guarded`],
-    /// [`super::Condition::NotFound`].
+    /// [`Changed`](super::Condition::Changed), [`NotBlank`](super::Condition::NotBlank),
+    /// [`Guarded`](super::Condition::Guarded), [`NotFound`](super::Condition::NotFound),
+    /// [`Offline`](super::Condition::Offline), [`ReadOnly`](super::Condition::ReadOnly),
+    /// [`NotReady`](super::Condition::NotReady), [`OutOfDate`](super::Condition::OutOfDate),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
     fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()>;
 
     /// Sees to it that a volume has the filesystem that is asked for: a blank one is formatted, one that
     /// has it is left as it is.
     ///
-    /// csi-proxy's pipes carry no options: NTFS alone, without allocation unit, label and access control
-    /// list, can be asked for there, and a volume with any filesystem is [`Formatted::Unsaid`].
+    /// Without [`Feature::Outcomes`](super::Feature::Outcomes) a volume with any filesystem is
+    /// [`Formatted::Unreported`].
     ///
     /// # Errors
-    /// [`super::Condition::OtherFileSystem`], and as [`Volumes::format`];
-    /// [`super::Cause::Inexpressible`] for options that the node cannot be told.
+    /// [`OtherFileSystem`](super::Condition::OtherFileSystem), and as [`Volumes::format`].
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::FormatOptions`](super::Feature::FormatOptions).
     fn ensure_formatted(
         &self,
         volume: &FoundVolume,
@@ -227,74 +256,83 @@ pub trait Volumes: Sealed + Send + Sync {
     /// Grows a volume, and tells whether it did. Nothing shrinks, and a growth of less than 100 MiB is none.
     ///
     /// A driver that is to expand a volume finds it by the path that it mounted it at. By a disk it is found
-    /// too; but one that was itself found by its size has to be found anew once it has grown.
+    /// too; but one that was itself found by its size has to be found anew once it has grown. Without
+    /// [`Feature::Outcomes`](super::Feature::Outcomes) every success is [`Resized::Unreported`].
     ///
     /// # Errors
-    /// [`super::Condition::Changed`], [`super::Condition::NoRoom`], [`super::Condition::NotFound`]. csi-proxy's
-    /// protocol has no answer beside the error: over pipes it is [`Resized::Unsaid`].
+    /// [`Changed`](super::Condition::Changed), [`NoRoom`](super::Condition::NoRoom), [`NotFound`](super::Condition::NotFound),
+    /// [`Guarded`](super::Condition::Guarded), [`ReadOnly`](super::Condition::ReadOnly), [`NotReady`](super::Condition::NotReady),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
     fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized>;
 
     /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over
     /// csi-proxy's pipes its filesystem has no size.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
     fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space>;
 
     /// The disk that holds the volume.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering);
+    /// [`Other`](super::Condition::Other) of a volume on several disks.
     fn disk_number(&self, volume: VolumeId, deadline: Deadline) -> Result<DiskNumber>;
 
     /// The volume that is mounted where a path leads to by links.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`] when the path itself is missing,
-    /// [`super::Condition::NotAMountedFolder`], [`super::Condition::DanglingLink`],
-    /// [`super::Condition::OutOfReach`]. The first two mean that nothing is mounted there; the others
+    /// [`NotFound`](super::Condition::NotFound) when the path itself is missing,
+    /// [`NotAMountedFolder`](super::Condition::NotAMountedFolder), [`DanglingLink`](super::Condition::DanglingLink),
+    /// [`OutOfReach`](super::Condition::OutOfReach). The first two mean that nothing is mounted there; the others
     /// do not.
     fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>;
 
     /// The volume that holds the entry of this path, links followed.
     ///
     /// # Errors
-    /// As [`Volumes::of_target`].
+    /// As [`Volumes::of_target`], but never [`NotAMountedFolder`](super::Condition::NotAMountedFolder).
     fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>;
 
     /// Writes everything cached for the volume to its disk.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::ReadOnly`].
+    /// [`NotFound`](super::Condition::NotFound), [`ReadOnly`](super::Condition::ReadOnly),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
     fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()>;
 }
 
 /// The operations on SMB mappings.
 pub trait Smb: Sealed + Send + Sync {
     /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is
-    /// reused as it is, whatever the credentials, and [`Mapped`] tells what is known of it; but see
-    /// [`crate::Smb::map`] of options. Over csi-proxy's pipes it is [`Mapped::Unsaid`].
+    /// reused as it is, whatever the credentials, and [`MapOutcome`] tells what is known of it; but see
+    /// [`crate::Smb::map`] of options. Without [`Feature::Outcomes`](super::Feature::Outcomes) it is
+    /// [`MapOutcome::Unreported`].
     ///
     /// # Errors
-    /// [`super::Condition::AlreadyExists`], [`super::Condition::LogonFailure`],
-    /// [`super::Condition::ServerNotFound`], [`super::Condition::ServerAway`],
-    /// [`super::Condition::CredentialsConflict`], [`super::Condition::OtherOptions`],
-    /// [`super::Condition::UnknownOption`]. csi-proxy's protocol carries no option: over pipes each is
-    /// [`super::Cause::Inexpressible`].
-    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped>;
+    /// [`AlreadyExists`](super::Condition::AlreadyExists), [`LogonFailure`](super::Condition::LogonFailure),
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`ServerNotFound`](super::Condition::ServerNotFound),
+    /// [`ServerAway`](super::Condition::ServerAway), [`CredentialsConflict`](super::Condition::CredentialsConflict),
+    /// [`OtherOptions`](super::Condition::OtherOptions), [`UnknownOption`](super::Condition::UnknownOption).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::MapOptions`](super::Feature::MapOptions), for each option.
+    fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome>;
 
     /// The mappings that the node has, whoever made them, sorted by their remote paths. Nothing is asked of
     /// any server.
     ///
     /// # Errors
-    /// As everywhere. csi-proxy's protocol has no such call: over pipes it is
-    /// [`super::Cause::Inexpressible`].
-    fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>>;
+    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::MappingList`](super::Feature::MappingList).
+    fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>>;
 
     /// Removes the mapping of a share, whoever uses it. Links to it stay.
     ///
     /// # Errors
-    /// [`super::Condition::NotMapped`].
+    /// [`NotMapped`](super::Condition::NotMapped), [`InUse`](super::Condition::InUse),
+    /// [`NotReady`](super::Condition::NotReady).
     fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>;
 }
 
@@ -303,41 +341,47 @@ pub trait Iscsi: Sealed + Send + Sync {
     /// Makes a portal known to the node; one that is known is left as it is.
     ///
     /// # Errors
-    /// As everywhere.
+    /// [`ServerNotFound`](super::Condition::ServerNotFound),
+    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`NotReady`](super::Condition::NotReady).
     fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
 
     /// Asks a known portal anew which targets it has.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`]. csi-proxy's protocol has no such call: over pipes it is
-    /// [`super::Cause::Inexpressible`].
+    /// [`NotFound`](super::Condition::NotFound), [`ServerNotFound`](super::Condition::ServerNotFound),
+    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::PortalRefresh`](super::Feature::PortalRefresh).
     fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
 
     /// The qualified names of the targets that a known portal offers.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`ServerNotFound`](super::Condition::ServerNotFound),
+    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
     fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>>;
 
     /// Makes the node forget a portal.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`Ambiguous`](super::Condition::Ambiguous),
+    /// [`ServiceStopped`](super::Condition::ServiceStopped).
     fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
 
     /// The portals that the node knows: address and port of each, as Windows spells them.
     ///
     /// # Errors
-    /// As everywhere.
+    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
     fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>>;
 
     /// Logs in to a target through a portal; a target that is connected stays as it is, whatever it was
     /// connected with.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`], [`super::Condition::AlreadyConnected`],
-    /// [`super::Condition::LogonFailure`], [`super::Condition::AccessDenied`],
-    /// [`super::Condition::ServerNotFound`], [`super::Condition::ServiceStopped`].
+    /// [`NotFound`](super::Condition::NotFound), [`AlreadyConnected`](super::Condition::AlreadyConnected),
+    /// [`LogonFailure`](super::Condition::LogonFailure), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`ServerNotFound`](super::Condition::ServerNotFound), [`ServiceStopped`](super::Condition::ServiceStopped).
     fn connect(
         &self,
         portal: &Portal,
@@ -346,12 +390,13 @@ pub trait Iscsi: Sealed + Send + Sync {
         deadline: Deadline,
     ) -> Result<()>;
 
-    /// [`Iscsi::connect`] with a session that is like this. A session that is there already stays as it is,
-    /// and in what it differs is told.
+    /// [`Iscsi::connect`] with a session that has these options. A session that is there already stays as it is,
+    /// and the answer lists its differences; without [`Feature::Outcomes`](super::Feature::Outcomes) it is
+    /// [`Connected::Unreported`].
     ///
     /// # Errors
-    /// As [`Iscsi::connect`]. csi-proxy's protocol carries no option: over pipes each is
-    /// [`super::Cause::Inexpressible`], and without one the answer is [`Connected::Unsaid`].
+    /// As [`Iscsi::connect`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::LoginOptions`](super::Feature::LoginOptions), for each option.
     fn connect_with(
         &self,
         portal: &Portal,
@@ -364,21 +409,24 @@ pub trait Iscsi: Sealed + Send + Sync {
     /// All sessions of the node, whoever made them, sorted by their identifiers.
     ///
     /// # Errors
-    /// As everywhere. csi-proxy's protocol has no such call: over pipes it is
-    /// [`super::Cause::Inexpressible`].
+    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::SessionList`](super::Feature::SessionList).
     fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>>;
 
     /// Logs out of a target; one that is not connected is left as it is.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`]; [`super::Condition::InUse`] while somebody uses a disk of it.
+    /// [`NotFound`](super::Condition::NotFound); [`InUse`](super::Condition::InUse) while somebody uses a disk
+    /// of it; [`ServiceStopped`](super::Condition::ServiceStopped).
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>;
 
     /// The disks of a target; none while it is not connected. What changes a disk takes one that
     /// [`Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`ServiceStopped`](super::Condition::ServiceStopped),
+    /// [`NotReady`](super::Condition::NotReady).
     fn disks(
         &self,
         portal: &Portal,
@@ -389,7 +437,8 @@ pub trait Iscsi: Sealed + Send + Sync {
     /// Sets the secret by which targets prove themselves to this node, for all of them.
     ///
     /// # Errors
-    /// As everywhere.
+    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady),
+    /// [`AccessDenied`](super::Condition::AccessDenied).
     fn set_mutual_chap_secret(&self, secret: &ChapSecret, deadline: Deadline) -> Result<()>;
 }
 
@@ -398,25 +447,28 @@ pub trait System: Sealed + Send + Sync {
     /// The serial number in the firmware, without blanks around it; virtual machines are known by it.
     ///
     /// # Errors
-    /// As everywhere.
+    /// [`Other`](super::Condition::Other) where the firmware has none.
     fn serial_number(&self, deadline: Deadline) -> Result<String>;
 
     /// What is known of a service.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied).
     fn service(&self, name: &ServiceName, deadline: Deadline) -> Result<ServiceInfo>;
 
     /// Starts a service and waits until it runs; one that runs is left as it is.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied);
+    /// [`NotReady`](super::Condition::NotReady) where it does not run in time.
     fn start_service(&self, name: &ServiceName, deadline: Deadline) -> Result<()>;
 
     /// Stops a service and waits until it has stopped; one that is stopped is left as it is.
     ///
     /// # Errors
-    /// [`super::Condition::NotFound`].
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`InUse`](super::Condition::InUse); [`NotReady`](super::Condition::NotReady) where it does not stop in
+    /// time.
     fn stop_service(
         &self,
         name: &ServiceName,

@@ -9,12 +9,15 @@ use os::{Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, VolumeId, Wi
 use zeroize::Zeroizing;
 
 use super::sealed::Sealed;
-use super::{Cause, Disks, Error, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes};
+use super::{
+    Cause, Disks, Error, Feature, Filesystem, Iscsi, NodeApi, Result, Smb, System, Volumes,
+};
 use crate::volumes::stale;
 use crate::{
     Authentication, ChapSecret, Connected, Credentials, Dependents, DiskIds, DiskQuery,
-    FormatOptions, Formatted, FoundDisk, FoundVolume, LoginOptions, Mapped, MappedShare, Mapping,
-    NewSize, Node, Portal, RemotePath, Resized, ServiceName, SessionInfo, TargetName, Unfinished,
+    FormatOptions, Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest,
+    NewSize, Node, Portal, RemotePath, Resized, ServiceName, SessionInfo, ShareMapping, TargetName,
+    Unfinished,
 };
 
 impl Sealed for Node {}
@@ -38,6 +41,10 @@ impl NodeApi for Node {
 
     fn smb(&self) -> &dyn Smb {
         self
+    }
+
+    fn supports(&self, _feature: Feature) -> bool {
+        true
     }
 
     fn system(&self) -> &dyn System {
@@ -207,11 +214,12 @@ impl Volumes for Node {
         Ok(FoundVolume::mounted_at(volume, path.clone()))
     }
 
-    fn mount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()> {
+    fn mount(&self, volume: &FoundVolume, folder: &WinPath, deadline: Deadline) -> Result<()> {
+        let found = volume.clone();
         on_path(self, "mount", folder, deadline, move |node, folder| {
             node.operations()
                 .volumes()
-                .mount_over_stale(volume, folder, deadline)
+                .mount_over_stale(&found, folder, deadline)
         })
     }
 
@@ -302,13 +310,13 @@ impl Volumes for Node {
 }
 
 impl Smb for Node {
-    fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped> {
+    fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome> {
         let remote = mapping.remote.clone();
         let link = mapping.link.cloned();
         let credentials = mapping.credentials.and_then(again);
         let options = mapping.options.clone();
         run(self, "map", mapping.remote, deadline, move |node| {
-            let mapping = Mapping::of(&remote)
+            let mapping = MapRequest::of(&remote)
                 .with_credentials(credentials.as_ref())
                 .with_link(link.as_ref())
                 .with_options(options);
@@ -316,7 +324,7 @@ impl Smb for Node {
         })
     }
 
-    fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>> {
+    fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>> {
         run(self, "list", "mappings", deadline, move |node| {
             node.operations().smb().mappings(deadline)
         })

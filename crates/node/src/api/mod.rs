@@ -14,16 +14,16 @@
 //! use node::Options;
 //! use node::api::Condition;
 //! use node::api::NodeApi;
+//! use node::api::ResultExt;
 //!
 //! /// What a driver does does not depend on who does it.
 //! fn is_staged(node: &dyn NodeApi, target: &str) -> Result<bool, Box<dyn std::error::Error>> {
 //!     let deadline = node.deadline(Duration::from_secs(30));
-//!     match node.volumes().of_target(&target.parse()?, deadline) {
-//!         Ok(_) => Ok(true),
-//!         Err(error) => match error.condition() {
-//!             Some(Condition::NotFound | Condition::NotAMountedFolder) => Ok(false),
-//!             _ => Err(error.into()),
-//!         },
+//!     let mounted = node.volumes().of_target(&target.parse()?, deadline);
+//!     match mounted.none_if(Condition::NotAMountedFolder) {
+//!         Ok(mounted) => Ok(mounted.is_some()),
+//!         Err(error) if error.is(Condition::NotFound) => Ok(false),
+//!         Err(error) => Err(error.into()),
 //!     }
 //! }
 //!
@@ -31,7 +31,7 @@
 //! # let simulated = os_sim::demo::create(folder.path(), os_sim::ClockMode::Virtual)?;
 //! # let os = simulated.os();
 //! let node: Arc<dyn NodeApi> = Arc::new(Node::new(os, Options::default()));
-//! // or: Arc::new(client::Node::local("csi-proxy"))
+//! // or: Arc::new(client::Node::pipes())
 //! assert!(!is_staged(&*node, r"C:\var\lib\kubelet\plugins\demo\globalmount")?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -43,10 +43,24 @@
 //!
 //! # Errors
 //! One [`Error`] for all: the operation, the object and the [`Cause`]. A driver branches on the
-//! cause, and on the [`Condition`] of a failure, never on texts; those are for people. What Windows says in
+//! cause, and on the [`Condition`] of a failure ([`Error::is`], [`ResultExt::ok_if`]), never on texts; those are
+//! for people. Each operation names the conditions that a driver treats in a way of its own. Beside them every
+//! operation may fail with [`Condition::AccessDenied`] (the driver or the proxy is no administrator),
+//! [`Condition::Crowded`], [`Condition::NotAnswering`], [`Condition::NotReady`] (a provider that is not reached)
+//! and [`Condition::Other`]; one that takes a path, with [`Condition::PathRefused`] and
+//! [`Condition::OutOfReach`]. Each cause may come of each operation. What Windows says in
 //! its own language stands beside the text ([`Error::system_text`]). Only [`Cause::Deadline`] and
 //! [`Cause::Lost`] leave open whether the operation took effect: the driver answers with an error, is
 //! called again, and calls again, since every operation may be repeated.
+//!
+//! # What a backend cannot do
+//! One trait is for both backends. What csi-proxy's protocol does not carry is a [`Feature`]: a driver asks
+//! [`NodeApi::supports`] before it begins, or meets [`Cause::Unsupported`] at the call. What a csi-proxy of an
+//! older version lacks is the same cause, with the version that is needed ([`Needs::Version`]).
+//!
+//! # Threads
+//! In this process each call runs on a thread of its own, so that its caller is answered at the deadline
+//! ([`crate::Node::bounded`]). Over pipes it runs in the proxy.
 //!
 //! # Not to be implemented
 //! The traits are sealed: operations are added in minor versions. A driver is tested on a simulated node
@@ -55,8 +69,10 @@
 mod codes;
 mod conditions;
 mod error;
+mod features;
 mod groups;
 mod in_process;
+mod result_ext;
 /// What keeps the traits ours: `wincsi-client` alone implements them beside this crate.
 #[doc(hidden)]
 pub mod sealed {
@@ -68,8 +84,12 @@ use std::time::Duration;
 
 use os::Deadline;
 
-pub use self::error::{Cause, Code, Condition, Error, Result, Unreachable};
+pub use self::error::{Cause, Code, Condition, Error, Needs, Result, Unreachable};
+pub use self::features::Feature;
+#[doc(hidden)]
+pub use self::features::feature_rows;
 pub use self::groups::{Disks, Filesystem, Iscsi, Smb, System, Volumes};
+pub use self::result_ext::ResultExt;
 use self::sealed::Sealed;
 
 /// A node and the operations on it, whoever does them.
@@ -88,6 +108,9 @@ pub trait NodeApi: Sealed + Send + Sync {
 
     /// SMB mappings.
     fn smb(&self) -> &dyn Smb;
+
+    /// Whether calls that need this feature can succeed. It depends on the backend alone, and nobody is asked.
+    fn supports(&self, feature: Feature) -> bool;
 
     /// The computer and its services.
     fn system(&self) -> &dyn System;

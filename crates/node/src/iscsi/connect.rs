@@ -21,7 +21,7 @@ pub enum Connected {
         differences: Option<Vec<String>>,
     },
     /// It is connected, and nobody says since when: csi-proxy's pipes leave it out.
-    Unsaid,
+    Unreported,
 }
 
 /// How a target is to be connected.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Credentials, Mapped, MappingOptions};
+use super::{Credentials, MapOutcome, MappingOptions};
 
 /// What this process mapped shares with: Windows does not tell most of it. Kept are hashes under a key that
 /// this process drew, which tell equal from different and nothing else.
@@ -47,11 +47,11 @@ impl Known {
         share: &str,
         credentials: Option<&Credentials>,
         options: &MappingOptions,
-    ) -> Mapped {
+    ) -> MapOutcome {
         match self.shares().get(share) {
-            None => Mapped::ReusedUnknown,
-            Some(known) if known.whole == self.whole(credentials, options) => Mapped::Reused,
-            Some(_) => Mapped::ReusedWithOther,
+            None => MapOutcome::ReusedUnknown,
+            Some(known) if known.whole == self.whole(credentials, options) => MapOutcome::Reused,
+            Some(_) => MapOutcome::ReusedWithOther,
         }
     }
 
@@ -109,15 +109,15 @@ mod tests {
         let none = MappingOptions::default();
         let compare =
             |credentials: Option<Credentials>| known.compare("s", credentials.as_ref(), &none);
-        assert_eq!(compare(user("a", "x")), Mapped::ReusedUnknown);
+        assert_eq!(compare(user("a", "x")), MapOutcome::ReusedUnknown);
         known.remember("s", user("a", "x").as_ref(), &none);
         assert_eq!(
             compare(user("A", "x")),
-            Mapped::Reused,
+            MapOutcome::Reused,
             "names have no case"
         );
         for other in [user("a", "y"), user("b", "x"), user("ax", ""), None] {
-            assert_eq!(compare(other), Mapped::ReusedWithOther);
+            assert_eq!(compare(other), MapOutcome::ReusedWithOther);
         }
         let signed = MappingOptions {
             integrity: Some(true),
@@ -125,8 +125,8 @@ mod tests {
         };
         let credentials = user("a", "x");
         let compared = known.compare("s", credentials.as_ref(), &signed);
-        assert_eq!(compared, Mapped::ReusedWithOther);
+        assert_eq!(compared, MapOutcome::ReusedWithOther);
         known.forget("s");
-        assert_eq!(compare(user("a", "x")), Mapped::ReusedUnknown);
+        assert_eq!(compare(user("a", "x")), MapOutcome::ReusedUnknown);
     }
 }

@@ -14,7 +14,7 @@ use crate::{Node, ProviderError};
 /// it is mapped Windows does not tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct MappedShare {
+pub struct ShareMapping {
     /// `\\server\share` as it was mapped; somebody else may have mapped a folder below a share.
     pub remote: String,
     /// A drive letter with its colon; [`Smb::map`](super::Smb::map) asks for none.
@@ -73,13 +73,13 @@ const STATUSES: [(NamedValue, MappingStatus); 7] = [
 ];
 
 /// All mappings, by their remote paths.
-pub(super) fn all(node: &Node, deadline: Deadline) -> Result<Vec<MappedShare>, SmbError> {
+pub(super) fn all(node: &Node, deadline: Deadline) -> Result<Vec<ShareMapping>, SmbError> {
     let query = Query::all(CLASS.name, SELECT);
     let rows = match node.os().smb.query(&query, deadline) {
         Err(error) if error.is_not_found() => Vec::new(),
         rows => rows.map_err(ProviderError::from)?,
     };
-    let shares: os::Result<Vec<_>> = rows.iter().map(MappedShare::read).collect();
+    let shares: os::Result<Vec<_>> = rows.iter().map(ShareMapping::read).collect();
     let mut shares = shares.map_err(ProviderError::from)?;
     shares.sort_by(|one, other| (&one.remote, &one.local).cmp(&(&other.remote, &other.local)));
     Ok(shares)
@@ -107,7 +107,7 @@ fn is_within(path: &str, remote: &str) -> bool {
     names(path).starts_with(&names(remote))
 }
 
-impl MappedShare {
+impl ShareMapping {
     fn read(mapping: &Instance) -> os::Result<Self> {
         let local = mapping.text_or_null(LOCAL_PATH.name)?;
         let status = mapping.u32_or_null(STATUS.name)?;

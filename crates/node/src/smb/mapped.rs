@@ -4,7 +4,7 @@
 /// demanded of it; whose credentials it has, and what Windows does not tell of it, depends on who made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Mapped {
+pub enum MapOutcome {
     /// The mapping is new, with these credentials and options; one that was broken may have been removed
     /// before.
     Made,
@@ -22,5 +22,5 @@ pub enum Mapped {
     ReusedUnknown,
     /// csi-proxy's protocol does not say. A driver that has to know asks for it in this process, or has one
     /// user for each server.
-    Unsaid,
+    Unreported,
 }

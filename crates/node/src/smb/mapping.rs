@@ -8,7 +8,7 @@ use os::{Deadline, Instance};
 use super::look::Seen;
 use super::visit::Visit;
 use super::wanted::Wanted;
-use super::{Mapped, MappingOptions, RemotePath, SmbError};
+use super::{MapOutcome, MappingOptions, RemotePath, SmbError};
 use crate::locks::Held;
 use crate::provider::ProviderError;
 use crate::{Node, Privacy};
@@ -39,7 +39,7 @@ impl Share<'_> {
         &self,
         wanted: &Wanted<'_>,
         held: &mut Held,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         self.refuse_unknown(wanted.asked)?;
         let Some(mapping) = self.find(&wanted.options)? else {
             return self.make(wanted, held);
@@ -126,7 +126,7 @@ impl Share<'_> {
     }
 
     /// As what the mapping that is there serves the call.
-    pub(super) fn known_as(&self, wanted: &Wanted<'_>) -> Mapped {
+    pub(super) fn known_as(&self, wanted: &Wanted<'_>) -> MapOutcome {
         let known = &self.node.smb().known;
         known.compare(&self.remote.share(), wanted.credentials, &wanted.options)
     }
@@ -137,16 +137,16 @@ impl Share<'_> {
         &self,
         mapping: &Instance,
         wanted: &Wanted<'_>,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         self.refuse_other(mapping, wanted.asked)?;
         let share = self.remote.share();
         let mapped = self.known_as(wanted);
         match mapped {
-            Mapped::ReusedWithOther => tracing::warn!(
+            MapOutcome::ReusedWithOther => tracing::warn!(
                 share,
                 "an SMB mapping is reused as it is, though other credentials or options came for it"
             ),
-            Mapped::ReusedUnknown => tracing::info!(
+            MapOutcome::ReusedUnknown => tracing::info!(
                 share,
                 "an SMB mapping is reused as it is, whose credentials and options are not known"
             ),

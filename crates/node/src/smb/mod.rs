@@ -23,8 +23,8 @@ pub use self::credentials::Credentials;
 pub use self::error::SmbError;
 use self::known::Known;
 pub(crate) use self::list::is_mapped;
-pub use self::list::{MappedShare, MappingStatus};
-pub use self::mapped::Mapped;
+pub use self::list::{MappingStatus, ShareMapping};
+pub use self::mapped::MapOutcome;
 use self::mapping::{Share, TURN_WITHIN};
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
@@ -51,7 +51,7 @@ pub struct Smb<'a> {
 
 /// What [`Smb::map`] is to bring about.
 #[non_exhaustive]
-pub struct Mapping<'a> {
+pub struct MapRequest<'a> {
     /// The share, or a folder below it. What is mapped is always the share.
     pub remote: &'a RemotePath,
     /// As whom; `None` for the machine itself.
@@ -63,7 +63,7 @@ pub struct Mapping<'a> {
     pub options: MappingOptions,
 }
 
-impl<'a> Mapping<'a> {
+impl<'a> MapRequest<'a> {
     /// The share of this path as the machine itself, without a link.
     #[must_use]
     pub fn of(remote: &'a RemotePath) -> Self {
@@ -105,7 +105,7 @@ impl<'a> Smb<'a> {
     /// Maps a share, and makes a directory link to it.
     ///
     /// A mapping that answers is reused, and other credentials or options are not applied: pods work
-    /// with it, and [`Mapped`] tells what is known of it. That it is not signed, encrypted or written through
+    /// with it, and [`MapOutcome`] tells what is known of it. That it is not signed, encrypted or written through
     /// where `options` demand it is an error, because whoever demands it relies on it; so is that it says not
     /// to be encrypted where [`Options::privacy`](crate::Options::privacy) demands that of all and `options` say
     /// nothing.
@@ -125,7 +125,11 @@ impl<'a> Smb<'a> {
     /// Something else has the name of the link, this build of Windows does not know an option (in both
     /// cases nothing was mapped), the share is mapped without what is demanded or as another user who is denied
     /// the path, its server is away ([`SmbError::ServerAway`]), or Windows refuses.
-    pub fn map(&self, mapping: &Mapping<'_>, deadline: Deadline) -> Result<Mapped, SmbError> {
+    pub fn map(
+        &self,
+        mapping: &MapRequest<'_>,
+        deadline: Deadline,
+    ) -> Result<MapOutcome, SmbError> {
         let share = self.share(mapping.remote, deadline);
         let mut held = share.lock("map share", mapping.link.map(Key::target))?;
         let place = match mapping.link {
@@ -146,7 +150,7 @@ impl<'a> Smb<'a> {
     ///
     /// # Errors
     /// Windows refuses.
-    pub fn mappings(&self, deadline: Deadline) -> Result<Vec<MappedShare>, SmbError> {
+    pub fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>, SmbError> {
         list::all(self.node, deadline)
     }
 

@@ -10,14 +10,18 @@ use super::mapping::{Share, TURN_WITHIN};
 use super::table::{is_not_ok, status_of};
 use super::turns::Turn;
 use super::wanted::Wanted;
-use super::{Mapped, SmbError};
+use super::{MapOutcome, SmbError};
 use crate::Unfinished;
 use crate::locks::{Held, Key, Wait};
 use crate::provider::ProviderError;
 
 impl<'a> Share<'a> {
     /// Maps a share that is not mapped.
-    pub(super) fn make(&self, wanted: &Wanted<'_>, held: &mut Held) -> Result<Mapped, SmbError> {
+    pub(super) fn make(
+        &self,
+        wanted: &Wanted<'_>,
+        held: &mut Held,
+    ) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held)?;
         if let Some(error) = turn.away() {
             tracing::info!(
@@ -27,7 +31,7 @@ impl<'a> Share<'a> {
             return Err(self.named(error).into());
         }
         self.create(wanted, &turn)?;
-        Ok(Mapped::Made)
+        Ok(MapOutcome::Made)
     }
 
     /// What becomes of a mapping whose look says that the server is away.
@@ -42,7 +46,7 @@ impl<'a> Share<'a> {
         why: os::Error,
         wanted: &Wanted<'_>,
         held: &mut Held,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         if !is_not_ok(mapping) || self.is_of_other(wanted) {
             return Err(self.away(why));
         }
@@ -57,7 +61,7 @@ impl<'a> Share<'a> {
             return Err(self.away(why));
         }
         let Some(mapping) = self.find(&wanted.options)? else {
-            return Ok(self.create(wanted, &turn).map(|()| Mapped::Made)?);
+            return Ok(self.create(wanted, &turn).map(|()| MapOutcome::Made)?);
         };
         match self.seen_in_turn(&mapping, Seen::Away(why), &turn)? {
             Seen::Answers => self.reuse(&mapping, wanted),
@@ -87,7 +91,7 @@ impl<'a> Share<'a> {
         why: os::Error,
         (wanted, port): (&Wanted<'_>, u16),
         turn: &Turn<'_>,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         let answers = is_not_ok(mapping) && (!turn.has_waited || self.port_answers(port)?);
         match answers {
             true => self.replace(mapping, &why, wanted, turn),
@@ -103,8 +107,8 @@ impl<'a> Share<'a> {
         why: os::Error,
         wanted: &Wanted<'_>,
         held: &mut Held,
-    ) -> Result<Mapped, SmbError> {
-        let is_same = self.known_as(wanted) == Mapped::Reused;
+    ) -> Result<MapOutcome, SmbError> {
+        let is_same = self.known_as(wanted) == MapOutcome::Reused;
         let is_at_home = is_same && why.win32() == Some(Win32::ACCESS_DENIED);
         if is_at_home || self.folder_answers()? {
             return self.reuse(mapping, wanted);
@@ -128,13 +132,13 @@ impl<'a> Share<'a> {
         why: os::Error,
         wanted: &Wanted<'_>,
         held: &mut Held,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held)?;
         if turn.away().is_some() {
             return Err(self.away(why));
         }
         match self.create(wanted, &turn) {
-            Ok(()) => Ok(Mapped::Made),
+            Ok(()) => Ok(MapOutcome::Made),
             Err(error) if look::says_nothing_new(&error) => Err(self.away(why)),
             Err(other) => Err(other.into()),
         }
@@ -146,7 +150,7 @@ impl<'a> Share<'a> {
         why: &os::Error,
         wanted: &Wanted<'_>,
         turn: &Turn<'_>,
-    ) -> Result<Mapped, SmbError> {
+    ) -> Result<MapOutcome, SmbError> {
         let share = self.remote.share();
         tracing::warn!(
             share,
@@ -166,7 +170,7 @@ impl<'a> Share<'a> {
                 "an SMB mapping was removed and could not be made anew: the next call tries again"
             );
         }
-        Ok(made.map(|()| Mapped::Made)?)
+        Ok(made.map(|()| MapOutcome::Made)?)
     }
 
     /// Waits for the lock of the server, under which one mapping is made at a time: two users' would be refused or
@@ -194,7 +198,7 @@ impl<'a> Share<'a> {
     /// By whom the mapping that is there was made, for the log.
     fn mapper(&self, wanted: &Wanted<'_>) -> &'static str {
         match self.known_as(wanted) {
-            Mapped::ReusedUnknown => "nobody known",
+            MapOutcome::ReusedUnknown => "nobody known",
             _ => "this process, as the same user",
         }
     }

@@ -30,7 +30,7 @@ pub enum Formatted {
     /// It was blank, or an earlier call had not come to its end: it was formatted.
     Now,
     /// It had one already, and the node does not say which. In this process it always does.
-    Unsaid,
+    Unreported,
 }
 
 /// What a format took the place of.

@@ -2,16 +2,17 @@
 //!
 //! A disk number leads to the volumes of whichever disk has it, and a label is what anybody wrote, so a
 //! driver's volume is found by more: it lies on a disk that was found by all that is known of it, or it is
-//! mounted at a path of the driver's own. Whatever formats or resizes it then looks once more, under its
+//! mounted at a path of the driver's own. Whatever formats, mounts or resizes it then looks once more, under its
 //! locks.
 
 use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
-use super::{VolumeError, target};
+use super::{VolumeError, place, target};
+use crate::locks::{Held, Key};
 use crate::{FoundDisk, Named, Node, Way};
 
 /// A volume, and by what it is known to be the one that is meant: the one thing by which drivers have a
-/// volume formatted or resized.
+/// volume formatted, mounted or resized.
 ///
 /// Whatever changes the volume looks at both again under its locks, right before, and refuses when that does
 /// not hold any more. So nothing is vouched for by making one.
@@ -90,6 +91,26 @@ impl NamedVolume<'_> {
         match self {
             Self::Found(volume) => match &volume.evidence {
                 Evidence::Disk(found) => require_on(node, volume.id, found, disk, deadline),
+                Evidence::Path(path) => require_at(node, volume.id, path),
+            },
+            Self::Id(_) => Ok(()),
+        }
+    }
+
+    /// [`NamedVolume::require`] where the volume alone is locked: the disk that speaks for it is locked too.
+    pub(super) fn require_where_it_is(
+        &self,
+        node: &Node,
+        held: &mut Held,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        match self {
+            Self::Found(volume) => match &volume.evidence {
+                Evidence::Disk(found) => {
+                    let disk = place::disk_of(node.os(), volume.id)?;
+                    held.add(Key::Disk(disk), deadline)?;
+                    require_on(node, volume.id, found, disk, deadline)
+                }
                 Evidence::Path(path) => require_at(node, volume.id, path),
             },
             Self::Id(_) => Ok(()),

@@ -112,6 +112,7 @@ impl<'a> Volumes<'a> {
         folder: impl Into<Way>,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
+        let volume = NamedVolume::Id(volume);
         self.mounting("mount", volume, &folder.into(), deadline, |mounting| {
             mounting.mount()
         })
@@ -123,13 +124,14 @@ impl<'a> Volumes<'a> {
     /// is not empty. A volume whose disk is offline counts as gone.
     ///
     /// # Errors
-    /// As [`Volumes::mount`].
-    pub fn mount_over_stale(
+    /// As [`Volumes::mount`]; the volume is not where it was found any more.
+    pub fn mount_over_stale<'v>(
         &self,
-        volume: VolumeId,
+        volume: impl Into<NamedVolume<'v>>,
         folder: impl Into<Way>,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
+        let volume = volume.into();
         self.mounting("mount", volume, &folder.into(), deadline, |mounting| {
             mounting.mount_over_stale()
         })
@@ -147,6 +149,7 @@ impl<'a> Volumes<'a> {
         folder: impl Into<Way>,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
+        let volume = NamedVolume::Id(volume);
         self.mounting("unmount", volume, &folder.into(), deadline, |mounting| {
             mounting.unmount()
         })
@@ -322,13 +325,15 @@ impl<'a> Volumes<'a> {
     fn mounting(
         &self,
         operation: &'static str,
-        volume: VolumeId,
+        named: NamedVolume<'_>,
         way: &Way,
         deadline: Deadline,
         run: impl FnOnce(&Mounting<'_>) -> Result<(), VolumeError>,
     ) -> Result<(), VolumeError> {
+        let volume = named.id();
         let keys = vec![Key::target(way), Key::Volume(volume)];
-        let _held = self.node.locks().take(operation, keys, deadline)?;
+        let mut held = self.node.locks().take(operation, keys, deadline)?;
+        named.require_where_it_is(self.node, &mut held, deadline)?;
         run(&Mounting {
             node: self.node,
             volume,

@@ -93,7 +93,7 @@ pub enum Resized {
     },
     /// It is as large as was asked for, but for such a rest, and the node does not say what it did. In this
     /// process it always does.
-    Unsaid,
+    Unreported,
 }
 
 /// One call of `ResizeVolume`.

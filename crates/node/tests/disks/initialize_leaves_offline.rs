@@ -28,7 +28,7 @@ fn stage(rig: &Rig) -> Result<Formatted, Error> {
     let plain = FormatOptions::default();
     let formatted = node.volumes().ensure_formatted(&volume, &plain, soon)?;
     node.filesystem().make_directory(&staging, soon)?;
-    node.volumes().mount(volume.id(), &staging, soon)?;
+    node.volumes().mount(&volume, &staging, soon)?;
     node.volumes().resize(&volume, NewSize::Maximum, soon)?;
     Ok(formatted)
 }

@@ -9,7 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::{Files, LinkKind};
-use wincsi_node::{Credentials, Mapping, RemotePath};
+use wincsi_node::{Credentials, MapRequest, RemotePath};
 use zeroize::Zeroizing;
 
 use crate::support::crash::{Scenario, check, check_with_any_reach, told};
@@ -207,7 +207,7 @@ fn map(rig: &Rig, password: &str, link: Option<&str>) -> Result<(), String> {
     let link = link.map(|link| told(rig.way(link))).transpose()?;
     let credentials = Credentials::new(USER, Zeroizing::new(password.to_owned()));
     let remote = remote();
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(link.as_ref());
     told(rig.smb().map(&mapping, rig.soon()).map(drop))

@@ -5,13 +5,15 @@
 
 use std::error::Error as _;
 
+use formats::fixtures::field_errors;
 use os::schema::{Method, ReturnCode, codes, disk, iscsi_codes, volume};
 use os::{DiskNumber, Hresult, Outcome, PartitionNumber, SystemText, VolumeId, Win32};
 use os_sim::{Effect, Rule};
 use wincsi_node::api::{Cause, Code, Condition, Error, NodeApi};
 use wincsi_node::{
-    Authentication, Credentials, Criterion, DiskError, DiskQuery, FoundDisk, FoundVolume, Mapping,
-    ProviderError, RemotePath, SerialNumber, ServiceError, VisibilityError, VolumeError,
+    Authentication, Credentials, Criterion, DiskError, DiskQuery, FoundDisk, FoundVolume,
+    MapRequest, ProviderError, RemotePath, SerialNumber, ServiceError, VisibilityError,
+    VolumeError,
 };
 use zeroize::Zeroizing;
 
@@ -145,8 +147,9 @@ const MOUNT: Case = Case {
     call: "SetVolumeMountPointW",
     rig: with_staging_folder,
     act: |rig| {
+        let volume = FoundVolume::on_disk(rig.volume(), found(rig));
         let volumes = api(rig).volumes();
-        volumes.mount(rig.volume(), &rig.staging(), rig.soon())
+        volumes.mount(&volume, &rig.staging(), rig.soon())
     },
     says: |rig| format!("mount {}: mount volume {}", rig.staging(), rig.volume()),
 };
@@ -209,7 +212,7 @@ fn map(rig: &Rig) -> Result<(), Error> {
     let password = Zeroizing::new(PASSWORD.to_owned());
     let credentials = Credentials::new(USER, password);
     let remote = RemotePath::parse(SHARE).unwrap();
-    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
     api(rig).smb().map(&mapping, rig.soon()).map(drop)
 }
 
@@ -282,15 +285,11 @@ fn failing(rig: &Rig, change: Change, call: &'static str, effect: Effect) -> Err
     Error::new("change", "it", change(rig).unwrap_err())
 }
 
-const FIELD: &str = include_str!("../../../automation/fixtures/field_errors.tsv");
-
 /// The cause of each is asserted where identifiers are read, in `automation`.
 #[test]
 fn each_failure_of_the_field_is_the_condition_of_its_row() {
-    let rows = FIELD.lines().filter(|row| !row.starts_with('#'));
-    for row in rows {
-        let columns: Vec<_> = row.split('\t').collect();
-        let cause = match columns[3].split_once(' ').unwrap() {
+    for row in field_errors::all() {
+        let cause = match row.cause.split_once(' ').unwrap() {
             ("win32", code) => os::Cause::Win32(Win32(code.parse().unwrap())),
             ("storage", code) => os::Cause::Storage(code.parse().unwrap()),
             ("hresult", code) => {
@@ -302,7 +301,7 @@ fn each_failure_of_the_field_is_the_condition_of_its_row() {
         let failed = ProviderError::from(os::Error::new("ExecMethod", "it", cause));
         let error = Error::new("call", "it", DiskError::from(failed));
         let condition = format!("{:?}", error.condition().unwrap());
-        assert_eq!(condition, columns[4], "{row}");
+        assert_eq!(condition, row.condition, "{row:?}");
     }
 }
 
@@ -444,10 +443,10 @@ fn a_call_that_fails_names_its_object_as_people_do() {
 
 #[test]
 fn what_frees_itself_is_worth_a_retry_and_nothing_else() {
-    let worth = STORAGE.iter().filter(|(_, is)| is.is_worth_a_retry());
+    let worth = STORAGE.iter().filter(|(_, is)| is.is_transient());
     let worth: Vec<_> = worth.map(|(code, _)| *code).collect();
     assert_eq!(worth, [3, 6, 40002, 40003, 41000, 41001, 41015]);
-    let worth = WIN32.iter().filter(|(_, is)| is.is_worth_a_retry());
+    let worth = WIN32.iter().filter(|(_, is)| is.is_transient());
     let worth: Vec<_> = worth.map(|(code, _)| *code).collect();
     assert_eq!(worth, [21, 32, 53, 67, 170]);
 }
@@ -474,7 +473,7 @@ fn what_does_not_show_in_time_is_worth_a_retry() {
         let error = Error::new("do", "it", cause);
         assert_eq!(error.condition(), Some(Condition::NotReady), "{error}");
     }
-    assert!(Condition::NotReady.is_worth_a_retry());
+    assert!(Condition::NotReady.is_transient());
 }
 
 fn expected(table: &[(u32, Condition)], code: u32) -> Condition {

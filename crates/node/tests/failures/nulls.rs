@@ -7,7 +7,7 @@ use os_sim::{Effect, Rule};
 use wincsi_node::api::{Condition, Error, NodeApi};
 use wincsi_node::{
     Authentication, Credentials, Criterion, DiskError, DiskQuery, FormatGuard, FormatOptions,
-    FoundDisk, FoundVolume, Kept, Mapping, NewSize, Node, Options, RemotePath, SerialNumber,
+    FoundDisk, FoundVolume, Kept, MapRequest, NewSize, Node, Options, RemotePath, SerialNumber,
     Server,
 };
 use zeroize::Zeroizing;
@@ -253,7 +253,7 @@ fn map(rig: &Rig) -> Result<(), Error> {
     let password = Zeroizing::new(PASSWORD.to_owned());
     let credentials = Credentials::new(USER, password);
     let remote = remote();
-    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
     api(rig).smb().map(&mapping, rig.soon()).map(drop)
 }
 

@@ -9,7 +9,9 @@ use os::schema::smb_global_mapping as mapping;
 use os::{Deadline, Facility, Files, Instance, LinkKind, Query, Win32};
 use os_sim::smb::{Condition, ServerSpec};
 use os_sim::{Effect, Op, Rule, RuleId};
-use wincsi_node::{Credentials, Mapped, Mapping, Node, RemotePath, SmbError, Way, api, texts};
+use wincsi_node::{
+    Credentials, MapOutcome, MapRequest, Node, RemotePath, SmbError, Way, api, texts,
+};
 use zeroize::Zeroizing;
 
 use crate::smb_renewal::let_go;
@@ -31,11 +33,11 @@ pub(crate) fn remote(text: &str) -> RemotePath {
 }
 
 /// Maps as this user, or as the machine itself, without a link.
-pub(crate) fn map_as(rig: &Rig, to: &str, user: Option<&str>) -> Result<Mapped, SmbError> {
+pub(crate) fn map_as(rig: &Rig, to: &str, user: Option<&str>) -> Result<MapOutcome, SmbError> {
     let password = || Zeroizing::new(PASSWORD.to_owned());
     let credentials = user.and_then(|user| Credentials::new(user, password()));
     let remote = remote(to);
-    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
     rig.smb().map(&mapping, rig.soon())
 }
 
@@ -44,19 +46,19 @@ pub(crate) fn map(
     to: &str,
     password: &str,
     link: Option<&str>,
-) -> Result<Mapped, SmbError> {
+) -> Result<MapOutcome, SmbError> {
     let link = link.map(|link| Way::from(&path(link)));
     let (remote, credentials) = (remote(to), credentials(password));
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(&credentials)
         .with_link(link.as_ref());
     rig.smb().map(&mapping, rig.soon())
 }
 
 /// Maps the share without a link, by any node.
-pub(crate) fn plainly(node: &Node, deadline: Deadline) -> Result<Mapped, SmbError> {
+pub(crate) fn plainly(node: &Node, deadline: Deadline) -> Result<MapOutcome, SmbError> {
     let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
-    let mapping = Mapping::of(&remote).with_credentials(&credentials);
+    let mapping = MapRequest::of(&remote).with_credentials(&credentials);
     node.operations().smb().map(&mapping, deadline)
 }
 
@@ -104,7 +106,7 @@ fn a_mapping_that_answers_is_reused_whatever_the_password() {
     map(&rig, SHARE, PASSWORD, None).unwrap();
     let trace = rig.trace(|| {
         let mapped = map(&rig, SHARE, "wrong", Some(LINK));
-        assert_eq!(mapped, Ok(Mapped::ReusedWithOther));
+        assert_eq!(mapped, Ok(MapOutcome::ReusedWithOther));
     });
     assert_eq!(changes(&trace), 0);
     assert_eq!(mapped(&rig), [SHARE]);
@@ -116,7 +118,7 @@ fn a_mapping_that_does_not_answer_is_made_anew() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
     rig.change_password("new");
-    let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, "new", None), Ok(Mapped::Made)));
+    let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, "new", None), Ok(MapOutcome::Made)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
     assert!(rig.os().files.entry(&path(SHARE)).is_ok());
@@ -138,7 +140,7 @@ fn a_mapping_whose_server_is_away_stays_and_the_code_is_told() {
         });
         assert_eq!(changes(&trace), 0, "{code:?}");
         rig.sim.faults().remove(away);
-        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
+        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(MapOutcome::Reused));
     }
 }
 
@@ -180,7 +182,7 @@ fn a_mapping_works_again_when_its_server_does() {
         rig.servers().set_condition("files", Condition::Up).unwrap();
         assert!(rig.os().files.entry(&path(SHARE)).is_ok());
         let again = map(&rig, SHARE, PASSWORD, None);
-        assert_eq!(again, Ok(Mapped::Reused), "{condition:?}");
+        assert_eq!(again, Ok(MapOutcome::Reused), "{condition:?}");
     }
 }
 
@@ -188,17 +190,17 @@ fn a_mapping_works_again_when_its_server_does() {
 fn whoever_asks_for_a_mapping_learns_how_it_came_about() {
     let rig = Rig::with_server();
     let ask = |password| map(&rig, SHARE, password, None);
-    assert_eq!(ask(PASSWORD), Ok(Mapped::Made));
-    assert_eq!(ask(PASSWORD), Ok(Mapped::Reused));
-    assert_eq!(ask("other"), Ok(Mapped::ReusedWithOther));
+    assert_eq!(ask(PASSWORD), Ok(MapOutcome::Made));
+    assert_eq!(ask(PASSWORD), Ok(MapOutcome::Reused));
+    assert_eq!(ask("other"), Ok(MapOutcome::ReusedWithOther));
     let restarted = meddle::node(&rig, |_| {});
     let asked = || plainly(&restarted, rig.soon());
-    assert_eq!(asked(), Ok(Mapped::ReusedUnknown));
+    assert_eq!(asked(), Ok(MapOutcome::ReusedUnknown));
     rig.change_password("new");
-    assert_eq!(ask("new"), Ok(Mapped::Made));
-    assert_eq!(ask("new"), Ok(Mapped::Reused));
+    assert_eq!(ask("new"), Ok(MapOutcome::Made));
+    assert_eq!(ask("new"), Ok(MapOutcome::Reused));
     rig.smb().unmap(&remote(SHARE), rig.soon()).unwrap();
-    assert_eq!(ask("new"), Ok(Mapped::Made));
+    assert_eq!(ask("new"), Ok(MapOutcome::Made));
 }
 
 #[test]
@@ -209,17 +211,17 @@ fn a_refusal_of_access_is_taken_for_a_changed_password_by_others() {
     let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
     rig.sim.faults().add(denied.object(r"\\files\*"));
     let restarted = meddle::node(&rig, |_| {});
-    let trace = rig.trace(|| assert_eq!(plainly(&restarted, rig.soon()), Ok(Mapped::Made)));
+    let trace = rig.trace(|| assert_eq!(plainly(&restarted, rig.soon()), Ok(MapOutcome::Made)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
     assert_eq!(
         plainly(&restarted, rig.soon()),
-        Ok(Mapped::Reused),
+        Ok(MapOutcome::Reused),
         "what it made itself"
     );
     rig.change_password("new");
-    let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, "new", None), Ok(Mapped::Made)));
+    let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, "new", None), Ok(MapOutcome::Made)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
-    assert_eq!(map(&rig, SHARE, "new", None), Ok(Mapped::Reused));
+    assert_eq!(map(&rig, SHARE, "new", None), Ok(MapOutcome::Reused));
 }
 
 /// Each volume's account has access to its own folder alone, as csi-driver-smb's users set it up.
@@ -233,7 +235,7 @@ fn a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_a
     rig.sim.faults().add(denied.object(&format!(r"{SHARE}\")));
     let trace = rig.trace(|| {
         let reused = map(&rig, &folder, "other", None);
-        assert_eq!(reused, Ok(Mapped::ReusedWithOther));
+        assert_eq!(reused, Ok(MapOutcome::ReusedWithOther));
     });
     assert_eq!(changes(&trace), 0);
     let away = Rule::on("GetFileAttributesExW", Effect::fail(Win32::BAD_NETPATH));
@@ -265,7 +267,7 @@ fn a_folder_that_is_denied_to_the_user_of_a_mapping_cuts_that_user_not_off() {
         });
         assert_eq!(changes(&trace), 0, "{to} {user:?}");
     }
-    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
+    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(MapOutcome::Reused));
 }
 
 #[test]
@@ -280,9 +282,9 @@ fn a_mapping_that_is_gone_is_not_known_any_more() {
         .unwrap();
     let gone = rig.smb().unmap(&remote(SHARE), rig.soon());
     assert!(matches!(gone, Err(SmbError::NotMapped { .. })), "{gone:?}");
-    assert_eq!(plainly(&other, rig.soon()), Ok(Mapped::Made));
+    assert_eq!(plainly(&other, rig.soon()), Ok(MapOutcome::Made));
     let again = map(&rig, SHARE, PASSWORD, None);
-    assert_eq!(again, Ok(Mapped::ReusedUnknown));
+    assert_eq!(again, Ok(MapOutcome::ReusedUnknown));
 }
 
 #[test]
@@ -291,7 +293,7 @@ fn a_refusal_of_access_is_an_answer_to_who_mapped_it() {
     map(&rig, SHARE, PASSWORD, None).unwrap();
     let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
     rig.sim.faults().add(denied.object(r"\\files\*"));
-    let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused)));
+    let trace = rig.trace(|| assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(MapOutcome::Reused)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 0);
 }
 
@@ -388,15 +390,15 @@ fn a_mapping_of_a_bad_status_that_answers_is_reused() {
     let rig = Rig::with_server();
     map(&rig, SHARE, PASSWORD, None).unwrap();
     let node = meddle::node(&rig, let_go);
-    let trace = rig.trace(|| assert_eq!(plainly(&node, rig.soon()), Ok(Mapped::ReusedUnknown)));
+    let trace = rig.trace(|| assert_eq!(plainly(&node, rig.soon()), Ok(MapOutcome::ReusedUnknown)));
     assert_eq!(changes(&trace), 0);
     rig.change_password("new");
     let (remote, credentials) = (remote(SHARE), credentials("new"));
-    let wanted = Mapping::of(&remote).with_credentials(&credentials);
+    let wanted = MapRequest::of(&remote).with_credentials(&credentials);
     let trace = rig.trace(|| {
         assert_eq!(
             node.operations().smb().map(&wanted, rig.soon()),
-            Ok(Mapped::Made)
+            Ok(MapOutcome::Made)
         )
     });
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);

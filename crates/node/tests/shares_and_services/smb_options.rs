@@ -11,8 +11,8 @@ use os_sim::smb::{Condition, ServerSpec};
 use os_sim::{NodeSpec, Op};
 use wincsi_node::api::{self, NodeApi};
 use wincsi_node::{
-    Credentials, Mapped, MappedShare, Mapping, MappingOptions, MappingStatus, Node, Options,
-    Privacy, RemotePath, SmbError, Transport,
+    Credentials, MapOutcome, MapRequest, MappingOptions, MappingStatus, Node, Options, Privacy,
+    RemotePath, ShareMapping, SmbError, Transport,
 };
 use zeroize::Zeroizing;
 
@@ -25,14 +25,14 @@ fn rig(build: Build) -> Rig {
     rig
 }
 
-fn asking<T>(options: MappingOptions, ask: impl FnOnce(&Mapping<'_>) -> T) -> T {
+fn asking<T>(options: MappingOptions, ask: impl FnOnce(&MapRequest<'_>) -> T) -> T {
     let credentials = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
-    ask(&Mapping::of(&RemotePath::parse(SHARE).unwrap())
+    ask(&MapRequest::of(&RemotePath::parse(SHARE).unwrap())
         .with_credentials(credentials.as_ref())
         .with_options(options))
 }
 
-fn map(node: &Node, options: MappingOptions) -> Result<Mapped, SmbError> {
+fn map(node: &Node, options: MappingOptions) -> Result<MapOutcome, SmbError> {
     asking(options, |mapping| {
         node.operations()
             .smb()
@@ -97,7 +97,7 @@ fn a_mapping_is_made_with_what_is_asked_for() {
 #[test]
 fn what_is_not_asked_for_is_neither_sent_nor_looked_up() {
     let rig = rig(Build::SERVER_2016);
-    let trace = rig.trace(|| assert_eq!(map(&rig.node, nothing()), Ok(Mapped::Made)));
+    let trace = rig.trace(|| assert_eq!(map(&rig.node, nothing()), Ok(MapOutcome::Made)));
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
     assert_eq!(calls(&trace, "GetObject"), 0);
 }
@@ -181,9 +181,9 @@ fn a_mapping_that_is_not_encrypted_is_not_used_where_all_are_to_be() {
         "others work with it"
     );
     let plain = nothing().with_privacy(false);
-    assert_eq!(map(&strict, plain), Ok(Mapped::ReusedUnknown));
+    assert_eq!(map(&strict, plain), Ok(MapOutcome::ReusedUnknown));
     let lenient = map(&node_with(&rig, Privacy::Unasked), nothing());
-    assert_eq!(lenient, Ok(Mapped::ReusedUnknown));
+    assert_eq!(lenient, Ok(MapOutcome::ReusedUnknown));
 }
 
 /// As csi-proxy's flag has it: a node that changes to us has mappings of others.
@@ -192,7 +192,7 @@ fn what_new_mappings_are_to_have_those_that_are_there_need_not() {
     let rig = rig(Build::SERVER_2022);
     map(&node_with(&rig, Privacy::Unasked), nothing()).unwrap();
     let node = node_with(&rig, Privacy::New);
-    assert_eq!(map(&node, nothing()), Ok(Mapped::ReusedUnknown));
+    assert_eq!(map(&node, nothing()), Ok(MapOutcome::ReusedUnknown));
     let private = nothing().with_privacy(true);
     let error = map(&node, private).unwrap_err();
     assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
@@ -204,7 +204,7 @@ fn what_new_mappings_are_to_have_those_that_are_there_need_not() {
     let strict = node_with(&rig, Privacy::All);
     assert_eq!(
         map(&strict, nothing()),
-        Ok(Mapped::ReusedUnknown),
+        Ok(MapOutcome::ReusedUnknown),
         "it is encrypted"
     );
 }
@@ -223,8 +223,8 @@ fn a_mapping_that_does_not_tell_whether_it_is_encrypted_is_refused_to_who_asks()
         let (provider, rewrite) = (Arc::clone(&os.smb), silent as fn(&mut Instance));
         os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
     });
-    assert_eq!(map(&node, nothing()), Ok(Mapped::Made));
-    assert_eq!(map(&node, nothing()), Ok(Mapped::Reused));
+    assert_eq!(map(&node, nothing()), Ok(MapOutcome::Made));
+    assert_eq!(map(&node, nothing()), Ok(MapOutcome::Reused));
     let private = nothing().with_privacy(true);
     let error = map(&node, private).unwrap_err();
     assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
@@ -234,11 +234,11 @@ fn a_mapping_that_does_not_tell_whether_it_is_encrypted_is_refused_to_who_asks()
 #[test]
 fn encryption_is_one_option_whoever_asks_for_it() {
     let rig = rig(Build::SERVER_2022);
-    assert_eq!(map(&rig.node, nothing()), Ok(Mapped::Made));
+    assert_eq!(map(&rig.node, nothing()), Ok(MapOutcome::Made));
     let private = nothing().with_privacy(true);
-    assert_eq!(map(&rig.node, private), Ok(Mapped::Reused));
+    assert_eq!(map(&rig.node, private), Ok(MapOutcome::Reused));
     let other = map(&rig.node, nothing().with_persistent(true));
-    assert_eq!(other, Ok(Mapped::ReusedWithOther));
+    assert_eq!(other, Ok(MapOutcome::ReusedWithOther));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn all_mappings_are_listed_and_no_server_is_asked() {
     assert_eq!(trace.len(), 1, "{trace:?}");
 }
 
-fn list(rig: &Rig) -> Vec<MappedShare> {
+fn list(rig: &Rig) -> Vec<ShareMapping> {
     let soon = NodeApi::deadline(&rig.node, A_MINUTE);
     api::Smb::mappings(&rig.node, soon).unwrap()
 }

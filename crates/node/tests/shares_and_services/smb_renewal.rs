@@ -10,7 +10,7 @@ use os::schema::{Build, smb_global_mapping as mapping};
 use os::{Arguments, Deadline, Instance, Os, Target, Value, Win32};
 use os_sim::smb::{SavedMappings, ServerSpec};
 use os_sim::{Effect, NodeSpec, Rule};
-use wincsi_node::{Mapped, Mapping, MappingOptions, SmbError, Transport, api};
+use wincsi_node::{MapOutcome, MapRequest, MappingOptions, SmbError, Transport, api};
 
 use crate::smb::{
     AWAY, calls, changes, credentials, looks_fail, map, map_as, mapped, plainly, remote,
@@ -37,7 +37,7 @@ fn refused_credentials_are_replaced_by_others_and_kept_for_the_same() {
         let restarted = meddle::node(&rig, |_| {});
         let trace = rig.trace(|| {
             let mapped = plainly(&restarted, rig.soon());
-            assert_eq!(mapped, Ok(Mapped::Made), "{code}");
+            assert_eq!(mapped, Ok(MapOutcome::Made), "{code}");
         });
         assert_eq!(calls(&trace, mapping::REMOVE.name), 1, "{code}");
         assert_eq!(calls(&trace, mapping::CREATE.name), 1, "{code}");
@@ -62,7 +62,7 @@ fn any_other_code_fails_the_call_and_removes_nothing() {
             }
         });
         assert_eq!(changes(&trace), 0, "{code:?}");
-        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Reused));
+        assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(MapOutcome::Reused));
     }
 }
 
@@ -105,14 +105,14 @@ fn a_mapping_that_windows_leaves_dead_is_made_anew() {
     let restarted = meddle::node(&rig, |_| {});
     let trace = rig.trace(|| {
         let told = warnings::told(|| {
-            assert_eq!(plainly(&restarted, rig.soon()), Ok(Mapped::Made));
+            assert_eq!(plainly(&restarted, rig.soon()), Ok(MapOutcome::Made));
         });
         assert!(told.contains("nobody known"), "{told}");
     });
     assert_eq!(calls(&trace, mapping::REMOVE.name), 1);
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
     assert!(rig.os().files.entry(&path(SHARE)).is_ok());
-    assert_eq!(plainly(&restarted, rig.soon()), Ok(Mapped::Reused));
+    assert_eq!(plainly(&restarted, rig.soon()), Ok(MapOutcome::Reused));
     assert_eq!(restarted.operations().smb().failed_renewals(), 0);
 }
 
@@ -123,7 +123,7 @@ fn every_away_code_has_a_mapping_made_anew_that_is_not_ok_and_whose_server_answe
         map(&rig, SHARE, PASSWORD, None).unwrap();
         let node = meddle::node(&rig, let_go);
         looks_fail(&rig, Win32(code), 2);
-        assert_eq!(plainly(&node, rig.soon()), Ok(Mapped::Made), "{code}");
+        assert_eq!(plainly(&node, rig.soon()), Ok(MapOutcome::Made), "{code}");
     }
 }
 
@@ -135,7 +135,7 @@ fn a_mapping_of_another_user_is_not_made_anew_and_one_of_the_same_is() {
         assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
     });
     assert_eq!(changes(&trace), 0);
-    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Made));
+    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(MapOutcome::Made));
 }
 
 /// The mapping would be all that others have, if the server were away indeed.
@@ -157,10 +157,10 @@ fn without_an_answer_at_the_transports_own_port_no_mapping_is_made_anew() {
     assert_eq!((calls(&trace, "connect"), changes(&trace)), (1, 0));
     let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
     let odd = MappingOptions::default().with_tcp_port(NonZeroU16::new(1445).unwrap());
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(&credentials)
         .with_options(odd);
-    assert_eq!(rig.smb().map(&mapping, rig.soon()), Ok(Mapped::Made));
+    assert_eq!(rig.smb().map(&mapping, rig.soon()), Ok(MapOutcome::Made));
 }
 
 /// Nobody can be asked there whether the server answers.
@@ -173,7 +173,7 @@ fn over_quic_no_mapping_is_removed_for_a_server_that_is_away() {
     let node = meddle::node(&rig, let_go);
     looks_fail(&rig, Win32::BAD_NETPATH, 1);
     let quic = MappingOptions::default().with_transport(Transport::Quic);
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(&credentials)
         .with_options(quic);
     let trace = rig.trace(|| {
@@ -199,13 +199,13 @@ fn a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again() {
     assert!(told.contains("could not be made anew"), "{told}");
     assert_eq!(rig.smb().failed_renewals(), 1);
     assert_eq!(mapped(&rig), Vec::<String>::new());
-    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(Mapped::Made));
+    assert_eq!(map(&rig, SHARE, PASSWORD, None), Ok(MapOutcome::Made));
     assert_eq!(rig.smb().failed_renewals(), 1);
 }
 
 /// What a call came to that found a mapping dead, waited for the lock of its server and went on after `meanwhile`,
 /// and how many mappings it removed.
-fn renewed_after(meanwhile: impl FnOnce(&Rig)) -> (Result<Mapped, SmbError>, usize) {
+fn renewed_after(meanwhile: impl FnOnce(&Rig)) -> (Result<MapOutcome, SmbError>, usize) {
     let stand = Stand::with_mapped_share();
     leave_dead(&stand.rig);
     let map = stand.mapper();
@@ -242,20 +242,20 @@ fn a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused() {
         drop(hanging);
         renewal.join().unwrap()
     });
-    assert_eq!(mapped, Ok(Mapped::Reused));
+    assert_eq!(mapped, Ok(MapOutcome::Reused));
 }
 
 /// Windows calls it disconnected until somebody uses it, and pods may be about to.
 #[test]
 fn a_mapping_that_came_back_while_its_servers_lock_was_waited_for_is_reused() {
     let back = renewed_after(|rig| saved_mappings(rig, SavedMappings::Reconnect));
-    assert_eq!(back, (Ok(Mapped::Reused), 0));
-    assert_eq!(renewed_after(use_again), (Ok(Mapped::Reused), 0));
+    assert_eq!(back, (Ok(MapOutcome::Reused), 0));
+    assert_eq!(renewed_after(use_again), (Ok(MapOutcome::Reused), 0));
 }
 
 #[test]
 fn a_mapping_that_is_still_dead_after_the_wait_for_its_servers_lock_is_made_anew() {
-    assert_eq!(renewed_after(|_| {}), (Ok(Mapped::Made), 1));
+    assert_eq!(renewed_after(|_| {}), (Ok(MapOutcome::Made), 1));
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn a_mapping_beside_a_dead_one_is_not_taken_for_made_without_a_code() {
     let null = Effect::Answer(os::Outcome::of(os::Returned::Null));
     rig.sim.faults().add(Rule::on(&create(), null));
     let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(&credentials)
         .with_options(MappingOptions::default().with_transport(Transport::Quic));
     let made = node.operations().smb().map(&mapping, rig.soon());

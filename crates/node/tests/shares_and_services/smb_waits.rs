@@ -13,7 +13,7 @@ use os::schema::smb_global_mapping as mapping;
 use os_sim::smb::{Condition, ServerSpec};
 use os_sim::{Effect, Faults, Op, Rule, RuleId};
 use wincsi_node::{
-    Credentials, Mapped, Mapping, Node, Options, RemotePath, Server, SmbError, Waits,
+    Credentials, MapOutcome, MapRequest, Node, Options, RemotePath, Server, SmbError, Waits,
 };
 use zeroize::Zeroizing;
 
@@ -102,7 +102,9 @@ impl Stand {
     }
 
     /// Maps shares, on any thread.
-    pub(crate) fn mapper(&self) -> impl Fn(&str) -> Result<Mapped, SmbError> + Copy + Send + Sync {
+    pub(crate) fn mapper(
+        &self,
+    ) -> impl Fn(&str) -> Result<MapOutcome, SmbError> + Copy + Send + Sync {
         self.mapper_as(USER)
     }
 
@@ -110,13 +112,13 @@ impl Stand {
     fn mapper_as<'a>(
         &'a self,
         user: &'a str,
-    ) -> impl Fn(&str) -> Result<Mapped, SmbError> + Copy + Send + Sync {
+    ) -> impl Fn(&str) -> Result<MapOutcome, SmbError> + Copy + Send + Sync {
         let (node, soon) = (&self.node, self.rig.soon());
         move |share| {
             let remote = RemotePath::parse(share).unwrap();
             let password = Zeroizing::new(PASSWORD.to_owned());
             let credentials = Credentials::new(user, password).unwrap();
-            let mapping = Mapping::of(&remote).with_credentials(&credentials);
+            let mapping = MapRequest::of(&remote).with_credentials(&credentials);
             node.operations().smb().map(&mapping, soon)
         }
     }
@@ -147,7 +149,7 @@ impl Stand {
         &self,
         operation: &str,
         first: impl FnOnce() + Send,
-        second: impl FnOnce() -> Result<Mapped, SmbError> + Send,
+        second: impl FnOnce() -> Result<MapOutcome, SmbError> + Send,
         told: &str,
     ) {
         thread::scope(|scope| {
@@ -194,7 +196,7 @@ fn a_hundred_calls_for_a_share_that_is_slow_look_at_it_twice() {
         stand.wait_until_so_many_wait(99);
         drop(hanging);
         for call in calls {
-            assert_eq!(call.join().unwrap(), Ok(Mapped::Reused));
+            assert_eq!(call.join().unwrap(), Ok(MapOutcome::Reused));
         }
     });
     assert_eq!(looks(&stand.trace()), 2, "the one they came to, and theirs");
@@ -232,7 +234,7 @@ fn a_look_that_does_not_end_answers_all_who_wait_for_it() {
 fn a_mapping_that_was_made_anew_is_looked_at_anew_by_those_who_waited() {
     let stand = Stand::new();
     let remote = RemotePath::parse(SHARE).unwrap();
-    let made_by_another = Mapping::of(&remote);
+    let made_by_another = MapRequest::of(&remote);
     let password = Zeroizing::new(PASSWORD.to_owned());
     let alice = Credentials::new(USER, password);
     let made_by_another = made_by_another.with_credentials(alice.as_ref());
@@ -248,10 +250,10 @@ fn a_mapping_that_was_made_anew_is_looked_at_anew_by_those_who_waited() {
         let refused = Rule::on(LOOK, Effect::fail(Win32::LOGON_FAILURE)).object(r"\\files\*");
         rig.sim.faults().add(refused.times(1));
         drop(hanging);
-        assert_eq!(first.join().unwrap(), Ok(Mapped::ReusedUnknown));
+        assert_eq!(first.join().unwrap(), Ok(MapOutcome::ReusedUnknown));
         let mut came_about = others.map(|other| other.join().unwrap().unwrap());
-        came_about.sort_by_key(|mapped| *mapped == Mapped::Reused);
-        assert_eq!(came_about, [Mapped::Made, Mapped::Reused]);
+        came_about.sort_by_key(|mapped| *mapped == MapOutcome::Reused);
+        assert_eq!(came_about, [MapOutcome::Made, MapOutcome::Reused]);
     });
     assert_eq!(looks(&stand.trace()), 3);
 }
@@ -274,9 +276,9 @@ fn two_users_mappings_of_one_server_are_not_made_at_once_and_those_of_another_ar
             stand.heard.0.under_way.load(Ordering::SeqCst) == 1 || second.is_finished()
         });
         assert_eq!(creates(&stand.trace()), 0, "the first is not done");
-        assert_eq!(map(r"\\other\share"), Ok(Mapped::Made));
+        assert_eq!(map(r"\\other\share"), Ok(MapOutcome::Made));
         drop(hanging);
-        assert_eq!(first.join().unwrap(), Ok(Mapped::Made));
+        assert_eq!(first.join().unwrap(), Ok(MapOutcome::Made));
         let refused = second.join().unwrap().unwrap_err().to_string();
         let conflict = Win32::SESSION_CREDENTIAL_CONFLICT.to_string();
         assert!(refused.contains(&conflict), "{refused}");
@@ -294,8 +296,8 @@ fn a_share_whose_removal_takes_long_keeps_no_other_of_its_server_waiting() {
         let smb = stand.node.operations().smb();
         let removal = scope.spawn(move || smb.unmap(&remote, soon));
         stand.wait_until_one_hangs();
-        assert_eq!(map(r"\\files\other"), Ok(Mapped::Made));
-        assert_eq!(map(r"\\files\other"), Ok(Mapped::Reused));
+        assert_eq!(map(r"\\files\other"), Ok(MapOutcome::Made));
+        assert_eq!(map(r"\\files\other"), Ok(MapOutcome::Reused));
         drop(hanging);
         assert_eq!(removal.join().unwrap(), Ok(()));
     });
@@ -391,6 +393,6 @@ fn a_share_that_is_not_there_ends_the_wait_of_no_other() {
         stand.wait_until_so_many_wait(1);
         drop(hanging);
         missing.join().unwrap().unwrap_err();
-        assert_eq!(second.join().unwrap(), Ok(Mapped::Made));
+        assert_eq!(second.join().unwrap(), Ok(MapOutcome::Made));
     });
 }

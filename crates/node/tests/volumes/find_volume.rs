@@ -9,7 +9,7 @@ use wincsi_node::{
     Node, SerialNumber, TargetError, VolumeError,
 };
 
-use crate::support::{DATA, GIB, Rig};
+use crate::support::{DATA, GIB, Rig, path};
 
 const OTHER: &str = "other";
 
@@ -55,7 +55,7 @@ fn mount(rig: &Rig, volume: VolumeId) -> WinPath {
 
 type Write = fn(&Node, &FoundVolume, Deadline) -> Result<(), VolumeError>;
 
-const WRITES: [(&str, Write); 3] = [
+const WRITES: [(&str, Write); 4] = [
     ("format", |node, volume, soon| {
         let formatted = node.operations().volumes().format(volume, soon);
         formatted.map(drop)
@@ -67,6 +67,12 @@ const WRITES: [(&str, Write); 3] = [
             .volumes()
             .ensure_formatted(volume, &options, soon);
         ensured.map(drop)
+    }),
+    ("mount", |node, volume, soon| {
+        let folder = path(r"C:\var");
+        node.operations()
+            .volumes()
+            .mount_over_stale(volume, &folder, soon)
     }),
     ("resize", |node, volume, soon| {
         let resized = node
@@ -89,7 +95,12 @@ fn refusals(rig: &Rig, volume: &FoundVolume) -> Vec<(&'static str, VolumeError)>
 }
 
 fn written(trace: &[Op]) -> Option<&Op> {
-    let writes = ["MSFT_Volume.", "MSFT_Partition.", "FSCTL_EXTEND_VOLUME"];
+    let writes = [
+        "MSFT_Volume.",
+        "MSFT_Partition.",
+        "FSCTL_EXTEND_VOLUME",
+        "SetVolumeMountPointW",
+    ];
     let is_write = |op: &&Op| writes.iter().any(|write| op.operation.starts_with(write));
     trace.iter().find(is_write)
 }

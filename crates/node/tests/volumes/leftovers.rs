@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use os::{Component, Files, LinkKind, Win32, WinPath};
 use os_sim::{Effect, Kill, Rule};
-use wincsi_node::{Bounds, Credentials, Mapping, Node, Options, RemotePath, Server, SmbError};
+use wincsi_node::{Bounds, Credentials, MapRequest, Node, Options, RemotePath, Server, SmbError};
 use zeroize::Zeroizing;
 
 use crate::support::{KUBELET, PASSWORD, Rig, SHARE, USER, path, warnings};
@@ -34,7 +34,7 @@ fn map_by(node: &Node, rig: &Rig, link: &str) -> Result<(), SmbError> {
     let remote = RemotePath::parse(SHARE).unwrap();
     let credentials = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
     let way = rig.way(link).unwrap();
-    let mapping = Mapping::of(&remote)
+    let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(&way);
     let smb = node.operations().smb();

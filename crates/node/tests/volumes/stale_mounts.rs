@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use os::{VolumeId, Win32};
 use os_sim::{Effect, Kill, Rule};
-use wincsi_node::VolumeError;
 use wincsi_node::api::{Condition, Error, NodeApi};
+use wincsi_node::{Criterion, DiskQuery, FoundVolume, SerialNumber, VolumeError};
 
 use crate::support::{DATA, KUBELET, Rig, STAGING, meddle, path};
 
@@ -40,7 +40,16 @@ fn stale() -> (Rig, VolumeId) {
 fn stage(rig: &Rig, volume: VolumeId) -> Result<(), Error> {
     let (node, staging): (&dyn NodeApi, _) = (&rig.node, rig.staging());
     node.filesystem().make_directory(&staging, rig.soon())?;
-    node.volumes().mount(volume, &staging, rig.soon())
+    let volume = on_its_disk(rig, volume);
+    node.volumes().mount(&volume, &staging, rig.soon())
+}
+
+fn on_its_disk(rig: &Rig, volume: VolumeId) -> FoundVolume {
+    let serial = Criterion::Serial(SerialNumber::parse("other").unwrap());
+    let wanted = DiskQuery::all([serial]).unwrap();
+    rig.disks().rescan(rig.soon()).unwrap();
+    let disk = rig.disks().find(&wanted, rig.soon()).unwrap();
+    FoundVolume::on_disk(volume, disk)
 }
 
 #[track_caller]
@@ -119,12 +128,14 @@ fn a_folder_with_files_and_a_link_stay() {
     node.filesystem()
         .make_directory(&within, rig.soon())
         .unwrap();
-    let refused = node.volumes().mount(other, &full, rig.soon()).unwrap_err();
+    let other = on_its_disk(&rig, other);
+    let refused = node.volumes().mount(&other, &full, rig.soon());
+    let refused = refused.unwrap_err();
     assert_eq!(refused.condition(), Some(Condition::NotEmpty));
     rig.junction(r"C:\var\junction", r"C:\var\full");
     let junction = path(r"C:\var\junction");
     node.volumes()
-        .mount(other, &junction, rig.soon())
+        .mount(&other, &junction, rig.soon())
         .unwrap_err();
     assert!(rig.os().files.entry(&junction).unwrap().tag.is_some());
 }

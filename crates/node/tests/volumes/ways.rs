@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use os::{Deadline, Files, LinkKind, Win32};
 use os_sim::{Effect, Rule};
-use wincsi_node::{Bounds, Mapping, RemotePath, Way};
+use wincsi_node::{Bounds, MapRequest, RemotePath, Way};
 
 use crate::support::swap::Swap;
 use crate::support::{Rig, path};
@@ -60,7 +60,7 @@ fn changes(rig: &Rig, way: &Way) -> Vec<(&'static str, Result<(), String>)> {
 fn changes_before(rig: &Rig, way: &Way, soon: Deadline) -> Vec<(&'static str, Result<(), String>)> {
     let (files, volumes) = (rig.filesystem(), rig.volumes());
     let remote = RemotePath::parse(crate::support::SHARE).unwrap();
-    let mapping = Mapping::of(&remote).with_link(way);
+    let mapping = MapRequest::of(&remote).with_link(way);
     let volume = rig.volume();
     vec![
         ("mkdir", told(files.make_directory(way, soon))),

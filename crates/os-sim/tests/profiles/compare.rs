@@ -1,6 +1,7 @@
 //! Recorded values beside those that a simulated object has.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::{fmt, mem};
 
 use formats::fixtures::field::{Object, Record, Recorded};
 use os::Value;
@@ -12,8 +13,10 @@ use crate::neutral::{Context, Neutral};
 #[derive(Default)]
 pub(crate) struct Comparison {
     pub(crate) differences: Vec<String>,
-    /// The properties that a record has, by profile and class.
-    pub(crate) backed: BTreeMap<(String, &'static str), BTreeSet<&'static str>>,
+    /// The properties that a record has and the profile's object agrees with, by profile and class.
+    pub(crate) backed: BTreeMap<(String, String), BTreeSet<String>>,
+    /// The objects of the record at hand that were compared.
+    compared: BTreeSet<String>,
     neutral: Neutral,
 }
 
@@ -31,34 +34,82 @@ impl Comparison {
             let value = actual(class, property);
             let context = Context {
                 record,
+                object,
                 property: property.name,
             };
-            if !self.agrees(&context, property, recorded, &value) {
-                let (record, form) = (record.name, record.form);
-                self.differences.push(format!(
-                    "{record} ({form:?}) {object} {name}: {recorded:?} there, {value:?} here"
-                ));
+            if self.neutral.exempts(&context, recorded, &value) {
+                continue;
             }
-            let profile = record.profile.clone().unwrap();
-            let backed = self.backed.entry((profile, class.name)).or_default();
-            backed.insert(property.name);
+            let is_equal = self.agrees(&context, property, recorded, &value);
+            self.note(
+                &context,
+                is_equal,
+                &format_args!("{recorded:?} there, {value:?} here"),
+            );
         }
+        self.compared.insert(object.to_string());
     }
 
-    /// Compares a text that is of no WMI class.
-    pub(crate) fn text(&mut self, record: &Record, property: &str, recorded: &str, actual: &str) {
-        let context = Context { record, property };
-        let same = |text: &str| self.neutral.text(&context, text);
-        if same(recorded) != same(actual) {
-            let name = record.name;
-            self.differences.push(format!(
-                "{name} {property}: {recorded:?} there, {actual:?} here"
-            ));
+    /// Compares every property of an object that is of no class of a provider's with the text that `actual` has.
+    pub(crate) fn texts(
+        &mut self,
+        record: &Record,
+        object: &Object,
+        actual: impl Fn(&str) -> Option<String>,
+    ) {
+        for (property, recorded) in &object.properties {
+            let value = actual(property);
+            let context = Context {
+                record,
+                object,
+                property,
+            };
+            let same = |text: &str| self.neutral.text(&context, text);
+            let is_equal = match (recorded, &value) {
+                (Recorded::Text(recorded), Some(value)) => same(recorded) == same(value),
+                _ => false,
+            };
+            self.note(
+                &context,
+                is_equal,
+                &format_args!("{recorded:?} there, {value:?} here"),
+            );
+        }
+        self.compared.insert(object.to_string());
+    }
+
+    /// Ends with a record: each of its objects has to have been compared.
+    pub(crate) fn finish(&mut self, record: &Record) {
+        let compared = mem::take(&mut self.compared);
+        for object in &record.objects {
+            if !compared.contains(&object.to_string()) {
+                let name = record.name;
+                self.differences
+                    .push(format!("{name} {object}: compared with nothing"));
+            }
         }
     }
 
     pub(crate) fn unused_rules(&self) -> impl Iterator<Item = &'static str> {
         self.neutral.unused().into_iter()
+    }
+
+    fn note(&mut self, context: &Context<'_>, is_equal: bool, values: &fmt::Arguments<'_>) {
+        let Context {
+            record,
+            object,
+            property,
+        } = *context;
+        if !is_equal {
+            let (name, form) = (record.name, record.form);
+            self.differences
+                .push(format!("{name} ({form:?}) {object} {property}: {values}"));
+        }
+        let of = (record.profile.clone().unwrap(), object.class.clone());
+        self.backed
+            .entry(of)
+            .or_default()
+            .insert(property.to_owned());
     }
 
     fn agrees(
@@ -69,14 +120,8 @@ impl Comparison {
         value: &Value,
     ) -> bool {
         match recorded {
-            // A cluster's disk has no number on a node.
-            Recorded::Empty if context.record.name == "vsphere-cluster" => {
-                value.is_null() || property.name == "DiskNumber"
-            }
             Recorded::Empty => value.is_null() || value.as_text() == Ok(""),
             Recorded::Bool(wanted) => value.as_bool() == Ok(*wanted),
-            // Windows draws it.
-            Recorded::Number(_) if property.name == "Signature" => value.unsigned().is_ok(),
             Recorded::Number(wanted) => value.unsigned() == Ok(*wanted),
             Recorded::Text(letter) if property.name == "DriveLetter" => {
                 let letter = letter.chars().next().map(u64::from);

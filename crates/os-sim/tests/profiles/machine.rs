@@ -1,11 +1,16 @@
 //! A node of a profile, and the provider's methods on it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use os::schema::{Class, Property, disk, partition};
-use os::{Arguments, Deadline, DiskNumber, Instance, Os, Query, Target, Value};
+use os::schema::smb_global_mapping::{self, create};
+use os::schema::{
+    Class, Property, disk, iscsi_target, iscsi_target_portal, partition, storage_setting,
+};
+use os::{Arguments, Deadline, DiskNumber, Instance, Os, Provider, Query, Target, Value};
 use tempfile::TempDir;
-use wincsi_os_sim::{ClockMode, Content, DiskSpec, NodeSpec, SimNode, Start};
+use wincsi_os_sim::iscsi::{IscsiControl, ServerSpec, TargetSpec};
+use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, SimNode, Start, smb};
 
 pub(crate) struct Machine {
     pub(crate) folder: TempDir,
@@ -74,6 +79,62 @@ impl Machine {
         self.call(number, "CreatePartition", &with);
         self.os.clock.sleep(Duration::from_secs(1));
         self.rescan();
+    }
+
+    /// Adds the portal of a server that offers these targets, each with a disk.
+    pub(crate) fn add_portal(&self, address: &str, targets: &[&str]) {
+        let servers = IscsiControl::at(self.folder.path());
+        let mut server = ServerSpec::at(address);
+        for (target, number) in targets.iter().zip(0..) {
+            let image = format!("lun-{number}");
+            servers.set_image(&image, 1 << 30).unwrap();
+            let target = TargetSpec::named(target).with_disk(&image, DiskSpec::on(Bus::Iscsi));
+            server = server.offering(target);
+        }
+        servers.add_server("array", &server).unwrap();
+        let name = iscsi_target_portal::new::TARGET_PORTAL_ADDRESS.name;
+        let with = Arguments::none().with(name, Value::text(address));
+        self.call_class(&*self.os.iscsi, &iscsi_target_portal::CLASS, "New", &with);
+    }
+
+    pub(crate) fn log_in(&self, target: &str) {
+        let name = iscsi_target::connect::NODE_ADDRESS.name;
+        let with = Arguments::none().with(name, Value::text(target));
+        self.call_class(&*self.os.iscsi, &iscsi_target::CLASS, "Connect", &with);
+    }
+
+    /// Maps a share of a server that is set up for it.
+    pub(crate) fn map_share(&self) {
+        let server = smb::ServerSpec::sharing("data", r"FILES\alice", "secret");
+        let servers = smb::SmbControl::at(self.folder.path());
+        servers.add_server("files", &server).unwrap();
+        let with = Arguments::none()
+            .with(create::REMOTE_PATH.name, Value::text(r"\\files\data"))
+            .with(create::CREDENTIAL.name, Value::text(r"FILES\\alice:secret"));
+        self.call_class(&*self.os.smb, &smb_global_mapping::CLASS, "Create", &with);
+    }
+
+    /// The storage setting.
+    pub(crate) fn setting(&self) -> Instance {
+        let none = Arguments::none();
+        let mut out = self.call_class(&*self.os.storage, &storage_setting::CLASS, "Get", &none);
+        match out.remove(storage_setting::get::STORAGE_SETTING.name) {
+            Some(Value::Object(setting)) => *setting,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn call_class(
+        &self,
+        provider: &dyn Provider,
+        class: &Class,
+        method: &'static str,
+        with: &Arguments,
+    ) -> BTreeMap<String, Value> {
+        let outcome = provider.invoke(Target::Class(class.name), method, with, Deadline::NEVER);
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.code, 0, "{}.{method}", class.name);
+        outcome.out
     }
 
     /// A property of the disk.

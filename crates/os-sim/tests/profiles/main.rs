@@ -14,33 +14,45 @@ mod compare;
 mod latency;
 mod machine;
 mod neutral;
+mod reported;
 mod scenes;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use formats::fixtures::field;
-use os::schema::{disk, partition};
 use wincsi_os_sim::Profile;
 
 use crate::compare::Comparison;
+use crate::reported::reported;
 
-/// What no record has, by profile and class; the page docs/fidelity.md shows it.
-const UNBACKED: &str = include_str!("../../../fidelity/records/unbacked.txt");
+/// What no record has of what a profile reports, by profile and class; the page docs/fidelity.md shows it.
+const UNBACKED: &str = include_str!("unbacked.txt");
 
 #[test]
 fn each_recorded_property_is_the_profiles() {
-    let mut comparison = Comparison::default();
-    for record in field::records() {
-        let Some(profile) = &record.profile else {
-            continue;
-        };
-        scenes::play(profile.parse().unwrap(), &record, &mut comparison);
-    }
+    let comparison = compared();
     assert_eq!(comparison.differences, Vec::<String>::new());
     let unused: Vec<_> = comparison.unused_rules().collect();
     assert_eq!(unused, Vec::<&str>::new(), "rules that nothing needs");
-    assert_eq!(unbacked(&comparison.backed), UNBACKED);
+}
+
+#[test]
+fn each_property_that_a_profile_reports_is_recorded_or_listed_as_not() {
+    let unbacked = unbacked(&compared());
+    assert!(unbacked == UNBACKED, "unbacked.txt has to be:\n{unbacked}");
+}
+
+#[test]
+fn an_object_that_is_compared_with_nothing_is_told() {
+    let mut records = field::records().into_iter();
+    let mut record = records.find(|record| record.name == "hyper-v").unwrap();
+    let mut third = record.objects[1].clone();
+    "third".clone_into(&mut third.name);
+    record.objects.push(third);
+    let mut comparison = Comparison::default();
+    scenes::compare(Profile::HyperV, &record, &mut comparison);
+    let told = ["hyper-v [MSFT_Disk third]: compared with nothing"];
+    assert_eq!(comparison.differences, told);
 }
 
 #[test]
@@ -54,23 +66,35 @@ fn a_profile_has_the_name_that_a_nodes_file_has() {
     assert!("azure".parse::<Profile>().is_err());
 }
 
-/// A line for each profile and class of which anything is recorded.
-fn unbacked(backed: &BTreeMap<(String, &'static str), BTreeSet<&'static str>>) -> String {
+/// Each record with its profile's machine.
+fn compared() -> Comparison {
+    let mut comparison = Comparison::default();
+    for record in field::records() {
+        if let Some(profile) = &record.profile {
+            scenes::compare(profile.parse().unwrap(), &record, &mut comparison);
+        }
+    }
+    comparison
+}
+
+/// A line for each profile and each class that it has objects of.
+fn unbacked(comparison: &Comparison) -> String {
     let mut text = String::new();
-    for ((profile, class), known) in backed {
-        let row = [&disk::CLASS, &partition::CLASS]
-            .into_iter()
-            .find(|row| row.name == *class);
-        let Some(row) = row else {
-            continue;
-        };
-        let names = row.all_properties().map(|property| property.name);
-        let lacking: Vec<_> = names.filter(|name| !known.contains(name)).collect();
-        let lacking = match lacking.is_empty() {
-            true => "none".to_owned(),
-            false => lacking.join(" "),
-        };
-        let _ = writeln!(text, "{profile} {class}: {lacking}");
+    for profile in Profile::ALL {
+        for (class, reported) in reported(profile) {
+            let of = (profile.to_string(), class.to_owned());
+            let is_backed = |property: &str| {
+                let backed = comparison.backed.get(&of);
+                backed.is_some_and(|backed| backed.contains(property))
+            };
+            let lacking = reported.into_iter().filter(|name| !is_backed(name));
+            let lacking: Vec<_> = lacking.collect();
+            let lacking = match lacking.is_empty() {
+                true => "none".to_owned(),
+                false => lacking.join(" "),
+            };
+            let _ = writeln!(text, "{profile} {class}: {lacking}");
+        }
     }
     text
 }

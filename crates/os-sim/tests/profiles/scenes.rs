@@ -3,10 +3,11 @@
 use formats::device_id::DeviceIdPage;
 use formats::fixtures::field::{Object, Record};
 use formats::smbios::System;
-use os::schema::{iscsi_session, iscsi_target, iscsi_target_portal, storage_setting};
-use os::{Arguments, Deadline, DiskNumber, Query, Target, Value};
-use wincsi_os_sim::iscsi::{IscsiControl, ServerSpec, TargetSpec};
-use wincsi_os_sim::{Bus, DiskSpec, NodeSpec, Profile};
+use os::schema::{
+    Property, bios, iscsi_session, iscsi_target, iscsi_target_portal, storage_setting,
+};
+use os::{Deadline, DiskNumber, Query, Value};
+use wincsi_os_sim::{Bus, DiskSpec, IdentifierKind, NodeSpec, Profile};
 
 use crate::compare::Comparison;
 use crate::machine::Machine;
@@ -19,27 +20,14 @@ const MIB: u64 = 1 << 20;
 const UNNAMED: &str = "600224800000000000000000000000ff";
 
 /// Compares all that a record has.
-pub(crate) fn play(profile: Profile, record: &Record, comparison: &mut Comparison) {
+pub(crate) fn compare(profile: Profile, record: &Record, comparison: &mut Comparison) {
     let scene = Scene {
         profile,
         record,
         comparison,
     };
-    match record.name {
-        "azure-2019" => scene.azure(),
-        "azure-scsi" => scene.collision(),
-        "ebs" => scene.ebs(),
-        "hyper-v" => scene.hyper_v(),
-        "hyper-v-initialised" => scene.initialised(),
-        "hyper-v-iscsi" => scene.initiator(),
-        "vsphere" => scene.without_uuid(),
-        "vsphere-cluster" => scene.letter(),
-        "vsphere-partition" => scene.first_partition(),
-        "vsphere-settings" => scene.settings(),
-        "ebs-page83" | "vsphere-uuid" => scene.identities(),
-        name if name.starts_with("firmware") => scene.firmware(),
-        name => panic!("nothing compares {name}"),
-    }
+    scene.play();
+    comparison.finish(record);
 }
 
 struct Scene<'a> {
@@ -49,6 +37,24 @@ struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
+    fn play(self) {
+        match self.record.name {
+            "azure-2019" => self.azure(),
+            "azure-scsi" => self.collision(),
+            "ebs" => self.ebs(),
+            "hyper-v" => self.hyper_v(),
+            "hyper-v-initialised" => self.initialised(),
+            "hyper-v-iscsi" => self.initiator(),
+            "vsphere" => self.without_uuid(),
+            "vsphere-cluster" => self.letter(),
+            "vsphere-partition" => self.first_partition(),
+            "vsphere-settings" => self.settings(),
+            "ebs-page83" | "vsphere-uuid" => self.identities(),
+            name if name.starts_with("firmware") => self.firmware(),
+            name => panic!("nothing compares {name}"),
+        }
+    }
+
     fn machine(&self) -> Machine {
         Machine::of(self.spec())
     }
@@ -200,38 +206,19 @@ impl<'a> Scene<'a> {
     }
 
     fn settings(self) {
-        let machine = self.machine();
-        let class = Target::Class(storage_setting::CLASS.name);
-        let none = Arguments::none();
-        let storage = &machine.os.storage;
-        let outcome = storage
-            .invoke(class, "Get", &none, Deadline::NEVER)
-            .unwrap();
-        let Some(Value::Object(setting)) = outcome.out.get("StorageSetting") else {
-            panic!("{outcome:?}");
-        };
+        let setting = self.machine().setting();
         let object = self.object(storage_setting::CLASS.name, "settings");
         self.comparison.object(self.record, object, |_, property| {
             setting.properties[property.name].clone()
         });
     }
 
-    /// Disks by what they are called. Of VHD files the records have the identifier and nothing that a profile has.
+    /// Disks by what they are called. Of VHD files a profile has nothing: their identifiers are read as the records
+    /// have them.
     fn identities(self) {
         let machine = self.machine();
         for (unit, object) in (1..).zip(&self.record.objects) {
-            if object.name.starts_with("vhd-") {
-                continue;
-            }
-            let named = object
-                .text("UniqueId")
-                .or_else(|| object.text("Page83"))
-                .unwrap();
-            let identity = match self.profile {
-                Profile::Ebs => volume(object),
-                _ => named.to_owned(),
-            };
-            let disk = self.profile.disk(unit, &identity);
+            let disk = self.identified(unit, object);
             let number = machine.attach(&object.name, &disk, GIB);
             if object.class == DISK {
                 self.comparison
@@ -240,11 +227,25 @@ impl<'a> Scene<'a> {
             }
             let page = machine.os.disks.device_id_page(number).unwrap();
             let page = DeviceIdPage::parse(&page).unwrap().page83_text();
-            self.comparison.text(self.record, "Page83", named, &page);
             let serial = machine.os.disks.descriptor(number).unwrap().serial;
-            let recorded = object.text("SerialNumber").unwrap();
             self.comparison
-                .text(self.record, "serial", recorded, &serial.unwrap_or_default());
+                .texts(self.record, object, |property| match property {
+                    "Page83" => Some(page.clone()),
+                    "SerialNumber" => Some(serial.clone().unwrap_or_default()),
+                    _ => None,
+                });
+        }
+    }
+
+    fn identified(&self, unit: u8, object: &Object) -> DiskSpec {
+        let named = ["UniqueId", "Page83"].into_iter();
+        let named = named.filter_map(|name| object.text(name)).next().unwrap();
+        match self.profile {
+            _ if object.name.starts_with("vhd-") => {
+                DiskSpec::on(Bus::Vhd).identified(IdentifierKind::T10Binary, named)
+            }
+            Profile::Ebs => self.profile.disk(unit, &volume(object)),
+            _ => self.profile.disk(unit, named),
         }
     }
 
@@ -252,60 +253,60 @@ impl<'a> Scene<'a> {
         let machine = self.machine();
         let table = machine.os.firmware.smbios().unwrap();
         let serial = System::parse(&table).unwrap().serial;
-        let object = self.object("Win32_BIOS", "bios");
-        let recorded = object.text("SerialNumber").unwrap();
+        let object = self.object(bios::CLASS.name, "bios");
         self.comparison
-            .text(self.record, "SerialNumber", recorded, &serial.unwrap());
-        if let Some(manufacturer) = object.text("Manufacturer") {
-            let wanted = [manufacturer.as_bytes(), b"\0"].concat();
-            let mut windows = table.windows(wanted.len());
-            assert!(windows.any(|window| window == wanted), "{manufacturer}");
-        }
+            .texts(self.record, object, |property| match property {
+                "SerialNumber" => serial.clone(),
+                "Manufacturer" => has_string(&table, object.text(property)?),
+                _ => None,
+            });
     }
 
-    /// A portal with a target, before and after a login.
+    /// A portal with two targets, and what a login to each gives.
     fn initiator(mut self) {
         let machine = self.machine();
         let portal = self.object(iscsi_target_portal::CLASS.name, "portal");
-        let address = portal.text("TargetPortalAddress").unwrap().to_owned();
-        let target = self.object(iscsi_target::CLASS.name, "unconnected");
-        let target = target.text("NodeAddress").unwrap().to_owned();
-        let offered = TargetSpec::named(&target).with_disk("lun", DiskSpec::on(Bus::Iscsi));
-        let servers = IscsiControl::at(machine.folder.path());
-        servers.set_image("lun", GIB).unwrap();
-        let server = ServerSpec::at(&address).offering(offered);
-        servers.add_server("array", &server).unwrap();
-        let with = |name, text: &str| Arguments::none().with(name, Value::text(text));
-        let invoke = |class, method, with: &Arguments| {
-            let class = Target::Class(class);
-            let outcome = machine
-                .os
-                .iscsi
-                .invoke(class, method, with, Deadline::NEVER);
-            assert_eq!(outcome.unwrap().code, 0, "{method}");
-        };
-        let address = with("TargetPortalAddress", &address);
-        invoke(iscsi_target_portal::CLASS.name, "New", &address);
-        self.compare_first(&machine, iscsi_target_portal::CLASS.name, "portal");
-        self.compare_first(&machine, iscsi_target::CLASS.name, "unconnected");
-        invoke(
-            iscsi_target::CLASS.name,
-            "Connect",
-            &with("NodeAddress", &target),
+        let address = portal.text("TargetPortalAddress").unwrap();
+        let sessions = ["first", "second"].map(|name| {
+            let session = self.object(iscsi_session::CLASS.name, name);
+            session.text("TargetNodeAddress").unwrap()
+        });
+        machine.add_portal(address, &sessions);
+        self.compare_one(
+            &machine,
+            &iscsi_target_portal::TARGET_PORTAL_ADDRESS,
+            "portal",
         );
-        self.compare_first(&machine, iscsi_session::CLASS.name, "first");
+        self.compare_one(&machine, &iscsi_target::NODE_ADDRESS, "unconnected");
+        for (target, name) in sessions.into_iter().zip(["first", "second"]) {
+            machine.log_in(target);
+            self.compare_one(&machine, &iscsi_session::TARGET_NODE_ADDRESS, name);
+        }
     }
 
-    fn compare_first(&mut self, machine: &Machine, class: &'static str, name: &str) {
-        let object = self.object(class, name);
+    /// The initiator's only object with the recorded value of this property, which tells its objects apart.
+    fn compare_one(&mut self, machine: &Machine, by: &Property, name: &str) {
+        let mut objects = self.record.objects.iter();
+        let has_name = |object: &&Object| object.name == name && object.get(by.name).is_some();
+        let object = objects.find(has_name).unwrap();
+        let wanted = object.text(by.name).unwrap();
         self.comparison
             .object(self.record, object, |class, property| {
                 let select = [property.name];
-                let query = Query::all(class.name, &select);
-                let rows = machine.os.iscsi.query(&query, Deadline::NEVER).unwrap();
-                rows[0].properties[property.name].clone()
+                let query = Query::all(class.name, &select).with(by.name, Value::text(wanted));
+                let mut rows = machine.os.iscsi.query(&query, Deadline::NEVER).unwrap();
+                assert_eq!(rows.len(), 1, "{rows:?}");
+                rows.remove(0).properties.remove(property.name).unwrap()
             });
     }
+}
+
+/// The text, if a structure of the firmware's table has it among its strings.
+fn has_string(table: &[u8], text: &str) -> Option<String> {
+    let wanted = [text.as_bytes(), b"\0"].concat();
+    let mut windows = table.windows(wanted.len());
+    let is_there = windows.any(|window| window == wanted);
+    is_there.then(|| text.to_owned())
 }
 
 /// The id of the volume that a row of EBS is.

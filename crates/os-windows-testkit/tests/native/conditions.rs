@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use node::api::{Code, Condition, Error, NodeApi};
-use node::{Credentials, Criterion, DiskQuery, Mapping, Node, Options, RemotePath, SerialNumber};
+use node::{
+    Credentials, Criterion, DiskQuery, MapRequest, Node, Options, RemotePath, SerialNumber,
+};
 use os::schema::codes;
 use os::{Deadline, Os, Outcome, Provider, Win32};
 use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
@@ -161,7 +163,7 @@ fn map(node: &dyn NodeApi) -> Result<(), Error> {
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
     let remote = RemotePath::parse(demo::SHARE).expect("a share");
-    let mapping = Mapping::of(&remote).with_credentials(credentials.as_ref());
+    let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
     let mapped = node.smb().map(&mapping, Deadline::NEVER);
     mapped.map(drop)
 }

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use program::rotate::{Limits, RotatingFile};
+use program::text;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
 use crate::metrics::Metrics;
-use crate::rotate::{Limits, RotatingFile};
-use crate::text;
 
 pub(crate) use self::object::Shape;
 

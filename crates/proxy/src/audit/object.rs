@@ -1,12 +1,11 @@
 use std::mem;
 
+use program::text;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use prost::{DecodeError, Message as _};
 use prost_types::field_descriptor_proto::Type;
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 use serde_json::{Map, Value};
-
-use crate::text;
 
 /// The fields of requests that name what a call is about. What is not here is not written, so that a
 /// new field is left out until somebody has looked at it.

@@ -1,23 +1,20 @@
 //! The command line: csi-proxy's flags in Go's style, and ours beside them, from one table.
 
-mod klog;
-mod parse;
-mod render;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use os::WinPath;
-
-use crate::http::BindAddress;
-use crate::log;
-
-pub use parse::{FlagError, parse, unicode};
-pub use render::{page, usage};
-pub use table::{Flag, SECTIONS, Section, Value, all};
+use program::flags::{Configuration, Section};
+use program::http::BindAddress;
+use program::log;
 
 use crate::paths::Reach;
+
+pub use program::flags::{Flag, FlagError, unicode};
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,13 +112,70 @@ impl Config {
     }
 }
 
-/// What the caller of the program wants.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Invocation {
-    /// Print the usage.
-    Help,
-    /// Serve.
-    Serve(Box<Config>),
-    /// Print the version.
-    Version,
+impl Configuration for Config {
+    const SECTIONS: &'static [Section<Self>] = table::SECTIONS;
+
+    fn log(&mut self) -> &mut log::Options {
+        &mut self.log
+    }
+
+    fn note_ineffective(&mut self, flag: &'static str) {
+        self.ineffective.push(flag);
+    }
+
+    fn note_ignored(&mut self, arguments: Vec<String>) {
+        self.ignored = arguments;
+    }
+
+    /// Somebody who names what is to be native may think that the rest is not.
+    fn check(&self) -> Result<(), &'static str> {
+        match self.simulate.is_none() && !self.native.is_empty() {
+            true => Err("-native without -simulate: everything is this machine's own already"),
+            false => Ok(()),
+        }
+    }
 }
+
+/// What the caller of csi-proxy wants.
+pub type Invocation = program::flags::Invocation<Config>;
+
+/// Reads csi-proxy's command line, without the program's name.
+///
+/// # Errors
+/// As [`program::flags::parse`].
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, FlagError> {
+    program::flags::parse(arguments)
+}
+
+/// Every flag of csi-proxy's.
+pub fn all() -> impl Iterator<Item = &'static Flag<Config>> {
+    program::flags::all()
+}
+
+/// The usage of csi-proxy.
+#[must_use]
+pub fn usage() -> String {
+    program::flags::usage::<Config>("csi-proxy")
+}
+
+/// The page `docs/flags.md`, rendered from the table.
+#[must_use]
+pub fn page() -> String {
+    [PREFACE, &program::flags::table_of::<Config>()].concat()
+}
+
+const PREFACE: &str = "\
+# Flags of csi-proxy
+
+<!-- Written by `cargo xtask docs` from the table in crates/proxy/src/flags. -->
+
+The syntax is that of Go's `flag` package: one dash or two, `-flag=value` or `-flag value`. A flag that
+is true or false takes its value by `=` alone (`-windows-service=false`); true is `1`, `t`, `T`, `true`,
+`TRUE`, `True`, false likewise. What is given twice overrides, but for `-working-dir`
+and `-volume-dir`, which add. `--`
+ends the flags. A command line that cannot be understood ends the program with code 2.
+
+Go's package stops at the first argument that is no flag, and csi-proxy then ignores all that follows.
+Here such an argument is ignored with a warning when no flag follows it; otherwise it is refused, since
+a flag that is ignored in silence may be the one that limits what can be called.
+";

@@ -2,58 +2,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use os::WinPath;
+use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
+use program::http::{BarePort, BindAddress};
+use program::log::Format;
 
-use super::klog::KLOG;
-use super::{Config, Invocation};
-use crate::http::{BarePort, BindAddress};
-use crate::log::Format;
+use super::Config;
 use crate::paths::Reach;
 
-/// One flag of the command line.
-pub struct Flag {
-    /// The name, without dashes.
-    pub name: &'static str,
-    /// What follows it.
-    pub value: Value,
-    /// The default, as it would be written.
-    pub default: &'static str,
-    /// What it does, in one sentence.
-    pub help: &'static str,
-    pub(super) apply: Apply,
-}
-
-/// What follows a flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value {
-    /// Nothing, or `=true` and `=false`.
-    Bool,
-    /// A value, called this in the usage.
-    Of(&'static str),
-}
-
-/// How a flag changes the configuration; the error says what its value should have been.
-pub(super) enum Apply {
-    Bool(fn(&mut Config, bool)),
-    /// As [`Apply::Text`], but the error is Go's own text.
-    Go(fn(&mut Config, &str) -> Result<(), String>),
-    /// The program does this instead of serving, whatever follows.
-    Instead(Invocation),
-    Nothing(fn(&mut Config)),
-    Text(fn(&mut Config, &str) -> Result<(), &'static str>),
-}
-
-/// A group of flags under one heading.
-pub struct Section {
-    /// The heading.
-    pub title: &'static str,
-    /// What the reader should know about all of them.
-    pub about: &'static str,
-    /// The flags.
-    pub flags: &'static [Flag],
-}
-
 /// Every flag, csi-proxy's first.
-pub const SECTIONS: &[Section] = &[
+pub(super) const SECTIONS: &[Section<Config>] = &[
     Section {
         title: "csi-proxy's flags",
         about: "Names, values and defaults are csi-proxy's.",
@@ -62,7 +19,7 @@ pub const SECTIONS: &[Section] = &[
     Section {
         title: "klog's flags",
         about: "csi-proxy has them from klog; names, values and defaults are klog's.",
-        flags: KLOG,
+        flags: Klog::FLAGS,
     },
     Section {
         title: "wincsi's flags",
@@ -71,19 +28,14 @@ pub const SECTIONS: &[Section] = &[
     },
 ];
 
-/// Every flag of every section.
-pub fn all() -> impl Iterator<Item = &'static Flag> {
-    SECTIONS.iter().flat_map(|section| section.flags)
-}
-
 /// csi-proxy's own flags, and the one that Go's `flag` package brings.
-const FLAGS: &[Flag] = &[
+const FLAGS: &[Flag<Config>] = &[
     Flag {
         name: "help",
         value: Value::Bool,
         default: "",
         help: "Print how the program is used, and end; -h, too.",
-        apply: Apply::Instead(Invocation::Help),
+        apply: Apply::Instead(Instead::Help),
     },
     Flag {
         name: "kubelet-path",
@@ -125,7 +77,7 @@ const FLAGS: &[Flag] = &[
 ];
 
 /// Our own flags, in csi-proxy's style.
-const OURS: &[Flag] = &[
+const OURS: &[Flag<Config>] = &[
     Flag {
         name: "audit-log",
         value: Value::Of("path"),
@@ -271,18 +223,9 @@ const OURS: &[Flag] = &[
         value: Value::Bool,
         default: "",
         help: "Print the version, and end.",
-        apply: Apply::Instead(Invocation::Version),
+        apply: Apply::Instead(Instead::Version),
     },
 ];
-
-pub(super) fn set<T>(place: &mut T, value: T) -> Result<(), &'static str> {
-    *place = value;
-    Ok(())
-}
-
-pub(super) fn optional(text: &str) -> Option<&str> {
-    (!text.is_empty()).then_some(text)
-}
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     match text.parse::<u32>() {

@@ -1,4 +1,4 @@
-use node::{Credentials, Mapping, RemotePath, SmbError, Way};
+use node::{Credentials, MapRequest, RemotePath, SmbError, Way};
 use os::Deadline;
 use zeroize::Zeroizing;
 
@@ -32,7 +32,7 @@ impl Operations {
         let remote = RemotePath::parse(request.remote_path)?;
         let link = self.link_path(request.local_path)?;
         let credentials = Credentials::new(request.username, request.password);
-        let mapping = Mapping::of(&remote)
+        let mapping = MapRequest::of(&remote)
             .with_credentials(credentials.as_ref())
             .with_link(link.as_ref());
         self.node.operations().smb().map(&mapping, deadline)?;

@@ -13,7 +13,7 @@ mod platform;
 
 use std::process::ExitCode;
 
-pub use name::{ServiceName, ServiceNameError};
+pub use name::{NAME, ServiceName, ServiceNameError};
 pub use parse::{ArgumentError, Command, Folder, parse};
 
 /// The first argument of such a command line.

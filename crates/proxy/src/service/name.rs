@@ -1,6 +1,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// What csi-proxy's installation notes call its service, and its source in the event log.
+pub const NAME: &str = "csiproxy";
+
 /// The name of a service, as the service control manager takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceName(String);
@@ -22,10 +25,9 @@ impl ServiceName {
     }
 }
 
-/// What csi-proxy's installation notes call it.
 impl Default for ServiceName {
     fn default() -> Self {
-        Self(String::from("csiproxy"))
+        Self(String::from(NAME))
     }
 }
 

@@ -182,7 +182,7 @@ fn stage() -> Stage {
     let content = Content::blank(2 << 30);
     let hardware = stage.sim.hardware();
     hardware.attach_disk(DISK, &disk, &content).unwrap();
-    stage.attach_is_noticed();
+    stage.wait_until_the_provider_noticed();
     stage
 }
 

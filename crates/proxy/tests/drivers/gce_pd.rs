@@ -155,7 +155,7 @@ fn namespace(serial: &str) -> Option<u64> {
 /// A node whose disks stay offline until somebody brings them online.
 fn stage(model: Model) -> Stage {
     let stage = just_attached(model);
-    stage.attach_is_noticed();
+    stage.wait_until_the_provider_noticed();
     stage
 }
 
@@ -192,7 +192,7 @@ fn v1_scsi_stages_a_disk_that_is_noticed_late() {
     let driver = GcePd::start(&stage, Api::V1, Model::Scsi, Form::Drive);
     stage.make_directories(&driver.paths.staging);
     assert!(driver.node_stage_volume().is_err());
-    stage.attach_is_noticed();
+    stage.wait_until_the_provider_noticed();
     driver.node_stage_volume().unwrap();
 }
 

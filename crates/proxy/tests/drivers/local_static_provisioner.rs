@@ -90,7 +90,7 @@ fn formatted(stage: &Stage, serial: &str, lun: u8) -> VolumeId {
     let hardware = stage.sim.hardware();
     let attached = hardware.attach_disk(serial, &spec, &Content::blank(1 << 30));
     attached.unwrap();
-    stage.attach_is_noticed();
+    stage.wait_until_the_provider_noticed();
     let disk: DiskNumber = stage.disk(serial).unwrap();
     let node = stage.library();
     let operations = node.operations();

@@ -92,7 +92,7 @@ impl<'a> Longhorn<'a> {
             return Err(failure);
         }
         // The storage provider notices the disk by itself: the driver counts on it.
-        self.stage.attach_is_noticed();
+        self.stage.wait_until_the_provider_noticed();
         match self.disks()?.as_slice() {
             [disk] => Ok(disk.parse().unwrap()),
             disks => Err(self.pipes.failure("one disk", format!("{disks:?}"))),

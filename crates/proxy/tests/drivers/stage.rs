@@ -233,7 +233,7 @@ impl Stage {
 
     /// The storage provider takes note of what was plugged in: by itself, as the drivers rescan nothing before they
     /// look for their disk.
-    pub(crate) fn attach_is_noticed(&self) {
+    pub(crate) fn wait_until_the_provider_noticed(&self) {
         self.sim.os().clock.sleep(Duration::from_secs(10));
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use client::{Endpoint, Group};
 use node::api::{self, NodeApi};
 use node::{Criterion, DiskQuery, FoundDisk, FoundVolume, NewSize, Page83};
 use os::{Deadline, Files, WinPath};
@@ -16,6 +17,12 @@ use super::stage::{Stage, path};
 
 const UUID: &str = "6000c29a1b2c3d4e5f60718293a4b5c6";
 const DISK: &str = "data";
+
+/// Where a proxy with `-listen=FOLDER` serves: its pipes on Windows, sockets elsewhere.
+fn over_pipes(sockets: PathBuf) -> client::Node {
+    let place = move |group: &Group| Endpoint::local(&sockets, &group.pipe_name());
+    client::Node::at(place, client::Options::default())
+}
 
 /// Who does the operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +43,7 @@ impl<'a> Vsphere<'a> {
     fn start(stage: &'a Stage, mode: Mode, form: Form) -> Self {
         let node: Arc<dyn NodeApi> = match mode {
             Mode::InProcess => Arc::new(stage.library()),
-            Mode::OverPipes => Arc::new(client::Node::local(stage.sockets())),
+            Mode::OverPipes => Arc::new(over_pipes(stage.sockets())),
         };
         Self {
             stage,
@@ -91,11 +98,11 @@ impl<'a> Vsphere<'a> {
         let volumes =
             self.call(|node, deadline| node.volumes().list_on_disk(disk, None, deadline))?;
         let volume = volumes[0];
-        if !self.call(|node, deadline| node.volumes().is_formatted(volume, deadline))? {
-            let volume = FoundVolume::on_disk(volume, found.clone());
+        let volume = FoundVolume::on_disk(volume, found.clone());
+        if !self.call(|node, deadline| node.volumes().is_formatted(volume.id(), deadline))? {
             self.call(|node, deadline| node.volumes().format(&volume, deadline))?;
         }
-        self.call(|node, deadline| node.volumes().mount(volume, &self.staging(), deadline))
+        self.call(|node, deadline| node.volumes().mount(&volume, &self.staging(), deadline))
     }
 }
 
@@ -187,7 +194,7 @@ fn stage() -> Stage {
     let content = Content::blank(2 << 30);
     let hardware = stage.sim.hardware();
     hardware.attach_disk(DISK, &disk, &content).unwrap();
-    stage.attach_is_noticed();
+    stage.wait_until_the_provider_noticed();
     stage
 }
 

@@ -19,11 +19,11 @@ use std::sync::Once;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use program::http::{BarePort, BindAddress};
+use program::log;
 use serde_json::Value;
 use transport::Code;
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::http::{BarePort, BindAddress};
-use wincsi_proxy::log;
 use wire::disk::v1 as disk;
 use wire::filesystem;
 use wire::smb::v1 as smb;
@@ -189,7 +189,7 @@ fn start_log(config: &mut Config) {
         let _ = fs::remove_file(log_file());
         config.log.file = Some(log_file());
         config.log.to_stderr = false;
-        log::start(config).expect("a log file");
+        log::start(&config.log).expect("a log file");
     });
 }
 

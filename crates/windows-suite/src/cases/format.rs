@@ -89,7 +89,7 @@ fn the_root_of_a_volume_gets_the_list_that_is_asked_for(stand: &dyn Stand) -> Re
     }
     let target = play.directory("target")?;
     let volumes = play.node.volumes();
-    volumes.mount(volume, &target, play.deadline())?;
+    volumes.mount(&found, &target, play.deadline())?;
     let mounted = files.dacl(&WinPath::of_root(Root::Volume(volume)))?;
     same("the list of a mounted volume", &mounted, &root)?;
     let drive = files.dacl(&stand.folder().prefix(0))?;

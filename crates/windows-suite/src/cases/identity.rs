@@ -92,10 +92,11 @@ fn staged(play: &Play<'_>, disk: &FoundDisk, target: &WinPath) -> Result<os::Vol
     let (disks, volumes) = (play.node.disks(), play.node.volumes());
     disks.bring_online(disk, play.deadline())?;
     disks.partition(disk, play.deadline())?;
-    let volume = volumes.find_on(disk, play.deadline())?.id();
+    let found = volumes.find_on(disk, play.deadline())?;
+    let volume = found.id();
     let is_formatted = volumes.is_formatted(volume, play.deadline())?;
     holds("its filesystem is known", is_formatted)?;
-    volumes.mount(volume, target, play.deadline())?;
+    volumes.mount(&found, target, play.deadline())?;
     let content = play.stand.read_file(&below(target, FILE)?)?;
     same("content", &content, &BEFORE.to_vec())?;
     Ok(volume)

@@ -42,7 +42,7 @@ fn a_volume_lives_from_a_raw_disk_to_an_offline_one(stand: &dyn Stand) -> Result
     )?;
 
     let target = play.directory("target")?;
-    volumes.mount(volume, &target, play.deadline())?;
+    volumes.mount(&found, &target, play.deadline())?;
     same(
         "volume",
         &volumes.of_target(&target, play.deadline())?,
@@ -104,7 +104,7 @@ fn a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer(
     holds("once", matches!(again, Resized::Unchanged { .. }))?;
     let after = volumes.stats(volume, play.deadline())?;
     holds("the filesystem grew", after.total > before.total + GIB)?;
-    volumes.mount(volume, &target, play.deadline())?;
+    volumes.mount(&found, &target, play.deadline())?;
     same("content", &stand.read_file(&file)?, &TEXT.to_vec())
 }
 
@@ -118,7 +118,7 @@ fn every_step_may_be_repeated(stand: &dyn Stand) -> Result<(), Failure> {
     play.partition(disk)?;
     let found = play.found(disk)?;
     disks.bring_online(&found, play.deadline())?;
-    volumes.mount(volume, &target, play.deadline())?;
+    volumes.mount(&play.volume(disk)?, &target, play.deadline())?;
     same(
         "volume",
         &volumes.find_on(&found, play.deadline())?.id(),

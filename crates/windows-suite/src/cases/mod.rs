@@ -124,10 +124,10 @@ impl<'a> Play<'a> {
     }
 
     /// The volume of a new disk of a gibibyte, formatted.
-    pub(crate) fn formatted(&self) -> Result<(DiskNumber, VolumeId), Failure> {
+    pub(crate) fn formatted(&self) -> Result<(DiskNumber, FoundVolume), Failure> {
         let (disk, volume) = self.raw(GIB)?;
         self.node.volumes().format(&volume, self.deadline())?;
-        Ok((disk, volume.id()))
+        Ok((disk, volume))
     }
 
     /// The volume of a new disk, formatted, and the new folder that it is mounted at.
@@ -135,8 +135,8 @@ impl<'a> Play<'a> {
         let (disk, volume) = self.formatted()?;
         let folder = self.directory(name)?;
         let volumes = self.node.volumes();
-        volumes.mount(volume, &folder, self.deadline())?;
-        Ok((disk, volume, folder))
+        volumes.mount(&volume, &folder, self.deadline())?;
+        Ok((disk, volume.id(), folder))
     }
 }
 

@@ -37,14 +37,14 @@ fn files_outlive(stand: &dyn Stand, target: &str, tree: &str) -> Result<(), Fail
     let filesystem = play.node.filesystem();
     filesystem.make_directory(&folder, play.deadline())?;
     let volumes = play.node.volumes();
-    volumes.mount(volume, &folder, play.deadline())?;
+    volumes.mount(&volume, &folder, play.deadline())?;
     stand.write_file(&below(&folder, "kept")?, TEXT)?;
     let tree = play.at(tree)?;
     filesystem.remove_tree(&tree, play.deadline())?;
     let exists = filesystem.path_exists(&tree, play.deadline())?;
     holds("the tree is gone", !exists)?;
     let elsewhere = play.directory("elsewhere")?;
-    volumes.mount(volume, &elsewhere, play.deadline())?;
+    volumes.mount(&volume, &elsewhere, play.deadline())?;
     let content = stand.read_file(&below(&elsewhere, "kept")?)?;
     same("content", &content, &TEXT.to_vec())
 }

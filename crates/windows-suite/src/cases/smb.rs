@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use node::api::Condition;
-use node::{Credentials, Mapping, MappingOptions, RemotePath, Transport, Way};
+use node::{Credentials, MapRequest, MappingOptions, RemotePath, Transport, Way};
 use os::schema::smb_global_mapping;
 use os::{Deadline, Instance, Query, Value, WinPath};
 use zeroize::Zeroizing;
@@ -68,7 +68,7 @@ impl<'a> Client<'a> {
     ) -> node::api::Result<()> {
         let password = Zeroizing::new(password.to_owned());
         let credentials = Credentials::new(self.share.share.user.clone(), password);
-        let mapping = Mapping::of(remote)
+        let mapping = MapRequest::of(remote)
             .with_credentials(credentials.as_ref())
             .with_link(link)
             .with_options(options);

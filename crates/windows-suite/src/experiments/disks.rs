@@ -119,6 +119,7 @@ fn identity(stand: &dyn Stand, row: &Instance, partitions: &[Instance]) -> Resul
         && (!is_nvme || !namespaces.is_empty());
     let page = page.map_or_else(|error| told::<()>(&Err(error)), |page| hex(&page));
     let address = disks.scsi_address(number);
+    let descriptor = disks.descriptor(number);
     let of_it = partitions.iter().filter(|partition| {
         let disk = partition.u32_or_null(partition::DISK_NUMBER.name);
         disk.is_ok_and(|disk| disk == Some(number.0))
@@ -126,12 +127,12 @@ fn identity(stand: &dyn Stand, row: &Instance, partitions: &[Instance]) -> Resul
     let of_it: Vec<_> = of_it.map(|partition| &partition.properties).collect();
     let seen = format!(
         "page 0x83 {page} reads as {parsed:?}; namespaces {namespaces:?}; address {address:?}; \
-         {properties:?}; partitions {of_it:?}"
+         {descriptor:?}; {properties:?}; partitions {of_it:?}"
     );
     Ok(Sight::of(is_as_assumed, seen))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

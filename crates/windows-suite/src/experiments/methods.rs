@@ -62,7 +62,8 @@ pub(super) fn return_values(stand: &dyn Stand) -> Sights {
 
 /// As a driver's disk goes offline: its volume is locked and dismounted, and stays locked until it is done.
 pub(super) fn offline_under_lock(stand: &dyn Stand) -> Sights {
-    let (number, volume) = Play::on(stand).formatted()?;
+    let (number, found) = Play::on(stand).formatted()?;
+    let volume = found.id();
     let disk = Disk::of(stand, number);
     let lock = stand.node().os().volumes.lock(volume)?;
     lock.dismount()?;

@@ -9,6 +9,7 @@ mod folders;
 mod handles;
 mod iscsi;
 mod methods;
+mod objects;
 mod shares;
 mod sizes;
 mod storage;
@@ -115,6 +116,7 @@ declare! {
     17 iscsi::refused_portal,
     18 disks::disk_identity,
     19 folders::mounted_folder,
+    21 objects::all_properties,
     3 shares::lost_share,
 }
 
@@ -183,7 +185,7 @@ fn deadline(stand: &dyn Stand) -> Deadline {
 mod tests {
     use std::collections::BTreeSet;
 
-    use fidelity::EXPERIMENTS;
+    use fidelity::{EXPERIMENTS, Observation};
 
     use super::all;
 
@@ -215,6 +217,28 @@ mod tests {
         };
         let all = ["Write-Seen ", "# Experiment: "].map(behind);
         all.into_iter().flatten().collect()
+    }
+
+    /// What writes observations by PowerShell. All other scripts call the first.
+    const WRITERS: [(&str, &str); 2] = scripts!["observe.ps1", "container-pipe.yaml",];
+
+    #[test]
+    fn a_line_that_powershell_writes_is_an_observation() {
+        for (name, text) in WRITERS {
+            let quoted = text.split('"').find_map(|one| one.strip_prefix("seen: "));
+            let template = quoted.unwrap_or_else(|| panic!("{name} writes none"));
+            for verdict in ["settled", "contradicted"] {
+                assert!(text.contains(&format!("'{verdict}'")), "{name}");
+                let line = template.replace("$Experiment", "20");
+                let line = line.to_lowercase().replace("$verdict", verdict);
+                let seen: Observation = line.parse().unwrap_or_else(|_| panic!("{name}: {line}"));
+                assert_eq!(
+                    (seen.experiment, seen.verdict.word()),
+                    (20, verdict),
+                    "{name}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use node::{FileSystemType, FormatOptions, NewSize, Resized};
 use os::schema::{disk, partition};
-use os::{Arguments, Value};
+use os::{Arguments, Value, Win32};
 
 use super::storage::{Disk, GIB, MIB};
 use super::{Sight, Sights, told};
@@ -11,6 +11,9 @@ use crate::cases::Play;
 
 /// Windows Server 2025 formats ReFS from some 2 GB on, others from less; this is enough for each.
 const REFS: u64 = 16 * GIB;
+
+/// What ReFS takes of its partition as a whole, as two sizes of a record suggest.
+const STRETCH: u64 = 64 * MIB;
 
 pub(super) fn refs_sizes(stand: &dyn Stand) -> Sights {
     let play = Play::on(stand);
@@ -26,7 +29,10 @@ pub(super) fn refs_sizes(stand: &dyn Stand) -> Sights {
     let total = volumes.space(found.id())?.total;
     let resized = api.resize(&found, NewSize::Maximum, play.deadline());
     let extended = volumes.extend(found.id(), partition);
-    let is_as_assumed = matches!(resized, Ok(Resized::Unchanged { .. }));
+    let refused = extended.as_ref().err().and_then(os::Error::win32);
+    let is_as_assumed = matches!(resized, Ok(Resized::Unchanged { .. }))
+        && total % STRETCH == 0
+        && (total == partition || refused == Some(Win32::INVALID_PARAMETER));
     let resized = match resized {
         Ok(resized) => format!("{resized:?}"),
         Err(error) => error.to_string(),

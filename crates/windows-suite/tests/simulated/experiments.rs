@@ -102,6 +102,16 @@ fn looks() -> Vec<Scripted> {
             "a_disk_without_identifiers",
             failed(query, Win32::NOT_SUPPORTED),
         ),
+        (
+            8,
+            "a_refs_volume_that_takes_its_partitions_end",
+            failed("FSCTL_EXTEND_VOLUME", Win32::GEN_FAILURE),
+        ),
+        (
+            21,
+            "a_volume_without_a_property",
+            failed("IWbemServices.ExecQuery", Win32::GEN_FAILURE).object("MSFT_Volume*"),
+        ),
     ];
     rows.into()
 }

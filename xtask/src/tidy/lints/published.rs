@@ -1,9 +1,11 @@
-//! What is published can be: it says what it is, and what of ours it is built on is published too.
+//! What is published can be: it says what it is, what of ours it is built on is published too, and it includes no
+//! file that its package lacks.
 
 use super::{Finding, Lint, Source, rooms};
+use crate::tidy::sources::Line;
 
 pub(super) const LINT: Lint = Lint {
-    rule: "a published crate has its metadata, and is built on published crates alone",
+    rule: "a published crate has its metadata, is built on published crates alone, and includes its own files alone",
     check,
 };
 
@@ -20,7 +22,10 @@ const METADATA: [&str; 5] = [
 fn check(sources: &[Source]) -> Vec<Finding> {
     let members = sources.iter().filter(|one| one.is_member_manifest());
     let published = members.filter(|one| !one.text.contains(PRIVATE));
-    let wrong = published.flat_map(|one| metadata(one).chain(foundations(sources, one)));
+    let wrong = published.flat_map(|one| {
+        let own = metadata(one).chain(foundations(sources, one));
+        own.chain(inclusions(sources, one))
+    });
     wrong.chain(versions(sources)).collect()
 }
 
@@ -38,6 +43,32 @@ fn foundations<'a>(sources: &'a [Source], manifest: &'a Source) -> impl Iterator
     };
     let wrong = rooms::dependencies(&manifest.text).filter(is_private);
     wrong.map(|name| Finding::new(manifest, 0, format!("{name} is not published")))
+}
+
+/// A package has the files of its own folder, so that its tests do not compile with those of another.
+fn inclusions(sources: &[Source], manifest: &Source) -> impl Iterator<Item = Finding> {
+    let folder = manifest.path.trim_end_matches("Cargo.toml").to_owned();
+    let own = sources.iter().filter(move |one| one.is_rust());
+    own.filter_map(move |one| Some((one, one.path.strip_prefix(&folder)?.matches('/').count())))
+        .flat_map(|(one, depth)| {
+            let outside = one.lines().filter(move |line| climbs(line.text) > depth);
+            let finding = |line: Line<'_>| {
+                let text = format!("includes a file of another folder: {}", line.text.trim());
+                Finding::new(one, line.number, text)
+            };
+            outside.map(finding).collect::<Vec<_>>()
+        })
+}
+
+/// How many folders up a line includes something.
+fn climbs(line: &str) -> usize {
+    let is_inclusion = ["include_str!", "include_bytes!", "#[path ="]
+        .iter()
+        .any(|word| line.contains(word));
+    match line.split_once("\"../") {
+        Some((_, rest)) if is_inclusion => 1 + rest.matches("../").count(),
+        _ => 0,
+    }
 }
 
 /// Cargo keeps dependencies with a version in what it publishes, and drops those of tests that have none.
@@ -69,11 +100,18 @@ mod tests {
         b = { package = \"x-b\", path = \"crates/b\" }\n";
 
     fn wrong(root: &str, a: &str) -> Vec<String> {
+        wrong_with(root, a, "")
+    }
+
+    /// With the same file in the tests of both crates.
+    fn wrong_with(root: &str, a: &str, file: &str) -> Vec<String> {
         let b = format!("[package]{PRIVATE}");
         let files = [
             ("Cargo.toml", root),
             ("crates/a/Cargo.toml", a),
+            ("crates/a/tests/main/one.rs", file),
             ("crates/b/Cargo.toml", &b),
+            ("crates/b/tests/main/one.rs", file),
         ];
         let sources = files.map(|(path, text)| Source {
             path: path.to_owned(),
@@ -101,6 +139,20 @@ mod tests {
         let found = wrong(ROOT, bare);
         assert_eq!(found.len(), METADATA.len() + 1, "{found:?}");
         assert_eq!(found.last().unwrap(), "b is not published");
+    }
+
+    #[test]
+    fn a_file_of_another_folder_is_included_by_private_crates_alone() {
+        let own = "const A: &str = include_str!(\"../../fixtures/a\");\n#[path = \"../x.rs\"]\n";
+        assert_eq!(wrong_with(ROOT, &whole(), own), Vec::<String>::new());
+        let other =
+            "const A: &str = include_str!(\"../../../b/a\");\n#[path = \"../../../b.rs\"]\n";
+        let found = wrong_with(ROOT, &whole(), other);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(
+            found[0].contains("include_str!(\"../../../b/a\")"),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -2,30 +2,31 @@ use std::process;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 
-use wincsi_proxy::flags::{Config, FlagError};
-use wincsi_proxy::log;
-
-use super::Surroundings;
+use super::{Program, Surroundings, Under};
+use crate::flags::FlagError;
+use crate::log;
 
 /// No library is looked for in the program's folder here.
-#[expect(clippy::unnecessary_wraps, reason = "what both systems share")]
-pub(crate) fn restrict_libraries() -> Result<(), u8> {
+///
+/// # Errors
+/// None here.
+pub fn restrict_libraries<P: Program>() -> Result<(), u8> {
     Ok(())
 }
 
 /// Serves until a signal asks the process to end. There is no service control manager here.
-pub(crate) fn run(config: Config) -> u8 {
-    if config.windows_service {
-        return super::complain(&NoManager);
+pub fn run<P: Program>(program: P) -> u8 {
+    if program.settings().under == Under::ServiceManager {
+        return super::complain::<P>(&NoManager);
     }
     match Signals::listen() {
-        Ok(signals) => super::serve_in_console(&config, &signals),
-        Err(error) => super::complain(&error),
+        Ok(signals) => super::serve_in_console(&program, &signals),
+        Err(error) => super::complain::<P>(&error),
     }
 }
 
 /// Ends a program whose flags are wrong.
-pub(crate) fn refuse(_error: &FlagError, _arguments: &[String]) -> u8 {
+pub fn refuse<P: Program>(_error: &FlagError, _arguments: &[String]) -> u8 {
     super::USAGE
 }
 

@@ -1,34 +1,12 @@
-//! The figures of `/metrics`, in Prometheus's text format.
-//!
-//! What csi-proxy has keeps its name, labels and buckets. A series exists from its first use on, as
-//! upstream. Everything is counted in atomics that are found once per method or operation; only
-//! rendering allocates.
+//! The figures of one server of csi-proxy's.
 
-mod calls;
-mod figures;
-mod histogram;
-mod operations;
-#[cfg_attr(windows, path = "process/windows.rs")]
-#[cfg_attr(not(windows), path = "process/elsewhere.rs")]
-mod process;
-mod text;
-
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use node::Node;
 use os_meter::Meter;
+use program::log;
+use program::metrics::{self, CallSeries, Calls, Count, Exposition, Kind, Operations};
 use transport::Usage;
-
-use self::calls::Calls;
-use self::operations::Operations;
-use self::text::{Exposition, Kind};
-use crate::log;
-
-pub(crate) use self::calls::CallSeries;
-
-/// The content type of [`Metrics::render`].
-pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All figures of one server.
 #[derive(Default)]
@@ -70,10 +48,10 @@ impl Metrics {
             render_renewals(&mut page, node);
         }
         if let Some(usage) = usage {
-            render_usage(&mut page, usage);
+            metrics::render_usage(&mut page, usage);
         }
         render_build(&mut page, node);
-        process::sample().render(&mut page);
+        metrics::render_process(&mut page);
         page.into_text()
     }
 
@@ -122,78 +100,11 @@ impl NodeKind {
     }
 }
 
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
-
-impl Count {
-    pub(crate) fn add_one(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 fn render_renewals(page: &mut Exposition, node: &Node) {
     let name = "wincsi_smb_renewals_failed_total";
     let help = "SMB mappings that were removed to be made anew, and could not be.";
     page.family(name, help, Kind::Counter);
     page.sample(name, &[], node.operations().smb().failed_renewals());
-}
-
-fn render_usage(page: &mut Exposition, usage: Usage) {
-    for (name, help, value) in [
-        (
-            "wincsi_connections",
-            "Open connections on all pipes.",
-            usage.connections,
-        ),
-        (
-            "wincsi_running_calls",
-            "Calls that run.",
-            usage.running_calls,
-        ),
-        (
-            "wincsi_waiting_calls",
-            "Calls that wait for another, which has what they need.",
-            usage.waiting_calls,
-        ),
-        (
-            "wincsi_held_bytes",
-            "What the clients make the server hold; -max-held-memory bounds it.",
-            usage.held_bytes,
-        ),
-        (
-            "wincsi_pool_threads",
-            "Threads that drive connections and calls.",
-            usage.threads,
-        ),
-    ] {
-        page.family(name, help, Kind::Gauge);
-        page.sample(name, &[], value);
-    }
-    for (name, help, value) in [
-        (
-            "wincsi_refused_calls_total",
-            "Calls that were refused because too many ran.",
-            usage.refused_calls,
-        ),
-        (
-            "wincsi_turned_away_connections_total",
-            "Clients that were closed at once because too many were connected.",
-            usage.turned_away,
-        ),
-        (
-            "wincsi_failed_accepts_total",
-            "Tries to take a client that the system refused.",
-            usage.failed_accepts,
-        ),
-    ] {
-        page.family(name, help, Kind::Counter);
-        page.sample(name, &[], value);
-    }
 }
 
 fn render_build(page: &mut Exposition, node: NodeKind) {

@@ -9,7 +9,7 @@ const LONGEST: usize = 8 << 10;
 
 /// What clients send is in the text: it may neither begin a line of its own, nor turn the reader's
 /// eye with characters that move others about, nor go on for ever.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(LONGEST));
     for character in text.chars() {
         if line.len() >= LONGEST {
@@ -25,7 +25,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// No more of a text than so many bytes, with dots in place of the rest.
-pub(crate) fn bounded(mut text: String, longest: usize) -> String {
+pub fn bounded(mut text: String, longest: usize) -> String {
     if text.len() > longest {
         text.truncate(text.floor_char_boundary(longest));
         text.push_str("...");
@@ -34,7 +34,7 @@ pub(crate) fn bounded(mut text: String, longest: usize) -> String {
 }
 
 /// No more of a text than so many bytes, and how many were left out.
-pub(crate) fn counted(text: &str, longest: usize) -> Cow<'_, str> {
+pub fn counted(text: &str, longest: usize) -> Cow<'_, str> {
     if text.len() <= longest {
         return Cow::Borrowed(text);
     }
@@ -51,7 +51,7 @@ fn is_format(character: char) -> bool {
 }
 
 /// `2026-01-31T23:59:59.123456Z`.
-pub(crate) fn rfc3339(time: OffsetDateTime) -> String {
+pub fn rfc3339(time: OffsetDateTime) -> String {
     let (date, (hour, minute, second)) = (time.date(), time.to_hms());
     let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
     let micros = time.microsecond();

@@ -19,19 +19,18 @@ use self::filter::{Filter, is_ours};
 use self::limit::Limit;
 use self::line::Lines;
 use self::output::Output;
-use crate::flags::Config;
 
 pub use self::filter::{Module, ModuleError};
 pub use self::line::Format;
 pub use self::output::lost;
 pub use self::standard_error::{flush, say};
 
-/// Starts logging as the configuration says.
+/// Starts logging like this.
 ///
 /// # Errors
 /// A log file cannot be opened.
-pub fn start(config: &Config) -> io::Result<()> {
-    let subscriber = tracing_subscriber::registry().with(Log::open(&config.log)?);
+pub fn start(options: &Options) -> io::Result<()> {
+    let subscriber = tracing_subscriber::registry().with(Log::open(options)?);
     // A second start in one process keeps the first log, which only tests can notice.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
@@ -76,7 +75,7 @@ pub struct Options {
 
 impl Options {
     /// Where its files are, if there are any.
-    pub(crate) fn files(&self) -> Option<PathBuf> {
+    pub fn files(&self) -> Option<PathBuf> {
         match (self.to_stderr, &self.file) {
             (true, _) => None,
             (false, Some(file)) => Some(file.clone()),
@@ -174,7 +173,7 @@ impl Severity {
 }
 
 /// The layer that makes lines of events.
-pub(crate) struct Log {
+pub struct Log {
     filter: Filter,
     /// Of the lines that are not ours.
     limit: Limit,
@@ -183,7 +182,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn open(options: &Options) -> io::Result<Self> {
+    pub fn open(options: &Options) -> io::Result<Self> {
         Ok(Self {
             filter: Filter::new(options),
             limit: Limit::default(),

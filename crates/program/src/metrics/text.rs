@@ -3,11 +3,11 @@ use std::fmt::{self, Write as _};
 /// A page in Prometheus's text format, version 0.0.4
 /// (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
 #[derive(Default)]
-pub(super) struct Exposition(String);
+pub struct Exposition(String);
 
 /// What kind of figure a family is.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub enum Kind {
     Counter,
     Gauge,
     Histogram,
@@ -15,7 +15,7 @@ pub(super) enum Kind {
 
 impl Exposition {
     /// Begins a family; its samples follow.
-    pub(super) fn family(&mut self, name: &str, help: &str, kind: Kind) {
+    pub fn family(&mut self, name: &str, help: &str, kind: Kind) {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
@@ -26,7 +26,7 @@ impl Exposition {
     }
 
     /// Adds a sample to the family that was begun.
-    pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {
+    pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {
         self.0.push_str(name);
         for (index, (label, text)) in labels.iter().enumerate() {
             self.0.push(if index == 0 { '{' } else { ',' });
@@ -39,7 +39,7 @@ impl Exposition {
         let _ = writeln!(self.0, " {value}");
     }
 
-    pub(super) fn into_text(self) -> String {
+    pub fn into_text(self) -> String {
         self.0
     }
 }

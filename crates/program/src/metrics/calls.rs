@@ -19,10 +19,10 @@ const CODES: u8 = 17;
 
 /// The series of all RPCs, by their path.
 #[derive(Default)]
-pub(super) struct Calls(Mutex<BTreeMap<&'static str, Arc<CallSeries>>>);
+pub struct Calls(Mutex<BTreeMap<&'static str, Arc<CallSeries>>>);
 
 /// The series of one RPC, with the names and labels of csi-proxy's gRPC interceptors.
-pub(crate) struct CallSeries {
+pub struct CallSeries {
     service: String,
     method: &'static str,
     started: Count,
@@ -33,13 +33,13 @@ pub(crate) struct CallSeries {
 
 impl CallSeries {
     /// A call came in.
-    pub(crate) fn began(&self) {
+    pub fn began(&self) {
         self.started.add_one();
     }
 
     /// A call was answered. A failed one counts as sent too, as in csi-proxy, whose interceptor
     /// (go-grpc-middleware's `providers/prometheus`, up to 1.1.0) does not look at the error.
-    pub(crate) fn ended(&self, code: Code, took: Duration) {
+    pub fn ended(&self, code: Code, took: Duration) {
         self.sent.add_one();
         self.handled[usize::from(code.number())].fetch_add(1, Ordering::Relaxed);
         self.seconds.observe(took);
@@ -59,7 +59,7 @@ impl CallSeries {
 }
 
 impl Calls {
-    pub(super) fn series(
+    pub fn series(
         &self,
         group: &'static wire::Group,
         method: &'static wire::Method,
@@ -80,7 +80,7 @@ impl Calls {
 
     /// The families, and the series of each, in the order of Go's library: by name, then by the
     /// values of the labels. A series is there from its first count on.
-    pub(super) fn render(&self, page: &mut Exposition) {
+    pub fn render(&self, page: &mut Exposition) {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = all.values().cloned().collect();
         all.sort_by(|one, other| one.labels().cmp(&other.labels()));

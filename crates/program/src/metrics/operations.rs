@@ -16,7 +16,7 @@ const BOUNDS: [f64; 11] = [
 
 /// The series of the operations of the system. There are as many as the program has names.
 #[derive(Default)]
-pub(super) struct Operations(RwLock<BTreeMap<Key, Arc<Series>>>);
+pub struct Operations(RwLock<BTreeMap<Key, Arc<Series>>>);
 
 type Key = (Facility, &'static str, &'static str);
 
@@ -56,7 +56,7 @@ impl Operations {
         Arc::clone(known.entry(key).or_insert_with(new))
     }
 
-    pub(super) fn render(&self, page: &mut Exposition) {
+    pub fn render(&self, page: &mut Exposition) {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let all: Vec<_> = known
             .iter()

@@ -33,7 +33,7 @@ const TELLING: Duration = Duration::from_secs(10);
 const STACK_BYTES: usize = 256 << 10;
 
 /// Answers requests by their path.
-pub(crate) trait Site: Send + Sync {
+pub trait Site: Send + Sync {
     /// The page at a path that is made without waiting for anything, and so served however many are answered.
     fn at_once(&self, _path: &str) -> Option<Page> {
         None
@@ -44,15 +44,15 @@ pub(crate) trait Site: Send + Sync {
 }
 
 /// What a request is answered with.
-pub(crate) struct Page {
-    pub(crate) status: Status,
-    pub(crate) content_type: &'static str,
-    pub(crate) body: String,
+pub struct Page {
+    pub status: Status,
+    pub content_type: &'static str,
+    pub body: String,
 }
 
 /// The statuses that are needed here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Status {
+pub enum Status {
     Ok,
     BadRequest,
     NotFound,
@@ -63,7 +63,7 @@ pub(crate) enum Status {
 }
 
 /// A server that runs until this is dropped.
-pub(crate) struct HttpServer(Arc<Shared>);
+pub struct HttpServer(Arc<Shared>);
 
 struct Shared {
     site: Arc<dyn Site>,
@@ -76,7 +76,7 @@ impl HttpServer {
     /// Listens and serves. An address that cannot be had, because it is taken or its name is not known,
     /// is logged as an error and tried again until it can: what only watches a node may not keep it from
     /// working. `pages` says in the log what is served.
-    pub(crate) fn start(address: &BindAddress, site: Arc<dyn Site>, pages: &'static str) -> Self {
+    pub fn start(address: &BindAddress, site: Arc<dyn Site>, pages: &'static str) -> Self {
         Self::with_lives_of(LIFE, address, site, pages)
     }
 
@@ -110,7 +110,7 @@ impl HttpServer {
     }
 
     /// Where a client of this machine reaches it; nothing while it has not got its address.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
+    pub fn address(&self) -> Option<SocketAddr> {
         let addresses = self.0.listening.addresses();
         addresses.first().copied().map(address::reachable)
     }
@@ -181,7 +181,7 @@ fn answer_aside(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
 
 impl Page {
     /// A page of plain text.
-    pub(crate) fn text(status: Status, body: impl Into<String>) -> Self {
+    pub fn text(status: Status, body: impl Into<String>) -> Self {
         Self {
             status,
             content_type: "text/plain; charset=utf-8",

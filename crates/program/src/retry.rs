@@ -8,25 +8,25 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Tries of one thing, by a thread that others can end.
 #[derive(Default)]
-pub(crate) struct Retry {
+pub struct Retry {
     is_over: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Retry {
     /// Has the tries end.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         *self.lock() = true;
         self.changed.notify_all();
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         *self.lock()
     }
 
     /// Calls `attempt` after each pause, with the pause that follows it, until it returns something; `None` when
     /// the tries end before.
-    pub(crate) fn until<T>(
+    pub fn until<T>(
         &self,
         longest_pause: Duration,
         mut attempt: impl FnMut(Duration) -> Option<T>,

@@ -2,33 +2,39 @@ use std::time::Duration;
 
 use os::{Event, EventLevel, EventLog as _};
 use os_windows::{EndRequests, NativeEventLog, ServiceError, ServiceHandle};
-use wincsi_proxy::flags::{Config, FlagError};
 
-use super::Surroundings;
+use super::{Program, Surroundings, Under};
+use crate::flags::FlagError;
 
 /// Has libraries looked for among the system's only, not in the program's folder. Those that the exe imports are
 /// loaded by then: of these `build.rs` has the loader do the same.
-pub(crate) fn restrict_libraries() -> Result<(), u8> {
-    os_windows::search_system32_only().map_err(|error| super::complain(&error))
+///
+/// # Errors
+/// The program's exit status, when Windows refuses.
+pub fn restrict_libraries<P: Program>() -> Result<(), u8> {
+    os_windows::search_system32_only().map_err(|error| super::complain::<P>(&error))
 }
 
 /// Serves until the process is asked to end, or under the service control manager until that does.
-pub(crate) fn run(config: Config) -> u8 {
-    if config.windows_service {
-        let drain = config.drain_timeout;
-        return as_service(drain, move |service| {
-            super::serve(&config, &service).map_err(|failure| (super::FAILED, failure.to_string()))
+pub fn run<P: Program>(program: P) -> u8 {
+    let settings = program.settings();
+    if settings.under == Under::ServiceManager {
+        let drain = settings.drain;
+        return as_service::<P>(drain, move |service| {
+            super::serve(&program, &service).map_err(|failure| (super::FAILED, failure.to_string()))
         });
     }
     match EndRequests::listen() {
-        Ok(requests) => super::serve_in_console(&config, &requests),
-        Err(error) => super::complain(&os::Error::new("SetConsoleCtrlHandler", "console", error)),
+        Ok(requests) => super::serve_in_console(&program, &requests),
+        Err(error) => {
+            super::complain::<P>(&os::Error::new("SetConsoleCtrlHandler", "console", error))
+        }
     }
 }
 
 /// Ends a program whose flags are wrong. The service control manager hears of it if it started us, since
 /// nobody else would.
-pub(crate) fn refuse(error: &FlagError, arguments: &[String]) -> u8 {
+pub fn refuse<P: Program>(error: &FlagError, arguments: &[String]) -> u8 {
     let is_service = |argument: &String| {
         argument
             .trim_start_matches('-')
@@ -38,7 +44,7 @@ pub(crate) fn refuse(error: &FlagError, arguments: &[String]) -> u8 {
         return super::USAGE;
     }
     let text = error.to_string();
-    as_service(Duration::ZERO, move |_| Err((super::USAGE, text)))
+    as_service::<P>(Duration::ZERO, move |_| Err((super::USAGE, text)))
 }
 
 impl Surroundings for ServiceHandle {
@@ -65,32 +71,35 @@ impl Surroundings for EndRequests {
 const NEVER_RAN: u32 = 1;
 
 /// A failure is an exit code of the service's own and a text for the event log.
-fn as_service(
+fn as_service<P: Program>(
     stop_time: Duration,
     main: impl FnOnce(ServiceHandle) -> Result<(), (u8, String)> + Send + 'static,
 ) -> u8 {
     let outcome = os_windows::run_as_service(stop_time, move |service| match main(service) {
         Ok(()) => 0,
         Err((code, text)) => {
-            report(text);
+            report::<P>(text);
             code
         }
     });
     outcome.unwrap_or_else(|error| {
-        let code = super::complain(&error);
+        let code = super::complain::<P>(&error);
         if matches!(error, ServiceError::NotAService) {
-            eprintln!("Leave -windows-service out to run in a console; csi-proxy service install makes a service of it.");
+            let name = P::NAME;
+            eprintln!(
+                "Leave -windows-service out to run in a console; {name} service install makes a service of it."
+            );
         }
         code
     })
 }
 
 /// The log file may be what failed. That the event log fails too is beyond telling.
-fn report(message: String) {
+fn report<P: Program>(message: String) {
     let event = Event {
         level: EventLevel::Error,
         id: NEVER_RAN,
         message,
     };
-    let _ = NativeEventLog::of(os_windows::SERVICE_NAME).report(&event);
+    let _ = NativeEventLog::of(P::SERVICE).report(&event);
 }

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// How large a file may grow, and how many full ones are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// In bytes; `None` is without bound.
     bytes: Option<u64>,
     backups: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Files of so many megabytes, 0 meaning any size, and so many full ones beside the current.
-    pub(crate) fn megabytes(megabytes: u64, backups: u32) -> Self {
+    pub fn megabytes(megabytes: u64, backups: u32) -> Self {
         let bytes = megabytes.saturating_mul(1 << 20);
         Self {
             bytes: (bytes > 0).then_some(bytes),
@@ -33,7 +33,7 @@ impl Limits {
 }
 
 /// The file. Lines are not held back: a line that was written is with the operating system.
-pub(crate) struct RotatingFile {
+pub struct RotatingFile {
     path: PathBuf,
     limits: Limits,
     header: fn() -> String,
@@ -48,7 +48,7 @@ pub(crate) struct RotatingFile {
 
 impl RotatingFile {
     /// Opens the file to append to it. `header` gives the lines that begin every new file.
-    pub(crate) fn open(path: PathBuf, limits: Limits, header: fn() -> String) -> io::Result<Self> {
+    pub fn open(path: PathBuf, limits: Limits, header: fn() -> String) -> io::Result<Self> {
         let mut rotating = Self {
             path,
             limits,
@@ -67,7 +67,7 @@ impl RotatingFile {
     ///
     /// # Errors
     /// The system does not take it. The next line is tried all the same.
-    pub(crate) fn write(&mut self, line: &[u8]) -> io::Result<()> {
+    pub fn write(&mut self, line: &[u8]) -> io::Result<()> {
         self.look()?;
         if self.is_full(line.len()) {
             self.rotate()?;

@@ -1,0 +1,111 @@
+//! What not every backend can do.
+
+use std::fmt;
+
+/// What happens where a call that needs the feature fails.
+const UNSUPPORTED: &str = "`Unsupported`";
+
+/// Name, what a node with the feature does, and what happens where a backend lacks it.
+struct Row(&'static str, &'static str, &'static str);
+
+/// The table of features: the enum, its pages and docs/guide.md have it from here.
+macro_rules! features {
+    ($($feature:ident $name:literal: $what:literal, $without:expr;)+) => {
+        /// What the node in this process can do and csi-proxy's protocol does not carry.
+        ///
+        /// [`NodeApi::supports`](super::NodeApi::supports) answers without a call to the node, so that a driver
+        /// can refuse a volume before it changes anything. Where the backend lacks a feature, a call that needs
+        /// it fails with [`Cause::Unsupported`](super::Cause::Unsupported), or does what [`Feature::without`]
+        /// says. What a csi-proxy of an older version lacks is no feature, as the proxy may be another one at the
+        /// next call.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Feature {
+            $(#[doc = concat!($what, ".")] $feature,)+
+        }
+
+        impl Feature {
+            /// All features, by name.
+            pub const ALL: &[Self] = &[$(Self::$feature),+];
+
+            fn row(self) -> Row {
+                match self {
+                    $(Self::$feature => Row($name, $what, $without),)+
+                }
+            }
+        }
+    };
+}
+
+features![
+    BlankProof "blank-proof": "A format overwrites nothing but what is proved to be blank",
+        "our proxy proves it, the Go one formats a volume with a filesystem that Windows does not know";
+    CheckedOffline "checked-offline": "`Disks::take_offline` refuses a disk while a volume of it is in use",
+        "caches are written, and the disk goes offline though files are open";
+    DeviceCriteria "device-criteria": "`Disks::find` by NVMe namespace, port, PCI device or function",
+        UNSUPPORTED;
+    ErrorCodes "error-codes": "`Error::code` and `Error::system_text`", "both are `None`";
+    FormatOptions "format-options":
+        "`Volumes::ensure_formatted` with ReFS, allocation unit, label or access control list", UNSUPPORTED;
+    GuardedDisks "guarded-disks": "`Disks::find` excludes the disks that are never written",
+        "they are candidates, and our proxy refuses to change them";
+    HiddenClones "hidden-clones": "`Disks::find` finds a read-only clone that Windows's list leaves out",
+        "`NotFound`";
+    LockedChecks "locked-checks": "What was found is verified under the locks of disk and volume before a change",
+        "it is verified by calls right before the change, under no lock";
+    LoginOptions "login-options": "`Iscsi::connect_with` with options", UNSUPPORTED;
+    MapOptions "map-options": "`Smb::map` with options", UNSUPPORTED;
+    MappingList "mapping-list": "`Smb::mappings`", UNSUPPORTED;
+    Outcomes "outcomes":
+        "`Smb::map`, `Iscsi::connect_with`, `Volumes::ensure_formatted` and `Volumes::resize` report what they did",
+        "`Unreported`, but for a format that was made";
+    PortalRefresh "portal-refresh": "`Iscsi::refresh`", UNSUPPORTED;
+    SessionList "session-list": "`Iscsi::sessions`", UNSUPPORTED;
+    StaleMounts "stale-mounts":
+        "`Volumes::mount` and `Filesystem::make_directory` take a mounted folder whose volume is gone for a plain one",
+        "they fail until `Filesystem::remove_entry` removes it";
+];
+
+impl Feature {
+    /// Its name, `map-options` say, which stays as it is.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// What happens where a backend lacks it, for people.
+    #[must_use]
+    pub fn without(self) -> &'static str {
+        self.row().2
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The features as rows of Markdown, for docs/guide.md.
+#[doc(hidden)]
+#[must_use]
+pub fn feature_rows() -> String {
+    let rows = Feature::ALL.iter().map(|feature| feature.row());
+    rows.map(|Row(name, what, without)| format!("| `{name}` | {what} | {without} |\n"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kebab_case_in_order_and_each_the_name_of_one_feature() {
+        let names: Vec<_> = Feature::ALL.iter().map(|feature| feature.name()).collect();
+        assert!(names.is_sorted_by(|one, next| one < next), "{names:?}");
+        for (feature, name) in Feature::ALL.iter().zip(names) {
+            let letters: String = format!("{feature:?}").to_lowercase();
+            assert_eq!(name.replace('-', ""), letters);
+        }
+    }
+}

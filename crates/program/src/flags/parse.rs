@@ -1,0 +1,183 @@
+use std::ffi::OsString;
+
+use super::{Apply, Configuration, Flag, Instead, Invocation, Value, all};
+
+/// A command line as the system gives it, as text.
+///
+/// # Errors
+/// An argument is no valid Unicode.
+pub fn unicode(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<String>, FlagError> {
+    arguments
+        .into_iter()
+        .map(|argument| argument.into_string().map_err(FlagError::NoUnicode))
+        .collect()
+}
+
+/// Reads a command line in the style of Go's `flag` package, without the program's name.
+///
+/// One dash or two; `-flag=value` or, for flags that are not boolean, `-flag value`; a repeated
+/// flag overrides, or adds where it may be given several times; `--` ends the flags. Arguments behind
+/// the flags are ignored, but not when there is a flag among them.
+///
+/// # Errors
+/// An unknown flag, a missing or wrong value, a flag behind an argument that is none, or one that means
+/// nothing without another.
+pub fn parse<C: Configuration>(
+    arguments: impl IntoIterator<Item = String>,
+) -> Result<Invocation<C>, FlagError> {
+    let mut config = C::default();
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        let Some((name, value)) = split(&argument)? else {
+            config.note_ignored(behind(argument, arguments)?);
+            break;
+        };
+        let flag = find(name)?;
+        match flag.apply {
+            Apply::Instead(Instead::Help) => return Ok(Invocation::Help),
+            Apply::Instead(Instead::Version) => return Ok(Invocation::Version),
+            _ => {}
+        }
+        apply(&mut config, flag, value, &mut arguments)?;
+    }
+    config.check().map_err(FlagError::Together)?;
+    Ok(Invocation::Serve(Box::new(config)))
+}
+
+/// A command line that cannot be understood. Texts are those of Go's `flag` package where it has one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FlagError {
+    /// The value of a flag that is true or false is neither.
+    #[error("invalid boolean value {value:?} for -{name}: parse error")]
+    Boolean {
+        /// The flag.
+        name: &'static str,
+        /// What it was given.
+        value: String,
+    },
+    /// The flag needs a value and is the last argument.
+    #[error("flag needs an argument: -{0}")]
+    NeedsArgument(&'static str),
+    /// An argument is no valid Unicode.
+    #[error("argument is no valid Unicode: {0:?}")]
+    NoUnicode(OsString),
+    /// A flag behind an argument that is none: Go would ignore it.
+    #[error("{stray:?} is no flag, and {flag:?} behind it would have no effect")]
+    Shadowed {
+        /// The argument that is no flag.
+        stray: String,
+        /// The first flag behind it.
+        flag: String,
+    },
+    /// Three dashes, or no name.
+    #[error("bad flag syntax: {0}")]
+    Syntax(String),
+    /// Flags that mean nothing together.
+    #[error("{0}")]
+    Together(&'static str),
+    /// No flag has this name.
+    #[error("flag provided but not defined: -{0}")]
+    Undefined(String),
+    /// The value is not what the flag takes.
+    #[error("invalid value {value:?} for flag -{name}: {reason}")]
+    Value {
+        /// The flag.
+        name: &'static str,
+        /// What it was given.
+        value: String,
+        /// What is wrong with it, or what it takes.
+        reason: String,
+    },
+}
+
+/// The flag's name and the value behind `=`; `None` for what is no flag.
+#[allow(
+    clippy::type_complexity,
+    reason = "a name for this pair would say less"
+)]
+fn split(argument: &str) -> Result<Option<(&str, Option<&str>)>, FlagError> {
+    let body = argument
+        .strip_prefix("--")
+        .or_else(|| argument.strip_prefix('-'));
+    let Some(body) = body.filter(|body| !body.is_empty()) else {
+        return Ok(None);
+    };
+    if body.starts_with(['-', '=']) {
+        return Err(FlagError::Syntax(argument.to_owned()));
+    }
+    Ok(Some(
+        body.split_once('=')
+            .map_or((body, None), |(name, value)| (name, Some(value))),
+    ))
+}
+
+/// What follows the flags. `--` says that it is meant so.
+fn behind(first: String, rest: impl Iterator<Item = String>) -> Result<Vec<String>, FlagError> {
+    if first == "--" {
+        return Ok(rest.collect());
+    }
+    let rest: Vec<String> = rest.collect();
+    match rest.iter().find(|argument| argument.starts_with('-')) {
+        Some(flag) => Err(FlagError::Shadowed {
+            stray: first,
+            flag: flag.clone(),
+        }),
+        None => Ok([vec![first], rest].concat()),
+    }
+}
+
+fn find<C: Configuration>(name: &str) -> Result<&'static Flag<C>, FlagError> {
+    let name = if name == "h" { "help" } else { name };
+    all()
+        .find(|flag| flag.name == name)
+        .ok_or_else(|| FlagError::Undefined(name.to_owned()))
+}
+
+fn apply<C: Configuration>(
+    config: &mut C,
+    flag: &'static Flag<C>,
+    value: Option<&str>,
+    rest: &mut impl Iterator<Item = String>,
+) -> Result<(), FlagError> {
+    let value = match (flag.value, value) {
+        (_, Some(value)) => value.to_owned(),
+        (Value::Bool, None) => String::from("true"),
+        (Value::Of(_), None) => rest.next().ok_or(FlagError::NeedsArgument(flag.name))?,
+    };
+    let outcome = match flag.apply {
+        Apply::Bool(apply) => {
+            let on = go_bool(&value).ok_or_else(|| not_boolean(flag, &value))?;
+            apply(config, on);
+            Ok(())
+        }
+        Apply::Go(apply) => apply(config, &value),
+        // Whoever reads the command line has ended there.
+        Apply::Instead(_) => Ok(()),
+        Apply::Nothing => {
+            config.note_ineffective(flag.name);
+            Ok(())
+        }
+        Apply::Text(apply) => apply(config, &value).map_err(|wanted| format!("want {wanted}")),
+    };
+    outcome.map_err(|reason| FlagError::Value {
+        name: flag.name,
+        value,
+        reason,
+    })
+}
+
+fn not_boolean<C>(flag: &Flag<C>, value: &str) -> FlagError {
+    FlagError::Boolean {
+        name: flag.name,
+        value: value.to_owned(),
+    }
+}
+
+/// What Go's `strconv.ParseBool` takes.
+fn go_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
