@@ -1,3 +1,4 @@
+use formats::error_id::ErrorId;
 use os::schema::wmi_error;
 use os::{Cause, Hresult, Instance, Win32};
 
@@ -133,64 +134,20 @@ fn typed_code(object: &Instance) -> Option<Cause> {
         return (code != 0).then_some(Cause::Win32(Win32(code)));
     }
     let is_hresult = kind.eq_ignore_ascii_case(wmi_error::error_type::HRESULT.value);
-    let code = Hresult(code);
-    (is_hresult && code.is_failure()).then(|| cause(code))
+    is_hresult.then_some(Hresult(code)).and_then(failure)
 }
 
 fn identified_code(object: &Instance) -> Option<Cause> {
     let identifier = object.text(wmi_error::MESSAGE_ID.name).ok()?;
-    identified(identifier)
-}
-
-/// The code in an identifier such as `Windows System Error 53`, and in nothing that is written
-/// otherwise.
-///
-/// PowerShell shows that text, with the cmdlet's name behind it, as the error's identifier. That it is
-/// the error object's `MessageID` is unverified, and that no language of the system changes it. Those that were seen
-/// are in `formats::fixtures::field_errors`, each with its source.
-fn identified(identifier: &str) -> Option<Cause> {
-    let (kind, number) = identifier.rsplit_once(' ')?;
-    match kind {
-        "Windows System Error" => decimal(number).map(|code| Cause::Win32(Win32(code))),
-        "StorageWMI" => decimal(number).map(Cause::Storage),
-        "MI RESULT" => decimal(number).and_then(mi_result),
-        "HRESULT" => {
-            let code = Hresult(hexadecimal(number)?);
-            code.is_failure().then(|| cause(code))
-        }
-        _ => None,
+    match ErrorId::parse(identifier)? {
+        ErrorId::Win32(code) => Some(Cause::Win32(Win32(code))),
+        ErrorId::Storage(code) => Some(Cause::Storage(code)),
+        ErrorId::Hresult(code) => failure(Hresult(code)),
     }
 }
 
-/// Zero is no failure.
-fn decimal(digits: &str) -> Option<u32> {
-    let is_plain = !digits.starts_with('0') && digits.bytes().all(|digit| digit.is_ascii_digit());
-    Some(digits).filter(|_| is_plain)?.parse().ok()
-}
-
-fn hexadecimal(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix("0x")?;
-    let is_plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let digits = Some(digits).filter(|_| is_plain)?;
-    u32::from_str_radix(digits, 16).ok()
-}
-
-/// What WMI's own interface fails with where MI's does with these.
-///
-/// <https://learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result>
-fn mi_result(code: u32) -> Option<Cause> {
-    let code = match code {
-        1 => Hresult::WBEM_E_FAILED,
-        2 => Hresult::WBEM_E_ACCESS_DENIED,
-        3 => Hresult::WBEM_E_INVALID_NAMESPACE,
-        4 => Hresult::WBEM_E_INVALID_PARAMETER,
-        5 => Hresult::WBEM_E_INVALID_CLASS,
-        6 => Hresult::WBEM_E_NOT_FOUND,
-        7 => Hresult::WBEM_E_NOT_SUPPORTED,
-        17 => Hresult::WBEM_E_INVALID_METHOD,
-        _ => return None,
-    };
-    Some(code.into())
+fn failure(code: Hresult) -> Option<Cause> {
+    code.is_failure().then(|| cause(code))
 }
 
 fn told_text(object: &Instance) -> Option<&str> {
@@ -234,9 +191,8 @@ mod tests {
     use formats::fixtures::field_errors::{self, Failure};
     use os::schema::wmi_error;
     use os::{Cause, Hresult, Instance, ObjectPath, Value, Win32};
-    use proptest::prelude::*;
 
-    use super::{Fault, identified};
+    use super::Fault;
 
     /// A cause, as the fixtures spell it.
     fn spelled(cause: &Cause) -> String {
@@ -361,65 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_that_is_written_otherwise_names_no_code() {
-        for tail in [
-            "",
-            "0",
-            "053",
-            "+53",
-            "-53",
-            "53 ",
-            " 53",
-            "53,New-SmbGlobalMapping",
-            "0x35",
-        ] {
-            assert_eq!(
-                identified(&format!("Windows System Error {tail}")),
-                None,
-                "{tail}"
-            );
-        }
-        for text in [
-            "",
-            "53",
-            "windows system error 53",
-            "Windows System Error",
-            "Windows System Error 4294967296",
-            "HRESULT 0x",
-            "HRESULT 0x0",
-            "HRESULT 0x1",
-            "HRESULT 0x40004",
-            "HRESULT 53",
-            "HRESULT 0x+5",
-            "HRESULT 0x180041001",
-            "StorageWMI 0",
-            "StorageWMI 0x5",
-            "MI RESULT 0",
-            "MI RESULT 999",
-        ] {
-            assert_eq!(identified(text), None, "{text}");
-        }
-        let most = Cause::Win32(Win32(u32::MAX));
-        assert_eq!(identified("Windows System Error 4294967295"), Some(most));
-    }
-
-    proptest! {
-        #[test]
-        fn every_code_is_found_in_its_identifier_and_in_no_other(code in 1_u32.., around in "[^0-9]+") {
-            let identifier = format!("Windows System Error {code}");
-            prop_assert_eq!(identified(&identifier), Some(Cause::Win32(Win32(code))));
-            prop_assert_eq!(identified(&format!("{identifier}{around}")), None);
-            prop_assert_eq!(identified(&format!("{around}{identifier}")), None);
-        }
-
-        #[test]
-        fn an_identifier_that_names_a_code_is_written_in_one_way(text in "(Windows System Error )?[0-9+ \\PC]{0,12}") {
-            if let Some(cause) = identified(&text) {
-                let Cause::Win32(Win32(code)) = cause else {
-                    return Err(TestCaseError::fail(format!("{cause}")));
-                };
-                prop_assert_eq!(text, format!("Windows System Error {code}"));
-            }
+    fn an_identifier_of_a_success_changes_no_code() {
+        for identifier in ["HRESULT 0x0", "HRESULT 0x1", "HRESULT 0x40004"] {
+            let object = identified_object(identifier, Value::Null);
+            let failed = Cause::Hresult(Hresult::WBEM_E_FAILED);
+            assert_eq!(fault(&object).cause, failed, "{identifier}");
         }
     }
 

@@ -97,7 +97,11 @@ pub(crate) fn unreachable(endpoint: &Endpoint, error: &io::Error) -> Cause {
 }
 
 fn answered(status: Status, about: &[String]) -> Remedy {
+    let condition = reported(&status);
     let text = status.message;
+    if let Some(condition) = condition {
+        return Remedy::GiveUp(Cause::failed(condition, text));
+    }
     Remedy::GiveUp(match status.code {
         Code::Unimplemented => return Remedy::AskOlder(text),
         Code::DeadlineExceeded => Cause::Deadline,
@@ -108,6 +112,13 @@ fn answered(status: Status, about: &[String]) -> Remedy {
         Code::Unknown => texts::cause(text, about),
         code => Cause::failed(Condition::Other, format_args!("{code}: {text}")),
     })
+}
+
+/// The condition that the server reports with a failure of a handler; none by a name newer than this client.
+fn reported(status: &Status) -> Option<Condition> {
+    let (_, name) = status.trailer.as_ref()?;
+    let is_of_a_handler = matches!(status.code, Code::ResourceExhausted | Code::Unknown);
+    Condition::named(name).filter(|_| is_of_a_handler)
 }
 
 #[cfg(test)]

@@ -4,46 +4,7 @@
 //! this crate it does so through the same traits, types and errors as with the library in its own
 //! process, [`node::api`]: what is chosen by the one line that makes the handle.
 //!
-//! ```toml
-//! [dependencies]
-//! client = { package = "wincsi-client", version = "0.1" }
-//! node = { package = "wincsi-node", version = "0.1" }
-//! ```
-//!
-//! ```
-//! # extern crate wincsi_client as client;
-//! use std::time::Duration;
-//!
-//! use node::Criterion;
-//! use node::DiskQuery;
-//! use node::Page83;
-//! use node::api::NodeApi;
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let sockets = folder.path().join("sockets");
-//! # let server = proxy::serve::start(&proxy::flags::Config {
-//! #     listen: sockets.clone(),
-//! #     simulate: Some(folder.path().join("node")),
-//! #     ..Default::default()
-//! # })?;
-//! // `client::Node::pipes()` on Windows; elsewhere `csi-proxy -simulate=node -listen=sockets` serves.
-//! let node = client::Node::sockets(&sockets);
-//! let deadline = node.deadline(Duration::from_secs(60));
-//!
-//! node.disks().rescan(deadline)?;
-//! let identifier = Criterion::Page83(Page83::parse("600224801234567890abcdef00000001")?);
-//! let wanted = DiskQuery::all([identifier, Criterion::Lun(1)])?;
-//! let disk = node.disks().find(&wanted, deadline)?;
-//! node.disks().partition(&disk, deadline)?;
-//! let volume = node.volumes().find_on(&disk, deadline)?;
-//! if !node.volumes().is_formatted(volume.id(), deadline)? {
-//!     node.volumes().format(&volume, deadline)?;
-//! }
-//! let folder = r"C:\var\lib\kubelet\plugins\example\globalmount".parse()?;
-//! node.filesystem().make_directory(&folder, deadline)?;
-//! node.volumes().mount(&volume, &folder, deadline)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! Drivers use it through the crate `wincsi`, with the feature `pipes`, whose page has an example.
 //!
 //! The pages of [`node`] and [`node::api`] say what the operations do, and what deadlines, errors, locks and
 //! repetition mean. Disks that Windows runs from are the proxy's affair: ours refuses to write them. What is not
@@ -65,9 +26,9 @@
 //! a [`Feature`](node::api::Feature).
 //!
 //! # Errors
-//! See [`node::api::Cause`]. csi-proxy has one code for every failure, and a text; the texts of its
-//! versions 1.1 to 1.3 and of ours are recognised and become a
-//! [`Condition`](node::api::Condition). What the caller itself sent is left out of the text before
+//! See [`node::api::Cause`]. Our server says the [`Condition`](node::api::Condition) of a failure in a trailer
+//! ([`wire::CONDITION`]). csi-proxy has one code for every failure, and a text; the texts of its versions 1.1 to 1.3
+//! and of ours are recognised. What the caller itself sent is left out of the text before
 //! that, so that no path can be named after an error.
 //!
 //! # Deadlines
@@ -106,7 +67,7 @@ mod remote;
 mod texts;
 
 pub use self::raw::{Client, ClientCause, ClientError};
-pub use self::remote::{Node, Options};
+pub use self::remote::{ConditionSource, Node, Options};
 #[doc(hidden)]
 pub use self::texts::words;
 pub use transport::{Endpoint, EndpointError, Owner};

@@ -9,9 +9,9 @@ use node::api::Cause;
 use transport::{CallError, Channel, ChannelOptions, Endpoint, EndpointError};
 use wire::{Group, Version};
 
-use crate::Options;
 use crate::dialect::{Dialect, Line};
 use crate::failure::{self, Fault, Remedy};
+use crate::{ConditionSource, Options};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -222,6 +222,10 @@ impl Asking<'_> {
         options.connect_timeout = self.options.connect_timeout.min(left);
         options.owner = self.options.owner;
         options.metadata = Some((wire::FORMAT_GUARD, wire::STRICT));
+        options.trailer = match self.options.conditions {
+            ConditionSource::Server => Some(wire::CONDITION),
+            ConditionSource::Texts => None,
+        };
         options
     }
 }

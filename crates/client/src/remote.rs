@@ -28,6 +28,8 @@ pub struct Node(Arc<Shared>);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
+    /// Where conditions come from. The default is the server's word where it sends one.
+    pub conditions: ConditionSource,
     /// How long opening a pipe may take that is busy. The default, 2 s, is that of csi-proxy's Go
     /// client.
     pub connect_timeout: Duration,
@@ -42,9 +44,20 @@ pub struct Options {
     pub patience: Duration,
 }
 
+/// Where the [`Condition`](node::api::Condition) of a failure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConditionSource {
+    /// The server says it ([`wire::CONDITION`]), as ours does; where it does not, its texts are recognised.
+    Server,
+    /// Its texts alone: what the Go server is asked with, for tests of it.
+    Texts,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
+            conditions: ConditionSource::Server,
             connect_timeout: Duration::from_secs(2),
             look_again: Duration::from_secs(10),
             owner: Owner::Administrators,

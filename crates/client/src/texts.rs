@@ -1,6 +1,7 @@
 //! What the texts of csi-proxy's failures mean: of 1.1 and 1.2, which spoke through PowerShell, of
 //! 1.3, which speaks through WMI, and of ours.
 
+use formats::error_id::ErrorId;
 use node::api::{Cause, Condition};
 use os::schema::iscsi_target;
 use os::{Hresult, Win32};
@@ -177,32 +178,15 @@ fn returned(text: &str) -> Option<Condition> {
     Some(Condition::of_returned(class, leading_number(code)?))
 }
 
-/// The code in what PowerShell calls an error by: `StorageWMI 41003,New-Partition`, `HRESULT
-/// 0x54f,Connect-IscsiTarget`, `Windows System Error 53,New-SmbGlobalMapping`, `MI RESULT 2,Get-PartitionSupportedSize`.
+/// The code in what PowerShell calls an error by: `FullyQualifiedErrorId : StorageWMI 41003,New-Partition`.
 fn identified(text: &str) -> Option<Condition> {
-    let (_, identifier) = text.split_once("FullyQualifiedErrorId : ")?;
-    if let Some(code) = identifier.strip_prefix("StorageWMI ") {
-        return Some(Condition::of_storage(leading_number(code)?));
-    }
-    if let Some(code) = identifier.strip_prefix("Windows System Error ") {
-        return Some(Condition::of_win32(Win32(leading_number(code)?)));
-    }
-    if let Some(code) = identifier.strip_prefix("MI RESULT ") {
-        return of_mi_result(leading_number(code)?);
-    }
-    let code = identifier.strip_prefix("HRESULT 0x")?;
-    let digits = code.split(|c: char| !c.is_ascii_hexdigit()).next()?;
-    let code = u32::from_str_radix(digits, 16).ok()?;
-    Some(Condition::of_hresult(Hresult(code)))
-}
-
-/// <https://learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result>
-fn of_mi_result(code: u32) -> Option<Condition> {
-    match code {
-        2 => Some(Condition::AccessDenied),
-        6 => Some(Condition::NotFound),
-        _ => None,
-    }
+    let (_, behind) = text.split_once("FullyQualifiedErrorId : ")?;
+    let identifier = behind.split([',', '\r', '\n']).next()?;
+    Some(match ErrorId::parse(identifier)? {
+        ErrorId::Hresult(code) => Condition::of_hresult(Hresult(code)),
+        ErrorId::Storage(code) => Condition::of_storage(code),
+        ErrorId::Win32(code) => Condition::of_win32(Win32(code)),
+    })
 }
 
 /// The system's own texts stand for themselves wherever they occur. csi-proxy 1.3 hands them on in the

@@ -11,8 +11,9 @@ use node::api::{Cause, Condition, NodeApi};
 use os::{Deadline, DiskNumber, Moment};
 use prost::Message as _;
 use support::heard::{Heard, script};
-use support::{Counter, PATIENCE, Place, Script, soon};
+use support::{Counter, PATIENCE, Place, Script, options, soon};
 use transport::{Code, Status};
+use wincsi_client::ConditionSource;
 use wire::disk::v1::{self, rpc};
 
 fn rescanning(answer: impl Fn() -> Result<(), Status> + Send + Sync + 'static) -> Script {
@@ -45,6 +46,30 @@ fn a_policys_refusal_is_told_from_a_failure() {
         failure(full),
         Cause::failed(Condition::Other, "ResourceExhausted: too many calls")
     );
+}
+
+/// A text may name anything, and csi-proxy's next version may have another.
+#[test]
+fn the_condition_that_a_server_reports_counts_and_its_text_where_the_name_is_unknown() {
+    let reported = |name: &'static str| {
+        rescanning(move || {
+            let status = Status::new(Code::Unknown, "Access is denied.");
+            Err(status.with_trailer(wire::CONDITION, name))
+        })
+    };
+    let text = "Access is denied.";
+    assert_eq!(
+        failure(reported("in-use")),
+        Cause::failed(Condition::InUse, text)
+    );
+    let denied = Cause::failed(Condition::AccessDenied, text);
+    assert_eq!(failure(reported("of-a-newer-server")), denied);
+    let place = Place::new();
+    let _proxy = place.serve([reported("in-use")]);
+    let mut by_texts = options();
+    by_texts.conditions = ConditionSource::Texts;
+    let node = place.node_with(by_texts);
+    assert_eq!(node.disks().rescan(soon(&node)).unwrap_err().cause, denied);
 }
 
 #[test]

@@ -378,6 +378,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
              that never had a session",
         )
     },
+    by_hand(
+        33,
+        "a dynamic disk's volume may begin where its data partition does, and the kernel's layout has \
+         that partition, with a GPT and with an MBR",
+        &["Disks::layout", "Volumes::extents"],
+        "both answers of each disk of a spanned volume, which `diskpart` makes",
+    ),
+    by_hand(
+        34,
+        "`MSFT_Volume` leaves out what lies on dynamic disks, and a disk that has just become dynamic \
+         is listed until the storage provider looks anew",
+        &["query MSFT_Disk", "query MSFT_Volume"],
+        "`Get-Volume` and `Get-Disk` right after `diskpart` made a spanned volume, with and without a \
+         rescan",
+    ),
 ];
 
 /// What the simulated machines assume, and a person on such a machine can look at.

@@ -12,6 +12,7 @@
 //! | [`device_id`] | a `STORAGE_DEVICE_ID_DESCRIPTOR` | the SCSI identifiers (VPD page 83h) of a disk |
 //! | [`device_path`] | the device interface path of a disk | its NVMe namespace |
 //! | [`directory`] | a listing of a directory with ids (`FILE_ID_EXTD_DIR_INFO`, `FILE_ID_BOTH_DIR_INFO`) | names, each with the id of its file |
+//! | [`error_id`] | the identifier of an error of WMI's | the code that it names |
 //! | [`ioctl`] | what disks and volumes answer to control codes | partition table, descriptor, length, sector size, number, address, attributes; extents |
 //! | [`location`] | `MSFT_Disk.Location` | adapter, bus, target, LUN |
 //! | [`multi_string`] | a block of UTF-16 | the texts of its list |
@@ -28,6 +29,7 @@ pub mod credential;
 pub mod device_id;
 pub mod device_path;
 pub mod directory;
+pub mod error_id;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod gpt;

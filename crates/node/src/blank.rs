@@ -8,13 +8,21 @@ use formats::blank::{
     UnfinishedNtfs, View, ViewError,
 };
 use formats::partition_kind::PartitionKind;
-use os::{Cause, Deadline, DiskNumber};
+use os::{Cause, Deadline, DiskNumber, PartitionEntry};
 
 use crate::{FormatGuard, Node};
 
 /// What its owner can do about it. The lengths are those that are looked at, [`formats::blank::HEAD`] and
 /// [`formats::blank::TAIL`].
 pub(crate) const WAY_OUT: &str = "who wants it overwritten wipes its first 4 MiB and its last MiB, or has csi-proxy run with -format-guard=off";
+
+/// Whose a partition is, as the kernel has it.
+pub(crate) fn kind_of(partition: &PartitionEntry) -> PartitionKind {
+    match partition.mbr_type {
+        Some(kind) => PartitionKind::Mbr(kind),
+        None => PartitionKind::Gpt(partition.kind),
+    }
+}
 
 /// Something must not be overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

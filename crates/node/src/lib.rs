@@ -5,71 +5,9 @@
 //! it knows of the world came through an [`Os`], so the code that runs on a node is the code that
 //! runs in every test on a simulated one.
 //!
-//! # A first look
-//! A disk is staged and unstaged, here on a simulated node. On Windows, in a HostProcess container, the
-//! same operations work on `os_windows::node`; in an ordinary container the crate `wincsi-client` has
-//! csi-proxy do them, by the same traits ([`api`]).
-//!
-//! ```toml
-//! [dependencies]
-//! node = { package = "wincsi-node", version = "0.1" }
-//! os = { package = "wincsi-os", version = "0.1" }
-//!
-//! [dev-dependencies]
-//! os-sim = { package = "wincsi-os-sim", version = "0.1" }
-//! ```
-//!
-//! ```
-//! # extern crate wincsi_node as node;
-//! use std::time::Duration;
-//!
-//! use node::Criterion;
-//! use node::DiskQuery;
-//! use node::FormatOptions;
-//! use node::Node;
-//! use node::Options;
-//! use node::Page83;
-//! use node::api::Condition;
-//! use node::api::NodeApi;
-//! use os::WinPath;
-//! use os_sim::ClockMode;
-//! use os_sim::demo;
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let folder = folder.path();
-//! let simulated = demo::create(folder, ClockMode::Virtual)?;
-//! let node: &dyn NodeApi = &Node::new(simulated.os(), Options::default());
-//!
-//! // One deadline for all of it. A disk is named by what tells it from others, never by its number.
-//! let deadline = node.deadline(Duration::from_secs(110));
-//! node.disks().rescan(deadline)?;
-//! let identifier = Criterion::Page83(Page83::parse(demo::DISK_PAGE83)?);
-//! let wanted = DiskQuery::all([identifier, Criterion::Lun(1)])?;
-//! let disk = node.disks().find(&wanted, deadline)?;
-//!
-//! // Each of these leaves alone what is as it should be, so that all may be repeated.
-//! node.disks().bring_online(&disk, deadline)?;
-//! node.disks().partition(&disk, deadline)?;
-//! let volume = node.volumes().find_on(&disk, deadline)?;
-//! let ntfs = FormatOptions::default();
-//! node.volumes().ensure_formatted(&volume, &ntfs, deadline)?;
-//! let staging: WinPath = r"C:\var\lib\kubelet\plugins\demo\globalmount".parse()?;
-//! node.filesystem().make_directory(&staging, deadline)?;
-//! node.volumes().mount(&volume, &staging, deadline)?;
-//! assert_eq!(node.volumes().of_target(&staging, deadline)?, volume.id());
-//!
-//! // Formatted now, and so refused: by its condition, whoever does the work and whatever its text.
-//! let refused = node.volumes().format(&volume, deadline).unwrap_err();
-//! assert_eq!(refused.condition(), Some(Condition::NotBlank));
-//!
-//! node.volumes().unmount(volume.id(), &staging, deadline)?;
-//! node.filesystem().remove_entry(&staging, deadline)?;
-//! node.disks().take_offline(&disk, deadline)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! The project's `examples/driver` is a whole driver in some 130 lines of code; its `docs/guide.md` goes from an
-//! empty cargo project to tests with faults, deaths and reboots.
+//! Drivers use it through the crate `wincsi`, whose page has a first look, and whose features are csi-proxy's pipes and
+//! the simulated node. The project's `examples/driver` is a whole driver in some 130 lines of code; its `docs/guide.md`
+//! goes from an empty cargo project to tests with faults, deaths and reboots.
 //!
 //! # Calls
 //! Everything is synchronous and reached through a [`Node`]: a driver's calls as [`api::NodeApi`], csi-proxy's by
@@ -153,6 +91,7 @@ mod locks;
 mod looks;
 mod new_link;
 mod notes;
+mod outcomes;
 mod own_rows;
 mod patience;
 mod provider;

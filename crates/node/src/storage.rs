@@ -145,8 +145,6 @@ pub(crate) struct Partition {
     pub(crate) number: PartitionNumber,
     /// Of a GPT disk, the type in braces.
     pub(crate) gpt_type: Option<String>,
-    /// Of an MBR disk.
-    pub(crate) mbr_type: Option<u32>,
     pub(crate) offset: u64,
     /// Of a GPT disk.
     pub(crate) guid: Option<Uuid>,
@@ -165,7 +163,6 @@ impl Partition {
             partition::DISK_NUMBER.name,
             partition::GPT_TYPE.name,
             partition::GUID.name,
-            partition::MBR_TYPE.name,
             partition::OFFSET.name,
             partition::PARTITION_NUMBER.name,
         ];
@@ -189,7 +186,6 @@ impl Partition {
             gpt_type: row
                 .text_or_null(partition::GPT_TYPE.name)?
                 .map(str::to_owned),
-            mbr_type: row.u32_or_null(partition::MBR_TYPE.name)?,
             offset: row.u64(partition::OFFSET.name)?,
             guid: row
                 .text_or_null(partition::GUID.name)?

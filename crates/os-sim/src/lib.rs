@@ -8,34 +8,7 @@
 //! A driver's tests plug in a disk, let something go wrong, and look at what the driver made of it; the
 //! project's `docs/guide.md` goes through it step by step.
 //!
-//! ```
-//! # extern crate wincsi_os_sim as os_sim;
-//! use os::DiskNumber;
-//! use os::Win32;
-//! use os_sim::Bus;
-//! use os_sim::ClockMode;
-//! use os_sim::Content;
-//! use os_sim::DiskSpec;
-//! use os_sim::Effect;
-//! use os_sim::NodeSpec;
-//! use os_sim::Rule;
-//! use os_sim::SimNode;
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let folder = folder.path();
-//! let node = SimNode::create(folder, &NodeSpec::named("node-1"), ClockMode::Virtual)?;
-//! let disk = DiskSpec::on(Bus::Nvme).serial("S1");
-//! node.hardware().attach_disk("data", &disk, &Content::blank(1 << 30))?;
-//!
-//! let os = node.os();
-//! assert_eq!(os.disks.list()?, [DiskNumber(0), DiskNumber(1)]);
-//!
-//! let folder = r"C:\data".parse()?;
-//! node.faults().add(Rule::on("CreateDirectoryW", Effect::fail(Win32::DISK_FULL)).times(1));
-//! assert_eq!(os.files.create_directory(&folder).unwrap_err().win32(), Some(Win32::DISK_FULL));
-//! os.files.create_directory(&folder)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! The crate `wincsi` has it as the module `sim`, with examples.
 //!
 //! # A node's folder
 //! ```text
@@ -65,22 +38,30 @@
 //! `MSFT_Disk.Refresh` and `MSFT_StorageSetting.UpdateHostStorageCache` alone, but for a disk that came a while ago
 //! ([`Arrivals`]). That is no fault but how Windows is. It leaves out dynamic disks, and a clone beside its original where [`Collision::Hidden`] is set.
 //!
+//! # Volumes on several disks
+//! A dynamic disk's file says which parts of which volumes it holds ([`VolumeExtent`], a table `[[extent]]` each):
+//! what Windows reads in the database on the disk. [`HardwareControl::span_disks`] makes dynamic disks and a volume over
+//! all of them, and a node can come with one ([`SpannedSpec`]). [`os::Volumes`] has such a volume, with each of its
+//! extents, while all of its disks are there and online. The storage provider has neither the disks nor
+//! what lies on them.
+//! ```
+//! # extern crate wincsi_os_sim as os_sim;
+//! use os_sim::{ClockMode, NodeSpec, SimNode, SpannedSpec};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let spanned = SpannedSpec { letter: 'S', disks: 2, disk_bytes: 1 << 30 };
+//! let spec = NodeSpec::named("node-1").spanned(spanned);
+//! let node = SimNode::create(folder.path(), &spec, ClockMode::Virtual)?;
+//! let volume = node.os().volumes.mounted_at(&r"S:\".parse()?)?;
+//! assert_eq!(node.os().volumes.extents(volume)?.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Profiles
 //! A node that is made with a [`Profile`] answers as machines of one cloud did: the disk that it runs from, what its
 //! firmware says, its policy for new disks, and data disks that [`Profile::disk`] builds. What such machines answered
 //! is recorded in `formats::fixtures::field`, with sources; a test compares each recorded property with the profile's
 //! object. What no record has is the simulator's own: the project's `docs/fidelity.md` lists it.
-//! ```
-//! # extern crate wincsi_os_sim as os_sim;
-//! use os_sim::{ClockMode, Content, NodeSpec, Profile, SimNode};
-//!
-//! # let folder = tempfile::tempdir()?;
-//! let spec = NodeSpec::named("node-1").profile(Profile::Ebs);
-//! let node = SimNode::create(folder.path(), &spec, ClockMode::Virtual)?;
-//! let disk = Profile::Ebs.disk(1, "vol-0123456789abcdef0");
-//! node.hardware().attach_disk("data", &disk, &Content::blank(1 << 30))?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 //!
 //! # The gate
 //! Every operation of every facility passes one gate, which records it ([`SimNode::take_trace`]) and
@@ -115,9 +96,9 @@
 //! volume, a service) is due at a moment of the node's clock and is there once that has passed.
 //!
 //! # What it is not
-//! No file content passes the gate: workloads write to `volumes/` directly. Volumes of dynamic disks, Storage
-//! Spaces and clusters do not exist here: a disk's file can merely say that it belongs to a cluster.
-//! Partitions are created on GPT disks alone.
+//! No file content passes the gate: workloads write to `volumes/` directly. Storage Spaces and clusters do not exist
+//! here: a disk's file can merely say that it belongs to a cluster. Of dynamic disks there are simple and spanned
+//! volumes, none that are striped or mirrored, and no method that makes one. Partitions are created on GPT disks alone.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -145,6 +126,7 @@ mod roots;
 mod secret;
 mod services;
 mod smbios;
+mod spanned;
 mod spec;
 mod spec_files;
 mod storage;
@@ -159,10 +141,12 @@ pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,
     Identifier, IdentifierKind, IdentifierPage, PciFunction, Role, SectorSize, Stretch,
+    VolumeExtent,
 };
 pub use inventory::Inventory;
 pub use latency::Latency;
 pub use node::{CreateError, SimNode, VolumeHold};
 pub use profile::{Profile, UnknownProfile};
 pub use secret::Secret;
+pub use spanned::SpannedSpec;
 pub use spec::{NodeSpec, SanPolicy, ServiceSpec, Start};

@@ -78,10 +78,11 @@ impl SimNode {
         }
         fs::create_dir_all(folder).map_err(|error| CreateError::file(folder, error))?;
         let hardware = HardwareControl::at(folder);
-        system_disk::discard(&hardware)?;
-        system_disk::build(&hardware, spec)?;
         let text =
             toml::to_string(spec).map_err(|error| CreateError::malformed(&files.spec, error))?;
+        NodeSpec::parse(&files.spec, &text)?;
+        system_disk::discard(&hardware)?;
+        system_disk::build(&hardware, spec)?;
         // From here on it is a node: whatever else it needs is made when it is opened.
         folder::replace(&files.spec, text.as_bytes())
             .map_err(|error| CreateError::file(&files.spec, error))?;
@@ -152,7 +153,7 @@ impl SimNode {
         let hardware = HardwareControl::in_memory();
         system_disk::build(&hardware, spec)?;
         inventory.plug_into(&hardware)?;
-        let state = State::first(system_disk::drive_c(&hardware));
+        let state = State::first(system_disk::drives(&hardware, spec));
         let clock = Arc::new(NodeClock::new(clock, Duration::ZERO));
         let hands = Box::new(hardware.clone());
         let gate = Gate::new(Arc::clone(&clock), spec.latency.faults(), hands);
@@ -288,8 +289,8 @@ impl SimNode {
 
     /// The first start.
     fn started(files: &NodeFiles, spec: NodeSpec, clock: ClockMode) -> Result<Self, CreateError> {
-        let drive_c = system_disk::drive_c(&HardwareControl::at(&files.folder));
-        let node = Self::assembled(files, spec, State::first(drive_c), clock)?;
+        let drives = system_disk::drives(&HardwareControl::at(&files.folder), &spec);
+        let node = Self::assembled(files, spec, State::first(drives), clock)?;
         node.reboot()
             .and_then(|()| node.furnish())
             .map_err(|error| CreateError::malformed(&files.folder, error))?;

@@ -10,6 +10,7 @@ use crate::CreateError;
 use crate::conditions::StorageConditions;
 use crate::latency::Latency;
 use crate::profile::Profile;
+use crate::spanned::SpannedSpec;
 
 /// A node as somebody set it up: the content of `node.toml`. It does not change while the node runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,9 @@ pub struct NodeSpec {
     pub latency: Latency,
     /// How many bytes the disk has that the node runs from; read when the node is made.
     pub system_disk_bytes: u64,
+    /// A volume on dynamic disks that it comes with; read when the node is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spanned: Option<SpannedSpec>,
     /// What happens to a disk that is seen for the first time.
     pub san_policy: SanPolicy,
     /// Whether `MSFT_Disk.Initialize` brings an offline disk online and makes it writable. On Hyper-V it did: a disk
@@ -143,6 +147,13 @@ impl NodeSpec {
         Self { build, ..self }
     }
 
+    /// With a spanned volume.
+    #[must_use]
+    pub fn spanned(self, spanned: SpannedSpec) -> Self {
+        let spanned = Some(spanned);
+        Self { spanned, ..self }
+    }
+
     /// With volumes that take so long to appear.
     #[must_use]
     pub fn volume_delay(self, delay: Duration) -> Self {
@@ -161,6 +172,10 @@ impl NodeSpec {
                 .parse::<WinPath>()
                 .map_err(|error| CreateError::malformed(path, error))?;
         }
+        if spec.spanned.is_some_and(|it| !it.is_possible()) {
+            let reason = "a spanned volume has a letter, and not C";
+            return Err(CreateError::malformed(path, reason));
+        }
         Ok(spec)
     }
 }
@@ -177,6 +192,7 @@ impl Default for NodeSpec {
             profile: None,
             latency: Latency::default(),
             system_disk_bytes: 32 << 30,
+            spanned: None,
             san_policy: SanPolicy::default(),
             initialize_brings_online: true,
             page_files: vec![r"C:\pagefile.sys".to_owned()],

@@ -12,6 +12,7 @@ use crate::machine::Mount;
 use crate::ondisk::gpt::{self, NewPartition};
 use crate::ondisk::{Area, FilesystemKind, Formatting, MIB, Table, filesystem, mbr};
 use crate::profile::Profile;
+use crate::spanned::SpannedSpec;
 use crate::spec::NodeSpec;
 
 /// Its name among the disks of the node's folder.
@@ -28,7 +29,7 @@ pub(crate) enum Division {
     Mbr,
 }
 
-/// Builds the disk and plugs it in.
+/// Builds the disk, and the others that the node comes with, and plugs them in.
 pub(crate) fn build(hardware: &HardwareControl, node: &NodeSpec) -> Result<(), HardwareError> {
     let disk = match node.profile {
         Some(profile) => profile.system_disk(),
@@ -37,8 +38,11 @@ pub(crate) fn build(hardware: &HardwareControl, node: &NodeSpec) -> Result<(), H
     let disk = disk.arriving(Arrives::Online);
     let division = node.profile.map_or(Division::Gpt, Profile::system_division);
     attach(hardware, NAME, &disk, node.system_disk_bytes, division)?;
-    match node.profile.and_then(Profile::temporary_disk) {
-        Some(disk) => attach(hardware, TEMPORARY, &disk, TEMPORARY_BYTES, Division::Mbr),
+    if let Some(disk) = node.profile.and_then(Profile::temporary_disk) {
+        attach(hardware, TEMPORARY, &disk, TEMPORARY_BYTES, Division::Mbr)?;
+    }
+    match node.spanned {
+        Some(spanned) => spanned.plug_into(hardware),
         None => Ok(()),
     }
 }
@@ -72,11 +76,16 @@ pub(crate) fn discard(hardware: &HardwareControl) -> Result<(), HardwareError> {
             other => other?,
         }
     }
-    Ok(())
+    SpannedSpec::discard(hardware)
 }
 
-/// Drive C's row for the mount manager of a node that is started for the first time.
-pub(crate) fn drive_c(hardware: &HardwareControl) -> Option<Mount> {
+/// The mount manager's table on a node that is started for the first time: its drive letters.
+pub(crate) fn drives(hardware: &HardwareControl, node: &NodeSpec) -> Vec<Mount> {
+    let spanned = node.spanned.and_then(|spanned| spanned.mount(hardware));
+    drive_c(hardware).into_iter().chain(spanned).collect()
+}
+
+fn drive_c(hardware: &HardwareControl) -> Option<Mount> {
     let medium = hardware.expect_disk(NAME).ok()?;
     let table = Table::read(Area::sound(&medium, medium.length().ok()?, 512));
     let mut partitions = table.partitions.iter();

@@ -49,13 +49,7 @@ impl os::Volumes for Volumes {
 
     fn extents(&self, volume: VolumeId) -> Result<Vec<Extent>> {
         let operation = "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS";
-        self.run(operation, volume, |_, home| {
-            Ok(vec![Extent {
-                disk: os::DiskNumber(home.number),
-                offset: home.partition.offset,
-                length: home.partition.length,
-            }])
-        })
+        self.run(operation, volume, |_, home| Ok(home.extents()))
     }
 
     fn space(&self, volume: VolumeId) -> Result<Space> {
@@ -168,7 +162,7 @@ impl os::Volumes for Volumes {
             if bytes > home.partition.length || filesystem.kind.usable(bytes) < least {
                 return Err(Win32::INVALID_PARAMETER.into());
             }
-            let area = machine.area(&home.disk)?;
+            let area = machine.area_of(&home)?;
             filesystem::extend(area, &home.partition, filesystem, bytes)
                 .map_err(|_| Win32::IO_DEVICE.into())
         })

@@ -1,5 +1,7 @@
 //! What [`os::Disks`] means, as far as it can be told without changing a disk.
 
+use std::collections::BTreeSet;
+
 use formats::device_id::DeviceIdPage;
 use os::{DiskNumber, Disks, DriveLayout, Extent, Facility, PartitionStyle, Win32};
 use uuid::Uuid;
@@ -12,6 +14,7 @@ declare!("disks", &[Facility::Disks, Facility::Volumes];
     disks_are_listed_ascending_and_once,
     the_disk_of_a_volume_is_listed,
     a_volume_is_a_partition_of_its_disk,
+    the_parts_of_volumes_lie_on_disks_that_are_listed_and_apart,
     partitions_lie_within_the_disk_and_apart,
     partitions_are_numbered_from_one,
     a_disk_is_so_many_whole_sectors_long,
@@ -70,6 +73,34 @@ fn a_volume_is_a_partition_of_its_disk(fixture: &Fixture) -> Result<(), Failure>
         // The mount manager takes the GUID of the partition.
         PartitionStyle::Gpt { .. } => same("GUID", &found.id, &volume),
         _ => same("GUID", &found.id, &Uuid::nil()),
+    }
+}
+
+/// A volume of several parts names each of its disks.
+fn the_parts_of_volumes_lie_on_disks_that_are_listed_and_apart(
+    fixture: &Fixture,
+) -> Result<(), Failure> {
+    let (disks, volumes) = (fixture.disks()?, fixture.volumes()?);
+    ours(fixture)?;
+    let listed = disks.list()?;
+    // A volume on something else than a disk does not say.
+    let extents = |volume| volumes.extents(volume).unwrap_or_default();
+    let mut parts: Vec<_> = volumes.list()?.into_iter().flat_map(extents).collect();
+    parts.sort_by_key(|part| (part.disk, part.offset));
+    for part in &parts {
+        holds("its disk is listed", listed.contains(&part.disk))?;
+        let end = part.offset + part.length;
+        holds("it ends with its disk", end <= disks.length(part.disk)?)?;
+    }
+    let apart = parts
+        .is_sorted_by(|one, next| one.disk != next.disk || one.offset + one.length <= next.offset);
+    holds("no part is in another", apart)?;
+    match fixture.workbench().spanned() {
+        Some(volume) => {
+            let on: BTreeSet<_> = extents(volume).iter().map(|it| it.disk).collect();
+            holds("it lies on several disks", on.len() > 1)
+        }
+        None => Ok(()),
     }
 }
 

@@ -81,6 +81,11 @@ pub trait Workbench: Send + Sync {
         None
     }
 
+    /// A volume on several disks, if the node has one.
+    fn spanned(&self) -> Option<VolumeId> {
+        None
+    }
+
     /// The name of a service that is stopped, that nothing needs, and that cases may start and stop,
     /// if the node has one.
     fn idle_service(&self) -> Option<&'static str> {

@@ -308,6 +308,7 @@ fn drive_layout(read: ioctl::DriveLayout) -> DriveLayout {
         offset: partition.offset,
         length: partition.length,
         kind: partition.kind,
+        mbr_type: partition.mbr_type,
         id: partition.id,
     };
     DriveLayout {

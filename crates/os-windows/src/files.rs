@@ -15,6 +15,7 @@ use crate::failure;
 use crate::held::HeldDirectory;
 use crate::raw::find::{Found, Search};
 use crate::raw::handle::{self, Purpose};
+use crate::raw::identity::{self, Identity};
 use crate::raw::{file, security};
 use crate::volumes::NativeVolumes;
 use crate::wide::Wide;
@@ -82,8 +83,8 @@ impl Files for NativeFiles {
     fn remove_directory(&self, path: &WinPath) -> os::Result<()> {
         let failed = |code| failure::error("RemoveDirectoryW", path, code);
         let name = Wide::path(path).map_err(failed)?;
-        if let Some(volume) = mounted_volume(&name).map_err(failed)? {
-            forget(path, volume)?;
+        if let Some(mounted) = mounted(&name).map_err(failed)? {
+            mounted.forget(path)?;
         }
         file::remove_directory(&name).map_err(failed)
     }
@@ -210,44 +211,77 @@ fn plain_directory(path: &WinPath, purpose: Purpose) -> Result<OwnedHandle, Win3
     is_plain.then_some(directory).ok_or(Win32::DIRECTORY)
 }
 
-/// Tells the mount manager that a mounted folder is about to go. No handle that is open for deletion
-/// may be on it.
-///
-/// A folder whose volume is gone has to go too, so a failure is passed over where the mount manager
-/// certainly does not name the folder among the paths of its volume. Otherwise it is an error, and nothing
-/// is removed: the folder can be unmounted later, whereas no call that we know takes the path of a folder
-/// that is no more from the volume's paths.
-pub(crate) fn forget(folder: &WinPath, volume: VolumeId) -> os::Result<()> {
-    let volumes = NativeVolumes::new();
-    let Err(error) = volumes.delete_mount_point(folder) else {
-        return Ok(());
-    };
-    if may_name(&volumes.access_paths(volume), folder) {
-        return Err(error);
-    }
-    tracing::warn!(%error, %volume, "the mount manager does not name the folder, which goes anyway");
-    Ok(())
+/// A folder at which a volume is mounted.
+pub(crate) struct MountedFolder {
+    volume: VolumeId,
+    identity: Result<Identity, Win32>,
 }
 
-/// Whether the mount manager may know the folder as a path of the volume that has these.
-fn may_name(paths: &os::Result<Vec<WinPath>>, folder: &WinPath) -> bool {
-    match paths {
-        Ok(paths) => paths.iter().any(|path| path.folded() == folder.folded()),
-        Err(error) => !error.is_not_found(),
+impl MountedFolder {
+    /// What a handle is on, if it is a mounted folder.
+    pub(crate) fn of(entry: &OwnedHandle) -> Result<Option<Self>, Win32> {
+        let volume = volume_mounted_at(entry)?;
+        Ok(volume.map(|volume| Self {
+            volume,
+            identity: identity::of(entry),
+        }))
+    }
+
+    /// Tells the mount manager, by the folder's path, that it is about to go. No handle that is open for deletion
+    /// may be on it.
+    ///
+    /// A folder whose volume is gone has to go too, so a failure is passed over where the mount manager
+    /// certainly does not name the folder among the paths of its volume. Otherwise it is an error, and nothing
+    /// is removed: the folder can be unmounted later, whereas no call that we know takes the path of a folder
+    /// that is no more from the volume's paths.
+    pub(crate) fn forget(&self, path: &WinPath) -> os::Result<()> {
+        let volumes = NativeVolumes::new();
+        let Err(error) = volumes.delete_mount_point(path) else {
+            return Ok(());
+        };
+        if self.may_be_among(&volumes.access_paths(self.volume)) {
+            return Err(error);
+        }
+        tracing::warn!(%error, volume = %self.volume, "the mount manager does not name the folder, which goes anyway");
+        Ok(())
+    }
+
+    /// Whether one of the paths that the mount manager has for the volume may lead to the folder. A path may be
+    /// spelled in several ways (by a drive, a volume's name, a link), so what it leads to is compared.
+    fn may_be_among(&self, paths: &os::Result<Vec<WinPath>>) -> bool {
+        match paths {
+            // A root is no folder of another volume.
+            Ok(paths) => paths
+                .iter()
+                .any(|path| path.name().is_some() && !self.is_elsewhere(path)),
+            Err(error) => !error.is_not_found(),
+        }
+    }
+
+    /// Whether a path leads to another entry for certain, or to none.
+    fn is_elsewhere(&self, path: &WinPath) -> bool {
+        let found = Wide::path(path)
+            .and_then(|name| handle::open(&name, Purpose::LookAtEntry))
+            .and_then(|entry| identity::of(&entry));
+        match (found, self.identity) {
+            (Ok(found), Ok(own)) => found != own,
+            (Ok(_), Err(_)) => false,
+            (Err(code), _) => failure::error("CreateFileW", path, code).is_not_found(),
+        }
     }
 }
 
-/// The volume that is mounted at a folder, by its path.
-fn mounted_volume(path: &Wide) -> Result<Option<VolumeId>, Win32> {
+/// The entry at a path, if it is a mounted folder.
+fn mounted(path: &Wide) -> Result<Option<MountedFolder>, Win32> {
     if entry(path)?.tag != Some(ReparseTag::MOUNT_POINT) {
         return Ok(None);
     }
-    volume_mounted_at(&handle::open(path, Purpose::LookAtEntry)?)
+    MountedFolder::of(&handle::open(path, Purpose::LookAtEntry)?)
 }
 
 /// The volume that is mounted at a folder. A junction has the same tag and leads to another name than
 /// a volume's.
-pub(crate) fn volume_mounted_at(entry: &OwnedHandle) -> Result<Option<VolumeId>, Win32> {
+fn volume_mounted_at(entry: &OwnedHandle) -> Result<Option<VolumeId>, Win32> {
     let folder_that_leads_on = FileAttributes::DIRECTORY.and(FileAttributes::REPARSE_POINT);
     if !handle::attributes(entry)?.contains(folder_that_leads_on) {
         return Ok(None);
@@ -328,32 +362,68 @@ mod tests {
         assert!(Search::begin(&name, 0).is_err());
     }
 
-    #[test]
-    fn a_folder_of_a_volume_that_is_gone_may_go() {
-        let folder = r"C:\wincsi-missing\mnt".parse().expect("a path");
+    fn path(text: &str) -> WinPath {
+        text.parse().expect("a path")
+    }
+
+    /// The folder that an entry would be if a volume that is gone were mounted there.
+    fn folder(at: &WinPath) -> MountedFolder {
         let gone = r"\\?\Volume{00000000-0000-0000-0000-000000000bad}\".parse();
-        assert!(NativeVolumes::new().delete_mount_point(&folder).is_err());
-        assert_eq!(forget(&folder, gone.expect("a volume")), Ok(()));
+        let entry = handle::open(&Wide::path(at).expect("no NUL"), Purpose::LookAtEntry);
+        MountedFolder {
+            volume: gone.expect("a volume"),
+            identity: entry.and_then(|entry| identity::of(&entry)),
+        }
     }
 
     #[test]
-    fn a_folder_is_named_in_any_case_and_with_a_backslash_at_its_end() {
-        let path = |text: &str| text.parse::<WinPath>().expect("a path");
-        let paths = Ok(vec![path(r"E:\"), path(r"C:\Data\Mnt\")]);
-        assert!(may_name(&paths, &path(r"c:\data\mnt")));
-        assert!(!may_name(&paths, &path(r"C:\Data\Mnt\f")));
-        assert!(!may_name(&Ok(Vec::new()), &path(r"C:\Data\Mnt")));
+    fn a_folder_of_a_volume_that_is_gone_may_go() {
+        let missing = path(r"C:\wincsi-missing\mnt");
+        assert!(NativeVolumes::new().delete_mount_point(&missing).is_err());
+        assert_eq!(folder(&missing).forget(&missing), Ok(()));
+    }
+
+    /// A link that is hard is an entry that has two paths, which a folder has by a drive's letter and its volume's
+    /// name.
+    #[test]
+    fn a_folder_that_the_mount_manager_names_otherwise_stays() {
+        let all = std::env::temp_dir().join(format!("wincsi-named-{}", std::process::id()));
+        std::fs::create_dir_all(&all).expect("a folder");
+        let [mnt, again, other] = ["Mnt", "again", "other"].map(|name| all.join(name));
+        std::fs::write(&mnt, "").expect("an entry");
+        std::fs::hard_link(&mnt, &again).expect("a second name");
+        std::fs::write(&other, "").expect("another entry");
+        let at = |found: &std::path::Path| path(found.to_str().expect("Unicode"));
+        let mounted = folder(&at(&mnt));
+        for named in [
+            at(&mnt),
+            at(&again),
+            path(&at(&mnt).to_string().to_uppercase()),
+        ] {
+            let paths = Ok(vec![path(r"E:\"), at(&other), named.clone()]);
+            assert!(mounted.may_be_among(&paths), "{named}");
+        }
+        let elsewhere = [path(r"C:\"), at(&other), at(&all), at(&all.join("none"))];
+        assert!(!mounted.may_be_among(&Ok(elsewhere.to_vec())));
+        assert!(!mounted.may_be_among(&Ok(Vec::new())));
+        let unknown = MountedFolder {
+            identity: Err(Win32::NOT_SUPPORTED),
+            ..mounted
+        };
+        assert!(unknown.may_be_among(&Ok(vec![at(&other)])));
+        assert!(!unknown.may_be_among(&Ok(vec![path(r"C:\")])));
+        std::fs::remove_dir_all(&all).expect("a folder");
     }
 
     /// A look that failed says nothing, unless it says that there is no such volume.
     #[test]
     fn a_folder_stays_while_it_is_not_known_whether_it_is_named() {
-        let folder = r"C:\Data\Mnt".parse().expect("a path");
+        let folder = folder(&path(r"C:\windows"));
         let failed = |cause: Cause| Err(os::Error::new("look", "volume", cause));
         let odd = Cause::Malformed("an odd path".to_owned());
         for cause in [Win32::NOT_READY.into(), Win32::IO_DEVICE.into(), odd] {
-            assert!(may_name(&failed(cause), &folder));
+            assert!(folder.may_be_among(&failed(cause)));
         }
-        assert!(!may_name(&failed(Win32::FILE_NOT_FOUND.into()), &folder));
+        assert!(!folder.may_be_among(&failed(Win32::FILE_NOT_FOUND.into())));
     }
 }

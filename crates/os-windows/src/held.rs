@@ -6,12 +6,13 @@ use formats::symlink;
 use os::{Component, FileAttributes, Held, LinkKind, Pin, Placeholder, Win32, WinPath};
 use windows_sys::Win32::System::Ioctl::FSCTL_SET_REPARSE_POINT;
 
+use crate::failure;
+use crate::files::{self, MountedFolder};
 use crate::raw::identity::{self, Identity};
 use crate::raw::relative::{self, Purpose};
 use crate::raw::{handle, privilege};
 use crate::reach::{self, Inner};
 use crate::wide::Wide;
-use crate::{failure, files};
 
 /// A directory that is held in place by an open handle.
 ///
@@ -58,12 +59,12 @@ impl HeldDirectory {
     fn removable(&self, name: &Component) -> os::Result<OwnedHandle> {
         let opened = || self.failed(REMOVE, name, self.open(name, Purpose::Remove));
         let entry = opened()?;
-        let mounted = self.failed(REMOVE, name, files::volume_mounted_at(&entry));
-        let Some(volume) = mounted? else {
+        let mounted = self.failed(REMOVE, name, MountedFolder::of(&entry));
+        let Some(mounted) = mounted? else {
             return Ok(entry);
         };
         drop(entry);
-        files::forget(&self.path.join(name.clone()), volume)?;
+        mounted.forget(&self.path.join(name.clone()))?;
         opened()
     }
 

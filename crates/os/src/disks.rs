@@ -186,11 +186,16 @@ pub struct PartitionEntry {
     pub length: u64,
     /// The type GUID; nil on MBR disks.
     pub kind: Uuid,
+    /// The type on MBR disks
+    /// (<https://learn.microsoft.com/windows/win32/fileio/disk-partition-types>).
+    pub mbr_type: Option<u8>,
     /// The partition's own GUID; nil on MBR disks.
     pub id: Uuid,
 }
 
 impl PartitionEntry {
+    /// MBR type of a dynamic disk's partition.
+    pub const MBR_DYNAMIC: u8 = 0x42;
     /// Type of a basic data partition, `ebd0a0a2-b9e5-4433-87c0-68b6b72699c7`.
     pub const BASIC_DATA: Uuid = Uuid::from_u128(0xebd0a0a2_b9e5_4433_87c0_68b6b72699c7);
     /// Type of the Microsoft reserved partition, `e3c9e316-0b5c-4db8-817d-f92df00215ae`.

@@ -15,6 +15,7 @@ pub mod serve;
 pub mod service;
 
 mod audit;
+mod condition;
 mod disk_guards;
 mod health;
 mod metrics;

@@ -9,12 +9,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, TryLockError};
 
 use node::Crowded;
+use node::api::Condition;
 use os::{Deadline, SystemText};
 use program::text;
 use prost::Message;
 use transport::{Call, Code, Service, Status};
 use wire::{Group, Rpc};
 
+use crate::condition::Conditioned;
 use crate::operations::Checked;
 use crate::oversight::Overseer;
 use crate::{Operations, Oversight, health};
@@ -78,17 +80,23 @@ impl Registry {
 /// Why a handler could not do what was asked. Clients see code `Unknown` and the text, as from
 /// csi-proxy, whose handlers return plain errors; `ResourceExhausted` where too many calls wait, as where too
 /// many run.
-pub(crate) struct Failure(Box<dyn std::error::Error + Send + Sync>);
+pub(crate) struct Failure {
+    error: Box<dyn std::error::Error + Send + Sync>,
+    condition: Option<Condition>,
+}
 
-impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
+impl<E: Conditioned> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self(Box::new(error))
+        Self {
+            condition: error.condition(),
+            error: Box::new(error),
+        }
     }
 }
 
 impl Failure {
     fn code(&self) -> Code {
-        match Crowded::of(&*self.0) {
+        match Crowded::of(&*self.error) {
             Some(_) => Code::ResourceExhausted,
             None => Code::Unknown,
         }
@@ -96,13 +104,22 @@ impl Failure {
 
     /// What the system says, in its own language: for the log, as clients match on what they are told.
     fn system_text(&self) -> Option<&str> {
-        SystemText::of(&*self.0).map(SystemText::as_str)
+        SystemText::of(&*self.error).map(SystemText::as_str)
+    }
+
+    /// What the client sees: csi-proxy's code and text, and for ours the condition.
+    fn status(&self, text: String) -> Status {
+        let status = Status::new(self.code(), text::bounded(text, LONGEST));
+        match self.condition {
+            Some(condition) => status.with_trailer(wire::CONDITION, condition.name()),
+            None => status,
+        }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.error.fmt(f)
     }
 }
 
@@ -218,7 +235,7 @@ fn answer<R: Rpc>(
             let text = failure.to_string();
             let logged = text::counted(&text, LONGEST_LOGGED);
             tracing::error!(method = R::PATH, client = ?call.peer.pid, system, "failed: {logged}");
-            Err(Status::new(failure.code(), text::bounded(text, LONGEST)))
+            Err(failure.status(text))
         }
     }
 }

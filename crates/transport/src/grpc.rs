@@ -63,13 +63,10 @@ const LONGEST_METADATA: usize = 64;
 
 /// A copy of the value of a header, as h2's value is a slice of the buffer that its header block came in.
 pub(crate) fn metadata(head: &Parts, name: &str) -> Result<Option<Box<str>>, Refusal> {
-    let mut values = head.headers.get_all(name).iter();
-    let Some(value) = values.next() else {
+    if !head.headers.contains_key(name) {
         return Ok(None);
-    };
-    let text = value.to_str().ok();
-    let text = text.filter(|text| text.len() <= LONGEST_METADATA && values.next().is_none());
-    match text {
+    }
+    match short(&head.headers, name) {
         Some(text) => Ok(Some(text.into())),
         None => {
             let text = format!("{name} is not one text of at most {LONGEST_METADATA} bytes");
@@ -174,21 +171,36 @@ pub(crate) fn ok_trailers() -> HeaderMap {
     trailers
 }
 
-/// Reads a status from trailers, or None when there is none.
-pub(crate) fn read_status(headers: &HeaderMap) -> Option<Status> {
+/// Reads a status from trailers, with the trailer of this name, or None when there is none.
+pub(crate) fn read_status(headers: &HeaderMap, trailer: Option<&'static str>) -> Option<Status> {
     let number = headers.get(GRPC_STATUS)?.to_str().ok()?.parse().ok()?;
     let message = headers
         .get(GRPC_MESSAGE)
         .map(|value| status::decode_message(value.as_bytes()));
-    Some(Status::new(
-        Code::from_number(number),
-        message.unwrap_or_default(),
-    ))
+    let status = Status::new(Code::from_number(number), message.unwrap_or_default());
+    Some(
+        match trailer.and_then(|name| Some((name, short(headers, name)?))) {
+            Some((name, value)) => status.with_trailer(name, value),
+            None => status,
+        },
+    )
+}
+
+/// The value of a header that is there once, as a short text.
+fn short<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let text = values.next()?.to_str().ok()?;
+    (text.len() <= LONGEST_METADATA && values.next().is_none()).then_some(text)
 }
 
 fn write_status(status: &Status, headers: &mut HeaderMap) {
     headers.insert(GRPC_STATUS, status.code.header());
     if !status.message.is_empty() {
         headers.insert(GRPC_MESSAGE, status::encode_message(&status.message));
+    }
+    if let Some((name, value)) = &status.trailer
+        && let Ok(value) = HeaderValue::from_str(value)
+    {
+        headers.insert(*name, value);
     }
 }

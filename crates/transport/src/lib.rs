@@ -52,7 +52,8 @@
 //! are refused.
 //!
 //! # Limits
-//! Unary calls alone: no streaming, no compression, no metadata for the service to see. All other
+//! Unary calls alone: no streaming, no compression, of metadata one header of a request and one
+//! trailer of an error. All other
 //! limits are [`ServerOptions`], and each has a default fit for a node: 4 MiB for a message, 64 MiB
 //! for all that clients can make the server hold together, 256 calls that run, 512 that wait for others ([`Waiting`]), 4,096 connections.
 //! A connection beyond its limits is refused or closed by itself; the others do not notice.

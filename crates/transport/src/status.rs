@@ -15,6 +15,9 @@ pub struct Status {
     pub code: Code,
     /// The text for people; drivers match on it, so it is part of the contract.
     pub message: String,
+    /// One more trailer, by its name in lower case, with its value. A client reads the one that it asks for
+    /// ([`crate::ChannelOptions::trailer`]).
+    pub trailer: Option<(&'static str, Box<str>)>,
 }
 
 /// gRPC's status codes with their numbers
@@ -51,7 +54,15 @@ impl Status {
         Self {
             code,
             message: message.into(),
+            trailer: None,
         }
+    }
+
+    /// The same status with this trailer.
+    #[must_use]
+    pub fn with_trailer(mut self, name: &'static str, value: impl Into<Box<str>>) -> Self {
+        self.trailer = Some((name, value.into()));
+        self
     }
 
     /// The answer to a method that the service does not have, in grpc-go's words.

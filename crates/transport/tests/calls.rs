@@ -76,6 +76,26 @@ fn a_service_is_given_the_one_header_that_the_server_reads() {
     }
 }
 
+/// The trailer that a client sees which asks for it by this name.
+fn trailer(asked: Option<&'static str>, sent: &str) -> Option<String> {
+    let fixture = fixture();
+    let mut options = ChannelOptions::default();
+    options.trailer = asked;
+    let channel = Channel::connect(fixture.endpoint, options).unwrap();
+    let status = call_err(&channel, "/v1.Test/Trailer", sent.as_bytes());
+    assert_eq!((status.code, &*status.message), (Code::Unknown, "failed"));
+    status.trailer.map(|(_, value)| value.into_string())
+}
+
+#[test]
+fn an_error_carries_one_trailer_for_a_client_that_asks_for_it() {
+    assert_eq!(trailer(Some(METADATA), "in-use").as_deref(), Some("in-use"));
+    assert_eq!(trailer(Some("x-other"), "in-use"), None);
+    assert_eq!(trailer(None, "in-use"), None);
+    assert_eq!(trailer(Some(METADATA), "no\nheader"), None);
+    assert_eq!(trailer(Some(METADATA), &"x".repeat(65)), None);
+}
+
 #[test]
 fn an_unknown_method_is_unimplemented() {
     let fixture = fixture();

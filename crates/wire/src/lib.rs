@@ -26,7 +26,7 @@
 //! and [`Method`] keep the names of the wire.
 //!
 //! # Metadata
-//! wincsi's own client sends [`FORMAT_GUARD`], which is no part of csi-proxy's API.
+//! wincsi's own client sends [`FORMAT_GUARD`], and its server [`CONDITION`], which are no part of csi-proxy's API.
 //!
 //! # Secrets
 //! A message with a password or a secret, or CSI's map of secrets, shows `<redacted>` for it in debug output and
@@ -57,6 +57,10 @@ pub const FORMAT_GUARD: &str = "wincsi-format-guard";
 
 /// The one value of [`FORMAT_GUARD`]: refuse whatever is not blank.
 pub const STRICT: &str = "strict";
+
+/// The trailer of an error by which a wincsi server says what it found, for wincsi's own client: a name of
+/// `node::api::Condition`. Clients ignore trailers that they do not know.
+pub const CONDITION: &str = "wincsi-condition";
 
 include!(concat!(env!("OUT_DIR"), "/groups.rs"));
 include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));

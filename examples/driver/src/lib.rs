@@ -7,9 +7,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use node::api::{Cause, Condition, Error, NodeApi, Result};
-use node::{Credentials, DiskQuery, FormatOptions, MapRequest, NewSize, RemotePath, Way};
-use os::{Deadline, PathError, WinPath};
+use wincsi::disks::DiskQuery;
+use wincsi::smb::{Credentials, MapRequest, RemotePath, Way};
+use wincsi::volumes::{FormatOptions, NewSize};
+use wincsi::{Cause, Condition, Deadline, Error, NodeApi, PathError, Result, ResultExt, WinPath};
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
 const CALL: Duration = Duration::from_secs(110);
@@ -58,20 +59,21 @@ impl Driver {
         let (node, deadline) = (&self.node, self.node.deadline(CALL));
         node.disks().rescan(deadline)?;
         let disk = node.disks().find(wanted, deadline);
-        let is_gone = matches!(&disk, Err(error) if says(error, &[Condition::NotFound]));
+        let is_gone = matches!(&disk, Err(error) if error.is(Condition::NotFound));
         match node.volumes().of_target(staging, deadline) {
             Ok(volume) => node.volumes().unmount(volume, staging, deadline)?,
-            Err(error) if is_gone && says(&error, &[Condition::OutOfReach]) => {}
-            Err(error) if says(&error, &NOTHING_MOUNTED) => {}
+            Err(error) if is_gone && error.is(Condition::OutOfReach) => {}
+            Err(error) if error.is(Condition::NotFound) => {}
+            Err(error) if error.is(Condition::NotAMountedFolder) => {}
             Err(error) => return Err(error),
         }
         self.unpublish(staging)?;
         let offline = disk.and_then(|disk| node.disks().take_offline(&disk, deadline));
-        fine_if(offline, &[Condition::NotFound])
+        offline.ok_if(Condition::NotFound)
     }
 
     /// NodeStageVolume of a share. All volumes are mapped as one user; a driver with a user for each looks at
-    /// what [`node::MapOutcome`] says.
+    /// what [`wincsi::smb::MapOutcome`] says.
     pub fn stage_share(&self, remote: &RemotePath, user: &Credentials, at: &WinPath) -> Result<()> {
         let (_turn, deadline) = (self.shares.lock(), self.node.deadline(CALL));
         let record = self.record(remote, at)?;
@@ -91,12 +93,12 @@ impl Driver {
         let record = self.record(remote, at)?;
         self.unpublish(&record)?;
         match record.parent().map(|users| self.unpublish(&users)) {
-            Some(Err(error)) if says(&error, &[Condition::NotEmpty]) => return Ok(()),
+            Some(Err(error)) if error.is(Condition::NotEmpty) => return Ok(()),
             Some(Err(error)) => return Err(error),
             _ => {}
         }
         let unmapped = self.node.smb().unmap(remote, deadline);
-        fine_if(unmapped, &[Condition::NotMapped])
+        unmapped.ok_if(Condition::NotMapped)
     }
 
     /// NodePublishVolume: a link for the pod to what is staged.
@@ -110,7 +112,7 @@ impl Driver {
     pub fn unpublish(&self, target: &WinPath) -> Result<()> {
         let deadline = self.node.deadline(CALL);
         let removed = self.node.filesystem().remove_entry(target, deadline);
-        fine_if(removed, &[Condition::NotFound])
+        removed.ok_if(Condition::NotFound)
     }
 
     /// An empty folder for each volume, in one for its share. It is made before the share is mapped and
@@ -132,27 +134,11 @@ impl Driver {
             files.make_directory(&parent, deadline)?;
         }
         match link(deadline) {
-            Err(error) if says(&error, &[Condition::AlreadyExists]) => {
+            Err(error) if error.is(Condition::AlreadyExists) => {
                 self.unpublish(at)?;
                 link(deadline)
             }
             done => done,
         }
     }
-}
-
-/// What says that no volume is mounted at a path.
-const NOTHING_MOUNTED: [Condition; 2] = [Condition::NotFound, Condition::NotAMountedFolder];
-
-/// Success also for an error that says: what was asked for holds already.
-fn fine_if(done: Result<()>, conditions: &[Condition]) -> Result<()> {
-    match done {
-        Err(error) if says(&error, conditions) => Ok(()),
-        done => done,
-    }
-}
-
-fn says(error: &Error, conditions: &[Condition]) -> bool {
-    let condition = error.condition();
-    condition.is_some_and(|condition| conditions.contains(&condition))
 }

@@ -1,9 +1,5 @@
 //! Plays the driver: a disk and a share are staged, published, unpublished and unstaged on a node.
 
-#[cfg_attr(windows, path = "native/windows.rs")]
-#[cfg_attr(not(windows), path = "native/elsewhere.rs")]
-mod native;
-
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,11 +7,10 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::Parser;
 use example_driver::Driver;
-use node::api::NodeApi;
-use node::{Credentials, Criterion, DiskQuery, Node, Options, Page83, RemotePath};
-use os::WinPath;
-use os_sim::{ClockMode, SimNode};
-use zeroize::Zeroizing;
+use wincsi::disks::{Criterion, DiskQuery, Page83};
+use wincsi::sim::{ClockMode, SimNode, demo};
+use wincsi::smb::{Credentials, RemotePath};
+use wincsi::{Node, NodeApi, Options, Os, WinPath, Zeroizing, pipes};
 
 /// The node part of a CSI driver, played once. The password of the share is read from standard input.
 #[derive(Parser)]
@@ -63,20 +58,23 @@ fn main() -> anyhow::Result<()> {
 fn node_of(name: &str) -> anyhow::Result<Arc<dyn NodeApi>> {
     Ok(match name.split_once(':').unwrap_or((name, "")) {
         ("simulated", folder) => Arc::new(Node::new(simulated(folder)?, Options::default())),
-        ("native", "") => Arc::new(Node::new(native::os()?, Options::default())),
-        ("pipes", "") => Arc::new(client::Node::pipes()),
-        ("sockets", folder) => Arc::new(client::Node::sockets(folder)),
+        ("native", "") => {
+            let native = wincsi::native("wincsi-example-driver")?;
+            Arc::new(Node::new(native, Options::default()))
+        }
+        ("pipes", "") => Arc::new(pipes::Node::pipes()),
+        ("sockets", folder) => Arc::new(pipes::Node::sockets(folder)),
         _ => anyhow::bail!("no such node: {name}"),
     })
 }
 
 /// The demonstration's node, made in the folder when there is none yet.
-fn simulated(folder: &str) -> anyhow::Result<os::Os> {
+fn simulated(folder: &str) -> anyhow::Result<Os> {
     println!("SIMULATED NODE in {folder}: nothing here touches a real disk");
     let folder = Path::new(folder);
     let node = match SimNode::exists(folder) {
         true => SimNode::open(folder, ClockMode::Real)?,
-        false => os_sim::demo::create(folder, ClockMode::Real)?,
+        false => demo::create(folder, ClockMode::Real)?,
     };
     Ok(node.os())
 }
@@ -88,7 +86,7 @@ fn credentials(user: &str) -> anyhow::Result<Credentials> {
     Credentials::new(user, password).context("a user's name is wanted")
 }
 
-fn done(call: &str, outcome: node::api::Result<()>) -> anyhow::Result<()> {
+fn done(call: &str, outcome: wincsi::Result<()>) -> anyhow::Result<()> {
     outcome.with_context(|| call.to_owned())?;
     println!("{call}: done");
     Ok(())

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use example_driver::Driver;
-use node::api::{Condition, NodeApi};
-use node::{Credentials, Criterion, DiskQuery, Node, Options, Page83, RemotePath};
-use os::{Deadline, Win32, WinPath};
-use os_sim::{
+use tempfile::TempDir;
+use wincsi::disks::{Criterion, DiskQuery, Page83};
+use wincsi::sim::{
     Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, Kill, Rule, SimNode, demo,
 };
-use tempfile::TempDir;
-use zeroize::Zeroizing;
+use wincsi::smb::{Credentials, RemotePath};
+use wincsi::{Condition, Deadline, Node, NodeApi, Options, Win32, WinPath, Zeroizing};
 
 struct Rig {
     node: Arc<dyn NodeApi>,
@@ -53,20 +52,20 @@ impl Rig {
         Self::of(sim, home)
     }
 
-    fn stage_disk(&self) -> node::api::Result<()> {
+    fn stage_disk(&self) -> wincsi::Result<()> {
         self.driver.stage_disk(&wanted(), &staging())
     }
 
-    fn unstage_disk(&self) -> node::api::Result<()> {
+    fn unstage_disk(&self) -> wincsi::Result<()> {
         self.driver.unstage_disk(&wanted(), &staging())
     }
 
-    fn stage_share(&self, volume: &str) -> node::api::Result<()> {
+    fn stage_share(&self, volume: &str) -> wincsi::Result<()> {
         let at = share_of(volume);
         self.driver.stage_share(&remote(), &user(), &at)
     }
 
-    fn unstage_share(&self, volume: &str) -> node::api::Result<()> {
+    fn unstage_share(&self, volume: &str) -> wincsi::Result<()> {
         let at = share_of(volume);
         self.driver.unstage_share(&remote(), &at)
     }
@@ -125,7 +124,7 @@ fn user() -> Credentials {
 #[test]
 fn each_call_may_be_repeated() {
     let rig = Rig::new();
-    let twice = |call: &dyn Fn() -> node::api::Result<()>| {
+    let twice = |call: &dyn Fn() -> wincsi::Result<()>| {
         call().unwrap();
         call().unwrap();
     };

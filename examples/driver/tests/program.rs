@@ -7,9 +7,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use os_sim::demo;
 use proxy::flags::Config;
 use proxy::serve;
+use wincsi::sim::demo;
 
 const CALLS: [&str; 8] = [
     "stage disk",

@@ -1,10 +1,17 @@
 //! Codes of Windows and of its providers, which are the same condition in this process and over the pipes.
 
+use std::time::Instant;
+
 use node::api::Condition;
 use node::{Authentication, Criterion, Portal};
 use os_sim::demo;
+use prost::Message as _;
+use transport::{CallError, Channel, ChannelOptions, Endpoint};
+use wire::Rpc as _;
+use wire::disk::v1::GetDiskStateRequest;
+use wire::disk::v1::rpc::GetDiskState;
 
-use super::{both, connect, fails, map, path};
+use super::{PATIENCE, Rig, both, connect, fails, map, path};
 
 /// Codes of Windows and of its providers, at the call beneath that fails with them.
 const FAILURES: [(&str, Condition); 14] = [
@@ -86,4 +93,23 @@ fn a_server_that_is_away_is_not_a_share_that_does_not_exist() {
             assert_eq!(error.condition(), Some(condition), "{error}");
         }
     });
+}
+
+/// Otherwise both runs of these tests were of texts.
+#[test]
+fn our_server_reports_the_condition_beside_the_text() {
+    let rig = Rig::over_pipes();
+    let sockets = rig.folder_of_sockets();
+    let group = &wire::disk::v1::GROUP;
+    let endpoint = Endpoint::local(&sockets, &group.pipe_name()).unwrap();
+    let mut options = ChannelOptions::default();
+    options.trailer = Some(wire::CONDITION);
+    let channel = Channel::connect(endpoint, options).unwrap();
+    let missing = GetDiskStateRequest { disk_number: 99 }.encode_to_vec();
+    let answer = channel.call(GetDiskState::PATH, &missing, Instant::now() + PATIENCE);
+    let Err(CallError::Status(status)) = answer else {
+        panic!("there is no disk 99");
+    };
+    let reported = (wire::CONDITION, Condition::NotFound.name().into());
+    assert_eq!(status.trailer, Some(reported), "{status}");
 }

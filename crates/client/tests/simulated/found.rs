@@ -5,7 +5,8 @@ use node::{Criterion, FormatOptions, FoundVolume, NamespaceConvention, NewSize, 
 use os::WinPath;
 use os_sim::{Bus, Content, DiskSpec, HardwareControl, demo};
 
-use super::{Rig, both, fails, lacks, query, serial};
+use super::features::lacks;
+use super::{Rig, both, fails, query, serial};
 
 #[test]
 fn a_disk_is_found_by_all_that_csi_proxy_lists() {

@@ -1,9 +1,10 @@
 //! The same driver code on the library in this process and over the pipes to a proxy, each with a
 //! simulated node of its own: it does the same and fails alike.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod codes;
+mod features;
 mod found;
 mod names;
 
@@ -13,12 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use node::api::{Cause, Condition, Error, Feature, Needs, NodeApi};
+use node::api::{Condition, Error, NodeApi};
 use node::{
-    Authentication, Connected, Credentials, Criterion, DiskQuery, FileSystemType, FormatOptions,
-    Formatted, FoundDisk, FoundVolume, LoginOptions, MapOutcome, MapRequest, MappingOptions,
-    NewSize, Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber, ServiceName,
-    TargetName, Way,
+    Authentication, Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapOutcome,
+    MapRequest, NewSize, Node, Options, Portal, Privacy, RemotePath, Resized, SerialNumber,
+    ServiceName, TargetName, Way,
 };
 use os::{Deadline, DiskNumber, ServiceState, VolumeId, WinPath};
 use os_sim::smb::{self, SmbControl};
@@ -26,7 +26,7 @@ use os_sim::{Bus, ClockMode, Content, DiskSpec, HardwareControl, SimNode, demo};
 use proxy::flags::Config;
 use proxy::serve;
 use tempfile::TempDir;
-use wincsi_client::{Endpoint, Group};
+use wincsi_client::{ConditionSource, Endpoint, Group};
 use zeroize::Zeroizing;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,9 +35,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Where a proxy with `-listen=FOLDER` serves: its pipes on Windows, sockets elsewhere.
-fn over_pipes(sockets: PathBuf) -> wincsi_client::Node {
+fn over_pipes(sockets: PathBuf, conditions: ConditionSource) -> wincsi_client::Node {
     let place = move |group: &Group| Endpoint::local(&sockets, &group.pipe_name());
-    wincsi_client::Node::at(place, wincsi_client::Options::default())
+    let mut options = wincsi_client::Options::default();
+    options.conditions = conditions;
+    wincsi_client::Node::at(place, options)
 }
 
 /// A simulated node and whoever does the operations on it.
@@ -46,7 +48,7 @@ struct Rig {
     /// The folder of the simulated node.
     simulated: PathBuf,
     _server: Option<(serve::Running, MutexGuard<'static, ()>)>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Rig {
@@ -55,7 +57,11 @@ impl Rig {
     }
 
     fn over_pipes() -> Self {
-        Self::over_pipes_after(|_| {})
+        Self::over_pipes_after(|_| {}, ConditionSource::Server)
+    }
+
+    fn over_pipes_by_texts() -> Self {
+        Self::over_pipes_after(|_| {}, ConditionSource::Texts)
     }
 
     /// Something happened on the node before.
@@ -67,22 +73,26 @@ impl Rig {
             node: Arc::new(Node::new(simulated.os(), Options::default())),
             simulated: folder.path().to_owned(),
             _server: None,
-            _folder: folder,
+            folder,
         }
     }
 
-    fn over_pipes_after(before: fn(&SimNode)) -> Self {
+    fn over_pipes_after(before: fn(&SimNode), conditions: ConditionSource) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().unwrap();
         let (home, sockets) = (folder.path().join("node"), folder.path().join("sockets"));
         before(&demo::create(&home, ClockMode::Virtual).unwrap());
         let server = serve::start(&config(folder.path(), &sockets)).unwrap();
         Self {
-            node: Arc::new(over_pipes(sockets)),
+            node: Arc::new(over_pipes(sockets, conditions)),
             simulated: home,
             _server: Some((server, turn)),
-            _folder: folder,
+            folder,
         }
+    }
+
+    fn folder_of_sockets(&self) -> PathBuf {
+        self.folder.path().join("sockets")
     }
 
     fn soon(&self) -> Deadline {
@@ -175,21 +185,11 @@ fn path(below: &str) -> WinPath {
     format!(r"C:\var\lib\kubelet\{below}").parse().unwrap()
 }
 
-/// What both must do.
+/// What both must do, over pipes with the conditions that the server reports, and with those that texts stand for.
 fn both(act: impl Fn(&Rig)) {
     act(&Rig::in_process());
     act(&Rig::over_pipes());
-}
-
-/// The feature without which the call fails, which the node says beforehand.
-fn lacks(error: &Error) -> Option<Feature> {
-    match &error.cause {
-        Cause::Unsupported {
-            needs: Needs::Feature(feature),
-            ..
-        } => Some(*feature),
-        _ => None,
-    }
+    act(&Rig::over_pipes_by_texts());
 }
 
 /// What both must fail with.
@@ -198,15 +198,6 @@ fn fails<T: std::fmt::Debug>(condition: Condition, act: impl Fn(&Rig) -> Result<
         let error = act(rig).unwrap_err();
         assert_eq!(error.condition(), Some(condition), "{error}");
     });
-}
-
-#[test]
-fn what_a_backend_lacks_it_says_beforehand() {
-    let (in_process, over_pipes) = (Rig::in_process(), Rig::over_pipes());
-    for feature in Feature::ALL {
-        assert!(in_process.node.supports(*feature), "{feature}");
-        assert!(!over_pipes.node.supports(*feature), "{feature}");
-    }
 }
 
 #[test]
@@ -299,33 +290,6 @@ fn a_share_is_mapped_linked_and_unmapped() {
     });
 }
 
-/// Nothing is sent: what the protocol cannot carry would be a mapping without what was asked for.
-#[test]
-fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
-    let rig = Rig::over_pipes();
-    let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let signed = MappingOptions::default().with_integrity(true);
-    let mapping = MapRequest::of(&remote).with_options(signed);
-    let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
-    assert_eq!(lacks(&error), Some(Feature::MapOptions), "{error}");
-    assert!(error.to_string().contains("RequireIntegrity"), "{error}");
-    let error = rig.node.smb().mappings(rig.soon()).unwrap_err();
-    assert_eq!(lacks(&error), Some(Feature::MappingList), "{error}");
-}
-
-#[test]
-fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
-    let link = path("share");
-    let twice = |rig: &Rig| {
-        let ask = || mapped(rig, demo::SMB_PASSWORD, &link).unwrap();
-        [ask(), ask()]
-    };
-    let here = twice(&Rig::in_process());
-    assert_eq!(here, [MapOutcome::Made, MapOutcome::Reused]);
-    let over_pipes = twice(&Rig::over_pipes());
-    assert_eq!(over_pipes, [MapOutcome::Unreported; 2]);
-}
-
 #[test]
 fn a_mapping_that_has_lost_its_server_fails_alike() {
     fails(Condition::ServerAway, |rig| {
@@ -347,7 +311,8 @@ fn a_mapping_that_is_not_encrypted_is_refused_in_process_alone() {
         Some(Condition::OtherOptions),
         "{refused}"
     );
-    ask(&Rig::over_pipes_after(map_plainly)).unwrap();
+    let over_pipes = Rig::over_pipes_after(map_plainly, ConditionSource::Server);
+    ask(&over_pipes).unwrap();
 }
 
 /// Somebody else maps the share, without encryption.
@@ -499,44 +464,6 @@ fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
     });
 }
 
-/// What the pipes cannot carry is refused before anything is sent, and never left out.
-#[test]
-fn sessions_have_options_and_are_listed_in_process_alone() {
-    let plainly = LoginOptions::default();
-    let options = plainly.clone().with_persistent(true);
-    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
-        let Criterion::IscsiTarget { portal, target } = connect(&rig) else {
-            unreachable!("that is how it is named");
-        };
-        let (iscsi, soon, none) = (rig.node.iscsi(), rig.soon(), Authentication::None);
-        let log_in = |options| iscsi.connect_with(&portal, &target, &none, options, soon);
-        let plain = log_in(&plainly);
-        if in_process {
-            let differences = Some(Vec::new());
-            assert_eq!(plain, Ok(Connected::Before { differences }));
-            iscsi.disconnect(&portal, &target, soon).unwrap();
-            assert_eq!(log_in(&options), Ok(Connected::Anew));
-            let sessions = iscsi.sessions(soon).unwrap();
-            assert_eq!(sessions[0].is_persistent, Some(true));
-            assert_eq!(iscsi.refresh(&portal, soon), Ok(()));
-            continue;
-        }
-        assert_eq!(plain, Ok(Connected::Unreported));
-        let refused = [
-            log_in(&options).map(drop),
-            iscsi.sessions(soon).map(drop),
-            iscsi.refresh(&portal, soon),
-        ];
-        let lacking = refused.map(|refused| lacks(&refused.unwrap_err()));
-        let features = [
-            Feature::LoginOptions,
-            Feature::SessionList,
-            Feature::PortalRefresh,
-        ];
-        assert_eq!(lacking, features.map(Some));
-    }
-}
-
 fn start_initiator(rig: &Rig) {
     let initiator = ServiceName::parse("MSiSCSI").unwrap();
     let started = rig.node.system().start_service(&initiator, rig.soon());
@@ -586,35 +513,6 @@ fn a_growth_that_is_none_is_no_failure_and_is_told_in_process() {
         match in_process {
             true => assert!(matches!(resized, Resized::Unchanged { .. }), "{resized:?}"),
             false => assert_eq!(resized, Resized::Unreported),
-        }
-    }
-}
-
-/// What the pipes cannot carry is refused before anything is sent, and never left out.
-#[test]
-fn a_format_has_options_in_process_alone() {
-    let options = FormatOptions::new(FileSystemType::Refs);
-    for (rig, before) in [
-        (Rig::in_process(), Formatted::Before),
-        (Rig::over_pipes(), Formatted::Unreported),
-    ] {
-        let (volumes, soon) = (rig.node.volumes(), rig.soon());
-        rig.node.disks().partition(&rig.found(), soon).unwrap();
-        let volume = rig.found_volume();
-        let ensure = |options| volumes.ensure_formatted(&volume, options, soon);
-        let plain = FormatOptions::default();
-        assert_eq!(ensure(&plain), Ok(Formatted::Now));
-        assert_eq!(ensure(&plain), Ok(before));
-        let error = ensure(&options).unwrap_err();
-        match before {
-            Formatted::Before => {
-                assert_eq!(
-                    error.condition(),
-                    Some(Condition::OtherFileSystem),
-                    "{error}"
-                );
-            }
-            _ => assert_eq!(lacks(&error), Some(Feature::FormatOptions), "{error}"),
         }
     }
 }

@@ -4,6 +4,7 @@ use node::api::Condition;
 use node::texts;
 use os::{Component, Files};
 use os_sim::SimNode;
+use wincsi_client::ConditionSource;
 
 use super::{Rig, path};
 
@@ -41,7 +42,12 @@ fn what_lies_below_a_path_cannot_say_what_became_of_its_removal() {
     assert!(names.len() > 40, "{names:?}");
     assert!(names.iter().any(|name| name == texts::FILE_NOT_FOUND));
     assert!(names.iter().any(|name| name == texts::MISSING));
-    for rig in [Rig::in_process_after(plant), Rig::over_pipes_after(plant)] {
+    for rig in [
+        || Rig::in_process_after(plant),
+        || Rig::over_pipes_after(plant, ConditionSource::Server),
+        || Rig::over_pipes_after(plant, ConditionSource::Texts),
+    ] {
+        let rig = rig();
         rig.break_call("SetFileInformationByHandle", "fail = { win32 = 5 }");
         let (files, soon) = (rig.node.filesystem(), rig.soon());
         for (number, name) in names.iter().enumerate() {

@@ -17,7 +17,7 @@ pub(super) const CALLS: &[Call] = &[
         row("mapped, Status is OK, and its password is not good any more", [1, 2, 0, 1, 0], [1, 2],
             map_anew),
         row("mapped, Status is not OK, and its server answers at its port alone, an error",
-            [2, 2, 1, 1, 0], [1, 1], renew_in_vain).because(RENEWAL),
+            [2, 2, 1, 2, 0], [1, 1], renew_in_vain).because(RENEWAL),
         row("mapped, and its server is down, an error", [1, 0, 1, 1, 0], [1, 1],
             |node| mapped(node, map_in_vain)),
     ]),
@@ -29,10 +29,10 @@ pub(super) const CALLS: &[Call] = &[
 
 const RENEWAL: &str = "\
     Remove takes a mapping that Windows does not connect again away before Create, after a second \
-    query for its Status under the lock of its server. csi-proxy has Create make another beside \
-    it, which Windows Server 2019 and later refuse (0x80041001, and 1219 after a restart of the \
-    node). Then nobody gets at the share until the mapping is removed by hand \
-    (azurefile-csi-driver pull request 3416)";
+    query for its Status and a second look at the share, under the lock of its server. csi-proxy \
+    has Create make another beside it, which Windows Server 2019 and later refuse (0x80041001, \
+    and 1219 after a restart of the node). Then nobody gets at the share until the mapping is \
+    removed by hand (azurefile-csi-driver pull request 3416)";
 
 fn map(node: &TestNode) -> Result<Counted> {
     node.cost::<rpc::NewSmbGlobalMapping>(request)

@@ -54,6 +54,8 @@ pub struct LayoutPartition {
     pub length: u64,
     /// The type's GUID; nil without a GPT.
     pub kind: Uuid,
+    /// The type of a master boot record.
+    pub mbr_type: Option<u8>,
     /// Its own GUID; nil without a GPT.
     pub id: Uuid,
 }
@@ -135,20 +137,25 @@ fn entries(returned: &[u8], count: u32) -> Option<impl Iterator<Item = &[u8]>> {
 fn partition(style: TableStyle, entry: &[u8]) -> Result<Option<LayoutPartition>, AnswerError> {
     let cut = AnswerError::cut(ENTRY, entry);
     let bytes = |field, at| unsigned(ENTRY, field, u64_le(entry, at).ok_or(cut)?);
-    let (kind, id) = match style {
-        TableStyle::Gpt { .. } => (guid(entry, 32).ok_or(cut)?, guid(entry, 48).ok_or(cut)?),
-        TableStyle::Mbr { .. } | TableStyle::Raw => (Uuid::nil(), Uuid::nil()),
+    let (kind, id, mbr_type) = match style {
+        TableStyle::Gpt { .. } => {
+            let (kind, id) = (guid(entry, 32).ok_or(cut)?, guid(entry, 48).ok_or(cut)?);
+            (kind, id, None)
+        }
+        TableStyle::Mbr { .. } => (Uuid::nil(), Uuid::nil(), mbr_type(entry)),
+        TableStyle::Raw => (Uuid::nil(), Uuid::nil(), None),
     };
     let partition = LayoutPartition {
         number: u32_le(entry, 24).ok_or(cut)?,
         offset: bytes("StartingOffset", 8)?,
         length: bytes("PartitionLength", 16)?,
         kind,
+        mbr_type,
         id,
     };
     let is_used = match style {
         TableStyle::Gpt { .. } => !kind.is_nil(),
-        TableStyle::Mbr { .. } => !matches!(mbr_type(entry), Some(0 | EXTENDED | EXTENDED_LBA)),
+        TableStyle::Mbr { .. } => !matches!(mbr_type, Some(0 | EXTENDED | EXTENDED_LBA)),
         TableStyle::Raw => false,
     };
     Ok(is_used.then_some(partition))
@@ -207,6 +214,7 @@ mod tests {
             offset: 1 << 20,
             length: 1 << 40,
             kind: KIND,
+            mbr_type: None,
             id: ID,
         };
         assert_eq!(read.style, TableStyle::Gpt { disk_id: ID });
@@ -225,8 +233,9 @@ mod tests {
         let read = DriveLayout::parse(&layout(MBR, &[4, 3, 2, 1], &entries)).unwrap();
         let signature = 0x0102_0304;
         assert_eq!(read.style, TableStyle::Mbr { signature });
-        let numbers: Vec<_> = read.partitions.iter().map(|it| it.number).collect();
-        assert_eq!(numbers, [1, 2]);
+        let partitions = read.partitions.iter();
+        let types: Vec<_> = partitions.map(|it| (it.number, it.mbr_type)).collect();
+        assert_eq!(types, [(1, Some(7)), (2, Some(0x83))]);
         assert!(read.partitions.iter().all(|it| it.kind.is_nil()));
     }
 

@@ -24,6 +24,33 @@ macro_rules! causes {
     };
 }
 
+/// What each error is to a driver.
+macro_rules! conditions {
+    ($($error:ty),+) => {
+        $(impl $error {
+            /// What the node found; `None` where the operation did not end before its deadline.
+            #[must_use]
+            pub fn condition(&self) -> Option<Condition> {
+                match self.kind() {
+                    Kind::Coded(condition, _) | Kind::Condition(condition) => Some(condition),
+                    Kind::Deadline => None,
+                }
+            }
+        })+
+    };
+}
+
+conditions!(
+    DiskError,
+    FilesystemError,
+    FirmwareError,
+    IscsiError,
+    ServiceError,
+    SmbError,
+    VolumeError,
+    WayError
+);
+
 causes!(
     FilesystemError,
     FirmwareError,
@@ -200,6 +227,7 @@ impl Classified for DiskError {
                 };
             }
             Self::NoSuchPage83 { .. } => Condition::NotFound,
+            Self::NotIdentified(error) => Condition::of_look_up(error),
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::StaysOffline { .. } => Condition::Offline,

@@ -3,38 +3,7 @@
 //! A driver in a HostProcess container does the work itself, through [`crate::Node`]; a driver in an
 //! ordinary container asks csi-proxy for it, through the crate `wincsi-client`. Both are a
 //! [`NodeApi`], with the same types, deadlines and errors, so that the switch is the line that makes
-//! the handle:
-//!
-//! ```
-//! # extern crate wincsi_node as node;
-//! use std::sync::Arc;
-//! use std::time::Duration;
-//!
-//! use node::Node;
-//! use node::Options;
-//! use node::api::Condition;
-//! use node::api::NodeApi;
-//! use node::api::ResultExt;
-//!
-//! /// What a driver does does not depend on who does it.
-//! fn is_staged(node: &dyn NodeApi, target: &str) -> Result<bool, Box<dyn std::error::Error>> {
-//!     let deadline = node.deadline(Duration::from_secs(30));
-//!     let mounted = node.volumes().of_target(&target.parse()?, deadline);
-//!     match mounted.none_if(Condition::NotAMountedFolder) {
-//!         Ok(mounted) => Ok(mounted.is_some()),
-//!         Err(error) if error.is(Condition::NotFound) => Ok(false),
-//!         Err(error) => Err(error.into()),
-//!     }
-//! }
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let simulated = os_sim::demo::create(folder.path(), os_sim::ClockMode::Virtual)?;
-//! # let os = simulated.os();
-//! let node: Arc<dyn NodeApi> = Arc::new(Node::new(os, Options::default()));
-//! // or: Arc::new(client::Node::pipes())
-//! assert!(!is_staged(&*node, r"C:\var\lib\kubelet\plugins\demo\globalmount")?);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! the handle. The crate `wincsi` has examples.
 //!
 //! # Deadlines
 //! Every operation takes an [`os::Deadline`] by the clock of its node, made with
@@ -72,6 +41,7 @@ mod error;
 mod features;
 mod groups;
 mod in_process;
+mod names;
 mod result_ext;
 /// What keeps the traits ours: `wincsi-client` alone implements them beside this crate.
 #[doc(hidden)]

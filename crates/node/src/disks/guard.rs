@@ -3,16 +3,11 @@
 use std::fmt;
 
 use formats::gpt::types;
-use os::{Deadline, DiskNumber, DriveLayout};
+use os::{Deadline, DiskNumber, DriveLayout, PartitionEntry};
 
 use super::DiskError;
 use super::paging::{self, PagingUnknown};
-use crate::storage::{self, Style};
-use crate::{DiskGuard, Node, ProviderError};
-
-/// The MBR type of a dynamic disk's partition, 0x42
-/// (<https://learn.microsoft.com/windows/win32/fileio/disk-partition-types>).
-const MBR_LDM: u32 = 0x42;
+use crate::{DiskGuard, Node, ProviderError, storage};
 
 /// What a change of a disk can reach. It decides whether the change goes on where nobody knows on which disks page
 /// files and crash dumps are. All other marks of a disk refuse both.
@@ -71,7 +66,7 @@ pub(crate) fn refuse(
     deadline: Deadline,
 ) -> Result<(), DiskError> {
     let number = disk.number;
-    if let Some(reason) = reason(node, disk, layout, deadline)? {
+    if let Some(reason) = reason(disk, layout)? {
         let disk = number;
         return Err(DiskError::Guarded { disk, reason });
     }
@@ -115,19 +110,12 @@ fn go_on_unknown(
 /// Why the disk is never written, by what it is itself: page files and crash dumps are not looked for.
 ///
 /// # Errors
-/// The storage provider does not answer.
+/// The storage provider does not say all of it.
 pub(super) fn reason(
-    node: &Node,
     disk: &storage::Disk,
     layout: &DriveLayout,
-    deadline: Deadline,
-) -> Result<Option<Guarded>, DiskError> {
-    let known = by_marks(disk)?.or_else(|| by_partition_types(layout));
-    if known.is_some() {
-        return Ok(known);
-    }
-    let is_dynamic = disk.style == Style::Mbr && is_dynamic_mbr(node, disk, deadline)?;
-    Ok(is_dynamic.then_some(Guarded::Dynamic))
+) -> Result<Option<Guarded>, ProviderError> {
+    Ok(by_marks(disk)?.or_else(|| by_partition_types(layout)))
 }
 
 /// By what the storage provider says of the disk itself.
@@ -149,20 +137,11 @@ fn by_partition_types(layout: &DriveLayout) -> Option<Guarded> {
     layout
         .partitions
         .iter()
-        .find_map(|partition| match partition.kind {
-            types::STORAGE_SPACES => Some(Guarded::Pooled),
-            types::LDM_DATA | types::LDM_METADATA => Some(Guarded::Dynamic),
+        .find_map(|partition| match (partition.kind, partition.mbr_type) {
+            (types::STORAGE_SPACES, _) => Some(Guarded::Pooled),
+            (types::LDM_DATA | types::LDM_METADATA, _) | (_, Some(PartitionEntry::MBR_DYNAMIC)) => {
+                Some(Guarded::Dynamic)
+            }
             _ => None,
         })
-}
-
-fn is_dynamic_mbr(
-    node: &Node,
-    disk: &storage::Disk,
-    deadline: Deadline,
-) -> Result<bool, DiskError> {
-    let partitions = storage::Partition::list(node, disk, deadline)?;
-    Ok(partitions
-        .iter()
-        .any(|partition| partition.mbr_type == Some(MBR_LDM)))
 }

@@ -61,7 +61,7 @@ pub(super) fn all(
     let rows = lists::rows(node, storage::Disk::SELECT, deadline)?;
     let learned = paging::learn(node, deadline)?;
     let judge = move |node: &Node, (number, row): &(DiskNumber, Instance)| {
-        let own = own(node, *number, row, deadline);
+        let own = own(node, *number, row);
         let verdict = match own {
             Err(error) => Verdict::Unread(Box::new(error)),
             Ok(own) => of(own.or_else(|| learned.on(*number)), &learned),
@@ -78,17 +78,12 @@ fn of(guarded: Option<Guarded>, learned: &paging::Learned) -> Verdict {
     guarded.or_else(unknown).unwrap_or(Verdict::Allowed)
 }
 
-fn own(
-    node: &Node,
-    number: DiskNumber,
-    row: &Instance,
-    deadline: Deadline,
-) -> Result<Option<Guarded>, DiskError> {
+fn own(node: &Node, number: DiskNumber, row: &Instance) -> Result<Option<Guarded>, DiskError> {
     let disk = storage::Disk::read(number, row.clone())?;
     if let Some(known) = guard::by_marks(&disk)? {
         return Ok(Some(known));
     }
     let layout = node.os().disks.layout(number);
     let layout = layout.map_err(DiskError::kernel(number))?;
-    guard::reason(node, &disk, &layout, deadline)
+    Ok(guard::reason(&disk, &layout)?)
 }

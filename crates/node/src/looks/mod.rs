@@ -285,6 +285,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::thread::JoinHandle;
 
     use super::*;
     use crate::patience::tests::HandClock;
@@ -318,6 +319,16 @@ mod tests {
         meanwhile();
         release.send(()).unwrap();
         hanging.join().unwrap().unwrap();
+    }
+
+    /// A look at the disk that waits for the one that hangs.
+    fn waiter_for(looks: &Looks) -> JoinHandle<os::Result<()>> {
+        let others = looks.clone();
+        let waiter = thread::spawn(move || others.at(&DISK, nothing));
+        while looks.table().waiting == 0 {
+            thread::yield_now();
+        }
+        waiter
     }
 
     #[test]
@@ -364,11 +375,7 @@ mod tests {
         let (looks, _) = looks();
         let mut waiter = None;
         while_one_hangs(&looks, || {
-            let others = looks.clone();
-            waiter = Some(thread::spawn(move || others.at(&DISK, nothing)));
-            while looks.table().waiting == 0 {
-                thread::yield_now();
-            }
+            waiter = Some(waiter_for(&looks));
         });
         assert_eq!(waiter.unwrap().join().unwrap(), Ok(()));
         assert_eq!(looks.under_way(), 0);
@@ -378,15 +385,10 @@ mod tests {
     #[test]
     fn who_has_waited_long_enough_goes() {
         let (looks, clock) = looks();
-        let mut waiter = None;
         while_one_hangs(&looks, || {
-            let others = looks.clone();
-            waiter = Some(thread::spawn(move || others.at(&DISK, nothing)));
-            while looks.table().waiting == 0 {
-                thread::yield_now();
-            }
+            let waiter = waiter_for(&looks);
             clock.advance(ANSWER_WITHIN);
-            let refused = waiter.take().unwrap().join().unwrap();
+            let refused = waiter.join().unwrap();
             assert_eq!(refused, Err(not_answering(&DISK)));
         });
     }

@@ -7,7 +7,6 @@ use os::{Cause, Deadline, Entry, Hresult, Os, Win32, WinPath};
 
 use super::SmbError;
 use super::mapping::Share;
-use super::visit::Looked;
 use crate::Unfinished;
 use crate::bounded::race;
 use crate::locks::Key;
@@ -113,6 +112,9 @@ const LOST: [Win32; 3] = [
     Win32::CONNECTION_ABORTED,
 ];
 
+/// What a look at a share, or at a folder of it, has ended with.
+pub(super) type Looked = Result<Seen, SmbError>;
+
 /// How a mapped share fares.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
@@ -158,8 +160,7 @@ impl Share<'_> {
                 false => Ok(seen),
             }
         };
-        let tells = |looked: &Looked| self.tells(looked, limit);
-        self.visit.look(None, look, tells)
+        self.look_for_all(None, look, limit)
     }
 
     /// Whether the folder that is asked for answers, if it is another than the share's root.
@@ -173,8 +174,7 @@ impl Share<'_> {
         }
         let limit = self.patience();
         let look = || self.look_once(folder.clone(), limit);
-        let tells = |looked: &Looked| self.tells(looked, limit);
-        match self.visit.look(Some(folder), look, tells)? {
+        match self.look_for_all(Some(folder), look, limit)? {
             Seen::Answers => Ok(true),
             Seen::Denied(_) => Ok(false),
             Seen::Away(source) => Err(self.away(source)),
@@ -211,6 +211,26 @@ impl Share<'_> {
     /// Whether a look tells others anything: one that was cut short by this call's own deadline does not.
     fn tells(&self, looked: &Looked, limit: Deadline) -> bool {
         looked.is_ok() || limit < self.deadline
+    }
+
+    /// What is seen at a folder of the share or, without one, at its root: by another's look, or by one of its
+    /// own, of which others are told if it tells them anything.
+    fn look_for_all(
+        &self,
+        folder: Option<&WinPath>,
+        look: impl FnOnce() -> Looked,
+        limit: Deadline,
+    ) -> Looked {
+        let folder = folder.cloned();
+        if let Some(looked) = self.visit.heard(&folder) {
+            return looked;
+        }
+        let began = self.visit.now();
+        let looked = look();
+        if self.tells(&looked, limit) {
+            self.visit.tell(folder, (began, looked.clone()));
+        }
+        looked
     }
 
     fn look_once(&self, place: WinPath, limit: Deadline) -> Result<Seen, SmbError> {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use os::schema::smb_global_mapping::{CLASS, CREATE, REQUIRE_PRIVACY};
-use os::{Deadline, Instance};
+use os::{Deadline, Instance, WinPath};
 
-use super::look::Seen;
-use super::visit::Visit;
+use super::look::{Looked, Seen};
+use super::table::is_not_ok;
 use super::wanted::Wanted;
 use super::{MapOutcome, MappingOptions, RemotePath, SmbError};
 use crate::locks::Held;
+use crate::outcomes::Call;
 use crate::provider::ProviderError;
 use crate::{Node, Privacy};
 
@@ -22,7 +23,8 @@ pub(super) struct Share<'a> {
     pub(super) node: &'a Node,
     pub(super) remote: &'a RemotePath,
     pub(super) deadline: Deadline,
-    pub(super) visit: Visit<'a>,
+    /// By which those who wait for one share share a look: a hundred volumes of a slow one take as long as two.
+    pub(super) visit: Call<'a, String, Looked, Option<WinPath>>,
 }
 
 impl Share<'_> {
@@ -45,10 +47,9 @@ impl Share<'_> {
             return self.make(wanted, held);
         };
         match self.look()? {
-            Seen::Answers => self.reuse(&mapping, wanted),
-            Seen::Away(why) => self.renew(&mapping, why, wanted, held),
+            Seen::Away(why) if is_not_ok(&mapping) => self.renew(why, wanted, held),
             Seen::Denied(why) => self.denied(&mapping, why, wanted, held),
-            Seen::Unclear(why) => Err(ProviderError::from(why).into()),
+            seen => self.reuse_seen(&mapping, seen, wanted),
         }
     }
 
@@ -153,6 +154,20 @@ impl Share<'_> {
             _ => tracing::debug!(share, "an SMB mapping is reused"),
         }
         Ok(mapped)
+    }
+
+    /// Reuses a mapping that answers; any other stays, and the call fails.
+    pub(super) fn reuse_seen(
+        &self,
+        mapping: &Instance,
+        seen: Seen,
+        wanted: &Wanted<'_>,
+    ) -> Result<MapOutcome, SmbError> {
+        match seen {
+            Seen::Answers => self.reuse(mapping, wanted),
+            Seen::Away(why) => Err(self.away(why)),
+            Seen::Denied(why) | Seen::Unclear(why) => Err(ProviderError::from(why).into()),
+        }
     }
 
     pub(super) fn away(&self, source: os::Error) -> SmbError {

@@ -11,36 +11,37 @@ mod options;
 mod remote;
 mod renewal;
 mod table;
-mod turns;
-mod visit;
 mod wanted;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use os::{Deadline, LinkKind, Win32};
+use os::{Deadline, LinkKind, Win32, WinPath};
 
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
 use self::known::Known;
 pub(crate) use self::list::is_mapped;
 pub use self::list::{MappingStatus, ShareMapping};
+use self::look::Looked;
 pub use self::mapped::MapOutcome;
 use self::mapping::{Share, TURN_WITHIN};
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
-use self::turns::Turns;
-use self::visit::Visits;
 use self::wanted::Wanted;
 use crate::locks::{Held, Key, Wait};
 use crate::new_link::{NewLink, Place};
+use crate::outcomes::Outcomes;
+use crate::provider::ProviderError;
 use crate::{Node, Way};
 
 /// What the calls of one process know of the node's mappings and of each other.
 #[derive(Default)]
 pub(crate) struct Memory {
     known: Known,
-    visits: Visits,
-    turns: Turns,
+    /// What looks at a share's root, or at a folder of it, ended with.
+    looks: Outcomes<String, Looked, Option<WinPath>>,
+    /// How a mapping of a server's failed, because the server is away.
+    away: Outcomes<String, ProviderError>,
     failed_renewals: AtomicU64,
 }
 
@@ -172,13 +173,13 @@ impl<'a> Smb<'a> {
         self.node.smb().failed_renewals.load(Ordering::Relaxed)
     }
 
-    /// To be called before the lock of the share is waited for: see [`visit::Visit`].
+    /// To be called before the lock of the share is waited for: see [`crate::outcomes::Call`].
     fn share<'b>(&'b self, remote: &'b RemotePath, deadline: Deadline) -> Share<'b> {
         Share {
             node: self.node,
             remote,
             deadline,
-            visit: self.node.smb().visits.begin(remote.share()),
+            visit: self.node.smb().looks.begin(remote.share()),
         }
     }
 

@@ -8,12 +8,29 @@ use os::{Instance, Win32};
 use super::look::{self, Seen};
 use super::mapping::{Share, TURN_WITHIN};
 use super::table::{is_not_ok, status_of};
-use super::turns::Turn;
 use super::wanted::Wanted;
 use super::{MapOutcome, SmbError};
 use crate::Unfinished;
 use crate::locks::{Held, Key, Wait};
+use crate::outcomes::Call;
 use crate::provider::ProviderError;
+
+/// A call that makes a mapping, under the lock of the server.
+///
+/// A dead server takes up to a minute to fail one mapping. So who waited meanwhile ends with that outcome: fifty
+/// shares of it take as long as one.
+pub(super) struct Turn<'a> {
+    call: Call<'a, String, ProviderError>,
+    /// Whether others had the lock first, so that what was seen before may be over.
+    has_waited: bool,
+}
+
+impl Turn<'_> {
+    /// To be called when a mapping failed because the server is away.
+    pub(super) fn found_away(&self, error: &ProviderError) {
+        self.call.tell((), (self.call.now(), error.clone()));
+    }
+}
 
 impl<'a> Share<'a> {
     /// Maps a share that is not mapped.
@@ -22,32 +39,29 @@ impl<'a> Share<'a> {
         wanted: &Wanted<'_>,
         held: &mut Held,
     ) -> Result<MapOutcome, SmbError> {
-        let turn = self.turn(held)?;
-        if let Some(error) = turn.away() {
+        let turn = self.turn(held, |error| {
             tracing::info!(
                 share = self.remote.share(),
                 "an SMB share is not mapped: its server was found away while this call waited for it"
             );
-            return Err(self.named(error).into());
-        }
-        self.create(wanted, &turn)?;
-        Ok(MapOutcome::Made)
+            self.named(error).into()
+        })?;
+        self.make_in_turn(wanted, &turn)
     }
 
-    /// What becomes of a mapping whose look says that the server is away.
+    /// What becomes of a mapping that Windows does not call OK, and whose look says that the server is away.
     ///
     /// Some stay dead though the server lives, after a restart of the node say, and have to be removed before
-    /// another can be made (azurefile-csi-driver#3416, csi-driver-smb#1219). One is renewed that Windows does not
-    /// call OK, if the server answers at the port that the new one would need: were it away indeed, the mapping
-    /// would be all that others have. That of another user, as far as is known, stays.
+    /// another can be made (azurefile-csi-driver#3416, csi-driver-smb#1219). One is renewed if the server answers at
+    /// the port that the new one would need: were it away indeed, the mapping would be all that others have. That of
+    /// another user, as far as is known, stays.
     pub(super) fn renew(
         &self,
-        mapping: &Instance,
         why: os::Error,
         wanted: &Wanted<'_>,
         held: &mut Held,
     ) -> Result<MapOutcome, SmbError> {
-        if !is_not_ok(mapping) || self.is_of_other(wanted) {
+        if self.is_of_other(wanted) {
             return Err(self.away(why));
         }
         let Some(port) = wanted.tcp_port() else {
@@ -56,46 +70,14 @@ impl<'a> Share<'a> {
         if !self.port_answers(port)? {
             return Err(self.away(why));
         }
-        let turn = self.turn(held)?;
-        if turn.away().is_some() {
-            return Err(self.away(why));
-        }
-        let Some(mapping) = self.find(&wanted.options)? else {
-            return Ok(self.create(wanted, &turn).map(|()| MapOutcome::Made)?);
-        };
-        match self.seen_in_turn(&mapping, Seen::Away(why), &turn)? {
-            Seen::Answers => self.reuse(&mapping, wanted),
-            Seen::Away(why) => self.renew_in_turn(&mapping, why, (wanted, port), &turn),
-            Seen::Denied(why) | Seen::Unclear(why) => Err(ProviderError::from(why).into()),
-        }
-    }
-
-    /// What was seen before the lock of the server was had, or is seen now if that took a wait or Windows calls the
-    /// mapping OK by now. Windows connects one when somebody uses it, and until then calls it what it was.
-    fn seen_in_turn(
-        &self,
-        mapping: &Instance,
-        before: Seen,
-        turn: &Turn<'_>,
-    ) -> Result<Seen, SmbError> {
-        if is_not_ok(mapping) && !turn.has_waited {
-            return Ok(before);
-        }
-        self.visit.forget_looks();
-        self.look()
-    }
-
-    fn renew_in_turn(
-        &self,
-        mapping: &Instance,
-        why: os::Error,
-        (wanted, port): (&Wanted<'_>, u16),
-        turn: &Turn<'_>,
-    ) -> Result<MapOutcome, SmbError> {
-        let answers = is_not_ok(mapping) && (!turn.has_waited || self.port_answers(port)?);
-        match answers {
-            true => self.replace(mapping, &why, wanted, turn),
-            false => Err(self.away(why)),
+        let turn = self.turn(held, |_| self.away(why))?;
+        let answers = !turn.has_waited || self.port_answers(port)?;
+        match self.seen_again(wanted)? {
+            None => self.make_in_turn(wanted, &turn),
+            Some((mapping, Seen::Away(why))) if answers && is_not_ok(&mapping) => {
+                self.replace(&mapping, &why, wanted, &turn)
+            }
+            Some((mapping, seen)) => self.reuse_seen(&mapping, seen, wanted),
         }
     }
 
@@ -118,11 +100,38 @@ impl<'a> Share<'a> {
             return Err(ProviderError::from(why).into());
         }
         self.refuse_other_user(wanted)?;
-        let turn = self.turn(held)?;
-        match turn.away() {
-            Some(error) => Err(self.named(error).into()),
-            None => self.replace(mapping, &why, wanted, &turn),
+        let turn = self.turn(held, |error| self.named(error).into())?;
+        match turn.has_waited {
+            true => self.denied_before(wanted, &turn),
+            false => self.replace(mapping, &why, wanted, &turn),
         }
+    }
+
+    /// What becomes of a mapping whose look was refused before the lock of the server was waited for.
+    fn denied_before(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<MapOutcome, SmbError> {
+        match self.seen_again(wanted)? {
+            None => self.make_in_turn(wanted, turn),
+            Some((mapping, Seen::Denied(why))) => match self.folder_answers()? {
+                true => self.reuse(&mapping, wanted),
+                false => self.replace(&mapping, &why, wanted, turn),
+            },
+            Some((mapping, seen)) => self.reuse_seen(&mapping, seen, wanted),
+        }
+    }
+
+    /// The share's mapping, if there is one still, and how it fares. To be called under both locks, right before the
+    /// mapping would be removed: Windows connects one when somebody uses it, and until then calls it what it was.
+    fn seen_again(&self, wanted: &Wanted<'_>) -> Result<Option<(Instance, Seen)>, SmbError> {
+        let Some(mapping) = self.find(&wanted.options)? else {
+            return Ok(None);
+        };
+        self.visit.forget();
+        Ok(Some((mapping, self.look()?)))
+    }
+
+    fn make_in_turn(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<MapOutcome, SmbError> {
+        self.create(wanted, turn)?;
+        Ok(MapOutcome::Made)
     }
 
     /// Over QUIC nobody can be asked whether the server answers, so nothing is removed: another mapping is made
@@ -133,10 +142,7 @@ impl<'a> Share<'a> {
         wanted: &Wanted<'_>,
         held: &mut Held,
     ) -> Result<MapOutcome, SmbError> {
-        let turn = self.turn(held)?;
-        if turn.away().is_some() {
-            return Err(self.away(why));
-        }
+        let turn = self.turn(held, |_| self.away(why.clone()))?;
         match self.create(wanted, &turn) {
             Ok(()) => Ok(MapOutcome::Made),
             Err(error) if look::says_nothing_new(&error) => Err(self.away(why)),
@@ -175,9 +181,19 @@ impl<'a> Share<'a> {
 
     /// Waits for the lock of the server, under which one mapping is made at a time: two users' would be refused or
     /// let in by which comes first (1219).
-    fn turn(&self, held: &mut Held) -> Result<Turn<'a>, SmbError> {
+    ///
+    /// # Errors
+    /// `away` of how another's mapping failed meanwhile, because the server is away.
+    fn turn(
+        &self,
+        held: &mut Held,
+        away: impl FnOnce(ProviderError) -> SmbError,
+    ) -> Result<Turn<'a>, SmbError> {
         let server = self.remote.server();
-        let mut turn = self.node.smb().turns.begin(server.clone());
+        let mut turn = Turn {
+            call: self.node.smb().away.begin(server.clone()),
+            has_waited: false,
+        };
         let key = Key::SmbServer(server);
         let at_once = Wait::at_most(Duration::ZERO, self.deadline);
         match held.add(key.clone(), at_once) {
@@ -188,7 +204,10 @@ impl<'a> Share<'a> {
             had => had?,
         }
         self.check()?;
-        Ok(turn)
+        match turn.call.heard(&()) {
+            Some(error) => Err(away(error)),
+            None => Ok(turn),
+        }
     }
 
     fn check(&self) -> Result<(), Unfinished> {

@@ -6,7 +6,7 @@ use os::schema::smb_global_mapping::{
 use os::{Arguments, Instance, Query, Target, Value};
 
 use super::mapping::Share;
-use super::turns::Turn;
+use super::renewal::Turn;
 use super::wanted::Wanted;
 use super::{MappingOptions, look};
 use crate::provider::{Callee, ProviderError, SecretArguments};
@@ -48,7 +48,7 @@ impl Share<'_> {
             Some(known) => arguments.with(create::CREDENTIAL.name, known.quoted()),
             None => arguments,
         };
-        self.visit.forget_looks();
+        self.visit.forget();
         let class = self.callee(Target::Class(CLASS.name));
         // One that is not OK is the one beside which this is made.
         let is_there = || {
@@ -70,7 +70,7 @@ impl Share<'_> {
     }
 
     pub(super) fn remove(&self, mapping: &Instance) -> Result<(), ProviderError> {
-        self.visit.forget_looks();
+        self.visit.forget();
         let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
         let callee = self.callee(Target::Instance(&mapping.path));
         let waiting = (self.node, self.deadline);

@@ -103,7 +103,8 @@ pub enum VolumeError {
     },
     /// The volume is not a partition of one disk.
     #[error(
-        "volume {volume} is not one partition of one disk but has {extents} extents on disks {disks:?}"
+        "volume {volume} is not one partition of one disk but has {extents} extents on disks {}",
+        list(.disks)
     )]
     NotOnePartition {
         /// The volume.

@@ -3,19 +3,18 @@
 use std::time::Duration;
 
 use formats::blank::{self, NtfsSerial};
-use formats::partition_kind::PartitionKind;
 use os::schema::{codes, volume};
-use os::{Arguments, Deadline, PartitionStyle, Root, Value, VolumeId, WinPath};
+use os::{Arguments, Deadline, Root, Value, VolumeId, WinPath};
 
 use super::history::Leftover;
 use super::place::Place;
 use super::{FormatOptions, NamedVolume, VolumeError, released};
-use crate::blank::{BlankError, Stretch};
+use crate::blank::{BlankError, Stretch, kind_of};
 use crate::disks::guard::Reach;
 use crate::looks::ANSWER_WITHIN;
 use crate::patience::{self, VISIBLE_WITHIN};
 use crate::provider::{Callee, ProviderError};
-use crate::{DiskError, FormatGuard, Node, storage};
+use crate::{FormatGuard, Node, storage};
 
 /// How long a new partition may take before the provider formats it: right after CreatePartition it may
 /// answer that a parameter is invalid (PowerShell#7771). How long that takes nobody reports.
@@ -75,9 +74,9 @@ pub(super) struct Formatting<'a> {
 impl Formatting<'_> {
     /// Formats what may be overwritten, as csi-proxy's `FormatVolume` does: one call, whatever comes of it.
     pub(super) fn run(&self) -> Result<Replaced, VolumeError> {
-        let visit = self.node.history().begin(self.volume);
+        let call = self.node.history().begin(self.volume);
         let place = self.place()?;
-        match visit.outcome_of_another() {
+        match call.heard(&()) {
             Some(outcome) => outcome.map(|()| Replaced::Nothing),
             None => self.format(&place, &self.options.label),
         }
@@ -207,7 +206,6 @@ impl Formatting<'_> {
         if guard == FormatGuard::Off {
             return self.unguarded(place);
         }
-        let kind = self.kind(place)?;
         self.node
             .check(self.deadline, "format volume", &self.volume)?;
         let replaces = match self.prove_blank(place) {
@@ -215,7 +213,7 @@ impl Formatting<'_> {
             Err(BlankError::NotBlank { refusal, .. }) => self.not_blank(place, refusal)?,
             Err(refused) => return Err(refused.into()),
         };
-        stretch(place).prove_own(self.node, kind)?;
+        stretch(place).prove_own(self.node, kind_of(&place.partition))?;
         let force = match replaces {
             Replaced::Nothing => Force::Dismount,
             _ => Force::No,
@@ -347,21 +345,6 @@ impl Formatting<'_> {
             )?;
         let what = format!("volume {}", self.volume);
         row.ok_or_else(|| ProviderError::not_found(&what).into())
-    }
-
-    /// Whose the partition is. The kernel's layout, as the seam has it, tells of GPT disks alone.
-    fn kind(&self, place: &Place) -> Result<PartitionKind, VolumeError> {
-        if let PartitionStyle::Gpt { .. } = place.layout.style {
-            return Ok(PartitionKind::Gpt(place.partition.kind));
-        }
-        let row = place.row(self.node, self.deadline)?;
-        let kind = row.mbr_type.and_then(|kind| u8::try_from(kind).ok());
-        let differ = || DiskError::ViewsDiffer {
-            disk: place.disk.number,
-            kernel: "an MBR partition".to_owned(),
-            provider: format!("one of type {:?}", row.mbr_type),
-        };
-        Ok(PartitionKind::Mbr(kind.ok_or_else(differ)?))
     }
 
     fn prove_blank(&self, place: &Place) -> Result<(), BlankError> {

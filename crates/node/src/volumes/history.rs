@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use os::{Extent, Os, VolumeId};
 
 use super::VolumeError;
+use crate::outcomes::{Call, Outcomes};
 
 /// From so many answers on, those about volumes that are gone are dropped.
 const MANY: usize = 1024;
@@ -15,6 +16,8 @@ const MANY: usize = 1024;
 #[derive(Default)]
 pub(crate) struct History {
     state: Mutex<State>,
+    /// How the formats ended that Windows was asked for.
+    formats: Outcomes<VolumeId, Result<(), VolumeError>>,
     /// With which [`Leftover::content`] is made, so that nobody can make other content of that number.
     key: RandomState,
 }
@@ -29,26 +32,9 @@ pub(super) struct Leftover {
 
 #[derive(Default)]
 struct State {
-    next: u64,
     /// The last answer to "is it formatted?".
     answers: HashMap<VolumeId, bool>,
-    formats: HashMap<VolumeId, Formats>,
     leftovers: HashMap<VolumeId, Leftover>,
-}
-
-/// The calls that want to format one volume.
-#[derive(Default)]
-struct Formats {
-    callers: usize,
-    /// When the last one ended that Windows was asked for, and how.
-    last: Option<(u64, Result<(), VolumeError>)>,
-}
-
-/// A call that wants to format a volume, from before it waits for the volume's lock.
-pub(super) struct Visit<'a> {
-    history: &'a History,
-    volume: VolumeId,
-    since: u64,
 }
 
 impl History {
@@ -69,16 +55,9 @@ impl History {
         self.state().answers.get(&volume).copied()
     }
 
-    /// Begins a call that wants to format the volume.
-    pub(super) fn begin(&self, volume: VolumeId) -> Visit<'_> {
-        let mut state = self.state();
-        let since = state.tick();
-        state.formats.entry(volume).or_default().callers += 1;
-        Visit {
-            history: self,
-            volume,
-            since,
-        }
+    /// Begins a call that wants to format the volume. To be called before the volume's lock is waited for.
+    pub(super) fn begin(&self, volume: VolumeId) -> Call<'_, VolumeId, Result<(), VolumeError>> {
+        self.formats.begin(volume)
     }
 
     /// Notes how a format ended that Windows was asked for, and what it left, and tells those who wait. To be
@@ -94,10 +73,9 @@ impl History {
             None => state.leftovers.remove(&volume),
             Some(left) => state.leftovers.insert(volume, left),
         };
-        let now = state.tick();
-        if let Some(formats) = state.formats.get_mut(&volume) {
-            formats.last = Some((now, outcome.clone()));
-        }
+        drop(state);
+        let formats = &self.formats;
+        formats.tell(&volume, (), (formats.now(), outcome.clone()));
     }
 
     /// What the last format of the volume left that this process had Windows do, if that failed.
@@ -123,35 +101,5 @@ impl History {
     /// A panic elsewhere cannot leave the maps half changed: nothing in here can panic.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn tick(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-}
-
-impl Visit<'_> {
-    /// How the format ended that another call had Windows do since this one came. To be called under the
-    /// volume's lock.
-    pub(super) fn outcome_of_another(&self) -> Option<Result<(), VolumeError>> {
-        let state = self.history.state();
-        let (ended, outcome) = state.formats.get(&self.volume)?.last.as_ref()?;
-        (*ended > self.since).then(|| outcome.clone())
-    }
-}
-
-impl Drop for Visit<'_> {
-    fn drop(&mut self) {
-        let mut state = self.history.state();
-        let Some(formats) = state.formats.get_mut(&self.volume) else {
-            return;
-        };
-        formats.callers -= 1;
-        if formats.callers == 0 {
-            state.formats.remove(&self.volume);
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! came late, or could not be looked at, would hand them somebody else's.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use os::{
     Deadline, DiskNumber, DriveLayout, PartitionEntry, PartitionNumber, PartitionStyle, VolumeId,
@@ -130,6 +131,8 @@ pub(crate) struct Survey {
     disk: DiskNumber,
     /// By the offset at which each begins.
     partitions: BTreeMap<u64, Claimed>,
+    /// Where each partition of the disk begins and ends.
+    places: Vec<Range<u64>>,
     /// Every volume with a part on the disk.
     all: BTreeSet<VolumeId>,
     unreadable: Vec<VolumeId>,
@@ -167,6 +170,11 @@ impl Survey {
         Self {
             disk,
             partitions: candidates(layout, only),
+            places: layout
+                .partitions
+                .iter()
+                .map(|it| it.offset..it.end().unwrap_or(u64::MAX))
+                .collect(),
             all: BTreeSet::new(),
             unreadable: Vec::new(),
         }
@@ -210,6 +218,8 @@ impl Survey {
         for claimed in self.partitions.into_values() {
             match claimed.volumes.as_slice() {
                 [] => {}
+                // A volume on dynamic disks may have parts in several.
+                [one] if volumes.contains(one) => {}
                 [one] => volumes.push(*one),
                 _ => {
                     return Err(VisibilityError::Several {
@@ -225,9 +235,19 @@ impl Survey {
 
     fn claim(&mut self, offset: u64, volume: VolumeId) {
         self.all.insert(volume);
-        if let Some(claimed) = self.partitions.get_mut(&offset) {
+        let begins = self.partition_around(offset);
+        if let Some(claimed) = begins.and_then(|begins| self.partitions.get_mut(&begins))
+            && !claimed.volumes.contains(&volume)
+        {
             claimed.volumes.push(volume);
         }
+    }
+
+    /// A partition of a dynamic disk may hold several volumes, of which one alone begins where it begins. Logical
+    /// partitions lie within an extended one, and the innermost counts.
+    fn partition_around(&self, offset: u64) -> Option<u64> {
+        let around = self.places.iter().filter(|it| it.contains(&offset));
+        around.map(|it| it.start).max()
     }
 
     fn first_without(&self) -> Option<PartitionNumber> {
@@ -280,7 +300,8 @@ fn is_special(partition: &PartitionEntry) -> bool {
     .contains(&partition.kind)
 }
 
-/// Of a GPT disk, basic data; of an MBR disk, all but an extended partition, which holds others.
+/// Of a GPT disk, basic data; of an MBR disk, all but an extended partition, which holds others, and a dynamic disk's,
+/// in which volumes lie as its database says.
 fn needs_volume(layout: &DriveLayout, partition: &PartitionEntry) -> bool {
     match layout.style {
         PartitionStyle::Gpt { .. } => partition.kind == PartitionEntry::BASIC_DATA,
@@ -290,7 +311,8 @@ fn needs_volume(layout: &DriveLayout, partition: &PartitionEntry) -> bool {
                     && other.offset >= partition.offset
                     && other.end() <= partition.end()
             };
-            !layout.partitions.iter().any(holds)
+            let is_dynamic = partition.mbr_type == Some(PartitionEntry::MBR_DYNAMIC);
+            !is_dynamic && !layout.partitions.iter().any(holds)
         }
         PartitionStyle::Raw => false,
     }
@@ -315,6 +337,7 @@ mod tests {
                 offset,
                 length,
                 kind,
+                mbr_type: None,
                 id: Uuid::nil(),
             });
         let layout = DriveLayout {

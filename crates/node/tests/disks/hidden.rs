@@ -173,8 +173,8 @@ fn a_disk_with_a_partition_of_another_kind_stays_hidden() {
     }
 }
 
-#[test]
-fn an_mbr_disk_stays_hidden() {
+/// A node with an MBR disk, whose one partition is of this type.
+fn with_mbr_original(kind: u8) -> Rig {
     let rig = Rig::of(&spec(), Options::default());
     let fixtures = formats::fixtures::all();
     let mbr = fixtures.iter().find(|one| one.name == "mbr-sfdisk");
@@ -185,9 +185,29 @@ fn an_mbr_disk_stays_hidden() {
     for (at, bytes) in image.runs() {
         hardware.write_disk(DATA, at, bytes).unwrap();
     }
+    hardware.write_disk(DATA, 446 + 4, &[kind]).unwrap();
     rig.disks().rescan(rig.soon()).unwrap();
+    rig
+}
+
+#[test]
+fn an_mbr_clone_that_is_left_out_is_found_by_its_name() {
+    let rig = with_mbr_original(0x07);
     plug_clone(&rig, &clone_spec());
-    left(&rig, by_name(), Condition::NotFound);
+    let number = rig.disk_of(CLONE);
+    assert!(!rig.disks().ids(rig.soon()).unwrap().contains_key(&number));
+    assert_eq!(find(&rig, by_name()).unwrap().number(), number);
+    assert!(attributes(&rig).offline, "it is found, and no more");
+}
+
+/// Dynamic disks, Storage Spaces (two types), recovery, and another system's.
+#[test]
+fn an_mbr_disk_with_a_partition_of_another_kind_stays_hidden() {
+    for kind in [0x42, 0xD7, 0xE7, 0x27, 0x83] {
+        let rig = with_mbr_original(kind);
+        plug_clone(&rig, &clone_spec());
+        left(&rig, by_name(), Condition::NotFound);
+    }
 }
 
 /// The disk may be another node's.

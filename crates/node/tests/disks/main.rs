@@ -14,6 +14,7 @@ mod initialize_leaves_offline;
 mod read_only;
 mod same_disk;
 mod silent;
+mod spanned;
 #[path = "../support/mod.rs"]
 mod support;
 mod take_offline;

@@ -122,7 +122,8 @@ fn every_away_code_has_a_mapping_made_anew_that_is_not_ok_and_whose_server_answe
         let rig = Rig::with_server();
         map(&rig, SHARE, PASSWORD, None).unwrap();
         let node = meddle::node(&rig, let_go);
-        looks_fail(&rig, Win32(code), 2);
+        // Two looks, each of which a lost connection has made twice.
+        looks_fail(&rig, Win32(code), 4);
         assert_eq!(plainly(&node, rig.soon()), Ok(MapOutcome::Made), "{code}");
     }
 }
@@ -203,25 +204,41 @@ fn a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again() {
     assert_eq!(rig.smb().failed_renewals(), 1);
 }
 
-/// What a call came to that found a mapping dead, waited for the lock of its server and went on after `meanwhile`,
-/// and how many mappings it removed.
-fn renewed_after(meanwhile: impl FnOnce(&Rig)) -> (Result<MapOutcome, SmbError>, usize) {
-    let stand = Stand::with_mapped_share();
-    leave_dead(&stand.rig);
+/// What a call for a share came to that waited for the lock of its server before it removed a mapping, and went on
+/// after `meanwhile`, and how many mappings it removed.
+fn outcome_after(
+    stand: &Stand,
+    share: &str,
+    meanwhile: impl FnOnce(&Rig),
+) -> (Result<MapOutcome, SmbError>, usize) {
     let map = stand.mapper();
     let outcome = thread::scope(|scope| {
         let hanging = stand.hang(&create());
         let ahead = scope.spawn(move || map(r"\\files\other"));
         stand.wait_until_one_hangs();
-        let renewal = scope.spawn(move || map(SHARE));
+        let renewal = scope.spawn(move || map(share));
         stand.wait_until_so_many_wait(1);
         meanwhile(&stand.rig);
         drop(hanging);
         // Beside one whose user is saved it is refused (1219), which says nothing of the server.
-        ahead.join().unwrap().unwrap_err();
+        drop(ahead.join().unwrap());
         renewal.join().unwrap()
     });
     (outcome, calls(&stand.trace(), mapping::REMOVE.name))
+}
+
+/// The same of a mapping that is dead.
+fn renewed_after(meanwhile: impl FnOnce(&Rig)) -> (Result<MapOutcome, SmbError>, usize) {
+    let stand = Stand::with_mapped_share();
+    leave_dead(&stand.rig);
+    outcome_after(&stand, SHARE, meanwhile)
+}
+
+/// The same of a mapping that another process made, and that is refused access.
+fn replaced_after(meanwhile: impl FnOnce(&Rig)) -> (Result<MapOutcome, SmbError>, usize) {
+    let stand = Stand::with_share_of_another();
+    looks_fail(&stand.rig, Win32::ACCESS_DENIED, 1);
+    outcome_after(&stand, SHARE, meanwhile)
 }
 
 fn use_again(rig: &Rig) {
@@ -243,6 +260,24 @@ fn a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused() {
         renewal.join().unwrap()
     });
     assert_eq!(mapped, Ok(MapOutcome::Reused));
+}
+
+/// Windows calls it disconnected until somebody uses it.
+#[test]
+fn a_mapping_that_came_back_unused_while_its_servers_port_was_asked_is_not_removed() {
+    let stand = Stand::with_mapped_share();
+    leave_dead(&stand.rig);
+    let map = stand.mapper();
+    let mapped = thread::scope(|scope| {
+        let hanging = stand.hang("connect");
+        let renewal = scope.spawn(move || map(SHARE));
+        stand.wait_until_one_hangs();
+        saved_mappings(&stand.rig, SavedMappings::Reconnect);
+        drop(hanging);
+        renewal.join().unwrap()
+    });
+    assert_eq!(mapped, Ok(MapOutcome::Reused));
+    assert_eq!(changes(&stand.trace()), 0);
 }
 
 /// Windows calls it disconnected until somebody uses it, and pods may be about to.
@@ -281,6 +316,63 @@ fn what_a_look_after_the_wait_for_a_servers_lock_does_not_call_dead_is_not_remov
         assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
         assert_eq!(removed, 0);
     }
+}
+
+/// A password was changed, say, and another process has made the mapping anew with the new one.
+#[test]
+fn a_refused_mapping_that_answers_after_the_wait_for_its_servers_lock_is_not_removed() {
+    assert_eq!(replaced_after(|_| {}), (Ok(MapOutcome::ReusedUnknown), 0));
+}
+
+#[test]
+fn a_refused_mapping_whose_folder_answers_after_the_wait_for_its_servers_lock_is_not_removed() {
+    let stand = Stand::with_share_of_another();
+    let folder = format!(r"{SHARE}\pv");
+    stand
+        .rig
+        .os()
+        .files
+        .create_directory(&path(&folder))
+        .unwrap();
+    looks_fail(&stand.rig, Win32::ACCESS_DENIED, 2);
+    let meanwhile = |rig: &Rig| {
+        looks_fail(rig, Win32::ACCESS_DENIED, 1);
+    };
+    let back = outcome_after(&stand, &folder, meanwhile);
+    assert_eq!(back, (Ok(MapOutcome::ReusedUnknown), 0));
+}
+
+#[test]
+fn a_mapping_that_is_refused_still_after_the_wait_for_its_servers_lock_is_made_anew() {
+    let refused = |rig: &Rig| {
+        looks_fail(rig, Win32::LOGON_FAILURE, 1);
+    };
+    assert_eq!(replaced_after(refused), (Ok(MapOutcome::Made), 1));
+}
+
+#[test]
+fn a_refused_mapping_whose_next_look_ends_otherwise_is_not_removed() {
+    for code in [Win32::BAD_NETPATH, Win32::NO_SYSTEM_RESOURCES] {
+        let (failed, removed) = replaced_after(|rig| {
+            looks_fail(rig, code, 1);
+        });
+        let error = api::Error::new("map", SHARE, failed.unwrap_err());
+        assert_eq!(error.code(), Some(api::Code::Win32(code)), "{error}");
+        assert_eq!(removed, 0, "{code}");
+    }
+}
+
+/// Another process has unmapped it.
+#[test]
+fn a_refused_mapping_that_is_gone_after_the_wait_for_its_servers_lock_is_made() {
+    let (made, removed) = replaced_after(|rig| {
+        rig.smb().unmap(&remote(SHARE), rig.soon()).unwrap();
+    });
+    assert_eq!(
+        (made, removed),
+        (Ok(MapOutcome::Made), 1),
+        "the other's removal"
+    );
 }
 
 /// A person maps the share with a drive letter, and Windows calls that mapping disconnected, or ours.

@@ -101,6 +101,18 @@ impl Stand {
         stand
     }
 
+    /// With a share that another process has mapped.
+    pub(crate) fn with_share_of_another() -> Self {
+        let stand = Self::new();
+        let alice = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
+        let remote = RemotePath::parse(SHARE).unwrap();
+        let mapping = MapRequest::of(&remote).with_credentials(alice.as_ref());
+        let rig = &stand.rig;
+        rig.smb().map(&mapping, rig.soon()).unwrap();
+        stand.trace();
+        stand
+    }
+
     /// Maps shares, on any thread.
     pub(crate) fn mapper(
         &self,
@@ -232,15 +244,8 @@ fn a_look_that_does_not_end_answers_all_who_wait_for_it() {
 /// What was seen of a mapping says nothing of the one in its place.
 #[test]
 fn a_mapping_that_was_made_anew_is_looked_at_anew_by_those_who_waited() {
-    let stand = Stand::new();
-    let remote = RemotePath::parse(SHARE).unwrap();
-    let made_by_another = MapRequest::of(&remote);
-    let password = Zeroizing::new(PASSWORD.to_owned());
-    let alice = Credentials::new(USER, password);
-    let made_by_another = made_by_another.with_credentials(alice.as_ref());
+    let stand = Stand::with_share_of_another();
     let (rig, map) = (&stand.rig, stand.mapper());
-    rig.smb().map(&made_by_another, rig.soon()).unwrap();
-    stand.trace();
     thread::scope(|scope| {
         let hanging = stand.hang(LOOK);
         let first = scope.spawn(move || map(SHARE));

@@ -150,8 +150,28 @@ impl ForwardDisks for WithPartition {
                 offset: last.offset + last.length,
                 length: 1 << 20,
                 kind: self.kind,
+                mbr_type: None,
                 id: self.kind,
             });
+        }
+        Ok(layout)
+    }
+}
+
+/// Disks of which the kernel does not say that they are dynamic.
+pub(crate) struct AsBasic {
+    pub(crate) disks: Arc<dyn Disks>,
+}
+
+impl ForwardDisks for AsBasic {
+    fn to(&self) -> &dyn Disks {
+        &*self.disks
+    }
+
+    fn layout(&self, disk: DiskNumber) -> Result<DriveLayout> {
+        let mut layout = self.disks.layout(disk)?;
+        for partition in &mut layout.partitions {
+            partition.kind = PartitionEntry::BASIC_DATA;
         }
         Ok(layout)
     }

@@ -11,6 +11,7 @@ pub(crate) mod crash;
 pub(crate) mod fixture;
 pub(crate) mod initiator;
 pub(crate) mod meddle;
+pub(crate) mod spanned;
 mod stage;
 mod state;
 pub(crate) mod stuck;

@@ -8,6 +8,7 @@ mod leftovers;
 mod mounts;
 mod released;
 mod resize;
+mod spanned;
 mod stale_mounts;
 #[path = "../support/mod.rs"]
 mod support;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use os::schema::{codes, partition, volume};
-use os::{DiskNumber, Extent, Outcome, PartitionEntry, PartitionNumber, SystemText, Win32};
+use os::{Outcome, PartitionEntry, PartitionNumber, SystemText, Win32};
 use os_sim::{Bus, DiskSpec, Effect, Rule};
 use uuid::Uuid;
 use wincsi_node::{DiskError, NewSize, ProviderError, Resized, VisibilityError, VolumeError};
@@ -265,41 +265,6 @@ fn a_disk_with_two_volumes_has_no_volume_that_is_meant() {
         panic!("{error:?}");
     };
     assert_eq!((of, volumes.len(), volumes[0]), (disk, 2, first));
-}
-
-/// The first of several extents is neither where the volume is nor all of it.
-#[test]
-fn a_volume_that_spans_partitions_is_neither_formatted_nor_grown() {
-    let rig = Rig::with_data_disk();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    let (disk, volume) = (rig.disk(), rig.volume());
-    for other in [disk, DiskNumber(disk.0 + 1)] {
-        let node = meddle::node(&rig, |os| {
-            let volumes = Arc::clone(&os.volumes);
-            os.volumes = Arc::new(meddle::Elsewhere::of(volumes, move |_, extents| {
-                let mut extents = extents?;
-                let more = extents.iter().filter(|one| one.disk == disk).copied();
-                let more = more
-                    .map(|one| Extent { disk: other, ..one })
-                    .collect::<Vec<_>>();
-                extents.extend(more);
-                Ok(extents)
-            }));
-        });
-        let (volumes, soon) = (node.operations().volumes(), rig.soon());
-        let before = rig.state();
-        for done in [
-            volumes.format(volume, soon).map(drop),
-            volumes.resize(volume, NewSize::Maximum, soon).map(drop),
-        ] {
-            assert!(
-                matches!(done, Err(VolumeError::NotOnePartition { extents: 2, .. })),
-                "{other}: {done:?}"
-            );
-        }
-        assert_eq!(rig.state(), before);
-    }
 }
 
 /// csi-proxy's rule: growth of less than 100 MiB is none, and nothing shrinks.

@@ -242,6 +242,25 @@ impl HardwareControl {
             .map_err(|source| about(name, source))
     }
 
+    /// Writes another specification for a disk, which the node notices.
+    pub(super) fn change_spec(
+        &self,
+        name: &str,
+        act: impl FnOnce(&mut DiskSpec),
+    ) -> Result<(), HardwareError> {
+        let changed = match &*self.0 {
+            Store::Folder(folder) => change_file(folder, name, act),
+            Store::Memory(memory) => {
+                let mut memory = locked(memory);
+                memory.generation += 1;
+                let disk = memory.disks.get_mut(name);
+                disk.map(|disk| act(&mut disk.spec))
+                    .ok_or_else(|| io::ErrorKind::NotFound.into())
+            }
+        };
+        changed.map_err(|source| about(name, source))
+    }
+
     /// The names of all disks that are plugged in.
     pub(crate) fn disk_names(&self) -> io::Result<Vec<String>> {
         match &*self.0 {
@@ -258,7 +277,7 @@ impl HardwareControl {
         }
     }
 
-    /// The text that a disk's specification stands in; empty in memory.
+    /// The text that a disk's specification stands in; in memory that of what can change.
     pub(crate) fn disk_text(&self, name: &str) -> io::Result<Option<String>> {
         match &*self.0 {
             Store::Folder(folder) => {
@@ -267,8 +286,9 @@ impl HardwareControl {
                 Ok(text.filter(|_| image.exists()))
             }
             Store::Memory(memory) => {
-                let is_present = locked(memory).disks.contains_key(name);
-                Ok(is_present.then(String::new))
+                let memory = locked(memory);
+                let disk = memory.disks.get(name);
+                Ok(disk.map(|disk| format!("{:?}", disk.spec.extent)))
             }
         }
     }
@@ -324,6 +344,14 @@ fn attach_files(folder: &Path, name: &str, spec: &DiskSpec, content: &Content) -
     }
     fs::rename(&staged, &image)?;
     folder::replace(&spec_file, text.as_bytes())
+}
+
+fn change_file(folder: &Path, name: &str, act: impl FnOnce(&mut DiskSpec)) -> io::Result<()> {
+    let [file, _] = disk_files(folder, name);
+    let mut spec = toml::from_str(&fs::read_to_string(&file)?).map_err(io::Error::other)?;
+    act(&mut spec);
+    let text = toml::to_string(&spec).map_err(io::Error::other)?;
+    folder::replace(&file, text.as_bytes())
 }
 
 fn attach_memory(

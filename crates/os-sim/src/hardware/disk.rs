@@ -2,6 +2,8 @@ use os::schema::disk::provisioning_type;
 use os::{BusType, ScsiAddress};
 use serde::{Deserialize, Serialize};
 
+use super::dynamic::VolumeExtent;
+
 /// A disk as its maker built it and as somebody plugged it in: the content of `disks/<name>.toml`.
 ///
 /// The disk's length is that of its image and stands nowhere else.
@@ -52,6 +54,9 @@ pub struct DiskSpec {
     /// Stretches that answer with a medium error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Stretch>,
+    /// Its parts of volumes, if it is a dynamic disk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extent: Vec<VolumeExtent>,
 }
 
 /// What a disk is for, each a property of `MSFT_Disk`. The disk that the node runs from is boot and system disk
@@ -232,6 +237,7 @@ impl DiskSpec {
             identifier_page: IdentifierPage::default(),
             roles: Vec::new(),
             unreadable: Vec::new(),
+            extent: Vec::new(),
         }
     }
 

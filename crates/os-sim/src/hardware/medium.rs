@@ -5,12 +5,16 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::parts::Parts;
+
 /// What a disk's bytes lie on: a sparse file, or memory. Cheap to clone; clones share the bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum Medium {
     /// Opened anew for each access, so that somebody can pull the disk out at any time.
     File(PathBuf),
     Memory(Arc<Mutex<SparseBytes>>),
+    /// Not a disk's own: parts of several, one behind the other, as a volume of dynamic disks has them.
+    Parts(Parts),
 }
 
 /// Bytes of which most are zero.
@@ -35,6 +39,7 @@ impl Medium {
         match self {
             Self::File(path) => Ok(path.metadata()?.len()),
             Self::Memory(bytes) => Ok(locked(bytes).length),
+            Self::Parts(parts) => Ok(parts.length()),
         }
     }
 
@@ -45,6 +50,7 @@ impl Medium {
                 locked(bytes).length = length;
                 Ok(())
             }
+            Self::Parts(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -56,6 +62,7 @@ impl Medium {
                 file.read_exact(buffer)
             }
             Self::Memory(bytes) => locked(bytes).read(offset, buffer),
+            Self::Parts(parts) => parts.read(offset, buffer),
         }
     }
 
@@ -67,6 +74,7 @@ impl Medium {
                 file.write_all(content)
             }
             Self::Memory(bytes) => locked(bytes).write(offset, content),
+            Self::Parts(parts) => parts.write(offset, content),
         }
     }
 
@@ -96,6 +104,7 @@ impl Medium {
         let bytes = match self {
             Self::File(path) => Bytes::File(Pieces::of(open(path)?)),
             Self::Memory(bytes) => Bytes::Memory(bytes),
+            Self::Parts(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
         Ok(Stream {
             length,

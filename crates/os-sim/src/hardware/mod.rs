@@ -3,8 +3,10 @@
 mod clones;
 mod control;
 mod disk;
+mod dynamic;
 mod medium;
 pub(crate) mod page83;
+mod parts;
 pub(crate) mod place;
 mod shelf;
 
@@ -13,6 +15,8 @@ pub use disk::{
     Address, Arrives, Association, Bus, DiskSpec, Identifier, IdentifierKind, IdentifierPage,
     PciFunction, Role, SectorSize, Stretch,
 };
+pub use dynamic::VolumeExtent;
 
 pub(crate) use control::Disk;
 pub(crate) use medium::{Medium, Stream};
+pub(crate) use parts::{Part, Parts};

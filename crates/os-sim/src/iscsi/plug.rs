@@ -105,7 +105,8 @@ impl Machine {
     fn is_disk_held(&self, name: &str) -> bool {
         let table = self.present.get(name).map(|present| &present.table);
         let partitions = table.into_iter().flat_map(|table| &table.partitions);
-        let mut volumes = partitions.map(|partition| VolumeId(partition.id));
+        let own = partitions.map(|partition| VolumeId(partition.id));
+        let mut volumes = own.chain(self.spanned_on(name));
         volumes.any(|volume| self.holds.contains_key(&volume) || self.locked.contains(&volume))
     }
 }

@@ -174,6 +174,7 @@ impl Machine {
             .iter()
             .flat_map(|(name, disk)| disk.volumes.keys().map(|volume| (*volume, name.clone())))
             .collect();
+        self.find_spanned();
     }
 
     fn lose(&mut self, name: &str) {
@@ -275,10 +276,12 @@ impl Machine {
     /// No volume is waited for: the node is up.
     fn appear_at_once(&mut self) {
         let now = millis(self.now);
-        for disk in self.state.disks.values_mut() {
-            for due in disk.volumes.values_mut() {
-                *due = now.min(*due);
-            }
+        let State { disks, spanned, .. } = &mut *self.state;
+        let volumes = disks
+            .values_mut()
+            .flat_map(|disk| disk.volumes.values_mut());
+        for due in volumes.chain(spanned.values_mut()) {
+            *due = now.min(*due);
         }
     }
 }

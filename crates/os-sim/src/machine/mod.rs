@@ -3,6 +3,7 @@
 mod clones;
 mod disks;
 mod mounts;
+mod spanned;
 mod state;
 mod volumes;
 
@@ -17,6 +18,7 @@ use std::time::Duration;
 use os::{Moment, VolumeId};
 use uuid::Uuid;
 
+use self::spanned::Spanned;
 use crate::hardware::{Disk, HardwareControl};
 use crate::ondisk::Table;
 use crate::spec::NodeSpec;
@@ -37,6 +39,8 @@ pub(crate) struct Machine {
     /// Where to find disks by number and volumes by id.
     numbers: HashMap<u32, String>,
     homes: HashMap<Uuid, String>,
+    /// The volumes of dynamic disks that are whole.
+    spanned: BTreeMap<Uuid, Arc<Spanned>>,
     /// The generation of the hardware that was looked at last.
     seen: Option<u64>,
     /// Volumes that somebody has locked.
@@ -78,6 +82,7 @@ impl Machine {
             present: BTreeMap::new(),
             numbers: HashMap::new(),
             homes: HashMap::new(),
+            spanned: BTreeMap::new(),
             seen: None,
             locked: BTreeSet::new(),
             holds: BTreeMap::new(),

@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) arrivals: u64,
     /// By name; disks that are gone are remembered, as Windows remembers them.
     pub(crate) disks: BTreeMap<String, KernelDisk>,
+    /// When each volume of dynamic disks appears or appeared.
+    pub(crate) spanned: BTreeMap<Uuid, u64>,
     /// The mount manager's table: drive letters and mounted folders.
     pub(crate) mounts: Vec<Mount>,
     pub(crate) labels: BTreeMap<Uuid, String>,
@@ -68,9 +70,9 @@ pub(crate) struct Mount {
 
 impl State {
     /// That of a node that has never been started.
-    pub(crate) fn first(drive_c: Option<Mount>) -> Self {
+    pub(crate) fn first(mounts: Vec<Mount>) -> Self {
         Self {
-            mounts: drive_c.into_iter().collect(),
+            mounts,
             ..Self::default()
         }
     }
@@ -80,6 +82,7 @@ impl State {
         self.boot = Uuid::new_v4();
         self.smb.restart();
         self.storage = Cache::default();
+        self.spanned.clear();
         let mut present: Vec<_> = self
             .disks
             .values_mut()

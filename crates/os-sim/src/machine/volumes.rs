@@ -1,17 +1,44 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, io};
 
-use os::{Cause, VolumeId, Win32};
+use os::{Cause, DiskNumber, Extent, VolumeId, Win32};
 
+use super::spanned::Spanned;
 use super::{Machine, moment};
+use crate::hardware::Stretch;
 use crate::ondisk::{Filesystem, Partition};
 
 /// Where a volume lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Home {
+    /// The disk that it begins on.
     pub(crate) disk: String,
-    pub(crate) number: u32,
+    pub(super) number: u32,
+    /// Its place on the disk; of a spanned volume all of that.
     pub(crate) partition: Partition,
+    pub(super) spanned: Option<Arc<Spanned>>,
+}
+
+impl Home {
+    /// What the kernel says of it.
+    pub(crate) fn extents(&self) -> Vec<Extent> {
+        match &self.spanned {
+            Some(spanned) => spanned.extents.iter().map(|it| it.extent).collect(),
+            None => vec![Extent {
+                disk: DiskNumber(self.number),
+                offset: self.partition.offset,
+                length: self.partition.length,
+            }],
+        }
+    }
+
+    fn disks(&self) -> Vec<&str> {
+        match &self.spanned {
+            Some(spanned) => spanned.extents.iter().map(|it| it.disk.as_str()).collect(),
+            None => vec![&self.disk],
+        }
+    }
 }
 
 impl Machine {
@@ -20,6 +47,7 @@ impl Machine {
         let disks = self.state.disks.values();
         let mut ids: Vec<_> = disks
             .flat_map(|disk| &disk.volumes)
+            .chain(&self.state.spanned)
             .filter(|(_, due)| moment(**due) <= self.now)
             .map(|(id, _)| VolumeId(*id))
             .collect();
@@ -30,6 +58,7 @@ impl Machine {
     /// Where a volume lies that has appeared.
     pub(crate) fn home(&self, volume: VolumeId) -> Result<Home, Cause> {
         self.find_home(volume)
+            .or_else(|| self.spanned_home(volume))
             .ok_or_else(|| Win32::FILE_NOT_FOUND.into())
     }
 
@@ -47,16 +76,17 @@ impl Machine {
             partition: partitions
                 .find(|partition| partition.id == volume.0)?
                 .clone(),
+            spanned: None,
         })
     }
 
     /// The volume's filesystem; `None` when it is RAW.
     pub(crate) fn filesystem(&self, home: &Home) -> Result<Option<Filesystem>, Cause> {
-        let spec = &self.disk(&home.disk)?.disk.spec;
-        if spec.is_unreadable(home.partition.offset, 512) {
+        let area = self.area_of(home)?;
+        if Stretch::meets_any(area.unreadable, home.partition.offset, 512) {
             return Err(Win32::IO_DEVICE.into());
         }
-        Ok(Filesystem::read(self.area(&home.disk)?, &home.partition))
+        Ok(Filesystem::read(area, &home.partition))
     }
 
     /// What nothing occupies, in bytes.
@@ -81,12 +111,9 @@ impl Machine {
     }
 
     pub(crate) fn is_read_only(&self, home: &Home) -> bool {
-        let is_disk_read_only = self
-            .state
-            .disks
-            .get(&home.disk)
-            .is_some_and(|disk| disk.is_read_only);
-        is_disk_read_only || home.partition.is_read_only
+        let disks = &self.state.disks;
+        let mut on = home.disks().into_iter().filter_map(|name| disks.get(name));
+        on.any(|disk| disk.is_read_only) || home.partition.is_read_only
     }
 
     pub(crate) fn label(&self, volume: VolumeId) -> String {

@@ -1,6 +1,6 @@
 //! The master boot record.
 
-use os::PartitionStyle;
+use os::{PartitionEntry, PartitionStyle};
 use uuid::Uuid;
 
 use super::number;
@@ -50,13 +50,29 @@ pub(crate) fn initialize(area: Area<'_>, signature: u32) -> std::io::Result<()> 
 /// Adds a first partition, of type IFS and active.
 pub(crate) fn add_first(area: Area<'_>, offset: u64, length: u64) -> std::io::Result<()> {
     const ACTIVE: u8 = 0x80;
+    write_first(area, [ACTIVE, IFS], offset, length)
+}
+
+/// Makes a dynamic disk's partition the only one, and leaves the disk its signature.
+pub(crate) fn become_dynamic(area: Area<'_>, offset: u64, length: u64) -> std::io::Result<()> {
+    let others = u64::try_from(ENTRIES[1]).map_err(std::io::Error::other)?;
+    area.medium.write(others, &[0; 48])?;
+    write_first(area, [0, PartitionEntry::MBR_DYNAMIC], offset, length)
+}
+
+fn write_first(
+    area: Area<'_>,
+    [status, kind]: [u8; 2],
+    offset: u64,
+    length: u64,
+) -> std::io::Result<()> {
     let sectors = |bytes: u64| {
         let sectors = u32::try_from(bytes / u64::from(area.sector_size));
         sectors.map_err(std::io::Error::other)
     };
     let mut entry = [0; 16];
-    entry[0] = ACTIVE;
-    entry[4] = IFS;
+    entry[0] = status;
+    entry[4] = kind;
     entry[8..12].copy_from_slice(&sectors(offset)?.to_le_bytes());
     entry[12..].copy_from_slice(&sectors(length)?.to_le_bytes());
     let at = u64::try_from(ENTRIES[0]).map_err(std::io::Error::other)?;

@@ -7,9 +7,8 @@ use uuid::Uuid;
 use super::{MIB, gpt, mbr};
 use crate::hardware::{Medium, Stretch};
 
-/// The types of a dynamic disk's partitions on GPT disks, and on MBR disks.
+/// The types of a dynamic disk's partitions on GPT disks.
 const LDM: [Uuid; 2] = [types::LDM_DATA, types::LDM_METADATA];
-const MBR_LDM: u8 = 0x42;
 
 /// A disk as far as the kernel knows it: a medium that may have grown since.
 #[derive(Debug, Clone, Copy)]
@@ -81,8 +80,7 @@ impl Table {
     /// Whether the disk is a dynamic one, which `MSFT_Disk` leaves out
     /// (<https://github.com/ansible/ansible/issues/51032>).
     pub(crate) fn is_dynamic(&self) -> bool {
-        let mut partitions = self.partitions.iter();
-        partitions.any(|one| one.mbr_type == Some(MBR_LDM) || LDM.contains(&one.kind))
+        self.partitions.iter().any(Partition::is_dynamic)
     }
 
     /// Gives a disk that has the same signature or GUID as another one of its own.
@@ -155,9 +153,28 @@ impl Partition {
         self.offset.saturating_add(self.length)
     }
 
-    /// Whether the mount manager makes a volume of it.
+    /// Whether the mount manager makes a volume of it. What lies in those of a dynamic disk stands in the disk's
+    /// database.
     pub(crate) fn has_volume(&self) -> bool {
-        self.kind != PartitionEntry::RESERVED
+        self.kind != PartitionEntry::RESERVED && !self.is_dynamic()
+    }
+
+    fn is_dynamic(&self) -> bool {
+        self.mbr_type == Some(PartitionEntry::MBR_DYNAMIC) || LDM.contains(&self.kind)
+    }
+
+    /// All of a volume that lies on dynamic disks, as seen from its own beginning.
+    pub(crate) fn whole(volume: Uuid, length: u64) -> Self {
+        Self {
+            number: 0,
+            offset: 0,
+            length,
+            kind: types::LDM_DATA,
+            id: volume,
+            mbr_type: None,
+            is_hidden: false,
+            is_read_only: false,
+        }
     }
 
     fn entry(&self) -> PartitionEntry {
@@ -167,6 +184,7 @@ impl Partition {
             offset: self.offset,
             length: self.length,
             kind: self.kind,
+            mbr_type: self.mbr_type,
             id: if on_gpt { self.id } else { Uuid::nil() },
         }
     }

@@ -1,13 +1,14 @@
 //! A simulated node with all that the behaviour suite needs.
 
 use os::{
-    Arguments, Deadline, DiskNumber, Error, LinkKind, Result, Target, VolumeId, Win32, WinPath,
+    Arguments, Deadline, DiskNumber, Error, LinkKind, Result, Root, Target, VolumeId, Win32,
+    WinPath,
 };
 use os_suite::{IscsiTarget, Share, Workbench};
 use tempfile::TempDir;
 use wincsi_os_sim::iscsi::{self, IscsiControl, TargetSpec};
 use wincsi_os_sim::smb::{ServerSpec, SmbControl};
-use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, SimNode, Start};
+use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, SimNode, SpannedSpec, Start};
 
 const PORTAL: &str = "10.0.0.9";
 const SMB_PASSWORD: &str = "pass:word";
@@ -15,9 +16,15 @@ const SMB_SERVER: &str = "files";
 const SMB_USER: &str = r"FILES\alice";
 const TARGET: &str = "iqn.2026-01.com.example:data";
 
-/// A usual node whose initiator service starts by itself.
+const SPANNED: SpannedSpec = SpannedSpec {
+    letter: 'S',
+    disks: 2,
+    disk_bytes: 64 << 20,
+};
+
+/// A node with a spanned volume, whose initiator service starts by itself.
 fn spec() -> NodeSpec {
-    let mut spec = NodeSpec::default();
+    let mut spec = NodeSpec::default().spanned(SPANNED);
     let mut services = spec.service.iter_mut();
     if let Some(initiator) = services.find(|service| service.name == "MSiSCSI") {
         initiator.start = Start::Automatic;
@@ -89,7 +96,7 @@ impl Workbench for Bench {
         let method = "UpdateHostStorageCache";
         let none = Arguments::none();
         os.storage.invoke(target, method, &none, Deadline::NEVER)?;
-        Ok(DiskNumber(1))
+        Ok(DiskNumber(1 + u32::from(SPANNED.disks)))
     }
 
     fn create_reparse_point(&self, path: &WinPath, kind: LinkKind, data: &[u8]) -> Result<()> {
@@ -117,6 +124,11 @@ impl Workbench for Bench {
             portal: PORTAL.to_owned(),
             name: TARGET.to_owned(),
         })
+    }
+
+    fn spanned(&self) -> Option<VolumeId> {
+        let root = WinPath::of_root(Root::Drive(SPANNED.letter));
+        self.node.os().volumes.mounted_at(&root).ok()
     }
 
     fn idle_service(&self) -> Option<&'static str> {

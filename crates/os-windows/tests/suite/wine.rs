@@ -106,6 +106,10 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     // A volume has no extent, so nothing leads to its disk.
     row("disks::the_disk_of_a_volume_is_listed", NO_EXTENT),
     row("disks::a_volume_is_a_partition_of_its_disk", NO_EXTENT),
+    row(
+        "disks::the_parts_of_volumes_lie_on_disks_that_are_listed_and_apart",
+        NO_EXTENT,
+    ),
     row("disks::partitions_lie_within_the_disk_and_apart", NO_EXTENT),
     row("disks::partitions_are_numbered_from_one", NO_EXTENT),
     row("disks::a_disk_is_so_many_whole_sectors_long", NO_EXTENT),

@@ -24,6 +24,11 @@ pub trait Configuration: Default + 'static {
     /// Notes the arguments behind the flags.
     fn note_ignored(&mut self, arguments: Vec<String>);
 
+    /// Whether nobody misses a flag of this name behind an argument that is no flag, where Go's package ignores it.
+    fn may_be_ignored(_flag: &str) -> bool {
+        false
+    }
+
     /// Refuses flags that mean nothing together, in a sentence without its end.
     ///
     /// # Errors

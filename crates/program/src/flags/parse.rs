@@ -17,7 +17,8 @@ pub fn unicode(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<Stri
 ///
 /// One dash or two; `-flag=value` or, for flags that are not boolean, `-flag value`; a repeated
 /// flag overrides, or adds where it may be given several times; `--` ends the flags. Arguments behind
-/// the flags are ignored, but not when there is a flag among them.
+/// the flags are ignored, but not when there is a flag among them that is missed
+/// ([`Configuration::may_be_ignored`]).
 ///
 /// # Errors
 /// An unknown flag, a missing or wrong value, a flag behind an argument that is none, or one that means
@@ -29,7 +30,7 @@ pub fn parse<C: Configuration>(
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let Some((name, value)) = split(&argument)? else {
-            config.note_ignored(behind(argument, arguments)?);
+            config.note_ignored(behind::<C>(argument, arguments)?);
             break;
         };
         let flag = find(name)?;
@@ -61,12 +62,12 @@ pub enum FlagError {
     /// An argument is no valid Unicode.
     #[error("argument is no valid Unicode: {0:?}")]
     NoUnicode(OsString),
-    /// A flag behind an argument that is none: Go would ignore it.
+    /// A flag that is missed, behind an argument that is none: Go would ignore it.
     #[error("{stray:?} is no flag, and {flag:?} behind it would have no effect")]
     Shadowed {
         /// The argument that is no flag.
         stray: String,
-        /// The first flag behind it.
+        /// The first such flag behind it.
         flag: String,
     },
     /// Three dashes, or no name.
@@ -111,19 +112,27 @@ fn split(argument: &str) -> Result<Option<(&str, Option<&str>)>, FlagError> {
     ))
 }
 
-/// What follows the flags. `--` says that it is meant so.
-fn behind(first: String, rest: impl Iterator<Item = String>) -> Result<Vec<String>, FlagError> {
-    if first == "--" {
-        return Ok(rest.collect());
-    }
+/// What follows the flags, which Go's package ignores, whatever it is. `--` says that it is meant so.
+fn behind<C: Configuration>(
+    first: String,
+    rest: impl Iterator<Item = String>,
+) -> Result<Vec<String>, FlagError> {
     let rest: Vec<String> = rest.collect();
-    match rest.iter().find(|argument| argument.starts_with('-')) {
+    if first == "--" {
+        return Ok(rest);
+    }
+    match rest.iter().find(|argument| is_missed::<C>(argument)) {
         Some(flag) => Err(FlagError::Shadowed {
             stray: first,
             flag: flag.clone(),
         }),
         None => Ok([vec![first], rest].concat()),
     }
+}
+
+fn is_missed<C: Configuration>(argument: &str) -> bool {
+    let name = argument.trim_start_matches('-').split('=').next();
+    argument.starts_with('-') && !C::may_be_ignored(name.unwrap_or_default())
 }
 
 fn find<C: Configuration>(name: &str) -> Result<&'static Flag<C>, FlagError> {

@@ -59,14 +59,20 @@ Where the new mapping cannot be made after the old one was removed, the call fai
 (`smb_renewal::a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again`,
 `crowd::a_mapping_that_is_removed_and_cannot_be_made_anew_is_counted`). Of several mappings of one share, which somebody
 made with drive letters, one that is OK is used, and the others are left
-(`smb_renewal::of_several_mappings_of_a_share_the_one_that_is_ok_is_used_and_the_others_are_left`). A call that waited
-for other mappings of the server looks at the share and asks the port again before it removes one: a mapping that came
-back meanwhile, or is OK once the port has answered, is reused
-(`smb_renewal::a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused`,
-`smb_renewal::a_mapping_that_came_back_while_its_servers_lock_was_waited_for_is_reused`,
-`smb_renewal::a_mapping_that_is_still_dead_after_the_wait_for_its_servers_lock_is_made_anew`), and one that then is OK, or
-whose look ends with another code, stays, and the call fails
-(`smb_renewal::what_a_look_after_the_wait_for_a_servers_lock_does_not_call_dead_is_not_removed`).
+(`smb_renewal::of_several_mappings_of_a_share_the_one_that_is_ok_is_used_and_the_others_are_left`).
+
+A mapping that Windows does not call OK is looked at once more right before it would be removed, after the port has
+answered: one that came back meanwhile is reused
+(`smb_renewal::a_mapping_that_came_back_unused_while_its_servers_port_was_asked_is_not_removed`,
+`smb_renewal::a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused`). A call that waited for other mappings
+of the server asks the port again, and looks again after a refusal too: a mapping that answers by then is reused
+(`smb_renewal::a_mapping_that_came_back_while_its_servers_lock_was_waited_for_is_reused`,
+`smb_renewal::a_refused_mapping_that_answers_after_the_wait_for_its_servers_lock_is_not_removed`), one that is as dead or
+refused as before is made anew
+(`smb_renewal::a_mapping_that_is_still_dead_after_the_wait_for_its_servers_lock_is_made_anew`,
+`smb_renewal::a_mapping_that_is_refused_still_after_the_wait_for_its_servers_lock_is_made_anew`), and any other stays, and
+the call fails (`smb_renewal::what_a_look_after_the_wait_for_a_servers_lock_does_not_call_dead_is_not_removed`,
+`smb_renewal::a_refused_mapping_whose_next_look_ends_otherwise_is_not_removed`).
 
 csi-proxy does not know as whom a share is mapped, and makes it anew after every refusal. Where volumes of a share have
 accounts of their own, with access to their own folders alone, each that is staged so removes the mapping from under the

@@ -127,6 +127,11 @@ impl Configuration for Config {
         self.ignored = arguments;
     }
 
+    /// csi-proxy's command lines have none of ours.
+    fn may_be_ignored(flag: &str) -> bool {
+        !table::is_ours(flag)
+    }
+
     /// Somebody who names what is to be native may think that the rest is not.
     fn check(&self) -> Result<(), &'static str> {
         match self.simulate.is_none() && !self.native.is_empty() {
@@ -176,6 +181,6 @@ and `-volume-dir`, which add. `--`
 ends the flags. A command line that cannot be understood ends the program with code 2.
 
 Go's package stops at the first argument that is no flag, and csi-proxy then ignores all that follows.
-Here such an argument is ignored with a warning when no flag follows it; otherwise it is refused, since
-a flag that is ignored in silence may be the one that limits what can be called.
+Here it is ignored with a warning (`-windows-service true -v=4` runs as a service, without `-v=4`); but where a flag of
+wincsi's follows, the line is refused, since that may be the one that limits what can be called.
 ";

@@ -28,6 +28,11 @@ pub(super) const SECTIONS: &[Section<Config>] = &[
     },
 ];
 
+/// Whether csi-proxy has no flag of this name, and we have.
+pub(super) fn is_ours(name: &str) -> bool {
+    OURS.iter().any(|flag| flag.name == name)
+}
+
 /// csi-proxy's own flags, and the one that Go's `flag` package brings.
 const FLAGS: &[Flag<Config>] = &[
     Flag {

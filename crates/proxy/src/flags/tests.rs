@@ -188,10 +188,31 @@ fn facilities_are_native_beside_a_simulated_node_alone() {
     assert!(serve("-native=").native.is_empty());
 }
 
+/// A boolean flag takes no next word, and Go stops there.
 #[test]
-fn no_flag_is_ignored_in_silence() {
+fn what_csi_proxy_ignores_behind_a_word_that_is_no_flag_keeps_nobody_from_starting() {
+    let config = serve("-windows-service true -x -log_file=x -require-privacy=false - ---v=1");
+    assert!(config.windows_service && config.require_privacy);
+    let ignored = [
+        "true",
+        "-x",
+        "-log_file=x",
+        "-require-privacy=false",
+        "-",
+        "---v=1",
+    ];
+    assert_eq!(config.ignored, ignored);
+    let off = serve("-windows-service=false true");
+    assert!(!off.windows_service);
+}
+
+#[test]
+fn no_flag_of_ours_is_ignored() {
     assert_eq!(serve("-v=2 serve now").ignored, ["serve", "now"]);
-    assert_eq!(serve("-v 2 -- -v=3").ignored, ["-v=3"]);
+    assert_eq!(serve("-v 2 -- -policy-file=x").ignored, ["-policy-file=x"]);
+    for flag in ["--format-guard", "-policy-file"] {
+        parse(["true", "-v=2", flag].map(str::to_owned)).expect_err(flag);
+    }
     let line = "-windows-service true -policy-file=x";
     let error = parse(line.split(' ').map(str::to_owned)).expect_err("a flag would be lost");
     assert_eq!(

@@ -17,12 +17,12 @@ use os::Deadline;
 use crate::paths::{PathRule, WorkingDirs};
 
 pub(crate) use check::Checked;
-pub(crate) use disk::DiskState;
+pub(crate) use disk::{DiskFailure, DiskState};
 pub(crate) use disk_id::DiskIdError;
-pub(crate) use filesystem::Force;
-pub(crate) use iscsi::{LoginRequest, PortalRequest, TargetRequest};
-pub(crate) use smb::MappingRequest;
-pub(crate) use volume::Forwarded;
+pub(crate) use filesystem::{FilesystemFailure, Force};
+pub(crate) use iscsi::{IscsiFailure, LoginRequest, PortalRequest, TargetRequest};
+pub(crate) use smb::{MappingRequest, SmbFailure};
+pub(crate) use volume::{Forwarded, VolumeFailure};
 
 /// The operations of one node as clients of the pipes may call them.
 pub struct Operations {

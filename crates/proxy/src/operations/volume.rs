@@ -46,6 +46,11 @@ impl Forwarded {
     pub(crate) fn to(rpc: &'static str) -> impl FnOnce(VolumeFailure) -> Self {
         move |source| Self { rpc, source }
     }
+
+    /// The failure of the call of today.
+    pub(crate) fn failure(&self) -> &VolumeFailure {
+        &self.source
+    }
 }
 
 /// Size and use of a filesystem as the wire carries them.

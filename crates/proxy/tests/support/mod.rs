@@ -31,8 +31,14 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     pub(crate) fn start() -> Self {
+        Self::start_on(|_| {})
+    }
+
+    /// On the node that this makes in a folder.
+    pub(crate) fn start_on(make: impl FnOnce(&Path)) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().expect("a temporary folder");
+        make(&folder.path().join("node"));
         let config = Config {
             listen: folder.path().join("sockets"),
             simulate: Some(folder.path().join("node")),

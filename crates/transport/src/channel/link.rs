@@ -125,7 +125,7 @@ impl Line {
         let timeout = deadline.saturating_duration_since(Instant::now());
         let mut stage = self.begin(request(path, timeout, options.metadata), body);
         loop {
-            stage = self.advance(stage, options.max_message_bytes, &mut context);
+            stage = self.advance(stage, options, &mut context);
             if let Stage::Done(exchange) = stage {
                 return exchange;
             }
@@ -171,14 +171,14 @@ impl Line {
     fn advance(
         &mut self,
         mut stage: Stage,
-        max_message: usize,
+        options: &ChannelOptions,
         context: &mut Context<'_>,
     ) -> Stage {
         loop {
             let (next, moved) = match stage {
                 Stage::Sending(response, stream, body) => send(response, stream, body, context),
-                Stage::Head(response) => head(response, context),
-                Stage::Body(body, assembly) => receive(body, assembly, max_message, context),
+                Stage::Head(response) => head(response, options.trailer, context),
+                Stage::Body(body, assembly) => receive(body, assembly, options, context),
                 Stage::Done(_) => return stage,
             };
             stage = next;
@@ -345,13 +345,17 @@ fn send(
     (Stage::Sending(response, stream, body), true)
 }
 
-fn head(mut response: ResponseFuture, context: &mut Context<'_>) -> (Stage, bool) {
+fn head(
+    mut response: ResponseFuture,
+    trailer: Option<&'static str>,
+    context: &mut Context<'_>,
+) -> (Stage, bool) {
     match Pin::new(&mut response).poll(context) {
         Poll::Pending => (Stage::Head(response), false),
         Poll::Ready(Err(error)) => (Stage::Done(failed(&error)), true),
         Poll::Ready(Ok(response)) => {
             let (head, body) = response.into_parts();
-            let next = match grpc::read_status(&head.headers) {
+            let next = match grpc::read_status(&head.headers, trailer) {
                 Some(status) => Stage::Done(Exchange::Status(status)),
                 None => Stage::Body(body, Assembly::default()),
             };
@@ -363,7 +367,7 @@ fn head(mut response: ResponseFuture, context: &mut Context<'_>) -> (Stage, bool
 fn receive(
     mut body: RecvStream,
     mut assembly: Assembly,
-    max_message: usize,
+    options: &ChannelOptions,
     context: &mut Context<'_>,
 ) -> (Stage, bool) {
     match body.poll_data(context) {
@@ -371,22 +375,31 @@ fn receive(
         Poll::Ready(Some(Err(error))) => (Stage::Done(Exchange::Broken(error.to_string())), true),
         Poll::Ready(Some(Ok(data))) => {
             let _ = body.flow_control().release_capacity(data.len());
-            match assembly.push(data, max_message) {
+            match assembly.push(data, options.max_message_bytes) {
                 Ok(()) => (Stage::Body(body, assembly), true),
                 Err(status) => (Stage::Done(Exchange::Status(status)), true),
             }
         }
         Poll::Ready(None) => match body.poll_trailers(context) {
             Poll::Pending => (Stage::Body(body, assembly), false),
-            Poll::Ready(trailers) => (Stage::Done(answer(trailers, assembly)), true),
+            Poll::Ready(trailers) => {
+                let answer = answer(trailers, assembly, options.trailer);
+                (Stage::Done(answer), true)
+            }
         },
     }
 }
 
-fn answer(trailers: Result<Option<http::HeaderMap>, h2::Error>, assembly: Assembly) -> Exchange {
+fn answer(
+    trailers: Result<Option<http::HeaderMap>, h2::Error>,
+    assembly: Assembly,
+    trailer: Option<&'static str>,
+) -> Exchange {
     let status = match trailers {
         Err(error) => return Exchange::Broken(error.to_string()),
-        Ok(trailers) => trailers.as_ref().and_then(grpc::read_status),
+        Ok(trailers) => trailers
+            .as_ref()
+            .and_then(|trailers| grpc::read_status(trailers, trailer)),
     };
     match status {
         Some(Status { code: Code::Ok, .. }) if assembly.is_empty() => {

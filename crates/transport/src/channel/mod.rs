@@ -36,6 +36,8 @@ pub struct ChannelOptions {
     pub metadata: Option<(&'static str, &'static str)>,
     /// Whose endpoint is called.
     pub owner: Owner,
+    /// The trailer of an error that is read ([`Status::trailer`]), by its name in lower case.
+    pub trailer: Option<&'static str>,
 }
 
 /// Why a call did not bring a response.
@@ -94,6 +96,7 @@ impl Default for ChannelOptions {
             max_idle: 8,
             metadata: None,
             owner: Owner::Administrators,
+            trailer: None,
         }
     }
 }

@@ -219,6 +219,10 @@ impl Service for TestService {
                 Ok(call.message.to_vec())
             }
             "Metadata" => Ok(format!("{:?}", call.metadata).into_bytes()),
+            "Trailer" => {
+                let value = String::from_utf8_lossy(&call.message);
+                Err(Status::new(Code::Unknown, "failed").with_trailer("x-test", value))
+            }
             "Peer" => Ok(call.peer.to_string().into_bytes()),
             "Left" => {
                 let left = call.deadline.saturating_duration_since(Instant::now());

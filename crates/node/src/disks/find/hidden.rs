@@ -7,18 +7,19 @@
 //! - it is asked for by an identifier of page 0x83 which no other disk of the node has,
 //! - nothing that the kernel tells of it is otherwise than asked for,
 //! - it is offline and read-only,
-//! - its GPT has data, and nothing beside but what Windows reserves,
+//! - its partition table has data, and nothing beside but what Windows reserves,
 //! - the node has no cluster service.
 //!
 //! Then the provider looks anew. What it lists after is a disk like any other: it is found by the same rules, and
-//! guarded once more before it comes online. An MBR disk stays hidden, as the kernel's layout here has no types of
-//! its partitions.
+//! guarded once more before it comes online. Whether Windows leaves out MBR disks for the same reason nobody reports.
 
 use formats::gpt::types;
-use os::{DiskAttributes, DiskNumber, DriveLayout, PartitionStyle, Win32};
+use formats::partition_kind::PartitionKind;
+use os::{DiskAttributes, DiskNumber, DriveLayout, Win32};
 
 use super::query::DiskQuery;
 use super::seen::{Excluded, NotIdentified, SeenDisk};
+use crate::blank::kind_of;
 use crate::disks::identity::serial;
 use crate::disks::lists;
 use crate::locks::Key;
@@ -124,10 +125,10 @@ fn is_hidden_clone(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Res
 
 /// Partitions of dynamic disks, of pools and of whatever comes after them are of other types.
 fn holds_data_alone(layout: &DriveLayout) -> bool {
-    let kinds = || layout.partitions.iter().map(|partition| partition.kind);
-    matches!(layout.style, PartitionStyle::Gpt { .. })
-        && kinds().any(|kind| kind == types::BASIC_DATA)
-        && kinds().all(|kind| [types::BASIC_DATA, types::MICROSOFT_RESERVED].contains(&kind))
+    let reserved = PartitionKind::Gpt(types::MICROSOFT_RESERVED);
+    let kinds = || layout.partitions.iter().map(kind_of);
+    kinds().any(PartitionKind::is_windows_data)
+        && kinds().all(|kind| kind.is_windows_data() || kind == reserved)
 }
 
 /// Where the cluster service is not known to be missing, a disk may be another node's.

@@ -16,21 +16,6 @@ use crate::disks::lists::{self, Listed, ToldSerial};
 use crate::provider::{ProviderError, sole};
 use crate::{DiskError, Node, TargetName, looks, own_rows, storage};
 
-/// What [`storage::Disk::read`] reads, and the place.
-const SELECT: &[&str] = &[
-    disk::IS_BOOT.name,
-    disk::IS_CLUSTERED.name,
-    disk::IS_SYSTEM.name,
-    disk::LOCATION.name,
-    disk::NUMBER.name,
-    disk::PARTITION_STYLE.name,
-    disk::PATH.name,
-    disk::SERIAL_NUMBER.name,
-    disk::SIZE.name,
-    disk::UNIQUE_ID.name,
-    disk::UNIQUE_ID_FORMAT.name,
-];
-
 /// Finds the one disk that all of this is true of, among those that may be written. A read-only clone that the
 /// storage provider leaves out is made writable first, so that it is listed ([`hidden`]).
 ///
@@ -49,6 +34,11 @@ pub(in crate::disks) fn find(
     Ok(found.map_err(Box::new)?)
 }
 
+/// What [`storage::Disk::read`] reads, and the place.
+fn select() -> Vec<&'static str> {
+    [storage::Disk::SELECT, &[disk::LOCATION.name]].concat()
+}
+
 /// The one of the disks that the storage provider lists.
 fn look(
     node: &Node,
@@ -56,7 +46,7 @@ fn look(
     deadline: Deadline,
 ) -> Result<Result<FoundDisk, NotIdentified>, DiskError> {
     let behind = Behind::ask(node, wanted, deadline)?;
-    let rows = lists::rows(node, SELECT, deadline)?;
+    let rows = lists::rows(node, &select(), deadline)?;
     let query = wanted.clone();
     let seen = looks::each(
         node,
@@ -89,8 +79,9 @@ pub(in crate::disks) fn require(
 ) -> Result<(), DiskError> {
     let number = found.number();
     let behind = Behind::ask(node, found.wanted(), deadline)?;
+    let properties = select();
     let query =
-        Query::all(disk::CLASS.name, SELECT).with(disk::NUMBER.name, Value::uint32(number.0));
+        Query::all(disk::CLASS.name, &properties).with(disk::NUMBER.name, Value::uint32(number.0));
     let rows = own_rows::query(node, &query, deadline);
     let row = sole(
         &format_args!("disk {number}"),

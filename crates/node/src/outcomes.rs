@@ -1,0 +1,157 @@
+//! What calls for one object tell each other while they wait for its lock.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The calls that are under way for each object, and the latest outcome that they were told: one, or one for each
+/// thing that an outcome may be about.
+pub(crate) struct Outcomes<K: Eq + Hash, T, A = ()> {
+    state: Mutex<State<K, T, A>>,
+}
+
+/// A call for an object, from before it waits for the object's lock.
+///
+/// What was begun after the call came tells it as much as if it had done the same itself. So of those who wait for one
+/// object the first acts for all.
+pub(crate) struct Call<'a, K: Eq + Hash, T, A = ()> {
+    outcomes: &'a Outcomes<K, T, A>,
+    object: K,
+    since: Moment,
+}
+
+/// A point in the order of calls and outcomes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(u64);
+
+struct State<K, T, A> {
+    latest: u64,
+    objects: HashMap<K, Object<T, A>>,
+}
+
+struct Object<T, A> {
+    callers: usize,
+    told: HashMap<A, (Moment, T)>,
+}
+
+impl<K: Eq + Hash, T, A> Default for Outcomes<K, T, A> {
+    fn default() -> Self {
+        let state = State {
+            latest: 0,
+            objects: HashMap::new(),
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+}
+
+impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
+    pub(crate) fn begin(&self, object: K) -> Call<'_, K, T, A>
+    where
+        K: Clone,
+    {
+        let since = self.now();
+        let new = || Object {
+            callers: 0,
+            told: HashMap::new(),
+        };
+        let mut state = self.state();
+        let found = state.objects.entry(object.clone()).or_insert_with(new);
+        found.callers += 1;
+        Call {
+            outcomes: self,
+            object,
+            since,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        let mut state = self.state();
+        state.latest += 1;
+        Moment(state.latest)
+    }
+
+    /// Tells the calls for an object what came of something that began, or was done, at this moment.
+    pub(crate) fn tell(&self, object: &K, about: A, (at, outcome): (Moment, T))
+    where
+        A: Eq + Hash,
+    {
+        if let Some(object) = self.state().objects.get_mut(object) {
+            object.told.insert(about, (at, outcome));
+        }
+    }
+
+    /// A panic elsewhere cannot leave the map half changed: nothing in here can panic.
+    fn state(&self) -> MutexGuard<'_, State<K, T, A>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Eq + Hash, T: Clone, A: Eq + Hash> Call<'_, K, T, A> {
+    /// What another call was told since this one came.
+    pub(crate) fn heard(&self, about: &A) -> Option<T> {
+        let state = self.outcomes.state();
+        let (at, outcome) = state.objects.get(&self.object)?.told.get(about)?;
+        (*at > self.since).then(|| outcome.clone())
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.outcomes.now()
+    }
+
+    /// See [`Outcomes::tell`].
+    pub(crate) fn tell(&self, about: A, outcome: (Moment, T)) {
+        self.outcomes.tell(&self.object, about, outcome);
+    }
+
+    /// To be called when what the calls for the object were told is over.
+    pub(crate) fn forget(&self) {
+        if let Some(object) = self.outcomes.state().objects.get_mut(&self.object) {
+            object.told.clear();
+        }
+    }
+}
+
+impl<K: Eq + Hash, T, A> Drop for Call<'_, K, T, A> {
+    fn drop(&mut self) {
+        let mut state = self.outcomes.state();
+        let Some(object) = state.objects.get_mut(&self.object) else {
+            return;
+        };
+        object.callers -= 1;
+        if object.callers == 0 {
+            state.objects.remove(&self.object);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_came_before_an_outcome_hears_of_it_and_who_comes_after_does_not() {
+        let outcomes = Outcomes::<_, _, &str>::default();
+        let (first, waiting) = (outcomes.begin("s"), outcomes.begin("s"));
+        let elsewhere = outcomes.begin("other");
+        let began = first.now();
+        let during = outcomes.begin("s");
+        assert_eq!(waiting.heard(&"root"), None);
+        first.tell("root", (began, 1));
+        drop(first);
+        let after = outcomes.begin("s");
+        assert_eq!(waiting.heard(&"root"), Some(1));
+        assert_eq!(waiting.heard(&"folder"), None);
+        for other in [&during, &after, &elsewhere] {
+            assert_eq!(other.heard(&"root"), None);
+        }
+        after.forget();
+        assert_eq!(waiting.heard(&"root"), None, "it is over");
+        drop((waiting, during, after));
+        let again = outcomes.begin("s");
+        assert_eq!(again.heard(&"root"), None);
+        drop((again, elsewhere));
+        assert!(outcomes.state().objects.is_empty());
+    }
+}

@@ -1,0 +1,8 @@
+//! Disks: what tells one from the others, finding it, and bringing it online.
+
+pub use node::api::Disks;
+pub use node::{
+    Criterion, DiskIds, DiskQuery, Excluded, FoundDisk, Guarded, Location, NamespaceConvention,
+    NotEnough, NotIdentified, Page83, SeenDisk, SerialNumber, TrivialName,
+};
+pub use os::DiskNumber;

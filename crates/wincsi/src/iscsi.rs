@@ -1,0 +1,6 @@
+//! iSCSI: portals, targets and sessions.
+
+pub use node::api::Iscsi;
+pub use node::{
+    Authentication, Chap, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName,
+};
