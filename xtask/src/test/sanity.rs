@@ -13,10 +13,9 @@ use super::Session;
 use super::counts::Counts;
 use super::outcome::{Failure, Outcome};
 use super::program::{Language, Program};
-use crate::env;
 use crate::host::Host;
 use crate::process::{self, Background};
-use crate::{cargo, trial};
+use crate::{cargo, env, trial};
 
 const BUILD: Duration = Duration::from_secs(10 * 60);
 const START: Duration = Duration::from_secs(60);

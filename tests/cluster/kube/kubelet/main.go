@@ -54,6 +54,7 @@ func kubelet(ctx context.Context) *kubemark.HollowKubelet {
 	flags, config := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{NodeName: *name, MaxPods: 110})
 	flags.RootDirectory = *root
 	config.NodeStatusUpdateFrequency.Duration = time.Second
+	config.SyncFrequency.Duration = time.Second
 	config.EnableServer = false
 	config.EnableControllerAttachDetach = true
 	config.VolumeStatsAggPeriod.Duration = 5 * time.Second
