@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use crate::cargo;
 use crate::process::{self, Background};
+use crate::{cargo, trial};
 
 /// How long anything may take to happen: a pod is synchronised every ten seconds, controllers wait before retries.
 const LIMIT: Duration = Duration::from_secs(3 * 60);
@@ -37,9 +37,7 @@ impl Running {
         Ok(Self {
             programs: Vec::new(),
             logs,
-            dir: tempfile::Builder::new()
-                .prefix("wincsi-cluster-")
-                .tempdir()?,
+            dir: trial::private_dir()?,
         })
     }
 

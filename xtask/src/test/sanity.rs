@@ -67,7 +67,7 @@ struct Stage {
 
 impl Stage {
     fn set(driver: &Path, tool: &Path) -> Result<Self> {
-        let dir = tempfile::tempdir()?;
+        let dir = trial::private_dir()?;
         let drive_c = trial::make_node(tool, &dir.path().join("node"))?;
         let mut command = Command::new(driver);
         command.arg("--node").arg(dir.path().join("node"));
