@@ -17,6 +17,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod cargo;
+mod cluster;
 mod coverage;
 mod demo;
 mod docs;
@@ -29,6 +30,7 @@ mod process;
 mod server;
 mod test;
 mod tidy;
+mod trial;
 mod wine;
 
 #[derive(Parser)]
@@ -41,6 +43,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Task {
     Bench(bench::Bench),
+    Cluster(cluster::Cluster),
     Coverage(coverage::Coverage),
     Demo(demo::Demo),
     Docs(docs::Docs),
@@ -55,6 +58,7 @@ impl Task {
     fn run(self) -> Result<ExitCode> {
         match self {
             Self::Bench(task) => task.run(),
+            Self::Cluster(task) => task.run(),
             Self::Coverage(task) => task.run(),
             Self::Demo(task) => task.run(),
             Self::Docs(task) => task.run(),

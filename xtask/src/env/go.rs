@@ -1,5 +1,6 @@
 //! The Go command and the modules of our Go programs.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -54,10 +55,61 @@ pub(crate) const BENCH: Module = Module {
     tags: "",
 };
 
+/// csi-sanity.
+pub(crate) const SANITY: Module = Module {
+    name: "sanity",
+    dir: "tests/cluster/sanity",
+    file: "go.mod",
+    tags: "",
+};
+
+/// Kubernetes: the control plane, and kubelet's code in a program of ours.
+pub(crate) const CLUSTER: Module = Module {
+    name: "kube",
+    dir: "tests/cluster/kube",
+    file: "go.mod",
+    tags: "",
+};
+
+/// The controllers that stand beside a CSI driver.
+pub(crate) const SIDECARS: Module = Module {
+    name: "sidecars",
+    dir: "tests/cluster/sidecars",
+    file: "go.mod",
+    tags: "",
+};
+
 /// The Go command.
 #[derive(Debug)]
 pub(crate) struct Go {
     program: PathBuf,
+}
+
+impl Module {
+    /// The version of another module that it requires.
+    pub(crate) fn version_of(&self, module: &str) -> Result<String> {
+        let file = self.path();
+        let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        let version = required(&text, module).map(str::to_owned);
+        version.with_context(|| format!("{} requires no {module}", file.display()))
+    }
+
+    /// Its file with the versions.
+    pub(crate) fn path(&self) -> PathBuf {
+        cargo::root().join(self.dir).join(self.file)
+    }
+}
+
+/// `<tab>module version`, or the same behind `require`.
+fn required<'a>(text: &'a str, module: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let line = line.trim();
+        let rest = line.strip_prefix("require ").unwrap_or(line);
+        rest.strip_prefix(module)?
+            .strip_prefix(' ')?
+            .split(' ')
+            .next()
+    })
 }
 
 impl Go {
@@ -178,7 +230,7 @@ fn make_venv(venv: &Path) -> Result<()> {
 /// Loads what the programs import on either system, rather than all that the modules mention.
 fn download(provision: &Provision) -> Result<()> {
     let go = provision.go()?;
-    for module in CLIENTS.iter().chain([&BENCH]) {
+    for module in CLIENTS.iter().chain([&BENCH, &SANITY]) {
         for system in ["linux", "windows"] {
             let mut command = go.command(*module, &["list", "-deps", "-test", "./..."]);
             let done = process::capture(command.env("GOOS", system), INSTALL)?;
@@ -198,5 +250,14 @@ mod tests {
         assert_eq!(version("go1.19\n"), Some((1, 19)));
         assert_eq!(version("go1.27rc1"), Some((1, 27)));
         assert_eq!(version("devel +abc"), None);
+    }
+
+    #[test]
+    fn what_a_module_requires_is_read() {
+        let text =
+            "require one.example/a v1.2.3\n\nrequire (\n\ttwo.example/b v0.1.0 // indirect\n)\n";
+        assert_eq!(required(text, "one.example/a"), Some("v1.2.3"));
+        assert_eq!(required(text, "two.example/b"), Some("v0.1.0"));
+        assert_eq!(required(text, "two.example"), None);
     }
 }

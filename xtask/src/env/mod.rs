@@ -17,7 +17,10 @@ mod packages;
 mod path;
 mod rust;
 
-pub(crate) use go::{BENCH as GO_BENCH, CLIENTS as GO_CLIENTS, Go, Module as GoModule};
+pub(crate) use go::{
+    BENCH as GO_BENCH, CLIENTS as GO_CLIENTS, CLUSTER as GO_CLUSTER, Go, Module as GoModule,
+    SANITY as GO_SANITY, SIDECARS as GO_SIDECARS,
+};
 pub(crate) use path::find as find_program;
 
 /// Find or install all that the chores need
@@ -37,6 +40,8 @@ impl Setup {
 /// Something that a chore cannot do without.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Need {
+    /// What the cluster has from Debian: its database, and what speaks to its API.
+    Cluster,
     /// The Go command, new enough for our modules.
     Go,
     /// The Go modules that our Go programs are built from.
@@ -54,7 +59,7 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::WindowsTarget,
         Self::MsvcTarget,
         Self::Mingw,
@@ -62,11 +67,13 @@ impl Need {
         Self::Mkfs,
         Self::Go,
         Self::GoModules,
+        Self::Cluster,
     ];
 
     /// What does not run without it.
     fn skipped(self) -> &'static str {
         match self {
+            Self::Cluster => "the cluster",
             Self::Go | Self::GoModules => "all tests and benchmarks with the official Go client",
             Self::Mingw | Self::WindowsTarget => "everything that builds a Windows program",
             Self::Mkfs => "the tests of this tool's signature",

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
@@ -54,24 +54,18 @@ impl Background {
         limit: Duration,
         mut ready: impl FnMut(&Self) -> Option<T>,
     ) -> Result<T> {
-        let deadline = Instant::now() + limit;
-        loop {
+        let answer = super::poll(limit, POLL, || {
             if let Some(answer) = ready(self) {
-                return Ok(answer);
+                return Ok(Some(answer));
             }
             if let Some(status) = self.child.try_wait()? {
-                bail!(
-                    "{} ended ({status}) before {what}\n{}",
-                    self.name,
-                    self.tail()
-                );
+                let (name, tail) = (&self.name, self.tail());
+                bail!("{name} ended ({status}) before {what}\n{tail}");
             }
-            interrupt::check()?;
-            if Instant::now() > deadline {
-                bail!("{}: no {what} after {limit:?}\n{}", self.name, self.tail());
-            }
-            thread::sleep(POLL);
-        }
+            Ok(None)
+        })?;
+        let late = || format!("{}: no {what} after {limit:?}\n{}", self.name, self.tail());
+        answer.with_context(late)
     }
 
     /// Waits until a line holding `pattern` was printed, and answers that line.

@@ -75,6 +75,25 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
     wait_with(child, limit, || Ok(()))
 }
 
+/// Asks every `pace` until there is an answer; `None` when the limit passes. An interruption is an error.
+pub(crate) fn poll<T>(
+    limit: Duration,
+    pace: Duration,
+    mut ask: impl FnMut() -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(answer) = ask()? {
+            return Ok(Some(answer));
+        }
+        interrupt::check()?;
+        if Instant::now() > deadline {
+            return Ok(None);
+        }
+        thread::sleep(pace);
+    }
+}
+
 /// The command as a person would type it, for messages.
 pub(crate) fn describe(command: &Command) -> String {
     let program = command.get_program().to_string_lossy().into_owned();

@@ -21,6 +21,7 @@ mod program;
 mod quick;
 mod report;
 mod rust;
+mod sanity;
 mod sweeps;
 mod verdict;
 
@@ -84,6 +85,12 @@ const STEPS: &[Step] = &[
             Need::GoModules,
         ],
         run: go::wine,
+    },
+    Step {
+        name: "sanity",
+        about: "csi-sanity, and kubelet's dials, against the trial driver on Unix sockets",
+        needs: &[Need::Go, Need::GoModules],
+        run: sanity::linux,
     },
     Step {
         name: "demo-linux",

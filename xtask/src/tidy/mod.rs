@@ -153,7 +153,13 @@ fn rustdoc() -> Result<()> {
 
 fn gofmt(provision: &Provision) -> Result<()> {
     let go = provision.go()?;
-    for module in [env::GO_CLIENTS[0], env::GO_BENCH] {
+    let modules = [
+        env::GO_CLIENTS[0],
+        env::GO_BENCH,
+        env::GO_CLUSTER,
+        env::GO_SANITY,
+    ];
+    for module in modules {
         let mut command = go.gofmt(module)?;
         let unformatted = process::capture(command.args(["-l", "."]), LIMIT)?.success("gofmt")?;
         if !unformatted.is_empty() {
@@ -165,7 +171,8 @@ fn gofmt(provision: &Provision) -> Result<()> {
 
 fn go_vet(provision: &Provision) -> Result<()> {
     let go = provision.go()?;
-    for module in env::GO_CLIENTS.iter().chain([&env::GO_BENCH]) {
+    let more = [env::GO_BENCH, env::GO_SANITY];
+    for module in env::GO_CLIENTS.iter().chain(&more) {
         for system in ["linux", "windows"] {
             run(go.command(*module, &["vet", "./..."]).env("GOOS", system))?;
         }

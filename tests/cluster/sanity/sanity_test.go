@@ -1,0 +1,65 @@
+// Package sanity runs csi-sanity's cases against the driver at WINCSI_ENDPOINT, which serves a simulated node, and makes
+// the calls of a kubelet that registers it at WINCSI_REGISTRATION.
+package sanity
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
+)
+
+const gibibyte = 1 << 30
+
+func TestSanity(t *testing.T) {
+	drive := driveC(os.Getenv("WINCSI_DRIVE_C"))
+	config := sanity.NewTestConfig()
+	config.Address = os.Getenv("WINCSI_ENDPOINT")
+	config.TargetPath = `C:\csi\mount`
+	config.StagingPath = `C:\csi\staging`
+	config.CreateTargetDir = drive.create
+	config.CreateStagingDir = drive.create
+	config.RemoveTargetPath = drive.remove
+	config.RemoveStagingPath = drive.remove
+	config.CheckPath = drive.check
+	config.TestVolumeSize = gibibyte
+	config.TestVolumeExpandSize = 2 * gibibyte
+	sanity.Test(t, config)
+}
+
+// driveC is the folder of this machine that the node calls C:.
+type driveC string
+
+func (d driveC) create(path string) (string, error) {
+	return path, os.MkdirAll(d.host(path), 0o755)
+}
+
+func (d driveC) remove(path string) error {
+	return os.RemoveAll(d.host(path))
+}
+
+// check says whether there is an entry. A link or a mounted folder is a directory here.
+func (d driveC) check(path string) (sanity.PathKind, error) {
+	found, err := os.Lstat(d.host(path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return sanity.PathIsNotFound, nil
+	case err != nil:
+		return "", err
+	case found.IsDir():
+		return sanity.PathIsDir, nil
+	case found.Mode().IsRegular():
+		return sanity.PathIsFile, nil
+	default:
+		return sanity.PathIsOther, nil
+	}
+}
+
+func (d driveC) host(path string) string {
+	below := strings.ReplaceAll(strings.TrimPrefix(path, "C:"), `\`, "/")
+	return filepath.Join(string(d), below)
+}

@@ -1,0 +1,203 @@
+//! The life of a pod with a volume.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::node::Node;
+use super::objects::{self, text};
+use super::plane::Plane;
+use super::running::Running;
+use super::steps::Steps;
+use crate::trial;
+
+/// What a pod writes, and where on its volume.
+const FILE: &str = "hello.txt";
+const TEXT: &str = "written by a pod";
+
+/// Plays the life, on a cluster that runs.
+pub(super) struct Life<'a> {
+    pub(super) running: &'a mut Running,
+    pub(super) plane: &'a Plane,
+    pub(super) node: &'a Node,
+    pub(super) steps: &'a Steps,
+}
+
+/// A volume that was provisioned for the claim.
+pub(super) struct Volume {
+    /// The PersistentVolume's name.
+    name: String,
+    /// The driver's id of it, by which its disk is called on the simulated node.
+    handle: String,
+}
+
+/// A pod that runs.
+pub(super) struct Pod {
+    volume: Volume,
+    /// The folder that kubelet gave the driver to publish at, below kubelet's root.
+    published_at: String,
+}
+
+impl Life<'_> {
+    /// From an empty cluster to a pod that has written a file on its volume.
+    pub(super) fn begin(&mut self) -> Result<Pod> {
+        self.register()?;
+        let volume = self.provision()?;
+        let pod = self.run_pod(volume)?;
+        self.write_file(&pod)?;
+        Ok(pod)
+    }
+
+    /// From there to a node and a cluster without the volume.
+    pub(super) fn end(&mut self, pod: Pod) -> Result<()> {
+        self.grow(&pod)?;
+        self.delete_pod(&pod)?;
+        self.delete_volume(&pod.volume)
+    }
+
+    fn register(&mut self) -> Result<()> {
+        let node = objects::node_path();
+        self.wait_for(&node, |node| objects::holds(node, "Ready").then_some(()))?;
+        let name = trial::NODE;
+        self.done("node registered", &format!("node {name} is Ready"));
+        let csi_node = objects::csi_node_path();
+        self.wait_for(&csi_node, |node| objects::has_driver(node).then_some(()))?;
+        let driver = objects::DRIVER;
+        self.done("driver registered", &format!("CSINode {name} has {driver}"));
+        Ok(())
+    }
+
+    fn provision(&mut self) -> Result<Volume> {
+        let api = &self.plane.api;
+        api.create(objects::DRIVERS, &objects::driver())?;
+        api.create(objects::CLASSES, &objects::class())?;
+        api.create(objects::CLAIMS, &objects::claim())?;
+        let name = self.wait_for(&objects::claim_path(), bound_to)?;
+        let handle = self.wait_for(&objects::volume_path(&name), |volume| {
+            text(volume, "/spec/csi/volumeHandle").map(str::to_owned)
+        })?;
+        let disk = self.node.disk_off_the_node(&handle)?;
+        self.done("PVC bound", &format!("to {name}, the disk {disk}"));
+        Ok(Volume { name, handle })
+    }
+
+    fn run_pod(&mut self, volume: Volume) -> Result<Pod> {
+        let made = self.plane.api.create(objects::PODS, &objects::pod())?;
+        let uid = text(&made, "/metadata/uid").context("the pod has no uid")?;
+        self.wait_for(objects::ATTACHMENTS, |list| {
+            let all = objects::attachments_of(list, &volume.name);
+            all.iter()
+                .any(|one| one["status"]["attached"] == true)
+                .then_some(())
+        })?;
+        let disk = self.node.disk_on_the_node(&volume.handle)?;
+        self.done("attached", &format!("VolumeAttachment, and {disk}"));
+        self.wait_for_call("staged", "NodeStageVolume")?;
+        self.wait_for(&objects::pod_path(), |pod| {
+            (text(pod, "/status/phase") == Some("Running")).then_some(())
+        })?;
+        self.done(
+            "pod Running",
+            "its phase, all containers by a runtime that runs none",
+        );
+        let published_at = format!("pods/{uid}/volumes/kubernetes.io~csi/{}/mount", volume.name);
+        Ok(Pod {
+            volume,
+            published_at,
+        })
+    }
+
+    /// The proof that the driver did what it says: a write at the pod's path comes to the volume.
+    fn write_file(&self, pod: &Pod) -> Result<()> {
+        let place = self.node.write_as_pod(&pod.published_at, FILE, TEXT)?;
+        self.done("file written", &format!("on the simulated disk: {place}"));
+        Ok(())
+    }
+
+    fn grow(&mut self, pod: &Pod) -> Result<()> {
+        let claim = objects::claim_path();
+        self.plane.api.merge(&claim, &objects::growth())?;
+        let grown = Some(objects::GROWN);
+        self.wait_for(&claim, |claim| {
+            (text(claim, "/status/capacity/storage") == grown).then_some(())
+        })?;
+        self.driver_has_done("NodeExpandVolume")?;
+        let place = self.node.write_as_pod(&pod.published_at, FILE, TEXT)?;
+        let (from, to) = (objects::SIZE, objects::GROWN);
+        let shown_by = format!("PVC's capacity from {from} to {to}, NodeExpandVolume, {place}");
+        self.done("grown", &shown_by);
+        Ok(())
+    }
+
+    fn delete_pod(&mut self, pod: &Pod) -> Result<()> {
+        let path = objects::pod_path();
+        self.plane.api.delete(&path)?;
+        self.wait_until_gone(&path)?;
+        let left = self.node.on_drive_c(&pod.published_at);
+        ensure!(
+            !left.exists(),
+            "the pod is gone, and its volume's folder is left: {}",
+            left.display()
+        );
+        self.done(
+            "pod deleted",
+            "the API has none, kubelet's folder of its volume is gone",
+        );
+        self.wait_for_call("unstaged", "NodeUnstageVolume")?;
+        let volume = &pod.volume;
+        self.wait_for(objects::ATTACHMENTS, |list| {
+            let all = objects::attachments_of(list, &volume.name);
+            all.is_empty().then_some(())
+        })?;
+        let disk = self.node.disk_off_the_node(&volume.handle)?;
+        self.done("detached", &format!("no VolumeAttachment, and {disk}"));
+        Ok(())
+    }
+
+    fn delete_volume(&mut self, volume: &Volume) -> Result<()> {
+        self.plane.api.delete(&objects::claim_path())?;
+        self.wait_until_gone(&objects::claim_path())?;
+        self.wait_until_gone(&objects::volume_path(&volume.name))?;
+        self.node.expect_no_disk(&volume.handle)?;
+        self.done(
+            "PV deleted",
+            "the API has neither PVC nor PV, and the disk is gone",
+        );
+        Ok(())
+    }
+
+    fn wait_for_call(&mut self, step: &str, call: &str) -> Result<()> {
+        self.driver_has_done(call)?;
+        self.done(step, &format!("{call}: OK, says the driver"));
+        Ok(())
+    }
+
+    fn driver_has_done(&mut self, call: &str) -> Result<()> {
+        self.running.wait_for_line("driver", &format!("{call}: OK"))
+    }
+
+    fn wait_for<T>(&mut self, path: &str, ready: impl Fn(&Value) -> Option<T>) -> Result<T> {
+        let api = &self.plane.api;
+        self.running.wait(path, || {
+            let found = api.find(path)?;
+            Ok(found.and_then(|object| ready(&object)))
+        })
+    }
+
+    fn wait_until_gone(&mut self, path: &str) -> Result<()> {
+        let api = &self.plane.api;
+        self.running.wait(&format!("no {path}"), || {
+            Ok(api.find(path)?.is_none().then_some(()))
+        })
+    }
+
+    fn done(&self, step: &str, shown_by: &str) {
+        self.steps.done(step, shown_by);
+    }
+}
+
+/// The volume of a claim that is bound.
+fn bound_to(claim: &Value) -> Option<String> {
+    let is_bound = text(claim, "/status/phase") == Some("Bound");
+    let volume = text(claim, "/spec/volumeName").filter(|_| is_bound);
+    volume.map(str::to_owned)
+}

@@ -1,0 +1,111 @@
+//! `cargo xtask cluster`: a real Kubernetes drives a CSI driver on a simulated node.
+//!
+//! Real are the API server with its database, the controllers, the controllers beside a driver, and kubelet's plugin
+//! watcher, volume manager and CSI plugin. Simulated are the node that the driver works on and the containers, which
+//! nobody runs. docs/cluster.md has it for readers.
+//!
+//! Kubelet's root is a folder on the simulated node's drive C, so that kubelet meets what the driver makes there.
+//! Where that folder lies on this machine is the harness's matter: on Linux kubelet's program translates paths in what
+//! it sends to the driver, under Wine the folder is where Windows has it.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::env::{self, Need};
+use crate::host::Host;
+use crate::wine::Prefix;
+
+mod api;
+mod life;
+mod node;
+mod objects;
+mod plane;
+mod programs;
+mod running;
+mod sidecars;
+mod sockets;
+mod steps;
+mod wine;
+
+use self::life::Life;
+use self::node::{Node, Publishing};
+use self::plane::Plane;
+use self::programs::Programs;
+use self::running::Running;
+use self::steps::Steps;
+
+/// Start a Kubernetes, play a volume's life on a CSI driver, and take it down
+#[derive(Args)]
+pub(crate) struct Cluster {
+    /// Leave it up with the pod running, and say how to reach it, until Ctrl-C
+    #[arg(long)]
+    keep: bool,
+    /// Use kubelet's and the driver's Windows programs, under Wine
+    #[arg(long)]
+    wine: bool,
+    /// Use a driver whose publish does nothing, which has to be found out
+    #[arg(long)]
+    broken_publish: bool,
+}
+
+const NEEDS: &[Need] = &[Need::Cluster, Need::Go];
+
+impl Cluster {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        env::provide(NEEDS)?.require(NEEDS)?;
+        if !self.wine {
+            return self.run_on(Host::Linux);
+        }
+        env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
+        self.run_on(Host::Wine(&Prefix::create()?))
+    }
+
+    fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
+        let programs = Programs::build(host, &env::provide(NEEDS)?.go()?)?;
+        let (mut running, steps) = (Running::new()?, Steps::begin());
+        let plane = Plane::start(&mut running, &programs, &steps)?;
+        let node = Node::start(&mut running, &programs, &plane, host, self.publishing())?;
+        let mut life = Life {
+            running: &mut running,
+            plane: &plane,
+            node: &node,
+            steps: &steps,
+        };
+        let pod = life.begin()?;
+        if self.keep {
+            println!("\n{}", invitation(&plane, &node));
+            running.wait_for_interrupt()?;
+        } else {
+            life.end(pod)?;
+        }
+        let ended = running.end()?;
+        steps.done(
+            "all down",
+            &format!("{ended} programs were running, and have ended"),
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn publishing(&self) -> Publishing {
+        match self.broken_publish {
+            true => Publishing::Broken,
+            false => Publishing::Works,
+        }
+    }
+}
+
+fn invitation(plane: &Plane, node: &Node) -> String {
+    let (api, config) = (&plane.api, plane.kubeconfig.display());
+    format!(
+        "The pod runs. Reach the cluster with\n  \
+         kubectl --kubeconfig={config} get pods,pvc,pv,volumeattachments\n  \
+         curl --config {} {}/api/v1/namespaces/default/pods\n\
+         What the programs say is in {}, the node in {}. Ctrl-C ends all.",
+        api.config().display(),
+        api.url(),
+        plane.logs.display(),
+        node.folder.display(),
+    )
+}

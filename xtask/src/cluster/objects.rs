@@ -1,0 +1,147 @@
+//! What is asked of Kubernetes, and where its objects are.
+
+use serde_json::{Value, json};
+
+use crate::trial::NODE;
+
+/// The trial driver's name, as it answers GetPluginInfo.
+pub(super) const DRIVER: &str = "trial.wincsi.example.com";
+
+const CLASS: &str = "trial";
+const CLAIM: &str = "trial-data";
+const POD: &str = "trial-pod";
+
+/// The claim's size at first, and when it has grown.
+pub(super) const SIZE: &str = "1Gi";
+pub(super) const GROWN: &str = "2Gi";
+
+/// The lists that objects are made in, and objects by their place.
+pub(super) const DRIVERS: &str = "/apis/storage.k8s.io/v1/csidrivers";
+pub(super) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+pub(super) const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+pub(super) const PODS: &str = "/api/v1/namespaces/default/pods";
+pub(super) const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
+
+pub(super) fn node_path() -> String {
+    format!("/api/v1/nodes/{NODE}")
+}
+
+pub(super) fn csi_node_path() -> String {
+    format!("/apis/storage.k8s.io/v1/csinodes/{NODE}")
+}
+
+pub(super) fn claim_path() -> String {
+    format!("{CLAIMS}/{CLAIM}")
+}
+
+pub(super) fn pod_path() -> String {
+    format!("{PODS}/{POD}")
+}
+
+pub(super) fn volume_path(name: &str) -> String {
+    format!("/api/v1/persistentvolumes/{name}")
+}
+
+pub(super) fn driver() -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": DRIVER},
+        "spec": {"attachRequired": true},
+    })
+}
+
+pub(super) fn class() -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": CLASS},
+        "provisioner": DRIVER,
+        "allowVolumeExpansion": true,
+    })
+}
+
+pub(super) fn claim() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": CLAIM},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": SIZE}},
+            "storageClassName": CLASS,
+        },
+    })
+}
+
+/// What is changed for a claim to grow.
+pub(super) fn growth() -> Value {
+    json!({"spec": {"resources": {"requests": {"storage": GROWN}}}})
+}
+
+/// A pod on the node, named without a scheduler.
+pub(super) fn pod() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": POD},
+        "spec": {
+            "nodeName": NODE,
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{
+                "name": "trial",
+                "image": "example.com/trial:1",
+                "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            }],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": CLAIM}}],
+        },
+    })
+}
+
+/// The text at a place of an object, `/status/phase` say.
+pub(super) fn text<'a>(object: &'a Value, place: &str) -> Option<&'a str> {
+    object.pointer(place)?.as_str()
+}
+
+/// Whether a condition of a node or a pod holds.
+pub(super) fn holds(object: &Value, condition: &str) -> bool {
+    let conditions = object.pointer("/status/conditions");
+    let mut all = conditions.and_then(Value::as_array).into_iter().flatten();
+    all.any(|one| one["type"] == condition && one["status"] == "True")
+}
+
+/// Whether the list of a node's drivers has ours.
+pub(super) fn has_driver(csi_node: &Value) -> bool {
+    let drivers = csi_node.pointer("/spec/drivers").and_then(Value::as_array);
+    let mut all = drivers.into_iter().flatten();
+    all.any(|one| one["name"] == DRIVER)
+}
+
+/// The attachments of a volume in their list.
+pub(super) fn attachments_of<'a>(list: &'a Value, volume: &str) -> Vec<&'a Value> {
+    let all = list["items"].as_array().into_iter().flatten();
+    all.filter(|one| text(one, "/spec/source/persistentVolumeName") == Some(volume))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_read_by_what_they_say() {
+        let node = json!({"status": {"conditions": [
+            {"type": "MemoryPressure", "status": "False"},
+            {"type": "Ready", "status": "True"},
+        ]}});
+        assert!(holds(&node, "Ready") && !holds(&node, "MemoryPressure"));
+        assert!(!holds(&json!({}), "Ready"));
+        assert!(has_driver(
+            &json!({"spec": {"drivers": [{"name": DRIVER}]}})
+        ));
+        assert!(!has_driver(&json!({"spec": {"drivers": null}})));
+        let list = json!({"items": [{"spec": {"source": {"persistentVolumeName": "pv"}}}]});
+        assert_eq!(attachments_of(&list, "pv").len(), 1);
+        assert!(attachments_of(&list, "another").is_empty());
+    }
+}

@@ -1,0 +1,195 @@
+//! The control plane: etcd, the API server, and the controllers of volumes.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::api::Api;
+use super::programs::Programs;
+use super::running::Running;
+use super::steps::Steps;
+use crate::process;
+
+const SHORT: Duration = Duration::from_secs(30);
+
+/// The controllers that volumes need; the others have nothing to do here.
+const CONTROLLERS: [&str; 5] = [
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolume-expander-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
+];
+
+/// A control plane that runs.
+pub(super) struct Plane {
+    pub(super) api: Api,
+    /// For whoever speaks to the API server as the user who may do everything.
+    pub(super) kubeconfig: PathBuf,
+    pub(super) logs: PathBuf,
+}
+
+impl Plane {
+    pub(super) fn start(running: &mut Running, programs: &Programs, steps: &Steps) -> Result<Self> {
+        let dir = running.dir().join("plane");
+        fs::create_dir(&dir).context("make a folder for the control plane")?;
+        let [clients, peers, secure] = free_ports()?;
+        let etcd = start_etcd(running, programs, &dir, clients, peers)?;
+        steps.done("etcd up", &format!("{etcd}/health says so"));
+        let (token, certificate) = (random_token()?, dir.join("apiserver.crt"));
+        let api = Api::new(
+            format!("https://127.0.0.1:{secure}"),
+            &certificate,
+            &token,
+            &dir,
+        )?;
+        start_apiserver(running, programs, &dir, &etcd, secure, &token)?;
+        running.wait("the API server is ready", || api.is_well("/readyz"))?;
+        steps.done("apiserver ready", &format!("{}/readyz says so", api.url()));
+        let kubeconfig = write_kubeconfig(&dir, &api, &token)?;
+        start_controllers(running, programs, &kubeconfig)?;
+        Ok(Self {
+            api,
+            kubeconfig,
+            logs: running.logs().to_owned(),
+        })
+    }
+}
+
+fn start_etcd(
+    running: &mut Running,
+    programs: &Programs,
+    dir: &Path,
+    clients: u16,
+    peers: u16,
+) -> Result<String> {
+    let (clients, peers) = (url(clients), url(peers));
+    let mut etcd = Command::new(&programs.etcd);
+    etcd.arg("--data-dir").arg(dir.join("etcd"));
+    etcd.args(["--listen-client-urls", &clients]);
+    etcd.args(["--advertise-client-urls", &clients]);
+    etcd.args(["--listen-peer-urls", &peers]);
+    etcd.args(["--initial-advertise-peer-urls", &peers]);
+    etcd.args(["--initial-cluster", &format!("default={peers}")]);
+    running.start("etcd", &mut etcd)?;
+    let health = format!("{clients}/health");
+    running.wait("etcd is up", || {
+        let mut curl = Command::new("curl");
+        let said = process::capture(curl.args(["--silent", &health]), SHORT)?.output;
+        Ok(said.contains("\"health\":\"true\"").then_some(()))
+    })?;
+    Ok(clients)
+}
+
+fn start_apiserver(
+    running: &mut Running,
+    programs: &Programs,
+    dir: &Path,
+    etcd: &str,
+    port: u16,
+    token: &str,
+) -> Result<()> {
+    let tokens = dir.join("tokens.csv");
+    fs::write(&tokens, format!("{token},admin,admin,\"system:masters\"\n"))?;
+    let key = signing_key(dir)?;
+    let mut apiserver = Command::new(&programs.apiserver);
+    apiserver
+        .arg(format!("--etcd-servers={etcd}"))
+        .arg(format!("--secure-port={port}"))
+        .arg(format!("--cert-dir={}", dir.display()))
+        .arg(format!("--token-auth-file={}", tokens.display()))
+        .arg(format!("--service-account-key-file={}", key.display()))
+        .arg(format!(
+            "--service-account-signing-key-file={}",
+            key.display()
+        ))
+        .arg(format!("--service-account-issuer=https://127.0.0.1:{port}"))
+        .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
+        .args(["--authorization-mode=RBAC", "--allow-privileged=true"])
+        .args(["--service-cluster-ip-range=10.0.0.0/24"])
+        .args(["--endpoint-reconciler-type=none"])
+        // Nobody makes tokens for the pods' service account.
+        .args(["--disable-admission-plugins=ServiceAccount"]);
+    running.start("kube-apiserver", &mut apiserver)
+}
+
+fn start_controllers(running: &mut Running, programs: &Programs, kubeconfig: &Path) -> Result<()> {
+    let mut controllers = Command::new(&programs.controller_manager);
+    controllers
+        .arg(format!("--kubeconfig={}", kubeconfig.display()))
+        .arg(format!("--controllers={}", CONTROLLERS.join(",")))
+        .args(["--leader-elect=false", "--secure-port=0"]);
+    running.start("kube-controller-manager", &mut controllers)
+}
+
+/// The key that the API server signs with; nobody keeps it.
+fn signing_key(dir: &Path) -> Result<PathBuf> {
+    let key = dir.join("signing.key");
+    let mut openssl = Command::new("openssl");
+    openssl.args([
+        "ecparam",
+        "-name",
+        "prime256v1",
+        "-genkey",
+        "-noout",
+        "-out",
+    ]);
+    process::capture(openssl.arg(&key), SHORT)?.success("openssl")?;
+    Ok(key)
+}
+
+/// Names the certificate as it lies beside it, since a Windows program names folders otherwise.
+fn write_kubeconfig(dir: &Path, api: &Api, token: &str) -> Result<PathBuf> {
+    let file = dir.join("kubeconfig");
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{
+            "name": "trial",
+            "cluster": {"server": api.url(), "certificate-authority": "apiserver.crt"},
+        }],
+        "users": [{"name": "admin", "user": {"token": token}}],
+        "contexts": [{"name": "trial", "context": {"cluster": "trial", "user": "admin"}}],
+        "current-context": "trial",
+    });
+    fs::write(&file, config.to_string()).context("write the kubeconfig")?;
+    Ok(file)
+}
+
+fn random_token() -> Result<String> {
+    let mut openssl = Command::new("openssl");
+    let said = process::capture(openssl.args(["rand", "-hex", "16"]), SHORT)?.success("openssl")?;
+    Ok(said.trim().to_owned())
+}
+
+fn url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
+}
+
+/// Ports that nobody has. All are held until the last is found, so that none is given twice.
+pub(super) fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    let mut ports = [0; N];
+    let mut held = Vec::new();
+    for port in &mut ports {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("find a free port")?;
+        *port = listener.local_addr()?.port();
+        held.push(listener);
+    }
+    Ok(ports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_ports_differ() {
+        let [one, other] = free_ports().unwrap();
+        assert!(one != other && one != 0 && other != 0);
+    }
+}

@@ -1,0 +1,133 @@
+//! The programs of the cluster: watched as long as they run, ended in the opposite order of their starts.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use crate::process::{self, Background};
+use crate::{cargo, trial};
+
+/// How long anything may take to happen: a pod is synchronised every ten seconds, controllers wait before retries.
+const LIMIT: Duration = Duration::from_secs(3 * 60);
+
+/// How often the cluster is asked.
+const PACE: Duration = Duration::from_millis(200);
+
+/// How many lines of each log an error shows.
+const LAST_WORDS: usize = 8;
+
+/// All that was started. What runs is ended when this is dropped, and the folder is removed.
+pub(super) struct Running {
+    programs: Vec<(String, Background)>,
+    logs: PathBuf,
+    dir: TempDir,
+}
+
+impl Running {
+    /// Nothing yet, with a folder of a short name: the path of a socket has some 100 bytes.
+    pub(super) fn new() -> Result<Self> {
+        let logs = cargo::work_dir("cluster/logs")?;
+        fs::remove_dir_all(&logs).context("remove old logs")?;
+        fs::create_dir(&logs).context("make a folder for logs")?;
+        Ok(Self {
+            programs: Vec::new(),
+            logs,
+            dir: trial::private_dir()?,
+        })
+    }
+
+    /// Where the cluster keeps what it works on.
+    pub(super) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Where the programs write what they say; it stays.
+    pub(super) fn logs(&self) -> &Path {
+        &self.logs
+    }
+
+    /// In a process group of its own: a terminal's Ctrl-C is for this program, which ends them in their order.
+    pub(super) fn start(&mut self, name: &str, command: &mut Command) -> Result<()> {
+        let log = self.logs.join(format!("{name}.log"));
+        command.process_group(0);
+        let program = Background::start(name, command, &log)?;
+        self.programs.push((name.to_owned(), program));
+        Ok(())
+    }
+
+    /// Waits until something holds, while all programs run.
+    pub(super) fn wait<T>(
+        &mut self,
+        what: &str,
+        mut ask: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        let answer = process::poll(LIMIT, PACE, || {
+            self.expect_all()?;
+            ask()
+        })?;
+        answer.with_context(|| {
+            format!(
+                "{what}: not after {} s\n{}",
+                LIMIT.as_secs(),
+                self.last_words()
+            )
+        })
+    }
+
+    /// Waits until a program has said this.
+    pub(super) fn wait_for_line(&mut self, name: &str, pattern: &str) -> Result<()> {
+        let log = self.logs.join(format!("{name}.log"));
+        self.wait(&format!("{name} says {pattern:?}"), || {
+            let said = fs::read(&log).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            Ok(said.contains(pattern).then_some(()))
+        })
+    }
+
+    pub(super) fn wait_for_interrupt(&mut self) -> Result<()> {
+        while !process::interrupt::happened() {
+            self.expect_all()?;
+            std::thread::sleep(PACE);
+        }
+        Ok(())
+    }
+
+    /// Ends all, and answers how many programs that were. One that has ended by itself is an error.
+    pub(super) fn end(mut self) -> Result<usize> {
+        self.expect_all()?;
+        Ok(self.clear())
+    }
+
+    fn clear(&mut self) -> usize {
+        let mut ended = 0;
+        while let Some(program) = self.programs.pop() {
+            drop(program);
+            ended += 1;
+        }
+        ended
+    }
+
+    fn expect_all(&mut self) -> Result<()> {
+        let mut programs = self.programs.iter_mut();
+        programs.try_for_each(|(_, program)| program.expect_alive())
+    }
+
+    fn last_words(&self) -> String {
+        let words = self.programs.iter().map(|(name, program)| {
+            let said = process::tail(&program.output(), LAST_WORDS);
+            format!("---- {name}\n{said}\n")
+        });
+        words.collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
