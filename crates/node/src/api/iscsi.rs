@@ -95,7 +95,7 @@ pub trait Iscsi: Sealed + Send + Sync {
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>;
 
     /// The disks of a target; none while it is not connected. What changes a disk takes one that
-    /// [`Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
+    /// [`super::Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`ServiceStopped`](super::Condition::ServiceStopped),
