@@ -1,10 +1,10 @@
 //! One trait for each group of operations.
 //!
 //! What each operation does, and what it refuses, is said in full at the method of the same name in
-//! [`crate::Disks`], [`crate::Filesystem`], [`crate::Firmware`], [`crate::Iscsi`], [`crate::Services`],
+//! [`crate::Disks`], [`crate::Filesystem`], [`crate::Firmware`], [`crate::Services`],
 //! [`crate::Smb`], [`crate::System`] and [`crate::Volumes`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use formats::location::Location;
@@ -13,10 +13,9 @@ use os::{BootId, Deadline, DiskNumber, PartitionNumber, ServiceInfo, Space, Volu
 use super::Result;
 use super::sealed::Sealed;
 use crate::{
-    Authentication, ChapSecret, Connected, Dependents, DiskIds, DiskQuery, FormatOptions,
-    Formatted, FoundDisk, FoundVolume, LinkTarget, Listing, LoginOptions, Look, MapOutcome,
-    MapRequest, NewSize, Portal, RemotePath, Resized, ServiceName, SessionInfo, ShareMapping,
-    TargetName, UnmapOutcome,
+    Dependents, DiskIds, DiskQuery, FormatOptions, Formatted, FoundDisk, FoundVolume, LinkTarget,
+    Listing, Look, MapOutcome, MapRequest, NewSize, RemotePath, Resized, ServiceName, ShareMapping,
+    UnmapOutcome,
 };
 
 /// The operations on disks.
@@ -460,112 +459,6 @@ pub trait Smb: Sealed + Send + Sync {
         used: Box<dyn FnOnce() -> bool + Send>,
         deadline: Deadline,
     ) -> Result<UnmapOutcome>;
-}
-
-/// The operations on iSCSI portals, targets and sessions.
-pub trait Iscsi: Sealed + Send + Sync {
-    /// Makes a portal known to the node; one that is known is left as it is.
-    ///
-    /// # Errors
-    /// [`ServerNotFound`](super::Condition::ServerNotFound),
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`NotReady`](super::Condition::NotReady).
-    fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
-
-    /// Asks a known portal anew which targets it has.
-    ///
-    /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`ServerNotFound`](super::Condition::ServerNotFound),
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::PortalRefresh`](super::Feature::PortalRefresh).
-    fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
-
-    /// The qualified names of the targets that a known portal offers.
-    ///
-    /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`ServerNotFound`](super::Condition::ServerNotFound),
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
-    fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>>;
-
-    /// Makes the node forget a portal.
-    ///
-    /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`Ambiguous`](super::Condition::Ambiguous),
-    /// [`ServiceStopped`](super::Condition::ServiceStopped).
-    fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
-
-    /// The portals that the node knows: address and port of each, as Windows spells them.
-    ///
-    /// # Errors
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
-    fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>>;
-
-    /// Logs in to a target through a portal; a target that is connected stays as it is, whatever it was
-    /// connected with.
-    ///
-    /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`AlreadyConnected`](super::Condition::AlreadyConnected),
-    /// [`LogonFailure`](super::Condition::LogonFailure), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`ServerNotFound`](super::Condition::ServerNotFound), [`ServiceStopped`](super::Condition::ServiceStopped).
-    fn connect(
-        &self,
-        portal: &Portal,
-        target: &TargetName,
-        authentication: &Authentication,
-        deadline: Deadline,
-    ) -> Result<()>;
-
-    /// [`Iscsi::connect`] with a session that has these options. A session that is there already stays as it is,
-    /// and the answer lists its differences; without [`Feature::Outcomes`](super::Feature::Outcomes) it is
-    /// [`Connected::Unreported`].
-    ///
-    /// # Errors
-    /// As [`Iscsi::connect`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::LoginOptions`](super::Feature::LoginOptions), for each option.
-    fn connect_with(
-        &self,
-        portal: &Portal,
-        target: &TargetName,
-        authentication: &Authentication,
-        options: &LoginOptions,
-        deadline: Deadline,
-    ) -> Result<Connected>;
-
-    /// All sessions of the node, whoever made them, sorted by their identifiers.
-    ///
-    /// # Errors
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::SessionList`](super::Feature::SessionList).
-    fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>>;
-
-    /// Logs out of a target; one that is not connected is left as it is.
-    ///
-    /// # Errors
-    /// [`NotFound`](super::Condition::NotFound); [`InUse`](super::Condition::InUse) while somebody uses a disk
-    /// of it; [`ServiceStopped`](super::Condition::ServiceStopped).
-    fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>;
-
-    /// The disks of a target; none while it is not connected. What changes a disk takes one that
-    /// [`Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
-    ///
-    /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`ServiceStopped`](super::Condition::ServiceStopped),
-    /// [`NotReady`](super::Condition::NotReady).
-    fn disks(
-        &self,
-        portal: &Portal,
-        target: &TargetName,
-        deadline: Deadline,
-    ) -> Result<BTreeSet<DiskNumber>>;
-
-    /// Sets the secret by which targets prove themselves to this node, for all of them.
-    ///
-    /// # Errors
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady),
-    /// [`AccessDenied`](super::Condition::AccessDenied).
-    fn set_mutual_chap_secret(&self, secret: &ChapSecret, deadline: Deadline) -> Result<()>;
 }
 
 /// The computer and its services.

@@ -42,6 +42,7 @@ mod error;
 mod features;
 mod groups;
 mod in_process;
+mod iscsi;
 mod names;
 mod result_ext;
 /// What keeps the traits ours: `wincsi-client` alone implements them beside this crate.
@@ -61,7 +62,8 @@ pub use self::error::{Cause, Code, Condition, Error, Needs, Result, Unreachable}
 pub use self::features::Feature;
 #[doc(hidden)]
 pub use self::features::feature_rows;
-pub use self::groups::{Disks, Filesystem, Iscsi, Smb, System, Volumes};
+pub use self::groups::{Disks, Filesystem, Smb, System, Volumes};
+pub use self::iscsi::Iscsi;
 pub use self::result_ext::ResultExt;
 use self::sealed::Sealed;
 

@@ -30,7 +30,7 @@ fn a_wrong_command_line_ends_with_2_and_the_usage() {
     for line in [
         &["-nonsense"][..],
         &["-v"],
-        &["-require-privacy", "false", "-v=2"],
+        &["-require-privacy", "false", "-policy-file=x"],
         &["service"],
         &["service", "restart"],
         &["service", "install", "--", "-nonsense"],
