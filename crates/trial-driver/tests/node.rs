@@ -6,11 +6,11 @@ use std::process::{Command, Output};
 fn trial_node(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trial-node"));
     command.args(arguments).env("RUST_BACKTRACE", "0");
-    command.output().unwrap()
+    command.output().expect("the program starts")
 }
 
 fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
+    path.to_str().expect("a temporary folder has a plain name")
 }
 
 fn printed_path(output: &Output) -> PathBuf {
