@@ -30,7 +30,7 @@ pub enum Owner {
 pub enum SocketFolder {
     /// The server's: it makes the folder if it is missing, and closes it to others before it makes the socket. On
     /// Windows LocalSystem and Administrators may enter, by a protected list; elsewhere the server's user (mode
-    /// 0700). A folder of somebody else's, a link, and one that others may enter and that holds more than sockets
+    /// 0700). A folder of somebody else's, a link, and one that holds more than sockets and is open to others (on Linux: to their writing)
     /// keep the server from starting: such a folder is not changed.
     #[default]
     Own,

@@ -19,7 +19,7 @@ pub(super) enum Unfit {
     NoFolder(PathBuf),
     #[error("its folder {} belongs to {owner}", folder.display())]
     ForeignFolder { folder: PathBuf, owner: String },
-    #[error("others may enter its folder {}, which is left as it is because it holds more than sockets", .0.display())]
+    #[error("its folder {} is open to others, and is left as it is because it holds more than sockets", .0.display())]
     SharedFolder(PathBuf),
     #[error("the socket that is there already belongs to {0}")]
     ForeignSocket(String),

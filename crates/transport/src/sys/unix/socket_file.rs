@@ -52,7 +52,8 @@ impl SocketFile {
     }
 }
 
-/// Makes sure that nobody but this process's user enters the folder.
+/// Makes sure that nobody but this process's user puts anything into the folder. One that holds sockets alone is
+/// closed to others altogether; in another, which others may only read, the sockets' own mode keeps them out.
 pub(super) fn close_folder(folder: &Path) -> io::Result<()> {
     let make = || DirBuilder::new().mode(0o700).create(folder);
     let fd = match opened(folder) {
@@ -80,15 +81,18 @@ fn close(fd: &OwnedFd, folder: &Path) -> io::Result<()> {
         let folder = folder.to_owned();
         return Err(Unfit::ForeignFolder { folder, owner }.into());
     }
-    let others = Mode::RWXG | Mode::RWXO;
-    if !Mode::from_raw_mode(found.st_mode).intersects(others) {
+    let mode = Mode::from_raw_mode(found.st_mode);
+    if !mode.intersects(Mode::RWXG | Mode::RWXO) {
         return Ok(());
     }
     for entry in Dir::read_from(fd)? {
         let entry = entry?;
         let is_itself = [c".", c".."].contains(&entry.file_name());
         if !is_itself && entry.file_type() != FileType::Socket {
-            return Err(Unfit::SharedFolder(folder.to_owned()).into());
+            return match mode.intersects(Mode::WGRP | Mode::WOTH) {
+                true => Err(Unfit::SharedFolder(folder.to_owned()).into()),
+                false => Ok(()),
+            };
         }
     }
     Ok(fchmod(fd, Mode::RWXU)?)
@@ -127,16 +131,23 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_may_enter_for_something_else_is_refused_and_left_as_it_is() {
+    fn a_folder_that_others_may_write_in_for_something_else_is_refused_and_left_as_it_is() {
         let home = tempfile::tempdir().unwrap();
-        close_folder(home.path()).unwrap();
         fs::write(home.path().join("note"), "of somebody").unwrap();
-        close_folder(home.path()).unwrap();
-        open_to_all(home.path());
-        let refused = close_folder(home.path()).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
-        assert!(refused.to_string().contains("holds more than sockets"));
-        assert_eq!(mode(home.path()), 0o755);
+        let set =
+            |mode| fs::set_permissions(home.path(), fs::Permissions::from_mode(mode)).unwrap();
+        for harmless in [0o700, 0o755] {
+            set(harmless);
+            close_folder(home.path()).unwrap();
+            assert_eq!(mode(home.path()), harmless);
+        }
+        for shared in [0o775, 0o1777] {
+            set(shared);
+            let refused = close_folder(home.path()).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+            assert!(refused.to_string().contains("holds more than sockets"));
+            assert_eq!(mode(home.path()), shared & 0o777);
+        }
     }
 
     #[test]
