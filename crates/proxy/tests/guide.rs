@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::{env, fs};
 
+use tempfile::TempDir;
+
 const PAGE: &str = include_str!("../../../docs/guide.md");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const PROJECT: &str = "first-driver";
@@ -27,9 +29,11 @@ struct Step {
     output: Vec<&'static str>,
 }
 
-/// The reader's folder. It stays from run to run, for what cargo has built, but for what the page makes.
+/// The reader's folder: not within the checkout, whose workspace cargo would take its project for a part of.
 struct Reader {
-    home: PathBuf,
+    home: TempDir,
+    /// What cargo has built stays from run to run.
+    target: PathBuf,
     /// Ended with the reader.
     servers: Vec<Child>,
 }
@@ -45,13 +49,13 @@ impl Drop for Reader {
 
 impl Reader {
     fn new() -> Self {
-        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide");
-        let _ = fs::remove_dir_all(home.join(PROJECT));
-        let _ = fs::remove_file(home.join("wincsi"));
-        fs::create_dir_all(&home).unwrap();
-        std::os::unix::fs::symlink(ROOT, home.join("wincsi")).unwrap();
-        let servers = Vec::new();
-        Self { home, servers }
+        let home = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(ROOT, home.path().join("wincsi")).unwrap();
+        Self {
+            home,
+            target: Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide"),
+            servers: Vec::new(),
+        }
     }
 
     /// Writes the files of the page once cargo has made the project, with the versions that wincsi is built with.
@@ -63,7 +67,7 @@ impl Reader {
                 *text += &format!("{}\n", block.lines.join("\n"));
             }
         }
-        let project = self.home.join(PROJECT);
+        let project = self.home.path().join(PROJECT);
         for (file, text) in files {
             let file = project.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -74,16 +78,16 @@ impl Reader {
     }
 
     fn shell(&self, command: &str) -> Command {
-        let project = self.home.join(PROJECT);
+        let project = self.home.path().join(PROJECT);
         let mut shell = Command::new("sh");
         shell
             .args(["-c", command])
             .current_dir(if project.exists() {
                 &project
             } else {
-                &self.home
+                self.home.path()
             })
-            .env("CARGO_TARGET_DIR", self.home.join("target"))
+            .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_NET_OFFLINE", "true")
             .env("PATH", path_with_csi_proxy());
         shell
