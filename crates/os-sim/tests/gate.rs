@@ -33,6 +33,9 @@ const METHODS: &[Method] = &[
     ("Boot", "boot_id", Facility::Boot, |it| {
         it.os.boot.boot_id().map(drop)
     }),
+    ("Boot", "computer_name", Facility::Boot, |it| {
+        it.os.boot.computer_name().map(drop)
+    }),
     ("Boot", "paging", Facility::Boot, |it| {
         it.os.boot.paging().map(drop)
     }),
@@ -102,6 +105,9 @@ const METHODS: &[Method] = &[
     }),
     ("Files", "list", Facility::Files, |it| {
         it.os.files.list(&path("x")).map(drop)
+    }),
+    ("Files", "list_some", Facility::Files, |it| {
+        it.os.files.list_some(&path("x"), 1).map(drop)
     }),
     ("Files", "pin", Facility::Files, |it| {
         it.os.files.pin(&path("x")).map(drop)
@@ -190,6 +196,9 @@ const METHODS: &[Method] = &[
     }),
     ("Volumes", "space", Facility::Volumes, |it| {
         it.os.volumes.space(it.efi).map(drop)
+    }),
+    ("Volumes", "space_at", Facility::Volumes, |it| {
+        it.os.volumes.space_at(&path("x")).map(drop)
     }),
 ];
 

@@ -47,7 +47,7 @@ pub(super) fn is_ours(metadata: &Metadata<'_>) -> bool {
 }
 
 fn is_our_crate(name: &str) -> bool {
-    name.starts_with("wincsi_") || ["csi_proxy", "transport"].contains(&name)
+    name.starts_with("wincsi_") || ["csi_proxy", "transport", "wincsi"].contains(&name)
 }
 
 /// One `pattern=N` of `-vmodule`.

@@ -117,7 +117,7 @@ declare! {
     18 disks::disk_identity,
     19 folders::mounted_folder,
     21 objects::all_properties,
-    33 folders::file_link,
+    35 folders::file_link,
     3 shares::lost_share,
 }
 

@@ -113,7 +113,7 @@ fn looks() -> Vec<Scripted> {
             failed("IWbemServices.ExecQuery", Win32::GEN_FAILURE).object("MSFT_Volume*"),
         ),
         (
-            33,
+            35,
             "a_file_link_that_leads_nowhere",
             failed("CreateFileW", Win32::FILE_NOT_FOUND),
         ),
