@@ -116,10 +116,9 @@ fn served() -> &'static Served {
         let oversight = Oversight::open(&config).expect("a file");
         let operations = Arc::new(Operations::new(node, dirs));
         let services = groups::registry().into_services(&operations, &oversight);
-        let sockets = folder.path().join("sockets");
         let endpoints = services.into_iter().map(|(group, service)| {
-            let endpoint =
-                transport::Endpoint::local(&sockets, &group.pipe_name()).expect("a group's name");
+            let endpoint = transport::Endpoint::local(folder.path(), &group.pipe_name())
+                .expect("a group's name");
             (endpoint, service)
         });
         let server = Server::bind(endpoints.collect(), ServerOptions::default());

@@ -227,8 +227,7 @@ mod tests {
         let group = &wire::disk::v1::GROUP;
         let method = group.method("PartitionDisk").expect("disk has it");
         let service = Arc::new(Panicking(oversight.over(group, method))) as Arc<dyn Service>;
-        let endpoint = Endpoint::local(&folder.path().join("sockets"), "wincsi-test-oversight")
-            .expect("a name");
+        let endpoint = Endpoint::local(folder.path(), "wincsi-test-oversight").expect("a name");
         let _server = Server::bind(vec![(endpoint.clone(), service)], ServerOptions::default())
             .expect("nobody else has it");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
