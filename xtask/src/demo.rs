@@ -42,7 +42,7 @@ impl Demo {
 
     fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
         let (server, driver) = build(host)?;
-        let mut stage = Stage::set(
+        let mut fixture = DemoFixture::set(
             host,
             Programs {
                 server: &server,
@@ -50,11 +50,11 @@ impl Demo {
             },
             self.profile.as_deref(),
         )?;
-        let succeeded = stage.play()?.status.success();
+        let succeeded = fixture.play()?.status.success();
         if self.serve {
-            stage.serve()?;
+            fixture.serve()?;
         } else {
-            stage.server.stop()?;
+            fixture.server.stop()?;
         }
         Ok(if succeeded {
             ExitCode::SUCCESS
@@ -79,11 +79,11 @@ pub(crate) fn rehearse(
     programs: Programs<'_>,
     profile: Option<&str>,
 ) -> Result<Rehearsal> {
-    let stage = Stage::set(host, programs, profile)?;
+    let fixture = DemoFixture::set(host, programs, profile)?;
     Ok(Rehearsal {
-        played: stage.play()?,
-        log: stage.server.log(),
-        stopped: stage.server.stop(),
+        played: fixture.play()?,
+        log: fixture.server.log(),
+        stopped: fixture.server.stop(),
     })
 }
 
@@ -113,7 +113,7 @@ fn build(host: Host<'_>) -> Result<(PathBuf, PathBuf)> {
 }
 
 /// A running server and a driver to play.
-struct Stage<'a> {
+struct DemoFixture<'a> {
     host: Host<'a>,
     driver: &'a Path,
     profile: Option<&'a str>,
@@ -121,7 +121,7 @@ struct Stage<'a> {
     dir: tempfile::TempDir,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> DemoFixture<'a> {
     fn set(host: Host<'a>, programs: Programs<'a>, profile: Option<&'a str>) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("wincsi-demo-").tempdir()?;
         let node = node(dir.path());

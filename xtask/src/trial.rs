@@ -36,8 +36,8 @@ pub(crate) fn private_dir() -> Result<TempDir> {
 pub(crate) fn make_node(tool: &Path, folder: &Path) -> Result<PathBuf> {
     let mut command = Command::new(tool);
     command.arg("make").arg(folder).args(["--name", NODE]);
-    let said = process::capture(&mut command, SHORT)?.success("trial-node make")?;
-    Ok(PathBuf::from(said.trim()))
+    let printed = process::capture(&mut command, SHORT)?.success("trial-node make")?;
+    Ok(PathBuf::from(printed.trim()))
 }
 
 #[cfg(test)]

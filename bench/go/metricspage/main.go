@@ -1,6 +1,6 @@
 // Command metricspage prints the series of calls that a Go csi-proxy would serve after a few calls:
 // grpc-go with the Prometheus interceptors of go-grpc-middleware and csi-proxy's buckets. The proxy's
-// tests compare their own page with the recorded output (crates/proxy/tests/oversight/recorded).
+// tests compare their own page with the recorded output (crates/proxy/tests/middleware/recorded).
 package main
 
 import (

@@ -1,7 +1,7 @@
 use os::schema::{self, Class};
 use os::{ObjectPath, Value};
 
-use crate::Odd;
+use crate::SchemaMismatch;
 
 /// The class of the one instance that a path names.
 ///
@@ -11,14 +11,14 @@ use crate::Odd;
 ///
 /// # Errors
 /// It is no path of an instance, or of a class that [`os::schema`] does not have.
-pub fn class_of(path: &ObjectPath) -> Result<&'static Class, Odd> {
-    let refused = || Odd::Path(path.0.clone());
+pub fn class_of(path: &ObjectPath) -> Result<&'static Class, SchemaMismatch> {
+    let refused = || SchemaMismatch::Path(path.0.clone());
     let relative = relative(&path.0).ok_or_else(refused)?;
     let (class, keys) = split_class(relative).ok_or_else(refused)?;
     if !is_identifier(class) || !are_keys(keys) {
         return Err(refused());
     }
-    schema::class(class).ok_or_else(|| Odd::class(class))
+    schema::class(class).ok_or_else(|| SchemaMismatch::class(class))
 }
 
 /// The path of the instance with these keys, within its namespace; `None` unless each key of the class is

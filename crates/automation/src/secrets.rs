@@ -28,9 +28,11 @@ impl<'a> Secrets<'a> {
 
     /// What the system says, unless it gives a secret away.
     #[must_use]
-    pub fn keep(&self, said: &str) -> Option<SystemText> {
-        let gives_away = self.0.iter().any(|secret| said.contains(secret));
-        (!gives_away).then(|| SystemText::new(said)).flatten()
+    pub fn keep(&self, system_text: &str) -> Option<SystemText> {
+        let gives_away = self.0.iter().any(|secret| system_text.contains(secret));
+        (!gives_away)
+            .then(|| SystemText::new(system_text))
+            .flatten()
     }
 }
 
@@ -63,8 +65,8 @@ mod tests {
     fn a_text_that_gives_a_secret_away_is_not_kept() {
         let arguments = arguments();
         let secrets = Secrets::of(&mapping::CREATE, &arguments);
-        for said in [r"corp\\joe:hunter2 is refused", "password \"hunter2\""] {
-            assert_eq!(secrets.keep(said), None, "{said}");
+        for system_text in [r"corp\\joe:hunter2 is refused", "password \"hunter2\""] {
+            assert_eq!(secrets.keep(system_text), None, "{system_text}");
         }
         let kept = secrets
             .keep(r"\\files\data: Zugriff verweigert")

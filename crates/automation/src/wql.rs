@@ -1,8 +1,8 @@
 use formats::wql::quoted;
 use os::schema::{self, CimType, Class, Property};
-use os::{Comparison, Condition, ObjectPath, Query, Value};
+use os::{Comparison, ObjectPath, Predicate, Query, Value};
 
-use crate::{Odd, class_of};
+use crate::{SchemaMismatch, class_of};
 
 /// A query's text, and what is to be read off each object that it finds.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Associated(pub Selection);
 /// # Errors
 /// A class or a property that [`os::schema`] does not have, or a literal that is not of its
 /// property's type or cannot be written in WQL.
-pub fn select(query: &Query<'_>) -> Result<Selection, Odd> {
+pub fn select(query: &Query<'_>) -> Result<Selection, SchemaMismatch> {
     let class = known_class(query.class)?;
     let properties = query
         .select
@@ -54,13 +54,13 @@ pub fn associators(
     of: &ObjectPath,
     association: &str,
     result_class: &str,
-) -> Result<Associated, Odd> {
+) -> Result<Associated, SchemaMismatch> {
     let source = class_of(of)?;
     let association = known_class(association)?;
     let result = known_class(result_class)?;
     let ties = association.end(source).is_some() && association.end(result).is_some();
     if !association.is_association() || !ties {
-        return Err(Odd::Association(association.name));
+        return Err(SchemaMismatch::Association(association.name));
     }
     let (association, name) = (association.name, result.name);
     Ok(Associated(Selection {
@@ -72,14 +72,14 @@ pub fn associators(
     }))
 }
 
-fn known_class(name: &str) -> Result<&'static Class, Odd> {
-    schema::class(name).ok_or_else(|| Odd::class(name))
+fn known_class(name: &str) -> Result<&'static Class, SchemaMismatch> {
+    schema::class(name).ok_or_else(|| SchemaMismatch::class(name))
 }
 
-fn property(class: &'static Class, name: &str) -> Result<&'static Property, Odd> {
+fn property(class: &'static Class, name: &str) -> Result<&'static Property, SchemaMismatch> {
     class
         .property(name)
-        .ok_or_else(|| Odd::property(class.name, name))
+        .ok_or_else(|| SchemaMismatch::property(class.name, name))
 }
 
 fn columns(class: &'static Class, wanted: &[&'static Property]) -> String {
@@ -96,7 +96,7 @@ fn columns(class: &'static Class, wanted: &[&'static Property]) -> String {
     names.join(", ")
 }
 
-fn comparison(class: &'static Class, condition: &Condition) -> Result<String, Odd> {
+fn comparison(class: &'static Class, condition: &Predicate) -> Result<String, SchemaMismatch> {
     let property = property(class, condition.property)?;
     let name = property.name;
     if condition.value.is_null() {
@@ -110,7 +110,7 @@ fn comparison(class: &'static Class, condition: &Condition) -> Result<String, Od
         Comparison::NotEqual => "<>",
     };
     let literal = literal(property, &condition.value)
-        .ok_or_else(|| Odd::value(format!("{}.{name}", class.name)))?;
+        .ok_or_else(|| SchemaMismatch::value(format!("{}.{name}", class.name)))?;
     Ok(format!("{name} {operator} {literal}"))
 }
 

@@ -8,9 +8,9 @@ use transport::Channel;
 use wire::{Group, Rpc, Version};
 use zeroize::Zeroizing;
 
-use crate::failure::Fault;
+use crate::failure::PipeError;
 
-type Speech<'a, T> = dyn Fn(&Line<'_>) -> Result<T, Fault> + 'a;
+type Speech<'a, T> = dyn Fn(&Line<'_>) -> Result<T, PipeError> + 'a;
 
 /// An operation as one version has it.
 pub(crate) struct Dialect<'a, T> {
@@ -27,7 +27,7 @@ pub(crate) struct Line<'a> {
 }
 
 impl<T> Dialect<'_, T> {
-    pub(crate) fn speak(&self, line: &Line<'_>) -> Result<T, Fault> {
+    pub(crate) fn speak(&self, line: &Line<'_>) -> Result<T, PipeError> {
         (self.speak)(line)
     }
 
@@ -47,7 +47,7 @@ impl<T> Dialect<'_, T> {
 
 impl Line<'_> {
     /// The encoded request may hold a password, and so is wiped.
-    fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, Fault> {
+    fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, PipeError> {
         let message = Zeroizing::new(request.encode_to_vec());
         let answer = self.channel.call(R::PATH, &message, self.deadline)?;
         R::Response::decode(answer.as_slice())

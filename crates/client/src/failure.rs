@@ -5,14 +5,14 @@ use std::io;
 use node::api::{Cause, Condition, Unreachable};
 use transport::{CallError, Code, Endpoint, Status};
 
-use crate::texts;
+use crate::classify;
 
 /// `ERROR_PIPE_BUSY`: all instances of a pipe are in use. No Unix has so high an error number.
 const PIPE_BUSY: i32 = 231;
 
 /// Why one attempt failed.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum PipeError {
     Call(CallError),
     Final(Cause),
 }
@@ -29,20 +29,20 @@ pub(crate) enum Remedy {
     Wait(Cause),
 }
 
-impl From<CallError> for Fault {
+impl From<CallError> for PipeError {
     fn from(error: CallError) -> Self {
         Self::Call(error)
     }
 }
 
-impl From<Cause> for Fault {
+impl From<Cause> for PipeError {
     fn from(cause: Cause) -> Self {
         Self::Final(cause)
     }
 }
 
-impl Fault {
-    /// `about` is what the caller sent: see [`texts::condition`].
+impl PipeError {
+    /// `about` is what the caller sent: see [`classify::condition`].
     pub(crate) fn remedy(self, about: &[String]) -> Remedy {
         match self {
             Self::Final(cause) => Remedy::GiveUp(cause),
@@ -106,10 +106,10 @@ fn answered(status: Status, about: &[String]) -> Remedy {
         Code::Unimplemented => return Remedy::AskOlder(text),
         Code::DeadlineExceeded => Cause::Deadline,
         Code::PermissionDenied => Cause::Refused { text },
-        Code::ResourceExhausted if texts::is_crowd(&text) => {
+        Code::ResourceExhausted if classify::is_crowd(&text) => {
             Cause::failed(Condition::Crowded, text)
         }
-        Code::Unknown => texts::cause(text, about),
+        Code::Unknown => classify::cause(text, about),
         code => Cause::failed(Condition::Other, format_args!("{code}: {text}")),
     })
 }
@@ -154,7 +154,7 @@ mod tests {
     fn a_pipe_of_another_account_is_given_up_with_the_accounts_name() {
         let endpoint = Endpoint::pipe("csi-proxy-smb-v1").unwrap();
         let owner = "S-1-5-21-1-2-3-1001".to_owned();
-        let fault = Fault::Call(CallError::ForeignOwner { endpoint, owner });
+        let fault = PipeError::Call(CallError::ForeignOwner { endpoint, owner });
         let Remedy::GiveUp(cause) = fault.remedy(&[]) else {
             unreachable!("it is not asked again")
         };
@@ -168,7 +168,7 @@ mod tests {
     fn a_call_that_came_when_too_many_ran_or_waited_is_told_from_one_that_is_too_large() {
         let condition = |text: &str| {
             let status = Status::new(Code::ResourceExhausted, text);
-            match Fault::Call(CallError::Status(status)).remedy(&[]) {
+            match PipeError::Call(CallError::Status(status)).remedy(&[]) {
                 Remedy::GiveUp(Cause::Failed { condition, .. }) => condition,
                 _ => unreachable!("{text}"),
             }

@@ -58,17 +58,17 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod classify;
 mod dialect;
 mod failure;
 mod groups;
 mod pipes;
 mod raw;
 mod remote;
-mod texts;
 
+#[doc(hidden)]
+pub use self::classify::words;
 pub use self::raw::{Client, ClientCause, ClientError};
 pub use self::remote::{ConditionSource, Node, Options};
-#[doc(hidden)]
-pub use self::texts::words;
 pub use transport::{Endpoint, EndpointError, Owner};
 pub use wire::Group;

@@ -10,7 +10,7 @@ use transport::{CallError, Channel, ChannelOptions, Endpoint, EndpointError};
 use wire::{Group, Version};
 
 use crate::dialect::{Dialect, Line};
-use crate::failure::{self, Fault, Remedy};
+use crate::failure::{self, PipeError, Remedy};
 use crate::{ConditionSource, Options};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -105,7 +105,11 @@ impl Pipes {
     }
 
     /// Goes through the versions, until one does not say that it lacks the method.
-    fn ask_once<T>(&self, asking: &Asking<'_>, dialects: &[Dialect<'_, T>]) -> Result<T, Fault> {
+    fn ask_once<T>(
+        &self,
+        asking: &Asking<'_>,
+        dialects: &[Dialect<'_, T>],
+    ) -> Result<T, PipeError> {
         let mut refusal = None;
         for dialect in dialects {
             if self.known().lacks(dialect.path, asking.options) {
@@ -119,7 +123,7 @@ impl Pipes {
                 deadline: asking.deadline,
             };
             match dialect.speak(&line) {
-                Err(Fault::Call(CallError::Status(status)))
+                Err(PipeError::Call(CallError::Status(status)))
                     if status.code == transport::Code::Unimplemented =>
                 {
                     self.known().unserved.insert(dialect.path, Instant::now());
@@ -135,7 +139,11 @@ impl Pipes {
     }
 
     /// Why no version that has the operation answered.
-    fn nobody<T>(&self, asking: &Asking<'_>, dialects: &[Dialect<'_, T>]) -> Result<Fault, Fault> {
+    fn nobody<T>(
+        &self,
+        asking: &Asking<'_>,
+        dialects: &[Dialect<'_, T>],
+    ) -> Result<PipeError, PipeError> {
         let oldest = dialects.last();
         let groups = || wire::GROUPS.iter().filter(|one| one.name == self.group);
         for group in groups().rev() {
@@ -146,7 +154,7 @@ impl Pipes {
             if self.has_come(asking, dialects, found) {
                 break;
             }
-            return Ok(Fault::Final(match oldest {
+            return Ok(PipeError::Final(match oldest {
                 Some(oldest) if found < oldest.group.version => oldest.missing(found),
                 _ => Cause::Unimplemented {
                     text: format!("{group} does not serve it"),
@@ -156,11 +164,11 @@ impl Pipes {
         let newest = groups().next_back();
         let endpoint = newest.map(|group| (asking.endpoints)(group)).transpose();
         Ok(match endpoint.map_err(invalid)? {
-            Some(endpoint) => Fault::Call(CallError::Connect {
+            Some(endpoint) => PipeError::Call(CallError::Connect {
                 endpoint,
                 source: std::io::ErrorKind::NotFound.into(),
             }),
-            None => Fault::Final(Cause::Unimplemented {
+            None => PipeError::Final(Cause::Unimplemented {
                 text: format!("there is no group {}", self.group),
             }),
         })
@@ -181,7 +189,7 @@ impl Pipes {
     }
 
     /// The connection to a version; `None` when the proxy does not have it.
-    fn channel(&self, asking: &Asking<'_>, group: &Group) -> Result<Option<Channel>, Fault> {
+    fn channel(&self, asking: &Asking<'_>, group: &Group) -> Result<Option<Channel>, PipeError> {
         if let Some(known) = self.known().channel(group.version, asking.options) {
             return Ok(known);
         }
@@ -270,6 +278,6 @@ impl Pauses {
     }
 }
 
-fn invalid(error: EndpointError) -> Fault {
-    Fault::Final(Cause::InvalidArgument(error.to_string()))
+fn invalid(error: EndpointError) -> PipeError {
+    PipeError::Final(Cause::InvalidArgument(error.to_string()))
 }

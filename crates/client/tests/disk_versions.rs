@@ -13,7 +13,7 @@ use node::api::{Condition, NodeApi};
 use node::{Criterion, DiskIds, DiskQuery, FoundVolume, NewSize, Resized, SerialNumber};
 use os::{DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 use support::heard::{Heard, script};
-use support::{Place, Script, soon};
+use support::{ProxyFolder, Script, soon};
 use transport::{Code, Status};
 use wincsi_client::Node;
 
@@ -185,7 +185,7 @@ fn disks_are_the_same_in_every_version() {
     ];
     let heard = Heard::default();
     for (script, steps) in disk_versions(&heard) {
-        let place = Place::new();
+        let place = ProxyFolder::new();
         let _proxy = place.serve([script]);
         let node = place.node();
         steps.iter().for_each(|step| step(&node));
@@ -204,7 +204,7 @@ fn at(lun: u32) -> DiskQuery {
 fn a_disk_that_was_found_is_partitioned_in_every_version() {
     let heard = Heard::default();
     for (script, steps) in disk_versions(&heard) {
-        let place = Place::new();
+        let place = ProxyFolder::new();
         let _proxy = place.serve([script]);
         let (node, wanted) = (place.node(), at(4));
         let found = node.disks().find(&wanted, soon(&node)).unwrap();
@@ -228,7 +228,7 @@ fn a_disk_that_one_list_leaves_out_keeps_others_from_being_taken() {
         lun_id: lun.into(),
     };
     let disk_locations = BTreeMap::from([(1, row("1")), (2, row("2"))]);
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([Script::of(&v1::GROUP)
         .on::<v1::rpc::ListDiskLocations>(move |_| {
             let disk_locations = disk_locations.clone();
@@ -257,7 +257,7 @@ fn a_disk_that_one_list_leaves_out_keeps_others_from_being_taken() {
 #[test]
 fn a_disk_that_does_not_tell_its_length_keeps_others_from_being_taken() {
     use wire::disk::v1;
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([Script::of(&v1::GROUP)
         .on::<v1::rpc::ListDiskLocations>(|_| {
             let disk_locations = [1, 2].map(|disk| (disk, located!(v1, 0).remove(&0).unwrap()));
@@ -280,7 +280,7 @@ fn a_disk_that_does_not_tell_its_length_keeps_others_from_being_taken() {
 #[test]
 fn the_first_version_finds_a_disk_by_its_page83() {
     let heard = Heard::default();
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([script!(heard, disk v1alpha1;
         GetDiskNumberByName |request| request.disk_name => GetDiskNumberByNameResponse {
             disk_number: "2".into(),
@@ -293,7 +293,7 @@ fn the_first_version_finds_a_disk_by_its_page83() {
 
 #[test]
 fn a_disk_is_never_the_first_of_several() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([Script::of(&wire::disk::v1::GROUP)
         .on::<wire::disk::v1::rpc::ListDiskIds>(|_| {
             let same = wire::disk::v1::DiskIds {
@@ -460,7 +460,7 @@ fn volumes_are_the_same_in_every_version() {
     ];
     let heard = Heard::default();
     for (script, steps) in volume_versions(&heard) {
-        let place = Place::new();
+        let place = ProxyFolder::new();
         let _proxy = place.serve([script]);
         let node = place.node();
         steps.iter().for_each(|step| step(&node));
@@ -473,7 +473,7 @@ fn volumes_are_the_same_in_every_version() {
 #[test]
 fn one_partition_and_the_closest_volume_are_asked_for() {
     let heard = Heard::default();
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([script!(heard, volume v2alpha1;
         ListVolumesOnDisk |request| format!("partition {}", request.partition_number)
             => ListVolumesOnDiskResponse { volume_ids: Vec::new() }
@@ -510,7 +510,7 @@ fn a_disk_is_taken_offline_after_its_volumes_are_flushed_in_every_version() {
         ],
     ];
     for scripts in versions {
-        let place = Place::new();
+        let place = ProxyFolder::new();
         let _proxy = place.serve(scripts);
         let node = place.node();
         let found = node.disks().find(&at(4), soon(&node)).unwrap();
@@ -540,7 +540,7 @@ fn a_disk_stays_online_when_what_is_cached_cannot_be_written() {
         ("The device is not ready.", false),
     ] {
         let heard = Heard::default();
-        let place = Place::new();
+        let place = ProxyFolder::new();
         let volumes = Script::of(&v1::GROUP)
             .on::<v1::rpc::ListVolumesOnDisk>(|_| {
                 let volume_ids = vec![VOLUME.to_owned()];
@@ -564,7 +564,7 @@ fn a_disk_stays_online_when_what_is_cached_cannot_be_written() {
 #[test]
 fn a_volume_that_has_nothing_to_grow_is_no_failure() {
     use wire::volume::v1;
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let volumes = Script::of(&v1::GROUP)
         .on::<v1::rpc::GetVolumeIdFromTargetPath>(|_| {
             let volume_id = VOLUME.to_owned();

@@ -11,7 +11,7 @@ use node::api::{Cause, Condition, NodeApi};
 use os::{Deadline, DiskNumber, Moment};
 use prost::Message as _;
 use support::heard::{Heard, script};
-use support::{Counter, PATIENCE, Place, Script, options, soon};
+use support::{Counter, ProxyFolder, Script, TIMEOUT, options, soon};
 use transport::{Code, Status};
 use wincsi_client::ConditionSource;
 use wire::disk::v1::{self, rpc};
@@ -21,7 +21,7 @@ fn rescanning(answer: impl Fn() -> Result<(), Status> + Send + Sync + 'static) -
 }
 
 fn failure(script: Script) -> Cause {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([script]);
     let node = place.node();
     node.disks().rescan(soon(&node)).unwrap_err().cause
@@ -64,7 +64,7 @@ fn the_condition_that_a_server_reports_counts_and_its_text_where_the_name_is_unk
     );
     let denied = Cause::failed(Condition::AccessDenied, text);
     assert_eq!(failure(reported("of-a-newer-server")), denied);
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([reported("in-use")]);
     let mut by_texts = options();
     by_texts.conditions = ConditionSource::Texts;
@@ -74,7 +74,7 @@ fn the_condition_that_a_server_reports_counts_and_its_text_where_the_name_is_unk
 
 #[test]
 fn the_error_names_operation_and_object() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([Script::of(&v1::GROUP).on::<rpc::GetDiskState>(|_| {
         Err(Status::new(
             Code::Unknown,
@@ -99,7 +99,7 @@ fn an_answer_that_is_none_is_malformed() {
     assert!(matches!(failure(junk), Cause::Malformed(_)));
     let negative = Script::of(&v1::GROUP)
         .on::<rpc::GetDiskStats>(|_| Ok(v1::GetDiskStatsResponse { total_bytes: -1 }));
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([negative]);
     let node = place.node();
     let error = node.disks().size(DiskNumber(0), soon(&node)).unwrap_err();
@@ -110,10 +110,10 @@ fn an_answer_that_is_none_is_malformed() {
 fn the_proxy_is_told_the_deadline() {
     let script = Script::of(&v1::GROUP).on_call::<rpc::GetDiskStats>(|call| {
         let left = call.deadline.saturating_duration_since(Instant::now());
-        assert!(left <= PATIENCE, "{left:?}");
+        assert!(left <= TIMEOUT, "{left:?}");
         Ok(Vec::new())
     });
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([script]);
     let node = place.node();
     assert_eq!(node.disks().size(DiskNumber(0), soon(&node)), Ok(0));
@@ -121,7 +121,7 @@ fn the_proxy_is_told_the_deadline() {
 
 #[test]
 fn at_the_deadline_the_caller_has_its_answer() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let (entered, release) = (Counter::default(), Counter::default());
     let (enter, released) = (entered.clone(), release.clone());
     let _proxy = place.serve([rescanning(move || {
@@ -150,7 +150,7 @@ fn the_proxys_own_deadline_is_one_too() {
 
 #[test]
 fn nothing_is_sent_after_the_deadline() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let asked = Counter::default();
     let count = asked.clone();
     let _proxy = place.serve([rescanning(move || {
@@ -168,7 +168,7 @@ fn nothing_is_sent_after_the_deadline() {
 
 #[test]
 fn a_path_that_sounds_like_an_error_does_not_become_one() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy =
         place.serve([Script::of(&wire::volume::v1::GROUP)
             .on::<wire::volume::v1::rpc::GetVolumeIdFromTargetPath>(|request| {
@@ -200,7 +200,7 @@ fn a_volume_that_is_formatted_is_not_had_formatted_and_every_call_asks_for_stric
         metadata.note(format!("formatted, {:?}", call.metadata));
         Ok(volume::IsVolumeFormattedResponse { formatted: true }.encode_to_vec())
     });
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _server = place.serve([script]);
     let node = place.node();
     let at = r"C:\var\lib\kubelet\a".parse().unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use node::api::{Cause, Needs, NodeApi, Unreachable};
 use os::{DiskNumber, PartitionNumber};
-use support::{Counter, Place, Script, options, soon};
+use support::{Counter, ProxyFolder, Script, options, soon};
 use wire::{disk, filesystem, volume};
 
 /// A script whose version is told by the size of its disks.
@@ -33,7 +33,7 @@ fn size(node: &wincsi_client::Node) -> Result<u64, Cause> {
 
 #[test]
 fn the_newest_version_that_there_is_is_asked() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([
         old_disk_of_size(2),
         disk_of_size!(v1beta3, 13),
@@ -44,14 +44,14 @@ fn the_newest_version_that_there_is_is_asked() {
 
 #[test]
 fn an_older_version_is_asked_when_there_is_no_newer_pipe() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([old_disk_of_size(2)]);
     assert_eq!(size(&place.node()), Ok(2));
 }
 
 #[test]
 fn an_older_version_is_asked_when_the_newer_lacks_the_method() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let asked = Counter::default();
     let count = asked.clone();
     let empty = Script::of(&disk::v1::GROUP)
@@ -70,7 +70,7 @@ fn an_older_version_is_asked_when_the_newer_lacks_the_method() {
 
 #[test]
 fn a_method_that_no_version_serves_is_unimplemented() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([
         Script::of(&disk::v1::GROUP),
         Script::of(&disk::v1beta2::GROUP),
@@ -82,7 +82,7 @@ fn a_method_that_no_version_serves_is_unimplemented() {
 
 #[test]
 fn an_operation_that_came_later_says_in_which_version() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([
         Script::of(&disk::v1alpha1::GROUP),
         Script::of(&filesystem::v1::GROUP),
@@ -122,7 +122,7 @@ fn an_operation_that_came_later_says_in_which_version() {
 
 #[test]
 fn what_was_found_is_remembered_until_it_is_time_to_look_again() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let remembering = place.node();
     let mut impatient = options();
     impatient.look_again = Duration::ZERO;
@@ -135,7 +135,7 @@ fn what_was_found_is_remembered_until_it_is_time_to_look_again() {
 
 #[test]
 fn a_proxy_of_another_version_may_come_back() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let node = place.node();
     let versions: [fn() -> Script; 3] = [
         || disk_of_size!(v1, 100),
@@ -151,7 +151,7 @@ fn a_proxy_of_another_version_may_come_back() {
 
 #[test]
 fn without_a_proxy_the_pipe_is_named_at_once() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     match size(&place.node()) {
         Err(Cause::Unreachable { endpoint, reason }) => {
             assert_eq!(reason, Unreachable::NoPipe);
@@ -163,7 +163,7 @@ fn without_a_proxy_the_pipe_is_named_at_once() {
 
 #[test]
 fn a_group_does_not_suffer_from_another_groups_absence() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([disk_of_size!(v1, 100)]);
     let node = place.node();
     let absent = node.system().serial_number(soon(&node)).unwrap_err();

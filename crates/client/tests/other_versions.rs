@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use node::api::{Cause, Needs, NodeApi};
 use node::{
     Authentication, Chap, ChapSecret, Credentials, Dependents, MapRequest, Portal, RemotePath,
-    ServiceName, TargetName, Way,
+    ResolvedPath, ServiceName, TargetName,
 };
 use os::{DiskNumber, ServiceInfo, ServiceState, StartType, WinPath};
 use support::heard::{Heard, script};
-use support::{Place, soon};
+use support::{ProxyFolder, soon};
 use wincsi_client::Node;
 use zeroize::Zeroizing;
 
@@ -71,7 +71,7 @@ fn files_are_the_same_in_every_version() {
     ];
     let link: WinPath = r"C:\var\lib\kubelet\pods\1".parse().unwrap();
     for script in versions {
-        let place = Place::new();
+        let place = ProxyFolder::new();
         let _proxy = place.serve([script]);
         let node = place.node();
         let (files, deadline) = (node.filesystem(), soon(&node));
@@ -96,7 +96,7 @@ fn files_are_the_same_in_every_version() {
 #[test]
 fn only_the_newest_version_empties_a_directory() {
     let heard = Heard::default();
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([files_now!(heard, v2alpha1;
         RmdirContents |request| format!("empty {}", request.path) => RmdirContentsResponse {}
     )]);
@@ -141,9 +141,9 @@ fn shares_are_the_same_in_every_version() {
     let remote = RemotePath::parse("//Server/share/sub").unwrap();
     let credentials = Credentials::new(r"DOM\user", Zeroizing::new("secret".to_owned()));
     for script in versions {
-        let place = Place::new();
+        let place = ProxyFolder::new();
         let _proxy = place.serve([script]);
-        let (node, link) = (place.node(), Way::from(&target()));
+        let (node, link) = (place.node(), ResolvedPath::from(&target()));
         let linked = MapRequest::of(&remote)
             .with_credentials(credentials.as_ref())
             .with_link(&link);
@@ -242,7 +242,7 @@ fn iscsi_is_the_same_in_both_versions() {
     ];
     let heard = Heard::default();
     for script in [iscsi!(heard, v1alpha2;), iscsi!(heard, v1alpha1;)] {
-        let place = Place::new();
+        let place = ProxyFolder::new();
         let _proxy = place.serve([script]);
         every_iscsi_operation(&place.node());
         assert_eq!(heard.take(), expected);
@@ -252,7 +252,7 @@ fn iscsi_is_the_same_in_both_versions() {
 #[test]
 fn the_mutual_secret_came_with_the_second_version() {
     let heard = Heard::default();
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let second = iscsi!(heard, v1alpha2;
         SetMutualChapSecret |request| request.mutual_chap_secret.clone() => SetMutualChapSecretResponse {}
     );
@@ -276,7 +276,7 @@ fn the_mutual_secret_came_with_the_second_version() {
 #[test]
 fn the_system_group_has_one_version() {
     let heard = Heard::default();
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let _proxy = place.serve([script!(heard, system v1alpha1;
         GetBiosSerialNumber |_request| "serial" => GetBiosSerialNumberResponse {
             serial_number: "VMware-56 4d  \r\n".into(),

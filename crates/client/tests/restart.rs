@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use node::api::{Cause, NodeApi, Unreachable};
 use os::DiskNumber;
-use support::{Counter, Place, Script, options, soon};
+use support::{Counter, ProxyFolder, Script, options, soon};
 use transport::Server;
 use wincsi_client::Node;
 use wire::Group;
@@ -27,7 +27,7 @@ struct Hanging {
 }
 
 impl Hanging {
-    fn new(place: &Place) -> Self {
+    fn new(place: &ProxyFolder) -> Self {
         let (entered, release) = (Counter::default(), Counter::default());
         let hang = |entered: &Counter, release: &Counter| {
             let (entered, release) = (entered.clone(), release.clone());
@@ -62,7 +62,7 @@ impl Hanging {
 }
 
 /// A proxy that answers, and counts.
-fn answering(place: &Place, asked: &Counter) -> Server {
+fn answering(place: &ProxyFolder, asked: &Counter) -> Server {
     let (looked, changed) = (asked.clone(), asked.clone());
     place.serve([Script::of(&v1::GROUP)
         .on::<rpc::GetDiskStats>(move |_| {
@@ -77,7 +77,7 @@ fn answering(place: &Place, asked: &Counter) -> Server {
 
 #[test]
 fn calls_go_on_after_a_restart() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let node = place.node();
     let asked = Counter::default();
     for round in 1..=3 {
@@ -90,7 +90,7 @@ fn calls_go_on_after_a_restart() {
 
 #[test]
 fn a_call_waits_for_the_proxy_to_come_back() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let node = place.node();
     let asked = Counter::default();
     drop({
@@ -112,7 +112,7 @@ fn a_call_waits_for_the_proxy_to_come_back() {
 
 #[test]
 fn a_proxy_that_stays_away_is_unreachable_when_patience_ends() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let mut impatient = options();
     impatient.patience = Duration::from_millis(50);
     let node = place.node_with(impatient);
@@ -137,7 +137,7 @@ fn a_proxy_that_stays_away_is_unreachable_when_patience_ends() {
 
 #[test]
 fn a_change_that_was_on_its_way_is_not_repeated() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let node = place.node();
     let old = Hanging::new(&place);
     let caller = thread::spawn({
@@ -156,7 +156,7 @@ fn a_change_that_was_on_its_way_is_not_repeated() {
 
 #[test]
 fn a_look_that_was_on_its_way_is_asked_once_more() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let node = place.node();
     let old = Hanging::new(&place);
     let callers: Vec<_> = (0..4)
@@ -178,7 +178,7 @@ fn a_look_that_was_on_its_way_is_asked_once_more() {
 /// It starts when the oldest version is looked for, and has the newest, which was looked for before.
 #[test]
 fn a_proxy_that_comes_while_its_versions_are_tried_is_found() {
-    let place = Arc::new(Place::new());
+    let place = Arc::new(ProxyFolder::new());
     let (proxy, asked) = (Arc::new(OnceLock::new()), Counter::default());
     let endpoints = {
         let (place, proxy, asked) = (Arc::clone(&place), Arc::clone(&proxy), asked.clone());
@@ -198,7 +198,7 @@ fn a_proxy_that_comes_while_its_versions_are_tried_is_found() {
 
 #[test]
 fn a_look_is_not_repeated_for_ever() {
-    let place = Place::new();
+    let place = ProxyFolder::new();
     let node = place.node();
     let first = Hanging::new(&place);
     let caller = thread::spawn(move || node.disks().size(DISK, soon(&node)));

@@ -20,7 +20,7 @@ pub use self::test_node::TestNode;
 
 /// A call, as csi-proxy's newest version names it (`disk.PartitionDisk`), and its situations.
 #[derive(Debug, Clone, Copy)]
-pub struct Call(pub &'static str, pub &'static [Row]);
+pub struct CostedCall(pub &'static str, pub &'static [Row]);
 
 /// A situation that decides what a call has to do.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ pub struct Row {
 /// All rows, each with the name of its call.
 pub fn rows() -> impl Iterator<Item = (&'static str, &'static Row)> {
     let calls = calls::TABLE.iter().copied().flatten();
-    calls.flat_map(|Call(name, rows)| rows.iter().map(|row| (*name, row)))
+    calls.flat_map(|CostedCall(name, rows)| rows.iter().map(|row| (*name, row)))
 }
 
 impl Row {

@@ -5,41 +5,37 @@ use crate::{Row, rows};
 const HEAD: &str = "\
 # What each call costs the node
 
-Written by `cargo xtask docs` from the table in `crates/costs`. Its tests run every row through
-the handlers that serve the pipes, and hold the counts: on a simulated node, and under Wine
-through `os-windows`' own way to WMI, to COM objects in the process. How fast calls over a pipe
-are is in [benchmarks.md](benchmarks.md).
+This page shows how many operations of Windows each call needs, beside csi-proxy's. How fast calls over a pipe are is in
+[benchmarks.md](benchmarks.md).
 
-**Queries and methods** of WMI providers are what costs time on a real node; associations are
-queries. We promise never to need more of them than csi-proxy. The tests hold that for every row of the
-table but those in bold, whose reasons follow the table; situations without a row are not held.
-Where the kernel has the answer, no provider is queried.
+`cargo xtask docs` writes it from the table in `crates/costs`. That crate's tests run every row through the handlers that
+serve the pipes, and compare the counts: on a simulated node, and under Wine through `os-windows`' own WMI code, to COM
+objects in the process.
 
-Through the native way each query is one `ExecQuery` and each method one `ExecMethod`, which on
-Windows is a round trip to WMI's process; besides, a connection fetches the definition of each
-method once. A namespace has at most three connections, which are kept, where csi-proxy makes a
-new one for each query. The rounds in which an enumerator or a running call is polled are not
-counted: they depend on how long the provider takes.
+| column | counts | promise |
+|---|---|---|
+| queries, methods | those of WMI providers, which cost the time on a real node; associations are queries | no more than csi-proxy needs. The tests check every row except those in bold, whose reasons follow the table; they do not check situations without a row |
+| handles | files, devices and services that are opened | none |
+| calls | operations by name or on an open handle | none |
+| waits | pauses between two reads | none |
 
-csi-proxy's numbers are not measured, as it runs on Windows alone. They were counted by reading
-its source, [kubernetes-csi/csi-proxy](https://github.com/kubernetes-csi/csi-proxy), master at
-`eeba470`: the function in `pkg/os/GROUP/api.go` that bears the call's name, and the queries and
-methods that it reaches in `pkg/wmi`. Where it polls, as for a service, they are the least that
-it needs.
+**WMI.** If the kernel has the answer, we query no provider. On Windows each query is one `ExecQuery` and each method one
+`ExecMethod`, a round trip to WMI's process; besides, a connection fetches the definition of each method once. A namespace
+has at most three connections, which we keep; csi-proxy makes a new one for each query. The counts leave out the rounds in
+which our code polls an enumerator or a running call: they depend on how long the provider takes.
 
-**Handles** are files, devices and services that are opened; nothing is promised of them.
-csi-proxy acts on names and numbers and opens few. We open each folder on the way to what is
-changed, so that nobody puts a link in its place. Before a disk is written we ask the kernel
-whether it is the one that the provider means, how it is laid out and what runs from it, and read
-what is to be overwritten. Disks, volumes and services are queried through a handle where
-csi-proxy queries WMI.
+**csi-proxy's numbers** are not measured, as it runs only on Windows. They were counted in its source,
+[kubernetes-csi/csi-proxy](https://github.com/kubernetes-csi/csi-proxy), master at `eeba470`: the function in
+`pkg/os/GROUP/api.go` with the call's name, and the queries and methods that it reaches in `pkg/wmi`. If it polls, as for
+a service, they are the least that it needs.
 
-**Many volumes.** A look-up by path and the statistics of a volume cost the same whatever else
-the node has. ListVolumesOnDisk opens every volume of the node, as only a volume
-itself reports where it lies.
+**Handles.** csi-proxy acts on names and numbers and opens few. We open each folder on the way to what a call changes, so
+that nobody puts a link in its place. Before a disk is written, we query the kernel whether it is the disk that the
+provider means, how it is laid out and what runs from it, and read what is to be overwritten. We query disks, volumes and
+services through a handle where csi-proxy queries WMI.
 
-**Calls** are made by name or on a handle that is open already; **waits** let time pass between
-two looks.
+**Many volumes.** A look-up by path and the statistics of a volume cost the same however many volumes the node has.
+ListVolumesOnDisk opens every volume of the node, as only a volume itself reports where it lies.
 
 | call | situation | queries | csi-proxy | methods | csi-proxy | handles | calls | waits |
 |---|---|---:|---:|---:|---:|---:|---:|---:|
@@ -48,6 +44,8 @@ two looks.
 const REASONS: &str = "
 ## Where the providers have more work than with csi-proxy
 
+| call and situation | why |
+|---|---|
 ";
 
 /// The text of the page.
@@ -57,12 +55,23 @@ pub fn page() -> String {
     for (call, row) in rows() {
         page += &line(call, row);
     }
-    page += REASONS;
+    page + REASONS + &reasons()
+}
+
+/// Calls with the same reason share a line.
+fn reasons() -> String {
+    let mut by_reason = Vec::<(&str, Vec<String>)>::new();
     for (call, row) in rows().filter(|(_, row)| row.exceeds()) {
         let comma = if row.situation.is_empty() { "" } else { ", " };
-        page += &format!("- `{call}`{comma}{}: {}.\n", row.situation, row.reason);
+        let shown = format!("`{call}`{comma}{}", row.situation);
+        match by_reason.iter_mut().find(|(why, _)| *why == row.reason) {
+            Some((_, calls)) => calls.push(shown),
+            None => by_reason.push((row.reason, vec![shown])),
+        }
     }
-    page
+    let lines = by_reason.iter();
+    let lines = lines.map(|(why, calls)| format!("| {} | {why} |\n", calls.join("; ")));
+    lines.collect()
 }
 
 fn line(call: &str, row: &Row) -> String {

@@ -16,7 +16,7 @@ use os_sim::{
 };
 use prost::Message;
 use proxy::paths::WorkingDirs;
-use proxy::{Operations, Oversight, groups};
+use proxy::{Middleware, PipeOperations, groups};
 use tempfile::TempDir;
 use transport::{Call, Service};
 use wire::Rpc;
@@ -62,14 +62,14 @@ pub(crate) struct Spare {
 
 impl TestNode {
     /// The demonstration's node: a system disk, a data disk with the volume, a file server and an
-    /// iSCSI server. Its operations go through what `way` makes of its facilities.
+    /// iSCSI server. Its operations go through what `layer` makes of its facilities.
     ///
     /// # Errors
     /// The node cannot be made.
-    pub fn through(way: impl FnOnce(Os) -> Os) -> Result<Self> {
+    pub fn through(layer: impl FnOnce(Os) -> Os) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let sim = demo::create(&folder.path().join(NODE), ClockMode::Virtual)?;
-        let mut node = Self::on(sim, folder, way)?;
+        let mut node = Self::on(sim, folder, layer)?;
         node.rescan()?;
         let disk = node.number_of(demo::DISK_SERIAL)?;
         node.volume = node.formatted_volume_on(disk)?;
@@ -98,12 +98,12 @@ impl TestNode {
         Ok(node)
     }
 
-    fn on(sim: SimNode, folder: TempDir, way: impl FnOnce(Os) -> Os) -> Result<Self> {
-        let (os, counter) = Counter::around(way(sim.os()));
+    fn on(sim: SimNode, folder: TempDir, layer: impl FnOnce(Os) -> Os) -> Result<Self> {
+        let (os, counter) = Counter::around(layer(sim.os()));
         let working_dirs = WorkingDirs::parse(vec![KUBELET.to_owned()])?;
-        let operations = Operations::new(Node::new(os, Options::default()), working_dirs);
+        let operations = PipeOperations::new(Node::new(os, Options::default()), working_dirs);
         let registry = groups::registry();
-        let services = registry.into_services(&Arc::new(operations), &Oversight::default());
+        let services = registry.into_services(&Arc::new(operations), &Middleware::default());
         let named = services.into_iter();
         let services = named.map(|(group, service)| (group.to_string(), service));
         Ok(Self {

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use fidelity::{Program, Recorder};
 use os::{Facility, Os, Provider};
 use os_windows::NativeProvider;
-use os_windows_testkit::{Crossing, InProcessWmi, Place};
+use os_windows_testkit::{Crossing, InProcessWmi, OutParameters};
 use wincsi_costs::{Counter, TestNode, rows};
 
 /// Each of two namespaces has three threads, with a connection each.
@@ -20,13 +20,13 @@ const PROVIDERS: [Facility; 3] = [Facility::Iscsi, Facility::Smb, Facility::Stor
 fn each_row_costs_what_the_table_says_and_each_query_and_method_crosses_once() {
     let recorder = Recorder::default();
     let beneath = OnceLock::new();
-    let way = |os| {
+    let layer = |os| {
         let (os, wmi) = native(os);
         let (os, counter) = Counter::around(os);
         assert!(beneath.set((wmi, counter)).is_ok());
         fidelity::watched(os, &recorder)
     };
-    let node = TestNode::through(way).expect("a node");
+    let node = TestNode::through(layer).expect("a node");
     let (wmi, counter) = beneath.get().expect("the way was taken");
     let mut crossings = wmi.take_crossings();
     for (call, row) in rows() {
@@ -79,7 +79,7 @@ fn times(crossings: &[Crossing], call: &str) -> u64 {
 
 /// The node with the native way to its providers, which are objects in the process.
 fn native(os: Os) -> (Os, InProcessWmi) {
-    let wmi = InProcessWmi::over(os.clone(), Place::Result);
+    let wmi = InProcessWmi::over(os.clone(), OutParameters::Result);
     let clock = Arc::clone(&os.clock);
     let native: Arc<dyn Provider> = Arc::new(NativeProvider::over(clock, Arc::new(wmi.clone())));
     let os = Os {

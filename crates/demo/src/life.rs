@@ -5,13 +5,13 @@ use std::fs;
 use anyhow::{Context as _, ensure};
 use node::{
     Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapRequest, NewSize, Page83,
-    RemotePath, SerialNumber, Way,
+    RemotePath, ResolvedPath, SerialNumber,
 };
 use os::{DiskNumber, Space, VolumeId, WinPath};
 use os_sim::{Profile, demo};
 use zeroize::Zeroizing;
 
-use crate::stage::{self, Stage};
+use crate::printer::{self, CallPrinter};
 
 const GIB: u64 = 1 << 30;
 const FILE: &str = "hello.txt";
@@ -19,16 +19,16 @@ const FILE: &str = "hello.txt";
 const AZURE_DATA: u32 = 1;
 const TEXT: &str = "written through the volume's folder\n";
 
-pub(crate) fn play(stage: &mut Stage, profile: Option<Profile>) -> anyhow::Result<()> {
-    let found = find_disk(stage, &wanted(profile)?)?;
-    let volume = make_volume(stage, &found)?;
-    let target = stage.kubelet(r"plugins\demo\globalmount")?;
-    mount(stage, &volume, &target)?;
+pub(crate) fn play(printer: &mut CallPrinter, profile: Option<Profile>) -> anyhow::Result<()> {
+    let found = find_disk(printer, &wanted(profile)?)?;
+    let volume = make_volume(printer, &found)?;
+    let target = printer.kubelet(r"plugins\demo\globalmount")?;
+    mount(printer, &volume, &target)?;
     let volume = volume.id();
-    use_volume(stage, volume, &target)?;
-    grow(stage, found.number(), &target)?;
-    map_share(stage)?;
-    unmount(stage, &found, volume, &target)
+    use_volume(printer, volume, &target)?;
+    grow(printer, found.number(), &target)?;
+    map_share(printer)?;
+    unmount(printer, &found, volume, &target)
 }
 
 /// What the driver of the cloud knows of its disk: Azure's the place, that of EBS the volume, the
@@ -54,67 +54,67 @@ fn wanted(profile: Option<Profile>) -> anyhow::Result<DiskQuery> {
     Ok(DiskQuery::all(criteria)?)
 }
 
-fn find_disk(stage: &mut Stage, wanted: &DiskQuery) -> anyhow::Result<FoundDisk> {
-    stage.call(
+fn find_disk(printer: &mut CallPrinter, wanted: &DiskQuery) -> anyhow::Result<FoundDisk> {
+    printer.call(
         "disks.rescan",
         |node, deadline| node.disks().rescan(deadline),
         |()| "the node looked for new disks".into(),
     )?;
-    stage.call(
+    printer.call(
         "disks.find",
         |node, deadline| node.disks().find(wanted, deadline),
         |disk| disk.seen().to_string(),
     )
 }
 
-fn make_volume(stage: &mut Stage, found: &FoundDisk) -> anyhow::Result<FoundVolume> {
+fn make_volume(printer: &mut CallPrinter, found: &FoundDisk) -> anyhow::Result<FoundVolume> {
     let disk = found.number();
-    stage.call(
+    printer.call(
         "disks.partition",
         |node, deadline| node.disks().partition(found, deadline),
         |()| format!("disk {disk}: a partition table and one partition"),
     )?;
-    let volume = stage.call(
+    let volume = printer.call(
         "volumes.find_on",
         |node, deadline| node.volumes().find_on(found, deadline),
         |volume| volume.id().to_string(),
     )?;
     ensure!(
-        !is_formatted(stage, volume.id())?,
+        !is_formatted(printer, volume.id())?,
         "a raw disk has a filesystem"
     );
-    stage.call(
+    printer.call(
         "volumes.format",
         |node, deadline| node.volumes().format(&volume, deadline),
         |()| "NTFS".into(),
     )?;
     ensure!(
-        is_formatted(stage, volume.id())?,
+        is_formatted(printer, volume.id())?,
         "the volume has no filesystem after the format"
     );
     Ok(volume)
 }
 
-fn is_formatted(stage: &mut Stage, volume: VolumeId) -> anyhow::Result<bool> {
-    stage.call(
+fn is_formatted(printer: &mut CallPrinter, volume: VolumeId) -> anyhow::Result<bool> {
+    printer.call(
         "volumes.is_formatted",
         |node, deadline| node.volumes().is_formatted(volume, deadline),
         |formatted| format!("formatted: {formatted}"),
     )
 }
 
-fn mount(stage: &mut Stage, volume: &FoundVolume, target: &WinPath) -> anyhow::Result<()> {
-    stage.call(
+fn mount(printer: &mut CallPrinter, volume: &FoundVolume, target: &WinPath) -> anyhow::Result<()> {
+    printer.call(
         "filesystem.make_directory",
         |node, deadline| node.filesystem().make_directory(target, deadline),
         |()| target.to_string(),
     )?;
-    stage.call(
+    printer.call(
         "volumes.mount",
         |node, deadline| node.volumes().mount(volume, target, deadline),
         |()| format!("mounted at {target}"),
     )?;
-    let found = stage.call(
+    let found = printer.call(
         "volumes.of_target",
         |node, deadline| node.volumes().of_target(target, deadline),
         VolumeId::to_string,
@@ -123,92 +123,92 @@ fn mount(stage: &mut Stage, volume: &FoundVolume, target: &WinPath) -> anyhow::R
     Ok(())
 }
 
-fn use_volume(stage: &mut Stage, volume: VolumeId, target: &WinPath) -> anyhow::Result<()> {
-    let before = stats(stage, volume)?;
+fn use_volume(printer: &mut CallPrinter, volume: VolumeId, target: &WinPath) -> anyhow::Result<()> {
+    let before = stats(printer, volume)?;
     let written: WinPath = format!(r"{target}\{FILE}").parse()?;
-    stage.meanwhile("a pod writes a file", &written.to_string(), |node| {
-        fs::write(Stage::volume_folder(node, volume).join(FILE), TEXT)
+    printer.meanwhile("a pod writes a file", &written.to_string(), |node| {
+        fs::write(CallPrinter::volume_folder(node, volume).join(FILE), TEXT)
     })?;
-    let exists = stage.call(
+    let exists = printer.call(
         "filesystem.path_exists",
         |node, deadline| node.filesystem().path_exists(&written, deadline),
         |exists| format!("exists: {exists}"),
     )?;
     ensure!(exists, "the file is not seen through the mounted folder");
-    let after = stats(stage, volume)?;
+    let after = stats(printer, volume)?;
     ensure!(after.free < before.free, "the file takes no space");
-    stage.call(
+    printer.call(
         "volumes.flush",
         |node, deadline| node.volumes().flush(volume, deadline),
         |()| "written to the disk".into(),
     )
 }
 
-fn stats(stage: &mut Stage, volume: VolumeId) -> anyhow::Result<Space> {
-    stage.call(
+fn stats(printer: &mut CallPrinter, volume: VolumeId) -> anyhow::Result<Space> {
+    printer.call(
         "volumes.stats",
         |node, deadline| node.volumes().stats(volume, deadline),
         |space| format!("{} of {} bytes free", space.free, space.total),
     )
 }
 
-fn grow(stage: &mut Stage, disk: DiskNumber, target: &WinPath) -> anyhow::Result<()> {
-    let volume = stage.call(
+fn grow(printer: &mut CallPrinter, disk: DiskNumber, target: &WinPath) -> anyhow::Result<()> {
+    let volume = printer.call(
         "volumes.find_at",
         |node, deadline| node.volumes().find_at(target, deadline),
         |volume| volume.id().to_string(),
     )?;
-    let before = stats(stage, volume.id())?;
-    stage.meanwhile("the cloud grows the disk", "3 GiB", |node| {
-        stage::grow(&demo::disk_image(node), 3 * GIB)
+    let before = stats(printer, volume.id())?;
+    printer.meanwhile("the cloud grows the disk", "3 GiB", |node| {
+        printer::grow(&demo::disk_image(node), 3 * GIB)
     })?;
-    stage.call(
+    printer.call(
         "disks.rescan",
         |node, deadline| node.disks().rescan(deadline),
         |()| "the node looked at its disks".into(),
     )?;
-    let size = stage.call(
+    let size = printer.call(
         "disks.size",
         |node, deadline| node.disks().size(disk, deadline),
         |size| format!("disk {disk} has {size} bytes"),
     )?;
     ensure!(size == 3 * GIB, "the node does not see the growth");
-    stage.call(
+    printer.call(
         "volumes.resize",
         |node, deadline| node.volumes().resize(&volume, NewSize::Maximum, deadline),
         |_| "as large as the disk allows".into(),
     )?;
-    let after = stats(stage, volume.id())?;
+    let after = stats(printer, volume.id())?;
     ensure!(after.total > before.total, "the filesystem did not grow");
     Ok(())
 }
 
-fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
+fn map_share(printer: &mut CallPrinter) -> anyhow::Result<()> {
     let remote = RemotePath::parse(demo::SHARE)?;
-    let link = stage.kubelet(r"plugins\demo\share")?;
+    let link = printer.kubelet(r"plugins\demo\share")?;
     let password = Zeroizing::new(demo::SMB_PASSWORD.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
-    let way = Way::from(&link);
+    let resolved = ResolvedPath::from(&link);
     let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
-        .with_link(&way);
-    stage.call(
+        .with_link(&resolved);
+    printer.call(
         "smb.map",
         |node, deadline| node.smb().map(&mapping, deadline),
         |_| format!("{remote} linked at {link}"),
     )?;
-    let is_link = stage.call(
+    let is_link = printer.call(
         "filesystem.is_symlink",
         |node, deadline| node.filesystem().is_symlink(&link, deadline),
         |is_link| format!("a link: {is_link}"),
     )?;
     ensure!(is_link, "the link to the share does not lead anywhere");
-    stage.call(
+    printer.call(
         "filesystem.remove_entry",
         |node, deadline| node.filesystem().remove_entry(&link, deadline),
         |()| "the link is gone, the share is not".into(),
     )?;
-    stage.call(
+    printer.call(
         "smb.unmap",
         |node, deadline| node.smb().unmap(&remote, deadline),
         |()| "unmapped".into(),
@@ -216,29 +216,29 @@ fn map_share(stage: &mut Stage) -> anyhow::Result<()> {
 }
 
 fn unmount(
-    stage: &mut Stage,
+    printer: &mut CallPrinter,
     disk: &FoundDisk,
     volume: VolumeId,
     target: &WinPath,
 ) -> anyhow::Result<()> {
-    stage.call(
+    printer.call(
         "volumes.unmount",
         |node, deadline| node.volumes().unmount(volume, target, deadline),
         |()| format!("{target} is a plain folder again"),
     )?;
-    stage.call(
+    printer.call(
         "filesystem.remove_tree",
         |node, deadline| node.filesystem().remove_tree(target, deadline),
         |()| "the folder is gone".into(),
     )?;
-    stage.call(
+    printer.call(
         "disks.take_offline",
         |node, deadline| node.disks().take_offline(disk, deadline),
         |()| format!("disk {} is offline", disk.number()),
     )?;
-    stage
+    printer
         .meanwhile("the pod's file", "is still on the disk", |node| {
-            let kept = fs::read_to_string(Stage::volume_folder(node, volume).join(FILE))?;
+            let kept = fs::read_to_string(CallPrinter::volume_folder(node, volume).join(FILE))?;
             Ok(kept == TEXT)
         })?
         .then_some(())

@@ -5,7 +5,7 @@
 //! without csi-proxy: the line that makes its handle is another one, and nothing else.
 
 mod life;
-mod stage;
+mod printer;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use client::{Endpoint, Group};
 use node::api::NodeApi;
 use os_sim::{ClockMode, Profile, SimNode};
 
-use crate::stage::Stage;
+use crate::printer::CallPrinter;
 
 /// A CSI driver's volume life, played against a csi-proxy that serves a simulated node.
 #[derive(Parser)]
@@ -62,9 +62,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         )),
         false => Arc::new(served(arguments.sockets.clone())),
     };
-    let mut stage = Stage::new(node, &arguments.node, &arguments.kubelet);
-    let outcome = life::play(&mut stage, arguments.profile);
-    stage.summary(&outcome);
+    let mut printer = CallPrinter::new(node, &arguments.node, &arguments.kubelet);
+    let outcome = life::play(&mut printer, arguments.profile);
+    printer.summary(&outcome);
     outcome
 }
 

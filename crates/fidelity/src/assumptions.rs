@@ -8,12 +8,11 @@ use crate::{Observation, Record};
 const HEAD: &str = "
 ## What no record backs, and the experiment that settles it
 
-No source and no public record of a real Windows says that these sentences hold; our code relies on them, or is
-written for both answers, or the simulated machines answer so. `wincsi-windows-suite` observes what it can by itself,
-the files in `crates/windows-suite/scripts` more ([windows-suite.md](windows-suite.md)), and the rest is looked at by
-hand. All comes into one file, `windows.txt`: the last column has the verdicts, the file in `crates/fidelity/records`
-what was seen. A row of `os::schema` whose source is `Unverified` has its experiment here; a test finds one that has
-none.
+No source and no public record of a real Windows confirms these sentences. Our code relies on them, or is written for both
+answers, or the simulated machines answer so. `wincsi-windows-suite` observes what it can by itself, the files in
+`crates/windows-suite/scripts` observe more ([windows-suite.md](windows-suite.md)), and a person observes the rest by
+hand. All observations go into one file, `windows.txt` in `crates/fidelity/records`; the last column has the verdicts.
+Each row of `os::schema` whose source is `Unverified` has its experiment here, and a test checks that.
 
 | | assumed | rests on it | not on record | observed by | seen |
 |---:|---|---|---|---|---|

@@ -45,11 +45,10 @@ impl<'a> Coverage<'a> {
         let mut text = format!(
             "\n## Line coverage of os-windows\n\n\
              On {} the tests of `os-windows` and of its test kit executed {all} lines under Wine ({} %).\n\
-             `cargo xtask coverage` measures it, compiling everything anew, and is no part of the tests: what\n\
-             changed since that day is not in it.\n\
-             Lines of tests do not count, nor what a service runs, whose variables Wine does not pass on, nor what other\n\
-             crates' tests execute (`csi-proxy`'s that of `installation`). A line that was executed had its answer from Wine,\n\
-             or from an object in the process; of Windows it says nothing.\n\n\
+             `cargo xtask coverage` measures it. It compiles everything anew and is no part of the tests, so later changes\n\
+             are not in it. Lines of tests do not count, nor what a service runs, to which Wine does not pass the\n\
+             variables, nor what other crates' tests execute (`csi-proxy`'s execute `installation`). An executed line had\n\
+             its answer from Wine, or from an object in the process; it shows nothing about Windows.\n\n\
              | module | lines executed |\n|---|---:|\n",
             self.date,
             all.percent()

@@ -403,6 +403,67 @@ pub const EXPERIMENTS: &[Experiment] = &[
         scripts: &[],
         by_hand: None,
     },
+    Experiment {
+        number: 36,
+        assumption: "a folder keeps its file id when the mount manager lets its volume go, so that it \
+                     is removed by the handle of its directory",
+        operations: &["Held::remove"],
+        schema: &[],
+        unrecorded: "the ids before and after",
+        case: Some("experiments::held_mounted_folder"),
+        scripts: &[],
+        by_hand: None,
+    },
+    Experiment {
+        number: 37,
+        assumption: "a disk takes the read-only attribute past the storage provider while it is offline, \
+                     and is read-only still once Online has brought it online",
+        operations: &["Disks::set_access", "MSFT_Disk.Online"],
+        schema: &[],
+        unrecorded: "anything of it",
+        case: Some("experiments::online_read_only"),
+        scripts: &[],
+        by_hand: None,
+    },
+    by_hand(
+        38,
+        "a read-only MBR clone beside its original is left out of `MSFT_Disk`, and gets another \
+         signature once it is writable and comes online",
+        &["Disks::set_access", "MSFT_Disk.Online", "query MSFT_Disk"],
+        "`Get-Disk` before and after `attributes disk clear readonly` of `diskpart`, and `uniqueid disk` \
+         of both disks after `online disk`",
+    ),
+    by_hand(
+        39,
+        "Remove of a mapping without Force asks nobody, and fails while a file is open below the \
+         share",
+        &["MSFT_SmbGlobalMapping.Remove"],
+        "`Invoke-CimMethod -MethodName Remove -Arguments @{Force=$false}` of a mapping, with a file open \
+         and without",
+    ),
+    by_hand(
+        41,
+        "a Unix socket's `connect` with FD_CONNECT selected does not wait, its event is set when it is over, and a \
+         server that has no room for another client is not told by WSAECONNREFUSED, which means that nobody serves \
+         the socket",
+        &[],
+        "the suite's group `sockets`, and a dial of a socket that listens with a backlog of one and takes nobody",
+    ),
+    by_hand(
+        42,
+        "a folder that is open for listing without FILE_SHARE_DELETE is not renamed, nor one above it; of two who open \
+         one to add files without FILE_SHARE_WRITE the second gets a sharing violation; a socket can be bound in it \
+         meanwhile",
+        &[],
+        "the suite's group `sockets`, and the tests of `transport`'s `socket_file`",
+    ),
+    by_hand(
+        43,
+        "the file of a Unix socket belongs to the owner that its process's token gives to what it makes, and who may \
+         connect may read that",
+        &[],
+        "the suite's group `sockets`, and `Get-Acl` of a socket that a service of LocalSystem has made",
+    ),
 ];
 
 /// What the simulated machines assume, and a person on such a machine can look at.

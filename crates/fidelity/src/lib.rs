@@ -28,7 +28,7 @@ mod watch;
 
 pub use experiments::{EXPERIMENTS, Experiment, experiment};
 pub use observation::{NoObservation, Observation, Verdict};
-pub use operations::{Operation, operations};
+pub use operations::{SeamOperation, operations};
 pub use page::page;
 pub use program::{Program, report, settle, write};
 pub use record::{Cases, Record, Recorder};

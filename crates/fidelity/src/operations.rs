@@ -4,7 +4,7 @@ use os::schema::{CLASSES, CimType, Class, Namespace};
 
 /// An operation of the seam.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Operation {
+pub struct SeamOperation {
     /// The facility that it belongs to.
     pub facility: Facility,
     /// `Files::entry`; for providers `query MSFT_Disk`, `MSFT_Disk.Initialize`, `parameters
@@ -13,7 +13,7 @@ pub struct Operation {
     pub name: String,
 }
 
-impl Operation {
+impl SeamOperation {
     /// Whether it comes from [`os::schema`], and not from a trait.
     pub(crate) fn is_of_class_table(&self) -> bool {
         self.name.contains("MSFT_")
@@ -42,7 +42,7 @@ impl Operation {
 }
 
 /// A provider's operations are those of its classes.
-impl From<&Op<'_>> for Operation {
+impl From<&Op<'_>> for SeamOperation {
     fn from(op: &Op<'_>) -> Self {
         let (class, subject) = (op.class(), op.subject);
         let name = match op.name {
@@ -62,15 +62,15 @@ impl From<&Op<'_>> for Operation {
 /// All operations: the methods of the seam's traits, and what the class table allows to be asked of the
 /// storage, SMB and iSCSI providers. Of CimV2 nothing is asked through the seam.
 #[must_use]
-pub fn operations() -> Vec<Operation> {
+pub fn operations() -> Vec<SeamOperation> {
     let calls = METHODS.iter().filter_map(|(facility, name)| {
         let name = (*name).to_owned();
-        facility.map(|facility| Operation { facility, name })
+        facility.map(|facility| SeamOperation { facility, name })
     });
     let classes = CLASSES.iter().copied().filter(|class| is_asked(class));
     let asked = classes.flat_map(|class| {
         let facility = facility(class);
-        let operation = move |name| Operation { facility, name };
+        let operation = move |name| SeamOperation { facility, name };
         names(class).into_iter().map(operation)
     });
     let mut all: Vec<_> = calls.chain(asked).collect();
@@ -93,14 +93,18 @@ fn names(class: &'static Class) -> Vec<String> {
             _ => None,
         });
         return ends
-            .map(|end| Operation::associators(class.name, end))
+            .map(|end| SeamOperation::associators(class.name, end))
             .collect();
     }
     let methods = class.methods.iter().flat_map(|method| {
-        [Operation::method, Operation::parameters].map(|named| named(class.name, method.name))
+        [SeamOperation::method, SeamOperation::parameters]
+            .map(|named| named(class.name, method.name))
     });
     // A class without keys has no objects, and methods of its own alone.
-    let query = class.keys().next().map(|_| Operation::query(class.name));
+    let query = class
+        .keys()
+        .next()
+        .map(|_| SeamOperation::query(class.name));
     query.into_iter().chain(methods).collect()
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use os::Facility;
 
 use crate::pure::{self, PURE};
-use crate::{Operation, Program, Record, assumptions, coverage, operations, unbacked};
+use crate::{Program, Record, SeamOperation, assumptions, coverage, operations, unbacked};
 
 /// What of an operation's column is shown, from the programs that make it up.
 struct Column {
@@ -22,7 +22,7 @@ pub fn page() -> String {
     let all = operations();
     let columns = columns();
     // What the class table has beyond what anybody asks would only hide the rows that count.
-    let is_row = |one: &&Operation| {
+    let is_row = |one: &&SeamOperation| {
         !one.is_of_class_table() || columns.iter().any(|column| column.knows(one))
     };
     let (rows, idle): (Vec<_>, Vec<_>) = all.iter().partition(is_row);
@@ -80,18 +80,18 @@ fn columns() -> Vec<Column> {
 }
 
 impl Column {
-    fn knows(&self, operation: &Operation) -> bool {
+    fn knows(&self, operation: &SeamOperation) -> bool {
         let knows =
             |record: &Record| record.done.contains(operation) || record.failed.contains(operation);
         self.programs.iter().any(|(_, record)| knows(record))
     }
 
-    fn has_executed(&self, operation: &Operation) -> bool {
+    fn has_executed(&self, operation: &SeamOperation) -> bool {
         let mut programs = self.programs.iter();
         programs.any(|(_, record)| record.done.contains(operation))
     }
 
-    fn cell(&self, operation: &Operation) -> String {
+    fn cell(&self, operation: &SeamOperation) -> String {
         let done = self.programs.iter();
         let done = done.filter(|(_, record)| record.done.contains(operation));
         let done: Vec<_> = done.map(|(name, _)| *name).collect();
@@ -108,31 +108,40 @@ const NEVER: &str = "–";
 const HEAD: &str = "\
 # What has been executed where
 
-Written by `cargo xtask fidelity` from what the tests executed, and by hand nowhere: each program named here
-compares what it executes with its column in every run of the tests, and is red when they differ.
+This page is for readers who want to know whether a part of wincsi has run on Windows, under Wine or only on the simulated
+node, and which of its assumptions about Windows nobody has checked.
 
-An operation counts as executed when it did what it is for, in a case that holds there. An answer by an error alone
-does not count, nor does anything in a case that Wine answers otherwise than it should.
+`cargo xtask fidelity` writes it from what the tests executed; nobody writes in it by hand. In every run of the tests,
+each program named here compares what it executes with its column, and is red if they differ.
+
+An operation counts as executed if it did what it is for, in a case that holds there. An error as the only answer does
+not count, nor does anything in a case that Wine answers otherwise than it should.
 
 | where | what runs | operations executed |
 |---|---|---:|
 ";
 
 const TABLE: &str = "
-`suite` is `os-suite`'s cases; `node` the calls of csi-proxy's API in the situations of
-[performance.md](performance.md); `error` says that it was called and never did what it is for; a dash that
-it was not called. For the providers, which Wine does not have, the objects in the process stand; nothing has
-executed what protects and marshals calls between processes, nor shown that Windows answers so. Under *pure* `yes` says that a part of it is
-pure code, which the next table names.
+| cell | means |
+|---|---|
+| `suite` | cases of `os-suite` executed it |
+| `node` | the calls of csi-proxy's API executed it, in the situations of [performance.md](performance.md) |
+| `error` | it was called, and never did what it is for |
+| – | it was not called |
+| `yes` under *pure* | a part of it is pure code, which [a table below](#its-pure-code) names |
+
+Wine has no providers, so the objects in the process replace them. Nothing has executed the code that protects and
+marshals calls between processes, nor shown that Windows answers so.
 
 ";
 
-const UNUSED: &str = "What the class table has besides, and none of these programs calls anywhere:";
+const UNUSED: &str =
+    "The class table has these operations too, but none of these programs calls them anywhere:";
 
 const PURE_HEAD: &str = "
-## What of it is pure code
+## Its pure code
 
-The tests run on Linux; one of several is named for each.
+The tests run on Linux; the table names one of several for each.
 
 | operation | what is pure | tested by |
 |---|---|---|
@@ -142,18 +151,17 @@ const WINE: &str = "
 ## What Wine does not execute
 
 Each row has cases of `os-suite`, or of `os-windows`'s own suite (drive, wmi), with the answer that Wine gives
-instead: the code of a call, or the first statement that is not so there. The suite
-asserts that answer, so that the row has to go when Wine learns it. Such a case is not skipped, and nothing in it
-counts as executed.
+instead: the code of a call, or the first statement that does not hold there. The suite asserts that answer, so the row
+must go when Wine learns it. Such a case runs too, but nothing in it counts as executed.
 
-One thing stands outside the table, because the answer is the end of the process: two queries of `Win32_Service` at
-once (Wine 8, `fill_service` of wbemprox). The tests of `os-windows` ask one at a time.
+One case is not in the table: two queries of `Win32_Service` at once end the process (Wine 8, `fill_service` of
+wbemprox). The tests of `os-windows` make one at a time.
 
 | Wine's answer | to |
 |---|---|
 ";
 
-fn summary(all: &[&Operation], columns: &[Column]) -> String {
+fn summary(all: &[&SeamOperation], columns: &[Column]) -> String {
     let rows = columns.iter().map(|column| {
         let executed = all.iter().filter(|one| column.has_executed(one)).count();
         let (head, about, of) = (column.head, column.about, all.len());
@@ -162,7 +170,7 @@ fn summary(all: &[&Operation], columns: &[Column]) -> String {
     rows.collect()
 }
 
-fn table(all: &[&Operation], columns: &[Column]) -> String {
+fn table(all: &[&SeamOperation], columns: &[Column]) -> String {
     let heads: String = columns
         .iter()
         .map(|one| format!(" {} |", one.head))
@@ -178,7 +186,7 @@ fn table(all: &[&Operation], columns: &[Column]) -> String {
             true => "yes",
             false => NEVER,
         };
-        let Operation { facility, name } = operation;
+        let SeamOperation { facility, name } = operation;
         let _ = writeln!(table, "| {facility} | {} | {pure} |{cells}", shown(name));
     }
     table
@@ -189,7 +197,7 @@ fn shown(name: &str) -> String {
     format!("`{}`", name.replace(" by ", "` by `"))
 }
 
-fn unused(idle: &[&Operation]) -> String {
+fn unused(idle: &[&SeamOperation]) -> String {
     let by_facility = |facility: Facility| {
         let asked = idle.iter().filter(|one| !one.is_of_a_definition());
         let names = asked.filter(|one| one.facility == facility);

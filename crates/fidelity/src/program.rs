@@ -138,8 +138,8 @@ mod tests {
             assert_eq!(compare(program, &program.record()), Ok(()));
             let mut less = program.record();
             let gone = less.done.pop_first();
-            let told = compare(program, &less).expect_err("less");
-            assert!(told.contains(&gone.expect("one").name), "{told}");
+            let refused = compare(program, &less).expect_err("less");
+            assert!(refused.contains(&gone.expect("one").name), "{refused}");
         }
     }
 }

@@ -80,7 +80,7 @@ pub(crate) const PURE: &[Pure] = &[
     Pure {
         operations: &["query", "associators", "methods"],
         what: "values on their way through COM",
-        test: "carried::what_goes_out_comes_back",
+        test: "variant::what_goes_out_comes_back",
     },
     Pure {
         operations: &["query", "associators", "methods"],

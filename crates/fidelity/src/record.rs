@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use os::Facility;
 
-use crate::{Observation, Operation, operations};
+use crate::{Observation, SeamOperation, operations};
 
 /// Hears of operations. All clones are the same.
 #[derive(Clone, Default)]
@@ -13,12 +13,12 @@ pub struct Recorder(Arc<Mutex<Record>>);
 
 impl Recorder {
     /// An operation did what it is for.
-    pub(crate) fn saw_done(&self, operation: Operation) {
+    pub(crate) fn saw_done(&self, operation: SeamOperation) {
         self.record().done.insert(operation);
     }
 
     /// An operation was called, and did not do what it is for.
-    pub(crate) fn saw_failed(&self, operation: Operation) {
+    pub(crate) fn saw_failed(&self, operation: SeamOperation) {
         self.record().failed.insert(operation);
     }
 
@@ -37,9 +37,9 @@ impl Recorder {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     /// Operations that did what they are for.
-    pub(crate) done: BTreeSet<Operation>,
+    pub(crate) done: BTreeSet<SeamOperation>,
     /// Operations that were called, and never in a way that counts as done.
-    pub(crate) failed: BTreeSet<Operation>,
+    pub(crate) failed: BTreeSet<SeamOperation>,
     /// Cases that the system answers otherwise than they state, and its answer.
     pub(crate) answers: BTreeMap<String, String>,
     /// What experiments saw.
@@ -133,7 +133,7 @@ impl Record {
     /// One line each, in a fixed order.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        let mut lines = |kind: &str, operations: &mut dyn Iterator<Item = &Operation>| {
+        let mut lines = |kind: &str, operations: &mut dyn Iterator<Item = &SeamOperation>| {
             for operation in operations {
                 let _ = writeln!(text, "{kind}: {}", operation.name);
             }
@@ -150,7 +150,7 @@ impl Record {
     }
 
     /// What was seen and is no operation that the page has a row for.
-    pub(crate) fn unknown(&self) -> Vec<&Operation> {
+    pub(crate) fn unknown(&self) -> Vec<&SeamOperation> {
         let all: BTreeSet<_> = operations().into_iter().collect();
         let seen = self.done.union(&self.failed);
         seen.filter(|operation| !all.contains(operation)).collect()
@@ -162,8 +162,8 @@ mod tests {
     use super::*;
     use crate::Verdict;
 
-    fn operation(name: &str) -> Operation {
-        Operation {
+    fn operation(name: &str) -> SeamOperation {
+        SeamOperation {
             facility: Facility::Files,
             name: name.to_owned(),
         }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use os::layer::{Ending, Layer, Op, Ran, Run};
 use os::{Os, Result};
 
-use crate::{Operation, Recorder};
+use crate::{Recorder, SeamOperation};
 
 /// The same node, with each operation told to the recorder.
 #[must_use]
@@ -22,7 +22,7 @@ struct Watch(Recorder);
 impl Layer for Watch {
     fn around<'run>(&self, op: &Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
         let ran = run.run();
-        let operation = Operation::from(op);
+        let operation = SeamOperation::from(op);
         match &ran {
             Ok(ran) if ran.ending() == Ending::Done => self.0.saw_done(operation),
             _ => self.0.saw_failed(operation),

@@ -58,7 +58,8 @@ fn named<T: PartialEq>(table: &[(T, &'static str)], kind: T) -> Option<&'static 
         .map(|(_, name)| *name)
 }
 
-/// <https://github.com/util-linux/util-linux/blob/master/include/pt-mbr-partnames.h>
+/// <https://github.com/util-linux/util-linux/blob/master/include/pt-mbr-partnames.h>; those of Storage Spaces are in
+/// the Windows SDK's `winioctl.h`.
 const MBR: &[(u8, &str)] = &[
     (0x05, "extended"),
     (0x0F, "extended"),
@@ -73,6 +74,8 @@ const MBR: &[(u8, &str)] = &[
     (0xA9, "NetBSD"),
     (0xAF, "HFS or HFS+"),
     (0xBF, "Solaris"),
+    (0xD7, "Storage Spaces data"),
+    (0xE7, "Storage Spaces"),
     (0xEE, "GPT"),
     (0xEF, "EFI system"),
     (0xFB, "VMware VMFS"),
@@ -87,6 +90,7 @@ const GPT: &[(Uuid, &str)] = &[
     (types::LDM_DATA, "dynamic disk"),
     (types::LDM_METADATA, "dynamic disk's database"),
     (types::STORAGE_SPACES, "Storage Spaces"),
+    (types::STORAGE_SPACES_DATA, "Storage Spaces data"),
     (
         uuid!("0fc63daf-8483-4772-8e79-3d69d8477de4"),
         "Linux filesystem",

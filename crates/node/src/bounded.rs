@@ -4,7 +4,7 @@ use std::{fmt, io, panic, thread};
 
 use os::{Clock, Deadline};
 
-use crate::patience::SLICE;
+use crate::poll::SLICE;
 use crate::{Crowded, Node};
 
 /// An operation has not ended, or not begun.
@@ -145,7 +145,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::patience::tests::HandClock;
+    use crate::poll::tests::HandClock;
 
     #[test]
     fn an_answer_before_the_deadline_is_the_answer() {

@@ -6,7 +6,7 @@
 use os::{Component, Entry, Files, Pin, ReparseTag, Win32, WinPath};
 use uuid::Uuid;
 
-use crate::Way;
+use crate::ResolvedPath;
 
 /// How the names begin; 32 hexadecimal digits follow.
 const PREFIX: &str = ".wincsi-link-";
@@ -42,9 +42,35 @@ fn is_nothing(entry: &Entry) -> bool {
     }
 }
 
+/// Whether an entry of this directory is what a link left, and stands for nothing. Of a directory that cannot be looked
+/// into that is not known, but for one that somebody is making a link of.
+pub(crate) fn is_left(
+    files: &dyn Files,
+    directory: &WinPath,
+    name: &Component,
+    entry: &Entry,
+) -> bool {
+    if !is_name(name) || !is_nothing(entry) {
+        return false;
+    }
+    match entry.tag {
+        None if entry.is_directory() => is_empty(files, &directory.join(name.clone())),
+        _ => true,
+    }
+}
+
+/// A link that takes the directory's place is not followed: it may lead to a server of others.
+fn is_empty(files: &dyn Files, directory: &WinPath) -> bool {
+    let pinned = files.pin(directory);
+    match pinned.and_then(|_pin| files.list_some(directory, 1)) {
+        Ok(listed) => listed.is_empty(),
+        Err(error) => error.is_not_found() || is_in_use(&error),
+    }
+}
+
 /// Removes what is left beside the entry to which a way leads, in its directory, which is the last that is held.
-pub(crate) fn sweep_beside(files: &dyn Files, way: &Way, pins: &[Pin]) {
-    if let (Some(directory), Some(above)) = (pins.last(), way.path().parent()) {
+pub(crate) fn sweep_beside(files: &dyn Files, resolved: &ResolvedPath, pins: &[Pin]) {
+    if let (Some(directory), Some(above)) = (pins.last(), resolved.path().parent()) {
         sweep(files, directory, &above, None);
     }
 }

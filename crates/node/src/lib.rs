@@ -15,22 +15,22 @@
 //! locks may not be given up while Windows still works. A caller that must have its answer by the
 //! deadline runs the operation with [`Node::bounded`].
 //!
-//! A look at a disk or volume that hangs keeps its thread until it ends. There is one at a time of each: other
-//! calls wait for it up to ten seconds (for a flush ten minutes), whatever their deadline, then leave the object
-//! out or fail ([`api::Condition::NotAnswering`]). Looks at what a path names (whether it is there, where it leads,
-//! its access control list, the size and free space of what it lies on) go side by side, eight for each path, or for each
-//! volume that paths name by its id, until one is ten seconds old; then further ones fail so. The list of a directory and what changes entries are not
-//! guarded so: there is one at a time by the path's lock.
+//! A read of a disk or volume that hangs keeps its thread until it ends. One read (or flush) of each runs at a time: other
+//! calls wait for it up to ten seconds (ten minutes for a flush), whatever their deadline. Then they leave the object
+//! out or fail with [`api::Condition::NotAnswering`]. Reads of what a path names (whether it exists, where it leads,
+//! its access control list, the size and free space below it) run side by side, eight for each path, or for each
+//! volume that paths name by its id. Once one of them is ten seconds old, further ones fail with the same condition. The
+//! list of a directory and changes of entries have no such limit: the path's lock lets one run at a time.
 //!
 //! # Errors
 //! Each group has an error of its own that says what was attempted on what ([`DiskError`],
 //! [`VolumeError`], [`SmbError`]...), with Windows's code where there is one. By [`api`] they are one type,
 //! [`api::Error`], with the [`api::Condition`] that a driver branches on. Texts are for people; what csi-proxy's
-//! clients match on is in [`texts`].
+//! clients match on is in [`driver_texts`].
 //!
 //! # Paths
-//! An operation on an entry takes a [`Way`]: a bare path of a caller who answers for it, or what
-//! [`Bounds::resolve`] made of a path that somebody else named. Of the latter, every link on the way
+//! An operation on an entry takes a [`ResolvedPath`]: a bare path of a caller who answers for it, or what
+//! [`AllowedRoots::resolve`] made of a path that somebody else named. Of the latter, every link on the way
 //! was followed within the bounds, nothing is followed any more, and what lies between is held in
 //! place while something is changed.
 //!
@@ -43,9 +43,9 @@
 //! At most 128 operations wait for the same object, and 512 in all. More fail ([`api::Condition::Crowded`]), with the
 //! object and the operation that has it in the text; one that need not wait never does.
 //!
-//! # Dying
+//! # Crash safety
 //! Every operation may be cut off at any point, by a crash or a power failure, and is then simply
-//! called again: it looks at what is there and goes on from it. Where csi-proxy answers a repeated
+//! called again: it reads what is there and goes on from it. Where csi-proxy answers a repeated
 //! call with an error (deleting what is gone, unmounting what is not mounted), so do we; what the
 //! call asked for holds all the same. A link that was being made leaves an entry beside its name, `.wincsi-link-` and
 //! a number, which stands for nothing and goes with the next operation that makes or removes something there, or by
@@ -55,7 +55,7 @@
 //! [`api`] has the same operations as traits, which the crate `wincsi-client` implements too.
 //!
 //! # Which disk
-//! A driver has a disk changed that it found by all that it knows of it ([`DiskQuery`],
+//! A driver changes only a disk that it identified by everything that it knows of it ([`DiskQuery`],
 //! [`Disks::find`]); the [`FoundDisk`] is proved once more right before the change. Numbers name disks
 //! for csi-proxy alone, whose clients say them. In the same way it has a [`FoundVolume`] formatted and
 //! resized, which lies on a found disk ([`Volumes::find_on`]) or is mounted at a path of the driver's own
@@ -64,8 +64,8 @@
 //!
 //! # What is never written
 //! A disk that Windows runs from (boot, system, page file, crash dump), or that is pooled, clustered
-//! or dynamic, is refused by everything that writes, however it is named. Where page files and crash dumps cannot be
-//! learned, only that is refused which could reach one ([`DiskGuard`]). Lists that only report
+//! or dynamic, is refused by everything that writes, however it is named. Where Windows does not report page files and
+//! crash dumps, only operations that could touch one are refused ([`DiskGuard`]). Lists that only report
 //! (ids, locations) still show it, as csi-proxy's do. And before a disk is initialised, a partition
 //! created or a volume formatted, what they overwrite is proved blank under the lock; see
 //! [`FormatGuard`].
@@ -74,6 +74,15 @@
 //! There are no features and no code for one system: it is the [`Os`] that is simulated or native, so a driver
 //! is built and tested on Linux. `wincsi-os-windows` is for `x86_64-pc-windows-gnu` and
 //! `x86_64-pc-windows-msvc`; it has not run on Windows Server yet, see the project's table of what ran where.
+//!
+//! # Time and threads
+//! All that the node does goes by [`os::Clock`], which is virtual in tests, so that waits cost them nothing. A thread that
+//! waits reads the clock again after a tenth of a second at most (`poll::SLICE`), because a virtual clock wakes nobody.
+//!
+//! The node starts a thread only where an answer is due by a deadline and Windows cannot interrupt the call: in
+//! [`Node::bounded`], for the look at a share that may not answer, one for the rescans of all who wait for a disk
+//! (`api::attached`), and for looks at the disks and volumes of others (`in_flight`): one for each that hangs, however often
+//! callers repeat, and up to 64 for a loop that meets one.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -83,29 +92,29 @@ pub mod api;
 mod blank;
 mod bounded;
 mod disks;
+pub mod driver_texts;
 mod filesystem;
 mod firmware;
+mod in_flight;
 mod iscsi;
+mod join;
 mod leftover;
 mod link;
 mod locks;
-mod looks;
 mod new_link;
 mod notes;
 mod outcomes;
 mod own_rows;
-mod patience;
+mod poll;
 mod provider;
+mod resolved_path;
 mod services;
+mod setters;
 mod smb;
 mod storage;
 mod system;
-mod text;
-pub mod texts;
 mod volumes;
 mod waits;
-mod way;
-mod with;
 
 use std::sync::Arc;
 
@@ -127,14 +136,15 @@ pub use self::filesystem::{
     Listing, Look,
 };
 pub use self::firmware::{Firmware, FirmwareError, Identity};
+use self::in_flight::InFlight;
 pub use self::iscsi::{
     Authentication, Chap, ChapSecret, Connected, Iscsi, IscsiError, LoginOptions, Portal,
     SessionInfo, TargetName,
 };
 use self::locks::Locks;
-use self::looks::Looks;
 use self::notes::Notes;
 pub use self::provider::ProviderError;
+pub use self::resolved_path::{AllowedRoots, LookupPath, ResolveError, ResolvedPath};
 pub use self::services::{Dependents, ServiceError, ServiceName, Services};
 pub use self::smb::{
     Credentials, Ipv6Server, MapOutcome, MapRequest, MappingOptions, MappingStatus, RemotePath,
@@ -148,7 +158,6 @@ pub use self::volumes::{
 };
 use self::waits::Unheard;
 pub use self::waits::{Crowd, Crowded, Waits};
-pub use self::way::{Bounds, LookupPath, Way, WayError};
 
 /// A node and the operations on it. Cheap to clone; clones share their locks.
 #[derive(Clone)]
@@ -219,9 +228,9 @@ impl<'a> Operations<'a> {
 struct Shared {
     os: Os,
     history: volumes::History,
-    kept: Option<volumes::Places>,
+    kept: Option<volumes::KeptPaths>,
     locks: Locks,
-    looks: Looks,
+    in_flight: InFlight,
     smb: smb::Memory,
     logins: iscsi::Logins,
     notes: Option<Notes>,
@@ -264,12 +273,12 @@ impl Node {
     #[must_use]
     pub fn in_server(os: Os, options: Options, server: Server) -> Self {
         let Server { kept, waits, notes } = server;
-        let looks = Looks::new(Arc::clone(&os.clock), Arc::clone(&waits));
-        let locks = Locks::new(Arc::clone(&os.clock), looks.clone(), waits);
+        let in_flight = InFlight::new(Arc::clone(&os.clock), Arc::clone(&waits));
+        let locks = Locks::new(Arc::clone(&os.clock), in_flight.clone(), waits);
         let notes = notes.map(Notes::new);
         let rescans = Rescans::new(Arc::clone(&os.clock));
-        let os = looks::guarded(os, &looks);
-        let kept = kept.map(|kept| volumes::Places::resolve(&os, kept));
+        let os = in_flight::guarded(os, &in_flight);
+        let kept = kept.map(|kept| volumes::KeptPaths::resolve(&os, kept));
         Self {
             options,
             shared: Arc::new(Shared {
@@ -277,7 +286,7 @@ impl Node {
                 history: volumes::History::default(),
                 kept,
                 locks,
-                looks,
+                in_flight,
                 smb: smb::Memory::default(),
                 logins: iscsi::Logins::default(),
                 notes,
@@ -318,15 +327,15 @@ impl Node {
         &self.shared.locks
     }
 
-    fn looks(&self) -> &Looks {
-        &self.shared.looks
+    fn in_flight(&self) -> &InFlight {
+        &self.shared.in_flight
     }
 
     fn history(&self) -> &volumes::History {
         &self.shared.history
     }
 
-    fn kept(&self) -> Option<&volumes::Places> {
+    fn kept(&self) -> Option<&volumes::KeptPaths> {
         self.shared.kept.as_ref()
     }
 
@@ -409,12 +418,12 @@ pub enum DiskGuard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatGuard {
-    /// Nothing of what is there is looked at, known signatures and mounted filesystems included: csi-proxy's
-    /// reach. A disk that is never written is not written all the same.
+    /// Nothing is inspected, not even known signatures and mounted filesystems, as in csi-proxy. Disks that the disk
+    /// guard protects stay protected.
     Off,
-    /// They are logged and overwritten.
+    /// Unknown bytes are logged and overwritten; known signatures refuse.
     Signatures,
-    /// They refuse, and so does every filesystem.
+    /// Unknown bytes refuse, and so does every filesystem.
     Strict,
 }
 

@@ -7,19 +7,19 @@
 use os::{Cause, Component, Error, Files, LinkKind, Pin, Placeholder, Win32, WinPath};
 
 use crate::notes::Note;
-use crate::{Node, Way, leftover, link};
+use crate::{Node, ResolvedPath, leftover, link};
 
 /// A link that is to be, or is.
 pub(crate) struct NewLink<'a> {
     pub(crate) node: &'a Node,
-    pub(crate) way: &'a Way,
+    pub(crate) resolved: &'a ResolvedPath,
     /// Where it leads.
     pub(crate) target: &'a WinPath,
     pub(crate) kind: LinkKind,
 }
 
 /// The place of a link, which nobody can exchange as long as this is kept.
-pub(crate) enum Place<'a> {
+pub(crate) enum LinkSlot<'a> {
     /// A path whose caller answers for it.
     Path,
     /// An entry that is reserved beside it.
@@ -42,10 +42,10 @@ impl<'a> NewLink<'a> {
     ///
     /// # Errors
     /// [`Win32::ALREADY_EXISTS`] when something else has the name; Windows refuses.
-    pub(crate) fn place(&self) -> os::Result<Place<'a>> {
-        let pins = self.way.hold(self.files())?;
+    pub(crate) fn place(&self) -> os::Result<LinkSlot<'a>> {
+        let pins = self.resolved.hold(self.files())?;
         match self.found(&pins)? {
-            Found::Link => Ok(Place::Taken(pins)),
+            Found::Link => Ok(LinkSlot::Taken(pins)),
             Found::FileLink | Found::Nothing => self.reserve(pins),
         }
     }
@@ -55,9 +55,9 @@ impl<'a> NewLink<'a> {
     ///
     /// # Errors
     /// As [`NewLink::place`].
-    pub(crate) fn make(&self, place: Place<'a>, text: &str) -> os::Result<()> {
+    pub(crate) fn make(&self, place: LinkSlot<'a>, text: &str) -> os::Result<()> {
         let mut place = match place {
-            Place::Taken(pins) => match self.found(&pins)? {
+            LinkSlot::Taken(pins) => match self.found(&pins)? {
                 Found::Link => return Ok(()),
                 Found::FileLink | Found::Nothing => self.reserve(pins)?,
             },
@@ -67,10 +67,7 @@ impl<'a> NewLink<'a> {
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => {
                 match self.found(place.pins()) {
                     Ok(Found::Link) => Ok(()),
-                    Ok(Found::FileLink) => {
-                        self.remove_file_link(place.pins())?;
-                        self.put(&mut place, text)
-                    }
+                    Ok(Found::FileLink) => self.exchange(&mut place, text, error),
                     _ => Err(error),
                 }
             }
@@ -78,26 +75,38 @@ impl<'a> NewLink<'a> {
         }
     }
 
-    fn put(&self, place: &mut Place<'a>, text: &str) -> os::Result<()> {
+    fn put(&self, place: &mut LinkSlot<'a>, text: &str) -> os::Result<()> {
         match place {
-            Place::Reserved(reserved) => reserved.become_link(text, self.way.path()),
+            LinkSlot::Reserved(reserved) => reserved.become_link(text, self.resolved.path()),
             _ => self
                 .files()
-                .create_symlink(self.way.path(), text, self.kind),
+                .create_symlink(self.resolved.path(), text, self.kind),
         }
     }
 
+    /// Puts the link in the place of the file link that was found. What came there meanwhile has the name: `taken`.
+    fn exchange(&self, place: &mut LinkSlot<'a>, text: &str, taken: Error) -> os::Result<()> {
+        match self.remove_file_link(place.pins()) {
+            Err(error) if is_no_such_link(&error) => return Err(taken),
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+        self.put(place, text)
+    }
+
     fn remove_file_link(&self, pins: &[Pin]) -> os::Result<()> {
-        match (pins.last(), self.way.path().name()) {
-            (Some(directory), Some(name)) => directory.remove(name),
-            _ => self.files().remove_file(self.way.path()),
+        match (pins.last(), self.resolved.path().name()) {
+            (Some(directory), Some(name)) => directory.remove_symlink(name, LinkKind::File),
+            _ => self
+                .files()
+                .remove_symlink(self.resolved.path(), LinkKind::File),
         }
     }
 
     /// What is there already: by its path, and then by the directory that is held, if one is. The
     /// path may lead through a junction that somebody made of that directory meanwhile.
     fn found(&self, pins: &[Pin]) -> os::Result<Found> {
-        let path = self.way.path();
+        let path = self.resolved.path();
         match link::kind_of(self.files(), path, self.target) {
             Ok(Some(kind)) => match (pins.last(), path.name()) {
                 (Some(directory), Some(name)) if !has_link(directory, name)? => Ok(Found::Nothing),
@@ -124,9 +133,9 @@ impl<'a> NewLink<'a> {
         &*self.node.os().files
     }
 
-    fn reserve(&self, pins: Vec<Pin>) -> os::Result<Place<'a>> {
-        let (Some(directory), Some(above)) = (pins.last(), self.way.path().parent()) else {
-            return Ok(Place::Path);
+    fn reserve(&self, pins: Vec<Pin>) -> os::Result<LinkSlot<'a>> {
+        let (Some(directory), Some(above)) = (pins.last(), self.resolved.path().parent()) else {
+            return Ok(LinkSlot::Path);
         };
         let name = leftover::new_name();
         let at = above.join(name.clone());
@@ -141,7 +150,7 @@ impl<'a> NewLink<'a> {
         };
         // Now that the directory is not empty, its path leads to it.
         leftover::sweep(self.files(), directory, &above, Some(&name));
-        Ok(Place::Reserved(Reserved {
+        Ok(LinkSlot::Reserved(Reserved {
             files: self.files(),
             placeholder: Some(placeholder),
             at,
@@ -151,7 +160,7 @@ impl<'a> NewLink<'a> {
     }
 }
 
-impl Place<'_> {
+impl LinkSlot<'_> {
     fn pins(&self) -> &[Pin] {
         match self {
             Self::Path => &[],
@@ -172,6 +181,14 @@ fn has_link(directory: &Pin, name: &Component) -> os::Result<bool> {
         Err(error) if is_no_directory(&error) => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+/// Whether the entry is another than a link of the kind that was to go.
+fn is_no_such_link(error: &Error) -> bool {
+    matches!(
+        error.win32(),
+        Some(Win32::NOT_A_REPARSE_POINT | Win32::REPARSE_TAG_MISMATCH)
+    )
 }
 
 /// Whether the entry is there and no plain directory, or another process that makes it still has it open.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use os::{Component, Dacl, Files, LinkKind, Os, Root, WinPath};
 
 use crate::link::{self, Leads};
-use crate::{Bounds, WayError, leftover};
+use crate::{AllowedRoots, ResolveError, leftover};
 
 /// Who may write notes: SYSTEM and Administrators.
 const DACL: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
@@ -61,7 +61,7 @@ impl Notes {
     }
 
     /// Removes each entry that is noted and within bounds.
-    pub(crate) fn clear(&self, os: &Os, bounds: &Arc<Bounds>) {
+    pub(crate) fn clear(&self, os: &Os, allowed: &Arc<AllowedRoots>) {
         let files = &*os.files;
         let noted = match files.list(&self.folder) {
             Ok(noted) => noted,
@@ -79,7 +79,7 @@ impl Notes {
             if !leftover::is_named_so(&at) {
                 continue;
             }
-            match clear_one(os, bounds, &at, &name) {
+            match clear_one(os, allowed, &at, &name) {
                 Ok(()) => drop(Note { files, at }),
                 Err(error) => tracing::warn!(%error, "what is left of a link stays for now"),
             }
@@ -89,23 +89,28 @@ impl Notes {
 
 /// Removes the entry of this name in the directory to which a note leads. Out of bounds, or where there is none any
 /// more, is nothing of ours.
-fn clear_one(os: &Os, bounds: &Arc<Bounds>, note: &WinPath, name: &Component) -> os::Result<()> {
+fn clear_one(
+    os: &Os,
+    allowed: &Arc<AllowedRoots>,
+    note: &WinPath,
+    name: &Component,
+) -> os::Result<()> {
     let files = &*os.files;
     let directory = match link::leads(files, note, &files.entry(note)?)? {
         Leads::To(directory) => directory,
         Leads::ToVolume(volume) => WinPath::of_root(Root::Volume(volume)),
         Leads::Nowhere => return Ok(()),
     };
-    let way = match bounds.resolve(os, &directory.join(name.clone())) {
-        Err(WayError::Unreadable { source, .. }) => return Err(source),
+    let resolved = match allowed.resolve(os, &directory.join(name.clone())) {
+        Err(ResolveError::Unreadable { source, .. }) => return Err(source),
         Err(_) => return Ok(()),
-        Ok(way) => way,
+        Ok(resolved) => resolved,
     };
-    match way.hold(files) {
+    match resolved.hold(files) {
         Err(error) if error.is_not_found() => Ok(()),
         held => {
             if let Some(directory) = held?.last() {
-                leftover::remove(files, directory, way.path());
+                leftover::remove(files, directory, resolved.path());
             }
             Ok(())
         }

@@ -14,7 +14,7 @@ pub(crate) struct Outcomes<K: Eq + Hash, T, A = ()> {
 ///
 /// What was begun after the call came tells it as much as if it had done the same itself. So of those who wait for one
 /// object the first acts for all.
-pub(crate) struct Call<'a, K: Eq + Hash, T, A = ()> {
+pub(crate) struct PendingCall<'a, K: Eq + Hash, T, A = ()> {
     outcomes: &'a Outcomes<K, T, A>,
     object: K,
     since: Moment,
@@ -31,7 +31,7 @@ struct State<K, T, A> {
 
 struct Object<T, A> {
     callers: usize,
-    told: HashMap<A, (Moment, T)>,
+    published: HashMap<A, (Moment, T)>,
 }
 
 impl<K: Eq + Hash, T, A> Default for Outcomes<K, T, A> {
@@ -47,19 +47,19 @@ impl<K: Eq + Hash, T, A> Default for Outcomes<K, T, A> {
 }
 
 impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
-    pub(crate) fn begin(&self, object: K) -> Call<'_, K, T, A>
+    pub(crate) fn begin(&self, object: K) -> PendingCall<'_, K, T, A>
     where
         K: Clone,
     {
         let since = self.now();
         let new = || Object {
             callers: 0,
-            told: HashMap::new(),
+            published: HashMap::new(),
         };
         let mut state = self.state();
         let found = state.objects.entry(object.clone()).or_insert_with(new);
         found.callers += 1;
-        Call {
+        PendingCall {
             outcomes: self,
             object,
             since,
@@ -73,12 +73,12 @@ impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
     }
 
     /// Tells the calls for an object what came of something that began, or was done, at this moment.
-    pub(crate) fn tell(&self, object: &K, about: A, (at, outcome): (Moment, T))
+    pub(crate) fn publish(&self, object: &K, about: A, (at, outcome): (Moment, T))
     where
         A: Eq + Hash,
     {
         if let Some(object) = self.state().objects.get_mut(object) {
-            object.told.insert(about, (at, outcome));
+            object.published.insert(about, (at, outcome));
         }
     }
 
@@ -88,11 +88,11 @@ impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
     }
 }
 
-impl<K: Eq + Hash, T: Clone, A: Eq + Hash> Call<'_, K, T, A> {
+impl<K: Eq + Hash, T: Clone, A: Eq + Hash> PendingCall<'_, K, T, A> {
     /// What another call was told since this one came.
     pub(crate) fn heard(&self, about: &A) -> Option<T> {
         let state = self.outcomes.state();
-        let (at, outcome) = state.objects.get(&self.object)?.told.get(about)?;
+        let (at, outcome) = state.objects.get(&self.object)?.published.get(about)?;
         (*at > self.since).then(|| outcome.clone())
     }
 
@@ -100,20 +100,20 @@ impl<K: Eq + Hash, T: Clone, A: Eq + Hash> Call<'_, K, T, A> {
         self.outcomes.now()
     }
 
-    /// See [`Outcomes::tell`].
-    pub(crate) fn tell(&self, about: A, outcome: (Moment, T)) {
-        self.outcomes.tell(&self.object, about, outcome);
+    /// See [`Outcomes::publish`].
+    pub(crate) fn publish(&self, about: A, outcome: (Moment, T)) {
+        self.outcomes.publish(&self.object, about, outcome);
     }
 
     /// To be called when what the calls for the object were told is over.
     pub(crate) fn forget(&self) {
         if let Some(object) = self.outcomes.state().objects.get_mut(&self.object) {
-            object.told.clear();
+            object.published.clear();
         }
     }
 }
 
-impl<K: Eq + Hash, T, A> Drop for Call<'_, K, T, A> {
+impl<K: Eq + Hash, T, A> Drop for PendingCall<'_, K, T, A> {
     fn drop(&mut self) {
         let mut state = self.outcomes.state();
         let Some(object) = state.objects.get_mut(&self.object) else {
@@ -138,7 +138,7 @@ mod tests {
         let began = first.now();
         let during = outcomes.begin("s");
         assert_eq!(waiting.heard(&"root"), None);
-        first.tell("root", (began, 1));
+        first.publish("root", (began, 1));
         drop(first);
         let after = outcomes.begin("s");
         assert_eq!(waiting.heard(&"root"), Some(1));

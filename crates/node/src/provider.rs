@@ -1,4 +1,11 @@
 //! Objects of the WMI providers, and calls of their methods.
+//!
+//! # A method without a `ReturnValue`
+//! WMI may end a method without an error and leave its `ReturnValue` null ([`os::Returned`]). That is neither success nor
+//! failure. `node` looks for the effect of the method for at most 30 seconds and fails where it sees none
+//! (`ProviderError::Unseen`). A format shows by another serial number in NTFS's boot sector, which each format generates.
+//! Where nothing shows the effect (a rescan, a CHAP secret, a portal's new discovery), the end of the call counts.
+//! `nulls` of the tests `failures` has each method.
 
 use std::fmt;
 
@@ -12,7 +19,7 @@ use os::{
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::Node;
-use crate::patience::{self, VISIBLE_WITHIN};
+use crate::poll::{self, VISIBLE_WITHIN};
 
 /// A provider does not know an object, or does not do what it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +49,7 @@ pub enum ProviderError {
         detail: String,
         /// What the provider says of it, in the node's language.
         #[source]
-        said: Option<SystemText>,
+        system_text: Option<SystemText>,
     },
     /// A method ended without an error and without a code, and what it was to do is not seen.
     #[error(
@@ -152,7 +159,7 @@ impl Callee<'_> {
             "a method returned no code, so that its work is looked for"
         );
         let clock = &*node.os().clock;
-        let is_seen = patience::until(clock, deadline, VISIBLE_WITHIN, || {
+        let is_seen = poll::until(clock, deadline, VISIBLE_WITHIN, || {
             Ok::<_, E>(seen()?.then_some(()))
         })?;
         is_seen.ok_or_else(|| self.unseen(method).into())
@@ -207,7 +214,7 @@ impl Callee<'_> {
                 object: self.name.clone(),
                 code,
                 detail: detail(self.class, method, code),
-                said: outcome.extended.as_deref().and_then(SystemText::new),
+                system_text: outcome.extended.as_deref().and_then(SystemText::new),
             }),
         }
     }
@@ -220,7 +227,7 @@ impl Callee<'_> {
     ) -> Result<Outcome, ProviderError> {
         match error.cause {
             Cause::Storage(code) => Ok(Outcome {
-                extended: error.said.map(|said| said.to_string()),
+                extended: error.system_text.map(|system_text| system_text.to_string()),
                 ..Outcome::of(code)
             }),
             _ => Err(self.named(method, error).into()),

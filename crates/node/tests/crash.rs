@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use os::DiskNumber;
 use os_sim::{Arrivals, Arrives, Bus, DiskSpec, NodeSpec, StorageConditions};
-use support::crash::{Scenario, check, told};
-use support::{DATA, GIB, Rig, STAGING};
+use support::crash::{Scenario, check, with_text_error};
+use support::{DATA, GIB, NodeFixture, STAGING};
 use wincsi_node::api::NodeApi;
 use wincsi_node::{
     Criterion, DiskQuery, FileSystemType, FormatOptions, NewSize, Options, SerialNumber,
@@ -31,8 +31,8 @@ use wincsi_node::{
 fn partition_a_raw_disk() {
     check(&Scenario {
         name: "partition",
-        prepare: Rig::with_data_disk,
-        act: |rig| told(rig.disks().partition(rig.disk(), rig.soon())),
+        prepare: NodeFixture::with_data_disk,
+        act: |fixture| with_text_error(fixture.disks().partition(fixture.disk(), fixture.soon())),
         done_already: &[],
     });
 }
@@ -42,16 +42,16 @@ fn partition_an_offline_disk_and_bring_it_online() {
     check(&Scenario {
         name: "online and partition",
         prepare: || {
-            let rig = Rig::new();
+            let fixture = NodeFixture::new();
             let spec = DiskSpec::on(Bus::Sas)
                 .serial(DATA)
                 .arriving(Arrives::Offline);
-            rig.plug(&spec, DATA, 4 * GIB);
-            rig
+            fixture.plug(&spec, DATA, 4 * GIB);
+            fixture
         },
-        act: |rig| {
-            told(rig.disks().set_online(rig.disk(), rig.soon()))?;
-            told(rig.disks().partition(rig.disk(), rig.soon()))
+        act: |fixture| {
+            with_text_error(fixture.disks().set_online(fixture.disk(), fixture.soon()))?;
+            with_text_error(fixture.disks().partition(fixture.disk(), fixture.soon()))
         },
         done_already: &[],
     });
@@ -62,12 +62,15 @@ fn bring_a_read_only_disk_online() {
     check(&Scenario {
         name: "online",
         prepare: || {
-            let rig = Rig::with_volume();
-            rig.make_read_only();
-            rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
-            rig
+            let fixture = NodeFixture::with_volume();
+            fixture.make_read_only();
+            fixture
+                .disks()
+                .set_offline(fixture.disk(), fixture.soon())
+                .unwrap();
+            fixture
         },
-        act: |rig| told(rig.disks().set_online(rig.disk(), rig.soon())),
+        act: |fixture| with_text_error(fixture.disks().set_online(fixture.disk(), fixture.soon())),
         done_already: &[],
     });
 }
@@ -76,8 +79,8 @@ fn bring_a_read_only_disk_online() {
 fn take_a_disk_offline() {
     check(&Scenario {
         name: "offline",
-        prepare: Rig::with_volume,
-        act: |rig| told(rig.disks().set_offline(rig.disk(), rig.soon())),
+        prepare: NodeFixture::with_volume,
+        act: |fixture| with_text_error(fixture.disks().set_offline(fixture.disk(), fixture.soon())),
         done_already: &[],
     });
 }
@@ -87,12 +90,12 @@ fn take_a_disk_offline() {
 fn take_a_disk_offline_that_a_driver_has_done_with() {
     check(&Scenario {
         name: "take offline",
-        prepare: Rig::with_mounted_volume,
-        act: |rig| {
-            let wanted = told(SerialNumber::parse(DATA)).map(Criterion::Serial)?;
-            let wanted = told(DiskQuery::all([wanted]))?;
-            let found = told(rig.disks().find(&wanted, rig.soon()))?;
-            told(rig.disks().take_offline(&found, rig.soon()))
+        prepare: NodeFixture::with_mounted_volume,
+        act: |fixture| {
+            let wanted = with_text_error(SerialNumber::parse(DATA)).map(Criterion::Serial)?;
+            let wanted = with_text_error(DiskQuery::all([wanted]))?;
+            let found = with_text_error(fixture.disks().find(&wanted, fixture.soon()))?;
+            with_text_error(fixture.disks().take_offline(&found, fixture.soon()))
         },
         done_already: &[],
     });
@@ -101,19 +104,26 @@ fn take_a_disk_offline_that_a_driver_has_done_with() {
 /// From a disk that is online and writable, which is offline on its way, or from one that is offline.
 #[test]
 fn bring_a_disk_online_for_readers() {
-    for prepare in [Rig::with_volume, || {
-        let rig = Rig::with_volume();
-        rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
-        rig
+    for prepare in [NodeFixture::with_volume, || {
+        let fixture = NodeFixture::with_volume();
+        fixture
+            .disks()
+            .set_offline(fixture.disk(), fixture.soon())
+            .unwrap();
+        fixture
     }] {
         check(&Scenario {
             name: "online read-only",
             prepare,
-            act: |rig| {
-                let wanted = told(SerialNumber::parse(DATA)).map(Criterion::Serial)?;
-                let wanted = told(DiskQuery::all([wanted]))?;
-                let found = told(rig.disks().find(&wanted, rig.soon()))?;
-                told(rig.disks().bring_online_read_only(&found, rig.soon()))
+            act: |fixture| {
+                let wanted = with_text_error(SerialNumber::parse(DATA)).map(Criterion::Serial)?;
+                let wanted = with_text_error(DiskQuery::all([wanted]))?;
+                let found = with_text_error(fixture.disks().find(&wanted, fixture.soon()))?;
+                with_text_error(
+                    fixture
+                        .disks()
+                        .bring_online_read_only(&found, fixture.soon()),
+                )
             },
             done_already: &[],
         });
@@ -135,20 +145,21 @@ fn wait_for_a_disk_that_is_being_attached() {
                 storage,
                 ..NodeSpec::named("node-1")
             };
-            let rig = Rig::of(&spec, Options::default());
-            rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, GIB);
-            let hardware = rig.sim.hardware();
+            let fixture = NodeFixture::of(&spec, Options::default());
+            fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, GIB);
+            let hardware = fixture.sim.hardware();
             let late = DiskSpec::on(Bus::Sas).serial(LATE);
             hardware
                 .attach_disk(LATE, &late, &os_sim::Content::blank(GIB))
                 .unwrap();
-            rig
+            fixture
         },
-        act: |rig| {
-            let wanted = told(SerialNumber::parse(LATE)).map(Criterion::Serial)?;
-            let wanted = told(DiskQuery::all([wanted]))?;
-            let disks = NodeApi::disks(&rig.node);
-            told(disks.find_attached(&wanted, Duration::from_secs(10), rig.soon())).map(drop)
+        act: |fixture| {
+            let wanted = with_text_error(SerialNumber::parse(LATE)).map(Criterion::Serial)?;
+            let wanted = with_text_error(DiskQuery::all([wanted]))?;
+            let disks = NodeApi::disks(&fixture.node);
+            with_text_error(disks.find_attached(&wanted, Duration::from_secs(10), fixture.soon()))
+                .map(drop)
         },
         done_already: &[],
     });
@@ -161,23 +172,23 @@ fn bring_a_disk_online_that_took_the_number_of_another() {
     check(&Scenario {
         name: "online under a number of old",
         prepare: || {
-            let rig = Rig::with_data_disk();
-            let hardware = rig.sim.hardware();
+            let fixture = NodeFixture::with_data_disk();
+            let hardware = fixture.sim.hardware();
             hardware.detach_disk(DATA).unwrap();
-            rig.os().disks.list().unwrap();
+            fixture.os().disks.list().unwrap();
             let spec = DiskSpec::on(Bus::Sas)
                 .serial("late")
                 .arriving(Arrives::Offline);
             let content = os_sim::Content::blank(GIB);
             hardware.attach_disk("late", &spec, &content).unwrap();
-            rig.os().disks.list().unwrap();
+            fixture.os().disks.list().unwrap();
             let spec = DiskSpec::on(Bus::Sas).serial(DATA);
             let content = os_sim::Content::blank(4 * GIB);
             hardware.attach_disk(DATA, &spec, &content).unwrap();
-            assert_eq!(rig.disk_of("late"), LATE);
-            rig
+            assert_eq!(fixture.disk_of("late"), LATE);
+            fixture
         },
-        act: |rig| told(rig.disks().set_online(LATE, rig.soon())),
+        act: |fixture| with_text_error(fixture.disks().set_online(LATE, fixture.soon())),
         done_already: &[],
     });
 }
@@ -187,11 +198,14 @@ fn format_a_volume() {
     check(&Scenario {
         name: "format",
         prepare: || {
-            let rig = Rig::with_data_disk();
-            rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-            rig
+            let fixture = NodeFixture::with_data_disk();
+            fixture
+                .disks()
+                .partition(fixture.disk(), fixture.soon())
+                .unwrap();
+            fixture
         },
-        act: |rig| format_unless_formatted(rig),
+        act: |fixture| format_unless_formatted(fixture),
         done_already: &[],
     });
 }
@@ -201,16 +215,20 @@ fn format_a_volume_with_a_label_and_an_access_control_list() {
     check(&Scenario {
         name: "ensure formatted",
         prepare: || {
-            let rig = Rig::with_data_disk();
-            rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-            rig
+            let fixture = NodeFixture::with_data_disk();
+            fixture
+                .disks()
+                .partition(fixture.disk(), fixture.soon())
+                .unwrap();
+            fixture
         },
-        act: |rig| {
+        act: |fixture| {
             let options = FormatOptions::new(FileSystemType::Refs).label("data");
             let dacl = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BU)".parse().unwrap();
             let options = options.unwrap().root_dacl(dacl);
-            let volumes = rig.volumes();
-            told(volumes.ensure_formatted(rig.volume(), &options, rig.soon())).map(drop)
+            let volumes = fixture.volumes();
+            with_text_error(volumes.ensure_formatted(fixture.volume(), &options, fixture.soon()))
+                .map(drop)
         },
         done_already: &[],
     });
@@ -221,7 +239,7 @@ fn grow_a_volume_to_the_end_of_its_disk() {
     check(&Scenario {
         name: "resize to the maximum",
         prepare: on_a_grown_disk,
-        act: |rig| resize(rig, NewSize::Maximum),
+        act: |fixture| resize(fixture, NewSize::Maximum),
         done_already: &[],
     });
 }
@@ -231,7 +249,7 @@ fn grow_a_volume_by_some() {
     check(&Scenario {
         name: "resize to a size",
         prepare: on_a_grown_disk,
-        act: |rig| resize(rig, NewSize::Bytes(NonZeroU64::new(6 * GIB).unwrap())),
+        act: |fixture| resize(fixture, NewSize::Bytes(NonZeroU64::new(6 * GIB).unwrap())),
         done_already: &[],
     });
 }
@@ -242,12 +260,12 @@ fn grow_a_volume_by_little() {
     check(&Scenario {
         name: "resize by little",
         prepare: || {
-            let rig = Rig::with_mounted_volume();
+            let fixture = NodeFixture::with_mounted_volume();
             let length = 4 * GIB + (3 << 20);
-            rig.sim.hardware().grow_disk(DATA, length).unwrap();
-            rig
+            fixture.sim.hardware().grow_disk(DATA, length).unwrap();
+            fixture
         },
-        act: |rig| resize(rig, NewSize::Maximum),
+        act: |fixture| resize(fixture, NewSize::Maximum),
         done_already: &[],
     });
 }
@@ -257,18 +275,19 @@ fn stage_a_volume() {
     check(&Scenario {
         name: "stage",
         prepare: || {
-            let rig = Rig::new();
+            let fixture = NodeFixture::new();
             let spec = DiskSpec::on(Bus::Sas)
                 .serial(DATA)
                 .arriving(Arrives::Offline);
             let content = os_sim::Content::blank(4 * GIB);
-            rig.sim
+            fixture
+                .sim
                 .hardware()
                 .attach_disk(DATA, &spec, &content)
                 .unwrap();
-            rig
+            fixture
         },
-        act: Rig::stage_and_grow,
+        act: NodeFixture::stage_and_grow,
         done_already: &[],
     });
 }
@@ -277,72 +296,77 @@ fn stage_a_volume() {
 fn unstage_a_volume() {
     check(&Scenario {
         name: "unstage",
-        prepare: Rig::with_mounted_volume,
+        prepare: NodeFixture::with_mounted_volume,
         act: unstage,
         done_already: &[],
     });
 }
 
 /// The calls of a driver that unstages a block volume and looks at what is there first.
-fn unstage(rig: &Rig) -> Result<(), String> {
-    let (node, soon) = (&rig.node, rig.soon());
+fn unstage(fixture: &NodeFixture) -> Result<(), String> {
+    let (node, soon) = (&fixture.node, fixture.soon());
     match node
         .operations()
         .volumes()
-        .of_target(told(rig.way(STAGING))?, soon)
+        .of_target(with_text_error(fixture.resolved(STAGING))?, soon)
     {
         Ok(volume) => {
-            told(node.operations().volumes().flush(volume, soon))?;
-            let staging = told(rig.way(STAGING))?;
-            told(node.operations().volumes().unmount(volume, staging, soon))?;
+            with_text_error(node.operations().volumes().flush(volume, soon))?;
+            let staging = with_text_error(fixture.resolved(STAGING))?;
+            with_text_error(node.operations().volumes().unmount(volume, staging, soon))?;
         }
         Err(VolumeError::Target(
             TargetError::Missing { .. } | TargetError::PlainDirectory { .. },
         )) => {}
         Err(error) => return Err(error.to_string()),
     }
-    told(
+    with_text_error(
         node.operations()
             .filesystem()
-            .remove_tree(told(rig.way(STAGING))?, soon),
+            .remove_tree(with_text_error(fixture.resolved(STAGING))?, soon),
     )?;
-    told(node.operations().disks().set_offline(rig.disk(), soon))
+    with_text_error(node.operations().disks().set_offline(fixture.disk(), soon))
 }
 
-fn format_unless_formatted(rig: &Rig) -> Result<(), String> {
-    let volumes = rig.volumes();
-    match told(volumes.is_formatted(rig.volume(), rig.soon()))? {
+fn format_unless_formatted(fixture: &NodeFixture) -> Result<(), String> {
+    let volumes = fixture.volumes();
+    match with_text_error(volumes.is_formatted(fixture.volume(), fixture.soon()))? {
         true => Ok(()),
-        false => told(volumes.format(rig.volume(), rig.soon()).map(drop)),
+        false => with_text_error(volumes.format(fixture.volume(), fixture.soon()).map(drop)),
     }
 }
 
-fn resize(rig: &Rig, size: NewSize) -> Result<(), String> {
-    told(rig.volumes().resize(rig.volume(), size, rig.soon())).map(drop)
+fn resize(fixture: &NodeFixture, size: NewSize) -> Result<(), String> {
+    with_text_error(
+        fixture
+            .volumes()
+            .resize(fixture.volume(), size, fixture.soon()),
+    )
+    .map(drop)
 }
 
-fn on_a_grown_disk() -> Rig {
-    let rig = Rig::with_mounted_volume();
-    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    rig
+fn on_a_grown_disk() -> NodeFixture {
+    let fixture = NodeFixture::with_mounted_volume();
+    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    fixture
 }
 
 #[test]
 fn staging_where_a_table_leaves_a_disk_offline() {
     check(&Scenario {
         name: "stage where a table leaves a disk offline",
-        prepare: Rig::whose_tables_leave_a_disk_offline,
-        act: |rig| {
+        prepare: NodeFixture::whose_tables_leave_a_disk_offline,
+        act: |fixture| {
             let serial = SerialNumber::parse(DATA).unwrap();
             let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-            let disks = rig.disks();
-            let disk = told(disks.find(&wanted, rig.soon()))?;
-            told(disks.bring_online(&disk, rig.soon()))?;
-            told(disks.partition(&disk, rig.soon()))?;
-            let volume = told(rig.volumes().find_on(&disk, rig.soon()))?;
+            let disks = fixture.disks();
+            let disk = with_text_error(disks.find(&wanted, fixture.soon()))?;
+            with_text_error(disks.bring_online(&disk, fixture.soon()))?;
+            with_text_error(disks.partition(&disk, fixture.soon()))?;
+            let volume = with_text_error(fixture.volumes().find_on(&disk, fixture.soon()))?;
             let plain = FormatOptions::default();
-            let volumes = rig.volumes();
-            told(volumes.ensure_formatted(&volume, &plain, rig.soon())).map(drop)
+            let volumes = fixture.volumes();
+            with_text_error(volumes.ensure_formatted(&volume, &plain, fixture.soon())).map(drop)
         },
         done_already: &[],
     });

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use os::layer::forward::ForwardDisks;
 use os::layer::{Layer, Op, Ran, Run};
 use os::{DiskNumber, Disks, Os, Result};
-use os_meter::{Ending, Meter, Operation};
+use os_meter::{Ending, Meter, MeteredOperation};
 use os_sim::ClockMode;
 use wincsi_os_meter as os_meter;
 
@@ -74,7 +74,7 @@ impl Layer for Bare {
 struct Deaf;
 
 impl Meter for Deaf {
-    fn began(&self, _: &Operation) {}
+    fn began(&self, _: &MeteredOperation) {}
 
-    fn ended(&self, _: &Operation, _: Duration, _: Ending) {}
+    fn ended(&self, _: &MeteredOperation, _: Duration, _: Ending) {}
 }

@@ -26,21 +26,21 @@ pub use self::tally::{Counts, Tally};
 /// Hears of each operation.
 pub trait Meter: Send + Sync {
     /// An operation begins.
-    fn began(&self, operation: &Operation);
+    fn began(&self, operation: &MeteredOperation);
 
     /// An operation ended. Each that began ends, but those that never return.
-    fn ended(&self, operation: &Operation, took: Duration, ending: Ending);
+    fn ended(&self, operation: &MeteredOperation, took: Duration, ending: Ending);
 
     /// What an operation gave out is open: a directory that is held, a volume that is locked.
-    fn opened(&self, _operation: &Operation) {}
+    fn opened(&self, _operation: &MeteredOperation) {}
 
     /// What an operation gave out was let go.
-    fn closed(&self, _operation: &Operation) {}
+    fn closed(&self, _operation: &MeteredOperation) {}
 }
 
 /// Which operation of the operating system. The names are those in errors and fault scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Operation {
+pub struct MeteredOperation {
     /// The facility that it belongs to.
     pub facility: Facility,
     /// The Windows call, as [`os::Error::operation`] names it; for providers `query`, `associators`,
@@ -53,7 +53,7 @@ pub struct Operation {
     pub kind: Kind,
 }
 
-impl From<&Op<'_>> for Operation {
+impl From<&Op<'_>> for MeteredOperation {
     fn from(op: &Op<'_>) -> Self {
         Self {
             facility: op.facility,
@@ -82,7 +82,7 @@ impl Layer for Metering {
     }
 
     fn opened(&self, op: &Op<'_>) -> Option<Arc<dyn Layer>> {
-        let operation = Operation::from(op);
+        let operation = MeteredOperation::from(op);
         self.0.opened(&operation);
         let metering = Self(Arc::clone(&self.0));
         Some(Arc::new(Open {
@@ -95,7 +95,7 @@ impl Layer for Metering {
 /// Around what an operation opened, until that is closed.
 struct Open {
     metering: Metering,
-    operation: Operation,
+    operation: MeteredOperation,
 }
 
 impl Layer for Open {
@@ -116,7 +116,7 @@ impl Drop for Open {
 
 /// An operation that the meter was told began. It ends when this is dropped, by a panic too.
 struct UnderWay<'a> {
-    operation: Operation,
+    operation: MeteredOperation,
     meter: &'a dyn Meter,
     began: Instant,
     ending: Ending,
@@ -124,7 +124,7 @@ struct UnderWay<'a> {
 
 impl<'a> UnderWay<'a> {
     fn begin(op: &Op<'_>, meter: &'a dyn Meter) -> Self {
-        let operation = Operation::from(op);
+        let operation = MeteredOperation::from(op);
         meter.began(&operation);
         Self {
             operation,

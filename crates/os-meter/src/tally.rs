@@ -3,7 +3,7 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{Ending, Kind, Meter, Operation};
+use crate::{Ending, Kind, Meter, MeteredOperation};
 
 /// Counts exactly, for tests and benchmarks: what one call costs is what [`Tally::take`] answers after
 /// it. Operations that another thread runs for the call count too, so there must be one call at a time.
@@ -36,17 +36,17 @@ impl Tally {
 }
 
 impl Meter for Tally {
-    fn began(&self, operation: &Operation) {
+    fn began(&self, operation: &MeteredOperation) {
         locked(&self.began).add(*operation);
     }
 
-    fn ended(&self, _operation: &Operation, _took: Duration, _ending: Ending) {}
+    fn ended(&self, _operation: &MeteredOperation, _took: Duration, _ending: Ending) {}
 
-    fn opened(&self, operation: &Operation) {
+    fn opened(&self, operation: &MeteredOperation) {
         locked(&self.open).add(*operation);
     }
 
-    fn closed(&self, operation: &Operation) {
+    fn closed(&self, operation: &MeteredOperation) {
         locked(&self.open).remove(operation);
     }
 }
@@ -57,11 +57,11 @@ fn locked(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
 
 /// How often each operation began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counts(BTreeMap<Operation, u64>);
+pub struct Counts(BTreeMap<MeteredOperation, u64>);
 
 impl Counts {
     /// Each operation and how often it began.
-    pub fn iter(&self) -> impl Iterator<Item = (&Operation, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&MeteredOperation, u64)> {
         self.0.iter().map(|(operation, count)| (operation, *count))
     }
 
@@ -82,11 +82,11 @@ impl Counts {
         all - self.of(Kind::Wait)
     }
 
-    fn add(&mut self, operation: Operation) {
+    fn add(&mut self, operation: MeteredOperation) {
         *self.0.entry(operation).or_default() += 1;
     }
 
-    fn remove(&mut self, operation: &Operation) {
+    fn remove(&mut self, operation: &MeteredOperation) {
         match self.0.get_mut(operation) {
             Some(count) if *count > 1 => *count -= 1,
             _ => drop(self.0.remove(operation)),

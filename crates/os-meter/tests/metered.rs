@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use os::layer::forward::ForwardDisks;
 use os::{Arguments, Deadline, DiskNumber, Disks, Facility, Os, Query, Target, WinPath};
-use os_meter::{Ending, Kind, Meter, Operation, Tally};
+use os_meter::{Ending, Kind, Meter, MeteredOperation, Tally};
 use os_sim::ClockMode;
 use tempfile::TempDir;
 use wincsi_os_meter as os_meter;
@@ -15,9 +15,9 @@ use wincsi_os_meter as os_meter;
 struct Endings(Mutex<Vec<(Facility, &'static str, &'static str, Ending)>>);
 
 impl Meter for Endings {
-    fn began(&self, _operation: &Operation) {}
+    fn began(&self, _operation: &MeteredOperation) {}
 
-    fn ended(&self, operation: &Operation, _took: Duration, ending: Ending) {
+    fn ended(&self, operation: &MeteredOperation, _took: Duration, ending: Ending) {
         let line = (
             operation.facility,
             operation.name,
@@ -74,13 +74,13 @@ fn what_is_done_through_a_pin_is_told_too() {
     pin.create_directory(&name).expect("made");
     pin.pin(&name).expect("held").release();
     pin.remove(&name).expect("removed");
-    let told: Vec<_> = tally
+    let reported: Vec<_> = tally
         .take()
         .iter()
         .map(|(operation, count)| (operation.name, operation.subject, count))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("NtCreateFile", "create directory", 1),
             ("NtCreateFile", "pin", 1),
@@ -178,12 +178,12 @@ fn what_is_done_through_held_directories_is_told_too() {
         held_pin.create_directory(inner).expect("it is new");
         held_pin.remove(inner).expect("it is empty");
     });
-    let told: Vec<_> = counts
+    let reported: Vec<_> = counts
         .iter()
         .map(|(operation, count)| (operation.name, operation.subject, operation.kind, count))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("CreateFileW", "pin", Kind::Handle, 1),
             ("NtCreateFile", "create directory", Kind::Handle, 2),

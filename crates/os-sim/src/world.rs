@@ -11,7 +11,7 @@ use crate::gate::{Gate, Hands, Op};
 use crate::hardware::HardwareControl;
 use crate::iscsi::{self, IscsiControl};
 use crate::machine::{Machine, millis};
-use crate::smb::{Condition, SmbControl};
+use crate::smb::{ServerHealth, SmbControl};
 
 /// A node in one process: what all its facilities share.
 pub(crate) struct World {
@@ -106,7 +106,7 @@ impl Hands for HardwareControl {
 
     fn take_server_down(&self, name: &str) {
         let node = self.folder();
-        let smb = node.map(|node| SmbControl::at(node).set_condition(name, Condition::Down));
+        let smb = node.map(|node| SmbControl::at(node).set_condition(name, ServerHealth::Down));
         let iscsi = node.map(|node| IscsiControl::at(node).set_down(name, true));
         if ![smb, iscsi].iter().any(|down| matches!(down, Some(Ok(())))) {
             tracing::warn!(name, "a fault could not take the server down");

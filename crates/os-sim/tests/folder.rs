@@ -11,7 +11,7 @@ use std::time::Duration;
 use os::{DiskNumber, VolumeId, WinPath};
 use wincsi_os_sim::{Bus, ClockMode, CreateError, DiskSpec, HardwareControl, NodeSpec, SimNode};
 
-use self::support::bench::{Bench, DATA, GIB, gpt, ntfs, one, whole_disk};
+use self::support::storage_fixture::{DATA, GIB, StorageFixture, gpt, ntfs, one, whole_disk};
 
 fn create(folder: &Path) -> Result<SimNode, CreateError> {
     SimNode::create(folder, &NodeSpec::default(), ClockMode::Virtual)
@@ -26,64 +26,70 @@ fn drive_c() -> WinPath {
 }
 
 /// A file on a formatted volume, which has to be there whatever happened.
-fn with_file() -> (Bench, VolumeId, WinPath) {
-    let (bench, volume) = Bench::formatted();
+fn with_file() -> (StorageFixture, VolumeId, WinPath) {
+    let (fixture, volume) = StorageFixture::formatted();
     let file: WinPath = format!("{volume}file").parse().unwrap();
-    bench.node.files().write_file(&file, b"content").unwrap();
-    (bench, volume, file)
+    fixture.node.files().write_file(&file, b"content").unwrap();
+    (fixture, volume, file)
 }
 
 #[test]
 fn a_state_that_is_older_than_the_disks_catches_up() {
-    let bench = Bench::with_disk(&DiskSpec::on(Bus::Nvme));
-    let state = bench.folder.path().join("state.json");
+    let fixture = StorageFixture::with_disk(&DiskSpec::on(Bus::Nvme));
+    let state = fixture.folder.path().join("state.json");
     let old = fs::read(&state).unwrap();
-    let disk = bench.disk().path;
-    bench.call(&disk, "Initialize", &gpt());
-    bench.call(&disk, "CreatePartition", &whole_disk());
-    let volume = bench.volume();
-    bench.call(&one(bench.volumes()).path, "Format", &ntfs());
-    bench.node.kill();
+    let disk = fixture.disk().path;
+    fixture.call(&disk, "Initialize", &gpt());
+    fixture.call(&disk, "CreatePartition", &whole_disk());
+    let volume = fixture.volume();
+    fixture.call(&one(fixture.volumes()).path, "Format", &ntfs());
+    fixture.node.kill();
     fs::write(&state, old).unwrap();
 
-    let bench = bench.revived();
-    assert_eq!(bench.os.disks.layout(DATA).unwrap().partitions.len(), 2);
-    bench.os.clock.sleep(Duration::from_secs(1));
-    assert!(bench.os.volumes.file_system(volume).unwrap().is_some());
-    assert_eq!(bench.disk().u32("PartitionStyle"), Ok(0));
-    bench.rescan();
-    assert_eq!(bench.volume(), volume);
+    let fixture = fixture.revived();
+    assert_eq!(fixture.os.disks.layout(DATA).unwrap().partitions.len(), 2);
+    fixture.os.clock.sleep(Duration::from_secs(1));
+    assert!(fixture.os.volumes.file_system(volume).unwrap().is_some());
+    assert_eq!(fixture.disk().u32("PartitionStyle"), Ok(0));
+    fixture.rescan();
+    assert_eq!(fixture.volume(), volume);
 }
 
 #[test]
 fn a_lost_state_costs_mounts_and_no_data() {
-    let (bench, _, file) = with_file();
-    bench.node.kill();
-    fs::remove_file(bench.folder.path().join("state.json")).unwrap();
-    let bench = bench.revived();
-    assert!(bench.os.files.entry(&drive_c()).is_ok());
-    let disk = bench.disk();
+    let (fixture, _, file) = with_file();
+    fixture.node.kill();
+    fs::remove_file(fixture.folder.path().join("state.json")).unwrap();
+    let fixture = fixture.revived();
+    assert!(fixture.os.files.entry(&drive_c()).is_ok());
+    let disk = fixture.disk();
     assert_eq!(disk.u32("PartitionStyle"), Ok(2));
-    bench.call(&disk.path, "Online", &os::Arguments::none());
-    bench.os.clock.sleep(Duration::from_secs(1));
-    assert_eq!(bench.node.files().read_file(&file), Ok(b"content".to_vec()));
+    fixture.call(&disk.path, "Online", &os::Arguments::none());
+    fixture.os.clock.sleep(Duration::from_secs(1));
+    assert_eq!(
+        fixture.node.files().read_file(&file),
+        Ok(b"content".to_vec())
+    );
 }
 
 #[test]
 fn what_a_killed_process_was_writing_is_passed_over() {
-    let (bench, _, file) = with_file();
-    bench.node.kill();
+    let (fixture, _, file) = with_file();
+    fixture.node.kill();
     for name in [
         "state.1-1.tmp",
         "node.1-1.tmp",
         "disks/data2.1-1.tmp",
         "disks/data3.img",
     ] {
-        fs::write(bench.folder.path().join(name), "{").unwrap();
+        fs::write(fixture.folder.path().join(name), "{").unwrap();
     }
-    let bench = bench.revived();
-    assert_eq!(bench.node.files().read_file(&file), Ok(b"content".to_vec()));
-    assert_eq!(bench.os.disks.list().unwrap(), [DiskNumber(0), DATA]);
+    let fixture = fixture.revived();
+    assert_eq!(
+        fixture.node.files().read_file(&file),
+        Ok(b"content".to_vec())
+    );
+    assert_eq!(fixture.os.disks.list().unwrap(), [DiskNumber(0), DATA]);
 }
 
 #[test]
@@ -134,25 +140,25 @@ fn a_node_is_one_process_at_a_time_and_nodes_live_side_by_side() {
 
 #[test]
 fn an_operator_plugs_in_and_pulls_out_with_files_alone() {
-    let bench = Bench::new();
-    let disks = bench.folder.path().join("disks");
+    let fixture = StorageFixture::new();
+    let disks = fixture.folder.path().join("disks");
     let (image, text) = (disks.join("mine.img"), disks.join("mine.toml"));
-    let count = || bench.os.disks.list().unwrap().len();
+    let count = || fixture.os.disks.list().unwrap().len();
     File::create(&image).unwrap().set_len(GIB).unwrap();
     assert_eq!(count(), 1);
     fs::write(&text, "bus = \"scssi\"").unwrap();
     assert_eq!(count(), 1);
     fs::write(&text, "bus = \"scsi\"\nserial = \"1\"").unwrap();
     assert_eq!(count(), 2);
-    let serial = || bench.os.disks.descriptor(DATA).unwrap().serial.unwrap();
+    let serial = || fixture.os.disks.descriptor(DATA).unwrap().serial.unwrap();
     assert_eq!(serial(), "1");
     fs::write(&text, "bus = \"scsi\"\nserial = \"2\"").unwrap();
     assert_eq!(serial(), "2");
     let grown = OpenOptions::new().write(true).open(&image).unwrap();
     grown.set_len(2 * GIB).unwrap();
-    assert_eq!(bench.os.disks.length(DATA), Ok(GIB));
-    bench.os.disks.update_properties(DATA).unwrap();
-    assert_eq!(bench.os.disks.length(DATA), Ok(2 * GIB));
+    assert_eq!(fixture.os.disks.length(DATA), Ok(GIB));
+    fixture.os.disks.update_properties(DATA).unwrap();
+    assert_eq!(fixture.os.disks.length(DATA), Ok(2 * GIB));
     drop(grown);
     fs::remove_file(&image).unwrap();
     assert_eq!(count(), 1);
@@ -160,26 +166,26 @@ fn an_operator_plugs_in_and_pulls_out_with_files_alone() {
 
 #[test]
 fn a_disk_that_was_pulled_out_while_nobody_looked_is_gone() {
-    let bench = Bench::with_disk(&DiskSpec::on(Bus::Nvme));
-    bench.node.kill();
-    HardwareControl::at(bench.folder.path())
+    let fixture = StorageFixture::with_disk(&DiskSpec::on(Bus::Nvme));
+    fixture.node.kill();
+    HardwareControl::at(fixture.folder.path())
         .detach_disk("data1")
         .unwrap();
-    let bench = bench.revived();
-    assert_eq!(bench.os.disks.list().unwrap(), [DiskNumber(0)]);
-    assert!(bench.os.disks.layout(DATA).unwrap_err().is_not_found());
+    let fixture = fixture.revived();
+    assert_eq!(fixture.os.disks.list().unwrap(), [DiskNumber(0)]);
+    assert!(fixture.os.disks.layout(DATA).unwrap_err().is_not_found());
 }
 
 #[test]
 fn events_are_lines_of_a_file() {
-    let bench = Bench::new();
+    let fixture = StorageFixture::new();
     let event = os::Event {
         level: os::EventLevel::Warning,
         id: 7,
         message: "one\ntwo".to_owned(),
     };
-    bench.os.event_log.report(&event).unwrap();
-    let log = fs::read_to_string(bench.folder.path().join("events.log")).unwrap();
+    fixture.os.event_log.report(&event).unwrap();
+    let log = fs::read_to_string(fixture.folder.path().join("events.log")).unwrap();
     assert_eq!(log.lines().count(), 1);
     assert!(log.contains("warning"), "{log}");
 }

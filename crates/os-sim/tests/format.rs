@@ -7,7 +7,7 @@ mod support;
 use os::{Arguments, Query, Value, VolumeId, Win32};
 use wincsi_os_sim::{Bus, DiskSpec};
 
-use self::support::bench::{Bench, GIB, ntfs, one};
+use self::support::storage_fixture::{GIB, StorageFixture, ntfs, one};
 
 fn refs() -> Arguments {
     ntfs().with("FileSystem", Value::text("ReFS"))
@@ -27,8 +27,8 @@ fn labelled(arguments: Arguments, label: &str) -> Arguments {
 
 #[test]
 fn parameters_that_do_not_suit_each_other_are_refused_and_nothing_is_lost() {
-    let (bench, volume) = Bench::formatted();
-    let path = one(bench.volumes()).path;
+    let (fixture, volume) = StorageFixture::formatted();
+    let path = one(fixture.volumes()).path;
     for (arguments, code) in [
         (ntfs().with("FileSystem", Value::text("FAT32")), 43001),
         (unit(ntfs(), 256), 43000),
@@ -42,19 +42,19 @@ fn parameters_that_do_not_suit_each_other_are_refused_and_nothing_is_lost() {
         (labelled(ntfs(), &"x".repeat(33)), 5),
     ] {
         assert_eq!(
-            bench.call(&path, "Format", &arguments).code,
+            fixture.call(&path, "Format", &arguments).code,
             code,
             "{arguments:?}"
         );
-        let found = bench.os.volumes.file_system(volume).unwrap();
+        let found = fixture.os.volumes.file_system(volume).unwrap();
         assert_eq!(found.unwrap().name, "NTFS");
     }
 }
 
 #[test]
 fn parameters_that_suit_each_other_are_taken() {
-    let (bench, _) = Bench::formatted();
-    let path = one(bench.volumes()).path;
+    let (fixture, _) = StorageFixture::formatted();
+    let path = one(fixture.volumes()).path;
     for arguments in [
         yes(unit(ntfs(), 4096), "Compress"),
         yes(ntfs(), "UseLargeFRS"),
@@ -64,7 +64,7 @@ fn parameters_that_suit_each_other_are_taken() {
         labelled(ntfs(), &"x".repeat(32)),
     ] {
         assert_eq!(
-            bench.call(&path, "Format", &arguments).code,
+            fixture.call(&path, "Format", &arguments).code,
             0,
             "{arguments:?}"
         );
@@ -74,11 +74,11 @@ fn parameters_that_suit_each_other_are_taken() {
 #[test]
 fn the_sizes_of_clusters_depend_on_filesystem_and_sector() {
     let sizes = |spec: &DiskSpec, name: &str| {
-        let bench = Bench::partitioned(spec);
-        bench.volume();
-        let path = one(bench.volumes()).path;
+        let fixture = StorageFixture::partitioned(spec);
+        fixture.volume();
+        let path = one(fixture.volumes()).path;
         let of = Arguments::none().with("FileSystem", Value::text(name));
-        let outcome = bench.call(&path, "GetSupportedClusterSizes", &of);
+        let outcome = fixture.call(&path, "GetSupportedClusterSizes", &of);
         match outcome.out.get("SupportedClusterSizes") {
             Some(Value::Array(sizes)) => sizes.clone(),
             other => unreachable!("{other:?}"),
@@ -94,38 +94,38 @@ fn the_sizes_of_clusters_depend_on_filesystem_and_sector() {
 
 #[test]
 fn a_volume_without_a_filesystem_takes_no_label() {
-    let bench = Bench::partitioned(&DiskSpec::on(Bus::Sas).lun(1));
-    bench.volume();
-    let path = one(bench.volumes()).path;
+    let fixture = StorageFixture::partitioned(&DiskSpec::on(Bus::Sas).lun(1));
+    fixture.volume();
+    let path = one(fixture.volumes()).path;
     let label = labelled(Arguments::none(), "data");
-    assert_eq!(bench.call(&path, "SetFileSystemLabel", &label).code, 4);
+    assert_eq!(fixture.call(&path, "SetFileSystemLabel", &label).code, 4);
 }
 
 /// The EFI system partition of the system's disk is FAT32.
 #[test]
 fn fat_is_not_resized() {
-    let bench = Bench::new();
-    let layout = bench.os.disks.layout(os::DiskNumber(0)).unwrap();
+    let fixture = StorageFixture::new();
+    let layout = fixture.os.disks.layout(os::DiskNumber(0)).unwrap();
     let mut partitions = layout.partitions.iter();
     let efi = partitions.find(|it| it.kind == os::PartitionEntry::EFI_SYSTEM);
     let efi = efi.unwrap();
     let volume = VolumeId(efi.id);
-    let found = bench.os.volumes.file_system(volume).unwrap().unwrap();
+    let found = fixture.os.volumes.file_system(volume).unwrap().unwrap();
     assert_eq!(found.name, "FAT32");
-    let grown = bench.os.volumes.extend(volume, efi.length);
+    let grown = fixture.os.volumes.extend(volume, efi.length);
     assert_eq!(grown.unwrap_err().win32(), Some(Win32::INVALID_FUNCTION));
     let query = Query::all("MSFT_Partition", &["Offset"]).with("Offset", Value::uint64(efi.offset));
-    let partition = one(bench.query(&query)).path;
+    let partition = one(fixture.query(&query)).path;
     let size = Arguments::none().with("Size", Value::uint64(GIB));
-    assert_eq!(bench.call(&partition, "Resize", &size).code, 42009);
+    assert_eq!(fixture.call(&partition, "Resize", &size).code, 42009);
 }
 
 #[test]
 fn a_filesystem_is_extended_by_a_cluster_at_least() {
-    let (bench, volume) = Bench::formatted();
-    let total = bench.os.volumes.space(volume).unwrap().total;
+    let (fixture, volume) = StorageFixture::formatted();
+    let total = fixture.os.volumes.space(volume).unwrap().total;
     let code = |bytes| {
-        bench
+        fixture
             .os
             .volumes
             .extend(volume, bytes)

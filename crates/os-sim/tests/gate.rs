@@ -13,14 +13,14 @@ use os::{
 };
 use wincsi_os_sim::{Effect, Op, Rule};
 
-use self::support::scene::{DISK, Scene, path};
+use self::support::node_fixture::{DISK, NodeFixture, path};
 
 /// A method of the seam, by its trait and name, and a call of it.
 type Method = (
     &'static str,
     &'static str,
     Facility,
-    fn(&Scene) -> Result<()>,
+    fn(&NodeFixture) -> Result<()>,
 );
 
 const METHODS: &[Method] = &[
@@ -118,6 +118,9 @@ const METHODS: &[Method] = &[
     ("Files", "remove_file", Facility::Files, |it| {
         it.os.files.remove_file(&path("x"))
     }),
+    ("Files", "remove_symlink", Facility::Files, |it| {
+        it.os.files.remove_symlink(&path("x"), LinkKind::File)
+    }),
     ("Files", "reparse_data", Facility::Files, |it| {
         it.os.files.reparse_data(&path("x")).map(drop)
     }),
@@ -136,6 +139,9 @@ const METHODS: &[Method] = &[
     }),
     ("Held", "remove", Facility::Files, |it| {
         it.held.remove(&name("x"))
+    }),
+    ("Held", "remove_symlink", Facility::Files, |it| {
+        it.held.remove_symlink(&name("x"), LinkKind::File)
     }),
     ("Held", "reserve", Facility::Files, |it| {
         it.held.reserve(&name("x"), LinkKind::Directory).map(drop)
@@ -216,53 +222,53 @@ const PROVIDERS: [Provided; 3] = [
 ];
 
 /// The call is recorded, can be made to fail, and fails by the names that were recorded.
-fn passes(scene: &Scene, facility: Facility, call: impl Fn() -> Result<()>) {
+fn passes(fixture: &NodeFixture, facility: Facility, call: impl Fn() -> Result<()>) {
     let failing = Effect::fail(Win32::GEN_FAILURE);
-    scene.node.take_trace();
-    let rule = scene
+    fixture.node.take_trace();
+    let rule = fixture
         .node
         .faults()
         .add(Rule::on("*", failing).in_facility(facility));
     let error = call().unwrap_err();
-    scene.node.faults().remove(rule);
+    fixture.node.faults().remove(rule);
     let op = Op {
         facility,
         operation: error.operation,
         object: error.object.clone(),
     };
     assert_eq!(error.win32(), Some(Win32::GEN_FAILURE), "{op}");
-    assert_eq!(scene.node.take_trace(), [op]);
+    assert_eq!(fixture.node.take_trace(), [op]);
 }
 
 #[test]
 fn every_method_passes() {
-    let scene = Scene::new();
+    let fixture = NodeFixture::new();
     for (_, _, facility, call) in METHODS {
-        passes(&scene, *facility, || call(&scene));
+        passes(&fixture, *facility, || call(&fixture));
     }
     for (facility, provider, class) in PROVIDERS {
-        let provider = provider(&scene.os);
+        let provider = provider(&fixture.os);
         let object = ObjectPath(format!("{class}.Key=\"1\""));
         let (never, none) = (Deadline::NEVER, Arguments::none());
-        passes(&scene, facility, || {
+        passes(&fixture, facility, || {
             provider.query(&Query::all(class, &[]), never).map(drop)
         });
-        passes(&scene, facility, || {
+        passes(&fixture, facility, || {
             provider
                 .associators(&object, "MSFT_DiskToPartition", class, never)
                 .map(drop)
         });
-        passes(&scene, facility, || {
+        passes(&fixture, facility, || {
             provider
                 .invoke(Target::Instance(&object), "Refresh", &none, never)
                 .map(drop)
         });
-        passes(&scene, facility, || {
+        passes(&fixture, facility, || {
             provider.parameters(class, "Refresh", never).map(drop)
         });
     }
-    scene.os.clock.sleep(Duration::from_secs(1));
-    assert_eq!(scene.node.take_trace()[0].operation, "Sleep");
+    fixture.os.clock.sleep(Duration::from_secs(1));
+    assert_eq!(fixture.node.take_trace()[0].operation, "Sleep");
 }
 
 /// The sleep cannot fail, and looking at the clock is no operation.

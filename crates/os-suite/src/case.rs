@@ -1,7 +1,7 @@
 use os::Facility;
 
 use crate::{
-    Failure, Fixture, clock, disks, files, iscsi, services, smb, storage, system, volumes,
+    Fixture, SuiteFailure, clock, disks, files, iscsi, services, smb, storage, system, volumes,
 };
 
 /// One statement about the seam that can be false.
@@ -12,7 +12,7 @@ pub struct Case {
     /// The facilities that it calls.
     pub needs: &'static [Facility],
     /// Tries it.
-    pub run: fn(&Fixture) -> Result<(), Failure>,
+    pub run: fn(&Fixture) -> Result<(), SuiteFailure>,
 }
 
 /// All cases, by facility.

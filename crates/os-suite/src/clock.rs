@@ -4,7 +4,7 @@ use os::{Deadline, Facility};
 
 use crate::case::declare;
 use crate::failure::holds;
-use crate::{Failure, Fixture};
+use crate::{Fixture, SuiteFailure};
 
 declare!("clock", &[Facility::Clock];
     it_never_goes_back,
@@ -13,7 +13,7 @@ declare!("clock", &[Facility::Clock];
     the_wall_clock_counts_from_the_unix_epoch,
 );
 
-fn it_never_goes_back(fixture: &Fixture) -> Result<(), Failure> {
+fn it_never_goes_back(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let clock = fixture.clock()?;
     let moments: Vec<_> = std::iter::repeat_with(|| clock.now()).take(1000).collect();
     holds(
@@ -22,7 +22,7 @@ fn it_never_goes_back(fixture: &Fixture) -> Result<(), Failure> {
     )
 }
 
-fn a_sleep_lets_its_time_pass(fixture: &Fixture) -> Result<(), Failure> {
+fn a_sleep_lets_its_time_pass(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let clock = fixture.clock()?;
     let nap = Duration::from_millis(20);
     let before = clock.now();
@@ -30,7 +30,7 @@ fn a_sleep_lets_its_time_pass(fixture: &Fixture) -> Result<(), Failure> {
     holds("the time has passed", before.until(clock.now()) >= nap)
 }
 
-fn a_deadline_passes_with_the_clock(fixture: &Fixture) -> Result<(), Failure> {
+fn a_deadline_passes_with_the_clock(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let clock = fixture.clock()?;
     let nap = Duration::from_millis(20);
     let deadline = Deadline::within(clock, nap);
@@ -46,7 +46,7 @@ fn a_deadline_passes_with_the_clock(fixture: &Fixture) -> Result<(), Failure> {
     )
 }
 
-fn the_wall_clock_counts_from_the_unix_epoch(fixture: &Fixture) -> Result<(), Failure> {
+fn the_wall_clock_counts_from_the_unix_epoch(fixture: &Fixture) -> Result<(), SuiteFailure> {
     const YEAR: u64 = 31_556_952;
     let years = fixture.clock()?.wall().as_secs() / YEAR;
     holds(

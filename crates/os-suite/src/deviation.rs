@@ -1,17 +1,17 @@
-use crate::Failure;
+use crate::SuiteFailure;
 
 /// A case that an implementation answers otherwise, and its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Deviation {
     /// The [`crate::Case::name`].
     pub case: &'static str,
-    /// The [`Failure::summary`] that the case ends with there.
+    /// The [`SuiteFailure::summary`] that the case ends with there.
     pub answer: &'static str,
 }
 
 impl Deviation {
     /// Compares the answer with the one in the table: another answer, the right one too, is news.
-    pub(crate) fn confirm(&self, outcome: Result<(), Failure>) -> Result<(), String> {
+    pub(crate) fn confirm(&self, outcome: Result<(), SuiteFailure>) -> Result<(), String> {
         match outcome {
             Err(failure) if failure.summary() == self.answer => Ok(()),
             Err(failure) => Err(format!(
@@ -27,7 +27,7 @@ impl Deviation {
 #[cfg(test)]
 mod tests {
     use super::Deviation;
-    use crate::Failure;
+    use crate::SuiteFailure;
 
     #[test]
     fn only_the_known_answer_is_confirmed() {
@@ -35,8 +35,8 @@ mod tests {
             case: "files::some",
             answer: "not so: there are links",
         };
-        let known = Failure::Wrong("not so: there are links".to_owned());
-        let other = Failure::Wrong("not so: there are files".to_owned());
+        let known = SuiteFailure::Wrong("not so: there are links".to_owned());
+        let other = SuiteFailure::Wrong("not so: there are files".to_owned());
         assert_eq!(row.confirm(Err(known)), Ok(()));
         assert!(row.confirm(Err(other)).is_err());
         assert!(row.confirm(Ok(())).is_err());

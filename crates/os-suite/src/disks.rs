@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::case::declare;
 use crate::failure::{holds, refused, same};
-use crate::{Failure, Fixture};
+use crate::{Fixture, SuiteFailure};
 
 declare!("disks", &[Facility::Disks, Facility::Volumes];
     disks_are_listed_ascending_and_once,
@@ -33,20 +33,22 @@ const NO_DISK: &str =
     r"\\?\scsi#disk&ven_none&prod_none#5&0&0&000000#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}";
 
 /// The disk that the workbench's volume lies on, and where.
-fn ours(fixture: &Fixture) -> Result<Extent, Failure> {
-    let volume = fixture.workbench().volume();
+fn ours(fixture: &Fixture) -> Result<Extent, SuiteFailure> {
+    let volume = fixture.control().volume();
     let extents = fixture.volumes()?.extents(volume)?;
     match extents.as_slice() {
         [extent] => Ok(*extent),
-        _ => Err(Failure::Wrong(format!("no single extent: {extents:?}"))),
+        _ => Err(SuiteFailure::Wrong(format!(
+            "no single extent: {extents:?}"
+        ))),
     }
 }
 
-fn our_layout(fixture: &Fixture) -> Result<DriveLayout, Failure> {
+fn our_layout(fixture: &Fixture) -> Result<DriveLayout, SuiteFailure> {
     Ok(fixture.disks()?.layout(ours(fixture)?.disk)?)
 }
 
-fn disks_are_listed_ascending_and_once(fixture: &Fixture) -> Result<(), Failure> {
+fn disks_are_listed_ascending_and_once(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let listed = fixture.disks()?.list()?;
     // An empty list would hold, and count as executed.
     holds("there is a disk", !listed.is_empty())?;
@@ -56,19 +58,19 @@ fn disks_are_listed_ascending_and_once(fixture: &Fixture) -> Result<(), Failure>
     )
 }
 
-fn the_disk_of_a_volume_is_listed(fixture: &Fixture) -> Result<(), Failure> {
+fn the_disk_of_a_volume_is_listed(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = ours(fixture)?.disk;
     let listed = fixture.disks()?.list()?;
     holds("it is listed", listed.contains(&disk))
 }
 
-fn a_volume_is_a_partition_of_its_disk(fixture: &Fixture) -> Result<(), Failure> {
+fn a_volume_is_a_partition_of_its_disk(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let extent = ours(fixture)?;
     let layout = our_layout(fixture)?;
-    let volume = fixture.workbench().volume().0;
+    let volume = fixture.control().volume().0;
     let mut partitions = layout.partitions.iter();
     let found = partitions.find(|it| it.offset == extent.offset && it.length == extent.length);
-    let found = found.ok_or_else(|| Failure::Wrong(format!("not in {layout:?}")))?;
+    let found = found.ok_or_else(|| SuiteFailure::Wrong(format!("not in {layout:?}")))?;
     match layout.style {
         // The mount manager takes the GUID of the partition.
         PartitionStyle::Gpt { .. } => same("GUID", &found.id, &volume),
@@ -79,7 +81,7 @@ fn a_volume_is_a_partition_of_its_disk(fixture: &Fixture) -> Result<(), Failure>
 /// A volume of several parts names each of its disks.
 fn the_parts_of_volumes_lie_on_disks_that_are_listed_and_apart(
     fixture: &Fixture,
-) -> Result<(), Failure> {
+) -> Result<(), SuiteFailure> {
     let (disks, volumes) = (fixture.disks()?, fixture.volumes()?);
     ours(fixture)?;
     let listed = disks.list()?;
@@ -95,7 +97,7 @@ fn the_parts_of_volumes_lie_on_disks_that_are_listed_and_apart(
     let apart = parts
         .is_sorted_by(|one, next| one.disk != next.disk || one.offset + one.length <= next.offset);
     holds("no part is in another", apart)?;
-    match fixture.workbench().spanned() {
+    match fixture.control().spanned() {
         Some(volume) => {
             let on: BTreeSet<_> = extents(volume).iter().map(|it| it.disk).collect();
             holds("it lies on several disks", on.len() > 1)
@@ -105,7 +107,7 @@ fn the_parts_of_volumes_lie_on_disks_that_are_listed_and_apart(
 }
 
 /// A table's order need not be the disk's.
-fn partitions_lie_within_the_disk_and_apart(fixture: &Fixture) -> Result<(), Failure> {
+fn partitions_lie_within_the_disk_and_apart(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let length = fixture.disks()?.length(ours(fixture)?.disk)?;
     let mut partitions = our_layout(fixture)?.partitions;
     partitions.sort_by_key(|partition| partition.offset);
@@ -117,7 +119,7 @@ fn partitions_lie_within_the_disk_and_apart(fixture: &Fixture) -> Result<(), Fai
     holds("the last ends on the disk", free <= length)
 }
 
-fn partitions_are_numbered_from_one(fixture: &Fixture) -> Result<(), Failure> {
+fn partitions_are_numbered_from_one(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let layout = our_layout(fixture)?;
     let mut numbers: Vec<_> = layout.partitions.iter().map(|it| it.number.0).collect();
     let is_unique = {
@@ -128,7 +130,7 @@ fn partitions_are_numbered_from_one(fixture: &Fixture) -> Result<(), Failure> {
     holds("none is zero", numbers.first() != Some(&0))
 }
 
-fn a_disk_is_so_many_whole_sectors_long(fixture: &Fixture) -> Result<(), Failure> {
+fn a_disk_is_so_many_whole_sectors_long(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = ours(fixture)?.disk;
     let sector = fixture.disks()?.sector_size(disk)?;
     holds(
@@ -139,14 +141,14 @@ fn a_disk_is_so_many_whole_sectors_long(fixture: &Fixture) -> Result<(), Failure
     same("rest", &(length % u64::from(sector)), &0)
 }
 
-fn a_disk_with_a_table_has_a_boot_signature(fixture: &Fixture) -> Result<(), Failure> {
+fn a_disk_with_a_table_has_a_boot_signature(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = ours(fixture)?.disk;
     let mut sector = sector(fixture.disks()?, disk)?;
     fixture.disks()?.read(disk, 0, &mut sector)?;
     same("signature", &sector.get(510..512), &Some(&[0x55, 0xAA][..]))
 }
 
-fn a_read_has_to_be_aligned(fixture: &Fixture) -> Result<(), Failure> {
+fn a_read_has_to_be_aligned(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = ours(fixture)?.disk;
     let mut sector = sector(fixture.disks()?, disk)?;
     let skewed = fixture.disks()?.read(disk, 1, &mut sector);
@@ -155,7 +157,7 @@ fn a_read_has_to_be_aligned(fixture: &Fixture) -> Result<(), Failure> {
     refused("read of 100 bytes", short, Win32::INVALID_PARAMETER)
 }
 
-fn a_read_beyond_the_end_fails(fixture: &Fixture) -> Result<(), Failure> {
+fn a_read_beyond_the_end_fails(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = ours(fixture)?.disk;
     let length = fixture.disks()?.length(disk)?;
     let mut sector = sector(fixture.disks()?, disk)?;
@@ -163,31 +165,31 @@ fn a_read_beyond_the_end_fails(fixture: &Fixture) -> Result<(), Failure> {
     holds("it fails", beyond.is_err())
 }
 
-fn sector(disks: &dyn Disks, disk: DiskNumber) -> Result<Vec<u8>, Failure> {
+fn sector(disks: &dyn Disks, disk: DiskNumber) -> Result<Vec<u8>, SuiteFailure> {
     let size = usize::try_from(disks.sector_size(disk)?);
-    let size = size.map_err(|error| Failure::Wrong(error.to_string()))?;
+    let size = size.map_err(|error| SuiteFailure::Wrong(error.to_string()))?;
     Ok(vec![0; size])
 }
 
-fn a_device_id_page_reads(fixture: &Fixture) -> Result<(), Failure> {
+fn a_device_id_page_reads(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let page = fixture.disks()?.device_id_page(ours(fixture)?.disk)?;
     let read = DeviceIdPage::parse(&page);
     read.map(drop)
-        .map_err(|error| Failure::Wrong(error.to_string()))
+        .map_err(|error| SuiteFailure::Wrong(error.to_string()))
 }
 
-fn a_device_says_what_it_hangs_on(fixture: &Fixture) -> Result<(), Failure> {
+fn a_device_says_what_it_hangs_on(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let descriptor = fixture.disks()?.descriptor(ours(fixture)?.disk)?;
     holds("its bus is known", descriptor.bus.0 != 0)
 }
 
-fn the_disk_of_a_used_volume_is_online(fixture: &Fixture) -> Result<(), Failure> {
+fn the_disk_of_a_used_volume_is_online(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let attributes = fixture.disks()?.attributes(ours(fixture)?.disk)?;
     holds("it is online", !attributes.offline)?;
     holds("it is writable", !attributes.read_only)
 }
 
-fn looking_anew_changes_nothing_by_itself(fixture: &Fixture) -> Result<(), Failure> {
+fn looking_anew_changes_nothing_by_itself(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = ours(fixture)?.disk;
     let before = (our_layout(fixture)?, fixture.disks()?.length(disk)?);
     fixture.disks()?.update_properties(disk)?;
@@ -195,7 +197,7 @@ fn looking_anew_changes_nothing_by_itself(fixture: &Fixture) -> Result<(), Failu
     same("layout and length", &after, &before)
 }
 
-fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), Failure> {
+fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let unknown = DiskNumber(4_000);
     let disks = fixture.disks()?;
     let endings = [
@@ -215,6 +217,6 @@ fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), Failure> {
         .all(|ending| ending.as_ref().is_some_and(os::Error::is_not_found));
     match all_missing {
         true => Ok(()),
-        false => Err(Failure::Wrong(format!("not all missing: {endings:?}"))),
+        false => Err(SuiteFailure::Wrong(format!("not all missing: {endings:?}"))),
     }
 }

@@ -2,7 +2,7 @@ use os::{Cause, Error, Win32};
 
 /// Why a case does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum SuiteFailure {
     /// A call that had to succeed failed.
     #[error(transparent)]
     Failed(#[from] Error),
@@ -24,7 +24,7 @@ pub enum Failure {
     Wrong(String),
 }
 
-impl Failure {
+impl SuiteFailure {
     /// The failure without the names of the fixture's folders: the same in every run.
     #[must_use]
     pub fn summary(&self) -> String {
@@ -41,10 +41,10 @@ pub(crate) fn refused<T>(
     step: &'static str,
     result: os::Result<T>,
     wanted: Win32,
-) -> Result<(), Failure> {
+) -> Result<(), SuiteFailure> {
     match result {
         Err(error) if error.win32() == Some(wanted) => Ok(()),
-        other => Err(Failure::Otherwise {
+        other => Err(SuiteFailure::Otherwise {
             step,
             wanted,
             got: other.err().map(|error| error.cause),
@@ -53,11 +53,11 @@ pub(crate) fn refused<T>(
 }
 
 /// Passes when it is so.
-pub(crate) fn holds(statement: &str, is_so: bool) -> Result<(), Failure> {
+pub(crate) fn holds(statement: &str, is_so: bool) -> Result<(), SuiteFailure> {
     if is_so {
         return Ok(());
     }
-    Err(Failure::Wrong(format!("not so: {statement}")))
+    Err(SuiteFailure::Wrong(format!("not so: {statement}")))
 }
 
 /// Passes when both are equal.
@@ -65,12 +65,12 @@ pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     what: &str,
     got: &T,
     wanted: &T,
-) -> Result<(), Failure> {
+) -> Result<(), SuiteFailure> {
     if got == wanted {
         return Ok(());
     }
     let text = format!("{what}: wanted {wanted:?}, got {got:?}");
-    Err(Failure::Wrong(text))
+    Err(SuiteFailure::Wrong(text))
 }
 
 fn ending(cause: &Option<Cause>) -> String {

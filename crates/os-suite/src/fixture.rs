@@ -7,21 +7,21 @@ use os::{
     Os, Provider, Services, VolumeId, Volumes, Win32, WinPath,
 };
 
-use crate::Failure;
+use crate::SuiteFailure;
 
 /// A node for one case: some of its facilities, and a hand that does what the seam has no call for.
 pub struct Fixture {
     parts: Parts,
-    workbench: Box<dyn Workbench>,
+    control: Box<dyn CaseControl>,
 }
 
 /// What a case does to the node apart from the seam. Dropping it takes everything away again.
-pub trait Workbench: Send + Sync {
+pub trait CaseControl: Send + Sync {
     /// An empty directory for this case alone: on a volume that keeps reparse points, and without a
     /// link in its path.
     fn folder(&self) -> &WinPath;
 
-    /// The volume on whose root [`Workbench::folder`] lies, so that the folder without its drive is
+    /// The volume on whose root [`CaseControl::folder`] lies, so that the folder without its drive is
     /// a path on the volume.
     fn volume(&self) -> VolumeId;
 
@@ -121,7 +121,7 @@ macro_rules! parts {
         }
 
         /// Each facility has a way to give it to the fixture and a way to ask for it, which fails
-        /// with [`Failure::Unequipped`] when it was not given.
+        /// with [`SuiteFailure::Unequipped`] when it was not given.
         #[allow(missing_docs, reason = "the names are those of the fields of `Os`")]
         #[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
         impl Fixture {
@@ -132,9 +132,9 @@ macro_rules! parts {
                     self
                 }
 
-                pub fn $field(&self) -> Result<&dyn $part, Failure> {
+                pub fn $field(&self) -> Result<&dyn $part, SuiteFailure> {
                     let part = self.parts.$field.as_deref();
-                    part.ok_or(Failure::Unequipped(stringify!($field)))
+                    part.ok_or(SuiteFailure::Unequipped(stringify!($field)))
                 }
             )*
 
@@ -182,22 +182,22 @@ parts! {
 
 impl Fixture {
     /// A node without facilities yet.
-    pub fn new(workbench: impl Workbench + 'static) -> Self {
-        Self::of(Box::new(workbench))
+    pub fn new(control: impl CaseControl + 'static) -> Self {
+        Self::of(Box::new(control))
     }
 
     /// As [`Fixture::new`], of a hand that is boxed already.
     #[must_use]
-    pub fn of(workbench: Box<dyn Workbench>) -> Self {
+    pub fn of(control: Box<dyn CaseControl>) -> Self {
         Self {
             parts: Parts::default(),
-            workbench,
+            control,
         }
     }
 
     /// The hand.
     #[must_use]
-    pub fn workbench(&self) -> &dyn Workbench {
-        &*self.workbench
+    pub fn control(&self) -> &dyn CaseControl {
+        &*self.control
     }
 }

@@ -5,7 +5,7 @@ use fidelity::{Program, Record, Recorder};
 use libtest_mimic::{Arguments, Failed, Trial};
 use os::Facility;
 
-use crate::{Case, Deviation, Failure, Fixture, cases};
+use crate::{Case, Deviation, Fixture, SuiteFailure, cases};
 
 /// An implementation of the seam that the suite is run against.
 #[derive(Debug, Clone, Copy)]
@@ -122,7 +122,7 @@ impl Suite {
         Ok(())
     }
 
-    fn try_case(&self, case: &Case) -> Result<(Result<(), Failure>, Record), Failed> {
+    fn try_case(&self, case: &Case) -> Result<(Result<(), SuiteFailure>, Record), Failed> {
         let recorder = Recorder::default();
         let fixture = (self.implementation.fixture)()?.watched(&recorder);
         let outcome = (case.run)(&fixture);

@@ -9,7 +9,7 @@ use os::{
 
 use crate::case::declare;
 use crate::failure::{holds, same};
-use crate::{Failure, Fixture, IscsiTarget};
+use crate::{Fixture, IscsiTarget, SuiteFailure};
 
 declare!("iscsi", &[Facility::Iscsi];
     a_portal_that_is_added_tells_of_its_targets,
@@ -25,25 +25,25 @@ declare!("iscsi", &[Facility::Iscsi];
     a_portal_is_asked_anew_and_removed_by_address_and_port,
 );
 
-fn a_portal_that_is_added_tells_of_its_targets(fixture: &Fixture) -> Result<(), Failure> {
+fn a_portal_that_is_added_tells_of_its_targets(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     initiator.add_portal(&initiator.target.portal)?;
     let portal = initiator.portal()?;
-    let told = initiator.iscsi.associators(
+    let targets = initiator.iscsi.associators(
         &portal,
         target_to_target_portal::CLASS.name,
         iscsi_target::CLASS.name,
         Deadline::NEVER,
     )?;
-    let names: Result<Vec<_>, _> = told
+    let names: Result<Vec<_>, _> = targets
         .iter()
         .map(|target| target.text(iscsi_target::NODE_ADDRESS.name))
         .collect();
-    let is_told = names?.contains(&initiator.target.name.as_str());
-    holds("the target is among them", is_told)
+    let is_listed = names?.contains(&initiator.target.name.as_str());
+    holds("the target is among them", is_listed)
 }
 
-fn a_portal_may_be_added_again(fixture: &Fixture) -> Result<(), Failure> {
+fn a_portal_may_be_added_again(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     initiator.add_portal(&initiator.target.portal)?;
     initiator.add_portal(&initiator.target.portal)?;
@@ -55,14 +55,16 @@ fn a_portal_may_be_added_again(fixture: &Fixture) -> Result<(), Failure> {
     same("portals", &found.len(), &1)
 }
 
-fn a_portal_that_does_not_answer_is_not_added(fixture: &Fixture) -> Result<(), Failure> {
+fn a_portal_that_does_not_answer_is_not_added(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     // Reserved for documentation: nobody has it.
     let added = initiator.add_portal("192.0.2.1");
     holds("it fails", added.is_err())
 }
 
-fn a_target_is_connected_as_long_as_it_has_a_session(fixture: &Fixture) -> Result<(), Failure> {
+fn a_target_is_connected_as_long_as_it_has_a_session(
+    fixture: &Fixture,
+) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     initiator.add_portal(&initiator.target.portal)?;
     let target = initiator.found()?;
@@ -93,7 +95,7 @@ fn a_target_is_connected_as_long_as_it_has_a_session(fixture: &Fixture) -> Resul
     same("after", &initiator.found()?.bool(is_connected)?, &false)
 }
 
-fn a_second_login_to_a_target_is_refused(fixture: &Fixture) -> Result<(), Failure> {
+fn a_second_login_to_a_target_is_refused(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     initiator.add_portal(&initiator.target.portal)?;
     initiator.connect(&initiator.target.name)?;
@@ -101,14 +103,14 @@ fn a_second_login_to_a_target_is_refused(fixture: &Fixture) -> Result<(), Failur
     refused("Connect", again, iscsi_codes::TARGET_ALREADY_LOGGED_IN)
 }
 
-fn a_target_that_nobody_told_of_is_unknown(fixture: &Fixture) -> Result<(), Failure> {
+fn a_target_that_nobody_told_of_is_unknown(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     initiator.add_portal(&initiator.target.portal)?;
     let connected = initiator.connect("iqn.2026-01.com.example:no-such-target");
     refused("Connect", connected, iscsi_codes::TARGET_NOT_FOUND)
 }
 
-fn a_secret_that_is_too_short_is_refused(fixture: &Fixture) -> Result<(), Failure> {
+fn a_secret_that_is_too_short_is_refused(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     let secret = Arguments::none().with(
         iscsi_session::set_chap_secret::CHAP_SECRET.name,
@@ -119,7 +121,7 @@ fn a_secret_that_is_too_short_is_refused(fixture: &Fixture) -> Result<(), Failur
     holds("it fails", set.is_err())
 }
 
-fn a_secret_of_twelve_to_sixteen_bytes_is_taken(fixture: &Fixture) -> Result<(), Failure> {
+fn a_secret_of_twelve_to_sixteen_bytes_is_taken(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     for secret in ["0123456789ab", "0123456789abcdef"] {
         let secret = Arguments::none().with(
@@ -132,7 +134,9 @@ fn a_secret_of_twelve_to_sixteen_bytes_is_taken(fixture: &Fixture) -> Result<(),
     Ok(())
 }
 
-fn a_session_is_persistent_from_register_to_unregister(fixture: &Fixture) -> Result<(), Failure> {
+fn a_session_is_persistent_from_register_to_unregister(
+    fixture: &Fixture,
+) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     initiator.add_portal(&initiator.target.portal)?;
     initiator.connect(&initiator.target.name)?;
@@ -146,7 +150,7 @@ fn a_session_is_persistent_from_register_to_unregister(fixture: &Fixture) -> Res
     same("unregistered", &is_persistent()?, &false)
 }
 
-fn a_session_is_ended_by_its_identifier_and_once(fixture: &Fixture) -> Result<(), Failure> {
+fn a_session_is_ended_by_its_identifier_and_once(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
     initiator.add_portal(&initiator.target.portal)?;
     initiator.connect(&initiator.target.name)?;
@@ -167,7 +171,7 @@ fn a_session_is_ended_by_its_identifier_and_once(fixture: &Fixture) -> Result<()
 
 fn a_portal_is_asked_anew_and_removed_by_address_and_port(
     fixture: &Fixture,
-) -> Result<(), Failure> {
+) -> Result<(), SuiteFailure> {
     const PORT: u16 = 3260;
     let initiator = Initiator::of(fixture)?;
     initiator.add_portal(&initiator.target.portal)?;
@@ -200,11 +204,11 @@ struct Initiator<'a> {
 }
 
 impl<'a> Initiator<'a> {
-    fn of(fixture: &'a Fixture) -> Result<Self, Failure> {
-        let target = fixture.workbench().target();
+    fn of(fixture: &'a Fixture) -> Result<Self, SuiteFailure> {
+        let target = fixture.control().target();
         Ok(Self {
             iscsi: fixture.iscsi()?,
-            target: target.ok_or(Failure::Unequipped("target to log in to"))?,
+            target: target.ok_or(SuiteFailure::Unequipped("target to log in to"))?,
         })
     }
 
@@ -252,14 +256,14 @@ impl<'a> Initiator<'a> {
         }
     }
 
-    fn portal(&self) -> Result<ObjectPath, Failure> {
+    fn portal(&self) -> Result<ObjectPath, SuiteFailure> {
         let query = Query::all(iscsi_target_portal::CLASS.name, &[]).with(
             iscsi_target_portal::TARGET_PORTAL_ADDRESS.name,
             Value::text(&self.target.portal),
         );
         let found = self.iscsi.query(&query, Deadline::NEVER)?.pop();
         let found = found.map(|portal| portal.path);
-        found.ok_or_else(|| Failure::Wrong("the portal is not listed".to_owned()))
+        found.ok_or_else(|| SuiteFailure::Wrong("the portal is not listed".to_owned()))
     }
 
     /// The one session of the target.
@@ -282,13 +286,13 @@ impl<'a> Initiator<'a> {
         }
     }
 
-    fn found(&self) -> Result<Instance, Failure> {
+    fn found(&self) -> Result<Instance, SuiteFailure> {
         let name = iscsi_target::NODE_ADDRESS.name;
         let select = [name, iscsi_target::IS_CONNECTED.name];
         let query = Query::all(iscsi_target::CLASS.name, &select)
             .with(name, Value::text(&self.target.name));
         let found = self.iscsi.query(&query, Deadline::NEVER)?.pop();
-        found.ok_or_else(|| Failure::Wrong("the target is not listed".to_owned()))
+        found.ok_or_else(|| SuiteFailure::Wrong("the target is not listed".to_owned()))
     }
 }
 
@@ -307,7 +311,7 @@ impl Drop for Initiator<'_> {
 }
 
 /// Passes when the call failed with this code of the initiator.
-fn refused(step: &str, result: os::Result<()>, wanted: ReturnCode) -> Result<(), Failure> {
+fn refused(step: &str, result: os::Result<()>, wanted: ReturnCode) -> Result<(), SuiteFailure> {
     let cause = result.err().map(|error| error.cause);
     same(step, &cause, &Some(Cause::Hresult(Hresult(wanted.code))))
 }

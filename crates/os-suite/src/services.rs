@@ -6,7 +6,7 @@ use os::{Deadline, Facility, ServiceState, Services, Win32};
 
 use crate::case::declare;
 use crate::failure::{holds, refused, same};
-use crate::{Failure, Fixture};
+use crate::{Fixture, SuiteFailure};
 
 declare!("services", &[Facility::Clock, Facility::Services];
     a_service_is_found_without_regard_to_case,
@@ -19,7 +19,7 @@ declare!("services", &[Facility::Clock, Facility::Services];
 /// Of every Windows.
 const USUAL: &str = "RpcSs";
 
-fn a_service_is_found_without_regard_to_case(fixture: &Fixture) -> Result<(), Failure> {
+fn a_service_is_found_without_regard_to_case(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let services = fixture.services()?;
     let found = services.query(USUAL)?;
     holds("it has a name for people", !found.display_name.is_empty())?;
@@ -30,7 +30,7 @@ fn a_service_is_found_without_regard_to_case(fixture: &Fixture) -> Result<(), Fa
     )
 }
 
-fn a_service_that_is_not_there_is_no_such_service(fixture: &Fixture) -> Result<(), Failure> {
+fn a_service_that_is_not_there_is_no_such_service(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let services = fixture.services()?;
     let missing = Win32::NO_SUCH_SERVICE;
     // The longest name that a service can have, and one that is longer.
@@ -44,7 +44,7 @@ fn a_service_that_is_not_there_is_no_such_service(fixture: &Fixture) -> Result<(
     Ok(())
 }
 
-fn an_idle_service_starts_and_stops_on_request(fixture: &Fixture) -> Result<(), Failure> {
+fn an_idle_service_starts_and_stops_on_request(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let services = fixture.services()?;
     let name = idle(fixture)?;
     bring_to_rest(fixture, services, name)?;
@@ -58,14 +58,14 @@ fn an_idle_service_starts_and_stops_on_request(fixture: &Fixture) -> Result<(), 
     wait_for(fixture, services, name, ServiceState::Stopped)
 }
 
-fn an_idle_service_has_no_running_dependents(fixture: &Fixture) -> Result<(), Failure> {
+fn an_idle_service_has_no_running_dependents(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let dependents = fixture.services()?.running_dependents(idle(fixture)?)?;
     same("dependents", &dependents, &Vec::new())
 }
 
 /// On Windows most services depend on this one, through others too. One may be removed meanwhile, and some let
 /// nobody ask them anything.
-fn dependents_are_services_and_each_is_listed_once(fixture: &Fixture) -> Result<(), Failure> {
+fn dependents_are_services_and_each_is_listed_once(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let services = fixture.services()?;
     let mut names = services.running_dependents(USUAL)?;
     for name in &names {
@@ -93,13 +93,17 @@ fn is_closed_or_gone(error: &os::Error) -> bool {
     error.win32().is_some_and(|code| codes.contains(&code))
 }
 
-fn idle(fixture: &Fixture) -> Result<&'static str, Failure> {
-    let service = fixture.workbench().idle_service();
-    service.ok_or(Failure::Unequipped("service to start"))
+fn idle(fixture: &Fixture) -> Result<&'static str, SuiteFailure> {
+    let service = fixture.control().idle_service();
+    service.ok_or(SuiteFailure::Unequipped("service to start"))
 }
 
 /// What nothing needs may have been started all the same. What is on its way to a state gets there.
-fn bring_to_rest(fixture: &Fixture, services: &dyn Services, name: &str) -> Result<(), Failure> {
+fn bring_to_rest(
+    fixture: &Fixture,
+    services: &dyn Services,
+    name: &str,
+) -> Result<(), SuiteFailure> {
     let found = services.query(name)?.state;
     if found == ServiceState::StartPending {
         wait_for(fixture, services, name, ServiceState::Running)?;
@@ -118,7 +122,7 @@ fn wait_for(
     services: &dyn Services,
     name: &str,
     wanted: ServiceState,
-) -> Result<(), Failure> {
+) -> Result<(), SuiteFailure> {
     let clock = fixture.clock()?;
     let limit = Deadline::within(clock, Duration::from_secs(30));
     loop {

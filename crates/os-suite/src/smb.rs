@@ -10,7 +10,7 @@ use os::{
 
 use crate::case::declare;
 use crate::failure::{holds, refused, same};
-use crate::{Failure, Fixture, Share};
+use crate::{Fixture, Share, SuiteFailure};
 
 declare!("smb", &[Facility::Files, Facility::Smb];
     a_mapped_share_is_listed_and_reached,
@@ -25,7 +25,9 @@ declare!("smb", &[Facility::Files, Facility::Smb];
     the_definition_tells_which_parameters_a_method_has,
 );
 
-fn the_definition_tells_which_parameters_a_method_has(fixture: &Fixture) -> Result<(), Failure> {
+fn the_definition_tells_which_parameters_a_method_has(
+    fixture: &Fixture,
+) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     let known = client
         .smb
@@ -42,11 +44,12 @@ fn the_definition_tells_which_parameters_a_method_has(fixture: &Fixture) -> Resu
     holds("what comes out is none", !known.contains(created))
 }
 
-fn a_mapped_share_is_listed_and_reached(fixture: &Fixture) -> Result<(), Failure> {
+fn a_mapped_share_is_listed_and_reached(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     client.map(&client.share.path, &client.share.password)?;
     let mapping = client.mapping(&client.share.path)?;
-    let listed = mapping.ok_or_else(|| Failure::Wrong("the mapping is not listed".to_owned()))?;
+    let listed =
+        mapping.ok_or_else(|| SuiteFailure::Wrong("the mapping is not listed".to_owned()))?;
     same("status", &listed.u32(STATUS.name)?, &status::OK.value)?;
     let root = client.root()?;
     let entry = fixture.files()?.entry(&root)?;
@@ -56,31 +59,31 @@ fn a_mapped_share_is_listed_and_reached(fixture: &Fixture) -> Result<(), Failure
     holds("the mapping is gone", left.is_none())
 }
 
-fn a_mapping_is_found_without_regard_to_case(fixture: &Fixture) -> Result<(), Failure> {
+fn a_mapping_is_found_without_regard_to_case(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     client.map(&client.share.path, &client.share.password)?;
     let upper = client.mapping(&client.share.path.to_uppercase())?;
     holds("it is found in upper case", upper.is_some())
 }
 
-fn a_mapping_that_is_gone_cannot_be_removed(fixture: &Fixture) -> Result<(), Failure> {
+fn a_mapping_that_is_gone_cannot_be_removed(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     client.map(&client.share.path, &client.share.password)?;
     let mapping = client.mapping(&client.share.path)?;
     let path = mapping.map(|mapping| mapping.path);
-    let path = path.ok_or_else(|| Failure::Wrong("the mapping is not listed".to_owned()))?;
+    let path = path.ok_or_else(|| SuiteFailure::Wrong("the mapping is not listed".to_owned()))?;
     client.remove(&path)?;
     let again = client.remove(&path);
     holds("it fails", again.is_err())
 }
 
-fn a_server_that_is_not_there_is_bad_netpath(fixture: &Fixture) -> Result<(), Failure> {
+fn a_server_that_is_not_there_is_bad_netpath(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     let mapped = client.map(r"\\wincsi-no-such-server\share", &client.share.password);
     refused("Create", mapped, Win32::BAD_NETPATH)
 }
 
-fn a_share_that_is_not_there_is_bad_net_name(fixture: &Fixture) -> Result<(), Failure> {
+fn a_share_that_is_not_there_is_bad_net_name(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     let other = format!("{}-no-such-share", client.share.path);
     let mapped = client.map(&other, &client.share.password);
@@ -88,7 +91,7 @@ fn a_share_that_is_not_there_is_bad_net_name(fixture: &Fixture) -> Result<(), Fa
 }
 
 /// Some servers say that it is the password, most say that it may be the name as well.
-fn a_wrong_password_is_refused_and_leaves_nothing(fixture: &Fixture) -> Result<(), Failure> {
+fn a_wrong_password_is_refused_and_leaves_nothing(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     let code = client
         .map(&client.share.path, "wrong password")
@@ -100,7 +103,7 @@ fn a_wrong_password_is_refused_and_leaves_nothing(fixture: &Fixture) -> Result<(
     holds("nothing is mapped", left.is_none())
 }
 
-fn a_second_user_of_a_server_conflicts(fixture: &Fixture) -> Result<(), Failure> {
+fn a_second_user_of_a_server_conflicts(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     client.map(&client.share.path, &client.share.password)?;
     let other = format!("{}-other", client.share.user);
@@ -109,18 +112,18 @@ fn a_second_user_of_a_server_conflicts(fixture: &Fixture) -> Result<(), Failure>
 }
 
 /// Since Server 2019: see `os-sim`'s `Redirector::create` for who saw it.
-fn a_share_that_is_mapped_is_not_mapped_again(fixture: &Fixture) -> Result<(), Failure> {
+fn a_share_that_is_mapped_is_not_mapped_again(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     client.map(&client.share.path, &client.share.password)?;
     let again = client.map(&client.share.path, &client.share.password);
-    let told = again.err().map(|error| error.cause);
+    let failed_with = again.err().map(|error| error.cause);
     let failed = Some(Cause::Hresult(Hresult::WBEM_E_FAILED));
-    same("the second time", &told, &failed)?;
+    same("the second time", &failed_with, &failed)?;
     let left = client.mapping(&client.share.path)?;
     holds("the first mapping stays", left.is_some())
 }
 
-fn a_separator_at_the_end_is_refused(fixture: &Fixture) -> Result<(), Failure> {
+fn a_separator_at_the_end_is_refused(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     let mapped = client.map(&format!(r"{}\", client.share.path), &client.share.password);
     refused("Create", mapped, Win32::INVALID_PARAMETER)
@@ -133,11 +136,11 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    fn of(fixture: &'a Fixture) -> Result<Self, Failure> {
-        let share = fixture.workbench().share();
+    fn of(fixture: &'a Fixture) -> Result<Self, SuiteFailure> {
+        let share = fixture.control().share();
         Ok(Self {
             smb: fixture.smb()?,
-            share: share.ok_or(Failure::Unequipped("share to map"))?,
+            share: share.ok_or(SuiteFailure::Unequipped("share to map"))?,
         })
     }
 
@@ -190,9 +193,9 @@ impl<'a> Client<'a> {
         Ok(self.smb.query(&query, Deadline::NEVER)?.pop())
     }
 
-    fn root(&self) -> Result<WinPath, Failure> {
+    fn root(&self) -> Result<WinPath, SuiteFailure> {
         let root = self.share.path.parse();
-        root.map_err(|error| Failure::Wrong(format!("{}: {error}", self.share.path)))
+        root.map_err(|error| SuiteFailure::Wrong(format!("{}: {error}", self.share.path)))
     }
 }
 

@@ -14,7 +14,7 @@ use os::{
 
 use crate::case::declare;
 use crate::failure::{holds, refused, same};
-use crate::{Failure, Fixture};
+use crate::{Fixture, SuiteFailure};
 
 const NEEDS: &[Facility] = &[
     Facility::Clock,
@@ -63,36 +63,36 @@ struct Disk<'a> {
 }
 
 impl<'a> Disk<'a> {
-    fn raw(fixture: &'a Fixture) -> Result<Self, Failure> {
+    fn raw(fixture: &'a Fixture) -> Result<Self, SuiteFailure> {
         Ok(Self {
             fixture,
-            number: fixture.workbench().raw_disk()?,
+            number: fixture.control().raw_disk()?,
             storage: fixture.storage()?,
         })
     }
 
-    fn initialised(fixture: &'a Fixture) -> Result<Self, Failure> {
+    fn initialised(fixture: &'a Fixture) -> Result<Self, SuiteFailure> {
         let disk = Self::raw(fixture)?;
         disk.expect(&disk.object()?.path, disk::INITIALIZE.name, &gpt())?;
         disk.expect(&disk.object()?.path, disk::ONLINE.name, &Arguments::none())?;
         Ok(disk)
     }
 
-    fn partitioned(fixture: &'a Fixture) -> Result<Self, Failure> {
+    fn partitioned(fixture: &'a Fixture) -> Result<Self, SuiteFailure> {
         let disk = Self::initialised(fixture)?;
         let create = disk::CREATE_PARTITION.name;
         disk.expect(&disk.object()?.path, create, &all_of_it())?;
         Ok(disk)
     }
 
-    fn object(&self) -> Result<Instance, Failure> {
+    fn object(&self) -> Result<Instance, SuiteFailure> {
         let select = &[disk::NUMBER.name, disk::PARTITION_STYLE.name];
         let query = Query::all(disk::CLASS.name, select)
             .with(disk::NUMBER.name, Value::uint32(self.number.0));
         one(self.storage.query(&query, Deadline::NEVER)?)
     }
 
-    fn partition(&self) -> Result<Instance, Failure> {
+    fn partition(&self) -> Result<Instance, SuiteFailure> {
         let select = &[partition::OFFSET.name, partition::SIZE.name];
         let query = Query::all(partition::CLASS.name, select)
             .with(partition::DISK_NUMBER.name, Value::uint32(self.number.0))
@@ -101,7 +101,7 @@ impl<'a> Disk<'a> {
     }
 
     /// The volume of the partition, once it has appeared.
-    fn volume(&self) -> Result<(VolumeId, ObjectPath), Failure> {
+    fn volume(&self) -> Result<(VolumeId, ObjectPath), SuiteFailure> {
         let partition = self.partition()?.path;
         for _ in 0..600 {
             let association = partition_to_volume::CLASS.name;
@@ -113,12 +113,12 @@ impl<'a> Disk<'a> {
             )?;
             if let [found] = found.as_slice() {
                 let id = found.text(volume::UNIQUE_ID.name)?.parse();
-                let id = id.map_err(|error| Failure::Wrong(format!("{error}")))?;
+                let id = id.map_err(|error| SuiteFailure::Wrong(format!("{error}")))?;
                 return Ok((id, found.path.clone()));
             }
             self.fixture.clock()?.sleep(Duration::from_millis(100));
         }
-        Err(Failure::Wrong("no volume has appeared".to_owned()))
+        Err(SuiteFailure::Wrong("no volume has appeared".to_owned()))
     }
 
     fn call(
@@ -126,7 +126,7 @@ impl<'a> Disk<'a> {
         on: &ObjectPath,
         method: &'static str,
         arguments: &Arguments,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Outcome, SuiteFailure> {
         let target = Target::Instance(on);
         let done = self
             .storage
@@ -140,7 +140,7 @@ impl<'a> Disk<'a> {
         on: &ObjectPath,
         method: &'static str,
         arguments: &Arguments,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), SuiteFailure> {
         self.expect_code(on, method, arguments, codes::SUCCESS)
     }
 
@@ -151,7 +151,7 @@ impl<'a> Disk<'a> {
         method: &'static str,
         arguments: &Arguments,
         wanted: os::schema::ReturnCode,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), SuiteFailure> {
         let outcome = self.call(on, method, arguments)?;
         same(method, &outcome.code, &wanted.code.into())
     }
@@ -181,10 +181,10 @@ fn ntfs() -> Arguments {
         .with("Force", Value::Bool(true))
 }
 
-fn one(mut found: Vec<Instance>) -> Result<Instance, Failure> {
+fn one(mut found: Vec<Instance>) -> Result<Instance, SuiteFailure> {
     match (found.pop(), found.is_empty()) {
         (Some(only), true) => Ok(only),
-        (last, _) => Err(Failure::Wrong(format!("not one: {found:?} {last:?}"))),
+        (last, _) => Err(SuiteFailure::Wrong(format!("not one: {found:?} {last:?}"))),
     }
 }
 
@@ -192,22 +192,22 @@ fn all(
     fixture: &Fixture,
     class: &'static str,
     select: &[&'static str],
-) -> Result<Vec<Instance>, Failure> {
+) -> Result<Vec<Instance>, SuiteFailure> {
     let query = Query::all(class, select);
     Ok(fixture.storage()?.query(&query, Deadline::NEVER)?)
 }
 
 /// The number of the disk that the workbench's volume lies on.
-fn our_disk(fixture: &Fixture) -> Result<Value, Failure> {
-    let volume = fixture.workbench().volume();
+fn our_disk(fixture: &Fixture) -> Result<Value, SuiteFailure> {
+    let volume = fixture.control().volume();
     let extents = fixture.volumes()?.extents(volume)?;
     let disk = extents.first().map(|extent| extent.disk.0);
-    let disk = disk.ok_or_else(|| Failure::Wrong("the volume lies nowhere".to_owned()))?;
+    let disk = disk.ok_or_else(|| SuiteFailure::Wrong("the volume lies nowhere".to_owned()))?;
     Ok(Value::uint32(disk))
 }
 
 /// But for dynamic ones, which the provider leaves out (<https://github.com/ansible/ansible/issues/51032>).
-fn both_views_know_the_same_disks(fixture: &Fixture) -> Result<(), Failure> {
+fn both_views_know_the_same_disks(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let kernel = fixture.disks()?;
     let mut known = Vec::new();
     for disk in all(
@@ -237,7 +237,7 @@ fn is_dynamic(kernel: &dyn Disks, disk: DiskNumber) -> bool {
     })
 }
 
-fn the_path_of_a_disk_opens_the_disk_of_its_number(fixture: &Fixture) -> Result<(), Failure> {
+fn the_path_of_a_disk_opens_the_disk_of_its_number(fixture: &Fixture) -> Result<(), SuiteFailure> {
     for disk in all(
         fixture,
         disk::CLASS.name,
@@ -250,7 +250,7 @@ fn the_path_of_a_disk_opens_the_disk_of_its_number(fixture: &Fixture) -> Result<
     Ok(())
 }
 
-fn an_answer_has_what_was_selected_and_no_more(fixture: &Fixture) -> Result<(), Failure> {
+fn an_answer_has_what_was_selected_and_no_more(fixture: &Fixture) -> Result<(), SuiteFailure> {
     for disk in all(fixture, disk::CLASS.name, &[disk::NUMBER.name])? {
         let names: Vec<_> = disk.properties.keys().map(String::as_str).collect();
         same("properties", &names, &vec![disk::NUMBER.name])?;
@@ -258,7 +258,7 @@ fn an_answer_has_what_was_selected_and_no_more(fixture: &Fixture) -> Result<(), 
     Ok(())
 }
 
-fn a_size_travels_as_text(fixture: &Fixture) -> Result<(), Failure> {
+fn a_size_travels_as_text(fixture: &Fixture) -> Result<(), SuiteFailure> {
     for disk in all(fixture, disk::CLASS.name, &[disk::SIZE.name])? {
         let size = disk.value(disk::SIZE.name)?;
         holds("it is text", matches!(size, Value::Text(_)))?;
@@ -266,7 +266,7 @@ fn a_size_travels_as_text(fixture: &Fixture) -> Result<(), Failure> {
     Ok(())
 }
 
-fn a_query_finds_what_meets_all_conditions(fixture: &Fixture) -> Result<(), Failure> {
+fn a_query_finds_what_meets_all_conditions(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let number = our_disk(fixture)?;
     let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name])
         .with(disk::NUMBER.name, number.clone())
@@ -275,14 +275,14 @@ fn a_query_finds_what_meets_all_conditions(fixture: &Fixture) -> Result<(), Fail
     same("number", found.value(disk::NUMBER.name)?, &number)
 }
 
-fn a_query_that_nothing_meets_is_empty(fixture: &Fixture) -> Result<(), Failure> {
+fn a_query_that_nothing_meets_is_empty(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name])
         .with(disk::NUMBER.name, Value::uint32(4_000));
     let found = fixture.storage()?.query(&query, Deadline::NEVER)?;
     holds("it is empty", found.is_empty())
 }
 
-fn unequal_leaves_nulls_out(fixture: &Fixture) -> Result<(), Failure> {
+fn unequal_leaves_nulls_out(fixture: &Fixture) -> Result<(), SuiteFailure> {
     // A disk has a signature or a GUID, so whatever has a GUID has no signature and is left out.
     let query = Query::all(disk::CLASS.name, &[disk::SIGNATURE.name])
         .without(disk::SIGNATURE.name, Value::uint32(0));
@@ -295,11 +295,11 @@ fn unequal_leaves_nulls_out(fixture: &Fixture) -> Result<(), Failure> {
     Ok(())
 }
 
-fn a_null_is_found_by_null(fixture: &Fixture) -> Result<(), Failure> {
+fn a_null_is_found_by_null(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let signature = disk::SIGNATURE.name;
     let select = [signature];
     let disks = Query::all(disk::CLASS.name, &select);
-    let count = |query: &Query<'_>| -> Result<usize, Failure> {
+    let count = |query: &Query<'_>| -> Result<usize, SuiteFailure> {
         Ok(fixture.storage()?.query(query, Deadline::NEVER)?.len())
     };
     let mut nulls = 0;
@@ -313,9 +313,9 @@ fn a_null_is_found_by_null(fixture: &Fixture) -> Result<(), Failure> {
     same("not equal to null", &count(&other)?, &(all - nulls))
 }
 
-fn text_compares_without_regard_to_case(fixture: &Fixture) -> Result<(), Failure> {
+fn text_compares_without_regard_to_case(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let number = our_disk(fixture)?;
-    let count = |kind: &str| -> Result<usize, Failure> {
+    let count = |kind: &str| -> Result<usize, SuiteFailure> {
         let query = Query::all(partition::CLASS.name, &[partition::OFFSET.name])
             .with(partition::DISK_NUMBER.name, number.clone())
             .without(partition::GPT_TYPE.name, Value::text(kind));
@@ -328,7 +328,7 @@ fn text_compares_without_regard_to_case(fixture: &Fixture) -> Result<(), Failure
     )
 }
 
-fn a_disk_leads_to_its_partitions_and_back(fixture: &Fixture) -> Result<(), Failure> {
+fn a_disk_leads_to_its_partitions_and_back(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let storage = fixture.storage()?;
     let number = our_disk(fixture)?;
     let query = Query::all(disk::CLASS.name, &[]).with(disk::NUMBER.name, number.clone());
@@ -350,7 +350,7 @@ fn a_disk_leads_to_its_partitions_and_back(fixture: &Fixture) -> Result<(), Fail
     Ok(())
 }
 
-fn an_object_that_is_gone_is_not_found(fixture: &Fixture) -> Result<(), Failure> {
+fn an_object_that_is_gone_is_not_found(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let found = all(fixture, disk::CLASS.name, &[])?;
     let known = found
         .first()
@@ -366,7 +366,7 @@ fn an_object_that_is_gone_is_not_found(fixture: &Fixture) -> Result<(), Failure>
     same("cause", &cause, &Some(not_found))
 }
 
-fn a_rescan_and_a_refresh_succeed(fixture: &Fixture) -> Result<(), Failure> {
+fn a_rescan_and_a_refresh_succeed(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let storage = fixture.storage()?;
     let none = Arguments::none();
     let target = Target::Class(storage_setting::CLASS.name);
@@ -380,14 +380,14 @@ fn a_rescan_and_a_refresh_succeed(fixture: &Fixture) -> Result<(), Failure> {
     same("refresh", &outcome.code, &Returned::Code(0))
 }
 
-fn a_raw_disk_takes_no_partition(fixture: &Fixture) -> Result<(), Failure> {
+fn a_raw_disk_takes_no_partition(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::raw(fixture)?;
     let create = disk::CREATE_PARTITION.name;
     let wanted = codes::DISK_NOT_INITIALIZED;
     disk.expect_code(&disk.object()?.path, create, &all_of_it(), wanted)
 }
 
-fn a_raw_disk_is_initialised_once(fixture: &Fixture) -> Result<(), Failure> {
+fn a_raw_disk_is_initialised_once(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::raw(fixture)?;
     let raw = disk.object()?;
     same("style", &raw.u32(disk::PARTITION_STYLE.name)?, &0)?;
@@ -398,7 +398,9 @@ fn a_raw_disk_is_initialised_once(fixture: &Fixture) -> Result<(), Failure> {
     disk.expect_code(&raw.path, disk::INITIALIZE.name, &gpt(), wanted)
 }
 
-fn an_initialised_disk_has_a_table_that_the_kernel_sees(fixture: &Fixture) -> Result<(), Failure> {
+fn an_initialised_disk_has_a_table_that_the_kernel_sees(
+    fixture: &Fixture,
+) -> Result<(), SuiteFailure> {
     let disk = Disk::raw(fixture)?;
     let before = fixture.disks()?.layout(disk.number)?;
     same("style", &before.style, &PartitionStyle::Raw)?;
@@ -413,7 +415,7 @@ fn an_initialised_disk_has_a_table_that_the_kernel_sees(fixture: &Fixture) -> Re
     )
 }
 
-fn a_partition_of_all_the_space_is_aligned(fixture: &Fixture) -> Result<(), Failure> {
+fn a_partition_of_all_the_space_is_aligned(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::partitioned(fixture)?;
     let length = fixture.disks()?.length(disk.number)?;
     let partition = disk.partition()?;
@@ -428,21 +430,23 @@ fn a_partition_of_all_the_space_is_aligned(fixture: &Fixture) -> Result<(), Fail
     )
 }
 
-fn a_disk_that_is_full_takes_no_partition(fixture: &Fixture) -> Result<(), Failure> {
+fn a_disk_that_is_full_takes_no_partition(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::partitioned(fixture)?;
     let create = disk::CREATE_PARTITION.name;
     let outcome = disk.call(&disk.object()?.path, create, &all_of_it())?;
     holds("it is refused", outcome.code != codes::SUCCESS.code)
 }
 
-fn an_online_partition_gets_a_volume_named_like_it(fixture: &Fixture) -> Result<(), Failure> {
+fn an_online_partition_gets_a_volume_named_like_it(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::partitioned(fixture)?;
     let (volume, _) = disk.volume()?;
     let volumes = fixture.volumes()?;
     holds("the kernel lists it", volumes.list()?.contains(&volume))?;
     let extents = volumes.extents(volume)?;
     let [extent] = extents.as_slice() else {
-        return Err(Failure::Wrong(format!("no single extent: {extents:?}")));
+        return Err(SuiteFailure::Wrong(format!(
+            "no single extent: {extents:?}"
+        )));
     };
     same("disk", &extent.disk, &disk.number)?;
     let offset = disk.partition()?.u64(partition::OFFSET.name)?;
@@ -453,7 +457,7 @@ fn an_online_partition_gets_a_volume_named_like_it(fixture: &Fixture) -> Result<
     same("GUID", &partition.map(|it| it.id), &Some(volume.0))
 }
 
-fn a_volume_is_raw_until_it_is_formatted(fixture: &Fixture) -> Result<(), Failure> {
+fn a_volume_is_raw_until_it_is_formatted(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::partitioned(fixture)?;
     let (volume, path) = disk.volume()?;
     let volumes = fixture.volumes()?;
@@ -466,7 +470,7 @@ fn a_volume_is_raw_until_it_is_formatted(fixture: &Fixture) -> Result<(), Failur
     holds("most of it is free", space.free > space.total / 2)
 }
 
-fn a_partition_is_not_resized_by_nothing(fixture: &Fixture) -> Result<(), Failure> {
+fn a_partition_is_not_resized_by_nothing(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::partitioned(fixture)?;
     let partition = disk.partition()?;
     let size = partition.u64(partition::SIZE.name)?;
@@ -475,7 +479,7 @@ fn a_partition_is_not_resized_by_nothing(fixture: &Fixture) -> Result<(), Failur
     disk.expect_code(&partition.path, partition::RESIZE.name, &arguments, wanted)
 }
 
-fn a_volume_goes_offline_with_its_disk(fixture: &Fixture) -> Result<(), Failure> {
+fn a_volume_goes_offline_with_its_disk(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::partitioned(fixture)?;
     let (volume, _) = disk.volume()?;
     let none = Arguments::none();
@@ -489,13 +493,15 @@ fn a_volume_goes_offline_with_its_disk(fixture: &Fixture) -> Result<(), Failure>
     same("the same volume", &disk.volume()?.0, &volume)
 }
 
-fn a_read_only_disk_is_made_writable_past_the_provider(fixture: &Fixture) -> Result<(), Failure> {
+fn a_read_only_disk_is_made_writable_past_the_provider(
+    fixture: &Fixture,
+) -> Result<(), SuiteFailure> {
     let disk = Disk::initialised(fixture)?;
     let read_only = disk::set_attributes::IS_READ_ONLY.name;
     let read_only = Arguments::none().with(read_only, Value::Bool(true));
     disk.expect(&disk.object()?.path, disk::SET_ATTRIBUTES.name, &read_only)?;
     let disks = fixture.disks()?;
-    let is_read_only = || Ok::<_, Failure>(disks.attributes(disk.number)?.read_only);
+    let is_read_only = || Ok::<_, SuiteFailure>(disks.attributes(disk.number)?.read_only);
     holds("it is read-only", is_read_only()?)?;
     disks.set_access(disk.number, DiskAccess::ReadWrite)?;
     holds("it is writable", !is_read_only()?)?;
@@ -505,13 +511,13 @@ fn a_read_only_disk_is_made_writable_past_the_provider(fixture: &Fixture) -> Res
     holds("it is writable again", !is_read_only()?)
 }
 
-fn a_plugged_disk_has_an_address(fixture: &Fixture) -> Result<(), Failure> {
+fn a_plugged_disk_has_an_address(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::raw(fixture)?;
     fixture.disks()?.scsi_address(disk.number)?;
     Ok(())
 }
 
-fn a_locked_volume_has_one_owner_until_it_is_let_go(fixture: &Fixture) -> Result<(), Failure> {
+fn a_locked_volume_has_one_owner_until_it_is_let_go(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::partitioned(fixture)?;
     let (volume, path) = disk.volume()?;
     disk.expect(&path, volume::FORMAT.name, &ntfs())?;
@@ -525,7 +531,7 @@ fn a_locked_volume_has_one_owner_until_it_is_let_go(fixture: &Fixture) -> Result
 }
 
 /// Whatever looks at new volumes on a machine, a scanner say, may have one open that was formatted a moment ago.
-fn first_lock(fixture: &Fixture, volume: VolumeId) -> Result<Box<dyn VolumeLock>, Failure> {
+fn first_lock(fixture: &Fixture, volume: VolumeId) -> Result<Box<dyn VolumeLock>, SuiteFailure> {
     let volumes = fixture.volumes()?;
     for _ in 0..TRIES {
         match volumes.lock(volume) {
@@ -539,12 +545,12 @@ fn first_lock(fixture: &Fixture, volume: VolumeId) -> Result<Box<dyn VolumeLock>
 /// What follows a change on a machine is waited for this often; a simulated node has it at once.
 const TRIES: u32 = 100;
 
-fn pause(fixture: &Fixture) -> Result<(), Failure> {
+fn pause(fixture: &Fixture) -> Result<(), SuiteFailure> {
     fixture.clock()?.sleep(Duration::from_millis(100));
     Ok(())
 }
 
-fn a_partition_grows_and_its_filesystem_after_it(fixture: &Fixture) -> Result<(), Failure> {
+fn a_partition_grows_and_its_filesystem_after_it(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = Disk::initialised(fixture)?;
     let half = all_of_it()
         .with("UseMaximumSize", Value::Bool(false))
@@ -556,7 +562,7 @@ fn a_partition_grows_and_its_filesystem_after_it(fixture: &Fixture) -> Result<()
     let (disks, volumes) = (fixture.disks()?, fixture.volumes()?);
     let entries = disks.layout(disk.number)?.partitions;
     let ours = entries.iter().find(|it| it.id == volume.0);
-    let ours = ours.ok_or(Failure::Unequipped("partition"))?;
+    let ours = ours.ok_or(SuiteFailure::Unequipped("partition"))?;
     let before = volumes.space(volume)?.total;
     disks.grow_partition(disk.number, ours.number, 64 * MIB)?;
     let longer = ours.length + 64 * MIB;
@@ -568,7 +574,7 @@ fn a_partition_grows_and_its_filesystem_after_it(fixture: &Fixture) -> Result<()
 }
 
 /// The length of the volume's extent, once it is as wanted or has had some seconds.
-fn length_within(fixture: &Fixture, volume: VolumeId, wanted: u64) -> Result<u64, Failure> {
+fn length_within(fixture: &Fixture, volume: VolumeId, wanted: u64) -> Result<u64, SuiteFailure> {
     for _ in 0..TRIES {
         if length_of(fixture, volume)? == wanted {
             break;
@@ -578,8 +584,8 @@ fn length_within(fixture: &Fixture, volume: VolumeId, wanted: u64) -> Result<u64
     length_of(fixture, volume)
 }
 
-fn length_of(fixture: &Fixture, volume: VolumeId) -> Result<u64, Failure> {
+fn length_of(fixture: &Fixture, volume: VolumeId) -> Result<u64, SuiteFailure> {
     let extents = fixture.volumes()?.extents(volume)?;
     let first = extents.first().map(|extent| extent.length);
-    first.ok_or_else(|| Failure::Wrong("the volume has no extent".to_owned()))
+    first.ok_or_else(|| SuiteFailure::Wrong("the volume has no extent".to_owned()))
 }

@@ -6,7 +6,7 @@ pub(crate) mod firmware {
 
     use crate::case::declare;
     use crate::failure::{holds, same};
-    use crate::{Failure, Fixture};
+    use crate::{Fixture, SuiteFailure};
 
     declare!("firmware", &[Facility::Firmware];
         the_table_is_as_long_as_its_header_says,
@@ -20,7 +20,7 @@ pub(crate) mod firmware {
     /// The type of the last structure (DMTF DSP0134, end-of-table).
     const END_OF_TABLE: u8 = 127;
 
-    fn the_table_is_as_long_as_its_header_says(fixture: &Fixture) -> Result<(), Failure> {
+    fn the_table_is_as_long_as_its_header_says(fixture: &Fixture) -> Result<(), SuiteFailure> {
         let table = fixture.firmware()?.smbios()?;
         let length = table.get(4..HEADER).and_then(|bytes| bytes.try_into().ok());
         let length = length.map(u32::from_le_bytes).map(usize::try_from);
@@ -32,7 +32,7 @@ pub(crate) mod firmware {
     }
 
     /// A table is as long as its firmware may have made it, so that anything can follow its last structure.
-    fn the_table_describes_the_system(fixture: &Fixture) -> Result<(), Failure> {
+    fn the_table_describes_the_system(fixture: &Fixture) -> Result<(), SuiteFailure> {
         let table = fixture.firmware()?.smbios()?;
         let mut rest = table.get(HEADER..).unwrap_or_default();
         let mut kinds = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) mod firmware {
         same("last structure", &kinds.last(), &Some(&END_OF_TABLE))
     }
 
-    fn the_table_is_the_same_every_time(fixture: &Fixture) -> Result<(), Failure> {
+    fn the_table_is_the_same_every_time(fixture: &Fixture) -> Result<(), SuiteFailure> {
         let firmware = fixture.firmware()?;
         same("table", &firmware.smbios()?, &firmware.smbios()?)
     }
@@ -66,7 +66,7 @@ pub(crate) mod boot {
 
     use crate::case::declare;
     use crate::failure::{holds, same};
-    use crate::{Failure, Fixture};
+    use crate::{Fixture, SuiteFailure};
 
     declare!("boot", &[Facility::Boot];
         one_boot_has_one_id,
@@ -74,7 +74,7 @@ pub(crate) mod boot {
         memory_is_written_to_drives,
     );
 
-    fn one_boot_has_one_id(fixture: &Fixture) -> Result<(), Failure> {
+    fn one_boot_has_one_id(fixture: &Fixture) -> Result<(), SuiteFailure> {
         let boot = fixture.boot()?;
         let id = boot.boot_id()?;
         holds("it is not empty", !id.0.is_empty())?;
@@ -82,7 +82,7 @@ pub(crate) mod boot {
     }
 
     /// A host name, and not that name with a domain.
-    fn the_computer_has_one_name(fixture: &Fixture) -> Result<(), Failure> {
+    fn the_computer_has_one_name(fixture: &Fixture) -> Result<(), SuiteFailure> {
         let boot = fixture.boot()?;
         let name = boot.computer_name()?;
         let is_label = !name.is_empty() && !name.contains(['.', '\0', ' ']);
@@ -90,7 +90,7 @@ pub(crate) mod boot {
         same("name", &boot.computer_name()?, &name)
     }
 
-    fn memory_is_written_to_drives(fixture: &Fixture) -> Result<(), Failure> {
+    fn memory_is_written_to_drives(fixture: &Fixture) -> Result<(), SuiteFailure> {
         let paging = fixture.boot()?.paging()?;
         if let Some(unknown) = paging.unknown {
             return Err(unknown.into());
@@ -108,13 +108,13 @@ pub(crate) mod event_log {
     use os::{Event, EventLevel, Facility};
 
     use crate::case::declare;
-    use crate::{Failure, Fixture};
+    use crate::{Fixture, SuiteFailure};
 
     declare!("event-log", &[Facility::EventLog];
         it_takes_events_of_every_level,
     );
 
-    fn it_takes_events_of_every_level(fixture: &Fixture) -> Result<(), Failure> {
+    fn it_takes_events_of_every_level(fixture: &Fixture) -> Result<(), SuiteFailure> {
         let levels = [
             EventLevel::Error,
             EventLevel::Information,
@@ -140,11 +140,11 @@ pub(crate) mod afunix {
 
     use crate::case::declare;
     use crate::failure::{refused, same};
-    use crate::{Failure, Fixture};
+    use crate::{Fixture, SuiteFailure};
 
     declare!("afunix", &[Facility::AfUnix];
         it_says_the_same_twice,
-        a_port_at_which_somebody_listens_answers_and_another_does_not,
+        a_port_with_a_listener_answers_and_another_does_not,
     );
 
     /// `WSAECONNREFUSED`.
@@ -153,17 +153,17 @@ pub(crate) mod afunix {
     /// Longer than Windows tries a port of its own at which nobody listens: two seconds.
     const WITHIN: Duration = Duration::from_secs(20);
 
-    fn a_port_at_which_somebody_listens_answers_and_another_does_not(
+    fn a_port_with_a_listener_answers_and_another_does_not(
         fixture: &Fixture,
-    ) -> Result<(), Failure> {
-        let listener = fixture.workbench().listener();
-        let (host, port) = listener.ok_or(Failure::Unequipped("listener to connect to"))?;
+    ) -> Result<(), SuiteFailure> {
+        let listener = fixture.control().listener();
+        let (host, port) = listener.ok_or(SuiteFailure::Unequipped("listener to connect to"))?;
         fixture.afunix()?.connect(&host, port, WITHIN)?;
         let connected = fixture.afunix()?.connect(&host, 1, WITHIN);
         refused("connect", connected, NOBODY_LISTENS)
     }
 
-    fn it_says_the_same_twice(fixture: &Fixture) -> Result<(), Failure> {
+    fn it_says_the_same_twice(fixture: &Fixture) -> Result<(), SuiteFailure> {
         let afunix = fixture.afunix()?;
         same("state", &afunix.is_available()?, &afunix.is_available()?)
     }

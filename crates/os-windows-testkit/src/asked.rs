@@ -1,5 +1,5 @@
 use os::schema::{self, CimType, Class, Namespace, Property};
-use os::{Condition, Hresult, ObjectPath, Value};
+use os::{Hresult, ObjectPath, Predicate, Value};
 
 use crate::object_path::{self, Which};
 use crate::wql::{Literal, Statement};
@@ -23,7 +23,7 @@ pub enum Asked {
         /// What they are to have.
         select: Vec<&'static Property>,
         /// They all hold.
-        conditions: Vec<Condition>,
+        conditions: Vec<Predicate>,
     },
 }
 
@@ -88,11 +88,11 @@ fn property(class: &'static Class, name: &str) -> Result<&'static Property, Hres
 
 fn compared(
     class: &'static Class,
-    condition: &crate::wql::Condition,
-) -> Result<Condition, Hresult> {
+    condition: &crate::wql::Predicate,
+) -> Result<Predicate, Hresult> {
     let property = property(class, &condition.property)?;
     let value = literal(property, &condition.literal).ok_or(Hresult::WBEM_E_INVALID_QUERY)?;
-    Ok(Condition {
+    Ok(Predicate {
         property: property.name,
         comparison: condition.comparison,
         value,

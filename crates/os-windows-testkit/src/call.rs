@@ -5,28 +5,28 @@ use std::time::Duration;
 use os::Hresult;
 
 use crate::wmi::Line;
-use crate::{Said, Trouble, workers};
+use crate::{ErrorInfo, Trouble, workers};
 
 /// How a call ended.
-pub(crate) type Done<T> = Result<T, Failure>;
+pub(crate) type Done<T> = Result<T, ComFailure>;
 
 /// A call that failed, and what it leaves on the thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(crate) struct ComFailure {
     pub(crate) code: Hresult,
-    pub(crate) said: Said,
+    pub(crate) error_info: ErrorInfo,
 }
 
-impl From<Hresult> for Failure {
+impl From<Hresult> for ComFailure {
     fn from(code: Hresult) -> Self {
-        let said = Said::Nothing;
-        Self { code, said }
+        let error_info = ErrorInfo::Nothing;
+        Self { code, error_info }
     }
 }
 
 /// A call that runs on a thread of its own, as in the provider's process: whoever began it may go, and it
 /// runs to its end.
-pub(crate) struct Call<T> {
+pub(crate) struct ProviderCall<T> {
     line: Arc<Line>,
     state: Mutex<State<T>>,
 }
@@ -39,7 +39,7 @@ struct State<T> {
     cut: Option<Hresult>,
 }
 
-impl<T: Clone + Send + 'static> Call<T> {
+impl<T: Clone + Send + 'static> ProviderCall<T> {
     /// Begins it, unless the connection is dead, or dies of this trouble.
     pub(crate) fn begin(
         line: &Arc<Line>,
@@ -53,9 +53,9 @@ impl<T: Clone + Send + 'static> Call<T> {
             return Err(code.into());
         }
         let (answer, ended) = match trouble.clone() {
-            Some(Trouble::Fails(code, said)) => {
+            Some(Trouble::Fails(code, error_info)) => {
                 let (_, nothing) = mpsc::channel();
-                (nothing, Some(Err(Failure { code, said })))
+                (nothing, Some(Err(ComFailure { code, error_info })))
             }
             _ => (workers::run(act), None),
         };
@@ -115,9 +115,9 @@ impl<T> State<T> {
     }
 }
 
-fn panicked() -> Failure {
-    Failure {
+fn panicked() -> ComFailure {
+    ComFailure {
         code: Hresult::WBEM_E_PROVIDER_FAILURE,
-        said: Said::Description("the provider's thread panicked".to_owned()),
+        error_info: ErrorInfo::Description("the provider's thread panicked".to_owned()),
     }
 }

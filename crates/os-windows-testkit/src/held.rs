@@ -3,7 +3,7 @@ use std::time::Duration;
 
 /// Counts what somebody holds.
 #[derive(Clone, Default)]
-pub(crate) struct Held(Arc<Shared>);
+pub(crate) struct HeldCount(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -12,9 +12,9 @@ struct Shared {
 }
 
 /// Counts as long as it lives.
-pub(crate) struct Token(Held);
+pub(crate) struct Token(HeldCount);
 
-impl Held {
+impl HeldCount {
     pub(crate) fn take(&self) -> Token {
         *self.lock() += 1;
         Token(self.clone())

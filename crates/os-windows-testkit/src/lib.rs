@@ -55,6 +55,6 @@ pub use asked::{Asked, resolve};
 #[cfg(windows)]
 pub use hang::{Hang, Hanging};
 #[cfg(windows)]
-pub use trouble::{On, Said, Trouble};
+pub use trouble::{ErrorInfo, On, Trouble};
 #[cfg(windows)]
-pub use wmi::{Blanket, Crossing, InProcessWmi, Place};
+pub use wmi::{Blanket, Crossing, InProcessWmi, OutParameters};

@@ -8,8 +8,8 @@ use os::{
     Returned, SystemText, Target, Value, Win32,
 };
 
-use crate::call::{Done, Failure};
-use crate::{Asked, Said};
+use crate::call::{ComFailure, Done};
+use crate::{Asked, ErrorInfo};
 
 /// The objects that a query asks for.
 pub(crate) fn find(os: &Os, asked: Asked) -> Done<Vec<Instance>> {
@@ -114,34 +114,36 @@ fn status(text: String) -> Value {
 }
 
 /// The providers of SMB fail with a code that says nothing, and an object that says it all.
-fn failure(class: &Class, error: &os::Error) -> Failure {
-    let text = error.said.as_ref().map(SystemText::to_string);
-    let told = |code| Failure {
+fn failure(class: &Class, error: &os::Error) -> ComFailure {
+    let text = error.system_text.as_ref().map(SystemText::to_string);
+    let failed_with = |code| ComFailure {
         code,
-        said: text.clone().map_or(Said::Nothing, Said::Description),
+        error_info: text
+            .clone()
+            .map_or(ErrorInfo::Nothing, ErrorInfo::Description),
     };
     let code = match &error.cause {
-        Cause::Hresult(code) => return told(*code),
+        Cause::Hresult(code) => return failed_with(*code),
         Cause::Storage(code) => return storage_error(*code, text),
         Cause::Win32(code) => *code,
         Cause::TimedOut => Win32::TIMEOUT,
         other => {
-            let said = Said::Description(other.to_string());
+            let error_info = ErrorInfo::Description(other.to_string());
             let code = Hresult::WBEM_E_PROVIDER_FAILURE;
-            return Failure { code, said };
+            return ComFailure { code, error_info };
         }
     };
     if class.namespace == Namespace::Smb {
         let text = text.unwrap_or_else(|| code.to_string());
-        let said = wmi_error(code, text);
+        let error_info = wmi_error(code, text);
         let code = Hresult::WBEM_E_FAILED;
-        return Failure { code, said };
+        return ComFailure { code, error_info };
     }
-    told(Hresult(0x8007_0000 | code.0))
+    failed_with(Hresult(0x8007_0000 | code.0))
 }
 
 /// How a storage call fails that returns no code, as PowerShell shows its identifier.
-fn storage_error(code: u32, text: Option<String>) -> Failure {
+fn storage_error(code: u32, text: Option<String>) -> ComFailure {
     let object = object(
         &wmi_error::CLASS,
         [
@@ -155,17 +157,17 @@ fn storage_error(code: u32, text: Option<String>) -> Failure {
             ),
         ],
     );
-    let said = match object {
-        Value::Object(object) => Said::Object(object),
-        _ => Said::Nothing,
+    let error_info = match object {
+        Value::Object(object) => ErrorInfo::Object(object),
+        _ => ErrorInfo::Nothing,
     };
-    Failure {
+    ComFailure {
         code: Hresult::WBEM_E_FAILED,
-        said,
+        error_info,
     }
 }
 
-fn wmi_error(code: Win32, text: String) -> Said {
+fn wmi_error(code: Win32, text: String) -> ErrorInfo {
     let kind = wmi_error::error_type::WIN32.value;
     let Value::Object(object) = object(
         &wmi_error::CLASS,
@@ -175,9 +177,9 @@ fn wmi_error(code: Win32, text: String) -> Said {
             (wmi_error::MESSAGE.name, Value::Text(text)),
         ],
     ) else {
-        return Said::Nothing;
+        return ErrorInfo::Nothing;
     };
-    Said::Object(object)
+    ErrorInfo::Object(object)
 }
 
 fn object<const N: usize>(class: &Class, values: [(&str, Value); N]) -> Value {

@@ -19,7 +19,7 @@ pub enum Trouble {
     Cut(Hresult),
     /// It fails with this code and reaches no provider; the connection lives. A query or a method that
     /// was begun fails when its end is asked for.
-    Fails(Hresult, Said),
+    Fails(Hresult, ErrorInfo),
     /// Asked for its end, it says this many times that it has not come.
     Late(u32),
     /// The connection is found dead when the call is made, which reaches no provider.
@@ -28,7 +28,7 @@ pub enum Trouble {
 
 /// What a call that failed leaves on the thread (`SetErrorInfo`).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum ErrorInfo {
     /// An object with a description.
     Description(String),
     /// Nothing.

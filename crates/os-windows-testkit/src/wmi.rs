@@ -10,7 +10,7 @@ use windows::Win32::System::Wmi::IWbemServices;
 use windows::core::{Error, HRESULT};
 
 use crate::hang::Gate;
-use crate::held::Held;
+use crate::held::HeldCount;
 use crate::{Hang, Hanging, On, Trouble, com};
 
 /// WMI of a node whose providers are another implementation's. Cheap to clone: all clones are the same.
@@ -20,7 +20,7 @@ pub struct InProcessWmi(Arc<Shared>);
 /// Where the out-parameters of a method come, of the two places that `ExecMethod` has. It decides how the
 /// client calls ([`Connect::methods`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum OutParameters {
     /// In `ppOutParams`, when the method has ended: a synchronous call.
     Parameters,
     /// In an `IWbemCallResult`, while the method runs: what is documented for
@@ -56,17 +56,17 @@ pub struct Crossing {
 impl InProcessWmi {
     /// Over the storage, SMB and iSCSI providers of this node.
     #[must_use]
-    pub fn over(os: Os, place: Place) -> Self {
+    pub fn over(os: Os, place: OutParameters) -> Self {
         Self(Arc::new(Shared {
             os,
             place,
-            held: Held::default(),
+            held: HeldCount::default(),
             log: Mutex::default(),
         }))
     }
 
     /// Befalls the next such call that nothing was scripted for yet.
-    pub fn befall(&self, on: On, trouble: Trouble) {
+    pub fn inject(&self, on: On, trouble: Trouble) {
         self.0.log().troubles.push_back((on, trouble));
     }
 
@@ -147,8 +147,8 @@ impl Connect for InProcessWmi {
 
     fn methods(&self) -> MethodCall {
         match self.0.place {
-            Place::Parameters => MethodCall::Synchronous,
-            Place::Result => MethodCall::Semisynchronous,
+            OutParameters::Parameters => MethodCall::Synchronous,
+            OutParameters::Result => MethodCall::Semisynchronous,
         }
     }
 }
@@ -156,8 +156,8 @@ impl Connect for InProcessWmi {
 /// What all connections have in common.
 pub(crate) struct Shared {
     pub(crate) os: Os,
-    place: Place,
-    pub(crate) held: Held,
+    place: OutParameters,
+    pub(crate) held: HeldCount,
     log: Mutex<Log>,
 }
 

@@ -22,8 +22,8 @@ pub(crate) fn run<T: Send + 'static>(
 }
 
 /// What is done, and gives back the telling of it.
-type Job = Box<dyn FnOnce() -> Told + Send>;
-type Told = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnOnce() -> Answered + Send>;
+type Answered = Box<dyn FnOnce() + Send>;
 
 fn idle() -> MutexGuard<'static, Vec<mpsc::Sender<Job>>> {
     static IDLE: Mutex<Vec<mpsc::Sender<Job>>> = Mutex::new(Vec::new());
@@ -35,10 +35,10 @@ fn start() -> mpsc::Sender<Job> {
     let own = worker.clone();
     thread::spawn(move || {
         for job in jobs {
-            let told = job();
+            let answered = job();
             // Before the answer: whoever gets it and calls again finds this thread.
             idle().push(own.clone());
-            told();
+            answered();
         }
     });
     worker

@@ -22,7 +22,7 @@ pub enum Statement {
         /// Whose objects.
         class: String,
         /// They all hold.
-        conditions: Vec<Condition>,
+        conditions: Vec<Predicate>,
     },
     /// `ASSOCIATORS OF {of} WHERE AssocClass = association ResultClass = result`.
     Associators {
@@ -37,7 +37,7 @@ pub enum Statement {
 
 /// `property = literal`, or another comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Condition {
+pub struct Predicate {
     /// What is compared.
     pub property: String,
     /// How.
@@ -189,7 +189,7 @@ impl Reader {
         Some(columns)
     }
 
-    fn condition(&mut self) -> Option<Condition> {
+    fn condition(&mut self) -> Option<Predicate> {
         let property = self.word()?;
         let (comparison, literal) = match self.0.next()? {
             Token::Sign("=") => (Comparison::Equal, self.literal()?),
@@ -199,7 +199,7 @@ impl Reader {
             }
             _ => return None,
         };
-        Some(Condition {
+        Some(Predicate {
             property,
             comparison,
             literal,

@@ -1,4 +1,22 @@
 //! The ways a console, or a container, asks a program to end.
+//!
+//! # COM and the shutdown of the machine
+//! A process that has user32.dll or gdi32.dll loaded gets no shutdown and no logoff event in its console handler
+//! ([SetConsoleCtrlHandler](https://learn.microsoft.com/windows/console/setconsolectrlhandler)). COM's libraries load
+//! user32.dll: Wine's do, and WMI's client on Windows may load more. The programs make no hidden window against that,
+//! because they do not depend on these events:
+//! - The service control manager tells a service to stop; windows play no part.
+//! - In a HostProcess container the runtime starts a thread at `CtrlRoutine` in the process
+//!   ([hcsshim](https://github.com/microsoft/hcsshim/blob/main/internal/jobcontainers/process.go)). That thread calls the
+//!   handler whether or not user32.dll is loaded. `console` of this crate tests it with user32.dll loaded, `ends` and
+//!   `native` of `program` test the whole exe; all three run under Wine.
+//! - Ctrl-C, Ctrl-Break and the closing of a console are other events.
+//! - A program without the manager dies undrained when the machine shuts down. Windows tells only services of that
+//!   ([HandlerRoutine](https://learn.microsoft.com/windows/console/handlerroutine)), and every operation may be cut off.
+//!
+//! If COM were loaded later, the events would depend on the calls that came before. combase.dll instead of ole32.dll would
+//! still bring oleaut32.dll and WMI's client, and no page says what these load. The exe itself imports nothing of
+//! user32.dll and gdi32.dll; `imports` of `proxy` tests that.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;

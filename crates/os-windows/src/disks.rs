@@ -1,3 +1,9 @@
+//! The machine's disks, by control codes.
+//!
+//! Windows lists disks by the interface that they offer (`SetupDiGetClassDevsW`). Each call opens a disk by its number.
+//! `formats::ioctl` reads the answers to control codes. Where a structure points into its own buffer, it is read by
+//! checked offsets, and no pointer is followed.
+
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -36,7 +42,9 @@ impl Disks for NativeDisks {
     fn list(&self) -> os::Result<Vec<DiskNumber>> {
         let paths = interfaces::present(&codes::GUID_DEVINTERFACE_DISK)
             .map_err(|code| failure::error("SetupDiEnumDeviceInterfaces", "all disks", code))?;
-        let numbers = paths.into_iter().filter_map(|path| said(path, number_at));
+        let numbers = paths
+            .into_iter()
+            .filter_map(|path| device_number(path, number_at));
         let ascending: BTreeSet<_> = numbers.collect();
         Ok(ascending.into_iter().collect())
     }
@@ -219,7 +227,7 @@ fn malformed(error: AnswerError) -> Cause {
 
 /// The number that a device says. One that says none, because it is gone or sick or no disk, is passed
 /// over: it must not hide all others.
-fn said(
+fn device_number(
     path: Result<OsString, Win32>,
     ask: impl FnOnce(&OsStr) -> Result<Option<DiskNumber>, Cause>,
 ) -> Option<DiskNumber> {
@@ -376,7 +384,7 @@ mod tests {
         PARTITION_INFORMATION_GPT as Gpt, STORAGE_DEVICE_DESCRIPTOR as Descriptor,
     };
 
-    use super::{GET_ATTRIBUTES, GET_DEVICE_NUMBER, GET_GEOMETRY, NativeDisks, said};
+    use super::{GET_ATTRIBUTES, GET_DEVICE_NUMBER, GET_GEOMETRY, NativeDisks, device_number};
 
     const FIRST: DiskNumber = DiskNumber(0);
 
@@ -422,14 +430,14 @@ mod tests {
         let refused = sick.map(|code| Err(Cause::from(code))).into_iter();
         let malformed = Err(Cause::Malformed("short".to_owned()));
         let answers = refused.chain([malformed, Ok(None), Ok(Some(FIRST))]);
-        let devices = answers.map(|answer| said(Ok("device".into()), |_| answer));
+        let devices = answers.map(|answer| device_number(Ok("device".into()), |_| answer));
         assert_eq!(devices.flatten().collect::<Vec<_>>(), [FIRST]);
     }
 
     #[test]
     fn a_device_without_a_path_is_not_asked() {
         let path = Err(Win32::GEN_FAILURE);
-        assert_eq!(said(path, |_| panic!("asked")), None);
+        assert_eq!(device_number(path, |_| panic!("asked")), None);
     }
 
     #[test]

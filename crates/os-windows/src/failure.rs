@@ -11,11 +11,11 @@ pub(crate) fn error(
     cause: impl Into<Cause>,
 ) -> Error {
     let error = Error::new(operation, object, cause);
-    let said = said(&error.cause);
-    error.saying(said)
+    let system_text = system_text(&error.cause);
+    error.with_system_text(system_text)
 }
 
-fn said(cause: &Cause) -> Option<SystemText> {
+fn system_text(cause: &Cause) -> Option<SystemText> {
     let code = match cause {
         Cause::Win32(code) if code.text().is_none() => code.0,
         Cause::Hresult(code) => code.win32().map_or(code.0, |code| code.0),
@@ -35,21 +35,21 @@ mod tests {
 
     use super::error;
 
-    fn said(cause: impl Into<Cause>) -> Option<String> {
+    fn system_text(cause: impl Into<Cause>) -> Option<String> {
         let error = error("CreateFileW", r"C:\x", cause);
-        error.said.map(|text| text.to_string())
+        error.system_text.map(|text| text.to_string())
     }
 
     #[test]
     fn a_code_without_a_text_of_ours_has_the_systems() {
         // ERROR_BAD_LENGTH and RPC_S_SERVER_UNAVAILABLE, whose words are the system's own affair.
         for cause in [Cause::from(Win32(24)), Hresult(0x8007_06BA).into()] {
-            let text = said(cause).expect("the system knows it");
+            let text = system_text(cause).expect("the system knows it");
             assert!(!text.ends_with(char::is_whitespace), "{text:?}");
         }
-        assert_eq!(said(Win32::ACCESS_DENIED), None);
-        assert_eq!(said(Win32(0x3FFF_FFFF)), None);
-        assert_eq!(said(Cause::TimedOut), None);
+        assert_eq!(system_text(Win32::ACCESS_DENIED), None);
+        assert_eq!(system_text(Win32(0x3FFF_FFFF)), None);
+        assert_eq!(system_text(Cause::TimedOut), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::held::HeldDirectory;
 use crate::raw::find::{Found, Search};
 use crate::raw::handle::{self, Purpose};
 use crate::raw::identity::{self, Identity};
-use crate::raw::{file, security};
+use crate::raw::{file, relative, security};
 use crate::volumes::NativeVolumes;
 use crate::wide::Wide;
 
@@ -97,6 +97,13 @@ impl Files for NativeFiles {
         Wide::path(path)
             .and_then(|path| file::remove_file(&path))
             .map_err(|code| failure::error("DeleteFileW", path, code))
+    }
+
+    fn remove_symlink(&self, path: &WinPath, kind: LinkKind) -> os::Result<()> {
+        Wide::path(path)
+            .and_then(|path| handle::open(&path, Purpose::RemoveEntry))
+            .and_then(|entry| remove_symlink(&entry, kind))
+            .map_err(|code| failure::error("SetFileInformationByHandle", path, code))
     }
 
     fn clear_read_only(&self, path: &WinPath) -> os::Result<()> {
@@ -228,10 +235,18 @@ impl MountedFolder {
     /// What a handle is on, if it is a mounted folder.
     pub(crate) fn of(entry: &OwnedHandle) -> Result<Option<Self>, Win32> {
         let volume = volume_mounted_at(entry)?;
-        Ok(volume.map(|volume| Self {
-            volume,
-            identity: identity::of(entry),
-        }))
+        Ok(volume.map(|volume| Self::on(entry, volume)))
+    }
+
+    /// What a handle is on, at which this volume is mounted.
+    pub(crate) fn on(entry: &OwnedHandle, volume: VolumeId) -> Self {
+        let identity = identity::of(entry);
+        Self { volume, identity }
+    }
+
+    /// Whether a handle is on this folder. Where its filesystem tells no ids, it is if it tells none now.
+    pub(crate) fn is(&self, entry: &OwnedHandle) -> bool {
+        identity::of(entry) == self.identity
     }
 
     /// Tells the mount manager, by the folder's path, that it is about to go. No handle that is open for deletion
@@ -317,6 +332,19 @@ pub(crate) fn take_mount_from(path: &Wide, volume: VolumeId) -> Result<(), Win32
     }
     let header = u64::from(ReparseTag::MOUNT_POINT.0).to_le_bytes();
     handle::control(&entry, FSCTL_DELETE_REPARSE_POINT, &header, &mut []).map(drop)
+}
+
+/// Removes what a handle is on if it is a symbolic link of this kind. Whatever has its name by then stays.
+pub(crate) fn remove_symlink(entry: &OwnedHandle, kind: LinkKind) -> Result<(), Win32> {
+    let (attributes, tag) = handle::tagged(entry)?;
+    let is_directory = attributes.contains(FileAttributes::DIRECTORY);
+    match tag {
+        Some(ReparseTag::SYMLINK) if is_directory == (kind == LinkKind::Directory) => {
+            relative::delete(entry)
+        }
+        Some(_) => Err(Win32::REPARSE_TAG_MISMATCH),
+        None => Err(Win32::NOT_A_REPARSE_POINT),
+    }
 }
 
 fn clear_read_only(path: &Wide) -> Result<(), Win32> {

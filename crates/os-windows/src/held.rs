@@ -53,9 +53,8 @@ impl HeldDirectory {
     /// The mount manager is told by the folder's path, for which it has no other call: if the path
     /// leads elsewhere by now, it unmounts there, and nothing is deleted but our entry. The call opens
     /// the folder itself, and whether it suffers a handle that is open for deletion is written nowhere,
-    /// so ours is closed meanwhile. In that moment whoever may write in this directory can put another
-    /// entry under the name, or mount a volume there anew: that is then what goes, without the mount
-    /// manager's knowledge, but still an entry of this directory, and an empty one.
+    /// so ours is closed meanwhile. An entry that a process puts under the name in that moment stays. A process that
+    /// mounts a volume there anew has the folder go without the mount manager's knowledge.
     fn removable(&self, name: &Component) -> os::Result<OwnedHandle> {
         let opened = || self.failed(REMOVE, name, self.open(name, Purpose::Remove));
         let entry = opened()?;
@@ -65,7 +64,13 @@ impl HeldDirectory {
         };
         drop(entry);
         mounted.forget(&self.path.join(name.clone()))?;
-        opened()
+        self.failed(REMOVE, name, self.open_again(name, &mounted))
+    }
+
+    /// Opens a folder that was let go meanwhile, and nothing that has its name since.
+    fn open_again(&self, name: &Component, seen: &MountedFolder) -> Result<OwnedHandle, Win32> {
+        let entry = self.open(name, Purpose::Remove)?;
+        seen.is(&entry).then_some(entry).ok_or(Win32::FILE_INVALID)
     }
 
     fn delete(&self, name: &Component, entry: &OwnedHandle) -> Result<(), Win32> {
@@ -98,6 +103,12 @@ impl Held for HeldDirectory {
     fn remove(&self, name: &Component) -> os::Result<()> {
         let entry = self.removable(name)?;
         let removed = self.delete(name, &entry);
+        self.failed(REMOVE, name, removed)
+    }
+
+    fn remove_symlink(&self, name: &Component, kind: LinkKind) -> os::Result<()> {
+        let removed = self.open(name, Purpose::Remove);
+        let removed = removed.and_then(|entry| files::remove_symlink(&entry, kind));
         self.failed(REMOVE, name, removed)
     }
 
@@ -294,6 +305,27 @@ mod tests {
         let folder = Folder::new("file");
         std::fs::write(folder.0.join("file"), "x").unwrap();
         assert_eq!(is_proved(&folder.held(), "file"), Ok(false));
+    }
+
+    /// As the mount manager's folder is let go while it forgets it.
+    #[test]
+    fn what_took_the_name_of_a_folder_meanwhile_is_not_the_folder() {
+        let folder = Folder::new("again").with("Inner");
+        let (held, name) = (folder.held(), Component::parse("inner").unwrap());
+        let seen = {
+            let entry = held.open(&name, Purpose::Remove).unwrap();
+            let volume = r"\\?\Volume{00000000-0000-0000-0000-000000000bad}\".parse();
+            MountedFolder::on(&entry, volume.unwrap())
+        };
+        held.open_again(&name, &seen).unwrap();
+        // It keeps its id, so that nothing else gets that.
+        std::fs::rename(folder.0.join("Inner"), folder.0.join("moved")).unwrap();
+        let folder = folder.with("inner");
+        let other = held.open_again(&name, &seen).unwrap_err();
+        assert_eq!(other, Win32::FILE_INVALID);
+        std::fs::remove_dir(folder.0.join("inner")).unwrap();
+        let gone = held.open_again(&name, &seen).unwrap_err();
+        assert_eq!(gone, Win32::FILE_NOT_FOUND);
     }
 
     /// By its path as by its handle: nobody can take the directory away.

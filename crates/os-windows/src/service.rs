@@ -46,19 +46,19 @@ pub fn run_as_service(
     main: impl FnOnce(ServiceHandle) -> u8 + Send + 'static,
 ) -> Result<u8, ServiceError> {
     {
-        let mut stage = stage();
-        if stage.is_busy {
+        let mut handoff = handoff();
+        if handoff.is_busy {
             return Err(ServiceError::Busy);
         }
-        stage.is_busy = true;
-        stage.main = Some((stop_time, Box::new(main)));
+        handoff.is_busy = true;
+        handoff.main = Some((stop_time, Box::new(main)));
     }
     let dispatched = service_dispatcher::start(SERVICE_NAME, service_main);
     let ended = {
-        let mut stage = stage();
-        stage.is_busy = false;
-        stage.main = None;
-        stage.ended.take()
+        let mut handoff = handoff();
+        handoff.is_busy = false;
+        handoff.main = None;
+        handoff.ended.take()
     };
     dispatched.map_err(not_dispatched)?;
     ended.unwrap_or(Ok(PANICKED))
@@ -268,11 +268,11 @@ define_windows_service!(service_main, on_service_thread);
 
 /// Entered by the service control manager, which passes nothing of ours along: the stage does.
 fn on_service_thread(_arguments: Vec<OsString>) {
-    let Some((stop_time, main)) = stage().main.take() else {
+    let Some((stop_time, main)) = handoff().main.take() else {
         return;
     };
     if let Err(error) = serve(stop_time, main) {
-        stage().ended = Some(Err(error));
+        handoff().ended = Some(Err(error));
     }
 }
 
@@ -302,7 +302,7 @@ fn serve(stop_time: Duration, main: Main) -> Result<(), ServiceError> {
     let code = panic::catch_unwind(AssertUnwindSafe(|| main(service)));
     let code = code.unwrap_or(PANICKED);
     // Before the report: the dispatcher returns on that, and the process may end.
-    stage().ended = Some(Ok(code));
+    handoff().ended = Some(Ok(code));
     let mut state = shared.state();
     state.enter(Phase::Stopped);
     state.report(exit_code(code));
@@ -319,18 +319,18 @@ fn exit_code(code: u8) -> ServiceExitCode {
 type Main = Box<dyn FnOnce(ServiceHandle) -> u8 + Send>;
 
 /// What passes between [`run_as_service`] and the thread that the service control manager makes.
-static STAGE: Mutex<Stage> = Mutex::new(Stage {
+static HANDOFF: Mutex<Handoff> = Mutex::new(Handoff {
     is_busy: false,
     main: None,
     ended: None,
 });
 
-struct Stage {
+struct Handoff {
     is_busy: bool,
     main: Option<(Duration, Main)>,
     ended: Option<Result<u8, ServiceError>>,
 }
 
-fn stage() -> MutexGuard<'static, Stage> {
-    STAGE.lock().unwrap_or_else(PoisonError::into_inner)
+fn handoff() -> MutexGuard<'static, Handoff> {
+    HANDOFF.lock().unwrap_or_else(PoisonError::into_inner)
 }

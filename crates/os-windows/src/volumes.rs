@@ -297,9 +297,9 @@ mod tests {
             let path = path(text.as_ref()).unwrap();
             let verbatim = path.to_verbatim();
             let verbatim = verbatim.to_string_lossy();
-            let told = verbatim.trim_start_matches(r"\\?\").trim_end_matches('\\');
+            let plain = verbatim.trim_start_matches(r"\\?\").trim_end_matches('\\');
             let asked = text.trim_start_matches(r"\\?\").trim_end_matches('\\');
-            assert_eq!(told, asked);
+            assert_eq!(plain, asked);
         }
     }
 

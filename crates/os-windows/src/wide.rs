@@ -1,3 +1,11 @@
+//! Texts and paths in the form that Win32 takes.
+//!
+//! A path goes out in its verbatim form (`\\?\`), so that it may have any length and Win32 does not read names in it.
+//! Microsoft documents the calls on mounted folders (`SetVolumeMountPointW`, `DeleteVolumeMountPointW` and the
+//! queries beside them) with plain paths, and nothing of ours has run that shows Windows taking others. These calls get
+//! the plain form if it has fewer than 258 units (`MAX_PATH` then has room for the trailing backslash and the NUL) and
+//! parses back to the path that was checked. Otherwise they get the verbatim form, since there is no other.
+
 use std::ffi::{OsStr, OsString};
 use std::os::windows::ffi::{OsStrExt, OsStringExt};
 

@@ -196,6 +196,11 @@ pub struct PartitionEntry {
 impl PartitionEntry {
     /// MBR type of a dynamic disk's partition.
     pub const MBR_DYNAMIC: u8 = 0x42;
+    /// MBR type of the partition that protects what Storage Spaces have on the disk: `PARTITION_SPACES` of the Windows
+    /// SDK's `winioctl.h`.
+    pub const MBR_SPACES: u8 = 0xE7;
+    /// MBR type of a partition with data of Storage Spaces: `PARTITION_SPACES_DATA` of the same file.
+    pub const MBR_SPACES_DATA: u8 = 0xD7;
     /// Type of a basic data partition, `ebd0a0a2-b9e5-4433-87c0-68b6b72699c7`.
     pub const BASIC_DATA: Uuid = Uuid::from_u128(0xebd0a0a2_b9e5_4433_87c0_68b6b72699c7);
     /// Type of the Microsoft reserved partition, `e3c9e316-0b5c-4db8-817d-f92df00215ae`.

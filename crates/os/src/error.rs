@@ -17,7 +17,7 @@ pub struct Error {
     pub cause: Cause,
     /// What the system says of it, where that is more than the code: nobody matches on it.
     #[source]
-    pub said: Option<SystemText>,
+    pub system_text: Option<SystemText>,
 }
 
 impl Error {
@@ -31,14 +31,17 @@ impl Error {
             operation,
             object: object.to_string(),
             cause: cause.into(),
-            said: None,
+            system_text: None,
         }
     }
 
     /// The same, with what the system says of it.
     #[must_use]
-    pub fn saying(self, said: Option<SystemText>) -> Self {
-        Self { said, ..self }
+    pub fn with_system_text(self, system_text: Option<SystemText>) -> Self {
+        Self {
+            system_text,
+            ..self
+        }
     }
 
     /// The Win32 code, when the cause is one, as such or in an HRESULT.
@@ -163,6 +166,7 @@ win32_codes! {
     MORE_DATA = 234, "More data is available.";
     DIRECTORY = 267, "The directory name is invalid.";
     UNRECOGNIZED_VOLUME = 1005, "The volume does not contain a recognized file system. Please make sure that all required file system drivers are loaded and that the volume is not corrupted.";
+    FILE_INVALID = 1006, "The volume for a file has been externally altered so that the opened file is no longer valid.";
     NO_SUCH_SERVICE = 1060, "The specified service does not exist as an installed service.";
     SERVICE_ALREADY_RUNNING = 1056, "An instance of the service is already running.";
     SERVICE_CANNOT_ACCEPT_CTRL = 1061, "The service cannot accept control messages at this time.";
@@ -342,16 +346,16 @@ mod tests {
 
     #[test]
     fn an_hresult_is_told_in_words_and_by_its_code() {
-        let said = |code| Hresult(code).to_string();
-        assert_eq!(said(0x8004_1002), "not found (HRESULT 0x80041002)");
+        let system_text = |code| Hresult(code).to_string();
+        assert_eq!(system_text(0x8004_1002), "not found (HRESULT 0x80041002)");
         assert_eq!(
-            said(0x8004_1013),
+            system_text(0x8004_1013),
             "the provider cannot be loaded (HRESULT 0x80041013)"
         );
         assert_eq!(
-            said(0x8007_045B),
+            system_text(0x8007_045B),
             "A system shutdown is in progress. (HRESULT 0x8007045B)"
         );
-        assert_eq!(said(0xEFFF_0029), "HRESULT 0xEFFF0029");
+        assert_eq!(system_text(0xEFFF_0029), "HRESULT 0xEFFF0029");
     }
 }

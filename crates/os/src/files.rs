@@ -69,6 +69,15 @@ pub trait Files: Send + Sync {
     /// [`crate::Win32::ACCESS_DENIED`] for a directory and for a read-only file; no such entry.
     fn remove_file(&self, path: &WinPath) -> Result<()>;
 
+    /// Removes a symbolic link of this kind as an entry, and nothing that took its place meanwhile: what goes is what
+    /// was looked at, by one handle (`SetFileInformationByHandle`).
+    ///
+    /// # Errors
+    /// [`crate::Win32::NOT_A_REPARSE_POINT`] for a plain entry, [`crate::Win32::REPARSE_TAG_MISMATCH`] for another
+    /// reparse point and for a link of the other kind; [`crate::Win32::ACCESS_DENIED`] for a read-only one; no such
+    /// entry.
+    fn remove_symlink(&self, path: &WinPath, kind: LinkKind) -> Result<()>;
+
     /// Takes away the read-only attribute (`SetFileAttributesW`).
     ///
     /// # Errors
@@ -193,8 +202,15 @@ pub trait Held: Send {
     /// junction or mounted folder, read-only or not.
     ///
     /// # Errors
-    /// [`crate::Win32::DIR_NOT_EMPTY`]; no such entry.
+    /// [`crate::Win32::DIR_NOT_EMPTY`]; [`crate::Win32::FILE_INVALID`] when something took the name of a mounted
+    /// folder while the mount manager let that go; no such entry.
     fn remove(&self, name: &Component) -> Result<()>;
+
+    /// Removes a symbolic link of this kind from this directory, as [`Files::remove_symlink`].
+    ///
+    /// # Errors
+    /// As there.
+    fn remove_symlink(&self, name: &Component, kind: LinkKind) -> Result<()>;
 
     /// Creates a directory in this one.
     ///

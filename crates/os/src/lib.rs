@@ -83,7 +83,7 @@ pub use files::{
 pub use ids::{DiskNumber, ParseVolumeIdError, PartitionNumber, VolumeId};
 pub use path::{Component, PathError, Root, WinPath};
 pub use provider::{
-    Arguments, Comparison, Condition, Instance, ObjectPath, Outcome, Provider, Query, Returned,
+    Arguments, Comparison, Instance, ObjectPath, Outcome, Predicate, Provider, Query, Returned,
     Target,
 };
 pub use services::{ServiceInfo, ServiceState, Services, StartType};

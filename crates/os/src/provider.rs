@@ -63,7 +63,7 @@ pub struct Query<'a> {
     /// The properties wanted; the key always comes along in [`Instance::path`].
     pub select: &'a [&'static str],
     /// Conditions that must all hold.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<Predicate>,
 }
 
 impl<'a> Query<'a> {
@@ -80,7 +80,7 @@ impl<'a> Query<'a> {
     /// Keeps the instances whose property equals the value; with null, those without a value.
     #[must_use]
     pub fn with(mut self, property: &'static str, value: Value) -> Self {
-        self.conditions.push(Condition {
+        self.conditions.push(Predicate {
             property,
             comparison: Comparison::Equal,
             value,
@@ -91,7 +91,7 @@ impl<'a> Query<'a> {
     /// Leaves out the instances whose property equals the value; WMI leaves out nulls as well.
     #[must_use]
     pub fn without(mut self, property: &'static str, value: Value) -> Self {
-        self.conditions.push(Condition {
+        self.conditions.push(Predicate {
             property,
             comparison: Comparison::NotEqual,
             value,
@@ -102,7 +102,7 @@ impl<'a> Query<'a> {
 
 /// One condition of a [`Query`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Condition {
+pub struct Predicate {
     /// The property that is compared.
     pub property: &'static str,
     /// How.
@@ -111,7 +111,7 @@ pub struct Condition {
     pub value: Value,
 }
 
-/// How a [`Condition`] compares.
+/// How a [`Predicate`] compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `=`

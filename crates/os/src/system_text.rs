@@ -80,10 +80,10 @@ mod tests {
     #[test]
     fn an_error_has_its_text_and_does_not_print_it() {
         let plain = Error::new("CreateFileW", r"C:\x", Win32::ACCESS_DENIED);
-        let said = SystemText::new("Zugriff verweigert");
-        let error = plain.clone().saying(said.clone());
+        let system_text = SystemText::new("Zugriff verweigert");
+        let error = plain.clone().with_system_text(system_text.clone());
         assert_eq!(error.to_string(), plain.to_string());
-        assert_eq!(SystemText::of(&error), said.as_ref());
+        assert_eq!(SystemText::of(&error), system_text.as_ref());
         assert!(plain.source().is_none());
     }
 

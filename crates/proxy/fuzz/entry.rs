@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use transport::{CallError, Channel, ChannelOptions, Code, Server, ServerOptions};
 use wincsi_proxy::flags::{self, Config};
 use wincsi_proxy::paths::WorkingDirs;
-use wincsi_proxy::{Operations, Oversight, groups};
+use wincsi_proxy::{Middleware, PipeOperations, groups};
 
 /// A command line, its arguments apart by NULs. It is understood or refused in one line or the usage.
 pub(crate) fn flags(data: &[u8]) {
@@ -36,7 +36,7 @@ pub(crate) fn policy(data: &[u8]) {
         policy_file: Some(path),
         ..Config::default()
     };
-    if let Err(refused) = Oversight::open(&config) {
+    if let Err(refused) = Middleware::open(&config) {
         assert!(!refused.to_string().is_empty());
     }
 }
@@ -113,9 +113,9 @@ fn served() -> &'static Served {
             audit_log: Some(audit.clone()),
             ..Config::default()
         };
-        let oversight = Oversight::open(&config).expect("a file");
-        let operations = Arc::new(Operations::new(node, dirs));
-        let services = groups::registry().into_services(&operations, &oversight);
+        let middleware = Middleware::open(&config).expect("a file");
+        let operations = Arc::new(PipeOperations::new(node, dirs));
+        let services = groups::registry().into_services(&operations, &middleware);
         let endpoints = services.into_iter().map(|(group, service)| {
             let endpoint = transport::Endpoint::local(folder.path(), &group.pipe_name())
                 .expect("a group's name");

@@ -57,33 +57,33 @@ pub const OPERATIONS: &[Operation] = &[
     reads(
         "filesystem",
         "PathExists",
-        "Says whether there is an entry at a path; a link at the end is one, whatever it leads to.",
+        "Reports whether there is an entry at a path; a link at the end is one, wherever it leads.",
     ),
     changes(
         "filesystem",
         "Mkdir",
-        "Makes a directory and what is missing above it; one that is there is success.",
+        "Makes a directory and the missing ones above it; succeeds if it is there.",
     ),
     changes(
         "filesystem",
         "Rmdir",
-        "Removes an empty directory or a link, or with `force` all that is below; no link is entered.",
+        "Removes an empty directory or a link, or with `force` everything below too; enters no link.",
     ),
     changes(
         "filesystem",
         "RmdirContents",
-        "Removes all that is in a directory and keeps the directory; no link is entered.",
+        "Removes everything in a directory and keeps the directory; enters no link.",
     ),
     changes(
         "filesystem",
         "CreateSymlink",
-        "Makes a symbolic link to a directory; one that leads there already is success.",
+        "Makes a symbolic link to a directory; succeeds if a link leads there already.",
     )
     .formerly(&["LinkPath"]),
     reads(
         "filesystem",
         "IsSymlink",
-        "Says whether a path is a link or mounted folder whose target is there; a link to a share counts while the share is mapped.",
+        "Reports whether a path is a link or mounted folder whose target is there; a link to a share counts while the share is mapped.",
     )
     .formerly(&["IsMountPoint"]),
     reads(
@@ -94,9 +94,9 @@ pub const OPERATIONS: &[Operation] = &[
     changes(
         "disk",
         "PartitionDisk",
-        "Makes a GPT disk with one partition of a blank disk; a disk with a partition is left alone.",
+        "Makes a GPT disk with one partition of a blank disk; does nothing to a disk with a partition.",
     ),
-    reads("disk", "Rescan", "Has the node look for disks anew."),
+    reads("disk", "Rescan", "Makes the node search for disks again."),
     reads(
         "disk",
         "GetDiskNumberByName",
@@ -123,23 +123,23 @@ pub const OPERATIONS: &[Operation] = &[
     changes(
         "volume",
         "MountVolume",
-        "Mounts a volume in an empty directory; where it is mounted is success.",
+        "Mounts a volume in an empty directory; succeeds if it is mounted there.",
     ),
     changes(
         "volume",
         "UnmountVolume",
-        "Flushes a volume and takes it from the directory, if it is the one that is mounted there.",
+        "Flushes a volume and unmounts it from a directory, if it is the one that is mounted there.",
     )
     .formerly(&["DismountVolume"]),
     reads(
         "volume",
         "IsVolumeFormatted",
-        "Says whether a volume has a filesystem that Windows knows.",
+        "Reports whether a volume has a filesystem that Windows knows.",
     ),
     changes(
         "volume",
         "FormatVolume",
-        "Formats a volume with NTFS that is blank or released; another that is formatted is refused, unless `-format-guard=off`.",
+        "Formats a blank or released volume with NTFS; refuses another formatted one, unless `-format-guard=off`.",
     ),
     changes(
         "volume",
@@ -149,31 +149,31 @@ pub const OPERATIONS: &[Operation] = &[
     reads(
         "volume",
         "GetVolumeStats",
-        "Says how large a volume's filesystem is and how much of it is used, in bytes.",
+        "Reports the size of a volume's filesystem and how much of it is used, in bytes.",
     )
     .formerly(&["VolumeStats"]),
     reads(
         "volume",
         "GetDiskNumberFromVolumeID",
-        "Says on which disk a volume lies.",
+        "Reports on which disk a volume lies.",
     )
     .formerly(&["GetVolumeDiskNumber"]),
     reads(
         "volume",
         "GetVolumeIDFromTargetPath",
-        "Follows a path's links to a mounted folder and names its volume.",
+        "Follows a path's links to a mounted folder and returns its volume.",
     )
     .formerly(&["GetVolumeIDFromMount"]),
     reads(
         "volume",
         "GetClosestVolumeIDFromTargetPath",
-        "Names the volume that a path lies on.",
+        "Returns the volume that a path lies on.",
     ),
     reads("volume", "WriteVolumeCache", "Flushes a volume."),
     changes(
         "smb",
         "NewSmbGlobalMapping",
-        "Maps a share for the whole node and makes a link to it, if asked; a mapping that answers is reused.",
+        "Maps a share for the whole node and, on request, makes a link to it; reuses a mapping that answers.",
     ),
     changes(
         "smb",
@@ -183,12 +183,12 @@ pub const OPERATIONS: &[Operation] = &[
     reads(
         "system",
         "GetBIOSSerialNumber",
-        "Names the computer's serial number, without blanks around it.",
+        "Returns the computer's serial number, without blanks around it.",
     ),
     reads(
         "system",
         "GetService",
-        "Says how a service starts and whether it runs.",
+        "Reports how a service starts and whether it runs.",
     ),
     changes(
         "system",
@@ -198,33 +198,33 @@ pub const OPERATIONS: &[Operation] = &[
     changes(
         "system",
         "StopService",
-        "Stops a service, with `force` also those that depend on it, and waits until it stopped.",
+        "Stops a service, with `force` also those that depend on it, and waits until it has stopped.",
     ),
     changes(
         "iscsi",
         "AddTargetPortal",
-        "Adds a target portal; one that is known is success.",
+        "Adds a target portal; succeeds if the node knows it.",
     ),
     changes(
         "iscsi",
         "DiscoverTargetPortal",
-        "Asks a portal anew and lists its targets.",
+        "Queries a portal again and lists its targets.",
     ),
     changes(
         "iscsi",
         "RemoveTargetPortal",
-        "Removes a target portal; sessions go on.",
+        "Removes a target portal; its sessions go on.",
     ),
     reads("iscsi", "ListTargetPortals", "Lists the target portals."),
     changes(
         "iscsi",
         "ConnectTarget",
-        "Logs in to a target, with CHAP if asked; a target that is connected is success.",
+        "Logs in to a target, on request with CHAP; succeeds if the target is connected.",
     ),
     changes(
         "iscsi",
         "DisconnectTarget",
-        "Ends all sessions with a target, and none comes back after a restart.",
+        "Ends all sessions with a target; none comes back after a restart.",
     ),
     reads(
         "iscsi",

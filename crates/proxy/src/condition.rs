@@ -65,7 +65,7 @@ impl Conditioned for IscsiFailure {
 impl Conditioned for PathRule {
     fn condition(&self) -> Option<Condition> {
         match self {
-            Self::Way(error) => error.condition(),
+            Self::Resolve(error) => error.condition(),
             _ => Some(Condition::PathRefused),
         }
     }

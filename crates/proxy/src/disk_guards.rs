@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use node::{Node, Verdict};
 use os::{Deadline, DiskNumber};
-use program::text::bounded;
+use program::escape::bounded;
 
 /// How long a look may take. The first may have to connect to WMI, which takes up to two minutes where that hangs.
 const LOOK_WITHIN: Duration = Duration::from_secs(150);
 
 /// How long a page waits for a look that is under way, before it shows what the last one saw.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How old an answer may be before another look is begun.
 const FRESH: Duration = Duration::from_secs(10);
@@ -65,7 +65,7 @@ impl DiskGuards {
         }
         let waited = self
             .ended
-            .wait_timeout_while(state, PATIENCE, |state| state.is_looking);
+            .wait_timeout_while(state, TIMEOUT, |state| state.is_looking);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         shown(&state)
     }

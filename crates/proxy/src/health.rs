@@ -15,7 +15,7 @@ use crate::metrics::NodeKind;
 const FRESH: Duration = Duration::from_secs(1);
 
 /// How long all endpoints together may take, and the look of each group.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A method that no service has: the answer shows that the endpoint is served, and nothing was done.
 const NOTHING: &str = "/wincsi.Health/Check";
@@ -94,7 +94,7 @@ impl Health {
 
     fn silent(&self, taken: &[Endpoint]) -> Vec<String> {
         self.silent.get(|| {
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + TIMEOUT;
             let asked = self.endpoints.iter().map(|(_, endpoint)| endpoint);
             let failures = asked.map(|endpoint| match taken.contains(endpoint) {
                 true => Err(format!("{endpoint}: served by another process")),
@@ -113,15 +113,15 @@ impl Health {
             .filter(|(_, endpoint)| !taken.contains(endpoint))
             .map(|(group, endpoint)| (*group, endpoint));
         let groups: BTreeMap<_, _> = groups.collect();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         thread::scope(|scope| {
-            let mut looks = Vec::new();
+            let mut checks = Vec::new();
             for (group, endpoint) in groups {
                 let thread = thread::Builder::new().stack_size(STACK_BYTES);
                 let look = move || look(group, endpoint, deadline);
-                looks.push((group, thread.spawn_scoped(scope, look)));
+                checks.push((group, thread.spawn_scoped(scope, look)));
             }
-            let seen = looks.into_iter().filter_map(|(group, thread)| {
+            let seen = checks.into_iter().filter_map(|(group, thread)| {
                 let seen = match thread.map(ScopedJoinHandle::join) {
                     Ok(Ok(seen)) => seen,
                     Ok(Err(_)) => Some(Trouble::Unready(String::from("the look panicked"))),
@@ -169,7 +169,7 @@ fn look(group: &str, endpoint: &Endpoint, deadline: Instant) -> Option<Trouble> 
 }
 
 fn no_answer() -> String {
-    format!("no answer within {} s", PATIENCE.as_secs())
+    format!("no answer within {} s", TIMEOUT.as_secs())
 }
 
 /// The endpoint is this server's, whatever account it runs as: those of others are left out before.

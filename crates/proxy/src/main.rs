@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use program::run::{self, Program, Settings, Under};
 use wincsi_proxy::flags::{self, Config, FlagError, Invocation};
-use wincsi_proxy::serve::{self, Running, StartError};
+use wincsi_proxy::serve::{self, RunningServer, StartError};
 use wincsi_proxy::service;
 
 fn main() -> ExitCode {
@@ -53,7 +53,7 @@ impl Program for Proxy {
     const NAME: &'static str = "csi-proxy";
     const SERVICE: &'static str = service::NAME;
     const VERSION: &'static str = concat!("csi-proxy (wincsi) ", env!("CARGO_PKG_VERSION"));
-    type Server = Running;
+    type Server = RunningServer;
     type Error = StartError;
 
     fn settings(&self) -> Settings<'_> {
@@ -70,11 +70,11 @@ impl Program for Proxy {
         }
     }
 
-    fn start(&self) -> Result<Running, StartError> {
+    fn start(&self) -> Result<RunningServer, StartError> {
         serve::start(&self.0)
     }
 
-    fn stop(server: Running, drain: Duration) -> Option<impl Debug> {
+    fn stop(server: RunningServer, drain: Duration) -> Option<impl Debug> {
         server.shutdown(drain)
     }
 }

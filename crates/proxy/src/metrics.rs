@@ -5,14 +5,14 @@ use std::sync::{Arc, OnceLock};
 use node::Node;
 use os_meter::Meter;
 use program::log;
-use program::metrics::{self, CallSeries, Calls, Count, Exposition, Kind, Operations};
+use program::metrics::{self, CallSeries, Calls, Count, Exposition, Kind, OperationSeries};
 use transport::Usage;
 
 /// All figures of one server.
 #[derive(Default)]
 pub(crate) struct Metrics {
     calls: Calls,
-    operations: Arc<Operations>,
+    operations: Arc<OperationSeries>,
     /// The node that is served.
     pub(crate) node: OnceLock<Node>,
     /// Lines of the audit log that could not be written.
@@ -163,7 +163,7 @@ mod tests {
     fn operations_of_the_system_are_told_by_facility_and_name() {
         let metrics = Metrics::default();
         let meter = metrics.meter();
-        let operation = os_meter::Operation {
+        let operation = os_meter::MeteredOperation {
             facility: os::Facility::Storage,
             name: "query",
             subject: "MSFT_Disk",

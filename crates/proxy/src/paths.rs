@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use node::{Bounds, LookupPath, Way, WayError};
+use node::{AllowedRoots, LookupPath, ResolveError, ResolvedPath};
 use os::{Os, PathError, WinPath};
 
 /// The folders that clients may name paths in.
@@ -19,7 +19,7 @@ pub struct WorkingDirs {
 struct Folders {
     texts: Vec<String>,
     roots: Vec<WinPath>,
-    bounds: Option<Arc<Bounds>>,
+    allowed: Option<Arc<AllowedRoots>>,
 }
 
 /// How far the paths of clients may lead.
@@ -82,22 +82,22 @@ impl WorkingDirs {
     pub fn resolved(mut self, os: &Os) -> Self {
         if self.reach == Reach::WorkingDirs {
             for folders in [&mut self.folders, &mut self.for_volumes] {
-                folders.bounds = Some(Bounds::resolve_roots(os, &folders.roots));
+                folders.allowed = Some(AllowedRoots::resolve_roots(os, &folders.roots));
             }
         }
         self
     }
 
     /// What confines the paths, if anything does.
-    pub(crate) fn bounds(&self) -> Option<&Arc<Bounds>> {
-        self.folders.bounds.as_ref()
+    pub(crate) fn allowed(&self) -> Option<&Arc<AllowedRoots>> {
+        self.folders.allowed.as_ref()
     }
 
     /// Follows the links on an admitted path, each within the working folders.
     ///
     /// # Errors
     /// A link leads out of them, or cannot be followed.
-    pub fn follow(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
+    pub fn follow(&self, os: &Os, path: WinPath) -> Result<ResolvedPath, PathRule> {
         self.folders.follow(os, path)
     }
 
@@ -106,13 +106,13 @@ impl WorkingDirs {
     ///
     /// # Errors
     /// Also that it is a working folder, or holds one.
-    pub fn follow_removal(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
-        let way = self.follow(os, path)?;
-        match &self.folders.bounds {
-            Some(bounds) if bounds.lie_within(way.path()) => {
-                Err(PathRule::WorkingDir(way.path().to_string()))
+    pub fn follow_removal(&self, os: &Os, path: WinPath) -> Result<ResolvedPath, PathRule> {
+        let resolved_path = self.follow(os, path)?;
+        match &self.folders.allowed {
+            Some(allowed) if allowed.lie_within(resolved_path.path()) => {
+                Err(PathRule::WorkingDir(resolved_path.path().to_string()))
             }
-            _ => Ok(way),
+            _ => Ok(resolved_path),
         }
     }
 
@@ -148,7 +148,7 @@ impl WorkingDirs {
     ///
     /// # Errors
     /// No path, one outside of these folders, or a link leads out of them.
-    pub fn mount_point(&self, os: &Os, text: &str) -> Result<Way, PathRule> {
+    pub fn mount_point(&self, os: &Os, text: &str) -> Result<ResolvedPath, PathRule> {
         let path = normalise(text)?;
         let path = match self.reach {
             Reach::Anywhere => path,
@@ -164,8 +164,8 @@ impl WorkingDirs {
     /// No path, or it leads to another machine or to a drive that the mount manager does not know.
     pub fn lookup(&self, os: &Os, text: &str) -> Result<LookupPath, PathRule> {
         let path = normalise(text)?;
-        match &self.folders.bounds {
-            Some(bounds) => Ok(bounds.resolve_lookup(os, &path)?),
+        match &self.folders.allowed {
+            Some(allowed) => Ok(allowed.resolve_lookup(os, &path)?),
             None => Ok(LookupPath::from(&path)),
         }
     }
@@ -197,21 +197,21 @@ impl Folders {
         Self {
             texts,
             roots,
-            bounds: None,
+            allowed: None,
         }
     }
 
-    fn follow(&self, os: &Os, path: WinPath) -> Result<Way, PathRule> {
-        match &self.bounds {
-            Some(bounds) => Ok(bounds.resolve(os, &path)?),
-            None => Ok(Way::from(&path)),
+    fn follow(&self, os: &Os, path: WinPath) -> Result<ResolvedPath, PathRule> {
+        match &self.allowed {
+            Some(allowed) => Ok(allowed.resolve(os, &path)?),
+            None => Ok(ResolvedPath::from(&path)),
         }
     }
 
     fn confine(&self, text: &str, path: WinPath) -> Result<WinPath, PathRule> {
-        let is_at_a_place = |bounds: &Arc<Bounds>| bounds.contain(&path);
+        let is_at_a_place = |allowed: &Arc<AllowedRoots>| allowed.contain(&path);
         let is_inside = self.roots.iter().any(|root| path.is_within(root));
-        if is_inside || self.bounds.as_ref().is_some_and(is_at_a_place) {
+        if is_inside || self.allowed.as_ref().is_some_and(is_at_a_place) {
             return Ok(path);
         }
         Err(PathRule::Outside {
@@ -293,7 +293,7 @@ pub enum PathRule {
     },
     /// A link on the path leads out of the working folders, or cannot be followed.
     #[error(transparent)]
-    Way(#[from] WayError),
+    Resolve(#[from] ResolveError),
     /// A working folder itself, which a removal would take from every driver.
     #[error("path: {0} is a working directory and is not removed")]
     WorkingDir(String),

@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, TryLockError};
 use node::Crowded;
 use node::api::Condition;
 use os::{Deadline, SystemText};
-use program::text;
+use program::escape;
 use prost::Message;
 use transport::{Call, Code, Service, Status};
 use wire::{Group, Rpc};
 
 use crate::condition::Conditioned;
+use crate::middleware::MethodMiddleware;
 use crate::operations::Checked;
-use crate::oversight::Overseer;
-use crate::{Operations, Oversight, health};
+use crate::{Middleware, PipeOperations, health};
 
 /// The longest text of a failure, in bytes: it names what the client sent, which may be megabytes.
 const LONGEST: usize = 4 << 10;
@@ -37,7 +37,7 @@ impl Registry {
     /// Registers the handler of one RPC.
     pub(crate) fn on<R: Rpc>(
         &mut self,
-        handler: impl Fn(&Operations, R::Request, Deadline) -> Result<R::Response, Failure>
+        handler: impl Fn(&PipeOperations, R::Request, Deadline) -> Result<R::Response, HandlerError>
         + Send
         + Sync
         + 'static,
@@ -64,13 +64,13 @@ impl Registry {
     /// One service for each registered group and version.
     pub fn into_services(
         self,
-        operations: &Arc<Operations>,
-        oversight: &Oversight,
+        operations: &Arc<PipeOperations>,
+        middleware: &Middleware,
     ) -> Vec<(&'static Group, Arc<dyn Service>)> {
         let strict = Arc::new(operations.strict());
         let operations = [operations, &strict];
         let service = |methods: GroupMethods| -> (&'static Group, Arc<dyn Service>) {
-            let service = GroupService::new(methods, operations, oversight);
+            let service = GroupService::new(methods, operations, middleware);
             (service.group, Arc::new(service))
         };
         self.groups.into_values().map(service).collect()
@@ -80,12 +80,12 @@ impl Registry {
 /// Why a handler could not do what was asked. Clients see code `Unknown` and the text, as from
 /// csi-proxy, whose handlers return plain errors; `ResourceExhausted` where too many calls wait, as where too
 /// many run.
-pub(crate) struct Failure {
+pub(crate) struct HandlerError {
     error: Box<dyn std::error::Error + Send + Sync>,
     condition: Option<Condition>,
 }
 
-impl<E: Conditioned> From<E> for Failure {
+impl<E: Conditioned> From<E> for HandlerError {
     fn from(error: E) -> Self {
         Self {
             condition: error.condition(),
@@ -94,7 +94,7 @@ impl<E: Conditioned> From<E> for Failure {
     }
 }
 
-impl Failure {
+impl HandlerError {
     fn code(&self) -> Code {
         match Crowded::of(&*self.error) {
             Some(_) => Code::ResourceExhausted,
@@ -109,7 +109,7 @@ impl Failure {
 
     /// What the client sees: csi-proxy's code and text, and for ours the condition.
     fn status(&self, text: String) -> Status {
-        let status = Status::new(self.code(), text::bounded(text, LONGEST));
+        let status = Status::new(self.code(), escape::bounded(text, LONGEST));
         match self.condition {
             Some(condition) => status.with_trailer(wire::CONDITION, condition.name()),
             None => status,
@@ -117,13 +117,13 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for HandlerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-type Handler = Box<dyn Fn(&Operations, &Call) -> Result<Vec<u8>, Status> + Send + Sync>;
+type Handler = Box<dyn Fn(&PipeOperations, &Call) -> Result<Vec<u8>, Status> + Send + Sync>;
 
 struct GroupMethods {
     group: &'static Group,
@@ -132,10 +132,10 @@ struct GroupMethods {
 
 struct GroupService {
     group: &'static Group,
-    methods: BTreeMap<&'static str, (Overseer, Handler)>,
-    operations: Arc<Operations>,
+    methods: BTreeMap<&'static str, (MethodMiddleware, Handler)>,
+    operations: Arc<PipeOperations>,
     /// For clients that ask for them.
-    strict: Arc<Operations>,
+    strict: Arc<PipeOperations>,
     /// Held during a look, so that looks that hang do not pile up.
     looking: Mutex<()>,
 }
@@ -143,8 +143,8 @@ struct GroupService {
 impl GroupService {
     fn new(
         registered: GroupMethods,
-        [operations, strict]: [&Arc<Operations>; 2],
-        oversight: &Oversight,
+        [operations, strict]: [&Arc<PipeOperations>; 2],
+        middleware: &Middleware,
     ) -> Self {
         let GroupMethods {
             group,
@@ -152,7 +152,7 @@ impl GroupService {
         } = registered;
         let methods = group.methods.iter().filter_map(|method| {
             let handler = handlers.remove(method.path)?;
-            Some((method.path, (oversight.over(group, method), handler)))
+            Some((method.path, (middleware.over(group, method), handler)))
         });
         Self {
             group,
@@ -165,7 +165,7 @@ impl GroupService {
 
     /// The operations as the client's metadata has them. What it asks for and is not understood is refused: it
     /// wants more than the server would do by itself.
-    fn operations_for(&self, call: &Call) -> Result<&Operations, Status> {
+    fn operations_for(&self, call: &Call) -> Result<&PipeOperations, Status> {
         match call.metadata.as_deref() {
             None => Ok(&self.operations),
             Some(wire::STRICT) => Ok(&self.strict),
@@ -189,7 +189,7 @@ impl GroupService {
             Ok(Checked::Lacks(what)) => Ok(what.into_bytes()),
             Ok(Checked::NeedsRestart(why)) => Err(Status::new(Code::FailedPrecondition, why)),
             Err(cause) => {
-                let text = text::bounded(cause.to_string(), LONGEST);
+                let text = escape::bounded(cause.to_string(), LONGEST);
                 Err(Status::new(Code::Unknown, text))
             }
         }
@@ -199,8 +199,8 @@ impl GroupService {
 impl Service for GroupService {
     fn call(&self, call: &Call) -> Result<Vec<u8>, Status> {
         match self.methods.get(call.method.as_str()) {
-            Some((overseer, handler)) => {
-                overseer.run(call, || handler(self.operations_for(call)?, call))
+            Some((method_middleware, handler)) => {
+                method_middleware.run(call, || handler(self.operations_for(call)?, call))
             }
             None if is_own_look(call) => self.look(call),
             None => Err(unimplemented(self.group, call.method.as_str())),
@@ -219,8 +219,8 @@ fn is_own_look(call: &Call) -> bool {
 }
 
 fn answer<R: Rpc>(
-    handler: &impl Fn(&Operations, R::Request, Deadline) -> Result<R::Response, Failure>,
-    operations: &Operations,
+    handler: &impl Fn(&PipeOperations, R::Request, Deadline) -> Result<R::Response, HandlerError>,
+    operations: &PipeOperations,
     call: &Call,
 ) -> Result<Vec<u8>, Status> {
     let request =
@@ -233,7 +233,7 @@ fn answer<R: Rpc>(
             let system = failure.system_text();
             let system = system.filter(|text| !gives_away::<R>(call, text));
             let text = failure.to_string();
-            let logged = text::counted(&text, LONGEST_LOGGED);
+            let logged = escape::counted(&text, LONGEST_LOGGED);
             tracing::error!(method = R::PATH, client = ?call.peer.pid, system, "failed: {logged}");
             Err(failure.status(text))
         }

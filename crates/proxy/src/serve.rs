@@ -24,7 +24,7 @@ use crate::metrics::NodeKind;
 use crate::monitoring::{self, Monitored, SharedServer};
 use crate::paths::{WorkingDirError, WorkingDirs};
 use crate::reclaim::Reclaiming;
-use crate::{Operations, Oversight, OversightError, groups, pipe_security};
+use crate::{Middleware, MiddlewareError, PipeOperations, groups, pipe_security};
 
 #[cfg_attr(windows, path = "native/windows.rs")]
 #[cfg_attr(not(windows), path = "native/elsewhere.rs")]
@@ -36,22 +36,22 @@ mod native;
 /// # Errors
 /// A working folder is no path, there is no node to serve (elsewhere than on Windows, where none is simulated), or the policy, the audit log or an endpoint
 /// is not to be had; or other processes serve all endpoints. An HTTP address that cannot be had is no error: it is logged and tried again.
-pub fn start(config: &Config) -> Result<Running, StartError> {
+pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let working_dirs = working_dirs(config)?;
-    let oversight = Oversight::open(config)?;
-    let os = os_meter::metered(node_of(config)?, &oversight.metrics().meter());
+    let middleware = Middleware::open(config)?;
+    let os = os_meter::metered(node_of(config)?, &middleware.metrics().meter());
     let server = node::Server {
         kept: kept(config, &working_dirs),
-        waits: Arc::new(Places),
+        waits: Arc::new(RunningSlots),
         notes: config.state_dir.clone(),
     };
     let node = Node::in_server(os, options(config), server);
     // Nobody has set it before: the figures are this server's own.
-    let _ = oversight.metrics().node.set(node.clone());
+    let _ = middleware.metrics().node.set(node.clone());
     let disk_guards = DiskGuards::start(node.clone());
-    let operations = Arc::new(Operations::new(node, working_dirs));
+    let operations = Arc::new(PipeOperations::new(node, working_dirs));
     operations.clear_leftovers();
-    let services = groups::registry().into_services(&operations, &oversight);
+    let services = groups::registry().into_services(&operations, &middleware);
     prepare(&config.listen)?;
     let endpoints = services
         .into_iter()
@@ -82,12 +82,12 @@ pub fn start(config: &Config) -> Result<Running, StartError> {
         .map(|(group, endpoint)| (group.name, endpoint));
     let monitored = Monitored {
         node: kind(config),
-        metrics: Arc::clone(oversight.metrics()),
+        metrics: Arc::clone(middleware.metrics()),
         health: Health::new(kind(config), names.collect()),
         disk_guards,
         server: SharedServer::new(server),
     };
-    Ok(Running::new(config, monitored))
+    Ok(RunningServer::new(config, monitored))
 }
 
 fn working_dirs(config: &Config) -> Result<WorkingDirs, WorkingDirError> {
@@ -97,9 +97,9 @@ fn working_dirs(config: &Config) -> Result<WorkingDirs, WorkingDirError> {
 }
 
 /// A call that waits for another leaves its place among those that run.
-struct Places;
+struct RunningSlots;
 
-impl Waits for Places {
+impl Waits for RunningSlots {
     fn begin(&self) -> Option<Box<dyn Any>> {
         let waiting = Waiting::begin();
         waiting.map(|waiting| Box::new(waiting) as Box<dyn Any>)
@@ -116,7 +116,7 @@ fn served(names: &[(&Group, Endpoint)], taken: &[Endpoint]) -> String {
 }
 
 /// A server with what is around it. Dropping it closes all at once.
-pub struct Running {
+pub struct RunningServer {
     server: SharedServer,
     /// The address of `/metrics` and the pages of health, where they are served.
     metrics: Option<HttpServer>,
@@ -124,7 +124,7 @@ pub struct Running {
     _reclaiming: Option<Reclaiming>,
 }
 
-impl Running {
+impl RunningServer {
     fn new(config: &Config, monitored: Monitored) -> Self {
         let server = monitored.server.clone();
         let monitored = Arc::new(monitored);
@@ -158,7 +158,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     /// Others share the server, and may be using it; it ends here all the same.
     fn drop(&mut self) {
         if let Some(server) = self.server.take() {
@@ -194,7 +194,7 @@ pub enum StartError {
     NotNative(Facility),
     /// The policy or the audit log is not to be had.
     #[error(transparent)]
-    Oversight(#[from] OversightError),
+    Middleware(#[from] MiddlewareError),
     /// The simulated node does not open.
     #[error("simulated node: {0}")]
     Simulation(#[from] CreateError),

@@ -18,7 +18,7 @@ use transport::{CallError, Channel, ChannelOptions, Code};
 use wincsi_proxy::flags::{self, Config, Invocation};
 use wincsi_proxy::serve;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How often the log tells of clients of the pages that cannot be accepted.
 const TELLING: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ fn pages_without_descriptors_end_nothing_and_come_back() {
     let _silent = connected(first, address);
     let mut waiting = connected(second, address);
     while log.count("a client is turned away") == 0 {
-        assert!(start.elapsed() < PATIENCE, "nothing is told");
+        assert!(start.elapsed() < TIMEOUT, "nothing is told");
         thread::yield_now();
     }
     for _ in 0..100 {
@@ -89,7 +89,7 @@ fn config(folder: &Path) -> Config {
 }
 
 fn assert_answers(channel: &Channel) {
-    match channel.call(NOTHING, &[], Instant::now() + PATIENCE) {
+    match channel.call(NOTHING, &[], Instant::now() + TIMEOUT) {
         Err(CallError::Status(status)) => assert_eq!(status.code, Code::Unimplemented),
         other => panic!("{other:?}"),
     }

@@ -95,14 +95,21 @@ impl Reader {
 
     fn run(&self, step: &Step) {
         let ran = self.shell(step.command).output().unwrap();
-        let (said, complained) = (text(&ran.stdout), text(&ran.stderr));
-        assert!(ran.status.success(), "{}: {said}{complained}", step.command);
+        let (printed, complained) = (text(&ran.stdout), text(&ran.stderr));
+        assert!(
+            ran.status.success(),
+            "{}: {printed}{complained}",
+            step.command
+        );
         if !step.output.is_empty() {
-            let said: Vec<_> = said.lines().collect();
-            assert_eq!(said, step.output, "{}", step.command);
+            let printed: Vec<_> = printed.lines().collect();
+            assert_eq!(printed, step.output, "{}", step.command);
         }
         if step.command.contains(" test") {
-            assert!(said.contains("test result: ok. 1"), "{said}{complained}");
+            assert!(
+                printed.contains("test result: ok. 1"),
+                "{printed}{complained}"
+            );
         }
     }
 

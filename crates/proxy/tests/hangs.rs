@@ -15,12 +15,12 @@ use tempfile::TempDir;
 use transport::{CallError, Server, ServerOptions};
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::paths::WorkingDirs;
-use wincsi_proxy::{Operations, Oversight, groups};
+use wincsi_proxy::{Middleware, PipeOperations, groups};
 use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Longer than anybody sleeps before a look at the virtual clock.
 const SLICE: Duration = Duration::from_millis(200);
@@ -32,7 +32,7 @@ const RUNNING: usize = 4;
 const REPEATED: usize = 10 * RUNNING;
 
 /// A server with few threads on a node with a formatted volume on disk 1.
-struct Stand {
+struct HangFixture {
     sim: SimNode,
     client: Client,
     volume_id: String,
@@ -40,19 +40,19 @@ struct Stand {
     folder: TempDir,
 }
 
-impl Stand {
+impl HangFixture {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         let sim = demo::create(&folder.path().join("node"), ClockMode::Virtual).expect("a node");
-        let mut stand = Self {
+        let mut fixture = Self {
             _server: serve(&sim, folder.path()),
             client: Client::local(folder.path()),
             volume_id: String::new(),
             sim,
             folder,
         };
-        stand.furnish();
-        stand
+        fixture.furnish();
+        fixture
     }
 
     fn furnish(&mut self) {
@@ -70,7 +70,7 @@ impl Stand {
     }
 
     fn ask<R: Rpc>(&self, request: &R::Request) -> R::Response {
-        let answer = self.client.call::<R>(request, PATIENCE);
+        let answer = self.client.call::<R>(request, TIMEOUT);
         answer.unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -88,7 +88,7 @@ impl Stand {
         let (answer, answered) = mpsc::channel();
         thread::spawn(move || answer.send(client.call::<R>(&request, patience)));
         let faults = self.sim.faults();
-        assert!(faults.wait_until_hanging(1, PATIENCE), "nothing hangs");
+        assert!(faults.wait_until_hanging(1, TIMEOUT), "nothing hangs");
         answered
     }
 
@@ -110,9 +110,9 @@ impl Stand {
 fn serve(sim: &SimNode, sockets: &Path) -> Server {
     let dirs = WorkingDirs::parse(vec![r"C:\var\lib\kubelet".to_owned()]).expect("a path");
     let node = Node::new(sim.os(), Options::default());
-    let operations = Arc::new(Operations::new(node, dirs));
-    let oversight = Oversight::open(&Config::default()).expect("nothing to open");
-    let services = groups::registry().into_services(&operations, &oversight);
+    let operations = Arc::new(PipeOperations::new(node, dirs));
+    let middleware = Middleware::open(&Config::default()).expect("nothing to open");
+    let services = groups::registry().into_services(&operations, &middleware);
     let endpoints = services.into_iter().map(|(group, service)| {
         let endpoint =
             transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
@@ -125,7 +125,7 @@ fn serve(sim: &SimNode, sockets: &Path) -> Server {
 
 /// Asks until it is answered: what hung ends a moment after it is let go.
 fn eventually<T>(ask: impl Fn() -> Result<T, ClientError>) -> T {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         match ask() {
             Ok(answer) => return answer,
@@ -137,48 +137,48 @@ fn eventually<T>(ask: impl Fn() -> Result<T, ClientError>) -> T {
 /// Both in one test: on Windows all servers of a machine have the same pipes.
 #[test]
 fn what_hangs_costs_one_running_call_however_often_it_is_asked() {
-    let stand = Stand::new();
-    the_stats_of_a_volume_that_hangs(&stand);
-    the_ids_beside_a_disk_that_hangs(&stand);
+    let fixture = HangFixture::new();
+    the_stats_of_a_volume_that_hangs(&fixture);
+    the_ids_beside_a_disk_that_hangs(&fixture);
 }
 
-fn the_stats_of_a_volume_that_hangs(stand: &Stand) {
-    let space = Rule::on("GetDiskFreeSpaceExW", Effect::Hang).object(&stand.volume_id);
-    let hang = stand.sim.faults().add(space);
-    let first = stand.begin::<volume::rpc::GetVolumeStats>(stand.stats(), SLICE);
-    let error = first.recv_timeout(PATIENCE).expect("an answer");
+fn the_stats_of_a_volume_that_hangs(fixture: &HangFixture) {
+    let space = Rule::on("GetDiskFreeSpaceExW", Effect::Hang).object(&fixture.volume_id);
+    let hang = fixture.sim.faults().add(space);
+    let first = fixture.begin::<volume::rpc::GetVolumeStats>(fixture.stats(), SLICE);
+    let error = first.recv_timeout(TIMEOUT).expect("an answer");
     assert!(error.is_err(), "by its deadline");
-    stand.pass(Duration::from_secs(60));
+    fixture.pass(Duration::from_secs(60));
     for _ in 0..REPEATED {
-        let refused = stand
+        let refused = fixture
             .client
-            .call::<volume::rpc::GetVolumeStats>(&stand.stats(), PATIENCE);
+            .call::<volume::rpc::GetVolumeStats>(&fixture.stats(), TIMEOUT);
         let text = match refused.expect_err("it hangs").cause {
             ClientCause::Call(CallError::Status(status)) => status.message,
             other => panic!("{other}"),
         };
         let expected = "does not answer: a call from before has not ended";
         assert!(text.ends_with(expected), "{text}");
-        stand.ask::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {});
+        fixture.ask::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {});
     }
-    assert_eq!(stand.looks_at(&stand.volume_id), 1);
-    stand.sim.faults().remove(hang);
+    assert_eq!(fixture.looks_at(&fixture.volume_id), 1);
+    fixture.sim.faults().remove(hang);
     eventually(|| {
-        stand
+        fixture
             .client
-            .call::<volume::rpc::GetVolumeStats>(&stand.stats(), PATIENCE)
+            .call::<volume::rpc::GetVolumeStats>(&fixture.stats(), TIMEOUT)
     });
 }
 
-fn the_ids_beside_a_disk_that_hangs(stand: &Stand) {
-    let _ = stand.sim.take_trace();
+fn the_ids_beside_a_disk_that_hangs(fixture: &HangFixture) {
+    let _ = fixture.sim.take_trace();
     let page = Rule::on("IOCTL_STORAGE_QUERY_PROPERTY", Effect::Hang).object("disk 1");
-    let hang = stand.sim.faults().add(page);
-    let first = stand.begin::<disk::rpc::ListDiskIds>(disk::ListDiskIdsRequest {}, PATIENCE);
+    let hang = fixture.sim.faults().add(page);
+    let first = fixture.begin::<disk::rpc::ListDiskIds>(disk::ListDiskIdsRequest {}, TIMEOUT);
     let begun = Instant::now();
     let answer = loop {
-        assert!(begun.elapsed() < PATIENCE, "not answered");
-        stand.pass(Duration::from_secs(5));
+        assert!(begun.elapsed() < TIMEOUT, "not answered");
+        fixture.pass(Duration::from_secs(5));
         if let Ok(answer) = first.recv_timeout(SLICE) {
             break answer;
         }
@@ -190,17 +190,17 @@ fn the_ids_beside_a_disk_that_hangs(stand: &Stand) {
         .collect();
     assert_eq!(others, [0]);
     for _ in 0..REPEATED {
-        let answer = stand.ask::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {});
+        let answer = fixture.ask::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {});
         assert!(!answer.disk_ids.contains_key(&1));
     }
-    assert_eq!(stand.looks_at("disk 1"), 1);
-    stand.sim.faults().remove(hang);
+    assert_eq!(fixture.looks_at("disk 1"), 1);
+    fixture.sim.faults().remove(hang);
     let begun = Instant::now();
-    while !stand
+    while !fixture
         .ask::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {})
         .disk_ids
         .contains_key(&1)
     {
-        assert!(begun.elapsed() < PATIENCE, "it answers again");
+        assert!(begun.elapsed() < TIMEOUT, "it answers again");
     }
 }

@@ -15,7 +15,7 @@ use wincsi_proxy::flags::{self, Invocation};
 use wincsi_proxy::serve;
 use wire::disk::v1 as disk;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a proxy with `-listen=FOLDER` serves: its pipes on Windows, sockets elsewhere.
 fn over_pipes(sockets: PathBuf) -> client::Node {
@@ -34,7 +34,7 @@ const FAILURES: [(&str, Condition); 3] = [
 ];
 
 /// What the system may say of it: nothing, in German, and what drivers take for "not there".
-const SAYINGS: [&str; 3] = ["", "Zugriff verweigert", node::texts::MISSING];
+const SYSTEM_TEXTS: [&str; 3] = ["", "Zugriff verweigert", node::driver_texts::MISSING];
 
 #[test]
 fn the_language_of_the_node_changes_nothing_that_a_client_can_match_on() {
@@ -44,16 +44,16 @@ fn the_language_of_the_node_changes_nothing_that_a_client_can_match_on() {
     let _server = serve::start(&config).expect("a simulated node can be served");
     let client = Client::local(&config.listen);
     let node = over_pipes(config.listen);
-    let rescanned = node.disks().rescan(node.deadline(PATIENCE));
+    let rescanned = node.disks().rescan(node.deadline(TIMEOUT));
     rescanned.expect("the data disk is seen");
     let serial = SerialNumber::parse(os_sim::demo::DISK_SERIAL).expect("a serial number");
     let wanted = DiskQuery::all([Criterion::Serial(serial)]).expect("a name is enough");
-    let found = node.disks().find(&wanted, node.deadline(PATIENCE));
+    let found = node.disks().find(&wanted, node.deadline(TIMEOUT));
     let found = found.expect("the data disk is found");
     for (failure, condition) in FAILURES {
-        let texts = SAYINGS.map(|said| {
-            script(folder.path(), failure, said);
-            let deadline = node.deadline(PATIENCE);
+        let texts = SYSTEM_TEXTS.map(|text_of_system| {
+            script(folder.path(), failure, text_of_system);
+            let deadline = node.deadline(TIMEOUT);
             let error = node.disks().partition(&found, deadline);
             let error = error.expect_err("a failure");
             assert_eq!(error.condition(), Some(condition), "{error}");
@@ -64,15 +64,21 @@ fn the_language_of_the_node_changes_nothing_that_a_client_can_match_on() {
         assert!(!texts[0].is_empty());
     }
     let log = fs::read_to_string(folder.path().join("log")).expect("the log");
-    for said in SAYINGS.iter().filter(|said| !said.is_empty()) {
-        assert!(log.contains(&format!("system={said}\n")), "{said}: {log}");
+    for text_of_system in SYSTEM_TEXTS
+        .iter()
+        .filter(|text_of_system| !text_of_system.is_empty())
+    {
+        assert!(
+            log.contains(&format!("system={text_of_system}\n")),
+            "{text_of_system}: {log}"
+        );
     }
 }
 
 /// The text on the wire of a call that fails.
 fn text(client: &Client) -> String {
     let request = disk::PartitionDiskRequest { disk_number: DATA };
-    let failed = client.call::<disk::rpc::PartitionDisk>(&request, PATIENCE);
+    let failed = client.call::<disk::rpc::PartitionDisk>(&request, TIMEOUT);
     match failed.expect_err("a failure").cause {
         ClientCause::Call(CallError::Status(status)) => status.message,
         other => panic!("{other}"),
@@ -80,10 +86,13 @@ fn text(client: &Client) -> String {
 }
 
 /// Has the disk fail so from now on.
-fn script(folder: &Path, failure: &str, said: &str) {
-    let (text, answered) = match said {
+fn script(folder: &Path, failure: &str, text_of_system: &str) {
+    let (text, answered) = match text_of_system {
         "" => (String::new(), String::new()),
-        said => (format!("text = {said:?}"), format!(", text = {said:?}")),
+        text_of_system => (
+            format!("text = {text_of_system:?}"),
+            format!(", text = {text_of_system:?}"),
+        ),
     };
     let effect = failure.replace("SAID", &answered);
     let rule = format!(

@@ -10,11 +10,11 @@
 
 #[path = "paths/attack.rs"]
 mod attack;
+#[path = "paths/fixture.rs"]
+mod fixture;
 #[path = "paths/random.rs"]
 mod random;
 #[path = "paths/random_swaps.rs"]
 mod random_swaps;
-#[path = "paths/rig.rs"]
-mod rig;
 #[path = "paths/sentry.rs"]
 mod sentry;

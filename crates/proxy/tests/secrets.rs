@@ -18,12 +18,12 @@ use prost::{Message as _, encoding};
 use prost_types::FieldDescriptorProto;
 use transport::{CallError, Channel, ChannelOptions};
 use wincsi_proxy::flags::{self, Config, Invocation};
-use wincsi_proxy::serve::{self, Running};
+use wincsi_proxy::serve::{self, RunningServer};
 use wire::Rpc;
 use wire::iscsi::v1alpha2 as iscsi;
 use wire::iscsi::v1alpha2::{AuthenticationType, rpc};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// In no text by accident. Of 16 bytes, so that it is a CHAP secret as well.
 const SECRET: &str = "Zx81-qUUx-horse!";
@@ -64,15 +64,15 @@ const PROVING: &str = "iqn.2026-01.com.example:proves";
 #[test]
 fn secrets_reach_no_output() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut stage = Stage::new(folder.path());
-    stage.send_to_every_method();
-    stage.send_what_is_accepted();
-    stage.send_what_the_system_repeats();
+    let mut fixture = SecretsFixture::new(folder.path());
+    fixture.send_to_every_method();
+    fixture.send_what_is_accepted();
+    fixture.send_what_the_system_repeats();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
     let (log, audit) = (read("log"), read("audit"));
-    assert_eq!(audit.lines().count(), stage.answers.len());
+    assert_eq!(audit.lines().count(), fixture.answers.len());
     let shown = log.lines().filter(|line| line.contains(" fields={"));
-    assert_eq!(shown.count(), stage.answers.len());
+    assert_eq!(shown.count(), fixture.answers.len());
     assert!(log.contains(HARMLESS), "what the system says is logged");
     for (method, _) in METHODS {
         assert!(audit.contains(method) && log.contains(method), "{method}");
@@ -80,9 +80,9 @@ fn secrets_reach_no_output() {
     let outputs = [
         log,
         audit,
-        stage.metrics(),
-        stage.answers.join("\n"),
-        format!("{:?}", stage.config),
+        fixture.metrics(),
+        fixture.answers.join("\n"),
+        format!("{:?}", fixture.config),
     ];
     for text in outputs {
         for spelling in spellings() {
@@ -103,36 +103,36 @@ fn spellings() -> Vec<String> {
 }
 
 /// A talkative server on a node whose servers want our secret.
-struct Stage {
+struct SecretsFixture {
     config: Config,
-    server: Running,
+    server: RunningServer,
     client: Client,
     node: PathBuf,
     /// What changing calls were answered.
     answers: Vec<String>,
 }
 
-impl Stage {
+impl SecretsFixture {
     fn new(folder: &Path) -> Self {
         let config = config(folder);
         log::start(&config.log).expect("a log file");
         add_servers(&folder.join("node"));
         let server = serve::start(&config).expect("a simulated node can be served");
-        let mut stage = Self {
+        let mut fixture = Self {
             client: Client::local(&config.listen),
             config,
             server,
             node: folder.join("node"),
             answers: Vec::new(),
         };
-        stage.accepted::<wire::system::v1alpha1::rpc::StartService>(
+        fixture.accepted::<wire::system::v1alpha1::rpc::StartService>(
             &wire::system::v1alpha1::StartServiceRequest {
                 name: String::from("MSiSCSI"),
             },
         );
         let target_portal = Some(portal());
-        stage.accepted::<rpc::AddTargetPortal>(&iscsi::AddTargetPortalRequest { target_portal });
-        stage
+        fixture.accepted::<rpc::AddTargetPortal>(&iscsi::AddTargetPortalRequest { target_portal });
+        fixture
     }
 
     /// Of each method that takes a secret, one request at least gets as far as the provider.
@@ -167,7 +167,7 @@ impl Stage {
             .expect("a group's name");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("served");
         self.answers.push(
-            match channel.call(path, request, Instant::now() + PATIENCE) {
+            match channel.call(path, request, Instant::now() + TIMEOUT) {
                 Ok(answer) => String::from_utf8_lossy(&answer).into_owned(),
                 Err(CallError::Status(status)) => status.to_string(),
                 Err(error) => panic!("{error}"),
@@ -203,12 +203,16 @@ impl Stage {
 
     /// The providers fail, at queries and at methods, in words that repeat the secret, then in others.
     fn send_what_the_system_repeats(&mut self) {
-        let said = format!("{USER}:{SECRET} is wrong");
-        for (operation, said) in [("*Query", &*said), ("MSFT_*", &*said), ("*", HARMLESS)] {
+        let chap_text = format!("{USER}:{SECRET} is wrong");
+        for (operation, chap_text) in [
+            ("*Query", &*chap_text),
+            ("MSFT_*", &*chap_text),
+            ("*", HARMLESS),
+        ] {
             let rule = |facility| {
                 format!(
                     "[[fault]]\nfacility = {facility:?}\noperation = {operation:?}\n\
-                     effect = {{ fail = {{ hresult = 0x80041001 }} }}\ntext = '{said}'\n"
+                     effect = {{ fail = {{ hresult = 0x80041001 }} }}\ntext = '{chap_text}'\n"
                 )
             };
             let script = ["smb", "iscsi"].map(rule).concat();
@@ -224,7 +228,7 @@ impl Stage {
     }
 
     fn accepted<R: Rpc>(&mut self, request: &R::Request) {
-        let answer = self.client.call::<R>(request, PATIENCE);
+        let answer = self.client.call::<R>(request, TIMEOUT);
         let answer = answer.unwrap_or_else(|error| panic!("{}: {error}", R::METHOD.path));
         self.answers.push(format!("{answer:?}"));
     }

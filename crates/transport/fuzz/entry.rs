@@ -4,13 +4,13 @@
 use bytes::Bytes;
 use transport::Status;
 use transport::assembly::Assembly;
-use transport::mend::{MendError, Mender, Pings};
+use transport::authority::{AuthorityError, AuthorityRewriter, Pings};
 
 /// A second pass takes blocks up to this; a first may let one out that is a little larger.
 const SURE_BLOCK: usize = 32 << 10;
 
 /// A client's bytes, in chunks of as many bytes as the first byte says; zero is all at once.
-pub(crate) fn mend(data: &[u8]) {
+pub(crate) fn authority(data: &[u8]) {
     let Some((&chunk, bytes)) = data.split_first() else {
         return;
     };
@@ -63,11 +63,11 @@ fn piece(byte: u8, bytes: &[u8]) -> usize {
     }
 }
 
-fn pushed(bytes: &[u8], size: usize, pings: Pings) -> Result<Vec<u8>, MendError> {
-    let mut mender = Mender::new(pings);
+fn pushed(bytes: &[u8], size: usize, pings: Pings) -> Result<Vec<u8>, AuthorityError> {
+    let mut rewriter = AuthorityRewriter::new(pings);
     let mut output = Vec::new();
     for chunk in bytes.chunks(size) {
-        mender.push(chunk, &mut output)?;
+        rewriter.push(chunk, &mut output)?;
     }
     Ok(output)
 }

@@ -49,7 +49,7 @@
 //!
 //! # Who can call
 //! Any gRPC client that speaks HTTP/2 without TLS over the pipe or socket. Go clients put the
-//! path of the pipe or socket into `:authority`, which h2 would refuse; [`mend`] makes it acceptable. Only the
+//! path of the pipe or socket into `:authority`, which h2 would refuse; [`authority`] drops it. Only the
 //! endpoint's security says who may connect: a pipe's list ([`ServerOptions::security`]), a Unix socket's folder
 //! ([`SocketFolder`]). Remote clients of a pipe are refused. A tcp port is open to every process of this machine and
 //! to no other machine: it is for tests, and nothing listens on one unless it is told to.
@@ -57,15 +57,15 @@
 //! What of this has run: pipes and tcp under Wine, Unix sockets and tcp on Linux. Unix sockets on Windows have not;
 //! they are the code of tcp but for the path, which the project's suite for real Windows tries.
 //!
-//! # Whose share
-//! A client is a process, with all its connections. The system tells which it is of pipes and Unix sockets; on
-//! Windows a Unix socket is asked for it by `SIO_AF_UNIX_GETPEERPID`. Of tcp it tells none without a search of all
-//! the machine's connections, and whoever connects picks address and port. So all that come by tcp are one client,
+//! # Per-client limits
+//! A client is a process, with all its connections. The system reports the process behind a pipe or a Unix socket, on
+//! Windows by `SIO_AF_UNIX_GETPEERPID`. For tcp it reports none without a search of all
+//! the machine's connections, and a client picks its address and port. So all that come by tcp are one client,
 //! with one client's share of connections, calls and time: a flood there takes nothing from pipes and sockets.
 //!
 //! # Limits
-//! Unary calls alone: no streaming, no compression, of metadata one header of a request and one
-//! trailer of an error. All other
+//! Unary calls alone: no streaming, no compression, of metadata one header of a request
+//! ([`ServerOptions::metadata`]) and one trailer of an error ([`Status::trailer`]). All other
 //! limits are [`ServerOptions`], and each has a default fit for a node: 4 MiB for a message, 64 MiB
 //! for all that clients can make the server hold together, 256 calls that run, 512 that wait for others ([`Waiting`]), 4,096 connections.
 //! A connection beyond its limits is refused or closed by itself; the others do not notice.
@@ -73,7 +73,23 @@
 //! # Threads
 //! A call runs on the thread that read it. Should it take longer than some 15 to 30
 //! milliseconds, that thread's other connections are handed to another. A connection that is silent or idle costs no
-//! thread, and an idle server has a handful. ARCHITECTURE.md of the repository tells more.
+//! thread, and an idle server has a handful. The modules `link` (who owns a connection when), `pool` (the threads),
+//! `conn::ending` (how a connection ends without the loss of a call) and `server::eviction` (who makes room) have more.
+//!
+//! A call that waits for another one reports it ([`Waiting`]) and gives its place among the running calls back. It gets
+//! the place again without a refusal. Waiting calls are bounded as well, and the pool has a thread for each. A service names its
+//! group, and each group has reserved call slots that calls of other groups do not take.
+//!
+//! # What always holds
+//! - Nothing that outlives a turn (one pass of a thread over a connection) is a slice of a buffer of h2's.
+//! - `Debug` output has no byte of a message.
+//! - An accept is always pending: one that fails or panics is tried again after a while.
+//! - Pipe handles and sockets are overlapped on both ends: on a synchronous handle a pending read blocks the write of a
+//!   response.
+//! - No thread waits only for a write.
+//! - A buffer lives until the operation on it has really ended, cancelled or not.
+//! - A panic costs the connection that it belongs to and nothing else (`panics`).
+//! - A client checks whose endpoint it has opened before it sends anything ([`Owner`]).
 //!
 //! # Errors
 //! A service's error is a [`Status`] and reaches the client as it is. What this crate answers
@@ -93,12 +109,12 @@
 
 #[doc(hidden)]
 pub mod assembly;
+pub mod authority;
 mod channel;
 mod conn;
 mod endpoint;
 mod grpc;
 mod link;
-pub mod mend;
 mod options;
 mod panics;
 mod pool;

@@ -15,8 +15,8 @@ pub const DEFAULT_SECURITY: &str = "O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Owner {
     /// A pipe that LocalSystem (S-1-5-18) or Administrators (S-1-5-32-544) own; a Unix socket that a process of root
-    /// or of the client's own user listens on, on Windows a process whose token has one of these two as owner of
-    /// what it makes. Of a tcp port nobody can tell, so that it is none of these.
+    /// or of the client's own user listens on, on Windows one whose file they own and a process listens on whose token
+    /// has one of these two as owner of what it makes. Of a tcp port nobody can tell, so that it is none of these.
     #[default]
     Administrators,
     /// Any account's: for a server that runs as another one.
@@ -34,8 +34,9 @@ pub enum SocketFolder {
     /// keep the server from starting: such a folder is not changed.
     #[default]
     Own,
-    /// Somebody else's, as kubelet's `plugins_registry` is. It has to be there, and nothing of it is changed or
-    /// looked at.
+    /// Somebody else's, as kubelet's `plugins_registry` is. It has to be there, and to let the server read it (on
+    /// Windows: add files): while a socket is made in it, it is locked for other servers that start. Nothing of it is
+    /// changed or looked at.
     Foreign,
 }
 

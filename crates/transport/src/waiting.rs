@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::conn::Connection;
-use crate::server::{Place, Refusal};
+use crate::server::{CallSlot, Refusal};
 
 thread_local! {
     static RUNNING: RefCell<Option<Admission>> = const { RefCell::new(None) };
@@ -32,7 +32,7 @@ impl Waiting {
         };
         RUNNING.with_borrow_mut(|running| match running {
             Some(Admission {
-                place: Place::Waiting,
+                place: CallSlot::Waiting,
                 ..
             })
             | None => Some(waiting(false)),
@@ -57,7 +57,7 @@ impl Drop for Waiting {
 #[derive(Debug)]
 pub(crate) struct Admission {
     connection: Arc<Connection>,
-    place: Place,
+    place: CallSlot,
 }
 
 impl Admission {

@@ -55,7 +55,7 @@ fn four_mebibytes_of_junk_instead_of_a_preface_are_one_clients_trouble() {
     for junk in [0, 0x20, 0x50, 0xff] {
         let mut raw = fixture.raw();
         // It is closed before all is written.
-        let _ = raw.write_all(&vec![junk; 4 * MIB]);
+        let _ = support::write_or_closed(&mut raw, &vec![junk; 4 * MIB]);
         assert_eq!(support::read_to_close(&mut raw), b"");
     }
     nobody_else_noticed(&fixture, &channel);
@@ -66,7 +66,7 @@ fn four_mebibytes_of_junk_after_a_preface_are_one_clients_trouble() {
     let (fixture, channel) = served();
     let mut raw = fixture.raw();
     raw.write_all(&frames::opening()).unwrap();
-    let _ = raw.write_all(&vec![0x55; 4 * MIB]);
+    let _ = support::write_or_closed(&mut raw, &vec![0x55; 4 * MIB]);
     support::read_to_close(&mut raw);
     nobody_else_noticed(&fixture, &channel);
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use http::{Request, StatusCode};
 use support::multiplexed::Multiplexed;
-use support::{Fixture, PATIENCE, call, call_err, eventually, frames};
+use support::{Fixture, TIMEOUT, call, call_err, eventually, frames};
 use transport::{CallError, Channel, Code, ServerOptions};
 
 fn fixture() -> Fixture {
@@ -51,7 +51,7 @@ fn metadata(asked: Option<&'static str>, sent: &'static str) -> Result<String, C
     let mut options = support::channel_options();
     options.metadata = Some((METADATA, sent));
     let channel = Channel::connect(fixture.endpoint, options).unwrap();
-    match channel.call("/v1.Test/Metadata", b"", Instant::now() + PATIENCE) {
+    match channel.call("/v1.Test/Metadata", b"", Instant::now() + TIMEOUT) {
         Ok(given) => Ok(String::from_utf8(given).unwrap()),
         Err(CallError::Status(status)) => Err(status.code),
         Err(other) => panic!("{other}"),
@@ -291,7 +291,7 @@ fn shut_down_during_a_call(fixture: &Fixture) {
     let mut silent = fixture.raw();
     eventually("it is in", || fixture.server.usage().connections > 0);
     thread::scope(|scope| {
-        let stopping = scope.spawn(|| fixture.server.shutdown(PATIENCE));
+        let stopping = scope.spawn(|| fixture.server.shutdown(TIMEOUT));
         support::read_to_close(&mut silent);
         eventually("all clients are gone", || {
             fixture.server.usage().connections == 0
@@ -511,7 +511,7 @@ fn messages_that_together_outgrow_the_connections_window_all_come_in() {
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, done) = channel();
     thread::spawn(move || sender.send(work()));
-    done.recv_timeout(PATIENCE).expect("the server goes on")
+    done.recv_timeout(TIMEOUT).expect("the server goes on")
 }
 
 /// What was answered before the slow call is sent when that ends, which makes room for the rest.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use std::{slice, thread};
 
 use support::multiplexed::Multiplexed;
-use support::{Fixture, Gate, Home, PATIENCE, RawStream, call, connect, eventually, frames};
+use support::{Fixture, Gate, Home, RawStream, TIMEOUT, call, connect, eventually, frames};
 use transport::{BindError, CallError, Channel, Endpoint, Server, ServerOptions};
 
 /// Clients that never read.
@@ -273,7 +273,7 @@ fn a_shutdown_lets_calls_finish() {
     thread::scope(|scope| {
         let slow = scope.spawn(|| call(&channel, "/v1.Test/Gate", b"slow"));
         gate.wait_for_waiting(1);
-        let stopping = scope.spawn(move || server.shutdown(PATIENCE));
+        let stopping = scope.spawn(move || server.shutdown(TIMEOUT));
         eventually("no new client gets in", || !accepts(&endpoint));
         gate.open();
         assert_eq!(slow.join().unwrap(), b"slow");
@@ -310,7 +310,7 @@ fn a_shutdown_refuses_new_calls_of_old_clients_as_unavailable() {
     let slow = client.send("/v1.Test/Gate", b"slow", &[]);
     gate.wait_for_waiting(1);
     thread::scope(|scope| {
-        let stopping = scope.spawn(|| server.shutdown(PATIENCE));
+        let stopping = scope.spawn(|| server.shutdown(TIMEOUT));
         assert_eq!(frames::goaways(&mut idle), [1], "the shutdown has begun");
         let late = client.send("/v1.Test/Echo", b"late", &[]);
         let refused = client.wait(late).unwrap();
@@ -336,7 +336,7 @@ fn an_idle_client_gets_a_goaway_that_names_its_last_call() {
     ];
     let answer = frames::exchange(&mut raw, &bytes.concat(), 1);
     assert_eq!(answer, Some(frames::message(b"fine")));
-    let report = fixture.server.shutdown(PATIENCE);
+    let report = fixture.server.shutdown(TIMEOUT);
     assert_eq!(report.severed_connections, 0);
     assert_eq!(frames::goaways(&mut raw), [1], "then it is closed");
 }
@@ -352,7 +352,7 @@ fn a_busy_client_gets_a_goaway_before_its_answer_and_one_after() {
     raw.write_all(&bytes.concat()).unwrap();
     fixture.gate.wait_for_waiting(1);
     thread::scope(|scope| {
-        let stopping = scope.spawn(|| fixture.server.shutdown(PATIENCE));
+        let stopping = scope.spawn(|| fixture.server.shutdown(TIMEOUT));
         let first = loop {
             let frame = frames::read_frame(&mut raw).unwrap();
             if frame.kind == frames::GOAWAY {
@@ -394,9 +394,9 @@ fn an_idle_client_is_told_and_goes() {
     let silent = fixture.raw();
     let channel = fixture.channel();
     assert_eq!(call(&channel, "/v1.Test/Echo", b"fine"), b"fine");
-    let report = fixture.server.shutdown(PATIENCE);
+    let report = fixture.server.shutdown(TIMEOUT);
     assert_eq!(report.severed_connections, 0);
-    assert!(report.elapsed < PATIENCE, "{report:?}");
+    assert!(report.elapsed < TIMEOUT, "{report:?}");
     drop(silent);
 }
 
@@ -410,8 +410,8 @@ fn a_channel_finds_a_server_that_has_been_started_again() {
     } = fixture();
     let channel = connect(&endpoint);
     assert_eq!(call(&channel, "/v1.Test/Echo", b"one"), b"one");
-    server.shutdown(PATIENCE);
-    let failed = channel.call("/v1.Test/Echo", b"none", Instant::now() + PATIENCE);
+    server.shutdown(TIMEOUT);
+    let failed = channel.call("/v1.Test/Echo", b"none", Instant::now() + TIMEOUT);
     assert!(
         matches!(failed, Err(CallError::Connect { .. })),
         "{failed:?}"
@@ -482,7 +482,7 @@ fn an_endpoint_that_is_taken_costs_itself_only_and_is_served_once_it_is_free() {
     assert_eq!(call(&client, "/v1.Test/Echo", b"fine"), b"fine");
     assert!(server.usage().connections > before, "another answered");
     drop(still);
-    server.shutdown(PATIENCE);
+    server.shutdown(TIMEOUT);
     assert_eq!(server.retry_taken(), []);
     assert!(!accepts(&first), "it was closed with the others");
 }
@@ -546,7 +546,7 @@ fn many_endpoints_with_silent_connections_cost_no_more_threads_than_one() {
     assert!(before == 1 && after < FEW, "{before} and {after} threads");
     drop(silent);
     eventually("they are forgotten", || server.usage().connections == 0);
-    assert_eq!(server.shutdown(PATIENCE).severed_connections, 0);
+    assert_eq!(server.shutdown(TIMEOUT).severed_connections, 0);
 }
 
 #[test]

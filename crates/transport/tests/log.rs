@@ -57,7 +57,7 @@ fn a_panic_in_a_connections_first_turn_closes_it_alone(log: &Log) {
     assert_eq!(
         fixture
             .server
-            .shutdown(support::PATIENCE)
+            .shutdown(support::TIMEOUT)
             .severed_connections,
         0
     );
@@ -116,10 +116,13 @@ fn clients_that_are_turned_away_cost_a_line_an_interval(log: &Log) {
     eventually("all are counted", || {
         fixture.server.usage().turned_away == 100
     });
-    let told = log.lines("a client is turned away");
+    let logged = log.lines("a client is turned away");
     let process = format!("process {}", std::process::id());
-    assert!(told.iter().all(|line| line.contains(&process)), "{told:?}");
-    let lines = u64::try_from(told.len() - before).unwrap();
+    assert!(
+        logged.iter().all(|line| line.contains(&process)),
+        "{logged:?}"
+    );
+    let lines = u64::try_from(logged.len() - before).unwrap();
     let intervals = start.elapsed().as_secs() / INTERVAL_SECONDS;
     assert!((1..=intervals + 1).contains(&lines), "{lines} lines");
     assert_eq!(call(&channel, ECHO, b"after"), b"after");

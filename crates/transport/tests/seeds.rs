@@ -12,8 +12,8 @@ fn assembly() {
 }
 
 #[test]
-fn mend() {
-    replay("mend", entry::mend);
+fn authority() {
+    replay("authority", entry::authority);
 }
 
 /// Each seed as it is, and in pieces of other sizes.

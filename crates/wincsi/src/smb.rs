@@ -3,5 +3,5 @@
 pub use node::api::Smb;
 pub use node::{
     Credentials, MapOutcome, MapRequest, MappingOptions, MappingStatus, Privacy, RemotePath,
-    ShareMapping, Transport, Way,
+    ResolvedPath, ShareMapping, Transport,
 };

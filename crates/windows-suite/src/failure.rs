@@ -2,7 +2,7 @@ use node::api::{Condition, Error};
 
 /// Why a case of the suite's own does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum CaseFailure {
     /// An operation of the node that had to succeed failed.
     #[error(transparent)]
     Node(#[from] Error),
@@ -17,19 +17,19 @@ pub enum Failure {
     Wrong(String),
 }
 
-impl Failure {
+impl CaseFailure {
     /// A name that a case or the machine made up does not parse.
-    pub(crate) fn odd(what: impl std::fmt::Display) -> Self {
+    pub(crate) fn unexpected(what: impl std::fmt::Display) -> Self {
         Self::Wrong(what.to_string())
     }
 }
 
 /// Passes when it is so.
-pub(crate) fn holds(statement: &str, is_so: bool) -> Result<(), Failure> {
+pub(crate) fn holds(statement: &str, is_so: bool) -> Result<(), CaseFailure> {
     if is_so {
         return Ok(());
     }
-    Err(Failure::Wrong(format!("not so: {statement}")))
+    Err(CaseFailure::Wrong(format!("not so: {statement}")))
 }
 
 /// Passes when both are equal.
@@ -37,11 +37,11 @@ pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     what: &str,
     got: &T,
     wanted: &T,
-) -> Result<(), Failure> {
+) -> Result<(), CaseFailure> {
     if got == wanted {
         return Ok(());
     }
-    Err(Failure::Wrong(format!(
+    Err(CaseFailure::Wrong(format!(
         "{what}: wanted {wanted:?}, got {got:?}"
     )))
 }
@@ -51,13 +51,13 @@ pub(crate) fn refused<T>(
     step: &str,
     result: Result<T, Error>,
     wanted: Condition,
-) -> Result<(), Failure> {
+) -> Result<(), CaseFailure> {
     let got = match result {
         Ok(_) => "success".to_owned(),
         Err(error) if error.condition() == Some(wanted) => return Ok(()),
         Err(error) => error.to_string(),
     };
-    Err(Failure::Wrong(format!(
+    Err(CaseFailure::Wrong(format!(
         "{step}: wanted {wanted:?}, got {got}"
     )))
 }

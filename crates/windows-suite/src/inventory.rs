@@ -12,15 +12,15 @@ pub fn lines(disks: &dyn Disks) -> Result<Vec<String>> {
 }
 
 fn line(disks: &dyn Disks, number: DiskNumber) -> String {
-    let table = told(disks.layout(number), |layout| match layout.style {
+    let table = text_or_error(disks.layout(number), |layout| match layout.style {
         PartitionStyle::Gpt { .. } => "GPT".to_owned(),
         PartitionStyle::Mbr { .. } => "MBR".to_owned(),
         PartitionStyle::Raw => "no table".to_owned(),
     });
-    let page = told(disks.device_id_page(number), |page| {
+    let page = text_or_error(disks.device_id_page(number), |page| {
         format!("{} bytes", page.len())
     });
-    let state = told(disks.attributes(number), |attributes| {
+    let state = text_or_error(disks.attributes(number), |attributes| {
         format!(
             "offline: {}, read-only: {}",
             attributes.offline, attributes.read_only
@@ -29,6 +29,6 @@ fn line(disks: &dyn Disks, number: DiskNumber) -> String {
     format!("disk {number}: {table}; page 0x83: {page}; {state}")
 }
 
-fn told<T>(answer: Result<T>, say: impl FnOnce(T) -> String) -> String {
+fn text_or_error<T>(answer: Result<T>, say: impl FnOnce(T) -> String) -> String {
     answer.map_or_else(|error| error.to_string(), say)
 }

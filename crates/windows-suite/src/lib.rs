@@ -4,7 +4,7 @@
 //! the cases one after the other, and takes everything away again, also what a former run that was killed
 //! left over. It starts no process and needs neither Hyper-V nor PowerShell, but an administrator.
 //!
-//! A [`plan`] is `os-suite`'s cases, those of [`cases`] and the [`experiments`], which are written over a [`Stand`],
+//! A [`plan`] is `os-suite`'s cases, those of [`cases`] and the [`experiments`], which are written over a [`MachineFixture`],
 //! so that the simulated node runs them too; the module `machine` makes the stand of Windows. What may be done is
 //! decided by [`admission`], before anything is.
 //!
@@ -20,8 +20,8 @@ pub mod cases;
 pub mod experiments;
 pub mod inventory;
 pub mod leftovers;
+pub mod let_go;
 pub mod names;
-pub mod patience;
 pub mod plan;
 pub mod run;
 
@@ -29,7 +29,7 @@ pub mod run;
 pub mod machine;
 
 mod failure;
-mod stand;
+mod fixture;
 
-pub use failure::Failure;
-pub use stand::{Share, Stand};
+pub use failure::CaseFailure;
+pub use fixture::{MachineFixture, Share};

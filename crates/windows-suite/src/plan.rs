@@ -5,7 +5,7 @@ use os_suite::Fixture;
 use crate::arguments::Arguments;
 use crate::cases::{self, Own};
 use crate::experiments::{self, Sight, Trial};
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 /// One case of a run.
 #[derive(Clone, Copy)]
@@ -29,8 +29,8 @@ pub enum Tried {
 #[derive(Clone, Copy)]
 enum Body {
     Experiment(&'static Trial),
-    Node(fn(&dyn Stand) -> Result<(), Failure>),
-    Seam(fn(&Fixture) -> Result<(), os_suite::Failure>),
+    Node(fn(&dyn MachineFixture) -> Result<(), CaseFailure>),
+    Seam(fn(&Fixture) -> Result<(), os_suite::SuiteFailure>),
 }
 
 /// The cases of `os-suite`, ours, and the experiments, but for those that the filters leave out. The experiments are
@@ -79,13 +79,13 @@ impl Planned {
     ///
     /// # Errors
     /// It does not hold. An experiment has no such error: what it could not do is among what it saw.
-    pub fn try_on(&self, stand: Box<dyn Stand>) -> Result<Tried, String> {
+    pub fn try_on(&self, fixture: Box<dyn MachineFixture>) -> Result<Tried, String> {
         let held = match self.body {
-            Body::Experiment(trial) => return Ok(Tried::Saw(trial.number, saw(trial, &*stand))),
-            Body::Node(run) => run(&*stand).map_err(|failure| failure.to_string()),
+            Body::Experiment(trial) => return Ok(Tried::Saw(trial.number, saw(trial, &*fixture))),
+            Body::Node(run) => run(&*fixture).map_err(|failure| failure.to_string()),
             Body::Seam(run) => {
-                let os = stand.node().os().clone();
-                let fixture = Fixture::of(stand).with_os(&os);
+                let os = fixture.node().os().clone();
+                let fixture = Fixture::of(fixture).with_os(&os);
                 run(&fixture).map_err(|failure| failure.to_string())
             }
         };
@@ -93,8 +93,8 @@ impl Planned {
     }
 }
 
-fn saw(trial: &Trial, stand: &dyn Stand) -> Vec<Sight> {
-    let seen = (trial.run)(stand);
+fn saw(trial: &Trial, fixture: &dyn MachineFixture) -> Vec<Sight> {
+    let seen = (trial.run)(fixture);
     seen.unwrap_or_else(|failure| vec![Sight::not_possible(failure)])
 }
 

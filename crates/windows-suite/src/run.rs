@@ -9,12 +9,12 @@ use std::{fmt, thread};
 
 use fidelity::{Observation, Record, Recorder, Verdict};
 
-use crate::Stand;
+use crate::MachineFixture;
 use crate::experiments::Sight;
 use crate::plan::{Planned, Tried};
 
 /// Makes the stand of one case, or says why there is none.
-pub type MakeStand = Arc<dyn Fn() -> Result<Box<dyn Stand>, String> + Send + Sync>;
+pub type MakeFixture = Arc<dyn Fn() -> Result<Box<dyn MachineFixture>, String> + Send + Sync>;
 
 /// How a case ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Summary {
 /// How a plan is run.
 pub struct Run {
     /// Makes the stand of each case.
-    pub make: MakeStand,
+    pub make: MakeFixture,
     /// What one case may take.
     pub limit: Duration,
     /// Hears what the stands' nodes are asked.
@@ -169,7 +169,7 @@ fn attempt(planned: Planned, run: &Run) -> Outcome {
         let tried = panic::catch_unwind(AssertUnwindSafe(|| planned.try_on(make()?)));
         drop(make);
         // Whoever waited has gone when this fails.
-        let _ = sender.send(tried.unwrap_or_else(|payload| Err(said(&*payload))));
+        let _ = sender.send(tried.unwrap_or_else(|payload| Err(panic_text(&*payload))));
     });
     let Ok(handle) = spawned else {
         return Outcome::Failed("no thread could be started".to_owned());
@@ -213,7 +213,7 @@ impl Sight {
     }
 }
 
-fn said(payload: &(dyn Any + Send)) -> String {
+fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned());

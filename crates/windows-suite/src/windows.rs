@@ -8,9 +8,9 @@ use os_windows_testkit::real;
 use wincsi_windows_suite::admission::Host;
 use wincsi_windows_suite::arguments::Arguments;
 use wincsi_windows_suite::experiments::{self, Load};
-use wincsi_windows_suite::machine::{self, Bench, Lock, Machine, Removal};
-use wincsi_windows_suite::run::{self, MakeStand, Run, Summary};
-use wincsi_windows_suite::{Stand, names, plan};
+use wincsi_windows_suite::machine::{self, Lock, Machine, NativeFixture, Removal};
+use wincsi_windows_suite::run::{self, MakeFixture, Run, Summary};
+use wincsi_windows_suite::{MachineFixture, names, plan};
 
 /// The experiment that `--calls-by-handle` makes.
 const CALLS_BY_HANDLE: u8 = 4;
@@ -122,9 +122,9 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 
 fn ran(on: &Arc<Machine>, arguments: &Arguments) -> Result<Summary, String> {
     let of = Arc::clone(on);
-    let make: MakeStand = Arc::new(move || {
-        let bench = Bench::on(&of).map_err(|error| error.to_string())?;
-        Ok(Box::new(bench) as Box<dyn Stand>)
+    let make: MakeFixture = Arc::new(move || {
+        let fixture = NativeFixture::on(&of).map_err(|error| error.to_string())?;
+        Ok(Box::new(fixture) as Box<dyn MachineFixture>)
     });
     let run = Run {
         make,
@@ -153,12 +153,12 @@ fn taken_down(machine: Arc<Machine>, lock: Lock, arguments: &Arguments) -> ExitC
 
 fn done(cleaned_up: Result<Vec<Removal>, String>) -> ExitCode {
     match cleaned_up {
-        Ok(removals) => told(&removals),
+        Ok(removals) => report_removals(&removals),
         Err(reason) => failed(&reason),
     }
 }
 
-fn told(removals: &[Removal]) -> ExitCode {
+fn report_removals(removals: &[Removal]) -> ExitCode {
     for removal in removals {
         println!("clean-up: {removal}");
     }

@@ -13,7 +13,7 @@ use protox::Compiler;
 use crate::messages::write_rpcs;
 use crate::secrets;
 use crate::table::{Names, Row};
-use crate::version::{Stage, Version};
+use crate::version::{Stability, Version};
 
 /// The interfaces: the module, which is also the folder of `v1.proto`, and what its documentation says.
 const INTERFACES: [(&str, &str); 2] = [
@@ -120,7 +120,7 @@ impl Services {
         writeln!(code, "pub mod {} {{", module_name(&service.proto_name))?;
         let names = Names {
             group: self.name,
-            version: Version::new(1, Stage::Stable),
+            version: Version::new(1, Stability::Stable),
             package: &service.package,
             service: &service.proto_name,
         };

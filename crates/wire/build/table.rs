@@ -6,7 +6,7 @@ use prost_build::Method;
 use prost_types::MethodDescriptorProto;
 
 use crate::source::GroupVersion;
-use crate::version::{Stage, Version};
+use crate::version::{Stability, Version};
 
 /// The text of `groups.rs`.
 pub(crate) fn write(group_versions: &[GroupVersion]) -> Result<String, fmt::Error> {
@@ -154,13 +154,13 @@ fn local(type_name: &str) -> &str {
 }
 
 fn version_literal(version: Version) -> String {
-    let stage = match version.stage() {
-        Stage::Alpha(number) => format!("Alpha({number})"),
-        Stage::Beta(number) => format!("Beta({number})"),
-        Stage::Stable => "Stable".to_owned(),
+    let stability = match version.stability() {
+        Stability::Alpha(number) => format!("Alpha({number})"),
+        Stability::Beta(number) => format!("Beta({number})"),
+        Stability::Stable => "Stable".to_owned(),
     };
     format!(
-        "crate::Version::new({}, crate::Stage::{stage})",
+        "crate::Version::new({}, crate::Stability::{stability})",
         version.major()
     )
 }

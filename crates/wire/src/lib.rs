@@ -39,7 +39,8 @@
 //!    message, field and enum value (the compiler warns of a missing one). The build finds the file.
 //! 2. Add its lines to `tests/contract.txt` and the new totals to `tests/contract.rs`, taken from
 //!    csi-proxy's API and not from the new file: the test compares the two.
-//! 3. Serve it. A new group also takes its place in the registration order in `build/source.rs`.
+//! 3. Serve it: an operation in `proxy/src/operations`, a handler in `proxy/src/groups/<group>`, a row in
+//!    `proxy/src/catalogue.rs`. A new group also takes its place in the registration order in `build/source.rs`.
 //!
 //! A version that has been released is never edited.
 
@@ -49,7 +50,7 @@ mod table;
 mod version;
 
 pub use table::{Group, Method, Rpc};
-pub use version::{InvalidVersion, Stage, Version};
+pub use version::{InvalidVersion, Stability, Version};
 
 /// The metadata of a request by which a client has a wincsi server guard what it overwrites as [`STRICT`] says,
 /// whatever the server's own setting is. csi-proxy, as any gRPC server, ignores metadata that it does not know.

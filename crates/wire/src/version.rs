@@ -12,13 +12,13 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Version {
     major: u32,
-    stage: Stage,
+    stability: Stability,
 }
 
 impl Version {
     /// For the generated table; elsewhere a version is parsed, and its numbers start at 1.
-    pub(crate) const fn new(major: u32, stage: Stage) -> Self {
-        Self { major, stage }
+    pub(crate) const fn new(major: u32, stability: Stability) -> Self {
+        Self { major, stability }
     }
 
     /// The number after `v`, from 1.
@@ -27,14 +27,14 @@ impl Version {
     }
 
     /// How mature this version is.
-    pub const fn stage(self) -> Stage {
-        self.stage
+    pub const fn stability(self) -> Stability {
+        self.stability
     }
 }
 
 /// How mature a version is, with its number at that stage, from 1. All variants there are.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Stage {
+pub enum Stability {
     /// `v1alpha2` is `Alpha(2)`.
     Alpha(u32),
     /// `v1beta3` is `Beta(3)`.
@@ -45,11 +45,11 @@ pub enum Stage {
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { major, stage } = self;
-        match stage {
-            Stage::Alpha(number) => write!(f, "v{major}alpha{number}"),
-            Stage::Beta(number) => write!(f, "v{major}beta{number}"),
-            Stage::Stable => write!(f, "v{major}"),
+        let Self { major, stability } = self;
+        match stability {
+            Stability::Alpha(number) => write!(f, "v{major}alpha{number}"),
+            Stability::Beta(number) => write!(f, "v{major}beta{number}"),
+            Stability::Stable => write!(f, "v{major}"),
         }
     }
 }
@@ -78,20 +78,23 @@ fn parse(numbers: &str) -> Option<Version> {
     let end = numbers
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(numbers.len());
-    let (major, stage) = numbers.split_at(end);
-    Some(Version::new(parse_number(major)?, parse_stage(stage)?))
+    let (major, stability) = numbers.split_at(end);
+    Some(Version::new(
+        parse_number(major)?,
+        parse_stability(stability)?,
+    ))
 }
 
-fn parse_stage(text: &str) -> Option<Stage> {
+fn parse_stability(text: &str) -> Option<Stability> {
     if text.is_empty() {
-        return Some(Stage::Stable);
+        return Some(Stability::Stable);
     }
     if let Some(number) = text.strip_prefix("alpha") {
-        return parse_number(number).map(Stage::Alpha);
+        return parse_number(number).map(Stability::Alpha);
     }
     text.strip_prefix("beta")
         .and_then(parse_number)
-        .map(Stage::Beta)
+        .map(Stability::Beta)
 }
 
 /// Stricter than [`u32::from_str`], which takes `+1` and `01`.
@@ -121,7 +124,10 @@ mod tests {
     #[test]
     fn parts_are_told_apart() {
         let version: Version = "v2beta13".parse().unwrap();
-        assert_eq!((version.major(), version.stage()), (2, Stage::Beta(13)));
+        assert_eq!(
+            (version.major(), version.stability()),
+            (2, Stability::Beta(13))
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use wincsi::disks::DiskQuery;
-use wincsi::smb::{Credentials, MapRequest, RemotePath, Way};
+use wincsi::smb::{Credentials, MapRequest, RemotePath, ResolvedPath};
 use wincsi::volumes::{FormatOptions, NewSize};
 use wincsi::{Cause, Condition, Deadline, Error, NodeApi, PathError, Result, ResultExt, WinPath};
 
@@ -78,7 +78,7 @@ impl Driver {
         let (_turn, deadline) = (self.shares.lock(), self.node.deadline(CALL));
         let record = self.record(remote, at)?;
         self.node.filesystem().make_directory(&record, deadline)?;
-        let link = Way::from(at);
+        let link = ResolvedPath::from(at);
         let mapping = MapRequest::of(remote)
             .with_credentials(user)
             .with_link(&link);

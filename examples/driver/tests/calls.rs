@@ -14,14 +14,14 @@ use wincsi::sim::{
 use wincsi::smb::{Credentials, RemotePath};
 use wincsi::{Condition, Deadline, Node, NodeApi, Options, Win32, WinPath, Zeroizing};
 
-struct Rig {
+struct DriverFixture {
     node: Arc<dyn NodeApi>,
     driver: Driver,
     sim: SimNode,
     home: TempDir,
 }
 
-impl Rig {
+impl DriverFixture {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let sim = demo::create(home.path(), ClockMode::Virtual).unwrap();
@@ -123,20 +123,20 @@ fn user() -> Credentials {
 
 #[test]
 fn each_call_may_be_repeated() {
-    let rig = Rig::new();
+    let fixture = DriverFixture::new();
     let twice = |call: &dyn Fn() -> wincsi::Result<()>| {
         call().unwrap();
         call().unwrap();
     };
-    twice(&|| rig.stage_disk());
-    twice(&|| rig.driver.publish(&staging(), &target()));
-    twice(&|| rig.driver.unpublish(&target()));
-    twice(&|| rig.unstage_disk());
-    twice(&|| rig.stage_share("a"));
-    twice(&|| rig.driver.publish(&staging(), &target()));
-    twice(&|| rig.driver.unpublish(&target()));
-    twice(&|| rig.unstage_share("a"));
-    assert!(!rig.exists(&staging()) && !rig.exists(&target()));
+    twice(&|| fixture.stage_disk());
+    twice(&|| fixture.driver.publish(&staging(), &target()));
+    twice(&|| fixture.driver.unpublish(&target()));
+    twice(&|| fixture.unstage_disk());
+    twice(&|| fixture.stage_share("a"));
+    twice(&|| fixture.driver.publish(&staging(), &target()));
+    twice(&|| fixture.driver.unpublish(&target()));
+    twice(&|| fixture.unstage_share("a"));
+    assert!(!fixture.exists(&staging()) && !fixture.exists(&target()));
 }
 
 #[test]
@@ -146,106 +146,106 @@ fn a_driver_that_died_in_the_middle_goes_on_after_its_restart() {
         "MSFT_Volume.Format",
         "SetVolumeMountPointW",
     ] {
-        let rig = Rig::new();
+        let fixture = DriverFixture::new();
         let death = Rule::on(operation, Effect::Kill(Kill::After));
-        rig.sim.faults().add(death);
-        assert!(rig.stage_disk().is_err(), "{operation}");
-        assert!(rig.sim.is_killed(), "{operation}");
-        let rig = rig.restarted();
-        rig.stage_disk().unwrap();
-        rig.unstage_disk().unwrap();
+        fixture.sim.faults().add(death);
+        assert!(fixture.stage_disk().is_err(), "{operation}");
+        assert!(fixture.sim.is_killed(), "{operation}");
+        let fixture = fixture.restarted();
+        fixture.stage_disk().unwrap();
+        fixture.unstage_disk().unwrap();
     }
 }
 
 #[test]
 fn a_share_is_unmapped_with_its_last_volume_also_by_a_driver_that_was_restarted() {
-    let rig = Rig::new();
-    rig.stage_share("a").unwrap();
-    rig.stage_share("b").unwrap();
-    let rig = rig.restarted();
-    rig.unstage_share("a").unwrap();
-    rig.unstage_share("a").unwrap();
-    assert!(rig.is_mapped() && rig.exists(&share_of("b")));
-    rig.unstage_share("b").unwrap();
-    assert!(!rig.is_mapped());
+    let fixture = DriverFixture::new();
+    fixture.stage_share("a").unwrap();
+    fixture.stage_share("b").unwrap();
+    let fixture = fixture.restarted();
+    fixture.unstage_share("a").unwrap();
+    fixture.unstage_share("a").unwrap();
+    assert!(fixture.is_mapped() && fixture.exists(&share_of("b")));
+    fixture.unstage_share("b").unwrap();
+    assert!(!fixture.is_mapped());
 }
 
 /// Kubelet unstages again what it was not told to be unstaged.
 #[test]
 fn a_driver_that_died_before_it_unmapped_a_share_does_so_when_it_is_asked_again() {
-    let rig = Rig::new();
-    rig.stage_share("a").unwrap();
+    let fixture = DriverFixture::new();
+    fixture.stage_share("a").unwrap();
     let death = Rule::on("MSFT_SmbGlobalMapping.Remove", Effect::Kill(Kill::Before));
-    rig.sim.faults().add(death);
-    assert!(rig.unstage_share("a").is_err());
-    let rig = rig.restarted();
-    assert!(rig.is_mapped());
-    rig.unstage_share("a").unwrap();
-    assert!(!rig.is_mapped());
+    fixture.sim.faults().add(death);
+    assert!(fixture.unstage_share("a").is_err());
+    let fixture = fixture.restarted();
+    assert!(fixture.is_mapped());
+    fixture.unstage_share("a").unwrap();
+    assert!(!fixture.is_mapped());
 }
 
 #[test]
 fn an_empty_folder_that_kubelet_made_gives_way_and_one_with_files_does_not() {
-    let rig = Rig::new();
-    rig.make_folder(&staging());
-    rig.make_folder(&target());
-    rig.stage_share("a").unwrap();
-    rig.driver.publish(&staging(), &target()).unwrap();
-    rig.driver.unpublish(&target()).unwrap();
+    let fixture = DriverFixture::new();
+    fixture.make_folder(&staging());
+    fixture.make_folder(&target());
+    fixture.stage_share("a").unwrap();
+    fixture.driver.publish(&staging(), &target()).unwrap();
+    fixture.driver.unpublish(&target()).unwrap();
 
-    rig.make_folder(&path(r"pods\1\volume\left-over"));
-    let refused = rig.driver.publish(&staging(), &target()).unwrap_err();
+    fixture.make_folder(&path(r"pods\1\volume\left-over"));
+    let refused = fixture.driver.publish(&staging(), &target()).unwrap_err();
     assert_eq!(refused.condition(), Some(Condition::NotEmpty), "{refused}");
 }
 
 #[test]
 fn a_disk_that_was_pulled_out_is_unstaged() {
-    let rig = Rig::new();
-    rig.stage_disk().unwrap();
-    rig.sim.hardware().detach_disk("data").unwrap();
-    rig.unstage_disk().unwrap();
-    assert!(!rig.exists(&staging()));
+    let fixture = DriverFixture::new();
+    fixture.stage_disk().unwrap();
+    fixture.sim.hardware().detach_disk("data").unwrap();
+    fixture.unstage_disk().unwrap();
+    assert!(!fixture.exists(&staging()));
 }
 
 /// As after a node was drained by force: the next volume is staged at the same path.
 #[test]
 fn a_mounted_folder_of_a_disk_that_was_pulled_out_does_not_keep_the_next_from_being_staged() {
-    let rig = Rig::new();
-    rig.stage_disk().unwrap();
-    rig.sim.hardware().detach_disk("data").unwrap();
+    let fixture = DriverFixture::new();
+    fixture.stage_disk().unwrap();
+    fixture.sim.hardware().detach_disk("data").unwrap();
     let next = "60022480aabbccddeeff001122334455";
     let spec = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, next);
     let blank = Content::blank(1 << 30);
-    let hardware = rig.sim.hardware();
+    let hardware = fixture.sim.hardware();
     hardware.attach_disk("next", &spec, &blank).unwrap();
     let next = Criterion::Page83(Page83::parse(next).unwrap());
     let next = DiskQuery::all([next]).unwrap();
-    rig.driver.stage_disk(&next, &staging()).unwrap();
-    rig.driver.unstage_disk(&next, &staging()).unwrap();
-    assert!(!rig.exists(&staging()));
+    fixture.driver.stage_disk(&next, &staging()).unwrap();
+    fixture.driver.unstage_disk(&next, &staging()).unwrap();
+    assert!(!fixture.exists(&staging()));
 }
 
 #[test]
 fn a_volume_that_is_in_use_keeps_its_disk_until_the_next_call() {
-    let rig = Rig::new();
-    rig.stage_disk().unwrap();
-    let node = &rig.node;
+    let fixture = DriverFixture::new();
+    fixture.stage_disk().unwrap();
+    let node = &fixture.node;
     let soon = node.deadline(Duration::from_secs(60));
     let volume = node.volumes().of_target(&staging(), soon).unwrap();
-    let held = rig.sim.hold(volume);
-    let refused = rig.unstage_disk().unwrap_err();
+    let held = fixture.sim.hold(volume);
+    let refused = fixture.unstage_disk().unwrap_err();
     assert_eq!(refused.condition(), Some(Condition::InUse), "{refused}");
     drop(held);
-    rig.unstage_disk().unwrap();
+    fixture.unstage_disk().unwrap();
 }
 
 #[test]
 fn a_failure_names_what_was_attempted_on_what() {
-    let rig = Rig::new();
+    let fixture = DriverFixture::new();
     let broken = Rule::on("MSFT_Volume.Format", Effect::fail(Win32::IO_DEVICE)).times(1);
-    rig.sim.faults().add(broken);
-    let error = rig.stage_disk().unwrap_err();
+    fixture.sim.faults().add(broken);
+    let error = fixture.stage_disk().unwrap_err();
     assert_eq!(error.operation, "format volume");
     assert_eq!(error.condition(), Some(Condition::DeviceFailed), "{error}");
-    rig.stage_disk().unwrap();
+    fixture.stage_disk().unwrap();
 }

@@ -52,7 +52,7 @@ fn over_pipes(sockets: &Path) -> String {
     }
 }
 
-fn said(output: &Output) -> String {
+fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -62,8 +62,8 @@ fn complaint(output: &Output) -> String {
 
 fn assert_whole_play(output: &Output) {
     assert!(output.status.success(), "{}", complaint(output));
-    let said = said(output);
-    let done: Vec<_> = said
+    let stderr_text = stderr_text(output);
+    let done: Vec<_> = stderr_text
         .lines()
         .filter_map(|line| line.strip_suffix(": done"))
         .collect();
@@ -77,7 +77,7 @@ fn the_play_is_played_on_a_simulated_node_and_again() {
     for _ in 0..2 {
         let output = play(&node, demo::SMB_PASSWORD);
         assert_whole_play(&output);
-        assert!(said(&output).starts_with("SIMULATED NODE in "));
+        assert!(stderr_text(&output).starts_with("SIMULATED NODE in "));
     }
 }
 
@@ -100,11 +100,11 @@ fn the_play_is_played_over_the_pipes_of_a_proxy() {
 fn a_call_that_fails_is_named_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let output = play(&simulated(folder.path()), "another password");
-    assert!(!output.status.success(), "{}", said(&output));
+    assert!(!output.status.success(), "{}", stderr_text(&output));
     assert!(
-        said(&output).ends_with("stage disk: done\n"),
+        stderr_text(&output).ends_with("stage disk: done\n"),
         "{}",
-        said(&output)
+        stderr_text(&output)
     );
     let complaint = complaint(&output);
     assert!(complaint.contains("stage share"), "{complaint}");

@@ -113,18 +113,24 @@ impl<'a> Programs<'a> {
     }
 
     /// Starts a server. The raw echo serves by then; for the others the first caller waits.
-    pub(super) fn start(&self, contestant: Contestant<'_>, dir: &Path) -> Result<Running> {
+    pub(super) fn start(
+        &self,
+        contestant: Contestant<'_>,
+        dir: &Path,
+    ) -> Result<RunningContestant> {
         match contestant {
-            Contestant::RawEcho => self.start_echo(dir).map(Running::Plain),
+            Contestant::RawEcho => self.start_echo(dir).map(RunningContestant::Plain),
             Contestant::Go => {
                 let mut command = self.host.command(&self.peer);
                 command.arg("-address").arg(self.address(contestant, dir));
-                Background::start("Go peer", &mut command, &log(dir)).map(Running::Plain)
+                Background::start("Go peer", &mut command, &log(dir)).map(RunningContestant::Plain)
             }
-            Contestant::Ours => self.start_proxy(&self.ours, dir).map(Running::Ours),
+            Contestant::Ours => self
+                .start_proxy(&self.ours, dir)
+                .map(RunningContestant::Ours),
             Contestant::Rival(rival) => self
                 .start_proxy(&rival.exe(self.host), dir)
-                .map(Running::Ours),
+                .map(RunningContestant::Ours),
         }
     }
 
@@ -213,12 +219,12 @@ impl<'a> Programs<'a> {
 
 /// A server under measurement; dropping it ends it.
 #[derive(Debug)]
-pub(super) enum Running {
+pub(super) enum RunningContestant {
     Plain(Background),
     Ours(Server),
 }
 
-impl Running {
+impl RunningContestant {
     pub(super) fn id(&self) -> u32 {
         match self {
             Self::Plain(process) => process.id(),

@@ -187,7 +187,7 @@ impl<'r> Turn<'_, 'r> {
     }
 
     /// Starts the server while a client is already waiting for it.
-    fn start(&self, dir: &Path) -> Result<(super::contestant::Running, Option<f64>)> {
+    fn start(&self, dir: &Path) -> Result<(super::contestant::RunningContestant, Option<f64>)> {
         if self.contestant == Contestant::RawEcho {
             return Ok((self.programs.start(self.contestant, dir)?, None));
         }

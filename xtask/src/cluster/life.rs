@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::node::Node;
 use super::objects::{self, text};
 use super::plane::Plane;
-use super::running::Running;
+use super::running::RunningCluster;
 use super::steps::Steps;
 use crate::trial;
 
@@ -16,7 +16,7 @@ const TEXT: &str = "written by a pod";
 
 /// Plays the life, on a cluster that runs.
 pub(super) struct Life<'a> {
-    pub(super) running: &'a mut Running,
+    pub(super) running: &'a mut RunningCluster,
     pub(super) plane: &'a Plane,
     pub(super) node: &'a Node,
     pub(super) steps: &'a Steps,

@@ -33,7 +33,7 @@ use self::life::Life;
 use self::node::{Node, Publishing};
 use self::plane::Plane;
 use self::programs::Programs;
-use self::running::Running;
+use self::running::RunningCluster;
 use self::steps::Steps;
 
 /// Start a Kubernetes, play a volume's life on a CSI driver, and take it down
@@ -64,7 +64,7 @@ impl Cluster {
 
     fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
         let programs = Programs::build(host, &env::provide(NEEDS)?.go()?)?;
-        let (mut running, steps) = (Running::new()?, Steps::begin());
+        let (mut running, steps) = (RunningCluster::new()?, Steps::begin());
         let plane = Plane::start(&mut running, &programs, &steps)?;
         let node = Node::start(&mut running, &programs, &plane, host, self.publishing())?;
         let mut life = Life {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::plane::Plane;
 use super::programs::Programs;
-use super::running::Running;
+use super::running::RunningCluster;
 use super::sockets::Sockets;
 use super::{sidecars, wine};
 use crate::host::Host;
@@ -42,7 +42,7 @@ pub(super) struct Node {
 impl Node {
     /// Starts the driver, the controllers beside it, and kubelet.
     pub(super) fn start(
-        running: &mut Running,
+        running: &mut RunningCluster,
         programs: &Programs,
         plane: &Plane,
         host: Host<'_>,
@@ -74,7 +74,7 @@ impl Node {
 
     fn start_driver(
         &self,
-        running: &mut Running,
+        running: &mut RunningCluster,
         programs: &Programs,
         host: Host<'_>,
         sockets: &Sockets,
@@ -151,7 +151,7 @@ impl Node {
 }
 
 fn start_kubelet(
-    running: &mut Running,
+    running: &mut RunningCluster,
     programs: &Programs,
     plane: &Plane,
     host: Host<'_>,

@@ -11,11 +11,15 @@ use serde_json::json;
 
 use super::api::Api;
 use super::programs::Programs;
-use super::running::Running;
+use super::running::RunningCluster;
 use super::steps::Steps;
 use crate::process;
 
 const SHORT: Duration = Duration::from_secs(30);
+
+/// Etcd's sockets, in the private folder that it works in: it asks nobody who they are. It wants a port in their names.
+const CLIENTS: &str = "unix://clients:0";
+const PEERS: &str = "unix://peers:0";
 
 /// The controllers that volumes need; the others have nothing to do here.
 const CONTROLLERS: [&str; 5] = [
@@ -35,12 +39,16 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    pub(super) fn start(running: &mut Running, programs: &Programs, steps: &Steps) -> Result<Self> {
+    pub(super) fn start(
+        running: &mut RunningCluster,
+        programs: &Programs,
+        steps: &Steps,
+    ) -> Result<Self> {
         let dir = running.dir().join("plane");
         fs::create_dir(&dir).context("make a folder for the control plane")?;
-        let [clients, peers, secure] = free_ports()?;
-        let etcd = start_etcd(running, programs, &dir, clients, peers)?;
-        steps.done("etcd up", &format!("{etcd}/health says so"));
+        let [secure] = free_ports()?;
+        let etcd = start_etcd(running, programs, &dir)?;
+        steps.done("etcd up", "/health on its socket says so");
         let (token, certificate) = (random_token()?, dir.join("apiserver.crt"));
         let api = Api::new(
             format!("https://127.0.0.1:{secure}"),
@@ -61,33 +69,29 @@ impl Plane {
     }
 }
 
-fn start_etcd(
-    running: &mut Running,
-    programs: &Programs,
-    dir: &Path,
-    clients: u16,
-    peers: u16,
-) -> Result<String> {
-    let (clients, peers) = (url(clients), url(peers));
+fn start_etcd(running: &mut RunningCluster, programs: &Programs, dir: &Path) -> Result<String> {
     let mut etcd = Command::new(&programs.etcd);
-    etcd.arg("--data-dir").arg(dir.join("etcd"));
-    etcd.args(["--listen-client-urls", &clients]);
-    etcd.args(["--advertise-client-urls", &clients]);
-    etcd.args(["--listen-peer-urls", &peers]);
-    etcd.args(["--initial-advertise-peer-urls", &peers]);
-    etcd.args(["--initial-cluster", &format!("default={peers}")]);
+    etcd.current_dir(dir)
+        .arg("--data-dir")
+        .arg(dir.join("etcd"));
+    etcd.args(["--listen-client-urls", CLIENTS]);
+    etcd.args(["--advertise-client-urls", CLIENTS]);
+    etcd.args(["--listen-peer-urls", PEERS]);
+    etcd.args(["--initial-advertise-peer-urls", PEERS]);
+    etcd.args(["--initial-cluster", &format!("default={PEERS}")]);
     running.start("etcd", &mut etcd)?;
-    let health = format!("{clients}/health");
+    let socket = dir.join(CLIENTS.trim_start_matches("unix://"));
     running.wait("etcd is up", || {
         let mut curl = Command::new("curl");
-        let said = process::capture(curl.args(["--silent", &health]), SHORT)?.output;
-        Ok(said.contains("\"health\":\"true\"").then_some(()))
+        curl.arg("--silent").arg("--unix-socket").arg(&socket);
+        let printed = process::capture(curl.arg("http://localhost/health"), SHORT)?.output;
+        Ok(printed.contains("\"health\":\"true\"").then_some(()))
     })?;
-    Ok(clients)
+    Ok(format!("unix://{}", socket.display()))
 }
 
 fn start_apiserver(
-    running: &mut Running,
+    running: &mut RunningCluster,
     programs: &Programs,
     dir: &Path,
     etcd: &str,
@@ -118,7 +122,11 @@ fn start_apiserver(
     running.start("kube-apiserver", &mut apiserver)
 }
 
-fn start_controllers(running: &mut Running, programs: &Programs, kubeconfig: &Path) -> Result<()> {
+fn start_controllers(
+    running: &mut RunningCluster,
+    programs: &Programs,
+    kubeconfig: &Path,
+) -> Result<()> {
     let mut controllers = Command::new(&programs.controller_manager);
     controllers
         .arg(format!("--kubeconfig={}", kubeconfig.display()))
@@ -163,12 +171,9 @@ fn write_kubeconfig(dir: &Path, api: &Api, token: &str) -> Result<PathBuf> {
 
 fn random_token() -> Result<String> {
     let mut openssl = Command::new("openssl");
-    let said = process::capture(openssl.args(["rand", "-hex", "16"]), SHORT)?.success("openssl")?;
-    Ok(said.trim().to_owned())
-}
-
-fn url(port: u16) -> String {
-    format!("http://127.0.0.1:{port}")
+    let printed =
+        process::capture(openssl.args(["rand", "-hex", "16"]), SHORT)?.success("openssl")?;
+    Ok(printed.trim().to_owned())
 }
 
 /// Ports that nobody has. All are held until the last is found, so that none is given twice.

@@ -22,13 +22,31 @@ const PACE: Duration = Duration::from_millis(200);
 const LAST_WORDS: usize = 8;
 
 /// All that was started. What runs is ended when this is dropped, and the folder is removed.
-pub(super) struct Running {
+pub(super) struct RunningCluster {
     programs: Vec<(String, Background)>,
     logs: PathBuf,
     dir: TempDir,
 }
 
-impl Running {
+/// A command whose program the kernel ends when this thread ends, which is the main one: nothing outlives this program,
+/// also if that is killed.
+fn ends_with_us(command: &Command) -> Command {
+    let mut wrapped = Command::new("setpriv");
+    wrapped.args(["--pdeathsig", "KILL", "--"]);
+    wrapped.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => wrapped.env(name, value),
+            None => wrapped.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        wrapped.current_dir(folder);
+    }
+    wrapped
+}
+
+impl RunningCluster {
     /// Nothing yet, with a folder of a short name: the path of a socket has some 100 bytes.
     pub(super) fn new() -> Result<Self> {
         let logs = cargo::work_dir("cluster/logs")?;
@@ -54,8 +72,7 @@ impl Running {
     /// In a process group of its own: a terminal's Ctrl-C is for this program, which ends them in their order.
     pub(super) fn start(&mut self, name: &str, command: &mut Command) -> Result<()> {
         let log = self.logs.join(format!("{name}.log"));
-        command.process_group(0);
-        let program = Background::start(name, command, &log)?;
+        let program = Background::start(name, ends_with_us(command).process_group(0), &log)?;
         self.programs.push((name.to_owned(), program));
         Ok(())
     }
@@ -83,9 +100,9 @@ impl Running {
     pub(super) fn wait_for_line(&mut self, name: &str, pattern: &str) -> Result<()> {
         let log = self.logs.join(format!("{name}.log"));
         self.wait(&format!("{name} says {pattern:?}"), || {
-            let said = fs::read(&log).unwrap_or_default();
-            let said = String::from_utf8_lossy(&said);
-            Ok(said.contains(pattern).then_some(()))
+            let printed = fs::read(&log).unwrap_or_default();
+            let printed = String::from_utf8_lossy(&printed);
+            Ok(printed.contains(pattern).then_some(()))
         })
     }
 
@@ -119,14 +136,14 @@ impl Running {
 
     fn last_words(&self) -> String {
         let words = self.programs.iter().map(|(name, program)| {
-            let said = process::tail(&program.output(), LAST_WORDS);
-            format!("---- {name}\n{said}\n")
+            let printed = process::tail(&program.output(), LAST_WORDS);
+            format!("---- {name}\n{printed}\n")
         });
         words.collect()
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCluster {
     fn drop(&mut self) {
         self.clear();
     }

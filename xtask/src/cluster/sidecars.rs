@@ -6,11 +6,11 @@ use anyhow::Result;
 
 use super::plane::Plane;
 use super::programs::Programs;
-use super::running::Running;
+use super::running::RunningCluster;
 use super::sockets::Sockets;
 
 pub(super) fn start(
-    running: &mut Running,
+    running: &mut RunningCluster,
     programs: &Programs,
     plane: &Plane,
     sockets: &Sockets,

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::plane::free_ports;
 use super::programs::Programs;
-use super::running::Running;
+use super::running::RunningCluster;
 use crate::host::Host;
 
 /// Where below its root kubelet looks for drivers.
@@ -30,7 +30,7 @@ pub(super) struct Sockets {
 impl Sockets {
     /// Those of a host. Wine has no Unix sockets; there the driver serves on ports.
     pub(super) fn of(
-        running: &mut Running,
+        running: &mut RunningCluster,
         programs: &Programs,
         host: Host<'_>,
         root: &Path,
@@ -56,7 +56,7 @@ impl Sockets {
 
     /// The controllers dial a Unix socket all the same: they end when they lose their driver, and can tell of such
     /// sockets alone. Kubelet's program reads from a file where its registration is, see `wine`.
-    fn tcp(running: &mut Running, programs: &Programs, root: PathBuf) -> Result<Self> {
+    fn tcp(running: &mut RunningCluster, programs: &Programs, root: PathBuf) -> Result<Self> {
         let [csi, registration] = free_ports()?.map(|port| format!("127.0.0.1:{port}"));
         let csi_socket = running.dir().join("csi.sock");
         let mut socat = Command::new(&programs.socat);

@@ -132,8 +132,8 @@ fn module_folder(go: &Go) -> Result<PathBuf> {
         env::GO_CLUSTER,
         &["list", "-m", "-f", "{{.Dir}}", KUBERNETES],
     );
-    let said = process::capture(&mut list, SHORT)?.success("go list")?;
-    Ok(PathBuf::from(said.trim()))
+    let printed = process::capture(&mut list, SHORT)?.success("go list")?;
+    Ok(PathBuf::from(printed.trim()))
 }
 
 /// The files of a folder, which may be changed: those of Go's cache may not.

@@ -28,6 +28,7 @@ const PACKAGES: &[Package] = &[
     row(Need::Cluster, "etcd-server", &["etcd"]),
     row(Need::Cluster, "openssl", &["openssl"]),
     row(Need::Cluster, "socat", &["socat"]),
+    row(Need::Cluster, "util-linux", &["setpriv"]),
     row(Need::Mkfs, "apfsprogs", &["mkapfs"]),
     row(Need::Mkfs, "bcache-tools", &["make-bcache"]),
     row(Need::Mkfs, "btrfs-progs", &["mkfs.btrfs"]),
@@ -97,9 +98,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_package_has_one_row_and_a_program() {
-        let names: BTreeSet<_> = PACKAGES.iter().map(|p| p.package).collect();
-        assert_eq!(names.len(), PACKAGES.len());
+    fn every_package_has_one_row_for_each_need_and_a_program() {
+        let rows: BTreeSet<_> = PACKAGES.iter().map(|p| (p.package, p.need)).collect();
+        assert_eq!(rows.len(), PACKAGES.len());
         assert!(PACKAGES.iter().all(|p| !p.programs.is_empty()));
     }
 

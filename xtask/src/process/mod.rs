@@ -252,6 +252,27 @@ mod tests {
     }
 
     #[test]
+    fn what_a_tree_makes_while_it_is_ended_goes_as_well() {
+        let marker = format!("986{}", std::process::id());
+        let sleeps =
+            || tree::command_lines().any(|line| line.starts_with(&format!("sleep {marker}")));
+        let mut maker = shell(&format!(
+            "for i in $(seq 5000); do sleep {marker} & done; wait"
+        ));
+        let mut maker = maker.spawn().unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        while !sleeps() {
+            assert!(Instant::now() < end, "no child is made");
+        }
+        kill_tree(maker.id());
+        maker.wait().unwrap();
+        while sleeps() {
+            assert!(Instant::now() < end, "a descendant is left");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
     fn tail_keeps_the_end() {
         assert_eq!(tail("a\nb\nc\n", 2), "b\nc");
         assert_eq!(tail("a", 5), "a");

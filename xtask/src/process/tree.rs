@@ -6,8 +6,21 @@ use std::fs;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Ends a process and everything that descends from it, children first.
+///
+/// All are stopped before the first is ended: one that runs on could make another child, which nobody would find once
+/// its parent is gone.
 pub(crate) fn kill_tree(root: u32) {
-    for pid in descendants(root).into_iter().rev().chain([root]) {
+    let mut stopped = Vec::new();
+    let mut running = vec![root];
+    while !running.is_empty() {
+        for pid in &running {
+            signal(*pid, Signal::STOP);
+        }
+        stopped.append(&mut running);
+        running = descendants(root);
+        running.retain(|pid| !stopped.contains(pid));
+    }
+    for pid in stopped.into_iter().rev() {
         signal(pid, Signal::KILL);
     }
 }

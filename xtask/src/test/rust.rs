@@ -49,11 +49,6 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
         "has a project of its own built, and runs its tests under Wine itself",
     ),
     (
-        "crates/transport/tests/tcp.rs",
-        "a known bug: there two tests of junk over tcp, `four_mebibytes_of_junk_*`, do not end each time; pipes \
-         run the same tests in bad_input.rs, and Linux all of tcp's",
-    ),
-    (
         "crates/proxy/tests/random_paths.rs",
         "thousands of calls on simulated files; paths/main.rs runs",
     ),

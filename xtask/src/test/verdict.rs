@@ -115,8 +115,8 @@ fn ignored(line: &str) -> Option<String> {
 /// `counted: 40 cases (mkdir: 10 operations)`, which a program writes past its harness: with one
 /// thread there is the harness's `test name ... ` before it.
 fn counted(line: &str) -> Option<(String, u64)> {
-    let (_, said) = line.split_once("counted: ")?;
-    let (number, what) = said.split_once(' ')?;
+    let (_, counted) = line.split_once("counted: ")?;
+    let (number, what) = counted.split_once(' ')?;
     let what = what.split_once(" (").map_or(what, |(what, _)| what);
     Some((what.to_owned(), number.parse().ok()?))
 }

@@ -209,8 +209,8 @@ mod tests {
     fn wine_is_started_with_addresses_that_are_not_random() {
         let mut shell = at_fixed_addresses(Path::new("/bin/sh"));
         shell.args(["-c", "exec cat /proc/self/personality"]);
-        let said = process::capture(&mut shell, SERVER).unwrap();
-        let bits = u32::from_str_radix(said.output.trim(), 16).unwrap();
+        let printed = process::capture(&mut shell, SERVER).unwrap();
+        let bits = u32::from_str_radix(printed.output.trim(), 16).unwrap();
         let is_wrapped = shell.get_program() == "setarch";
         assert_eq!(bits & 0x0004_0000 != 0, is_wrapped, "{bits:x}");
     }

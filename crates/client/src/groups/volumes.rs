@@ -4,7 +4,7 @@ use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 
 use super::{Read, bytes, find, malformed, path_text, unsupported};
 use crate::dialect::dialects;
-use crate::{Node, texts};
+use crate::{Node, classify};
 
 const FORMAT: &str = "format volume";
 const LIST: &str = "list the volumes of disk";
@@ -129,7 +129,7 @@ impl Volumes for Node {
             } => |_| Ok(());
         ];
         match self.change(name, &[&volume], deadline, &spoken) {
-            Err(error) if !texts::is_nothing_to_grow(&error.cause) => Err(error),
+            Err(error) if !classify::is_nothing_to_grow(&error.cause) => Err(error),
             _ => Ok(Resized::Unreported),
         }
     }

@@ -11,7 +11,7 @@ use wire::Rpc as _;
 use wire::disk::v1::GetDiskStateRequest;
 use wire::disk::v1::rpc::GetDiskState;
 
-use super::{PATIENCE, Rig, both, connect, fails, map, path};
+use super::{ClientFixture, TIMEOUT, both, connect, fails, map, path};
 
 /// Codes of Windows and of its providers, at the call beneath that fails with them.
 const FAILURES: [(&str, Condition); 14] = [
@@ -33,11 +33,15 @@ const FAILURES: [(&str, Condition); 14] = [
 
 #[test]
 fn what_a_storage_method_fails_with_is_the_same_condition() {
-    both(|rig| {
-        let found = rig.found();
+    both(|fixture| {
+        let found = fixture.found();
         for (failure, condition) in FAILURES {
-            rig.break_call("MSFT_Disk.Initialize", failure);
-            let error = rig.node.disks().partition(&found, rig.soon()).unwrap_err();
+            fixture.break_call("MSFT_Disk.Initialize", failure);
+            let error = fixture
+                .node
+                .disks()
+                .partition(&found, fixture.soon())
+                .unwrap_err();
             assert_eq!(error.condition(), Some(condition), "{error}");
         }
     });
@@ -45,11 +49,11 @@ fn what_a_storage_method_fails_with_is_the_same_condition() {
 
 #[test]
 fn what_the_initiator_fails_with_is_the_same_condition() {
-    both(|rig| {
-        let Criterion::IscsiTarget { portal, target } = connect(rig) else {
+    both(|fixture| {
+        let Criterion::IscsiTarget { portal, target } = connect(fixture) else {
             unreachable!("that is how it is named");
         };
-        let (iscsi, soon) = (rig.node.iscsi(), rig.soon());
+        let (iscsi, soon) = (fixture.node.iscsi(), fixture.soon());
         iscsi.disconnect(&portal, &target, soon).unwrap();
         for (code, condition) in [
             ("0xEFFF0001", Condition::Other),
@@ -64,7 +68,7 @@ fn what_the_initiator_fails_with_is_the_same_condition() {
                 format!("fail = {{ hresult = {code} }}"),
                 format!("answer = {{ code = {code} }}"),
             ] {
-                rig.break_call("MSFT_iSCSITarget.Connect", &failure);
+                fixture.break_call("MSFT_iSCSITarget.Connect", &failure);
                 let none = Authentication::None;
                 let error = iscsi.connect(&portal, &target, &none, soon).unwrap_err();
                 assert_eq!(error.condition(), Some(condition), "{error}");
@@ -76,19 +80,19 @@ fn what_the_initiator_fails_with_is_the_same_condition() {
 /// It does not start by itself.
 #[test]
 fn an_initiator_that_was_not_started_says_so() {
-    fails(Condition::ServiceStopped, |rig| {
+    fails(Condition::ServiceStopped, |fixture| {
         let portal = Portal::parse(demo::ISCSI_ADDRESS, 0).unwrap();
-        rig.node.iscsi().add_portal(&portal, rig.soon())
+        fixture.node.iscsi().add_portal(&portal, fixture.soon())
     });
 }
 
 /// The words of 53 end like those of a disk that is not found.
 #[test]
 fn a_server_that_is_away_is_not_a_share_that_does_not_exist() {
-    both(|rig| {
+    both(|fixture| {
         for failure in ["fail = { win32 = 53 }", "answer = { code = 53 }"] {
-            rig.break_call("MSFT_SmbGlobalMapping.Create", failure);
-            let error = map(rig, demo::SMB_PASSWORD, &path("share")).unwrap_err();
+            fixture.break_call("MSFT_SmbGlobalMapping.Create", failure);
+            let error = map(fixture, demo::SMB_PASSWORD, &path("share")).unwrap_err();
             let condition = Condition::ServerNotFound;
             assert_eq!(error.condition(), Some(condition), "{error}");
         }
@@ -98,15 +102,15 @@ fn a_server_that_is_away_is_not_a_share_that_does_not_exist() {
 /// Otherwise both runs of these tests were of texts.
 #[test]
 fn our_server_reports_the_condition_beside_the_text() {
-    let rig = Rig::over_pipes();
-    let sockets = rig.folder_of_sockets();
+    let fixture = ClientFixture::over_pipes();
+    let sockets = fixture.folder_of_sockets();
     let group = &wire::disk::v1::GROUP;
     let endpoint = Endpoint::local(&sockets, &group.pipe_name()).unwrap();
     let mut options = ChannelOptions::default();
     options.trailer = Some(wire::CONDITION);
     let channel = Channel::connect(endpoint, options).unwrap();
     let missing = GetDiskStateRequest { disk_number: 99 }.encode_to_vec();
-    let answer = channel.call(GetDiskState::PATH, &missing, Instant::now() + PATIENCE);
+    let answer = channel.call(GetDiskState::PATH, &missing, Instant::now() + TIMEOUT);
     let Err(CallError::Status(status)) = answer else {
         panic!("there is no disk 99");
     };

@@ -8,7 +8,7 @@ use node::{
 use os_sim::{HardwareControl, demo};
 use zeroize::Zeroizing;
 
-use super::{Rig, connect, mapped, path};
+use super::{ClientFixture, connect, mapped, path};
 
 /// The feature without which the call fails, which the node says beforehand.
 pub(crate) fn lacks(error: &Error) -> Option<Feature> {
@@ -23,7 +23,7 @@ pub(crate) fn lacks(error: &Error) -> Option<Feature> {
 
 #[test]
 fn what_a_backend_lacks_it_says_beforehand() {
-    let (in_process, over_pipes) = (Rig::in_process(), Rig::over_pipes());
+    let (in_process, over_pipes) = (ClientFixture::in_process(), ClientFixture::over_pipes());
     for feature in Feature::ALL {
         assert!(in_process.node.supports(*feature), "{feature}");
         assert!(!over_pipes.node.supports(*feature), "{feature}");
@@ -33,32 +33,32 @@ fn what_a_backend_lacks_it_says_beforehand() {
 /// Nothing is sent: what the protocol cannot carry would be a mapping without what was asked for.
 #[test]
 fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
-    let rig = Rig::over_pipes();
+    let own = ClientFixture::over_pipes();
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let signed = MappingOptions::default().with_integrity(true);
     let mapping = MapRequest::of(&remote).with_options(signed);
-    let error = rig.node.smb().map(&mapping, rig.soon()).unwrap_err();
+    let error = own.node.smb().map(&mapping, own.soon()).unwrap_err();
     assert_eq!(lacks(&error), Some(Feature::MapOptions), "{error}");
     assert!(error.to_string().contains("RequireIntegrity"), "{error}");
-    let error = rig.node.smb().mappings(rig.soon()).unwrap_err();
+    let error = own.node.smb().mappings(own.soon()).unwrap_err();
     assert_eq!(lacks(&error), Some(Feature::MappingList), "{error}");
 }
 
 /// What takes a lock of the node, or an attribute that the protocol has not, is not half done.
 #[test]
 fn disks_for_readers_and_unmapping_what_is_unused_are_offered_in_process_alone() {
-    let (in_process, over_pipes) = (Rig::in_process(), Rig::over_pipes());
+    let (in_process, over_pipes) = (ClientFixture::in_process(), ClientFixture::over_pipes());
     let remote = RemotePath::parse(demo::SHARE).unwrap();
-    let online = |rig: &Rig| {
-        let disks = rig.node.disks();
-        disks.bring_online_read_only(&rig.found(), rig.soon())
+    let online = |own: &ClientFixture| {
+        let disks = own.node.disks();
+        disks.bring_online_read_only(&own.found(), own.soon())
     };
     online(&in_process).unwrap();
     let error = online(&over_pipes).unwrap_err();
     assert_eq!(lacks(&error), Some(Feature::ReadOnlyDisks), "{error}");
-    let unmap = |rig: &Rig| {
+    let unmap = |own: &ClientFixture| {
         let used = Box::new(|| panic!("asked"));
-        rig.node.smb().unmap_unless(&remote, used, rig.soon())
+        own.node.smb().unmap_unless(&remote, used, own.soon())
     };
     assert!(unmap(&in_process).unwrap_err().is(Condition::NotMapped));
     let error = unmap(&over_pipes).unwrap_err();
@@ -69,26 +69,29 @@ fn disks_for_readers_and_unmapping_what_is_unused_are_offered_in_process_alone()
 fn a_folder_that_a_share_lacks_is_refused_in_process_alone() {
     let remote = RemotePath::parse(&format!(r"{}\missing", demo::SHARE)).unwrap();
     let password = || Zeroizing::new(demo::SMB_PASSWORD.to_owned());
-    let map = |rig: &Rig| {
+    let map = |own: &ClientFixture| {
         let credentials = Credentials::new(demo::SMB_USER, password());
         let request = MapRequest::of(&remote).with_credentials(credentials.as_ref());
-        rig.node.smb().map(&request, rig.soon())
+        own.node.smb().map(&request, own.soon())
     };
-    let error = map(&Rig::in_process()).unwrap_err();
+    let error = map(&ClientFixture::in_process()).unwrap_err();
     assert!(error.is(Condition::NotFound), "{error}");
-    assert_eq!(map(&Rig::over_pipes()), Ok(MapOutcome::Unreported));
+    assert_eq!(
+        map(&ClientFixture::over_pipes()),
+        Ok(MapOutcome::Unreported)
+    );
 }
 
 #[test]
 fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
     let link = path("share");
-    let twice = |rig: &Rig| {
-        let ask = || mapped(rig, demo::SMB_PASSWORD, &link).unwrap();
+    let twice = |own: &ClientFixture| {
+        let ask = || mapped(own, demo::SMB_PASSWORD, &link).unwrap();
         [ask(), ask()]
     };
-    let here = twice(&Rig::in_process());
+    let here = twice(&ClientFixture::in_process());
     assert_eq!(here, [MapOutcome::Made, MapOutcome::Reused]);
-    let over_pipes = twice(&Rig::over_pipes());
+    let over_pipes = twice(&ClientFixture::over_pipes());
     assert_eq!(over_pipes, [MapOutcome::Unreported; 2]);
 }
 
@@ -97,11 +100,14 @@ fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
 fn sessions_have_options_and_are_listed_in_process_alone() {
     let plainly = LoginOptions::default();
     let options = plainly.clone().with_persistent(true);
-    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
-        let Criterion::IscsiTarget { portal, target } = connect(&rig) else {
+    for (own, in_process) in [
+        (ClientFixture::in_process(), true),
+        (ClientFixture::over_pipes(), false),
+    ] {
+        let Criterion::IscsiTarget { portal, target } = connect(&own) else {
             unreachable!("that is how it is named");
         };
-        let (iscsi, soon, none) = (rig.node.iscsi(), rig.soon(), Authentication::None);
+        let (iscsi, soon, none) = (own.node.iscsi(), own.soon(), Authentication::None);
         let log_in = |options| iscsi.connect_with(&portal, &target, &none, options, soon);
         let plain = log_in(&plainly);
         if in_process {
@@ -134,13 +140,13 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
 #[test]
 fn a_format_has_options_in_process_alone() {
     let options = FormatOptions::new(FileSystemType::Refs);
-    for (rig, before) in [
-        (Rig::in_process(), Formatted::Before),
-        (Rig::over_pipes(), Formatted::Unreported),
+    for (own, before) in [
+        (ClientFixture::in_process(), Formatted::Before),
+        (ClientFixture::over_pipes(), Formatted::Unreported),
     ] {
-        let (volumes, soon) = (rig.node.volumes(), rig.soon());
-        rig.node.disks().partition(&rig.found(), soon).unwrap();
-        let volume = rig.found_volume();
+        let (volumes, soon) = (own.node.volumes(), own.soon());
+        own.node.disks().partition(&own.found(), soon).unwrap();
+        let volume = own.found_volume();
         let ensure = |options| volumes.ensure_formatted(&volume, options, soon);
         let plain = FormatOptions::default();
         assert_eq!(ensure(&plain), Ok(Formatted::Now));
@@ -162,45 +168,45 @@ fn a_format_has_options_in_process_alone() {
 /// What kubelet's calls need and csi-proxy's protocol does not have.
 #[test]
 fn entries_links_space_and_the_system_are_told_in_process_alone() {
-    type Ask = fn(&Rig) -> Result<(), Error>;
+    type Ask = fn(&ClientFixture) -> Result<(), Error>;
     let asks: [(Feature, Ask); 8] = [
-        (Feature::DirectoryLinks, |rig| {
+        (Feature::DirectoryLinks, |own| {
             let (to, at) = (path("away"), path("link"));
-            rig.node.filesystem().link_directory(&to, &at, rig.soon())
+            own.node.filesystem().link_directory(&to, &at, own.soon())
         }),
-        (Feature::EntryLooks, |rig| {
-            let filesystem = rig.node.filesystem();
-            let looked = filesystem.look(&path("missing"), rig.soon())?;
+        (Feature::EntryLooks, |own| {
+            let filesystem = own.node.filesystem();
+            let looked = filesystem.look(&path("missing"), own.soon())?;
             assert_eq!(looked, Look::Missing);
             Ok(())
         }),
-        (Feature::EntryLooks, |rig| {
-            let filesystem = rig.node.filesystem();
+        (Feature::EntryLooks, |own| {
+            let filesystem = own.node.filesystem();
             filesystem
-                .read_link(&rig.folder("pods"), rig.soon())
+                .read_link(&own.folder("pods"), own.soon())
                 .map(drop)
         }),
-        (Feature::EntryLooks, |rig| {
-            let filesystem = rig.node.filesystem();
+        (Feature::EntryLooks, |own| {
+            let filesystem = own.node.filesystem();
             filesystem
-                .list(&rig.folder("pods"), 10, rig.soon())
+                .list(&own.folder("pods"), 10, own.soon())
                 .map(drop)
         }),
-        (Feature::SpaceByPath, |rig| {
-            let filesystem = rig.node.filesystem();
-            filesystem.space(&rig.folder("pods"), rig.soon()).map(drop)
+        (Feature::SpaceByPath, |own| {
+            let filesystem = own.node.filesystem();
+            filesystem.space(&own.folder("pods"), own.soon()).map(drop)
         }),
-        (Feature::SystemIdentity, |rig| {
-            rig.node.system().boot_id(rig.soon()).map(drop)
+        (Feature::SystemIdentity, |own| {
+            own.node.system().boot_id(own.soon()).map(drop)
         }),
-        (Feature::SystemIdentity, |rig| {
-            rig.node.system().computer_name(rig.soon()).map(drop)
+        (Feature::SystemIdentity, |own| {
+            own.node.system().computer_name(own.soon()).map(drop)
         }),
-        (Feature::SystemIdentity, |rig| {
-            rig.node.system().uuid(rig.soon()).map(drop)
+        (Feature::SystemIdentity, |own| {
+            own.node.system().uuid(own.soon()).map(drop)
         }),
     ];
-    let (in_process, over_pipes) = (Rig::in_process(), Rig::over_pipes());
+    let (in_process, over_pipes) = (ClientFixture::in_process(), ClientFixture::over_pipes());
     for (feature, ask) in asks {
         assert_eq!(ask(&in_process), Ok(()), "{feature}");
         let error = ask(&over_pipes).unwrap_err();
@@ -211,13 +217,16 @@ fn entries_links_space_and_the_system_are_told_in_process_alone() {
 /// A caller is never told of a growth that was none.
 #[test]
 fn a_growth_that_is_none_to_csi_proxy_is_one_in_process() {
-    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
-        let volume = rig.formatted_volume();
-        let hardware = HardwareControl::at(&rig.simulated);
+    for (own, in_process) in [
+        (ClientFixture::in_process(), true),
+        (ClientFixture::over_pipes(), false),
+    ] {
+        let volume = own.formatted_volume();
+        let hardware = HardwareControl::at(&own.simulated);
         hardware
             .grow_disk(demo::DISK, (2 << 30) + (50 << 20))
             .unwrap();
-        let (volumes, found, soon) = (rig.node.volumes(), rig.found_volume(), rig.soon());
+        let (volumes, found, soon) = (own.node.volumes(), own.found_volume(), own.soon());
         let before = volumes.stats(volume, soon).unwrap().total;
         let grown = volumes.resize(&found, NewSize::Maximum, soon).unwrap();
         let by = volumes.stats(volume, soon).unwrap().total - before;

@@ -8,12 +8,12 @@ use os::WinPath;
 use os_sim::{Bus, Content, DiskSpec, HardwareControl, demo};
 
 use super::features::lacks;
-use super::{Rig, both, fails, path, query, serial};
+use super::{ClientFixture, both, fails, path, query, serial};
 
 #[test]
 fn a_disk_is_found_by_all_that_csi_proxy_lists() {
-    both(|rig| {
-        let (disks, soon, disk) = (rig.node.disks(), rig.soon(), rig.disk());
+    both(|fixture| {
+        let (disks, soon, disk) = (fixture.node.disks(), fixture.soon(), fixture.disk());
         let page83 = disks.ids(soon).unwrap()[&disk].page83.clone();
         let known = [
             serial(demo::DISK_SERIAL),
@@ -40,18 +40,18 @@ fn a_disk_is_found_by_all_that_csi_proxy_lists() {
 
 #[test]
 fn a_disk_that_is_attached_late_is_waited_for() {
-    both(|rig| {
-        let hardware = HardwareControl::at(&rig.simulated);
+    both(|fixture| {
+        let hardware = HardwareControl::at(&fixture.simulated);
         let late = DiskSpec::on(Bus::Sas).lun(7).serial("LATE");
         hardware
             .attach_disk("late", &late, &Content::blank(1 << 30))
             .unwrap();
-        let disks = rig.node.disks();
+        let disks = fixture.node.disks();
         let wanted = |name| query([serial(name)]);
         let patience = Duration::from_secs(60);
-        let found = disks.find_attached(&wanted("LATE"), patience, rig.soon());
+        let found = disks.find_attached(&wanted("LATE"), patience, fixture.soon());
         assert_eq!(found.unwrap().seen().serial.as_deref(), Some("LATE"));
-        let missing = disks.find_attached(&wanted("NEVER"), Duration::ZERO, rig.soon());
+        let missing = disks.find_attached(&wanted("NEVER"), Duration::ZERO, fixture.soon());
         let condition = missing.unwrap_err().condition();
         assert_eq!(condition, Some(Condition::NotFound));
     });
@@ -60,7 +60,7 @@ fn a_disk_that_is_attached_late_is_waited_for() {
 /// What the wire leaves out is refused, and never left out of what is known.
 #[test]
 fn a_disk_cannot_be_asked_for_over_pipes_by_what_csi_proxy_does_not_list() {
-    let rig = Rig::over_pipes();
+    let fixture = ClientFixture::over_pipes();
     let convention = NamespaceConvention::NsidMinusOne;
     for unlisted in [
         Criterion::Device(0),
@@ -70,7 +70,11 @@ fn a_disk_cannot_be_asked_for_over_pipes_by_what_csi_proxy_does_not_list() {
         Criterion::Port(0),
     ] {
         let wanted = query([serial(demo::DISK_SERIAL), unlisted]);
-        let error = rig.node.disks().find(&wanted, rig.soon()).unwrap_err();
+        let error = fixture
+            .node
+            .disks()
+            .find(&wanted, fixture.soon())
+            .unwrap_err();
         assert_eq!(lacks(&error), Some(Feature::DeviceCriteria), "{error}");
     }
 }
@@ -78,105 +82,125 @@ fn a_disk_cannot_be_asked_for_over_pipes_by_what_csi_proxy_does_not_list() {
 /// On the simulated node, whose disk goes and whose number another one takes.
 #[test]
 fn a_disk_that_was_swapped_since_it_was_found_is_not_partitioned() {
-    fails(Condition::Changed, |rig| {
-        let (found, hardware) = (rig.found(), HardwareControl::at(&rig.simulated));
+    fails(Condition::Changed, |fixture| {
+        let (found, hardware) = (fixture.found(), HardwareControl::at(&fixture.simulated));
         hardware.detach_disk("data").unwrap();
-        rig.node.disks().rescan(rig.soon()).unwrap();
+        fixture.node.disks().rescan(fixture.soon()).unwrap();
         let other = DiskSpec::on(Bus::Sas).lun(1).serial("OTHER");
         let blank = Content::blank(1 << 30);
         hardware.attach_disk("other", &other, &blank).unwrap();
-        rig.node.disks().rescan(rig.soon()).unwrap();
-        rig.node.disks().partition(&found, rig.soon())
+        fixture.node.disks().rescan(fixture.soon()).unwrap();
+        fixture.node.disks().partition(&found, fixture.soon())
     });
-    fails(Condition::NotFound, |rig| {
-        let (found, hardware) = (rig.found(), HardwareControl::at(&rig.simulated));
+    fails(Condition::NotFound, |fixture| {
+        let (found, hardware) = (fixture.found(), HardwareControl::at(&fixture.simulated));
         hardware.detach_disk("data").unwrap();
-        rig.node.disks().rescan(rig.soon()).unwrap();
-        rig.node.disks().partition(&found, rig.soon())
+        fixture.node.disks().rescan(fixture.soon()).unwrap();
+        fixture.node.disks().partition(&found, fixture.soon())
     });
 }
 
 /// The disk goes, and another one, which has a volume, takes its number.
-fn swap_partitioned(rig: &Rig) {
-    let hardware = HardwareControl::at(&rig.simulated);
+fn swap_partitioned(fixture: &ClientFixture) {
+    let hardware = HardwareControl::at(&fixture.simulated);
     hardware.detach_disk("data").unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    fixture.node.disks().rescan(fixture.soon()).unwrap();
     let other = DiskSpec::on(Bus::Sas).lun(1).serial("OTHER");
     let blank = Content::blank(1 << 30);
     hardware.attach_disk("other", &other, &blank).unwrap();
-    rig.node.disks().rescan(rig.soon()).unwrap();
+    fixture.node.disks().rescan(fixture.soon()).unwrap();
     let wanted = query([serial("OTHER")]);
-    let other = rig.node.disks().find(&wanted, rig.soon()).unwrap();
-    rig.node.disks().bring_online(&other, rig.soon()).unwrap();
-    rig.node.disks().partition(&other, rig.soon()).unwrap();
+    let other = fixture.node.disks().find(&wanted, fixture.soon()).unwrap();
+    fixture
+        .node
+        .disks()
+        .bring_online(&other, fixture.soon())
+        .unwrap();
+    fixture
+        .node
+        .disks()
+        .partition(&other, fixture.soon())
+        .unwrap();
 }
 
-type Write = fn(&Rig, &FoundVolume) -> Result<(), Error>;
+type Write = fn(&ClientFixture, &FoundVolume) -> Result<(), Error>;
 
 const WRITES: [Write; 4] = [
-    |rig, volume| rig.node.volumes().format(volume, rig.soon()),
-    |rig, volume| {
-        let folder = rig.folder("empty");
-        rig.node.volumes().mount(volume, &folder, rig.soon())
+    |fixture, volume| fixture.node.volumes().format(volume, fixture.soon()),
+    |fixture, volume| {
+        let folder = fixture.folder("empty");
+        fixture
+            .node
+            .volumes()
+            .mount(volume, &folder, fixture.soon())
     },
-    |rig, volume| {
+    |fixture, volume| {
         let plain = FormatOptions::default();
-        let volumes = rig.node.volumes();
+        let volumes = fixture.node.volumes();
         volumes
-            .ensure_formatted(volume, &plain, rig.soon())
+            .ensure_formatted(volume, &plain, fixture.soon())
             .map(drop)
     },
-    |rig, volume| {
-        let volumes = rig.node.volumes();
+    |fixture, volume| {
+        let volumes = fixture.node.volumes();
         volumes
-            .resize(volume, NewSize::Maximum, rig.soon())
+            .resize(volume, NewSize::Maximum, fixture.soon())
             .map(drop)
     },
 ];
 
 #[test]
 fn a_disk_of_another_number_is_not_taken_offline() {
-    both(|rig| {
-        let found = rig.found();
-        swap_partitioned(rig);
-        let refused = rig.node.disks().take_offline(&found, rig.soon());
+    both(|fixture| {
+        let found = fixture.found();
+        swap_partitioned(fixture);
+        let refused = fixture.node.disks().take_offline(&found, fixture.soon());
         let condition = refused.unwrap_err().condition();
         assert_eq!(condition, Some(Condition::Changed));
-        let is_online = rig.node.disks().is_online(found.number(), rig.soon());
+        let is_online = fixture
+            .node
+            .disks()
+            .is_online(found.number(), fixture.soon());
         assert_eq!(is_online, Ok(true));
     });
 }
 
 /// The disk goes before its volume is unmounted, and another one is to be mounted there.
-fn leave_stale(rig: &Rig) -> (WinPath, FoundVolume) {
-    rig.formatted_volume();
-    let folder = rig.folder(r"plugins\stale");
-    rig.mount(&folder);
-    swap_partitioned(rig);
-    let other = rig.node.disks().find(&query([serial("OTHER")]), rig.soon());
-    let volumes = rig.node.volumes();
-    let found = volumes.find_on(&other.unwrap(), rig.soon()).unwrap();
-    volumes.format(&found, rig.soon()).unwrap();
+fn leave_stale(fixture: &ClientFixture) -> (WinPath, FoundVolume) {
+    fixture.formatted_volume();
+    let folder = fixture.folder(r"plugins\stale");
+    fixture.mount(&folder);
+    swap_partitioned(fixture);
+    let other = fixture
+        .node
+        .disks()
+        .find(&query([serial("OTHER")]), fixture.soon());
+    let volumes = fixture.node.volumes();
+    let found = volumes.find_on(&other.unwrap(), fixture.soon()).unwrap();
+    volumes.format(&found, fixture.soon()).unwrap();
     (folder, found)
 }
 
 /// csi-proxy cannot say that a mounted folder is stale, so that its client removes what is in the way.
 #[test]
 fn a_stale_mounted_folder_gives_way_in_process_and_is_removed_over_pipes() {
-    for (rig, in_process) in [(Rig::in_process(), true), (Rig::over_pipes(), false)] {
-        let (folder, volume) = leave_stale(&rig);
-        let (files, volumes) = (rig.node.filesystem(), rig.node.volumes());
-        let make = || files.make_directory(&folder, rig.soon());
-        let mount = || volumes.mount(&volume, &folder, rig.soon());
+    for (fixture, in_process) in [
+        (ClientFixture::in_process(), true),
+        (ClientFixture::over_pipes(), false),
+    ] {
+        let (folder, volume) = leave_stale(&fixture);
+        let (files, volumes) = (fixture.node.filesystem(), fixture.node.volumes());
+        let make = || files.make_directory(&folder, fixture.soon());
+        let mount = || volumes.mount(&volume, &folder, fixture.soon());
         if !in_process {
             make().unwrap_err();
             let refused = mount().unwrap_err();
             assert_eq!(refused.condition(), Some(Condition::NotEmpty));
-            files.remove_entry(&folder, rig.soon()).unwrap();
+            files.remove_entry(&folder, fixture.soon()).unwrap();
         }
         make().unwrap();
         mount().unwrap();
-        assert_eq!(volumes.of_target(&folder, rig.soon()), Ok(volume.id()));
+        assert_eq!(volumes.of_target(&folder, fixture.soon()), Ok(volume.id()));
     }
 }
 
@@ -184,16 +208,16 @@ fn a_stale_mounted_folder_gives_way_in_process_and_is_removed_over_pipes() {
 #[test]
 fn a_volume_of_another_disk_with_the_same_number_is_not_written() {
     for write in WRITES {
-        fails(Condition::Changed, |rig| {
-            let found = rig.found();
-            swap_partitioned(rig);
-            let volumes = rig.node.volumes();
-            let listed = volumes.list_on_disk(found.number(), None, rig.soon());
+        fails(Condition::Changed, |fixture| {
+            let found = fixture.found();
+            swap_partitioned(fixture);
+            let volumes = fixture.node.volumes();
+            let listed = volumes.list_on_disk(found.number(), None, fixture.soon());
             let others = listed.unwrap()[0];
-            let not_found = volumes.find_on(&found, rig.soon()).unwrap_err();
+            let not_found = volumes.find_on(&found, fixture.soon()).unwrap_err();
             assert_eq!(not_found.condition(), Some(Condition::Changed));
-            let refused = write(rig, &FoundVolume::on_disk(others, found));
-            let untouched = volumes.is_formatted(others, rig.soon());
+            let refused = write(fixture, &FoundVolume::on_disk(others, found));
+            let untouched = volumes.is_formatted(others, fixture.soon());
             assert_eq!(untouched, Ok(false));
             refused
         });
@@ -203,11 +227,15 @@ fn a_volume_of_another_disk_with_the_same_number_is_not_written() {
 #[test]
 fn a_volume_of_another_disk_than_the_one_that_was_found_is_not_written() {
     for write in WRITES {
-        fails(Condition::Changed, |rig| {
-            let own = rig.found();
-            rig.node.disks().partition(&own, rig.soon()).unwrap();
-            let system = rig.system_volume();
-            write(rig, &FoundVolume::on_disk(system, own))
+        fails(Condition::Changed, |fixture| {
+            let own = fixture.found();
+            fixture
+                .node
+                .disks()
+                .partition(&own, fixture.soon())
+                .unwrap();
+            let system = fixture.system_volume();
+            write(fixture, &FoundVolume::on_disk(system, own))
         });
     }
 }
@@ -216,16 +244,16 @@ fn a_volume_of_another_disk_than_the_one_that_was_found_is_not_written() {
 #[test]
 fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
     for write in WRITES {
-        fails(Condition::Changed, |rig| {
-            rig.formatted_volume();
-            let target = rig.folder("target");
-            rig.mount(&target);
-            let system = rig.system_volume();
-            write(rig, &FoundVolume::mounted_at(system, target))
+        fails(Condition::Changed, |fixture| {
+            fixture.formatted_volume();
+            let target = fixture.folder("target");
+            fixture.mount(&target);
+            let system = fixture.system_volume();
+            write(fixture, &FoundVolume::mounted_at(system, target))
         });
-        fails(Condition::NotAMountedFolder, |rig| {
-            let (volume, target) = (rig.formatted_volume(), rig.folder("target"));
-            write(rig, &FoundVolume::mounted_at(volume, target))
+        fails(Condition::NotAMountedFolder, |fixture| {
+            let (volume, target) = (fixture.formatted_volume(), fixture.folder("target"));
+            write(fixture, &FoundVolume::mounted_at(volume, target))
         });
     }
 }
@@ -233,23 +261,23 @@ fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
 /// What unstages a volume of which nobody has a record.
 #[test]
 fn the_disk_of_a_mounted_folder_is_found() {
-    both(|rig| {
-        let (node, soon) = (&*rig.node, rig.soon());
-        let volume = rig.formatted_volume();
-        let (target, link) = (rig.folder("globalmount"), path("pods"));
-        rig.mount(&target);
+    both(|fixture| {
+        let (node, soon) = (&*fixture.node, fixture.soon());
+        let volume = fixture.formatted_volume();
+        let (target, link) = (fixture.folder("globalmount"), path("pods"));
+        fixture.mount(&target);
         let filesystem = node.filesystem();
         filesystem.create_symlink(&target, &link, soon).unwrap();
         let disk = node.disks().find_at(&target, soon).unwrap();
-        assert_eq!(disk.number(), rig.disk());
+        assert_eq!(disk.number(), fixture.disk());
         let linked = node.disks().find_at(&link, soon).unwrap();
-        assert_eq!(linked.number(), rig.disk());
+        assert_eq!(linked.number(), fixture.disk());
         node.volumes().unmount(volume, &target, soon).unwrap();
         for plain in [&target, &link] {
             let error = node.disks().find_at(plain, soon).unwrap_err();
             assert!(error.is(Condition::NotAMountedFolder), "{error}");
         }
         node.disks().take_offline(&disk, soon).unwrap();
-        assert_eq!(node.disks().is_online(rig.disk(), soon), Ok(false));
+        assert_eq!(node.disks().is_online(fixture.disk(), soon), Ok(false));
     });
 }

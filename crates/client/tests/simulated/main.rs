@@ -16,8 +16,8 @@ use std::time::Duration;
 use node::api::{Condition, Error, NodeApi};
 use node::{
     Authentication, Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapOutcome,
-    MapRequest, NewSize, Node, Options, Portal, Privacy, RemotePath, SerialNumber, ServiceName,
-    TargetName, Way,
+    MapRequest, NewSize, Node, Options, Portal, Privacy, RemotePath, ResolvedPath, SerialNumber,
+    ServiceName, TargetName,
 };
 use os::{Deadline, DiskNumber, ServiceState, VolumeId, WinPath};
 use os_sim::smb::{self, SmbControl};
@@ -28,7 +28,7 @@ use tempfile::TempDir;
 use wincsi_client::{ConditionSource, Endpoint, Group};
 use zeroize::Zeroizing;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// On Windows all proxies of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
@@ -42,15 +42,15 @@ fn over_pipes(sockets: PathBuf, conditions: ConditionSource) -> wincsi_client::N
 }
 
 /// A simulated node and whoever does the operations on it.
-struct Rig {
+struct ClientFixture {
     node: Arc<dyn NodeApi>,
     /// The folder of the simulated node.
     simulated: PathBuf,
-    _server: Option<(serve::Running, MutexGuard<'static, ()>)>,
+    _server: Option<(serve::RunningServer, MutexGuard<'static, ()>)>,
     folder: TempDir,
 }
 
-impl Rig {
+impl ClientFixture {
     fn in_process() -> Self {
         Self::in_process_after(|_| {})
     }
@@ -95,7 +95,7 @@ impl Rig {
     }
 
     fn soon(&self) -> Deadline {
-        self.node.deadline(PATIENCE)
+        self.node.deadline(TIMEOUT)
     }
 
     /// Has a call fail so from now on.
@@ -185,35 +185,38 @@ fn path(below: &str) -> WinPath {
 }
 
 /// What both must do, over pipes with the conditions that the server reports, and with those that texts stand for.
-fn both(act: impl Fn(&Rig)) {
-    act(&Rig::in_process());
-    act(&Rig::over_pipes());
-    act(&Rig::over_pipes_by_texts());
+fn both(act: impl Fn(&ClientFixture)) {
+    act(&ClientFixture::in_process());
+    act(&ClientFixture::over_pipes());
+    act(&ClientFixture::over_pipes_by_texts());
 }
 
 /// What both must fail with.
-fn fails<T: std::fmt::Debug>(condition: Condition, act: impl Fn(&Rig) -> Result<T, Error>) {
-    both(|rig| {
-        let error = act(rig).unwrap_err();
+fn fails<T: std::fmt::Debug>(
+    condition: Condition,
+    act: impl Fn(&ClientFixture) -> Result<T, Error>,
+) {
+    both(|fixture| {
+        let error = act(fixture).unwrap_err();
         assert_eq!(error.condition(), Some(condition), "{error}");
     });
 }
 
 #[test]
 fn a_volume_lives_the_same_life() {
-    both(|rig| {
-        let (node, soon) = (&*rig.node, rig.soon());
-        let volume = rig.formatted_volume();
-        let target = rig.folder(r"plugins\a\globalmount");
-        rig.mount(&target);
-        rig.mount(&target);
+    both(|fixture| {
+        let (node, soon) = (&*fixture.node, fixture.soon());
+        let volume = fixture.formatted_volume();
+        let target = fixture.folder(r"plugins\a\globalmount");
+        fixture.mount(&target);
+        fixture.mount(&target);
         assert_eq!(node.volumes().of_target(&target, soon), Ok(volume));
         let space = node.volumes().stats(volume, soon).unwrap();
         assert!(space.free > 0 && space.free <= space.total, "{space:?}");
         node.volumes().flush(volume, soon).unwrap();
         let found = node.volumes().find_at(&target, soon).unwrap();
         assert_eq!(found, FoundVolume::mounted_at(volume, target.clone()));
-        for found in [found, rig.found_volume()] {
+        for found in [found, fixture.found_volume()] {
             node.volumes()
                 .resize(&found, NewSize::Maximum, soon)
                 .unwrap();
@@ -241,14 +244,14 @@ fn query(criteria: impl IntoIterator<Item = Criterion>) -> DiskQuery {
 
 #[test]
 fn a_disk_is_found_sized_and_switched() {
-    both(|rig| {
-        let (disks, soon, disk) = (rig.node.disks(), rig.soon(), rig.disk());
+    both(|fixture| {
+        let (disks, soon, disk) = (fixture.node.disks(), fixture.soon(), fixture.disk());
         let ids = disks.ids(soon).unwrap();
         assert_eq!(disks.by_page83(&ids[&disk].page83, soon), Ok(disk));
         let location = &disks.locations(soon).unwrap()[&disk];
         assert_eq!(location.lun.as_deref(), Some("1"));
         assert_eq!(disks.size(disk, soon), Ok(2 << 30));
-        let found = rig.found();
+        let found = fixture.found();
         for _ in 0..2 {
             disks.take_offline(&found, soon).unwrap();
             disks.take_offline(&found, soon).unwrap();
@@ -261,56 +264,60 @@ fn a_disk_is_found_sized_and_switched() {
     });
 }
 
-fn map(rig: &Rig, password: &str, link: &WinPath) -> Result<(), Error> {
-    mapped(rig, password, link).map(drop)
+fn map(fixture: &ClientFixture, password: &str, link: &WinPath) -> Result<(), Error> {
+    mapped(fixture, password, link).map(drop)
 }
 
-fn mapped(rig: &Rig, password: &str, link: &WinPath) -> Result<MapOutcome, Error> {
+fn mapped(fixture: &ClientFixture, password: &str, link: &WinPath) -> Result<MapOutcome, Error> {
     let remote = RemotePath::parse(demo::SHARE).unwrap();
     let password = Zeroizing::new(password.to_owned());
     let credentials = Credentials::new(demo::SMB_USER, password);
-    let link = Way::from(link);
+    let link = ResolvedPath::from(link);
     let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(&link);
-    rig.node.smb().map(&mapping, rig.soon())
+    fixture.node.smb().map(&mapping, fixture.soon())
 }
 
 #[test]
 fn a_share_is_mapped_linked_and_unmapped() {
-    both(|rig| {
+    both(|fixture| {
         let (link, remote) = (path("share"), RemotePath::parse(demo::SHARE).unwrap());
-        map(rig, demo::SMB_PASSWORD, &link).unwrap();
-        let seen = rig.node.filesystem().is_symlink(&link, rig.soon());
+        map(fixture, demo::SMB_PASSWORD, &link).unwrap();
+        let seen = fixture.node.filesystem().is_symlink(&link, fixture.soon());
         assert_eq!(seen, Ok(true));
-        rig.node.smb().unmap(&remote, rig.soon()).unwrap();
-        let again = rig.node.smb().unmap(&remote, rig.soon()).unwrap_err();
+        fixture.node.smb().unmap(&remote, fixture.soon()).unwrap();
+        let again = fixture
+            .node
+            .smb()
+            .unmap(&remote, fixture.soon())
+            .unwrap_err();
         assert_eq!(again.condition(), Some(Condition::NotMapped), "{again}");
     });
 }
 
 #[test]
 fn a_mapping_that_has_lost_its_server_fails_alike() {
-    fails(Condition::ServerAway, |rig| {
-        map(rig, demo::SMB_PASSWORD, &path("share")).unwrap();
-        let servers = SmbControl::at(&rig.simulated);
-        let down = servers.set_condition(demo::SMB_SERVER, smb::Condition::Down);
+    fails(Condition::ServerAway, |fixture| {
+        map(fixture, demo::SMB_PASSWORD, &path("share")).unwrap();
+        let servers = SmbControl::at(&fixture.simulated);
+        let down = servers.set_condition(demo::SMB_SERVER, smb::ServerHealth::Down);
         down.unwrap();
-        map(rig, demo::SMB_PASSWORD, &path("share"))
+        map(fixture, demo::SMB_PASSWORD, &path("share"))
     });
 }
 
 /// csi-proxy demands encryption of the mappings that it makes.
 #[test]
 fn a_mapping_that_is_not_encrypted_is_refused_in_process_alone() {
-    let ask = |rig: &Rig| map(rig, demo::SMB_PASSWORD, &path("share"));
-    let refused = ask(&Rig::in_process_after(map_plainly)).unwrap_err();
+    let ask = |fixture: &ClientFixture| map(fixture, demo::SMB_PASSWORD, &path("share"));
+    let refused = ask(&ClientFixture::in_process_after(map_plainly)).unwrap_err();
     assert_eq!(
         refused.condition(),
         Some(Condition::OtherOptions),
         "{refused}"
     );
-    let over_pipes = Rig::over_pipes_after(map_plainly, ConditionSource::Server);
+    let over_pipes = ClientFixture::over_pipes_after(map_plainly, ConditionSource::Server);
     ask(&over_pipes).unwrap();
 }
 
@@ -331,12 +338,12 @@ fn map_plainly(sim: &SimNode) {
 
 #[test]
 fn a_wrong_password_and_a_taken_name_fail_alike() {
-    fails(Condition::LogonFailure, |rig| {
-        map(rig, "wrong", &path("share"))
+    fails(Condition::LogonFailure, |fixture| {
+        map(fixture, "wrong", &path("share"))
     });
-    fails(Condition::AlreadyExists, |rig| {
-        let taken = rig.folder("share");
-        map(rig, demo::SMB_PASSWORD, &taken)
+    fails(Condition::AlreadyExists, |fixture| {
+        let taken = fixture.folder("share");
+        map(fixture, demo::SMB_PASSWORD, &taken)
     });
 }
 
@@ -346,68 +353,81 @@ fn what_is_not_there_fails_alike() {
         .parse()
         .unwrap();
     let missing = path("missing");
-    fails(Condition::NotFound, |rig| {
-        rig.node.disks().size(DiskNumber(99), rig.soon())
+    fails(Condition::NotFound, |fixture| {
+        fixture.node.disks().size(DiskNumber(99), fixture.soon())
     });
-    fails(Condition::NotFound, |rig| {
-        rig.node.disks().by_page83("naa.0", rig.soon())
+    fails(Condition::NotFound, |fixture| {
+        fixture.node.disks().by_page83("naa.0", fixture.soon())
     });
-    fails(Condition::NotFound, |rig| {
-        rig.node.volumes().stats(nobody, rig.soon())
+    fails(Condition::NotFound, |fixture| {
+        fixture.node.volumes().stats(nobody, fixture.soon())
     });
-    fails(Condition::NotFound, |rig| {
-        rig.node.volumes().of_target(&missing, rig.soon())
+    fails(Condition::NotFound, |fixture| {
+        fixture.node.volumes().of_target(&missing, fixture.soon())
     });
-    fails(Condition::NotFound, |rig| {
-        rig.node.filesystem().is_symlink(&missing, rig.soon())
+    fails(Condition::NotFound, |fixture| {
+        fixture
+            .node
+            .filesystem()
+            .is_symlink(&missing, fixture.soon())
     });
-    fails(Condition::NotFound, |rig| {
-        rig.node.filesystem().remove_entry(&missing, rig.soon())
+    fails(Condition::NotFound, |fixture| {
+        fixture
+            .node
+            .filesystem()
+            .remove_entry(&missing, fixture.soon())
     });
 }
 
 #[test]
 fn targets_without_a_volume_fail_alike() {
-    fails(Condition::NotAMountedFolder, |rig| {
-        let plain = rig.folder("plain");
-        rig.node.volumes().of_target(&plain, rig.soon())
+    fails(Condition::NotAMountedFolder, |fixture| {
+        let plain = fixture.folder("plain");
+        fixture.node.volumes().of_target(&plain, fixture.soon())
     });
-    fails(Condition::DanglingLink, |rig| {
-        let (gone, link) = (rig.folder("gone"), path("link"));
-        let (files, soon) = (rig.node.filesystem(), rig.soon());
+    fails(Condition::DanglingLink, |fixture| {
+        let (gone, link) = (fixture.folder("gone"), path("link"));
+        let (files, soon) = (fixture.node.filesystem(), fixture.soon());
         files.create_symlink(&gone, &link, soon).unwrap();
         files.remove_entry(&gone, soon).unwrap();
-        rig.node.volumes().of_target(&link, soon)
+        fixture.node.volumes().of_target(&link, soon)
     });
-    fails(Condition::NotAMountedFolder, |rig| {
-        let (volume, plain) = (rig.formatted_volume(), rig.folder("plain"));
-        rig.node.volumes().unmount(volume, &plain, rig.soon())
+    fails(Condition::NotAMountedFolder, |fixture| {
+        let (volume, plain) = (fixture.formatted_volume(), fixture.folder("plain"));
+        fixture
+            .node
+            .volumes()
+            .unmount(volume, &plain, fixture.soon())
     });
-    fails(Condition::TargetInUse, |rig| {
-        rig.formatted_volume();
-        let folder = rig.folder("folder");
-        rig.mount(&folder);
-        let other = rig.other_volume();
-        rig.node.volumes().mount(&other, &folder, rig.soon())
+    fails(Condition::TargetInUse, |fixture| {
+        fixture.formatted_volume();
+        let folder = fixture.folder("folder");
+        fixture.mount(&folder);
+        let other = fixture.other_volume();
+        fixture
+            .node
+            .volumes()
+            .mount(&other, &folder, fixture.soon())
     });
-    fails(Condition::NotEmpty, |rig| {
-        rig.folder(r"full\of");
-        rig.node
+    fails(Condition::NotEmpty, |fixture| {
+        fixture.folder(r"full\of");
+        fixture
+            .node
             .filesystem()
-            .remove_entry(&path("full"), rig.soon())
+            .remove_entry(&path("full"), fixture.soon())
     });
 }
 
 #[test]
 fn the_computer_says_who_it_is_and_what_runs() {
-    both(|rig| {
-        let (system, soon) = (rig.node.system(), rig.soon());
+    both(|fixture| {
+        let (system, soon) = (fixture.node.system(), fixture.soon());
         assert_ne!(system.serial_number(soon), Ok(String::new()));
         let initiator = ServiceName::parse("MSiSCSI").unwrap();
         system.start_service(&initiator, soon).unwrap();
         let service = system.service(&initiator, soon).unwrap();
         assert_eq!(service.state, ServiceState::Running);
-        assert_eq!(rig.node.iscsi().portals(soon), Ok(Vec::new()));
+        assert_eq!(fixture.node.iscsi().portals(soon), Ok(Vec::new()));
     });
 }
 
@@ -416,95 +436,111 @@ fn services_portals_and_targets_that_are_unknown_fail_alike() {
     let nothing = ServiceName::parse("nothing").unwrap();
     let portal = Portal::parse("10.0.0.1", 0).unwrap();
     let target = TargetName::parse("iqn.2026-01.com.example:data").unwrap();
-    fails(Condition::NotFound, |rig| {
-        rig.node.system().service(&nothing, rig.soon())
+    fails(Condition::NotFound, |fixture| {
+        fixture.node.system().service(&nothing, fixture.soon())
     });
-    fails(Condition::NotFound, |rig| {
-        rig.node.system().start_service(&nothing, rig.soon())
+    fails(Condition::NotFound, |fixture| {
+        fixture
+            .node
+            .system()
+            .start_service(&nothing, fixture.soon())
     });
-    fails(Condition::NotFound, |rig| {
-        start_initiator(rig);
-        rig.node.iscsi().discover(&portal, rig.soon())
+    fails(Condition::NotFound, |fixture| {
+        start_initiator(fixture);
+        fixture.node.iscsi().discover(&portal, fixture.soon())
     });
-    fails(Condition::NotFound, |rig| {
-        start_initiator(rig);
+    fails(Condition::NotFound, |fixture| {
+        start_initiator(fixture);
         let none = Authentication::None;
-        rig.node
+        fixture
+            .node
             .iscsi()
-            .connect(&portal, &target, &none, rig.soon())
+            .connect(&portal, &target, &none, fixture.soon())
     });
 }
 
 /// A node that is connected to a target with one disk, and how that is named.
-fn connect(rig: &Rig) -> Criterion {
+fn connect(fixture: &ClientFixture) -> Criterion {
     let portal = Portal::parse(demo::ISCSI_ADDRESS, 0).unwrap();
     let target = TargetName::parse(demo::ISCSI_TARGET).unwrap();
-    start_initiator(rig);
-    let (iscsi, soon) = (rig.node.iscsi(), rig.soon());
+    start_initiator(fixture);
+    let (iscsi, soon) = (fixture.node.iscsi(), fixture.soon());
     iscsi.add_portal(&portal, soon).unwrap();
     iscsi
         .connect(&portal, &target, &Authentication::None, soon)
         .unwrap();
-    rig.node.disks().rescan(soon).unwrap();
+    fixture.node.disks().rescan(soon).unwrap();
     Criterion::IscsiTarget { portal, target }
 }
 
 #[test]
 fn the_disk_of_a_target_is_found_by_it_and_partitioned() {
-    both(|rig| {
-        let (behind, disks, soon) = (connect(rig), rig.node.disks(), rig.soon());
+    both(|fixture| {
+        let (behind, disks, soon) = (connect(fixture), fixture.node.disks(), fixture.soon());
         let found = disks
             .find(&query([behind, Criterion::Lun(0)]), soon)
             .unwrap();
         assert_eq!(disks.size(found.number(), soon), Ok(1 << 30));
         disks.bring_online(&found, soon).unwrap();
         disks.partition(&found, soon).unwrap();
-        rig.node.volumes().find_on(&found, soon).unwrap();
+        fixture.node.volumes().find_on(&found, soon).unwrap();
     });
 }
 
-fn start_initiator(rig: &Rig) {
+fn start_initiator(fixture: &ClientFixture) {
     let initiator = ServiceName::parse("MSiSCSI").unwrap();
-    let started = rig.node.system().start_service(&initiator, rig.soon());
+    let started = fixture
+        .node
+        .system()
+        .start_service(&initiator, fixture.soon());
     started.unwrap();
 }
 
 #[test]
 fn what_must_not_be_written_fails_alike() {
-    fails(Condition::Guarded, |rig| {
-        let (disks, soon) = (rig.node.disks(), rig.soon());
+    fails(Condition::Guarded, |fixture| {
+        let (disks, soon) = (fixture.node.disks(), fixture.soon());
         let names = disks.ids(soon).unwrap().remove(&DiskNumber(0)).unwrap();
         let system = disks.find(&query([serial(&names.serial)]), soon)?;
         disks.take_offline(&system, soon)
     });
-    fails(Condition::NotBlank, |rig| {
-        rig.formatted_volume();
-        rig.node.volumes().format(&rig.found_volume(), rig.soon())
+    fails(Condition::NotBlank, |fixture| {
+        fixture.formatted_volume();
+        fixture
+            .node
+            .volumes()
+            .format(&fixture.found_volume(), fixture.soon())
     });
-    fails(Condition::NoRoom, |rig| {
-        let volume = rig.formatted_volume();
+    fails(Condition::NoRoom, |fixture| {
+        let volume = fixture.formatted_volume();
         let size = NewSize::from_request(volume, 1 << 50).unwrap();
-        let volume = rig.found_volume();
-        rig.node.volumes().resize(&volume, size, rig.soon())
+        let volume = fixture.found_volume();
+        fixture.node.volumes().resize(&volume, size, fixture.soon())
     });
 }
 
 /// A server's own guard lets bytes pass that no known format explains.
 #[test]
 fn what_nothing_explains_is_not_overwritten_over_the_pipes_either() {
-    fails(Condition::NotBlank, |rig| {
-        let hardware = HardwareControl::at(&rig.simulated);
+    fails(Condition::NotBlank, |fixture| {
+        let hardware = HardwareControl::at(&fixture.simulated);
         let unknown = hardware.write_disk(demo::DISK, 2 << 20, b"what is this");
         unknown.unwrap();
-        rig.node.disks().partition(&rig.found(), rig.soon())
+        fixture
+            .node
+            .disks()
+            .partition(&fixture.found(), fixture.soon())
     });
 }
 
 #[test]
 fn only_the_proxy_keeps_clients_in_the_kubelets_folder() {
-    let rig = Rig::over_pipes();
+    let fixture = ClientFixture::over_pipes();
     let outside = r"C:\Windows\System32".parse().unwrap();
-    let error = rig.node.filesystem().remove_tree(&outside, rig.soon());
+    let error = fixture
+        .node
+        .filesystem()
+        .remove_tree(&outside, fixture.soon());
     let error = error.unwrap_err();
     assert_eq!(error.condition(), Some(Condition::PathRefused), "{error}");
 }

@@ -1,17 +1,17 @@
 //! Names that strangers gave to what lies below a path, and that sound like errors.
 
 use node::api::Condition;
-use node::texts;
+use node::driver_texts;
 use os::{Component, Files};
 use os_sim::SimNode;
 use wincsi_client::ConditionSource;
 
-use super::{Rig, path};
+use super::{ClientFixture, path};
 
 /// What drivers or `client` look for in errors, as far as Windows takes it, or nearly, for a name.
 fn names() -> Vec<String> {
     let system = Condition::WIN32.iter().filter_map(|(code, _)| code.text());
-    let drivers = texts::ALL.iter().map(|matched| matched.words);
+    let drivers = driver_texts::ALL.iter().map(|matched| matched.words);
     let words = drivers.chain(wincsi_client::words()).chain(system);
     let is_name = |name: &String| Component::parse(name).is_ok();
     words
@@ -40,16 +40,20 @@ fn plant(node: &SimNode) {
 fn what_lies_below_a_path_cannot_say_what_became_of_its_removal() {
     let names = names();
     assert!(names.len() > 40, "{names:?}");
-    assert!(names.iter().any(|name| name == texts::FILE_NOT_FOUND));
-    assert!(names.iter().any(|name| name == texts::MISSING));
-    for rig in [
-        || Rig::in_process_after(plant),
-        || Rig::over_pipes_after(plant, ConditionSource::Server),
-        || Rig::over_pipes_after(plant, ConditionSource::Texts),
+    assert!(
+        names
+            .iter()
+            .any(|name| name == driver_texts::FILE_NOT_FOUND)
+    );
+    assert!(names.iter().any(|name| name == driver_texts::MISSING));
+    for fixture in [
+        || ClientFixture::in_process_after(plant),
+        || ClientFixture::over_pipes_after(plant, ConditionSource::Server),
+        || ClientFixture::over_pipes_after(plant, ConditionSource::Texts),
     ] {
-        let rig = rig();
-        rig.break_call("SetFileInformationByHandle", "fail = { win32 = 5 }");
-        let (files, soon) = (rig.node.filesystem(), rig.soon());
+        let fixture = fixture();
+        fixture.break_call("SetFileInformationByHandle", "fail = { win32 = 5 }");
+        let (files, soon) = (fixture.node.filesystem(), fixture.soon());
         for (number, name) in names.iter().enumerate() {
             let folder = path(&format!(r"planted\{number}"));
             for error in [
@@ -57,11 +61,11 @@ fn what_lies_below_a_path_cannot_say_what_became_of_its_removal() {
                 files.remove_contents(&folder, soon).unwrap_err(),
             ] {
                 assert_eq!(error.condition(), Some(Condition::AccessDenied), "{error}");
-                let is_told = error
+                let is_listed = error
                     .to_string()
                     .replace("Access is denied", "")
                     .contains(name);
-                assert!(!is_told, "{error}");
+                assert!(!is_listed, "{error}");
             }
         }
     }

@@ -24,17 +24,17 @@ use wincsi_client::{Node, Options};
 use wire::{Group, Rpc};
 
 /// Long enough for anything that is going to happen at all.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 /// Where the proxies of one test listen, one after the other.
-pub struct Place {
+pub struct ProxyFolder {
     folder: TempDir,
     prefix: String,
 }
 
-impl Place {
+impl ProxyFolder {
     pub fn new() -> Self {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -82,7 +82,7 @@ impl Place {
 pub fn options() -> Options {
     let mut options = Options::default();
     options.look_again = Duration::from_secs(3600);
-    options.patience = PATIENCE;
+    options.patience = TIMEOUT;
     options
 }
 
@@ -137,7 +137,7 @@ impl Service for Methods {
 }
 
 pub fn soon(node: &impl node::api::NodeApi) -> Deadline {
-    node.deadline(PATIENCE)
+    node.deadline(TIMEOUT)
 }
 
 /// Counts, and can be waited for.
@@ -159,7 +159,7 @@ impl Counter {
         let (_guard, timeout) = self
             .0
             .1
-            .wait_timeout_while(guard, PATIENCE, |now| *now < count)
+            .wait_timeout_while(guard, TIMEOUT, |now| *now < count)
             .unwrap();
         assert!(!timeout.timed_out(), "it never came to {count}");
     }

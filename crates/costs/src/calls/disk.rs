@@ -4,33 +4,33 @@ use os_sim::{Arrives, Effect};
 use wire::disk::v1::rpc;
 use wire::disk::v1alpha1;
 
-use crate::{Call, Counted, TestNode, row};
+use crate::{CostedCall, Counted, TestNode, row};
 
 use Arrives::{Offline, Online};
 
 // In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
 #[rustfmt::skip]
-pub(super) const CALLS: &[Call] = &[
-    Call("disk.ListDiskLocations", &[
+pub(super) const CALLS: &[CostedCall] = &[
+    CostedCall("disk.ListDiskLocations", &[
         row("", [1, 0, 0, 0, 0], [1, 0], |node| node.cost::<rpc::ListDiskLocations>(|_| {})),
     ]),
-    Call("disk.PartitionDisk", &[
+    CostedCall("disk.PartitionDisk", &[
         row("a raw disk", [3, 4, 54, 4, 4], [3, 4], |node| partition(node, Online)),
         row("a raw disk that is offline", [3, 4, 54, 4, 4], [3, 4],
             |node| partition(node, Offline)),
         row("an initialised disk without a partition", [3, 3, 45, 4, 4], [3, 3], initialised),
         row("it has its partition", [1, 0, 11, 4, 0], [2, 0], partitioned),
     ]),
-    Call("disk.Rescan", &[
+    CostedCall("disk.Rescan", &[
         row("", [0, 1, 0, 0, 0], [0, 1], |node| node.cost::<rpc::Rescan>(|_| {})),
     ]),
-    Call("disk.GetDiskNumberByName", &[row("", [1, 0, 5, 4, 0], [1, 0], by_name)]),
-    Call("disk.ListDiskIDs", &[
+    CostedCall("disk.GetDiskNumberByName", &[row("", [1, 0, 5, 4, 0], [1, 0], by_name)]),
+    CostedCall("disk.ListDiskIDs", &[
         row("", [1, 0, 4, 0, 0], [1, 0], |node| node.cost::<rpc::ListDiskIds>(|_| {})),
     ]),
-    Call("disk.GetDiskStats", &[row("", [0, 0, 1, 0, 0], [1, 0],
+    CostedCall("disk.GetDiskStats", &[row("", [0, 0, 1, 0, 0], [1, 0],
         |node| node.cost::<rpc::GetDiskStats>(|get| get.disk_number = node.volume().disk))]),
-    Call("disk.SetDiskState", &[
+    CostedCall("disk.SetDiskState", &[
         row("from online to offline", [1, 1, 6, 4, 0], [1, 1],
             |node| switched(node, Online, &[false])),
         row("from offline to online", [1, 1, 7, 4, 0], [1, 1],
@@ -40,16 +40,16 @@ pub(super) const CALLS: &[Call] = &[
         row("it is online", [0, 0, 1, 0, 0], [1, 0], |node| switched(node, Online, &[true])),
         row("it is offline", [0, 0, 1, 0, 0], [1, 0], |node| switched(node, Offline, &[false])),
     ]),
-    Call("disk.GetDiskState", &[row("", [0, 0, 1, 0, 0], [1, 0],
+    CostedCall("disk.GetDiskState", &[row("", [0, 0, 1, 0, 0], [1, 0],
         |node| node.cost::<rpc::GetDiskState>(|get| get.disk_number = node.volume().disk))]),
 ];
 
 const READ_ONLY: &str = "\
-    SetAttributes makes the disk writable that the kernel reports as read-only, as clones, \
-    snapshots and the disks of some controllers arrive (csi-proxy issues 288 and 437). csi-proxy \
-    answers success and leaves it read-only; PartitionDisk and FormatVolume fail until somebody \
-    clears it by hand, as none of its calls does. Online has no parameter for it, and after \
-    IOCTL_DISK_SET_DISK_ATTRIBUTES the provider would need Refresh";
+    The kernel reports the disk as read-only, as clones, snapshots and the disks of some \
+    controllers arrive (csi-proxy issues 288 and 437); SetAttributes makes it writable. csi-proxy \
+    answers success and leaves it read-only: PartitionDisk and FormatVolume fail until somebody \
+    clears the attribute by hand, as none of its calls does. Online has no parameter for it, and \
+    after IOCTL_DISK_SET_DISK_ATTRIBUTES the provider would need Refresh";
 
 fn partition(node: &TestNode, arrives: Arrives) -> Result<Counted> {
     node.with_spare(arrives, |spare| partition_disk(node, spare.number))

@@ -4,20 +4,20 @@ use wire::filesystem::v2alpha1::rpc;
 use wire::smb::v1::rpc as smb;
 
 use crate::test_node::MOUNTED;
-use crate::{Call, Counted, TestNode, row};
+use crate::{CostedCall, Counted, TestNode, row};
 
 // In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
 #[rustfmt::skip]
-pub(super) const CALLS: &[Call] = &[
-    Call("filesystem.PathExists", &[
+pub(super) const CALLS: &[CostedCall] = &[
+    CostedCall("filesystem.PathExists", &[
         row("a folder", [0, 0, 0, 1, 0], [0, 0], |node| exists(node, MOUNTED)),
         row("nothing there", [0, 0, 0, 1, 0], [0, 0], |node| exists(node, &node.free_path())),
     ]),
-    Call("filesystem.Mkdir", &[
+    CostedCall("filesystem.Mkdir", &[
         row("not there", [0, 0, 2, 0, 0], [0, 0], |node| make(node, &node.free_path())),
         row("there already", [0, 0, 4, 1, 0], [0, 0], |node| make(node, MOUNTED)),
     ]),
-    Call("filesystem.Rmdir", &[
+    CostedCall("filesystem.Rmdir", &[
         row("an empty folder", [0, 0, 3, 0, 0], [0, 0], remove),
         row("force, one folder inside", [0, 0, 8, 3, 0], [0, 0], |node| force(node, tree(node)?)),
         row("force, a mounted folder", [0, 0, 3, 1, 0], [0, 0],
@@ -25,9 +25,9 @@ pub(super) const CALLS: &[Call] = &[
         row("force, a link", [0, 0, 3, 1, 0], [0, 0], |node| force(node, node.link()?)),
         row("force, nothing there", [0, 0, 2, 1, 0], [0, 0], |node| force(node, node.free_path())),
     ]),
-    Call("filesystem.RmdirContents", &[row("one folder inside", [0, 0, 6, 3, 0], [0, 0], empty)]),
-    Call("filesystem.CreateSymlink", &[row("", [0, 0, 5, 4, 0], [0, 0], link)]),
-    Call("filesystem.IsSymlink", &[
+    CostedCall("filesystem.RmdirContents", &[row("one folder inside", [0, 0, 6, 3, 0], [0, 0], empty)]),
+    CostedCall("filesystem.CreateSymlink", &[row("", [0, 0, 5, 4, 0], [0, 0], link)]),
+    CostedCall("filesystem.IsSymlink", &[
         row("a mounted folder", [0, 0, 1, 2, 0], [0, 0], |node| is_link(node, MOUNTED.to_owned())),
         row("a link to a mounted folder", [0, 0, 1, 2, 0], [0, 0],
             |node| is_link(node, node.link()?)),
@@ -38,8 +38,8 @@ pub(super) const CALLS: &[Call] = &[
 ];
 
 const TABLE: &str = "\
-    MSFT_SmbGlobalMapping lists what is mapped. csi-proxy looks at the share itself: the node logs \
-    on to whatever server a link names, and a dead one holds the call up for a minute";
+    MSFT_SmbGlobalMapping lists the mapped shares. csi-proxy opens the share itself: the node logs \
+    on to any server that a link names, and a dead one delays the call for a minute";
 
 fn exists(node: &TestNode, path: &str) -> Result<Counted> {
     node.cost::<rpc::PathExists>(|exists| exists.path = path.to_owned())

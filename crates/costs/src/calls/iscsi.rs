@@ -6,23 +6,23 @@ use os::{Arguments, Deadline, Target, Value};
 use os_sim::demo;
 use wire::iscsi::v1alpha2::{ConnectTargetRequest, TargetPortal, rpc};
 
-use crate::{Call, Counted, TestNode, row};
+use crate::{CostedCall, Counted, TestNode, row};
 
 // In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
 #[rustfmt::skip]
-pub(super) const CALLS: &[Call] = &[
-    Call("iscsi.AddTargetPortal", &[
+pub(super) const CALLS: &[CostedCall] = &[
+    CostedCall("iscsi.AddTargetPortal", &[
         row("not known", [1, 1, 0, 0, 0], [1, 1], |node| then_remove(node, add)),
         row("known", [1, 0, 0, 0, 0], [1, 0], |node| known(node, add)),
     ]),
-    Call("iscsi.DiscoverTargetPortal", &[
+    CostedCall("iscsi.DiscoverTargetPortal", &[
         row("", [2, 1, 0, 0, 0], [2, 0], |node| known(node, discover)).because(SINCE),
     ]),
-    Call("iscsi.RemoveTargetPortal", &[
+    CostedCall("iscsi.RemoveTargetPortal", &[
         row("", [1, 1, 0, 0, 0], [1, 1], |node| add(node).and_then(|_| remove(node))),
     ]),
-    Call("iscsi.ListTargetPortals", &[row("", [1, 0, 0, 0, 0], [1, 0], |node| known(node, list))]),
-    Call("iscsi.ConnectTarget", &[
+    CostedCall("iscsi.ListTargetPortals", &[row("", [1, 0, 0, 0, 0], [1, 0], |node| known(node, list))]),
+    CostedCall("iscsi.ConnectTarget", &[
         row("not connected", [2, 1, 0, 0, 0], [2, 1], |node| known(node, connect)),
         row("connected already", [3, 0, 0, 0, 0], [2, 0],
             |node| connected(node, connect)).because(REPLACED),
@@ -31,7 +31,7 @@ pub(super) const CALLS: &[Call] = &[
         row("its session has lost its connection, an error", [3, 1, 0, 0, 0], [2, 1],
             |node| lost(node, connect_in_vain)).because(FASTER),
     ]),
-    Call("iscsi.DisconnectTarget", &[
+    CostedCall("iscsi.DisconnectTarget", &[
         row("one session", [3, 1, 0, 0, 0], [3, 1], |node| connected(node, disconnect)),
         row("two sessions, of which csi-proxy ends one", [4, 2, 0, 0, 0], [3, 1],
             disconnect_several).because(SECOND),
@@ -39,56 +39,56 @@ pub(super) const CALLS: &[Call] = &[
         row("its session has lost its connection; csi-proxy leaves it", [3, 1, 0, 0, 0], [2, 0],
             |node| lost(node, disconnect)).because(LOST),
         row("an unknown target, an error", [3, 0, 0, 0, 0], [2, 0],
-            |node| known(node, disconnect_unknown)).because(UNTOLD),
+            |node| known(node, disconnect_unknown)).because(UNREPORTED),
         row("an unknown portal, an error", [2, 0, 0, 0, 0], [1, 0],
-            disconnect_unknown).because(UNTOLD),
+            disconnect_unknown).because(UNREPORTED),
     ]),
-    Call("iscsi.GetTargetDisks", &[
+    CostedCall("iscsi.GetTargetDisks", &[
         row("one connection", [4, 0, 0, 0, 0], [4, 0], |node| connected(node, disks)),
         row("not connected", [2, 0, 0, 0, 0], [2, 0], |node| known(node, disks)),
         row("an unknown target, an error", [3, 0, 0, 0, 0], [2, 0],
-            |node| known(node, disks_unknown)).because(UNTOLD),
-        row("an unknown portal, an error", [2, 0, 0, 0, 0], [1, 0], disks_unknown).because(UNTOLD),
+            |node| known(node, disks_unknown)).because(UNREPORTED),
+        row("an unknown portal, an error", [2, 0, 0, 0, 0], [1, 0], disks_unknown).because(UNREPORTED),
     ]),
-    Call("iscsi.SetMutualChapSecret", &[row("", [0, 1, 0, 0, 0], [0, 1], set_secret)]),
+    CostedCall("iscsi.SetMutualChapSecret", &[row("", [0, 1, 0, 0, 0], [0, 1], set_secret)]),
 ];
 
 const SINCE: &str = "\
-    Update has the initiator query the portal for its targets; without it the targets are those \
-    of when the portal was added. On a storage server that makes a target for each volume \
-    csi-proxy misses one made since, and still lists one that is gone. There a driver learns of them \
-    by RemoveTargetPortal and AddTargetPortal, which are two queries and two methods more";
+    By Update the initiator queries the portal for its targets; without it the list is as old as \
+    the portal. If a storage server makes a target for each volume, csi-proxy misses one made \
+    since, and still lists one that is gone. There a driver learns of them by RemoveTargetPortal \
+    and AddTargetPortal, which are two queries and two methods more";
 
 const REPLACED: &str = "\
-    The target's sessions show whether the one that this process made is still there, and alone. \
-    Another process may have logged out and in again, in another way, and what is answered and \
-    logged of the difference would be of a session that is gone. csi-proxy compares nothing. For \
-    a session that another process made they are not queried";
+    The target's sessions show whether the one that this process made is still the only one. \
+    Another process may have logged out and in again, in another way, and our answer and log line \
+    about the difference would describe a session that is gone. csi-proxy compares nothing. If \
+    another process made the session, we do not query them";
 
 const LATER: &str = "\
     Update, the portal's targets once more, and Connect. csi-proxy answers that there is no such \
-    target, until somebody removes the portal and adds it again, which are two queries and two \
-    methods and then those of its second attempt";
+    target, until somebody removes the portal and adds it again: two queries and two methods, and \
+    then those of its second attempt";
 
 const FASTER: &str = "\
     MSFT_iSCSITarget shows whether Connect was refused because another process was faster, which \
-    is success, or because of a session without a connection. Drivers go on after the text of \
-    that refusal, so it is given for the second alone; the refusal itself is the same";
+    is success, or because of a session without a connection. Windows refuses both alike, and \
+    drivers go on after the text of that refusal, so only the second has it";
 
 const SECOND: &str = "\
-    Disconnect of the second session, and a query for the sessions that are left after the first \
-    has ended: which of them comes back after a restart can change with it. csi-proxy answers \
-    success and the target stays connected";
+    Disconnect of the second session, and a query for the remaining sessions after the first has \
+    ended: its end can change which of them comes back after a restart. csi-proxy answers success, \
+    and the target stays connected";
 
 const LOST: &str = "\
-    The target's sessions are queried although IsConnected is false: it is so as well while a \
-    session has lost its connection. csi-proxy leaves such a session, so that it comes back with \
-    its server, and with it a disk that the driver has given up";
+    We query the target's sessions although IsConnected is false, since it is also false while a \
+    session has lost its connection. csi-proxy leaves such a session, so it comes back with its \
+    server, and with it a disk that the driver has given up";
 
-const UNTOLD: &str = "\
+const UNREPORTED: &str = "\
     MSFT_iSCSITarget shows whether there is a target that the portal does not list any more, or \
-    whose portal was removed, for a session outlives both. Drivers take the answer ObjectNotFound \
-    for logged out: with csi-proxy session and disk stay then, and nobody ends them";
+    whose portal was removed: a session outlives both. Drivers take the answer ObjectNotFound for \
+    logged out: with csi-proxy session and disk then stay, and nobody ends them";
 
 const UNKNOWN_TARGET: &str = "iqn.2026-01.com.example:unknown";
 

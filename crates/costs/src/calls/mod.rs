@@ -7,10 +7,10 @@ mod smb;
 mod system;
 mod volume;
 
-use crate::Call;
+use crate::CostedCall;
 
 /// All calls, by group.
-pub(crate) const TABLE: &[&[Call]] = &[
+pub(crate) const TABLE: &[&[CostedCall]] = &[
     filesystem::CALLS,
     disk::CALLS,
     volume::CALLS,

@@ -1,38 +1,43 @@
 use anyhow::Result;
 use os_sim::demo;
-use os_sim::smb::{Condition, ServerSpec};
+use os_sim::smb::{ServerHealth, ServerSpec};
 use wire::smb::v1::{NewSmbGlobalMappingRequest, rpc};
 
-use crate::{Call, Counted, TestNode, row};
+use crate::{CostedCall, Counted, TestNode, row};
 
 // In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
 #[rustfmt::skip]
-pub(super) const CALLS: &[Call] = &[
-    Call("smb.NewSmbGlobalMapping", &[
+pub(super) const CALLS: &[CostedCall] = &[
+    CostedCall("smb.NewSmbGlobalMapping", &[
         row("not mapped", [1, 1, 0, 0, 0], [1, 1], |node| then_unmap(node, map)),
         row("not mapped, with a link", [1, 1, 3, 3, 0], [1, 1],
             |node| then_unmap(node, map_and_link)),
         row("mapped, and it answers", [1, 0, 0, 1, 0], [1, 0], |node| mapped(node, map)),
         row("mapped and linked; an error with csi-proxy", [1, 0, 5, 3, 0], [1, 0], link_again),
-        row("mapped, Status is OK, and its password is not good any more", [1, 2, 0, 1, 0], [1, 2],
-            map_anew),
+        row("mapped, Status is OK, and its password is not good any more", [2, 2, 0, 2, 0], [1, 2],
+            map_anew).because(REPLACEMENT),
         row("mapped, Status is not OK, and its server answers at its port alone, an error",
             [2, 2, 1, 2, 0], [1, 1], renew_in_vain).because(RENEWAL),
         row("mapped, and its server is down, an error", [1, 0, 1, 1, 0], [1, 1],
             |node| mapped(node, map_in_vain)),
     ]),
-    Call("smb.RemoveSmbGlobalMapping", &[
+    CostedCall("smb.RemoveSmbGlobalMapping", &[
         row("mapped", [1, 1, 0, 0, 0], [1, 1], |node| map(node).and_then(|_| unmap(node))),
         row("not mapped, an error", [1, 0, 0, 0, 0], [1, 0], unmap_nothing),
     ]),
 ];
 
+const REPLACEMENT: &str = "\
+    Remove, then Create, as with csi-proxy, but after a second query and a second check of the share under the lock of \
+    its server: while the call waited for that lock another call may have made a mapping that answers, and pods may \
+    have files open there";
+
 const RENEWAL: &str = "\
-    Remove takes a mapping that Windows does not connect again away before Create, after a second \
-    query for its Status and a second look at the share, under the lock of its server. csi-proxy \
-    has Create make another beside it, which Windows Server 2019 and later refuse (0x80041001, \
-    and 1219 after a restart of the node). Then nobody gets at the share until the mapping is \
-    removed by hand (azurefile-csi-driver pull request 3416)";
+    Before Create, Remove removes a mapping that Windows does not reconnect, after a second query \
+    for its Status and a second check of the share, under the lock of its server. csi-proxy calls \
+    Create for another mapping beside it, which Windows Server 2019 and later refuse (0x80041001, \
+    and 1219 after a restart of the node). Then nobody can open the share until a person removes \
+    the mapping by hand (azurefile-csi-driver pull request 3416)";
 
 fn map(node: &TestNode) -> Result<Counted> {
     node.cost::<rpc::NewSmbGlobalMapping>(request)
@@ -69,19 +74,19 @@ fn map_anew(node: &TestNode) -> Result<Counted> {
 /// The old mapping is gone then, and there is no new one.
 fn renew_in_vain(node: &TestNode) -> Result<Counted> {
     map(node)?;
-    while_it_is(node, Condition::Paused)
+    while_it_is(node, ServerHealth::Paused)
 }
 
 /// Asks for the mapping while its server is down.
 fn map_in_vain(node: &TestNode) -> Result<Counted> {
-    while_it_is(node, Condition::Down)
+    while_it_is(node, ServerHealth::Down)
 }
 
-fn while_it_is(node: &TestNode, condition: Condition) -> Result<Counted> {
+fn while_it_is(node: &TestNode, condition: ServerHealth) -> Result<Counted> {
     let servers = node.file_servers();
     servers.set_condition(demo::SMB_SERVER, condition)?;
     let counted = node.refused::<rpc::NewSmbGlobalMapping>(request);
-    servers.set_condition(demo::SMB_SERVER, Condition::Up)?;
+    servers.set_condition(demo::SMB_SERVER, ServerHealth::Up)?;
     counted
 }
 

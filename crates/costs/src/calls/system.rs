@@ -1,21 +1,21 @@
 use anyhow::Result;
 use wire::system::v1alpha1::rpc;
 
-use crate::{Call, Counted, TestNode, row};
+use crate::{CostedCall, Counted, TestNode, row};
 
 // In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
 #[rustfmt::skip]
-pub(super) const CALLS: &[Call] = &[
-    Call("system.GetBIOSSerialNumber", &[
+pub(super) const CALLS: &[CostedCall] = &[
+    CostedCall("system.GetBIOSSerialNumber", &[
         row("", [0, 0, 0, 1, 0], [1, 0], |node| node.cost::<rpc::GetBiosSerialNumber>(|_| {})),
     ]),
-    Call("system.GetService", &[row("", [0, 0, 1, 0, 0], [1, 0],
+    CostedCall("system.GetService", &[row("", [0, 0, 1, 0, 0], [1, 0],
         |node| node.cost::<rpc::GetService>(|get| get.name = SERVICE.to_owned()))]),
-    Call("system.StartService", &[
+    CostedCall("system.StartService", &[
         row("it is stopped", [0, 0, 6, 0, 4], [2, 1], |node| start(node, SERVICE)),
         row("it runs", [0, 0, 1, 0, 0], [3, 1], |node| start(node, SERVICE)),
     ]),
-    Call("system.StopService", &[
+    CostedCall("system.StopService", &[
         row("it runs", [0, 0, 6, 0, 4], [2, 1], stop),
         row("it is stopped", [0, 0, 1, 0, 0], [1, 0], stop),
         row("force, one that runs depends on it", [0, 0, 20, 0, 8], [5, 3], stop_with_dependents),

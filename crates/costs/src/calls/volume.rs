@@ -4,38 +4,38 @@ use wire::filesystem::v2alpha1 as filesystem;
 use wire::volume::v2alpha1::rpc;
 
 use crate::test_node::{GIB, KUBELET, MOUNTED, Spare};
-use crate::{Call, Counted, TestNode, row};
+use crate::{CostedCall, Counted, TestNode, row};
 
 // In a row: queries, methods, handles, calls, waits; csi-proxy's queries and methods.
 #[rustfmt::skip]
-pub(super) const CALLS: &[Call] = &[
-    Call("volume.ListVolumesOnDisk", &[
+pub(super) const CALLS: &[CostedCall] = &[
+    CostedCall("volume.ListVolumesOnDisk", &[
         row("a reserved and a data partition", [0, 0, 6, 0, 0], [3, 0],
             |node| list(node, node.volume().disk, 0)),
         row("one partition named", [0, 0, 6, 0, 0], [2, 0],
             |node| list(node, node.volume().disk, DATA)),
         row("a disk without a partition", [0, 0, 2, 0, 0], [1, 0], list_nothing),
     ]),
-    Call("volume.MountVolume", &[
+    CostedCall("volume.MountVolume", &[
         row("an empty folder", [0, 0, 1, 2, 0], [0, 0], |node| mount(node, &node.folder()?)),
         row("it is mounted there", [0, 0, 1, 2, 0], [0, 0], |node| mount(node, MOUNTED)),
     ]),
-    Call("volume.UnmountVolume", &[
+    CostedCall("volume.UnmountVolume", &[
         row("the volume is there", [0, 0, 4, 3, 0], [1, 1],
             |node| unmount(node, node.volume().id, node.mounted()?)),
         row("its disk is gone; an error with csi-proxy", [0, 0, 5, 3, 0], [1, 0],
             unmount_what_is_gone),
     ]),
-    Call("volume.IsVolumeFormatted", &[
+    CostedCall("volume.IsVolumeFormatted", &[
         row("it is", [0, 0, 0, 1, 0], [1, 0], |node| is_formatted(node, node.volume().id)),
         row("it is not", [0, 0, 0, 1, 0], [1, 0],
             |node| with_raw(node, |id| is_formatted(node, id))),
     ]),
-    Call("volume.FormatVolume", &[
+    CostedCall("volume.FormatVolume", &[
         row("", [2, 1, 13, 5, 0], [1, 1],
             |node| with_raw(node, |id| format(node, id))).because(WHOSE_DISK),
     ]),
-    Call("volume.ResizeVolume", &[
+    CostedCall("volume.ResizeVolume", &[
         row("to a size", [2, 2, 12, 5, 0], [3, 2], |node| resized(node, 3 << 29)),
         row("to the maximum", [2, 3, 11, 5, 0], [3, 3], |node| resized(node, 0)),
         row("it is large enough", [1, 0, 5, 5, 0], [2, 0],
@@ -45,10 +45,10 @@ pub(super) const CALLS: &[Call] = &[
         row("the same, by the disk's number; an error with csi-proxy", [1, 1, 15, 5, 0], [1, 0],
             resize_by_number).because(GROWN),
     ]),
-    Call("volume.GetVolumeStats", &[row("", [0, 0, 0, 1, 0], [1, 0],
+    CostedCall("volume.GetVolumeStats", &[row("", [0, 0, 0, 1, 0], [1, 0],
         |node| node.cost::<rpc::GetVolumeStats>(|get| get.volume_id = node.volume().id))]),
-    Call("volume.GetDiskNumberFromVolumeID", &[row("", [0, 0, 1, 0, 0], [2, 0], disk_number)]),
-    Call("volume.GetVolumeIDFromTargetPath", &[
+    CostedCall("volume.GetDiskNumberFromVolumeID", &[row("", [0, 0, 1, 0, 0], [2, 0], disk_number)]),
+    CostedCall("volume.GetVolumeIDFromTargetPath", &[
         row("a mounted folder", [0, 0, 1, 2, 0], [0, 0], |node| at(node, MOUNTED.to_owned())),
         row("a link to a mounted folder", [0, 0, 2, 3, 0], [0, 0], |node| at(node, node.link()?)),
         row("a plain folder, an error", [0, 0, 0, 1, 0], [0, 0],
@@ -56,12 +56,12 @@ pub(super) const CALLS: &[Call] = &[
         row("nothing there, an error", [0, 0, 1, 1, 0], [0, 0],
             |node| not_at(node, node.free_path())),
     ]),
-    Call("volume.GetClosestVolumeIDFromTargetPath", &[
+    CostedCall("volume.GetClosestVolumeIDFromTargetPath", &[
         row("a mounted folder", [0, 0, 1, 2, 0], [0, 0], |node| closest(node, MOUNTED)),
         row("a folder of a mounted volume", [0, 0, 1, 2, 0], [0, 0], closest_inside),
         row("a folder of drive C", [0, 0, 0, 4, 0], [2, 0], |node| closest(node, KUBELET)),
     ]),
-    Call("volume.WriteVolumeCache", &[row("", [0, 0, 1, 0, 0], [1, 1],
+    CostedCall("volume.WriteVolumeCache", &[row("", [0, 0, 1, 0, 0], [1, 1],
         |node| node.cost::<rpc::WriteVolumeCache>(|write| write.volume_id = node.volume().id))]),
 ];
 
@@ -71,16 +71,16 @@ const DATA: u32 = 2;
 const WHOSE_DISK: &str = "\
     MSFT_Disk reports whether Windows starts from the disk or a cluster owns it, and by its Path \
     whether it is the disk that the kernel has under the number: the provider answers from a \
-    cache, and numbers go to other disks when some are pulled out. Without it a driver that took \
-    the wrong disk for its own formats a volume of the disk that the node starts from, or of its \
-    cluster, as csi-proxy does. MSFT_Volume, which Format is called on, has none of this, and no \
-    association leads from it to a disk";
+    cache, and numbers go to other disks when some are pulled out. Without this check a driver \
+    that took the wrong disk for its own would format a volume of the disk that the node starts \
+    from, or of its cluster, as with csi-proxy. MSFT_Volume, whose method Format is, has none of \
+    this, and no association leads from it to a disk";
 
 const GROWN: &str = "\
-    UpdateHostStorageCache has the storage stack look whether the disk has grown, as for a volume \
+    By UpdateHostStorageCache the storage stack checks whether the disk has grown, as for a volume \
     by its name, where csi-proxy calls GetSupportedSize. azuredisk's driver sends the number \
     whenever it stages a volume: csi-proxy refuses it, and the volume is staged at the second \
-    attempt and never grown";
+    attempt and never grows";
 
 fn list(node: &TestNode, disk: u32, partition: u32) -> Result<Counted> {
     node.cost::<rpc::ListVolumesOnDisk>(|list| {

@@ -8,14 +8,14 @@ use crate::bytes::wide;
 pub(super) struct Rule {
     pub(super) signature: Signature,
     /// Where the magic number may stand.
-    place: Place,
+    place: MagicOffsets,
     magic: &'static [u8],
     /// What must hold besides, given the offset of the magic number.
     check: fn(&View, u64) -> bool,
 }
 
 /// Byte offsets in an object.
-enum Place {
+enum MagicOffsets {
     /// From its start.
     Start(&'static [u64]),
     /// Back from its end.
@@ -31,13 +31,13 @@ impl Rule {
     pub(super) fn first_match(&self, view: &View) -> Option<u64> {
         let length = view.extent().length();
         match self.place {
-            Place::Start(offsets) => self.first_of(view, offsets.iter().copied()),
-            Place::End(back) => self.first_of(
+            MagicOffsets::Start(offsets) => self.first_of(view, offsets.iter().copied()),
+            MagicOffsets::End(back) => self.first_of(
                 view,
                 back.iter().filter_map(|back| length.checked_sub(*back)),
             ),
-            Place::Computed(offsets) => self.first_of(view, offsets(view.extent())),
-            Place::EverySector => self.first_sector(view),
+            MagicOffsets::Computed(offsets) => self.first_of(view, offsets(view.extent())),
+            MagicOffsets::EverySector => self.first_sector(view),
         }
     }
 
@@ -66,7 +66,7 @@ impl Rule {
 const fn at(signature: Signature, offsets: &'static [u64], magic: &'static [u8]) -> Rule {
     Rule {
         signature,
-        place: Place::Start(offsets),
+        place: MagicOffsets::Start(offsets),
         magic,
         check: always,
     }
@@ -75,7 +75,7 @@ const fn at(signature: Signature, offsets: &'static [u64], magic: &'static [u8])
 const fn before_end(signature: Signature, back: &'static [u64], magic: &'static [u8]) -> Rule {
     Rule {
         signature,
-        place: Place::End(back),
+        place: MagicOffsets::End(back),
         magic,
         check: always,
     }
@@ -88,7 +88,7 @@ const fn computed(
 ) -> Rule {
     Rule {
         signature,
-        place: Place::Computed(offsets),
+        place: MagicOffsets::Computed(offsets),
         magic,
         check: always,
     }
@@ -97,7 +97,7 @@ const fn computed(
 const fn every_sector(signature: Signature, magic: &'static [u8]) -> Rule {
     Rule {
         signature,
-        place: Place::EverySector,
+        place: MagicOffsets::EverySector,
         magic,
         check: always,
     }
@@ -374,10 +374,10 @@ mod tests {
         let length = view.extent().length();
         for rule in RULES {
             let places: Vec<_> = match rule.place {
-                Place::Start(offsets) => offsets.to_vec(),
-                Place::End(back) => back.iter().map(|back| length - back).collect(),
-                Place::Computed(offsets) => offsets(view.extent()),
-                Place::EverySector => Vec::new(),
+                MagicOffsets::Start(offsets) => offsets.to_vec(),
+                MagicOffsets::End(back) => back.iter().map(|back| length - back).collect(),
+                MagicOffsets::Computed(offsets) => offsets(view.extent()),
+                MagicOffsets::EverySector => Vec::new(),
             };
             for offset in places {
                 let seen = view.bytes(offset, rule.magic.len()).is_some();

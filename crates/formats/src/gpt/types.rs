@@ -19,3 +19,5 @@ pub const RECOVERY: Uuid = uuid!("de94bba4-06d1-4d40-a16a-bfd50179d6ac");
 /// A member of a Storage Spaces pool; named in
 /// <https://github.com/util-linux/util-linux/blob/master/include/pt-gpt-partnames.h>.
 pub const STORAGE_SPACES: Uuid = uuid!("e75caf8f-f680-4cee-afa3-b001e56efc2d");
+/// Data of Storage Spaces: `PARTITION_SPACES_DATA_GUID` of the Windows SDK's `winioctl.h`.
+pub const STORAGE_SPACES_DATA: Uuid = uuid!("e7addcb4-dc34-4539-9a76-ebbd07be6f7e");

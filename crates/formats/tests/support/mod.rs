@@ -23,22 +23,23 @@ pub(crate) fn installed(tool: &Tool) -> bool {
 pub(crate) fn run(tool: &Tool, folder: &Path) -> Result<PathBuf, String> {
     let image = folder.join("image");
     let inner = folder.join("folder");
-    let said = |what: &str, error: io::Error| format!("{}: {what}: {error}", tool.name);
+    let describe = |what: &str, error: io::Error| format!("{}: {what}: {error}", tool.name);
     File::create(&image)
         .and_then(|file| file.set_len(tool.length))
         .and_then(|()| fs::create_dir(&inner))
-        .map_err(|error| said("cannot lay out its folder", error))?;
+        .map_err(|error| describe("cannot lay out its folder", error))?;
     let output = Command::new("sh")
         .args(["-euc", tool.command])
         .env("PATH", path())
         .env("image", &image)
         .env("folder", &inner)
         .output()
-        .map_err(|error| said("cannot start sh", error))?;
+        .map_err(|error| describe("cannot start sh", error))?;
     if !output.status.success() {
         return Err(format!("{}: {output:?}", tool.name));
     }
-    lengthen(&image, tool.length).map_err(|error| said("cannot lengthen what it wrote", error))?;
+    lengthen(&image, tool.length)
+        .map_err(|error| describe("cannot lengthen what it wrote", error))?;
     Ok(image)
 }
 

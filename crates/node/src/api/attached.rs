@@ -1,4 +1,7 @@
 //! Looks for disks that are on their way, and the rescans that all who wait share.
+//!
+//! Each caller looks on its own thread. All callers share one sequence of rescans, on one thread; a rescan serves those
+//! callers that came before it began.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -7,7 +10,7 @@ use std::time::Duration;
 use os::{Clock, Deadline, Moment};
 
 use super::{Cause, Condition, Error, Result};
-use crate::patience::SLICE;
+use crate::poll::SLICE;
 use crate::{DiskError, FoundDisk, Unfinished};
 
 /// What a rescan is called in errors and threads.

@@ -9,8 +9,8 @@ use super::{Cause, Code, Condition};
 use crate::provider::returned_win32;
 use crate::{
     BlankError, DiskError, FilesystemError, FirmwareError, IscsiError, NotIdentified,
-    PagingUnknown, ProviderError, ServiceError, SmbError, SystemError, TargetError, Unfinished,
-    Unread, VisibilityError, VolumeError, WayError,
+    PagingUnknown, ProviderError, ResolveError, ServiceError, SmbError, SystemError, TargetError,
+    Unfinished, Unread, VisibilityError, VolumeError,
 };
 
 /// Errors come here through `Into<Cause>`: with the condition of their variant and their own text.
@@ -48,7 +48,7 @@ conditions!(
     ServiceError,
     SmbError,
     VolumeError,
-    WayError
+    ResolveError
 );
 
 causes!(
@@ -83,7 +83,7 @@ fn failed(error: &(dyn Error + 'static), condition: Condition, code: Option<Code
         condition,
         text: error.to_string(),
         code,
-        said: SystemText::of(error).cloned(),
+        system_text: SystemText::of(error).cloned(),
     }
 }
 
@@ -132,8 +132,8 @@ impl Classified for os::Error {
                 Kind::Coded(Condition::of_storage(*code), Code::Returned(*code))
             }
             (os::Cause::Hresult(code), win32) => {
-                let told = win32.map_or(Code::Hresult(*code), Code::Win32);
-                Kind::Coded(Condition::of_hresult(*code), told)
+                let code_or_class = win32.map_or(Code::Hresult(*code), Code::Win32);
+                Kind::Coded(Condition::of_hresult(*code), code_or_class)
             }
             (_, Some(code)) => Kind::Coded(Condition::of_win32(code), Code::Win32(code)),
             _ => Kind::Condition(Condition::Other),
@@ -195,11 +195,11 @@ impl Classified for ProviderError {
             Self::Unseen { .. } => Kind::Condition(Condition::NotReady),
             Self::Os(error) => error.kind(),
             Self::Refused { class, code, .. } => {
-                let told = match *class == smb_global_mapping::CLASS.name {
+                let code_or_class = match *class == smb_global_mapping::CLASS.name {
                     true => Code::Win32(returned_win32(*code)),
                     false => Code::Returned(*code),
                 };
-                Kind::Coded(Condition::of_returned(class, *code), told)
+                Kind::Coded(Condition::of_returned(class, *code), code_or_class)
             }
         }
     }
@@ -249,7 +249,7 @@ impl Classified for DiskError {
     }
 }
 
-impl Classified for WayError {
+impl Classified for ResolveError {
     fn kind(&self) -> Kind {
         Kind::Condition(match self {
             Self::Unreadable { source, .. } => return source.kind().meaning(Condition::OutOfReach),
@@ -266,7 +266,7 @@ impl Classified for TargetError {
             Self::NotAMountedFolder { .. } | Self::PlainDirectory { .. } => {
                 Condition::NotAMountedFolder
             }
-            Self::Way(error) => return error.kind(),
+            Self::Resolve(error) => return error.kind(),
             // Also when the system says "not found": that is then said of something above the path.
             Self::OutOfReach { source, .. } => return source.kind().meaning(Condition::OutOfReach),
             _ => Condition::Other,
@@ -310,7 +310,7 @@ impl Classified for FilesystemError {
             | Self::Remove { source, .. } => source.kind(),
             Self::NotADirectory { .. } => Kind::Condition(Condition::AlreadyExists),
             Self::Unfinished(error) => error.kind(),
-            Self::Way(error) => error.kind(),
+            Self::Resolve(error) => error.kind(),
             _ => Kind::Condition(Condition::Other),
         }
     }

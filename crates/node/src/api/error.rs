@@ -79,7 +79,7 @@ impl Error {
     #[must_use]
     pub fn system_text(&self) -> Option<&str> {
         match &self.cause {
-            Cause::Failed { said, .. } => said.as_ref().map(SystemText::as_str),
+            Cause::Failed { system_text, .. } => system_text.as_ref().map(SystemText::as_str),
             _ => None,
         }
     }
@@ -103,7 +103,7 @@ pub enum Cause {
         /// The code by which the system refused, where it is known.
         code: Option<Code>,
         /// What the system says, in its own language. It is not in the text.
-        said: Option<SystemText>,
+        system_text: Option<SystemText>,
     },
     /// A value that the node cannot be given: a size beyond what its protocol carries, a path that is no
     /// Unicode. Nothing was sent.
@@ -158,7 +158,7 @@ impl Cause {
             condition,
             text: text.to_string(),
             code: None,
-            said: None,
+            system_text: None,
         }
     }
 }

@@ -72,7 +72,7 @@ pub trait Disks: Sealed + Send + Sync {
     /// one is under way at a time. A call that finds its disk goes on at once, also while a rescan hangs. The next
     /// rescan begins half a second after one that showed no disk, later ones after up to five seconds.
     ///
-    /// `patience` is how long a disk that is not there is waited for; it should be shorter than what the deadline
+    /// `poll` is how long a disk that is not there is waited for; it should be shorter than what the deadline
     /// leaves, after which the error tells nothing of the disks. It is rescanned once at least, however short it is.
     ///
     /// # Errors
@@ -136,7 +136,8 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`OnlineWritable`](super::Condition::OnlineWritable), then nothing was changed;
     /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
     /// [`Guarded`](super::Condition::Guarded), [`Offline`](super::Condition::Offline) where Windows says that it is
-    /// done and the disk stays so. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// done and the disk stays so. A disk that was online and writable is so again where Windows refuses to make it
+    /// read-only. [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::ReadOnlyDisks`](super::Feature::ReadOnlyDisks).
     fn bring_online_read_only(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 

@@ -3,7 +3,7 @@ use std::fmt;
 use os::{DiskNumber, VolumeId};
 
 use super::{FoundDisk, Guarded, NotEnough, NotIdentified, PagingUnknown, SeenDisk};
-use crate::text::list;
+use crate::join::or_none;
 use crate::{BlankError, IscsiError, ProviderError, Unfinished, VisibilityError, VolumeError};
 
 /// An operation on a disk failed.
@@ -93,7 +93,7 @@ pub enum DiskError {
     #[error(transparent)]
     Provider(#[from] ProviderError),
     /// Several disks have this identifier.
-    #[error("not one disk but {} have the Page83 ID {page83}", list(.disks))]
+    #[error("not one disk but {} have the Page83 ID {page83}", or_none(.disks))]
     SeveralPage83 {
         /// The identifier.
         page83: String,
@@ -118,7 +118,8 @@ pub enum DiskError {
         /// The disk.
         disk: DiskNumber,
     },
-    /// The disk takes writes also after it was made read-only. It is offline, unless the log says otherwise.
+    /// The disk takes writes also after it was made read-only. It is offline, unless the log says otherwise; but one
+    /// that was online before, and was found writable while it was offline, is online again.
     #[error("disk {disk} stays writable")]
     StaysWritable {
         /// The disk.

@@ -149,7 +149,10 @@ fn by_partition_types(layout: &DriveLayout) -> Option<Guarded> {
         .partitions
         .iter()
         .find_map(|partition| match (partition.kind, partition.mbr_type) {
-            (types::STORAGE_SPACES, _) => Some(Guarded::Pooled),
+            (types::STORAGE_SPACES | types::STORAGE_SPACES_DATA, _)
+            | (_, Some(PartitionEntry::MBR_SPACES | PartitionEntry::MBR_SPACES_DATA)) => {
+                Some(Guarded::Pooled)
+            }
             (types::LDM_DATA | types::LDM_METADATA, _) | (_, Some(PartitionEntry::MBR_DYNAMIC)) => {
                 Some(Guarded::Dynamic)
             }

@@ -12,7 +12,7 @@ use super::guard::{self, Reach};
 use super::identity::serial::{self, Serial};
 use super::identity::{self, Proof};
 use crate::provider::ProviderError;
-use crate::{Node, looks, own_rows, storage};
+use crate::{Node, in_flight, own_rows, storage};
 
 /// By what a disk is told from all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,14 +63,14 @@ pub(super) fn ids(
 ) -> Result<BTreeMap<DiskNumber, DiskIds>, DiskError> {
     const SELECT: &[&str] = &[disk::NUMBER.name, disk::PATH.name, disk::SERIAL_NUMBER.name];
     let rows = rows(node, SELECT, deadline)?;
-    let asked = looks::each(node, "list disks", deadline, rows, |node, (number, row)| {
+    let asked = in_flight::each(node, "list disks", deadline, rows, |node, (number, row)| {
         Ok((*number, ids_of(node, *number, row)?))
     })?;
-    let told = asked.into_iter().filter_map(|asked| match asked {
+    let reported = asked.into_iter().filter_map(|asked| match asked {
         Ok((number, ids)) => ids.map(|ids| Ok((number, ids))),
         Err(error) => Some(Err(error)),
     });
-    told.collect()
+    reported.collect()
 }
 
 fn ids_of(
@@ -79,7 +79,7 @@ fn ids_of(
     row: &Instance,
 ) -> Result<Option<DiskIds>, ProviderError> {
     let listed = Listed::read(row)?;
-    Ok(told_page83(node, number).map(|page83| DiskIds {
+    Ok(reported_page83(node, number).map(|page83| DiskIds {
         page83,
         serial: listed.serial(node, number),
     }))
@@ -106,21 +106,21 @@ impl<'a> Listed<'a> {
     /// It is still handed out of a disk in the slot of another until the provider looks again: both have the
     /// same path. csi-proxy's list has the same gap, and to ask each disk for its serial number as well would
     /// cost a handle more for each than the two that it costs now, where csi-proxy opens one. Who looks for a
-    /// disk in this process asks it ([`Listed::told_serial`]).
+    /// disk in this process asks it ([`Listed::serial_by_source`]).
     fn serial(&self, node: &Node, number: DiskNumber) -> String {
         let known = serial::known(self.serial);
-        let told = match (self.is_of(node, number), known) {
+        let reported = match (self.is_of(node, number), known) {
             (Some(true), Some(known)) => return known,
-            (Some(false), _) => told_alone(node, number),
+            (Some(false), _) => kernel_serial(node, number),
             _ => self.agreed_serial(node, number),
         };
-        told.text().unwrap_or_default().to_owned()
+        reported.text().unwrap_or_default().to_owned()
     }
 
     /// The serial number by which a disk is told from the one that was in its slot before.
-    pub(super) fn told_serial(&self, node: &Node, number: DiskNumber) -> ToldSerial {
+    pub(super) fn serial_by_source(&self, node: &Node, number: DiskNumber) -> SerialSource {
         match self.is_of(node, number) {
-            Some(false) => told_alone(node, number),
+            Some(false) => kernel_serial(node, number),
             _ => self.agreed_serial(node, number),
         }
     }
@@ -139,24 +139,24 @@ impl<'a> Listed<'a> {
     }
 
     /// By the texts alone.
-    fn agreed_serial(&self, node: &Node, number: DiskNumber) -> ToldSerial {
+    fn agreed_serial(&self, node: &Node, number: DiskNumber) -> SerialSource {
         let listed = Serial::read(self.serial);
         match (own_serial(node, number), listed) {
-            (Some(own), Some(listed)) if own.is(&listed) => ToldSerial::Kernel(listed),
-            (Some(own), None) => ToldSerial::Kernel(own),
+            (Some(own), Some(listed)) if own.is(&listed) => SerialSource::Kernel(listed),
+            (Some(own), None) => SerialSource::Kernel(own),
             (Some(own), Some(listed)) => {
                 let (kernel, provider) = (own.text(), listed.text());
                 tracing::warn!(disk = number.0, kernel, provider, "serial numbers differ");
-                ToldSerial::KernelAlone(own)
+                SerialSource::KernelAlone(own)
             }
-            (None, Some(listed)) => ToldSerial::ProviderAlone(listed),
-            (None, None) => ToldSerial::Nobody,
+            (None, Some(listed)) => SerialSource::ProviderAlone(listed),
+            (None, None) => SerialSource::Nobody,
         }
     }
 }
 
 /// A disk's serial number, by who tells it.
-pub(super) enum ToldSerial {
+pub(super) enum SerialSource {
     /// The kernel, and the provider no other; as the provider spells it.
     Kernel(Serial),
     /// The kernel, while the provider has another disk in mind.
@@ -167,21 +167,21 @@ pub(super) enum ToldSerial {
     Nobody,
 }
 
-impl ToldSerial {
+impl SerialSource {
     /// As it was told, without padding.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
-            Self::Kernel(told) | Self::KernelAlone(told) | Self::ProviderAlone(told) => {
-                Some(told.text())
-            }
+            Self::Kernel(reported)
+            | Self::KernelAlone(reported)
+            | Self::ProviderAlone(reported) => Some(reported.text()),
             Self::Nobody => None,
         }
     }
 }
 
 /// Where the provider has another disk in mind.
-fn told_alone(node: &Node, number: DiskNumber) -> ToldSerial {
-    own_serial(node, number).map_or(ToldSerial::Nobody, ToldSerial::KernelAlone)
+fn kernel_serial(node: &Node, number: DiskNumber) -> SerialSource {
+    own_serial(node, number).map_or(SerialSource::Nobody, SerialSource::KernelAlone)
 }
 
 fn own_serial(node: &Node, number: DiskNumber) -> Option<Serial> {
@@ -203,13 +203,13 @@ pub(super) fn by_page83(
     }
     let rows = rows(node, storage::Disk::SELECT, deadline)?;
     let wanted = page83.clone();
-    let asked = looks::each(
+    let asked = in_flight::each(
         node,
         "find disk",
         deadline,
         rows,
         move |node, (number, row)| {
-            if told_page83(node, *number).is_none_or(|own| own != wanted) {
+            if reported_page83(node, *number).is_none_or(|own| own != wanted) {
                 return Ok(None);
             }
             let disk = storage::Disk::read(*number, row.clone())?;
@@ -239,7 +239,7 @@ fn is_candidate(node: &Node, disk: &storage::Disk, deadline: Deadline) -> Result
 }
 
 /// None of a disk that does not answer.
-fn told_page83(node: &Node, number: DiskNumber) -> Option<String> {
+fn reported_page83(node: &Node, number: DiskNumber) -> Option<String> {
     let page = page(node, number).inspect_err(
         |error| tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
     );

@@ -215,7 +215,8 @@ impl<'a> Disks<'a> {
     ///
     /// # Errors
     /// [`DiskError::OnlineWritable`], with nothing changed; [`DiskError::StaysWritable`], then it is offline, and
-    /// [`DiskError::StaysOffline`]; it is not the disk that was found any more ([`DiskError::NotTheFound`]), it is one
+    /// [`DiskError::StaysOffline`]; a disk that was online, and does not become read-only while it is offline, is
+    /// brought online again, writable as it was, whatever the code. It is not the disk that was found any more ([`DiskError::NotTheFound`]), it is one
     /// that is never written, its volumes cannot be told for certain, or Windows refuses.
     pub fn bring_online_read_only(
         &self,

@@ -6,9 +6,9 @@ use os::{Deadline, VolumeId, VolumeLock, Win32};
 
 use super::state::Switching;
 use super::{DiskError, FoundDisk, Named};
-use crate::locks::{Held, Key};
+use crate::locks::{Key, LockGuard};
 use crate::volumes::{flush, on_disk};
-use crate::{Node, VolumeError, patience};
+use crate::{Node, VolumeError, poll};
 
 /// What it is called in errors.
 pub(super) const NAME: &str = "offline disk";
@@ -50,7 +50,7 @@ pub(super) struct Volumes<'a> {
 impl Volumes<'_> {
     /// Our own locks, of the disk and of the volumes that are on it then. Volumes come before disks, and are
     /// only known once the disk is looked at: so it is looked at until nothing came between.
-    pub(super) fn lock(&self) -> Result<(Held, Vec<VolumeId>), DiskError> {
+    pub(super) fn lock(&self) -> Result<(LockGuard, Vec<VolumeId>), DiskError> {
         let mut volumes = self.list()?;
         loop {
             let of_volumes = volumes.iter().copied().map(Key::Volume);
@@ -91,7 +91,7 @@ impl Volumes<'_> {
     /// Windows's lock of a volume; none of one that is gone.
     fn take(&self, volume: VolumeId) -> Result<Option<Taken>, VolumeError> {
         let os = self.node.os();
-        let locked = patience::until(&*os.clock, self.deadline, UNUSED_WITHIN, || {
+        let locked = poll::until(&*os.clock, self.deadline, UNUSED_WITHIN, || {
             match os.volumes.lock(volume) {
                 Ok(lock) => Ok(Some(Some(Taken { volume, lock }))),
                 Err(error) if error.is_not_found() => Ok(Some(None)),

@@ -6,9 +6,9 @@ use os::{Deadline, DiskNumber, WinPath};
 
 use super::{DiskError, Guarded};
 use crate::bounded::race;
-use crate::looks::{ANSWER_WITHIN, Object};
+use crate::in_flight::{ANSWER_WITHIN, Object};
 use crate::volumes::{self, target};
-use crate::{Node, TargetError, Unfinished, Way};
+use crate::{Node, ResolvedPath, TargetError, Unfinished};
 
 const LOOK: &str = "look at";
 
@@ -58,7 +58,7 @@ pub(super) fn learn(node: &Node, deadline: Deadline) -> Result<Learned, DiskErro
     let clock = &*node.os().clock;
     let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
     let owned = node.clone();
-    let look = move || owned.looks().at(&Object::PageFiles, || look(&owned));
+    let look = move || owned.in_flight().at(&Object::PageFiles, || look(&owned));
     Ok(match race(clock, LOOK, limit, look) {
         Ok(Ok(learned)) => learned,
         Ok(Err(unknown)) => Learned::nothing(unknown),
@@ -99,7 +99,7 @@ fn look(node: &Node) -> Result<Learned, PagingUnknown> {
 fn disks_with(node: &Node, file: &WinPath) -> Result<Vec<DiskNumber>, PagingUnknown> {
     let folder = file.parent().unwrap_or_else(|| file.clone());
     let above = target::Missing::LookAbove;
-    let volume = match target::closest(node.os(), &Way::from(&folder), above) {
+    let volume = match target::closest(node.os(), &ResolvedPath::from(&folder), above) {
         Ok(volume) => volume,
         Err(error) if error.is_missing() => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),

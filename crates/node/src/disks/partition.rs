@@ -9,7 +9,7 @@ use super::guard::{self, Reach};
 use super::{DiskError, Named, identity};
 use crate::Node;
 use crate::blank::Stretch;
-use crate::patience::{self, VISIBLE_WITHIN};
+use crate::poll::{self, VISIBLE_WITHIN};
 use crate::provider::ProviderError;
 use crate::storage::{self, Style};
 use crate::volumes::on_disk;
@@ -56,9 +56,9 @@ impl Partitioning<'_> {
         guard::refuse_read_only(self.node, self.disk)
     }
 
-    /// Looks at the disk; when the provider lags behind the kernel, once more after a refresh. One
-    /// that has another disk in mind, or another length, is not helped by that: it looks at all.
-    /// Whether lengths come to agree then is not asked, as nothing is decided by the provider's.
+    /// Looks at the disk; when the provider lags behind the kernel, once more after a refresh. If
+    /// the identity or the length differs, a refresh of one disk is not enough, so it rescans all.
+    /// It does not check that the lengths agree then, as nothing is decided by the provider's.
     fn look(&self) -> Result<Seen, DiskError> {
         let seen = self.look_once()?;
         let is_same = identity::require_same(self.node, &seen.disk).is_ok();
@@ -122,9 +122,9 @@ impl Partitioning<'_> {
 
     /// Gives a raw disk its table, and proves the rest of it blank for a partition.
     ///
-    /// That proof finds a table where the one before found none, so the call wrote it: by its deed the
-    /// provider's object stands for this disk. Whether the device of the object's path still has the
-    /// number, the kernel tells; an object without a path is asked for anew.
+    /// That proof finds a table where the one before found none, so the call wrote it: the new table
+    /// shows that the provider's object is this disk. The kernel reports whether the device of the object's path still
+    /// has the number; an object without a path is queried anew.
     fn initialise(&self, seen: &Seen) -> Result<(), DiskError> {
         self.prove_blank(seen, blank::for_initialise)?;
         self.ask_anew(seen)?;
@@ -178,7 +178,7 @@ impl Partitioning<'_> {
     /// Brings the partition online that was just created.
     fn online_the_one(&self, seen: &Seen) -> Result<(), DiskError> {
         let clock = &*self.node.os().clock;
-        let found = patience::until(clock, self.deadline, VISIBLE_WITHIN, || {
+        let found = poll::until(clock, self.deadline, VISIBLE_WITHIN, || {
             let rows = self.data_partitions(seen)?;
             Ok::<_, ProviderError>((!rows.is_empty()).then_some(rows))
         })?;

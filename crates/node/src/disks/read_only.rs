@@ -2,6 +2,9 @@
 //!
 //! Windows mounts what is on a disk as soon as that is online, and writes to it then. So the disk is read-only before,
 //! and one that is online and writable goes offline first, which nobody may notice.
+//!
+//! A writable disk goes offline only if no volume of it has an access path, and after its volumes were flushed, locked and
+//! dismounted. While one of them is in use, the call changes nothing.
 
 use os::{Deadline, VolumeId};
 
@@ -46,19 +49,26 @@ impl<'a> BringingReadOnly<'a> {
     /// Takes all volumes of a writable disk from whoever might use them, if nobody reaches one by a path. Nothing is
     /// changed before all are taken.
     fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
+        self.refuse_access_paths(volumes)?;
+        let taken = self.volumes.take_all(volumes);
+        let taken = taken.map_err(|error| match error {
+            VolumeError::InUse { volume } => self.in_the_way(volume, Obstacle::OpenFile),
+            error => Box::new(error).into(),
+        })?;
+        // Another process may have given one a path until it was locked.
+        self.refuse_access_paths(volumes)?;
+        self.volumes.dismount(&taken)?;
+        Ok(taken)
+    }
+
+    fn refuse_access_paths(&self, volumes: &[VolumeId]) -> Result<(), DiskError> {
         for volume in volumes {
             self.volumes.check()?;
             if self.has_access_path(*volume)? {
                 return Err(self.in_the_way(*volume, Obstacle::AccessPath));
             }
         }
-        let taken = self.volumes.take_all(volumes);
-        let taken = taken.map_err(|error| match error {
-            VolumeError::InUse { volume } => self.in_the_way(volume, Obstacle::OpenFile),
-            error => Box::new(error).into(),
-        })?;
-        self.volumes.dismount(&taken)?;
-        Ok(taken)
+        Ok(())
     }
 
     fn has_access_path(&self, volume: VolumeId) -> Result<bool, DiskError> {

@@ -126,8 +126,17 @@ impl<'a> Switching<'a> {
         let _released = release()?;
         self.go_offline(&disk).map_err(|error| self.used(error))?;
         match self.attributes()?.offline {
-            true => self.make_read_only(&disk),
+            true => self
+                .make_read_only(&disk)
+                .inspect_err(|_| self.back_online(&disk)),
             false => Err(DiskError::StaysOnline { disk: self.disk }),
+        }
+    }
+
+    /// Nobody asked for the disk to be offline, and it was writable before.
+    fn back_online(&self, disk: &storage::Disk) {
+        if let Err(error) = self.switch(disk, &disk::ONLINE) {
+            tracing::error!(disk = self.disk.0, %error, "a disk that could not be made read-only stays offline");
         }
     }
 

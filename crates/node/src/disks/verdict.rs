@@ -7,7 +7,7 @@ use os::{Deadline, DiskNumber, Instance};
 
 use super::paging::{self, PagingUnknown};
 use super::{DiskError, Guarded, guard, lists};
-use crate::{Node, looks, storage};
+use crate::{Node, in_flight, storage};
 
 /// What the guard decides of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(super) fn all(
         };
         (*number, verdict)
     };
-    let judged = looks::each(node, "judge disks", deadline, rows, judge)?;
+    let judged = in_flight::each(node, "judge disks", deadline, rows, judge)?;
     Ok(judged.into_iter().collect())
 }
 

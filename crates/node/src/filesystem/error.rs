@@ -1,6 +1,6 @@
 use os::{ReparseTag, WinPath};
 
-use crate::{Unfinished, WayError};
+use crate::{ResolveError, Unfinished};
 
 /// An operation on files, directories or links failed.
 ///
@@ -81,7 +81,7 @@ pub enum FilesystemError {
     Unfinished(#[from] Unfinished),
     /// A link at the end of the path cannot be followed.
     #[error(transparent)]
-    Way(#[from] WayError),
+    Resolve(#[from] ResolveError),
 }
 
 impl FilesystemError {

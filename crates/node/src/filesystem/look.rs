@@ -7,8 +7,8 @@ use os::{
 
 use super::{Filesystem, FilesystemError, is_on_share};
 use crate::link::{self, Leads};
-use crate::way::canonical::{self, End};
-use crate::{Node, Way, WayError, leftover, smb};
+use crate::resolved_path::end::{self, End};
+use crate::{Node, ResolveError, ResolvedPath, leftover, smb};
 
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +136,8 @@ impl Filesystem<'_> {
     /// What is at a path, and where it leads if it is a link. The path is one that the caller answers for.
     ///
     /// A link is followed hop by hop, and nothing is asked of a share that it leads to: its mapping counts. The
-    /// path itself is looked at wherever it lies.
+    /// path itself is looked at wherever it lies. The directories on a link's way are held for the time of the look,
+    /// so that none of them leads elsewhere by then: nobody can rename or remove them meanwhile.
     ///
     /// # Errors
     /// It, or what it leads to, cannot be looked at; never that there is nothing.
@@ -147,7 +148,7 @@ impl Filesystem<'_> {
             path,
             deadline,
         };
-        looking.look(&Way::from(path), self)
+        looking.look(&ResolvedPath::from(path), self)
     }
 
     /// Where a link, a junction or a mounted folder leads, by its own word: nothing is looked at there. `None` for an
@@ -162,7 +163,7 @@ impl Filesystem<'_> {
     ) -> Result<Option<LinkTarget>, FilesystemError> {
         self.node.check(deadline, "look at", path)?;
         let leads = self
-            .entry(&Way::from(path))
+            .entry(&ResolvedPath::from(path))
             .and_then(|entry| link::leads(self.files(), path, &entry));
         Ok(match leads.map_err(FilesystemError::inspect(path))? {
             Leads::Nowhere => None,
@@ -172,7 +173,8 @@ impl Filesystem<'_> {
     }
 
     /// The entries of a directory, as many as are asked for; a link at the end of the path is followed. The path is
-    /// one that the caller answers for. One call at a time lists a path, or changes it.
+    /// one that the caller answers for. One call at a time lists a path, or changes it. What links left that were
+    /// being made when a process died is not among them.
     ///
     /// # Errors
     /// There is no such directory, or Windows refuses.
@@ -182,18 +184,46 @@ impl Filesystem<'_> {
         most: usize,
         deadline: Deadline,
     ) -> Result<Listing, FilesystemError> {
-        let _held = self.lock("list", &Way::from(directory), deadline)?;
-        let listed = self.files().list_some(directory, most.saturating_add(1));
-        let mut listed = listed.map_err(FilesystemError::inspect(directory))?;
-        let is_whole = listed.len() <= most;
-        listed.truncate(most);
-        let entries: Result<Vec<_>, _> = listed.into_iter().map(ListedEntry::read).collect();
-        let mut entries = entries.map_err(|cause| {
-            let error = os::Error::new("FindNextFileW", directory, cause);
-            FilesystemError::inspect(directory)(error)
-        })?;
-        entries.retain(|entry| !leftover::is_name(&entry.name));
-        Ok(Listing { entries, is_whole })
+        let _held = self.lock("list", &ResolvedPath::from(directory), deadline)?;
+        let mut asked = most.saturating_add(1);
+        loop {
+            self.node.check(deadline, "list", directory)?;
+            let listed = self.files().list_some(directory, asked);
+            let listed = listed.map_err(FilesystemError::inspect(directory))?;
+            let is_end = listed.len() < asked;
+            let mut entries = self.shown(directory, listed, most.saturating_add(1))?;
+            let is_whole = is_end && entries.len() <= most;
+            if is_whole || entries.len() > most {
+                entries.truncate(most);
+                return Ok(Listing { entries, is_whole });
+            }
+            // What is left of links takes the place of others.
+            asked = asked.saturating_mul(2);
+        }
+    }
+
+    /// So many of the entries, without what is left of links.
+    fn shown(
+        &self,
+        directory: &WinPath,
+        listed: Vec<DirEntry>,
+        most: usize,
+    ) -> Result<Vec<ListedEntry>, FilesystemError> {
+        let mut shown = Vec::new();
+        for found in listed {
+            if shown.len() >= most {
+                break;
+            }
+            let entry = found.entry;
+            let listed = ListedEntry::read(found).map_err(|cause| {
+                let error = os::Error::new("FindNextFileW", directory, cause);
+                FilesystemError::inspect(directory)(error)
+            })?;
+            if !leftover::is_left(self.files(), directory, &listed.name, &entry) {
+                shown.push(listed);
+            }
+        }
+        Ok(shown)
     }
 }
 
@@ -205,8 +235,12 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    fn look(&self, way: &Way, filesystem: &Filesystem<'_>) -> Result<Look, FilesystemError> {
-        let entry = match filesystem.entry(way) {
+    fn look(
+        &self,
+        resolved: &ResolvedPath,
+        filesystem: &Filesystem<'_>,
+    ) -> Result<Look, FilesystemError> {
+        let entry = match filesystem.entry(resolved) {
             Err(error) if error.is_not_found() => return Ok(Look::Missing),
             entry => entry.map_err(self.failed())?,
         };
@@ -216,7 +250,7 @@ impl Looking<'_> {
             (Leads::ToVolume(volume), _) => Look::Link(Link {
                 form: form(&entry),
                 target: LinkTarget::Volume(volume),
-                leads: self.at(&WinPath::of_root(Root::Volume(volume)))?,
+                leads: self.root(volume)?,
             }),
             (Leads::To(target), _) => Look::Link(Link {
                 form: form(&entry),
@@ -239,25 +273,26 @@ impl Looking<'_> {
 
     /// From the path that was asked for on, so that no error has a link's own word.
     fn behind(&self) -> Result<LeadsTo, FilesystemError> {
-        match canonical::end(self.node.os(), self.path) {
-            Ok(End::Volume(place)) => self.at(&place),
+        match end::look(self.node.os(), self.path) {
+            Ok(End::Entry(entry)) => Ok(LeadsTo::of(&entry)),
+            Ok(End::Nothing) => Ok(LeadsTo::Nothing),
             Ok(End::Elsewhere(at)) if is_on_share(&at) => {
                 let is_mapped = smb::is_mapped(self.node, &at, self.deadline);
                 let is_mapped = is_mapped.map_err(self.failed())?;
                 Ok(LeadsTo::Share { is_mapped })
             }
             Ok(End::Elsewhere(_)) => Ok(LeadsTo::OtherDrive),
-            Err(WayError::TooManyLinks { .. }) => Ok(LeadsTo::Nothing),
-            Err(WayError::Unreadable { source, .. }) if is_gone(&source) => Ok(LeadsTo::Nothing),
+            Err(ResolveError::TooManyLinks { .. }) => Ok(LeadsTo::Nothing),
+            Err(ResolveError::Unreadable { source, .. }) if is_gone(&source) => {
+                Ok(LeadsTo::Nothing)
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// What is at a path that is free of links.
-    fn at(&self, place: &WinPath) -> Result<LeadsTo, FilesystemError> {
-        match self.files().entry(place) {
-            Ok(entry) if entry.is_directory() => Ok(LeadsTo::Directory),
-            Ok(_) => Ok(LeadsTo::File),
+    fn root(&self, volume: VolumeId) -> Result<LeadsTo, FilesystemError> {
+        match self.files().entry(&WinPath::of_root(Root::Volume(volume))) {
+            Ok(entry) => Ok(LeadsTo::of(&entry)),
             Err(error) if is_gone(&error) => Ok(LeadsTo::Nothing),
             Err(error) => Err(self.failed()(error)),
         }
@@ -269,6 +304,15 @@ impl Looking<'_> {
 
     fn failed(&self) -> impl FnOnce(os::Error) -> FilesystemError {
         FilesystemError::inspect(self.path)
+    }
+}
+
+impl LeadsTo {
+    fn of(entry: &Entry) -> Self {
+        match entry.is_directory() {
+            true => Self::Directory,
+            false => Self::File,
+        }
     }
 }
 

@@ -3,18 +3,18 @@
 use os::{Deadline, Pin, Win32, WinPath};
 
 use super::FilesystemError;
-use crate::{Node, Way};
+use crate::{Node, ResolvedPath};
 
 /// A directory that is to be, whose path is locked.
 pub(super) struct Making<'a> {
     pub(super) node: &'a Node,
-    pub(super) way: &'a Way,
+    pub(super) resolved: &'a ResolvedPath,
     pub(super) deadline: Deadline,
 }
 
 impl Making<'_> {
     pub(super) fn run(&self) -> Result<(), FilesystemError> {
-        match self.way.is_confined() {
+        match self.resolved.is_confined() {
             true => self.step_by_step(),
             false => self.deepest_first(),
         }
@@ -23,32 +23,33 @@ impl Making<'_> {
     /// Each directory is held before the next is made in it: what somebody else put there meanwhile
     /// is entered only if it is a directory.
     fn step_by_step(&self) -> Result<(), FilesystemError> {
-        let (path, files) = (self.way.path(), &*self.node.os().files);
+        let (path, files) = (self.resolved.path(), &*self.node.os().files);
         let depth = path.components().len();
-        let held = self.way.hold_what_is_there(files);
+        let held = self.resolved.hold_what_is_there(files);
         let (mut pins, ready): (Vec<Pin>, usize) = held.map_err(|error| self.failed(error))?;
         for below in ready + 1..depth {
-            self.node.check(self.deadline, "mkdir", self.way.asked())?;
+            self.node
+                .check(self.deadline, "mkdir", self.resolved.asked())?;
             pins.push(self.make_and_hold(pins.last(), below)?);
         }
         self.make_one(pins.last(), path)
     }
 
     fn make_and_hold(&self, above: Option<&Pin>, depth: usize) -> Result<Pin, FilesystemError> {
-        let (path, files) = (self.way.path().prefix(depth), &*self.node.os().files);
+        let (path, files) = (self.resolved.path().prefix(depth), &*self.node.os().files);
         let was_there = match self.create(above, &path) {
             Ok(()) => false,
             Err(error) if error.win32() == Some(Win32::ALREADY_EXISTS) => true,
             Err(source) => return Err(self.failed(source)),
         };
-        match self.way.hold_one(files, above, depth) {
+        match self.resolved.hold_one(files, above, depth) {
             Err(error) if was_there && error.is_not_found() => Err(self.not_a_directory()),
             held => held.map_err(|error| self.failed(error)),
         }
     }
 
     fn deepest_first(&self) -> Result<(), FilesystemError> {
-        let path = self.way.path();
+        let path = self.resolved.path();
         let depth = path.components().len();
         let mut ready = depth;
         while let Err(error) = self.make_one(None, &path.prefix(ready)) {
@@ -58,7 +59,8 @@ impl Making<'_> {
             ready -= 1;
         }
         for below in ready + 1..=depth {
-            self.node.check(self.deadline, "mkdir", self.way.asked())?;
+            self.node
+                .check(self.deadline, "mkdir", self.resolved.asked())?;
             self.make_one(None, &path.prefix(below))?;
         }
         Ok(())
@@ -88,23 +90,23 @@ impl Making<'_> {
     /// A link at the end of the path is followed within bounds; one before that is no directory.
     fn require_directory(&self, path: &WinPath) -> Result<(), FilesystemError> {
         let os = self.node.os();
-        let leads = match path == self.way.path() {
-            true => self.way.leads_to_directory(os)?,
+        let leads = match path == self.resolved.path() {
+            true => self.resolved.leads_to_directory(os)?,
             false => os.files.leads_to_directory(path),
         };
-        match leads.map_err(FilesystemError::inspect(self.way.asked()))? {
+        match leads.map_err(FilesystemError::inspect(self.resolved.asked()))? {
             true => Ok(()),
             false => Err(self.not_a_directory()),
         }
     }
 
     fn failed(&self, source: os::Error) -> FilesystemError {
-        FilesystemError::mkdir(self.way.asked())(source)
+        FilesystemError::mkdir(self.resolved.asked())(source)
     }
 
     fn not_a_directory(&self) -> FilesystemError {
         FilesystemError::NotADirectory {
-            path: self.way.asked().to_string(),
+            path: self.resolved.asked().to_string(),
         }
     }
 }

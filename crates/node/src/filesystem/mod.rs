@@ -14,13 +14,13 @@ pub use self::look::{EntryKind, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry
 use self::make::Making;
 use self::remove::Walk;
 use crate::link::{self, Leads};
-use crate::locks::{Held, Key};
+use crate::locks::{Key, LockGuard};
 use crate::new_link::NewLink;
-use crate::{Bounds, LookupPath, Node, Way, leftover, smb};
+use crate::{AllowedRoots, LookupPath, Node, ResolvedPath, leftover, smb};
 
 /// The operations on files, directories and links of a [`Node`].
 ///
-/// Whether a client may name a path is for the caller to decide, by [`crate::Bounds`].
+/// Whether a client may name a path is for the caller to decide, by [`crate::AllowedRoots`].
 pub struct Filesystem<'a> {
     node: &'a Node,
 }
@@ -36,15 +36,15 @@ impl<'a> Filesystem<'a> {
     /// The path cannot be looked at for another reason than that it is missing.
     pub fn path_exists(
         &self,
-        at: impl Into<Way>,
+        at: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<bool, FilesystemError> {
-        let way = at.into();
-        self.node.check(deadline, "look at", way.asked())?;
-        match self.entry(&way) {
+        let resolved = at.into();
+        self.node.check(deadline, "look at", resolved.asked())?;
+        match self.entry(&resolved) {
             Ok(_) => Ok(true),
             Err(error) if error.is_not_found() => Ok(false),
-            Err(source) => Err(FilesystemError::inspect(way.asked())(source)),
+            Err(source) => Err(FilesystemError::inspect(resolved.asked())(source)),
         }
     }
 
@@ -55,15 +55,15 @@ impl<'a> Filesystem<'a> {
     /// Something other than a directory has the name, or Windows refuses.
     pub fn make_directory(
         &self,
-        at: impl Into<Way>,
+        at: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
-        let way = at.into();
-        let _held = self.lock("mkdir", &way, deadline)?;
-        let (node, way) = (self.node, &way);
+        let resolved = at.into();
+        let _held = self.lock("mkdir", &resolved, deadline)?;
+        let (node, resolved) = (self.node, &resolved);
         Making {
             node,
-            way,
+            resolved,
             deadline,
         }
         .run()
@@ -76,15 +76,15 @@ impl<'a> Filesystem<'a> {
     /// There is no such entry, a directory is not empty, or Windows refuses.
     pub fn remove_entry(
         &self,
-        at: impl Into<Way>,
+        at: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
-        let way = at.into();
-        let path = way.path();
-        let _held = self.lock("remove", &way, deadline)?;
-        let failed = || FilesystemError::remove(way.asked(), way.asked());
-        let pins = way.hold(self.files()).map_err(failed())?;
-        leftover::sweep_beside(self.files(), &way, &pins);
+        let resolved = at.into();
+        let path = resolved.path();
+        let _held = self.lock("remove", &resolved, deadline)?;
+        let failed = || FilesystemError::remove(resolved.asked(), resolved.asked());
+        let pins = resolved.hold(self.files()).map_err(failed())?;
+        leftover::sweep_beside(self.files(), &resolved, &pins);
         let removed = match (pins.last(), path.name()) {
             (Some(directory), Some(name)) => remove::in_held(self.files(), directory, name, path),
             _ => remove::look_and_remove(self.files(), path),
@@ -100,17 +100,17 @@ impl<'a> Filesystem<'a> {
     /// An entry cannot be removed; those before it are gone.
     pub fn remove_tree(
         &self,
-        at: impl Into<Way>,
+        at: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
-        let way = at.into();
-        let _held = self.lock_tree("remove", &way, deadline)?;
-        let pins = match way.hold(self.files()) {
+        let resolved = at.into();
+        let _held = self.lock_tree("remove", &resolved, deadline)?;
+        let pins = match resolved.hold(self.files()) {
             Err(error) if error.is_not_found() => return Ok(()),
-            held => held.map_err(FilesystemError::remove(way.asked(), way.asked()))?,
+            held => held.map_err(FilesystemError::remove(resolved.asked(), resolved.asked()))?,
         };
-        leftover::sweep_beside(self.files(), &way, &pins);
-        let removed = Walk::new(self.node, &way, pins, deadline).remove();
+        leftover::sweep_beside(self.files(), &resolved, &pins);
+        let removed = Walk::new(self.node, &resolved, pins, deadline).remove();
         removed.inspect_err(FilesystemError::log_entry)
     }
 
@@ -121,19 +121,19 @@ impl<'a> Filesystem<'a> {
     /// before it are gone.
     pub fn remove_contents(
         &self,
-        at: impl Into<Way>,
+        at: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
-        let way = at.into();
-        let _held = self.lock_tree("remove contents of", &way, deadline)?;
-        let failed = || FilesystemError::remove(way.asked(), way.asked());
-        let pins = way.hold(self.files()).map_err(failed())?;
-        let entry = self.files().entry(way.path()).map_err(failed())?;
+        let resolved = at.into();
+        let _held = self.lock_tree("remove contents of", &resolved, deadline)?;
+        let failed = || FilesystemError::remove(resolved.asked(), resolved.asked());
+        let pins = resolved.hold(self.files()).map_err(failed())?;
+        let entry = self.files().entry(resolved.path()).map_err(failed())?;
         if let Some(tag) = entry.tag {
-            let path = way.asked().to_string();
+            let path = resolved.asked().to_string();
             return Err(FilesystemError::NotEntered { path, tag });
         }
-        let cleared = Walk::new(self.node, &way, pins, deadline).clear(entry);
+        let cleared = Walk::new(self.node, &resolved, pins, deadline).clear(entry);
         cleared.inspect_err(FilesystemError::log_entry)
     }
 
@@ -146,8 +146,8 @@ impl<'a> Filesystem<'a> {
     /// Anything else has the link's name, or Windows refuses.
     pub fn create_symlink(
         &self,
-        source: impl Into<Way>,
-        link: impl Into<Way>,
+        source: impl Into<ResolvedPath>,
+        link: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let (source, link) = (source.into(), link.into());
@@ -172,7 +172,7 @@ impl<'a> Filesystem<'a> {
     pub fn link_directory(
         &self,
         to: &WinPath,
-        at: impl Into<Way>,
+        at: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let at = at.into();
@@ -182,14 +182,14 @@ impl<'a> Filesystem<'a> {
 
     fn link(
         &self,
-        at: &Way,
+        at: &ResolvedPath,
         target: &WinPath,
         kind: LinkKind,
         text: &str,
     ) -> Result<(), FilesystemError> {
         let new = NewLink {
             node: self.node,
-            way: at,
+            resolved: at,
             target,
             kind,
         };
@@ -217,9 +217,9 @@ impl<'a> Filesystem<'a> {
 
     /// Removes what links have left within bounds that were being made when a process died, as far as they are noted
     /// ([`Server::notes`](crate::Server)). What cannot be removed now is told in the log.
-    pub fn clear_noted(&self, bounds: &Arc<Bounds>) {
+    pub fn clear_noted(&self, allowed: &Arc<AllowedRoots>) {
         if let Some(notes) = self.node.notes() {
-            notes.clear(self.node.os(), bounds);
+            notes.clear(self.node.os(), allowed);
         }
     }
 
@@ -237,31 +237,32 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<bool, FilesystemError> {
         let at = at.into();
-        let way = at.way();
-        let path = way.path();
-        self.node.check(deadline, "look at", way.asked())?;
-        let inspect = |source| FilesystemError::inspect(way.asked())(source);
-        let entry = self.entry(way).map_err(inspect)?;
+        let resolved = at.resolved();
+        let path = resolved.path();
+        self.node.check(deadline, "look at", resolved.asked())?;
+        let inspect = |source| FilesystemError::inspect(resolved.asked())(source);
+        let entry = self.entry(resolved).map_err(inspect)?;
         let there = match link::leads(self.files(), path, &entry).map_err(inspect)? {
             Leads::Nowhere => return Ok(false),
             Leads::To(target) if is_on_share(&target) => {
                 return smb::is_mapped(self.node, &target, deadline).map_err(inspect);
             }
-            Leads::To(target) => way.next(self.node.os(), &target)?.path().clone(),
+            Leads::To(target) => resolved.next(self.node.os(), &target)?.path().clone(),
             Leads::ToVolume(volume) => WinPath::of_root(Root::Volume(volume)),
         };
         self.is_there(&there).map_err(inspect)
     }
 
-    /// The entry of a name that drivers may know.
-    fn entry(&self, way: &Way) -> os::Result<Entry> {
-        match leftover::is_named_so(way.path()) {
-            true => Err(os::Error::new(
-                "GetFileAttributesExW",
-                way.path(),
-                Win32::FILE_NOT_FOUND,
-            )),
-            false => self.files().entry(way.path()),
+    /// The entry, unless it is what is left of a link: that is nobody's.
+    fn entry(&self, resolved: &ResolvedPath) -> os::Result<Entry> {
+        let path = resolved.path();
+        let entry = self.files().entry(path)?;
+        match (path.parent(), path.name()) {
+            (Some(above), Some(name)) if leftover::is_left(self.files(), &above, name, &entry) => {
+                let gone = Win32::FILE_NOT_FOUND;
+                Err(os::Error::new("GetFileAttributesExW", path, gone))
+            }
+            _ => Ok(entry),
         }
     }
 
@@ -277,20 +278,20 @@ impl<'a> Filesystem<'a> {
     fn lock(
         &self,
         operation: &'static str,
-        way: &Way,
+        resolved: &ResolvedPath,
         deadline: Deadline,
-    ) -> Result<Held, FilesystemError> {
-        let keys = vec![Key::target(way)];
+    ) -> Result<LockGuard, FilesystemError> {
+        let keys = vec![Key::target(resolved)];
         Ok(self.node.locks().take(operation, keys, deadline)?)
     }
 
     fn lock_tree(
         &self,
         operation: &'static str,
-        way: &Way,
+        resolved: &ResolvedPath,
         deadline: Deadline,
-    ) -> Result<Held, FilesystemError> {
-        let keys = vec![Key::subtree(way)];
+    ) -> Result<LockGuard, FilesystemError> {
+        let keys = vec![Key::subtree(resolved)];
         Ok(self.node.locks().take(operation, keys, deadline)?)
     }
 

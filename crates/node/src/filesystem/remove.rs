@@ -6,7 +6,7 @@ use os::{
 };
 
 use super::FilesystemError;
-use crate::{Node, Way, leftover};
+use crate::{Node, ResolvedPath, leftover};
 
 /// No path has more names: it has at most 32,767 characters, separators included
 /// (<https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation>).
@@ -84,16 +84,21 @@ struct Frame {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that begins where `way` leads.
-    pub(super) fn new(node: &'a Node, way: &'a Way, above: Vec<Pin>, deadline: Deadline) -> Self {
+    /// A walk that begins where `resolved` leads.
+    pub(super) fn new(
+        node: &'a Node,
+        resolved: &'a ResolvedPath,
+        above: Vec<Pin>,
+        deadline: Deadline,
+    ) -> Self {
         Self {
             files: &*node.os().files,
             node,
             deadline,
             above,
             stack: Vec::new(),
-            current: way.path().clone(),
-            asked: way.asked(),
+            current: resolved.path().clone(),
+            asked: resolved.asked(),
             keep_root: false,
         }
     }

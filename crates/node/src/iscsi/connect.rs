@@ -6,7 +6,7 @@ use os::{Arguments, Target as Callable, Value};
 
 use super::initiator::{Initiator, KnownTarget, session_id};
 use super::{Authentication, IscsiError, LoginOptions, Portal, TargetName, find_behind, refresh};
-use crate::locks::{Held, Key};
+use crate::locks::{Key, LockGuard};
 
 /// How a target came to be connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) struct Wanted<'a> {
 
 pub(super) fn connect(
     initiator: &Initiator<'_>,
-    held: Held,
+    held: LockGuard,
     name: &TargetName,
     wanted: &Wanted<'_>,
 ) -> Result<Connected, IscsiError> {
@@ -68,12 +68,12 @@ pub(super) fn connect(
 /// The target as the portal told of it, which is asked anew when it did not.
 fn look(
     initiator: &Initiator<'_>,
-    held: &mut Held,
+    held: &mut LockGuard,
     portal: &Portal,
     name: &TargetName,
 ) -> Result<KnownTarget, IscsiError> {
     let known = initiator.portal(portal)?;
-    if let Some(target) = initiator.told_target(&known, name)? {
+    if let Some(target) = initiator.target_of(&known, name)? {
         return Ok(target);
     }
     held.add(Key::IscsiPortal(portal.clone()), initiator.deadline)?;

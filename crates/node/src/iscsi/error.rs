@@ -1,11 +1,11 @@
 use os::Cause;
 use os::schema::{ReturnCode, iscsi_codes};
 
-use crate::{ProviderError, Unfinished, texts};
+use crate::{ProviderError, Unfinished, driver_texts};
 
 /// An operation on the iSCSI initiator failed.
 ///
-/// democratic-csi takes [`texts::OBJECT_NOT_FOUND`] for "not there" and [`texts::LOGGED_IN`] for
+/// democratic-csi takes [`driver_texts::OBJECT_NOT_FOUND`] for "not there" and [`driver_texts::LOGGED_IN`] for
 /// "connected", so they stand in the errors that say just that and in no other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum IscsiError {
     /// Windows tries to mend it.
     #[error(
         "failed to connect target {target}: its session is not connected: {}.",
-        texts::LOGGED_IN
+        driver_texts::LOGGED_IN
     )]
     AlreadyLoggedIn {
         /// The target.
@@ -69,7 +69,7 @@ pub enum IscsiError {
     /// The initiator does not know the portal.
     #[error(
         "failed to query target portal {portal} ({}). error: not found",
-        texts::OBJECT_NOT_FOUND
+        driver_texts::OBJECT_NOT_FOUND
     )]
     PortalNotFound {
         /// The portal.
@@ -89,7 +89,7 @@ pub enum IscsiError {
     /// The portal does not tell of the target, and the target has no session.
     #[error(
         "failed to query target {target} of portal {portal} ({}). error: not found",
-        texts::OBJECT_NOT_FOUND
+        driver_texts::OBJECT_NOT_FOUND
     )]
     TargetNotFound {
         /// The target.

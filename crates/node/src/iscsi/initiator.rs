@@ -77,24 +77,27 @@ impl Initiator<'_> {
     }
 
     /// The targets that a portal told of, by its objects.
-    pub(super) fn told(&self, portal: &[KnownPortal]) -> Result<Vec<KnownTarget>, IscsiError> {
-        let mut told = BTreeMap::new();
+    pub(super) fn targets_of(
+        &self,
+        portal: &[KnownPortal],
+    ) -> Result<Vec<KnownTarget>, IscsiError> {
+        let mut targets = BTreeMap::new();
         for known in portal {
             let association = target_to_target_portal::CLASS.name;
             for row in self.associated(&known.path, association, &iscsi_target::CLASS)? {
-                told.insert(row.path.clone(), KnownTarget::read(row)?);
+                targets.insert(row.path.clone(), KnownTarget::read(row)?);
             }
         }
-        Ok(told.into_values().collect())
+        Ok(targets.into_values().collect())
     }
 
     /// The one target of this name that a portal told of.
-    pub(super) fn told_target(
+    pub(super) fn target_of(
         &self,
         portal: &[KnownPortal],
         name: &TargetName,
     ) -> Result<Option<KnownTarget>, IscsiError> {
-        sole(name, self.told(portal)?)
+        sole(name, self.targets_of(portal)?)
     }
 
     /// The one target of this name, whoever told of it.

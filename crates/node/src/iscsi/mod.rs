@@ -129,13 +129,13 @@ impl<'a> Iscsi<'a> {
         let initiator = self.initiator(deadline);
         let known = initiator.portal(portal)?;
         let refreshed = refresh(&initiator, portal, &known);
-        let told = initiator.told(&known)?;
+        let targets = initiator.targets_of(&known)?;
         match refreshed {
-            Err(error) if told.is_empty() => return Err(error),
+            Err(error) if targets.is_empty() => return Err(error),
             Err(error) => tracing::warn!(%portal, %error, "a portal is not discovered anew"),
             Ok(()) => {}
         }
-        let names: BTreeSet<_> = told.into_iter().map(|target| target.name).collect();
+        let names: BTreeSet<_> = targets.into_iter().map(|target| target.name).collect();
         Ok(names.into_iter().collect())
     }
 
@@ -318,7 +318,7 @@ fn find_behind(
     portal: &Portal,
     name: &TargetName,
 ) -> Result<KnownTarget, IscsiError> {
-    let told = match known.and_then(|known| initiator.told_target(&known, name)) {
+    let targets = match known.and_then(|known| initiator.target_of(&known, name)) {
         Ok(Some(target)) => return Ok(target),
         Ok(None) => IscsiError::TargetNotFound {
             target: name.to_string(),
@@ -327,10 +327,10 @@ fn find_behind(
         Err(error @ IscsiError::PortalNotFound { .. }) => error,
         Err(error) => return Err(error),
     };
-    let target = initiator.any_target(name)?.ok_or_else(|| told.clone())?;
+    let target = initiator.any_target(name)?.ok_or_else(|| targets.clone())?;
     let sessions = initiator.sessions(&target)?;
     if sessions.is_empty() {
-        return Err(told);
+        return Err(targets);
     }
     let connections = initiator.connections(&target)?;
     let mut leads = connections

@@ -4,7 +4,7 @@ use os::Value;
 use os::schema::Parameter;
 use os::schema::iscsi_target::connect;
 
-use crate::with::with;
+use crate::setters::setters;
 
 /// What a session is to be like, beyond where it leads and how it is authenticated. What is `None` is not
 /// sent, and the initiator decides. Meanings:
@@ -26,7 +26,7 @@ pub struct LoginOptions {
 }
 
 impl LoginOptions {
-    with! {
+    setters! {
         with_data_digest: data_digest, bool;
         with_header_digest: header_digest, bool;
         with_initiator_address: initiator_address, IpAddr;

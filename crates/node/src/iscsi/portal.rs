@@ -119,20 +119,20 @@ impl fmt::Display for Host {
 mod tests {
     use super::*;
 
-    fn said(address: &str, port: u32) -> String {
+    fn displayed(address: &str, port: u32) -> String {
         Portal::parse(address, port).unwrap().to_string()
     }
 
     #[test]
     fn addresses_and_names_are_read() {
-        assert_eq!(said("10.0.0.9", 0), "10.0.0.9:3260");
+        assert_eq!(displayed("10.0.0.9", 0), "10.0.0.9:3260");
         assert_eq!(
-            said("Array-1.Example.COM", 3261),
+            displayed("Array-1.Example.COM", 3261),
             "array-1.example.com:3261"
         );
-        assert_eq!(said("FD00:0:0::9", 3260), "[fd00::9]:3260");
-        assert_eq!(said("[fd00::9]", 3260), "[fd00::9]:3260");
-        assert_eq!(said("fe80::1%12", 3260), "[fe80::1%12]:3260");
+        assert_eq!(displayed("FD00:0:0::9", 3260), "[fd00::9]:3260");
+        assert_eq!(displayed("[fd00::9]", 3260), "[fd00::9]:3260");
+        assert_eq!(displayed("fe80::1%12", 3260), "[fe80::1%12]:3260");
         assert_eq!(Portal::parse("[::1]", 1).unwrap().host(), "::1");
     }
 
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn weakness_25_a_port_beyond_sixteen_bits_is_an_error_and_not_cut() {
-        assert_eq!(said("10.0.0.9", 65_535), "10.0.0.9:65535");
+        assert_eq!(displayed("10.0.0.9", 65_535), "10.0.0.9:65535");
         for port in [65_536, 65_536 + 3260, u32::MAX] {
             assert_eq!(
                 Portal::parse("10.0.0.9", port),

@@ -2,7 +2,7 @@ use std::fmt;
 
 use os::{DiskNumber, VolumeId};
 
-use crate::Way;
+use crate::ResolvedPath;
 use crate::iscsi::{Portal, TargetName};
 
 /// An object that an operation changes. The order of the variants is the order in which locks are
@@ -17,7 +17,7 @@ pub(crate) enum Key {
     Service(String),
     /// `\\server\share` in lower case.
     SmbShare(String),
-    Target(Place),
+    Target(PathKey),
     /// Of which one mapping is made at a time: whether it may be depends on the user of those that it has.
     SmbServer(String),
     Volume(VolumeId),
@@ -28,13 +28,13 @@ pub(crate) enum Key {
 
 impl Key {
     /// One entry of a directory.
-    pub(crate) fn target(way: &Way) -> Self {
-        Self::Target(Place::of(way, Reach::Entry))
+    pub(crate) fn target(resolved: &ResolvedPath) -> Self {
+        Self::Target(PathKey::of(resolved, Reach::Entry))
     }
 
     /// An entry and everything below it, as far as paths tell.
-    pub(crate) fn subtree(way: &Way) -> Self {
-        Self::Target(Place::of(way, Reach::Subtree))
+    pub(crate) fn subtree(resolved: &ResolvedPath) -> Self {
+        Self::Target(PathKey::of(resolved, Reach::Subtree))
     }
 
     pub(super) fn excludes(&self, other: &Self) -> bool {
@@ -48,7 +48,7 @@ impl Key {
 /// A path whose lock is taken, by its folded names: what Windows keeps apart may share a lock, but
 /// what it takes for one never has two.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct PathKey {
     names: Vec<String>,
     reach: Reach,
     /// What errors call it: the names may be a link's.
@@ -61,13 +61,13 @@ enum Reach {
     Subtree,
 }
 
-impl Place {
-    fn of(way: &Way, reach: Reach) -> Self {
-        let names = way.path().folded();
+impl PathKey {
+    fn of(resolved: &ResolvedPath, reach: Reach) -> Self {
+        let names = resolved.path().folded();
         Self {
             names: names.split('\\').map(str::to_owned).collect(),
             reach,
-            asked: way.asked().to_string(),
+            asked: resolved.asked().to_string(),
         }
     }
 

@@ -1,3 +1,11 @@
+//! One lock for each object ([`Key`]) that an operation changes, and none for any other.
+//!
+//! `Held::add` asserts the order of keys, so that no two operations wait for each other. Operations wait in the order of
+//! arrival, until the deadline, or until the look in which the holder hangs was given up (`Unfinished::NotAnswering`). At
+//! most 128 wait for one object and 512 in all (`Unfinished::Crowded`); a wait for a share or its server ends after 90
+//! seconds (`Unfinished::Busy`). A lock is released when the call into Windows has really ended, even if the caller was
+//! answered before. `Waits` reports each wait to the server that counts calls. Looks take no locks.
+
 mod key;
 mod table;
 mod wait;
@@ -12,8 +20,8 @@ pub(crate) use self::key::Key;
 use self::table::Table;
 pub(crate) use self::wait::Wait;
 use self::wait::Why;
-use crate::looks::Looks;
-use crate::patience::SLICE;
+use crate::in_flight::InFlight;
+use crate::poll::SLICE;
 use crate::{Crowd, Unfinished, Waits};
 
 /// The locks of a node: one per object that is being changed, none for any other.
@@ -26,17 +34,17 @@ pub(crate) struct Locks {
     table: Arc<Mutex<Table>>,
     moved: Arc<Condvar>,
     clock: Arc<dyn Clock>,
-    looks: Looks,
+    in_flight: InFlight,
     waits: Arc<dyn Waits>,
 }
 
 impl Locks {
-    pub(crate) fn new(clock: Arc<dyn Clock>, looks: Looks, waits: Arc<dyn Waits>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, in_flight: InFlight, waits: Arc<dyn Waits>) -> Self {
         Self {
             table: Arc::default(),
             moved: Arc::default(),
             clock,
-            looks,
+            in_flight,
             waits,
         }
     }
@@ -47,11 +55,11 @@ impl Locks {
         operation: &'static str,
         mut keys: Vec<Key>,
         wait: impl Into<Wait>,
-    ) -> Result<Held, Unfinished> {
+    ) -> Result<LockGuard, Unfinished> {
         let wait = wait.into();
         keys.sort();
         keys.dedup();
-        let mut held = Held {
+        let mut held = LockGuard {
             locks: self.clone(),
             operation,
             keys: Vec::new(),
@@ -118,7 +126,7 @@ impl Locks {
 
     /// What the holder is lost in, if it is.
     fn lost(&self, (_, holder): (u64, Option<ThreadId>)) -> Option<Why> {
-        self.looks.lost(holder?).map(Why::NotAnswering)
+        self.in_flight.lost(holder?).map(Why::NotAnswering)
     }
 
     fn release(&self, ticket: u64) {
@@ -143,14 +151,14 @@ impl Locks {
 }
 
 /// Locks that are held until this is dropped.
-pub(crate) struct Held {
+pub(crate) struct LockGuard {
     locks: Locks,
     operation: &'static str,
     keys: Vec<Key>,
     tickets: Vec<u64>,
 }
 
-impl Held {
+impl LockGuard {
     /// Takes one lock more.
     ///
     /// # Panics
@@ -171,7 +179,7 @@ impl Held {
     }
 }
 
-impl Held {
+impl LockGuard {
     /// Is held by no thread from now on, as it goes to another, of which nobody can tell whether it is lost: the
     /// look for which it is held has its own limit.
     pub(crate) fn leave_thread(&mut self) {
@@ -182,7 +190,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for LockGuard {
     fn drop(&mut self) {
         for ticket in self.tickets.iter().rev() {
             self.locks.release(*ticket);
@@ -201,10 +209,10 @@ mod tests {
 
     use super::table::{MOST, MOST_FOR_ONE};
     use super::*;
-    use crate::looks::{ANSWER_WITHIN, Object};
-    use crate::patience::tests::HandClock;
+    use crate::in_flight::{ANSWER_WITHIN, Object};
+    use crate::poll::tests::HandClock;
     use crate::waits::Unheard;
-    use crate::{Crowded, Way};
+    use crate::{Crowded, ResolvedPath};
 
     fn locks() -> (Locks, Arc<HandClock>) {
         let clock = Arc::new(HandClock::default());
@@ -213,8 +221,8 @@ mod tests {
 
     fn locks_heard_by(clock: &Arc<HandClock>, waits: Arc<dyn Waits>) -> Locks {
         let clock = Arc::clone(clock) as Arc<dyn Clock>;
-        let looks = Looks::new(Arc::clone(&clock), Arc::new(Unheard));
-        Locks::new(clock, looks, waits)
+        let in_flight = InFlight::new(Arc::clone(&clock), Arc::new(Unheard));
+        Locks::new(clock, in_flight, waits)
     }
 
     fn disk(number: u32) -> Key {
@@ -283,8 +291,8 @@ mod tests {
             thread::yield_now();
         }
         clock.advance(Duration::from_secs(90));
-        let told = waiter.join().unwrap().unwrap().to_string();
-        assert_eq!(told, "want disk 1: hold has had it for 90 s");
+        let error_text = waiter.join().unwrap().unwrap().to_string();
+        assert_eq!(error_text, "want disk 1: hold has had it for 90 s");
         drop(held);
         assert_eq!(locks.entries(), 0);
     }
@@ -323,7 +331,7 @@ mod tests {
 
     /// A thread that takes the lock of disk 1, does that with it, and hangs in a look at disk 7 until what is
     /// returned goes.
-    fn hang(locks: &Locks, then: fn(&mut Held)) -> (mpsc::Sender<()>, thread::JoinHandle<()>) {
+    fn hang(locks: &Locks, then: fn(&mut LockGuard)) -> (mpsc::Sender<()>, thread::JoinHandle<()>) {
         let (begin, begun) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         let locks = locks.clone();
@@ -335,14 +343,21 @@ mod tests {
                 let _ = released.recv();
                 Ok::<_, os::Error>(())
             };
-            locks.looks.at(&Object::Disk(DiskNumber(7)), hang).unwrap();
+            locks
+                .in_flight
+                .at(&Object::Disk(DiskNumber(7)), hang)
+                .unwrap();
         });
         begun.recv().unwrap();
         (release, holder)
     }
 
     /// What a waiter is told, while that much time goes by, which it has.
-    fn told_within(locks: &Locks, clock: &Arc<HandClock>, within: Duration) -> Option<Unfinished> {
+    fn refusal_within(
+        locks: &Locks,
+        clock: &Arc<HandClock>,
+        within: Duration,
+    ) -> Option<Unfinished> {
         let deadline = Deadline::within(&**clock, within);
         let clock = Arc::clone(clock);
         let hand = thread::spawn(move || clock.advance(within));
@@ -355,7 +370,7 @@ mod tests {
     fn nobody_waits_for_a_holder_that_is_lost_in_a_look() {
         let (locks, clock) = locks();
         let (release, holder) = hang(&locks, |_| {});
-        let soon = told_within(&locks, &clock, ANSWER_WITHIN / 2);
+        let soon = refusal_within(&locks, &clock, ANSWER_WITHIN / 2);
         assert_eq!(soon, Some(Unfinished::deadline("want", &disk(1))));
         clock.advance(ANSWER_WITHIN / 2);
         let lost = locks.take("want", vec![disk(1)], Deadline::NEVER).err();
@@ -370,21 +385,21 @@ mod tests {
     #[test]
     fn a_lock_that_left_its_thread_is_not_lost_with_it() {
         let (locks, clock) = locks();
-        let (release, holder) = hang(&locks, Held::leave_thread);
+        let (release, holder) = hang(&locks, LockGuard::leave_thread);
         clock.advance(2 * ANSWER_WITHIN);
-        let told = told_within(&locks, &clock, ANSWER_WITHIN);
-        assert_eq!(told, Some(Unfinished::deadline("want", &disk(1))));
+        let error_text = refusal_within(&locks, &clock, ANSWER_WITHIN);
+        assert_eq!(error_text, Some(Unfinished::deadline("want", &disk(1))));
         drop(release);
         holder.join().unwrap();
         assert_eq!(locks.entries(), 0);
     }
 
     fn entry(path: &str) -> Key {
-        Key::target(&Way::from(&path.parse::<WinPath>().unwrap()))
+        Key::target(&ResolvedPath::from(&path.parse::<WinPath>().unwrap()))
     }
 
     fn subtree(path: &str) -> Key {
-        Key::subtree(&Way::from(&path.parse::<WinPath>().unwrap()))
+        Key::subtree(&ResolvedPath::from(&path.parse::<WinPath>().unwrap()))
     }
 
     #[test]
@@ -512,8 +527,11 @@ mod tests {
         let keys: Vec<_> = (0..4).map(disk).collect();
         while_a_crowd_waits(&locks, &clock, (&keys, MOST_FOR_ONE), || {
             let _held = locks.take("have", vec![disk(9)], Deadline::NEVER).unwrap();
-            let told = refused(&locks, disk(9));
-            assert_eq!((told.holder, told.crowd), ("have", Crowd::Node(MOST)));
+            let error_text = refused(&locks, disk(9));
+            assert_eq!(
+                (error_text.holder, error_text.crowd),
+                ("have", Crowd::Node(MOST))
+            );
         });
     }
 
@@ -532,9 +550,9 @@ mod tests {
             while locks.waiting() < MOST_FOR_ONE {
                 thread::yield_now();
             }
-            let told = refused(&locks, entry(r"C:\var\another"));
+            let error_text = refused(&locks, entry(r"C:\var\another"));
             let expected = ("remove", Crowd::Object(MOST_FOR_ONE));
-            assert_eq!((told.holder, told.crowd), expected);
+            assert_eq!((error_text.holder, error_text.crowd), expected);
         });
     }
 

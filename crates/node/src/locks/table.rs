@@ -26,10 +26,10 @@ pub(super) struct Entry {
     key: Key,
     pub(super) by: Option<ThreadId>,
     operation: &'static str,
-    stage: Stage,
+    state: LockState,
 }
 
-enum Stage {
+enum LockState {
     /// Came just now.
     New,
     Waits,
@@ -45,7 +45,7 @@ impl Table {
             key: key.clone(),
             by: Some(thread::current().id()),
             operation,
-            stage: Stage::New,
+            state: LockState::New,
         });
         ticket
     }
@@ -62,16 +62,16 @@ impl Table {
     }
 
     pub(super) fn wait(&mut self, ticket: u64) {
-        self.set_stage(ticket, Stage::Waits);
+        self.set_stage(ticket, LockState::Waits);
     }
 
     pub(super) fn hold(&mut self, ticket: u64, now: Moment) {
-        self.set_stage(ticket, Stage::Holds(now));
+        self.set_stage(ticket, LockState::Holds(now));
     }
 
-    fn set_stage(&mut self, ticket: u64, stage: Stage) {
+    fn set_stage(&mut self, ticket: u64, state: LockState) {
         if let Some(it) = self.queue.iter_mut().find(|it| it.ticket == ticket) {
-            it.stage = stage;
+            it.state = state;
         }
     }
 
@@ -88,7 +88,7 @@ impl Table {
 
     /// Those who wait.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Entry> {
-        self.queue.iter().filter(|it| it.stage.is_waiting())
+        self.queue.iter().filter(|it| it.state.is_waiting())
     }
 
     /// That this ticket may not wait, and for whom it would.
@@ -105,8 +105,8 @@ impl Table {
     pub(super) fn holder_before(&self, ticket: u64, now: Moment) -> (&'static str, Duration) {
         let holders = iter::successors(self.blocker_of(ticket), |it| self.blocker_of(it.ticket));
         let holder = holders.last();
-        let held = |it: &Entry| match it.stage {
-            Stage::Holds(since) => since.until(now),
+        let held = |it: &Entry| match it.state {
+            LockState::Holds(since) => since.until(now),
             _ => Duration::ZERO,
         };
         (
@@ -126,7 +126,7 @@ impl Table {
     }
 }
 
-impl Stage {
+impl LockState {
     fn is_waiting(&self) -> bool {
         matches!(self, Self::Waits)
     }

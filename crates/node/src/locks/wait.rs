@@ -3,7 +3,7 @@ use std::time::Duration;
 use os::{Clock, Deadline};
 
 use super::Key;
-use crate::looks::Object;
+use crate::in_flight::Object;
 use crate::{Crowded, Unfinished};
 
 /// How long an operation waits for a lock.
@@ -60,7 +60,7 @@ impl Why {
             },
             Self::Deadline => Unfinished::Deadline { operation, object },
             Self::NotAnswering(looked_at) => {
-                Unfinished::not_answering(operation, &looked_at.told_to_others())
+                Unfinished::not_answering(operation, &looked_at.name_for_others())
             }
         }
     }

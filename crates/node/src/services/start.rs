@@ -4,7 +4,7 @@ use os::{Deadline, ServiceState, Win32};
 
 use super::{LIMIT, ServiceError, query};
 use crate::Node;
-use crate::patience::until;
+use crate::poll::until;
 
 pub(super) fn start(node: &Node, name: &str, deadline: Deadline) -> Result<(), ServiceError> {
     let mut is_asked = false;

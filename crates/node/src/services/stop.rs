@@ -7,7 +7,7 @@ use os::{Deadline, ServiceState, Win32};
 use super::{LIMIT, ServiceError, ServiceName, key, query};
 use crate::Node;
 use crate::locks::Key;
-use crate::patience::until;
+use crate::poll::until;
 
 const OPERATION: &str = "stop service";
 

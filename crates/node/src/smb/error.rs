@@ -1,4 +1,4 @@
-use crate::{ProviderError, Unfinished, texts};
+use crate::{ProviderError, Unfinished, driver_texts};
 
 /// An operation on an SMB mapping failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum SmbError {
     /// A file or directory has the name of the link. The last word is one that drivers look for.
     #[error(
         "creating link {link} to {remote} failed with error: Cannot create a file when that file already exists. ({})",
-        texts::NAME_TAKEN
+        driver_texts::NAME_TAKEN
     )]
     LinkExists {
         /// The link.
@@ -34,7 +34,7 @@ pub enum SmbError {
         /// Where it was to lead.
         remote: String,
     },
-    /// A link or mounted folder has the name, and leads elsewhere. [`texts::NAME_TAKEN`] is not said of
+    /// A link or mounted folder has the name, and leads elsewhere. [`driver_texts::NAME_TAKEN`] is not said of
     /// it.
     #[error(
         "creating link {link} to {remote} failed with error: Cannot create a file when that file already exists: a link that leads elsewhere."
@@ -54,7 +54,7 @@ pub enum SmbError {
     /// The share is not mapped. The last sentence is one that drivers look for.
     #[error(
         "failed to query SMB global mapping {share}. error: not found. {}.",
-        texts::NOT_MAPPED
+        driver_texts::NOT_MAPPED
     )]
     NotMapped {
         /// The share.

@@ -220,7 +220,7 @@ impl Share<'_> {
     }
 
     /// Whether a look tells others anything: one that was cut short by this call's own deadline does not.
-    fn tells(&self, looked: &Looked, limit: Deadline) -> bool {
+    fn is_of_use_to_others(&self, looked: &Looked, limit: Deadline) -> bool {
         looked.is_ok() || limit < self.deadline
     }
 
@@ -238,8 +238,8 @@ impl Share<'_> {
         }
         let began = self.visit.now();
         let looked = look();
-        if self.tells(&looked, limit) {
-            self.visit.tell(folder, (began, looked.clone()));
+        if self.is_of_use_to_others(&looked, limit) {
+            self.visit.publish(folder, (began, looked.clone()));
         }
         looked
     }

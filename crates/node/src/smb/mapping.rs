@@ -1,4 +1,8 @@
 //! The mapping of one share, under its lock.
+//!
+//! For a driver (`Smb::map_existing`) the folder below the share is looked at under the same lock. A mapping
+//! that this call made is removed again if the folder is missing or does not answer: without force, because another
+//! process may use it by then. csi-proxy's call maps and links all the same.
 
 use std::time::Duration;
 
@@ -6,11 +10,11 @@ use os::schema::smb_global_mapping::{CLASS, CREATE, REQUIRE_PRIVACY};
 use os::{Deadline, Instance, WinPath};
 
 use super::look::{Looked, Seen};
-use super::table::is_not_ok;
+use super::table::{Removal, is_not_ok};
 use super::wanted::Wanted;
 use super::{MapOutcome, MappingOptions, RemotePath, SmbError, UnmapOutcome};
-use crate::locks::Held;
-use crate::outcomes::Call;
+use crate::locks::LockGuard;
+use crate::outcomes::PendingCall;
 use crate::provider::ProviderError;
 use crate::{Node, Privacy};
 
@@ -18,13 +22,16 @@ use crate::{Node, Privacy};
 /// and less than csi-driver-smb's 110 s.
 pub(super) const TURN_WITHIN: Duration = Duration::from_secs(90);
 
+/// How long the removal of a mapping may take that the call made in vain, after its deadline as well.
+const TAKEN_BACK_WITHIN: Duration = Duration::from_secs(5);
+
 /// A share that is locked.
 pub(super) struct Share<'a> {
     pub(super) node: &'a Node,
     pub(super) remote: &'a RemotePath,
     pub(super) deadline: Deadline,
     /// By which those who wait for one share share a look: a hundred volumes of a slow one take as long as two.
-    pub(super) visit: Call<'a, String, Looked, Option<WinPath>>,
+    pub(super) visit: PendingCall<'a, String, Looked, Option<WinPath>>,
 }
 
 impl Share<'_> {
@@ -40,32 +47,49 @@ impl Share<'_> {
     pub(super) fn ensure_mapped(
         &self,
         wanted: &Wanted<'_>,
-        held: &mut Held,
+        held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let found = self.find_for(wanted)?;
         self.ensure(found, wanted, held)
     }
 
-    /// As [`Share::ensure_mapped`], and refuses a folder that the share does not have; then the share is mapped only
-    /// if it was before.
+    /// As [`Share::ensure_mapped`], and refuses a folder that the share does not have, or that does not answer; then
+    /// the share is mapped only if it was before, or somebody uses it by now.
     pub(super) fn ensure_mapped_with_folder(
         &self,
         wanted: &Wanted<'_>,
-        held: &mut Held,
+        held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let found = self.find_for(wanted)?;
         let was_mapped = found.is_some();
         let mapped = self.ensure(found, wanted, held)?;
-        if !self.lacks_folder()? {
-            return Ok(mapped);
-        }
-        if !was_mapped && let Err(error) = self.unmap_unless(|| false) {
+        let failed = match self.lacks_folder() {
+            Ok(false) => return Ok(mapped),
+            Ok(true) => SmbError::NoSuchFolder {
+                remote: self.remote.to_string(),
+            },
+            Err(error) => error,
+        };
+        if !was_mapped && let Err(error) = self.take_back() {
             let share = self.remote.share();
-            tracing::warn!(share, %error, "an SMB share stays mapped that has not the folder that is asked for");
+            tracing::warn!(share, %error, "an SMB share stays mapped whose folder does not answer");
         }
-        Err(SmbError::NoSuchFolder {
-            remote: self.remote.to_string(),
-        })
+        Err(failed)
+    }
+
+    /// Removes the mapping that this call made, whose locks of share and server it has still: no other call of this
+    /// process uses it yet. What another process has open there keeps it. The deadline may be over by now.
+    fn take_back(&self) -> Result<(), SmbError> {
+        let clock = &*self.node.os().clock;
+        let share = Share {
+            deadline: Deadline::within(clock, TAKEN_BACK_WITHIN),
+            visit: self.node.smb().root_reads.begin(self.remote.share()),
+            ..*self
+        };
+        match share.find(&MappingOptions::default())? {
+            Some(mapping) => Ok(share.remove(&mapping, Removal::IfUnused)?),
+            None => Ok(()),
+        }
     }
 
     fn find_for(&self, wanted: &Wanted<'_>) -> Result<Option<Instance>, SmbError> {
@@ -77,7 +101,7 @@ impl Share<'_> {
         &self,
         found: Option<Instance>,
         wanted: &Wanted<'_>,
-        held: &mut Held,
+        held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let Some(mapping) = found else {
             return self.make(wanted, held);
@@ -130,15 +154,15 @@ impl Share<'_> {
         if demanded == Privacy::Unasked {
             return Ok(None);
         }
-        let said = mapping.bool_or_null(REQUIRE_PRIVACY.name);
-        let said = said.map_err(ProviderError::from)?;
-        if said == Some(false) && demanded == Privacy::All {
+        let reported = mapping.bool_or_null(REQUIRE_PRIVACY.name);
+        let reported = reported.map_err(ProviderError::from)?;
+        if reported == Some(false) && demanded == Privacy::All {
             return Ok(Some(REQUIRE_PRIVACY.name));
         }
-        if said != Some(true) {
+        if reported != Some(true) {
             tracing::warn!(
                 share = self.remote.share(),
-                encrypted = said,
+                encrypted = reported,
                 "an SMB mapping is reused that does not say that it is encrypted"
             );
         }
@@ -230,7 +254,7 @@ impl Share<'_> {
         if used() {
             return Ok(UnmapOutcome::InUse);
         }
-        self.remove(&mapping)?;
+        self.remove(&mapping, Removal::Forced)?;
         Ok(UnmapOutcome::Unmapped)
     }
 }

@@ -1,4 +1,11 @@
 //! SMB global mappings: shares that every account of the node reaches.
+//!
+//! # Locks
+//! Finding, looking at and removing a mapping takes the share's lock. Making or renewing one takes the server's lock as
+//! well, because Windows lets a user in by the mappings that the server already has (error 1219). Calls that wait for a
+//! share's lock use the look of a call that began after they came. Calls that wait for a server's lock fail with a mapping
+//! that found the server away meanwhile. `Smb::unmap_unless` runs the driver's closure under the share's lock, right before
+//! the removal; the closure may not call the node.
 
 mod credentials;
 mod error;
@@ -30,18 +37,18 @@ use self::mapping::{Share, TURN_WITHIN};
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
 use self::wanted::Wanted;
-use crate::locks::{Held, Key, Wait};
-use crate::new_link::{NewLink, Place};
+use crate::locks::{Key, LockGuard, Wait};
+use crate::new_link::{LinkSlot, NewLink};
 use crate::outcomes::Outcomes;
 use crate::provider::ProviderError;
-use crate::{Node, Way, link};
+use crate::{Node, ResolvedPath, link};
 
 /// What the calls of one process know of the node's mappings and of each other.
 #[derive(Default)]
 pub(crate) struct Memory {
     known: Known,
     /// What looks at a share's root, or at a folder of it, ended with.
-    looks: Outcomes<String, Looked, Option<WinPath>>,
+    root_reads: Outcomes<String, Looked, Option<WinPath>>,
     /// How a mapping of a server's failed, because the server is away.
     away: Outcomes<String, ProviderError>,
     failed_renewals: AtomicU64,
@@ -61,7 +68,7 @@ pub struct MapRequest<'a> {
     pub credentials: Option<&'a Credentials>,
     /// Where to put a link to `remote`, if anywhere. Whether a client may have it there is for the
     /// caller to decide before.
-    pub link: Option<&'a Way>,
+    pub link: Option<&'a ResolvedPath>,
     /// What it is to be like.
     pub options: MappingOptions,
 }
@@ -87,7 +94,7 @@ impl<'a> MapRequest<'a> {
 
     /// With this as [`Self::link`].
     #[must_use]
-    pub fn with_link(mut self, link: impl Into<Option<&'a Way>>) -> Self {
+    pub fn with_link(mut self, link: impl Into<Option<&'a ResolvedPath>>) -> Self {
         self.link = link.into();
         self
     }
@@ -139,8 +146,9 @@ impl<'a> Smb<'a> {
     }
 
     /// As [`Smb::map`], for a driver, whose pods find nothing behind a link to what is not there: a folder that the
-    /// share does not have is refused before the link is made, and the share is mapped after only if it was before.
-    /// A folder that is denied is accepted.
+    /// share does not have is refused before the link is made, and so is one whose look fails or does not end. The
+    /// mapping that the call made for it is removed, unless Windows finds it in use; that may take 5 s beyond the
+    /// deadline. A folder that is denied is accepted.
     ///
     /// # Errors
     /// As [`Smb::map`]; [`SmbError::NoSuchFolder`].
@@ -158,7 +166,7 @@ impl<'a> Smb<'a> {
         &self,
         mapping: &MapRequest<'_>,
         deadline: Deadline,
-        ensure: impl FnOnce(&Share<'_>, &Wanted<'_>, &mut Held) -> Result<MapOutcome, SmbError>,
+        ensure: impl FnOnce(&Share<'_>, &Wanted<'_>, &mut LockGuard) -> Result<MapOutcome, SmbError>,
     ) -> Result<MapOutcome, SmbError> {
         let share = self.share(mapping.remote, deadline);
         let mut held = share.lock("map share", mapping.link.map(Key::target))?;
@@ -223,38 +231,42 @@ impl<'a> Smb<'a> {
             node: self.node,
             remote,
             deadline,
-            visit: self.node.smb().looks.begin(remote.share()),
+            visit: self.node.smb().root_reads.begin(remote.share()),
         }
     }
 
     /// Holds the place of the link, while nothing has been done yet: the server may take long, and nobody shall
     /// lead the link elsewhere meanwhile.
-    fn place<'b>(&'b self, link: &'b Way, remote: &'b RemotePath) -> Result<Place<'b>, SmbError> {
+    fn place<'b>(
+        &'b self,
+        link: &'b ResolvedPath,
+        remote: &'b RemotePath,
+    ) -> Result<LinkSlot<'b>, SmbError> {
         let place = self.link(link, remote).place();
         place.map_err(|error| self.not_linked(link, remote, error))
     }
 
     fn put<'b>(
         &'b self,
-        link: &'b Way,
+        link: &'b ResolvedPath,
         remote: &'b RemotePath,
-        place: Place<'b>,
+        place: LinkSlot<'b>,
     ) -> Result<(), SmbError> {
         let text = link::text_to(remote.path());
         let made = self.link(link, remote).make(place, &text);
         made.map_err(|error| self.not_linked(link, remote, error))
     }
 
-    fn link<'b>(&'b self, link: &'b Way, remote: &'b RemotePath) -> NewLink<'b> {
+    fn link<'b>(&'b self, link: &'b ResolvedPath, remote: &'b RemotePath) -> NewLink<'b> {
         NewLink {
             node: self.node,
-            way: link,
+            resolved: link,
             target: remote.path(),
             kind: LinkKind::Directory,
         }
     }
 
-    fn not_linked(&self, link: &Way, remote: &RemotePath, source: os::Error) -> SmbError {
+    fn not_linked(&self, link: &ResolvedPath, remote: &RemotePath, source: os::Error) -> SmbError {
         match source.win32() {
             Some(Win32::ALREADY_EXISTS) => self.name_taken(link, remote),
             _ => SmbError::Link {
@@ -265,7 +277,7 @@ impl<'a> Smb<'a> {
         }
     }
 
-    fn name_taken(&self, link: &Way, remote: &RemotePath) -> SmbError {
+    fn name_taken(&self, link: &ResolvedPath, remote: &RemotePath) -> SmbError {
         let entry = self.node.os().files.entry(link.path());
         let is_plain = entry.is_ok_and(|entry| entry.tag.is_none());
         let (link, remote) = (link.asked().to_string(), remote.to_string());
@@ -278,7 +290,7 @@ impl<'a> Smb<'a> {
 
 impl Share<'_> {
     /// Waits for the share's lock, and one more.
-    fn lock(&self, operation: &'static str, other: Option<Key>) -> Result<Held, SmbError> {
+    fn lock(&self, operation: &'static str, other: Option<Key>) -> Result<LockGuard, SmbError> {
         let mut keys = vec![Key::SmbShare(self.remote.share())];
         keys.extend(other);
         let wait = Wait::at_most(TURN_WITHIN, self.deadline);

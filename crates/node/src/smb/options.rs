@@ -7,7 +7,7 @@ use os::schema::smb_global_mapping::{CLASS, create, transport_type};
 use os::schema::{Parameter, Property};
 use os::{Instance, Value};
 
-use crate::with::with;
+use crate::setters::setters;
 use crate::{Options, Privacy};
 
 /// The options of a new SMB mapping, as `MSFT_SmbGlobalMapping.Create` has them. What is `None` or empty is
@@ -70,7 +70,7 @@ pub enum Transport {
 }
 
 impl MappingOptions {
-    with! {
+    setters! {
         with_block_ntlm: block_ntlm, bool;
         with_compression: compression, bool;
         with_integrity: integrity, bool;
@@ -147,7 +147,7 @@ impl MappingOptions {
 
     /// The properties of a mapping that tell whether it has what is demanded. Of most options Windows
     /// tells nothing.
-    pub(super) fn told(&self) -> impl Iterator<Item = &'static str> {
+    pub(super) fn reported_properties(&self) -> impl Iterator<Item = &'static str> {
         let row = |name| CLASS.property(name).map(|row: &Property| row.name);
         let asked = self.asked().into_iter();
         let demanded = asked.filter(|(_, value)| *value == Value::Bool(true));
@@ -157,7 +157,7 @@ impl MappingOptions {
     /// What is demanded and a mapping says that it does not have, or does not say.
     pub(super) fn unmet_by(&self, mapping: &Instance) -> os::Result<Vec<&'static str>> {
         let mut unmet = Vec::new();
-        for name in self.told() {
+        for name in self.reported_properties() {
             if mapping.bool_or_null(name)? != Some(true) {
                 unmet.push(name);
             }

@@ -1,4 +1,19 @@
 //! Mappings that are removed and made anew, under the locks of their share and its server.
+//!
+//! The node reads a mapped share before it reuses the mapping. What it does then:
+//!
+//! | the read returns | the mapping | the call |
+//! |---|---|---|
+//! | success | stays | succeeds |
+//! | a code of the network or of the server (`smb::look` lists them) | stays | fails with "server away" |
+//! | the same, but Windows does not call the mapping OK, the server's TCP port answers, and no other user is known to have mapped it | is renewed | ends as the renewal does |
+//! | the same over QUIC | stays; a second mapping is tried beside it | ends as the second mapping does |
+//! | a refusal, and the requested folder answers | stays | succeeds |
+//! | access denied (5), and this process made it with these credentials | stays | succeeds |
+//! | another refusal, and this process made it with these credentials | stays | fails: the server would refuse again |
+//! | a refusal, and it is known to be another user's | stays | fails |
+//! | a refusal otherwise, and again under the server's lock | is renewed | ends as the renewal does |
+//! | any other code | stays | fails |
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,20 +22,20 @@ use os::{Instance, Win32};
 
 use super::look::{self, Seen};
 use super::mapping::{Share, TURN_WITHIN};
-use super::table::{is_not_ok, status_of};
+use super::table::{Removal, is_not_ok, status_of};
 use super::wanted::Wanted;
 use super::{MapOutcome, SmbError};
 use crate::Unfinished;
-use crate::locks::{Held, Key, Wait};
-use crate::outcomes::Call;
+use crate::locks::{Key, LockGuard, Wait};
+use crate::outcomes::PendingCall;
 use crate::provider::ProviderError;
 
 /// A call that makes a mapping, under the lock of the server.
 ///
-/// A dead server takes up to a minute to fail one mapping. So who waited meanwhile ends with that outcome: fifty
-/// shares of it take as long as one.
+/// A dead server takes up to a minute to fail one mapping. Calls that waited for the lock meanwhile get the same error
+/// instead of trying again: fifty shares of it take as long as one.
 pub(super) struct Turn<'a> {
-    call: Call<'a, String, ProviderError>,
+    call: PendingCall<'a, String, ProviderError>,
     /// Whether others had the lock first, so that what was seen before may be over.
     has_waited: bool,
 }
@@ -28,7 +43,7 @@ pub(super) struct Turn<'a> {
 impl Turn<'_> {
     /// To be called when a mapping failed because the server is away.
     pub(super) fn found_away(&self, error: &ProviderError) {
-        self.call.tell((), (self.call.now(), error.clone()));
+        self.call.publish((), (self.call.now(), error.clone()));
     }
 }
 
@@ -37,7 +52,7 @@ impl<'a> Share<'a> {
     pub(super) fn make(
         &self,
         wanted: &Wanted<'_>,
-        held: &mut Held,
+        held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held, |error| {
             tracing::info!(
@@ -59,7 +74,7 @@ impl<'a> Share<'a> {
         &self,
         why: os::Error,
         wanted: &Wanted<'_>,
-        held: &mut Held,
+        held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         if self.is_of_other(wanted) {
             return Err(self.away(why));
@@ -88,7 +103,7 @@ impl<'a> Share<'a> {
         mapping: &Instance,
         why: os::Error,
         wanted: &Wanted<'_>,
-        held: &mut Held,
+        held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let is_same = self.known_as(wanted) == MapOutcome::Reused;
         let is_at_home = is_same && why.win32() == Some(Win32::ACCESS_DENIED);
@@ -101,13 +116,11 @@ impl<'a> Share<'a> {
         }
         self.refuse_other_user(wanted)?;
         let turn = self.turn(held, |error| self.named(error).into())?;
-        match turn.has_waited {
-            true => self.denied_before(wanted, &turn),
-            false => self.replace(mapping, &why, wanted, &turn),
-        }
+        self.denied_before(wanted, &turn)
     }
 
-    /// What becomes of a mapping whose look was refused before the lock of the server was waited for.
+    /// What becomes of a mapping whose look was refused before the server was locked: that look may be another call's,
+    /// from while this one waited for the share's lock.
     fn denied_before(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<MapOutcome, SmbError> {
         match self.seen_again(wanted)? {
             None => self.make_in_turn(wanted, turn),
@@ -120,7 +133,7 @@ impl<'a> Share<'a> {
     }
 
     /// The share's mapping, if there is one still, and how it fares. To be called under both locks, right before the
-    /// mapping would be removed: Windows connects one when somebody uses it, and until then calls it what it was.
+    /// mapping would be removed: Windows connects one when somebody uses it, and reports its old status until then.
     fn seen_again(&self, wanted: &Wanted<'_>) -> Result<Option<(Instance, Seen)>, SmbError> {
         let Some(mapping) = self.find(&wanted.options)? else {
             return Ok(None);
@@ -140,7 +153,7 @@ impl<'a> Share<'a> {
         &self,
         why: os::Error,
         wanted: &Wanted<'_>,
-        held: &mut Held,
+        held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held, |_| self.away(why.clone()))?;
         match self.create(wanted, &turn) {
@@ -165,7 +178,7 @@ impl<'a> Share<'a> {
             mapped_by = self.mapper(wanted),
             "an SMB mapping is of no use, and is removed and made anew"
         );
-        self.remove(mapping)?;
+        self.remove(mapping, Removal::Forced)?;
         let made = self.create(wanted, turn);
         if let Err(error) = &made {
             let failed = &self.node.smb().failed_renewals;
@@ -183,10 +196,10 @@ impl<'a> Share<'a> {
     /// let in by which comes first (1219).
     ///
     /// # Errors
-    /// `away` of how another's mapping failed meanwhile, because the server is away.
+    /// The caller's `away` error, built from the failure of another call that found the server away meanwhile.
     fn turn(
         &self,
-        held: &mut Held,
+        held: &mut LockGuard,
         away: impl FnOnce(ProviderError) -> SmbError,
     ) -> Result<Turn<'a>, SmbError> {
         let server = self.remote.server();

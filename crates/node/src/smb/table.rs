@@ -11,6 +11,16 @@ use super::wanted::Wanted;
 use super::{MappingOptions, look};
 use crate::provider::{Callee, ProviderError, SecretArguments};
 
+/// What becomes of files that are open below the share.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removal {
+    /// They are closed.
+    Forced,
+    /// They keep the mapping, as Windows says of the method's sibling
+    /// (<https://learn.microsoft.com/previous-versions/windows/desktop/smb/msft-smbmapping-remove>).
+    IfUnused,
+}
+
 impl Share<'_> {
     /// The share's mapping, with what it tells of these options. Of several, which other tools make with drive
     /// letters, one that is OK is used and the others are left. One that is gone is not known any more: another
@@ -22,7 +32,7 @@ impl Share<'_> {
     fn rows(&self, options: &MappingOptions) -> Result<Vec<Instance>, ProviderError> {
         let share = self.remote.share();
         let mut select = vec![LOCAL_PATH.name, REMOTE_PATH.name, STATUS.name];
-        select.extend(options.told());
+        select.extend(options.reported_properties());
         let query =
             Query::all(CLASS.name, &select).with(REMOTE_PATH.name, Value::text(share.clone()));
         let found = match self.node.os().smb.query(&query, self.deadline) {
@@ -69,9 +79,10 @@ impl Share<'_> {
         Ok(())
     }
 
-    pub(super) fn remove(&self, mapping: &Instance) -> Result<(), ProviderError> {
+    pub(super) fn remove(&self, mapping: &Instance, removal: Removal) -> Result<(), ProviderError> {
         self.visit.forget();
-        let arguments = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
+        let force = Value::Bool(removal == Removal::Forced);
+        let arguments = Arguments::none().with(remove::FORCE.name, force);
         let callee = self.callee(Target::Instance(&mapping.path));
         let waiting = (self.node, self.deadline);
         callee.invoke_seen((&REMOVE, &arguments), waiting, || {
@@ -96,7 +107,7 @@ impl Share<'_> {
                 method,
                 code,
                 detail,
-                said,
+                system_text,
                 ..
             } => ProviderError::Refused {
                 class,
@@ -104,7 +115,7 @@ impl Share<'_> {
                 object,
                 code,
                 detail,
-                said,
+                system_text,
             },
             other => other,
         }

@@ -2,8 +2,8 @@ use os::{DiskNumber, Extent, VolumeId, Win32};
 
 use super::{FileSystemType, NotReleased, TargetError, VisibilityError};
 use crate::blank::WAY_OUT;
-use crate::text::list;
-use crate::{BlankError, DiskError, ProviderError, Refusal, Unfinished, texts};
+use crate::join::or_none;
+use crate::{BlankError, DiskError, ProviderError, Refusal, Unfinished, driver_texts};
 
 /// An operation on a volume failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +79,7 @@ pub enum VolumeError {
     /// that drivers look for.
     #[error(
         "unmount volume {volume}: {path} is not a mounted folder. {}.",
-        texts::NOT_MOUNTED
+        driver_texts::NOT_MOUNTED
     )]
     NotMounted {
         /// The volume.
@@ -104,7 +104,7 @@ pub enum VolumeError {
     /// The volume is not a partition of one disk.
     #[error(
         "volume {volume} is not one partition of one disk but has {extents} extents on disks {}",
-        list(.disks)
+        or_none(.disks)
     )]
     NotOnePartition {
         /// The volume.
@@ -157,7 +157,7 @@ pub enum VolumeError {
         path: String,
     },
     /// There is not one volume on the disk.
-    #[error("disk {disk} has not one volume but {}", list(.volumes))]
+    #[error("disk {disk} has not one volume but {}", or_none(.volumes))]
     NotOneVolume {
         /// The disk.
         disk: DiskNumber,
@@ -170,7 +170,7 @@ pub enum VolumeError {
     /// A path does not lead to a volume.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// Another volume is mounted where this one was to be. [`texts::PATH_IN_USE`] is not said of it.
+    /// Another volume is mounted where this one was to be. [`driver_texts::PATH_IN_USE`] is not said of it.
     #[error(
         "mount volume {volume} at {path}: volume {mounted} is mounted there: The directory is not empty."
     )]

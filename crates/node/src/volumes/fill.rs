@@ -2,8 +2,8 @@
 
 use os::Win32;
 
-use super::place::Place;
 use super::resize::{LEAST_OF_WINDOWS, Resizing};
+use super::writable::WritableVolume;
 use super::{FileSystemType, VolumeError};
 
 const MIB: u64 = 1 << 20;
@@ -43,7 +43,11 @@ impl Resizing<'_> {
     /// there. How close ReFS comes to the end of its partition is not documented, so
     /// that it may fail there without anything left to do: that is an error only after this call grew the
     /// partition without its filesystem.
-    pub(super) fn fill(&self, place: &Place, growth: Growth) -> Result<Filling, VolumeError> {
+    pub(super) fn fill(
+        &self,
+        place: &WritableVolume,
+        growth: Growth,
+    ) -> Result<Filling, VolumeError> {
         let length = place.partition.length;
         let Some(total) = self
             .total()?

@@ -7,12 +7,12 @@ use os::schema::{codes, volume};
 use os::{Arguments, Deadline, Root, Value, VolumeId, WinPath};
 
 use super::history::Leftover;
-use super::place::Place;
+use super::writable::WritableVolume;
 use super::{FormatOptions, NamedVolume, VolumeError, released};
 use crate::blank::{BlankError, Stretch, kind_of};
 use crate::disks::guard::Reach;
-use crate::looks::ANSWER_WITHIN;
-use crate::patience::{self, VISIBLE_WITHIN};
+use crate::in_flight::ANSWER_WITHIN;
+use crate::poll::{self, VISIBLE_WITHIN};
 use crate::provider::{Callee, ProviderError};
 use crate::{FormatGuard, Node, storage};
 
@@ -111,17 +111,17 @@ impl Formatting<'_> {
         Ok(Formatted::Now)
     }
 
-    fn place(&self) -> Result<Place, VolumeError> {
-        Place::take(self.node, "format", self.named, Reach::Blank, self.deadline)
+    fn place(&self) -> Result<WritableVolume, VolumeError> {
+        WritableVolume::take(self.node, "format", self.named, Reach::Blank, self.deadline)
     }
 
     /// Formats, and once more for a while where a partition has just been made. What is overwritten is looked
     /// at anew each time.
-    fn format(&self, place: &Place, label: &str) -> Result<Replaced, VolumeError> {
+    fn format(&self, place: &WritableVolume, label: &str) -> Result<Replaced, VolumeError> {
         place.refuse_read_only(self.node, self.named)?;
         let mut early = None;
         let clock = &*self.node.os().clock;
-        let done = patience::until(clock, self.deadline, SETTLED_WITHIN, || {
+        let done = poll::until(clock, self.deadline, SETTLED_WITHIN, || {
             match self.format_once(place, label) {
                 Err(error) if is_early(&error) => {
                     tracing::info!(volume = %self.volume, "the provider does not format a volume yet");
@@ -138,7 +138,7 @@ impl Formatting<'_> {
         }
     }
 
-    fn format_once(&self, place: &Place, label: &str) -> Result<Replaced, VolumeError> {
+    fn format_once(&self, place: &WritableVolume, label: &str) -> Result<Replaced, VolumeError> {
         let row = self.row(place)?;
         let leave = self.leave(place)?;
         let before = match leave.replaces {
@@ -169,7 +169,7 @@ impl Formatting<'_> {
     }
 
     /// What is on the volume now, if Windows mounts none of it.
-    fn leftover(&self, place: &Place, deadline: Deadline) -> Option<Leftover> {
+    fn leftover(&self, place: &WritableVolume, deadline: Deadline) -> Option<Leftover> {
         let key = self.node.history().key();
         match self.file_system() {
             Ok(None) => {
@@ -185,7 +185,7 @@ impl Formatting<'_> {
     /// returned, an NTFS with another serial number shows that it was done. What cannot be read shows nothing.
     fn replace(
         &self,
-        place: &Place,
+        place: &WritableVolume,
         callee: &Callee<'_>,
         arguments: &Arguments,
         before: &Serial,
@@ -202,7 +202,7 @@ impl Formatting<'_> {
 
     /// Whether what is there may be overwritten: what is blank; a filesystem whose owner has done with it, on
     /// a server's node; anything where the guard is off.
-    fn leave(&self, place: &Place) -> Result<Leave, VolumeError> {
+    fn leave(&self, place: &WritableVolume) -> Result<Leave, VolumeError> {
         let guard = self.node.options().format_guard;
         if guard == FormatGuard::Off {
             return self.unguarded(place);
@@ -226,7 +226,7 @@ impl Formatting<'_> {
     /// whose owner has done with it.
     fn not_blank(
         &self,
-        place: &Place,
+        place: &WritableVolume,
         found: Box<blank::Refusal>,
     ) -> Result<Replaced, VolumeError> {
         match self.file_system()? {
@@ -246,7 +246,11 @@ impl Formatting<'_> {
 
     /// Whether nothing is there that Windows mounts, but what a format left: of this process, or by the look of
     /// it.
-    fn is_unfinished(&self, place: &Place, found: &blank::Refusal) -> Result<bool, VolumeError> {
+    fn is_unfinished(
+        &self,
+        place: &WritableVolume,
+        found: &blank::Refusal,
+    ) -> Result<bool, VolumeError> {
         let left = self.node.history().leftover(self.volume);
         let is_own =
             is_of_windows(found) && left.is_some() && left == self.leftover(place, self.deadline);
@@ -273,7 +277,7 @@ impl Formatting<'_> {
         Ok(Replaced::FileSystem(file_system))
     }
 
-    fn unguarded(&self, place: &Place) -> Result<Leave, VolumeError> {
+    fn unguarded(&self, place: &WritableVolume) -> Result<Leave, VolumeError> {
         let replaces = match self.file_system()? {
             Some(file_system) => {
                 place.require(self.node, Reach::Files, self.deadline)?;
@@ -298,7 +302,7 @@ impl Formatting<'_> {
     /// Windows hands a list down to each file and folder of the volume, which takes long where there are many (0.24 ms
     /// for each on one machine, kirodotdev/KiroCrew pull request 10064; a volume of 2 TB in microsoft/mxc issue 648).
     /// Here are none but Windows's own: the volume was formatted by this call, or by one that did not come to its end.
-    fn finish(&self, place: &Place) -> Result<(), VolumeError> {
+    fn finish(&self, place: &WritableVolume) -> Result<(), VolumeError> {
         self.node
             .check(self.deadline, "format volume", &self.volume)?;
         if let Some(dacl) = &self.options.root_dacl {
@@ -326,36 +330,35 @@ impl Formatting<'_> {
     }
 
     /// The provider's object, which may be late.
-    fn row(&self, place: &Place) -> Result<storage::Volume, VolumeError> {
+    fn row(&self, place: &WritableVolume) -> Result<storage::Volume, VolumeError> {
         let mut refreshed = false;
         let clock = &*self.node.os().clock;
-        let row =
-            patience::until(
-                clock,
-                self.deadline,
-                VISIBLE_WITHIN,
-                || match storage::Volume::find(self.node, self.volume, self.deadline) {
-                    Err(ProviderError::NotFound { .. }) => {
-                        if !std::mem::replace(&mut refreshed, true) {
-                            place.disk.refresh(self.node);
-                        }
-                        Ok(None)
+        let row = poll::until(
+            clock,
+            self.deadline,
+            VISIBLE_WITHIN,
+            || match storage::Volume::find(self.node, self.volume, self.deadline) {
+                Err(ProviderError::NotFound { .. }) => {
+                    if !std::mem::replace(&mut refreshed, true) {
+                        place.disk.refresh(self.node);
                     }
-                    found => found.map(Some),
-                },
-            )?;
+                    Ok(None)
+                }
+                found => found.map(Some),
+            },
+        )?;
         let what = format!("volume {}", self.volume);
         row.ok_or_else(|| ProviderError::not_found(&what).into())
     }
 
-    fn prove_blank(&self, place: &Place) -> Result<(), BlankError> {
+    fn prove_blank(&self, place: &WritableVolume) -> Result<(), BlankError> {
         let stretch = stretch(place);
         stretch.prove_blank(self.node, blank::for_format, self.deadline)
     }
 
     fn await_file_system(&self) -> Result<(), VolumeError> {
         let os = self.node.os();
-        let seen = patience::until(&*os.clock, self.deadline, VISIBLE_WITHIN, || {
+        let seen = poll::until(&*os.clock, self.deadline, VISIBLE_WITHIN, || {
             let file_system = os.volumes.file_system(self.volume);
             file_system.map_err(VolumeError::failed("look at", self.volume))
         })?;
@@ -394,7 +397,7 @@ fn is_early(error: &VolumeError) -> bool {
     )
 }
 
-fn stretch(place: &Place) -> Stretch {
+fn stretch(place: &WritableVolume) -> Stretch {
     Stretch {
         disk: place.disk.number,
         offset: place.partition.offset,

@@ -7,9 +7,9 @@
 
 use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
-use super::{VolumeError, place, target};
-use crate::locks::{Held, Key};
-use crate::{FoundDisk, Named, Node, Way};
+use super::{VolumeError, target, writable};
+use crate::locks::{Key, LockGuard};
+use crate::{FoundDisk, Named, Node, ResolvedPath};
 
 /// A volume, and by what it is known to be the one that is meant: the one thing by which drivers have a
 /// volume formatted, mounted or resized.
@@ -101,13 +101,13 @@ impl NamedVolume<'_> {
     pub(super) fn require_where_it_is(
         &self,
         node: &Node,
-        held: &mut Held,
+        held: &mut LockGuard,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
         match self {
             Self::Found(volume) => match &volume.evidence {
                 Evidence::Disk(found) => {
-                    let disk = place::disk_of(node.os(), volume.id)?;
+                    let disk = writable::disk_of(node.os(), volume.id)?;
                     held.add(Key::Disk(disk), deadline)?;
                     require_on(node, volume.id, found, disk, deadline)
                 }
@@ -137,7 +137,7 @@ fn require_on(
 
 /// Whoever unmounts it through this library needs the volume's lock.
 fn require_at(node: &Node, volume: VolumeId, path: &WinPath) -> Result<(), VolumeError> {
-    let mounted = target::mounted(node.os(), &Way::from(path))?;
+    let mounted = target::mounted(node.os(), &ResolvedPath::from(path))?;
     if mounted == volume {
         return Ok(());
     }

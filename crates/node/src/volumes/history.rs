@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use os::{Extent, Os, VolumeId};
 
 use super::VolumeError;
-use crate::outcomes::{Call, Outcomes};
+use crate::outcomes::{Outcomes, PendingCall};
 
 /// From so many answers on, those about volumes that are gone are dropped.
 const MANY: usize = 1024;
@@ -56,7 +56,10 @@ impl History {
     }
 
     /// Begins a call that wants to format the volume. To be called before the volume's lock is waited for.
-    pub(super) fn begin(&self, volume: VolumeId) -> Call<'_, VolumeId, Result<(), VolumeError>> {
+    pub(super) fn begin(
+        &self,
+        volume: VolumeId,
+    ) -> PendingCall<'_, VolumeId, Result<(), VolumeError>> {
         self.formats.begin(volume)
     }
 
@@ -75,7 +78,7 @@ impl History {
         };
         drop(state);
         let formats = &self.formats;
-        formats.tell(&volume, (), (formats.now(), outcome.clone()));
+        formats.publish(&volume, (), (formats.now(), outcome.clone()));
     }
 
     /// What the last format of the volume left that this process had Windows do, if that failed.

@@ -9,11 +9,11 @@ mod history;
 mod mount;
 pub(crate) mod on_disk;
 mod options;
-mod place;
 mod released;
 mod resize;
 pub(crate) mod stale;
 pub(crate) mod target;
+mod writable;
 
 use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 
@@ -25,14 +25,14 @@ pub(crate) use self::history::History;
 use self::mount::Mounting;
 pub use self::on_disk::VisibilityError;
 pub use self::options::{AllocationUnit, FileSystemType, FormatOptions, FormatOptionsError};
-pub(crate) use self::place::{disk_of, disks_of};
-pub(crate) use self::released::Places;
+pub(crate) use self::released::KeptPaths;
 pub use self::released::{Kept, NotReleased};
 use self::resize::{LEAST_OF_CSI_PROXY, LEAST_OF_WINDOWS, Resizing};
 pub use self::resize::{NewSize, Resized};
 pub use self::target::TargetError;
+pub(crate) use self::writable::{disk_of, disks_of};
 use crate::locks::Key;
-use crate::{FoundDisk, LookupPath, Named, Node, Way};
+use crate::{FoundDisk, LookupPath, Named, Node, ResolvedPath};
 
 /// The operations on the volumes of a [`Node`].
 pub struct Volumes<'a> {
@@ -109,7 +109,7 @@ impl<'a> Volumes<'a> {
     pub fn mount(
         &self,
         volume: VolumeId,
-        folder: impl Into<Way>,
+        folder: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
         let volume = NamedVolume::Id(volume);
@@ -128,7 +128,7 @@ impl<'a> Volumes<'a> {
     pub fn mount_over_stale<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
-        folder: impl Into<Way>,
+        folder: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
         let volume = volume.into();
@@ -146,7 +146,7 @@ impl<'a> Volumes<'a> {
     pub fn unmount(
         &self,
         volume: VolumeId,
-        folder: impl Into<Way>,
+        folder: impl Into<ResolvedPath>,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
         let volume = NamedVolume::Id(volume);
@@ -302,9 +302,9 @@ impl<'a> Volumes<'a> {
         deadline: Deadline,
     ) -> Result<VolumeId, VolumeError> {
         let path = path.into();
-        let way = path.way();
-        self.node.check(deadline, "look at", way.asked())?;
-        Ok(target::mounted(self.node.os(), way)?)
+        let resolved = path.resolved();
+        self.node.check(deadline, "look at", resolved.asked())?;
+        Ok(target::mounted(self.node.os(), resolved)?)
     }
 
     /// The volume that holds the entry of this path, links followed.
@@ -317,10 +317,10 @@ impl<'a> Volumes<'a> {
         deadline: Deadline,
     ) -> Result<VolumeId, VolumeError> {
         let path = path.into();
-        let way = path.way();
-        self.node.check(deadline, "look at", way.asked())?;
+        let resolved = path.resolved();
+        self.node.check(deadline, "look at", resolved.asked())?;
         let fails = target::Missing::Fails;
-        Ok(target::closest(self.node.os(), way, fails)?)
+        Ok(target::closest(self.node.os(), resolved, fails)?)
     }
 
     /// Writes everything cached for the volume to its disk.
@@ -350,18 +350,18 @@ impl<'a> Volumes<'a> {
         &self,
         operation: &'static str,
         named: NamedVolume<'_>,
-        way: &Way,
+        resolved: &ResolvedPath,
         deadline: Deadline,
         run: impl FnOnce(&Mounting<'_>) -> Result<(), VolumeError>,
     ) -> Result<(), VolumeError> {
         let volume = named.id();
-        let keys = vec![Key::target(way), Key::Volume(volume)];
+        let keys = vec![Key::target(resolved), Key::Volume(volume)];
         let mut held = self.node.locks().take(operation, keys, deadline)?;
         named.require_where_it_is(self.node, &mut held, deadline)?;
         run(&Mounting {
             node: self.node,
             volume,
-            way,
+            resolved,
             deadline,
         })
     }

@@ -4,13 +4,13 @@ use os::{Deadline, Entry, Os, Pin, ReparseTag, VolumeId, Win32};
 
 use super::{TargetError, VolumeError, flush, stale, target};
 use crate::link::{self, Leads};
-use crate::{Node, Way, leftover};
+use crate::{Node, ResolvedPath, leftover};
 
 /// A volume and a folder, both locked.
 pub(super) struct Mounting<'a> {
     pub(super) node: &'a Node,
     pub(super) volume: VolumeId,
-    pub(super) way: &'a Way,
+    pub(super) resolved: &'a ResolvedPath,
     pub(super) deadline: Deadline,
 }
 
@@ -32,29 +32,31 @@ impl Mounting<'_> {
             }
             done => return done,
         };
-        let gone = stale::gone(self.os(), self.way.path());
+        let gone = stale::gone(self.os(), self.resolved.path());
         let Some(gone) = gone.map_err(|error| self.not_mounted(error))? else {
             return Err(self.not_mounted(refused));
         };
         self.node
             .check(self.deadline, "mount volume", &self.volume)?;
-        tracing::warn!(path = %self.way.path(), volume = %gone, "removing the mounted folder of a volume that is gone");
-        let unmounted = stale::unmount(self.os(), self.way.path(), gone);
+        tracing::warn!(path = %self.resolved.path(), volume = %gone, "removing the mounted folder of a volume that is gone");
+        let unmounted = stale::unmount(self.os(), self.resolved.path(), gone);
         unmounted.map_err(|source| self.not_mounted(source))?;
         self.set()
     }
 
     fn hold(&self) -> Result<Vec<Pin>, VolumeError> {
-        let held = self.way.hold(&*self.os().files);
+        let held = self.resolved.hold(&*self.os().files);
         held.map_err(|source| self.not_mounted(source))
     }
 
     fn set(&self) -> Result<(), VolumeError> {
-        let found = self.os().files.entry(self.way.path());
+        let found = self.os().files.entry(self.resolved.path());
         let found = found.map_err(|source| self.not_mounted(source))?;
         let volumes = &self.os().volumes;
         let error = match self.refuse_link(found) {
-            Ok(()) => volumes.set_mount_point(self.way.path(), self.volume).err(),
+            Ok(()) => volumes
+                .set_mount_point(self.resolved.path(), self.volume)
+                .err(),
             Err(error) => Some(error),
         };
         let Some(error) = error else {
@@ -63,12 +65,12 @@ impl Mounting<'_> {
         if error.win32() != Some(Win32::DIR_NOT_EMPTY) {
             return Err(self.not_mounted(error));
         }
-        match volumes.mounted_at(self.way.path()) {
+        match volumes.mounted_at(self.resolved.path()) {
             Ok(mounted) if mounted == self.volume => Ok(()),
             Ok(mounted) => Err(VolumeError::TargetInUse {
                 volume: self.volume,
                 mounted,
-                path: self.way.asked().to_string(),
+                path: self.resolved.asked().to_string(),
             }),
             Err(_) => Err(self.not_mounted(error)),
         }
@@ -76,23 +78,23 @@ impl Mounting<'_> {
 
     /// Other paths of the volume stay alive: it is neither locked nor dismounted.
     pub(super) fn unmount(&self) -> Result<(), VolumeError> {
-        let pins = match self.way.hold(&*self.os().files) {
+        let pins = match self.resolved.hold(&*self.os().files) {
             Err(error) if error.is_not_found() => return Err(self.out_of_sight()),
             held => held.map_err(VolumeError::failed("unmount", self.volume))?,
         };
-        leftover::sweep_beside(&*self.os().files, self.way, &pins);
+        leftover::sweep_beside(&*self.os().files, self.resolved, &pins);
         let mounted = self.mounted()?;
         if mounted != self.volume {
             return Err(VolumeError::OtherMounted {
                 volume: self.volume,
                 mounted,
-                path: self.way.asked().to_string(),
+                path: self.resolved.asked().to_string(),
             });
         }
         flush::cached(self.os(), self.volume)?;
         self.node
             .check(self.deadline, "unmount volume", &self.volume)?;
-        let unmounted = stale::unmount(self.os(), self.way.path(), self.volume);
+        let unmounted = stale::unmount(self.os(), self.resolved.path(), self.volume);
         unmounted.map_err(VolumeError::failed("unmount", self.volume))
     }
 
@@ -100,7 +102,7 @@ impl Mounting<'_> {
     /// it.
     fn mounted(&self) -> Result<VolumeId, VolumeError> {
         let failed = VolumeError::failed("unmount", self.volume);
-        let entry = match self.os().files.entry(self.way.path()) {
+        let entry = match self.os().files.entry(self.resolved.path()) {
             Ok(entry) => entry,
             Err(error) if error.is_not_found() => return Err(self.out_of_sight()),
             Err(error) => return Err(failed(error)),
@@ -108,15 +110,15 @@ impl Mounting<'_> {
         if entry.tag.is_none() && entry.is_directory() {
             return Err(self.nothing_there());
         }
-        match link::leads(&*self.os().files, self.way.path(), &entry).map_err(failed)? {
+        match link::leads(&*self.os().files, self.resolved.path(), &entry).map_err(failed)? {
             Leads::ToVolume(stored) if entry.tag == Some(ReparseTag::MOUNT_POINT) => Ok(self
                 .os()
                 .volumes
-                .mounted_at(self.way.path())
+                .mounted_at(self.resolved.path())
                 .unwrap_or(stored)),
             _ => Err(VolumeError::NotAMountedFolder {
                 volume: self.volume,
-                path: self.way.asked().to_string(),
+                path: self.resolved.asked().to_string(),
             }),
         }
     }
@@ -124,14 +126,14 @@ impl Mounting<'_> {
     /// A path that is missing has nothing mounted; one that a dangling link or a vanished volume hides
     /// may well have.
     fn out_of_sight(&self) -> VolumeError {
-        match target::mounted(self.os(), self.way) {
+        match target::mounted(self.os(), self.resolved) {
             Err(TargetError::Missing { .. }) => self.nothing_there(),
             Err(error) => error.into(),
             // It has come back meanwhile: whoever asks again will see it.
             Ok(volume) => VolumeError::OtherMounted {
                 volume: self.volume,
                 mounted: volume,
-                path: self.way.asked().to_string(),
+                path: self.resolved.asked().to_string(),
             },
         }
     }
@@ -145,7 +147,7 @@ impl Mounting<'_> {
         };
         Err(os::Error::new(
             "SetVolumeMountPointW",
-            self.way.path(),
+            self.resolved.path(),
             code,
         ))
     }
@@ -153,7 +155,7 @@ impl Mounting<'_> {
     fn not_mounted(&self, source: os::Error) -> VolumeError {
         VolumeError::Mount {
             volume: self.volume,
-            path: self.way.asked().to_string(),
+            path: self.resolved.asked().to_string(),
             source,
         }
     }
@@ -161,7 +163,7 @@ impl Mounting<'_> {
     fn nothing_there(&self) -> VolumeError {
         VolumeError::NotMounted {
             volume: self.volume,
-            path: self.way.asked().to_string(),
+            path: self.resolved.asked().to_string(),
         }
     }
 

@@ -10,9 +10,9 @@ use os::{
     Deadline, DiskNumber, DriveLayout, PartitionEntry, PartitionNumber, PartitionStyle, VolumeId,
 };
 
-use crate::patience::{self, VISIBLE_WITHIN};
-use crate::text::list;
-use crate::{DiskError, Node, Unfinished, looks};
+use crate::join::or_none;
+use crate::poll::{self, VISIBLE_WITHIN};
+use crate::{DiskError, Node, Unfinished, in_flight};
 
 /// The volumes of a disk cannot be told for certain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum VisibilityError {
         source: os::Error,
     },
     /// The disk has no such partition.
-    #[error("disk {disk} has no partition {partition}, only {}", list(.seen))]
+    #[error("disk {disk} has no partition {partition}, only {}", or_none(.seen))]
     NoSuchPartition {
         /// The disk.
         disk: DiskNumber,
@@ -37,7 +37,7 @@ pub enum VisibilityError {
         seen: Vec<PartitionNumber>,
     },
     /// A partition has no volume, also after a while.
-    #[error("partition {partition} of disk {disk} has no volume; volumes that could not be looked at: {}", list(.unreadable))]
+    #[error("partition {partition} of disk {disk} has no volume; volumes that could not be looked at: {}", or_none(.unreadable))]
     NotVisible {
         /// The disk.
         disk: DiskNumber,
@@ -50,7 +50,7 @@ pub enum VisibilityError {
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
     /// Several volumes claim one partition.
-    #[error("partition {partition} of disk {disk} has not one volume but {}", list(.volumes))]
+    #[error("partition {partition} of disk {disk} has not one volume but {}", or_none(.volumes))]
     Several {
         /// The disk.
         disk: DiskNumber,
@@ -73,7 +73,7 @@ pub(crate) fn wait<E: From<DiskError> + From<VisibilityError>>(
     deadline: Deadline,
 ) -> Result<Vec<VolumeId>, E> {
     let mut last = None;
-    let complete = patience::until(&*node.os().clock, deadline, VISIBLE_WITHIN, || {
+    let complete = poll::until(&*node.os().clock, deadline, VISIBLE_WITHIN, || {
         // The disk may be partitioned, or go offline, while this waits.
         let Some(layout) = online_layout(node, disk)? else {
             return Ok::<_, E>(Some(Vec::new()));
@@ -185,7 +185,7 @@ impl Survey {
         let volumes = node.os().volumes.list();
         let volumes = volumes.map_err(|source| VisibilityError::List { disk, source })?;
         let look = |node: &Node, volume: &VolumeId| (*volume, node.os().volumes.extents(*volume));
-        for (volume, extents) in looks::each(node, "list volumes", deadline, volumes, look)? {
+        for (volume, extents) in in_flight::each(node, "list volumes", deadline, volumes, look)? {
             match extents {
                 Ok(extents) => extents
                     .iter()

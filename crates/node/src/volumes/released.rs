@@ -13,9 +13,9 @@ use os::{Deadline, Os, Root, VolumeId, Win32, WinPath};
 
 use super::{TargetError, VolumeError, target};
 use crate::bounded::race;
-use crate::looks::ANSWER_WITHIN;
-use crate::way::canonical::{self, lies_in};
-use crate::{Bounds, Node, Unfinished, Way, patience};
+use crate::in_flight::ANSWER_WITHIN;
+use crate::resolved_path::canonical::{self, lies_in};
+use crate::{AllowedRoots, Node, ResolvedPath, Unfinished, poll};
 
 /// How long somebody may take to close what is open on a volume.
 const UNUSED_WITHIN: Duration = Duration::from_secs(10);
@@ -88,23 +88,23 @@ impl From<os::Error> for NotReleased {
 }
 
 /// [`Kept`], with where the working folders led to when the server started.
-pub(crate) struct Places {
+pub(crate) struct KeptPaths {
     kept: Kept,
-    bounds: Arc<Bounds>,
+    allowed: Arc<AllowedRoots>,
 }
 
-impl Places {
+impl KeptPaths {
     pub(crate) fn resolve(os: &Os, kept: Kept) -> Self {
-        let bounds = Bounds::resolve_roots(os, &kept.working_folders);
-        Self { kept, bounds }
+        let allowed = AllowedRoots::resolve_roots(os, &kept.working_folders);
+        Self { kept, allowed }
     }
 
     /// Refuses a volume that somebody may need. To be called under its lock.
     fn refuse(&self, os: &Os, volume: VolumeId) -> Result<(), NotReleased> {
-        let now = Bounds::resolve_roots(os, &self.kept.working_folders);
-        let bounds = [&*self.bounds, &*now];
-        refuse_mounts(os, volume, bounds)?;
-        for path in bounds.into_iter().flat_map(Bounds::paths) {
+        let now = AllowedRoots::resolve_roots(os, &self.kept.working_folders);
+        let allowed = [&*self.allowed, &*now];
+        refuse_mounts(os, volume, allowed)?;
+        for path in allowed.into_iter().flat_map(AllowedRoots::paths) {
             if leads_through(os, &path, volume)? {
                 let path = path.to_string();
                 return Err(NotReleased::HoldsWorkingFolder { path });
@@ -167,7 +167,7 @@ fn refuse_in_time(
 /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>).
 fn require_unused(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
     let os = node.os();
-    let locked = patience::until(&*os.clock, deadline, UNUSED_WITHIN, || {
+    let locked = poll::until(&*os.clock, deadline, UNUSED_WITHIN, || {
         match os.volumes.lock(volume) {
             Ok(_lock) => Ok(Some(())),
             Err(error) if error.win32() == Some(Win32::ACCESS_DENIED) => Ok(None),
@@ -180,19 +180,23 @@ fn require_unused(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<(
 /// Refuses a volume that is mounted inside, or not outside: by the texts of paths, and by the places that
 /// they lead to, since the mount manager says drive and folder where a working folder's place may begin with
 /// a volume.
-fn refuse_mounts(os: &Os, volume: VolumeId, bounds: [&Bounds; 2]) -> Result<(), NotReleased> {
+fn refuse_mounts(
+    os: &Os,
+    volume: VolumeId,
+    allowed: [&AllowedRoots; 2],
+) -> Result<(), NotReleased> {
     let paths = os.volumes.access_paths(volume)?;
     if paths.is_empty() {
         return Err(NotReleased::MountedNowhere);
     }
     let is_named_inside = |path: &WinPath| {
         let is_on_a_drive = matches!(path.root(), Root::Drive(_));
-        !is_on_a_drive || bounds.iter().any(|bounds| bounds.contain(path))
+        !is_on_a_drive || allowed.iter().any(|allowed| allowed.contain(path))
     };
     if let Some(path) = paths.iter().find(|path| is_named_inside(path)) {
         return Err(mounted_inside(path));
     }
-    let inside = places_inside(os, bounds)?;
+    let inside = places_inside(os, allowed)?;
     let is_on_it = |place: &&WinPath| *place.root() == Root::Volume(volume);
     if let Some(place) = inside.iter().find(is_on_it) {
         let path = place.to_string();
@@ -220,11 +224,11 @@ fn mounted_inside(path: &WinPath) -> NotReleased {
 
 /// Where the working folders lead, and the links right below them: one that leads out is followed by no call
 /// of this server's, but by other programs that stage.
-fn places_inside(os: &Os, bounds: [&Bounds; 2]) -> Result<Vec<WinPath>, NotReleased> {
+fn places_inside(os: &Os, allowed: [&AllowedRoots; 2]) -> Result<Vec<WinPath>, NotReleased> {
     let mut places = Vec::new();
-    for bounds in bounds {
-        let links = bounds.entries_that_lead_on(os)?;
-        for path in bounds.paths().chain(links) {
+    for allowed in allowed {
+        let links = allowed.entries_that_lead_on(os)?;
+        for path in allowed.paths().chain(links) {
             let place = canonical::of_target(os, &path).map_err(TargetError::from)?;
             places.extend(place);
         }
@@ -255,7 +259,7 @@ fn leads_through(os: &Os, path: &WinPath, volume: VolumeId) -> Result<bool, Targ
     let mut on_the_way = BTreeSet::new();
     for depth in 0..=path.components().len() {
         let above = target::Missing::LookAbove;
-        match target::closest(os, &Way::from(&path.prefix(depth)), above) {
+        match target::closest(os, &ResolvedPath::from(&path.prefix(depth)), above) {
             Ok(found) => on_the_way.insert(found),
             Err(error) if error.is_missing() => break,
             Err(TargetError::NoVolume { .. }) => break,

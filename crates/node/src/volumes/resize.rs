@@ -6,7 +6,7 @@ use os::schema::{codes, partition};
 use os::{Arguments, Deadline, Value, VolumeId};
 
 use super::fill::{Filling, Growth};
-use super::place::Place;
+use super::writable::WritableVolume;
 use super::{NamedVolume, VolumeError};
 use crate::disks::guard::Reach;
 use crate::provider::ProviderError;
@@ -121,7 +121,7 @@ pub(super) struct Resizing<'a> {
 impl Resizing<'_> {
     pub(super) fn run(&self, size: NewSize) -> Result<Resized, VolumeError> {
         let (named, reach) = (self.named, Reach::Files);
-        let mut place = Place::take(self.node, "resize", named, reach, self.deadline)?;
+        let mut place = WritableVolume::take(self.node, "resize", named, reach, self.deadline)?;
         let from = place.partition.length;
         let target = self.target(&mut place, size)?;
         if target.is_some() {
@@ -142,7 +142,11 @@ impl Resizing<'_> {
     }
 
     /// The size that the partition is to grow to; `None` when it is large enough.
-    fn target(&self, place: &mut Place, size: NewSize) -> Result<Option<Wanted>, VolumeError> {
+    fn target(
+        &self,
+        place: &mut WritableVolume,
+        size: NewSize,
+    ) -> Result<Option<Wanted>, VolumeError> {
         let size = size.aligned();
         if let NewSize::Bytes(bytes) = size
             && self.is_enough(place, bytes.get())
@@ -175,13 +179,21 @@ impl Resizing<'_> {
 
     /// Whether the volume has all of its disk that Windows gives to data, and the size counts the rest too: who
     /// grew a disk to a size often wants the volume to have just that.
-    fn is_but_for_the_tables(&self, place: &Place, size: u64) -> Result<bool, VolumeError> {
+    fn is_but_for_the_tables(
+        &self,
+        place: &WritableVolume,
+        size: u64,
+    ) -> Result<bool, VolumeError> {
         Ok(next(place).is_none() && size <= self.length_of_disk(place)?)
     }
 
     /// A disk that has grown says so to nobody by itself. Drivers have all disks looked at before
     /// they resize, so that is only done again for want of room.
-    fn see_the_disk_anew(&self, place: &mut Place, size: NewSize) -> Result<(), VolumeError> {
+    fn see_the_disk_anew(
+        &self,
+        place: &mut WritableVolume,
+        size: NewSize,
+    ) -> Result<(), VolumeError> {
         let disk = place.disk.number;
         self.node
             .check(self.deadline, "resize volume", &self.volume)?;
@@ -201,14 +213,14 @@ impl Resizing<'_> {
     /// second copy of the partition table is; whole MiB. There the provider's own largest partition ends
     /// (dsccommunity/StorageDsc issue 304). `GetSupportedSize` is not asked, as it needs the defragmenter
     /// (aws-ebs-csi-driver#2877).
-    fn maximum(&self, place: &Place) -> Result<u64, VolumeError> {
+    fn maximum(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
         let end_of_disk = self.length_of_disk(place)?.saturating_sub(KEPT);
         let end = next(place).unwrap_or(end_of_disk);
         let room = end.saturating_sub(place.partition.offset);
         Ok(room - room % MIB)
     }
 
-    fn length_of_disk(&self, place: &Place) -> Result<u64, VolumeError> {
+    fn length_of_disk(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
         let disk = place.disk.number;
         let length = self.node.os().disks.length(disk);
         Ok(length.map_err(DiskError::kernel(disk))?)
@@ -217,7 +229,7 @@ impl Resizing<'_> {
     /// `None` when the partition is as large as the provider makes it.
     fn grow_partition(
         &self,
-        place: &mut Place,
+        place: &mut WritableVolume,
         wanted: Wanted,
     ) -> Result<Option<Growth>, VolumeError> {
         let target = wanted.bytes;
@@ -254,7 +266,7 @@ impl Resizing<'_> {
     /// What the provider answers, and the partition as it is then.
     fn grow_by_the_provider(
         &self,
-        place: &mut Place,
+        place: &mut WritableVolume,
         target: u64,
     ) -> Result<Result<(), ProviderError>, VolumeError> {
         self.node
@@ -271,7 +283,7 @@ impl Resizing<'_> {
     /// call is relative.
     fn grow_by_the_kernel(
         &self,
-        place: &mut Place,
+        place: &mut WritableVolume,
         target: u64,
         error: ProviderError,
     ) -> Result<(), VolumeError> {
@@ -295,14 +307,14 @@ impl Resizing<'_> {
     }
 
     /// Whether the partition is as long as it is to be, or by so little shorter that it is left at that.
-    fn is_enough(&self, place: &Place, size: u64) -> bool {
+    fn is_enough(&self, place: &WritableVolume, size: u64) -> bool {
         size < place.partition.length.saturating_add(self.least)
     }
 }
 
 /// Whether the provider, which knows the disk's length by now, refuses a rest of it that csi-proxy would not ask for:
 /// where its largest partition ends is not documented, and ours may end some MiB behind.
-fn is_all_there_is(place: &Place, wanted: Wanted, error: &ProviderError) -> bool {
+fn is_all_there_is(place: &WritableVolume, wanted: Wanted, error: &ProviderError) -> bool {
     let rest = wanted.bytes.saturating_sub(place.partition.length);
     let code = codes::SIZE_NOT_SUPPORTED.code;
     let is_refused = matches!(error, ProviderError::Refused { code: its, .. } if *its == code);
@@ -310,7 +322,7 @@ fn is_all_there_is(place: &Place, wanted: Wanted, error: &ProviderError) -> bool
 }
 
 /// Where the partition behind this one begins.
-fn next(place: &Place) -> Option<u64> {
+fn next(place: &WritableVolume) -> Option<u64> {
     let others = place.layout.partitions.iter().map(|other| other.offset);
     others
         .filter(|offset| *offset > place.partition.offset)

@@ -3,7 +3,7 @@
 use os::{Os, ReparseTag, VolumeId, Win32, WinPath};
 
 use crate::link::{self, Leads};
-use crate::way::canonical;
+use crate::resolved_path::canonical;
 
 /// The volume that the entry is a mounted folder of, if it is gone for certain. A folder may store any of a
 /// volume's names, and the list has one of each, so that both folder and list are asked.

@@ -3,7 +3,7 @@
 use os::{Os, ReparseTag, Root, VolumeId, WinPath};
 
 use crate::link::{self, Leads};
-use crate::{Way, WayError, texts};
+use crate::{ResolveError, ResolvedPath, driver_texts};
 
 /// Links that one look-up follows, and folders that it looks above, at most. The number is
 /// csi-proxy's.
@@ -26,8 +26,8 @@ pub enum TargetError {
     /// takes it for "nothing is mounted", so it stands for this alone.
     #[error(
         "{path}: {}. (Cannot find path '{path}' {}.)",
-        texts::FILE_NOT_FOUND,
-        texts::MISSING
+        driver_texts::FILE_NOT_FOUND,
+        driver_texts::MISSING
     )]
     Missing {
         /// The path.
@@ -57,7 +57,10 @@ pub enum TargetError {
     },
     /// The path is a directory like any other. The first text is csi-proxy 1.3's, the second 1.2's:
     /// aws-ebs takes it for "nothing is mounted", so it stands for this alone.
-    #[error("{path}: not a mounted folder (cmd: {})", texts::PLAIN_DIRECTORY)]
+    #[error(
+        "{path}: not a mounted folder (cmd: {})",
+        driver_texts::PLAIN_DIRECTORY
+    )]
     PlainDirectory {
         /// The path.
         path: String,
@@ -70,7 +73,7 @@ pub enum TargetError {
     },
     /// A link on the way cannot be followed, or may not.
     #[error(transparent)]
-    Way(#[from] WayError),
+    Resolve(#[from] ResolveError),
 }
 
 impl TargetError {
@@ -93,16 +96,16 @@ impl TargetError {
 ///
 /// # Errors
 /// It leads to none.
-pub(crate) fn mounted(os: &Os, way: &Way) -> Result<VolumeId, TargetError> {
-    let target = way.asked();
-    let mut at = way.clone();
+pub(crate) fn mounted(os: &Os, resolved: &ResolvedPath) -> Result<VolumeId, TargetError> {
+    let target = resolved.asked();
+    let mut at = resolved.clone();
     for step in 0..MAX_STEPS {
         let entry = match os.files.entry(at.path()) {
             Ok(entry) => entry,
             Err(error) if !error.is_not_found() => {
                 return Err(TargetError::out_of_reach(target)(error));
             }
-            Err(error) if step == 0 => return Err(missing(os, way, error)),
+            Err(error) if step == 0 => return Err(missing(os, resolved, error)),
             Err(_) => return Err(dangling(target, at.path())),
         };
         let leads = link::leads(&*os.files, at.path(), &entry);
@@ -146,9 +149,13 @@ pub(crate) enum Missing {
 ///
 /// # Errors
 /// It is on none.
-pub(crate) fn closest(os: &Os, way: &Way, absent: Missing) -> Result<VolumeId, TargetError> {
-    let path = way.asked();
-    let mut at = way.clone();
+pub(crate) fn closest(
+    os: &Os,
+    resolved: &ResolvedPath,
+    absent: Missing,
+) -> Result<VolumeId, TargetError> {
+    let path = resolved.asked();
+    let mut at = resolved.clone();
     for step in 0..MAX_STEPS {
         let Some(above) = at.above() else {
             return volume_of_root(os, path, at.path());
@@ -162,7 +169,7 @@ pub(crate) fn closest(os: &Os, way: &Way, absent: Missing) -> Result<VolumeId, T
                 at = above;
                 continue;
             }
-            Err(error) if step == 0 => return Err(missing(os, way, error)),
+            Err(error) if step == 0 => return Err(missing(os, resolved, error)),
             Err(_) => return Err(dangling(path, at.path())),
         };
         let leads = link::leads(&*os.files, at.path(), &entry);
@@ -216,12 +223,12 @@ fn is_drive(path: &WinPath) -> bool {
 
 /// Tells a path that is missing from one that a dangling link or a vanished volume above it hides:
 /// Windows answers alike.
-fn missing(os: &Os, way: &Way, source: os::Error) -> TargetError {
-    let path = way.asked();
-    if way.led_through_links() {
-        return dangling(path, way.path());
+fn missing(os: &Os, resolved: &ResolvedPath, source: os::Error) -> TargetError {
+    let path = resolved.asked();
+    if resolved.led_through_links() {
+        return dangling(path, resolved.path());
     }
-    let mut above = way.path().parent();
+    let mut above = resolved.path().parent();
     while let Some(folder) = above {
         match os.files.leads_to_directory(&folder) {
             Ok(true) => return missing_as_such(path),

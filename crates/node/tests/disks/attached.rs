@@ -11,8 +11,8 @@ use os_sim::{Arrivals, Bus, Content, DiskSpec, Effect, NodeSpec, Rule, RuleId, S
 use wincsi_node::api::{Cause, Condition, Error, NodeApi};
 use wincsi_node::{DiskQuery, FoundDisk, Options};
 
-use crate::support::stuck::{PATIENCE, serial};
-use crate::support::{GIB, Rig};
+use crate::support::stuck::{TIMEOUT, serial};
+use crate::support::{GIB, NodeFixture};
 
 const RESCAN: &str = "MSFT_StorageSetting.UpdateHostStorageCache";
 
@@ -33,7 +33,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 type Answer = Receiver<Result<FoundDisk, Error>>;
 
 /// A node whose storage provider sees what comes by a rescan alone, with one data disk.
-fn rig() -> Rig {
+fn fixture() -> NodeFixture {
     let spec = NodeSpec {
         storage: StorageConditions {
             arrivals: Arrivals::OnRescan,
@@ -41,28 +41,28 @@ fn rig() -> Rig {
         },
         ..NodeSpec::named("node-1")
     };
-    let rig = Rig::of(&spec, Options::default());
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(OLD).lun(1), OLD, GIB);
-    let _ = rig.sim.take_trace();
-    rig
+    let fixture = NodeFixture::of(&spec, Options::default());
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(OLD).lun(1), OLD, GIB);
+    let _ = fixture.sim.take_trace();
+    fixture
 }
 
-fn attach(rig: &Rig) {
+fn attach(fixture: &NodeFixture) {
     let spec = DiskSpec::on(Bus::Sas).serial(NEW).lun(2);
-    let hardware = rig.sim.hardware();
+    let hardware = fixture.sim.hardware();
     hardware
         .attach_disk(NEW, &spec, &Content::blank(GIB))
         .unwrap();
 }
 
-fn find(rig: &Rig, wanted: &DiskQuery, patience: Duration) -> Result<FoundDisk, Error> {
-    let disks = NodeApi::disks(&rig.node);
-    disks.find_attached(wanted, patience, rig.soon())
+fn find(fixture: &NodeFixture, wanted: &DiskQuery, patience: Duration) -> Result<FoundDisk, Error> {
+    let disks = NodeApi::disks(&fixture.node);
+    disks.find_attached(wanted, patience, fixture.soon())
 }
 
 /// Somebody who waits for the late disk, on a thread of its own.
-fn call(rig: &Rig, patience: Duration) -> Answer {
-    let (node, soon) = (rig.node.clone(), rig.soon());
+fn call(fixture: &NodeFixture, patience: Duration) -> Answer {
+    let (node, soon) = (fixture.node.clone(), fixture.soon());
     let (answer, answered) = mpsc::channel();
     thread::spawn(move || {
         let found = NodeApi::disks(&node).find_attached(&serial(NEW), patience, soon);
@@ -71,43 +71,43 @@ fn call(rig: &Rig, patience: Duration) -> Answer {
     answered
 }
 
-fn hang(rig: &Rig) -> RuleId {
-    rig.sim.faults().add(Rule::on(RESCAN, Effect::Hang))
+fn hang(fixture: &NodeFixture) -> RuleId {
+    fixture.sim.faults().add(Rule::on(RESCAN, Effect::Hang))
 }
 
-fn wait_until_hanging(rig: &Rig) {
-    assert!(rig.sim.faults().wait_until_hanging(1, PATIENCE));
+fn wait_until_hanging(fixture: &NodeFixture) {
+    assert!(fixture.sim.faults().wait_until_hanging(1, TIMEOUT));
 }
 
 /// What was done, from the first count on.
 struct Done<'a> {
-    rig: &'a Rig,
-    looks: usize,
+    fixture: &'a NodeFixture,
+    reads: usize,
     rescans: usize,
 }
 
 impl<'a> Done<'a> {
-    fn on(rig: &'a Rig) -> Self {
-        let _ = rig.sim.take_trace();
+    fn on(fixture: &'a NodeFixture) -> Self {
+        let _ = fixture.sim.take_trace();
         Self {
-            rig,
-            looks: 0,
+            fixture,
+            reads: 0,
             rescans: 0,
         }
     }
 
     fn count(&mut self) {
-        for op in self.rig.sim.take_trace() {
-            self.looks += usize::from(op.operation == QUERY && op.object == DISKS);
+        for op in self.fixture.sim.take_trace() {
+            self.reads += usize::from(op.operation == QUERY && op.object == DISKS);
             self.rescans += usize::from(op.operation == RESCAN);
         }
     }
 
     /// Waits until so many have looked, so that all of them have come.
-    fn wait_for_looks(&mut self, looks: usize) {
-        let end = Instant::now() + PATIENCE;
-        while self.looks < looks {
-            assert!(Instant::now() < end, "{} looked", self.looks);
+    fn wait_for_looks(&mut self, reads: usize) {
+        let end = Instant::now() + TIMEOUT;
+        while self.reads < reads {
+            assert!(Instant::now() < end, "{} looked", self.reads);
             self.count();
             thread::yield_now();
         }
@@ -120,10 +120,10 @@ impl<'a> Done<'a> {
 }
 
 /// The answer, while the clock goes on until it comes.
-fn answer_of(rig: &Rig, call: &Answer) -> Result<FoundDisk, Error> {
-    let end = Instant::now() + PATIENCE;
+fn answer_of(fixture: &NodeFixture, call: &Answer) -> Result<FoundDisk, Error> {
+    let end = Instant::now() + TIMEOUT;
     while Instant::now() < end {
-        rig.os().clock.sleep(Duration::from_secs(5));
+        fixture.os().clock.sleep(Duration::from_secs(5));
         if let Ok(answer) = call.recv_timeout(Duration::from_millis(200)) {
             return answer;
         }
@@ -137,20 +137,20 @@ fn number(found: Result<FoundDisk, Error>) -> os::DiskNumber {
 
 #[test]
 fn a_disk_that_is_there_costs_no_rescan() {
-    let rig = rig();
-    let mut done = Done::on(&rig);
-    find(&rig, &serial(OLD), MINUTE).unwrap();
+    let fixture = fixture();
+    let mut done = Done::on(&fixture);
+    find(&fixture, &serial(OLD), MINUTE).unwrap();
     assert_eq!(done.rescans(), 0);
 }
 
 #[test]
 fn a_disk_that_came_is_found_by_one_rescan_however_short_the_patience() {
     for patience in [Duration::ZERO, MINUTE] {
-        let rig = rig();
-        attach(&rig);
-        let mut done = Done::on(&rig);
-        let found = find(&rig, &serial(NEW), patience);
-        assert_eq!(number(found), rig.disk_of(NEW));
+        let fixture = fixture();
+        attach(&fixture);
+        let mut done = Done::on(&fixture);
+        let found = find(&fixture, &serial(NEW), patience);
+        assert_eq!(number(found), fixture.disk_of(NEW));
         assert_eq!(done.rescans(), 1);
     }
 }
@@ -158,101 +158,101 @@ fn a_disk_that_came_is_found_by_one_rescan_however_short_the_patience() {
 /// All have come when the first rescan ends, which began before; so the second serves them all.
 #[test]
 fn a_hundred_callers_find_a_disk_that_comes_late_by_one_rescan_together() {
-    let rig = rig();
-    let mut done = Done::on(&rig);
-    let first_hangs = hang(&rig);
-    let first = call(&rig, MINUTE);
-    wait_until_hanging(&rig);
-    let others: Vec<_> = (0..CALLERS).map(|_| call(&rig, MINUTE)).collect();
+    let fixture = fixture();
+    let mut done = Done::on(&fixture);
+    let first_hangs = hang(&fixture);
+    let first = call(&fixture, MINUTE);
+    wait_until_hanging(&fixture);
+    let others: Vec<_> = (0..CALLERS).map(|_| call(&fixture, MINUTE)).collect();
     done.wait_for_looks(1 + CALLERS);
-    let second_hangs = hang(&rig);
-    rig.sim.faults().remove(first_hangs);
+    let second_hangs = hang(&fixture);
+    fixture.sim.faults().remove(first_hangs);
     done.wait_for_looks(1 + CALLERS + 1);
-    wait_until_hanging(&rig);
-    attach(&rig);
-    rig.sim.faults().remove(second_hangs);
+    wait_until_hanging(&fixture);
+    attach(&fixture);
+    fixture.sim.faults().remove(second_hangs);
     for call in others.iter().chain([&first]) {
-        let found = call.recv_timeout(PATIENCE).unwrap();
-        assert_eq!(number(found), rig.disk_of(NEW));
+        let found = call.recv_timeout(TIMEOUT).unwrap();
+        assert_eq!(number(found), fixture.disk_of(NEW));
     }
     assert_eq!(done.rescans(), 2);
 }
 
 #[test]
 fn a_rescan_that_hangs_holds_nobody_whose_disk_is_there() {
-    let rig = rig();
-    let hanging = hang(&rig);
-    let waiting = call(&rig, MINUTE);
-    wait_until_hanging(&rig);
+    let fixture = fixture();
+    let hanging = hang(&fixture);
+    let waiting = call(&fixture, MINUTE);
+    wait_until_hanging(&fixture);
     for _ in 0..3 {
-        find(&rig, &serial(OLD), MINUTE).unwrap();
+        find(&fixture, &serial(OLD), MINUTE).unwrap();
     }
-    attach(&rig);
-    rig.sim.faults().remove(hanging);
-    let found = waiting.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(number(found), rig.disk_of(NEW));
+    attach(&fixture);
+    fixture.sim.faults().remove(hanging);
+    let found = waiting.recv_timeout(TIMEOUT).unwrap();
+    assert_eq!(number(found), fixture.disk_of(NEW));
 }
 
 /// Windows sees most disks that come by itself.
 #[test]
 fn a_disk_that_windows_notices_is_found_while_a_rescan_hangs() {
-    let rig = Rig::new();
-    let hanging = hang(&rig);
-    let waiting = call(&rig, MINUTE * 10);
-    wait_until_hanging(&rig);
-    attach(&rig);
-    let attached = rig.os().clock.now();
-    let found = answer_of(&rig, &waiting);
-    assert_eq!(number(found), rig.disk_of(NEW));
-    let took = attached.until(rig.os().clock.now());
+    let fixture = NodeFixture::new();
+    let hanging = hang(&fixture);
+    let waiting = call(&fixture, MINUTE * 10);
+    wait_until_hanging(&fixture);
+    attach(&fixture);
+    let attached = fixture.os().clock.now();
+    let found = answer_of(&fixture, &waiting);
+    assert_eq!(number(found), fixture.disk_of(NEW));
+    let took = attached.until(fixture.os().clock.now());
     assert!(took < MINUTE * 5, "{took:?}");
-    rig.sim.faults().remove(hanging);
+    fixture.sim.faults().remove(hanging);
 }
 
 #[test]
 fn a_rescan_that_hangs_is_told_after_the_patience_and_no_other_is_begun() {
-    let rig = rig();
-    let mut done = Done::on(&rig);
-    let hanging = hang(&rig);
-    let calls: Vec<_> = (0..10).map(|_| call(&rig, MINUTE)).collect();
-    wait_until_hanging(&rig);
+    let fixture = fixture();
+    let mut done = Done::on(&fixture);
+    let hanging = hang(&fixture);
+    let calls: Vec<_> = (0..10).map(|_| call(&fixture, MINUTE)).collect();
+    wait_until_hanging(&fixture);
     done.wait_for_looks(10);
     for call in &calls {
-        let error = answer_of(&rig, call).unwrap_err();
+        let error = answer_of(&fixture, call).unwrap_err();
         assert_eq!(error.condition(), Some(Condition::NotAnswering), "{error}");
         assert!(error.to_string().contains("no disk with"), "{error}");
     }
     assert_eq!(done.rescans(), 1);
-    attach(&rig);
-    rig.sim.faults().remove(hanging);
-    let found = find(&rig, &serial(NEW), MINUTE);
-    assert_eq!(number(found), rig.disk_of(NEW));
+    attach(&fixture);
+    fixture.sim.faults().remove(hanging);
+    let found = find(&fixture, &serial(NEW), MINUTE);
+    assert_eq!(number(found), fixture.disk_of(NEW));
 }
 
 #[test]
 fn at_the_deadline_a_call_ends_whatever_its_patience() {
-    let rig = rig();
-    let hanging = hang(&rig);
-    let (node, clock) = (rig.node.clone(), &rig.os().clock);
+    let fixture = fixture();
+    let hanging = hang(&fixture);
+    let (node, clock) = (fixture.node.clone(), &fixture.os().clock);
     let soon = os::Deadline::within(&**clock, Duration::from_secs(20));
     let (answer, answered) = mpsc::channel();
     thread::spawn(move || {
         let found = NodeApi::disks(&node).find_attached(&serial(NEW), MINUTE, soon);
         let _ = answer.send(found);
     });
-    wait_until_hanging(&rig);
-    let error = answer_of(&rig, &answered).unwrap_err();
+    wait_until_hanging(&fixture);
+    let error = answer_of(&fixture, &answered).unwrap_err();
     assert_eq!(error.cause, Cause::Deadline);
-    rig.sim.faults().remove(hanging);
+    fixture.sim.faults().remove(hanging);
 }
 
 #[test]
 fn a_disk_that_never_comes_is_an_error_after_the_patience_with_what_was_seen() {
-    let rig = rig();
-    let mut done = Done::on(&rig);
-    let begun = rig.os().clock.now();
-    let error = find(&rig, &serial(NEW), MINUTE).unwrap_err();
-    let took = begun.until(rig.os().clock.now());
+    let fixture = fixture();
+    let mut done = Done::on(&fixture);
+    let begun = fixture.os().clock.now();
+    let error = find(&fixture, &serial(NEW), MINUTE).unwrap_err();
+    let took = begun.until(fixture.os().clock.now());
     assert_eq!(error.condition(), Some(Condition::NotFound), "{error}");
     assert!(matches!(error.cause, Cause::NotIdentified(_)), "{error}");
     assert!((MINUTE..MINUTE * 2).contains(&took), "{took:?}");
@@ -262,41 +262,41 @@ fn a_disk_that_never_comes_is_an_error_after_the_patience_with_what_was_seen() {
 
 #[test]
 fn what_no_rescan_can_mend_is_told_at_once() {
-    let rig = rig();
+    let fixture = fixture();
     let twin = DiskSpec::on(Bus::Sas).serial(OLD).lun(3);
-    rig.plug(&twin, "twin", GIB);
-    let mut done = Done::on(&rig);
-    let error = find(&rig, &serial(OLD), MINUTE).unwrap_err();
+    fixture.plug(&twin, "twin", GIB);
+    let mut done = Done::on(&fixture);
+    let error = find(&fixture, &serial(OLD), MINUTE).unwrap_err();
     assert_eq!(error.condition(), Some(Condition::Ambiguous), "{error}");
     assert_eq!(done.rescans(), 0);
 }
 
 #[test]
 fn a_rescan_that_is_refused_ends_the_calls_that_it_was_for() {
-    let rig = rig();
+    let fixture = fixture();
     let refused = Rule::on(RESCAN, Effect::fail(Win32::ACCESS_DENIED));
-    let refused = rig.sim.faults().add(refused);
-    let mut done = Done::on(&rig);
-    let error = find(&rig, &serial(NEW), MINUTE).unwrap_err();
+    let refused = fixture.sim.faults().add(refused);
+    let mut done = Done::on(&fixture);
+    let error = find(&fixture, &serial(NEW), MINUTE).unwrap_err();
     assert_eq!(error.condition(), Some(Condition::AccessDenied), "{error}");
     assert_eq!(done.rescans(), 1);
-    rig.sim.faults().remove(refused);
-    attach(&rig);
-    let found = find(&rig, &serial(NEW), MINUTE);
-    assert_eq!(number(found), rig.disk_of(NEW), "and no later one");
+    fixture.sim.faults().remove(refused);
+    attach(&fixture);
+    let found = find(&fixture, &serial(NEW), MINUTE);
+    assert_eq!(number(found), fixture.disk_of(NEW), "and no later one");
 }
 
 #[test]
 fn a_rescan_that_fails_for_now_is_made_again_until_the_patience_is_over() {
-    let rig = rig();
+    let fixture = fixture();
     let not_ready = || Rule::on(RESCAN, Effect::fail(Win32::NOT_READY));
-    rig.sim.faults().add(not_ready().times(2));
-    attach(&rig);
-    let mut done = Done::on(&rig);
-    let found = find(&rig, &serial(NEW), MINUTE);
-    assert_eq!(number(found), rig.disk_of(NEW));
+    fixture.sim.faults().add(not_ready().times(2));
+    attach(&fixture);
+    let mut done = Done::on(&fixture);
+    let found = find(&fixture, &serial(NEW), MINUTE);
+    assert_eq!(number(found), fixture.disk_of(NEW));
     assert_eq!(done.rescans(), 3);
-    rig.sim.faults().add(not_ready());
-    let error = find(&rig, &serial("never"), MINUTE).unwrap_err();
+    fixture.sim.faults().add(not_ready());
+    let error = find(&fixture, &serial("never"), MINUTE).unwrap_err();
     assert_eq!(error.condition(), Some(Condition::NotReady), "{error}");
 }

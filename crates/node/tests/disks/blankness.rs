@@ -11,23 +11,23 @@ use os::{Cause, Deadline, PartitionStyle};
 use os_sim::{Bus, DiskSpec};
 use wincsi_node::{BlankError, DiskError, FormatGuard, Options, Unread};
 
-use crate::support::fixture::{LENGTH, Place};
-use crate::support::{DATA, Rig, meddle};
+use crate::support::disk_images::{ImageSlot, LENGTH};
+use crate::support::{DATA, NodeFixture, inject};
 
 /// The filesystem that Linux nodes leave on disks, in both of the places where they do.
 #[test]
 fn ext4_is_overwritten_neither_on_a_whole_disk_nor_in_a_partition() {
     let fixtures = all();
-    let ext4 = fixtures.iter().find(|fixture| fixture.name == "ext4");
-    for prepare in [Place::whole, Place::partition] {
-        let rig = Rig::new();
-        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
-        let place = prepare(&rig, ext4.unwrap(), LENGTH);
-        let before = place.fill(&rig);
-        let refusal = rig.stage().unwrap_err();
+    let ext4 = fixtures.iter().find(|disk_image| disk_image.name == "ext4");
+    for prepare in [ImageSlot::whole, ImageSlot::partition] {
+        let fixture = NodeFixture::new();
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
+        let place = prepare(&fixture, ext4.unwrap(), LENGTH);
+        let before = place.fill(&fixture);
+        let refusal = fixture.stage().unwrap_err();
         let named = format!("{} at offset ", ext4.unwrap().signature);
         assert!(refusal.contains(&named), "{refusal}");
-        place.assert_unchanged(&rig, &before);
+        place.assert_unchanged(&fixture, &before);
     }
 }
 
@@ -39,13 +39,14 @@ fn bytes_that_nothing_explains_refuse_a_strict_node_alone() {
     ] {
         let mut options = Options::default();
         options.format_guard = format_guard;
-        let rig = Rig::with(options);
-        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
-        rig.sim
+        let fixture = NodeFixture::with(options);
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
+        fixture
+            .sim
             .hardware()
             .write_disk(DATA, 2 << 20, b"what is this")
             .unwrap();
-        let partitioned = rig.disks().partition(rig.disk(), rig.soon());
+        let partitioned = fixture.disks().partition(fixture.disk(), fixture.soon());
         assert_eq!(
             partitioned.is_ok(),
             goes_on,
@@ -57,16 +58,16 @@ fn bytes_that_nothing_explains_refuse_a_strict_node_alone() {
 /// A slow disk answers each of the reads in time, and all of them too late.
 #[test]
 fn a_disk_is_not_read_any_more_after_the_deadline() {
-    let rig = Rig::new();
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
-    let (clock, disk) = (Arc::clone(&rig.os().clock), rig.disk());
+    let fixture = NodeFixture::new();
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
+    let (clock, disk) = (Arc::clone(&fixture.os().clock), fixture.disk());
     let deadline = Deadline::within(&*clock, Duration::from_secs(60));
-    let node = meddle::node(&rig, |os| {
-        meddle::before(os, "Disks::read", 2, move || {
+    let node = inject::node(&fixture, |os| {
+        inject::before(os, "Disks::read", 2, move || {
             clock.sleep(Duration::from_secs(61));
         });
     });
-    let trace = rig.trace(|| {
+    let trace = fixture.trace(|| {
         let refused = node.operations().disks().partition(disk, deadline);
         let Err(DiskError::Blank(BlankError::Unread { source, .. })) = &refused else {
             panic!("{refused:?}");
@@ -83,16 +84,16 @@ fn a_disk_is_not_read_any_more_after_the_deadline() {
 
 #[test]
 fn a_disk_that_cannot_be_read_is_not_blank() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let spec = DiskSpec::on(Bus::Sas)
         .serial(DATA)
         .unreadable_at(LENGTH - 4096, 512);
-    rig.plug(&spec, DATA, LENGTH);
-    let refused = rig.disks().partition(rig.disk(), rig.soon());
+    fixture.plug(&spec, DATA, LENGTH);
+    let refused = fixture.disks().partition(fixture.disk(), fixture.soon());
     assert!(
         matches!(refused, Err(DiskError::Blank(BlankError::Unread { .. }))),
         "{refused:?}"
     );
-    let layout = rig.os().disks.layout(rig.disk()).unwrap();
+    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
     assert_eq!(layout.style, PartitionStyle::Raw);
 }

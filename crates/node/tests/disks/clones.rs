@@ -9,16 +9,16 @@ use os_sim::{
 };
 use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, Options, SerialNumber};
 
-use crate::support::{DATA, Rig, path};
+use crate::support::{DATA, NodeFixture, path};
 
 const CLONE: &str = "clone1";
 const LENGTH: u64 = 128 << 20;
 const FOLDERS: &str = r"C:\var\lib\kubelet\plugins";
 
-fn found(rig: &Rig, serial: &str) -> FoundDisk {
+fn found(fixture: &NodeFixture, serial: &str) -> FoundDisk {
     let serial = SerialNumber::parse(serial).unwrap();
     let query = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    rig.disks().find(&query, rig.soon()).unwrap()
+    fixture.disks().find(&query, fixture.soon()).unwrap()
 }
 
 /// Where the volume of a disk is staged.
@@ -27,8 +27,8 @@ fn staging(serial: &str) -> String {
 }
 
 /// What a driver does with a disk, formatted or not.
-fn stage(rig: &Rig, serial: &str) -> VolumeId {
-    let (node, soon, disk) = (&rig.node, rig.soon(), found(rig, serial));
+fn stage(fixture: &NodeFixture, serial: &str) -> VolumeId {
+    let (node, soon, disk) = (&fixture.node, fixture.soon(), found(fixture, serial));
     node.operations().disks().bring_online(&disk, soon).unwrap();
     node.operations().disks().partition(&disk, soon).unwrap();
     let volume = node
@@ -56,8 +56,8 @@ fn stage(rig: &Rig, serial: &str) -> VolumeId {
     volume
 }
 
-fn unstage(rig: &Rig, serial: &str) {
-    let (node, soon, folder) = (&rig.node, rig.soon(), path(&staging(serial)));
+fn unstage(fixture: &NodeFixture, serial: &str) {
+    let (node, soon, folder) = (&fixture.node, fixture.soon(), path(&staging(serial)));
     let volume = node
         .operations()
         .volumes()
@@ -73,25 +73,25 @@ fn unstage(rig: &Rig, serial: &str) {
         .unwrap();
     node.operations()
         .disks()
-        .set_offline(&found(rig, serial), soon)
+        .set_offline(&found(fixture, serial), soon)
         .unwrap();
 }
 
-fn write(rig: &Rig, serial: &str, content: &str) {
-    rig.write(&format!(r"{}\data.txt", staging(serial)), content);
+fn write(fixture: &NodeFixture, serial: &str, content: &str) {
+    fixture.write(&format!(r"{}\data.txt", staging(serial)), content);
 }
 
-fn read(rig: &Rig, serial: &str) -> String {
-    rig.read(&format!(r"{}\data.txt", staging(serial)))
+fn read(fixture: &NodeFixture, serial: &str) -> String {
+    fixture.read(&format!(r"{}\data.txt", staging(serial)))
 }
 
 /// A node with a staged volume that holds a file, and a clone of its disk.
-fn with_clone() -> Rig {
+fn with_clone() -> NodeFixture {
     with_clone_on(SanPolicy::OnlineAll, OfflineAttributes::Set)
 }
 
 /// Where new disks are read-only unless this policy brings them up, and offline ones take attributes or not.
-fn with_clone_on(policy: SanPolicy, offline_attributes: OfflineAttributes) -> Rig {
+fn with_clone_on(policy: SanPolicy, offline_attributes: OfflineAttributes) -> NodeFixture {
     let storage = StorageConditions {
         offline_attributes,
         ..StorageConditions::default()
@@ -100,33 +100,46 @@ fn with_clone_on(policy: SanPolicy, offline_attributes: OfflineAttributes) -> Ri
         storage,
         ..NodeSpec::named("node-1").san_policy(policy)
     };
-    let rig = Rig::of(&spec, Options::default());
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, LENGTH);
-    stage(&rig, DATA);
-    write(&rig, DATA, "precious");
-    plug_clone(&rig);
-    rig
+    let fixture = NodeFixture::of(&spec, Options::default());
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, LENGTH);
+    stage(&fixture, DATA);
+    write(&fixture, DATA, "precious");
+    plug_clone(&fixture);
+    fixture
 }
 
-fn plug_clone(rig: &Rig) {
+fn plug_clone(fixture: &NodeFixture) {
     let spec = DiskSpec::on(Bus::Sas).serial(CLONE).lun(2);
-    rig.sim.hardware().clone_disk(DATA, CLONE, &spec).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
+    fixture
+        .sim
+        .hardware()
+        .clone_disk(DATA, CLONE, &spec)
+        .unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
 }
 
-fn style(rig: &Rig, serial: &str) -> PartitionStyle {
-    rig.os().disks.layout(rig.disk_of(serial)).unwrap().style
+fn style(fixture: &NodeFixture, serial: &str) -> PartitionStyle {
+    fixture
+        .os()
+        .disks
+        .layout(fixture.disk_of(serial))
+        .unwrap()
+        .style
 }
 
-fn attributes(rig: &Rig, serial: &str) -> DiskAttributes {
-    rig.os().disks.attributes(rig.disk_of(serial)).unwrap()
+fn attributes(fixture: &NodeFixture, serial: &str) -> DiskAttributes {
+    fixture
+        .os()
+        .disks
+        .attributes(fixture.disk_of(serial))
+        .unwrap()
 }
 
-fn boot_sector(rig: &Rig, name: &str) -> [u8; 512] {
-    let layout = rig.os().disks.layout(rig.disk_of(name)).unwrap();
+fn boot_sector(fixture: &NodeFixture, name: &str) -> [u8; 512] {
+    let layout = fixture.os().disks.layout(fixture.disk_of(name)).unwrap();
     let offset = layout.partitions.iter().map(|one| one.offset).max();
     let mut sector = [0; 512];
-    let hardware = rig.sim.hardware();
+    let hardware = fixture.sim.hardware();
     hardware
         .read_disk(name, offset.unwrap(), &mut sector)
         .unwrap();
@@ -139,55 +152,66 @@ fn when(trace: &[Op], operation: &str) -> Option<usize> {
 
 #[test]
 fn restore_of_a_clone_on_the_same_node() {
-    let rig = with_clone();
-    write(&rig, DATA, "changed after the snapshot");
-    let original = rig
+    let fixture = with_clone();
+    write(&fixture, DATA, "changed after the snapshot");
+    let original = fixture
         .volumes()
-        .of_target(&path(&staging(DATA)), rig.soon())
+        .of_target(&path(&staging(DATA)), fixture.soon())
         .unwrap();
-    let clone = stage(&rig, CLONE);
+    let clone = stage(&fixture, CLONE);
     assert_ne!(clone, original);
-    assert_eq!(read(&rig, CLONE), "precious");
-    assert_eq!(read(&rig, DATA), "changed after the snapshot");
+    assert_eq!(read(&fixture, CLONE), "precious");
+    assert_eq!(read(&fixture, DATA), "changed after the snapshot");
     // Neither label nor the filesystem's serial number, in its boot sector, tells the two apart.
-    let label = |volume| rig.os().volumes.file_system(volume).unwrap().unwrap().label;
+    let label = |volume| {
+        fixture
+            .os()
+            .volumes
+            .file_system(volume)
+            .unwrap()
+            .unwrap()
+            .label
+    };
     assert_eq!(label(clone), label(original));
-    assert_eq!(boot_sector(&rig, CLONE), boot_sector(&rig, DATA));
+    assert_eq!(boot_sector(&fixture, CLONE), boot_sector(&fixture, DATA));
     for (serial, volume) in [(DATA, original), (CLONE, clone)] {
-        let on_disk = rig.volumes().sole_on_disk(rig.disk_of(serial), rig.soon());
+        let on_disk = fixture
+            .volumes()
+            .sole_on_disk(fixture.disk_of(serial), fixture.soon());
         assert_eq!(on_disk, Ok(volume));
-        let disk = rig.volumes().disk_number(volume, rig.soon());
-        assert_eq!(disk, Ok(rig.disk_of(serial)));
+        let disk = fixture.volumes().disk_number(volume, fixture.soon());
+        assert_eq!(disk, Ok(fixture.disk_of(serial)));
     }
-    write(&rig, CLONE, "the clone's own");
-    unstage(&rig, DATA);
-    assert_eq!(read(&rig, CLONE), "the clone's own");
-    assert_eq!(stage(&rig, DATA), original);
-    assert_eq!(read(&rig, DATA), "changed after the snapshot");
-    unstage(&rig, CLONE);
+    write(&fixture, CLONE, "the clone's own");
+    unstage(&fixture, DATA);
+    assert_eq!(read(&fixture, CLONE), "the clone's own");
+    assert_eq!(stage(&fixture, DATA), original);
+    assert_eq!(read(&fixture, DATA), "changed after the snapshot");
+    unstage(&fixture, CLONE);
     assert_eq!(
-        stage(&rig, CLONE),
+        stage(&fixture, CLONE),
         clone,
         "it keeps the name that it was given"
     );
-    assert_eq!(read(&rig, CLONE), "the clone's own");
-    assert_eq!(read(&rig, DATA), "changed after the snapshot");
+    assert_eq!(read(&fixture, CLONE), "the clone's own");
+    assert_eq!(read(&fixture, DATA), "changed after the snapshot");
 }
 
 #[test]
 fn a_clone_of_a_clone_is_a_third_volume() {
-    let rig = with_clone();
-    stage(&rig, CLONE);
-    write(&rig, CLONE, "second");
+    let fixture = with_clone();
+    stage(&fixture, CLONE);
+    write(&fixture, CLONE, "second");
     let spec = DiskSpec::on(Bus::Sas).serial("clone2").lun(3);
-    rig.sim
+    fixture
+        .sim
         .hardware()
         .clone_disk(CLONE, "clone2", &spec)
         .unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    stage(&rig, "clone2");
-    assert_eq!(read(&rig, "clone2"), "second");
-    let styles = [DATA, CLONE, "clone2"].map(|serial| style(&rig, serial));
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    stage(&fixture, "clone2");
+    assert_eq!(read(&fixture, "clone2"), "second");
+    let styles = [DATA, CLONE, "clone2"].map(|serial| style(&fixture, serial));
     assert!(styles[0] != styles[1] && styles[1] != styles[2] && styles[0] != styles[2]);
 }
 
@@ -195,14 +219,14 @@ fn a_clone_of_a_clone_is_a_third_volume() {
 #[test]
 fn a_clone_stays_down_beside_its_original_and_says_why() {
     for (policy, read_only) in [(SanPolicy::OnlineAll, false), (SanPolicy::OfflineAll, true)] {
-        let rig = with_clone_on(policy, OfflineAttributes::Set);
+        let fixture = with_clone_on(policy, OfflineAttributes::Set);
         let offline = true;
         let down = DiskAttributes { offline, read_only };
-        assert_eq!(attributes(&rig, CLONE), down, "{policy:?}");
-        assert_eq!(style(&rig, CLONE), style(&rig, DATA));
+        assert_eq!(attributes(&fixture, CLONE), down, "{policy:?}");
+        assert_eq!(style(&fixture, CLONE), style(&fixture, DATA));
         let query = Query::all(disk::CLASS.name, &[disk::OFFLINE_REASON.name])
-            .with(disk::NUMBER.name, Value::uint32(rig.disk_of(CLONE).0));
-        let rows = rig.os().storage.query(&query, rig.soon()).unwrap();
+            .with(disk::NUMBER.name, Value::uint32(fixture.disk_of(CLONE).0));
+        let rows = fixture.os().storage.query(&query, fixture.soon()).unwrap();
         let reason = rows[0].u32(disk::OFFLINE_REASON.name).unwrap();
         assert_eq!(reason, offline_reason::COLLISION.value, "{policy:?}");
     }
@@ -212,13 +236,13 @@ fn a_clone_stays_down_beside_its_original_and_says_why() {
 #[test]
 fn a_clone_is_made_writable_before_it_is_brought_online() {
     for csi_proxys in [true, false] {
-        let rig = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Set);
-        let (before, clone) = (style(&rig, DATA), found(&rig, CLONE));
-        let trace = rig.trace(|| {
-            let disks = rig.disks();
+        let fixture = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Set);
+        let (before, clone) = (style(&fixture, DATA), found(&fixture, CLONE));
+        let trace = fixture.trace(|| {
+            let disks = fixture.disks();
             let online = match csi_proxys {
-                true => disks.set_online(clone.number(), rig.soon()),
-                false => disks.bring_online(&clone, rig.soon()),
+                true => disks.set_online(clone.number(), fixture.soon()),
+                false => disks.bring_online(&clone, fixture.soon()),
             };
             online.unwrap();
         });
@@ -229,95 +253,108 @@ fn a_clone_is_made_writable_before_it_is_brought_online() {
             offline: false,
             read_only: false,
         };
-        assert_eq!(attributes(&rig, CLONE), up);
-        assert_eq!(style(&rig, DATA), before, "the original keeps its own");
-        assert_ne!(style(&rig, CLONE), before);
+        assert_eq!(attributes(&fixture, CLONE), up);
+        assert_eq!(style(&fixture, DATA), before, "the original keeps its own");
+        assert_ne!(style(&fixture, CLONE), before);
     }
 }
 
 /// Otherwise it would never come online: the provider would want it online first, and Windows writable.
 #[test]
 fn a_clone_comes_online_where_the_provider_changes_online_disks_alone() {
-    let rig = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Refused);
-    let before = style(&rig, DATA);
-    let clone = found(&rig, CLONE);
-    rig.disks().bring_online(&clone, rig.soon()).unwrap();
-    assert_ne!(style(&rig, CLONE), before);
+    let fixture = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Refused);
+    let before = style(&fixture, DATA);
+    let clone = found(&fixture, CLONE);
+    fixture
+        .disks()
+        .bring_online(&clone, fixture.soon())
+        .unwrap();
+    assert_ne!(style(&fixture, CLONE), before);
     let up = DiskAttributes {
         offline: false,
         read_only: false,
     };
-    assert_eq!(attributes(&rig, CLONE), up);
+    assert_eq!(attributes(&fixture, CLONE), up);
 }
 
 #[test]
 fn a_clone_that_stays_read_only_does_not_come_online() {
-    let rig = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Set);
+    let fixture = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Set);
     let refused = Rule::on(
         "MSFT_Disk.SetAttributes",
         Effect::Answer(os::Outcome::of(40_001)),
     );
-    rig.sim.faults().add(refused);
-    let online = rig.disks().bring_online(&found(&rig, CLONE), rig.soon());
+    fixture.sim.faults().add(refused);
+    let online = fixture
+        .disks()
+        .bring_online(&found(&fixture, CLONE), fixture.soon());
     assert!(matches!(online, Err(DiskError::Provider(_))), "{online:?}");
-    assert!(attributes(&rig, CLONE).offline);
-    assert_eq!(read(&rig, DATA), "precious");
+    assert!(attributes(&fixture, CLONE).offline);
+    assert_eq!(read(&fixture, DATA), "precious");
 }
 
 /// csi-proxy#437: a disk that is online and read-only looked as if it were ready.
 #[test]
 fn an_online_disk_that_is_read_only_is_made_writable_for_a_driver() {
-    let rig = Rig::with_data_disk();
-    rig.make_read_only();
-    rig.disks()
-        .bring_online(&found(&rig, DATA), rig.soon())
+    let fixture = NodeFixture::with_data_disk();
+    fixture.make_read_only();
+    fixture
+        .disks()
+        .bring_online(&found(&fixture, DATA), fixture.soon())
         .unwrap();
-    assert!(!attributes(&rig, DATA).read_only);
+    assert!(!attributes(&fixture, DATA).read_only);
 }
 
 #[test]
 fn a_disk_that_stays_read_only_is_not_said_to_be_ready() {
-    let rig = Rig::with_data_disk();
-    rig.make_read_only();
+    let fixture = NodeFixture::with_data_disk();
+    fixture.make_read_only();
     let nothing = Rule::on(
         "MSFT_Disk.SetAttributes",
         Effect::Answer(os::Outcome::of(0)),
     );
-    rig.sim.faults().add(nothing);
-    let ready = rig.disks().bring_online(&found(&rig, DATA), rig.soon());
-    assert_eq!(ready, Err(DiskError::StaysReadOnly { disk: rig.disk() }));
+    fixture.sim.faults().add(nothing);
+    let ready = fixture
+        .disks()
+        .bring_online(&found(&fixture, DATA), fixture.soon());
+    assert_eq!(
+        ready,
+        Err(DiskError::StaysReadOnly {
+            disk: fixture.disk()
+        })
+    );
 }
 
 #[test]
 fn a_clone_whose_original_is_elsewhere_comes_up_as_it_is() {
-    let rig = Rig::new();
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, LENGTH);
-    stage(&rig, DATA);
-    write(&rig, DATA, "precious");
-    let before = style(&rig, DATA);
-    unstage(&rig, DATA);
-    plug_clone(&rig);
-    rig.sim.hardware().detach_disk(DATA).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    assert!(!attributes(&rig, CLONE).offline);
-    assert_eq!(style(&rig, CLONE), before);
-    stage(&rig, CLONE);
-    assert_eq!(read(&rig, CLONE), "precious");
+    let fixture = NodeFixture::new();
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, LENGTH);
+    stage(&fixture, DATA);
+    write(&fixture, DATA, "precious");
+    let before = style(&fixture, DATA);
+    unstage(&fixture, DATA);
+    plug_clone(&fixture);
+    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    assert!(!attributes(&fixture, CLONE).offline);
+    assert_eq!(style(&fixture, CLONE), before);
+    stage(&fixture, CLONE);
+    assert_eq!(read(&fixture, CLONE), "precious");
 }
 
 /// Whichever of the two comes online second is signed anew, the original too.
 #[test]
 fn an_original_that_comes_online_after_its_clone_keeps_its_files() {
-    let rig = Rig::new();
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, LENGTH);
-    stage(&rig, DATA);
-    write(&rig, DATA, "original");
-    unstage(&rig, DATA);
-    plug_clone(&rig);
-    stage(&rig, CLONE);
-    write(&rig, CLONE, "clone");
-    stage(&rig, DATA);
-    assert_eq!(read(&rig, DATA), "original");
-    assert_eq!(read(&rig, CLONE), "clone");
-    assert_ne!(style(&rig, CLONE), style(&rig, DATA));
+    let fixture = NodeFixture::new();
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, LENGTH);
+    stage(&fixture, DATA);
+    write(&fixture, DATA, "original");
+    unstage(&fixture, DATA);
+    plug_clone(&fixture);
+    stage(&fixture, CLONE);
+    write(&fixture, CLONE, "clone");
+    stage(&fixture, DATA);
+    assert_eq!(read(&fixture, DATA), "original");
+    assert_eq!(read(&fixture, CLONE), "clone");
+    assert_ne!(style(&fixture, CLONE), style(&fixture, DATA));
 }

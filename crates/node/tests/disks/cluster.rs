@@ -7,34 +7,34 @@ use std::sync::Arc;
 use os_sim::{Bus, DiskSpec, NodeSpec, SanPolicy};
 use wincsi_node::{DiskError, NewSize, Node, Options, ProviderError};
 
-use crate::support::{DATA, GIB, Rig, meddle};
+use crate::support::{DATA, GIB, NodeFixture, inject};
 
 const NEIGHBOUR: &str = "node-2";
 
-fn clustered() -> Rig {
+fn clustered() -> NodeFixture {
     let mut spec = NodeSpec::named("node-1").san_policy(SanPolicy::OnlineAll);
     spec.storage.neighbour = Some(NEIGHBOUR.to_owned());
-    let rig = Rig::of(&spec, Options::default());
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, GIB);
-    rig
+    let fixture = NodeFixture::of(&spec, Options::default());
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, GIB);
+    fixture
 }
 
 /// From a raw disk to one that is offline, with a volume that grew.
-fn live(rig: &Rig, node: &Node) {
-    let (disk, soon) = (rig.disk(), rig.soon());
+fn live(fixture: &NodeFixture, node: &Node) {
+    let (disk, soon) = (fixture.disk(), fixture.soon());
     let (disks, volumes) = (node.operations().disks(), node.operations().volumes());
     disks.partition(disk, soon).unwrap();
-    let volume = rig.volume();
+    let volume = fixture.volume();
     volumes.format(volume, soon).unwrap();
-    rig.sim.hardware().grow_disk(DATA, 4 * GIB).unwrap();
+    fixture.sim.hardware().grow_disk(DATA, 4 * GIB).unwrap();
     volumes.resize(volume, NewSize::Maximum, soon).unwrap();
     disks.set_offline(disk, soon).unwrap();
 }
 
 #[test]
 fn a_volume_lives_beside_the_objects_of_another_node() {
-    let rig = clustered();
-    let trace = rig.trace(|| live(&rig, &rig.node));
+    let fixture = clustered();
+    let trace = fixture.trace(|| live(&fixture, &fixture.node));
     let foreign = format!(r"{{1}}\\\\{NEIGHBOUR}\\");
     assert!(trace.iter().any(|op| op.operation == "MSFT_Volume.Format"));
     assert!(!trace.iter().any(|op| op.object.contains(&foreign)));
@@ -43,27 +43,27 @@ fn a_volume_lives_beside_the_objects_of_another_node() {
 /// It has the number and the device path of a disk here, which is not listed itself.
 #[test]
 fn the_row_of_another_node_is_not_taken_for_a_disk_here() {
-    let rig = clustered();
-    let node = meddle::node(&rig, |os| {
+    let fixture = clustered();
+    let node = inject::node(&fixture, |os| {
         let provider = Arc::clone(&os.storage);
-        os.storage = Arc::new(meddle::Without {
+        os.storage = Arc::new(inject::Without {
             provider,
             left_out: |row| !row.path.0.contains(NEIGHBOUR),
         });
     });
-    let trace = rig.trace(|| {
+    let trace = fixture.trace(|| {
         let refused = node
             .operations()
             .disks()
-            .set_offline(rig.disk(), rig.soon());
+            .set_offline(fixture.disk(), fixture.soon());
         let not_found = Err(DiskError::Provider(ProviderError::NotFound {
-            object: format!("disk {}", rig.disk()),
+            object: format!("disk {}", fixture.disk()),
         }));
         assert_eq!(refused, not_found);
         assert!(
             node.operations()
                 .disks()
-                .ids(rig.soon())
+                .ids(fixture.soon())
                 .unwrap()
                 .is_empty()
         );
@@ -74,14 +74,14 @@ fn the_row_of_another_node_is_not_taken_for_a_disk_here() {
 /// StorageDsc#224.
 #[test]
 fn partitions_without_the_number_of_their_disk_are_found_by_their_disk() {
-    let rig = Rig::new();
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, GIB);
-    let node = meddle::node(&rig, |os| {
+    let fixture = NodeFixture::new();
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, GIB);
+    let node = inject::node(&fixture, |os| {
         let provider = Arc::clone(&os.storage);
-        os.storage = Arc::new(meddle::Without {
+        os.storage = Arc::new(inject::Without {
             provider,
             left_out: |row| row.class == "MSFT_Partition",
         });
     });
-    live(&rig, &node);
+    live(&fixture, &node);
 }

@@ -13,26 +13,39 @@ use os_sim::{
 };
 use wincsi_node::{DiskError, Guarded, Options, Unfinished, VolumeError};
 
-use crate::support::{DATA, GIB, Rig};
+use crate::support::{DATA, GIB, NodeFixture};
 
 const SYSTEM: DiskNumber = DiskNumber(0);
 
 #[test]
 fn a_raw_disk_becomes_one_with_a_visible_volume() {
-    let rig = Rig::with_data_disk();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    let layout = rig.os().disks.layout(rig.disk()).unwrap();
+    let fixture = NodeFixture::with_data_disk();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
     assert!(matches!(layout.style, PartitionStyle::Gpt { .. }));
-    assert!(rig.os().volumes.list().unwrap().contains(&rig.volume()));
+    assert!(
+        fixture
+            .os()
+            .volumes
+            .list()
+            .unwrap()
+            .contains(&fixture.volume())
+    );
 }
 
 #[test]
 fn a_disk_with_a_partition_is_left_alone_and_not_read() {
-    let rig = Rig::with_volume();
-    let before = rig.state();
-    let _ = rig.sim.take_trace();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    let trace = rig.sim.take_trace();
+    let fixture = NodeFixture::with_volume();
+    let before = fixture.state();
+    let _ = fixture.sim.take_trace();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    let trace = fixture.sim.take_trace();
     assert!(
         trace.iter().all(|op| op.operation != "ReadFile"),
         "{trace:?}"
@@ -41,19 +54,27 @@ fn a_disk_with_a_partition_is_left_alone_and_not_read() {
         trace.iter().all(|op| !op.operation.starts_with("MSFT_")),
         "{trace:?}"
     );
-    assert_eq!(rig.state(), before);
+    assert_eq!(fixture.state(), before);
 }
 
 /// A volume of an offline disk never comes, so nobody waits for it.
 #[test]
 fn nobody_waits_on_an_offline_disk() {
-    let rig = Rig::with_volume();
-    rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
-    let before = rig.os().clock.now();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    let volumes = rig.volumes().list_on_disk(rig.disk(), None, rig.soon());
+    let fixture = NodeFixture::with_volume();
+    fixture
+        .disks()
+        .set_offline(fixture.disk(), fixture.soon())
+        .unwrap();
+    let before = fixture.os().clock.now();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    let volumes = fixture
+        .volumes()
+        .list_on_disk(fixture.disk(), None, fixture.soon());
     assert_eq!(volumes, Ok(Vec::new()));
-    assert_eq!(rig.os().clock.now(), before);
+    assert_eq!(fixture.os().clock.now(), before);
 }
 
 #[test]
@@ -61,10 +82,13 @@ fn a_volume_that_does_not_come_is_an_error_that_names_its_partition() {
     let spec = NodeSpec::named("slow")
         .san_policy(SanPolicy::OnlineAll)
         .volume_delay(Duration::from_secs(3600));
-    let rig = Rig::of(&spec, Options::default());
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, 4 * GIB);
-    let error = rig.disks().partition(rig.disk(), rig.soon()).unwrap_err();
-    let text = format!("partition 2 of disk {} has no volume", rig.disk());
+    let fixture = NodeFixture::of(&spec, Options::default());
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, 4 * GIB);
+    let error = fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap_err();
+    let text = format!("partition 2 of disk {} has no volume", fixture.disk());
     assert!(error.to_string().starts_with(&text), "{error}");
 }
 
@@ -74,34 +98,44 @@ fn a_partition_that_was_there_is_waited_for_too() {
     let spec = NodeSpec::named("slow")
         .san_policy(SanPolicy::OnlineAll)
         .volume_delay(Duration::from_secs(7));
-    let rig = Rig::of(&spec, Options::default());
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, 4 * GIB);
+    let fixture = NodeFixture::of(&spec, Options::default());
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, 4 * GIB);
     let create = format!("*{}", disk::CREATE_PARTITION.name);
-    rig.sim
+    fixture
+        .sim
         .faults()
         .add(Rule::on(&create, Effect::Kill(Kill::After)));
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap_err();
-    let rig = rig.reopened();
-    let before = rig.os().volumes.list().unwrap().len();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    assert_eq!(rig.os().volumes.list().unwrap().len(), before + 1);
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap_err();
+    let fixture = fixture.reopened();
+    let before = fixture.os().volumes.list().unwrap().len();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    assert_eq!(fixture.os().volumes.list().unwrap().len(), before + 1);
 }
 
 /// A partition that is offline by itself has no volume, and csi-proxy brings it online.
 #[test]
 fn a_partition_that_was_there_is_brought_online() {
-    let rig = Rig::with_volume();
-    let volume = rig.volume();
-    rig.take_partition_offline();
-    assert!(!rig.os().volumes.list().unwrap().contains(&volume));
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    assert!(rig.os().volumes.list().unwrap().contains(&volume));
+    let fixture = NodeFixture::with_volume();
+    let volume = fixture.volume();
+    fixture.take_partition_offline();
+    assert!(!fixture.os().volumes.list().unwrap().contains(&volume));
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    assert!(fixture.os().volumes.list().unwrap().contains(&volume));
 }
 
 #[test]
 fn the_disks_that_windows_runs_from_are_never_written() {
-    let rig = Rig::with_mounted_volume();
-    let disks = rig.disks();
+    let fixture = NodeFixture::with_mounted_volume();
+    let disks = fixture.disks();
     let refused = |done: Result<(), DiskError>| match done {
         Err(DiskError::Guarded {
             disk: SYSTEM,
@@ -109,15 +143,18 @@ fn the_disks_that_windows_runs_from_are_never_written() {
         }) => reason,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused(disks.partition(SYSTEM, rig.soon())), Guarded::Boot);
     assert_eq!(
-        refused(disks.set_offline(SYSTEM, rig.soon())),
+        refused(disks.partition(SYSTEM, fixture.soon())),
         Guarded::Boot
     );
-    disks.set_online(SYSTEM, rig.soon()).unwrap();
-    let volume = rig
+    assert_eq!(
+        refused(disks.set_offline(SYSTEM, fixture.soon())),
+        Guarded::Boot
+    );
+    disks.set_online(SYSTEM, fixture.soon()).unwrap();
+    let volume = fixture
         .volumes()
-        .closest(&crate::support::path(r"C:\Windows"), rig.soon())
+        .closest(&crate::support::path(r"C:\Windows"), fixture.soon())
         .unwrap();
     let guarded = |done: Result<(), VolumeError>| match done {
         Err(VolumeError::Disk(DiskError::Guarded {
@@ -126,14 +163,14 @@ fn the_disks_that_windows_runs_from_are_never_written() {
         })) => reason,
         other => panic!("{other:?}"),
     };
-    let volumes = rig.volumes();
+    let volumes = fixture.volumes();
     assert_eq!(
-        guarded(volumes.format(volume, rig.soon()).map(drop)),
+        guarded(volumes.format(volume, fixture.soon()).map(drop)),
         Guarded::Boot
     );
     let grow = wincsi_node::NewSize::Maximum;
     assert_eq!(
-        guarded(volumes.resize(volume, grow, rig.soon()).map(drop)),
+        guarded(volumes.resize(volume, grow, fixture.soon()).map(drop)),
         Guarded::Boot
     );
 }
@@ -159,72 +196,76 @@ fn a_disk_with_a_page_file_or_a_crash_dump_is_never_written() {
     ] {
         spec.page_files = vec![page_file.to_owned()];
         spec.crash_dump = crash_dump.map(str::to_owned);
-        let rig = Rig::with_mounted_volume_on(&spec);
-        let refused = rig.disks().set_offline(rig.disk(), rig.soon());
+        let fixture = NodeFixture::with_mounted_volume_on(&spec);
+        let refused = fixture.disks().set_offline(fixture.disk(), fixture.soon());
         let reason = expected;
-        let disk = rig.disk();
+        let disk = fixture.disk();
         assert_eq!(refused, Err(DiskError::Guarded { disk, reason }));
     }
 }
 
 #[test]
 fn a_disk_that_nobody_knows_is_not_found() {
-    let rig = Rig::with_data_disk();
-    let disks = rig.disks();
+    let fixture = NodeFixture::with_data_disk();
+    let disks = fixture.disks();
     let text = "failed to query disk 77. error: not found";
     let nobody = DiskNumber(77);
     for error in [
-        disks.partition(nobody, rig.soon()).unwrap_err(),
-        disks.set_online(nobody, rig.soon()).unwrap_err(),
-        disks.set_offline(nobody, rig.soon()).unwrap_err(),
-        disks.is_online(nobody, rig.soon()).unwrap_err(),
-        disks.size(nobody, rig.soon()).unwrap_err(),
+        disks.partition(nobody, fixture.soon()).unwrap_err(),
+        disks.set_online(nobody, fixture.soon()).unwrap_err(),
+        disks.set_offline(nobody, fixture.soon()).unwrap_err(),
+        disks.is_online(nobody, fixture.soon()).unwrap_err(),
+        disks.size(nobody, fixture.soon()).unwrap_err(),
     ] {
         assert_eq!(error.to_string(), text);
     }
-    let volumes = rig.volumes().list_on_disk(nobody, None, rig.soon());
+    let volumes = fixture.volumes().list_on_disk(nobody, None, fixture.soon());
     assert_eq!(volumes.unwrap_err().to_string(), text);
 }
 
 /// The provider learns of a disk by a rescan, and of its size by a refresh.
 #[test]
 fn a_disk_shows_after_a_rescan() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let spec = DiskSpec::on(Bus::Sas)
         .serial(DATA)
         .lun(7)
         .identified(IdentifierKind::Vendor, "disk-7");
-    rig.sim
+    fixture
+        .sim
         .hardware()
         .attach_disk(DATA, &spec, &Content::blank(GIB))
         .unwrap();
-    let disks = rig.disks();
-    assert_eq!(disks.ids(rig.soon()).unwrap().len(), 1);
-    disks.rescan(rig.soon()).unwrap();
-    let ids = &disks.ids(rig.soon()).unwrap()[&rig.disk()];
+    let disks = fixture.disks();
+    assert_eq!(disks.ids(fixture.soon()).unwrap().len(), 1);
+    disks.rescan(fixture.soon()).unwrap();
+    let ids = &disks.ids(fixture.soon()).unwrap()[&fixture.disk()];
     assert_eq!((ids.serial.as_str(), ids.page83.as_str()), (DATA, "disk-7"));
-    let location = &disks.locations(rig.soon()).unwrap()[&rig.disk()];
+    let location = &disks.locations(fixture.soon()).unwrap()[&fixture.disk()];
     assert_eq!(location.lun.as_deref(), Some("7"));
-    assert_eq!(disks.by_page83("disk-7", rig.soon()), Ok(rig.disk()));
-    assert_eq!(disks.size(rig.disk(), rig.soon()), Ok(GIB));
-    rig.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
-    disks.rescan(rig.soon()).unwrap();
-    assert_eq!(disks.size(rig.disk(), rig.soon()), Ok(2 * GIB));
+    assert_eq!(
+        disks.by_page83("disk-7", fixture.soon()),
+        Ok(fixture.disk())
+    );
+    assert_eq!(disks.size(fixture.disk(), fixture.soon()), Ok(GIB));
+    fixture.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+    disks.rescan(fixture.soon()).unwrap();
+    assert_eq!(disks.size(fixture.disk(), fixture.soon()), Ok(2 * GIB));
 }
 
 #[test]
 fn an_identifier_that_several_disks_have_names_none() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     for name in ["one", "two"] {
         let spec = DiskSpec::on(Bus::Sas)
             .serial(name)
             .identified(IdentifierKind::Vendor, "twin");
-        rig.plug(&spec, name, GIB);
+        fixture.plug(&spec, name, GIB);
     }
-    let disks = rig.disks();
-    let found = disks.by_page83("twin", rig.soon()).unwrap_err();
+    let disks = fixture.disks();
+    let found = disks.by_page83("twin", fixture.soon()).unwrap_err();
     assert!(matches!(found, DiskError::SeveralPage83 { disks, .. } if disks.len() == 2));
-    let error = disks.by_page83("nobody", rig.soon()).unwrap_err();
+    let error = disks.by_page83("nobody", fixture.soon()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "could not find disk with Page83 ID nobody: not found"
@@ -233,16 +274,16 @@ fn an_identifier_that_several_disks_have_names_none() {
 
 #[test]
 fn one_dead_disk_does_not_hide_the_others() {
-    let rig = Rig::with_data_disk();
-    let disk = rig.disk();
-    rig.sim.faults().add(
+    let fixture = NodeFixture::with_data_disk();
+    let disk = fixture.disk();
+    fixture.sim.faults().add(
         Rule::on(
             "IOCTL_STORAGE_QUERY_PROPERTY",
             Effect::fail(Win32::IO_DEVICE),
         )
         .object("*0"),
     );
-    let ids = rig.disks().ids(rig.soon()).unwrap();
+    let ids = fixture.disks().ids(fixture.soon()).unwrap();
     assert_eq!(ids.keys().collect::<Vec<_>>(), [&disk]);
 }
 
@@ -255,11 +296,11 @@ fn a_disk_that_does_not_know_the_question_has_no_identifier() {
         Win32::NOT_SUPPORTED,
     ];
     for code in none {
-        let rig = Rig::with_data_disk();
-        let disk = rig.disk();
+        let fixture = NodeFixture::with_data_disk();
+        let disk = fixture.disk();
         let rule = Rule::on("IOCTL_STORAGE_QUERY_PROPERTY", Effect::fail(code));
-        rig.sim.faults().add(rule.object(&format!("*{disk}")));
-        let ids = rig.disks().ids(rig.soon()).unwrap();
+        fixture.sim.faults().add(rule.object(&format!("*{disk}")));
+        let ids = fixture.disks().ids(fixture.soon()).unwrap();
         let page83 = ids.get(&disk).map(|ids| ids.page83.as_str());
         assert_eq!(page83, Some(""), "{code:?}");
     }
@@ -268,23 +309,23 @@ fn a_disk_that_does_not_know_the_question_has_no_identifier() {
 /// csi-proxy gives the search up at the first disk that does not answer.
 #[test]
 fn a_disk_that_does_not_say_its_identifier_does_not_end_the_search() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     for name in ["dead", "alive"] {
         let spec = DiskSpec::on(Bus::Sas)
             .serial(name)
             .identified(IdentifierKind::Vendor, name);
-        rig.plug(&spec, name, GIB);
+        fixture.plug(&spec, name, GIB);
     }
-    let (dead, alive) = (rig.disk_of("dead"), rig.disk_of("alive"));
+    let (dead, alive) = (fixture.disk_of("dead"), fixture.disk_of("alive"));
     assert!(dead < alive);
     let query = Rule::on(
         "IOCTL_STORAGE_QUERY_PROPERTY",
         Effect::fail(Win32::IO_DEVICE),
     );
-    rig.sim.faults().add(query.object(&format!("*{dead}")));
-    let disks = rig.disks();
-    assert_eq!(disks.by_page83("alive", rig.soon()), Ok(alive));
-    let missing = disks.by_page83("dead", rig.soon());
+    fixture.sim.faults().add(query.object(&format!("*{dead}")));
+    let disks = fixture.disks();
+    assert_eq!(disks.by_page83("alive", fixture.soon()), Ok(alive));
+    let missing = disks.by_page83("dead", fixture.soon());
     assert!(
         matches!(missing, Err(DiskError::NoSuchPage83 { .. })),
         "{missing:?}"
@@ -294,19 +335,19 @@ fn a_disk_that_does_not_say_its_identifier_does_not_end_the_search() {
 /// The identifier is compared exactly, and that of a disk without one is not the empty text.
 #[test]
 fn an_identifier_that_is_almost_that_of_a_disk_finds_none() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let spec = DiskSpec::on(Bus::Sas)
         .serial("named")
         .identified(IdentifierKind::Vendor, "Name");
-    rig.plug(&spec, "named", GIB);
-    rig.plug(&DiskSpec::on(Bus::Sas).serial("nameless"), "nameless", GIB);
-    let disks = rig.disks();
+    fixture.plug(&spec, "named", GIB);
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial("nameless"), "nameless", GIB);
+    let disks = fixture.disks();
     assert_eq!(
-        disks.by_page83("Name", rig.soon()),
-        Ok(rig.disk_of("named"))
+        disks.by_page83("Name", fixture.soon()),
+        Ok(fixture.disk_of("named"))
     );
     for almost in ["name", "Nam", "Name ", ""] {
-        let error = disks.by_page83(almost, rig.soon()).unwrap_err();
+        let error = disks.by_page83(almost, fixture.soon()).unwrap_err();
         let text = format!("could not find disk with Page83 ID {almost}: not found");
         assert_eq!(error.to_string(), text);
     }
@@ -314,40 +355,49 @@ fn an_identifier_that_is_almost_that_of_a_disk_finds_none() {
 
 #[test]
 fn a_cloned_disk_comes_online_and_writable() {
-    let rig = Rig::new();
-    rig.plug(
+    let fixture = NodeFixture::new();
+    fixture.plug(
         &DiskSpec::on(Bus::Sas)
             .serial(DATA)
             .arriving(Arrives::Offline),
         DATA,
         GIB,
     );
-    let disks = rig.disks();
-    let attributes = || rig.os().disks.attributes(rig.disk()).unwrap();
+    let disks = fixture.disks();
+    let attributes = || fixture.os().disks.attributes(fixture.disk()).unwrap();
     assert!(attributes().offline && attributes().read_only);
-    assert_eq!(disks.is_online(rig.disk(), rig.soon()), Ok(false));
-    disks.set_online(rig.disk(), rig.soon()).unwrap();
+    assert_eq!(disks.is_online(fixture.disk(), fixture.soon()), Ok(false));
+    disks.set_online(fixture.disk(), fixture.soon()).unwrap();
     assert!(!attributes().offline && !attributes().read_only);
-    assert_eq!(disks.is_online(rig.disk(), rig.soon()), Ok(true));
-    disks.set_offline(rig.disk(), rig.soon()).unwrap();
+    assert_eq!(disks.is_online(fixture.disk(), fixture.soon()), Ok(true));
+    disks.set_offline(fixture.disk(), fixture.soon()).unwrap();
     assert!(attributes().offline);
 }
 
 #[test]
 fn an_offline_disk_gets_no_partition_and_says_so() {
-    let rig = Rig::with_data_disk();
+    let fixture = NodeFixture::with_data_disk();
     let create = format!("*{}", disk::CREATE_PARTITION.name);
-    let failing = rig
+    let failing = fixture
         .sim
         .faults()
         .add(Rule::on(&create, Effect::fail(Win32::GEN_FAILURE)));
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap_err();
-    rig.sim.faults().remove(failing);
-    rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
-    let error = rig.disks().partition(rig.disk(), rig.soon()).unwrap_err();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap_err();
+    fixture.sim.faults().remove(failing);
+    fixture
+        .disks()
+        .set_offline(fixture.disk(), fixture.soon())
+        .unwrap();
+    let error = fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap_err();
     let text = format!(
         "WMI MSFT_Disk.CreatePartition failed (target=disk {}): code=41003: the disk is offline",
-        rig.disk()
+        fixture.disk()
     );
     assert!(error.to_string().starts_with(&text), "{error}");
 }
@@ -355,17 +405,17 @@ fn an_offline_disk_gets_no_partition_and_says_so() {
 /// Two calls for one disk: the second waits, then finds the partition.
 #[test]
 fn two_calls_for_one_disk_make_one_partition() {
-    let rig = Rig::with_data_disk();
+    let fixture = NodeFixture::with_data_disk();
     let calls: Vec<_> = (0..2)
         .map(|_| {
-            let (node, disk, soon) = (rig.node.clone(), rig.disk(), rig.soon());
+            let (node, disk, soon) = (fixture.node.clone(), fixture.disk(), fixture.soon());
             thread::spawn(move || node.operations().disks().partition(disk, soon))
         })
         .collect();
     for call in calls {
         call.join().unwrap().unwrap();
     }
-    let layout = rig.os().disks.layout(rig.disk()).unwrap();
+    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
     assert_eq!(
         layout.partitions.len(),
         2,
@@ -376,12 +426,12 @@ fn two_calls_for_one_disk_make_one_partition() {
 /// The caller goes at its deadline; the disk stays locked until Windows is done.
 #[test]
 fn a_lock_outlives_the_deadline_of_its_call() {
-    let rig = Rig::with_data_disk();
-    let disk = rig.disk();
+    let fixture = NodeFixture::with_data_disk();
+    let disk = fixture.disk();
     let create = format!("*{}", disk::CREATE_PARTITION.name);
-    let hang = rig.sim.faults().add(Rule::on(&create, Effect::Hang));
+    let hang = fixture.sim.faults().add(Rule::on(&create, Effect::Hang));
     let (answered, answer) = mpsc::channel();
-    let (node, soon) = (rig.node.clone(), rig.soon());
+    let (node, soon) = (fixture.node.clone(), fixture.soon());
     thread::spawn(move || {
         let done = node.bounded("partition disk", soon, move |node| {
             node.operations().disks().partition(disk, Deadline::NEVER)
@@ -389,8 +439,8 @@ fn a_lock_outlives_the_deadline_of_its_call() {
         answered.send(done).unwrap();
     });
     let patience = Duration::from_secs(60);
-    assert!(rig.sim.faults().wait_until_hanging(1, patience));
-    rig.os().clock.sleep(Duration::from_secs(7200));
+    assert!(fixture.sim.faults().wait_until_hanging(1, patience));
+    fixture.os().clock.sleep(Duration::from_secs(7200));
     let gone = answer.recv_timeout(patience).unwrap();
     assert!(
         matches!(
@@ -399,36 +449,41 @@ fn a_lock_outlives_the_deadline_of_its_call() {
         ),
         "{gone:?}"
     );
-    let later = Deadline::within(&*rig.os().clock, Duration::from_secs(1));
-    let node = rig.node.clone();
+    let later = Deadline::within(&*fixture.os().clock, Duration::from_secs(1));
+    let node = fixture.node.clone();
     let waiting = thread::spawn(move || node.operations().disks().set_offline(disk, later));
-    rig.os().clock.sleep(Duration::from_secs(2));
+    fixture.os().clock.sleep(Duration::from_secs(2));
     let refused = waiting.join().unwrap();
     assert!(
         matches!(refused, Err(DiskError::Unfinished(_))),
         "{refused:?}"
     );
-    rig.sim.faults().remove(hang);
-    rig.disks().partition(disk, rig.soon()).unwrap();
-    assert_eq!(rig.os().disks.layout(disk).unwrap().partitions.len(), 2);
+    fixture.sim.faults().remove(hang);
+    fixture.disks().partition(disk, fixture.soon()).unwrap();
+    assert_eq!(fixture.os().disks.layout(disk).unwrap().partitions.len(), 2);
 }
 
 /// Kernel and provider never come to agree: nothing is written on either's word.
 #[test]
 fn a_disk_of_two_minds_is_left_alone() {
-    let rig = Rig::with_volume();
-    rig.sim.faults().add(Rule::on(
+    let fixture = NodeFixture::with_volume();
+    fixture.sim.faults().add(Rule::on(
         &format!("*{}", disk::REFRESH.name),
         Effect::Fail(Cause::Win32(Win32::GEN_FAILURE)),
     ));
     for offset in [0, 4 * GIB - (1 << 20)] {
-        rig.sim
+        fixture
+            .sim
             .hardware()
             .write_disk(DATA, offset, &[0; 1 << 20])
             .unwrap();
     }
-    rig.os().disks.update_properties(rig.disk()).unwrap();
-    let refused = rig.disks().partition(rig.disk(), rig.soon());
+    fixture
+        .os()
+        .disks
+        .update_properties(fixture.disk())
+        .unwrap();
+    let refused = fixture.disks().partition(fixture.disk(), fixture.soon());
     assert!(
         matches!(refused, Err(DiskError::ViewsDiffer { .. })),
         "{refused:?}"
@@ -438,21 +493,21 @@ fn a_disk_of_two_minds_is_left_alone() {
 /// The provider still has the number for a disk that came back with another, and would write there.
 #[test]
 fn a_disk_whose_number_went_to_another_is_not_written_in_its_place() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let spec = |serial: &str| DiskSpec::on(Bus::Sas).serial(serial);
-    let hardware = rig.sim.hardware();
-    rig.plug(&spec(DATA), DATA, GIB);
-    let number = rig.disk();
+    let hardware = fixture.sim.hardware();
+    fixture.plug(&spec(DATA), DATA, GIB);
+    let number = fixture.disk();
     let ext4 = formats::fixtures::all()
         .into_iter()
-        .find(|fixture| fixture.name.contains("ext4"))
+        .find(|disk_image| disk_image.name.contains("ext4"))
         .unwrap();
     hardware.detach_disk(DATA).unwrap();
-    rig.os().disks.list().unwrap();
+    fixture.os().disks.list().unwrap();
     hardware
         .attach_disk("blank", &spec("blank").lun(2), &Content::blank(GIB))
         .unwrap();
-    assert_eq!(rig.disk_of("blank"), number, "the number is reused");
+    assert_eq!(fixture.disk_of("blank"), number, "the number is reused");
     hardware
         .attach_disk(DATA, &spec(DATA), &Content::blank(GIB))
         .unwrap();
@@ -466,12 +521,15 @@ fn a_disk_whose_number_went_to_another_is_not_written_in_its_place() {
     };
     let before = head();
     let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
-    let stuck = rig.sim.faults().add(rescan);
-    rig.disks().partition(number, rig.soon()).unwrap_err();
+    let stuck = fixture.sim.faults().add(rescan);
+    fixture
+        .disks()
+        .partition(number, fixture.soon())
+        .unwrap_err();
     assert!(before == head(), "the filesystem survives");
-    rig.sim.faults().remove(stuck);
-    rig.disks().partition(number, rig.soon()).unwrap();
+    fixture.sim.faults().remove(stuck);
+    fixture.disks().partition(number, fixture.soon()).unwrap();
     assert!(before == head(), "the filesystem survives");
-    let blank = rig.os().disks.layout(number).unwrap();
+    let blank = fixture.os().disks.layout(number).unwrap();
     assert_eq!(blank.partitions.len(), 2, "the kernel's disk was meant");
 }

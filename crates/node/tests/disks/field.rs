@@ -10,21 +10,21 @@ use os::DiskNumber;
 use os_sim::{Bus, Content, DiskSpec, IdentifierKind};
 use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, Page83, SerialNumber};
 
-use crate::support::{GIB, Rig};
+use crate::support::{GIB, NodeFixture};
 
 #[test]
 fn a_disk_is_found_by_its_recorded_identifier_and_several_of_one_identifier_are_reported() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let mut owners: BTreeMap<String, Vec<DiskNumber>> = BTreeMap::new();
     for (record, object) in field::objects("Page83") {
         let name = format!("{}-{}", record.name, object.name);
-        let number = plug(&rig, &name, &spec(&object));
+        let number = plug(&fixture, &name, &spec(&object));
         let text = object.text("Page83").unwrap().to_owned();
         owners.entry(text).or_default().push(number);
     }
     let mut several = 0;
     for (text, owners) in owners {
-        let found = find(&rig, Criterion::Page83(Page83::parse(&text).unwrap()));
+        let found = find(&fixture, Criterion::Page83(Page83::parse(&text).unwrap()));
         match owners.as_slice() {
             [one] => assert_eq!(found.unwrap().number(), *one, "{text}"),
             _ => {
@@ -39,15 +39,15 @@ fn a_disk_is_found_by_its_recorded_identifier_and_several_of_one_identifier_are_
 /// csi-proxy's look-up by the text that ListDiskIDs handed out.
 #[test]
 fn the_recorded_identifier_of_two_vhds_names_neither() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let twins = field::objects("Page83").into_iter();
     let twins = twins.filter(|(_, object)| ["vhd-3", "vhd-4"].contains(&object.name.as_str()));
     let mut identifier = String::new();
     for (_, object) in twins.filter(|(record, _)| record.name == "ebs-page83") {
-        plug(&rig, &object.name, &spec(&object));
+        plug(&fixture, &object.name, &spec(&object));
         object.text("Page83").unwrap().clone_into(&mut identifier);
     }
-    let found = rig.disks().by_page83(&identifier, rig.soon());
+    let found = fixture.disks().by_page83(&identifier, fixture.soon());
     let is_several = |disks: &[DiskNumber]| disks.len() == 2;
     assert!(
         matches!(&found, Err(DiskError::SeveralPage83 { disks, .. }) if is_several(disks)),
@@ -57,7 +57,7 @@ fn the_recorded_identifier_of_two_vhds_names_neither() {
 
 #[test]
 fn a_volume_of_ebs_is_found_by_its_id_as_the_recorded_serial_number_has_it() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let mut volumes = 0;
     for class in ["Page83", "MSFT_Disk"] {
         for (_, object) in field::objects(class) {
@@ -68,10 +68,10 @@ fn a_volume_of_ebs_is_found_by_its_id_as_the_recorded_serial_number_has_it() {
                 continue;
             };
             let disk = DiskSpec::on(Bus::Nvme).serial(serial);
-            let number = plug(&rig, &format!("{class}-{}", object.name), &disk);
+            let number = plug(&fixture, &format!("{class}-{}", object.name), &disk);
             let id = serial.split_once('_').unwrap().0;
             let wanted = Criterion::Serial(SerialNumber::parse(id).unwrap());
-            assert_eq!(find(&rig, wanted).unwrap().number(), number, "{serial}");
+            assert_eq!(find(&fixture, wanted).unwrap().number(), number, "{serial}");
             volumes += 1;
         }
     }
@@ -114,21 +114,21 @@ fn a_disk_is_found_at_its_recorded_place_where_that_has_a_lun() {
         else {
             continue;
         };
-        let rig = Rig::new();
+        let fixture = NodeFixture::new();
         let disk = DiskSpec {
             location: Some(text.to_owned()),
             ..DiskSpec::on(Bus::Sas)
         };
-        plug(&rig, "other", &DiskSpec::on(Bus::Sas).lun(77));
-        let number = plug(&rig, "data", &disk);
+        plug(&fixture, "other", &DiskSpec::on(Bus::Sas).lun(77));
+        let number = plug(&fixture, "data", &disk);
         let place = [
             Criterion::Adapter(adapter.parse().unwrap()),
             Criterion::Lun(lun.parse().unwrap()),
             Criterion::Size(GIB),
         ];
-        let found = rig
+        let found = fixture
             .disks()
-            .find(&DiskQuery::all(place).unwrap(), rig.soon());
+            .find(&DiskQuery::all(place).unwrap(), fixture.soon());
         assert_eq!(found.unwrap().number(), number, "{} {text}", record.name);
         places += 1;
     }
@@ -149,19 +149,20 @@ fn spec(object: &Object) -> DiskSpec {
 }
 
 /// The number that the disk gets.
-fn plug(rig: &Rig, name: &str, spec: &DiskSpec) -> DiskNumber {
+fn plug(fixture: &NodeFixture, name: &str, spec: &DiskSpec) -> DiskNumber {
     let content = Content::blank(GIB);
-    rig.sim
+    fixture
+        .sim
         .hardware()
         .attach_disk(name, spec, &content)
         .unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    *rig.os().disks.list().unwrap().last().unwrap()
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    *fixture.os().disks.list().unwrap().last().unwrap()
 }
 
-fn find(rig: &Rig, criterion: Criterion) -> Result<FoundDisk, DiskError> {
+fn find(fixture: &NodeFixture, criterion: Criterion) -> Result<FoundDisk, DiskError> {
     let wanted = DiskQuery::all([criterion]).unwrap();
-    rig.disks().find(&wanted, rig.soon())
+    fixture.disks().find(&wanted, fixture.soon())
 }
 
 fn candidates(found: Result<FoundDisk, DiskError>) -> Vec<DiskNumber> {

@@ -13,7 +13,7 @@ use wincsi_node::{
     NotIdentified, Page83, SerialNumber,
 };
 
-use crate::support::{DATA, GIB, Rig, meddle};
+use crate::support::{DATA, GIB, NodeFixture as Fixture, inject};
 
 const OTHER: &str = "other";
 
@@ -41,8 +41,11 @@ fn page83(text: &str) -> Criterion {
     Criterion::Page83(Page83::parse(text).unwrap())
 }
 
-fn find(rig: &Rig, criteria: impl IntoIterator<Item = Criterion>) -> Result<FoundDisk, DiskError> {
-    rig.disks().find(&query(criteria), rig.soon())
+fn find(
+    own: &Fixture,
+    criteria: impl IntoIterator<Item = Criterion>,
+) -> Result<FoundDisk, DiskError> {
+    own.disks().find(&query(criteria), own.soon())
 }
 
 #[track_caller]
@@ -60,9 +63,9 @@ fn numbers(error: &NotIdentified) -> Vec<DiskNumber> {
 /// azuredisk-csi-driver#2661: the scratch disk has the same LUN at another adapter, and was taken.
 #[test]
 fn equal_luns_of_two_adapters_are_told_apart_by_the_adapter_alone() {
-    let rig = Rig::new();
-    rig.plug(&at(1, 1).serial("first"), "first", GIB);
-    rig.plug(&at(2, 1).serial("second"), "second", GIB);
+    let own = Fixture::new();
+    own.plug(&at(1, 1).serial("first"), "first", GIB);
+    own.plug(&at(2, 1).serial("second"), "second", GIB);
     let by_lun = || Criterion::Lun(1);
     assert!(DiskQuery::all([by_lun()]).is_err());
     let function = [
@@ -70,10 +73,10 @@ fn equal_luns_of_two_adapters_are_told_apart_by_the_adapter_alone() {
         Criterion::Device(63_667),
         Criterion::Function(30_747),
     ];
-    let both = not_identified(find(&rig, function.into_iter().chain([by_lun()])));
+    let both = not_identified(find(&own, function.into_iter().chain([by_lun()])));
     assert_eq!(
         numbers(&both),
-        [rig.disk_of("first"), rig.disk_of("second")]
+        [own.disk_of("first"), own.disk_of("second")]
     );
     let text = both.to_string();
     assert!(
@@ -89,9 +92,9 @@ fn equal_luns_of_two_adapters_are_told_apart_by_the_adapter_alone() {
     ] {
         assert!(text.contains(seen), "{text}");
     }
-    let found = find(&rig, [Criterion::Lun(1), Criterion::Adapter(2)]).unwrap();
-    assert_eq!(found.number(), rig.disk_of("second"));
-    let none = not_identified(find(&rig, [Criterion::Lun(1), Criterion::Adapter(3)]));
+    let found = find(&own, [Criterion::Lun(1), Criterion::Adapter(2)]).unwrap();
+    assert_eq!(found.number(), own.disk_of("second"));
+    let none = not_identified(find(&own, [Criterion::Lun(1), Criterion::Adapter(3)]));
     assert_eq!(none.candidates().count(), 0);
     assert!(
         none.to_string()
@@ -102,7 +105,7 @@ fn equal_luns_of_two_adapters_are_told_apart_by_the_adapter_alone() {
 
 #[test]
 fn each_part_of_a_place_counts() {
-    let rig = Rig::new();
+    let own = Fixture::new();
     let spec = DiskSpec {
         address: Address {
             adapter: 3,
@@ -112,7 +115,7 @@ fn each_part_of_a_place_counts() {
         },
         ..DiskSpec::on(Bus::Scsi)
     };
-    rig.plug(&spec.serial(DATA), DATA, GIB);
+    own.plug(&spec.serial(DATA), DATA, GIB);
     let place = [
         Criterion::Bus(0),
         Criterion::Device(63_667),
@@ -123,7 +126,7 @@ fn each_part_of_a_place_counts() {
         Criterion::Lun(5),
         Criterion::Size(GIB),
     ];
-    assert_eq!(find(&rig, place).unwrap().number(), rig.disk());
+    assert_eq!(find(&own, place).unwrap().number(), own.disk());
     for wrong in [
         Criterion::Bus(1),
         Criterion::Device(0),
@@ -133,55 +136,55 @@ fn each_part_of_a_place_counts() {
         Criterion::Target(0),
         Criterion::Size(GIB - 512),
     ] {
-        not_identified(find(&rig, [serial(DATA), Criterion::Lun(5), wrong]));
+        not_identified(find(&own, [serial(DATA), Criterion::Lun(5), wrong]));
     }
 }
 
 /// harvester#5697: all disks had the serial number 0, which nobody can ask for.
 #[test]
 fn equal_serial_numbers_are_several_until_the_place_is_known() {
-    let rig = Rig::new();
+    let own = Fixture::new();
     for lun in 1..=3 {
         let name = format!("data{lun}");
-        rig.plug(&at(1, lun).serial("ARRAY-7"), &name, GIB);
+        own.plug(&at(1, lun).serial("ARRAY-7"), &name, GIB);
     }
-    let all = not_identified(find(&rig, [serial("array-7")]));
+    let all = not_identified(find(&own, [serial("array-7")]));
     assert_eq!(all.candidates().count(), 3);
-    find(&rig, [serial("array-7"), Criterion::Lun(2)]).unwrap();
-    rig.plug(&at(1, 9).serial("0"), "trivial", GIB);
-    not_identified(find(&rig, [serial("array-7"), Criterion::Lun(9)]));
+    find(&own, [serial("array-7"), Criterion::Lun(2)]).unwrap();
+    own.plug(&at(1, 9).serial("0"), "trivial", GIB);
+    not_identified(find(&own, [serial("array-7"), Criterion::Lun(9)]));
 }
 
 #[test]
 fn a_disk_is_found_by_what_each_cloud_knows_of_it() {
-    let rig = Rig::new();
+    let own = Fixture::new();
     let ebs = DiskSpec::on(Bus::Nvme).serial("vol0123456789abcdef0_00000001.");
-    rig.plug(&ebs, "ebs", GIB);
+    own.plug(&ebs, "ebs", GIB);
     let gce = at(1, 1).identified(IdentifierKind::T10, "Google  PersistentDisk  disk-1");
-    rig.plug(&gce.serial("gce"), "gce", GIB);
+    own.plug(&gce.serial("gce"), "gce", GIB);
     let other = at(1, 2).identified(IdentifierKind::T10, "Google  PersistentDisk  disk-11");
-    rig.plug(&other, "other", GIB);
+    own.plug(&other, "other", GIB);
     let vsphere = at(1, 3).identified(IdentifierKind::Naa, "6000c2950e1c4b7d");
-    rig.plug(&vsphere.serial("vsphere"), "vsphere", GIB);
+    own.plug(&vsphere.serial("vsphere"), "vsphere", GIB);
     let number = |found: Result<FoundDisk, DiskError>| found.unwrap().number();
-    let by_volume = number(find(&rig, [serial("vol-0123456789abcdef0")]));
-    assert_eq!(by_volume, rig.disk_of("vol0123456789abcdef0_00000001."));
-    assert_eq!(number(find(&rig, [page83("disk-1")])), rig.disk_of("gce"));
-    let by_uuid = number(find(&rig, [page83("6000C295-0e1c-4b7d")]));
-    assert_eq!(by_uuid, rig.disk_of("vsphere"));
+    let by_volume = number(find(&own, [serial("vol-0123456789abcdef0")]));
+    assert_eq!(by_volume, own.disk_of("vol0123456789abcdef0_00000001."));
+    assert_eq!(number(find(&own, [page83("disk-1")])), own.disk_of("gce"));
+    let by_uuid = number(find(&own, [page83("6000C295-0e1c-4b7d")]));
+    assert_eq!(by_uuid, own.disk_of("vsphere"));
 }
 
 /// The first identifier of a page is often the vendor's, and what the driver knows is another.
 #[test]
 fn a_disk_is_found_by_any_of_its_identifiers() {
-    let rig = Rig::new();
+    let own = Fixture::new();
     let spec = at(1, 1)
         .identified(IdentifierKind::Vendor, "whatever")
         .identified(IdentifierKind::Naa, "600140512345678a");
-    rig.plug(&spec, DATA, GIB);
+    own.plug(&spec, DATA, GIB);
     for name in ["whatever", "naa.600140512345678A"] {
         assert_eq!(
-            find(&rig, [page83(name)]).unwrap().seen().identifiers.len(),
+            find(&own, [page83(name)]).unwrap().seen().identifiers.len(),
             2
         );
     }
@@ -189,7 +192,7 @@ fn a_disk_is_found_by_any_of_its_identifiers() {
 
 #[test]
 fn an_nvme_lun_is_another_namespace_by_each_convention() {
-    let rig = Rig::new();
+    let own = Fixture::new();
     for nsid in 1..=3 {
         let spec = DiskSpec {
             address: Address {
@@ -199,7 +202,7 @@ fn an_nvme_lun_is_another_namespace_by_each_convention() {
             ..DiskSpec::on(Bus::Nvme)
         };
         let name = format!("namespace{nsid}");
-        rig.plug(&spec.serial(&name), &name, GIB);
+        own.plug(&spec.serial(&name), &name, GIB);
     }
     for (lun, convention, name) in [
         (0, NamespaceConvention::NsidMinusOne, "namespace1"),
@@ -208,31 +211,31 @@ fn an_nvme_lun_is_another_namespace_by_each_convention() {
         (1, NamespaceConvention::NsidMinusTwo, "namespace3"),
     ] {
         let unit = Criterion::NvmeLun { lun, convention };
-        let found = find(&rig, [Criterion::Adapter(0), unit]).unwrap();
-        assert_eq!(found.number(), rig.disk_of(name), "{lun} {convention}");
+        let found = find(&own, [Criterion::Adapter(0), unit]).unwrap();
+        assert_eq!(found.number(), own.disk_of(name), "{lun} {convention}");
     }
-    let third = find(&rig, [Criterion::Adapter(0), Criterion::Namespace(3)]).unwrap();
-    assert_eq!(third.number(), rig.disk_of("namespace3"));
+    let third = find(&own, [Criterion::Adapter(0), Criterion::Namespace(3)]).unwrap();
+    assert_eq!(third.number(), own.disk_of("namespace3"));
     // They have no LUN, although the bus gives each an address.
-    not_identified(find(&rig, [serial("namespace1"), Criterion::Lun(1)]));
+    not_identified(find(&own, [serial("namespace1"), Criterion::Lun(1)]));
 }
 
 /// The place says namespace 6, and the serial number 5.
 #[test]
 fn a_namespace_of_which_place_and_serial_number_differ_is_not_known() {
-    let rig = Rig::new();
+    let own = Fixture::new();
     let odd = DiskSpec::on(Bus::Nvme).lun(5).serial("ab12cd34_00000005.");
-    rig.plug(&odd, "odd", GIB);
+    own.plug(&odd, "odd", GIB);
     for number in [5, 6] {
         let unit = Criterion::Namespace(number);
-        let unsettled = not_identified(find(&rig, [Criterion::Adapter(1), unit]));
+        let unsettled = not_identified(find(&own, [Criterion::Adapter(1), unit]));
         let mut uncertain = unsettled.uncertain().map(|disk| disk.number);
-        assert_eq!(uncertain.next(), Some(rig.disk_of("ab12cd34_00000005.")));
+        assert_eq!(uncertain.next(), Some(own.disk_of("ab12cd34_00000005.")));
     }
     let plain = DiskSpec::on(Bus::Nvme).lun(6).serial("ef56ab78_00000007.");
-    rig.plug(&plain, "plain", GIB);
-    let found = find(&rig, [serial("ef56ab78"), Criterion::Namespace(7)]);
-    assert_eq!(found.unwrap().number(), rig.disk_of("ef56ab78_00000007."));
+    own.plug(&plain, "plain", GIB);
+    let found = find(&own, [serial("ef56ab78"), Criterion::Namespace(7)]);
+    assert_eq!(found.unwrap().number(), own.disk_of("ef56ab78_00000007."));
 }
 
 /// LUN 1 is at every adapter and namespace 1 at every controller; two adapters of an Azure machine have one PCI
@@ -240,32 +243,32 @@ fn a_namespace_of_which_place_and_serial_number_differ_is_not_known() {
 /// The sixteenth data disk of a controller: `000010` in its path is sixteen or ten.
 #[test]
 fn a_namespace_that_reads_two_ways_is_settled_by_the_disks_scsi_address() {
-    let rig = Rig::new();
+    let own = Fixture::new();
     let nvme = |lun| DiskSpec::on(Bus::Nvme).lun(lun);
-    rig.plug(&nvme(2), "third", GIB);
-    rig.plug(&nvme(16), "seventeenth", GIB);
+    own.plug(&nvme(2), "third", GIB);
+    own.plug(&nvme(16), "seventeenth", GIB);
     let namespace = |number| [Criterion::Adapter(1), Criterion::Namespace(number)];
-    let found = |number| find(&rig, namespace(number)).map(|disk| disk.number());
+    let found = |number| find(&own, namespace(number)).map(|disk| disk.number());
     let at_lun = |lun| {
-        let disks = &rig.os().disks;
+        let disks = &own.os().disks;
         let mut numbers = disks.list().unwrap().into_iter();
         numbers.find(|one| disks.scsi_address(*one).is_ok_and(|it| it.lun == lun))
     };
     let (third, seventeenth) = (at_lun(2).unwrap(), at_lun(16).unwrap());
     assert_eq!(found(17), Ok(seventeenth));
     assert!(
-        not_identified(find(&rig, namespace(11)))
+        not_identified(find(&own, namespace(11)))
             .uncertain()
             .next()
             .is_none()
     );
 
     let refused = Effect::fail(Win32::INVALID_FUNCTION);
-    rig.sim
+    own.sim
         .faults()
         .add(Rule::on("IOCTL_SCSI_GET_ADDRESS", refused));
     for either in [17, 11] {
-        let error = not_identified(find(&rig, namespace(either)));
+        let error = not_identified(find(&own, namespace(either)));
         let uncertain: Vec<_> = error.uncertain().collect();
         assert!(
             matches!(uncertain.as_slice(), [one] if one.number == seventeenth),
@@ -316,54 +319,54 @@ fn size_and_adapter_alone_are_not_enough() {
 
 #[test]
 fn a_disk_that_is_never_written_is_no_candidate() {
-    let rig = Rig::new();
-    let system = rig.os().disks.descriptor(DiskNumber(0)).unwrap().serial;
-    let lun = rig.os().disks.scsi_address(DiskNumber(0)).unwrap().lun;
+    let own = Fixture::new();
+    let system = own.os().disks.descriptor(DiskNumber(0)).unwrap().serial;
+    let lun = own.os().disks.scsi_address(DiskNumber(0)).unwrap().lun;
     let by_lun = [Criterion::Adapter(0), Criterion::Lun(lun.into())];
-    let error = not_identified(find(&rig, by_lun.clone()));
+    let error = not_identified(find(&own, by_lun.clone()));
     assert_eq!(error.candidates().count(), 0, "{system:?}");
     assert_eq!(
         error.disks[0].excluded,
         Some(Excluded::Guarded(Guarded::Boot))
     );
-    rig.plug(&at(0, lun).serial(DATA), DATA, GIB);
-    assert_eq!(find(&rig, by_lun).unwrap().number(), rig.disk());
+    own.plug(&at(0, lun).serial(DATA), DATA, GIB);
+    assert_eq!(find(&own, by_lun).unwrap().number(), own.disk());
 }
 
 #[test]
 fn a_disk_with_a_page_file_is_no_candidate() {
-    let rig = Rig::new();
-    rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
-    rig.plug(&at(1, 1).serial(OTHER), OTHER, GIB);
-    let (other, soon) = (rig.disk_of(OTHER), rig.soon());
-    rig.disks().partition(other, soon).unwrap();
-    let volume = rig.volumes().sole_on_disk(other, soon).unwrap();
-    rig.volumes().format(volume, soon).unwrap();
-    let node = meddle::node(&rig, |os| {
+    let own = Fixture::new();
+    own.plug(&at(1, 1).serial(DATA), DATA, GIB);
+    own.plug(&at(1, 1).serial(OTHER), OTHER, GIB);
+    let (other, soon) = (own.disk_of(OTHER), own.soon());
+    own.disks().partition(other, soon).unwrap();
+    let volume = own.volumes().sole_on_disk(other, soon).unwrap();
+    own.volumes().format(volume, soon).unwrap();
+    let node = inject::node(&own, |os| {
         let boot = Arc::clone(&os.boot);
         let file = format!(r"{volume}pagefile.sys");
         let say = move |paging: &mut Paging| paging.page_files.push(file.parse().unwrap());
-        os.boot = Arc::new(meddle::PagesTo { boot, say });
+        os.boot = Arc::new(inject::PagesTo { boot, say });
     });
     let found = node
         .operations()
         .disks()
         .find(&query([Criterion::Adapter(1), Criterion::Lun(1)]), soon)
         .unwrap();
-    assert_eq!(found.number(), rig.disk());
+    assert_eq!(found.number(), own.disk());
 }
 
 #[test]
 fn a_dead_disk_keeps_no_other_from_being_found_and_is_named() {
-    let rig = Rig::new();
-    rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
-    rig.plug(&at(1, 2).serial(OTHER), OTHER, GIB);
-    let object = format!("disk {}", rig.disk_of(OTHER));
+    let own = Fixture::new();
+    own.plug(&at(1, 1).serial(DATA), DATA, GIB);
+    own.plug(&at(1, 2).serial(OTHER), OTHER, GIB);
+    let object = format!("disk {}", own.disk_of(OTHER));
     let dead =
         Rule::on("IOCTL_DISK_GET_LENGTH_INFO", Effect::fail(Win32::IO_DEVICE)).object(&object);
-    rig.sim.faults().add(dead);
-    assert_eq!(find(&rig, [serial(DATA)]).unwrap().number(), rig.disk());
-    let error = not_identified(find(&rig, [Criterion::Adapter(1), Criterion::Lun(2)]));
+    own.sim.faults().add(dead);
+    assert_eq!(find(&own, [serial(DATA)]).unwrap().number(), own.disk());
+    let error = not_identified(find(&own, [Criterion::Adapter(1), Criterion::Lun(2)]));
     assert!(
         matches!(error.disks[2].excluded, Some(Excluded::Silent(_))),
         "{error}"
@@ -373,21 +376,21 @@ fn a_dead_disk_keeps_no_other_from_being_found_and_is_named() {
 /// Ours fails one question, and a scratch disk answers to all that is asked for.
 #[test]
 fn a_silent_disk_that_may_be_the_one_keeps_another_from_being_taken() {
-    let rig = Rig::new();
-    rig.plug(&at(1, 1).serial("twin"), "ours", GIB);
-    let ours = rig.disk_of("twin");
-    rig.plug(&at(1, 2).serial("twin"), "scratch", GIB);
+    let own = Fixture::new();
+    own.plug(&at(1, 1).serial("twin"), "ours", GIB);
+    let ours = own.disk_of("twin");
+    own.plug(&at(1, 2).serial("twin"), "scratch", GIB);
     let object = format!("disk {ours}");
     let dead =
         Rule::on("IOCTL_DISK_GET_LENGTH_INFO", Effect::fail(Win32::IO_DEVICE)).object(&object);
-    rig.sim.faults().add(dead);
-    let error = not_identified(find(&rig, [serial("twin")]));
+    own.sim.faults().add(dead);
+    let error = not_identified(find(&own, [serial("twin")]));
     let uncertain: Vec<_> = error.uncertain().map(|disk| disk.number).collect();
     assert_eq!((uncertain, error.candidates().count()), (vec![ours], 1));
     let text = format!("not certain which disk has serial number twin: disk {ours} does not say");
     assert!(error.to_string().starts_with(&text), "{error}");
     // What it does tell rules it out.
-    let scratch = find(&rig, [serial("twin"), Criterion::Lun(2)]).unwrap();
+    let scratch = find(&own, [serial("twin"), Criterion::Lun(2)]).unwrap();
     assert_eq!(scratch.seen().size, Some(GIB));
     let condition = Cause::NotIdentified(Box::new(error));
     let condition = Error::new("find", "it", condition).condition();
@@ -401,8 +404,8 @@ fn a_disk_without_page83_is_found_by_all_else() {
         IdentifierPage::Failing,
         IdentifierPage::Malformed,
     ] {
-        let rig = Rig::new();
-        rig.plug(&at(1, 1).serial(DATA).answering(page), DATA, GIB);
+        let own = Fixture::new();
+        own.plug(&at(1, 1).serial(DATA).answering(page), DATA, GIB);
         for known in [
             vec![serial(DATA)],
             vec![
@@ -411,9 +414,9 @@ fn a_disk_without_page83_is_found_by_all_else() {
                 Criterion::Size(GIB),
             ],
         ] {
-            let found = find(&rig, known).unwrap();
+            let found = find(&own, known).unwrap();
             assert_eq!(found.seen().identifiers, Vec::<String>::new());
-            rig.disks().partition(&found, rig.soon()).unwrap();
+            own.disks().partition(&found, own.soon()).unwrap();
         }
     }
 }
@@ -426,26 +429,26 @@ fn a_disk_that_fails_to_tell_its_page83_counts_where_that_is_asked_for() {
         (IdentifierPage::Failing, false),
         (IdentifierPage::Malformed, false),
     ] {
-        let rig = Rig::new();
+        let own = Fixture::new();
         let named = at(1, 1).identified(IdentifierKind::Naa, "600140512345678a");
-        rig.plug(&named.serial(DATA), DATA, GIB);
-        rig.plug(&at(1, 2).serial(OTHER).answering(page), OTHER, GIB);
+        own.plug(&named.serial(DATA), DATA, GIB);
+        own.plug(&at(1, 2).serial(OTHER).answering(page), OTHER, GIB);
         let known = page83("600140512345678a");
-        let found = find(&rig, [known.clone()]);
+        let found = find(&own, [known.clone()]);
         assert_eq!(found.is_ok(), certain, "{page:?}: {found:?}");
-        find(&rig, [known, Criterion::Lun(1)]).unwrap();
+        find(&own, [known, Criterion::Lun(1)]).unwrap();
     }
 }
 
 /// Another disk in the number, and in the slot, of the one that was found.
-fn swap(rig: &Rig, spec: &DiskSpec) {
-    let hardware = rig.sim.hardware();
+fn swap(own: &Fixture, spec: &DiskSpec) {
+    let hardware = own.sim.hardware();
     hardware.detach_disk(DATA).unwrap();
-    rig.os().disks.list().unwrap();
+    own.os().disks.list().unwrap();
     hardware
         .attach_disk(OTHER, spec, &Content::blank(GIB))
         .unwrap();
-    rig.os().disks.list().unwrap();
+    own.os().disks.list().unwrap();
 }
 
 type Change = fn(&Node, &FoundDisk, os::Deadline) -> Result<(), DiskError>;
@@ -468,22 +471,22 @@ const CHANGES: [(&str, Change); 5] = [
     }),
 ];
 
-/// As [`Rig::with_data_disk`]; the disk is offline when it is to be brought online.
-fn found(change: &str) -> (Rig, FoundDisk) {
-    let rig = Rig::new();
-    rig.plug(&at(1, 1).serial(DATA), DATA, GIB);
+/// As [`Fixture::with_data_disk`]; the disk is offline when it is to be brought online.
+fn found(change: &str) -> (Fixture, FoundDisk) {
+    let own = Fixture::new();
+    own.plug(&at(1, 1).serial(DATA), DATA, GIB);
     if change.ends_with("_online") {
-        rig.disks().set_offline(rig.disk(), rig.soon()).unwrap();
+        own.disks().set_offline(own.disk(), own.soon()).unwrap();
     }
-    let found = find(&rig, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
-    (rig, found)
+    let found = find(&own, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
+    (own, found)
 }
 
 #[test]
 fn a_disk_that_is_still_the_one_is_changed() {
     for (name, change) in CHANGES {
-        let (rig, found) = found(name);
-        change(&rig.node, &found, rig.soon()).expect(name);
+        let (own, found) = found(name);
+        change(&own.node, &found, own.soon()).expect(name);
     }
 }
 
@@ -491,15 +494,15 @@ fn a_disk_that_is_still_the_one_is_changed() {
 #[test]
 fn a_disk_that_was_swapped_since_it_was_found_is_not_changed() {
     for (name, change) in CHANGES {
-        let (rig, found) = found(name);
+        let (own, found) = found(name);
         let later = at(1, 1).serial(OTHER);
-        swap(&rig, &later);
+        swap(&own, &later);
         if name.ends_with("_online") {
-            rig.disks().rescan(rig.soon()).unwrap();
-            rig.disks().set_offline(found.number(), rig.soon()).unwrap();
+            own.disks().rescan(own.soon()).unwrap();
+            own.disks().set_offline(found.number(), own.soon()).unwrap();
         }
-        let _ = rig.sim.take_trace();
-        let refused = change(&rig.node, &found, rig.soon());
+        let _ = own.sim.take_trace();
+        let refused = change(&own.node, &found, own.soon());
         assert!(
             matches!(
                 refused,
@@ -507,13 +510,13 @@ fn a_disk_that_was_swapped_since_it_was_found_is_not_changed() {
             ),
             "{name}: {refused:?}"
         );
-        nothing_was_changed(&rig, name);
+        nothing_was_changed(&own, name);
     }
 }
 
 #[track_caller]
-fn nothing_was_changed(rig: &Rig, name: &str) {
-    let trace = rig.sim.take_trace();
+fn nothing_was_changed(own: &Fixture, name: &str) {
+    let trace = own.sim.take_trace();
     let changes = [
         disk::INITIALIZE.name,
         disk::CREATE_PARTITION.name,
@@ -532,9 +535,9 @@ fn nothing_was_changed(rig: &Rig, name: &str) {
 #[test]
 fn a_disk_that_is_swapped_while_it_is_worked_on_is_not_changed() {
     for (name, change) in CHANGES {
-        let (rig, found) = found(name);
-        let (hardware, disks) = (rig.sim.hardware().clone(), Arc::clone(&rig.os().disks));
-        let node = meddle::node(&rig, |os| {
+        let (own, found) = found(name);
+        let (hardware, disks) = (own.sim.hardware().clone(), Arc::clone(&own.os().disks));
+        let node = inject::node(&own, |os| {
             let swap = move || {
                 hardware.detach_disk(DATA).unwrap();
                 disks.list().unwrap();
@@ -543,10 +546,10 @@ fn a_disk_that_is_swapped_while_it_is_worked_on_is_not_changed() {
                     .attach_disk(OTHER, &later, &Content::blank(GIB))
                     .unwrap();
             };
-            meddle::before(os, meddle::PAGING, 1, swap);
+            inject::before(os, inject::PAGING, 1, swap);
         });
-        let _ = rig.sim.take_trace();
-        let refused = change(&node, &found, rig.soon());
+        let _ = own.sim.take_trace();
+        let refused = change(&node, &found, own.soon());
         assert!(
             matches!(
                 refused,
@@ -556,38 +559,38 @@ fn a_disk_that_is_swapped_while_it_is_worked_on_is_not_changed() {
             ),
             "{name}: {refused:?}"
         );
-        nothing_was_changed(&rig, name);
+        nothing_was_changed(&own, name);
     }
 }
 
 #[test]
 fn a_disk_that_has_another_number_is_found_anew_and_not_confused() {
-    let (rig, before) = found("partition");
-    swap(&rig, &at(1, 2).serial(OTHER));
-    let hardware = rig.sim.hardware();
+    let (own, before) = found("partition");
+    swap(&own, &at(1, 2).serial(OTHER));
+    let hardware = own.sim.hardware();
     hardware
         .attach_disk(DATA, &at(1, 1).serial(DATA), &Content::blank(GIB))
         .unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    assert_eq!(before.number(), rig.disk_of(OTHER), "the number is reused");
-    let refused = rig.disks().partition(&before, rig.soon());
+    own.disks().rescan(own.soon()).unwrap();
+    assert_eq!(before.number(), own.disk_of(OTHER), "the number is reused");
+    let refused = own.disks().partition(&before, own.soon());
     assert!(
         matches!(refused, Err(DiskError::NotTheFound { .. })),
         "{refused:?}"
     );
-    let anew = find(&rig, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
-    assert_eq!(anew.number(), rig.disk());
-    rig.disks().partition(&anew, rig.soon()).unwrap();
+    let anew = find(&own, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
+    assert_eq!(anew.number(), own.disk());
+    own.disks().partition(&anew, own.soon()).unwrap();
     assert_eq!(
-        rig.os().disks.layout(before.number()).unwrap().partitions,
+        own.os().disks.layout(before.number()).unwrap().partitions,
         []
     );
 }
 
 #[test]
 fn a_disk_that_has_grown_since_is_still_the_one() {
-    let (rig, found) = found("partition");
-    rig.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    rig.disks().partition(&found, rig.soon()).unwrap();
+    let (own, found) = found("partition");
+    own.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+    own.disks().rescan(own.soon()).unwrap();
+    own.disks().partition(&found, own.soon()).unwrap();
 }

@@ -14,7 +14,7 @@ use wincsi_node::{
     Page83, Verdict, VolumeError,
 };
 
-use crate::support::{DATA, GIB, Rig, meddle};
+use crate::support::{DATA, GIB, NodeFixture, inject};
 
 const PAGE83: &str = "disk-1";
 
@@ -49,47 +49,87 @@ fn spec() -> DiskSpec {
 }
 
 /// A node with a volume on a disk of the table that goes with the mark, which it does not have yet.
-fn unmarked(mark: Mark) -> Rig {
+fn unmarked(mark: Mark) -> NodeFixture {
     match mark {
         Mark::Mbr(_) => with_mbr_volume(),
         Mark::Role(_) | Mark::Partition(_) => {
-            let rig = Rig::new();
-            rig.plug(&spec(), DATA, GIB);
-            rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-            rig.volumes().format(rig.volume(), rig.soon()).unwrap();
-            rig.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
-            rig.disks().rescan(rig.soon()).unwrap();
-            rig
+            let fixture = NodeFixture::new();
+            fixture.plug(&spec(), DATA, GIB);
+            fixture
+                .disks()
+                .partition(fixture.disk(), fixture.soon())
+                .unwrap();
+            fixture
+                .volumes()
+                .format(fixture.volume(), fixture.soon())
+                .unwrap();
+            fixture.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+            fixture.disks().rescan(fixture.soon()).unwrap();
+            fixture
         }
     }
 }
 
-fn with_mbr_volume() -> Rig {
-    let rig = Rig::new();
+fn with_mbr_volume() -> NodeFixture {
+    let fixture = NodeFixture::new();
     let fixtures = formats::fixtures::all();
     let mbr = fixtures.iter().find(|one| one.name == "mbr-sfdisk");
     let image = &mbr.unwrap().image;
-    let (hardware, blank) = (rig.sim.hardware(), Content::blank(image.length()));
+    let (hardware, blank) = (fixture.sim.hardware(), Content::blank(image.length()));
     hardware.attach_disk(DATA, &spec(), &blank).unwrap();
     for (at, bytes) in image.runs() {
         hardware.write_disk(DATA, at, bytes).unwrap();
     }
-    rig.disks().rescan(rig.soon()).unwrap();
-    rig
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture
 }
 
-fn mark(rig: &Rig, mark: Mark) {
+fn mark(fixture: &NodeFixture, mark: Mark) {
     match mark {
-        Mark::Role(role) => rig.give_role(role),
-        Mark::Partition(kind) => rig.add_partition(kind, GIB, 64 << 20),
+        Mark::Role(role) => fixture.give_role(role),
+        Mark::Partition(kind) => fixture.add_partition(kind, GIB, 64 << 20),
         Mark::Mbr(kind) => {
             let type_of_first_entry = 446 + 4;
-            let hardware = rig.sim.hardware();
+            let hardware = fixture.sim.hardware();
             hardware
                 .write_disk(DATA, type_of_first_entry, &[kind])
                 .unwrap();
-            rig.disks().rescan(rig.soon()).unwrap();
+            fixture.disks().rescan(fixture.soon()).unwrap();
         }
+    }
+}
+
+/// Disks of either table have two types of partitions that Storage Spaces make.
+#[test]
+fn each_type_of_storage_spaces_keeps_a_disk_from_all_that_writes() {
+    let reason = Guarded::Pooled;
+    for marked in [Mark::Mbr(0xE7), Mark::Mbr(0xD7)] {
+        let fixture = unmarked(marked);
+        let disk = fixture.disk();
+        mark(&fixture, marked);
+        let before = fixture.state();
+        let refused = Err(DiskError::Guarded { disk, reason });
+        let disks = fixture.disks();
+        assert_eq!(disks.partition(disk, fixture.soon()), refused, "{marked:?}");
+        assert_eq!(
+            disks.set_offline(disk, fixture.soon()),
+            refused,
+            "{marked:?}"
+        );
+        assert_eq!(fixture.state(), before, "{marked:?}");
+        fixture.force_offline();
+        assert_eq!(
+            disks.set_online(disk, fixture.soon()),
+            refused,
+            "{marked:?}"
+        );
+    }
+    let kind = types::STORAGE_SPACES_DATA;
+    let fixture = unmarked(Mark::Partition(kind));
+    let disk = fixture.disk();
+    for (writer, done) in write(&listing(&fixture, kind), disk, fixture.volume()) {
+        let refused = DiskError::Guarded { disk, reason };
+        assert_eq!(done, Err(refused.into()), "{writer}");
     }
 }
 
@@ -117,53 +157,59 @@ fn write(
 #[test]
 fn each_mark_alone_keeps_a_disk_from_all_that_writes() {
     for (marked, reason) in MARKS {
-        let rig = unmarked(marked);
-        let (disk, volume) = (rig.disk(), rig.volume());
-        mark(&rig, marked);
+        let fixture = unmarked(marked);
+        let (disk, volume) = (fixture.disk(), fixture.volume());
+        mark(&fixture, marked);
         let refused = || DiskError::Guarded { disk, reason };
-        let before = rig.state();
-        for (writer, done) in write(&rig.node, disk, volume) {
+        let before = fixture.state();
+        for (writer, done) in write(&fixture.node, disk, volume) {
             assert_eq!(done, Err(refused().into()), "{writer}: {marked:?}");
         }
-        assert_eq!(rig.state(), before, "{marked:?}");
-        rig.force_offline();
-        let online = rig.disks().set_online(disk, rig.soon());
+        assert_eq!(fixture.state(), before, "{marked:?}");
+        fixture.force_offline();
+        let online = fixture.disks().set_online(disk, fixture.soon());
         assert_eq!(online, Err(refused()), "online: {marked:?}");
-        assert!(rig.os().disks.attributes(disk).unwrap().offline);
+        assert!(fixture.os().disks.attributes(disk).unwrap().offline);
     }
 }
 
 /// A node whose provider lists a dynamic disk all the same.
-fn listing(rig: &Rig, kind: Uuid) -> Node {
-    meddle::node(rig, |os| {
+fn listing(fixture: &NodeFixture, kind: Uuid) -> Node {
+    inject::node(fixture, |os| {
         let disks = Arc::clone(&os.disks);
-        os.disks = Arc::new(meddle::WithPartition { disks, kind });
+        os.disks = Arc::new(inject::WithPartition { disks, kind });
     })
 }
 
 #[test]
 fn a_dynamic_disk_is_left_out_and_never_written() {
     for marked in DYNAMIC {
-        let rig = unmarked(marked);
-        let (disk, volume) = (rig.disk(), rig.volume());
+        let fixture = unmarked(marked);
+        let (disk, volume) = (fixture.disk(), fixture.volume());
         if let Mark::Partition(kind) = marked {
-            let before = rig.state();
-            for (writer, done) in write(&listing(&rig, kind), disk, volume) {
+            let before = fixture.state();
+            for (writer, done) in write(&listing(&fixture, kind), disk, volume) {
                 let reason = Guarded::Dynamic;
                 let refused = DiskError::Guarded { disk, reason };
                 assert_eq!(done, Err(refused.into()), "{writer}: {marked:?}");
             }
-            assert_eq!(rig.state(), before, "{marked:?}");
+            assert_eq!(fixture.state(), before, "{marked:?}");
         }
 
-        mark(&rig, marked);
-        assert!(!rig.disks().ids(rig.soon()).unwrap().contains_key(&disk));
-        let before = rig.state();
-        for (writer, done) in write(&rig.node, disk, volume) {
+        mark(&fixture, marked);
+        assert!(
+            !fixture
+                .disks()
+                .ids(fixture.soon())
+                .unwrap()
+                .contains_key(&disk)
+        );
+        let before = fixture.state();
+        for (writer, done) in write(&fixture.node, disk, volume) {
             assert!(done.is_err(), "{writer}: {marked:?}");
         }
-        assert_eq!(rig.state(), before, "{marked:?}");
-        let named = rig.disks().by_page83(PAGE83, rig.soon());
+        assert_eq!(fixture.state(), before, "{marked:?}");
+        let named = fixture.disks().by_page83(PAGE83, fixture.soon());
         let is_missing = matches!(named, Err(DiskError::NoSuchPage83 { .. }));
         assert!(is_missing, "{marked:?}: {named:?}");
     }
@@ -174,16 +220,20 @@ fn a_disk_with_a_mark_is_found_by_no_look_up() {
     let page83 = || Criterion::Page83(Page83::parse(PAGE83).unwrap());
     let wanted = DiskQuery::all([page83()]).unwrap();
     for (marked, reason) in MARKS {
-        let rig = unmarked(marked);
-        let (disk, disks) = (rig.disk(), rig.disks());
-        assert_eq!(disks.by_page83(PAGE83, rig.soon()), Ok(disk), "{marked:?}");
-        let found = disks.find(&wanted, rig.soon()).unwrap();
+        let fixture = unmarked(marked);
+        let (disk, disks) = (fixture.disk(), fixture.disks());
+        assert_eq!(
+            disks.by_page83(PAGE83, fixture.soon()),
+            Ok(disk),
+            "{marked:?}"
+        );
+        let found = disks.find(&wanted, fixture.soon()).unwrap();
         assert_eq!(found.number(), disk, "{marked:?}");
-        mark(&rig, marked);
-        let named = disks.by_page83(PAGE83, rig.soon());
+        mark(&fixture, marked);
+        let named = disks.by_page83(PAGE83, fixture.soon());
         let is_missing = matches!(named, Err(DiskError::NoSuchPage83 { .. }));
         assert!(is_missing, "{marked:?}: {named:?}");
-        let Err(DiskError::NotIdentified(none)) = disks.find(&wanted, rig.soon()) else {
+        let Err(DiskError::NotIdentified(none)) = disks.find(&wanted, fixture.soon()) else {
             panic!("{marked:?} is found");
         };
         let guarded: Vec<_> = none.guarded().map(ToString::to_string).collect();
@@ -208,46 +258,55 @@ enum Unknown {
 
 const UNKNOWN: [Unknown; 3] = [Unknown::All, Unknown::Entry, Unknown::Folder];
 
-fn with_unknown(unknown: Unknown, guard: DiskGuard) -> Rig {
+fn with_unknown(unknown: Unknown, guard: DiskGuard) -> NodeFixture {
     let mut spec = NodeSpec::named("paging").san_policy(SanPolicy::OnlineAll);
     spec.page_files_unknown = matches!(unknown, Unknown::Entry);
     spec.page_files = vec![r"C:\closed\pagefile.sys".to_owned()];
     let mut options = Options::default();
     options.disk_guard = guard;
-    let rig = Rig::of(&spec, options);
+    let fixture = NodeFixture::of(&spec, options);
     let denied = Effect::fail(Win32::ACCESS_DENIED);
     match unknown {
         Unknown::All => {
             let rule = Rule::on("RegGetValueW", denied).object("PagingFiles");
-            rig.sim.faults().add(rule);
+            fixture.sim.faults().add(rule);
         }
         Unknown::Entry => {}
         Unknown::Folder => {
             let rule = Rule::on("GetFileAttributesExW", denied).object("*closed*");
-            rig.sim.faults().add(rule);
+            fixture.sim.faults().add(rule);
         }
     }
-    rig
+    fixture
 }
 
 #[test]
 fn unknown_page_files_stop_nothing_that_is_proved_blank_or_comes_online() {
     for unknown in UNKNOWN {
-        let rig = with_unknown(unknown, DiskGuard::Refuse);
-        rig.plug(&spec(), DATA, GIB);
+        let fixture = with_unknown(unknown, DiskGuard::Refuse);
+        fixture.plug(&spec(), DATA, GIB);
         let page83 = Criterion::Page83(Page83::parse(PAGE83).unwrap());
-        let found = rig
+        let found = fixture
             .disks()
-            .find(&DiskQuery::all([page83]).unwrap(), rig.soon());
-        assert_eq!(found.unwrap().number(), rig.disk(), "{unknown:?}");
-        rig.force_offline();
-        rig.disks().set_online(rig.disk(), rig.soon()).unwrap();
-        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-        rig.volumes().format(rig.volume(), rig.soon()).unwrap();
+            .find(&DiskQuery::all([page83]).unwrap(), fixture.soon());
+        assert_eq!(found.unwrap().number(), fixture.disk(), "{unknown:?}");
+        fixture.force_offline();
+        fixture
+            .disks()
+            .set_online(fixture.disk(), fixture.soon())
+            .unwrap();
+        fixture
+            .disks()
+            .partition(fixture.disk(), fixture.soon())
+            .unwrap();
+        fixture
+            .volumes()
+            .format(fixture.volume(), fixture.soon())
+            .unwrap();
         let options = FormatOptions::default();
-        let volumes = rig.volumes();
+        let volumes = fixture.volumes();
         volumes
-            .ensure_formatted(rig.volume(), &options, rig.soon())
+            .ensure_formatted(fixture.volume(), &options, fixture.soon())
             .unwrap();
     }
 }
@@ -258,19 +317,27 @@ fn unknown_page_files_refuse_what_reaches_files_unless_only_a_warning_is_wanted(
         .into_iter()
         .flat_map(|it| [(it, DiskGuard::Refuse), (it, DiskGuard::Warn)])
     {
-        let rig = with_unknown(unknown, guard);
-        rig.plug(&spec(), DATA, GIB);
-        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-        rig.volumes().format(rig.volume(), rig.soon()).unwrap();
-        rig.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
-        let (disk, volume) = (rig.disk(), rig.volume());
-        let resized = rig.volumes().resize(volume, NewSize::Maximum, rig.soon());
-        let offline = rig.disks().set_offline(disk, rig.soon());
+        let fixture = with_unknown(unknown, guard);
+        fixture.plug(&spec(), DATA, GIB);
+        fixture
+            .disks()
+            .partition(fixture.disk(), fixture.soon())
+            .unwrap();
+        fixture
+            .volumes()
+            .format(fixture.volume(), fixture.soon())
+            .unwrap();
+        fixture.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+        let (disk, volume) = (fixture.disk(), fixture.volume());
+        let resized = fixture
+            .volumes()
+            .resize(volume, NewSize::Maximum, fixture.soon());
+        let offline = fixture.disks().set_offline(disk, fixture.soon());
         match guard {
             DiskGuard::Warn => {
                 resized.unwrap();
                 offline.unwrap();
-                assert!(rig.os().disks.attributes(disk).unwrap().offline);
+                assert!(fixture.os().disks.attributes(disk).unwrap().offline);
             }
             _ => {
                 let is_unknown = |error: &DiskError| matches!(error, DiskError::Paging { .. });
@@ -281,7 +348,7 @@ fn unknown_page_files_refuse_what_reaches_files_unless_only_a_warning_is_wanted(
                 let error = offline.unwrap_err();
                 assert!(is_unknown(&error), "{unknown:?}: {error}");
                 assert!(error.to_string().contains("-disk-guard=warn"), "{error}");
-                assert!(!rig.os().disks.attributes(disk).unwrap().offline);
+                assert!(!fixture.os().disks.attributes(disk).unwrap().offline);
             }
         }
     }
@@ -296,12 +363,12 @@ fn a_page_file_that_is_known_guards_its_disk_whatever_else_is_unknown() {
         r"C:\closed\pagefile.sys".to_owned(),
         format!(r"{}\page.sys", crate::support::STAGING),
     ];
-    let rig = Rig::with_mounted_volume_on(&spec);
+    let fixture = NodeFixture::with_mounted_volume_on(&spec);
     let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
-    rig.sim.faults().add(denied.object("*closed*"));
-    let disk = rig.disk();
+    fixture.sim.faults().add(denied.object("*closed*"));
+    let disk = fixture.disk();
     let reason = Guarded::PageFile;
-    let partitioned = rig.disks().partition(disk, rig.soon());
+    let partitioned = fixture.disks().partition(disk, fixture.soon());
     assert_eq!(partitioned, Err(DiskError::Guarded { disk, reason }));
 }
 
@@ -310,30 +377,30 @@ fn a_page_file_that_is_known_guards_its_disk_whatever_else_is_unknown() {
 fn what_a_disk_is_refuses_in_every_mode_where_it_cannot_be_read() {
     for guard in [DiskGuard::Refuse, DiskGuard::Warn] {
         for (property, rewrite) in NULLS {
-            let mut rig = with_unknown(Unknown::Entry, guard);
-            rig.plug(&spec(), DATA, GIB);
-            let disk = rig.disk();
-            let (mut os, options) = (rig.os().clone(), *rig.node.options());
+            let mut fixture = with_unknown(Unknown::Entry, guard);
+            fixture.plug(&spec(), DATA, GIB);
+            let disk = fixture.disk();
+            let (mut os, options) = (fixture.os().clone(), *fixture.node.options());
             let provider = Arc::clone(&os.storage);
-            os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
-            rig.node = Node::new(os, options);
-            let before = rig.state();
-            assert_refused(&rig, disk, property);
-            assert_eq!(rig.state(), before, "{property}");
+            os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+            fixture.node = Node::new(os, options);
+            let before = fixture.state();
+            assert_refused(&fixture, disk, property);
+            assert_eq!(fixture.state(), before, "{property}");
         }
-        let rig = with_unknown(Unknown::Entry, guard);
-        rig.plug(&spec(), DATA, GIB);
-        let disk = rig.disk();
+        let fixture = with_unknown(Unknown::Entry, guard);
+        fixture.plug(&spec(), DATA, GIB);
+        let disk = fixture.disk();
         let unread = Rule::on(
             "IOCTL_DISK_GET_DRIVE_LAYOUT_EX",
             Effect::fail(Win32::IO_DEVICE),
         );
-        let before = rig.state();
+        let before = fixture.state();
         let unread = unread.object(&format!("disk {disk}"));
-        let unread = rig.sim.faults().add(unread);
-        assert_refused(&rig, disk, "the layout");
-        rig.sim.faults().remove(unread);
-        assert_eq!(rig.state(), before);
+        let unread = fixture.sim.faults().add(unread);
+        assert_refused(&fixture, disk, "the layout");
+        fixture.sim.faults().remove(unread);
+        assert_eq!(fixture.state(), before);
     }
 }
 
@@ -352,25 +419,31 @@ fn null(row: &mut Instance, property: &str) {
     }
 }
 
-fn assert_refused(rig: &Rig, disk: DiskNumber, what: &str) {
-    assert!(rig.disks().partition(disk, rig.soon()).is_err(), "{what}");
-    assert!(rig.disks().set_offline(disk, rig.soon()).is_err(), "{what}");
-    let verdicts = rig.disks().verdicts(rig.soon()).unwrap();
+fn assert_refused(fixture: &NodeFixture, disk: DiskNumber, what: &str) {
+    assert!(
+        fixture.disks().partition(disk, fixture.soon()).is_err(),
+        "{what}"
+    );
+    assert!(
+        fixture.disks().set_offline(disk, fixture.soon()).is_err(),
+        "{what}"
+    );
+    let verdicts = fixture.disks().verdicts(fixture.soon()).unwrap();
     let verdict = &verdicts[&disk];
     assert!(matches!(verdict, Verdict::Unread(_)), "{what}: {verdict:?}");
 }
 
 #[test]
 fn the_verdict_of_each_disk_is_what_becomes_of_its_changes() {
-    let rig = with_unknown(Unknown::Entry, DiskGuard::Refuse);
-    rig.plug(&spec(), DATA, GIB);
-    let verdicts = rig.disks().verdicts(rig.soon()).unwrap();
+    let fixture = with_unknown(Unknown::Entry, DiskGuard::Refuse);
+    fixture.plug(&spec(), DATA, GIB);
+    let verdicts = fixture.disks().verdicts(fixture.soon()).unwrap();
     let system = verdicts[&DiskNumber(0)].to_string();
     assert_eq!(system, "is never written: it holds the boot volume");
-    let data = &verdicts[&rig.disk()];
+    let data = &verdicts[&fixture.disk()];
     assert!(matches!(data, Verdict::PagingUnknown(_)), "{data:?}");
-    let rig = Rig::new();
-    rig.plug(&spec(), DATA, GIB);
-    let verdicts = rig.disks().verdicts(rig.soon()).unwrap();
-    assert_eq!(verdicts[&rig.disk()], Verdict::Allowed);
+    let fixture = NodeFixture::new();
+    fixture.plug(&spec(), DATA, GIB);
+    let verdicts = fixture.disks().verdicts(fixture.soon()).unwrap();
+    assert_eq!(verdicts[&fixture.disk()], Verdict::Allowed);
 }

@@ -12,7 +12,7 @@ use os_sim::{
 use wincsi_node::api::{Condition, NodeApi};
 use wincsi_node::{Criterion, DiskQuery, FoundDisk, Options, Page83, SerialNumber};
 
-use crate::support::{DATA, Rig};
+use crate::support::{DATA, NodeFixture};
 
 const CLONE: &str = "clone1";
 const LENGTH: u64 = 128 << 20;
@@ -43,81 +43,109 @@ fn clone_spec() -> DiskSpec {
 }
 
 /// A node with a volume.
-fn with_original(spec: &NodeSpec) -> Rig {
-    let rig = Rig::of(spec, Options::default());
+fn with_original(spec: &NodeSpec) -> NodeFixture {
+    let fixture = NodeFixture::of(spec, Options::default());
     let original = DiskSpec::on(Bus::Sas).serial(DATA).lun(1);
     let original = original.identified(IdentifierKind::Naa, ORIGINAL_NAME);
-    rig.plug(&original, DATA, LENGTH);
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    rig.volumes().format(rig.volume(), rig.soon()).unwrap();
-    rig
+    fixture.plug(&original, DATA, LENGTH);
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    fixture
+        .volumes()
+        .format(fixture.volume(), fixture.soon())
+        .unwrap();
+    fixture
 }
 
-fn plug_clone(rig: &Rig, spec: &DiskSpec) {
-    rig.sim.hardware().clone_disk(DATA, CLONE, spec).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    assert_eq!(attributes(rig), DOWN);
+fn plug_clone(fixture: &NodeFixture, spec: &DiskSpec) {
+    fixture
+        .sim
+        .hardware()
+        .clone_disk(DATA, CLONE, spec)
+        .unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    assert_eq!(attributes(fixture), DOWN);
 }
 
-fn attributes(rig: &Rig) -> DiskAttributes {
-    rig.os().disks.attributes(rig.disk_of(CLONE)).unwrap()
+fn attributes(fixture: &NodeFixture) -> DiskAttributes {
+    fixture
+        .os()
+        .disks
+        .attributes(fixture.disk_of(CLONE))
+        .unwrap()
 }
 
-fn style(rig: &Rig, serial: &str) -> PartitionStyle {
-    rig.os().disks.layout(rig.disk_of(serial)).unwrap().style
+fn style(fixture: &NodeFixture, serial: &str) -> PartitionStyle {
+    fixture
+        .os()
+        .disks
+        .layout(fixture.disk_of(serial))
+        .unwrap()
+        .style
 }
 
 fn by_name() -> Vec<Criterion> {
     vec![Criterion::Page83(Page83::parse(CLONE_NAME).unwrap())]
 }
 
-fn find(rig: &Rig, known: Vec<Criterion>) -> Result<FoundDisk, Option<Condition>> {
+fn find(fixture: &NodeFixture, known: Vec<Criterion>) -> Result<FoundDisk, Option<Condition>> {
     let wanted = DiskQuery::all(known).unwrap();
-    let disks = NodeApi::disks(&rig.node);
+    let disks = NodeApi::disks(&fixture.node);
     disks
-        .find(&wanted, rig.soon())
+        .find(&wanted, fixture.soon())
         .map_err(|error| error.condition())
 }
 
 /// It is not found, and nothing is done to any disk.
 #[track_caller]
-fn left(rig: &Rig, known: Vec<Criterion>, condition: Condition) {
-    let before = attributes(rig);
-    let trace = rig.trace(|| assert_eq!(find(rig, known), Err(Some(condition))));
+fn left(fixture: &NodeFixture, known: Vec<Criterion>, condition: Condition) {
+    let before = attributes(fixture);
+    let trace = fixture.trace(|| assert_eq!(find(fixture, known), Err(Some(condition))));
     let changes = ["MSFT_Disk.", PAST_THE_PROVIDER];
     let changed = trace
         .iter()
         .find(|op| changes.iter().any(|it| op.operation.starts_with(it)));
     assert_eq!(changed, None);
-    assert_eq!(attributes(rig), before);
+    assert_eq!(attributes(fixture), before);
 }
 
 /// csi-proxy#287.
 #[test]
 fn a_clone_that_is_left_out_is_found_by_its_name_and_comes_online() {
-    let rig = with_original(&spec());
-    plug_clone(&rig, &clone_spec());
-    let (number, before) = (rig.disk_of(CLONE), style(&rig, DATA));
-    assert!(!rig.disks().ids(rig.soon()).unwrap().contains_key(&number));
-    let clone = find(&rig, by_name()).unwrap();
+    let fixture = with_original(&spec());
+    plug_clone(&fixture, &clone_spec());
+    let (number, before) = (fixture.disk_of(CLONE), style(&fixture, DATA));
+    assert!(
+        !fixture
+            .disks()
+            .ids(fixture.soon())
+            .unwrap()
+            .contains_key(&number)
+    );
+    let clone = find(&fixture, by_name()).unwrap();
     assert_eq!(clone.number(), number);
-    assert!(attributes(&rig).offline, "it is found, and no more");
-    rig.disks().bring_online(&clone, rig.soon()).unwrap();
-    assert_eq!(style(&rig, DATA), before);
-    assert_ne!(style(&rig, CLONE), before);
-    let volume = rig.volumes().sole_on_disk(number, rig.soon());
-    assert_ne!(volume.unwrap(), rig.volume());
+    assert!(attributes(&fixture).offline, "it is found, and no more");
+    fixture
+        .disks()
+        .bring_online(&clone, fixture.soon())
+        .unwrap();
+    assert_eq!(style(&fixture, DATA), before);
+    assert_ne!(style(&fixture, CLONE), before);
+    let volume = fixture.volumes().sole_on_disk(number, fixture.soon());
+    assert_ne!(volume.unwrap(), fixture.volume());
 }
 
 #[test]
-fn a_clone_is_left_out_until_somebody_asks_for_its_name() {
-    let rig = with_original(&spec());
-    plug_clone(&rig, &clone_spec());
+fn a_clone_is_left_out_until_a_query_has_its_name() {
+    let fixture = with_original(&spec());
+    plug_clone(&fixture, &clone_spec());
     let serial = Criterion::Serial(SerialNumber::parse(CLONE).unwrap());
-    left(&rig, vec![serial], Condition::NotFound);
+    left(&fixture, vec![serial], Condition::NotFound);
     let elsewhere = [by_name(), vec![Criterion::Size(3 * LENGTH)]].concat();
-    left(&rig, elsewhere, Condition::NotFound);
-    find(&rig, by_name()).unwrap();
+    left(&fixture, elsewhere, Condition::NotFound);
+    find(&fixture, by_name()).unwrap();
 }
 
 /// The other one may be listed, with something else that is not as asked for, or hidden too.
@@ -164,49 +192,55 @@ fn a_disk_with_a_partition_of_another_kind_stays_hidden() {
         types::STORAGE_SPACES,
         types::RECOVERY,
     ] {
-        let rig = with_original(&spec());
-        rig.sim.hardware().grow_disk(DATA, 2 * LENGTH).unwrap();
-        rig.disks().rescan(rig.soon()).unwrap();
-        rig.add_partition(kind, LENGTH, 64 << 20);
-        plug_clone(&rig, &clone_spec());
-        left(&rig, by_name(), Condition::NotFound);
+        let fixture = with_original(&spec());
+        fixture.sim.hardware().grow_disk(DATA, 2 * LENGTH).unwrap();
+        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture.add_partition(kind, LENGTH, 64 << 20);
+        plug_clone(&fixture, &clone_spec());
+        left(&fixture, by_name(), Condition::NotFound);
     }
 }
 
 /// A node with an MBR disk, whose one partition is of this type.
-fn with_mbr_original(kind: u8) -> Rig {
-    let rig = Rig::of(&spec(), Options::default());
+fn with_mbr_original(kind: u8) -> NodeFixture {
+    let fixture = NodeFixture::of(&spec(), Options::default());
     let fixtures = formats::fixtures::all();
     let mbr = fixtures.iter().find(|one| one.name == "mbr-sfdisk");
     let image = &mbr.unwrap().image;
-    let (hardware, blank) = (rig.sim.hardware(), Content::blank(image.length()));
+    let (hardware, blank) = (fixture.sim.hardware(), Content::blank(image.length()));
     let original = DiskSpec::on(Bus::Sas).serial(DATA).lun(1);
     hardware.attach_disk(DATA, &original, &blank).unwrap();
     for (at, bytes) in image.runs() {
         hardware.write_disk(DATA, at, bytes).unwrap();
     }
     hardware.write_disk(DATA, 446 + 4, &[kind]).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    rig
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture
 }
 
 #[test]
 fn an_mbr_clone_that_is_left_out_is_found_by_its_name() {
-    let rig = with_mbr_original(0x07);
-    plug_clone(&rig, &clone_spec());
-    let number = rig.disk_of(CLONE);
-    assert!(!rig.disks().ids(rig.soon()).unwrap().contains_key(&number));
-    assert_eq!(find(&rig, by_name()).unwrap().number(), number);
-    assert!(attributes(&rig).offline, "it is found, and no more");
+    let fixture = with_mbr_original(0x07);
+    plug_clone(&fixture, &clone_spec());
+    let number = fixture.disk_of(CLONE);
+    assert!(
+        !fixture
+            .disks()
+            .ids(fixture.soon())
+            .unwrap()
+            .contains_key(&number)
+    );
+    assert_eq!(find(&fixture, by_name()).unwrap().number(), number);
+    assert!(attributes(&fixture).offline, "it is found, and no more");
 }
 
 /// Dynamic disks, Storage Spaces (two types), recovery, and another system's.
 #[test]
 fn an_mbr_disk_with_a_partition_of_another_kind_stays_hidden() {
     for kind in [0x42, 0xD7, 0xE7, 0x27, 0x83] {
-        let rig = with_mbr_original(kind);
-        plug_clone(&rig, &clone_spec());
-        left(&rig, by_name(), Condition::NotFound);
+        let fixture = with_mbr_original(kind);
+        plug_clone(&fixture, &clone_spec());
+        left(&fixture, by_name(), Condition::NotFound);
     }
 }
 
@@ -219,23 +253,23 @@ fn on_a_node_that_may_be_of_a_cluster_a_disk_stays_hidden() {
         display_name: "Cluster Service".to_owned(),
         ..ServiceSpec::default()
     });
-    let rig = with_original(&clustered);
-    plug_clone(&rig, &clone_spec());
-    left(&rig, by_name(), Condition::NotFound);
+    let fixture = with_original(&clustered);
+    plug_clone(&fixture, &clone_spec());
+    left(&fixture, by_name(), Condition::NotFound);
 
-    let rig = with_original(&spec());
-    plug_clone(&rig, &clone_spec());
+    let fixture = with_original(&spec());
+    plug_clone(&fixture, &clone_spec());
     let silent = Rule::on("*", Effect::fail(Win32::ACCESS_DENIED)).object("ClusSvc");
-    rig.sim.faults().add(silent);
-    left(&rig, by_name(), Condition::NotFound);
+    fixture.sim.faults().add(silent);
+    left(&fixture, by_name(), Condition::NotFound);
 }
 
 /// It is offline for another reason.
 #[test]
 fn a_hidden_disk_that_is_writable_is_left_alone() {
-    let rig = with_original(&spec());
-    plug_clone(&rig, &clone_spec());
-    let (disks, clone) = (&rig.os().disks, rig.disk_of(CLONE));
+    let fixture = with_original(&spec());
+    plug_clone(&fixture, &clone_spec());
+    let (disks, clone) = (&fixture.os().disks, fixture.disk_of(CLONE));
     disks.set_access(clone, DiskAccess::ReadWrite).unwrap();
-    left(&rig, by_name(), Condition::NotFound);
+    left(&fixture, by_name(), Condition::NotFound);
 }

@@ -18,7 +18,7 @@ use wincsi_node::{
     ProviderError, SerialNumber, VolumeError,
 };
 
-use crate::support::{DATA, GIB, Rig, meddle};
+use crate::support::{DATA, GIB, NodeFixture, inject};
 
 const OTHER: &str = "other";
 
@@ -84,13 +84,13 @@ fn swap_numbers_with(sim: &SimNode, other: &Ends) {
 /// A disk with one MBR partition.
 fn mbr_image() -> SparseImage {
     let mut fixtures = formats::fixtures::all().into_iter();
-    let found = fixtures.find(|fixture| fixture.name == "mbr-sfdisk");
+    let found = fixtures.find(|disk_image| disk_image.name == "mbr-sfdisk");
     found.unwrap().image
 }
 
-fn is_offline(rig: &Rig, serial: &str) -> bool {
-    let disk = rig.disk_of(serial);
-    rig.os().disks.attributes(disk).unwrap().offline
+fn is_offline(fixture: &NodeFixture, serial: &str) -> bool {
+    let disk = fixture.disk_of(serial);
+    fixture.os().disks.attributes(disk).unwrap().offline
 }
 
 fn ran(trace: &[Op], method: &str) -> bool {
@@ -99,39 +99,42 @@ fn ran(trace: &[Op], method: &str) -> bool {
 
 #[test]
 fn a_disk_whose_number_went_to_another_is_not_switched_in_its_place() {
-    let rig = Rig::new();
-    rig.plug(&spec(DATA), DATA, GIB);
-    let number = rig.disk();
-    swap_numbers(&rig.sim);
-    assert_eq!(rig.disk_of(OTHER), number, "the number is reused");
-    let disks = rig.disks();
+    let fixture = NodeFixture::new();
+    fixture.plug(&spec(DATA), DATA, GIB);
+    let number = fixture.disk();
+    swap_numbers(&fixture.sim);
+    assert_eq!(fixture.disk_of(OTHER), number, "the number is reused");
+    let disks = fixture.disks();
     let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
-    let stuck = rig.sim.faults().add(rescan);
-    disks.set_offline(number, rig.soon()).unwrap_err();
-    assert!(!is_offline(&rig, DATA) && !is_offline(&rig, OTHER));
-    rig.sim.faults().remove(stuck);
-    disks.set_offline(number, rig.soon()).unwrap();
-    assert!(is_offline(&rig, OTHER), "the kernel's disk was meant");
-    assert!(!is_offline(&rig, DATA));
-    disks.set_online(number, rig.soon()).unwrap();
-    assert!(!is_offline(&rig, OTHER));
+    let stuck = fixture.sim.faults().add(rescan);
+    disks.set_offline(number, fixture.soon()).unwrap_err();
+    assert!(!is_offline(&fixture, DATA) && !is_offline(&fixture, OTHER));
+    fixture.sim.faults().remove(stuck);
+    disks.set_offline(number, fixture.soon()).unwrap();
+    assert!(is_offline(&fixture, OTHER), "the kernel's disk was meant");
+    assert!(!is_offline(&fixture, DATA));
+    disks.set_online(number, fixture.soon()).unwrap();
+    assert!(!is_offline(&fixture, OTHER));
 }
 
 #[test]
 fn a_disk_that_changes_its_number_between_look_and_act_is_not_switched() {
-    let rig = Rig::new();
-    rig.plug(&spec(DATA), DATA, GIB);
-    let (number, sim) = (rig.disk(), rig.sim.clone());
-    let node = meddle::node(&rig, |os| {
-        meddle::before(os, meddle::PAGING, 1, move || swap_numbers(&sim));
+    let fixture = NodeFixture::new();
+    fixture.plug(&spec(DATA), DATA, GIB);
+    let (number, sim) = (fixture.disk(), fixture.sim.clone());
+    let node = inject::node(&fixture, |os| {
+        inject::before(os, inject::PAGING, 1, move || swap_numbers(&sim));
     });
-    let refused = node.operations().disks().set_offline(number, rig.soon());
+    let refused = node
+        .operations()
+        .disks()
+        .set_offline(number, fixture.soon());
     assert!(
         matches!(refused, Err(DiskError::ViewsDiffer { disk, .. }) if disk == number),
         "{refused:?}"
     );
-    assert_eq!(rig.disk_of(OTHER), number);
-    assert!(!is_offline(&rig, DATA) && !is_offline(&rig, OTHER));
+    assert_eq!(fixture.disk_of(OTHER), number);
+    assert!(!is_offline(&fixture, DATA) && !is_offline(&fixture, OTHER));
 }
 
 /// The other has what the disk itself has at its ends, so that it passes for it: nothing at first, and
@@ -142,22 +145,22 @@ fn disks_that_exchange_their_numbers_during_a_proof_are_both_left_alone() {
         (1, None, disk::INITIALIZE.name),
         (2, Some(disk::INITIALIZE.name), disk::CREATE_PARTITION.name),
     ] {
-        let rig = Rig::new();
-        rig.plug(&spec(DATA), DATA, GIB);
-        let (number, sim) = (rig.disk(), rig.sim.clone());
-        let node = meddle::node(&rig, |os| {
-            meddle::before(os, meddle::PROOF, proof, move || {
+        let fixture = NodeFixture::new();
+        fixture.plug(&spec(DATA), DATA, GIB);
+        let (number, sim) = (fixture.disk(), fixture.sim.clone());
+        let node = inject::node(&fixture, |os| {
+            inject::before(os, inject::PROOF, proof, move || {
                 let clone = Ends::of(sim.hardware(), DATA);
                 swap_numbers_with(&sim, &clone);
             });
         });
-        let trace = rig.trace(|| {
-            let refused = node.operations().disks().partition(number, rig.soon());
+        let trace = fixture.trace(|| {
+            let refused = node.operations().disks().partition(number, fixture.soon());
             let is_it =
                 matches!(refused, Err(DiskError::ViewsDiffer { disk, .. }) if disk == number);
             assert!(is_it, "{refused:?}");
         });
-        assert_eq!(rig.disk_of(OTHER), number);
+        assert_eq!(fixture.disk_of(OTHER), number);
         assert!(before.is_none_or(|method| ran(&trace, method)));
         assert!(!ran(&trace, after), "{after}");
     }
@@ -167,34 +170,34 @@ fn disks_that_exchange_their_numbers_during_a_proof_are_both_left_alone() {
 /// and the kernel's, while the one that was proved to be blank is not the one that would be written to.
 #[test]
 fn disks_that_exchange_numbers_and_objects_during_the_proof_are_both_left_alone() {
-    let rig = Rig::new();
-    rig.plug(&spec(DATA), DATA, GIB);
-    let (number, sim, provider) = (rig.disk(), rig.sim.clone(), rig.node.clone());
-    let soon = rig.soon();
-    let node = meddle::node(&rig, |os| {
-        meddle::before(os, meddle::PROOF, 1, move || {
+    let fixture = NodeFixture::new();
+    fixture.plug(&spec(DATA), DATA, GIB);
+    let (number, sim, provider) = (fixture.disk(), fixture.sim.clone(), fixture.node.clone());
+    let soon = fixture.soon();
+    let node = inject::node(&fixture, |os| {
+        inject::before(os, inject::PROOF, 1, move || {
             swap_numbers(&sim);
             provider.operations().disks().rescan(soon).unwrap();
         });
     });
-    let trace = rig.trace(|| {
-        let refused = node.operations().disks().partition(number, rig.soon());
+    let trace = fixture.trace(|| {
+        let refused = node.operations().disks().partition(number, fixture.soon());
         let is_it = matches!(refused, Err(DiskError::ViewsDiffer { disk, .. }) if disk == number);
         assert!(is_it, "{refused:?}");
     });
-    assert_eq!(rig.disk_of(OTHER), number);
+    assert_eq!(fixture.disk_of(OTHER), number);
     assert!(!ran(&trace, disk::INITIALIZE.name));
 }
 
 /// The table that Initialize writes is what shows whose object it was called on.
 #[test]
 fn a_disk_on_which_the_new_table_does_not_show_gets_no_partition() {
-    let rig = Rig::with_data_disk();
+    let fixture = NodeFixture::with_data_disk();
     let initialize = format!("*{}", disk::INITIALIZE.name);
     let nothing = Effect::Answer(Outcome::of(codes::SUCCESS.code));
-    rig.sim.faults().add(Rule::on(&initialize, nothing));
-    let trace = rig.trace(|| {
-        let refused = rig.disks().partition(rig.disk(), rig.soon());
+    fixture.sim.faults().add(Rule::on(&initialize, nothing));
+    let trace = fixture.trace(|| {
+        let refused = fixture.disks().partition(fixture.disk(), fixture.soon());
         assert!(matches!(refused, Err(DiskError::Blank(_))), "{refused:?}");
     });
     assert!(!ran(&trace, disk::CREATE_PARTITION.name));
@@ -203,29 +206,32 @@ fn a_disk_on_which_the_new_table_does_not_show_gets_no_partition() {
 /// A driver that looks for a serial number is handed the disk that the kernel has under the number.
 #[test]
 fn a_disk_is_not_listed_with_the_serial_number_of_another() {
-    let rig = Rig::new();
-    rig.plug(&spec(DATA), DATA, GIB);
-    let number = rig.disk();
-    assert_eq!(rig.disks().ids(rig.soon()).unwrap()[&number].serial, DATA);
-    swap_numbers(&rig.sim);
-    let ids = rig.disks().ids(rig.soon()).unwrap();
+    let fixture = NodeFixture::new();
+    fixture.plug(&spec(DATA), DATA, GIB);
+    let number = fixture.disk();
+    assert_eq!(
+        fixture.disks().ids(fixture.soon()).unwrap()[&number].serial,
+        DATA
+    );
+    swap_numbers(&fixture.sim);
+    let ids = fixture.disks().ids(fixture.soon()).unwrap();
     assert_eq!(ids[&number].serial, OTHER);
 }
 
 #[test]
 fn a_serial_number_is_listed_without_its_padding() {
-    let rig = Rig::new();
-    rig.plug(&spec("  padded  "), DATA, GIB);
-    let ids = rig.disks().ids(rig.soon()).unwrap();
+    let fixture = NodeFixture::new();
+    fixture.plug(&spec("  padded  "), DATA, GIB);
+    let ids = fixture.disks().ids(fixture.soon()).unwrap();
     assert!(ids.values().any(|ids| ids.serial == "padded"), "{ids:?}");
 }
 
 /// On an MBR disk partitions have no GUID by which they are told, so the disks must be.
 #[test]
 fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let image = mbr_image();
-    let hardware = rig.sim.hardware();
+    let hardware = fixture.sim.hardware();
     let plug = |name: &str| {
         let content = Content::blank(image.length());
         hardware.attach_disk(name, &spec(name), &content).unwrap();
@@ -234,21 +240,27 @@ fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
         }
         let signature = name.as_bytes().first_chunk::<4>().unwrap();
         hardware.write_disk(name, 440, signature).unwrap();
-        rig.sim.os().disks.list().unwrap();
+        fixture.sim.os().disks.list().unwrap();
     };
     plug(DATA);
-    rig.disks().rescan(rig.soon()).unwrap();
-    let number = rig.disk();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    let number = fixture.disk();
     hardware.detach_disk(DATA).unwrap();
-    rig.os().disks.list().unwrap();
+    fixture.os().disks.list().unwrap();
     plug(OTHER);
     plug(DATA);
-    assert_eq!(rig.disk_of(OTHER), number);
+    assert_eq!(fixture.disk_of(OTHER), number);
     let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
-    rig.sim.faults().add(rescan);
-    let volume = rig.volumes().sole_on_disk(number, rig.soon()).unwrap();
-    let trace = rig.trace(|| {
-        rig.volumes().format(volume, rig.soon()).unwrap_err();
+    fixture.sim.faults().add(rescan);
+    let volume = fixture
+        .volumes()
+        .sole_on_disk(number, fixture.soon())
+        .unwrap();
+    let trace = fixture.trace(|| {
+        fixture
+            .volumes()
+            .format(volume, fixture.soon())
+            .unwrap_err();
     });
     assert!(!ran(&trace, "MSFT_Volume.Format"));
     let looked = |op: &Op| op.operation.ends_with("UpdateHostStorageCache");
@@ -256,23 +268,26 @@ fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
 }
 
 /// A rig with a volume of 1 GiB that has no filesystem.
-fn with_raw_volume() -> (Rig, VolumeId) {
+fn with_raw_volume() -> (NodeFixture, VolumeId) {
     let mut node = NodeSpec::named("node-1").san_policy(SanPolicy::OnlineAll);
     // What happens to the disks meanwhile the provider does not hear of.
     node.storage.arrivals = Arrivals::OnRescan;
-    let rig = Rig::of(&node, Options::default());
-    rig.plug(&spec(DATA), DATA, GIB);
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    let volume = rig.volume();
-    (rig, volume)
+    let fixture = NodeFixture::of(&node, Options::default());
+    fixture.plug(&spec(DATA), DATA, GIB);
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    let volume = fixture.volume();
+    (fixture, volume)
 }
 
 /// A node whose disks change their numbers once the provider has told of a volume: after the look at its
 /// place, before the proof that it is blank, which is then one of the other disk.
-fn swapped_meanwhile(rig: &Rig, change: impl FnOnce(&mut Os)) -> Node {
-    let sim = rig.sim.clone();
-    meddle::node(rig, |os| {
-        meddle::after(os, volume::CLASS.name, move || {
+fn swapped_meanwhile(fixture: &NodeFixture, change: impl FnOnce(&mut Os)) -> Node {
+    let sim = fixture.sim.clone();
+    inject::node(fixture, |os| {
+        inject::after(os, volume::CLASS.name, move || {
             swap_numbers(&sim);
             // Until the volume has come back too.
             sim.os().clock.sleep(Duration::from_secs(60));
@@ -283,80 +298,84 @@ fn swapped_meanwhile(rig: &Rig, change: impl FnOnce(&mut Os)) -> Node {
 
 /// The error of a format that did not begin.
 #[track_caller]
-fn unformatted<'v>(rig: &Rig, node: &Node, volume: impl Into<NamedVolume<'v>>) -> VolumeError {
+fn unformatted<'v>(
+    fixture: &NodeFixture,
+    node: &Node,
+    volume: impl Into<NamedVolume<'v>>,
+) -> VolumeError {
     let volume = volume.into();
     let mut refused = None;
-    let trace =
-        rig.trace(|| refused = Some(node.operations().volumes().format(volume, rig.soon())));
+    let trace = fixture
+        .trace(|| refused = Some(node.operations().volumes().format(volume, fixture.soon())));
     assert!(!ran(&trace, "MSFT_Volume.Format"));
     refused.unwrap().unwrap_err()
 }
 
 #[test]
 fn a_volume_whose_disk_changes_its_number_before_the_proof_is_not_formatted() {
-    let (rig, volume) = with_raw_volume();
-    let number = rig.disk();
-    let node = swapped_meanwhile(&rig, |_| {});
-    let error = unformatted(&rig, &node, volume);
+    let (fixture, volume) = with_raw_volume();
+    let number = fixture.disk();
+    let node = swapped_meanwhile(&fixture, |_| {});
+    let error = unformatted(&fixture, &node, volume);
     assert!(
-        matches!(error, VolumeError::Moved { from, to, .. } if from.disk == number && to.disk == rig.disk()),
+        matches!(error, VolumeError::Moved { from, to, .. } if from.disk == number && to.disk == fixture.disk()),
         "{error:?}"
     );
-    assert_eq!(rig.disk_of(OTHER), number);
+    assert_eq!(fixture.disk_of(OTHER), number);
 }
 
-fn found_volume(rig: &Rig) -> FoundVolume {
+fn found_volume(fixture: &NodeFixture) -> FoundVolume {
     let serial = SerialNumber::parse(DATA).unwrap();
     let query = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    let disk = rig.disks().find(&query, rig.soon()).unwrap();
-    rig.volumes().find_on(&disk, rig.soon()).unwrap()
+    let disk = fixture.disks().find(&query, fixture.soon()).unwrap();
+    fixture.volumes().find_on(&disk, fixture.soon()).unwrap()
 }
 
 #[test]
 fn a_volume_whose_disk_changed_its_number_since_it_was_found_is_not_formatted() {
-    let (rig, volume) = with_raw_volume();
-    let (found, number) = (found_volume(&rig), rig.disk());
-    swap_numbers(&rig.sim);
+    let (fixture, volume) = with_raw_volume();
+    let (found, number) = (found_volume(&fixture), fixture.disk());
+    swap_numbers(&fixture.sim);
     // The volume comes back by itself, the provider hears of nothing.
-    rig.sim.os().clock.sleep(Duration::from_secs(60));
-    rig.disks().rescan(rig.soon()).unwrap();
-    let error = unformatted(&rig, &rig.node, &found);
+    fixture.sim.os().clock.sleep(Duration::from_secs(60));
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    let error = unformatted(&fixture, &fixture.node, &found);
     let expected = VolumeError::OnAnotherDisk {
         volume,
         found: number,
-        disk: rig.disk(),
+        disk: fixture.disk(),
     };
     assert_eq!(error, expected);
-    assert_eq!(rig.disk_of(OTHER), number);
+    assert_eq!(fixture.disk_of(OTHER), number);
 }
 
 #[test]
 fn a_found_volume_whose_disk_changes_its_number_before_the_proof_is_not_formatted() {
-    let (rig, _) = with_raw_volume();
-    let (found, number) = (found_volume(&rig), rig.disk());
-    let node = swapped_meanwhile(&rig, |_| {});
-    let error = unformatted(&rig, &node, &found);
+    let (fixture, _) = with_raw_volume();
+    let (found, number) = (found_volume(&fixture), fixture.disk());
+    let node = swapped_meanwhile(&fixture, |_| {});
+    let error = unformatted(&fixture, &node, &found);
     assert!(
         matches!(&error, VolumeError::Disk(DiskError::NotTheFound { now, .. }) if now.number == number),
         "{error:?}"
     );
-    assert_ne!(rig.disk(), number);
+    assert_ne!(fixture.disk(), number);
 }
 
 /// What the volume says of its place is older than the swap.
 #[test]
 fn a_volume_on_a_disk_of_another_number_than_the_providers_is_not_formatted() {
-    let (rig, volume) = with_raw_volume();
-    let (number, extents) = (rig.disk(), rig.os().volumes.extents(volume));
-    let node = swapped_meanwhile(&rig, |os| {
+    let (fixture, volume) = with_raw_volume();
+    let (number, extents) = (fixture.disk(), fixture.os().volumes.extents(volume));
+    let node = swapped_meanwhile(&fixture, |os| {
         let volumes = Arc::clone(&os.volumes);
         let say = move |_, now: os::Result<Vec<Extent>>| match now {
             Ok(now) if now.iter().all(|one| one.disk == DiskNumber(0)) => Ok(now),
             _ => extents.clone(),
         };
-        os.volumes = Arc::new(meddle::Elsewhere::of(volumes, say));
+        os.volumes = Arc::new(inject::Elsewhere::of(volumes, say));
     });
-    let error = unformatted(&rig, &node, volume);
+    let error = unformatted(&fixture, &node, volume);
     assert!(
         matches!(error, VolumeError::Disk(DiskError::ViewsDiffer { disk, .. }) if disk == number),
         "{error:?}"
@@ -374,12 +393,12 @@ fn a_volume_that_is_elsewhere_after_the_proof_is_not_formatted() {
     fn longer(extent: &mut Extent) {
         extent.length += 1 << 20;
     }
-    let (rig, volume) = with_raw_volume();
+    let (fixture, volume) = with_raw_volume();
     for change in [on_the_next_disk, behind_itself, longer] {
-        let node = meddle::node(&rig, |os| {
+        let node = inject::node(&fixture, |os| {
             let volumes = Arc::clone(&os.volumes);
-            let own = rig.disk();
-            os.volumes = Arc::new(meddle::Elsewhere::of(volumes, move |before, extents| {
+            let own = fixture.disk();
+            os.volumes = Arc::new(inject::Elsewhere::of(volumes, move |before, extents| {
                 let mut extents = extents?;
                 let mine = extents
                     .iter_mut()
@@ -388,7 +407,7 @@ fn a_volume_that_is_elsewhere_after_the_proof_is_not_formatted() {
                 Ok(extents)
             }));
         });
-        let error = unformatted(&rig, &node, volume);
+        let error = unformatted(&fixture, &node, volume);
         assert!(matches!(error, VolumeError::Moved { .. }), "{error:?}");
     }
 }
@@ -401,19 +420,22 @@ fn a_partition_of_another_guid_is_not_resized() {
             *guid = Value::text("{00000000-0000-0000-0000-000000000001}");
         }
     }
-    let rig = Rig::with_data_disk();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    let volume = rig.volume();
-    let node = meddle::node(&rig, |os| {
+    let fixture = NodeFixture::with_data_disk();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    let volume = fixture.volume();
+    let node = inject::node(&fixture, |os| {
         let (provider, rewrite) = (Arc::clone(&os.storage), other_guid);
-        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
     });
-    let trace = rig.trace(|| {
-        rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    let trace = fixture.trace(|| {
+        fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
         let done = node
             .operations()
             .volumes()
-            .resize(volume, NewSize::Maximum, rig.soon());
+            .resize(volume, NewSize::Maximum, fixture.soon());
         let is_it = matches!(done, Err(VolumeError::Disk(DiskError::ViewsDiffer { .. })));
         assert!(is_it, "{done:?}");
     });
@@ -422,13 +444,13 @@ fn a_partition_of_another_guid_is_not_resized() {
 
 #[test]
 fn a_volume_that_moves_to_another_disk_while_it_is_resized_is_left_alone() {
-    let rig = Rig::with_volume();
-    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    let (volume, from) = (rig.volume(), rig.disk());
+    let fixture = NodeFixture::with_volume();
+    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    let (volume, from) = (fixture.volume(), fixture.disk());
     let to = DiskNumber(from.0 + 1);
-    let node = meddle::node(&rig, |os| {
+    let node = inject::node(&fixture, |os| {
         let volumes = Arc::clone(&os.volumes);
-        os.volumes = Arc::new(meddle::Elsewhere::of(volumes, move |before, extents| {
+        os.volumes = Arc::new(inject::Elsewhere::of(volumes, move |before, extents| {
             let mut extents = extents?;
             if before > 0 {
                 extents.iter_mut().for_each(|extent| extent.disk = to);
@@ -436,11 +458,11 @@ fn a_volume_that_moves_to_another_disk_while_it_is_resized_is_left_alone() {
             Ok(extents)
         }));
     });
-    let trace = rig.trace(|| {
+    let trace = fixture.trace(|| {
         let moved = node
             .operations()
             .volumes()
-            .resize(volume, NewSize::Maximum, rig.soon());
+            .resize(volume, NewSize::Maximum, fixture.soon());
         let is_it = matches!(&moved, Err(VolumeError::Moved { from: was, to: is, .. })
             if (was.disk, is.disk) == (from, to));
         assert!(is_it, "{moved:?}");
@@ -451,18 +473,21 @@ fn a_volume_that_moves_to_another_disk_while_it_is_resized_is_left_alone() {
 /// csi-proxy reads a null as zero, which is the style of a raw disk.
 #[test]
 fn a_style_that_the_provider_leaves_unsaid_is_not_raw() {
-    fn unsaid(row: &mut Instance) {
+    fn set_null(row: &mut Instance) {
         if let Some(style) = row.properties.get_mut(disk::PARTITION_STYLE.name) {
             *style = Value::Null;
         }
     }
-    let rig = Rig::with_data_disk();
-    let node = meddle::node(&rig, |os| {
-        let (provider, rewrite) = (Arc::clone(&os.storage), unsaid);
-        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+    let fixture = NodeFixture::with_data_disk();
+    let node = inject::node(&fixture, |os| {
+        let (provider, rewrite) = (Arc::clone(&os.storage), set_null);
+        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
     });
-    let trace = rig.trace(|| {
-        let refused = node.operations().disks().partition(rig.disk(), rig.soon());
+    let trace = fixture.trace(|| {
+        let refused = node
+            .operations()
+            .disks()
+            .partition(fixture.disk(), fixture.soon());
         refused.unwrap_err();
     });
     assert!(!ran(&trace, disk::INITIALIZE.name));
@@ -471,27 +496,27 @@ fn a_style_that_the_provider_leaves_unsaid_is_not_raw() {
 /// A null number is no disk 0.
 #[test]
 fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
-    fn unsaid(row: &mut Instance) {
+    fn set_null(row: &mut Instance) {
         if let Some(number) = row.properties.get_mut(disk::NUMBER.name) {
             *number = Value::Null;
         }
     }
-    let rig = Rig::with_data_disk();
-    let node = meddle::node(&rig, |os| {
-        let (provider, rewrite) = (Arc::clone(&os.storage), unsaid);
-        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+    let fixture = NodeFixture::with_data_disk();
+    let node = inject::node(&fixture, |os| {
+        let (provider, rewrite) = (Arc::clone(&os.storage), set_null);
+        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
     });
     assert!(
         node.operations()
             .disks()
-            .ids(rig.soon())
+            .ids(fixture.soon())
             .unwrap()
             .is_empty()
     );
     assert!(
         node.operations()
             .disks()
-            .locations(rig.soon())
+            .locations(fixture.soon())
             .unwrap()
             .is_empty()
     );
@@ -501,33 +526,36 @@ fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
 /// null, which no comparison meets, and it would create a second partition.
 #[test]
 fn an_mbr_disk_with_a_partition_is_left_alone() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let image = mbr_image();
-    let hardware = rig.sim.hardware();
+    let hardware = fixture.sim.hardware();
     hardware
         .attach_disk(DATA, &spec(DATA), &Content::blank(image.length()))
         .unwrap();
     for (at, bytes) in image.runs() {
         hardware.write_disk(DATA, at, bytes).unwrap();
     }
-    rig.disks().rescan(rig.soon()).unwrap();
-    let before = rig.os().disks.layout(rig.disk()).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    let before = fixture.os().disks.layout(fixture.disk()).unwrap();
     assert_eq!(before.partitions.len(), 1);
-    let trace = rig.trace(|| {
-        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+    let trace = fixture.trace(|| {
+        fixture
+            .disks()
+            .partition(fixture.disk(), fixture.soon())
+            .unwrap();
     });
     assert!(!ran(&trace, disk::CREATE_PARTITION.name));
-    assert_eq!(rig.os().disks.layout(rig.disk()), Ok(before));
+    assert_eq!(fixture.os().disks.layout(fixture.disk()), Ok(before));
 }
 
 /// csi-proxy wraps an error that is none, and takes whichever partition comes first.
 #[test]
 fn a_partition_that_does_not_appear_is_said_to_be_missing() {
-    let rig = Rig::with_data_disk();
+    let fixture = NodeFixture::with_data_disk();
     let create = format!("*{}", disk::CREATE_PARTITION.name);
     let nothing = Effect::Answer(Outcome::of(codes::SUCCESS.code));
-    rig.sim.faults().add(Rule::on(&create, nothing));
-    let error = rig.disks().partition(rig.disk(), rig.soon());
+    fixture.sim.faults().add(Rule::on(&create, nothing));
+    let error = fixture.disks().partition(fixture.disk(), fixture.soon());
     let error = error.unwrap_err();
     assert!(
         matches!(error, DiskError::Provider(ProviderError::NotFound { .. })),
@@ -535,7 +563,7 @@ fn a_partition_that_does_not_appear_is_said_to_be_missing() {
     );
     let text = format!(
         "failed to query partition of disk {}. error: not found",
-        rig.disk()
+        fixture.disk()
     );
     assert_eq!(error.to_string(), text);
 }

@@ -10,18 +10,18 @@ use wincsi_node::{
     SerialNumber,
 };
 
-use crate::support::{DATA, Rig};
+use crate::support::{DATA, NodeFixture};
 
-fn find(rig: &Rig) -> Result<FoundDisk, DiskError> {
+fn find(fixture: &NodeFixture) -> Result<FoundDisk, DiskError> {
     let serial = SerialNumber::parse(DATA).unwrap();
     let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    rig.disks().find(&wanted, rig.soon())
+    fixture.disks().find(&wanted, fixture.soon())
 }
 
 /// In the order of the guide.
-fn stage(rig: &Rig) -> Result<Formatted, Error> {
-    let (node, soon): (&dyn NodeApi, Deadline) = (&rig.node, rig.soon());
-    let (disk, staging) = (find(rig).unwrap(), rig.staging());
+fn stage(fixture: &NodeFixture) -> Result<Formatted, Error> {
+    let (node, soon): (&dyn NodeApi, Deadline) = (&fixture.node, fixture.soon());
+    let (disk, staging) = (find(fixture).unwrap(), fixture.staging());
     node.disks().bring_online(&disk, soon)?;
     node.disks().partition(&disk, soon)?;
     let volume = node.volumes().find_on(&disk, soon)?;
@@ -33,9 +33,9 @@ fn stage(rig: &Rig) -> Result<Formatted, Error> {
     Ok(formatted)
 }
 
-fn unstage(rig: &Rig) -> Result<(), Error> {
-    let (node, soon): (&dyn NodeApi, Deadline) = (&rig.node, rig.soon());
-    let (disk, staging) = (find(rig).unwrap(), rig.staging());
+fn unstage(fixture: &NodeFixture) -> Result<(), Error> {
+    let (node, soon): (&dyn NodeApi, Deadline) = (&fixture.node, fixture.soon());
+    let (disk, staging) = (find(fixture).unwrap(), fixture.staging());
     let volume = node.volumes().of_target(&staging, soon)?;
     node.volumes().unmount(volume, &staging, soon)?;
     node.filesystem().remove_entry(&staging, soon)?;
@@ -53,33 +53,36 @@ fn is_refused(done: &Result<(), DiskError>) {
 
 #[test]
 fn a_volume_is_staged_and_unstaged_and_staged_again() {
-    let rig = Rig::whose_tables_leave_a_disk_offline();
-    assert_eq!(stage(&rig), Ok(Formatted::Now));
-    rig.write(&format!("{}data.txt", rig.volume()), "precious");
-    unstage(&rig).unwrap();
-    assert_eq!(rig.disks().is_online(rig.disk(), rig.soon()), Ok(false));
-    assert_eq!(stage(&rig), Ok(Formatted::Before));
-    assert_eq!(rig.precious(), "precious");
+    let fixture = NodeFixture::whose_tables_leave_a_disk_offline();
+    assert_eq!(stage(&fixture), Ok(Formatted::Now));
+    fixture.write(&format!("{}data.txt", fixture.volume()), "precious");
+    unstage(&fixture).unwrap();
+    assert_eq!(
+        fixture.disks().is_online(fixture.disk(), fixture.soon()),
+        Ok(false)
+    );
+    assert_eq!(stage(&fixture), Ok(Formatted::Before));
+    assert_eq!(fixture.precious(), "precious");
 }
 
 /// csi-proxy's clients do it in this order; where Windows refuses, they are told, and nothing is spoilt.
 #[test]
 fn a_disk_that_is_partitioned_before_it_is_online_is_refused_and_can_be_staged_after() {
-    let rig = Rig::whose_tables_leave_a_disk_offline();
-    let disks = rig.disks();
-    is_refused(&disks.partition(rig.disk(), rig.soon()));
-    assert_eq!(stage(&rig), Ok(Formatted::Now));
+    let fixture = NodeFixture::whose_tables_leave_a_disk_offline();
+    let disks = fixture.disks();
+    is_refused(&disks.partition(fixture.disk(), fixture.soon()));
+    assert_eq!(stage(&fixture), Ok(Formatted::Now));
 }
 
 /// Writable and offline, it gets its table, and no partition.
 #[test]
 fn a_disk_that_got_no_further_than_its_table_is_staged_after() {
-    let rig = Rig::whose_tables_leave_a_disk_offline();
-    let disks = rig.disks();
-    disks.bring_online(rig.disk(), rig.soon()).unwrap();
-    disks.set_offline(rig.disk(), rig.soon()).unwrap();
-    is_refused(&disks.partition(rig.disk(), rig.soon()));
-    let layout = rig.os().disks.layout(rig.disk()).unwrap();
+    let fixture = NodeFixture::whose_tables_leave_a_disk_offline();
+    let disks = fixture.disks();
+    disks.bring_online(fixture.disk(), fixture.soon()).unwrap();
+    disks.set_offline(fixture.disk(), fixture.soon()).unwrap();
+    is_refused(&disks.partition(fixture.disk(), fixture.soon()));
+    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
     assert!(matches!(layout.style, os::PartitionStyle::Gpt { .. }));
-    assert_eq!(stage(&rig), Ok(Formatted::Now));
+    assert_eq!(stage(&fixture), Ok(Formatted::Now));
 }

@@ -12,7 +12,7 @@ use wincsi_node::{
     SerialNumber,
 };
 
-use crate::support::{DATA, GIB, Rig, meddle};
+use crate::support::{DATA, GIB, NodeFixture, inject, path};
 
 const LOCK: &str = "FSCTL_LOCK_VOLUME";
 const DISMOUNT: &str = "FSCTL_DISMOUNT_VOLUME";
@@ -31,37 +31,42 @@ const UP_READ_ONLY: DiskAttributes = DiskAttributes {
 };
 
 /// A disk that arrives offline and read-only.
-fn arrived() -> Rig {
+fn arrived() -> NodeFixture {
     let spec = NodeSpec::named("node-1").san_policy(SanPolicy::OfflineAll);
-    let rig = Rig::of(&spec, Options::default());
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, GIB);
-    rig
+    let fixture = NodeFixture::of(&spec, Options::default());
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, GIB);
+    fixture
 }
 
 /// A disk with a volume, which is offline and writable.
-fn released() -> Rig {
-    let rig = Rig::with_volume();
-    rig.disks().take_offline(&found(&rig), rig.soon()).unwrap();
-    rig
+fn released() -> NodeFixture {
+    let fixture = NodeFixture::with_volume();
+    fixture
+        .disks()
+        .take_offline(&found(&fixture), fixture.soon())
+        .unwrap();
+    fixture
 }
 
-fn found(rig: &Rig) -> FoundDisk {
+fn found(fixture: &NodeFixture) -> FoundDisk {
     let serial = SerialNumber::parse(DATA).unwrap();
     let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    rig.disks().find(&wanted, rig.soon()).unwrap()
+    fixture.disks().find(&wanted, fixture.soon()).unwrap()
 }
 
-fn bring_online_read_only(rig: &Rig) -> Result<(), DiskError> {
-    rig.disks().bring_online_read_only(&found(rig), rig.soon())
+fn bring_online_read_only(fixture: &NodeFixture) -> Result<(), DiskError> {
+    fixture
+        .disks()
+        .bring_online_read_only(&found(fixture), fixture.soon())
 }
 
-fn attributes(rig: &Rig) -> DiskAttributes {
-    rig.os().disks.attributes(rig.disk()).unwrap()
+fn attributes(fixture: &NodeFixture) -> DiskAttributes {
+    fixture.os().disks.attributes(fixture.disk()).unwrap()
 }
 
 /// Of all that happened, what was done to the disk and its volumes.
-fn steps(rig: &Rig, act: impl FnOnce()) -> Vec<&'static str> {
-    let trace = rig.trace(act);
+fn steps(fixture: &NodeFixture, act: impl FnOnce()) -> Vec<&'static str> {
+    let trace = fixture.trace(act);
     let names = trace.iter().map(|op| op.operation);
     let steps = [LOCK, DISMOUNT, OFFLINE, ONLINE, PAST_THE_PROVIDER];
     names.filter(|name| steps.contains(name)).collect()
@@ -73,34 +78,40 @@ fn a_disk_is_read_only_before_it_comes_online() {
         (arrived(), vec![ONLINE]),
         (released(), vec![PAST_THE_PROVIDER, ONLINE]),
     ];
-    for (rig, expected) in offline {
-        let done = steps(&rig, || bring_online_read_only(&rig).unwrap());
+    for (fixture, expected) in offline {
+        let done = steps(&fixture, || bring_online_read_only(&fixture).unwrap());
         assert_eq!(done, expected);
-        assert_eq!(attributes(&rig), UP_READ_ONLY);
-        let again = steps(&rig, || bring_online_read_only(&rig).unwrap());
+        assert_eq!(attributes(&fixture), UP_READ_ONLY);
+        let again = steps(&fixture, || bring_online_read_only(&fixture).unwrap());
         assert_eq!(again, [""; 0]);
     }
 }
 
 #[test]
 fn a_writable_disk_that_nobody_uses_goes_offline_first() {
-    let rig = Rig::with_volume();
-    let done = steps(&rig, || bring_online_read_only(&rig).unwrap());
+    let fixture = NodeFixture::with_volume();
+    let done = steps(&fixture, || bring_online_read_only(&fixture).unwrap());
     let expected = [LOCK, DISMOUNT, OFFLINE, PAST_THE_PROVIDER, ONLINE];
     assert_eq!(done, expected);
-    assert_eq!(attributes(&rig), UP_READ_ONLY);
-    assert_eq!(rig.open(), Counts::default());
-    let volumes = rig.volumes();
-    assert_eq!(volumes.is_formatted(rig.volume(), rig.soon()), Ok(true));
-    rig.disks().bring_online(&found(&rig), rig.soon()).unwrap();
-    assert_eq!(attributes(&rig), UP);
+    assert_eq!(attributes(&fixture), UP_READ_ONLY);
+    assert_eq!(fixture.open(), Counts::default());
+    let volumes = fixture.volumes();
+    assert_eq!(
+        volumes.is_formatted(fixture.volume(), fixture.soon()),
+        Ok(true)
+    );
+    fixture
+        .disks()
+        .bring_online(&found(&fixture), fixture.soon())
+        .unwrap();
+    assert_eq!(attributes(&fixture), UP);
 }
 
 /// That it was not changed shows by what was done, and by what it is.
-fn refused(rig: &Rig, volume: VolumeId, obstacle: Obstacle, expected: &[&str]) {
+fn refused(fixture: &NodeFixture, volume: VolumeId, obstacle: Obstacle, expected: &[&str]) {
     let mut refused = Ok(());
-    let mut done = steps(rig, || refused = bring_online_read_only(rig));
-    let disk = rig.disk();
+    let mut done = steps(fixture, || refused = bring_online_read_only(fixture));
+    let disk = fixture.disk();
     let writable = DiskError::OnlineWritable {
         disk,
         volume,
@@ -109,23 +120,24 @@ fn refused(rig: &Rig, volume: VolumeId, obstacle: Obstacle, expected: &[&str]) {
     assert_eq!(refused, Err(writable));
     done.dedup();
     assert_eq!(done, expected);
-    assert_eq!(attributes(rig), UP);
-    assert_eq!(rig.open(), Counts::default());
-    let error = NodeApi::disks(&rig.node).bring_online_read_only(&found(rig), rig.soon());
+    assert_eq!(attributes(fixture), UP);
+    assert_eq!(fixture.open(), Counts::default());
+    let error =
+        NodeApi::disks(&fixture.node).bring_online_read_only(&found(fixture), fixture.soon());
     assert!(error.unwrap_err().is(Condition::OnlineWritable));
 }
 
 #[test]
 fn a_writable_disk_whose_volume_is_mounted_or_in_use_is_left_as_it_is() {
-    let rig = Rig::with_mounted_volume();
-    refused(&rig, rig.volume(), Obstacle::AccessPath, &[]);
-    assert_eq!(rig.precious(), "precious");
-    let rig = Rig::with_volume();
-    let volume = rig.volume();
-    let held = rig.sim.hold(volume);
-    refused(&rig, volume, Obstacle::OpenFile, &[LOCK]);
+    let fixture = NodeFixture::with_mounted_volume();
+    refused(&fixture, fixture.volume(), Obstacle::AccessPath, &[]);
+    assert_eq!(fixture.precious(), "precious");
+    let fixture = NodeFixture::with_volume();
+    let volume = fixture.volume();
+    let held = fixture.sim.hold(volume);
+    refused(&fixture, volume, Obstacle::OpenFile, &[LOCK]);
     drop(held);
-    bring_online_read_only(&rig).unwrap();
+    bring_online_read_only(&fixture).unwrap();
 }
 
 #[test]
@@ -134,44 +146,97 @@ fn what_would_write_to_it_is_refused_as_read_only() {
         let error = refused.unwrap_err();
         assert!(error.is(Condition::ReadOnly), "{error}");
     };
-    let rig = arrived();
-    bring_online_read_only(&rig).unwrap();
-    let api: &dyn NodeApi = &rig.node;
-    read_only(api.disks().partition(&found(&rig), rig.soon()));
-    assert_eq!(attributes(&rig), UP_READ_ONLY, "blank, and so it stays");
+    let fixture = arrived();
+    bring_online_read_only(&fixture).unwrap();
+    let api: &dyn NodeApi = &fixture.node;
+    read_only(api.disks().partition(&found(&fixture), fixture.soon()));
+    assert_eq!(attributes(&fixture), UP_READ_ONLY, "blank, and so it stays");
 
-    let rig = Rig::with_data_disk();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    bring_online_read_only(&rig).unwrap();
-    let api: &dyn NodeApi = &rig.node;
-    let volume = api.volumes().find_on(&found(&rig), rig.soon()).unwrap();
+    let fixture = NodeFixture::with_data_disk();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    bring_online_read_only(&fixture).unwrap();
+    let api: &dyn NodeApi = &fixture.node;
+    let volume = api
+        .volumes()
+        .find_on(&found(&fixture), fixture.soon())
+        .unwrap();
     let ntfs = FormatOptions::default();
     let volumes = api.volumes();
-    read_only(volumes.format(&volume, rig.soon()));
-    let formatted = volumes.ensure_formatted(&volume, &ntfs, rig.soon());
+    read_only(volumes.format(&volume, fixture.soon()));
+    let formatted = volumes.ensure_formatted(&volume, &ntfs, fixture.soon());
     read_only(formatted.map(drop));
 
-    let rig = Rig::with_volume();
-    bring_online_read_only(&rig).unwrap();
-    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    let api: &dyn NodeApi = &rig.node;
-    let volume = api.volumes().find_on(&found(&rig), rig.soon()).unwrap();
+    let fixture = NodeFixture::with_volume();
+    bring_online_read_only(&fixture).unwrap();
+    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    let api: &dyn NodeApi = &fixture.node;
+    let volume = api
+        .volumes()
+        .find_on(&found(&fixture), fixture.soon())
+        .unwrap();
     let volumes = api.volumes();
-    let formatted = volumes.ensure_formatted(&volume, &FormatOptions::default(), rig.soon());
+    let formatted = volumes.ensure_formatted(&volume, &FormatOptions::default(), fixture.soon());
     formatted.unwrap();
-    let resized = volumes.resize(&volume, NewSize::Maximum, rig.soon());
+    let resized = volumes.resize(&volume, NewSize::Maximum, fixture.soon());
     read_only(resized.map(drop));
 }
 
 #[test]
 fn a_disk_that_cannot_be_made_read_only_does_not_come_online() {
-    let rig = released();
+    let fixture = released();
     let denied = Rule::on(PAST_THE_PROVIDER, Effect::fail(Win32::ACCESS_DENIED));
-    rig.sim.faults().add(denied);
-    let done = steps(&rig, || drop(bring_online_read_only(&rig).unwrap_err()));
+    fixture.sim.faults().add(denied);
+    let done = steps(&fixture, || {
+        drop(bring_online_read_only(&fixture).unwrap_err())
+    });
     assert_eq!(done, [PAST_THE_PROVIDER]);
-    assert!(attributes(&rig).offline);
+    assert!(attributes(&fixture).offline);
+}
+
+/// Nobody asked for it to be offline.
+#[test]
+fn a_writable_disk_that_cannot_be_made_read_only_is_online_again() {
+    let denied = Rule::on(PAST_THE_PROVIDER, Effect::fail(Win32::ACCESS_DENIED));
+    let fixture = NodeFixture::with_volume();
+    fixture.sim.faults().add(denied);
+    let done = steps(&fixture, || {
+        drop(bring_online_read_only(&fixture).unwrap_err())
+    });
+    let expected = [LOCK, DISMOUNT, OFFLINE, PAST_THE_PROVIDER, ONLINE];
+    assert_eq!(done, expected);
+    assert_eq!(attributes(&fixture), UP);
+    assert_eq!(fixture.open(), Counts::default());
+}
+
+/// Another process mounts it, between the first look and the lock of the volume.
+#[test]
+fn a_volume_that_gets_a_path_before_it_is_locked_is_left_as_it_is() {
+    let fixture = NodeFixture::with_volume();
+    let (volume, os) = (fixture.volume(), fixture.os().clone());
+    let folder = path(r"C:\mounted");
+    os.files.create_directory(&folder).unwrap();
+    let node = inject::node(&fixture, |injected| {
+        inject::before(injected, "Volumes::lock", 1, move || {
+            os.volumes.set_mount_point(&folder, volume).unwrap();
+        });
+    });
+    let disks = node.operations().disks();
+    let mut refused = Ok(());
+    let done = steps(&fixture, || {
+        refused = disks.bring_online_read_only(&found(&fixture), fixture.soon());
+    });
+    let writable = DiskError::OnlineWritable {
+        disk: fixture.disk(),
+        volume,
+        obstacle: Obstacle::AccessPath,
+    };
+    assert_eq!(refused, Err(writable));
+    assert_eq!(done, [LOCK]);
+    assert_eq!(attributes(&fixture), UP);
 }
 
 /// Whether it is read-only is looked at twice: before it comes online, and after.
@@ -182,23 +247,23 @@ fn a_disk_that_stays_writable_is_offline_in_the_end() {
         (disk::ONLINE.name, &[PAST_THE_PROVIDER, ONLINE, OFFLINE]),
     ];
     for (moment, expected) in switches {
-        let rig = released();
-        let (disk, os) = (rig.disk(), rig.os().clone());
-        let node = meddle::node(&rig, |meddled| {
-            meddle::after(meddled, moment, move || {
+        let fixture = released();
+        let (disk, os) = (fixture.disk(), fixture.os().clone());
+        let node = inject::node(&fixture, |injected| {
+            inject::after(injected, moment, move || {
                 os.disks.set_access(disk, DiskAccess::ReadWrite).unwrap();
             });
         });
         let disks = node.operations().disks();
         let mut stays = Ok(());
-        let mut done = steps(&rig, || {
-            stays = disks.bring_online_read_only(&found(&rig), rig.soon());
+        let mut done = steps(&fixture, || {
+            stays = disks.bring_online_read_only(&found(&fixture), fixture.soon());
         });
         // The meddler's own is one of them.
-        let meddled = done.iter().rposition(|name| *name == PAST_THE_PROVIDER);
-        done.remove(meddled.unwrap());
+        let injected = done.iter().rposition(|name| *name == PAST_THE_PROVIDER);
+        done.remove(injected.unwrap());
         assert_eq!(done, expected);
         assert_eq!(stays, Err(DiskError::StaysWritable { disk }), "{moment}");
-        assert!(attributes(&rig).offline, "{moment}");
+        assert!(attributes(&fixture).offline, "{moment}");
     }
 }

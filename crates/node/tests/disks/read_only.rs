@@ -8,7 +8,7 @@ use os_sim::{
 };
 use wincsi_node::{Criterion, DiskError, DiskQuery, Options, SerialNumber};
 
-use crate::support::{DATA, GIB, Rig};
+use crate::support::{DATA, GIB, NodeFixture};
 
 const SET_ATTRIBUTES: &str = "MSFT_Disk.SetAttributes";
 const ONLINE: &str = "MSFT_Disk.Online";
@@ -24,7 +24,7 @@ enum By {
 }
 
 /// A disk that is offline and read-only, and stays so until it is online.
-fn down(offline_attributes: OfflineAttributes) -> Rig {
+fn down(offline_attributes: OfflineAttributes) -> NodeFixture {
     let spec = NodeSpec {
         storage: StorageConditions {
             offline_attributes,
@@ -32,30 +32,30 @@ fn down(offline_attributes: OfflineAttributes) -> Rig {
         },
         ..NodeSpec::named("node-1").san_policy(SanPolicy::OfflineAll)
     };
-    let rig = Rig::of(&spec, Options::default());
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, GIB);
-    rig
+    let fixture = NodeFixture::of(&spec, Options::default());
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, GIB);
+    fixture
 }
 
-fn bring_online(rig: &Rig, by: By) -> Result<(), DiskError> {
+fn bring_online(fixture: &NodeFixture, by: By) -> Result<(), DiskError> {
     let serial = Criterion::Serial(SerialNumber::parse(DATA).unwrap());
     let wanted = DiskQuery::all([serial]).unwrap();
     match by {
-        By::Number => rig.disks().set_online(rig.disk(), rig.soon()),
+        By::Number => fixture.disks().set_online(fixture.disk(), fixture.soon()),
         By::Found => {
-            let found = rig.disks().find(&wanted, rig.soon()).unwrap();
-            rig.disks().bring_online(&found, rig.soon())
+            let found = fixture.disks().find(&wanted, fixture.soon()).unwrap();
+            fixture.disks().bring_online(&found, fixture.soon())
         }
     }
 }
 
-fn attributes(rig: &Rig) -> DiskAttributes {
-    rig.os().disks.attributes(rig.disk()).unwrap()
+fn attributes(fixture: &NodeFixture) -> DiskAttributes {
+    fixture.os().disks.attributes(fixture.disk()).unwrap()
 }
 
 /// Of all that happened, the calls that switch.
-fn switches(rig: &Rig, act: impl FnOnce()) -> Vec<&'static str> {
-    let trace = rig.trace(act);
+fn switches(fixture: &NodeFixture, act: impl FnOnce()) -> Vec<&'static str> {
+    let trace = fixture.trace(act);
     let names = trace.iter().map(|op| op.operation);
     names
         .filter(|name| [SET_ATTRIBUTES, ONLINE, PAST_THE_PROVIDER].contains(name))
@@ -70,11 +70,11 @@ const UP: DiskAttributes = DiskAttributes {
 #[test]
 fn read_only_is_cleared_before_a_disk_comes_online_and_once() {
     for by in [By::Number, By::Found] {
-        let rig = down(OfflineAttributes::Set);
-        let done = switches(&rig, || bring_online(&rig, by).unwrap());
+        let fixture = down(OfflineAttributes::Set);
+        let done = switches(&fixture, || bring_online(&fixture, by).unwrap());
         assert_eq!(done, [SET_ATTRIBUTES, ONLINE], "{by:?}");
-        assert_eq!(attributes(&rig), UP);
-        let again = switches(&rig, || bring_online(&rig, by).unwrap());
+        assert_eq!(attributes(&fixture), UP);
+        let again = switches(&fixture, || bring_online(&fixture, by).unwrap());
         assert_eq!(again, [""; 0], "{by:?}");
     }
 }
@@ -82,24 +82,24 @@ fn read_only_is_cleared_before_a_disk_comes_online_and_once() {
 #[test]
 fn read_only_that_the_provider_leaves_on_an_offline_disk_is_cleared_past_it() {
     for by in [By::Number, By::Found] {
-        let rig = down(OfflineAttributes::Refused);
-        let done = switches(&rig, || bring_online(&rig, by).unwrap());
+        let fixture = down(OfflineAttributes::Refused);
+        let done = switches(&fixture, || bring_online(&fixture, by).unwrap());
         let expected = [SET_ATTRIBUTES, PAST_THE_PROVIDER, ONLINE];
         assert_eq!(done, expected, "{by:?}");
-        assert_eq!(attributes(&rig), UP);
+        assert_eq!(attributes(&fixture), UP);
     }
 }
 
 #[test]
 fn read_only_that_only_an_online_disk_lets_go_is_cleared_after() {
     for by in [By::Number, By::Found] {
-        let rig = down(OfflineAttributes::Refused);
+        let fixture = down(OfflineAttributes::Refused);
         let denied = Rule::on(PAST_THE_PROVIDER, Effect::fail(Win32::ACCESS_DENIED));
-        rig.sim.faults().add(denied);
-        let done = switches(&rig, || bring_online(&rig, by).unwrap());
+        fixture.sim.faults().add(denied);
+        let done = switches(&fixture, || bring_online(&fixture, by).unwrap());
         let expected = [SET_ATTRIBUTES, PAST_THE_PROVIDER, ONLINE, SET_ATTRIBUTES];
         assert_eq!(done, expected, "{by:?}");
-        assert_eq!(attributes(&rig), UP);
+        assert_eq!(attributes(&fixture), UP);
     }
 }
 
@@ -107,17 +107,19 @@ fn read_only_that_only_an_online_disk_lets_go_is_cleared_after() {
 #[test]
 fn a_disk_that_is_online_and_read_only_is_no_success_however_often_it_is_asked_for() {
     for by in [By::Number, By::Found] {
-        let rig = down(OfflineAttributes::Set);
+        let fixture = down(OfflineAttributes::Set);
         let refused = Rule::on(SET_ATTRIBUTES, Effect::Answer(Outcome::of(40_001)));
-        let refused = rig.sim.faults().add(refused);
-        let stays = Err(DiskError::StaysReadOnly { disk: rig.disk() });
+        let refused = fixture.sim.faults().add(refused);
+        let stays = Err(DiskError::StaysReadOnly {
+            disk: fixture.disk(),
+        });
         for _ in 0..2 {
-            assert_eq!(bring_online(&rig, by), stays, "{by:?}");
-            assert!(!attributes(&rig).offline);
+            assert_eq!(bring_online(&fixture, by), stays, "{by:?}");
+            assert!(!attributes(&fixture).offline);
         }
-        rig.sim.faults().remove(refused);
-        bring_online(&rig, by).unwrap();
-        assert_eq!(attributes(&rig), UP);
+        fixture.sim.faults().remove(refused);
+        bring_online(&fixture, by).unwrap();
+        assert_eq!(attributes(&fixture), UP);
     }
 }
 
@@ -125,12 +127,13 @@ fn a_disk_that_is_online_and_read_only_is_no_success_however_often_it_is_asked_f
 #[test]
 fn read_only_that_an_offline_disk_fails_to_let_go_is_cleared_after() {
     for by in [By::Number, By::Found] {
-        let rig = down(OfflineAttributes::default());
+        let fixture = down(OfflineAttributes::default());
         let failing = Effect::fail(Win32::GEN_FAILURE);
-        rig.sim
+        fixture
+            .sim
             .faults()
             .add(Rule::on(SET_ATTRIBUTES, failing).times(1));
-        assert_eq!(bring_online(&rig, by), Ok(()), "{by:?}");
-        assert!(!attributes(&rig).read_only && !attributes(&rig).offline);
+        assert_eq!(bring_online(&fixture, by), Ok(()), "{by:?}");
+        assert!(!attributes(&fixture).read_only && !attributes(&fixture).offline);
     }
 }

@@ -10,33 +10,34 @@ use os_sim::{Bus, DiskSpec, Effect, IdentifierKind, Rule};
 use wincsi_node::api::Condition;
 use wincsi_node::{Criterion, DiskError, DiskQuery, Excluded, FoundDisk, Page83};
 
-use crate::support::{GIB, Rig, meddle};
+use crate::support::{GIB, NodeFixture, inject};
 
 const OURS: &str = "600140512345678a600140512345678a";
 const DEAD: &str = "60014050000000016001405000000001";
 const EUI: &str = "0014050000000001";
 
 /// Two disks, of which the second answers no question of the kernel's.
-fn with_dead_disk(dead: DiskSpec) -> (Rig, DiskNumber) {
-    let rig = Rig::new();
+fn with_dead_disk(dead: DiskSpec) -> (NodeFixture, DiskNumber) {
+    let fixture = NodeFixture::new();
     let ours = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, OURS);
-    rig.plug(&ours.lun(1).serial("ours"), "ours", GIB);
-    rig.plug(&dead.lun(2).serial("dead"), "dead", GIB);
-    let dead = rig.disk_of("dead");
+    fixture.plug(&ours.lun(1).serial("ours"), "ours", GIB);
+    fixture.plug(&dead.lun(2).serial("dead"), "dead", GIB);
+    let dead = fixture.disk_of("dead");
     let object = format!("disk {dead}");
     for question in ["IOCTL_STORAGE_QUERY_PROPERTY", "IOCTL_DISK_GET_LENGTH_INFO"] {
         let failing = Effect::fail(Win32::IO_DEVICE);
-        rig.sim
+        fixture
+            .sim
             .faults()
             .add(Rule::on(question, failing).object(&object));
     }
-    (rig, dead)
+    (fixture, dead)
 }
 
-fn find(rig: &Rig, identifier: &str) -> Result<FoundDisk, DiskError> {
+fn find(fixture: &NodeFixture, identifier: &str) -> Result<FoundDisk, DiskError> {
     let identifier = Criterion::Page83(Page83::parse(identifier).unwrap());
     let wanted = DiskQuery::all([identifier]).unwrap();
-    rig.disks().find(&wanted, rig.soon())
+    fixture.disks().find(&wanted, fixture.soon())
 }
 
 fn condition(found: Result<FoundDisk, DiskError>) -> Option<Condition> {
@@ -47,14 +48,14 @@ fn condition(found: Result<FoundDisk, DiskError>) -> Option<Condition> {
 #[test]
 fn a_dead_disk_that_the_provider_calls_otherwise_keeps_no_other_from_being_found() {
     let dead = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, DEAD);
-    let (rig, _) = with_dead_disk(dead);
-    let found = find(&rig, OURS).unwrap();
+    let (fixture, _) = with_dead_disk(dead);
+    let found = find(&fixture, OURS).unwrap();
     assert_eq!(found.seen().serial.as_deref(), Some("ours"));
-    rig.disks().partition(&found, rig.soon()).unwrap();
+    fixture.disks().partition(&found, fixture.soon()).unwrap();
     // It is itself not taken by what the provider says, and not said to be gone.
-    let itself = find(&rig, DEAD);
+    let itself = find(&fixture, DEAD);
     assert_eq!(condition(itself), Some(Condition::Uncertain));
-    let nobody = find(&rig, "600140577777777a600140577777777a");
+    let nobody = find(&fixture, "600140577777777a600140577777777a");
     assert_eq!(condition(nobody), Some(Condition::NotFound));
 }
 
@@ -62,27 +63,28 @@ fn a_dead_disk_that_the_provider_calls_otherwise_keeps_no_other_from_being_found
 #[test]
 fn a_dead_disk_of_which_the_provider_tells_another_kind_of_name_may_be_the_one() {
     let dead = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, DEAD);
-    let (rig, _) = with_dead_disk(dead.identified(IdentifierKind::Eui64, EUI));
-    let uncertain = find(&rig, EUI);
+    let (fixture, _) = with_dead_disk(dead.identified(IdentifierKind::Eui64, EUI));
+    let uncertain = find(&fixture, EUI);
     assert_eq!(condition(uncertain), Some(Condition::Uncertain));
-    find(&rig, OURS).unwrap();
+    find(&fixture, OURS).unwrap();
 }
 
 /// The provider's name is the one of the disk that had the number before.
 #[test]
 fn a_name_of_a_disk_that_is_gone_rules_nothing_out() {
     let dead = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, DEAD);
-    let (rig, dead) = with_dead_disk(dead);
-    rig.sim.hardware().detach_disk("dead").unwrap();
-    rig.os().disks.list().unwrap();
+    let (fixture, dead) = with_dead_disk(dead);
+    fixture.sim.hardware().detach_disk("dead").unwrap();
+    fixture.os().disks.list().unwrap();
     let successor = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, OURS);
     let content = os_sim::Content::blank(GIB);
-    rig.sim
+    fixture
+        .sim
         .hardware()
         .attach_disk("successor", &successor.lun(3), &content)
         .unwrap();
-    assert!(rig.os().disks.list().unwrap().contains(&dead));
-    let error = find(&rig, OURS).unwrap_err();
+    assert!(fixture.os().disks.list().unwrap().contains(&dead));
+    let error = find(&fixture, OURS).unwrap_err();
     let DiskError::NotIdentified(error) = error else {
         unreachable!("{error}");
     };
@@ -95,11 +97,11 @@ fn a_name_of_a_disk_that_is_gone_rules_nothing_out() {
 /// It is written by nobody, as it may be a disk of the system's or of a cluster's.
 #[test]
 fn a_disk_without_a_mark_keeps_no_other_from_being_found_and_is_not_found() {
-    let mut rig = Rig::new();
+    let mut fixture = NodeFixture::new();
     let named = |name| DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, name);
-    rig.plug(&named(OURS).lun(1).serial("ours"), "ours", GIB);
-    rig.plug(&named(DEAD).lun(2).serial("other"), "other", GIB);
-    rig.node = meddle::node(&rig, |os| {
+    fixture.plug(&named(OURS).lun(1).serial("ours"), "ours", GIB);
+    fixture.plug(&named(DEAD).lun(2).serial("other"), "other", GIB);
+    fixture.node = inject::node(&fixture, |os| {
         let provider = Arc::clone(&os.storage);
         let rewrite = |row: &mut Instance| {
             if row
@@ -110,14 +112,14 @@ fn a_disk_without_a_mark_keeps_no_other_from_being_found_and_is_not_found() {
                 *mark = Value::Null;
             }
         };
-        os.storage = Arc::new(meddle::Rewritten { provider, rewrite });
+        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
     });
-    let ours = rig.disk_of("ours");
-    assert_eq!(find(&rig, OURS).unwrap().number(), ours);
-    let Err(DiskError::NotIdentified(error)) = find(&rig, DEAD) else {
+    let ours = fixture.disk_of("ours");
+    assert_eq!(find(&fixture, OURS).unwrap().number(), ours);
+    let Err(DiskError::NotIdentified(error)) = find(&fixture, DEAD) else {
         panic!("it is found");
     };
-    let other = rig.disk_of("other");
+    let other = fixture.disk_of("other");
     let seen = error.disks.iter().find(|disk| disk.number == other);
     let excluded = seen.unwrap().excluded.as_ref();
     assert!(matches!(excluded, Some(Excluded::Silent(_))), "{error}");

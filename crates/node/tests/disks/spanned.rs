@@ -12,7 +12,7 @@ use wincsi_node::{
 };
 
 use crate::support::spanned::{SPANNED, Style};
-use crate::support::{Rig, meddle, path};
+use crate::support::{NodeFixture, inject, path};
 
 const FLUSH: &str = "FlushFileBuffers";
 const LOCK: &str = "FSCTL_LOCK_VOLUME";
@@ -22,22 +22,22 @@ fn query(serial: &str) -> DiskQuery {
     DiskQuery::all([Criterion::Serial(serial)]).unwrap()
 }
 
-fn find(rig: &Rig, serial: &str) -> Result<FoundDisk, DiskError> {
-    rig.disks().find(&query(serial), rig.soon())
+fn find(fixture: &NodeFixture, serial: &str) -> Result<FoundDisk, DiskError> {
+    fixture.disks().find(&query(serial), fixture.soon())
 }
 
-fn disks(rig: &Rig) -> Vec<DiskNumber> {
-    SPANNED.map(|name| rig.disk_of(name)).into()
+fn disks(fixture: &NodeFixture) -> Vec<DiskNumber> {
+    SPANNED.map(|name| fixture.disk_of(name)).into()
 }
 
 /// Neither their bytes, nor whether they are online, nor the volume.
 #[track_caller]
-fn unchanged(rig: &Rig, volume: VolumeId, act: impl FnOnce()) {
+fn unchanged(fixture: &NodeFixture, volume: VolumeId, act: impl FnOnce()) {
     let seen = || {
-        let attributes = |disk| rig.os().disks.attributes(disk).unwrap();
-        let attributes: Vec<_> = disks(rig).into_iter().map(attributes).collect();
-        let extents = rig.os().volumes.extents(volume);
-        (rig.spanned_bytes(), attributes, extents)
+        let attributes = |disk| fixture.os().disks.attributes(disk).unwrap();
+        let attributes: Vec<_> = disks(fixture).into_iter().map(attributes).collect();
+        let extents = fixture.os().volumes.extents(volume);
+        (fixture.spanned_bytes(), attributes, extents)
     };
     let before = seen();
     act();
@@ -47,18 +47,18 @@ fn unchanged(rig: &Rig, volume: VolumeId, act: impl FnOnce()) {
 #[test]
 fn a_disk_of_a_spanned_volume_is_found_and_changed_by_nothing() {
     for style in [Style::Gpt, Style::Mbr] {
-        let rig = Rig::with_data_disk();
-        rig.plug_spannable(style);
-        let volume = rig.span();
-        rig.disks().rescan(rig.soon()).unwrap();
-        for (disk, serial) in disks(&rig).into_iter().zip(SPANNED) {
-            unchanged(&rig, volume, || {
-                let found = find(&rig, serial);
+        let fixture = NodeFixture::with_data_disk();
+        fixture.plug_spannable(style);
+        let volume = fixture.span();
+        fixture.disks().rescan(fixture.soon()).unwrap();
+        for (disk, serial) in disks(&fixture).into_iter().zip(SPANNED) {
+            unchanged(&fixture, volume, || {
+                let found = find(&fixture, serial);
                 let is_missing = matches!(found, Err(DiskError::NotIdentified(_)));
                 assert!(is_missing, "{style:?}: {found:?}");
-                let ids = rig.disks().ids(rig.soon()).unwrap();
+                let ids = fixture.disks().ids(fixture.soon()).unwrap();
                 assert!(!ids.contains_key(&disk), "{style:?}");
-                let (disks, soon) = (rig.disks(), rig.soon());
+                let (disks, soon) = (fixture.disks(), fixture.soon());
                 assert!(disks.partition(disk, soon).is_err(), "{style:?}");
                 assert!(disks.set_offline(disk, soon).is_err(), "{style:?}");
                 assert_eq!(disks.set_online(disk, soon), Ok(()), "it is online");
@@ -71,33 +71,33 @@ fn a_disk_of_a_spanned_volume_is_found_and_changed_by_nothing() {
 #[test]
 fn a_disk_that_became_a_part_of_a_spanned_volume_is_left_alone() {
     for style in [Style::Gpt, Style::Mbr] {
-        let rig = Rig::with_data_disk();
-        rig.plug_spannable(style);
-        let found = SPANNED.map(|serial| find(&rig, serial).unwrap());
-        let volume = rig.span();
-        unchanged(&rig, volume, || {
+        let fixture = NodeFixture::with_data_disk();
+        fixture.plug_spannable(style);
+        let found = SPANNED.map(|serial| find(&fixture, serial).unwrap());
+        let volume = fixture.span();
+        unchanged(&fixture, volume, || {
             for found in &found {
-                let trace = rig.trace(|| assert_dynamic(&rig, style, found));
+                let trace = fixture.trace(|| assert_dynamic(&fixture, style, found));
                 let touched = trace
                     .iter()
                     .find(|op| [FLUSH, LOCK].contains(&op.operation));
                 assert_eq!(touched, None, "{style:?}");
             }
         });
-        rig.disks().rescan(rig.soon()).unwrap();
-        unchanged(&rig, volume, || {
+        fixture.disks().rescan(fixture.soon()).unwrap();
+        unchanged(&fixture, volume, || {
             for found in &found {
-                assert!(rig.disks().take_offline(found, rig.soon()).is_err());
-                assert!(rig.disks().partition(found, rig.soon()).is_err());
-                assert!(rig.disks().bring_online(found, rig.soon()).is_err());
+                assert!(fixture.disks().take_offline(found, fixture.soon()).is_err());
+                assert!(fixture.disks().partition(found, fixture.soon()).is_err());
+                assert!(fixture.disks().bring_online(found, fixture.soon()).is_err());
             }
         });
     }
 }
 
 #[track_caller]
-fn assert_dynamic(rig: &Rig, style: Style, found: &FoundDisk) {
-    let (disks, disk, soon) = (rig.disks(), found.number(), rig.soon());
+fn assert_dynamic(fixture: &NodeFixture, style: Style, found: &FoundDisk) {
+    let (disks, disk, soon) = (fixture.disks(), found.number(), fixture.soon());
     let reason = Guarded::Dynamic;
     let dynamic = Err(DiskError::Guarded { disk, reason });
     assert_eq!(disks.take_offline(found, soon), dynamic, "{style:?}");
@@ -112,13 +112,13 @@ fn assert_dynamic(rig: &Rig, style: Style, found: &FoundDisk) {
 #[test]
 fn a_simple_volume_of_a_dynamic_disk_is_never_written() {
     for style in [Style::Gpt, Style::Mbr] {
-        let rig = Rig::with_data_disk();
-        rig.plug_spannable(style);
+        let fixture = NodeFixture::with_data_disk();
+        fixture.plug_spannable(style);
         let only = SPANNED[0];
-        let volume = rig.span_over(&[only]);
-        let disk = rig.disk_of(only);
-        unchanged(&rig, volume, || {
-            let (volumes, soon) = (rig.volumes(), rig.soon());
+        let volume = fixture.span_over(&[only]);
+        let disk = fixture.disk_of(only);
+        unchanged(&fixture, volume, || {
+            let (volumes, soon) = (fixture.volumes(), fixture.soon());
             let reason = Guarded::Dynamic;
             let dynamic = VolumeError::from(DiskError::Guarded { disk, reason });
             let options = FormatOptions::default();
@@ -130,7 +130,10 @@ fn a_simple_volume_of_a_dynamic_disk_is_never_written() {
                 assert_eq!(done, Err(dynamic.clone()), "{style:?}");
             }
         });
-        assert_eq!(rig.volumes().disk_number(volume, rig.soon()), Ok(disk));
+        assert_eq!(
+            fixture.volumes().disk_number(volume, fixture.soon()),
+            Ok(disk)
+        );
     }
 }
 
@@ -139,28 +142,28 @@ fn a_simple_volume_of_a_dynamic_disk_is_never_written() {
 fn a_page_file_on_a_spanned_volume_guards_each_of_its_disks() {
     let folder = r"C:\mnt\spanned";
     for (at, reason) in [(folder, Some(Guarded::PageFile)), (r"C:\mnt", None)] {
-        let rig = Rig::with_data_disk();
-        rig.plug_spannable(Style::Gpt);
-        let found = SPANNED.map(|serial| find(&rig, serial).unwrap());
-        let volume = rig.span();
-        rig.mount_spanned(volume, folder);
+        let fixture = NodeFixture::with_data_disk();
+        fixture.plug_spannable(Style::Gpt);
+        let found = SPANNED.map(|serial| find(&fixture, serial).unwrap());
+        let volume = fixture.span();
+        fixture.mount_spanned(volume, folder);
         let page_file = path(&format!(r"{at}\pagefile.sys"));
-        let node = meddle::node(&rig, |os| {
+        let node = inject::node(&fixture, |os| {
             let boot = Arc::clone(&os.boot);
             let say = move |paging: &mut Paging| paging.page_files = vec![page_file.clone()];
-            os.boot = Arc::new(meddle::PagesTo { boot, say });
+            os.boot = Arc::new(inject::PagesTo { boot, say });
             let disks = Arc::clone(&os.disks);
-            os.disks = Arc::new(meddle::AsBasic { disks });
+            os.disks = Arc::new(inject::AsBasic { disks });
         });
-        let verdicts = node.operations().disks().verdicts(rig.soon()).unwrap();
+        let verdicts = node.operations().disks().verdicts(fixture.soon()).unwrap();
         for found in &found {
             let expected = reason.map_or(Verdict::Allowed, Verdict::Guarded);
             assert_eq!(verdicts[&found.number()], expected, "{at}");
         }
-        assert_eq!(verdicts[&rig.disk()], Verdict::Allowed, "{at}");
+        assert_eq!(verdicts[&fixture.disk()], Verdict::Allowed, "{at}");
         if let Some(reason) = reason {
             let offline = node.operations().disks();
-            let offline = offline.take_offline(&found[1], rig.soon());
+            let offline = offline.take_offline(&found[1], fixture.soon());
             let disk = found[1].number();
             assert_eq!(offline, Err(DiskError::Guarded { disk, reason }));
         }
@@ -171,14 +174,14 @@ fn a_page_file_on_a_spanned_volume_guards_each_of_its_disks() {
 #[test]
 fn a_read_only_disk_of_a_spanned_volume_stays_hidden() {
     for style in [Style::Gpt, Style::Mbr] {
-        let rig = Rig::with_data_disk();
-        rig.plug_spannable_that(Arrives::Offline, style);
-        let volume = rig.span();
-        rig.disks().rescan(rig.soon()).unwrap();
+        let fixture = NodeFixture::with_data_disk();
+        fixture.plug_spannable_that(Arrives::Offline, style);
+        let volume = fixture.span();
+        fixture.disks().rescan(fixture.soon()).unwrap();
         let page83 = Criterion::Page83(Page83::parse(SPANNED[0]).unwrap());
         let wanted = DiskQuery::all([page83]).unwrap();
-        unchanged(&rig, volume, || {
-            let found = rig.disks().find(&wanted, rig.soon());
+        unchanged(&fixture, volume, || {
+            let found = fixture.disks().find(&wanted, fixture.soon());
             let is_missing = matches!(found, Err(DiskError::NotIdentified(_)));
             assert!(is_missing, "{style:?}: {found:?}");
         });

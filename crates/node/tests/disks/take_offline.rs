@@ -12,30 +12,33 @@ use os_sim::{Effect, NodeSpec, Rule, SanPolicy};
 use wincsi_node::api::{Condition, NodeApi};
 use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, Guarded, SerialNumber, VolumeError};
 
-use crate::support::{DATA, GIB, Rig, meddle};
+use crate::support::{DATA, GIB, NodeFixture, inject};
 
 const FLUSH: &str = "FlushFileBuffers";
 const LOCK: &str = "FSCTL_LOCK_VOLUME";
 const DISMOUNT: &str = "FSCTL_DISMOUNT_VOLUME";
 const OFFLINE: &str = "MSFT_Disk.Offline";
 
-fn found(rig: &Rig) -> FoundDisk {
+fn found(fixture: &NodeFixture) -> FoundDisk {
     let serial = SerialNumber::parse(DATA).unwrap();
     let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    rig.disks().find(&wanted, rig.soon()).unwrap()
+    fixture.disks().find(&wanted, fixture.soon()).unwrap()
 }
 
-fn take_offline(rig: &Rig, disk: &FoundDisk) -> Result<(), DiskError> {
-    rig.disks().take_offline(disk, rig.soon())
+fn take_offline(fixture: &NodeFixture, disk: &FoundDisk) -> Result<(), DiskError> {
+    fixture.disks().take_offline(disk, fixture.soon())
 }
 
-fn is_online(rig: &Rig) -> bool {
-    rig.disks().is_online(rig.disk(), rig.soon()).unwrap()
+fn is_online(fixture: &NodeFixture) -> bool {
+    fixture
+        .disks()
+        .is_online(fixture.disk(), fixture.soon())
+        .unwrap()
 }
 
 /// Of all that an operation did, what it did to volumes and the disk.
-fn steps(rig: &Rig, act: impl FnOnce()) -> Vec<&'static str> {
-    let trace = rig.trace(act);
+fn steps(fixture: &NodeFixture, act: impl FnOnce()) -> Vec<&'static str> {
+    let trace = fixture.trace(act);
     let names = trace.iter().map(|op| op.operation);
     names
         .filter(|name| [FLUSH, LOCK, DISMOUNT, OFFLINE].contains(name))
@@ -43,20 +46,22 @@ fn steps(rig: &Rig, act: impl FnOnce()) -> Vec<&'static str> {
 }
 
 /// A second partition, behind the first, and its volume.
-fn add_volume(rig: &Rig) -> VolumeId {
-    make_room(rig);
-    add_partition(rig.os(), rig.disk());
-    let volumes = rig.volumes();
-    let listed = volumes.list_on_disk(rig.disk(), None, rig.soon()).unwrap();
+fn add_volume(fixture: &NodeFixture) -> VolumeId {
+    make_room(fixture);
+    add_partition(fixture.os(), fixture.disk());
+    let volumes = fixture.volumes();
+    let listed = volumes
+        .list_on_disk(fixture.disk(), None, fixture.soon())
+        .unwrap();
     let [_, second] = listed.as_slice() else {
         panic!("{listed:?}");
     };
     *second
 }
 
-fn make_room(rig: &Rig) {
-    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
+fn make_room(fixture: &NodeFixture) {
+    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
 }
 
 fn add_partition(os: &Os, number: DiskNumber) {
@@ -80,73 +85,75 @@ fn add_partition(os: &Os, number: DiskNumber) {
 
 #[test]
 fn a_volume_is_flushed_locked_and_dismounted_before_its_disk_goes() {
-    let rig = Rig::with_mounted_volume();
-    let disk = found(&rig);
-    let done = steps(&rig, || take_offline(&rig, &disk).unwrap());
+    let fixture = NodeFixture::with_mounted_volume();
+    let disk = found(&fixture);
+    let done = steps(&fixture, || take_offline(&fixture, &disk).unwrap());
     assert_eq!(done, [FLUSH, LOCK, DISMOUNT, OFFLINE]);
-    assert!(!is_online(&rig));
-    assert_eq!(rig.open(), Counts::default());
-    let again = steps(&rig, || take_offline(&rig, &disk).unwrap());
+    assert!(!is_online(&fixture));
+    assert_eq!(fixture.open(), Counts::default());
+    let again = steps(&fixture, || take_offline(&fixture, &disk).unwrap());
     assert_eq!(again, [""; 0]);
-    rig.disks().bring_online(&disk, rig.soon()).unwrap();
-    assert_eq!(rig.precious(), "precious");
+    fixture.disks().bring_online(&disk, fixture.soon()).unwrap();
+    assert_eq!(fixture.precious(), "precious");
 }
 
 /// What is not written yet would be lost: so nothing is dismounted, and the disk stays.
 #[test]
 fn a_volume_that_is_in_use_keeps_its_disk_online() {
-    let rig = Rig::with_mounted_volume();
-    let (disk, volume) = (found(&rig), rig.volume());
-    let held = rig.sim.hold(volume);
-    let before = rig.os().clock.now();
-    let done = steps(&rig, || {
-        let refused = take_offline(&rig, &disk);
+    let fixture = NodeFixture::with_mounted_volume();
+    let (disk, volume) = (found(&fixture), fixture.volume());
+    let held = fixture.sim.hold(volume);
+    let before = fixture.os().clock.now();
+    let done = steps(&fixture, || {
+        let refused = take_offline(&fixture, &disk);
         let in_use = Box::new(VolumeError::InUse { volume });
         assert_eq!(refused, Err(DiskError::Volume(in_use)));
     });
     assert_eq!(done[..2], [FLUSH, LOCK]);
     assert!(done[1..].iter().all(|name| *name == LOCK), "{done:?}");
-    assert!(before.until(rig.os().clock.now()) >= Duration::from_secs(10));
-    assert!(is_online(&rig));
-    assert_eq!(rig.open(), Counts::default());
+    assert!(before.until(fixture.os().clock.now()) >= Duration::from_secs(10));
+    assert!(is_online(&fixture));
+    assert_eq!(fixture.open(), Counts::default());
 
-    let disks = NodeApi::disks(&rig.node);
-    let refused = disks.take_offline(&disk, rig.soon()).unwrap_err();
+    let disks = NodeApi::disks(&fixture.node);
+    let refused = disks.take_offline(&disk, fixture.soon()).unwrap_err();
     assert_eq!(refused.condition(), Some(Condition::InUse));
     let expected = format!(
         "offline disk {}: volume {volume} is in use: files or folders on it are open",
-        rig.disk()
+        fixture.disk()
     );
     assert_eq!(refused.to_string(), expected);
 
     drop(held);
-    take_offline(&rig, &disk).unwrap();
-    assert!(!is_online(&rig));
+    take_offline(&fixture, &disk).unwrap();
+    assert!(!is_online(&fixture));
 }
 
 #[test]
 fn what_is_closed_within_a_while_is_waited_for() {
-    let rig = Rig::with_mounted_volume();
-    let disk = found(&rig);
+    let fixture = NodeFixture::with_mounted_volume();
+    let disk = found(&fixture);
     let busy = Rule::on(LOCK, Effect::fail(Win32::ACCESS_DENIED)).times(3);
-    rig.sim.faults().add(busy);
-    let done = steps(&rig, || take_offline(&rig, &disk).unwrap());
+    fixture.sim.faults().add(busy);
+    let done = steps(&fixture, || take_offline(&fixture, &disk).unwrap());
     assert_eq!(done, [FLUSH, LOCK, LOCK, LOCK, LOCK, DISMOUNT, OFFLINE]);
 }
 
 #[test]
 fn no_volume_of_a_disk_is_dismounted_while_one_is_in_use() {
-    let rig = Rig::with_mounted_volume();
-    let volumes = [rig.volume(), add_volume(&rig)];
-    let disk = found(&rig);
+    let fixture = NodeFixture::with_mounted_volume();
+    let volumes = [fixture.volume(), add_volume(&fixture)];
+    let disk = found(&fixture);
     for held in volumes {
-        let hold = rig.sim.hold(held);
-        let done = steps(&rig, || drop(take_offline(&rig, &disk).unwrap_err()));
+        let hold = fixture.sim.hold(held);
+        let done = steps(&fixture, || {
+            drop(take_offline(&fixture, &disk).unwrap_err())
+        });
         assert_eq!(done[..2], [FLUSH, FLUSH]);
         assert!(done[2..].iter().all(|name| *name == LOCK), "{done:?}");
         drop(hold);
     }
-    let done = steps(&rig, || take_offline(&rig, &disk).unwrap());
+    let done = steps(&fixture, || take_offline(&fixture, &disk).unwrap());
     let all = [FLUSH, FLUSH, LOCK, LOCK, DISMOUNT, DISMOUNT, OFFLINE];
     assert_eq!(done, all);
 }
@@ -154,20 +161,20 @@ fn no_volume_of_a_disk_is_dismounted_while_one_is_in_use() {
 /// Its lock was not taken with those of the volumes that were seen first.
 #[test]
 fn a_volume_that_comes_while_the_locks_are_taken_is_dismounted_too() {
-    let rig = Rig::with_mounted_volume();
-    make_room(&rig);
-    let (disk, number, os) = (found(&rig), rig.disk(), rig.os().clone());
-    let node = meddle::node(&rig, |seen| {
+    let fixture = NodeFixture::with_mounted_volume();
+    make_room(&fixture);
+    let (disk, number, os) = (found(&fixture), fixture.disk(), fixture.os().clone());
+    let node = inject::node(&fixture, |seen| {
         let list = "Volumes::list";
-        meddle::before(seen, list, 2, move || {
+        inject::before(seen, list, 2, move || {
             add_partition(&os, number);
             // The volume comes late.
             os.clock.sleep(Duration::from_secs(10));
         });
     });
-    let done = steps(&rig, || {
+    let done = steps(&fixture, || {
         let disks = node.operations().disks();
-        disks.take_offline(&disk, rig.soon()).unwrap();
+        disks.take_offline(&disk, fixture.soon()).unwrap();
     });
     let all = [FLUSH, FLUSH, LOCK, LOCK, DISMOUNT, DISMOUNT, OFFLINE];
     assert_eq!(done, all);
@@ -175,23 +182,25 @@ fn a_volume_that_comes_while_the_locks_are_taken_is_dismounted_too() {
 
 #[test]
 fn a_disk_whose_cache_cannot_be_written_stays_online() {
-    let rig = Rig::with_mounted_volume();
-    let disk = found(&rig);
+    let fixture = NodeFixture::with_mounted_volume();
+    let disk = found(&fixture);
     let broken = Rule::on(FLUSH, Effect::fail(Win32::IO_DEVICE));
-    rig.sim.faults().add(broken);
-    let done = steps(&rig, || drop(take_offline(&rig, &disk).unwrap_err()));
+    fixture.sim.faults().add(broken);
+    let done = steps(&fixture, || {
+        drop(take_offline(&fixture, &disk).unwrap_err())
+    });
     assert_eq!(done, [FLUSH]);
-    assert!(is_online(&rig));
+    assert!(is_online(&fixture));
 }
 
 #[test]
 fn nothing_is_cached_for_a_read_only_volume_or_one_without_a_filesystem() {
-    let read_only = Rig::with_mounted_volume();
+    let read_only = NodeFixture::with_mounted_volume();
     read_only.make_read_only();
     let disk = found(&read_only);
     take_offline(&read_only, &disk).unwrap();
 
-    let raw = Rig::with_data_disk();
+    let raw = NodeFixture::with_data_disk();
     raw.node
         .operations()
         .disks()
@@ -206,43 +215,43 @@ fn nothing_is_cached_for_a_read_only_volume_or_one_without_a_filesystem() {
 
 #[test]
 fn a_volume_that_does_not_say_where_it_is_may_be_on_the_disk() {
-    let rig = Rig::with_mounted_volume();
-    let disk = found(&rig);
+    let fixture = NodeFixture::with_mounted_volume();
+    let disk = found(&fixture);
     let silent = "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS";
     let fault = Rule::on(silent, Effect::fail(Win32::IO_DEVICE));
-    rig.sim.faults().add(fault);
-    let refused = take_offline(&rig, &disk);
+    fixture.sim.faults().add(fault);
+    let refused = take_offline(&fixture, &disk);
     assert!(
         matches!(refused, Err(DiskError::Visibility(_))),
         "{refused:?}"
     );
-    assert!(is_online(&rig));
+    assert!(is_online(&fixture));
 }
 
 /// It became one between the look-up and the call.
 #[test]
 fn a_disk_that_is_never_written_stays_online() {
-    let disk = found(&Rig::with_mounted_volume());
+    let disk = found(&NodeFixture::with_mounted_volume());
     let mut spec = NodeSpec::named("paging").san_policy(SanPolicy::OnlineAll);
     spec.page_files = vec![format!(r"{}\page.sys", crate::support::STAGING)];
-    let rig = Rig::with_mounted_volume_on(&spec);
-    let done = steps(&rig, || {
+    let fixture = NodeFixture::with_mounted_volume_on(&spec);
+    let done = steps(&fixture, || {
         let expected = DiskError::Guarded {
-            disk: rig.disk(),
+            disk: fixture.disk(),
             reason: Guarded::PageFile,
         };
-        assert_eq!(take_offline(&rig, &disk), Err(expected));
+        assert_eq!(take_offline(&fixture, &disk), Err(expected));
     });
     assert_eq!(done, [""; 0]);
 }
 
 #[test]
 fn a_disk_that_windows_says_is_offline_and_is_not_is_told() {
-    let rig = Rig::with_mounted_volume();
-    let (disk, number) = (found(&rig), rig.disk());
+    let fixture = NodeFixture::with_mounted_volume();
+    let (disk, number) = (found(&fixture), fixture.disk());
     let empty_word = Effect::Answer(os::Outcome::of(0));
-    rig.sim.faults().add(Rule::on(OFFLINE, empty_word));
-    let refused = take_offline(&rig, &disk);
+    fixture.sim.faults().add(Rule::on(OFFLINE, empty_word));
+    let refused = take_offline(&fixture, &disk);
     assert_eq!(refused, Err(DiskError::StaysOnline { disk: number }));
 }
 
@@ -252,55 +261,59 @@ fn a_disk_that_windows_refuses_to_take_offline_stays_online_and_is_in_use() {
     let codes = [2, 4, 6, 40_001].map(|code| Effect::Answer(os::Outcome::of(code)));
     let failures = [5, 32, 170].map(|code| Effect::fail(Win32(code)));
     for refusal in codes.into_iter().chain(failures) {
-        let rig = Rig::with_mounted_volume();
-        let disk = found(&rig);
-        rig.sim.faults().add(Rule::on(OFFLINE, refusal));
-        let disks = NodeApi::disks(&rig.node);
-        let refused = disks.take_offline(&disk, rig.soon()).unwrap_err();
+        let fixture = NodeFixture::with_mounted_volume();
+        let disk = found(&fixture);
+        fixture.sim.faults().add(Rule::on(OFFLINE, refusal));
+        let disks = NodeApi::disks(&fixture.node);
+        let refused = disks.take_offline(&disk, fixture.soon()).unwrap_err();
         assert_eq!(refused.condition(), Some(Condition::InUse), "{refused}");
-        assert!(is_online(&rig));
-        assert_eq!(rig.open(), Counts::default());
-        assert_eq!(rig.precious(), "precious");
+        assert!(is_online(&fixture));
+        assert_eq!(fixture.open(), Counts::default());
+        assert_eq!(fixture.precious(), "precious");
     }
 }
 
 #[test]
 fn a_refusal_that_names_another_reason_keeps_it() {
-    let rig = Rig::with_mounted_volume();
-    let disk = found(&rig);
+    let fixture = NodeFixture::with_mounted_volume();
+    let disk = found(&fixture);
     let critical = Effect::Answer(os::Outcome::of(41_009));
-    rig.sim.faults().add(Rule::on(OFFLINE, critical));
-    let disks = NodeApi::disks(&rig.node);
-    let refused = disks.take_offline(&disk, rig.soon()).unwrap_err();
+    fixture.sim.faults().add(Rule::on(OFFLINE, critical));
+    let disks = NodeApi::disks(&fixture.node);
+    let refused = disks.take_offline(&disk, fixture.soon()).unwrap_err();
     assert_eq!(refused.condition(), Some(Condition::Guarded), "{refused}");
 }
 
 #[test]
 fn a_volume_is_locked_while_its_disk_goes_offline() {
-    let rig = Rig::with_mounted_volume();
-    let (disk, volume, volumes) = (found(&rig), rig.volume(), rig.os().volumes.clone());
-    let (told, locked) = std::sync::mpsc::channel();
-    let node = meddle::node(&rig, |seen| {
-        meddle::before(seen, "Provider::invoke", 1, move || {
-            told.send(volumes.lock(volume).err()).unwrap();
+    let fixture = NodeFixture::with_mounted_volume();
+    let (disk, volume, volumes) = (
+        found(&fixture),
+        fixture.volume(),
+        fixture.os().volumes.clone(),
+    );
+    let (with_text_error, locked) = std::sync::mpsc::channel();
+    let node = inject::node(&fixture, |seen| {
+        inject::before(seen, "Provider::invoke", 1, move || {
+            with_text_error.send(volumes.lock(volume).err()).unwrap();
         });
     });
     let disks = node.operations().disks();
-    disks.take_offline(&disk, rig.soon()).unwrap();
+    disks.take_offline(&disk, fixture.soon()).unwrap();
     let refusals: Vec<_> = locked.try_iter().collect();
     let [Some(refusal)] = refusals.as_slice() else {
         panic!("{refusals:?}");
     };
     assert_eq!(refusal.win32(), Some(Win32::ACCESS_DENIED));
-    assert!(!is_online(&rig));
+    assert!(!is_online(&fixture));
 }
 
 #[test]
 fn a_disk_that_was_pulled_out_is_not_found() {
-    let rig = Rig::with_mounted_volume();
-    let disk = found(&rig);
-    rig.sim.hardware().detach_disk(DATA).unwrap();
-    let disks = NodeApi::disks(&rig.node);
-    let gone = disks.take_offline(&disk, rig.soon()).unwrap_err();
+    let fixture = NodeFixture::with_mounted_volume();
+    let disk = found(&fixture);
+    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    let disks = NodeApi::disks(&fixture.node);
+    let gone = disks.take_offline(&disk, fixture.soon()).unwrap_err();
     assert_eq!(gone.condition(), Some(Condition::NotFound), "{gone}");
 }

@@ -6,16 +6,16 @@
 use os_sim::iscsi::TargetSpec;
 use wincsi_node::Authentication;
 
-use crate::support::Rig;
-use crate::support::crash::{Scenario, check, told};
+use crate::support::NodeFixture;
+use crate::support::crash::{Scenario, check, with_text_error};
 use crate::support::initiator::{ADDRESS, GUARDED, OPEN, PROOF, at, chap, named, secret};
 
 #[test]
 fn add_a_portal() {
     check(&Scenario {
         name: "add portal",
-        prepare: Rig::with_array,
-        act: |rig| told(rig.add_portal()),
+        prepare: NodeFixture::with_array,
+        act: |fixture| with_text_error(fixture.add_portal()),
         done_already: &[],
     });
 }
@@ -24,8 +24,8 @@ fn add_a_portal() {
 fn remove_a_portal() {
     check(&Scenario {
         name: "remove portal",
-        prepare: Rig::with_portal,
-        act: |rig| told(rig.iscsi().remove_portal(&at(ADDRESS), rig.soon())),
+        prepare: NodeFixture::with_portal,
+        act: |fixture| with_text_error(fixture.iscsi().remove_portal(&at(ADDRESS), fixture.soon())),
         done_already: &["error: not found"],
     });
 }
@@ -35,7 +35,9 @@ fn discover_what_came_later() {
     check(&Scenario {
         name: "discover",
         prepare: with_a_later_target,
-        act: |rig| told(rig.iscsi().discover(&at(ADDRESS), rig.soon())).map(drop),
+        act: |fixture| {
+            with_text_error(fixture.iscsi().discover(&at(ADDRESS), fixture.soon())).map(drop)
+        },
         done_already: &[],
     });
 }
@@ -44,8 +46,8 @@ fn discover_what_came_later() {
 fn connect_a_target() {
     check(&Scenario {
         name: "connect",
-        prepare: Rig::with_portal,
-        act: |rig| told(rig.connect(OPEN, &Authentication::None)).map(drop),
+        prepare: NodeFixture::with_portal,
+        act: |fixture| with_text_error(fixture.connect(OPEN, &Authentication::None)).map(drop),
         done_already: &[],
     });
 }
@@ -55,7 +57,7 @@ fn connect_a_target_that_came_later() {
     check(&Scenario {
         name: "connect what came later",
         prepare: with_a_later_target,
-        act: |rig| told(rig.connect(LATER, &Authentication::None)).map(drop),
+        act: |fixture| with_text_error(fixture.connect(LATER, &Authentication::None)).map(drop),
         done_already: &[],
     });
 }
@@ -64,11 +66,11 @@ fn connect_a_target_that_came_later() {
 fn connect_a_target_that_proves_itself() {
     check(&Scenario {
         name: "connect with mutual CHAP",
-        prepare: Rig::with_portal,
-        act: |rig| {
-            let iscsi = rig.iscsi();
-            told(iscsi.set_mutual_chap_secret(&secret(PROOF), rig.soon()))?;
-            told(rig.connect(GUARDED, &Authentication::MutualChap(chap()))).map(drop)
+        prepare: NodeFixture::with_portal,
+        act: |fixture| {
+            let iscsi = fixture.iscsi();
+            with_text_error(iscsi.set_mutual_chap_secret(&secret(PROOF), fixture.soon()))?;
+            with_text_error(fixture.connect(GUARDED, &Authentication::MutualChap(chap()))).map(drop)
         },
         done_already: &[],
     });
@@ -79,12 +81,12 @@ fn disconnect_a_target_with_several_sessions() {
     check(&Scenario {
         name: "disconnect",
         prepare: || {
-            let rig = Rig::with_portal();
-            rig.connect(OPEN, &Authentication::None).unwrap();
-            rig.log_in_again(OPEN);
-            rig
+            let fixture = NodeFixture::with_portal();
+            fixture.connect(OPEN, &Authentication::None).unwrap();
+            fixture.log_in_again(OPEN);
+            fixture
         },
-        act: |rig| told(rig.disconnect(OPEN)),
+        act: |fixture| with_text_error(fixture.disconnect(OPEN)),
         done_already: &[],
     });
 }
@@ -93,16 +95,16 @@ fn disconnect_a_target_with_several_sessions() {
 fn stage_and_unstage_as_democratic_csi_does() {
     check(&Scenario {
         name: "stage and unstage",
-        prepare: Rig::with_array,
-        act: |rig| {
-            let (iscsi, soon) = (rig.iscsi(), rig.soon());
-            told(rig.add_portal())?;
-            told(rig.connect(OPEN, &Authentication::None))?;
-            told(rig.disks().rescan(soon))?;
-            let disks = told(iscsi.disks(&at(ADDRESS), &named(OPEN), soon))?;
+        prepare: NodeFixture::with_array,
+        act: |fixture| {
+            let (iscsi, soon) = (fixture.iscsi(), fixture.soon());
+            with_text_error(fixture.add_portal())?;
+            with_text_error(fixture.connect(OPEN, &Authentication::None))?;
+            with_text_error(fixture.disks().rescan(soon))?;
+            let disks = with_text_error(iscsi.disks(&at(ADDRESS), &named(OPEN), soon))?;
             let disk = disks.first().ok_or("the disk is not there")?;
-            told(rig.disks().set_online(*disk, soon))?;
-            told(rig.disconnect(OPEN))
+            with_text_error(fixture.disks().set_online(*disk, soon))?;
+            with_text_error(fixture.disconnect(OPEN))
         },
         done_already: &[],
     });
@@ -111,13 +113,13 @@ fn stage_and_unstage_as_democratic_csi_does() {
 const LATER: &str = "iqn.2026-01.com.example:later";
 
 /// A node whose portal was asked before the target came.
-fn with_a_later_target() -> Rig {
-    let rig = Rig::with_portal();
-    let array = rig.array();
+fn with_a_later_target() -> NodeFixture {
+    let fixture = NodeFixture::with_portal();
+    let array = fixture.array();
     array
         .change_server("array", |server| {
             server.target.push(TargetSpec::named(LATER));
         })
         .unwrap();
-    rig
+    fixture
 }

@@ -12,8 +12,8 @@ use os::{Files, LinkKind};
 use wincsi_node::{Credentials, MapRequest, RemotePath};
 use zeroize::Zeroizing;
 
-use crate::support::crash::{Scenario, check, check_with_any_reach, told};
-use crate::support::{KUBELET, PASSWORD, Rig, SHARE, STAGING, USER, path};
+use crate::support::crash::{Scenario, check, check_with_any_reach, with_text_error};
+use crate::support::{KUBELET, NodeFixture, PASSWORD, SHARE, STAGING, USER, path};
 
 /// Where the kubelet keeps what is the pods'.
 const PODS: &str = r"C:\var\lib\kubelet\pods";
@@ -25,14 +25,18 @@ fn mount_a_volume() {
     check_with_any_reach(&Scenario {
         name: "mount",
         prepare: || {
-            let rig = Rig::with_volume();
-            make(&rig, STAGING);
-            rig.write(&format!("{}data.txt", rig.volume()), "precious");
-            rig
+            let fixture = NodeFixture::with_volume();
+            make(&fixture, STAGING);
+            fixture.write(&format!("{}data.txt", fixture.volume()), "precious");
+            fixture
         },
-        act: |rig| {
-            let staging = told(rig.way(STAGING))?;
-            told(rig.volumes().mount(rig.volume(), staging, rig.soon()))
+        act: |fixture| {
+            let staging = with_text_error(fixture.resolved(STAGING))?;
+            with_text_error(
+                fixture
+                    .volumes()
+                    .mount(fixture.volume(), staging, fixture.soon()),
+            )
         },
         done_already: &[],
     });
@@ -42,10 +46,13 @@ fn mount_a_volume() {
 fn unmount_a_volume() {
     check_with_any_reach(&Scenario {
         name: "unmount",
-        prepare: Rig::with_mounted_volume,
-        act: |rig| {
-            let (volumes, staging) = (rig.volumes(), told(rig.way(STAGING))?);
-            told(volumes.unmount(rig.volume(), staging, rig.soon()))
+        prepare: NodeFixture::with_mounted_volume,
+        act: |fixture| {
+            let (volumes, staging) = (
+                fixture.volumes(),
+                with_text_error(fixture.resolved(STAGING))?,
+            );
+            with_text_error(volumes.unmount(fixture.volume(), staging, fixture.soon()))
         },
         done_already: &["is not a mounted folder"],
     });
@@ -56,7 +63,7 @@ fn remove_a_tree() {
     check_with_any_reach(&Scenario {
         name: "rmdir with force",
         prepare: with_a_tree,
-        act: |rig| remove_tree(rig, PODS),
+        act: |fixture| remove_tree(fixture, PODS),
         done_already: &[],
     });
 }
@@ -67,12 +74,12 @@ fn remove_a_tree_on_a_mounted_volume() {
     check(&Scenario {
         name: "rmdir with force on a volume",
         prepare: || {
-            let rig = Rig::with_mounted_volume();
-            make(&rig, &format!(r"{STAGING}\top\a\b"));
-            rig.write(&format!(r"{STAGING}\top\a\file"), "gone");
-            rig
+            let fixture = NodeFixture::with_mounted_volume();
+            make(&fixture, &format!(r"{STAGING}\top\a\b"));
+            fixture.write(&format!(r"{STAGING}\top\a\file"), "gone");
+            fixture
         },
-        act: |rig| remove_tree(rig, &format!(r"{STAGING}\top")),
+        act: |fixture| remove_tree(fixture, &format!(r"{STAGING}\top")),
         done_already: &[],
     });
 }
@@ -82,9 +89,9 @@ fn remove_contents() {
     check_with_any_reach(&Scenario {
         name: "rmdir of contents",
         prepare: with_a_tree,
-        act: |rig| {
-            let pods = told(rig.way(PODS))?;
-            told(rig.filesystem().remove_contents(pods, rig.soon()))
+        act: |fixture| {
+            let pods = with_text_error(fixture.resolved(PODS))?;
+            with_text_error(fixture.filesystem().remove_contents(pods, fixture.soon()))
         },
         done_already: &[],
     });
@@ -95,11 +102,11 @@ fn make_directories() {
     check_with_any_reach(&Scenario {
         name: "mkdir",
         prepare: || {
-            let rig = Rig::with_data_disk();
-            make(&rig, KUBELET);
-            rig
+            let fixture = NodeFixture::with_data_disk();
+            make(&fixture, KUBELET);
+            fixture
         },
-        act: |rig| make_directory(rig, &format!(r"{POD}\b\c")),
+        act: |fixture| make_directory(fixture, &format!(r"{POD}\b\c")),
         done_already: &[],
     });
 }
@@ -108,8 +115,8 @@ fn make_directories() {
 fn make_directories_and_the_working_folder_itself() {
     check_with_any_reach(&Scenario {
         name: "mkdir of all",
-        prepare: Rig::with_data_disk,
-        act: |rig| make_directory(rig, POD),
+        prepare: NodeFixture::with_data_disk,
+        act: |fixture| make_directory(fixture, POD),
         done_already: &[],
     });
 }
@@ -120,14 +127,14 @@ fn make_directories_on_a_mounted_volume() {
     check_with_any_reach(&Scenario {
         name: "mkdir on a volume",
         prepare: || {
-            let rig = Rig::with_mounted_volume();
-            make(&rig, PODS);
-            let files = rig.sim.files();
+            let fixture = NodeFixture::with_mounted_volume();
+            make(&fixture, PODS);
+            let files = fixture.sim.files();
             let link = files.create_symlink(&path(POD), STAGING, LinkKind::Directory);
             link.unwrap();
-            rig
+            fixture
         },
-        act: |rig| make_directory(rig, &format!(r"{POD}\b\c")),
+        act: |fixture| make_directory(fixture, &format!(r"{POD}\b\c")),
         done_already: &[],
     });
 }
@@ -137,14 +144,17 @@ fn make_a_link() {
     check_with_any_reach(&Scenario {
         name: "symlink",
         prepare: || {
-            let rig = Rig::with_mounted_volume();
-            make(&rig, PODS);
-            rig
+            let fixture = NodeFixture::with_mounted_volume();
+            make(&fixture, PODS);
+            fixture
         },
-        act: |rig| {
-            let (staging, link) = (told(rig.way(STAGING))?, told(rig.way(POD))?);
-            let filesystem = rig.filesystem();
-            told(filesystem.create_symlink(staging, link, rig.soon()))
+        act: |fixture| {
+            let (staging, link) = (
+                with_text_error(fixture.resolved(STAGING))?,
+                with_text_error(fixture.resolved(POD))?,
+            );
+            let filesystem = fixture.filesystem();
+            with_text_error(filesystem.create_symlink(staging, link, fixture.soon()))
         },
         done_already: &[],
     });
@@ -156,18 +166,18 @@ fn make_a_directory_link_where_a_file_link_is() {
     check_with_any_reach(&Scenario {
         name: "link",
         prepare: || {
-            let rig = Rig::with_mounted_volume();
-            make(&rig, PODS);
-            let files = rig.sim.files();
+            let fixture = NodeFixture::with_mounted_volume();
+            make(&fixture, PODS);
+            let files = fixture.sim.files();
             files
                 .create_symlink(&path(POD), STAGING, LinkKind::File)
                 .unwrap();
-            rig
+            fixture
         },
-        act: |rig| {
-            let link = told(rig.way(POD))?;
-            let filesystem = rig.filesystem();
-            told(filesystem.link_directory(&path(STAGING), link, rig.soon()))
+        act: |fixture| {
+            let link = with_text_error(fixture.resolved(POD))?;
+            let filesystem = fixture.filesystem();
+            with_text_error(filesystem.link_directory(&path(STAGING), link, fixture.soon()))
         },
         done_already: &[],
     });
@@ -188,12 +198,12 @@ fn map_a_share_anew_that_does_not_answer() {
     check(&Scenario {
         name: "map anew",
         prepare: || {
-            let rig = with_server();
-            map_with_link(&rig).unwrap();
-            rig.change_password("other");
-            rig
+            let fixture = with_server();
+            map_with_link(&fixture).unwrap();
+            fixture.change_password("other");
+            fixture
         },
-        act: |rig| map(rig, "other", None),
+        act: |fixture| map(fixture, "other", None),
         done_already: &[],
     });
 }
@@ -203,13 +213,15 @@ fn unmap_a_share_that_nobody_uses() {
     check(&Scenario {
         name: "unmap unless used",
         prepare: || {
-            let rig = with_server();
-            map_with_link(&rig).unwrap();
-            rig
+            let fixture = with_server();
+            map_with_link(&fixture).unwrap();
+            fixture
         },
-        act: |rig| {
-            let unmapped = rig.smb().unmap_unless(&remote(), || false, rig.soon());
-            told(unmapped.map(drop))
+        act: |fixture| {
+            let unmapped = fixture
+                .smb()
+                .unmap_unless(&remote(), || false, fixture.soon());
+            with_text_error(unmapped.map(drop))
         },
         done_already: &["No MSFT_SmbGlobalMapping objects found"],
     });
@@ -220,37 +232,43 @@ fn unmap_a_share() {
     check(&Scenario {
         name: "unmap",
         prepare: || {
-            let rig = with_server();
-            map_with_link(&rig).unwrap();
-            rig
+            let fixture = with_server();
+            map_with_link(&fixture).unwrap();
+            fixture
         },
-        act: |rig| told(rig.smb().unmap(&remote(), rig.soon())),
+        act: |fixture| with_text_error(fixture.smb().unmap(&remote(), fixture.soon())),
         done_already: &["No MSFT_SmbGlobalMapping objects found"],
     });
 }
 
-fn make_directory(rig: &Rig, at: &str) -> Result<(), String> {
-    let way = told(rig.way(at))?;
-    told(rig.filesystem().make_directory(way, rig.soon()))
+fn make_directory(fixture: &NodeFixture, at: &str) -> Result<(), String> {
+    let resolved = with_text_error(fixture.resolved(at))?;
+    with_text_error(
+        fixture
+            .filesystem()
+            .make_directory(resolved, fixture.soon()),
+    )
 }
 
-fn remove_tree(rig: &Rig, at: &str) -> Result<(), String> {
-    let way = told(rig.way(at))?;
-    told(rig.filesystem().remove_tree(way, rig.soon()))
+fn remove_tree(fixture: &NodeFixture, at: &str) -> Result<(), String> {
+    let resolved = with_text_error(fixture.resolved(at))?;
+    with_text_error(fixture.filesystem().remove_tree(resolved, fixture.soon()))
 }
 
-fn map_with_link(rig: &Rig) -> Result<(), String> {
-    map(rig, PASSWORD, Some(STAGING))
+fn map_with_link(fixture: &NodeFixture) -> Result<(), String> {
+    map(fixture, PASSWORD, Some(STAGING))
 }
 
-fn map(rig: &Rig, password: &str, link: Option<&str>) -> Result<(), String> {
-    let link = link.map(|link| told(rig.way(link))).transpose()?;
+fn map(fixture: &NodeFixture, password: &str, link: Option<&str>) -> Result<(), String> {
+    let link = link
+        .map(|link| with_text_error(fixture.resolved(link)))
+        .transpose()?;
     let credentials = Credentials::new(USER, Zeroizing::new(password.to_owned()));
     let remote = remote();
     let mapping = MapRequest::of(&remote)
         .with_credentials(credentials.as_ref())
         .with_link(link.as_ref());
-    told(rig.smb().map(&mapping, rig.soon()).map(drop))
+    with_text_error(fixture.smb().map(&mapping, fixture.soon()).map(drop))
 }
 
 fn remote() -> RemotePath {
@@ -258,36 +276,38 @@ fn remote() -> RemotePath {
 }
 
 /// A server, and the folder that a driver's link goes into.
-fn with_server() -> Rig {
-    let rig = Rig::with_server();
+fn with_server() -> NodeFixture {
+    let fixture = NodeFixture::with_server();
     let above = path(STAGING).parent().unwrap();
-    make(&rig, &above.to_string());
-    rig
+    make(&fixture, &above.to_string());
+    fixture
 }
 
 /// What a pod may leave: files, one of them read-only, a link out, and a volume mounted.
-fn with_a_tree() -> Rig {
-    let rig = Rig::with_mounted_volume();
+fn with_a_tree() -> NodeFixture {
+    let fixture = NodeFixture::with_mounted_volume();
     let mounted = format!(r"{POD}\mounted");
     for folder in [&mounted, &format!(r"{POD}\b"), r"C:\var\lib\kept"] {
-        make(&rig, folder);
+        make(&fixture, folder);
     }
-    let mount = rig
+    let mount = fixture
         .volumes()
-        .mount(rig.volume(), &path(&mounted), rig.soon());
+        .mount(fixture.volume(), &path(&mounted), fixture.soon());
     mount.unwrap();
-    rig.write(r"C:\var\lib\kept\file", "kept");
+    fixture.write(r"C:\var\lib\kept\file", "kept");
     let file = format!(r"{POD}\file");
-    rig.write(&file, "gone");
-    let files = rig.sim.files();
+    fixture.write(&file, "gone");
+    let files = fixture.sim.files();
     files.set_read_only(&path(&file)).unwrap();
     let out = path(&format!(r"{POD}\b\out"));
     let link = files.create_symlink(&out, r"C:\var\lib\kept", LinkKind::Directory);
     link.unwrap();
-    rig
+    fixture
 }
 
-fn make(rig: &Rig, folder: &str) {
-    let made = rig.filesystem().make_directory(&path(folder), rig.soon());
+fn make(fixture: &NodeFixture, folder: &str) {
+    let made = fixture
+        .filesystem()
+        .make_directory(&path(folder), fixture.soon());
     made.unwrap();
 }

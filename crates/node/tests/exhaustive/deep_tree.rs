@@ -2,19 +2,28 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use crate::support::{Rig, path};
+use crate::support::{NodeFixture, path};
 
 /// As deep as a path of the host under the node's folder may be; the walk itself is bounded by what
 /// Windows allows.
 #[test]
 fn a_deep_tree_goes() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let mut deep = String::from(r"C:\deep");
     deep.push_str(&r"\d".repeat(150));
-    rig.filesystem()
-        .make_directory(&path(&deep), rig.soon())
+    fixture
+        .filesystem()
+        .make_directory(&path(&deep), fixture.soon())
         .unwrap();
     let top = path(r"C:\deep");
-    rig.filesystem().remove_tree(&top, rig.soon()).unwrap();
-    assert!(!rig.filesystem().path_exists(&top, rig.soon()).unwrap());
+    fixture
+        .filesystem()
+        .remove_tree(&top, fixture.soon())
+        .unwrap();
+    assert!(
+        !fixture
+            .filesystem()
+            .path_exists(&top, fixture.soon())
+            .unwrap()
+    );
 }

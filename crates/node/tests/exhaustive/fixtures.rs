@@ -8,45 +8,45 @@ use os::PartitionStyle;
 use os_sim::{Bus, DiskSpec};
 use wincsi_node::{DiskError, VolumeError};
 
-use crate::support::fixture::{LENGTH, Place, assert_names};
-use crate::support::{DATA, Rig, counted};
+use crate::support::disk_images::{ImageSlot, LENGTH, assert_names};
+use crate::support::{DATA, NodeFixture, counted};
 
 /// A Linux filesystem on a whole disk looks raw to Windows (kubernetes#102737, csi-proxy#104).
 #[test]
 fn no_known_format_on_a_whole_disk_is_overwritten() {
     let mut refused = 0;
-    for fixture in all() {
-        let rig = Rig::new();
+    for disk_image in all() {
+        let fixture = NodeFixture::new();
         // A format whose place depends on an odd length keeps its own.
-        let length = if is_ragged(&fixture) {
-            fixture.image.length()
+        let length = if is_ragged(&disk_image) {
+            disk_image.image.length()
         } else {
             LENGTH
         };
-        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, length);
-        let place = Place::whole(&rig, &fixture, length);
-        let before = place.fill(&rig);
-        let partitioned = rig.disks().partition(rig.disk(), rig.soon());
-        place.assert_unchanged(&rig, &before);
-        let staged = rig.stage();
-        let layout = rig.os().disks.layout(rig.disk()).unwrap();
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, length);
+        let place = ImageSlot::whole(&fixture, &disk_image, length);
+        let before = place.fill(&fixture);
+        let partitioned = fixture.disks().partition(fixture.disk(), fixture.soon());
+        place.assert_unchanged(&fixture, &before);
+        let staged = fixture.stage();
+        let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
         if !layout.partitions.is_empty() {
             // A table stays as it is; a blank partition that it has may be formatted.
-            let is_kept = place.seen(&rig).content == before.content;
-            assert!(is_kept, "{}: bytes changed", fixture.name);
+            let is_kept = place.seen(&fixture).content == before.content;
+            assert!(is_kept, "{}: bytes changed", disk_image.name);
             continue;
         }
-        place.assert_unchanged(&rig, &before);
+        place.assert_unchanged(&fixture, &before);
         let Err(DiskError::Blank(error)) = partitioned else {
-            panic!("{} in {:?}: {partitioned:?}", fixture.name, layout.style);
+            panic!("{} in {:?}: {partitioned:?}", disk_image.name, layout.style);
         };
-        let refusal = staged.expect_err(fixture.name);
+        let refusal = staged.expect_err(disk_image.name);
         assert!(
             refusal.starts_with("disk 1 is not overwritten"),
             "{refusal}"
         );
         if layout.style == PartitionStyle::Raw {
-            assert_names(&error, &fixture);
+            assert_names(&error, &disk_image);
         }
         refused += 1;
     }
@@ -57,26 +57,32 @@ fn no_known_format_on_a_whole_disk_is_overwritten() {
 #[test]
 fn no_known_format_in_a_partition_is_overwritten() {
     let (mut refused, mut mounted) = (0, 0);
-    for fixture in all().into_iter().filter(|fixture| !is_ragged(fixture)) {
-        let rig = Rig::new();
-        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
-        let place = Place::partition(&rig, &fixture, LENGTH);
-        let volume = rig.volume();
-        let before = place.fill(&rig);
-        let error = rig.volumes().format(volume, rig.soon()).unwrap_err();
+    for disk_image in all()
+        .into_iter()
+        .filter(|disk_image| !is_ragged(disk_image))
+    {
+        let fixture = NodeFixture::new();
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
+        let place = ImageSlot::partition(&fixture, &disk_image, LENGTH);
+        let volume = fixture.volume();
+        let before = place.fill(&fixture);
+        let error = fixture
+            .volumes()
+            .format(volume, fixture.soon())
+            .unwrap_err();
         let VolumeError::Blank(error) = error else {
-            panic!("{}: {error:?}", fixture.name);
+            panic!("{}: {error:?}", disk_image.name);
         };
-        assert_names(&error, &fixture);
-        place.assert_unchanged(&rig, &before);
-        let staged = rig.stage();
-        place.assert_unchanged(&rig, &before);
-        match rig.volumes().is_formatted(volume, rig.soon()) {
+        assert_names(&error, &disk_image);
+        place.assert_unchanged(&fixture, &before);
+        let staged = fixture.stage();
+        place.assert_unchanged(&fixture, &before);
+        match fixture.volumes().is_formatted(volume, fixture.soon()) {
             Ok(true) => {
-                assert_eq!(staged, Ok(volume), "{}: goes as it is", fixture.name);
+                assert_eq!(staged, Ok(volume), "{}: goes as it is", disk_image.name);
                 mounted += 1;
             }
-            _ => assert_eq!(staged, Err(error.to_string()), "{}", fixture.name),
+            _ => assert_eq!(staged, Err(error.to_string()), "{}", disk_image.name),
         }
         refused += 1;
     }
@@ -86,6 +92,6 @@ fn no_known_format_in_a_partition_is_overwritten() {
 }
 
 /// Partitions are whole MiB long, so an odd length is one of whole disks alone.
-fn is_ragged(fixture: &Fixture) -> bool {
-    !fixture.image.length().is_multiple_of(1 << 20)
+fn is_ragged(disk_image: &Fixture) -> bool {
+    !disk_image.image.length().is_multiple_of(1 << 20)
 }

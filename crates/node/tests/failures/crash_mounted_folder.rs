@@ -5,17 +5,17 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use crate::support::crash::{Scenario, check_with_any_reach, told};
-use crate::support::{Rig, STAGING};
+use crate::support::crash::{Scenario, check_with_any_reach, with_text_error};
+use crate::support::{NodeFixture, STAGING};
 
 #[test]
 fn remove_a_mounted_folder() {
     check_with_any_reach(&Scenario {
         name: "rmdir of a mounted folder",
-        prepare: Rig::with_mounted_volume,
-        act: |rig| {
-            let staging = told(rig.way(STAGING))?;
-            told(rig.filesystem().remove_entry(staging, rig.soon()))
+        prepare: NodeFixture::with_mounted_volume,
+        act: |fixture| {
+            let staging = with_text_error(fixture.resolved(STAGING))?;
+            with_text_error(fixture.filesystem().remove_entry(staging, fixture.soon()))
         },
         done_already: &["The system cannot find the file specified."],
     });

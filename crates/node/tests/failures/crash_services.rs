@@ -6,15 +6,15 @@
 use os_sim::Start;
 use wincsi_node::{Dependents, ServiceName};
 
-use crate::support::Rig;
-use crate::support::crash::{Scenario, check, told};
+use crate::support::NodeFixture;
+use crate::support::crash::{Scenario, check, with_text_error};
 
 #[test]
 fn start_a_service_and_what_it_needs() {
     check(&Scenario {
         name: "start service",
-        prepare: || Rig::with_diamond(Start::Manual),
-        act: |rig| told(rig.services().start(&service("top"), rig.soon())),
+        prepare: || NodeFixture::with_diamond(Start::Manual),
+        act: |fixture| with_text_error(fixture.services().start(&service("top"), fixture.soon())),
         done_already: &[],
     });
 }
@@ -23,8 +23,8 @@ fn start_a_service_and_what_it_needs() {
 fn stop_a_service() {
     check(&Scenario {
         name: "stop service",
-        prepare: || Rig::with_diamond(Start::Automatic),
-        act: |rig| stop(rig, "top", Dependents::Refuse),
+        prepare: || NodeFixture::with_diamond(Start::Automatic),
+        act: |fixture| stop(fixture, "top", Dependents::Refuse),
         done_already: &[],
     });
 }
@@ -33,15 +33,15 @@ fn stop_a_service() {
 fn stop_a_service_and_what_depends_on_it() {
     check(&Scenario {
         name: "stop service with dependents",
-        prepare: || Rig::with_diamond(Start::Automatic),
-        act: |rig| stop(rig, "base", Dependents::Stop),
+        prepare: || NodeFixture::with_diamond(Start::Automatic),
+        act: |fixture| stop(fixture, "base", Dependents::Stop),
         done_already: &[],
     });
 }
 
-fn stop(rig: &Rig, name: &str, dependents: Dependents) -> Result<(), String> {
-    let services = rig.services();
-    told(services.stop(&service(name), dependents, rig.soon()))
+fn stop(fixture: &NodeFixture, name: &str, dependents: Dependents) -> Result<(), String> {
+    let services = fixture.services();
+    with_text_error(services.stop(&service(name), dependents, fixture.soon()))
 }
 
 fn service(name: &str) -> ServiceName {

@@ -18,7 +18,7 @@ use wincsi_node::{
 use zeroize::Zeroizing;
 
 use crate::support::initiator::{self, ADDRESS, OPEN};
-use crate::support::{DATA, PASSWORD, Rig, SHARE, USER};
+use crate::support::{DATA, NodeFixture, PASSWORD, SHARE, USER};
 
 /// What Windows fails with where storage, shares and services are used, and what a driver branches on.
 const WIN32: [(u32, Condition); 16] = [
@@ -108,17 +108,17 @@ const VOLUME: &str = r"\\?\Volume{00000000-0000-0000-0000-000000000001}\";
 /// One operation, and the call beneath it that fails.
 struct Case {
     call: &'static str,
-    rig: fn() -> Rig,
-    act: fn(&Rig) -> Result<(), Error>,
+    fixture: fn() -> NodeFixture,
+    act: fn(&NodeFixture) -> Result<(), Error>,
     /// What was attempted on what.
-    says: fn(&Rig) -> String,
+    says: fn(&NodeFixture) -> String,
 }
 
 const INITIALISE: Case = Case {
     call: "MSFT_Disk.Initialize",
-    rig: Rig::with_data_disk,
+    fixture: NodeFixture::with_data_disk,
     act: partition,
-    says: |rig| format!("partition disk {}: ", rig.disk()),
+    says: |fixture| format!("partition disk {}: ", fixture.disk()),
 };
 
 const CREATE_PARTITION: Case = Case {
@@ -128,110 +128,131 @@ const CREATE_PARTITION: Case = Case {
 
 const TAKE_OFFLINE: Case = Case {
     call: "MSFT_Disk.Offline",
-    rig: Rig::with_data_disk,
-    act: |rig| api(rig).disks().take_offline(&found(rig), rig.soon()),
-    says: |rig| format!("offline disk {}: ", rig.disk()),
+    fixture: NodeFixture::with_data_disk,
+    act: |fixture| {
+        api(fixture)
+            .disks()
+            .take_offline(&found(fixture), fixture.soon())
+    },
+    says: |fixture| format!("offline disk {}: ", fixture.disk()),
 };
 
 const FORMAT: Case = Case {
     call: "MSFT_Volume.Format",
-    rig: with_raw_volume,
-    act: |rig| {
-        let volume = FoundVolume::on_disk(rig.volume(), found(rig));
-        api(rig).volumes().format(&volume, rig.soon())
+    fixture: with_raw_volume,
+    act: |fixture| {
+        let volume = FoundVolume::on_disk(fixture.volume(), found(fixture));
+        api(fixture).volumes().format(&volume, fixture.soon())
     },
-    says: |rig| format!("format volume {}: ", rig.volume()),
+    says: |fixture| format!("format volume {}: ", fixture.volume()),
 };
 
 const MOUNT: Case = Case {
     call: "SetVolumeMountPointW",
-    rig: with_staging_folder,
-    act: |rig| {
-        let volume = FoundVolume::on_disk(rig.volume(), found(rig));
-        let volumes = api(rig).volumes();
-        volumes.mount(&volume, &rig.staging(), rig.soon())
+    fixture: with_staging_folder,
+    act: |fixture| {
+        let volume = FoundVolume::on_disk(fixture.volume(), found(fixture));
+        let volumes = api(fixture).volumes();
+        volumes.mount(&volume, &fixture.staging(), fixture.soon())
     },
-    says: |rig| format!("mount {}: mount volume {}", rig.staging(), rig.volume()),
+    says: |fixture| {
+        format!(
+            "mount {}: mount volume {}",
+            fixture.staging(),
+            fixture.volume()
+        )
+    },
 };
 
 const FLUSH: Case = Case {
     call: "FlushFileBuffers",
-    rig: Rig::with_volume,
-    act: |rig| api(rig).volumes().flush(rig.volume(), rig.soon()),
-    says: |rig| format!("flush volume {}: ", rig.volume()),
+    fixture: NodeFixture::with_volume,
+    act: |fixture| {
+        api(fixture)
+            .volumes()
+            .flush(fixture.volume(), fixture.soon())
+    },
+    says: |fixture| format!("flush volume {}: ", fixture.volume()),
 };
 
 const MAP: Case = Case {
     call: "MSFT_SmbGlobalMapping.Create",
-    rig: Rig::with_server,
+    fixture: NodeFixture::with_server,
     act: map,
     says: |_| format!(r"map {SHARE}\: "),
 };
 
 const LOG_IN: Case = Case {
     call: "MSFT_iSCSITarget.Connect",
-    rig: Rig::with_portal,
-    act: |rig| {
+    fixture: NodeFixture::with_portal,
+    act: |fixture| {
         let (portal, target) = (initiator::at(ADDRESS), initiator::named(OPEN));
         let none = Authentication::None;
-        api(rig)
+        api(fixture)
             .iscsi()
-            .connect(&portal, &target, &none, rig.soon())
+            .connect(&portal, &target, &none, fixture.soon())
     },
     says: |_| format!("connect {OPEN}: "),
 };
 
-fn api(rig: &Rig) -> &dyn NodeApi {
-    &rig.node
+fn api(fixture: &NodeFixture) -> &dyn NodeApi {
+    &fixture.node
 }
 
-fn with_raw_volume() -> Rig {
-    let rig = Rig::with_data_disk();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    rig
+fn with_raw_volume() -> NodeFixture {
+    let fixture = NodeFixture::with_data_disk();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    fixture
 }
 
-fn with_staging_folder() -> Rig {
-    let rig = Rig::with_volume();
-    let made = rig.filesystem().make_directory(&rig.staging(), rig.soon());
+fn with_staging_folder() -> NodeFixture {
+    let fixture = NodeFixture::with_volume();
+    let made = fixture
+        .filesystem()
+        .make_directory(&fixture.staging(), fixture.soon());
     made.unwrap();
-    rig
+    fixture
 }
 
-fn found(rig: &Rig) -> FoundDisk {
+fn found(fixture: &NodeFixture) -> FoundDisk {
     let serial = SerialNumber::parse(DATA).unwrap();
     let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    api(rig).disks().find(&wanted, rig.soon()).unwrap()
+    api(fixture).disks().find(&wanted, fixture.soon()).unwrap()
 }
 
-fn partition(rig: &Rig) -> Result<(), Error> {
-    api(rig).disks().partition(&found(rig), rig.soon())
+fn partition(fixture: &NodeFixture) -> Result<(), Error> {
+    api(fixture)
+        .disks()
+        .partition(&found(fixture), fixture.soon())
 }
 
-fn map(rig: &Rig) -> Result<(), Error> {
+fn map(fixture: &NodeFixture) -> Result<(), Error> {
     let password = Zeroizing::new(PASSWORD.to_owned());
     let credentials = Credentials::new(USER, password);
     let remote = RemotePath::parse(SHARE).unwrap();
     let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
-    api(rig).smb().map(&mapping, rig.soon()).map(drop)
+    api(fixture).smb().map(&mapping, fixture.soon()).map(drop)
 }
 
 impl Case {
     /// How it fails while the call beneath does: what may pass by itself is tried again.
-    fn failing(&self, rig: &Rig, effect: Effect) -> Error {
-        let rule = Rule::on(self.call, effect).saying(GERMAN);
-        let rule = rig.sim.faults().add(rule);
-        let error = (self.act)(rig).unwrap_err();
-        rig.sim.faults().remove(rule);
+    fn failing(&self, fixture: &NodeFixture, effect: Effect) -> Error {
+        let rule = Rule::on(self.call, effect).with_system_text(GERMAN);
+        let rule = fixture.sim.faults().add(rule);
+        let error = (self.act)(fixture).unwrap_err();
+        fixture.sim.faults().remove(rule);
         error
     }
 
-    fn check(&self, rig: &Rig, error: &Error, expected: (Condition, Code)) {
-        let told = (error.condition(), error.code());
-        assert_eq!(told, (Some(expected.0), Some(expected.1)), "{error}");
+    fn check(&self, fixture: &NodeFixture, error: &Error, expected: (Condition, Code)) {
+        let reported = (error.condition(), error.code());
+        assert_eq!(reported, (Some(expected.0), Some(expected.1)), "{error}");
         assert_eq!(error.system_text(), Some(GERMAN), "{error}");
         let text = error.to_string();
-        assert!(text.starts_with(&(self.says)(rig)), "{text}");
+        assert!(text.starts_with(&(self.says)(fixture)), "{text}");
         assert!(!text.contains(GERMAN), "{text}");
     }
 }
@@ -242,10 +263,10 @@ const USED: [u32; 4] = [2, 4, 6, 40_001];
 #[test]
 fn each_win32_code_is_told_with_what_was_attempted_on_what() {
     for case in [INITIALISE, FORMAT, MOUNT, FLUSH, MAP] {
-        let rig = (case.rig)();
+        let fixture = (case.fixture)();
         for (code, condition) in WIN32.map(|(code, condition)| (Win32(code), condition)) {
-            let error = case.failing(&rig, Effect::fail(code));
-            case.check(&rig, &error, (condition, Code::Win32(code)));
+            let error = case.failing(&fixture, Effect::fail(code));
+            case.check(&fixture, &error, (condition, Code::Win32(code)));
             let words = code.text().unwrap();
             assert!(error.to_string().ends_with(words), "{error}");
         }
@@ -255,9 +276,9 @@ fn each_win32_code_is_told_with_what_was_attempted_on_what() {
 /// What could not be asked says nothing of what is on the disk, nor of what the disk is for.
 #[test]
 fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
-    let rig = Rig::with_data_disk();
-    let partition: Change = |rig| rig.disks().partition(rig.disk(), rig.soon());
-    let offline: Change = |rig| rig.disks().set_offline(rig.disk(), rig.soon());
+    let fixture = NodeFixture::with_data_disk();
+    let partition: Change = |fixture| fixture.disks().partition(fixture.disk(), fixture.soon());
+    let offline: Change = |fixture| fixture.disks().set_offline(fixture.disk(), fixture.soon());
     for (call, change, failed) in [
         ("ReadFile", partition, Condition::DeviceFailed),
         // It is not the disk that failed.
@@ -267,22 +288,26 @@ fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
             (Win32::IO_DEVICE, failed),
             (Win32::ACCESS_DENIED, Condition::AccessDenied),
         ] {
-            let error = failing(&rig, change, call, Effect::fail(code));
-            let told = (error.condition(), error.code());
-            assert_eq!(told, (Some(condition), Some(Code::Win32(code))), "{error}");
+            let error = failing(&fixture, change, call, Effect::fail(code));
+            let reported = (error.condition(), error.code());
+            assert_eq!(
+                reported,
+                (Some(condition), Some(Code::Win32(code))),
+                "{error}"
+            );
             assert_eq!(error.system_text(), Some(GERMAN), "{error}");
         }
-        let error = failing(&rig, change, call, Effect::Fail(os::Cause::TimedOut));
+        let error = failing(&fixture, change, call, Effect::Fail(os::Cause::TimedOut));
         assert_eq!(error.cause, Cause::Deadline, "{error}");
     }
 }
 
-type Change = fn(&Rig) -> Result<(), DiskError>;
+type Change = fn(&NodeFixture) -> Result<(), DiskError>;
 
-fn failing(rig: &Rig, change: Change, call: &'static str, effect: Effect) -> Error {
-    let rule = Rule::on(call, effect).times(1).saying(GERMAN);
-    rig.sim.faults().add(rule);
-    Error::new("change", "it", change(rig).unwrap_err())
+fn failing(fixture: &NodeFixture, change: Change, call: &'static str, effect: Effect) -> Error {
+    let rule = Rule::on(call, effect).times(1).with_system_text(GERMAN);
+    fixture.sim.faults().add(rule);
+    Error::new("change", "it", change(fixture).unwrap_err())
 }
 
 /// The cause of each is asserted where identifiers are read, in `automation`.
@@ -309,11 +334,11 @@ fn each_failure_of_the_field_is_the_condition_of_its_row() {
 #[test]
 fn each_win32_code_in_an_hresult_is_told_as_what_it_is() {
     for case in [INITIALISE, MAP] {
-        let rig = (case.rig)();
+        let fixture = (case.fixture)();
         for (code, condition) in WIN32 {
             let hresult = Hresult(0x8007_0000 | code);
-            let error = case.failing(&rig, Effect::fail(hresult));
-            case.check(&rig, &error, (condition, Code::Win32(Win32(code))));
+            let error = case.failing(&fixture, Effect::fail(hresult));
+            case.check(&fixture, &error, (condition, Code::Win32(Win32(code))));
         }
     }
 }
@@ -321,11 +346,11 @@ fn each_win32_code_in_an_hresult_is_told_as_what_it_is() {
 /// How `MSFT_SmbGlobalMapping` refuses, by which of both no page says.
 #[test]
 fn each_win32_code_that_a_mapping_returns_is_told_as_what_it_is() {
-    let rig = Rig::with_server();
+    let fixture = NodeFixture::with_server();
     for (code, condition) in WIN32 {
         for returned in [code, 0x8007_0000 | code] {
-            let error = MAP.failing(&rig, answer(returned));
-            MAP.check(&rig, &error, (condition, Code::Win32(Win32(code))));
+            let error = MAP.failing(&fixture, answer(returned));
+            MAP.check(&fixture, &error, (condition, Code::Win32(Win32(code))));
             let words = Win32(code).text().unwrap();
             let ending = format!("(target={SHARE}): code={returned}: {words}");
             assert!(error.to_string().ends_with(&ending), "{error}");
@@ -353,17 +378,17 @@ fn each_code_that_a_storage_method_is_documented_to_return_is_told() {
         (TAKE_OFFLINE, &disk::OFFLINE, None),
         (FORMAT, &volume::FORMAT, None),
     ] {
-        let rig = (case.rig)();
+        let fixture = (case.fixture)();
         let rows = method.returns.codes.iter();
         let rows = rows.filter(|row| **row != codes::SUCCESS && Some(**row) != tolerated);
         for ReturnCode { code, meaning } in rows.copied() {
-            let error = case.failing(&rig, answer(code));
+            let error = case.failing(&fixture, answer(code));
             let condition = match method.name {
                 // While volumes are locked nothing else is known to make it fail so.
                 name if name == disk::OFFLINE.name && USED.contains(&code) => Condition::InUse,
                 _ => expected(&STORAGE, code),
             };
-            case.check(&rig, &error, (condition, Code::Returned(code)));
+            case.check(&fixture, &error, (condition, Code::Returned(code)));
             let ending = format!("code={code}: {meaning}");
             assert!(error.to_string().ends_with(&ending), "{error}");
         }
@@ -373,14 +398,14 @@ fn each_code_that_a_storage_method_is_documented_to_return_is_told() {
 /// Windows may return what a method's page leaves out, or no page has.
 #[test]
 fn each_code_of_the_storage_provider_is_told_by_any_method() {
-    let rig = Rig::with_data_disk();
+    let fixture = NodeFixture::with_data_disk();
     let all = codes::ALL.iter().filter(|row| **row != codes::SUCCESS);
     for code in all.map(|row| row.code).chain([42003, 42012]) {
-        let error = INITIALISE.failing(&rig, answer(code));
+        let error = INITIALISE.failing(&fixture, answer(code));
         let condition = expected(&STORAGE, code);
-        INITIALISE.check(&rig, &error, (condition, Code::Returned(code)));
+        INITIALISE.check(&fixture, &error, (condition, Code::Returned(code)));
         assert!(
-            refusal(&rig, code)
+            refusal(&fixture, code)
                 .to_string()
                 .contains(&format!("code={code}"))
         );
@@ -390,24 +415,24 @@ fn each_code_of_the_storage_provider_is_told_by_any_method() {
 /// By a return value or an HRESULT: which of both it is, no page says.
 #[test]
 fn each_code_of_the_initiator_is_told_whichever_way_it_comes() {
-    let rig = (LOG_IN.rig)();
+    let fixture = (LOG_IN.fixture)();
     // That is looked into: somebody else may have been faster.
     let looked_into = iscsi_codes::TARGET_ALREADY_LOGGED_IN;
     let rows = iscsi_codes::ALL.iter();
     let rows = rows.filter(|row| **row != iscsi_codes::SUCCESS && **row != looked_into);
     for ReturnCode { code, meaning } in rows.copied() {
         let condition = expected(&INITIATOR, code);
-        let error = LOG_IN.failing(&rig, Effect::fail(Hresult(code)));
-        LOG_IN.check(&rig, &error, (condition, Code::Hresult(Hresult(code))));
+        let error = LOG_IN.failing(&fixture, Effect::fail(Hresult(code)));
+        LOG_IN.check(&fixture, &error, (condition, Code::Hresult(Hresult(code))));
         let text = error.to_string();
         assert!(
             text.ends_with(&format!("{}: {meaning}", Hresult(code))),
             "{text}"
         );
-        let error = LOG_IN.failing(&rig, answer(code));
-        LOG_IN.check(&rig, &error, (condition, Code::Returned(code)));
+        let error = LOG_IN.failing(&fixture, answer(code));
+        LOG_IN.check(&fixture, &error, (condition, Code::Returned(code)));
     }
-    let error = LOG_IN.failing(&rig, answer(looked_into.code));
+    let error = LOG_IN.failing(&fixture, answer(looked_into.code));
     assert_eq!(
         error.condition(),
         Some(Condition::AlreadyConnected),
@@ -418,10 +443,10 @@ fn each_code_of_the_initiator_is_told_whichever_way_it_comes() {
 /// The functions beneath the initiator's classes are documented to fail with Win32's as well.
 #[test]
 fn each_win32_code_that_the_initiator_returns_is_told_as_what_it_is() {
-    let rig = (LOG_IN.rig)();
+    let fixture = (LOG_IN.fixture)();
     for (code, condition) in WIN32 {
-        let error = LOG_IN.failing(&rig, answer(code));
-        LOG_IN.check(&rig, &error, (condition, Code::Returned(code)));
+        let error = LOG_IN.failing(&fixture, answer(code));
+        LOG_IN.check(&fixture, &error, (condition, Code::Returned(code)));
         let words = Win32(code).text().unwrap();
         let ending = format!("(target={OPEN}): code={code}: {words}");
         assert!(error.to_string().ends_with(&ending), "{error}");
@@ -431,11 +456,11 @@ fn each_win32_code_that_the_initiator_returns_is_told_as_what_it_is() {
 /// WMI's path of an object is a line long, and another one after the next boot.
 #[test]
 fn a_call_that_fails_names_its_object_as_people_do() {
-    let rig = Rig::with_data_disk();
-    let error = INITIALISE.failing(&rig, Effect::fail(Hresult::WBEM_E_FAILED));
+    let fixture = NodeFixture::with_data_disk();
+    let error = INITIALISE.failing(&fixture, Effect::fail(Hresult::WBEM_E_FAILED));
     let text = format!(
         "partition disk {0}: IWbemServices.ExecMethod MSFT_Disk.Initialize of disk {0}: {1}",
-        rig.disk(),
+        fixture.disk(),
         Hresult::WBEM_E_FAILED
     );
     assert_eq!(error.to_string(), text);
@@ -449,6 +474,49 @@ fn what_frees_itself_is_worth_a_retry_and_nothing_else() {
     let worth = WIN32.iter().filter(|(_, is)| is.is_transient());
     let worth: Vec<_> = worth.map(|(code, _)| *code).collect();
     assert_eq!(worth, [21, 32, 53, 67, 170]);
+}
+
+#[test]
+fn each_condition_says_whether_it_is_worth_a_retry() {
+    const WORTH: [Condition; 8] = [
+        Condition::Crowded,
+        Condition::InUse,
+        Condition::NotAnswering,
+        Condition::NotReady,
+        Condition::OutOfDate,
+        Condition::ServerAway,
+        Condition::ServerNotFound,
+        Condition::Uncertain,
+    ];
+    for condition in Condition::ALL.iter().copied() {
+        let cause = Cause::Failed {
+            condition,
+            text: String::new(),
+            code: None,
+            system_text: None,
+        };
+        let error = Error::new("do", "it", cause);
+        let is_worth = WORTH.contains(&condition);
+        assert_eq!(error.is_transient(), is_worth, "{condition:?}");
+    }
+}
+
+#[test]
+fn a_lost_connection_is_worth_a_retry_and_what_no_repetition_changes_is_not() {
+    let reason = || "gone".to_owned();
+    let never = [
+        Cause::Deadline,
+        Cause::InvalidArgument(reason()),
+        Cause::Malformed(reason()),
+        Cause::Refused { text: reason() },
+        Cause::Unimplemented { text: reason() },
+    ];
+    for cause in never {
+        let error = Error::new("do", "it", cause);
+        assert!(!error.is_transient(), "{error}");
+    }
+    let lost = Error::new("do", "it", Cause::Lost { reason: reason() });
+    assert!(lost.is_transient());
 }
 
 /// It has come about by the next call, mostly.
@@ -482,21 +550,25 @@ fn expected(table: &[(u32, Condition)], code: u32) -> Condition {
 }
 
 /// The same to a user of the operations, who has the provider's own error.
-fn refusal(rig: &Rig, code: u32) -> DiskError {
+fn refusal(fixture: &NodeFixture, code: u32) -> DiskError {
     let rule = Rule::on(INITIALISE.call, answer(code)).times(1);
-    rig.sim.faults().add(rule);
-    let disk = rig.disk();
-    let error = rig.disks().partition(disk, rig.soon()).unwrap_err();
+    fixture.sim.faults().add(rule);
+    let disk = fixture.disk();
+    let error = fixture.disks().partition(disk, fixture.soon()).unwrap_err();
     let expected = ProviderError::Refused {
         class: disk::CLASS.name,
         method: disk::INITIALIZE.name,
         object: format!("disk {disk}"),
         code,
         detail: meaning(&disk::INITIALIZE, code),
-        said: SystemText::new(GERMAN),
+        system_text: SystemText::new(GERMAN),
     };
     assert_eq!(error, DiskError::Provider(expected));
-    assert!(error.source().is_some_and(|said| said.is::<SystemText>()));
+    assert!(
+        error
+            .source()
+            .is_some_and(|system_text| system_text.is::<SystemText>())
+    );
     error
 }
 

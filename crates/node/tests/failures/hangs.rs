@@ -12,8 +12,10 @@ use wincsi_node::{
     Criterion, DiskQuery, FormatOptions, FoundDisk, FoundVolume, NewSize, Node, Page83,
 };
 
-use crate::support::stuck::{BAD, PAGE83, PATIENCE, Pair, Place, Scene, eventually, serial};
-use crate::support::{DATA, STAGING, meddle};
+use crate::support::stuck::{
+    BAD, HangPoint, PAGE83, Pair, StuckDiskFixture, TIMEOUT, eventually, serial,
+};
+use crate::support::{DATA, STAGING, inject};
 
 /// How often the kubelet repeats its calls.
 const REPEATED: usize = 25;
@@ -24,34 +26,34 @@ const ABREAST: usize = 8;
 /// A call about one object.
 type About = fn(&dyn NodeApi, Pair, Deadline) -> Result<(), Error>;
 
-const ABOUT: &[(&str, Place, About)] = &[
-    ("size", Place::Disk, |node, on, soon| {
+const ABOUT: &[(&str, HangPoint, About)] = &[
+    ("size", HangPoint::Disk, |node, on, soon| {
         node.disks().size(on.disk, soon).map(drop)
     }),
-    ("is_online", Place::Disk, |node, on, soon| {
+    ("is_online", HangPoint::Disk, |node, on, soon| {
         node.disks().is_online(on.disk, soon).map(drop)
     }),
-    ("stats", Place::Volume, |node, on, soon| {
+    ("stats", HangPoint::Volume, |node, on, soon| {
         node.volumes().stats(on.volume, soon).map(drop)
     }),
-    ("is_formatted", Place::Volume, |node, on, soon| {
+    ("is_formatted", HangPoint::Volume, |node, on, soon| {
         node.volumes().is_formatted(on.volume, soon).map(drop)
     }),
-    ("disk_number", Place::Volume, |node, on, soon| {
+    ("disk_number", HangPoint::Volume, |node, on, soon| {
         node.volumes().disk_number(on.volume, soon).map(drop)
     }),
-    ("flush", Place::Cache, |node, on, soon| {
+    ("flush", HangPoint::Cache, |node, on, soon| {
         node.volumes().flush(on.volume, soon)
     }),
-    ("is_symlink", Place::Root, |node, on, soon| {
+    ("is_symlink", HangPoint::Root, |node, on, soon| {
         let is_symlink = node.filesystem().is_symlink(&on.folder(), soon);
         is_symlink.map(|it| assert!(it))
     }),
-    ("path_exists", Place::Files, |node, on, soon| {
+    ("path_exists", HangPoint::Files, |node, on, soon| {
         let exists = node.filesystem().path_exists(&on.file(), soon);
         exists.map(|it| assert!(it))
     }),
-    ("create_symlink", Place::Mounted, |node, on, soon| {
+    ("create_symlink", HangPoint::Mounted, |node, on, soon| {
         let (folder, link) = (on.folder(), on.link());
         node.filesystem().create_symlink(&folder, &link, soon)
     }),
@@ -59,139 +61,139 @@ const ABOUT: &[(&str, Place, About)] = &[
 
 #[test]
 fn a_call_about_what_hangs_ends_at_its_deadline_and_repeated_ones_at_once() {
-    let scene = Scene::new();
+    let stuck = StuckDiskFixture::new();
     for &(name, place, act) in ABOUT {
-        let hang = scene.hang(place);
-        let (bad, soon) = (scene.bad, scene.rig.soon());
-        let first = scene.begin(move |node| act(node, bad, soon));
-        scene.wait_until_one_hangs();
-        act(scene.api(), scene.good, soon).unwrap_or_else(|error| panic!("{name}: {error}"));
-        scene.pass(Duration::from_secs(7200));
-        let error = scene.answer_of(&first).unwrap_err();
+        let hang = stuck.hang(place);
+        let (bad, soon) = (stuck.bad, stuck.fixture.soon());
+        let first = stuck.begin(move |node| act(node, bad, soon));
+        stuck.wait_until_one_hangs();
+        act(stuck.api(), stuck.good, soon).unwrap_or_else(|error| panic!("{name}: {error}"));
+        stuck.pass(Duration::from_secs(7200));
+        let error = stuck.answer_of(&first).unwrap_err();
         assert_eq!(error.cause, Cause::Deadline, "{name}");
         for _ in 0..REPEATED {
-            let soon = scene.rig.soon();
-            let again = scene.at_once(move |node| act(node, bad, soon));
+            let soon = stuck.fixture.soon();
+            let again = stuck.at_once(move |node| act(node, bad, soon));
             let error = again.unwrap_err();
             let condition = error.condition();
             assert_eq!(condition, Some(Condition::NotAnswering), "{name}: {error}");
         }
-        assert_eq!(scene.lost(place), 1, "{name}");
-        scene.rig.sim.faults().remove(hang);
-        eventually(name, || act(scene.api(), bad, scene.rig.soon()));
+        assert_eq!(stuck.lost(place), 1, "{name}");
+        stuck.fixture.sim.faults().remove(hang);
+        eventually(name, || act(stuck.api(), bad, stuck.fixture.soon()));
     }
 }
 
 /// Kubelets do not wait for each other's calls.
 #[test]
 fn callers_that_come_together_wait_for_one_look_and_leave() {
-    let scene = Scene::new();
-    let hang = scene.hang(Place::Volume);
-    let (volume, soon) = (scene.bad.volume, scene.rig.soon());
-    let first = scene.begin(move |node| NodeApi::volumes(node).stats(volume, soon));
-    scene.wait_until_one_hangs();
-    let call = |_| scene.begin(move |node| NodeApi::volumes(node).stats(volume, soon));
+    let stuck = StuckDiskFixture::new();
+    let hang = stuck.hang(HangPoint::Volume);
+    let (volume, soon) = (stuck.bad.volume, stuck.fixture.soon());
+    let first = stuck.begin(move |node| NodeApi::volumes(node).stats(volume, soon));
+    stuck.wait_until_one_hangs();
+    let call = |_| stuck.begin(move |node| NodeApi::volumes(node).stats(volume, soon));
     let others: Vec<_> = (0..20).map(call).collect();
     for other in others {
-        let error = scene.answer_of(&other).unwrap_err();
+        let error = stuck.answer_of(&other).unwrap_err();
         assert_eq!(error.condition(), Some(Condition::NotAnswering));
     }
-    assert_eq!(scene.lost(Place::Volume), 1);
-    scene.rig.sim.faults().remove(hang);
-    scene.answer_of(&first).unwrap();
-    let stats = || scene.api().volumes().stats(volume, scene.rig.soon());
+    assert_eq!(stuck.lost(HangPoint::Volume), 1);
+    stuck.fixture.sim.faults().remove(hang);
+    stuck.answer_of(&first).unwrap();
+    let stats = || stuck.api().volumes().stats(volume, stuck.fixture.soon());
     eventually("stats", stats);
 }
 
 /// Nobody is told that a path is silent which only takes its time, however many look at it.
 #[test]
 fn callers_that_look_at_a_slow_path_together_are_all_told_what_is_there() {
-    let scene = Scene::new();
-    let hang = scene.hang(Place::Files);
-    let (file, soon) = (scene.bad.file(), scene.rig.soon());
+    let stuck = StuckDiskFixture::new();
+    let hang = stuck.hang(HangPoint::Files);
+    let (file, soon) = (stuck.bad.file(), stuck.fixture.soon());
     let call = |_| {
         let file = file.clone();
-        scene.begin(move |node| NodeApi::filesystem(node).path_exists(&file, soon))
+        stuck.begin(move |node| NodeApi::filesystem(node).path_exists(&file, soon))
     };
     let callers: Vec<_> = (0..ABREAST).map(call).collect();
-    scene.wait_until_hanging(ABREAST);
-    scene.pass(Duration::from_secs(9));
-    scene.rig.sim.faults().remove(hang);
+    stuck.wait_until_hanging(ABREAST);
+    stuck.pass(Duration::from_secs(9));
+    stuck.fixture.sim.faults().remove(hang);
     for caller in callers {
-        assert!(caller.recv_timeout(PATIENCE).unwrap().unwrap());
+        assert!(caller.recv_timeout(TIMEOUT).unwrap().unwrap());
     }
 }
 
 #[test]
 fn callers_that_look_at_the_files_of_a_dead_volume_together_cost_a_few_threads() {
-    let scene = Scene::new();
-    let hang = scene.hang(Place::Root);
-    let (folder, soon) = (scene.bad.folder(), scene.rig.soon());
+    let stuck = StuckDiskFixture::new();
+    let hang = stuck.hang(HangPoint::Root);
+    let (folder, soon) = (stuck.bad.folder(), stuck.fixture.soon());
     let call = |_| {
         let folder = folder.clone();
-        scene.begin(move |node| NodeApi::filesystem(node).is_symlink(&folder, soon))
+        stuck.begin(move |node| NodeApi::filesystem(node).is_symlink(&folder, soon))
     };
     let first: Vec<_> = (0..ABREAST).map(call).collect();
-    scene.wait_until_hanging(ABREAST);
+    stuck.wait_until_hanging(ABREAST);
     let others: Vec<_> = (0..REPEATED).map(call).collect();
     for other in others {
-        let error = scene.answer_of(&other).unwrap_err();
+        let error = stuck.answer_of(&other).unwrap_err();
         assert_eq!(error.condition(), Some(Condition::NotAnswering), "{error}");
     }
-    assert_eq!(scene.lost(Place::Root), ABREAST);
-    scene.rig.sim.faults().remove(hang);
+    assert_eq!(stuck.lost(HangPoint::Root), ABREAST);
+    stuck.fixture.sim.faults().remove(hang);
     for caller in first {
-        assert!(scene.answer_of(&caller).unwrap());
+        assert!(stuck.answer_of(&caller).unwrap());
     }
 }
 
 /// The lock of a disk is let go by whoever could not look at it.
 #[test]
 fn a_change_of_a_disk_that_does_not_answer_is_refused_and_holds_nothing() {
-    let scene = Scene::new();
-    let (disk, soon) = (scene.bad.disk, scene.rig.soon());
-    let bad = scene.api().disks().find(&serial(BAD), soon).unwrap();
-    let hang = scene.hang(Place::Disk);
-    let first = scene.begin(move |node| NodeApi::disks(node).size(disk, soon));
-    scene.wait_until_one_hangs();
-    scene.pass(Duration::from_secs(7200));
-    scene.answer_of(&first).unwrap_err();
+    let stuck = StuckDiskFixture::new();
+    let (disk, soon) = (stuck.bad.disk, stuck.fixture.soon());
+    let bad = stuck.api().disks().find(&serial(BAD), soon).unwrap();
+    let hang = stuck.hang(HangPoint::Disk);
+    let first = stuck.begin(move |node| NodeApi::disks(node).size(disk, soon));
+    stuck.wait_until_one_hangs();
+    stuck.pass(Duration::from_secs(7200));
+    stuck.answer_of(&first).unwrap_err();
     for _ in 0..REPEATED {
-        let soon = scene.rig.soon();
+        let soon = stuck.fixture.soon();
         let found = bad.clone();
-        let refused = scene.at_once(move |node| NodeApi::disks(node).take_offline(&found, soon));
+        let refused = stuck.at_once(move |node| NodeApi::disks(node).take_offline(&found, soon));
         let condition = refused.unwrap_err().condition();
         assert_eq!(condition, Some(Condition::NotAnswering));
     }
-    assert_eq!(scene.lost(Place::Disk), 1);
-    scene.rig.sim.faults().remove(hang);
-    let offline = || scene.api().disks().take_offline(&bad, scene.rig.soon());
+    assert_eq!(stuck.lost(HangPoint::Disk), 1);
+    stuck.fixture.sim.faults().remove(hang);
+    let offline = || stuck.api().disks().take_offline(&bad, stuck.fixture.soon());
     eventually("take_offline", offline);
 }
 
 /// The first change to hang holds its locks, which nobody waits for in vain.
 #[test]
 fn changes_that_come_after_one_that_hangs_are_refused_before_their_deadlines() {
-    let scene = Scene::new();
-    let soon = scene.rig.soon();
-    let bad = scene.api().disks().find(&serial(BAD), soon).unwrap();
+    let stuck = StuckDiskFixture::new();
+    let soon = stuck.fixture.soon();
+    let bad = stuck.api().disks().find(&serial(BAD), soon).unwrap();
     let online = |found: &FoundDisk| {
         let found = found.clone();
         move |node: &Node| NodeApi::disks(node).bring_online(&found, Deadline::NEVER)
     };
-    let hang = scene.hang(Place::Disk);
-    let first = scene.begin(online(&bad));
-    scene.wait_until_one_hangs();
-    scene.pass(Duration::from_secs(60));
+    let hang = stuck.hang(HangPoint::Disk);
+    let first = stuck.begin(online(&bad));
+    stuck.wait_until_one_hangs();
+    stuck.pass(Duration::from_secs(60));
     for _ in 0..REPEATED {
-        let refused = scene.at_once(online(&bad)).unwrap_err();
+        let refused = stuck.at_once(online(&bad)).unwrap_err();
         let condition = refused.condition();
         assert_eq!(condition, Some(Condition::NotAnswering), "{refused}");
     }
-    assert_eq!(scene.lost(Place::Disk), 1);
-    scene.rig.sim.faults().remove(hang);
-    scene.answer_of(&first).unwrap();
-    eventually("bring_online", || online(&bad)(&scene.rig.node));
+    assert_eq!(stuck.lost(HangPoint::Disk), 1);
+    stuck.fixture.sim.faults().remove(hang);
+    stuck.answer_of(&first).unwrap();
+    eventually("bring_online", || online(&bad)(&stuck.fixture.node));
 }
 
 /// Somebody else's call, in which the bad disk is looked at as well.
@@ -205,26 +207,26 @@ struct Good {
     raw: FoundDisk,
 }
 
-const BESIDE: &[(&str, Place, Beside)] = &[
-    ("ids", Place::Disk, ids),
-    ("find", Place::Disk, find),
-    ("find", Place::Path, find),
-    ("by_page83", Place::Disk, |node, good, soon| {
+const BESIDE: &[(&str, HangPoint, Beside)] = &[
+    ("ids", HangPoint::Disk, ids),
+    ("find", HangPoint::Disk, find),
+    ("find", HangPoint::Path, find),
+    ("by_page83", HangPoint::Disk, |node, good, soon| {
         let found = NodeApi::disks(node).by_page83(PAGE83, soon)?;
         assert_eq!(found, good.raw.number());
         Ok(())
     }),
-    ("list_on_disk", Place::Volume, |node, good, soon| {
+    ("list_on_disk", HangPoint::Volume, |node, good, soon| {
         let found = NodeApi::volumes(node).list_on_disk(good.pair.disk, None, soon)?;
         assert_eq!(found, [good.pair.volume]);
         Ok(())
     }),
-    ("find_on", Place::Volume, |node, good, soon| {
+    ("find_on", HangPoint::Volume, |node, good, soon| {
         let found = NodeApi::volumes(node).find_on(&good.found, soon)?;
         assert_eq!(found.id(), good.pair.volume);
         Ok(())
     }),
-    ("partition", Place::Volume, |node, good, soon| {
+    ("partition", HangPoint::Volume, |node, good, soon| {
         NodeApi::disks(node).partition(&good.raw, soon)
     }),
 ];
@@ -246,30 +248,30 @@ fn find(node: &Node, good: Good, soon: Deadline) -> Result<(), Error> {
 #[test]
 fn a_disk_that_hangs_is_left_out_where_others_are_meant() {
     for &(name, place, act) in BESIDE {
-        let scene = Scene::new();
+        let stuck = StuckDiskFixture::new();
         let good = Good {
-            pair: scene.good,
-            found: scene.found.clone(),
-            raw: scene.raw.clone(),
+            pair: stuck.good,
+            found: stuck.found.clone(),
+            raw: stuck.raw.clone(),
         };
-        let hang = scene.hang(place);
-        let (about, soon) = (good.clone(), scene.rig.soon());
-        let first = scene.begin(move |node| act(node, about, soon));
-        scene.wait_until_one_hangs();
-        let answer = scene.answer_of(&first);
+        let hang = stuck.hang(place);
+        let (about, soon) = (good.clone(), stuck.fixture.soon());
+        let first = stuck.begin(move |node| act(node, about, soon));
+        stuck.wait_until_one_hangs();
+        let answer = stuck.answer_of(&first);
         answer.unwrap_or_else(|error| panic!("{name}: {error}"));
         for _ in 0..REPEATED {
-            let (about, soon) = (good.clone(), scene.rig.soon());
-            let answer = scene.at_once(move |node| act(node, about, soon));
+            let (about, soon) = (good.clone(), stuck.fixture.soon());
+            let answer = stuck.at_once(move |node| act(node, about, soon));
             answer.unwrap_or_else(|error| panic!("{name} again: {error}"));
         }
-        assert_eq!(scene.lost(place), 1, "{name}, {place:?}");
-        scene.rig.sim.faults().remove(hang);
+        assert_eq!(stuck.lost(place), 1, "{name}, {place:?}");
+        stuck.fixture.sim.faults().remove(hang);
         let all = || {
-            let ids = scene.api().disks().ids(scene.rig.soon())?;
-            let is_told = ids.contains_key(&scene.bad.disk);
-            let untold = || Error::new("ids", scene.bad.disk, Cause::Deadline);
-            is_told.then_some(()).ok_or_else(untold)
+            let ids = stuck.api().disks().ids(stuck.fixture.soon())?;
+            let is_listed = ids.contains_key(&stuck.bad.disk);
+            let timed_out = || Error::new("ids", stuck.bad.disk, Cause::Deadline);
+            is_listed.then_some(()).ok_or_else(timed_out)
         };
         eventually(name, all);
     }
@@ -278,71 +280,71 @@ fn a_disk_that_hangs_is_left_out_where_others_are_meant() {
 /// It may be the one that is meant, when nothing that is known of it says otherwise.
 #[test]
 fn a_look_up_is_uncertain_of_a_disk_that_hangs() {
-    let scene = Scene::new();
+    let stuck = StuckDiskFixture::new();
     let page83 = Page83::parse(PAGE83).unwrap();
     let wanted = DiskQuery::all([Criterion::Page83(page83)]).unwrap();
-    let hang = scene.hang(Place::Disk);
-    let (query, soon) = (wanted.clone(), scene.rig.soon());
-    let first = scene.begin(move |node| NodeApi::disks(node).find(&query, soon));
-    scene.wait_until_one_hangs();
+    let hang = stuck.hang(HangPoint::Disk);
+    let (query, soon) = (wanted.clone(), stuck.fixture.soon());
+    let first = stuck.begin(move |node| NodeApi::disks(node).find(&query, soon));
+    stuck.wait_until_one_hangs();
     let uncertain = Some(Condition::Uncertain);
-    let error = scene.answer_of(&first).unwrap_err();
+    let error = stuck.answer_of(&first).unwrap_err();
     assert_eq!(error.condition(), uncertain, "{error}");
-    let find = || scene.api().disks().find(&wanted, scene.rig.soon());
-    let (query, soon) = (wanted.clone(), scene.rig.soon());
-    let again = scene.at_once(move |node| NodeApi::disks(node).find(&query, soon));
+    let find = || stuck.api().disks().find(&wanted, stuck.fixture.soon());
+    let (query, soon) = (wanted.clone(), stuck.fixture.soon());
+    let again = stuck.at_once(move |node| NodeApi::disks(node).find(&query, soon));
     assert_eq!(again.unwrap_err().condition(), uncertain);
-    scene.rig.sim.faults().remove(hang);
-    assert_eq!(eventually("find", find).number(), scene.raw.number());
+    stuck.fixture.sim.faults().remove(hang);
+    assert_eq!(eventually("find", find).number(), stuck.raw.number());
 }
 
 /// A partition whose own volume hangs has none that could be named.
 #[test]
 fn the_volumes_of_the_disk_that_hangs_are_not_told() {
-    let scene = Scene::new();
-    let hang = scene.hang(Place::Volume);
-    let (disk, soon) = (scene.bad.disk, scene.rig.soon());
+    let stuck = StuckDiskFixture::new();
+    let hang = stuck.hang(HangPoint::Volume);
+    let (disk, soon) = (stuck.bad.disk, stuck.fixture.soon());
     let list = move |node: &Node| NodeApi::volumes(node).list_on_disk(disk, None, soon);
-    let first = scene.begin(list);
-    scene.wait_until_one_hangs();
-    let error = scene.answer_of(&first).unwrap_err();
-    let volume = scene.bad.volume.to_string();
+    let first = stuck.begin(list);
+    stuck.wait_until_one_hangs();
+    let error = stuck.answer_of(&first).unwrap_err();
+    let volume = stuck.bad.volume.to_string();
     assert!(error.to_string().contains(&volume), "{error}");
-    assert_eq!(scene.lost(Place::Volume), 1);
-    scene.rig.sim.faults().remove(hang);
+    assert_eq!(stuck.lost(HangPoint::Volume), 1);
+    stuck.fixture.sim.faults().remove(hang);
     let again = || {
-        scene
+        stuck
             .api()
             .volumes()
-            .list_on_disk(disk, None, scene.rig.soon())
+            .list_on_disk(disk, None, stuck.fixture.soon())
     };
-    assert_eq!(eventually("list_on_disk", again), [scene.bad.volume]);
+    assert_eq!(eventually("list_on_disk", again), [stuck.bad.volume]);
 }
 
 #[test]
 fn a_mounted_folder_that_hangs_costs_one_thread() {
-    let scene = Scene::new();
-    let folder = scene.rig.staging();
+    let stuck = StuckDiskFixture::new();
+    let folder = stuck.fixture.staging();
     let mounted_at = Rule::on("GetVolumeNameForVolumeMountPointW", Effect::Hang);
-    let _ = scene.rig.sim.take_trace();
-    let hang = scene.rig.sim.faults().add(mounted_at.object(STAGING));
-    let (at, soon) = (folder.clone(), scene.rig.soon());
-    let first = scene.begin(move |node| NodeApi::volumes(node).find_at(&at, soon));
-    scene.wait_until_one_hangs();
-    scene.pass(Duration::from_secs(7200));
-    let error = scene.answer_of(&first).unwrap_err();
+    let _ = stuck.fixture.sim.take_trace();
+    let hang = stuck.fixture.sim.faults().add(mounted_at.object(STAGING));
+    let (at, soon) = (folder.clone(), stuck.fixture.soon());
+    let first = stuck.begin(move |node| NodeApi::volumes(node).find_at(&at, soon));
+    stuck.wait_until_one_hangs();
+    stuck.pass(Duration::from_secs(7200));
+    let error = stuck.answer_of(&first).unwrap_err();
     assert_eq!(error.cause, Cause::Deadline);
-    let find = || scene.api().volumes().find_at(&folder, scene.rig.soon());
+    let find = || stuck.api().volumes().find_at(&folder, stuck.fixture.soon());
     for _ in 0..REPEATED {
-        let (at, soon) = (folder.clone(), scene.rig.soon());
-        let again = scene.at_once(move |node| NodeApi::volumes(node).find_at(&at, soon));
+        let (at, soon) = (folder.clone(), stuck.fixture.soon());
+        let again = stuck.at_once(move |node| NodeApi::volumes(node).find_at(&at, soon));
         again.unwrap_err();
     }
-    let trace = scene.rig.sim.take_trace();
+    let trace = stuck.fixture.sim.take_trace();
     let asked = |op: &&Op| op.operation == "GetVolumeNameForVolumeMountPointW";
     assert_eq!(trace.iter().filter(asked).count(), 1);
-    scene.rig.sim.faults().remove(hang);
-    let there = FoundVolume::mounted_at(scene.good.volume, folder.clone());
+    stuck.fixture.sim.faults().remove(hang);
+    let there = FoundVolume::mounted_at(stuck.good.volume, folder.clone());
     assert_eq!(eventually("find_at", find), there);
 }
 
@@ -350,14 +352,14 @@ fn a_mounted_folder_that_hangs_costs_one_thread() {
 /// blankness covers goes on.
 #[test]
 fn a_page_file_on_a_disk_that_hangs_keeps_other_volumes_from_growing_and_locks_none() {
-    let mut scene = Scene::new();
-    scene.rig.node = meddle::node(&scene.rig, |os| {
+    let mut stuck = StuckDiskFixture::new();
+    stuck.fixture.node = inject::node(&stuck.fixture, |os| {
         let boot = Arc::clone(&os.boot);
-        let file = format!(r"{}pagefile.sys", scene.bad.volume);
+        let file = format!(r"{}pagefile.sys", stuck.bad.volume);
         let say = move |paging: &mut Paging| paging.page_files = vec![file.parse().unwrap()];
-        os.boot = Arc::new(meddle::PagesTo { boot, say });
+        os.boot = Arc::new(inject::PagesTo { boot, say });
     });
-    let volume = FoundVolume::on_disk(scene.good.volume, scene.found.clone());
+    let volume = FoundVolume::on_disk(stuck.good.volume, stuck.found.clone());
     let blank = volume.clone();
     let change = move |node: &Node, soon| {
         let grown = NodeApi::volumes(node).resize(&volume, NewSize::Maximum, soon);
@@ -366,23 +368,23 @@ fn a_page_file_on_a_disk_that_hangs_keeps_other_volumes_from_growing_and_locks_n
     let options = FormatOptions::default();
     let format =
         move |node: &Node, soon| NodeApi::volumes(node).ensure_formatted(&blank, &options, soon);
-    change(&scene.rig.node, scene.rig.soon()).unwrap();
-    let hang = scene.hang(Place::Volume);
-    let (once, soon) = (change.clone(), scene.rig.soon());
-    let first = scene.begin(move |node| once(node, soon));
-    scene.wait_until_one_hangs();
-    let error = scene.answer_of(&first).unwrap_err();
+    change(&stuck.fixture.node, stuck.fixture.soon()).unwrap();
+    let hang = stuck.hang(HangPoint::Volume);
+    let (once, soon) = (change.clone(), stuck.fixture.soon());
+    let first = stuck.begin(move |node| once(node, soon));
+    stuck.wait_until_one_hangs();
+    let error = stuck.answer_of(&first).unwrap_err();
     assert_eq!(error.condition(), Some(Condition::NotAnswering));
     for _ in 0..REPEATED {
-        let (once, soon) = (change.clone(), scene.rig.soon());
-        let refused = scene.at_once(move |node| once(node, soon)).unwrap_err();
+        let (once, soon) = (change.clone(), stuck.fixture.soon());
+        let refused = stuck.at_once(move |node| once(node, soon)).unwrap_err();
         assert!(refused.to_string().contains("page file"), "{refused}");
         assert_eq!(refused.condition(), Some(Condition::NotAnswering));
     }
-    let soon = scene.rig.soon();
-    scene.at_once(move |node| format(node, soon)).unwrap();
-    assert_eq!(scene.lost(Place::Volume), 1);
-    scene.rig.sim.faults().remove(hang);
-    let again = || change(&scene.rig.node, scene.rig.soon());
+    let soon = stuck.fixture.soon();
+    stuck.at_once(move |node| format(node, soon)).unwrap();
+    assert_eq!(stuck.lost(HangPoint::Volume), 1);
+    stuck.fixture.sim.faults().remove(hang);
+    let again = || change(&stuck.fixture.node, stuck.fixture.soon());
     eventually("resize", again);
 }

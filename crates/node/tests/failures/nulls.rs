@@ -13,204 +13,227 @@ use wincsi_node::{
 use zeroize::Zeroizing;
 
 use crate::support::initiator::{self, ADDRESS, OPEN, SECRET};
-use crate::support::{DATA, GIB, KUBELET, PASSWORD, Rig, SHARE, USER, path};
+use crate::support::{DATA, GIB, KUBELET, NodeFixture, PASSWORD, SHARE, USER, path};
 
 /// A method whose work can be seen.
 struct Case {
     method: &'static str,
-    rig: fn() -> Rig,
-    act: fn(&Rig) -> Result<(), Error>,
-    is_done: fn(&Rig) -> bool,
+    fixture: fn() -> NodeFixture,
+    act: fn(&NodeFixture) -> Result<(), Error>,
+    is_done: fn(&NodeFixture) -> bool,
 }
 
 const CASES: [Case; 16] = [
     Case {
         method: "MSFT_Disk.Initialize",
-        rig: Rig::with_data_disk,
+        fixture: NodeFixture::with_data_disk,
         act: partition,
         is_done: is_partitioned,
     },
     Case {
         method: "MSFT_Disk.CreatePartition",
-        rig: Rig::with_data_disk,
+        fixture: NodeFixture::with_data_disk,
         act: partition,
         is_done: is_partitioned,
     },
     Case {
         method: "MSFT_Disk.Offline",
-        rig: Rig::with_data_disk,
-        act: |rig| told(rig.disks().set_offline(rig.disk(), rig.soon())),
+        fixture: NodeFixture::with_data_disk,
+        act: |fixture| as_api_error(fixture.disks().set_offline(fixture.disk(), fixture.soon())),
         is_done: is_offline,
     },
     Case {
         method: "MSFT_Disk.Online",
-        rig: offline,
-        act: |rig| told(rig.disks().set_online(rig.disk(), rig.soon())),
-        is_done: |rig| !is_offline(rig),
+        fixture: offline,
+        act: |fixture| as_api_error(fixture.disks().set_online(fixture.disk(), fixture.soon())),
+        is_done: |fixture| !is_offline(fixture),
     },
     Case {
         method: "MSFT_Disk.SetAttributes",
-        rig: read_only,
-        act: |rig| api(rig).disks().bring_online(&found(rig), rig.soon()),
-        is_done: |rig| !rig.os().disks.attributes(rig.disk()).unwrap().read_only,
+        fixture: read_only,
+        act: |fixture| {
+            api(fixture)
+                .disks()
+                .bring_online(&found(fixture), fixture.soon())
+        },
+        is_done: |fixture| {
+            !fixture
+                .os()
+                .disks
+                .attributes(fixture.disk())
+                .unwrap()
+                .read_only
+        },
     },
     Case {
         method: "MSFT_Volume.Format",
-        rig: partitioned,
+        fixture: partitioned,
         act: ensure_formatted,
-        is_done: |rig| label(rig).is_some(),
+        is_done: |fixture| label(fixture).is_some(),
     },
     Case {
         method: "MSFT_Volume.Format",
-        rig: released,
-        act: |rig| format_over(rig, FormatGuard::Signatures),
+        fixture: released,
+        act: |fixture| format_over(fixture, FormatGuard::Signatures),
         is_done: is_wiped,
     },
     Case {
         method: "MSFT_Volume.Format",
-        rig: released,
-        act: |rig| format_over(rig, FormatGuard::Off),
+        fixture: released,
+        act: |fixture| format_over(fixture, FormatGuard::Off),
         is_done: is_wiped,
     },
     Case {
         method: "MSFT_Volume.SetFileSystemLabel",
-        rig: partitioned,
+        fixture: partitioned,
         act: ensure_formatted,
-        is_done: |rig| label(rig).as_deref() == Some(LABEL),
+        is_done: |fixture| label(fixture).as_deref() == Some(LABEL),
     },
     Case {
         method: "MSFT_Partition.Resize",
-        rig: grown,
-        act: |rig| {
-            let volume = FoundVolume::on_disk(rig.volume(), found(rig));
-            let volumes = api(rig).volumes();
+        fixture: grown,
+        act: |fixture| {
+            let volume = FoundVolume::on_disk(fixture.volume(), found(fixture));
+            let volumes = api(fixture).volumes();
             volumes
-                .resize(&volume, NewSize::Maximum, rig.soon())
+                .resize(&volume, NewSize::Maximum, fixture.soon())
                 .map(drop)
         },
-        is_done: |rig| {
-            let length = rig.os().disks.length(rig.disk()).unwrap();
-            rig.os().volumes.space(rig.volume()).unwrap().total > length - GIB
+        is_done: |fixture| {
+            let length = fixture.os().disks.length(fixture.disk()).unwrap();
+            fixture.os().volumes.space(fixture.volume()).unwrap().total > length - GIB
         },
     },
     Case {
         method: "MSFT_SmbGlobalMapping.Create",
-        rig: Rig::with_server,
+        fixture: NodeFixture::with_server,
         act: map,
         is_done: is_mapped,
     },
     Case {
         method: "MSFT_SmbGlobalMapping.Remove",
-        rig: mapped,
-        act: |rig| api(rig).smb().unmap(&remote(), rig.soon()),
-        is_done: |rig| !is_mapped(rig),
+        fixture: mapped,
+        act: |fixture| api(fixture).smb().unmap(&remote(), fixture.soon()),
+        is_done: |fixture| !is_mapped(fixture),
     },
     Case {
         method: "MSFT_iSCSITargetPortal.New",
-        rig: Rig::with_array,
-        act: |rig| {
-            api(rig)
+        fixture: NodeFixture::with_array,
+        act: |fixture| {
+            api(fixture)
                 .iscsi()
-                .add_portal(&initiator::at(ADDRESS), rig.soon())
+                .add_portal(&initiator::at(ADDRESS), fixture.soon())
         },
-        is_done: |rig| !portals(rig).is_empty(),
+        is_done: |fixture| !portals(fixture).is_empty(),
     },
     Case {
         method: "MSFT_iSCSITargetPortal.Remove",
-        rig: Rig::with_portal,
-        act: |rig| {
-            api(rig)
+        fixture: NodeFixture::with_portal,
+        act: |fixture| {
+            api(fixture)
                 .iscsi()
-                .remove_portal(&initiator::at(ADDRESS), rig.soon())
+                .remove_portal(&initiator::at(ADDRESS), fixture.soon())
         },
-        is_done: |rig| portals(rig).is_empty(),
+        is_done: |fixture| portals(fixture).is_empty(),
     },
     Case {
         method: "MSFT_iSCSITarget.Connect",
-        rig: Rig::with_portal,
+        fixture: NodeFixture::with_portal,
         act: connect,
-        is_done: |rig| !rig.sessions().is_empty(),
+        is_done: |fixture| !fixture.sessions().is_empty(),
     },
     Case {
         method: "MSFT_iSCSITarget.Disconnect",
-        rig: connected,
-        act: |rig| {
+        fixture: connected,
+        act: |fixture| {
             let (portal, target) = (initiator::at(ADDRESS), initiator::named(OPEN));
-            api(rig).iscsi().disconnect(&portal, &target, rig.soon())
+            api(fixture)
+                .iscsi()
+                .disconnect(&portal, &target, fixture.soon())
         },
-        is_done: |rig| rig.sessions().is_empty(),
+        is_done: |fixture| fixture.sessions().is_empty(),
     },
 ];
 
 const LABEL: &str = "data";
 
-fn api(rig: &Rig) -> &dyn NodeApi {
-    &rig.node
+fn api(fixture: &NodeFixture) -> &dyn NodeApi {
+    &fixture.node
 }
 
-fn told(done: Result<(), DiskError>) -> Result<(), Error> {
+fn as_api_error(done: Result<(), DiskError>) -> Result<(), Error> {
     done.map_err(|error| Error::new("switch", "it", error))
 }
 
-fn found(rig: &Rig) -> FoundDisk {
+fn found(fixture: &NodeFixture) -> FoundDisk {
     let serial = SerialNumber::parse(DATA).unwrap();
     let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    api(rig).disks().find(&wanted, rig.soon()).unwrap()
+    api(fixture).disks().find(&wanted, fixture.soon()).unwrap()
 }
 
-fn partition(rig: &Rig) -> Result<(), Error> {
-    api(rig).disks().partition(&found(rig), rig.soon())
+fn partition(fixture: &NodeFixture) -> Result<(), Error> {
+    api(fixture)
+        .disks()
+        .partition(&found(fixture), fixture.soon())
 }
 
-fn is_partitioned(rig: &Rig) -> bool {
-    let layout = rig.os().disks.layout(rig.disk()).unwrap();
+fn is_partitioned(fixture: &NodeFixture) -> bool {
+    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
     let mut partitions = layout.partitions.iter();
     partitions.any(|partition| partition.kind == PartitionEntry::BASIC_DATA)
 }
 
-fn is_offline(rig: &Rig) -> bool {
-    rig.os().disks.attributes(rig.disk()).unwrap().offline
+fn is_offline(fixture: &NodeFixture) -> bool {
+    fixture
+        .os()
+        .disks
+        .attributes(fixture.disk())
+        .unwrap()
+        .offline
 }
 
-fn offline() -> Rig {
-    let rig = Rig::with_data_disk();
-    rig.force_offline();
-    rig
+fn offline() -> NodeFixture {
+    let fixture = NodeFixture::with_data_disk();
+    fixture.force_offline();
+    fixture
 }
 
-fn read_only() -> Rig {
-    let rig = Rig::with_data_disk();
-    rig.make_read_only();
-    rig
+fn read_only() -> NodeFixture {
+    let fixture = NodeFixture::with_data_disk();
+    fixture.make_read_only();
+    fixture
 }
 
-fn partitioned() -> Rig {
-    let rig = Rig::with_data_disk();
-    partition(&rig).unwrap();
-    rig
+fn partitioned() -> NodeFixture {
+    let fixture = NodeFixture::with_data_disk();
+    partition(&fixture).unwrap();
+    fixture
 }
 
-fn ensure_formatted(rig: &Rig) -> Result<(), Error> {
-    let volume = FoundVolume::on_disk(rig.volume(), found(rig));
+fn ensure_formatted(fixture: &NodeFixture) -> Result<(), Error> {
+    let volume = FoundVolume::on_disk(fixture.volume(), found(fixture));
     let options = FormatOptions::default().label(LABEL).unwrap();
     let options = options.root_dacl("D:P(A;OICI;FA;;;SY)".parse().unwrap());
-    let volumes = api(rig).volumes();
+    let volumes = api(fixture).volumes();
     volumes
-        .ensure_formatted(&volume, &options, rig.soon())
+        .ensure_formatted(&volume, &options, fixture.soon())
         .map(drop)
 }
 
 /// With a volume that holds a file, is mounted outside of the working folders, and is not in use.
-fn released() -> Rig {
-    let rig = Rig::with_volume();
-    let (outside, soon) = (path(r"C:\mnt\disks\x"), rig.soon());
-    rig.filesystem().make_directory(&outside, soon).unwrap();
-    rig.volumes().mount(rig.volume(), &outside, soon).unwrap();
-    rig.write(&format!("{}data.txt", rig.volume()), "no longer needed");
-    rig
+fn released() -> NodeFixture {
+    let fixture = NodeFixture::with_volume();
+    let (outside, soon) = (path(r"C:\mnt\disks\x"), fixture.soon());
+    fixture.filesystem().make_directory(&outside, soon).unwrap();
+    fixture
+        .volumes()
+        .mount(fixture.volume(), &outside, soon)
+        .unwrap();
+    fixture.write(&format!("{}data.txt", fixture.volume()), "no longer needed");
+    fixture
 }
 
-fn format_over(rig: &Rig, guard: FormatGuard) -> Result<(), Error> {
+fn format_over(fixture: &NodeFixture, guard: FormatGuard) -> Result<(), Error> {
     let mut options = Options::default();
     options.format_guard = guard;
     let kept = Kept {
@@ -221,68 +244,79 @@ fn format_over(rig: &Rig, guard: FormatGuard) -> Result<(), Error> {
         kept: Some(kept),
         ..Server::default()
     };
-    let node = Node::in_server(rig.os().clone(), options, server);
-    let done = node.operations().volumes().format(rig.volume(), rig.soon());
+    let node = Node::in_server(fixture.os().clone(), options, server);
+    let done = node
+        .operations()
+        .volumes()
+        .format(fixture.volume(), fixture.soon());
     done.map(drop)
         .map_err(|error| Error::new("format", "it", error))
 }
 
-fn is_wiped(rig: &Rig) -> bool {
-    let file = path(&format!("{}data.txt", rig.volume()));
-    label(rig).is_some() && rig.os().files.entry(&file).is_err()
+fn is_wiped(fixture: &NodeFixture) -> bool {
+    let file = path(&format!("{}data.txt", fixture.volume()));
+    label(fixture).is_some() && fixture.os().files.entry(&file).is_err()
 }
 
-fn label(rig: &Rig) -> Option<String> {
-    let found = rig.os().volumes.file_system(rig.volume()).unwrap();
+fn label(fixture: &NodeFixture) -> Option<String> {
+    let found = fixture.os().volumes.file_system(fixture.volume()).unwrap();
     found.map(|found| found.label)
 }
 
-fn grown() -> Rig {
-    let rig = Rig::with_volume();
-    let length = rig.os().disks.length(rig.disk()).unwrap();
-    rig.sim.hardware().grow_disk(DATA, length + GIB).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    rig
+fn grown() -> NodeFixture {
+    let fixture = NodeFixture::with_volume();
+    let length = fixture.os().disks.length(fixture.disk()).unwrap();
+    fixture
+        .sim
+        .hardware()
+        .grow_disk(DATA, length + GIB)
+        .unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture
 }
 
 fn remote() -> RemotePath {
     RemotePath::parse(SHARE).unwrap()
 }
 
-fn map(rig: &Rig) -> Result<(), Error> {
+fn map(fixture: &NodeFixture) -> Result<(), Error> {
     let password = Zeroizing::new(PASSWORD.to_owned());
     let credentials = Credentials::new(USER, password);
     let remote = remote();
     let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
-    api(rig).smb().map(&mapping, rig.soon()).map(drop)
+    api(fixture).smb().map(&mapping, fixture.soon()).map(drop)
 }
 
-fn mapped() -> Rig {
-    let rig = Rig::with_server();
-    map(&rig).unwrap();
-    rig
+fn mapped() -> NodeFixture {
+    let fixture = NodeFixture::with_server();
+    map(&fixture).unwrap();
+    fixture
 }
 
-fn is_mapped(rig: &Rig) -> bool {
-    !api(rig).smb().mappings(rig.soon()).unwrap().is_empty()
+fn is_mapped(fixture: &NodeFixture) -> bool {
+    !api(fixture)
+        .smb()
+        .mappings(fixture.soon())
+        .unwrap()
+        .is_empty()
 }
 
-fn portals(rig: &Rig) -> Vec<(String, u32)> {
-    api(rig).iscsi().portals(rig.soon()).unwrap()
+fn portals(fixture: &NodeFixture) -> Vec<(String, u32)> {
+    api(fixture).iscsi().portals(fixture.soon()).unwrap()
 }
 
-fn connect(rig: &Rig) -> Result<(), Error> {
+fn connect(fixture: &NodeFixture) -> Result<(), Error> {
     let (portal, target) = (initiator::at(ADDRESS), initiator::named(OPEN));
     let none = Authentication::None;
-    api(rig)
+    api(fixture)
         .iscsi()
-        .connect(&portal, &target, &none, rig.soon())
+        .connect(&portal, &target, &none, fixture.soon())
 }
 
-fn connected() -> Rig {
-    let rig = Rig::with_portal();
-    connect(&rig).unwrap();
-    rig
+fn connected() -> NodeFixture {
+    let fixture = NodeFixture::with_portal();
+    connect(&fixture).unwrap();
+    fixture
 }
 
 /// Of each method that answers so and returns no code, what the call that needs it came to, and whether its work is
@@ -291,11 +325,11 @@ fn without_codes(
     answer: fn(os::Outcome) -> Effect,
 ) -> impl Iterator<Item = (&'static str, Result<(), Error>, bool)> {
     CASES.into_iter().map(move |case| {
-        let rig = (case.rig)();
+        let fixture = (case.fixture)();
         let null = answer(os::Outcome::of(Returned::Null));
-        rig.sim.faults().add(Rule::on(case.method, null));
-        let done = (case.act)(&rig);
-        (case.method, done, (case.is_done)(&rig))
+        fixture.sim.faults().add(Rule::on(case.method, null));
+        let done = (case.act)(&fixture);
+        (case.method, done, (case.is_done)(&fixture))
     })
 }
 
@@ -318,23 +352,26 @@ fn a_method_that_did_nothing_and_returned_no_code_is_no_success() {
 /// What could not be read before is no proof when it can be read after.
 #[test]
 fn a_format_over_what_was_not_read_that_returned_no_code_is_no_success() {
-    let rig = released();
+    let fixture = released();
     let unread = Effect::fail(Win32::IO_DEVICE);
     let null = Effect::Answer(os::Outcome::of(Returned::Null));
-    let faults = rig.sim.faults();
+    let faults = fixture.sim.faults();
     faults.add(Rule::on("ReadFile", unread).times(1));
     faults.add(Rule::on("MSFT_Volume.Format", null));
-    let error = format_over(&rig, FormatGuard::Off).unwrap_err();
+    let error = format_over(&fixture, FormatGuard::Off).unwrap_err();
     assert!(error.to_string().contains("returned no code"), "{error}");
-    assert!(!is_wiped(&rig));
+    assert!(!is_wiped(&fixture));
 }
 
 #[test]
 fn what_is_not_seen_may_be_tried_again() {
-    let rig = Rig::with_data_disk();
+    let fixture = NodeFixture::with_data_disk();
     let null = Effect::Answer(os::Outcome::of(Returned::Null));
-    rig.sim.faults().add(Rule::on("MSFT_Disk.Initialize", null));
-    let error = partition(&rig).unwrap_err();
+    fixture
+        .sim
+        .faults()
+        .add(Rule::on("MSFT_Disk.Initialize", null));
+    let error = partition(&fixture).unwrap_err();
     assert_eq!(error.condition(), Some(Condition::NotReady), "{error}");
     assert!(error.to_string().contains("returned no code"), "{error}");
 }
@@ -342,7 +379,7 @@ fn what_is_not_seen_may_be_tried_again() {
 /// Of these nothing can be read back: a call that ends without an error is done.
 #[test]
 fn a_method_whose_work_nobody_can_see_is_done_when_it_ends() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     let null = || Effect::AnswerAfter(os::Outcome::of(Returned::Null));
     for method in [
         "MSFT_StorageSetting.UpdateHostStorageCache",
@@ -351,12 +388,16 @@ fn a_method_whose_work_nobody_can_see_is_done_when_it_ends() {
         "MSFT_iSCSITargetPortal.Update",
         "MSFT_iSCSISession.SetCHAPSecret",
     ] {
-        rig.sim.faults().add(Rule::on(method, null()));
+        fixture.sim.faults().add(Rule::on(method, null()));
     }
-    rig.disks().rescan(rig.soon()).unwrap();
-    partition(&rig).unwrap();
-    let iscsi = api(&rig).iscsi();
-    iscsi.refresh(&initiator::at(ADDRESS), rig.soon()).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    partition(&fixture).unwrap();
+    let iscsi = api(&fixture).iscsi();
+    iscsi
+        .refresh(&initiator::at(ADDRESS), fixture.soon())
+        .unwrap();
     let secret = initiator::secret(SECRET);
-    iscsi.set_mutual_chap_secret(&secret, rig.soon()).unwrap();
+    iscsi
+        .set_mutual_chap_secret(&secret, fixture.soon())
+        .unwrap();
 }

@@ -6,24 +6,24 @@ use os::Win32;
 use os_sim::{Effect, NodeSpec, Rule};
 use wincsi_node::{FirmwareError, Identity, Options};
 
-use crate::support::Rig;
+use crate::support::NodeFixture;
 
-fn rig(serial: &str) -> Rig {
+fn fixture(serial: &str) -> NodeFixture {
     let spec = NodeSpec {
         serial: serial.to_owned(),
         ..NodeSpec::named("node-1")
     };
-    Rig::of(&spec, Options::default())
+    NodeFixture::of(&spec, Options::default())
 }
 
 #[test]
 fn weakness_37_the_serial_number_has_no_blanks_around_it() {
-    let rig = rig("  VMware-56 4d 9a 3c 12 7e 88 01-b2 45 00 6f de ad be ef ");
-    let serial = rig
+    let fixture = fixture("  VMware-56 4d 9a 3c 12 7e 88 01-b2 45 00 6f de ad be ef ");
+    let serial = fixture
         .node
         .operations()
         .firmware()
-        .serial_number(rig.soon())
+        .serial_number(fixture.soon())
         .unwrap();
     assert_eq!(
         serial,
@@ -33,8 +33,12 @@ fn weakness_37_the_serial_number_has_no_blanks_around_it() {
 
 #[test]
 fn a_machine_without_a_serial_number_is_an_error_and_not_one_that_all_share() {
-    let rig = rig("   ");
-    let serial = rig.node.operations().firmware().serial_number(rig.soon());
+    let fixture = fixture("   ");
+    let serial = fixture
+        .node
+        .operations()
+        .firmware()
+        .serial_number(fixture.soon());
     let wanted = Identity::SerialNumber;
     assert_eq!(serial, Err(FirmwareError::Missing { wanted }));
     let expected = "failed to get the BIOS serial number: the firmware gives none";
@@ -44,33 +48,34 @@ fn a_machine_without_a_serial_number_is_an_error_and_not_one_that_all_share() {
 #[test]
 fn the_uuid_is_spelt_as_windows_spells_it() {
     let uuid = uuid::Uuid::from_u128(0xd0df_4c54_4ecb_4a4b_9954_5bdf_3ed5_c3b8);
-    let told = |uuid| {
+    let identity_of = |uuid| {
         let spec = NodeSpec {
             uuid,
             ..NodeSpec::named("node-1")
         };
-        let rig = Rig::of(&spec, Options::default());
-        let uuid = rig.node.operations().firmware().uuid(rig.soon());
+        let fixture = NodeFixture::of(&spec, Options::default());
+        let uuid = fixture.node.operations().firmware().uuid(fixture.soon());
         uuid.map_err(|error| error.to_string())
     };
     let expected = "D0DF4C54-4ECB-4A4B-9954-5BDF3ED5C3B8";
-    assert_eq!(told(uuid), Ok(expected.to_owned()));
+    assert_eq!(identity_of(uuid), Ok(expected.to_owned()));
     let none = "failed to get the BIOS UUID: the firmware gives none";
-    assert_eq!(told(uuid::Uuid::nil()), Err(none.to_owned()));
+    assert_eq!(identity_of(uuid::Uuid::nil()), Err(none.to_owned()));
 }
 
 #[test]
 fn firmware_without_tables_is_an_error() {
-    let rig = rig("S");
+    let fixture = fixture("S");
     let none = Effect::fail(Win32::INVALID_FUNCTION);
-    rig.sim
+    fixture
+        .sim
         .faults()
         .add(Rule::on("GetSystemFirmwareTable", none));
-    let error = rig
+    let error = fixture
         .node
         .operations()
         .firmware()
-        .serial_number(rig.soon())
+        .serial_number(fixture.soon())
         .unwrap_err();
     assert!(error.to_string().contains("Incorrect function."), "{error}");
 }

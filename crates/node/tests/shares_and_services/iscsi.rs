@@ -11,12 +11,14 @@ use os::schema::{disk, iscsi_codes, iscsi_session, iscsi_target_portal};
 use os::{Deadline, Hresult, Instance, ObjectPath, Outcome, Provider, Query, Value};
 use os_sim::iscsi::{ServerSpec, TargetSpec};
 use os_sim::{Effect, Op, Rule};
-use wincsi_node::{Authentication, Chap, Connected, IscsiError, Node, Options, Portal, texts};
+use wincsi_node::{
+    Authentication, Chap, Connected, IscsiError, Node, Options, Portal, driver_texts,
+};
 
-use crate::support::Rig;
+use crate::support::NodeFixture;
 use crate::support::initiator::{ADDRESS, GUARDED, OPEN, PROOF, array, at, chap, named, secret};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const OTHER: &str = "10.0.0.10";
 
 fn calls(trace: &[Op], method: &str) -> usize {
@@ -25,115 +27,123 @@ fn calls(trace: &[Op], method: &str) -> usize {
 }
 
 /// A second server, which offers these.
-fn with_other(rig: Rig, server: ServerSpec) -> Rig {
-    rig.array().add_server("other", &server).unwrap();
-    rig.iscsi().add_portal(&at(OTHER), rig.soon()).unwrap();
-    rig
+fn with_other(fixture: NodeFixture, server: ServerSpec) -> NodeFixture {
+    fixture.array().add_server("other", &server).unwrap();
+    fixture
+        .iscsi()
+        .add_portal(&at(OTHER), fixture.soon())
+        .unwrap();
+    fixture
 }
 
-fn names(rig: &Rig) -> Result<Vec<String>, IscsiError> {
-    rig.iscsi().discover(&at(ADDRESS), rig.soon())
+fn names(fixture: &NodeFixture) -> Result<Vec<String>, IscsiError> {
+    fixture.iscsi().discover(&at(ADDRESS), fixture.soon())
 }
 
-fn disks(rig: &Rig, target: &str) -> Result<usize, IscsiError> {
-    rig.disks().rescan(rig.soon()).unwrap();
-    let iscsi = rig.iscsi();
-    let found = iscsi.disks(&at(ADDRESS), &named(target), rig.soon())?;
+fn disks(fixture: &NodeFixture, target: &str) -> Result<usize, IscsiError> {
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    let iscsi = fixture.iscsi();
+    let found = iscsi.disks(&at(ADDRESS), &named(target), fixture.soon())?;
     Ok(found.len())
 }
 
-fn rename(rig: &Rig, names: &[&str]) {
+fn rename(fixture: &NodeFixture, names: &[&str]) {
     let targets = names.iter().map(|name| TargetSpec::named(name)).collect();
-    rig.array()
+    fixture
+        .array()
         .change_server("array", |server| server.target = targets)
         .unwrap();
 }
 
 #[test]
 fn a_portal_that_is_known_is_not_asked_again() {
-    let rig = Rig::with_portal();
-    let trace = rig.trace(|| rig.add_portal().unwrap());
+    let fixture = NodeFixture::with_portal();
+    let trace = fixture.trace(|| fixture.add_portal().unwrap());
     assert_eq!(calls(&trace, "MSFT_iSCSITargetPortal.New"), 0);
-    let known = rig.iscsi().portals(rig.soon()).unwrap();
+    let known = fixture.iscsi().portals(fixture.soon()).unwrap();
     assert_eq!(known, [(ADDRESS.to_owned(), 3260)]);
 }
 
 #[test]
 fn a_portal_that_does_not_answer_is_not_added() {
-    let rig = Rig::with_array();
-    let iscsi = rig.iscsi();
-    let error = iscsi.add_portal(&at("192.0.2.1"), rig.soon()).unwrap_err();
+    let fixture = NodeFixture::with_array();
+    let iscsi = fixture.iscsi();
+    let error = iscsi
+        .add_portal(&at("192.0.2.1"), fixture.soon())
+        .unwrap_err();
     assert!(
         error.to_string().contains("the connection failed"),
         "{error}"
     );
-    assert_eq!(iscsi.portals(rig.soon()).unwrap(), []);
+    assert_eq!(iscsi.portals(fixture.soon()).unwrap(), []);
 }
 
 #[test]
 fn a_portal_is_its_address_and_its_port() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     let second = ServerSpec {
         port: 3261,
         ..ServerSpec::at(ADDRESS)
     };
-    rig.array().add_server("second", &second).unwrap();
-    let iscsi = rig.iscsi();
+    fixture.array().add_server("second", &second).unwrap();
+    let iscsi = fixture.iscsi();
     let second = Portal::parse(ADDRESS, 3261).unwrap();
-    iscsi.add_portal(&second, rig.soon()).unwrap();
-    assert_eq!(iscsi.portals(rig.soon()).unwrap().len(), 2);
-    iscsi.remove_portal(&at(ADDRESS), rig.soon()).unwrap();
-    let left = iscsi.portals(rig.soon()).unwrap();
+    iscsi.add_portal(&second, fixture.soon()).unwrap();
+    assert_eq!(iscsi.portals(fixture.soon()).unwrap().len(), 2);
+    iscsi.remove_portal(&at(ADDRESS), fixture.soon()).unwrap();
+    let left = iscsi.portals(fixture.soon()).unwrap();
     assert_eq!(left, [(ADDRESS.to_owned(), 3261)]);
-    let again = iscsi.remove_portal(&at(ADDRESS), rig.soon()).unwrap_err();
+    let again = iscsi
+        .remove_portal(&at(ADDRESS), fixture.soon())
+        .unwrap_err();
     assert!(again.to_string().ends_with(": not found"), "{again}");
 }
 
 #[test]
 fn sessions_outlive_their_portal_and_are_ended_through_it_all_the_same() {
-    let rig = Rig::with_portal();
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    let iscsi = rig.iscsi();
-    iscsi.remove_portal(&at(ADDRESS), rig.soon()).unwrap();
-    assert_eq!(disks(&rig, OPEN), Ok(1));
-    rig.disconnect(OPEN).unwrap();
-    assert!(rig.sessions().is_empty());
+    let fixture = NodeFixture::with_portal();
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    let iscsi = fixture.iscsi();
+    iscsi.remove_portal(&at(ADDRESS), fixture.soon()).unwrap();
+    assert_eq!(disks(&fixture, OPEN), Ok(1));
+    fixture.disconnect(OPEN).unwrap();
+    assert!(fixture.sessions().is_empty());
 }
 
 #[test]
 fn weakness_30_discovery_asks_the_portal_anew() {
-    let rig = Rig::with_portal();
-    assert_eq!(names(&rig).unwrap(), [GUARDED, OPEN]);
-    rename(&rig, &["iqn.x:later"]);
-    assert_eq!(names(&rig).unwrap(), ["iqn.x:later"]);
+    let fixture = NodeFixture::with_portal();
+    assert_eq!(names(&fixture).unwrap(), [GUARDED, OPEN]);
+    rename(&fixture, &["iqn.x:later"]);
+    assert_eq!(names(&fixture).unwrap(), ["iqn.x:later"]);
 }
 
 #[test]
 fn a_portal_that_does_not_answer_keeps_what_it_told_and_is_an_error_without() {
-    let rig = Rig::with_portal();
-    rig.array().set_down("array", true).unwrap();
-    assert_eq!(names(&rig).unwrap(), [GUARDED, OPEN]);
-    rig.sim.reboot().unwrap();
-    let error = names(&rig).unwrap_err();
+    let fixture = NodeFixture::with_portal();
+    fixture.array().set_down("array", true).unwrap();
+    assert_eq!(names(&fixture).unwrap(), [GUARDED, OPEN]);
+    fixture.sim.reboot().unwrap();
+    let error = names(&fixture).unwrap_err();
     assert!(
         error.to_string().contains("the connection failed"),
         "{error}"
     );
-    let error = rig.connect(OPEN, &Authentication::None).unwrap_err();
+    let error = fixture.connect(OPEN, &Authentication::None).unwrap_err();
     assert!(
-        !error.to_string().contains(texts::OBJECT_NOT_FOUND),
+        !error.to_string().contains(driver_texts::OBJECT_NOT_FOUND),
         "{error}"
     );
 }
 
 #[test]
 fn weakness_30_a_target_that_came_later_is_found_by_the_login() {
-    let rig = Rig::with_portal();
-    rename(&rig, &["iqn.x:later"]);
-    let connected = rig.connect("iqn.x:later", &Authentication::None);
+    let fixture = NodeFixture::with_portal();
+    rename(&fixture, &["iqn.x:later"]);
+    let connected = fixture.connect("iqn.x:later", &Authentication::None);
     assert_eq!(connected, Ok(Connected::Anew));
-    let trace = rig.trace(|| {
-        let error = rig
+    let trace = fixture.trace(|| {
+        let error = fixture
             .connect("iqn.x:none", &Authentication::None)
             .unwrap_err();
         assert!(error.to_string().ends_with(": not found"), "{error}");
@@ -143,53 +153,53 @@ fn weakness_30_a_target_that_came_later_is_found_by_the_login() {
 
 #[test]
 fn a_target_is_found_however_it_spells_itself() {
-    let rig = Rig::with_portal();
-    rename(&rig, &["iqn.2026-01.Com.Example:DATA"]);
+    let fixture = NodeFixture::with_portal();
+    rename(&fixture, &["iqn.2026-01.Com.Example:DATA"]);
     let lower = "iqn.2026-01.com.example:data";
     assert_eq!(
-        rig.connect(lower, &Authentication::None),
+        fixture.connect(lower, &Authentication::None),
         Ok(Connected::Anew)
     );
-    rig.disconnect("IQN.2026-01.com.example:data").unwrap();
-    assert!(rig.sessions().is_empty());
+    fixture.disconnect("IQN.2026-01.com.example:data").unwrap();
+    assert!(fixture.sessions().is_empty());
 }
 
 #[test]
 fn targets_that_differ_in_case_alone_are_not_guessed_between() {
-    let rig = Rig::with_portal();
-    rename(&rig, &["iqn.x:data", "iqn.x:DATA"]);
-    names(&rig).unwrap();
-    let error = rig
+    let fixture = NodeFixture::with_portal();
+    rename(&fixture, &["iqn.x:data", "iqn.x:DATA"]);
+    names(&fixture).unwrap();
+    let error = fixture
         .connect("iqn.x:data", &Authentication::None)
         .unwrap_err();
     assert!(error.to_string().contains("iqn.x:DATA"), "{error}");
-    assert!(rig.sessions().is_empty());
+    assert!(fixture.sessions().is_empty());
 }
 
 #[test]
 fn a_connected_target_is_success_and_the_differences_are_told() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     let one_way = Authentication::OneWayChap(chap());
-    assert_eq!(rig.connect(GUARDED, &one_way), Ok(Connected::Anew));
-    let again = rig.connect(GUARDED, &one_way);
+    assert_eq!(fixture.connect(GUARDED, &one_way), Ok(Connected::Anew));
+    let again = fixture.connect(GUARDED, &one_way);
     let same = Connected::Before {
         differences: Some(Vec::new()),
     };
     assert_eq!(again, Ok(same));
-    let rig = with_other(
-        rig,
+    let fixture = with_other(
+        fixture,
         ServerSpec {
             addresses: vec![OTHER.to_owned()],
             ..array()
         },
     );
-    let iscsi = rig.iscsi();
-    let trace = rig.trace(|| {
+    let iscsi = fixture.iscsi();
+    let trace = fixture.trace(|| {
         let connected = iscsi.connect(
             &at(OTHER),
             &named(GUARDED),
             &Authentication::None,
-            rig.soon(),
+            fixture.soon(),
         );
         let Ok(Connected::Before { differences }) = connected else {
             panic!("{connected:?}");
@@ -207,103 +217,111 @@ fn a_connected_target_is_success_and_the_differences_are_told() {
 
 #[test]
 fn chap_is_what_the_target_asks_for_or_nothing() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     let wrong = Chap::new("node", secret("wrong0123456")).unwrap();
     for authentication in [
         Authentication::None,
         Authentication::OneWayChap(wrong),
         Authentication::MutualChap(chap()),
     ] {
-        let error = rig.connect(GUARDED, &authentication).unwrap_err();
-        assert!(!error.to_string().contains(texts::LOGGED_IN), "{error}");
+        let error = fixture.connect(GUARDED, &authentication).unwrap_err();
+        assert!(
+            !error.to_string().contains(driver_texts::LOGGED_IN),
+            "{error}"
+        );
     }
-    let iscsi = rig.iscsi();
+    let iscsi = fixture.iscsi();
     iscsi
-        .set_mutual_chap_secret(&secret(PROOF), rig.soon())
+        .set_mutual_chap_secret(&secret(PROOF), fixture.soon())
         .unwrap();
     let mutual = Authentication::MutualChap(chap());
-    assert_eq!(rig.connect(GUARDED, &mutual), Ok(Connected::Anew));
+    assert_eq!(fixture.connect(GUARDED, &mutual), Ok(Connected::Anew));
 }
 
 #[test]
 fn a_session_without_a_connection_is_logged_in_and_carries_the_text() {
-    let rig = Rig::with_portal();
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    rig.array().set_down("array", true).unwrap();
-    let error = rig.connect(OPEN, &Authentication::None).unwrap_err();
-    assert!(error.to_string().contains(texts::LOGGED_IN), "{error}");
-    rig.array().set_down("array", false).unwrap();
-    assert!(rig.connect(OPEN, &Authentication::None).is_ok());
+    let fixture = NodeFixture::with_portal();
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    fixture.array().set_down("array", true).unwrap();
+    let error = fixture.connect(OPEN, &Authentication::None).unwrap_err();
+    assert!(
+        error.to_string().contains(driver_texts::LOGGED_IN),
+        "{error}"
+    );
+    fixture.array().set_down("array", false).unwrap();
+    assert!(fixture.connect(OPEN, &Authentication::None).is_ok());
 }
 
 #[test]
-fn somebody_who_was_faster_made_the_same_session() {
-    let rig = Rig::with_portal();
+fn a_session_that_another_process_made_first_is_reused() {
+    let fixture = NodeFixture::with_portal();
     let code = iscsi_codes::TARGET_ALREADY_LOGGED_IN.code;
     for effect in [
         Effect::AnswerAfter(Outcome::of(code)),
         Effect::FailAfter(Hresult(code).into()),
     ] {
         let rule = Rule::on("MSFT_iSCSITarget.Connect", effect).times(1);
-        rig.sim.faults().add(rule);
-        let connected = rig.connect(OPEN, &Authentication::None);
+        fixture.sim.faults().add(rule);
+        let connected = fixture.connect(OPEN, &Authentication::None);
         assert!(
             matches!(connected, Ok(Connected::Before { .. })),
             "{connected:?}"
         );
-        rig.disconnect(OPEN).unwrap();
+        fixture.disconnect(OPEN).unwrap();
     }
     let code = iscsi_codes::TARGET_PORTAL_ALREADY_EXISTS.code;
-    let iscsi = rig.iscsi();
-    iscsi.remove_portal(&at(ADDRESS), rig.soon()).unwrap();
+    let iscsi = fixture.iscsi();
+    iscsi.remove_portal(&at(ADDRESS), fixture.soon()).unwrap();
     let exists = Effect::AnswerAfter(Outcome::of(code));
-    rig.sim
+    fixture
+        .sim
         .faults()
         .add(Rule::on("MSFT_iSCSITargetPortal.New", exists));
-    assert_eq!(rig.add_portal(), Ok(()));
+    assert_eq!(fixture.add_portal(), Ok(()));
 }
 
 #[test]
 fn weakness_30_all_sessions_are_ended_and_none_comes_back_after_a_restart() {
-    let rig = Rig::with_portal();
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    rig.log_in_again(OPEN);
-    assert_eq!(rig.sessions().len(), 2);
-    assert_eq!(disks(&rig, OPEN), Ok(1), "one disk by two connections");
-    rig.disconnect(OPEN).unwrap();
-    assert!(rig.sessions().is_empty());
-    assert_eq!(disks(&rig, OPEN), Ok(0));
-    rig.sim.reboot().unwrap();
-    assert!(rig.sessions().is_empty());
+    let fixture = NodeFixture::with_portal();
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    fixture.log_in_again(OPEN);
+    assert_eq!(fixture.sessions().len(), 2);
+    assert_eq!(disks(&fixture, OPEN), Ok(1), "one disk by two connections");
+    fixture.disconnect(OPEN).unwrap();
+    assert!(fixture.sessions().is_empty());
+    assert_eq!(disks(&fixture, OPEN), Ok(0));
+    fixture.sim.reboot().unwrap();
+    assert!(fixture.sessions().is_empty());
 }
 
 #[test]
 fn weakness_2_a_session_that_goes_by_itself_is_no_error() {
-    let rig = Rig::with_portal();
-    assert_eq!(rig.disconnect(OPEN), Ok(()), "no session at all");
+    let fixture = NodeFixture::with_portal();
+    assert_eq!(fixture.disconnect(OPEN), Ok(()), "no session at all");
     let code = iscsi_codes::INVALID_SESSION_ID.code;
     for effect in [
         Effect::AnswerAfter(Outcome::of(code)),
         Effect::FailAfter(Hresult(code).into()),
     ] {
-        rig.connect(OPEN, &Authentication::None).unwrap();
+        fixture.connect(OPEN, &Authentication::None).unwrap();
         let rule = Rule::on("MSFT_iSCSITarget.Disconnect", effect).times(1);
-        rig.sim.faults().add(rule);
-        assert_eq!(rig.disconnect(OPEN), Ok(()));
-        assert!(rig.sessions().is_empty());
+        fixture.sim.faults().add(rule);
+        assert_eq!(fixture.disconnect(OPEN), Ok(()));
+        assert!(fixture.sessions().is_empty());
     }
 }
 
 #[test]
 fn a_session_that_stays_although_it_is_said_to_be_gone_is_an_error() {
-    let rig = Rig::with_portal();
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    rig.log_in_again(OPEN);
+    let fixture = NodeFixture::with_portal();
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    fixture.log_in_again(OPEN);
     let pretend = Effect::Answer(Outcome::of(0));
-    rig.sim
+    fixture
+        .sim
         .faults()
         .add(Rule::on("MSFT_iSCSITarget.Disconnect", pretend));
-    let error = rig.disconnect(OPEN).unwrap_err();
+    let error = fixture.disconnect(OPEN).unwrap_err();
     assert!(
         matches!(error, IscsiError::SessionRemains { .. }),
         "{error}"
@@ -312,52 +330,52 @@ fn a_session_that_stays_although_it_is_said_to_be_gone_is_an_error() {
 
 #[test]
 fn a_session_of_a_target_that_is_gone_can_be_ended() {
-    let rig = Rig::with_portal();
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    rename(&rig, &[]);
-    assert_eq!(names(&rig), Ok(Vec::new()));
-    assert_eq!(rig.sessions().len(), 1);
-    rig.disconnect(OPEN).unwrap();
-    assert!(rig.sessions().is_empty());
+    let fixture = NodeFixture::with_portal();
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    rename(&fixture, &[]);
+    assert_eq!(names(&fixture), Ok(Vec::new()));
+    assert_eq!(fixture.sessions().len(), 1);
+    fixture.disconnect(OPEN).unwrap();
+    assert!(fixture.sessions().is_empty());
 }
 
 #[test]
 fn a_session_that_leads_elsewhere_is_not_ended_and_not_not_found() {
-    let rig = with_other(Rig::with_portal(), ServerSpec::at(OTHER));
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    let iscsi = rig.iscsi();
+    let fixture = with_other(NodeFixture::with_portal(), ServerSpec::at(OTHER));
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    let iscsi = fixture.iscsi();
     for wrong in [at(OTHER), at("10.0.0.11")] {
-        let left = iscsi.disconnect(&wrong, &named(OPEN), rig.soon());
-        let listed = iscsi.disks(&wrong, &named(OPEN), rig.soon());
+        let left = iscsi.disconnect(&wrong, &named(OPEN), fixture.soon());
+        let listed = iscsi.disks(&wrong, &named(OPEN), fixture.soon());
         for error in [left.unwrap_err(), listed.unwrap_err()] {
             let text = error.to_string();
             assert!(matches!(error, IscsiError::Elsewhere { .. }), "{text}");
-            assert!(!text.contains(texts::OBJECT_NOT_FOUND), "{text}");
+            assert!(!text.contains(driver_texts::OBJECT_NOT_FOUND), "{text}");
         }
     }
-    assert_eq!(rig.sessions().len(), 1);
+    assert_eq!(fixture.sessions().len(), 1);
 }
 
 #[test]
 fn object_not_found_is_a_portal_or_target_that_is_unknown_and_nothing_else() {
-    let rig = Rig::with_array();
-    let texts = |rig: &Rig| {
+    let fixture = NodeFixture::with_array();
+    let texts = |fixture: &NodeFixture| {
         [
-            rig.disconnect(OPEN).unwrap_err().to_string(),
-            disks(rig, OPEN).unwrap_err().to_string(),
+            fixture.disconnect(OPEN).unwrap_err().to_string(),
+            disks(fixture, OPEN).unwrap_err().to_string(),
         ]
     };
-    for text in texts(&rig) {
+    for text in texts(&fixture) {
         assert!(
-            text.contains(texts::OBJECT_NOT_FOUND) && text.ends_with(": not found"),
+            text.contains(driver_texts::OBJECT_NOT_FOUND) && text.ends_with(": not found"),
             "{text}"
         );
     }
-    rename(&rig, &[]);
-    rig.add_portal().unwrap();
-    for text in texts(&rig) {
+    rename(&fixture, &[]);
+    fixture.add_portal().unwrap();
+    for text in texts(&fixture) {
         assert!(
-            text.contains(texts::OBJECT_NOT_FOUND) && text.ends_with(": not found"),
+            text.contains(driver_texts::OBJECT_NOT_FOUND) && text.ends_with(": not found"),
             "{text}"
         );
     }
@@ -368,12 +386,12 @@ fn object_not_found_is_a_portal_or_target_that_is_unknown_and_nothing_else() {
         os::Cause::Hresult(Hresult(iscsi_codes::SERVICE_NOT_RUNNING.code)),
     ];
     for cause in failures {
-        rig.sim.faults().clear();
+        fixture.sim.faults().clear();
         let rule = Rule::on("*", Effect::Fail(cause)).in_facility(os::Facility::Iscsi);
-        rig.sim.faults().add(rule);
-        for text in texts(&rig) {
+        fixture.sim.faults().add(rule);
+        for text in texts(&fixture) {
             assert!(
-                !text.contains(texts::OBJECT_NOT_FOUND) && !text.ends_with(": not found"),
+                !text.contains(driver_texts::OBJECT_NOT_FOUND) && !text.ends_with(": not found"),
                 "{text}"
             );
         }
@@ -383,56 +401,63 @@ fn object_not_found_is_a_portal_or_target_that_is_unknown_and_nothing_else() {
 /// csi-proxy's calls for iSCSI have no rescan among them.
 #[test]
 fn the_disks_of_a_target_show_by_themselves_after_a_while() {
-    let rig = Rig::with_portal();
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    let found = || rig.iscsi().disks(&at(ADDRESS), &named(OPEN), rig.soon());
+    let fixture = NodeFixture::with_portal();
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    let found = || {
+        fixture
+            .iscsi()
+            .disks(&at(ADDRESS), &named(OPEN), fixture.soon())
+    };
     assert_eq!(found().unwrap().len(), 0);
-    rig.os().clock.sleep(Duration::from_secs(10));
+    fixture.os().clock.sleep(Duration::from_secs(10));
     let disks = found().unwrap();
-    assert_eq!(disks.into_iter().collect::<Vec<_>>(), [rig.disk_of("open")]);
+    assert_eq!(
+        disks.into_iter().collect::<Vec<_>>(),
+        [fixture.disk_of("open")]
+    );
 }
 
 #[test]
 fn a_disk_in_use_keeps_its_session_and_the_code_is_explained() {
-    let rig = Rig::with_portal();
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    let disk = rig.disk_of("open");
-    rig.disks().partition(disk, rig.soon()).unwrap();
-    let volumes = rig.volumes();
-    let volume = volumes.sole_on_disk(disk, rig.soon()).unwrap();
-    let hold = rig.sim.hold(volume);
-    let error = rig.disconnect(OPEN).unwrap_err();
+    let fixture = NodeFixture::with_portal();
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    let disk = fixture.disk_of("open");
+    fixture.disks().partition(disk, fixture.soon()).unwrap();
+    let volumes = fixture.volumes();
+    let volume = volumes.sole_on_disk(disk, fixture.soon()).unwrap();
+    let hold = fixture.sim.hold(volume);
+    let error = fixture.disconnect(OPEN).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("a disk of the session is in use"), "{text}");
-    assert_eq!(rig.sessions().len(), 1);
+    assert_eq!(fixture.sessions().len(), 1);
     drop(hold);
-    rig.disconnect(OPEN).unwrap();
+    fixture.disconnect(OPEN).unwrap();
 }
 
 #[test]
 fn two_logins_to_one_target_are_one_and_hold_up_no_other_target() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     let hang = Rule::on("MSFT_iSCSITarget.Connect", Effect::Hang).times(1);
-    let hanging = rig.sim.faults().add(hang);
-    let _ = rig.sim.take_trace();
+    let hanging = fixture.sim.faults().add(hang);
+    let _ = fixture.sim.take_trace();
     let login = |node: Node| {
-        let soon = rig.soon();
+        let soon = fixture.soon();
         thread::spawn(move || {
             let iscsi = node.operations().iscsi();
             iscsi.connect(&at(ADDRESS), &named(OPEN), &Authentication::None, soon)
         })
     };
-    let first = login(rig.node.clone());
-    assert!(rig.sim.faults().wait_until_hanging(1, PATIENCE));
-    let second = login(rig.node.clone());
-    let other = rig.connect(GUARDED, &Authentication::OneWayChap(chap()));
+    let first = login(fixture.node.clone());
+    assert!(fixture.sim.faults().wait_until_hanging(1, TIMEOUT));
+    let second = login(fixture.node.clone());
+    let other = fixture.connect(GUARDED, &Authentication::OneWayChap(chap()));
     assert_eq!(
         other,
         Ok(Connected::Anew),
         "another target waits for nobody"
     );
-    rig.sim.faults().remove(hanging);
+    fixture.sim.faults().remove(hanging);
     let answers = [first.join().unwrap(), second.join().unwrap()];
     assert_eq!(answers[0], Ok(Connected::Anew));
     assert!(
@@ -440,16 +465,16 @@ fn two_logins_to_one_target_are_one_and_hold_up_no_other_target() {
         "{answers:?}"
     );
     let open = |op: &&Op| op.operation.ends_with("iSCSITarget.Connect");
-    assert_eq!(rig.sim.take_trace().iter().filter(open).count(), 2);
-    assert_eq!(rig.sessions().len(), 2);
+    assert_eq!(fixture.sim.take_trace().iter().filter(open).count(), 2);
+    assert_eq!(fixture.sessions().len(), 2);
 }
 
 #[test]
 fn nothing_begins_after_the_deadline() {
-    let rig = Rig::with_portal();
-    let iscsi = rig.iscsi();
-    let late = Deadline::within(&*rig.os().clock, Duration::ZERO);
-    let trace = rig.trace(|| {
+    let fixture = NodeFixture::with_portal();
+    let iscsi = fixture.iscsi();
+    let late = Deadline::within(&*fixture.os().clock, Duration::ZERO);
+    let trace = fixture.trace(|| {
         let none = Authentication::None;
         let connected = iscsi.connect(&at(ADDRESS), &named(OPEN), &none, late);
         assert!(
@@ -466,38 +491,45 @@ fn nothing_begins_after_the_deadline() {
 
 #[test]
 fn weakness_24_a_null_is_no_port_and_no_disk() {
-    let rig = Rig::with_portal();
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    let portless = nulling(&rig, iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name);
+    let fixture = NodeFixture::with_portal();
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    let portless = nulling(
+        &fixture,
+        iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name,
+    );
     assert_eq!(
-        portless.operations().iscsi().portals(rig.soon()).unwrap(),
+        portless
+            .operations()
+            .iscsi()
+            .portals(fixture.soon())
+            .unwrap(),
         []
     );
     let found = portless
         .operations()
         .iscsi()
-        .discover(&at(ADDRESS), rig.soon());
+        .discover(&at(ADDRESS), fixture.soon());
     assert!(
         matches!(found, Err(IscsiError::PortalNotFound { .. })),
         "{found:?}"
     );
-    let numberless = nulling(&rig, disk::NUMBER.name);
+    let numberless = nulling(&fixture, disk::NUMBER.name);
     let iscsi = numberless.operations().iscsi();
-    let found = iscsi.disks(&at(ADDRESS), &named(OPEN), rig.soon());
+    let found = iscsi.disks(&at(ADDRESS), &named(OPEN), fixture.soon());
     assert!(found.unwrap_err().to_string().contains("null"));
 }
 
 #[test]
 fn no_error_shows_a_secret() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     let word = "hunter2hunter2";
     let wrong = Authentication::OneWayChap(Chap::new("node", secret(word)).unwrap());
-    let login = rig.connect(GUARDED, &wrong).unwrap_err();
+    let login = fixture.connect(GUARDED, &wrong).unwrap_err();
     let refuse = Effect::Answer(Outcome::of(iscsi_codes::INVALID_CHAP_SECRET.code));
-    rig.sim.faults().add(Rule::on("*SetCHAPSecret", refuse));
-    let iscsi = rig.iscsi();
-    let set = iscsi.set_mutual_chap_secret(&secret(word), rig.soon());
+    fixture.sim.faults().add(Rule::on("*SetCHAPSecret", refuse));
+    let iscsi = fixture.iscsi();
+    let set = iscsi.set_mutual_chap_secret(&secret(word), fixture.soon());
     for error in [login, set.unwrap_err()] {
         assert!(!format!("{error} {error:?}").contains(word), "{error}");
     }
@@ -505,9 +537,9 @@ fn no_error_shows_a_secret() {
 
 #[test]
 fn a_persistent_session_is_told_apart() {
-    let rig = Rig::with_portal();
-    rig.connect(OPEN, &Authentication::None).unwrap();
-    let session = rig.sessions().pop().unwrap();
+    let fixture = NodeFixture::with_portal();
+    fixture.connect(OPEN, &Authentication::None).unwrap();
+    let session = fixture.sessions().pop().unwrap();
     let persistent = session.bool(iscsi_session::IS_PERSISTENT.name);
     assert_eq!(
         persistent,
@@ -517,8 +549,8 @@ fn a_persistent_session_is_told_apart() {
 }
 
 /// Operations over a node whose initiator answers null for one property.
-fn nulling(rig: &Rig, property: &'static str) -> Node {
-    let mut os = rig.os().clone();
+fn nulling(fixture: &NodeFixture, property: &'static str) -> Node {
+    let mut os = fixture.os().clone();
     os.iscsi = Arc::new(Nulling {
         provider: Arc::clone(&os.iscsi),
         property,

@@ -12,26 +12,26 @@ use wincsi_node::{
 };
 
 use crate::support::initiator::{ADDRESS, GUARDED, OPEN, PROOF, at, chap, named, secret};
-use crate::support::{GIB, Rig};
+use crate::support::{GIB, NodeFixture};
 
-fn connect(rig: &Rig, options: &LoginOptions) -> Connected {
-    let connected = rig.iscsi().connect_with(
+fn connect(fixture: &NodeFixture, options: &LoginOptions) -> Connected {
+    let connected = fixture.iscsi().connect_with(
         &at(ADDRESS),
         &named(OPEN),
         &Authentication::None,
         options,
-        rig.soon(),
+        fixture.soon(),
     );
     connected.unwrap()
 }
 
-fn sessions(rig: &Rig) -> Vec<SessionInfo> {
-    rig.iscsi().sessions(rig.soon()).unwrap()
+fn sessions(fixture: &NodeFixture) -> Vec<SessionInfo> {
+    fixture.iscsi().sessions(fixture.soon()).unwrap()
 }
 
-fn find(rig: &Rig, criteria: Vec<Criterion>) -> Result<FoundDisk, DiskError> {
+fn find(fixture: &NodeFixture, criteria: Vec<Criterion>) -> Result<FoundDisk, DiskError> {
     let wanted = DiskQuery::all(criteria).unwrap();
-    rig.disks().find(&wanted, rig.soon())
+    fixture.disks().find(&wanted, fixture.soon())
 }
 
 fn behind(target: &str) -> Criterion {
@@ -43,15 +43,15 @@ fn behind(target: &str) -> Criterion {
 
 #[test]
 fn a_session_is_made_as_it_is_asked_for() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     let wanted = LoginOptions::default()
         .with_data_digest(true)
         .with_header_digest(true)
         .with_initiator_address([10, 0, 0, 1].into())
         .with_multipath(true)
         .with_persistent(true);
-    assert_eq!(connect(&rig, &wanted), Connected::Anew);
-    let [session] = &sessions(&rig)[..] else {
+    assert_eq!(connect(&fixture, &wanted), Connected::Anew);
+    let [session] = &sessions(&fixture)[..] else {
         panic!("one session");
     };
     assert_eq!(session.target, OPEN);
@@ -64,64 +64,64 @@ fn a_session_is_made_as_it_is_asked_for() {
     ] {
         assert_eq!(flag, Some(true));
     }
-    rig.sim.reboot().unwrap();
-    assert_eq!(sessions(&rig).len(), 1, "it comes back");
+    fixture.sim.reboot().unwrap();
+    assert_eq!(sessions(&fixture).len(), 1, "it comes back");
 }
 
 #[test]
 fn a_session_that_nothing_was_asked_of_ends_with_the_restart() {
-    let rig = Rig::with_portal();
-    assert_eq!(connect(&rig, &LoginOptions::default()), Connected::Anew);
-    let [session] = &sessions(&rig)[..] else {
+    let fixture = NodeFixture::with_portal();
+    assert_eq!(connect(&fixture, &LoginOptions::default()), Connected::Anew);
+    let [session] = &sessions(&fixture)[..] else {
         panic!("one session");
     };
     assert_eq!(session.is_persistent, Some(false));
     assert_eq!(session.data_digest, Some(false));
-    rig.sim.reboot().unwrap();
-    assert_eq!(sessions(&rig), []);
+    fixture.sim.reboot().unwrap();
+    assert_eq!(sessions(&fixture), []);
 }
 
 #[test]
 fn a_session_that_is_there_stays_and_its_other_options_are_told() {
-    let rig = Rig::with_portal();
-    connect(&rig, &LoginOptions::default());
+    let fixture = NodeFixture::with_portal();
+    connect(&fixture, &LoginOptions::default());
     let wanted = LoginOptions::default().with_persistent(true);
-    let Connected::Before { differences } = connect(&rig, &wanted) else {
+    let Connected::Before { differences } = connect(&fixture, &wanted) else {
         panic!("a second session");
     };
-    let told = "IsPersistent left out, not true".to_owned();
-    assert_eq!(differences, Some(vec![told]));
-    assert_eq!(sessions(&rig).len(), 1);
+    let reported = "IsPersistent left out, not true".to_owned();
+    assert_eq!(differences, Some(vec![reported]));
+    assert_eq!(sessions(&fixture).len(), 1);
 }
 
 #[test]
 fn who_proved_themselves_to_whom_is_told() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     let mutual = Authentication::MutualChap(chap());
-    rig.connect(GUARDED, &mutual).unwrap_err();
-    let proof = rig.iscsi();
+    fixture.connect(GUARDED, &mutual).unwrap_err();
+    let proof = fixture.iscsi();
     proof
-        .set_mutual_chap_secret(&secret(PROOF), rig.soon())
+        .set_mutual_chap_secret(&secret(PROOF), fixture.soon())
         .unwrap();
-    rig.connect(GUARDED, &mutual).unwrap();
-    let told = |rig: &Rig| sessions(rig)[0].authentication.clone();
+    fixture.connect(GUARDED, &mutual).unwrap();
+    let reported = |fixture: &NodeFixture| sessions(fixture)[0].authentication.clone();
     let word = authentication_type::MUTUAL_CHAP.value.to_owned();
-    assert_eq!(told(&rig), Some(word));
-    rig.disconnect(GUARDED).unwrap();
+    assert_eq!(reported(&fixture), Some(word));
+    fixture.disconnect(GUARDED).unwrap();
     let one_way = Authentication::OneWayChap(chap());
-    rig.connect(GUARDED, &one_way).unwrap();
+    fixture.connect(GUARDED, &one_way).unwrap();
     let word = authentication_type::ONE_WAY_CHAP.value.to_owned();
-    assert_eq!(told(&rig), Some(word));
+    assert_eq!(reported(&fixture), Some(word));
 }
 
 #[test]
 fn a_refresh_tells_what_the_portal_has_or_that_it_does_not_answer() {
-    let rig = Rig::with_portal();
-    let refresh = || rig.iscsi().refresh(&at(ADDRESS), rig.soon());
+    let fixture = NodeFixture::with_portal();
+    let refresh = || fixture.iscsi().refresh(&at(ADDRESS), fixture.soon());
     refresh().unwrap();
-    rig.array().set_down("array", true).unwrap();
+    fixture.array().set_down("array", true).unwrap();
     refresh().unwrap_err();
-    let unknown = rig.iscsi().refresh(&at("10.0.0.77"), rig.soon());
+    let unknown = fixture.iscsi().refresh(&at("10.0.0.77"), fixture.soon());
     let error = unknown.unwrap_err();
     assert!(
         matches!(error, IscsiError::PortalNotFound { .. }),
@@ -131,23 +131,28 @@ fn a_refresh_tells_what_the_portal_has_or_that_it_does_not_answer() {
 
 #[test]
 fn the_disk_that_a_session_leads_to_is_found_by_its_target() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     for target in [OPEN, GUARDED] {
-        let gone = find(&rig, vec![behind(target), Criterion::Lun(0)]).unwrap_err();
+        let gone = find(&fixture, vec![behind(target), Criterion::Lun(0)]).unwrap_err();
         assert!(matches!(gone, DiskError::NotIdentified(_)), "{gone}");
     }
-    connect(&rig, &LoginOptions::default());
-    rig.connect(GUARDED, &Authentication::OneWayChap(chap()))
+    connect(&fixture, &LoginOptions::default());
+    fixture
+        .connect(GUARDED, &Authentication::OneWayChap(chap()))
         .unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
     for target in [OPEN, GUARDED] {
-        let listed = rig.iscsi();
-        let listed = listed.disks(&at(ADDRESS), &named(target), rig.soon());
-        let found = find(&rig, vec![behind(target), Criterion::Lun(0)]).unwrap();
+        let listed = fixture.iscsi();
+        let listed = listed.disks(&at(ADDRESS), &named(target), fixture.soon());
+        let found = find(&fixture, vec![behind(target), Criterion::Lun(0)]).unwrap();
         assert_eq!(listed, Ok([found.number()].into()), "{target}");
         assert_eq!(found.seen().iscsi_targets, [named(target)]);
     }
-    let both = find(&rig, vec![behind(OPEN), behind(GUARDED), Criterion::Lun(0)]).unwrap_err();
+    let both = find(
+        &fixture,
+        vec![behind(OPEN), behind(GUARDED), Criterion::Lun(0)],
+    )
+    .unwrap_err();
     assert!(matches!(both, DiskError::NotIdentified(_)), "{both}");
 }
 
@@ -171,46 +176,47 @@ fn a_target_alone_is_not_enough_to_take_whichever_disk_it_has() {
 
 #[test]
 fn of_a_target_with_two_disks_each_is_found_by_its_lun() {
-    let rig = Rig::with_portal();
-    rig.array().set_image("second", GIB).unwrap();
-    rig.array()
+    let fixture = NodeFixture::with_portal();
+    fixture.array().set_image("second", GIB).unwrap();
+    fixture
+        .array()
         .change_server("array", |server| {
             let second = DiskSpec::on(Bus::Iscsi).serial("second").lun(1);
             let target = server.target.remove(0);
             server.target.insert(0, target.with_disk("second", second));
         })
         .unwrap();
-    connect(&rig, &LoginOptions::default());
-    rig.disks().rescan(rig.soon()).unwrap();
+    connect(&fixture, &LoginOptions::default());
+    fixture.disks().rescan(fixture.soon()).unwrap();
     let mut numbers = BTreeSet::new();
     for lun in [0, 1] {
-        let found = find(&rig, vec![behind(OPEN), Criterion::Lun(lun)]).unwrap();
+        let found = find(&fixture, vec![behind(OPEN), Criterion::Lun(lun)]).unwrap();
         let own = found.seen().location.as_ref().and_then(|it| it.lun.clone());
         assert_eq!(own, Some(lun.to_string()));
         numbers.insert(found.number());
     }
     assert_eq!(numbers.len(), 2);
-    find(&rig, vec![behind(OPEN), Criterion::Lun(2)]).unwrap_err();
+    find(&fixture, vec![behind(OPEN), Criterion::Lun(2)]).unwrap_err();
 }
 
 /// Its number may have gone to another disk, and a login to the same target bring another one.
 #[test]
 fn a_disk_that_no_session_leads_to_any_more_is_not_changed() {
-    let rig = Rig::with_portal();
-    connect(&rig, &LoginOptions::default());
-    rig.disks().rescan(rig.soon()).unwrap();
-    let found = find(&rig, vec![behind(OPEN), Criterion::Lun(0)]).unwrap();
-    rig.disconnect(OPEN).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    let refused = rig.disks().partition(&found, rig.soon());
+    let fixture = NodeFixture::with_portal();
+    connect(&fixture, &LoginOptions::default());
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    let found = find(&fixture, vec![behind(OPEN), Criterion::Lun(0)]).unwrap();
+    fixture.disconnect(OPEN).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    let refused = fixture.disks().partition(&found, fixture.soon());
     refused.unwrap_err();
 }
 
 #[test]
 fn a_target_that_the_portal_does_not_lead_to_is_not_found_and_not_empty() {
-    let rig = Rig::with_portal();
+    let fixture = NodeFixture::with_portal();
     let unknown = find(
-        &rig,
+        &fixture,
         vec![behind("iqn.2026-01.com.example:none"), Criterion::Lun(0)],
     );
     let Err(DiskError::Iscsi(error)) = unknown else {

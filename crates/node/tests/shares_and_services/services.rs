@@ -10,21 +10,21 @@ use os::{Cause, Deadline, Error, Facility, ServiceInfo, ServiceState, StartType,
 use os_sim::{Effect, NodeSpec, Op, Rule, ServiceSpec, Start};
 use wincsi_node::{Dependents, Node, Options, ServiceError, ServiceName};
 
-use crate::support::Rig;
+use crate::support::NodeFixture;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn name(text: &str) -> ServiceName {
     ServiceName::parse(text).unwrap()
 }
 
-fn start(rig: &Rig, service: &str) -> Result<(), ServiceError> {
-    rig.services().start(&name(service), rig.soon())
+fn start(fixture: &NodeFixture, service: &str) -> Result<(), ServiceError> {
+    fixture.services().start(&name(service), fixture.soon())
 }
 
-fn stop(rig: &Rig, service: &str, dependents: Dependents) -> Result<(), ServiceError> {
-    let services = rig.services();
-    services.stop(&name(service), dependents, rig.soon())
+fn stop(fixture: &NodeFixture, service: &str, dependents: Dependents) -> Result<(), ServiceError> {
+    let services = fixture.services();
+    services.stop(&name(service), dependents, fixture.soon())
 }
 
 fn orders(trace: &[Op], order: &str) -> Vec<String> {
@@ -33,7 +33,7 @@ fn orders(trace: &[Op], order: &str) -> Vec<String> {
 }
 
 /// A node with these services and a disk, where each takes so long.
-fn node(delay: Duration, services: &[(&str, Start, &[&str])]) -> Rig {
+fn node(delay: Duration, services: &[(&str, Start, &[&str])]) -> NodeFixture {
     let mut spec = NodeSpec::named("node-1");
     spec.service_delay_ms = u64::try_from(delay.as_millis()).unwrap();
     let service = |&(name, start, depends_on): &(&str, Start, &[&str])| ServiceSpec {
@@ -44,14 +44,14 @@ fn node(delay: Duration, services: &[(&str, Start, &[&str])]) -> Rig {
         ..ServiceSpec::default()
     };
     spec.service.extend(services.iter().map(service));
-    Rig::of(&spec, Options::default())
+    NodeFixture::of(&spec, Options::default())
 }
 
 #[test]
 fn a_service_is_reported_as_windows_has_it() {
-    let rig = Rig::with_diamond(Start::Automatic);
-    let services = rig.services();
-    let found = services.service(&name("msiscsi"), rig.soon()).unwrap();
+    let fixture = NodeFixture::with_diamond(Start::Automatic);
+    let services = fixture.services();
+    let found = services.service(&name("msiscsi"), fixture.soon()).unwrap();
     assert_eq!(
         found,
         ServiceInfo::new(
@@ -64,84 +64,91 @@ fn a_service_is_reported_as_windows_has_it() {
 
 #[test]
 fn a_missing_service_has_csi_proxys_text_and_a_silent_manager_has_not() {
-    let rig = Rig::with_diamond(Start::Manual);
-    let services = rig.services();
-    let missing = services.service(&name("none"), rig.soon()).unwrap_err();
+    let fixture = NodeFixture::with_diamond(Start::Manual);
+    let services = fixture.services();
+    let missing = services.service(&name("none"), fixture.soon()).unwrap_err();
     let text = "failed to get service none. error: failed to query service none: not found";
     assert_eq!(missing.to_string(), text);
-    assert_eq!(start(&rig, "none").unwrap_err().to_string(), text);
-    let stopped = stop(&rig, "none", Dependents::Stop).unwrap_err();
+    assert_eq!(start(&fixture, "none").unwrap_err().to_string(), text);
+    let stopped = stop(&fixture, "none", Dependents::Stop).unwrap_err();
     assert_eq!(stopped.to_string(), text);
     let denied = Rule::on("QueryServiceStatusEx", Effect::fail(Win32::ACCESS_DENIED));
-    rig.sim.faults().add(denied);
-    let denied = services.service(&name("none"), rig.soon()).unwrap_err();
+    fixture.sim.faults().add(denied);
+    let denied = services.service(&name("none"), fixture.soon()).unwrap_err();
     assert!(!denied.to_string().ends_with(": not found"), "{denied}");
 }
 
 #[test]
 fn weakness_28_a_running_service_is_not_started_and_not_waited_for() {
-    let rig = Rig::with_diamond(Start::Automatic);
-    let trace = rig.trace(|| start(&rig, "top").unwrap());
+    let fixture = NodeFixture::with_diamond(Start::Automatic);
+    let trace = fixture.trace(|| start(&fixture, "top").unwrap());
     let made: Vec<_> = trace.iter().map(|op| op.operation).collect();
     assert_eq!(made, ["QueryServiceStatusEx"]);
 }
 
 #[test]
 fn weakness_29_services_are_asked_of_their_manager_and_no_provider() {
-    let rig = Rig::with_diamond(Start::Manual);
-    let trace = rig.trace(|| {
-        start(&rig, "top").unwrap();
-        stop(&rig, "base", Dependents::Stop).unwrap();
+    let fixture = NodeFixture::with_diamond(Start::Manual);
+    let trace = fixture.trace(|| {
+        start(&fixture, "top").unwrap();
+        stop(&fixture, "base", Dependents::Stop).unwrap();
     });
     let is_known = |op: &Op| matches!(op.facility, Facility::Services | Facility::Clock);
     assert!(trace.iter().all(is_known), "{trace:?}");
 }
 
 #[test]
-fn a_service_that_somebody_else_starts_is_waited_for() {
-    let rig = node(Duration::from_secs(5), &[("slow", Start::Manual, &[])]);
-    rig.os().services.start("slow", Deadline::NEVER).unwrap();
-    let trace = rig.trace(|| start(&rig, "slow").unwrap());
+fn a_service_that_another_process_starts_is_waited_for() {
+    let fixture = node(Duration::from_secs(5), &[("slow", Start::Manual, &[])]);
+    fixture
+        .os()
+        .services
+        .start("slow", Deadline::NEVER)
+        .unwrap();
+    let trace = fixture.trace(|| start(&fixture, "slow").unwrap());
     assert_eq!(orders(&trace, "StartServiceW"), Vec::<String>::new());
-    assert_eq!(rig.state_of("slow"), ServiceState::Running);
+    assert_eq!(fixture.state_of("slow"), ServiceState::Running);
 }
 
 #[test]
 fn a_service_on_its_way_down_is_started_once_it_is_there() {
-    let rig = node(Duration::from_secs(5), &[("slow", Start::Automatic, &[])]);
-    rig.os().services.stop("slow", Deadline::NEVER).unwrap();
-    start(&rig, "slow").unwrap();
-    assert_eq!(rig.state_of("slow"), ServiceState::Running);
+    let fixture = node(Duration::from_secs(5), &[("slow", Start::Automatic, &[])]);
+    fixture.os().services.stop("slow", Deadline::NEVER).unwrap();
+    start(&fixture, "slow").unwrap();
+    assert_eq!(fixture.state_of("slow"), ServiceState::Running);
 }
 
 #[test]
 fn a_service_that_is_too_slow_times_out_with_csi_proxys_texts() {
-    let rig = node(Duration::from_secs(31), &[("slow", Start::Manual, &[])]);
-    let began = rig.os().clock.now();
-    let text = start(&rig, "slow").unwrap_err().to_string();
+    let fixture = node(Duration::from_secs(31), &[("slow", Start::Manual, &[])]);
+    let began = fixture.os().clock.now();
+    let text = start(&fixture, "slow").unwrap_err().to_string();
     assert_eq!(text, "timed out waiting for service slow to become running");
-    let waited = began.until(rig.os().clock.now());
+    let waited = began.until(fixture.os().clock.now());
     assert_eq!(waited.as_secs(), 30);
-    start(&rig, "slow").unwrap();
-    let text = stop(&rig, "slow", Dependents::Refuse)
+    start(&fixture, "slow").unwrap();
+    let text = stop(&fixture, "slow", Dependents::Refuse)
         .unwrap_err()
         .to_string();
     assert_eq!(text, "timed out waiting for service slow to stop");
-    stop(&rig, "slow", Dependents::Refuse).unwrap();
+    stop(&fixture, "slow", Dependents::Refuse).unwrap();
 }
 
 #[test]
 fn nobody_waits_beyond_the_callers_deadline() {
-    let rig = node(Duration::from_secs(20), &[("slow", Start::Manual, &[])]);
-    let began = rig.os().clock.now();
-    let deadline = Deadline::within(&*rig.os().clock, Duration::from_secs(2));
-    let started = rig.services().start(&name("slow"), deadline);
+    let fixture = node(Duration::from_secs(20), &[("slow", Start::Manual, &[])]);
+    let began = fixture.os().clock.now();
+    let deadline = Deadline::within(&*fixture.os().clock, Duration::from_secs(2));
+    let started = fixture.services().start(&name("slow"), deadline);
     assert!(
         matches!(started, Err(ServiceError::StartTimedOut { .. })),
         "{started:?}"
     );
-    assert_eq!(began.until(rig.os().clock.now()), Duration::from_secs(2));
-    let late = rig
+    assert_eq!(
+        began.until(fixture.os().clock.now()),
+        Duration::from_secs(2)
+    );
+    let late = fixture
         .services()
         .stop(&name("slow"), Dependents::Refuse, deadline);
     assert!(matches!(late, Err(ServiceError::Unfinished(_))), "{late:?}");
@@ -149,71 +156,71 @@ fn nobody_waits_beyond_the_callers_deadline() {
 
 #[test]
 fn a_service_that_dies_while_it_starts_is_an_error_at_once() {
-    let rig = node(Duration::from_secs(1), &[("frail", Start::Manual, &[])]);
-    let error = start(&rig, "frail").unwrap_err();
+    let fixture = node(Duration::from_secs(1), &[("frail", Start::Manual, &[])]);
+    let error = start(&fixture, "frail").unwrap_err();
     let service = "frail".to_owned();
     assert_eq!(error, ServiceError::DidNotStart { service });
 }
 
 #[test]
 fn a_refusal_to_start_says_why() {
-    let rig = node(
+    let fixture = node(
         Duration::ZERO,
         &[
             ("off", Start::Disabled, &[]),
             ("needy", Start::Manual, &["off"]),
         ],
     );
-    let off = start(&rig, "off").unwrap_err().to_string();
+    let off = start(&fixture, "off").unwrap_err().to_string();
     assert!(off.starts_with("failed to start service off: "), "{off}");
-    assert!(start(&rig, "needy").is_err());
+    assert!(start(&fixture, "needy").is_err());
 }
 
 #[test]
 fn a_stopped_service_is_not_stopped_again() {
-    let rig = Rig::with_diamond(Start::Manual);
-    let trace = rig.trace(|| stop(&rig, "base", Dependents::Stop).unwrap());
+    let fixture = NodeFixture::with_diamond(Start::Manual);
+    let trace = fixture.trace(|| stop(&fixture, "base", Dependents::Stop).unwrap());
     assert_eq!(orders(&trace, "ControlService"), Vec::<String>::new());
 }
 
 #[test]
 fn dependents_are_named_and_left_alone_unless_they_may_be_stopped() {
-    let rig = Rig::with_diamond(Start::Automatic);
-    let error = stop(&rig, "base", Dependents::Refuse).unwrap_err();
+    let fixture = NodeFixture::with_diamond(Start::Automatic);
+    let error = stop(&fixture, "base", Dependents::Refuse).unwrap_err();
     let ServiceError::Dependents { service, running } = &error else {
         panic!("{error}");
     };
     assert_eq!(service, "base");
     assert_eq!(running, &["top", "left", "right"]);
     for name in ["base", "left", "right", "top"] {
-        assert_eq!(rig.state_of(name), ServiceState::Running);
+        assert_eq!(fixture.state_of(name), ServiceState::Running);
     }
 }
 
 #[test]
 fn weakness_28_a_diamond_is_stopped_in_order_and_each_once() {
-    let rig = Rig::with_diamond(Start::Automatic);
-    let trace = rig.trace(|| stop(&rig, "base", Dependents::Stop).unwrap());
+    let fixture = NodeFixture::with_diamond(Start::Automatic);
+    let trace = fixture.trace(|| stop(&fixture, "base", Dependents::Stop).unwrap());
     let mut stopped = orders(&trace, "ControlService");
     // The base refuses first, alone and under the locks of all.
     stopped.retain(|name| name != "base");
     assert_eq!(stopped, ["top", "left", "right"]);
     for name in ["base", "left", "right", "top"] {
-        assert_eq!(rig.state_of(name), ServiceState::Stopped);
+        assert_eq!(fixture.state_of(name), ServiceState::Stopped);
     }
 }
 
 #[test]
 fn weakness_28_a_cycle_ends() {
-    let rig = node(
+    let fixture = node(
         Duration::ZERO,
         &[
             ("hen", Start::Automatic, &["egg"]),
             ("egg", Start::Automatic, &["hen"]),
         ],
     );
-    let trace = rig.trace(|| {
-        let error = stop(&rig, "hen", Dependents::Stop).unwrap_err();
+    let trace = fixture.trace(|| {
+        let error = stop(&fixture, "hen", Dependents::Stop).unwrap_err();
         assert!(matches!(error, ServiceError::Dependents { .. }), "{error}");
     });
     assert!(trace.len() < 20, "{} operations", trace.len());
@@ -221,25 +228,26 @@ fn weakness_28_a_cycle_ends() {
 
 #[test]
 fn weakness_28_a_service_that_takes_no_orders_has_not_stopped() {
-    let rig = Rig::with_diamond(Start::Automatic);
+    let fixture = NodeFixture::with_diamond(Start::Automatic);
     let busy = Effect::fail(Win32::SERVICE_CANNOT_ACCEPT_CTRL);
-    let rule = rig
+    let rule = fixture
         .sim
         .faults()
         .add(Rule::on("ControlService", busy.clone()));
-    let error = stop(&rig, "top", Dependents::Refuse)
+    let error = stop(&fixture, "top", Dependents::Refuse)
         .unwrap_err()
         .to_string();
     assert_eq!(
         error,
         "failed to stop service top: The service cannot accept control messages at this time."
     );
-    assert_eq!(rig.state_of("top"), ServiceState::Running);
-    rig.sim.faults().remove(rule);
-    rig.sim
+    assert_eq!(fixture.state_of("top"), ServiceState::Running);
+    fixture.sim.faults().remove(rule);
+    fixture
+        .sim
         .faults()
         .add(Rule::on("ControlService", busy).times(3));
-    let trace = rig.trace(|| stop(&rig, "top", Dependents::Refuse).unwrap());
+    let trace = fixture.trace(|| stop(&fixture, "top", Dependents::Refuse).unwrap());
     assert_eq!(
         orders(&trace, "ControlService").len(),
         4,
@@ -249,34 +257,34 @@ fn weakness_28_a_service_that_takes_no_orders_has_not_stopped() {
 
 #[test]
 fn a_start_and_a_stop_of_one_service_do_not_mix() {
-    let rig = Rig::with_diamond(Start::Manual);
+    let fixture = NodeFixture::with_diamond(Start::Manual);
     let hang = Rule::on("StartServiceW", Effect::Hang).times(1);
-    let hanging = rig.sim.faults().add(hang);
-    let (node, soon) = (rig.node.clone(), rig.soon());
+    let hanging = fixture.sim.faults().add(hang);
+    let (node, soon) = (fixture.node.clone(), fixture.soon());
     let starting = thread::spawn(move || node.operations().services().start(&name("TOP"), soon));
-    assert!(rig.sim.faults().wait_until_hanging(1, PATIENCE));
-    let (node, soon) = (rig.node.clone(), rig.soon());
+    assert!(fixture.sim.faults().wait_until_hanging(1, TIMEOUT));
+    let (node, soon) = (fixture.node.clone(), fixture.soon());
     let stopping = thread::spawn(move || {
         node.operations()
             .services()
             .stop(&name("top"), Dependents::Refuse, soon)
     });
     assert_eq!(
-        start(&rig, "vds"),
+        start(&fixture, "vds"),
         Ok(()),
         "another service waits for nobody"
     );
-    rig.sim.faults().remove(hanging);
+    fixture.sim.faults().remove(hanging);
     assert_eq!(starting.join().unwrap(), Ok(()));
     assert_eq!(stopping.join().unwrap(), Ok(()));
-    assert_eq!(rig.state_of("top"), ServiceState::Stopped);
+    assert_eq!(fixture.state_of("top"), ServiceState::Stopped);
 }
 
 #[test]
 fn a_paused_service_does_not_start_and_is_stopped() {
-    let rig = Rig::with_diamond(Start::Manual);
-    let (node, paused) = scripted(&rig, ServiceState::Paused, Vec::new());
-    let soon = rig.soon();
+    let fixture = NodeFixture::with_diamond(Start::Manual);
+    let (node, paused) = scripted(&fixture, ServiceState::Paused, Vec::new());
+    let soon = fixture.soon();
     let started = node.operations().services().start(&name("s"), soon);
     assert!(
         matches!(started, Err(ServiceError::Paused { .. })),
@@ -292,12 +300,12 @@ fn a_paused_service_does_not_start_and_is_stopped() {
 
 #[test]
 fn dependents_that_change_all_the_time_are_an_error() {
-    let rig = Rig::with_diamond(Start::Manual);
-    let (node, scripted) = scripted(&rig, ServiceState::Running, vec!["s"]);
+    let fixture = NodeFixture::with_diamond(Start::Manual);
+    let (node, scripted) = scripted(&fixture, ServiceState::Running, vec!["s"]);
     let stopped = node
         .operations()
         .services()
-        .stop(&name("s"), Dependents::Stop, rig.soon());
+        .stop(&name("s"), Dependents::Stop, fixture.soon());
     assert!(
         matches!(stopped, Err(ServiceError::Unsteady { .. })),
         "{stopped:?}"
@@ -307,14 +315,18 @@ fn dependents_that_change_all_the_time_are_an_error() {
 
 /// Operations over a service control manager that has one service in this state, and finds a new
 /// dependent of these whenever it is asked.
-fn scripted(rig: &Rig, state: ServiceState, needed: Vec<&'static str>) -> (Node, Arc<Scripted>) {
+fn scripted(
+    fixture: &NodeFixture,
+    state: ServiceState,
+    needed: Vec<&'static str>,
+) -> (Node, Arc<Scripted>) {
     let scripted = Arc::new(Scripted {
         state: Mutex::new(state),
         needed,
         asked: Mutex::default(),
         stopped: Mutex::default(),
     });
-    let mut os = rig.os().clone();
+    let mut os = fixture.os().clone();
     os.services = Arc::clone(&scripted) as Arc<dyn os::Services>;
     (Node::new(os, Options::default()), scripted)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use os::schema::{Build, smb_global_mapping as mapping};
 use os::{Arguments, Deadline, Instance, Query, Target, Value};
-use os_sim::smb::{Condition, ServerSpec};
+use os_sim::smb::{ServerHealth, ServerSpec};
 use os_sim::{NodeSpec, Op};
 use wincsi_node::api::{self, NodeApi};
 use wincsi_node::{
@@ -16,13 +16,13 @@ use wincsi_node::{
 };
 use zeroize::Zeroizing;
 
-use crate::support::{PASSWORD, Rig, SHARE, USER, meddle};
+use crate::support::{NodeFixture, PASSWORD, SHARE, USER, inject};
 
-fn rig(build: Build) -> Rig {
-    let rig = Rig::of(&NodeSpec::default().build(build), Options::default());
+fn fixture(build: Build) -> NodeFixture {
+    let fixture = NodeFixture::of(&NodeSpec::default().build(build), Options::default());
     let server = ServerSpec::sharing("share", USER, PASSWORD);
-    rig.servers().add_server("files", &server).unwrap();
-    rig
+    fixture.servers().add_server("files", &server).unwrap();
+    fixture
 }
 
 fn asking<T>(options: MappingOptions, ask: impl FnOnce(&MapRequest<'_>) -> T) -> T {
@@ -42,14 +42,14 @@ fn map(node: &Node, options: MappingOptions) -> Result<MapOutcome, SmbError> {
 
 const A_MINUTE: std::time::Duration = std::time::Duration::from_secs(60);
 
-fn rows(rig: &Rig) -> Vec<Instance> {
+fn rows(fixture: &NodeFixture) -> Vec<Instance> {
     let select = [
         mapping::REQUIRE_INTEGRITY.name,
         mapping::REQUIRE_PRIVACY.name,
         mapping::USE_WRITE_THROUGH.name,
     ];
     let query = Query::all(mapping::CLASS.name, &select);
-    rig.os().smb.query(&query, Deadline::NEVER).unwrap()
+    fixture.os().smb.query(&query, Deadline::NEVER).unwrap()
 }
 
 fn nothing() -> MappingOptions {
@@ -71,7 +71,7 @@ fn calls(trace: &[Op], method: &str) -> usize {
 
 #[test]
 fn a_mapping_is_made_with_what_is_asked_for() {
-    let rig = rig(Build::SERVER_2025);
+    let fixture = fixture(Build::SERVER_2025);
     let options = without_ntlm()
         .with_compression(true)
         .with_deny_access(["guests"])
@@ -82,22 +82,22 @@ fn a_mapping_is_made_with_what_is_asked_for() {
         .with_quic_port(NonZeroU16::new(8443).unwrap())
         .with_transport(Transport::Quic)
         .with_write_through(true);
-    map(&rig.node, options).unwrap();
-    let [row] = &rows(&rig)[..] else {
+    map(&fixture.node, options).unwrap();
+    let [row] = &rows(&fixture)[..] else {
         panic!("one mapping");
     };
     assert_eq!(row.bool(mapping::REQUIRE_INTEGRITY.name), Ok(true));
     assert_eq!(row.bool(mapping::REQUIRE_PRIVACY.name), Ok(false));
     assert_eq!(row.bool(mapping::USE_WRITE_THROUGH.name), Ok(true));
-    rig.sim.reboot().unwrap();
-    assert_eq!(rows(&rig), [], "it is not persistent");
+    fixture.sim.reboot().unwrap();
+    assert_eq!(rows(&fixture), [], "it is not persistent");
 }
 
 /// The build of Windows Server 2016 has neither `Persistent` nor `UseWriteThrough`.
 #[test]
 fn what_is_not_asked_for_is_neither_sent_nor_looked_up() {
-    let rig = rig(Build::SERVER_2016);
-    let trace = rig.trace(|| assert_eq!(map(&rig.node, nothing()), Ok(MapOutcome::Made)));
+    let fixture = fixture(Build::SERVER_2016);
+    let trace = fixture.trace(|| assert_eq!(map(&fixture.node, nothing()), Ok(MapOutcome::Made)));
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
     assert_eq!(calls(&trace, "GetObject"), 0);
 }
@@ -112,25 +112,25 @@ fn an_option_that_the_build_does_not_know_is_named_before_anything_is_mapped() {
             "UseWriteThrough",
         ),
     ] {
-        let rig = rig(build);
-        let trace = rig.trace(|| {
-            let error = map(&rig.node, options.clone()).unwrap_err();
+        let fixture = fixture(build);
+        let trace = fixture.trace(|| {
+            let error = map(&fixture.node, options.clone()).unwrap_err();
             assert!(
                 matches!(&error, SmbError::UnknownOption { option, .. } if *option == unknown),
                 "{error}"
             );
         });
         assert_eq!(calls(&trace, mapping::CREATE.name), 0);
-        assert_eq!(rows(&rig), []);
+        assert_eq!(rows(&fixture), []);
     }
 }
 
 #[test]
 fn a_mapping_that_lacks_what_is_demanded_is_refused_and_stays() {
-    let rig = rig(Build::SERVER_2022);
-    map(&rig.node, nothing()).unwrap();
-    let trace = rig.trace(|| {
-        let error = map(&rig.node, signed()).unwrap_err();
+    let fixture = fixture(Build::SERVER_2022);
+    map(&fixture.node, nothing()).unwrap();
+    let trace = fixture.trace(|| {
+        let error = map(&fixture.node, signed()).unwrap_err();
         let SmbError::OtherOptions { unmet, .. } = error else {
             panic!("{error}");
         };
@@ -138,37 +138,37 @@ fn a_mapping_that_lacks_what_is_demanded_is_refused_and_stays() {
     });
     let changes = calls(&trace, mapping::CREATE.name) + calls(&trace, mapping::REMOVE.name);
     assert_eq!(changes, 0);
-    map(&rig.node, nothing()).unwrap();
+    map(&fixture.node, nothing()).unwrap();
 }
 
 #[test]
 fn a_mapping_that_has_what_is_demanded_or_more_is_reused() {
-    let rig = rig(Build::SERVER_2022);
-    map(&rig.node, signed()).unwrap();
+    let fixture = fixture(Build::SERVER_2022);
+    map(&fixture.node, signed()).unwrap();
     let unsigned = nothing().with_integrity(false);
     let private = signed().with_privacy(true);
-    let trace = rig.trace(|| {
+    let trace = fixture.trace(|| {
         for options in [signed(), unsigned.clone(), private.clone(), nothing()] {
-            map(&rig.node, options).unwrap();
+            map(&fixture.node, options).unwrap();
         }
     });
     assert_eq!(calls(&trace, mapping::CREATE.name), 0);
-    assert_eq!(rows(&rig).len(), 1);
+    assert_eq!(rows(&fixture).len(), 1);
 }
 
 /// The same node, with another demand.
-fn node_with(rig: &Rig, privacy: Privacy) -> Node {
+fn node_with(fixture: &NodeFixture, privacy: Privacy) -> Node {
     let mut options = Options::default();
     options.privacy = privacy;
-    Node::new(rig.os().clone(), options)
+    Node::new(fixture.os().clone(), options)
 }
 
 #[test]
 fn a_mapping_that_is_not_encrypted_is_not_used_where_all_are_to_be() {
-    let rig = rig(Build::SERVER_2022);
-    map(&node_with(&rig, Privacy::Unasked), nothing()).unwrap();
-    let strict = node_with(&rig, Privacy::All);
-    let trace = rig.trace(|| {
+    let fixture = fixture(Build::SERVER_2022);
+    map(&node_with(&fixture, Privacy::Unasked), nothing()).unwrap();
+    let strict = node_with(&fixture, Privacy::All);
+    let trace = fixture.trace(|| {
         let error = map(&strict, nothing()).unwrap_err();
         let SmbError::OtherOptions { unmet, .. } = error else {
             panic!("{error}");
@@ -182,26 +182,26 @@ fn a_mapping_that_is_not_encrypted_is_not_used_where_all_are_to_be() {
     );
     let plain = nothing().with_privacy(false);
     assert_eq!(map(&strict, plain), Ok(MapOutcome::ReusedUnknown));
-    let lenient = map(&node_with(&rig, Privacy::Unasked), nothing());
+    let lenient = map(&node_with(&fixture, Privacy::Unasked), nothing());
     assert_eq!(lenient, Ok(MapOutcome::ReusedUnknown));
 }
 
 /// As csi-proxy's flag has it: a node that changes to us has mappings of others.
 #[test]
 fn what_new_mappings_are_to_have_those_that_are_there_need_not() {
-    let rig = rig(Build::SERVER_2022);
-    map(&node_with(&rig, Privacy::Unasked), nothing()).unwrap();
-    let node = node_with(&rig, Privacy::New);
+    let fixture = fixture(Build::SERVER_2022);
+    map(&node_with(&fixture, Privacy::Unasked), nothing()).unwrap();
+    let node = node_with(&fixture, Privacy::New);
     assert_eq!(map(&node, nothing()), Ok(MapOutcome::ReusedUnknown));
     let private = nothing().with_privacy(true);
     let error = map(&node, private).unwrap_err();
     assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
     node.operations()
         .smb()
-        .unmap(&RemotePath::parse(SHARE).unwrap(), rig.soon())
+        .unmap(&RemotePath::parse(SHARE).unwrap(), fixture.soon())
         .unwrap();
     map(&node, nothing()).unwrap();
-    let strict = node_with(&rig, Privacy::All);
+    let strict = node_with(&fixture, Privacy::All);
     assert_eq!(
         map(&strict, nothing()),
         Ok(MapOutcome::ReusedUnknown),
@@ -218,10 +218,10 @@ fn a_mapping_that_does_not_tell_whether_it_is_encrypted_is_refused_to_who_asks()
             *value = Value::Null;
         }
     }
-    let rig = rig(Build::SERVER_2022);
-    let node = meddle::node(&rig, |os| {
+    let fixture = fixture(Build::SERVER_2022);
+    let node = inject::node(&fixture, |os| {
         let (provider, rewrite) = (Arc::clone(&os.smb), silent as fn(&mut Instance));
-        os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
+        os.smb = Arc::new(inject::Rewritten { provider, rewrite });
     });
     assert_eq!(map(&node, nothing()), Ok(MapOutcome::Made));
     assert_eq!(map(&node, nothing()), Ok(MapOutcome::Reused));
@@ -232,26 +232,27 @@ fn a_mapping_that_does_not_tell_whether_it_is_encrypted_is_refused_to_who_asks()
 
 /// What a node demands anyway is no other option when somebody asks for it.
 #[test]
-fn encryption_is_one_option_whoever_asks_for_it() {
-    let rig = rig(Build::SERVER_2022);
-    assert_eq!(map(&rig.node, nothing()), Ok(MapOutcome::Made));
+fn encryption_is_one_option_of_every_caller() {
+    let fixture = fixture(Build::SERVER_2022);
+    assert_eq!(map(&fixture.node, nothing()), Ok(MapOutcome::Made));
     let private = nothing().with_privacy(true);
-    assert_eq!(map(&rig.node, private), Ok(MapOutcome::Reused));
-    let other = map(&rig.node, nothing().with_persistent(true));
+    assert_eq!(map(&fixture.node, private), Ok(MapOutcome::Reused));
+    let other = map(&fixture.node, nothing().with_persistent(true));
     assert_eq!(other, Ok(MapOutcome::ReusedOtherOptions));
 }
 
 #[test]
 fn all_mappings_are_listed_and_no_server_is_asked() {
-    let rig = rig(Build::SERVER_2022);
-    assert_eq!(list(&rig), []);
-    map(&rig.node, signed()).unwrap();
-    foreign(&rig);
-    rig.servers()
-        .set_condition("files", Condition::Down)
+    let fixture = fixture(Build::SERVER_2022);
+    assert_eq!(list(&fixture), []);
+    map(&fixture.node, signed()).unwrap();
+    foreign(&fixture);
+    fixture
+        .servers()
+        .set_condition("files", ServerHealth::Down)
         .unwrap();
-    let trace = rig.trace(|| {
-        let [letter, share] = &list(&rig)[..] else {
+    let trace = fixture.trace(|| {
+        let [letter, share] = &list(&fixture)[..] else {
             panic!("two mappings");
         };
         assert_eq!(letter.remote, r"\\FILES\share");
@@ -270,13 +271,13 @@ fn all_mappings_are_listed_and_no_server_is_asked() {
     assert_eq!(trace.len(), 1, "{trace:?}");
 }
 
-fn list(rig: &Rig) -> Vec<ShareMapping> {
-    let soon = NodeApi::deadline(&rig.node, A_MINUTE);
-    api::Smb::mappings(&rig.node, soon).unwrap()
+fn list(fixture: &NodeFixture) -> Vec<ShareMapping> {
+    let soon = NodeApi::deadline(&fixture.node, A_MINUTE);
+    api::Smb::mappings(&fixture.node, soon).unwrap()
 }
 
 /// Somebody maps the same share under a letter.
-fn foreign(rig: &Rig) {
+fn foreign(fixture: &NodeFixture) {
     use mapping::create;
     let credential = format!("{}:{PASSWORD}", USER.replace('\\', r"\\"));
     let arguments = Arguments::none()
@@ -285,7 +286,7 @@ fn foreign(rig: &Rig) {
         .with(create::CREDENTIAL.name, Value::text(credential));
     let class = Target::Class(mapping::CLASS.name);
     let create = mapping::CREATE.name;
-    let made = rig
+    let made = fixture
         .os()
         .smb
         .invoke(class, create, &arguments, Deadline::NEVER);
@@ -299,11 +300,11 @@ fn what_windows_does_not_tell_is_not_taken_for_granted() {
             *value = Value::Null;
         }
     }
-    let rig = rig(Build::SERVER_2022);
-    map(&rig.node, signed()).unwrap();
-    let node = meddle::node(&rig, |os| {
+    let fixture = fixture(Build::SERVER_2022);
+    map(&fixture.node, signed()).unwrap();
+    let node = inject::node(&fixture, |os| {
         let (provider, rewrite) = (Arc::clone(&os.smb), silent as fn(&mut Instance));
-        os.smb = Arc::new(meddle::Rewritten { provider, rewrite });
+        os.smb = Arc::new(inject::Rewritten { provider, rewrite });
     });
     let error = map(&node, signed()).unwrap_err();
     assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
@@ -311,15 +312,15 @@ fn what_windows_does_not_tell_is_not_taken_for_granted() {
 
 #[test]
 fn a_driver_branches_on_conditions() {
-    let rig = rig(Build::SERVER_2022);
+    let fixture = fixture(Build::SERVER_2022);
     let condition = |options| {
-        let soon = NodeApi::deadline(&rig.node, A_MINUTE);
-        let mapped = asking(options, |it| api::Smb::map(&rig.node, it, soon));
+        let soon = NodeApi::deadline(&fixture.node, A_MINUTE);
+        let mapped = asking(options, |it| api::Smb::map(&fixture.node, it, soon));
         mapped.unwrap_err().condition()
     };
     let unknown = condition(without_ntlm());
     assert_eq!(unknown, Some(api::Condition::UnknownOption));
-    map(&rig.node, nothing()).unwrap();
+    map(&fixture.node, nothing()).unwrap();
     let other = condition(signed());
     assert_eq!(other, Some(api::Condition::OtherOptions));
 }

@@ -10,7 +10,7 @@ use wincsi_node::api::{Condition, NodeApi};
 use wincsi_node::{MapOutcome, Node, SmbError, UnmapOutcome};
 
 use crate::smb::remote;
-use crate::smb_waits::Stand;
+use crate::smb_waits::WaitsFixture;
 use crate::support::SHARE;
 
 fn unmap_unless(node: &Node, used: impl FnOnce() -> bool) -> Result<UnmapOutcome, SmbError> {
@@ -25,24 +25,24 @@ fn is_mapped(node: &Node) -> bool {
 
 #[test]
 fn a_share_that_is_used_stays_mapped() {
-    let stand = Stand::with_mapped_share();
-    assert_eq!(unmap_unless(&stand.node, || true), Ok(UnmapOutcome::InUse));
-    assert!(is_mapped(&stand.node));
-    assert_eq!(stand.mapper()(SHARE), Ok(MapOutcome::Reused));
+    let queue = WaitsFixture::with_mapped_share();
+    assert_eq!(unmap_unless(&queue.node, || true), Ok(UnmapOutcome::InUse));
+    assert!(is_mapped(&queue.node));
+    assert_eq!(queue.mapper()(SHARE), Ok(MapOutcome::Reused));
     assert_eq!(
-        unmap_unless(&stand.node, || false),
+        unmap_unless(&queue.node, || false),
         Ok(UnmapOutcome::Unmapped)
     );
-    assert!(!is_mapped(&stand.node));
+    assert!(!is_mapped(&queue.node));
 }
 
 #[test]
 fn nobody_is_asked_who_uses_a_share_that_is_not_mapped() {
-    let stand = Stand::with_mapped_share();
-    let smb = NodeApi::smb(&stand.node);
-    smb.unmap(&remote(SHARE), stand.rig.soon()).unwrap();
+    let queue = WaitsFixture::with_mapped_share();
+    let smb = NodeApi::smb(&queue.node);
+    smb.unmap(&remote(SHARE), queue.fixture.soon()).unwrap();
     let used = Box::new(|| panic!("asked"));
-    let again = smb.unmap_unless(&remote(SHARE), used, stand.rig.soon());
+    let again = smb.unmap_unless(&remote(SHARE), used, queue.fixture.soon());
     assert!(again.unwrap_err().is(Condition::NotMapped));
 }
 
@@ -50,19 +50,19 @@ fn nobody_is_asked_who_uses_a_share_that_is_not_mapped() {
 #[test]
 fn a_call_that_maps_meanwhile_waits_for_the_count_and_the_removal() {
     for (used, outcome) in [(true, MapOutcome::Reused), (false, MapOutcome::Made)] {
-        let stand = Stand::with_mapped_share();
-        let map = stand.mapper();
+        let queue = WaitsFixture::with_mapped_share();
+        let map = queue.mapper();
         thread::scope(|scope| {
             let mut mapping = None;
-            let unmapped = unmap_unless(&stand.node, || {
+            let unmapped = unmap_unless(&queue.node, || {
                 mapping = Some(scope.spawn(move || map(SHARE)));
-                stand.wait_until_so_many_wait(1);
+                queue.wait_until_so_many_wait(1);
                 used
             });
             unmapped.unwrap();
             assert_eq!(mapping.unwrap().join().unwrap(), Ok(outcome));
         });
-        assert!(is_mapped(&stand.node));
+        assert!(is_mapped(&queue.node));
     }
 }
 
@@ -70,8 +70,8 @@ fn a_call_that_maps_meanwhile_waits_for_the_count_and_the_removal() {
 /// share is mapped.
 #[test]
 fn no_volume_loses_the_share_to_another_that_leaves() {
-    let stand = Stand::with_mapped_share();
-    let (volumes, node, map) = (AtomicUsize::new(0), &stand.node, stand.mapper());
+    let queue = WaitsFixture::with_mapped_share();
+    let (volumes, node, map) = (AtomicUsize::new(0), &queue.node, queue.mapper());
     thread::scope(|scope| {
         for _ in 0..6 {
             scope.spawn(|| {
@@ -89,5 +89,5 @@ fn no_volume_loses_the_share_to_another_that_leaves() {
             });
         }
     });
-    assert!(!is_mapped(&stand.node));
+    assert!(!is_mapped(&queue.node));
 }

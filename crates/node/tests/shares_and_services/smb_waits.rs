@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use os::Win32;
 use os::schema::smb_global_mapping as mapping;
-use os_sim::smb::{Condition, ServerSpec};
+use os_sim::smb::{ServerHealth, ServerSpec};
 use os_sim::{Effect, Faults, Op, Rule, RuleId};
 use wincsi_node::{
     Credentials, MapOutcome, MapRequest, Node, Options, RemotePath, Server, SmbError, Waits,
 };
 use zeroize::Zeroizing;
 
-use crate::support::{PASSWORD, Rig, SHARE, USER};
+use crate::support::{NodeFixture, PASSWORD, SHARE, USER};
 
 /// Of the real clock, which nothing here is to take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const LOOK: &str = "GetFileAttributesExW";
 
@@ -60,57 +60,61 @@ impl Drop for Hanging<'_> {
     }
 }
 
-fn eventually(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "it never came to pass: {what}");
+        assert!(begun.elapsed() < TIMEOUT, "it never came to pass: {what}");
         thread::yield_now();
     }
 }
 
 /// A node whose waits are counted, with a server that has two shares.
-pub(crate) struct Stand {
-    pub(crate) rig: Rig,
+pub(crate) struct WaitsFixture {
+    pub(crate) fixture: NodeFixture,
     pub(crate) node: Node,
     heard: Heard,
 }
 
-impl Stand {
+impl WaitsFixture {
     fn new() -> Self {
-        let rig = Rig::with_server();
+        let fixture = NodeFixture::with_server();
         let other = ServerSpec::sharing("other", USER, PASSWORD).share;
         let add = |server: &mut ServerSpec| server.share.extend(other);
-        rig.servers().change_server("files", add).unwrap();
+        fixture.servers().change_server("files", add).unwrap();
         let heard = Heard::default();
         let waits = Arc::new(heard.clone());
         let node = Node::in_server(
-            rig.sim.os(),
+            fixture.sim.os(),
             Options::default(),
             Server {
                 waits,
                 ..Server::default()
             },
         );
-        Self { rig, node, heard }
+        Self {
+            fixture,
+            node,
+            heard,
+        }
     }
 
     pub(crate) fn with_mapped_share() -> Self {
-        let stand = Self::new();
-        stand.mapper()(SHARE).unwrap();
-        stand.trace();
-        stand
+        let queue = Self::new();
+        queue.mapper()(SHARE).unwrap();
+        queue.trace();
+        queue
     }
 
     /// With a share that another process has mapped.
     pub(crate) fn with_share_of_another() -> Self {
-        let stand = Self::new();
+        let queue = Self::new();
         let alice = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
         let remote = RemotePath::parse(SHARE).unwrap();
         let mapping = MapRequest::of(&remote).with_credentials(alice.as_ref());
-        let rig = &stand.rig;
-        rig.smb().map(&mapping, rig.soon()).unwrap();
-        stand.trace();
-        stand
+        let fixture = &queue.fixture;
+        fixture.smb().map(&mapping, fixture.soon()).unwrap();
+        queue.trace();
+        queue
     }
 
     /// Maps shares, on any thread.
@@ -125,7 +129,7 @@ impl Stand {
         &'a self,
         user: &'a str,
     ) -> impl Fn(&str) -> Result<MapOutcome, SmbError> + Copy + Send + Sync {
-        let (node, soon) = (&self.node, self.rig.soon());
+        let (node, soon) = (&self.node, self.fixture.soon());
         move |share| {
             let remote = RemotePath::parse(share).unwrap();
             let password = Zeroizing::new(PASSWORD.to_owned());
@@ -137,13 +141,13 @@ impl Stand {
 
     /// The next operation of this name hangs.
     pub(crate) fn hang(&self, operation: &str) -> Hanging<'_> {
-        let faults = self.rig.sim.faults();
+        let faults = self.fixture.sim.faults();
         let rule = Rule::on(operation, Effect::Hang).times(1);
         Hanging(faults, faults.add(rule))
     }
 
     pub(crate) fn wait_until_one_hangs(&self) {
-        let hangs = self.rig.sim.faults().wait_until_hanging(1, PATIENCE);
+        let hangs = self.fixture.sim.faults().wait_until_hanging(1, TIMEOUT);
         assert!(hangs, "nothing hangs");
     }
 
@@ -153,7 +157,7 @@ impl Stand {
     }
 
     pub(crate) fn trace(&self) -> Vec<Op> {
-        self.rig.sim.take_trace()
+        self.fixture.sim.take_trace()
     }
 
     /// While `first` hangs in this operation, `second` waits for it until it is told so.
@@ -162,7 +166,7 @@ impl Stand {
         operation: &str,
         first: impl FnOnce() + Send,
         second: impl FnOnce() -> Result<MapOutcome, SmbError> + Send,
-        told: &str,
+        error_text: &str,
     ) {
         thread::scope(|scope| {
             let hanging = self.hang(operation);
@@ -170,8 +174,8 @@ impl Stand {
             self.wait_until_one_hangs();
             let second = scope.spawn(second);
             self.wait_until_so_many_wait(1);
-            self.rig.os().clock.sleep(Duration::from_secs(90));
-            assert_eq!(second.join().unwrap().unwrap_err().to_string(), told);
+            self.fixture.os().clock.sleep(Duration::from_secs(90));
+            assert_eq!(second.join().unwrap().unwrap_err().to_string(), error_text);
             drop(hanging);
             first.join().unwrap();
         });
@@ -190,44 +194,44 @@ fn creates(trace: &[Op]) -> usize {
     trace.iter().filter(|op| op.operation == create()).count()
 }
 
-fn looks(trace: &[Op]) -> usize {
+fn reads(trace: &[Op]) -> usize {
     let is_look = |op: &&Op| op.operation == LOOK && op.object.starts_with(r"\\files");
     trace.iter().filter(is_look).count()
 }
 
 #[test]
 fn a_hundred_calls_for_a_share_that_is_slow_look_at_it_twice() {
-    let stand = Stand::with_mapped_share();
-    let map = stand.mapper();
+    let queue = WaitsFixture::with_mapped_share();
+    let map = queue.mapper();
     thread::scope(|scope| {
-        let hanging = stand.hang(LOOK);
+        let hanging = queue.hang(LOOK);
         let first = scope.spawn(move || map(SHARE));
-        stand.wait_until_one_hangs();
+        queue.wait_until_one_hangs();
         let mut calls = vec![first];
         calls.extend((0..99).map(|_| scope.spawn(move || map(SHARE))));
-        stand.wait_until_so_many_wait(99);
+        queue.wait_until_so_many_wait(99);
         drop(hanging);
         for call in calls {
             assert_eq!(call.join().unwrap(), Ok(MapOutcome::Reused));
         }
     });
-    assert_eq!(looks(&stand.trace()), 2, "the one they came to, and theirs");
+    assert_eq!(reads(&queue.trace()), 2, "the one they came to, and theirs");
 }
 
 #[test]
 fn a_look_that_does_not_end_answers_all_who_wait_for_it() {
-    let stand = Stand::with_mapped_share();
-    let map = stand.mapper();
-    let clock = &stand.rig.os().clock;
+    let queue = WaitsFixture::with_mapped_share();
+    let map = queue.mapper();
+    let clock = &queue.fixture.os().clock;
     thread::scope(|scope| {
-        let hanging = stand.hang(LOOK);
+        let hanging = queue.hang(LOOK);
         let mut calls = vec![scope.spawn(move || map(SHARE))];
-        stand.wait_until_one_hangs();
+        queue.wait_until_one_hangs();
         calls.extend((0..20).map(|_| scope.spawn(move || map(SHARE))));
-        stand.wait_until_so_many_wait(20);
+        queue.wait_until_so_many_wait(20);
         clock.sleep(Duration::from_secs(31));
         // One of those goes on, and waits for the look that hangs, now for all others.
-        let begun = &stand.heard.0.begun;
+        let begun = &queue.heard.0.begun;
         eventually("one goes on", || begun.load(Ordering::SeqCst) == 21);
         clock.sleep(Duration::from_secs(31));
         eventually("all are answered", || {
@@ -235,8 +239,8 @@ fn a_look_that_does_not_end_answers_all_who_wait_for_it() {
         });
         drop(hanging);
         for call in calls {
-            let told = call.join().unwrap().unwrap_err().to_string();
-            assert!(told.starts_with("look at share"), "{told}");
+            let error_text = call.join().unwrap().unwrap_err().to_string();
+            assert!(error_text.starts_with("look at share"), "{error_text}");
         }
     });
 }
@@ -244,43 +248,43 @@ fn a_look_that_does_not_end_answers_all_who_wait_for_it() {
 /// What was seen of a mapping says nothing of the one in its place.
 #[test]
 fn a_mapping_that_was_made_anew_is_looked_at_anew_by_those_who_waited() {
-    let stand = Stand::with_share_of_another();
-    let (rig, map) = (&stand.rig, stand.mapper());
+    let queue = WaitsFixture::with_share_of_another();
+    let (fixture, map) = (&queue.fixture, queue.mapper());
     thread::scope(|scope| {
-        let hanging = stand.hang(LOOK);
+        let hanging = queue.hang(LOOK);
         let first = scope.spawn(move || map(SHARE));
-        stand.wait_until_one_hangs();
+        queue.wait_until_one_hangs();
         let others = [(); 2].map(|()| scope.spawn(move || map(SHARE)));
-        stand.wait_until_so_many_wait(2);
+        queue.wait_until_so_many_wait(2);
         let refused = Rule::on(LOOK, Effect::fail(Win32::LOGON_FAILURE)).object(r"\\files\*");
-        rig.sim.faults().add(refused.times(1));
+        fixture.sim.faults().add(refused.times(2));
         drop(hanging);
         assert_eq!(first.join().unwrap(), Ok(MapOutcome::ReusedUnknown));
         let mut came_about = others.map(|other| other.join().unwrap().unwrap());
         came_about.sort_by_key(|mapped| *mapped == MapOutcome::Reused);
         assert_eq!(came_about, [MapOutcome::Made, MapOutcome::Reused]);
     });
-    assert_eq!(looks(&stand.trace()), 3);
+    assert_eq!(reads(&queue.trace()), 4);
 }
 
 /// Which of two users a server's shares are mapped as is decided by the first, and not by how their calls cross.
 #[test]
 fn two_users_mappings_of_one_server_are_not_made_at_once_and_those_of_another_are() {
-    let stand = Stand::new();
+    let queue = WaitsFixture::new();
     let other = ServerSpec::sharing("share", USER, PASSWORD);
-    stand.rig.servers().add_server("other", &other).unwrap();
-    let map = stand.mapper();
+    queue.fixture.servers().add_server("other", &other).unwrap();
+    let map = queue.mapper();
     thread::scope(|scope| {
-        let hanging = stand.hang(&create());
+        let hanging = queue.hang(&create());
         let first = scope.spawn(move || map(SHARE));
-        stand.wait_until_one_hangs();
-        stand.trace();
-        let bob = stand.mapper_as(r"FILES\bob");
+        queue.wait_until_one_hangs();
+        queue.trace();
+        let bob = queue.mapper_as(r"FILES\bob");
         let second = scope.spawn(move || bob(r"\\files\other"));
         eventually("it waits or is done", || {
-            stand.heard.0.under_way.load(Ordering::SeqCst) == 1 || second.is_finished()
+            queue.heard.0.under_way.load(Ordering::SeqCst) == 1 || second.is_finished()
         });
-        assert_eq!(creates(&stand.trace()), 0, "the first is not done");
+        assert_eq!(creates(&queue.trace()), 0, "the first is not done");
         assert_eq!(map(r"\\other\share"), Ok(MapOutcome::Made));
         drop(hanging);
         assert_eq!(first.join().unwrap(), Ok(MapOutcome::Made));
@@ -293,14 +297,14 @@ fn two_users_mappings_of_one_server_are_not_made_at_once_and_those_of_another_ar
 /// It took 217 s on a node that was sick (azurefile-csi-driver#1925).
 #[test]
 fn a_share_whose_removal_takes_long_keeps_no_other_of_its_server_waiting() {
-    let stand = Stand::with_mapped_share();
-    let (map, remote) = (stand.mapper(), RemotePath::parse(SHARE).unwrap());
-    let (remove, soon) = (remove(), stand.rig.soon());
+    let queue = WaitsFixture::with_mapped_share();
+    let (map, remote) = (queue.mapper(), RemotePath::parse(SHARE).unwrap());
+    let (remove, soon) = (remove(), queue.fixture.soon());
     thread::scope(|scope| {
-        let hanging = stand.hang(&remove);
-        let smb = stand.node.operations().smb();
+        let hanging = queue.hang(&remove);
+        let smb = queue.node.operations().smb();
         let removal = scope.spawn(move || smb.unmap(&remote, soon));
-        stand.wait_until_one_hangs();
+        queue.wait_until_one_hangs();
         assert_eq!(map(r"\\files\other"), Ok(MapOutcome::Made));
         assert_eq!(map(r"\\files\other"), Ok(MapOutcome::Reused));
         drop(hanging);
@@ -311,29 +315,29 @@ fn a_share_whose_removal_takes_long_keeps_no_other_of_its_server_waiting() {
 /// A driver gives its call up after 110 s, and learns nothing then.
 #[test]
 fn who_waits_too_long_for_a_share_is_told_what_has_it() {
-    let stand = Stand::with_mapped_share();
-    let (map, soon) = (stand.mapper(), stand.rig.soon());
+    let queue = WaitsFixture::with_mapped_share();
+    let (map, soon) = (queue.mapper(), queue.fixture.soon());
     let remote = RemotePath::parse(SHARE).unwrap();
-    let smb = stand.node.operations().smb();
-    let told = r"map share SMB share \\files\share: unmap share has had it for 90 s";
-    stand.waits_in_vain(
+    let smb = queue.node.operations().smb();
+    let error_text = r"map share SMB share \\files\share: unmap share has had it for 90 s";
+    queue.waits_in_vain(
         &remove(),
         || drop(smb.unmap(&remote, soon)),
         || map(SHARE),
-        told,
+        error_text,
     );
 }
 
 #[test]
 fn who_waits_too_long_for_a_server_is_told_what_has_it() {
-    let stand = Stand::new();
-    let map = stand.mapper();
-    let told = "map share SMB server files: map share has had it for 90 s";
-    stand.waits_in_vain(
+    let queue = WaitsFixture::new();
+    let map = queue.mapper();
+    let error_text = "map share SMB server files: map share has had it for 90 s";
+    queue.waits_in_vain(
         &create(),
         || drop(map(SHARE)),
         || map(r"\\files\other"),
-        told,
+        error_text,
     );
 }
 
@@ -343,24 +347,28 @@ const MANY: usize = 25;
 /// all together may take no longer than a look.
 #[test]
 fn fifty_shares_of_a_dead_server_fail_in_the_time_of_one_look() {
-    let stand = Stand::new();
+    let queue = WaitsFixture::new();
     let share = |index: usize| format!(r"\\files\s{index}");
     let all = |server: &mut ServerSpec| {
         let names = (0..2 * MANY).map(|index| format!("s{index}"));
         let shares = names.flat_map(|name| ServerSpec::sharing(&name, USER, PASSWORD).share);
         server.share.extend(shares);
     };
-    stand.rig.servers().change_server("files", all).unwrap();
-    let (map, clock) = (stand.mapper(), &stand.rig.os().clock);
+    queue.fixture.servers().change_server("files", all).unwrap();
+    let (map, clock) = (queue.mapper(), &queue.fixture.os().clock);
     for index in 0..MANY {
         map(&share(index)).unwrap();
     }
-    let down = |server: &mut ServerSpec| server.condition = Condition::Down;
-    stand.rig.servers().change_server("files", down).unwrap();
-    stand.trace();
+    let down = |server: &mut ServerSpec| server.condition = ServerHealth::Down;
+    queue
+        .fixture
+        .servers()
+        .change_server("files", down)
+        .unwrap();
+    queue.trace();
     let begun = clock.now();
     thread::scope(|scope| {
-        let faults = stand.rig.sim.faults();
+        let faults = queue.fixture.sim.faults();
         let hang = |operation: &str| {
             let rule = Rule::on(operation, Effect::Hang);
             Hanging(faults, faults.add(rule))
@@ -370,32 +378,35 @@ fn fifty_shares_of_a_dead_server_fail_in_the_time_of_one_look() {
             .map(|index| scope.spawn(move || map(&share(index))))
             .collect();
         assert!(
-            faults.wait_until_hanging(MANY + 1, PATIENCE),
+            faults.wait_until_hanging(MANY + 1, TIMEOUT),
             "all look at once"
         );
-        stand.wait_until_so_many_wait(MANY - 1);
+        queue.wait_until_so_many_wait(MANY - 1);
         clock.sleep(Duration::from_secs(21));
         drop(hanging);
         for call in calls {
-            let told = call.join().unwrap().unwrap_err().to_string();
-            assert!(told.contains("The network path was not found."), "{told}");
+            let error_text = call.join().unwrap().unwrap_err().to_string();
+            assert!(
+                error_text.contains("The network path was not found."),
+                "{error_text}"
+            );
         }
     });
     assert_eq!(begun.until(clock.now()), Duration::from_secs(21));
-    assert_eq!(creates(&stand.trace()), 1, "for all that are not mapped");
+    assert_eq!(creates(&queue.trace()), 1, "for all that are not mapped");
 }
 
 /// That a share is not there says nothing of the others.
 #[test]
 fn a_share_that_is_not_there_ends_the_wait_of_no_other() {
-    let stand = Stand::new();
-    let map = stand.mapper();
+    let queue = WaitsFixture::new();
+    let map = queue.mapper();
     thread::scope(|scope| {
-        let hanging = stand.hang(&create());
+        let hanging = queue.hang(&create());
         let missing = scope.spawn(move || map(r"\\files\missing"));
-        stand.wait_until_one_hangs();
+        queue.wait_until_one_hangs();
         let second = scope.spawn(move || map(SHARE));
-        stand.wait_until_so_many_wait(1);
+        queue.wait_until_so_many_wait(1);
         drop(hanging);
         missing.join().unwrap().unwrap_err();
         assert_eq!(second.join().unwrap(), Ok(MapOutcome::Made));

@@ -6,41 +6,41 @@ use os::{BootId, Win32};
 use os_sim::{Effect, NodeSpec, Rule};
 use wincsi_node::{Options, SystemError};
 
-use crate::support::Rig;
+use crate::support::NodeFixture;
 
-fn boot_id(rig: &Rig) -> BootId {
-    let system = rig.node.operations().system();
-    system.boot_id(rig.soon()).unwrap()
+fn boot_id(fixture: &NodeFixture) -> BootId {
+    let system = fixture.node.operations().system();
+    system.boot_id(fixture.soon()).unwrap()
 }
 
 #[test]
 fn a_boot_id_outlives_the_process_and_no_boot() {
-    let rig = Rig::new();
-    let first = boot_id(&rig);
-    let rig = rig.reopened();
-    assert_eq!(boot_id(&rig), first);
-    rig.sim.reboot().unwrap();
-    assert_ne!(boot_id(&rig), first);
+    let fixture = NodeFixture::new();
+    let first = boot_id(&fixture);
+    let fixture = fixture.reopened();
+    assert_eq!(boot_id(&fixture), first);
+    fixture.sim.reboot().unwrap();
+    assert_ne!(boot_id(&fixture), first);
 }
 
 #[test]
 fn the_computers_name_is_kubelets_of_the_node() {
-    let rig = Rig::of(&NodeSpec::named("WIN-Node-1"), Options::default());
-    let system = rig.node.operations().system();
-    let name = system.computer_name(rig.soon());
+    let fixture = NodeFixture::of(&NodeSpec::named("WIN-Node-1"), Options::default());
+    let system = fixture.node.operations().system();
+    let name = system.computer_name(fixture.soon());
     assert_eq!(name.as_deref(), Ok("win-node-1"));
 }
 
 #[test]
 fn a_system_that_does_not_say_is_an_error() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let fault = |operation| Rule::on(operation, Effect::fail(Win32::ACCESS_DENIED));
-    rig.sim.faults().add(fault("NtQuerySystemInformation"));
-    rig.sim.faults().add(fault("GetComputerNameExW"));
-    let system = rig.node.operations().system();
-    let id = system.boot_id(rig.soon());
+    fixture.sim.faults().add(fault("NtQuerySystemInformation"));
+    fixture.sim.faults().add(fault("GetComputerNameExW"));
+    let system = fixture.node.operations().system();
+    let id = system.boot_id(fixture.soon());
     assert!(matches!(id, Err(SystemError::BootId { .. })), "{id:?}");
-    let name = system.computer_name(rig.soon());
+    let name = system.computer_name(fixture.soon());
     assert!(
         matches!(name, Err(SystemError::ComputerName { .. })),
         "{name:?}"

@@ -6,22 +6,22 @@ use os::schema::codes;
 use os::{Facility, Outcome, Win32};
 use os_meter::Counts;
 use os_sim::{Effect, Kill, Op, Rule};
-use wincsi_node::texts;
+use wincsi_node::driver_texts;
 
-use super::{Reach, Rig, counted};
+use super::{NodeFixture, Reach, counted};
 
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    pub(crate) prepare: fn() -> Rig,
+    pub(crate) prepare: fn() -> NodeFixture,
     pub(crate) act: Act,
     /// What a second call may answer when the first had done its work: csi-proxy answers so, too.
     pub(crate) done_already: &'static [&'static str],
 }
 
 /// The calls of a client, each path resolved anew.
-type Act = fn(&Rig) -> Result<(), String>;
+type Act = fn(&NodeFixture) -> Result<(), String>;
 
-pub(crate) fn told<T, E: std::error::Error>(done: Result<T, E>) -> Result<T, String> {
+pub(crate) fn with_text_error<T, E: std::error::Error>(done: Result<T, E>) -> Result<T, String> {
     done.map_err(|error| error.to_string())
 }
 
@@ -65,33 +65,33 @@ impl Sweep<'_> {
     }
 
     /// A node as the operation finds it, that looks nothing up any more.
-    fn prepared(&self) -> Rig {
-        let rig = (self.scenario.prepare)().reaching(self.reach);
-        rig.settle();
-        rig
+    fn prepared(&self) -> NodeFixture {
+        let fixture = (self.scenario.prepare)().reaching(self.reach);
+        fixture.settle();
+        fixture
     }
 
     fn disturbed(&self, case: &Case<'_>, expected: &str) {
         let Self { scenario, reach } = self;
         let what = format!("{}, {reach:?}: {case}", scenario.name);
-        let rig = self.prepared();
-        let first = case.befall(&rig, scenario.act);
+        let fixture = self.prepared();
+        let first = case.inject_crash(&fixture, scenario.act);
         refuse_texts_of_other_failures(&what, &first);
-        assert_eq!(rig.open(), Counts::default(), "{what}: leaks");
-        let rig = match case.effect {
+        assert_eq!(fixture.open(), Counts::default(), "{what}: leaks");
+        let fixture = match case.effect {
             Effect::Kill(_) => {
-                assert!(rig.sim.is_killed(), "{what}: was not reached");
-                rig.reopened()
+                assert!(fixture.sim.is_killed(), "{what}: was not reached");
+                fixture.reopened()
             }
-            _ => rig,
+            _ => fixture,
         };
-        if let Err(error) = (scenario.act)(&rig) {
+        if let Err(error) = (scenario.act)(&fixture) {
             let mut texts = scenario.done_already.iter();
             let is_done = texts.any(|text| error.contains(text));
             assert!(is_done, "{what}: {first:?}, then {error}");
         }
-        assert_eq!(rig.open(), Counts::default(), "{what}: the retry leaks");
-        let state = rig.reopened().state();
+        assert_eq!(fixture.open(), Counts::default(), "{what}: the retry leaks");
+        let state = fixture.reopened().state();
         assert_eq!(state, expected, "{what}: {first:?}");
     }
 }
@@ -141,9 +141,11 @@ fn is_refusable(op: &Op) -> bool {
 /// Drivers take such a text for "that is done already", and what failed here is none of what they
 /// stand for.
 fn refuse_texts_of_other_failures(what: &str, first: &Result<(), String>) {
-    let said = first.as_ref().err().map_or("", String::as_str);
-    let read = texts::ALL.iter().find(|text| said.contains(text.words));
-    assert_eq!(read, None, "{what}: {said}");
+    let error_text = first.as_ref().err().map_or("", String::as_str);
+    let read = driver_texts::ALL
+        .iter()
+        .find(|text| error_text.contains(text.words));
+    assert_eq!(read, None, "{what}: {error_text}");
 }
 
 /// One operation of the system, and what goes wrong there.
@@ -156,12 +158,12 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// What comes of `act` when this befalls it.
-    fn befall(&self, rig: &Rig, act: Act) -> Result<(), String> {
+    fn inject_crash(&self, fixture: &NodeFixture, act: Act) -> Result<(), String> {
         let nth = u32::try_from(self.index + 1).unwrap();
         let rule = Rule::on("*", self.effect.clone()).from_nth(nth).times(1);
-        let faults = rig.sim.faults();
+        let faults = fixture.sim.faults();
         faults.add(rule);
-        let outcome = act(rig);
+        let outcome = act(fixture);
         faults.clear();
         outcome
     }

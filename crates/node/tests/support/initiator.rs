@@ -12,7 +12,7 @@ use wincsi_node::{
 };
 use zeroize::Zeroizing;
 
-use super::{DATA, GIB, Rig};
+use super::{DATA, GIB, NodeFixture};
 
 pub(crate) const ADDRESS: &str = "10.0.0.9";
 /// A target that asks nothing, with one disk.
@@ -30,30 +30,30 @@ const DIAMOND: [(&str, &[&str]); 4] = [
     ("top", &["left", "right"]),
 ];
 
-impl Rig {
+impl NodeFixture {
     /// A node whose initiator service runs, with the server `array` near it, and a disk of its own.
     pub(crate) fn with_array() -> Self {
-        let rig = Self::of(&with_services(Start::Automatic), Options::default());
-        rig.array().add_server("array", &array()).unwrap();
+        let fixture = Self::of(&with_services(Start::Automatic), Options::default());
+        fixture.array().add_server("array", &array()).unwrap();
         for image in ["open", "guarded"] {
-            rig.array().set_image(image, GIB).unwrap();
+            fixture.array().set_image(image, GIB).unwrap();
         }
-        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
-        rig
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
+        fixture
     }
 
     /// The same, where the initiator knows the portal.
     pub(crate) fn with_portal() -> Self {
-        let rig = Self::with_array();
-        rig.add_portal().unwrap();
-        rig
+        let fixture = Self::with_array();
+        fixture.add_portal().unwrap();
+        fixture
     }
 
     /// A node where the diamond of services runs, or not.
     pub(crate) fn with_diamond(start: Start) -> Self {
-        let rig = Self::of(&with_services(start), Options::default());
-        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
-        rig
+        let fixture = Self::of(&with_services(start), Options::default());
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
+        fixture
     }
 
     /// The iSCSI servers around the node.
@@ -171,7 +171,7 @@ pub(crate) fn chap() -> Chap {
     Chap::new("node", secret(SECRET)).unwrap()
 }
 
-/// The server that [`Rig::with_array`] puts up.
+/// The server that [`NodeFixture::with_array`] puts up.
 pub(crate) fn array() -> ServerSpec {
     let disk = |serial| DiskSpec::on(Bus::Iscsi).serial(serial);
     ServerSpec::at(ADDRESS)

@@ -8,9 +8,9 @@
 )]
 
 pub(crate) mod crash;
-pub(crate) mod fixture;
+pub(crate) mod disk_images;
 pub(crate) mod initiator;
-pub(crate) mod meddle;
+pub(crate) mod inject;
 pub(crate) mod spanned;
 mod stage;
 mod state;
@@ -33,7 +33,8 @@ use os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, Op, Role, SanPolicy, S
 use tempfile::TempDir;
 use uuid::Uuid;
 use wincsi_node::{
-    Bounds, Disks, Filesystem, Iscsi, Node, Options, Services, Smb, Volumes, Way, WayError,
+    AllowedRoots, Disks, Filesystem, Iscsi, Node, Options, ResolveError, ResolvedPath, Services,
+    Smb, Volumes,
 };
 
 pub(crate) const GIB: u64 = 1 << 30;
@@ -53,14 +54,14 @@ pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
 pub(crate) const STAGING: &str = r"C:\var\lib\kubelet\plugins\globalmount";
 
 /// A simulated node as one process sees it, and the operations on it.
-pub(crate) struct Rig {
+pub(crate) struct NodeFixture {
     pub(crate) sim: SimNode,
     pub(crate) node: Node,
     options: Options,
     home: TempDir,
     known: Cell<Known>,
     reach: Reach,
-    bounds: OnceCell<Arc<Bounds>>,
+    allowed: OnceCell<Arc<AllowedRoots>>,
     tally: Arc<Tally>,
 }
 
@@ -79,7 +80,7 @@ struct Known {
     volume: Option<VolumeId>,
 }
 
-impl Rig {
+impl NodeFixture {
     /// A node whose disks come up by themselves, and an hour to spare for each operation.
     pub(crate) fn new() -> Self {
         Self::with(Options::default())
@@ -102,22 +103,22 @@ impl Rig {
             initialize_brings_online: false,
             ..NodeSpec::named("node-1").san_policy(SanPolicy::OfflineAll)
         };
-        let rig = Self::of(&spec, Options::default());
-        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 2 * GIB);
-        rig
+        let fixture = Self::of(&spec, Options::default());
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 2 * GIB);
+        fixture
     }
 
-    /// [`Rig::with_mounted_volume`] on such a node, which is set up so only afterwards, and keeps its name.
+    /// [`NodeFixture::with_mounted_volume`] on such a node, which is set up so only afterwards, and keeps its name.
     pub(crate) fn with_mounted_volume_on(spec: &NodeSpec) -> Self {
-        let rig = Self::with_mounted_volume();
+        let fixture = Self::with_mounted_volume();
         let name = "node-1".to_owned();
         let spec = NodeSpec {
             name,
             ..spec.clone()
         };
         let text = toml::to_string(&spec).unwrap();
-        std::fs::write(rig.home.path().join("node.toml"), text).unwrap();
-        rig.reopened()
+        std::fs::write(fixture.home.path().join("node.toml"), text).unwrap();
+        fixture.reopened()
     }
 
     /// The operations that `act` makes.
@@ -129,31 +130,39 @@ impl Rig {
 
     /// A node with one blank disk that the storage provider has seen.
     pub(crate) fn with_data_disk() -> Self {
-        let rig = Self::new();
-        rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
-        rig
+        let fixture = Self::new();
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
+        fixture
     }
 
     /// A node with a disk that has one formatted volume.
     pub(crate) fn with_volume() -> Self {
-        let rig = Self::with_data_disk();
-        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-        rig.volumes().format(rig.volume(), rig.soon()).unwrap();
-        rig
+        let fixture = Self::with_data_disk();
+        fixture
+            .disks()
+            .partition(fixture.disk(), fixture.soon())
+            .unwrap();
+        fixture
+            .volumes()
+            .format(fixture.volume(), fixture.soon())
+            .unwrap();
+        fixture
     }
 
-    /// A node where the volume is mounted at [`Rig::staging`] and holds a file.
+    /// A node where the volume is mounted at [`NodeFixture::staging`] and holds a file.
     pub(crate) fn with_mounted_volume() -> Self {
-        let rig = Self::with_volume();
-        let staging = rig.staging();
-        rig.filesystem()
-            .make_directory(&staging, rig.soon())
+        let fixture = Self::with_volume();
+        let staging = fixture.staging();
+        fixture
+            .filesystem()
+            .make_directory(&staging, fixture.soon())
             .unwrap();
-        rig.volumes()
-            .mount(rig.volume(), &staging, rig.soon())
+        fixture
+            .volumes()
+            .mount(fixture.volume(), &staging, fixture.soon())
             .unwrap();
-        rig.write(&format!(r"{staging}\data.txt"), "precious");
-        rig
+        fixture.write(&format!(r"{staging}\data.txt"), "precious");
+        fixture
     }
 
     /// A node with the folder `C:\var` and a server that shares [`SHARE`] with [`USER`].
@@ -167,14 +176,15 @@ impl Rig {
     }
 
     fn beside_server(self) -> Self {
-        let rig = self;
+        let fixture = self;
         let server = ServerSpec::sharing("share", USER, PASSWORD);
-        let servers = SmbControl::at(rig.home.path());
+        let servers = SmbControl::at(fixture.home.path());
         servers.add_server("files", &server).unwrap();
-        rig.filesystem()
-            .make_directory(&path(r"C:\var"), rig.soon())
+        fixture
+            .filesystem()
+            .make_directory(&path(r"C:\var"), fixture.soon())
             .unwrap();
-        rig
+        fixture
     }
 
     /// The servers around the node.
@@ -222,7 +232,7 @@ impl Rig {
             home,
             known: Cell::default(),
             reach: Reach::default(),
-            bounds: OnceCell::new(),
+            allowed: OnceCell::new(),
             tally,
         }
     }
@@ -284,10 +294,10 @@ impl Rig {
     }
 
     /// What a client named, followed to where it leads as csi-proxy does for each call.
-    pub(crate) fn way(&self, at: &str) -> Result<Way, WayError> {
+    pub(crate) fn resolved(&self, at: &str) -> Result<ResolvedPath, ResolveError> {
         match self.reach {
-            Reach::Everywhere => Ok(Way::from(&path(at))),
-            Reach::WorkingFolder => self.bounds().resolve(self.os(), &path(at)),
+            Reach::Everywhere => Ok(ResolvedPath::from(&path(at))),
+            Reach::WorkingFolder => self.allowed().resolve(self.os(), &path(at)),
         }
     }
 
@@ -304,15 +314,15 @@ impl Rig {
     }
 
     /// The working folder, which csi-proxy resolves once, when it starts.
-    fn bounds(&self) -> &Arc<Bounds> {
+    fn allowed(&self) -> &Arc<AllowedRoots> {
         let folders = [path(KUBELET)];
-        let resolve = || Bounds::resolve_roots(self.os(), &folders);
-        self.bounds.get_or_init(resolve)
+        let resolve = || AllowedRoots::resolve_roots(self.os(), &folders);
+        self.allowed.get_or_init(resolve)
     }
 
     /// Looks up working folder, disk and volume, so that the next operation is that of a scenario.
     pub(crate) fn settle(&self) {
-        self.bounds();
+        self.allowed();
         let disk = self.disk();
         let volumes = self
             .node
@@ -437,7 +447,7 @@ impl Rig {
         String::from_utf8(self.sim.files().read_file(&path(at)).unwrap()).unwrap()
     }
 
-    /// The file that [`Rig::with_mounted_volume`] put on the volume, whatever is mounted where.
+    /// The file that [`NodeFixture::with_mounted_volume`] put on the volume, whatever is mounted where.
     pub(crate) fn precious(&self) -> String {
         self.read(&format!("{}data.txt", self.volume()))
     }

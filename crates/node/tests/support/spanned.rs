@@ -6,7 +6,7 @@ use std::time::Duration;
 use os::VolumeId;
 use os_sim::{Arrives, Bus, Content, DiskSpec, IdentifierKind, VolumeExtent};
 
-use super::{Rig, path};
+use super::{NodeFixture, path};
 
 /// The names of the disks, which are their serial numbers as well.
 pub(crate) const SPANNED: [&str; 2] = ["span1", "span2"];
@@ -21,7 +21,7 @@ pub(crate) enum Style {
     Mbr,
 }
 
-impl Rig {
+impl NodeFixture {
     /// Plugs in two blank disks, which both views have.
     pub(crate) fn plug_spannable(&self, style: Style) {
         self.plug_spannable_that(Arrives::Online, style);
@@ -65,7 +65,7 @@ impl Rig {
         volume
     }
 
-    /// [`Rig::add_spanned`], mounted at a folder.
+    /// [`NodeFixture::add_spanned`], mounted at a folder.
     pub(crate) fn add_spanned_at(&self, folder: &str) -> VolumeId {
         let volume = self.add_spanned();
         self.mount_spanned(volume, folder);

@@ -10,9 +10,9 @@ use os::{
     VolumeId, WinPath,
 };
 
-use super::{Rig, path};
+use super::{NodeFixture, path};
 
-impl Rig {
+impl NodeFixture {
     /// Disks, partitions, volumes, files, mappings, services, and what the initiator knows.
     pub(crate) fn state(&self) -> String {
         // Volumes come late, and what only memory held of the clock is gone after a death.
@@ -104,14 +104,14 @@ impl Rig {
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         for found in entries {
             let at = folder.join(Component::listed(found.name).unwrap());
-            let _ = writeln!(text, "  {}", self.said(&at, &found.entry, names));
+            let _ = writeln!(text, "  {}", self.describe(&at, &found.entry, names));
             if found.entry.is_directory() && found.entry.tag.is_none() {
                 self.say_folder(text, &at, names);
             }
         }
     }
 
-    fn said(&self, at: &WinPath, entry: &Entry, names: &BTreeMap<VolumeId, String>) -> String {
+    fn describe(&self, at: &WinPath, entry: &Entry, names: &BTreeMap<VolumeId, String>) -> String {
         let files = self.sim.files();
         let name = match at.root() {
             Root::Volume(volume) => at.to_string().replace(&volume.to_string(), &names[volume]),

@@ -10,10 +10,10 @@ use os_sim::{Bus, DiskSpec, Effect, IdentifierKind, Op, Rule, RuleId};
 use wincsi_node::api::{Error, NodeApi};
 use wincsi_node::{Criterion, DiskQuery, FoundDisk, Node, SerialNumber};
 
-use super::{DATA, GIB, Rig, STAGING};
+use super::{DATA, GIB, NodeFixture, STAGING};
 
 /// Of the real clock, which nothing here is to take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) const BAD: &str = "bad";
 const RAW: &str = "raw";
@@ -28,8 +28,8 @@ const SLICE: Duration = Duration::from_millis(200);
 const BAD_STAGING: &str = r"C:\var\lib\kubelet\plugins\badmount";
 
 /// A node with a good disk, a raw one, and one that can be made to hang.
-pub(crate) struct Scene {
-    pub(crate) rig: Rig,
+pub(crate) struct StuckDiskFixture {
+    pub(crate) fixture: NodeFixture,
     pub(crate) good: Pair,
     pub(crate) bad: Pair,
     /// The path by which the provider names the bad disk.
@@ -63,7 +63,7 @@ impl Pair {
 
 /// Where the bad disk hangs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum HangPoint {
     Cache,
     Disk,
     /// What is in the volume, by the path of its folder.
@@ -76,71 +76,71 @@ pub(crate) enum Place {
     Volume,
 }
 
-impl Scene {
+impl StuckDiskFixture {
     pub(crate) fn new() -> Self {
-        let rig = Rig::with_mounted_volume();
+        let fixture = NodeFixture::with_mounted_volume();
         let named = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, PAGE83);
         let unnamed = DiskSpec::on(Bus::Sas);
         for (serial, lun, spec) in [(BAD, 2, unnamed), (RAW, 3, named)] {
-            rig.plug(&spec.serial(serial).lun(lun), serial, 4 * GIB);
+            fixture.plug(&spec.serial(serial).lun(lun), serial, 4 * GIB);
         }
-        let bad = rig.disk_of(BAD);
-        rig.disks().partition(bad, rig.soon()).unwrap();
-        let volume = rig.volumes().sole_on_disk(bad, rig.soon()).unwrap();
-        rig.volumes().format(volume, rig.soon()).unwrap();
+        let bad = fixture.disk_of(BAD);
+        fixture.disks().partition(bad, fixture.soon()).unwrap();
+        let volume = fixture.volumes().sole_on_disk(bad, fixture.soon()).unwrap();
+        fixture.volumes().format(volume, fixture.soon()).unwrap();
         let bad = Pair {
             disk: bad,
             volume,
             folder: BAD_STAGING,
         };
-        mount(&rig, bad);
-        let find = |text| rig.disks().find(&serial(text), rig.soon()).unwrap();
+        mount(&fixture, bad);
+        let find = |text| fixture.disks().find(&serial(text), fixture.soon()).unwrap();
         Self {
             good: Pair {
-                disk: rig.disk(),
-                volume: rig.volume(),
+                disk: fixture.disk(),
+                volume: fixture.volume(),
                 folder: STAGING,
             },
             bad,
-            bad_path: path_of(&rig, bad.disk),
+            bad_path: path_of(&fixture, bad.disk),
             found: find(DATA),
             raw: find(RAW),
-            rig,
+            fixture,
         }
     }
 
     pub(crate) fn api(&self) -> &dyn NodeApi {
-        &self.rig.node
+        &self.fixture.node
     }
 
-    fn object(&self, place: Place) -> String {
+    fn object(&self, place: HangPoint) -> String {
         match place {
-            Place::Cache | Place::Root | Place::Volume => self.bad.volume.to_string(),
-            Place::Disk => format!("disk {}", self.bad.disk),
-            Place::Files => self.bad.file().to_string(),
-            Place::Mounted => self.bad.folder.to_owned(),
-            Place::Path => self.bad_path.clone(),
+            HangPoint::Cache | HangPoint::Root | HangPoint::Volume => self.bad.volume.to_string(),
+            HangPoint::Disk => format!("disk {}", self.bad.disk),
+            HangPoint::Files => self.bad.file().to_string(),
+            HangPoint::Mounted => self.bad.folder.to_owned(),
+            HangPoint::Path => self.bad_path.clone(),
         }
     }
 
-    pub(crate) fn hang(&self, place: Place) -> RuleId {
+    pub(crate) fn hang(&self, place: HangPoint) -> RuleId {
         let (facility, operation) = match place {
-            Place::Cache => (Facility::Volumes, "FlushFileBuffers"),
-            Place::Disk | Place::Path => (Facility::Disks, "*"),
-            Place::Files | Place::Root => (Facility::Files, "*"),
-            Place::Mounted => (Facility::Files, "CreateFileW"),
-            Place::Volume => (Facility::Volumes, "*"),
+            HangPoint::Cache => (Facility::Volumes, "FlushFileBuffers"),
+            HangPoint::Disk | HangPoint::Path => (Facility::Disks, "*"),
+            HangPoint::Files | HangPoint::Root => (Facility::Files, "*"),
+            HangPoint::Mounted => (Facility::Files, "CreateFileW"),
+            HangPoint::Volume => (Facility::Volumes, "*"),
         };
         let rule = Rule::on(operation, Effect::Hang).in_facility(facility);
         let rule = rule.object(&self.object(place));
-        let _ = self.rig.sim.take_trace();
-        self.rig.sim.faults().add(rule)
+        let _ = self.fixture.sim.take_trace();
+        self.fixture.sim.faults().add(rule)
     }
 
     /// How many operations have begun in the bad disk since it hangs: each costs a thread.
-    pub(crate) fn lost(&self, place: Place) -> usize {
+    pub(crate) fn lost(&self, place: HangPoint) -> usize {
         let object = self.object(place);
-        let trace = self.rig.sim.take_trace();
+        let trace = self.fixture.sim.take_trace();
         trace.iter().filter(|op: &&Op| op.object == object).count()
     }
 
@@ -149,20 +149,20 @@ impl Scene {
     }
 
     pub(crate) fn wait_until_hanging(&self, operations: usize) {
-        let faults = self.rig.sim.faults();
-        let hang = faults.wait_until_hanging(operations, PATIENCE);
+        let faults = self.fixture.sim.faults();
+        let hang = faults.wait_until_hanging(operations, TIMEOUT);
         assert!(hang, "fewer than {operations} hang");
     }
 
     pub(crate) fn pass(&self, time: Duration) {
-        self.rig.os().clock.sleep(time);
+        self.fixture.os().clock.sleep(time);
     }
 
     pub(crate) fn begin<T: Send + 'static>(
         &self,
         act: impl FnOnce(&Node) -> Result<T, Error> + Send + 'static,
     ) -> Receiver<Result<T, Error>> {
-        let node = self.rig.node.clone();
+        let node = self.fixture.node.clone();
         let (answer, answered) = mpsc::channel();
         thread::spawn(move || answer.send(act(&node)));
         answered
@@ -173,13 +173,13 @@ impl Scene {
         &self,
         act: impl FnOnce(&Node) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        self.begin(act).recv_timeout(PATIENCE).unwrap()
+        self.begin(act).recv_timeout(TIMEOUT).unwrap()
     }
 
     /// The answer to a call in which something hangs, while the clock goes on until it comes.
     pub(crate) fn answer_of<T>(&self, call: &Receiver<Result<T, Error>>) -> Result<T, Error> {
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < TIMEOUT {
             self.pass(Duration::from_secs(5));
             if let Ok(answer) = call.recv_timeout(SLICE) {
                 return answer;
@@ -190,22 +190,24 @@ impl Scene {
 }
 
 /// With a file in it.
-fn mount(rig: &Rig, pair: Pair) {
+fn mount(fixture: &NodeFixture, pair: Pair) {
     let folder = pair.folder();
-    let made = rig.filesystem().make_directory(&folder, rig.soon());
+    let made = fixture.filesystem().make_directory(&folder, fixture.soon());
     made.unwrap();
-    let mounted = rig.volumes().mount(pair.volume, &folder, rig.soon());
+    let mounted = fixture
+        .volumes()
+        .mount(pair.volume, &folder, fixture.soon());
     mounted.unwrap();
-    rig.write(&pair.file().to_string(), "precious");
+    fixture.write(&pair.file().to_string(), "precious");
 }
 
 pub(crate) fn serial(text: &str) -> DiskQuery {
     DiskQuery::all([Criterion::Serial(SerialNumber::parse(text).unwrap())]).unwrap()
 }
 
-fn path_of(rig: &Rig, number: DiskNumber) -> String {
+fn path_of(fixture: &NodeFixture, number: DiskNumber) -> String {
     let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name, disk::PATH.name]);
-    let rows = rig.os().storage.query(&query, rig.soon()).unwrap();
+    let rows = fixture.os().storage.query(&query, fixture.soon()).unwrap();
     let is_it = |row: &&os::Instance| row.u32(disk::NUMBER.name) == Ok(number.0);
     let row = rows.iter().find(is_it).unwrap();
     row.text_or_null(disk::PATH.name)
@@ -216,7 +218,7 @@ fn path_of(rig: &Rig, number: DiskNumber) -> String {
 
 /// What hung ends a moment after it is let go.
 pub(crate) fn eventually<T>(what: &str, act: impl Fn() -> Result<T, Error>) -> T {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         match act() {
             Ok(answer) => return answer,

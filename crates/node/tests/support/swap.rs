@@ -8,10 +8,10 @@ use os::layer::forward::{ForwardFiles, ForwardHeld};
 use os::{Component, DirEntry, Entry, Files, Held, LinkKind, Pin, Result, VolumeId, WinPath};
 use wincsi_node::{Node, Options};
 
-use super::Rig;
+use super::NodeFixture;
 
-/// Operations over a node where something happens to `victim` just before it is pinned or listed, or
-/// just after it was not found.
+/// Operations over a node where something happens to `victim` just before it is pinned, listed or looked at, or
+/// just after it was found, or was not.
 pub(crate) struct Swap {
     pub(crate) node: Node,
     swapped: Arc<AtomicBool>,
@@ -19,45 +19,68 @@ pub(crate) struct Swap {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
-    Pinned,
+    Found,
     Listed,
+    Looked,
     Missed,
+    Pinned,
 }
 
 impl Swap {
     /// The victim becomes a link after it was found, and before it is pinned.
-    pub(crate) fn to_link(rig: &Rig, victim: WinPath, target: &str) -> Self {
-        let (tree, target) = (rig.sim.files().clone(), target.to_owned());
-        Self::new(rig, victim, When::Pinned, move |directory| {
+    pub(crate) fn to_link(fixture: &NodeFixture, victim: WinPath, target: &str) -> Self {
+        let (tree, target) = (fixture.sim.files().clone(), target.to_owned());
+        Self::new(fixture, victim, When::Pinned, move |directory| {
             tree.remove_directory(directory)?;
             tree.create_symlink(directory, &target, LinkKind::Directory)
         })
     }
 
+    /// The victim becomes a link just after a look at it.
+    pub(crate) fn to_link_once_found(fixture: &NodeFixture, victim: WinPath, target: &str) -> Self {
+        let (tree, target) = (fixture.sim.files().clone(), target.to_owned());
+        Self::new(fixture, victim, When::Found, move |directory| {
+            tree.remove_directory(directory)?;
+            tree.create_symlink(directory, &target, LinkKind::Directory)
+        })
+    }
+
+    /// The directory above the victim becomes a link just before a look at that, if it can be removed.
+    pub(crate) fn above_to_link(fixture: &NodeFixture, victim: WinPath, target: &str) -> Self {
+        let (tree, target) = (fixture.sim.files().clone(), target.to_owned());
+        Self::new(fixture, victim, When::Looked, move |victim| {
+            let above = victim.parent().unwrap();
+            match tree.remove_directory(&above) {
+                Ok(()) => tree.create_symlink(&above, &target, LinkKind::Directory),
+                Err(_) => Ok(()),
+            }
+        })
+    }
+
     /// A volume is mounted at the victim after it was pinned, and before it is listed.
-    pub(crate) fn to_mount(rig: &Rig, victim: WinPath, volume: VolumeId) -> Self {
-        let volumes = Arc::clone(&rig.os().volumes);
-        Self::new(rig, victim, When::Listed, move |directory| {
+    pub(crate) fn to_mount(fixture: &NodeFixture, victim: WinPath, volume: VolumeId) -> Self {
+        let volumes = Arc::clone(&fixture.os().volumes);
+        Self::new(fixture, victim, When::Listed, move |directory| {
             volumes.set_mount_point(directory, volume)
         })
     }
 
     /// The victim is made, as a directory, after somebody looked for it in vain.
-    pub(crate) fn made_once_missed(rig: &Rig, victim: WinPath) -> Self {
-        let tree = rig.sim.files().clone();
-        Self::new(rig, victim, When::Missed, move |directory| {
+    pub(crate) fn made_once_missed(fixture: &NodeFixture, victim: WinPath) -> Self {
+        let tree = fixture.sim.files().clone();
+        Self::new(fixture, victim, When::Missed, move |directory| {
             tree.create_directory(directory)
         })
     }
 
     fn new(
-        rig: &Rig,
+        fixture: &NodeFixture,
         victim: WinPath,
         when: When,
         act: impl Fn(&WinPath) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
         let swapped = Arc::new(AtomicBool::new(false));
-        let mut os = rig.os().clone();
+        let mut os = fixture.os().clone();
         os.files = Arc::new(Swapping {
             files: Arc::clone(&os.files),
             act: Arc::new(act),
@@ -87,14 +110,18 @@ struct Swapping {
 }
 
 impl Swapping {
-    fn missed<T>(&self, path: &WinPath, seen: Result<T>) -> Result<T> {
-        if seen.is_err() {
-            self.strike(When::Missed, path)?;
-        }
+    fn seen<T>(&self, path: &WinPath, look: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.inject(When::Looked, path)?;
+        let seen = look();
+        let when = match seen {
+            Ok(_) => When::Found,
+            Err(_) => When::Missed,
+        };
+        self.inject(when, path)?;
         seen
     }
 
-    fn strike(&self, when: When, directory: &WinPath) -> Result<()> {
+    fn inject(&self, when: When, directory: &WinPath) -> Result<()> {
         let is_it = *directory == self.victim && when == self.when;
         if is_it && !self.swapped.swap(true, Ordering::SeqCst) {
             (self.act)(directory)?;
@@ -127,7 +154,7 @@ impl ForwardHeld for Watching {
 
     fn pin(&self, name: &Component) -> Result<Pin> {
         let below = self.directory.join(name.clone());
-        self.swapping.strike(When::Pinned, &below)?;
+        self.swapping.inject(When::Pinned, &below)?;
         let is_mounted_later = below == self.swapping.victim && self.swapping.when == When::Listed;
         match is_mounted_later {
             true => self.swapping.files.pin(&self.directory),
@@ -143,7 +170,7 @@ impl ForwardFiles for Swapping {
     }
 
     fn pin(&self, directory: &WinPath) -> Result<Pin> {
-        self.strike(When::Pinned, directory)?;
+        self.inject(When::Pinned, directory)?;
         let is_mounted_later = *directory == self.victim && self.when == When::Listed;
         match directory.parent() {
             // Here a pin keeps the name alone, so that a volume can be mounted all the same.
@@ -154,15 +181,15 @@ impl ForwardFiles for Swapping {
     }
 
     fn entry(&self, path: &WinPath) -> Result<Entry> {
-        self.missed(path, self.files.entry(path))
+        self.seen(path, || self.files.entry(path))
     }
 
     fn leads_to_directory(&self, path: &WinPath) -> Result<bool> {
-        self.missed(path, self.files.leads_to_directory(path))
+        self.seen(path, || self.files.leads_to_directory(path))
     }
 
     fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>> {
-        self.strike(When::Listed, directory)?;
+        self.inject(When::Listed, directory)?;
         self.files.list(directory)
     }
 }

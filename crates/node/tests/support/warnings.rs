@@ -10,11 +10,11 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Counts the warnings and errors that `act` logs on this thread.
 pub(crate) fn of(act: impl FnOnce()) -> usize {
-    told(act).lines().count()
+    captured(act).lines().count()
 }
 
 /// The warnings and errors that `act` logs on this thread, a line each.
-pub(crate) fn told(act: impl FnOnce()) -> String {
+pub(crate) fn captured(act: impl FnOnce()) -> String {
     listen();
     LINES.set(Some(String::new()));
     act();

@@ -9,44 +9,58 @@ use os::{Deadline, Files, LinkKind, Win32, WinPath};
 use os_sim::{Effect, Rule};
 use wincsi_node::{FilesystemError, Unfinished, VolumeError};
 
-use crate::support::{Rig, path};
+use crate::support::{NodeFixture, path};
 
 /// azuredisk unstages with `Rmdir{force}` on the mounted folder itself and nothing before it.
 #[test]
 fn azuredisk_unstage_leaves_the_volumes_files_alone() {
-    let rig = Rig::with_mounted_volume();
-    let staging = rig.staging();
-    rig.filesystem().remove_tree(&staging, rig.soon()).unwrap();
-    assert!(!rig.filesystem().path_exists(&staging, rig.soon()).unwrap());
-    assert_eq!(rig.precious(), "precious");
-    let paths = rig.os().volumes.access_paths(rig.volume()).unwrap();
+    let fixture = NodeFixture::with_mounted_volume();
+    let staging = fixture.staging();
+    fixture
+        .filesystem()
+        .remove_tree(&staging, fixture.soon())
+        .unwrap();
+    assert!(
+        !fixture
+            .filesystem()
+            .path_exists(&staging, fixture.soon())
+            .unwrap()
+    );
+    assert_eq!(fixture.precious(), "precious");
+    let paths = fixture.os().volumes.access_paths(fixture.volume()).unwrap();
     assert_eq!(paths, [], "the mount manager forgot the folder");
-    rig.filesystem().remove_tree(&staging, rig.soon()).unwrap();
+    fixture
+        .filesystem()
+        .remove_tree(&staging, fixture.soon())
+        .unwrap();
 }
 
 #[test]
 fn a_tree_goes_and_what_its_links_lead_to_stays() {
-    let rig = Rig::with_mounted_volume();
-    let filesystem = rig.filesystem();
+    let fixture = NodeFixture::with_mounted_volume();
+    let filesystem = fixture.filesystem();
     let top = path(r"C:\var\lib\kubelet");
     let outside = path(r"C:\outside");
-    filesystem.make_directory(&outside, rig.soon()).unwrap();
-    rig.write(r"C:\outside\kept.txt", "kept");
+    filesystem.make_directory(&outside, fixture.soon()).unwrap();
+    fixture.write(r"C:\outside\kept.txt", "kept");
     filesystem
-        .make_directory(&path(r"C:\var\lib\kubelet\pods\a\b\c"), rig.soon())
+        .make_directory(&path(r"C:\var\lib\kubelet\pods\a\b\c"), fixture.soon())
         .unwrap();
-    rig.write(r"C:\var\lib\kubelet\pods\a\file", "gone");
-    rig.write(r"C:\var\lib\kubelet\pods\a\stubborn", "gone");
-    rig.sim
+    fixture.write(r"C:\var\lib\kubelet\pods\a\file", "gone");
+    fixture.write(r"C:\var\lib\kubelet\pods\a\stubborn", "gone");
+    fixture
+        .sim
         .files()
         .set_read_only(&path(r"C:\var\lib\kubelet\pods\a\stubborn"))
         .unwrap();
-    rig.sim
+    fixture
+        .sim
         .files()
         .set_read_only(&path(r"C:\var\lib\kubelet\pods\a\b"))
         .unwrap();
     let link = |name: &str, target: &str, kind| {
-        rig.sim
+        fixture
+            .sim
             .files()
             .create_symlink(&path(name), target, kind)
             .unwrap();
@@ -66,68 +80,68 @@ fn a_tree_goes_and_what_its_links_lead_to_stays() {
         r"C:\nowhere",
         LinkKind::Directory,
     );
-    filesystem.remove_tree(&top, rig.soon()).unwrap();
-    assert!(!filesystem.path_exists(&top, rig.soon()).unwrap());
-    assert_eq!(rig.read(r"C:\outside\kept.txt"), "kept");
-    assert_eq!(rig.precious(), "precious");
+    filesystem.remove_tree(&top, fixture.soon()).unwrap();
+    assert!(!filesystem.path_exists(&top, fixture.soon()).unwrap());
+    assert_eq!(fixture.read(r"C:\outside\kept.txt"), "kept");
+    assert_eq!(fixture.precious(), "precious");
 }
 
 #[test]
 fn a_link_as_the_root_goes_as_an_entry() {
-    let rig = Rig::new();
-    let filesystem = rig.filesystem();
+    let fixture = NodeFixture::new();
+    let filesystem = fixture.filesystem();
     filesystem
-        .make_directory(&path(r"C:\outside"), rig.soon())
+        .make_directory(&path(r"C:\outside"), fixture.soon())
         .unwrap();
-    rig.write(r"C:\outside\kept.txt", "kept");
+    fixture.write(r"C:\outside\kept.txt", "kept");
     let link = path(r"C:\link");
     filesystem
-        .create_symlink(&path(r"C:\outside"), &link, rig.soon())
+        .create_symlink(&path(r"C:\outside"), &link, fixture.soon())
         .unwrap();
     assert!(matches!(
-        filesystem.remove_contents(&link, rig.soon()),
+        filesystem.remove_contents(&link, fixture.soon()),
         Err(FilesystemError::NotEntered { .. })
     ));
-    filesystem.remove_tree(&link, rig.soon()).unwrap();
-    assert!(!filesystem.path_exists(&link, rig.soon()).unwrap());
-    assert_eq!(rig.read(r"C:\outside\kept.txt"), "kept");
+    filesystem.remove_tree(&link, fixture.soon()).unwrap();
+    assert!(!filesystem.path_exists(&link, fixture.soon()).unwrap());
+    assert_eq!(fixture.read(r"C:\outside\kept.txt"), "kept");
 }
 
 #[test]
 fn contents_go_and_the_directory_stays() {
-    let rig = Rig::new();
-    let filesystem = rig.filesystem();
+    let fixture = NodeFixture::new();
+    let filesystem = fixture.filesystem();
     let top = path(r"C:\var\top");
     filesystem
-        .make_directory(&path(r"C:\var\top\a\b"), rig.soon())
+        .make_directory(&path(r"C:\var\top\a\b"), fixture.soon())
         .unwrap();
-    rig.write(r"C:\var\top\file", "gone");
-    filesystem.remove_contents(&top, rig.soon()).unwrap();
-    assert_eq!(rig.sim.files().list(&top).unwrap(), []);
-    filesystem.remove_contents(&top, rig.soon()).unwrap();
-    let missing = filesystem.remove_contents(&path(r"C:\var\none"), rig.soon());
+    fixture.write(r"C:\var\top\file", "gone");
+    filesystem.remove_contents(&top, fixture.soon()).unwrap();
+    assert_eq!(fixture.sim.files().list(&top).unwrap(), []);
+    filesystem.remove_contents(&top, fixture.soon()).unwrap();
+    let missing = filesystem.remove_contents(&path(r"C:\var\none"), fixture.soon());
     assert!(matches!(missing, Err(FilesystemError::Remove { .. })));
 }
 
 #[test]
 fn one_entry_at_a_time_without_force() {
-    let rig = Rig::new();
-    let filesystem = rig.filesystem();
+    let fixture = NodeFixture::new();
+    let filesystem = fixture.filesystem();
     filesystem
-        .make_directory(&path(r"C:\var\a\b"), rig.soon())
+        .make_directory(&path(r"C:\var\a\b"), fixture.soon())
         .unwrap();
     let full = filesystem
-        .remove_entry(&path(r"C:\var\a"), rig.soon())
+        .remove_entry(&path(r"C:\var\a"), fixture.soon())
         .unwrap_err();
     assert_eq!(
         full.to_string(),
         r"remove C:\var\a: The directory is not empty."
     );
     filesystem
-        .remove_entry(&path(r"C:\var\a\b"), rig.soon())
+        .remove_entry(&path(r"C:\var\a\b"), fixture.soon())
         .unwrap();
     let missing = filesystem
-        .remove_entry(&path(r"C:\var\a\b"), rig.soon())
+        .remove_entry(&path(r"C:\var\a\b"), fixture.soon())
         .unwrap_err();
     let text = r"remove C:\var\a\b: The system cannot find the file specified.";
     assert_eq!(missing.to_string(), text);
@@ -135,17 +149,17 @@ fn one_entry_at_a_time_without_force() {
 
 #[test]
 fn directories_are_made_down_to_the_last() {
-    let rig = Rig::new();
-    let filesystem = rig.filesystem();
+    let fixture = NodeFixture::new();
+    let filesystem = fixture.filesystem();
     let deep = path(r"C:\var\lib\kubelet\pods");
-    filesystem.make_directory(&deep, rig.soon()).unwrap();
-    filesystem.make_directory(&deep, rig.soon()).unwrap();
+    filesystem.make_directory(&deep, fixture.soon()).unwrap();
+    filesystem.make_directory(&deep, fixture.soon()).unwrap();
     filesystem
-        .make_directory(&path(r"C:\"), rig.soon())
+        .make_directory(&path(r"C:\"), fixture.soon())
         .unwrap();
-    rig.write(r"C:\var\file", "");
+    fixture.write(r"C:\var\file", "");
     for blocked in [r"C:\var\file", r"C:\var\file\below"] {
-        let refused = filesystem.make_directory(&path(blocked), rig.soon());
+        let refused = filesystem.make_directory(&path(blocked), fixture.soon());
         assert!(
             matches!(refused, Err(FilesystemError::NotADirectory { .. })),
             "{blocked}"
@@ -153,31 +167,31 @@ fn directories_are_made_down_to_the_last() {
     }
     assert!(
         filesystem
-            .make_directory(&path(r"Q:\var"), rig.soon())
+            .make_directory(&path(r"Q:\var"), fixture.soon())
             .is_err()
     );
 }
 
 #[test]
 fn a_link_is_made_once_and_for_one_target() {
-    let rig = Rig::new();
-    let filesystem = rig.filesystem();
+    let fixture = NodeFixture::new();
+    let filesystem = fixture.filesystem();
     let (target, link) = (path(r"C:\var\target"), path(r"C:\var\link"));
-    filesystem.make_directory(&target, rig.soon()).unwrap();
+    filesystem.make_directory(&target, fixture.soon()).unwrap();
     filesystem
-        .create_symlink(&target, &link, rig.soon())
+        .create_symlink(&target, &link, fixture.soon())
         .unwrap();
     filesystem
-        .create_symlink(&target, &link, rig.soon())
+        .create_symlink(&target, &link, fixture.soon())
         .unwrap();
     let other = filesystem
-        .create_symlink(&path(r"C:\var"), &link, rig.soon())
+        .create_symlink(&path(r"C:\var"), &link, fixture.soon())
         .unwrap_err();
     let text = r"symlink C:\var C:\var\link: Cannot create a file when that file already exists.";
     assert_eq!(other.to_string(), text);
     assert!(
         filesystem
-            .create_symlink(&link, &target, rig.soon())
+            .create_symlink(&link, &target, fixture.soon())
             .is_err()
     );
 }
@@ -185,25 +199,30 @@ fn a_link_is_made_once_and_for_one_target() {
 /// As csi-proxy tells them: see the behaviour of `IsSymlink`.
 #[test]
 fn what_is_a_link_and_what_is_none() {
-    let rig = Rig::with_mounted_volume();
-    let filesystem = rig.filesystem();
-    let is_link = |at: &str| filesystem.is_symlink(&path(at), rig.soon());
-    let staging = rig.staging().to_string();
+    let fixture = NodeFixture::with_mounted_volume();
+    let filesystem = fixture.filesystem();
+    let is_link = |at: &str| filesystem.is_symlink(&path(at), fixture.soon());
+    let staging = fixture.staging().to_string();
     assert_eq!(is_link(&staging), Ok(true), "a mounted folder counts");
     assert_eq!(is_link(r"C:\var"), Ok(false));
     assert_eq!(is_link(&format!(r"{staging}\data.txt")), Ok(false));
     filesystem
-        .create_symlink(&rig.staging(), &path(r"C:\var\pod"), rig.soon())
+        .create_symlink(&fixture.staging(), &path(r"C:\var\pod"), fixture.soon())
         .unwrap();
     assert_eq!(is_link(r"C:\var\pod"), Ok(true));
     filesystem
-        .create_symlink(&path(r"C:\nowhere"), &path(r"C:\var\dangling"), rig.soon())
+        .create_symlink(
+            &path(r"C:\nowhere"),
+            &path(r"C:\var\dangling"),
+            fixture.soon(),
+        )
         .unwrap();
     assert_eq!(is_link(r"C:\var\dangling"), Ok(false));
     let missing = is_link(r"C:\var\none").unwrap_err();
     assert!(matches!(missing, FilesystemError::Inspect { source, .. }
         if source.win32() == Some(Win32::FILE_NOT_FOUND)));
-    rig.sim
+    fixture
+        .sim
         .hardware()
         .detach_disk(crate::support::DATA)
         .unwrap();
@@ -213,46 +232,47 @@ fn what_is_a_link_and_what_is_none() {
 /// Somebody puts a link where a directory was listed: it goes as an entry.
 #[test]
 fn a_directory_that_becomes_a_link_is_not_entered() {
-    let rig = Rig::new();
-    let filesystem = rig.filesystem();
+    let fixture = NodeFixture::new();
+    let filesystem = fixture.filesystem();
     filesystem
-        .make_directory(&path(r"C:\outside"), rig.soon())
+        .make_directory(&path(r"C:\outside"), fixture.soon())
         .unwrap();
-    rig.write(r"C:\outside\kept.txt", "kept");
+    fixture.write(r"C:\outside\kept.txt", "kept");
     filesystem
-        .make_directory(&path(r"C:\var\top\victim"), rig.soon())
+        .make_directory(&path(r"C:\var\top\victim"), fixture.soon())
         .unwrap();
     let swapping =
-        crate::support::swap::Swap::to_link(&rig, path(r"C:\var\top\victim"), r"C:\outside");
+        crate::support::swap::Swap::to_link(&fixture, path(r"C:\var\top\victim"), r"C:\outside");
     swapping
         .node
         .operations()
         .filesystem()
-        .remove_tree(&path(r"C:\var\top"), rig.soon())
+        .remove_tree(&path(r"C:\var\top"), fixture.soon())
         .unwrap();
     assert!(swapping.has_swapped());
     assert!(
         !filesystem
-            .path_exists(&path(r"C:\var\top"), rig.soon())
+            .path_exists(&path(r"C:\var\top"), fixture.soon())
             .unwrap()
     );
-    assert_eq!(rig.read(r"C:\outside\kept.txt"), "kept");
+    assert_eq!(fixture.read(r"C:\outside\kept.txt"), "kept");
 }
 
 /// Somebody else's mount, which no lock of ours keeps away.
 #[test]
 fn a_volume_that_is_mounted_between_pin_and_list_keeps_its_files() {
-    let rig = Rig::with_mounted_volume();
-    let filesystem = rig.filesystem();
+    let fixture = NodeFixture::with_mounted_volume();
+    let filesystem = fixture.filesystem();
     let victim = path(r"C:\var\top\victim");
-    filesystem.make_directory(&victim, rig.soon()).unwrap();
+    filesystem.make_directory(&victim, fixture.soon()).unwrap();
     for clear in [false, true] {
-        let mounting = crate::support::swap::Swap::to_mount(&rig, victim.clone(), rig.volume());
+        let mounting =
+            crate::support::swap::Swap::to_mount(&fixture, victim.clone(), fixture.volume());
         let filesystem = mounting.node.operations().filesystem();
         let top = path(r"C:\var\top");
         let (asked, removed) = match clear {
-            true => (&victim, filesystem.remove_contents(&victim, rig.soon())),
-            false => (&top, filesystem.remove_tree(&top, rig.soon())),
+            true => (&victim, filesystem.remove_contents(&victim, fixture.soon())),
+            false => (&top, filesystem.remove_tree(&top, fixture.soon())),
         };
         let expected = FilesystemError::BecameReparsePoint {
             path: asked.to_string(),
@@ -260,9 +280,11 @@ fn a_volume_that_is_mounted_between_pin_and_list_keeps_its_files() {
         };
         assert_eq!(removed, Err(expected));
         assert!(mounting.has_swapped());
-        assert_eq!(rig.precious(), "precious");
-        let volumes = rig.volumes();
-        volumes.unmount(rig.volume(), &victim, rig.soon()).unwrap();
+        assert_eq!(fixture.precious(), "precious");
+        let volumes = fixture.volumes();
+        volumes
+            .unmount(fixture.volume(), &victim, fixture.soon())
+            .unwrap();
     }
 }
 
@@ -271,17 +293,17 @@ fn a_volume_that_is_mounted_between_pin_and_list_keeps_its_files() {
 #[test]
 fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
     let patience = Duration::from_secs(60);
-    let rig = Rig::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume();
     let (top, below) = (path(r"C:\var\plugins"), path(r"C:\var\plugins\x"));
-    let filesystem = rig.filesystem();
-    let expired = || rig.os().clock.sleep(Duration::from_secs(7200));
-    filesystem.make_directory(&below, rig.soon()).unwrap();
+    let filesystem = fixture.filesystem();
+    let expired = || fixture.os().clock.sleep(Duration::from_secs(7200));
+    filesystem.make_directory(&below, fixture.soon()).unwrap();
 
     let mount = Rule::on("SetVolumeMountPointW", Effect::Hang);
-    let hang = rig.sim.faults().add(mount);
-    let mounter = mounting(&rig, &below, Deadline::NEVER);
-    assert!(rig.sim.faults().wait_until_hanging(1, patience));
-    let remover = removing(&rig, &top, rig.soon());
+    let hang = fixture.sim.faults().add(mount);
+    let mounter = mounting(&fixture, &below, Deadline::NEVER);
+    assert!(fixture.sim.faults().wait_until_hanging(1, patience));
+    let remover = removing(&fixture, &top, fixture.soon());
     expired();
     let removed = remover.join().unwrap();
     assert!(
@@ -291,33 +313,37 @@ fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
         ),
         "{removed:?}"
     );
-    rig.sim.faults().remove(hang);
+    fixture.sim.faults().remove(hang);
     mounter.join().unwrap().unwrap();
 
     let list = Rule::on("RemoveDirectoryW", Effect::Hang);
-    let hang = rig.sim.faults().add(list);
-    let remover = removing(&rig, &top, Deadline::NEVER);
-    assert!(rig.sim.faults().wait_until_hanging(1, patience));
-    let mounter = mounting(&rig, &below, rig.soon());
+    let hang = fixture.sim.faults().add(list);
+    let remover = removing(&fixture, &top, Deadline::NEVER);
+    assert!(fixture.sim.faults().wait_until_hanging(1, patience));
+    let mounter = mounting(&fixture, &below, fixture.soon());
     expired();
     let mounted = mounter.join().unwrap();
     assert!(matches!(mounted, Err(VolumeError::Unfinished(_))));
-    rig.sim.faults().remove(hang);
+    fixture.sim.faults().remove(hang);
     remover.join().unwrap().unwrap();
-    assert_eq!(filesystem.path_exists(&top, rig.soon()), Ok(false));
-    assert_eq!(rig.precious(), "precious");
+    assert_eq!(filesystem.path_exists(&top, fixture.soon()), Ok(false));
+    assert_eq!(fixture.precious(), "precious");
 }
 
-fn mounting(rig: &Rig, at: &WinPath, deadline: Deadline) -> JoinHandle<Result<(), VolumeError>> {
-    let (node, volume, at) = (rig.node.clone(), rig.volume(), at.clone());
+fn mounting(
+    fixture: &NodeFixture,
+    at: &WinPath,
+    deadline: Deadline,
+) -> JoinHandle<Result<(), VolumeError>> {
+    let (node, volume, at) = (fixture.node.clone(), fixture.volume(), at.clone());
     thread::spawn(move || node.operations().volumes().mount(volume, &at, deadline))
 }
 
 fn removing(
-    rig: &Rig,
+    fixture: &NodeFixture,
     top: &WinPath,
     deadline: Deadline,
 ) -> JoinHandle<Result<(), FilesystemError>> {
-    let (node, top) = (rig.node.clone(), top.clone());
+    let (node, top) = (fixture.node.clone(), top.clone());
     thread::spawn(move || node.operations().filesystem().remove_tree(&top, deadline))
 }

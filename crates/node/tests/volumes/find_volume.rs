@@ -9,7 +9,7 @@ use wincsi_node::{
     Node, SerialNumber, TargetError, VolumeError,
 };
 
-use crate::support::{DATA, GIB, Rig, path};
+use crate::support::{DATA, GIB, NodeFixture, path};
 
 const OTHER: &str = "other";
 
@@ -17,38 +17,38 @@ fn serial(text: &str) -> Criterion {
     Criterion::Serial(SerialNumber::parse(text).unwrap())
 }
 
-fn disk(rig: &Rig, criteria: impl IntoIterator<Item = Criterion>) -> FoundDisk {
+fn disk(fixture: &NodeFixture, criteria: impl IntoIterator<Item = Criterion>) -> FoundDisk {
     let query = DiskQuery::all(criteria).unwrap();
-    rig.disks().find(&query, rig.soon()).unwrap()
+    fixture.disks().find(&query, fixture.soon()).unwrap()
 }
 
 /// A node with two disks, each with a volume that has no filesystem.
-fn with_raw_volumes() -> Rig {
-    let rig = Rig::new();
+fn with_raw_volumes() -> NodeFixture {
+    let fixture = NodeFixture::new();
     for (lun, name) in [(1, DATA), (2, OTHER)] {
-        rig.plug(&DiskSpec::on(Bus::Sas).serial(name).lun(lun), name, GIB);
-        let disk = disk(&rig, [serial(name)]);
-        rig.disks().partition(&disk, rig.soon()).unwrap();
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(name).lun(lun), name, GIB);
+        let disk = disk(&fixture, [serial(name)]);
+        fixture.disks().partition(&disk, fixture.soon()).unwrap();
     }
-    rig
+    fixture
 }
 
-fn volume_of(rig: &Rig, serial: &str) -> VolumeId {
-    let volumes = rig.volumes();
+fn volume_of(fixture: &NodeFixture, serial: &str) -> VolumeId {
+    let volumes = fixture.volumes();
     volumes
-        .sole_on_disk(rig.disk_of(serial), rig.soon())
+        .sole_on_disk(fixture.disk_of(serial), fixture.soon())
         .unwrap()
 }
 
-fn mount(rig: &Rig, volume: VolumeId) -> WinPath {
-    let (node, staging) = (&rig.node, rig.staging());
+fn mount(fixture: &NodeFixture, volume: VolumeId) -> WinPath {
+    let (node, staging) = (&fixture.node, fixture.staging());
     node.operations()
         .filesystem()
-        .make_directory(&staging, rig.soon())
+        .make_directory(&staging, fixture.soon())
         .unwrap();
     node.operations()
         .volumes()
-        .mount(volume, &staging, rig.soon())
+        .mount(volume, &staging, fixture.soon())
         .unwrap();
     staging
 }
@@ -84,10 +84,10 @@ const WRITES: [(&str, Write); 4] = [
 ];
 
 /// What each of [`WRITES`] says to this volume, after which nothing is written.
-fn refusals(rig: &Rig, volume: &FoundVolume) -> Vec<(&'static str, VolumeError)> {
+fn refusals(fixture: &NodeFixture, volume: &FoundVolume) -> Vec<(&'static str, VolumeError)> {
     let refused = WRITES.map(|(name, write)| {
         let mut refused = None;
-        let trace = rig.trace(|| refused = Some(write(&rig.node, volume, rig.soon())));
+        let trace = fixture.trace(|| refused = Some(write(&fixture.node, volume, fixture.soon())));
         assert_eq!(written(&trace), None, "{name}");
         (name, refused.unwrap().unwrap_err())
     });
@@ -107,21 +107,23 @@ fn written(trace: &[Op]) -> Option<&Op> {
 
 #[test]
 fn a_volume_is_found_by_its_disk_and_by_its_path() {
-    let rig = with_raw_volumes();
-    let (volumes, soon) = (rig.volumes(), rig.soon());
-    let by_disk = volumes.find_on(&disk(&rig, [serial(DATA)]), soon).unwrap();
-    assert_eq!(by_disk.id(), volume_of(&rig, DATA));
+    let fixture = with_raw_volumes();
+    let (volumes, soon) = (fixture.volumes(), fixture.soon());
+    let by_disk = volumes
+        .find_on(&disk(&fixture, [serial(DATA)]), soon)
+        .unwrap();
+    assert_eq!(by_disk.id(), volume_of(&fixture, DATA));
     let plain = FormatOptions::default();
     let first = volumes.ensure_formatted(&by_disk, &plain, soon);
     assert_eq!(first, Ok(Formatted::Now));
-    let path = mount(&rig, by_disk.id());
+    let path = mount(&fixture, by_disk.id());
     let by_path = volumes.find_at(&path, soon).unwrap();
     assert_eq!(by_path, FoundVolume::mounted_at(by_disk.id(), path));
     let again = volumes.ensure_formatted(&by_path, &plain, soon);
     assert_eq!(again, Ok(Formatted::Before));
     for (found, size) in [(by_disk, 2 * GIB), (by_path, 3 * GIB)] {
-        rig.sim.hardware().grow_disk(DATA, size).unwrap();
-        rig.disks().rescan(soon).unwrap();
+        fixture.sim.hardware().grow_disk(DATA, size).unwrap();
+        fixture.disks().rescan(soon).unwrap();
         volumes.resize(&found, NewSize::Maximum, soon).unwrap();
         let total = volumes.stats(found.id(), soon).unwrap().total;
         assert!(total > size - (1 << 28), "{total}");
@@ -131,14 +133,14 @@ fn a_volume_is_found_by_its_disk_and_by_its_path() {
 /// The number that a caller had led to the volume of another disk.
 #[test]
 fn a_volume_of_another_disk_than_the_one_that_was_found_is_not_written() {
-    let rig = with_raw_volumes();
-    let (found, volume) = (disk(&rig, [serial(DATA)]), volume_of(&rig, OTHER));
+    let fixture = with_raw_volumes();
+    let (found, volume) = (disk(&fixture, [serial(DATA)]), volume_of(&fixture, OTHER));
     let not_its = FoundVolume::on_disk(volume, found);
-    for (name, refused) in refusals(&rig, &not_its) {
+    for (name, refused) in refusals(&fixture, &not_its) {
         let expected = VolumeError::OnAnotherDisk {
             volume,
-            found: rig.disk(),
-            disk: rig.disk_of(OTHER),
+            found: fixture.disk(),
+            disk: fixture.disk_of(OTHER),
         };
         assert_eq!(refused, expected, "{name}");
     }
@@ -146,31 +148,31 @@ fn a_volume_of_another_disk_than_the_one_that_was_found_is_not_written() {
 
 #[test]
 fn a_volume_of_a_disk_that_went_is_not_found_on_the_next_with_its_number() {
-    let rig = with_raw_volumes();
-    let found = disk(&rig, [serial(DATA)]);
-    rig.sim.hardware().detach_disk(DATA).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    rig.plug(&DiskSpec::on(Bus::Sas).serial("next").lun(1), "next", GIB);
-    let next = disk(&rig, [serial("next")]);
+    let fixture = with_raw_volumes();
+    let found = disk(&fixture, [serial(DATA)]);
+    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial("next").lun(1), "next", GIB);
+    let next = disk(&fixture, [serial("next")]);
     assert_eq!(next.number(), found.number(), "the number is reused");
-    rig.disks().partition(&next, rig.soon()).unwrap();
-    let refused = rig.volumes().find_on(&found, rig.soon());
+    fixture.disks().partition(&next, fixture.soon()).unwrap();
+    let refused = fixture.volumes().find_on(&found, fixture.soon());
     let is_it =
         |error: &VolumeError| matches!(error, VolumeError::Disk(DiskError::NotTheFound { .. }));
     assert!(refused.as_ref().is_err_and(is_it), "{refused:?}");
-    let not_its = FoundVolume::on_disk(volume_of(&rig, "next"), found);
-    for (name, refused) in refusals(&rig, &not_its) {
+    let not_its = FoundVolume::on_disk(volume_of(&fixture, "next"), found);
+    for (name, refused) in refusals(&fixture, &not_its) {
         assert!(is_it(&refused), "{name}: {refused:?}");
     }
 }
 
 #[test]
 fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
-    let rig = with_raw_volumes();
-    let [volume, mounted] = [DATA, OTHER].map(|serial| volume_of(&rig, serial));
-    let path = mount(&rig, mounted);
+    let fixture = with_raw_volumes();
+    let [volume, mounted] = [DATA, OTHER].map(|serial| volume_of(&fixture, serial));
+    let path = mount(&fixture, mounted);
     let elsewhere = FoundVolume::mounted_at(volume, path.clone());
-    for (name, refused) in refusals(&rig, &elsewhere) {
+    for (name, refused) in refusals(&fixture, &elsewhere) {
         let expected = VolumeError::NotMountedThere {
             volume,
             mounted,
@@ -178,9 +180,12 @@ fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
         };
         assert_eq!(refused, expected, "{name}");
     }
-    let unmounted = rig.volumes().find_at(&path, rig.soon()).unwrap();
-    rig.volumes().unmount(mounted, &path, rig.soon()).unwrap();
-    for (name, refused) in refusals(&rig, &unmounted) {
+    let unmounted = fixture.volumes().find_at(&path, fixture.soon()).unwrap();
+    fixture
+        .volumes()
+        .unmount(mounted, &path, fixture.soon())
+        .unwrap();
+    for (name, refused) in refusals(&fixture, &unmounted) {
         let target = matches!(
             refused,
             VolumeError::Target(TargetError::PlainDirectory { .. })
@@ -192,13 +197,13 @@ fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
 /// Its size was part of what it was known by.
 #[test]
 fn a_volume_of_a_disk_that_was_found_by_its_size_is_found_anew_once_that_has_grown() {
-    let rig = with_raw_volumes();
-    let (volumes, soon) = (rig.volumes(), rig.soon());
-    let before = disk(&rig, [serial(DATA), Criterion::Size(GIB)]);
+    let fixture = with_raw_volumes();
+    let (volumes, soon) = (fixture.volumes(), fixture.soon());
+    let before = disk(&fixture, [serial(DATA), Criterion::Size(GIB)]);
     let before = volumes.find_on(&before, soon).unwrap();
     volumes.format(&before, soon).unwrap();
-    rig.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
-    rig.disks().rescan(soon).unwrap();
+    fixture.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+    fixture.disks().rescan(soon).unwrap();
     let refused = volumes.resize(&before, NewSize::Maximum, soon);
     assert!(
         matches!(
@@ -207,7 +212,7 @@ fn a_volume_of_a_disk_that_was_found_by_its_size_is_found_anew_once_that_has_gro
         ),
         "{refused:?}"
     );
-    let now = disk(&rig, [serial(DATA), Criterion::Size(2 * GIB)]);
+    let now = disk(&fixture, [serial(DATA), Criterion::Size(2 * GIB)]);
     let now = volumes.find_on(&now, soon).unwrap();
     volumes.resize(&now, NewSize::Maximum, soon).unwrap();
 }

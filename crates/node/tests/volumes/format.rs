@@ -9,7 +9,7 @@ use wincsi_node::{
     BlankError, FileSystemType, FormatGuard, FormatOptions, Formatted, Options, VolumeError,
 };
 
-use crate::support::{DATA, GIB, Rig};
+use crate::support::{DATA, GIB, NodeFixture};
 
 const EVERYBODY: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;0x1301bf;;;BU)";
 
@@ -22,37 +22,40 @@ fn open_to_everybody() -> FormatOptions {
     options.root_dacl(EVERYBODY.parse().unwrap())
 }
 
-fn with_raw_volume() -> Rig {
-    let rig = Rig::with_data_disk();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    rig
+fn with_raw_volume() -> NodeFixture {
+    let fixture = NodeFixture::with_data_disk();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    fixture
 }
 
-fn ensure(rig: &Rig, options: &FormatOptions) -> Result<Formatted, VolumeError> {
-    let volumes = rig.volumes();
-    volumes.ensure_formatted(rig.volume(), options, rig.soon())
+fn ensure(fixture: &NodeFixture, options: &FormatOptions) -> Result<Formatted, VolumeError> {
+    let volumes = fixture.volumes();
+    volumes.ensure_formatted(fixture.volume(), options, fixture.soon())
 }
 
 /// The volume's filesystem, label and allocation unit.
-fn found(rig: &Rig) -> (String, String, u32) {
-    let volume = rig.volume();
-    let seen = rig.os().volumes.file_system(volume).unwrap().unwrap();
-    (seen.name, seen.label, allocation_unit(rig, volume))
+fn found(fixture: &NodeFixture) -> (String, String, u32) {
+    let volume = fixture.volume();
+    let seen = fixture.os().volumes.file_system(volume).unwrap().unwrap();
+    (seen.name, seen.label, allocation_unit(fixture, volume))
 }
 
-fn allocation_unit(rig: &Rig, volume: VolumeId) -> u32 {
+fn allocation_unit(fixture: &NodeFixture, volume: VolumeId) -> u32 {
     let query = Query::all(volume::CLASS.name, &[volume::ALLOCATION_UNIT_SIZE.name])
         .with(volume::UNIQUE_ID.name, Value::text(volume.to_string()));
-    let rows = rig.os().storage.query(&query, Deadline::NEVER).unwrap();
+    let rows = fixture.os().storage.query(&query, Deadline::NEVER).unwrap();
     rows[0].u32(volume::ALLOCATION_UNIT_SIZE.name).unwrap()
 }
 
-fn root(rig: &Rig) -> WinPath {
-    WinPath::of_root(Root::Volume(rig.volume()))
+fn root(fixture: &NodeFixture) -> WinPath {
+    WinPath::of_root(Root::Volume(fixture.volume()))
 }
 
-fn root_dacl(rig: &Rig) -> String {
-    rig.os().files.dacl(&root(rig)).unwrap()
+fn root_dacl(fixture: &NodeFixture) -> String {
+    fixture.os().files.dacl(&root(fixture)).unwrap()
 }
 
 fn changes(trace: &[Op]) -> Vec<&str> {
@@ -71,12 +74,12 @@ fn a_volume_gets_the_filesystem_unit_and_label_that_are_asked_for() {
         (FileSystemType::Refs, 4 << 10),
         (FileSystemType::Refs, 64 << 10),
     ] {
-        let rig = with_raw_volume();
+        let fixture = with_raw_volume();
         let options = FormatOptions::new(file_system).allocation_unit(bytes);
         let options = options.unwrap().label("sql data").unwrap();
-        assert_eq!(ensure(&rig, &options), Ok(Formatted::Now));
+        assert_eq!(ensure(&fixture, &options), Ok(Formatted::Now));
         let wanted = (file_system.name().to_owned(), "sql data".to_owned(), bytes);
-        assert_eq!(found(&rig), wanted);
+        assert_eq!(found(&fixture), wanted);
     }
 }
 
@@ -93,42 +96,45 @@ fn what_the_volume_cannot_have_is_refused_by_windows_with_its_code() {
             "code=43005",
         ),
     ] {
-        let rig = Rig::new();
-        rig.plug(&spec, DATA, length);
-        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-        let error = ensure(&rig, &options).unwrap_err().to_string();
+        let fixture = NodeFixture::new();
+        fixture.plug(&spec, DATA, length);
+        fixture
+            .disks()
+            .partition(fixture.disk(), fixture.soon())
+            .unwrap();
+        let error = ensure(&fixture, &options).unwrap_err().to_string();
         assert!(error.contains(code), "{error}");
     }
 }
 
 #[test]
 fn a_volume_that_has_the_filesystem_is_left_as_it_is() {
-    let rig = Rig::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume();
     let options = open_to_everybody().allocation_unit(64 << 10).unwrap();
-    let before = (found(&rig), root_dacl(&rig));
-    let trace = rig.trace(|| assert_eq!(ensure(&rig, &options), Ok(Formatted::Before)));
+    let before = (found(&fixture), root_dacl(&fixture));
+    let trace = fixture.trace(|| assert_eq!(ensure(&fixture, &options), Ok(Formatted::Before)));
     assert_eq!(changes(&trace), [""; 0]);
-    assert_eq!((found(&rig), root_dacl(&rig)), before);
-    assert_eq!(rig.precious(), "precious");
+    assert_eq!((found(&fixture), root_dacl(&fixture)), before);
+    assert_eq!(fixture.precious(), "precious");
 }
 
 #[test]
 fn a_volume_with_another_filesystem_is_refused_by_both_names() {
-    let rig = Rig::with_mounted_volume();
-    let error = ensure(&rig, &FormatOptions::new(FileSystemType::Refs)).unwrap_err();
-    let volume = rig.volume();
+    let fixture = NodeFixture::with_mounted_volume();
+    let error = ensure(&fixture, &FormatOptions::new(FileSystemType::Refs)).unwrap_err();
+    let volume = fixture.volume();
     assert_eq!(
         error.to_string(),
         format!("volume {volume} is not formatted with ReFS: it has the filesystem NTFS")
     );
-    assert_eq!(rig.precious(), "precious");
+    assert_eq!(fixture.precious(), "precious");
 }
 
 #[test]
 fn the_root_of_a_new_volume_gets_its_access_control_list_before_its_label() {
-    let rig = with_raw_volume();
+    let fixture = with_raw_volume();
     let options = open_to_everybody();
-    let trace = rig.trace(|| assert_eq!(ensure(&rig, &options), Ok(Formatted::Now)));
+    let trace = fixture.trace(|| assert_eq!(ensure(&fixture, &options), Ok(Formatted::Now)));
     assert_eq!(
         changes(&trace),
         [
@@ -137,19 +143,24 @@ fn the_root_of_a_new_volume_gets_its_access_control_list_before_its_label() {
             "MSFT_Volume.SetFileSystemLabel"
         ]
     );
-    assert_eq!(root_dacl(&rig), EVERYBODY);
-    assert_eq!(found(&rig).1, "data");
+    assert_eq!(root_dacl(&fixture), EVERYBODY);
+    assert_eq!(found(&fixture).1, "data");
 }
 
 #[test]
 fn a_list_that_was_changed_since_is_its_owners() {
-    let rig = with_raw_volume();
-    ensure(&rig, &open_to_everybody()).unwrap();
+    let fixture = with_raw_volume();
+    ensure(&fixture, &open_to_everybody()).unwrap();
     let own = "D:P(A;OICI;FA;;;BA)";
-    let files = &rig.os().files;
-    files.set_dacl(&root(&rig), &own.parse().unwrap()).unwrap();
-    assert_eq!(ensure(&rig, &open_to_everybody()), Ok(Formatted::Before));
-    assert_eq!(root_dacl(&rig), own);
+    let files = &fixture.os().files;
+    files
+        .set_dacl(&root(&fixture), &own.parse().unwrap())
+        .unwrap();
+    assert_eq!(
+        ensure(&fixture, &open_to_everybody()),
+        Ok(Formatted::Before)
+    );
+    assert_eq!(root_dacl(&fixture), own);
 }
 
 #[test]
@@ -159,20 +170,22 @@ fn a_volume_that_was_left_without_its_list_gets_it_from_the_next_call() {
         Effect::Kill(Kill::Before),
         Effect::Kill(Kill::After),
     ] {
-        let rig = with_raw_volume();
+        let fixture = with_raw_volume();
         let dies = matches!(effect, Effect::Kill(_));
         let rule = Rule::on("SetSecurityInfo", effect).times(1);
-        rig.sim.faults().add(rule);
-        let error = ensure(&rig, &open_to_everybody()).unwrap_err().to_string();
+        fixture.sim.faults().add(rule);
+        let error = ensure(&fixture, &open_to_everybody())
+            .unwrap_err()
+            .to_string();
         assert!(
             error.starts_with("set the access control list of volume"),
             "{error}"
         );
-        let rig = if dies { rig.reopened() } else { rig };
-        assert_eq!(found(&rig).1, FormatOptions::UNFINISHED);
-        assert_eq!(ensure(&rig, &open_to_everybody()), Ok(Formatted::Now));
+        let fixture = if dies { fixture.reopened() } else { fixture };
+        assert_eq!(found(&fixture).1, FormatOptions::UNFINISHED);
+        assert_eq!(ensure(&fixture, &open_to_everybody()), Ok(Formatted::Now));
         assert_eq!(
-            (root_dacl(&rig).as_str(), found(&rig).1.as_str()),
+            (root_dacl(&fixture).as_str(), found(&fixture).1.as_str()),
             (EVERYBODY, "data")
         );
     }
@@ -181,30 +194,34 @@ fn a_volume_that_was_left_without_its_list_gets_it_from_the_next_call() {
 /// The driver's parameters may have changed since the call that died.
 #[test]
 fn an_unfinished_volume_is_finished_without_a_list_too() {
-    let rig = with_raw_volume();
+    let fixture = with_raw_volume();
     let rule = Rule::on("SetSecurityInfo", Effect::fail(Win32::ACCESS_DENIED));
-    rig.sim.faults().add(rule);
-    ensure(&rig, &open_to_everybody()).unwrap_err();
-    assert_eq!(ensure(&rig, &ntfs()), Ok(Formatted::Now));
-    assert_eq!(found(&rig).1, "");
-    assert_eq!(ensure(&rig, &ntfs()), Ok(Formatted::Before));
+    fixture.sim.faults().add(rule);
+    ensure(&fixture, &open_to_everybody()).unwrap_err();
+    assert_eq!(ensure(&fixture, &ntfs()), Ok(Formatted::Now));
+    assert_eq!(found(&fixture).1, "");
+    assert_eq!(ensure(&fixture, &ntfs()), Ok(Formatted::Before));
 }
 
 /// A disk with one blank MBR partition of this type.
-fn with_mbr_partition(kind: u8, options: Options) -> Rig {
+fn with_mbr_partition(kind: u8, options: Options) -> NodeFixture {
     let mut fixtures = formats::fixtures::all().into_iter();
-    let mbr = fixtures.find(|fixture| fixture.name == "mbr-sfdisk");
+    let mbr = fixtures.find(|disk_image| disk_image.name == "mbr-sfdisk");
     let image = mbr.unwrap().image;
-    let rig = Rig::with(options);
-    rig.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, image.length());
-    let hardware = rig.sim.hardware();
+    let fixture = NodeFixture::with(options);
+    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, image.length());
+    let hardware = fixture.sim.hardware();
     for (at, bytes) in image.runs() {
         hardware.write_disk(DATA, at, bytes).unwrap();
     }
     hardware.write_disk(DATA, 450, &[kind]).unwrap();
-    rig.os().disks.update_properties(rig.disk()).unwrap();
-    rig.disks().rescan(rig.soon()).unwrap();
-    rig
+    fixture
+        .os()
+        .disks
+        .update_properties(fixture.disk())
+        .unwrap();
+    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture
 }
 
 #[test]
@@ -216,15 +233,15 @@ fn a_blank_partition_of_another_system_refuses_a_strict_node_alone() {
         (0xFD, "0xFD (Linux RAID)"),
         (0x77, "0x77"),
     ] {
-        let rig = with_mbr_partition(kind, Options::default());
-        let error = ensure(&rig, &ntfs()).unwrap_err();
+        let fixture = with_mbr_partition(kind, Options::default());
+        let error = ensure(&fixture, &ntfs()).unwrap_err();
         let text = format!("is not overwritten: its partition has the MBR type {name}");
         assert!(
             matches!(error, VolumeError::Blank(BlankError::Foreign { .. })),
             "{error:?}"
         );
         assert!(error.to_string().ends_with(&text), "{error}");
-        let again = rig.volumes().format(rig.volume(), rig.soon());
+        let again = fixture.volumes().format(fixture.volume(), fixture.soon());
         assert_eq!(again, Err(error));
         let mut options = Options::default();
         options.format_guard = FormatGuard::Signatures;
@@ -238,12 +255,17 @@ fn a_blank_partition_of_another_system_refuses_a_strict_node_alone() {
 /// `FSCTL_EXTEND_VOLUME` and `MSFT_Partition.Resize` have NTFS and ReFS, and no FAT.
 #[test]
 fn refs_grows_with_its_disk() {
-    let rig = with_raw_volume();
-    ensure(&rig, &FormatOptions::new(FileSystemType::Refs)).unwrap();
-    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    let volumes = rig.volumes();
+    let fixture = with_raw_volume();
+    ensure(&fixture, &FormatOptions::new(FileSystemType::Refs)).unwrap();
+    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    let volumes = fixture.volumes();
     let maximum = wincsi_node::NewSize::Maximum;
-    volumes.resize(rig.volume(), maximum, rig.soon()).unwrap();
-    let total = volumes.stats(rig.volume(), rig.soon()).unwrap().total;
+    volumes
+        .resize(fixture.volume(), maximum, fixture.soon())
+        .unwrap();
+    let total = volumes
+        .stats(fixture.volume(), fixture.soon())
+        .unwrap()
+        .total;
     assert!(total > 7 * GIB, "{total}");
 }

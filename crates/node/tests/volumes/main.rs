@@ -2,14 +2,15 @@
 
 mod closest;
 mod directory_links;
+mod entry_kinds;
 mod filesystem;
 mod find_volume;
 mod format;
 mod leftovers;
-mod looks;
 mod mounts;
 mod released;
 mod resize;
+mod resolved_paths;
 mod space;
 mod spanned;
 mod stale_mounts;
@@ -18,4 +19,3 @@ mod support;
 mod targets;
 mod unfinished;
 mod volumes;
-mod ways;

@@ -15,7 +15,7 @@ use wincsi_node::{
     DiskError, FormatGuard, Kept, Node, NotReleased, Options, Replaced, Server, VolumeError, Waits,
 };
 
-use crate::support::{KUBELET, Rig, STAGING, meddle, path, warnings};
+use crate::support::{KUBELET, NodeFixture, STAGING, inject, path, warnings};
 
 const FORMAT: &str = "MSFT_Volume.Format";
 
@@ -28,15 +28,15 @@ const WORK: &str = r"C:\mnt\disks\x\work";
 /// The server's notes.
 const STATE: &str = r"C:\Program Files\wincsi";
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A node with a formatted volume, and a server's operations on it.
-struct Fixture {
-    rig: Rig,
+struct ServerFixture {
+    fixture: NodeFixture,
     node: Node,
 }
 
-impl Fixture {
+impl ServerFixture {
     /// The volume is mounted at these folders.
     fn mounted_at(folders: &[&str]) -> Self {
         Self::guarded_by(FormatGuard::Signatures, folders)
@@ -47,33 +47,33 @@ impl Fixture {
     }
 
     fn with(guard: FormatGuard, folders: &[&str], kept: Kept) -> Self {
-        let rig = Rig::with_volume();
+        let fixture = NodeFixture::with_volume();
         for folder in folders {
-            mount(&rig, rig.volume(), folder);
+            mount(&fixture, fixture.volume(), folder);
         }
-        rig.write(&format!("{}data.txt", rig.volume()), "precious");
-        let node = serve(rig.os().clone(), guard, kept);
-        Self { rig, node }
+        fixture.write(&format!("{}data.txt", fixture.volume()), "precious");
+        let node = serve(fixture.os().clone(), guard, kept);
+        Self { fixture, node }
     }
 
     fn volume(&self) -> VolumeId {
-        self.rig.volume()
+        self.fixture.volume()
     }
 
     fn has_data(&self) -> bool {
         let path = path(&format!("{}data.txt", self.volume()));
-        self.rig.os().files.entry(&path).is_ok()
+        self.fixture.os().files.entry(&path).is_ok()
     }
 
     fn format(&self) -> Result<Replaced, VolumeError> {
         let volumes = self.node.operations().volumes();
-        volumes.format(self.volume(), self.rig.soon())
+        volumes.format(self.volume(), self.fixture.soon())
     }
 
     fn is_formatted(&self) -> bool {
         let volumes = self.node.operations().volumes();
         volumes
-            .is_formatted(self.volume(), self.rig.soon())
+            .is_formatted(self.volume(), self.fixture.soon())
             .unwrap()
     }
 
@@ -99,19 +99,23 @@ fn kept() -> Kept {
 fn serve(os: Os, guard: FormatGuard, kept: Kept) -> Node {
     let mut options = Options::default();
     options.format_guard = guard;
-    let server = Server {
+    let serving = Server {
         kept: Some(kept),
         ..Server::default()
     };
-    Node::in_server(os, options, server)
+    Node::in_server(os, options, serving)
 }
 
-fn mount(rig: &Rig, volume: VolumeId, folder: &str) {
+fn mount(fixture: &NodeFixture, volume: VolumeId, folder: &str) {
     let folder = path(folder);
-    rig.filesystem()
-        .make_directory(&folder, rig.soon())
+    fixture
+        .filesystem()
+        .make_directory(&folder, fixture.soon())
         .unwrap();
-    rig.volumes().mount(volume, &folder, rig.soon()).unwrap();
+    fixture
+        .volumes()
+        .mount(volume, &folder, fixture.soon())
+        .unwrap();
 }
 
 fn of_ntfs() -> Result<Replaced, VolumeError> {
@@ -120,18 +124,18 @@ fn of_ntfs() -> Result<Replaced, VolumeError> {
 
 #[test]
 fn a_volume_that_is_mounted_outside_and_unused_is_wiped_and_warned_of() {
-    let fixture = Fixture::mounted_at(&[OUTSIDE]);
-    let warnings = warnings::of(|| assert_eq!(fixture.format(), of_ntfs()));
+    let server = ServerFixture::mounted_at(&[OUTSIDE]);
+    let warnings = warnings::of(|| assert_eq!(server.format(), of_ntfs()));
     assert!(warnings > 0, "an operator reads of it");
-    assert!(!fixture.has_data());
-    assert!(fixture.is_formatted());
-    let mounted = fixture
-        .rig
+    assert!(!server.has_data());
+    assert!(server.is_formatted());
+    let mounted = server
+        .fixture
         .volumes()
-        .of_target(&path(OUTSIDE), fixture.rig.soon());
+        .of_target(&path(OUTSIDE), server.fixture.soon());
     assert_eq!(
         mounted,
-        Ok(fixture.volume()),
+        Ok(server.volume()),
         "it stays where it was mounted"
     );
 }
@@ -139,8 +143,8 @@ fn a_volume_that_is_mounted_outside_and_unused_is_wiped_and_warned_of() {
 #[test]
 fn a_staged_volume_is_refused_wherever_else_it_is_mounted() {
     for folders in [&[STAGING][..], &[OUTSIDE, STAGING]] {
-        let fixture = Fixture::mounted_at(folders);
-        let refused = fixture.refusal();
+        let server = ServerFixture::mounted_at(folders);
+        let refused = server.refusal();
         assert!(
             matches!(refused, NotReleased::MountedInside { .. }),
             "{refused:?}"
@@ -153,18 +157,18 @@ fn a_staged_volume_is_refused_wherever_else_it_is_mounted() {
 fn a_volume_that_is_staged_where_the_working_folder_leads_is_refused() {
     const PLACE: &str = r"C:\elsewhere\kubelet";
     for is_link_at_start in [true, false] {
-        let rig = Rig::with_volume();
+        let fixture = NodeFixture::with_volume();
         let staging = format!(r"{PLACE}\plugins\globalmount");
-        mount(&rig, rig.volume(), &staging);
-        let (above, soon) = (path(r"C:\var\lib"), rig.soon());
-        rig.filesystem().make_directory(&above, soon).unwrap();
-        let link = || rig.junction(KUBELET, PLACE);
-        let serve = || serve(rig.os().clone(), FormatGuard::Signatures, kept());
+        mount(&fixture, fixture.volume(), &staging);
+        let (above, soon) = (path(r"C:\var\lib"), fixture.soon());
+        fixture.filesystem().make_directory(&above, soon).unwrap();
+        let link = || fixture.junction(KUBELET, PLACE);
+        let serve = || serve(fixture.os().clone(), FormatGuard::Signatures, kept());
         let node = match is_link_at_start {
             true => (link(), serve()).1,
             false => (serve(), link()).0,
         };
-        let error = node.operations().volumes().format(rig.volume(), soon);
+        let error = node.operations().volumes().format(fixture.volume(), soon);
         let text = error.unwrap_err().to_string();
         assert!(
             text.contains("mounted within the working folders"),
@@ -175,11 +179,11 @@ fn a_volume_that_is_staged_where_the_working_folder_leads_is_refused() {
 
 /// Another volume, which is mounted here too, and the node as a mount manager has it that names what is on it
 /// by this folder.
-fn on_another_volume(rig: &Rig, folder: &str) -> (VolumeId, Os) {
-    let other = rig.other_volume();
-    mount(rig, other, folder);
-    let mut os = rig.os().clone();
-    os.volumes = Arc::new(meddle::Named {
+fn on_another_volume(fixture: &NodeFixture, folder: &str) -> (VolumeId, Os) {
+    let other = fixture.other_volume();
+    mount(fixture, other, folder);
+    let mut os = fixture.os().clone();
+    os.volumes = Arc::new(inject::Named {
         volumes: os.volumes,
         place: path(&other.to_string()),
         named: path(folder),
@@ -187,8 +191,11 @@ fn on_another_volume(rig: &Rig, folder: &str) -> (VolumeId, Os) {
     (other, os)
 }
 
-fn is_refused_as_inside(rig: &Rig, node: &Node) {
-    let refused = node.operations().volumes().format(rig.volume(), rig.soon());
+fn is_refused_as_inside(fixture: &NodeFixture, node: &Node) {
+    let refused = node
+        .operations()
+        .volumes()
+        .format(fixture.volume(), fixture.soon());
     match refused {
         Err(VolumeError::NotReleased { reason, .. }) => assert!(
             matches!(*reason, NotReleased::MountedInside { .. }),
@@ -202,24 +209,25 @@ fn is_refused_as_inside(rig: &Rig, node: &Node) {
 #[test]
 fn a_volume_that_is_staged_where_the_working_folder_leads_across_a_mounted_folder_is_refused() {
     for link_to_the_volume_itself in [false, true] {
-        let rig = Rig::with_volume();
-        let (other, os) = on_another_volume(&rig, r"C:\mnt");
+        let fixture = NodeFixture::with_volume();
+        let (other, os) = on_another_volume(&fixture, r"C:\mnt");
         let staging = r"C:\mnt\kubelet\plugins\globalmount";
-        mount(&rig, rig.volume(), staging);
-        let (above, soon) = (path(r"C:\var\lib"), rig.soon());
-        rig.filesystem().make_directory(&above, soon).unwrap();
+        mount(&fixture, fixture.volume(), staging);
+        let (above, soon) = (path(r"C:\var\lib"), fixture.soon());
+        fixture.filesystem().make_directory(&above, soon).unwrap();
         let target = match link_to_the_volume_itself {
             true => format!(r"Volume{{{}}}\kubelet", other.0),
             false => r"C:\mnt\kubelet".to_owned(),
         };
-        rig.junction(KUBELET, &target);
+        fixture.junction(KUBELET, &target);
         let node = serve(os, FormatGuard::Signatures, kept());
-        is_refused_as_inside(&rig, &node);
-        rig.volumes()
-            .unmount(rig.volume(), &path(staging), soon)
+        is_refused_as_inside(&fixture, &node);
+        fixture
+            .volumes()
+            .unmount(fixture.volume(), &path(staging), soon)
             .unwrap();
-        mount(&rig, rig.volume(), r"C:\mnt\disks\x");
-        let done = node.operations().volumes().format(rig.volume(), soon);
+        mount(&fixture, fixture.volume(), r"C:\mnt\disks\x");
+        let done = node.operations().volumes().format(fixture.volume(), soon);
         assert_eq!(done, of_ntfs(), "beside the working folder it is released");
     }
 }
@@ -229,51 +237,55 @@ fn a_volume_that_is_staged_where_the_working_folder_leads_across_a_mounted_folde
 fn a_volume_that_is_staged_behind_a_link_right_below_a_working_folder_is_refused() {
     const PLUGINS: &str = r"C:\var\lib\kubelet\plugins";
     for is_late in [false, true] {
-        let rig = Rig::with_volume();
-        mount(&rig, rig.volume(), r"C:\elsewhere\plugins\globalmount");
-        let (kubelet, soon) = (path(KUBELET), rig.soon());
-        rig.filesystem().make_directory(&kubelet, soon).unwrap();
-        let link = || rig.junction(PLUGINS, r"C:\elsewhere\plugins");
-        let serve = || serve(rig.os().clone(), FormatGuard::Signatures, kept());
+        let fixture = NodeFixture::with_volume();
+        mount(
+            &fixture,
+            fixture.volume(),
+            r"C:\elsewhere\plugins\globalmount",
+        );
+        let (kubelet, soon) = (path(KUBELET), fixture.soon());
+        fixture.filesystem().make_directory(&kubelet, soon).unwrap();
+        let link = || fixture.junction(PLUGINS, r"C:\elsewhere\plugins");
+        let serve = || serve(fixture.os().clone(), FormatGuard::Signatures, kept());
         let node = match is_late {
             false => (link(), serve()).1,
             true => (serve(), link()).0,
         };
-        is_refused_as_inside(&rig, &node);
+        is_refused_as_inside(&fixture, &node);
     }
-    let rig = Rig::with_volume();
-    let (other, os) = on_another_volume(&rig, r"C:\mnt");
-    mount(&rig, other, PLUGINS);
-    mount(&rig, rig.volume(), r"C:\mnt\globalmount");
-    is_refused_as_inside(&rig, &serve(os, FormatGuard::Signatures, kept()));
+    let fixture = NodeFixture::with_volume();
+    let (other, os) = on_another_volume(&fixture, r"C:\mnt");
+    mount(&fixture, other, PLUGINS);
+    mount(&fixture, fixture.volume(), r"C:\mnt\globalmount");
+    is_refused_as_inside(&fixture, &serve(os, FormatGuard::Signatures, kept()));
 }
 
 #[test]
 fn a_volume_is_refused_while_a_link_right_below_a_working_folder_cannot_be_followed() {
-    let fixture = Fixture::mounted_at(&[OUTSIDE]);
-    let rig = &fixture.rig;
-    let (kubelet, soon) = (path(KUBELET), rig.soon());
-    rig.filesystem().make_directory(&kubelet, soon).unwrap();
-    rig.junction(r"C:\var\lib\kubelet\plugins", r"C:\elsewhere");
+    let server = ServerFixture::mounted_at(&[OUTSIDE]);
+    let fixture = &server.fixture;
+    let (kubelet, soon) = (path(KUBELET), fixture.soon());
+    fixture.filesystem().make_directory(&kubelet, soon).unwrap();
+    fixture.junction(r"C:\var\lib\kubelet\plugins", r"C:\elsewhere");
     let unread = Effect::fail(Win32::IO_DEVICE);
     let unread = Rule::on("FSCTL_GET_REPARSE_POINT", unread).object(r"C:\var\lib\kubelet\plugins");
-    let unread = rig.sim.faults().add(unread);
-    let refused = fixture.refusal();
+    let unread = fixture.sim.faults().add(unread);
+    let refused = server.refusal();
     assert!(matches!(refused, NotReleased::Unknown(_)), "{refused:?}");
-    rig.sim.faults().remove(unread);
-    assert_eq!(fixture.format(), of_ntfs());
+    fixture.sim.faults().remove(unread);
+    assert_eq!(server.format(), of_ntfs());
 }
 
 #[test]
 fn a_volume_that_is_mounted_nowhere_is_refused() {
-    let fixture = Fixture::mounted_at(&[]);
-    assert_eq!(fixture.refusal(), NotReleased::MountedNowhere);
+    let server = ServerFixture::mounted_at(&[]);
+    assert_eq!(server.refusal(), NotReleased::MountedNowhere);
 }
 
 #[test]
 fn a_volume_with_a_working_folder_or_a_link_to_one_is_refused() {
-    let within = |fixture: &Fixture| {
-        let refused = fixture.refusal();
+    let within = |server: &ServerFixture| {
+        let refused = server.refusal();
         assert!(
             matches!(refused, NotReleased::HoldsWorkingFolder { .. }),
             "{refused:?}"
@@ -286,23 +298,24 @@ fn a_volume_with_a_working_folder_or_a_link_to_one_is_refused() {
             working_folders,
             ..kept()
         };
-        Fixture::with(FormatGuard::Signatures, &[OUTSIDE], kept)
+        ServerFixture::with(FormatGuard::Signatures, &[OUTSIDE], kept)
     };
     within(&with_work());
     let linked = with_work();
-    linked.rig.junction(WORK, r"C:\work");
+    linked.fixture.junction(WORK, r"C:\work");
     within(&linked);
 }
 
 #[test]
 fn a_volume_to_which_a_link_right_below_a_working_folder_leads_is_refused() {
-    let fixture = Fixture::mounted_at(&[OUTSIDE]);
-    let (rig, kubelet) = (&fixture.rig, path(KUBELET));
-    rig.filesystem()
-        .make_directory(&kubelet, rig.soon())
+    let server = ServerFixture::mounted_at(&[OUTSIDE]);
+    let (fixture, kubelet) = (&server.fixture, path(KUBELET));
+    fixture
+        .filesystem()
+        .make_directory(&kubelet, fixture.soon())
         .unwrap();
-    rig.junction(r"C:\var\lib\kubelet\pods", r"C:\mnt\disks\x\pods");
-    let refused = fixture.refusal();
+    fixture.junction(r"C:\var\lib\kubelet\pods", r"C:\mnt\disks\x\pods");
+    let refused = server.refusal();
     assert!(
         matches!(refused, NotReleased::HoldsWorkingFolder { .. }),
         "{refused:?}"
@@ -316,38 +329,41 @@ fn a_volume_with_a_file_of_the_servers_is_refused() {
         files: vec![path(log)],
         ..kept()
     };
-    let fixture = Fixture::with(FormatGuard::Signatures, &[OUTSIDE], kept);
+    let server = ServerFixture::with(FormatGuard::Signatures, &[OUTSIDE], kept);
     let path = log.to_owned();
-    assert_eq!(fixture.refusal(), NotReleased::HoldsFile { path });
+    assert_eq!(server.refusal(), NotReleased::HoldsFile { path });
 }
 
 #[test]
 fn a_volume_on_which_another_is_mounted_is_refused() {
-    let fixture = Fixture::mounted_at(&[OUTSIDE]);
-    let rig = &fixture.rig;
-    let other = rig.other_volume();
-    mount(rig, other, r"C:\mnt\disks\x\inner");
-    assert_eq!(fixture.refusal(), NotReleased::HoldsMount { volume: other });
+    let server = ServerFixture::mounted_at(&[OUTSIDE]);
+    let fixture = &server.fixture;
+    let other = fixture.other_volume();
+    mount(fixture, other, r"C:\mnt\disks\x\inner");
+    assert_eq!(server.refusal(), NotReleased::HoldsMount { volume: other });
     let inner = path(r"C:\mnt\disks\x\inner");
-    rig.volumes().unmount(other, &inner, rig.soon()).unwrap();
-    assert_eq!(fixture.format(), of_ntfs());
+    fixture
+        .volumes()
+        .unmount(other, &inner, fixture.soon())
+        .unwrap();
+    assert_eq!(server.format(), of_ntfs());
 }
 
 /// The provider is asked to dismount nothing by force, in case somebody opens a file in between.
 #[test]
 fn a_volume_in_use_is_refused_until_it_is_free_and_never_dismounted() {
-    let fixture = Fixture::mounted_at(&[OUTSIDE]);
-    let volume = fixture.volume();
-    let hold = fixture.rig.sim.hold(volume);
-    let trace = fixture.rig.trace(|| {
-        assert_eq!(fixture.format(), Err(VolumeError::InUse { volume }));
+    let server = ServerFixture::mounted_at(&[OUTSIDE]);
+    let volume = server.volume();
+    let hold = server.fixture.sim.hold(volume);
+    let trace = server.fixture.trace(|| {
+        assert_eq!(server.format(), Err(VolumeError::InUse { volume }));
     });
-    assert!(fixture.has_data());
+    assert!(server.has_data());
     let changing = ["FSCTL_DISMOUNT_VOLUME", "MSFT_Volume.Format"];
     assert!(!trace.iter().any(|op| changing.contains(&op.operation)));
     drop(hold);
     assert_eq!(
-        fixture.format(),
+        server.format(),
         of_ntfs(),
         "the repeat after the lock is free"
     );
@@ -355,85 +371,88 @@ fn a_volume_in_use_is_refused_until_it_is_free_and_never_dismounted() {
 
 #[test]
 fn a_file_that_is_opened_after_the_look_keeps_the_volume() {
-    let fixture = Fixture::mounted_at(&[OUTSIDE]);
-    let rig = &fixture.rig;
+    let server = ServerFixture::mounted_at(&[OUTSIDE]);
+    let fixture = &server.fixture;
     let (asked, asks) = mpsc::channel::<()>();
     let (open, opened) = mpsc::channel::<()>();
-    let mut os = rig.os().clone();
+    let mut os = fixture.os().clone();
     let opened = Mutex::new(opened);
-    meddle::before(&mut os, "Provider::invoke", 1, move || {
+    inject::before(&mut os, "Provider::invoke", 1, move || {
         asked.send(()).unwrap();
-        opened.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+        opened.lock().unwrap().recv_timeout(TIMEOUT).unwrap();
     });
     let node = serve(os, FormatGuard::Signatures, kept());
     thread::scope(|scope| {
-        let (volume, soon) = (rig.volume(), rig.soon());
+        let (volume, soon) = (fixture.volume(), fixture.soon());
         let node = &node;
         let formatting = scope.spawn(move || node.operations().volumes().format(volume, soon));
-        asks.recv_timeout(PATIENCE).unwrap();
-        let _hold = rig.sim.hold(volume);
+        asks.recv_timeout(TIMEOUT).unwrap();
+        let _hold = fixture.sim.hold(volume);
         open.send(()).unwrap();
         let error = formatting.join().unwrap().unwrap_err();
         assert!(error.to_string().contains("code=40001"), "{error}");
     });
-    assert!(fixture.has_data());
+    assert!(server.has_data());
 }
 
 /// A driver that was told "not formatted" formats next, whatever has come to light meanwhile.
 #[test]
 fn a_volume_that_was_called_unformatted_is_refused_until_it_is_called_formatted() {
-    let rig = Rig::with_data_disk();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    let node = serve(rig.os().clone(), FormatGuard::Signatures, kept());
-    let fixture = Fixture { rig, node };
-    assert!(!fixture.is_formatted());
-    let (rig, volume) = (&fixture.rig, fixture.volume());
-    rig.volumes().format(volume, rig.soon()).unwrap();
-    mount(rig, volume, OUTSIDE);
-    rig.write(&format!("{volume}data.txt"), "precious");
-    assert_eq!(fixture.refusal(), NotReleased::SaidUnformatted);
-    assert!(fixture.is_formatted());
-    assert_eq!(fixture.format(), of_ntfs());
+    let fixture = NodeFixture::with_data_disk();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    let node = serve(fixture.os().clone(), FormatGuard::Signatures, kept());
+    let server = ServerFixture { fixture, node };
+    assert!(!server.is_formatted());
+    let (fixture, volume) = (&server.fixture, server.volume());
+    fixture.volumes().format(volume, fixture.soon()).unwrap();
+    mount(fixture, volume, OUTSIDE);
+    fixture.write(&format!("{volume}data.txt"), "precious");
+    assert_eq!(server.refusal(), NotReleased::SaidUnformatted);
+    assert!(server.is_formatted());
+    assert_eq!(server.format(), of_ntfs());
 }
 
 #[test]
 fn a_strict_server_formats_no_filesystem_and_says_what_can_be_done() {
-    let fixture = Fixture::guarded_by(FormatGuard::Strict, &[OUTSIDE]);
-    let error = fixture.format().unwrap_err().to_string();
-    assert!(fixture.has_data());
-    for said in [
+    let server = ServerFixture::guarded_by(FormatGuard::Strict, &[OUTSIDE]);
+    let error = server.format().unwrap_err().to_string();
+    assert!(server.has_data());
+    for system_text in [
         "NTFS filesystem at offset 3",
         "last MiB",
         "-format-guard=off",
     ] {
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(system_text), "{error}");
     }
 }
 
 #[test]
 fn a_refusal_says_what_was_found_and_what_can_be_done() {
-    let error = Fixture::mounted_at(&[STAGING]).format().unwrap_err();
+    let error = ServerFixture::mounted_at(&[STAGING]).format().unwrap_err();
     let error = error.to_string();
-    for said in [
+    for system_text in [
         "is not overwritten: it holds NTFS filesystem at offset 3",
         "mounted within the working folders",
         "its first 4 MiB and its last MiB",
         "-format-guard=off",
     ] {
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(system_text), "{error}");
     }
 }
 
 #[test]
 fn without_a_guard_all_is_formatted_but_for_what_windows_runs_from() {
-    let fixture = Fixture::guarded_by(FormatGuard::Off, &[STAGING]);
-    let _hold = fixture.rig.sim.hold(fixture.volume());
-    let warnings = warnings::of(|| assert_eq!(fixture.format(), of_ntfs()));
-    assert!(warnings > 0 && !fixture.has_data());
+    let server = ServerFixture::guarded_by(FormatGuard::Off, &[STAGING]);
+    let _hold = server.fixture.sim.hold(server.volume());
+    let warnings = warnings::of(|| assert_eq!(server.format(), of_ntfs()));
+    assert!(warnings > 0 && !server.has_data());
     let system = path(r"C:\");
-    let volumes = fixture.node.operations().volumes();
-    let system = volumes.closest(&system, fixture.rig.soon()).unwrap();
-    let refused = volumes.format(system, fixture.rig.soon()).unwrap_err();
+    let volumes = server.node.operations().volumes();
+    let system = volumes.closest(&system, server.fixture.soon()).unwrap();
+    let refused = volumes.format(system, server.fixture.soon()).unwrap_err();
     assert!(
         refused.to_string().contains("is not changed: it holds"),
         "{refused}"
@@ -444,13 +463,13 @@ fn without_a_guard_all_is_formatted_but_for_what_windows_runs_from() {
 #[test]
 fn no_filesystem_is_wiped_where_page_files_are_unknown() {
     for guard in [FormatGuard::Signatures, FormatGuard::Off] {
-        let fixture = Fixture::guarded_by(guard, &[OUTSIDE]);
+        let server = ServerFixture::guarded_by(guard, &[OUTSIDE]);
         let denied = Effect::fail(Win32::ACCESS_DENIED);
         let rule = Rule::on("RegGetValueW", denied).object("PagingFiles");
-        fixture.rig.sim.faults().add(rule);
-        let refused = fixture.format().unwrap_err();
+        server.fixture.sim.faults().add(rule);
+        let refused = server.format().unwrap_err();
         let paging = matches!(refused, VolumeError::Disk(DiskError::Paging { .. }));
-        assert!(paging && fixture.has_data(), "{guard:?}: {refused}");
+        assert!(paging && server.has_data(), "{guard:?}: {refused}");
     }
 }
 
@@ -468,28 +487,28 @@ impl Waits for Heard {
 /// Has the volume formatted twice, the second time while the first call hangs in this operation, which ends
 /// like that; and how often Windows was asked.
 fn format_beside(hang: &str, end: Option<Effect>) -> ([Result<Replaced, VolumeError>; 2], usize) {
-    let rig = Fixture::mounted_at(&[OUTSIDE]).rig;
+    let fixture = ServerFixture::mounted_at(&[OUTSIDE]).fixture;
     let heard = Heard::default();
-    let server = Server {
+    let serving = Server {
         kept: Some(kept()),
         waits: Arc::new(heard.clone()),
         ..Server::default()
     };
     let mut options = Options::default();
     options.format_guard = FormatGuard::Signatures;
-    let node = Node::in_server(rig.os().clone(), options, server);
-    let faults = rig.sim.faults();
+    let node = Node::in_server(fixture.os().clone(), options, serving);
+    let faults = fixture.sim.faults();
     let hanging = faults.add(Rule::on(hang, Effect::Hang).times(1));
     if let Some(end) = end {
         faults.add(Rule::on(hang, end).times(1));
     }
-    let (volume, soon) = (rig.volume(), rig.soon());
+    let (volume, soon) = (fixture.volume(), fixture.soon());
     let mut outcomes = Vec::new();
-    let trace = rig.trace(|| {
+    let trace = fixture.trace(|| {
         let format = || node.operations().volumes().format(volume, soon);
         thread::scope(|scope| {
             let first = scope.spawn(format);
-            assert!(faults.wait_until_hanging(1, PATIENCE));
+            assert!(faults.wait_until_hanging(1, TIMEOUT));
             let second = scope.spawn(format);
             while heard.0.load(Ordering::SeqCst) == 0 {
                 thread::yield_now();
@@ -524,11 +543,14 @@ fn a_call_that_waited_for_one_that_formatted_nothing_formats() {
 #[test]
 fn a_new_partition_that_the_provider_does_not_format_yet_is_formatted_in_a_while() {
     for (seconds, ends_well) in [(8, true), (60, false)] {
-        let rig = Rig::with_data_disk();
-        rig.disks().partition(rig.disk(), rig.soon()).unwrap();
+        let fixture = NodeFixture::with_data_disk();
+        fixture
+            .disks()
+            .partition(fixture.disk(), fixture.soon())
+            .unwrap();
         let early = Effect::Unsettled(Duration::from_secs(seconds));
-        rig.sim.faults().add(Rule::on(FORMAT, early));
-        let done = rig.volumes().format(rig.volume(), rig.soon());
+        fixture.sim.faults().add(Rule::on(FORMAT, early));
+        let done = fixture.volumes().format(fixture.volume(), fixture.soon());
         assert_eq!(done.is_ok(), ends_well, "{done:?}");
         let text = done.err().map(|error| error.to_string());
         assert!(text.is_none_or(|text| text.contains("code=5")));

@@ -9,7 +9,7 @@ use os::{Outcome, PartitionNumber, Win32};
 use os_sim::{Effect, Op, Rule};
 use wincsi_node::{FileSystemType, FormatOptions, NewSize, ProviderError, Resized, VolumeError};
 
-use crate::support::{DATA, GIB, Rig};
+use crate::support::{DATA, GIB, NodeFixture};
 
 const MIB: u64 = 1 << 20;
 const EXTEND: &str = "FSCTL_EXTEND_VOLUME";
@@ -19,24 +19,26 @@ const RESIZE: &str = "MSFT_Partition.Resize";
 /// The boot sector of a filesystem on a volume of so many bytes.
 type BootSector = fn(u64) -> [u8; 512];
 
-fn resize(rig: &Rig, size: NewSize) -> Result<Resized, VolumeError> {
-    rig.volumes().resize(rig.volume(), size, rig.soon())
+fn resize(fixture: &NodeFixture, size: NewSize) -> Result<Resized, VolumeError> {
+    fixture
+        .volumes()
+        .resize(fixture.volume(), size, fixture.soon())
 }
 
 fn bytes(size: u64) -> NewSize {
     NewSize::Bytes(NonZeroU64::new(size).unwrap())
 }
 
-fn length(rig: &Rig) -> u64 {
-    rig.os().volumes.extents(rig.volume()).unwrap()[0].length
+fn length(fixture: &NodeFixture) -> u64 {
+    fixture.os().volumes.extents(fixture.volume()).unwrap()[0].length
 }
 
-fn total(rig: &Rig) -> u64 {
-    rig.os().volumes.space(rig.volume()).unwrap().total
+fn total(fixture: &NodeFixture) -> u64 {
+    fixture.os().volumes.space(fixture.volume()).unwrap().total
 }
 
-fn grow_disk(rig: &Rig) {
-    rig.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+fn grow_disk(fixture: &NodeFixture) {
+    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
 }
 
 fn count(trace: &[Op], operation: &str) -> usize {
@@ -84,36 +86,38 @@ fn exfat(length: u64) -> [u8; 512] {
 }
 
 /// A volume that another tool formatted.
-fn formatted_by_others(sector: BootSector) -> Rig {
-    let rig = Rig::with_volume();
-    let extent = rig.os().volumes.extents(rig.volume()).unwrap()[0];
-    let hardware = rig.sim.hardware();
+fn formatted_by_others(sector: BootSector) -> NodeFixture {
+    let fixture = NodeFixture::with_volume();
+    let extent = fixture.os().volumes.extents(fixture.volume()).unwrap()[0];
+    let hardware = fixture.sim.hardware();
     let written = hardware.write_disk(DATA, extent.offset, &sector(extent.length));
     written.unwrap();
-    rig
+    fixture
 }
 
-fn with_refs() -> Rig {
-    let rig = Rig::with_data_disk();
-    let soon = rig.soon();
-    rig.disks().partition(rig.disk(), soon).unwrap();
+fn with_refs() -> NodeFixture {
+    let fixture = NodeFixture::with_data_disk();
+    let soon = fixture.soon();
+    fixture.disks().partition(fixture.disk(), soon).unwrap();
     let refs = FormatOptions::new(FileSystemType::Refs);
-    let formatted = rig.volumes().ensure_formatted(rig.volume(), &refs, soon);
+    let formatted = fixture
+        .volumes()
+        .ensure_formatted(fixture.volume(), &refs, soon);
     formatted.unwrap();
-    rig
+    fixture
 }
 
 /// Such a filesystem falls short of its partition by its tables, and Windows extends none.
 #[test]
 fn a_filesystem_that_cannot_be_extended_is_left_as_it_is() {
     for (name, sector) in [("FAT32", fat32 as BootSector), ("exFAT", exfat)] {
-        let rig = formatted_by_others(sector);
-        let found = rig.os().volumes.file_system(rig.volume()).unwrap();
+        let fixture = formatted_by_others(sector);
+        let found = fixture.os().volumes.file_system(fixture.volume()).unwrap();
         assert_eq!(found.unwrap().name, name);
-        let size = length(&rig);
-        assert!(total(&rig) + 4 * MIB < size, "{name}");
+        let size = length(&fixture);
+        assert!(total(&fixture) + 4 * MIB < size, "{name}");
         for wanted in [bytes(1), bytes(size), NewSize::Maximum] {
-            let resized = resize(&rig, wanted);
+            let resized = resize(&fixture, wanted);
             assert_eq!(resized, Ok(Resized::Unchanged { size }), "{name}");
         }
     }
@@ -124,16 +128,16 @@ fn a_filesystem_that_cannot_be_extended_is_left_as_it_is() {
 fn a_partition_whose_filesystem_cannot_be_extended_is_not_grown_by_the_kernel() {
     for sector in [fat32 as BootSector, exfat] {
         for code in [codes::UNKNOWN_FILE_SYSTEM.code, codes::FAILED.code] {
-            let rig = formatted_by_others(sector);
-            grow_disk(&rig);
-            rig.sim.faults().add(answer(code));
-            let before = length(&rig);
-            let refused = resize(&rig, NewSize::Maximum);
+            let fixture = formatted_by_others(sector);
+            grow_disk(&fixture);
+            fixture.sim.faults().add(answer(code));
+            let before = length(&fixture);
+            let refused = resize(&fixture, NewSize::Maximum);
             assert!(
-                matches!(&refused, Err(VolumeError::Provider(ProviderError::Refused { code: told, .. })) if *told == code),
+                matches!(&refused, Err(VolumeError::Provider(ProviderError::Refused { code: with_text_error, .. })) if *with_text_error == code),
                 "{refused:?}"
             );
-            assert_eq!(length(&rig), before);
+            assert_eq!(length(&fixture), before);
         }
     }
 }
@@ -141,31 +145,34 @@ fn a_partition_whose_filesystem_cannot_be_extended_is_not_grown_by_the_kernel() 
 /// On a server partitions of 126.98 and 9.98 GiB had ReFS volumes of 126.94 and 9.94 GiB.
 #[test]
 fn refs_that_falls_short_of_its_partition_is_whole() {
-    let rig = with_refs();
-    assert!(total(&rig) + 4 * MIB < length(&rig));
-    let size = length(&rig);
-    let trace = rig.trace(|| {
+    let fixture = with_refs();
+    assert!(total(&fixture) + 4 * MIB < length(&fixture));
+    let size = length(&fixture);
+    let trace = fixture.trace(|| {
         for wanted in [bytes(1), NewSize::Maximum] {
-            assert_eq!(resize(&rig, wanted), Ok(Resized::Unchanged { size }));
+            assert_eq!(resize(&fixture, wanted), Ok(Resized::Unchanged { size }));
         }
     });
     assert_eq!(count(&trace, EXTEND), 0);
-    grow_disk(&rig);
-    let grown = resize(&rig, NewSize::Maximum).unwrap();
-    let to = length(&rig);
+    grow_disk(&fixture);
+    let grown = resize(&fixture, NewSize::Maximum).unwrap();
+    let to = length(&fixture);
     assert_eq!(grown, Resized::Grown { from: size, to });
-    assert!(total(&rig) > 7 * GIB);
-    assert_eq!(resize(&rig, bytes(1)), Ok(Resized::Unchanged { size: to }));
+    assert!(total(&fixture) > 7 * GIB);
+    assert_eq!(
+        resize(&fixture, bytes(1)),
+        Ok(Resized::Unchanged { size: to })
+    );
 }
 
 #[test]
 fn refs_fills_a_partition_that_grew_without_it() {
-    let rig = with_refs();
-    grow_disk(&rig);
-    rig.sim.faults().add(answer(codes::FAILED.code));
+    let fixture = with_refs();
+    grow_disk(&fixture);
+    fixture.sim.faults().add(answer(codes::FAILED.code));
     let broken = Rule::on(EXTEND, Effect::fail(Win32::IO_DEVICE)).times(1);
-    rig.sim.faults().add(broken);
-    let failed = resize(&rig, NewSize::Maximum);
+    fixture.sim.faults().add(broken);
+    let failed = resize(&fixture, NewSize::Maximum);
     assert!(
         matches!(
             &failed,
@@ -176,26 +183,26 @@ fn refs_fills_a_partition_that_grew_without_it() {
         ),
         "{failed:?}"
     );
-    assert!(total(&rig) < 4 * GIB);
-    let size = length(&rig);
-    assert_eq!(resize(&rig, bytes(1)), Ok(Resized::Filled { size }));
-    assert!(total(&rig) > 7 * GIB);
+    assert!(total(&fixture) < 4 * GIB);
+    let size = length(&fixture);
+    assert_eq!(resize(&fixture, bytes(1)), Ok(Resized::Filled { size }));
+    assert!(total(&fixture) > 7 * GIB);
 }
 
 /// Nothing of this call is undone: a version of ReFS that leaves more at the end would never be staged again.
 #[test]
 fn refs_that_cannot_be_extended_fails_no_call_that_grew_nothing() {
-    let rig = with_refs();
-    grow_disk(&rig);
-    let (disk, data) = (rig.disk(), PartitionNumber(2));
-    let disks = &rig.os().disks;
+    let fixture = with_refs();
+    grow_disk(&fixture);
+    let (disk, data) = (fixture.disk(), PartitionNumber(2));
+    let disks = &fixture.os().disks;
     disks.update_properties(disk).unwrap();
     disks.grow_partition(disk, data, GIB).unwrap();
     let full = Rule::on(EXTEND, Effect::fail(Win32::INVALID_PARAMETER));
-    rig.sim.faults().add(full);
-    let size = length(&rig);
-    let trace = rig.trace(|| {
-        let resized = resize(&rig, bytes(1));
+    fixture.sim.faults().add(full);
+    let size = length(&fixture);
+    let trace = fixture.trace(|| {
+        let resized = resize(&fixture, bytes(1));
         assert_eq!(resized, Ok(Resized::Unchanged { size }));
     });
     assert_eq!(count(&trace, EXTEND), 1);
@@ -204,55 +211,63 @@ fn refs_that_cannot_be_extended_fails_no_call_that_grew_nothing() {
 /// The kernel knows already that the disk grew; the provider answers 4097 as its length is the old one.
 #[test]
 fn a_provider_that_has_not_seen_the_disk_grow_is_made_to_look_and_called_again() {
-    let rig = Rig::with_mounted_volume();
-    grow_disk(&rig);
-    rig.os().disks.update_properties(rig.disk()).unwrap();
+    let fixture = NodeFixture::with_mounted_volume();
+    grow_disk(&fixture);
+    fixture
+        .os()
+        .disks
+        .update_properties(fixture.disk())
+        .unwrap();
     let unseeing = Rule::on("MSFT_Disk.Refresh", Effect::fail(Win32::GEN_FAILURE));
-    rig.sim.faults().add(unseeing);
-    let from = length(&rig);
-    let trace = rig.trace(|| {
-        let resized = resize(&rig, bytes(6 * GIB));
+    fixture.sim.faults().add(unseeing);
+    let from = length(&fixture);
+    let trace = fixture.trace(|| {
+        let resized = resize(&fixture, bytes(6 * GIB));
         assert_eq!(resized, Ok(Resized::Grown { from, to: 6 * GIB }));
     });
     assert_eq!((count(&trace, RESIZE), count(&trace, RESCAN)), (2, 1));
-    assert_eq!(rig.precious(), "precious");
+    assert_eq!(fixture.precious(), "precious");
 }
 
 #[test]
 fn a_provider_that_stays_out_of_date_is_called_twice_and_no_more() {
     for code in [codes::SIZE_NOT_SUPPORTED, codes::CACHE_OUT_OF_DATE] {
-        let rig = Rig::with_mounted_volume();
-        grow_disk(&rig);
-        rig.disks().rescan(rig.soon()).unwrap();
-        rig.os().disks.update_properties(rig.disk()).unwrap();
-        rig.sim.faults().add(answer(code.code));
-        let before = length(&rig);
-        let trace = rig.trace(|| {
-            let refused = resize(&rig, bytes(6 * GIB));
+        let fixture = NodeFixture::with_mounted_volume();
+        grow_disk(&fixture);
+        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture
+            .os()
+            .disks
+            .update_properties(fixture.disk())
+            .unwrap();
+        fixture.sim.faults().add(answer(code.code));
+        let before = length(&fixture);
+        let trace = fixture.trace(|| {
+            let refused = resize(&fixture, bytes(6 * GIB));
             assert!(
-                matches!(&refused, Err(VolumeError::Provider(ProviderError::Refused { code: told, .. })) if *told == code.code),
+                matches!(&refused, Err(VolumeError::Provider(ProviderError::Refused { code: with_text_error, .. })) if *with_text_error == code.code),
                 "{refused:?}"
             );
         });
         assert_eq!((count(&trace, RESIZE), count(&trace, RESCAN)), (2, 1));
-        assert_eq!(length(&rig), before);
+        assert_eq!(length(&fixture), before);
     }
 }
 
 /// As where another tool grew it meanwhile. The text is that of a record: actions/runner-images issue 7032.
 #[test]
 fn a_partition_that_is_already_the_requested_size_is_success() {
-    let rig = Rig::with_mounted_volume();
-    grow_disk(&rig);
+    let fixture = NodeFixture::with_mounted_volume();
+    grow_disk(&fixture);
     let already = Outcome {
         extended: Some("The partition is already the requested size.".to_owned()),
         ..Outcome::of(codes::SIZE_NOT_SUPPORTED.code)
     };
     let already = Rule::on(RESIZE, Effect::AnswerAfter(already));
-    rig.sim.faults().add(already);
-    let from = length(&rig);
-    let trace = rig.trace(|| {
-        let resized = resize(&rig, bytes(6 * GIB));
+    fixture.sim.faults().add(already);
+    let from = length(&fixture);
+    let trace = fixture.trace(|| {
+        let resized = resize(&fixture, bytes(6 * GIB));
         assert_eq!(resized, Ok(Resized::Grown { from, to: 6 * GIB }));
     });
     assert_eq!(count(&trace, RESIZE), 1);
@@ -261,20 +276,20 @@ fn a_partition_that_is_already_the_requested_size_is_success() {
 /// An operator who grew a disk to a size wants its volume to have that, and Windows keeps some of it.
 #[test]
 fn a_size_up_to_that_of_the_disk_is_all_that_there_is() {
-    let rig = Rig::with_mounted_volume();
-    grow_disk(&rig);
-    let too_large = resize(&rig, bytes(8 * GIB + MIB));
+    let fixture = NodeFixture::with_mounted_volume();
+    grow_disk(&fixture);
+    let too_large = resize(&fixture, bytes(8 * GIB + MIB));
     assert!(
         matches!(too_large, Err(VolumeError::TooLarge { maximum, .. }) if maximum < 8 * GIB),
         "{too_large:?}"
     );
-    let from = length(&rig);
-    let resized = resize(&rig, bytes(8 * GIB)).unwrap();
-    let to = length(&rig);
+    let from = length(&fixture);
+    let resized = resize(&fixture, bytes(8 * GIB)).unwrap();
+    let to = length(&fixture);
     assert_eq!(resized, Resized::Grown { from, to });
     assert!(to > 8 * GIB - 20 * MIB, "{to}");
     assert_eq!(
-        resize(&rig, bytes(8 * GIB)),
+        resize(&fixture, bytes(8 * GIB)),
         Ok(Resized::Unchanged { size: to })
     );
 }
@@ -285,27 +300,31 @@ const SOME: [u64; 4] = [MIB, 3 * MIB, 52 * MIB, 99 * MIB];
 #[test]
 fn a_growth_that_csi_proxy_takes_for_none_is_one_to_drivers() {
     for some in SOME {
-        let rig = Rig::with_volume();
-        let (from, total) = (length(&rig), total(&rig));
-        rig.sim.hardware().grow_disk(DATA, 4 * GIB + some).unwrap();
-        let volumes = rig.volumes();
+        let fixture = NodeFixture::with_volume();
+        let (from, total) = (length(&fixture), total(&fixture));
+        fixture
+            .sim
+            .hardware()
+            .grow_disk(DATA, 4 * GIB + some)
+            .unwrap();
+        let volumes = fixture.volumes();
         for size in [bytes(from + some), NewSize::Maximum] {
-            let left = volumes.resize_by_much(rig.volume(), size, rig.soon());
+            let left = volumes.resize_by_much(fixture.volume(), size, fixture.soon());
             assert_eq!(left, Ok(Resized::Unchanged { size: from }), "{some}");
         }
         let to = from + some;
-        let grown = resize(&rig, bytes(to));
+        let grown = resize(&fixture, bytes(to));
         assert_eq!(grown, Ok(Resized::Grown { from, to }), "{some}");
-        assert_eq!(self::total(&rig) - total, some);
+        assert_eq!(self::total(&fixture) - total, some);
         for size in [
             bytes(to),
             bytes(to + MIB - 1),
             bytes(4 * GIB + some),
             NewSize::Maximum,
         ] {
-            let trace = rig.trace(|| {
+            let trace = fixture.trace(|| {
                 assert_eq!(
-                    resize(&rig, size),
+                    resize(&fixture, size),
                     Ok(Resized::Unchanged { size: to }),
                     "{some}"
                 );
@@ -319,12 +338,16 @@ fn a_growth_that_csi_proxy_takes_for_none_is_one_to_drivers() {
 #[test]
 fn a_growth_to_all_of_a_disk_that_grew_by_little_is_one() {
     for some in SOME {
-        let rig = Rig::with_volume();
-        let from = length(&rig);
-        rig.sim.hardware().grow_disk(DATA, 4 * GIB + some).unwrap();
+        let fixture = NodeFixture::with_volume();
+        let from = length(&fixture);
+        fixture
+            .sim
+            .hardware()
+            .grow_disk(DATA, 4 * GIB + some)
+            .unwrap();
         let to = from + some;
         assert_eq!(
-            resize(&rig, NewSize::Maximum),
+            resize(&fixture, NewSize::Maximum),
             Ok(Resized::Grown { from, to })
         );
     }
@@ -334,47 +357,58 @@ fn a_growth_to_all_of_a_disk_that_grew_by_little_is_one() {
 #[test]
 fn a_small_growth_without_the_provider_reaches_the_filesystem() {
     for some in SOME {
-        let rig = Rig::with_volume();
-        let (from, total) = (length(&rig), total(&rig));
-        rig.sim.hardware().grow_disk(DATA, 4 * GIB + some).unwrap();
-        rig.sim.faults().add(answer(codes::FAILED.code));
+        let fixture = NodeFixture::with_volume();
+        let (from, total) = (length(&fixture), total(&fixture));
+        fixture
+            .sim
+            .hardware()
+            .grow_disk(DATA, 4 * GIB + some)
+            .unwrap();
+        fixture.sim.faults().add(answer(codes::FAILED.code));
         let extend = Rule::on(EXTEND, Effect::fail(Win32::IO_DEVICE)).times(1);
-        rig.sim.faults().add(extend);
+        fixture.sim.faults().add(extend);
         let to = from + some;
         // Up to 4 MiB NTFS may leave free for good, so that is no failure.
         match some <= 4 * MIB {
-            true => assert_eq!(resize(&rig, bytes(to)), Ok(Resized::Grown { from, to })),
-            false => assert!(resize(&rig, bytes(to)).is_err()),
+            true => assert_eq!(resize(&fixture, bytes(to)), Ok(Resized::Grown { from, to })),
+            false => assert!(resize(&fixture, bytes(to)).is_err()),
         }
-        assert_eq!(self::total(&rig), total);
+        assert_eq!(self::total(&fixture), total);
         assert_eq!(
-            resize(&rig, bytes(to)),
+            resize(&fixture, bytes(to)),
             Ok(Resized::Filled { size: to }),
             "{some}"
         );
-        assert_eq!(self::total(&rig) - total, some);
+        assert_eq!(self::total(&fixture) - total, some);
     }
 }
 
 /// Its largest partition ends before ours: each staging asks for the maximum.
 #[test]
 fn a_provider_that_takes_less_of_the_disk_for_its_maximum_fails_no_staging() {
-    let rig = Rig::with_volume();
-    let size = length(&rig);
-    rig.sim
+    let fixture = NodeFixture::with_volume();
+    let size = length(&fixture);
+    fixture
+        .sim
         .hardware()
         .grow_disk(DATA, 4 * GIB + 2 * MIB)
         .unwrap();
-    rig.sim.faults().add(answer(codes::SIZE_NOT_SUPPORTED.code));
+    fixture
+        .sim
+        .faults()
+        .add(answer(codes::SIZE_NOT_SUPPORTED.code));
     assert_eq!(
-        resize(&rig, NewSize::Maximum),
+        resize(&fixture, NewSize::Maximum),
         Ok(Resized::Unchanged { size })
     );
-    let refused = resize(&rig, bytes(size + MIB));
+    let refused = resize(&fixture, bytes(size + MIB));
     assert!(
         matches!(refused, Err(VolumeError::Provider(_))),
         "{refused:?}"
     );
-    grow_disk(&rig);
-    assert!(resize(&rig, NewSize::Maximum).is_err(), "that is no rest");
+    grow_disk(&fixture);
+    assert!(
+        resize(&fixture, NewSize::Maximum).is_err(),
+        "that is no rest"
+    );
 }

@@ -7,26 +7,26 @@ use std::thread;
 use std::time::Duration;
 
 use os::{Deadline, Files, Space, Win32};
-use os_sim::smb::Condition;
+use os_sim::smb::ServerHealth;
 use os_sim::{Effect, Rule};
 use wincsi_node::{Credentials, FilesystemError, MapRequest, RemotePath};
 use zeroize::Zeroizing;
 
-use crate::support::{PASSWORD, Rig, SHARE, USER, path};
+use crate::support::{NodeFixture, PASSWORD, SHARE, USER, path};
 
 const LINK: &str = r"C:\var\link";
 
-fn space(rig: &Rig, at: &str) -> Result<Space, FilesystemError> {
-    rig.filesystem().space(&path(at), rig.soon())
+fn space(fixture: &NodeFixture, at: &str) -> Result<Space, FilesystemError> {
+    fixture.filesystem().space(&path(at), fixture.soon())
 }
 
-fn mapped() -> Rig {
-    let rig = Rig::with_server();
+fn mapped() -> NodeFixture {
+    let fixture = NodeFixture::with_server();
     let remote = RemotePath::parse(SHARE).unwrap();
     let credentials = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
     let mapping = MapRequest::of(&remote).with_credentials(credentials.as_ref());
-    rig.smb().map(&mapping, rig.soon()).unwrap();
-    rig
+    fixture.smb().map(&mapping, fixture.soon()).unwrap();
+    fixture
 }
 
 fn code(error: &FilesystemError) -> Option<Win32> {
@@ -38,73 +38,76 @@ fn code(error: &FilesystemError) -> Option<Win32> {
 
 #[test]
 fn a_pods_path_has_the_space_of_the_volume_that_it_leads_to() {
-    let rig = Rig::with_mounted_volume();
-    let filesystem = rig.filesystem();
-    let (staging, link) = (rig.staging(), path(LINK));
+    let fixture = NodeFixture::with_mounted_volume();
+    let filesystem = fixture.filesystem();
+    let (staging, link) = (fixture.staging(), path(LINK));
     filesystem
-        .link_directory(&staging, &link, rig.soon())
+        .link_directory(&staging, &link, fixture.soon())
         .unwrap();
-    let of_volume = rig.volumes().stats(rig.volume(), rig.soon()).unwrap();
+    let of_volume = fixture
+        .volumes()
+        .stats(fixture.volume(), fixture.soon())
+        .unwrap();
     let below = format!(r"{LINK}\below");
-    rig.sim.files().create_directory(&path(&below)).unwrap();
+    fixture.sim.files().create_directory(&path(&below)).unwrap();
     for at in [
         &staging.to_string(),
         LINK,
         &below,
-        &rig.volume().to_string(),
+        &fixture.volume().to_string(),
     ] {
-        assert_eq!(space(&rig, at), Ok(of_volume), "{at}");
+        assert_eq!(space(&fixture, at), Ok(of_volume), "{at}");
     }
-    assert_ne!(space(&rig, r"C:\var").unwrap().total, of_volume.total);
+    assert_ne!(space(&fixture, r"C:\var").unwrap().total, of_volume.total);
 }
 
 #[test]
 fn a_share_says_what_its_user_may_still_fill() {
-    let rig = mapped();
-    let filesystem = rig.filesystem();
+    let fixture = mapped();
+    let filesystem = fixture.filesystem();
     let (share, link) = (path(SHARE), path(LINK));
     filesystem
-        .link_directory(&share, &link, rig.soon())
+        .link_directory(&share, &link, fixture.soon())
         .unwrap();
-    let all = space(&rig, SHARE).unwrap();
+    let all = space(&fixture, SHARE).unwrap();
     assert_eq!(
         (all.total, all.free, all.available),
         (1 << 40, 1 << 40, 1 << 40)
     );
-    rig.write(&format!(r"{LINK}\file"), "4 KiB at most");
+    fixture.write(&format!(r"{LINK}\file"), "4 KiB at most");
     let limit = |server: &mut os_sim::smb::ServerSpec| server.share[0].quota = Some(1 << 30);
-    rig.servers().change_server("files", limit).unwrap();
+    fixture.servers().change_server("files", limit).unwrap();
     let limited = Space {
         total: 1 << 30,
         free: (1 << 40) - 4096,
         available: (1 << 30) - 4096,
     };
-    assert_eq!(space(&rig, LINK), Ok(limited));
-    assert_eq!(space(&rig, SHARE), Ok(limited));
+    assert_eq!(space(&fixture, LINK), Ok(limited));
+    assert_eq!(space(&fixture, SHARE), Ok(limited));
 }
 
 #[test]
 fn what_has_no_space_says_why() {
-    let rig = mapped();
-    rig.write(r"C:\var\file", "");
-    assert!(space(&rig, r"C:\var\file").is_err());
-    let missing = space(&rig, r"C:\var\missing").unwrap_err();
+    let fixture = mapped();
+    fixture.write(r"C:\var\file", "");
+    assert!(space(&fixture, r"C:\var\file").is_err());
+    let missing = space(&fixture, r"C:\var\missing").unwrap_err();
     assert_eq!(code(&missing), Some(Win32::PATH_NOT_FOUND));
-    let down = |server: &mut os_sim::smb::ServerSpec| server.condition = Condition::Down;
-    rig.servers().change_server("files", down).unwrap();
-    let away = space(&rig, SHARE).unwrap_err();
+    let down = |server: &mut os_sim::smb::ServerSpec| server.condition = ServerHealth::Down;
+    fixture.servers().change_server("files", down).unwrap();
+    let away = space(&fixture, SHARE).unwrap_err();
     assert_eq!(code(&away), Some(Win32::BAD_NETPATH));
 }
 
 /// Each pod on a share whose server hangs would cost a thread at each round of kubelet's.
 #[test]
 fn a_share_that_hangs_takes_few_threads_and_no_other_path() {
-    let rig = mapped();
+    let fixture = mapped();
     let hang = Rule::on("GetDiskFreeSpaceExW", Effect::Hang).object("*files*");
-    let hang = rig.sim.faults().add(hang);
+    let hang = fixture.sim.faults().add(hang);
     let (answer, answers) = mpsc::channel();
     let ask = || {
-        let (node, answer) = (rig.node.clone(), answer.clone());
+        let (node, answer) = (fixture.node.clone(), answer.clone());
         thread::spawn(move || {
             let filesystem = node.operations().filesystem();
             answer.send(filesystem.space(&path(SHARE), Deadline::NEVER))
@@ -112,16 +115,16 @@ fn a_share_that_hangs_takes_few_threads_and_no_other_path() {
     };
     (0..8).for_each(|_| ask());
     let patience = Duration::from_secs(60);
-    assert!(rig.sim.faults().wait_until_hanging(8, patience));
-    rig.os().clock.sleep(Duration::from_secs(2 * 60));
+    assert!(fixture.sim.faults().wait_until_hanging(8, patience));
+    fixture.os().clock.sleep(Duration::from_secs(2 * 60));
     ask();
     let refused = answers.recv_timeout(patience).unwrap();
     let Err(FilesystemError::Inspect { source, .. }) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(source.cause, os::Cause::NotAnswering);
-    assert!(space(&rig, r"C:\var").is_ok());
-    rig.sim.faults().remove(hang);
+    assert!(space(&fixture, r"C:\var").is_ok());
+    fixture.sim.faults().remove(hang);
     for _ in 0..8 {
         assert!(answers.recv_timeout(patience).unwrap().is_ok());
     }

@@ -10,12 +10,12 @@ use wincsi_node::{
 };
 
 use crate::support::spanned::{SPANNED, Style};
-use crate::support::{KUBELET, Rig, STAGING, path};
+use crate::support::{KUBELET, NodeFixture, STAGING, path};
 
 const MIB: u64 = 1 << 20;
 
-fn disks(rig: &Rig) -> Vec<DiskNumber> {
-    SPANNED.map(|name| rig.disk_of(name)).into()
+fn disks(fixture: &NodeFixture) -> Vec<DiskNumber> {
+    SPANNED.map(|name| fixture.disk_of(name)).into()
 }
 
 #[track_caller]
@@ -27,7 +27,7 @@ fn assert_not_one<T: std::fmt::Debug>(done: Result<T, VolumeError>, wanted: &[Di
 }
 
 /// The operations of a server with this guard, which may wipe what is mounted outside of the kubelet's folder.
-fn serve(rig: &Rig, guard: FormatGuard) -> Node {
+fn serve(fixture: &NodeFixture, guard: FormatGuard) -> Node {
     let mut options = Options::default();
     options.format_guard = guard;
     let kept = Kept {
@@ -38,7 +38,7 @@ fn serve(rig: &Rig, guard: FormatGuard) -> Node {
         kept: Some(kept),
         ..Server::default()
     };
-    Node::in_server(rig.os().clone(), options, server)
+    Node::in_server(fixture.os().clone(), options, server)
 }
 
 const GUARDS: [FormatGuard; 3] = [
@@ -48,7 +48,7 @@ const GUARDS: [FormatGuard; 3] = [
 ];
 
 /// Has the first disk hold a volume in two parts, instead of a part of the spanned one.
-fn in_two_parts(rig: &Rig, begins: u64) -> VolumeId {
+fn in_two_parts(fixture: &NodeFixture, begins: u64) -> VolumeId {
     let volume = Uuid::from_u128(7);
     let part = |part, offset| VolumeExtent {
         volume,
@@ -57,36 +57,36 @@ fn in_two_parts(rig: &Rig, begins: u64) -> VolumeId {
         offset,
         length: 8 * MIB,
     };
-    rig.divide_first(vec![part(0, begins), part(1, begins + 24 * MIB)]);
+    fixture.divide_first(vec![part(0, begins), part(1, begins + 24 * MIB)]);
     VolumeId(volume)
 }
 
-fn begins(rig: &Rig, volume: VolumeId) -> u64 {
-    rig.os().volumes.extents(volume).unwrap()[0].offset
+fn begins(fixture: &NodeFixture, volume: VolumeId) -> u64 {
+    fixture.os().volumes.extents(volume).unwrap()[0].offset
 }
 
 #[test]
 fn a_path_on_a_spanned_volume_leads_to_it() {
-    let rig = Rig::with_data_disk();
-    let volume = rig.add_spanned_at(STAGING);
-    rig.write(&format!(r"{STAGING}\data.txt"), "precious");
-    let (volumes, soon) = (rig.volumes(), rig.soon());
-    assert_eq!(volumes.of_target(&rig.staging(), soon), Ok(volume));
+    let fixture = NodeFixture::with_data_disk();
+    let volume = fixture.add_spanned_at(STAGING);
+    fixture.write(&format!(r"{STAGING}\data.txt"), "precious");
+    let (volumes, soon) = (fixture.volumes(), fixture.soon());
+    assert_eq!(volumes.of_target(&fixture.staging(), soon), Ok(volume));
     let file = path(&format!(r"{STAGING}\data.txt"));
     assert_eq!(volumes.closest(&file, soon), Ok(volume));
-    let found = volumes.find_at(&rig.staging(), soon).unwrap();
+    let found = volumes.find_at(&fixture.staging(), soon).unwrap();
     assert_eq!(found.id(), volume);
 }
 
 #[test]
 fn the_disk_of_a_spanned_volume_is_an_error_that_names_each() {
-    let rig = Rig::with_data_disk();
-    let volume = rig.add_spanned();
-    let number = rig.volumes().disk_number(volume, rig.soon());
-    assert_not_one(number, &disks(&rig));
-    let sole = in_two_parts(&rig, begins(&rig, volume));
-    let number = rig.volumes().disk_number(sole, rig.soon());
-    assert_eq!(number, Ok(rig.disk_of(SPANNED[0])));
+    let fixture = NodeFixture::with_data_disk();
+    let volume = fixture.add_spanned();
+    let number = fixture.volumes().disk_number(volume, fixture.soon());
+    assert_not_one(number, &disks(&fixture));
+    let sole = in_two_parts(&fixture, begins(&fixture, volume));
+    let number = fixture.volumes().disk_number(sole, fixture.soon());
+    assert_eq!(number, Ok(fixture.disk_of(SPANNED[0])));
 }
 
 /// The first of several extents is neither where the volume is nor all of it. Each guard, also none; a provider that
@@ -94,107 +94,117 @@ fn the_disk_of_a_spanned_volume_is_an_error_that_names_each() {
 #[test]
 fn a_spanned_volume_is_neither_formatted_nor_grown() {
     for style in [Style::Gpt, Style::Mbr] {
-        let rig = Rig::with_data_disk();
-        rig.plug_spannable(style);
-        let volume = rig.span();
-        assert_unwritten(&rig, volume, &disks(&rig));
-        rig.disks().rescan(rig.soon()).unwrap();
-        assert_unwritten(&rig, volume, &disks(&rig));
-        let sole = in_two_parts(&rig, begins(&rig, volume));
-        assert_unwritten(&rig, sole, &disks(&rig)[..1]);
+        let fixture = NodeFixture::with_data_disk();
+        fixture.plug_spannable(style);
+        let volume = fixture.span();
+        assert_unwritten(&fixture, volume, &disks(&fixture));
+        fixture.disks().rescan(fixture.soon()).unwrap();
+        assert_unwritten(&fixture, volume, &disks(&fixture));
+        let sole = in_two_parts(&fixture, begins(&fixture, volume));
+        assert_unwritten(&fixture, sole, &disks(&fixture)[..1]);
     }
 }
 
 #[track_caller]
-fn assert_unwritten(rig: &Rig, volume: VolumeId, disks: &[DiskNumber]) {
-    let before = (rig.spanned_bytes(), rig.state());
+fn assert_unwritten(fixture: &NodeFixture, volume: VolumeId, disks: &[DiskNumber]) {
+    let before = (fixture.spanned_bytes(), fixture.state());
     for guard in GUARDS {
-        let (node, soon) = (serve(rig, guard), rig.soon());
+        let (node, soon) = (serve(fixture, guard), fixture.soon());
         let volumes = node.operations().volumes();
         assert_not_one(volumes.format(volume, soon), disks);
         let options = FormatOptions::default();
         assert_not_one(volumes.ensure_formatted(volume, &options, soon), disks);
         assert_not_one(volumes.resize(volume, NewSize::Maximum, soon), disks);
     }
-    assert!((rig.spanned_bytes(), rig.state()) == before);
+    assert!((fixture.spanned_bytes(), fixture.state()) == before);
 }
 
 /// Whoever was given it as a local volume keeps what is on it.
 #[test]
 fn a_spanned_volume_that_was_released_is_not_wiped() {
     for guard in [FormatGuard::Signatures, FormatGuard::Off] {
-        let rig = Rig::with_data_disk();
-        let volume = rig.add_spanned_at(r"C:\mnt\disks\x");
+        let fixture = NodeFixture::with_data_disk();
+        let volume = fixture.add_spanned_at(r"C:\mnt\disks\x");
         let file = r"C:\mnt\disks\x\data.txt";
-        rig.write(file, "precious");
-        let before = rig.spanned_bytes();
-        let node = serve(&rig, guard);
+        fixture.write(file, "precious");
+        let before = fixture.spanned_bytes();
+        let node = serve(&fixture, guard);
         let volumes = node.operations().volumes();
-        assert_eq!(volumes.is_formatted(volume, rig.soon()), Ok(true));
-        assert_not_one(volumes.format(volume, rig.soon()), &disks(&rig));
-        assert!(rig.spanned_bytes() == before, "{guard:?}");
-        assert_eq!(rig.read(file), "precious");
+        assert_eq!(volumes.is_formatted(volume, fixture.soon()), Ok(true));
+        assert_not_one(volumes.format(volume, fixture.soon()), &disks(&fixture));
+        assert!(fixture.spanned_bytes() == before, "{guard:?}");
+        assert_eq!(fixture.read(file), "precious");
     }
 }
 
 #[test]
 fn a_spanned_volume_is_mounted_flushed_and_unmounted() {
-    let rig = Rig::with_data_disk();
-    let volume = rig.add_spanned_at(STAGING);
-    let before = rig.spanned_bytes();
-    rig.write(&format!(r"{STAGING}\data.txt"), "precious");
-    let (volumes, soon) = (rig.volumes(), rig.soon());
-    volumes.mount(volume, &rig.staging(), soon).unwrap();
+    let fixture = NodeFixture::with_data_disk();
+    let volume = fixture.add_spanned_at(STAGING);
+    let before = fixture.spanned_bytes();
+    fixture.write(&format!(r"{STAGING}\data.txt"), "precious");
+    let (volumes, soon) = (fixture.volumes(), fixture.soon());
+    volumes.mount(volume, &fixture.staging(), soon).unwrap();
     assert_eq!(volumes.is_formatted(volume, soon), Ok(true));
     let stats = volumes.stats(volume, soon).unwrap();
     assert!(stats.total > 90 * MIB, "{stats:?}");
     let flushes = |act: &dyn Fn()| {
-        let trace = rig.trace(act);
+        let trace = fixture.trace(act);
         let flushed = trace.iter().filter(|op| op.operation == "FlushFileBuffers");
         flushed.filter(|op| op.object == volume.to_string()).count()
     };
     assert_eq!(flushes(&|| volumes.flush(volume, soon).unwrap()), 1);
-    let unmount = || volumes.unmount(volume, &rig.staging(), soon).unwrap();
+    let unmount = || volumes.unmount(volume, &fixture.staging(), soon).unwrap();
     assert_eq!(flushes(&unmount), 1);
-    assert!(rig.os().volumes.access_paths(volume).unwrap().is_empty());
-    volumes.mount(volume, &rig.staging(), soon).unwrap();
-    assert_eq!(rig.read(&format!(r"{STAGING}\data.txt")), "precious");
-    assert!(rig.spanned_bytes() == before);
+    assert!(
+        fixture
+            .os()
+            .volumes
+            .access_paths(volume)
+            .unwrap()
+            .is_empty()
+    );
+    volumes.mount(volume, &fixture.staging(), soon).unwrap();
+    assert_eq!(fixture.read(&format!(r"{STAGING}\data.txt")), "precious");
+    assert!(fixture.spanned_bytes() == before);
 }
 
 /// The volume is gone with any of its disks, and the folder is stale then.
 #[test]
 fn a_spanned_volume_without_one_of_its_disks_is_no_volume() {
-    let rig = Rig::with_volume();
-    let volume = rig.add_spanned_at(STAGING);
-    rig.sim.hardware().detach_disk(SPANNED[1]).unwrap();
-    let (volumes, soon) = (rig.volumes(), rig.soon());
+    let fixture = NodeFixture::with_volume();
+    let volume = fixture.add_spanned_at(STAGING);
+    fixture.sim.hardware().detach_disk(SPANNED[1]).unwrap();
+    let (volumes, soon) = (fixture.volumes(), fixture.soon());
     assert!(volumes.disk_number(volume, soon).is_err());
     assert!(volumes.is_formatted(volume, soon).is_err());
-    assert!(volumes.of_target(&rig.staging(), soon).is_err());
-    let first = rig.disk_of(SPANNED[0]);
+    assert!(volumes.of_target(&fixture.staging(), soon).is_err());
+    let first = fixture.disk_of(SPANNED[0]);
     assert_eq!(volumes.list_on_disk(first, None, soon), Ok(Vec::new()));
-    let over = volumes.mount_over_stale(rig.volume(), &rig.staging(), soon);
+    let over = volumes.mount_over_stale(fixture.volume(), &fixture.staging(), soon);
     assert_eq!(over, Ok(()));
-    assert_eq!(volumes.of_target(&rig.staging(), soon), Ok(rig.volume()));
+    assert_eq!(
+        volumes.of_target(&fixture.staging(), soon),
+        Ok(fixture.volume())
+    );
 }
 
 #[test]
 fn each_disk_of_a_spanned_volume_has_it() {
     for style in [Style::Gpt, Style::Mbr] {
-        let rig = Rig::with_data_disk();
-        rig.plug_spannable(style);
-        let volume = rig.span();
-        rig.disks().rescan(rig.soon()).unwrap();
-        let volumes = rig.volumes();
-        for disk in disks(&rig) {
-            let listed = volumes.list_on_disk(disk, None, rig.soon());
+        let fixture = NodeFixture::with_data_disk();
+        fixture.plug_spannable(style);
+        let volume = fixture.span();
+        fixture.disks().rescan(fixture.soon()).unwrap();
+        let volumes = fixture.volumes();
+        for disk in disks(&fixture) {
+            let listed = volumes.list_on_disk(disk, None, fixture.soon());
             assert_eq!(listed, Ok(vec![volume]), "{style:?} {disk}");
-            let sole = volumes.sole_on_disk(disk, rig.soon());
+            let sole = volumes.sole_on_disk(disk, fixture.soon());
             assert_eq!(sole, Ok(volume), "{style:?} {disk}");
         }
-        let sole = in_two_parts(&rig, begins(&rig, volume));
-        let listed = volumes.list_on_disk(disks(&rig)[0], None, rig.soon());
+        let sole = in_two_parts(&fixture, begins(&fixture, volume));
+        let listed = volumes.list_on_disk(disks(&fixture)[0], None, fixture.soon());
         assert_eq!(listed, Ok(vec![sole]), "two parts are one volume");
     }
 }
@@ -204,10 +214,10 @@ fn each_disk_of_a_spanned_volume_has_it() {
 #[test]
 fn a_dynamic_disk_with_two_volumes_has_no_one_volume() {
     for style in [Style::Gpt, Style::Mbr] {
-        let rig = Rig::with_data_disk();
-        rig.plug_spannable(style);
-        let volume = rig.span();
-        let begins = begins(&rig, volume);
+        let fixture = NodeFixture::with_data_disk();
+        fixture.plug_spannable(style);
+        let volume = fixture.span();
+        let begins = begins(&fixture, volume);
         let simple = |number, offset| VolumeExtent {
             volume: Uuid::from_u128(number),
             part: 0,
@@ -216,15 +226,15 @@ fn a_dynamic_disk_with_two_volumes_has_no_one_volume() {
             length: 8 * MIB,
         };
         let [first, second] = [(1, begins), (2, begins + 8 * MIB)];
-        rig.divide_first(vec![simple(first.0, first.1), simple(second.0, second.1)]);
-        let disk = disks(&rig)[0];
-        let listed = rig.volumes().list_on_disk(disk, None, rig.soon());
+        fixture.divide_first(vec![simple(first.0, first.1), simple(second.0, second.1)]);
+        let disk = disks(&fixture)[0];
+        let listed = fixture.volumes().list_on_disk(disk, None, fixture.soon());
         let Err(VolumeError::Visibility(VisibilityError::Several { volumes, .. })) = listed else {
             panic!("{style:?}: {listed:?}");
         };
         let both = [1, 2].map(|number| VolumeId(Uuid::from_u128(number)));
         assert_eq!(volumes, both, "{style:?}");
-        let sole = rig.volumes().sole_on_disk(disk, rig.soon());
+        let sole = fixture.volumes().sole_on_disk(disk, fixture.soon());
         assert!(sole.is_err(), "{style:?}: {sole:?}");
     }
 }

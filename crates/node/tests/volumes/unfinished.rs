@@ -7,7 +7,7 @@ use wincsi_node::{
     FormatGuard, FormatOptions, Formatted, Kept, Node, Options, Replaced, Server, VolumeError,
 };
 
-use crate::support::{DATA, KUBELET, Rig, path};
+use crate::support::{DATA, KUBELET, NodeFixture, path};
 
 /// NTFS's clusters on a volume of the tests, in bytes.
 const CLUSTER: u64 = 4096;
@@ -16,37 +16,43 @@ const CLUSTER: u64 = 4096;
 const HALVES: [Effect; 2] = [Effect::HalfWay, Effect::HalfWayFromEnd];
 
 /// A node whose volume was blank when a format of it stopped there.
-fn stopped(half_way: Effect) -> Rig {
-    let rig = Rig::with_data_disk();
-    rig.disks().partition(rig.disk(), rig.soon()).unwrap();
-    stop(&rig, &rig.node, half_way).unwrap_err();
-    rig
+fn stopped(half_way: Effect) -> NodeFixture {
+    let fixture = NodeFixture::with_data_disk();
+    fixture
+        .disks()
+        .partition(fixture.disk(), fixture.soon())
+        .unwrap();
+    stop(&fixture, &fixture.node, half_way).unwrap_err();
+    fixture
 }
 
-fn stop(rig: &Rig, node: &Node, half_way: Effect) -> Result<Replaced, VolumeError> {
+fn stop(fixture: &NodeFixture, node: &Node, half_way: Effect) -> Result<Replaced, VolumeError> {
     let rule = Rule::on("MSFT_Volume.Format", half_way).times(1);
-    rig.sim.faults().add(rule);
-    let done = format(rig, node);
-    let volumes = rig.volumes();
-    assert_eq!(volumes.is_formatted(rig.volume(), rig.soon()), Ok(false));
+    fixture.sim.faults().add(rule);
+    let done = format(fixture, node);
+    let volumes = fixture.volumes();
+    assert_eq!(
+        volumes.is_formatted(fixture.volume(), fixture.soon()),
+        Ok(false)
+    );
     done
 }
 
-fn format(rig: &Rig, node: &Node) -> Result<Replaced, VolumeError> {
+fn format(fixture: &NodeFixture, node: &Node) -> Result<Replaced, VolumeError> {
     let volumes = node.operations().volumes();
-    volumes.format(rig.volume(), rig.soon())
+    volumes.format(fixture.volume(), fixture.soon())
 }
 
 /// Writes to the volume past all rules.
-fn write(rig: &Rig, offset: u64, bytes: &[u8]) {
-    let volume = rig.os().volumes.extents(rig.volume()).unwrap()[0];
+fn write(fixture: &NodeFixture, offset: u64, bytes: &[u8]) {
+    let volume = fixture.os().volumes.extents(fixture.volume()).unwrap()[0];
     let at = volume.offset + offset;
-    rig.sim.hardware().write_disk(DATA, at, bytes).unwrap();
+    fixture.sim.hardware().write_disk(DATA, at, bytes).unwrap();
 }
 
 /// Where the simulated NTFS has its master file table.
-fn table(rig: &Rig) -> u64 {
-    let volume = rig.os().volumes.extents(rig.volume()).unwrap()[0];
+fn table(fixture: &NodeFixture) -> u64 {
+    let volume = fixture.os().volumes.extents(fixture.volume()).unwrap()[0];
     let clusters = (volume.length - 512) / CLUSTER;
     clusters / 3 * CLUSTER
 }
@@ -54,37 +60,38 @@ fn table(rig: &Rig) -> u64 {
 #[test]
 fn a_format_that_died_half_way_is_finished_by_the_same_process_and_by_the_next() {
     for half_way in HALVES {
-        let rig = stopped(half_way.clone());
+        let fixture = stopped(half_way.clone());
         assert_eq!(
-            format(&rig, &rig.node),
+            format(&fixture, &fixture.node),
             Ok(Replaced::Nothing),
             "{half_way:?}"
         );
-        let rig = stopped(half_way.clone()).reopened();
+        let fixture = stopped(half_way.clone()).reopened();
         assert_eq!(
-            format(&rig, &rig.node),
+            format(&fixture, &fixture.node),
             Ok(Replaced::Nothing),
             "{half_way:?}"
         );
-        let rig = stopped(half_way).reopened();
+        let fixture = stopped(half_way).reopened();
         let ntfs = FormatOptions::default();
-        let ensured = rig
+        let ensured = fixture
             .volumes()
-            .ensure_formatted(rig.volume(), &ntfs, rig.soon());
+            .ensure_formatted(fixture.volume(), &ntfs, fixture.soon());
         assert_eq!(ensured, Ok(Formatted::Now));
     }
 }
 
 /// A boot sector with a table, with its mirror, or with anything else is somebody's NTFS that was damaged.
 #[test]
-fn a_boot_sector_with_anything_of_a_filesystem_is_somebodys() {
+fn a_boot_sector_with_anything_of_a_filesystem_has_an_owner() {
     for half_way in HALVES {
-        let places: [fn(&Rig) -> u64; 4] = [table, |_| 2 * CLUSTER, |_| 3 << 20, |_| 64 << 10];
+        let places: [fn(&NodeFixture) -> u64; 4] =
+            [table, |_| 2 * CLUSTER, |_| 3 << 20, |_| 64 << 10];
         for place in places {
-            let rig = stopped(half_way.clone()).reopened();
-            let at = place(&rig);
-            write(&rig, at, b"BAAD");
-            let refused = format(&rig, &rig.node).unwrap_err().to_string();
+            let fixture = stopped(half_way.clone()).reopened();
+            let at = place(&fixture);
+            write(&fixture, at, b"BAAD");
+            let refused = format(&fixture, &fixture.node).unwrap_err().to_string();
             assert!(
                 refused.contains("it holds NTFS filesystem"),
                 "{at}: {refused}"
@@ -97,25 +104,28 @@ fn a_boot_sector_with_anything_of_a_filesystem_is_somebodys() {
 /// first copy of its boot sector it would be the old filesystem again.
 #[test]
 fn a_wipe_that_died_half_way_is_finished_by_the_same_process_alone() {
-    let rig = Rig::with_volume();
+    let fixture = NodeFixture::with_volume();
     let folder = path(r"C:\mnt\disks\x");
-    let soon = rig.soon();
-    rig.filesystem().make_directory(&folder, soon).unwrap();
-    rig.volumes().mount(rig.volume(), &folder, soon).unwrap();
-    let (node, next) = (serve(&rig), serve(&rig));
-    stop(&rig, &node, Effect::HalfWayFromEnd).unwrap_err();
-    let refused = format(&rig, &next).unwrap_err().to_string();
+    let soon = fixture.soon();
+    fixture.filesystem().make_directory(&folder, soon).unwrap();
+    fixture
+        .volumes()
+        .mount(fixture.volume(), &folder, soon)
+        .unwrap();
+    let (node, next) = (serve(&fixture), serve(&fixture));
+    stop(&fixture, &node, Effect::HalfWayFromEnd).unwrap_err();
+    let refused = format(&fixture, &next).unwrap_err().to_string();
     assert!(refused.contains("-format-guard=off"), "{refused}");
-    assert_eq!(format(&rig, &node), Ok(Replaced::Nothing));
+    assert_eq!(format(&fixture, &node), Ok(Replaced::Nothing));
 }
 
 /// A filesystem that came late, or that somebody else made, was used and is damaged now.
 #[test]
 fn what_was_written_after_a_format_failed_is_kept_by_the_same_process_too() {
     for half_way in HALVES {
-        let rig = stopped(half_way.clone());
-        write(&rig, 64 << 10, b"BAAD");
-        let refused = format(&rig, &rig.node).unwrap_err().to_string();
+        let fixture = stopped(half_way.clone());
+        write(&fixture, 64 << 10, b"BAAD");
+        let refused = format(&fixture, &fixture.node).unwrap_err().to_string();
         assert!(
             refused.contains("it holds NTFS filesystem"),
             "{half_way:?}: {refused}"
@@ -126,17 +136,17 @@ fn what_was_written_after_a_format_failed_is_kept_by_the_same_process_too() {
 /// Another system's filesystem is none that a format left.
 #[test]
 fn what_came_after_a_format_that_failed_is_kept() {
-    let rig = stopped(Effect::HalfWay);
-    write(&rig, 0, &[0; 512]);
-    write(&rig, 1080, &[0x53, 0xef]);
-    let refused = format(&rig, &rig.node).unwrap_err().to_string();
+    let fixture = stopped(Effect::HalfWay);
+    write(&fixture, 0, &[0; 512]);
+    write(&fixture, 1080, &[0x53, 0xef]);
+    let refused = format(&fixture, &fixture.node).unwrap_err().to_string();
     assert!(
         refused.contains("is not overwritten: it holds ext"),
         "{refused}"
     );
 }
 
-fn serve(rig: &Rig) -> Node {
+fn serve(fixture: &NodeFixture) -> Node {
     let mut options = Options::default();
     options.format_guard = FormatGuard::Signatures;
     let server = Server {
@@ -146,5 +156,5 @@ fn serve(rig: &Rig) -> Node {
         }),
         ..Server::default()
     };
-    Node::in_server(rig.os().clone(), options, server)
+    Node::in_server(fixture.os().clone(), options, server)
 }

@@ -3,12 +3,15 @@
 use std::fs;
 use std::path::PathBuf;
 
-use os::{Cause, DirEntry, Entry, FileAttributes, LinkKind, Pin, Root, VolumeId, Win32, WinPath};
+use os::{
+    Cause, DirEntry, Entry, FileAttributes, LinkKind, Pin, ReparseTag, Root, VolumeId, Win32,
+    WinPath,
+};
 
 use super::held::HeldDirectory;
 use super::host::{self, Node};
 use super::marker::{self, ReparsePoint};
-use super::walk::{Final, Place};
+use super::walk::{Destination, Final};
 use super::{FileTree, names, rights, sys};
 
 impl FileTree {
@@ -43,7 +46,7 @@ impl FileTree {
         }
     }
 
-    pub(super) fn mounted(&self, folder: &WinPath) -> Result<(Place, VolumeId), Cause> {
+    pub(super) fn mounted(&self, folder: &WinPath) -> Result<(Destination, VolumeId), Cause> {
         let place = self.walk(folder, Final::Itself)?;
         let Node::Reparse(point) = place.found()? else {
             return Err(Win32::NOT_A_REPARSE_POINT.into());
@@ -135,6 +138,19 @@ impl FileTree {
         }
     }
 
+    /// Removes a symbolic link of this kind as an entry.
+    pub(super) fn take_symlink(&self, path: &WinPath, kind: LinkKind) -> Result<(), Cause> {
+        match self.walk(path, Final::Itself)?.found()? {
+            Node::Reparse(point) if point.tag() == ReparseTag::SYMLINK && point.kind == kind => {}
+            Node::Reparse(_) => return Err(Win32::REPARSE_TAG_MISMATCH.into()),
+            _ => return Err(Win32::NOT_A_REPARSE_POINT.into()),
+        }
+        match kind {
+            LinkKind::Directory => self.take_directory(path).map(drop),
+            LinkKind::File => self.take_file(path),
+        }
+    }
+
     /// Removes the entry, whatever it is.
     pub(super) fn take_entry(&self, path: &WinPath) -> Result<Option<(WinPath, VolumeId)>, Cause> {
         let entry = self.entry_itself(path)?;
@@ -164,26 +180,26 @@ impl FileTree {
     }
 
     /// Puts a reparse point where nothing is.
-    pub(super) fn plant(&self, place: &Place, point: &ReparsePoint) -> Result<(), Cause> {
+    pub(super) fn plant(&self, place: &Destination, point: &ReparsePoint) -> Result<(), Cause> {
         let staging = self.staging(&place.path)?;
         marker::create(&place.host, &staging, point)
     }
 
     /// Makes a reparse point of an empty directory.
-    pub(super) fn rewrite(&self, place: &Place, point: &ReparsePoint) -> Result<(), Cause> {
+    pub(super) fn rewrite(&self, place: &Destination, point: &ReparsePoint) -> Result<(), Cause> {
         let staging = self.staging(&place.path)?;
         marker::write(&place.host, &staging, point)
     }
 
     /// The place of a path, on a root that takes writes.
-    pub(super) fn writable(&self, path: &WinPath, last: Final) -> Result<Place, Cause> {
+    pub(super) fn writable(&self, path: &WinPath, last: Final) -> Result<Destination, Cause> {
         let place = self.walk(path, last)?;
         self.refuse_read_only_root(place.path.root())?;
         Ok(place)
     }
 
     /// The place of a path at which nothing is yet.
-    pub(super) fn vacant(&self, path: &WinPath) -> Result<Place, Cause> {
+    pub(super) fn vacant(&self, path: &WinPath) -> Result<Destination, Cause> {
         let place = self.walk(path, Final::Itself)?;
         if place.node.is_some() {
             return Err(Win32::ALREADY_EXISTS.into());

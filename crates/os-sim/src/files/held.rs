@@ -8,7 +8,7 @@ use super::FileTree;
 use super::host::{self, Node};
 use super::pins::{self, Pins};
 use super::placeholder::Reserved;
-use super::walk::Place;
+use super::walk::Destination;
 
 /// A pinned directory. Its path is free of links, and stays so while it is pinned, but for the
 /// directory itself: whoever may write there can make a reparse point of it while it is empty.
@@ -16,11 +16,11 @@ pub(super) struct HeldDirectory {
     tree: FileTree,
     path: WinPath,
     host: PathBuf,
-    _held: pins::Held,
+    _held: pins::PinGuard,
 }
 
 impl HeldDirectory {
-    pub(super) fn new(tree: &FileTree, place: Place) -> Self {
+    pub(super) fn new(tree: &FileTree, place: Destination) -> Self {
         Self {
             tree: tree.clone(),
             path: place.path,
@@ -58,6 +58,14 @@ impl Held for HeldDirectory {
             self.tree.mounts.forget(&folder, volume);
         }
         Ok(())
+    }
+
+    fn remove_symlink(&self, name: &Component, kind: LinkKind) -> os::Result<()> {
+        let path = self.path.join(name.clone());
+        self.tree.change("SetFileInformationByHandle", &path, || {
+            self.still_plain()?;
+            self.tree.take_symlink(&path, kind)
+        })
     }
 
     fn create_directory(&self, name: &Component) -> os::Result<()> {

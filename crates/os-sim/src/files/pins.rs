@@ -17,10 +17,10 @@ pub(super) struct Pins {
 
 impl Pins {
     /// Pins a directory until the answer is dropped.
-    pub(super) fn hold(pins: &Arc<Self>, host: PathBuf) -> Held {
+    pub(super) fn hold(pins: &Arc<Self>, host: PathBuf) -> PinGuard {
         let key = key(&host);
         *pins.counts().entry(key.clone()).or_default() += 1;
-        Held {
+        PinGuard {
             pins: Arc::clone(pins),
             key,
         }
@@ -50,12 +50,12 @@ impl Pins {
 }
 
 /// One pin.
-pub(super) struct Held {
+pub(super) struct PinGuard {
     pins: Arc<Pins>,
     key: String,
 }
 
-impl Drop for Held {
+impl Drop for PinGuard {
     fn drop(&mut self) {
         self.pins.release(&self.key);
     }

@@ -9,7 +9,7 @@ use super::FileTree;
 use super::host::{self, Node};
 use super::marker::ReparsePoint;
 use super::pins::{self, Pins};
-use super::walk::{Final, Place};
+use super::walk::{Destination, Final};
 
 /// The entry, by its path: that is free of links and stays so, as the directory above is not empty.
 pub(super) struct Reserved {
@@ -20,7 +20,7 @@ pub(super) struct Reserved {
 
 struct At {
     path: WinPath,
-    _held: pins::Held,
+    _held: pins::PinGuard,
 }
 
 impl Reserved {
@@ -37,7 +37,7 @@ impl Reserved {
         Ok(Self { tree, kind, at })
     }
 
-    fn set(&self, place: &Place, target: &str) -> Result<(), Cause> {
+    fn set(&self, place: &Destination, target: &str) -> Result<(), Cause> {
         match place.found()? {
             Node::Directory { .. } if !host::list(&place.host)?.is_empty() => {
                 return Err(Win32::DIR_NOT_EMPTY.into());
@@ -62,7 +62,7 @@ impl Reserved {
 }
 
 impl At {
-    fn of(tree: &FileTree, place: Place) -> Self {
+    fn of(tree: &FileTree, place: Destination) -> Self {
         Self {
             path: place.path,
             _held: Pins::hold(&tree.pins, place.host),

@@ -6,7 +6,7 @@ use std::{fs, io};
 use os::{Cause, Dacl, Win32, WinPath};
 
 use super::host::{self, Node};
-use super::walk::{Final, Place};
+use super::walk::{Destination, Final};
 use super::{FileTree, names};
 
 /// Stands for what a directory has on which nobody set anything: administrators may do everything,
@@ -45,7 +45,7 @@ pub(super) fn remove_directory(directory: &Path) -> Result<(), Cause> {
     }
 }
 
-fn plain(place: Place) -> Result<Place, Cause> {
+fn plain(place: Destination) -> Result<Destination, Cause> {
     match place.found()? {
         Node::Directory { .. } => Ok(place),
         _ => Err(Win32::DIRECTORY.into()),

@@ -51,6 +51,12 @@ impl Files for FileTree {
         self.change("DeleteFileW", path, || self.take_file(path))
     }
 
+    fn remove_symlink(&self, path: &WinPath, kind: LinkKind) -> os::Result<()> {
+        self.change("SetFileInformationByHandle", path, || {
+            self.take_symlink(path, kind)
+        })
+    }
+
     fn clear_read_only(&self, path: &WinPath) -> os::Result<()> {
         self.change("SetFileAttributesW", path, || self.make_writable(path))
     }

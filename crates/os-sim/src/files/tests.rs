@@ -44,19 +44,19 @@ impl MountWatcher for Notes {
     }
 }
 
-pub(super) struct Bench {
+pub(super) struct FilesFixture {
     pub(super) tree: FileTree,
     pub(super) host: Arc<Host>,
     notes: Arc<Notes>,
 }
 
-pub(super) fn bench() -> Bench {
+pub(super) fn fixture() -> FilesFixture {
     let host = Arc::new(Host(tempfile::tempdir().expect("a folder for the test")));
     for root in ["c", "volume"] {
         fs::create_dir(host.folder_of(root)).expect("a folder for the root");
     }
     let notes = Arc::new(Notes::default());
-    Bench {
+    FilesFixture {
         tree: FileTree::new(host.clone()).with_mount_watcher(notes.clone()),
         host,
         notes,
@@ -73,7 +73,7 @@ pub(super) fn code<T>(result: Result<T>) -> Option<Win32> {
 
 #[test]
 fn a_mounted_folder_leads_to_the_volume_and_back() {
-    let Bench { tree, notes, host } = bench();
+    let FilesFixture { tree, notes, host } = fixture();
     let volume = VOLUME.parse().unwrap();
     fs::write(host.folder_of("volume").join("Data"), b"kept").unwrap();
     tree.create_directory(&path(r"C:\Mnt")).unwrap();
@@ -99,7 +99,7 @@ fn a_mounted_folder_leads_to_the_volume_and_back() {
 
 #[test]
 fn removing_a_mounted_folder_keeps_the_files_and_tells_the_mount_manager() {
-    let Bench { tree, notes, host } = bench();
+    let FilesFixture { tree, notes, host } = fixture();
     fs::write(host.folder_of("volume").join("data"), b"kept").unwrap();
     tree.create_directory(&path(r"C:\real")).unwrap();
     tree.create_directory(&path(r"C:\real\mnt")).unwrap();
@@ -122,7 +122,7 @@ fn removing_a_mounted_folder_keeps_the_files_and_tells_the_mount_manager() {
 
 #[test]
 fn a_mounted_folder_of_a_lost_volume_can_be_looked_at_and_removed() {
-    let Bench { tree, .. } = bench();
+    let FilesFixture { tree, .. } = fixture();
     let lost = r"\\?\Volume{00000000-0000-0000-0000-000000000001}\"
         .parse()
         .unwrap();
@@ -145,7 +145,7 @@ fn a_mounted_folder_of_a_lost_volume_can_be_looked_at_and_removed() {
 
 #[test]
 fn a_read_only_filesystem_refuses_every_change() {
-    let Bench { tree, host, .. } = bench();
+    let FilesFixture { tree, host, .. } = fixture();
     fs::write(host.folder_of("volume").join("data"), b"kept").unwrap();
     let below = |name: &str| path(&format!("{VOLUME}{name}"));
     let refused = [
@@ -161,7 +161,7 @@ fn a_read_only_filesystem_refuses_every_change() {
 
 #[test]
 fn our_own_names_exist_for_nobody() {
-    let Bench { tree, .. } = bench();
+    let FilesFixture { tree, .. } = fixture();
     tree.create_symlink(&path(r"C:\link"), r"C:\", LinkKind::Directory)
         .unwrap();
     let names: Vec<_> = tree
@@ -183,7 +183,7 @@ fn our_own_names_exist_for_nobody() {
 
 #[test]
 fn what_a_killed_process_left_in_the_staging_folder_is_in_nobodys_way() {
-    let Bench { tree, host, .. } = bench();
+    let FilesFixture { tree, host, .. } = fixture();
     tree.create_directory(&path(r"C:\d")).unwrap();
     let left = names::staging(&host.folder_of("c")).unwrap();
     fs::create_dir(&left).unwrap();
@@ -197,7 +197,7 @@ fn what_a_killed_process_left_in_the_staging_folder_is_in_nobodys_way() {
 
 #[test]
 fn a_marker_that_is_not_ours_is_corrupt_and_not_followed() {
-    let Bench { tree, host, .. } = bench();
+    let FilesFixture { tree, host, .. } = fixture();
     let strange = host.folder_of("c").join("strange");
     fs::create_dir(&strange).unwrap();
     fs::write(strange.join(names::MARKER), b"nonsense").unwrap();

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use os::{Files, ReparseTag, Win32};
 
-use super::tests::{Bench, bench, code, path};
+use super::tests::{FilesFixture, code, fixture, path};
 
 #[test]
 fn a_hosts_own_links_and_sockets_are_opaque_reparse_points() {
-    let Bench { tree, host, .. } = bench();
+    let FilesFixture { tree, host, .. } = fixture();
     let c = host.folder_of("c");
     symlink("/etc", c.join("escape")).unwrap();
     let _socket = UnixListener::bind(c.join("csi.sock")).unwrap();
@@ -29,7 +29,7 @@ fn a_hosts_own_links_and_sockets_are_opaque_reparse_points() {
 
 #[test]
 fn host_names_that_windows_cannot_have_are_shown_and_reached() {
-    let Bench { tree, host, .. } = bench();
+    let FilesFixture { tree, host, .. } = fixture();
     let bytes = OsString::from_vec(vec![b'a', 0xff]);
     for name in ["a:b\\c".into(), bytes] {
         fs::write(host.folder_of("c").join(name), b"x").unwrap();

@@ -7,7 +7,7 @@ use os::{Cause, Error, LinkKind, Win32, WinPath};
 
 use super::host::{self, Node};
 use super::marker::ReparsePoint;
-use super::walk::{Final, Place};
+use super::walk::{Destination, Final};
 use super::{FileTree, sys};
 
 impl FileTree {
@@ -101,7 +101,7 @@ impl FileTree {
     }
 
     fn overwrite(&self, path: &WinPath, content: &[u8]) -> Result<(), Cause> {
-        let Place { host, node, .. } = self.writable(path, Final::Followed)?;
+        let Destination { host, node, .. } = self.writable(path, Final::Followed)?;
         match node {
             None
             | Some(Node::File {

@@ -22,7 +22,7 @@ pub(super) enum Final {
 }
 
 /// Where a path ends: its directory exists, the entry itself may not.
-pub(super) struct Place {
+pub(super) struct Destination {
     /// The path free of links. Names are spelled as they lie there when the host tells case apart, as
     /// they were asked for otherwise.
     pub(super) path: WinPath,
@@ -32,7 +32,7 @@ pub(super) struct Place {
     promised: Vec<LinkKind>,
 }
 
-impl Place {
+impl Destination {
     /// What is there.
     pub(super) fn found(&self) -> Result<&Node, Cause> {
         self.node.as_ref().ok_or(Win32::FILE_NOT_FOUND.into())
@@ -41,7 +41,7 @@ impl Place {
 
 /// One walk ends at a place or at a link.
 enum Step {
-    Arrived(Place),
+    Arrived(Destination),
     Led {
         to: WinPath,
         by: Option<LinkKind>,
@@ -52,13 +52,13 @@ enum Step {
 
 impl FileTree {
     /// Walks to the end of a path.
-    pub(super) fn walk(&self, path: &WinPath, last: Final) -> Result<Place, Cause> {
+    pub(super) fn walk(&self, path: &WinPath, last: Final) -> Result<Destination, Cause> {
         let mut path = path.clone();
         let mut promised = Vec::new();
         let mut files = Vec::new();
         for _ in 0..=MOST_LINKS {
             match self.step(&path, last, &files)? {
-                Step::Arrived(place) => return Ok(Place { promised, ..place }),
+                Step::Arrived(place) => return Ok(Destination { promised, ..place }),
                 Step::Led { to, by, behind } => {
                     path = to;
                     match (by, behind) {
@@ -75,7 +75,7 @@ impl FileTree {
     /// Where a path leads once all links are followed. A link that promised the other kind is
     /// refused, as Windows does since version 1803 (git-for-windows/git#1646), the first of several
     /// links as well (golang/go#28432).
-    pub(super) fn followed(&self, path: &WinPath) -> Result<Place, Cause> {
+    pub(super) fn followed(&self, path: &WinPath) -> Result<Destination, Cause> {
         let place = self.walk(path, Final::Followed)?;
         let is_directory = match &place.node {
             Some(node) => node.entry().is_directory(),
@@ -113,8 +113,8 @@ impl FileTree {
         Ok(Step::Arrived(here))
     }
 
-    fn root(&self, path: &WinPath) -> Result<Place, Cause> {
-        Ok(Place {
+    fn root(&self, path: &WinPath) -> Result<Destination, Cause> {
+        Ok(Destination {
             path: path.prefix(0),
             host: self.folder(path.root())?,
             node: Some(Node::Directory { read_only: false }),
@@ -123,7 +123,7 @@ impl FileTree {
     }
 }
 
-impl Place {
+impl Destination {
     /// The entry of this directory with the name, which may not exist.
     fn enter(&self, name: &os::Component) -> Result<Self, Cause> {
         if names::is_impossible(name.as_os_str()) {

@@ -38,7 +38,7 @@ pub struct Rule {
     /// What befalls them.
     pub effect: Effect,
     /// What the system says of a failure that the effect is, in its own language.
-    pub said: Option<SystemText>,
+    pub system_text: Option<SystemText>,
 }
 
 /// What befalls an operation.
@@ -101,7 +101,7 @@ impl Rule {
             from_nth: 1,
             times: None,
             effect,
-            said: None,
+            system_text: None,
         }
     }
 
@@ -143,9 +143,9 @@ impl Rule {
 
     /// The failure has this text of the system's. Outcomes have a text of their own.
     #[must_use]
-    pub fn saying(self, text: &str) -> Self {
+    pub fn with_system_text(self, text: &str) -> Self {
         Self {
-            said: SystemText::new(text),
+            system_text: SystemText::new(text),
             ..self
         }
     }
@@ -156,7 +156,7 @@ impl Rule {
             && self.object.matches(&op.object)
     }
 
-    fn befalls(&self, occurrence: u32) -> bool {
+    fn is_due_at(&self, occurrence: u32) -> bool {
         let past = occurrence.checked_sub(self.from_nth);
         past.is_some_and(|past| self.times.is_none_or(|times| past < times))
     }
@@ -211,11 +211,11 @@ impl Faults {
         let mut due = Vec::new();
         for armed in list.rules.iter_mut().filter(|armed| armed.rule.matches(op)) {
             armed.occurrences = armed.occurrences.saturating_add(1);
-            if armed.rule.befalls(armed.occurrences) {
+            if armed.rule.is_due_at(armed.occurrences) {
                 due.push(Due {
                     rule: armed.id,
                     effect: armed.rule.effect.clone(),
-                    said: armed.rule.said.clone(),
+                    system_text: armed.rule.system_text.clone(),
                 });
             }
         }
@@ -273,7 +273,7 @@ const FOLLOW: Duration = Duration::from_millis(50);
 pub(super) struct Due {
     pub(super) rule: RuleId,
     pub(super) effect: Effect,
-    pub(super) said: Option<SystemText>,
+    pub(super) system_text: Option<SystemText>,
 }
 
 #[derive(Debug, Default)]

@@ -202,7 +202,7 @@ impl Gate {
             return Err(op.error(Cause::TimedOut));
         }
         for due in self.faults.due(op) {
-            self.befall(op, deadline, due, &mut admission)?;
+            self.inject_fault(op, deadline, due, &mut admission)?;
         }
         self.refuse_the_dead(op)?;
         Ok(admission)
@@ -219,7 +219,7 @@ impl Gate {
         match admission.after {
             After::Nothing => done.map_err(|cause| op.error(cause)),
             After::Answer(_) => Err(op.error(no_code())),
-            After::Fail(cause, said) => Err(op.error(cause).saying(said)),
+            After::Fail(cause, system_text) => Err(op.error(cause).with_system_text(system_text)),
             After::Kill => {
                 self.kill();
                 Err(op.error(KILLED))
@@ -251,7 +251,7 @@ fn no_code() -> Cause {
 }
 
 impl Gate {
-    fn befall(
+    fn inject_fault(
         &self,
         op: &Op,
         deadline: Deadline,
@@ -263,8 +263,8 @@ impl Gate {
             Effect::AnswerAfter(outcome) => admission.after = After::Answer(outcome),
             Effect::Delay(delay) => self.delay(delay, deadline, admission),
             Effect::DetachDisk(name) => self.hands.detach_disk(&name),
-            Effect::Fail(cause) => return Err(op.error(cause).saying(due.said)),
-            Effect::FailAfter(cause) => admission.after = After::Fail(cause, due.said),
+            Effect::Fail(cause) => return Err(op.error(cause).with_system_text(due.system_text)),
+            Effect::FailAfter(cause) => admission.after = After::Fail(cause, due.system_text),
             Effect::HalfWay => admission.half_way = Some(FirstStep::AsEver),
             Effect::HalfWayFromEnd => admission.half_way = Some(FirstStep::FromEnd),
             Effect::Hang => self.hang(due.rule),

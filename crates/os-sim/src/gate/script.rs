@@ -121,7 +121,7 @@ impl ScriptRule {
             from_nth: self.from_nth,
             times: self.times,
             effect: self.effect.into(),
-            said: self.text.as_deref().and_then(SystemText::new),
+            system_text: self.text.as_deref().and_then(SystemText::new),
         }
     }
 }
@@ -209,7 +209,7 @@ mod tests {
             .object("*data1*")
             .from_nth(2)
             .times(1)
-            .saying("Zugriff verweigert");
+            .with_system_text("Zugriff verweigert");
         assert_eq!(rules, [rule, Rule::on("*", Effect::Hang)]);
     }
 

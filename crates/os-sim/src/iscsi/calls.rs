@@ -9,7 +9,7 @@ use os::{Cause, Hresult, ObjectPath, Outcome, Value};
 use super::initiator::Initiator;
 use super::login::{Authentication, Endpoint, Login};
 use super::objects::{PortalObject, SessionObject, initiator_name};
-use crate::provider::{Call, Done, Object, whole};
+use crate::provider::{Done, MethodCall, Object, whole};
 
 const ISCSI_PORT: u16 = 3260;
 
@@ -23,7 +23,11 @@ pub(super) fn refuse(code: ReturnCode) -> Cause {
 }
 
 /// Runs a method on the initiator of the node with this name.
-pub(super) fn invoke(initiator: &mut Initiator, call: &Call<'_>, node: &str) -> Done<Outcome> {
+pub(super) fn invoke(
+    initiator: &mut Initiator,
+    call: &MethodCall<'_>,
+    node: &str,
+) -> Done<Outcome> {
     let class = call.class.name;
     match call.method.name {
         "Connect" => connect(initiator, call, node),
@@ -50,7 +54,7 @@ pub(super) fn invoke(initiator: &mut Initiator, call: &Call<'_>, node: &str) -> 
     }
 }
 
-fn add_portal(initiator: &mut Initiator, call: &Call<'_>, node: &str) -> Done<Outcome> {
+fn add_portal(initiator: &mut Initiator, call: &MethodCall<'_>, node: &str) -> Done<Outcome> {
     let kind = call.text(new::AUTHENTICATION_TYPE.name);
     let user = call.text(new::CHAP_USERNAME.name);
     let secret = call.text(new::CHAP_SECRET.name);
@@ -79,27 +83,27 @@ fn add_portal(initiator: &mut Initiator, call: &Call<'_>, node: &str) -> Done<Ou
     )
 }
 
-fn remove_portal(initiator: &mut Initiator, call: &Call<'_>) -> Done<Outcome> {
+fn remove_portal(initiator: &mut Initiator, call: &MethodCall<'_>) -> Done<Outcome> {
     let port = port(call, remove::TARGET_PORTAL_PORT_NUMBER.name);
     let at = portal(initiator, call, port)?;
     initiator.state.portals.remove(at);
     Ok(Outcome::of(0))
 }
 
-fn update_portal(initiator: &mut Initiator, call: &Call<'_>) -> Done<Outcome> {
+fn update_portal(initiator: &mut Initiator, call: &MethodCall<'_>) -> Done<Outcome> {
     let port = port(call, update::TARGET_PORTAL_PORT_NUMBER.name);
     let at = portal(initiator, call, port)?;
     done(initiator.update_portal(at))
 }
 
 /// The portal that the object of a call is, narrowed down by the port.
-fn portal(initiator: &Initiator, call: &Call<'_>, port: Option<u16>) -> Done<usize> {
+fn portal(initiator: &Initiator, call: &MethodCall<'_>, port: Option<u16>) -> Done<usize> {
     let object = call.object()?;
     let address = object.key(iscsi_target_portal::TARGET_PORTAL_ADDRESS.name)?;
     initiator.portal(address, port).map_err(refuse)
 }
 
-fn connect(initiator: &mut Initiator, call: &Call<'_>, node: &str) -> Done<Outcome> {
+fn connect(initiator: &mut Initiator, call: &MethodCall<'_>, node: &str) -> Done<Outcome> {
     let kind = call.text(connect::AUTHENTICATION_TYPE.name);
     let user = call.text(connect::CHAP_USERNAME.name);
     let secret = call.text(connect::CHAP_SECRET.name);
@@ -135,13 +139,13 @@ fn connect(initiator: &mut Initiator, call: &Call<'_>, node: &str) -> Done<Outco
     )
 }
 
-fn disconnect(initiator: &mut Initiator, call: &Call<'_>) -> Done<Outcome> {
+fn disconnect(initiator: &mut Initiator, call: &MethodCall<'_>) -> Done<Outcome> {
     let target = call.object()?.key(iscsi_target::NODE_ADDRESS.name)?;
     let session = call.text(disconnect::SESSION_IDENTIFIER.name);
     done(initiator.disconnect(target, session))
 }
 
-fn register(initiator: &mut Initiator, call: &Call<'_>, node: &str) -> Done<Outcome> {
+fn register(initiator: &mut Initiator, call: &MethodCall<'_>, node: &str) -> Done<Outcome> {
     let session = call.object()?.key(iscsi_session::SESSION_IDENTIFIER.name)?;
     let user = call.text(register::CHAP_USERNAME.name);
     let who = call.text(register::CHAP_SECRET.name).map(|secret| {
@@ -164,6 +168,6 @@ fn answer(name: &str, object: &dyn Object, class: &'static os::schema::Class) ->
     Ok(outcome)
 }
 
-fn port(call: &Call<'_>, name: &str) -> Option<u16> {
+fn port(call: &MethodCall<'_>, name: &str) -> Option<u16> {
     u16::try_from(call.u64(name)?).ok()
 }

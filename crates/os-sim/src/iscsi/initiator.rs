@@ -198,8 +198,8 @@ impl Initiator {
             return Ok(portal.clone());
         }
         let portals = self.state.portals.iter();
-        let telling = portals.filter(|portal| portal.targets.contains(&login.target));
-        let endpoints: Vec<_> = telling.map(|portal| &portal.endpoint).collect();
+        let advertising = portals.filter(|portal| portal.targets.contains(&login.target));
+        let endpoints: Vec<_> = advertising.map(|portal| &portal.endpoint).collect();
         let answering = endpoints
             .iter()
             .find(|endpoint| self.reach(endpoint).is_ok());

@@ -48,7 +48,7 @@ use self::initiator::Initiator;
 use self::objects::{ConnectionObject, PortalObject, SessionObject, TargetObject};
 use self::state::Session;
 use crate::machine::Machine;
-use crate::provider::{Call, Done, Keyed, Namespace, Object};
+use crate::provider::{Done, Keyed, MethodCall, Namespace, Object};
 use crate::storage;
 use crate::world::World;
 
@@ -108,7 +108,7 @@ impl Namespace for Iscsi {
         })
     }
 
-    fn invoke(&self, call: &Call<'_>) -> Done<Outcome> {
+    fn invoke(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         let node = self.world.node_name();
         self.with(|_, initiator| calls::invoke(initiator, call, node))
     }
@@ -144,18 +144,19 @@ fn discovered(initiator: &Initiator, of: &Keyed<'_>) -> Done<Option<Vec<Box<dyn 
     if of.class.name == iscsi_target::CLASS.name {
         let target = of.key(iscsi_target::NODE_ADDRESS.name)?;
         let is_known = initiator.state.targets().contains(target);
-        let tells = |portal: &state::Portal| portal.targets.iter().any(|told| told == target);
-        return Ok(is_known.then(|| portals(initiator, tells)));
+        let advertises =
+            |portal: &state::Portal| portal.targets.iter().any(|advertised| advertised == target);
+        return Ok(is_known.then(|| portals(initiator, advertises)));
     }
     let address = of.key(iscsi_target_portal::TARGET_PORTAL_ADDRESS.name)?;
-    let mut told = None;
+    let mut advertised = None;
     for portal in &initiator.state.portals {
         if portal.endpoint.is(address, None) {
-            let told: &mut Vec<_> = told.get_or_insert_default();
-            told.extend(portal.targets.iter().map(String::as_str));
+            let advertised: &mut Vec<_> = advertised.get_or_insert_default();
+            advertised.extend(portal.targets.iter().map(String::as_str));
         }
     }
-    Ok(told.map(|told| targets(initiator, told.into_iter())))
+    Ok(advertised.map(|advertised| targets(initiator, advertised.into_iter())))
 }
 
 /// The sessions that the object has a part in. `None` when there is no such object.

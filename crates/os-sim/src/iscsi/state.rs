@@ -74,9 +74,9 @@ impl IscsiState {
 
     /// The names of all targets that the initiator knows of, sorted.
     pub(crate) fn targets(&self) -> BTreeSet<&str> {
-        let told = self.portals.iter().flat_map(|portal| &portal.targets);
+        let advertised = self.portals.iter().flat_map(|portal| &portal.targets);
         let used = self.sessions.iter().map(|session| &session.login.target);
-        told.chain(used).map(String::as_str).collect()
+        advertised.chain(used).map(String::as_str).collect()
     }
 
     pub(crate) fn sessions_of(&self, target: &str) -> impl Iterator<Item = &Session> {

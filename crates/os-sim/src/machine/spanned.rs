@@ -33,20 +33,23 @@ pub(super) struct SpannedExtent {
 }
 
 /// What a disk says of a part, and the disk's name.
-type Said<'a> = (VolumeExtent, &'a str);
+type ReportedExtent<'a> = (VolumeExtent, &'a str);
 
 impl Machine {
     /// A volume goes with the first of its disks that goes, and comes a while after the last.
     pub(super) fn find_spanned(&mut self) {
-        let mut said = BTreeMap::<Uuid, Vec<Said<'_>>>::new();
+        let mut reported = BTreeMap::<Uuid, Vec<ReportedExtent<'_>>>::new();
         for (name, present) in &self.present {
             let extents = present.disk.spec.extent.iter();
             for extent in extents.filter(|_| present.table.is_dynamic()) {
-                said.entry(extent.volume).or_default().push((*extent, name));
+                reported
+                    .entry(extent.volume)
+                    .or_default()
+                    .push((*extent, name));
             }
         }
-        let whole = said.into_iter().filter_map(|(volume, said)| {
-            let spanned = self.joined(said)?;
+        let whole = reported.into_iter().filter_map(|(volume, reported)| {
+            let spanned = self.joined(reported)?;
             Some((volume, Arc::new(spanned)))
         });
         self.spanned = whole.collect();
@@ -97,16 +100,16 @@ impl Machine {
     }
 
     /// `None` while a part is missing, or its disk offline.
-    fn joined(&self, mut said: Vec<Said<'_>>) -> Option<Spanned> {
-        said.sort_by_key(|(extent, _)| extent.part);
-        let of = said.first()?.0.of;
-        let is_whole = said.iter().map(|(extent, _)| extent.part).eq(0..of);
-        if !is_whole || said.iter().any(|(extent, _)| extent.of != of) {
+    fn joined(&self, mut reported: Vec<ReportedExtent<'_>>) -> Option<Spanned> {
+        reported.sort_by_key(|(extent, _)| extent.part);
+        let of = reported.first()?.0.of;
+        let is_whole = reported.iter().map(|(extent, _)| extent.part).eq(0..of);
+        if !is_whole || reported.iter().any(|(extent, _)| extent.of != of) {
             return None;
         }
         let mut length = 0;
         let mut extents = Vec::new();
-        for (extent, name) in said {
+        for (extent, name) in reported {
             extents.push(self.extent(extent, name, length)?);
             length += extent.length;
         }
@@ -126,14 +129,14 @@ impl Machine {
         })
     }
 
-    fn extent(&self, said: VolumeExtent, name: &str, begins: u64) -> Option<SpannedExtent> {
+    fn extent(&self, reported: VolumeExtent, name: &str, begins: u64) -> Option<SpannedExtent> {
         let kernel = self.state.disks.get(name).filter(|it| !it.is_offline)?;
         Some(SpannedExtent {
             disk: name.to_owned(),
             extent: Extent {
                 disk: DiskNumber(kernel.number?),
-                offset: said.offset,
-                length: said.length,
+                offset: reported.offset,
+                length: reported.length,
             },
             begins,
         })

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use os::schema::{Class, Method, Property};
 use os::{
-    Arguments, Cause, Comparison, Condition, Deadline, Facility, Hresult, Instance, ObjectPath,
-    Outcome, Query, Result, Target, Value,
+    Arguments, Cause, Comparison, Deadline, Facility, Hresult, Instance, ObjectPath, Outcome,
+    Predicate, Query, Result, Target, Value,
 };
 
 use self::path::Keys;
@@ -44,7 +44,7 @@ pub(crate) trait Namespace: Send + Sync {
     ) -> Done<Option<Vec<Box<dyn Object>>>>;
 
     /// Runs a method. Names and types of the arguments are those of the class table.
-    fn invoke(&self, call: &Call<'_>) -> Done<Outcome>;
+    fn invoke(&self, call: &MethodCall<'_>) -> Done<Outcome>;
 }
 
 /// One object of a provider.
@@ -61,7 +61,7 @@ pub(crate) struct Keyed<'a> {
 }
 
 /// A method call that has passed the gate and the class table.
-pub(crate) struct Call<'a> {
+pub(crate) struct MethodCall<'a> {
     pub(crate) class: &'static Class,
     pub(crate) method: &'static Method,
     /// What it is called on; `None` for a method of the class.
@@ -82,7 +82,7 @@ impl Keyed<'_> {
     }
 }
 
-impl Call<'_> {
+impl MethodCall<'_> {
     /// The object that the method is called on.
     pub(crate) fn object(&self) -> Done<&Keyed<'_>> {
         let object = self.on.as_ref();
@@ -226,7 +226,7 @@ impl<N: Namespace> Provider<N> {
         schema::check_arguments(class, method, arguments)?;
         schema::check_build(method, arguments, self.0.world().build())?;
         let on = keys.as_ref().map(|keys| Keyed { class, keys });
-        let outcome = self.0.invoke(&Call {
+        let outcome = self.0.invoke(&MethodCall {
             class,
             method,
             on,
@@ -296,8 +296,8 @@ pub(crate) fn whole(
 
 fn resolved<'a>(
     class: &'static Class,
-    conditions: &'a [Condition],
-) -> Done<Vec<(&'static Property, &'a Condition)>> {
+    conditions: &'a [Predicate],
+) -> Done<Vec<(&'static Property, &'a Predicate)>> {
     conditions
         .iter()
         .map(|condition| {
@@ -311,7 +311,7 @@ fn resolved<'a>(
 fn meets(
     object: &dyn Object,
     class: &'static Class,
-    conditions: &[(&'static Property, &Condition)],
+    conditions: &[(&'static Property, &Predicate)],
 ) -> Done<bool> {
     for (property, condition) in conditions {
         let value = schema::value(class, property, object)?;
@@ -347,7 +347,7 @@ fn wql(query: &Query<'_>) -> String {
     text
 }
 
-fn comparison(condition: &Condition) -> String {
+fn comparison(condition: &Predicate) -> String {
     let value = &condition.value;
     match (condition.comparison, value.is_null()) {
         (Comparison::Equal, true) => "IS NULL".to_owned(),

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::server::{Condition, ServerSpec};
+use super::server::{ServerHealth, ServerSpec};
 use crate::hardware::HardwareError;
 use crate::spec_files::SpecFiles;
 
@@ -41,7 +41,7 @@ impl SmbControl {
     ///
     /// # Errors
     /// As [`SmbControl::change_server`].
-    pub fn set_condition(&self, name: &str, condition: Condition) -> Result<(), HardwareError> {
+    pub fn set_condition(&self, name: &str, condition: ServerHealth) -> Result<(), HardwareError> {
         self.change_server(name, |server| server.condition = condition)
     }
 

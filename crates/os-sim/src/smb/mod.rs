@@ -29,7 +29,7 @@ mod server;
 mod tests;
 
 pub use control::SmbControl;
-pub use server::{Condition, SavedMappings, ServerSpec, Share, User, WrongPassword};
+pub use server::{SavedMappings, ServerHealth, ServerSpec, Share, User, WrongPassword};
 
 pub(crate) use mapping::Mappings;
 
@@ -46,7 +46,7 @@ use os::{Cause, Facility, ObjectPath, Outcome, Space, Value};
 use self::mapping::Mapping;
 use self::redirector::{Options, Redirector, Wanted};
 use crate::machine::Machine;
-use crate::provider::{Call, Done, Keyed, Namespace, Object, whole};
+use crate::provider::{Done, Keyed, MethodCall, Namespace, Object, whole};
 use crate::world::World;
 
 /// The namespace `Root\Microsoft\Windows\Smb`.
@@ -83,7 +83,7 @@ impl Namespace for Smb {
         Ok(None)
     }
 
-    fn invoke(&self, call: &Call<'_>) -> Done<Outcome> {
+    fn invoke(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         match call.method.name {
             name if name == CREATE.name => self.create(call),
             name if name == REMOVE.name => self.remove(call),
@@ -136,7 +136,7 @@ impl Smb {
         self.world.with(|machine| with(machine, act))
     }
 
-    fn create(&self, call: &Call<'_>) -> Done<Outcome> {
+    fn create(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         let wanted = wanted(call);
         let created = self.with(|redirector| {
             let mapping = redirector.create(wanted)?;
@@ -151,7 +151,7 @@ impl Smb {
         Ok(outcome)
     }
 
-    fn remove(&self, call: &Call<'_>) -> Done<Outcome> {
+    fn remove(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         let mapping = call.object()?;
         let local = mapping.key(LOCAL_PATH.name)?;
         let remote = mapping.key(REMOTE_PATH.name)?;
@@ -160,7 +160,7 @@ impl Smb {
     }
 }
 
-fn wanted(call: &Call<'_>) -> Wanted {
+fn wanted(call: &MethodCall<'_>) -> Wanted {
     let text = |name| call.text(name).map(str::to_owned);
     let flag = |name| call.bool(name).unwrap_or_default();
     Wanted {

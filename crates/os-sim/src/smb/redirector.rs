@@ -13,7 +13,7 @@ use super::mapping::{Identity, Mapping, Mappings, RemotePath};
 use super::refusal::{
     ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS, refuse,
 };
-use super::server::{Condition, SavedMappings, ServerSpec, Share};
+use super::server::{SavedMappings, ServerHealth, ServerSpec, Share};
 use crate::machine::occupied;
 use crate::provider::Done;
 
@@ -109,7 +109,7 @@ impl Redirector {
     pub(crate) fn listens(&self, host: &str, port: u16) -> Done<()> {
         let (_, server) = self.server(host).map_err(|_| NO_SUCH_HOST)?;
         match server.condition {
-            Condition::Down => Err(NO_ANSWER.into()),
+            ServerHealth::Down => Err(NO_ANSWER.into()),
             _ if server.tcp_ports.contains(&port) => Ok(()),
             _ => Err(NOBODY_LISTENS.into()),
         }

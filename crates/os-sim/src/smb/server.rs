@@ -36,7 +36,7 @@ pub struct ServerSpec {
     /// The names and addresses that lead to it, beside the name of its file.
     pub names: Vec<String>,
     /// How it fares.
-    pub condition: Condition,
+    pub condition: ServerHealth,
     /// Whether it can encrypt.
     pub encryption: bool,
     /// Whether the node's own account may log on, which takes a domain.
@@ -87,7 +87,7 @@ fn one_tebibyte() -> u64 {
 /// How a server fares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Condition {
+pub enum ServerHealth {
     /// It answers.
     #[default]
     Up,
@@ -187,7 +187,7 @@ impl Default for ServerSpec {
     fn default() -> Self {
         Self {
             names: Vec::new(),
-            condition: Condition::Up,
+            condition: ServerHealth::Up,
             encryption: true,
             machine_accounts: false,
             saved_mappings: SavedMappings::default(),
@@ -215,7 +215,7 @@ impl Share {
     }
 }
 
-impl Condition {
+impl ServerHealth {
     /// The `Status` of a mapping that was connected.
     pub(crate) fn status(self) -> NamedValue {
         match self {
@@ -277,12 +277,12 @@ mod tests {
             log_on(&server, r"DOM\\bob:Secret"),
             Err(Win32::LOGON_FAILURE)
         );
-        let telling = ServerSpec {
+        let announcing = ServerSpec {
             wrong_password: WrongPassword::WrongPassword,
             ..server
         };
         assert_eq!(
-            log_on(&telling, r"DOM\\alice:x"),
+            log_on(&announcing, r"DOM\\alice:x"),
             Err(Win32::INVALID_PASSWORD)
         );
     }

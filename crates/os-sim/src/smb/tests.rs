@@ -10,7 +10,7 @@ use os::{
 use tempfile::TempDir;
 
 use super::refusal::{ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS};
-use super::{Condition, SavedMappings, ServerSpec, SmbControl, User};
+use super::{SavedMappings, ServerHealth, ServerSpec, SmbControl, User};
 use crate::{ClockMode, Effect, NodeSpec, Rule, Secret, SimNode};
 
 const SHARE: &str = r"\\files\data";
@@ -19,13 +19,13 @@ const BOB: &str = r"FILES\\bob:secret";
 
 /// A node, and beside it a server `files` (also 10.0.0.5) with a share `data` and the users alice and
 /// bob.
-struct Bench {
+struct SmbFixture {
     folder: TempDir,
     node: SimNode,
     servers: SmbControl,
 }
 
-impl Bench {
+impl SmbFixture {
     fn new() -> Self {
         Self::of(&NodeSpec::default())
     }
@@ -120,36 +120,45 @@ fn failing<T>(code: Win32) -> Result<T, Cause> {
 
 #[test]
 fn a_mapping_is_listed_found_by_its_path_and_removed() {
-    let bench = Bench::new();
-    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
+    let fixture = SmbFixture::new();
+    assert_eq!(fixture.map(SHARE, ALICE), Ok(()));
     let query = Query::all(CLASS.name, &[REMOTE_PATH.name, STATUS.name])
         .with(REMOTE_PATH.name, Value::text(r"\\FILES\Data"));
-    let found = bench.os().smb.query(&query, Deadline::NEVER).unwrap();
+    let found = fixture.os().smb.query(&query, Deadline::NEVER).unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].text(REMOTE_PATH.name), Ok(SHARE));
     assert_eq!(found[0].u32(STATUS.name), Ok(status::OK.value));
-    assert_eq!(bench.remove(&found[0].path), Ok(()));
-    assert!(bench.mappings().is_empty());
-    assert_eq!(bench.remove(&found[0].path), failing(Win32::NOT_CONNECTED));
+    assert_eq!(fixture.remove(&found[0].path), Ok(()));
+    assert!(fixture.mappings().is_empty());
+    assert_eq!(
+        fixture.remove(&found[0].path),
+        failing(Win32::NOT_CONNECTED)
+    );
 }
 
 #[test]
 fn a_share_is_reached_through_its_mapping_alone() {
-    let bench = Bench::new();
-    assert_eq!(bench.look(SHARE), failing(Win32::LOGON_FAILURE));
-    bench.map(SHARE, ALICE).unwrap();
-    assert_eq!(bench.look(SHARE), Ok(()));
-    assert_eq!(bench.look(r"\\FILES\DATA"), Ok(()));
+    let fixture = SmbFixture::new();
+    assert_eq!(fixture.look(SHARE), failing(Win32::LOGON_FAILURE));
+    fixture.map(SHARE, ALICE).unwrap();
+    assert_eq!(fixture.look(SHARE), Ok(()));
+    assert_eq!(fixture.look(r"\\FILES\DATA"), Ok(()));
     assert_eq!(
-        bench.look(r"\\10.0.0.5\data"),
+        fixture.look(r"\\10.0.0.5\data"),
         failing(Win32::LOGON_FAILURE)
     );
-    assert_eq!(bench.look(r"\\files\other"), failing(Win32::LOGON_FAILURE));
-    assert_eq!(bench.look(r"\\elsewhere\data"), failing(Win32::BAD_NETPATH));
+    assert_eq!(
+        fixture.look(r"\\files\other"),
+        failing(Win32::LOGON_FAILURE)
+    );
+    assert_eq!(
+        fixture.look(r"\\elsewhere\data"),
+        failing(Win32::BAD_NETPATH)
+    );
     let directory = r"\\files\data\sub".parse().unwrap();
-    bench.os().files.create_directory(&directory).unwrap();
+    fixture.os().files.create_directory(&directory).unwrap();
     assert!(
-        bench
+        fixture
             .servers
             .share_folder("files", "data")
             .join("sub")
@@ -159,7 +168,7 @@ fn a_share_is_reached_through_its_mapping_alone() {
 
 #[test]
 fn what_cannot_be_mapped_fails_with_the_code_of_windows() {
-    let bench = Bench::new();
+    let fixture = SmbFixture::new();
     for (remote, credential, code) in [
         (r"\\elsewhere\data", ALICE, Win32::BAD_NETPATH),
         (r"\\files\nothing", ALICE, Win32::BAD_NET_NAME),
@@ -171,24 +180,24 @@ fn what_cannot_be_mapped_fails_with_the_code_of_windows() {
         (r"\\files", ALICE, Win32::INVALID_PARAMETER),
     ] {
         assert_eq!(
-            bench.map(remote, credential),
+            fixture.map(remote, credential),
             failing(code),
             "{remote} {credential}"
         );
     }
-    assert!(bench.mappings().is_empty());
+    assert!(fixture.mappings().is_empty());
 }
 
 #[test]
 fn a_second_user_of_a_server_conflicts_by_the_name_of_the_server() {
-    let bench = Bench::new();
-    bench.map(SHARE, ALICE).unwrap();
+    let fixture = SmbFixture::new();
+    fixture.map(SHARE, ALICE).unwrap();
     let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
-    assert_eq!(bench.map(SHARE, BOB), conflict);
-    assert_eq!(bench.map(r"\\FILES\nothing", BOB), conflict);
-    assert_eq!(bench.map(SHARE, r"FILES\\alice:other"), conflict);
-    assert_eq!(bench.map(r"\\10.0.0.5\data", BOB), Ok(()));
-    assert_eq!(bench.mappings().len(), 2);
+    assert_eq!(fixture.map(SHARE, BOB), conflict);
+    assert_eq!(fixture.map(r"\\FILES\nothing", BOB), conflict);
+    assert_eq!(fixture.map(SHARE, r"FILES\\alice:other"), conflict);
+    assert_eq!(fixture.map(r"\\10.0.0.5\data", BOB), Ok(()));
+    assert_eq!(fixture.mappings().len(), 2);
 }
 
 #[test]
@@ -199,232 +208,242 @@ fn a_share_that_is_mapped_cannot_be_mapped_again_since_server_2019() {
         (Build::SERVER_2019, failed.clone()),
         (Build::SERVER_2025, failed),
     ] {
-        let bench = Bench::of(&NodeSpec::default().build(build));
-        bench.map(SHARE, ALICE).unwrap();
-        let mapped = bench.map(r"\\Files\DATA", r"files\\ALICE:secret");
+        let fixture = SmbFixture::of(&NodeSpec::default().build(build));
+        fixture.map(SHARE, ALICE).unwrap();
+        let mapped = fixture.map(r"\\Files\DATA", r"files\\ALICE:secret");
         assert_eq!(mapped, again, "{build:?}");
-        assert_eq!(bench.mappings().len(), 1);
+        assert_eq!(fixture.mappings().len(), 1);
     }
 }
 
 #[test]
 fn a_folder_below_a_mapped_share_conflicts_and_beside_a_mapped_folder_it_does_not() {
-    let bench = Bench::new();
-    assert_eq!(bench.map(r"\\files\data\one", ALICE), Ok(()));
-    assert_eq!(bench.map(r"\\files\data\two", ALICE), Ok(()));
-    bench.map(SHARE, ALICE).unwrap();
+    let fixture = SmbFixture::new();
+    assert_eq!(fixture.map(r"\\files\data\one", ALICE), Ok(()));
+    assert_eq!(fixture.map(r"\\files\data\two", ALICE), Ok(()));
+    fixture.map(SHARE, ALICE).unwrap();
     let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
-    assert_eq!(bench.map(r"\\FILES\data\three", ALICE), conflict);
-    assert_eq!(bench.mappings().len(), 3);
+    assert_eq!(fixture.map(r"\\FILES\data\three", ALICE), conflict);
+    assert_eq!(fixture.mappings().len(), 3);
 }
 
 #[test]
 fn a_mapping_that_stays_dead_after_a_restart_lives_again_once_it_is_made_anew() {
-    let bench = Bench::new();
+    let fixture = SmbFixture::new();
     let stay_dead = |server: &mut ServerSpec| server.saved_mappings = SavedMappings::StayDead;
-    bench.servers.change_server("files", stay_dead).unwrap();
-    bench.map(SHARE, ALICE).unwrap();
-    assert_eq!(bench.look(SHARE), Ok(()));
-    bench.node.reboot().unwrap();
-    assert_eq!(bench.look(SHARE), failing(Win32::BAD_NETPATH));
-    assert_eq!(bench.status(), status::DISCONNECTED.value);
+    fixture.servers.change_server("files", stay_dead).unwrap();
+    fixture.map(SHARE, ALICE).unwrap();
+    assert_eq!(fixture.look(SHARE), Ok(()));
+    fixture.node.reboot().unwrap();
+    assert_eq!(fixture.look(SHARE), failing(Win32::BAD_NETPATH));
+    assert_eq!(fixture.status(), status::DISCONNECTED.value);
     let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
-    assert_eq!(bench.map(SHARE, ALICE), conflict);
-    bench.remove(&bench.mappings()[0].path).unwrap();
-    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
-    assert_eq!(bench.look(SHARE), Ok(()));
+    assert_eq!(fixture.map(SHARE, ALICE), conflict);
+    fixture.remove(&fixture.mappings()[0].path).unwrap();
+    assert_eq!(fixture.map(SHARE, ALICE), Ok(()));
+    assert_eq!(fixture.look(SHARE), Ok(()));
 }
 
 #[test]
 fn a_server_that_is_not_down_answers_at_its_ports() {
-    let bench = Bench::new();
-    let os = bench.os();
+    let fixture = SmbFixture::new();
+    let os = fixture.os();
     let connect = |host, port| {
         let connected = os.afunix.connect(host, port, Duration::from_secs(5));
         connected.map_err(|error| error.cause)
     };
-    for condition in [Condition::Up, Condition::Dropping, Condition::Paused] {
-        bench.servers.set_condition("files", condition).unwrap();
+    for condition in [
+        ServerHealth::Up,
+        ServerHealth::Dropping,
+        ServerHealth::Paused,
+    ] {
+        fixture.servers.set_condition("files", condition).unwrap();
         assert_eq!(connect("FILES", 445), Ok(()), "{condition:?}");
     }
     assert_eq!(connect("10.0.0.5", 445), Ok(()));
     assert_eq!(connect("files", 1445), failing(NOBODY_LISTENS));
     assert_eq!(connect("elsewhere", 445), failing(NO_SUCH_HOST));
-    bench
+    fixture
         .servers
-        .set_condition("files", Condition::Down)
+        .set_condition("files", ServerHealth::Down)
         .unwrap();
     assert_eq!(connect("files", 445), failing(NO_ANSWER));
 }
 
 #[test]
 fn encryption_is_refused_by_a_server_that_has_none() {
-    let bench = Bench::new();
+    let fixture = SmbFixture::new();
     let private = || mapping(SHARE, ALICE).with(create::REQUIRE_PRIVACY.name, Value::Bool(true));
-    bench
+    fixture
         .servers
         .change_server("files", |server| server.encryption = false)
         .unwrap();
     assert_eq!(
-        bench.create(private()),
+        fixture.create(private()),
         failing(Win32::NETWORK_ACCESS_DENIED)
     );
-    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
-    let bench = Bench::new();
-    assert_eq!(bench.create(private()), Ok(()));
+    assert_eq!(fixture.map(SHARE, ALICE), Ok(()));
+    let fixture = SmbFixture::new();
+    assert_eq!(fixture.create(private()), Ok(()));
 }
 
 #[test]
 fn a_drive_letter_is_given_once() {
-    let bench = Bench::new();
+    let fixture = SmbFixture::new();
     let lettered =
         |remote, letter| mapping(remote, ALICE).with(create::LOCAL_PATH.name, Value::text(letter));
-    assert_eq!(bench.create(lettered(SHARE, "X:")), Ok(()));
+    assert_eq!(fixture.create(lettered(SHARE, "X:")), Ok(()));
     let by_address = r"\\10.0.0.5\data";
     assert_eq!(
-        bench.create(lettered(by_address, "x:")),
+        fixture.create(lettered(by_address, "x:")),
         failing(ALREADY_ASSIGNED)
     );
     assert_eq!(
-        bench.create(lettered(by_address, "data")),
+        fixture.create(lettered(by_address, "data")),
         failing(BAD_DEVICE)
     );
-    assert_eq!(bench.mappings()[0].text(LOCAL_PATH.name), Ok("X:"));
+    assert_eq!(fixture.mappings()[0].text(LOCAL_PATH.name), Ok("X:"));
 }
 
 #[test]
 fn status_and_access_follow_the_server() {
-    let bench = Bench::new();
-    bench.map(SHARE, ALICE).unwrap();
+    let fixture = SmbFixture::new();
+    fixture.map(SHARE, ALICE).unwrap();
     for (condition, status, code) in [
-        (Condition::Down, status::DISCONNECTED, Win32::BAD_NETPATH),
+        (ServerHealth::Down, status::DISCONNECTED, Win32::BAD_NETPATH),
         (
-            Condition::Dropping,
+            ServerHealth::Dropping,
             status::NETWORK_ERROR,
             Win32::NETNAME_DELETED,
         ),
         (
-            Condition::Failing,
+            ServerHealth::Failing,
             status::NETWORK_ERROR,
             Win32::UNEXP_NET_ERR,
         ),
-        (Condition::Paused, status::PAUSED, Win32::SHARING_PAUSED),
+        (ServerHealth::Paused, status::PAUSED, Win32::SHARING_PAUSED),
         (
-            Condition::Unavailable,
+            ServerHealth::Unavailable,
             status::UNAVAILABLE,
             Win32::SEM_TIMEOUT,
         ),
     ] {
-        bench.servers.set_condition("files", condition).unwrap();
-        assert_eq!(bench.status(), status.value, "{condition:?}");
-        assert_eq!(bench.look(SHARE), failing(code), "{condition:?}");
+        fixture.servers.set_condition("files", condition).unwrap();
+        assert_eq!(fixture.status(), status.value, "{condition:?}");
+        assert_eq!(fixture.look(SHARE), failing(code), "{condition:?}");
         assert_eq!(
-            bench.map(r"\\files\x", ALICE),
+            fixture.map(r"\\files\x", ALICE),
             failing(code),
             "{condition:?}"
         );
     }
-    bench.servers.set_condition("files", Condition::Up).unwrap();
-    assert_eq!(bench.status(), status::OK.value);
-    assert_eq!(bench.look(SHARE), Ok(()));
-    bench.servers.remove_server("files").unwrap();
-    assert_eq!(bench.status(), status::DISCONNECTED.value);
+    fixture
+        .servers
+        .set_condition("files", ServerHealth::Up)
+        .unwrap();
+    assert_eq!(fixture.status(), status::OK.value);
+    assert_eq!(fixture.look(SHARE), Ok(()));
+    fixture.servers.remove_server("files").unwrap();
+    assert_eq!(fixture.status(), status::DISCONNECTED.value);
 }
 
 #[test]
 fn a_fault_takes_a_server_down_before_it_is_asked() {
-    let bench = Bench::new();
+    let fixture = SmbFixture::new();
     let down = Effect::TakeServerDown("files".to_owned());
-    bench
+    fixture
         .node
         .faults()
         .add(Rule::on("MSFT_SmbGlobalMapping.Create", down));
-    assert_eq!(bench.map(SHARE, ALICE), failing(Win32::BAD_NETPATH));
+    assert_eq!(fixture.map(SHARE, ALICE), failing(Win32::BAD_NETPATH));
 }
 
 #[test]
 fn nothing_of_a_credential_is_recorded() {
-    let bench = Bench::new();
-    bench.map(SHARE, ALICE).unwrap();
-    bench.map(SHARE, BOB).unwrap_err();
-    let trace = format!("{:?}", bench.node.take_trace());
+    let fixture = SmbFixture::new();
+    fixture.map(SHARE, ALICE).unwrap();
+    fixture.map(SHARE, BOB).unwrap_err();
+    let trace = format!("{:?}", fixture.node.take_trace());
     assert!(trace.contains("MSFT_SmbGlobalMapping.Create"));
     assert!(!trace.contains("secret"));
 }
 
 #[test]
 fn a_new_password_makes_a_mapping_useless_that_is_listed_as_good() {
-    let bench = Bench::new();
-    bench.map(SHARE, ALICE).unwrap();
+    let fixture = SmbFixture::new();
+    fixture.map(SHARE, ALICE).unwrap();
     let renew = |server: &mut ServerSpec| server.user[0].password = Secret::from("new");
-    bench.servers.change_server("files", renew).unwrap();
-    assert_eq!(bench.status(), status::OK.value);
-    assert_eq!(bench.look(SHARE), failing(Win32::LOGON_FAILURE));
+    fixture.servers.change_server("files", renew).unwrap();
+    assert_eq!(fixture.status(), status::OK.value);
+    assert_eq!(fixture.look(SHARE), failing(Win32::LOGON_FAILURE));
     let new = r"FILES\\alice:new";
     assert_eq!(
-        bench.map(SHARE, new),
+        fixture.map(SHARE, new),
         failing(Win32::SESSION_CREDENTIAL_CONFLICT)
     );
-    bench.remove(&bench.mappings()[0].path).unwrap();
-    assert_eq!(bench.map(SHARE, new), Ok(()));
-    assert_eq!(bench.look(SHARE), Ok(()));
+    fixture.remove(&fixture.mappings()[0].path).unwrap();
+    assert_eq!(fixture.map(SHARE, new), Ok(()));
+    assert_eq!(fixture.look(SHARE), Ok(()));
 }
 
 #[test]
 fn a_share_may_be_for_some_users_only() {
-    let bench = Bench::new();
+    let fixture = SmbFixture::new();
     let close = |server: &mut ServerSpec| server.share[0].users = vec![r"FILES\bob".to_owned()];
-    bench.servers.change_server("files", close).unwrap();
-    assert_eq!(bench.map(SHARE, ALICE), failing(Win32::ACCESS_DENIED));
-    assert_eq!(bench.map(SHARE, BOB), Ok(()));
+    fixture.servers.change_server("files", close).unwrap();
+    assert_eq!(fixture.map(SHARE, ALICE), failing(Win32::ACCESS_DENIED));
+    assert_eq!(fixture.map(SHARE, BOB), Ok(()));
 }
 
 #[test]
 fn the_account_of_the_node_needs_no_mapping_where_it_is_known() {
-    let bench = Bench::new();
+    let fixture = SmbFixture::new();
     let nobody = Arguments::none().with(create::REMOTE_PATH.name, Value::text(SHARE));
-    assert_eq!(bench.create(nobody.clone()), failing(Win32::LOGON_FAILURE));
-    bench
+    assert_eq!(
+        fixture.create(nobody.clone()),
+        failing(Win32::LOGON_FAILURE)
+    );
+    fixture
         .servers
         .change_server("files", |server| server.machine_accounts = true)
         .unwrap();
-    assert_eq!(bench.look(SHARE), Ok(()));
-    assert_eq!(bench.create(nobody), Ok(()));
+    assert_eq!(fixture.look(SHARE), Ok(()));
+    assert_eq!(fixture.create(nobody), Ok(()));
     assert_eq!(
-        bench.map(SHARE, ALICE),
+        fixture.map(SHARE, ALICE),
         failing(Win32::SESSION_CREDENTIAL_CONFLICT)
     );
 }
 
 #[test]
 fn after_a_restart_a_persistent_mapping_is_disconnected_and_matches_nobody() {
-    let bench = Bench::new();
-    bench.map(SHARE, ALICE).unwrap();
-    bench.node.reboot().unwrap();
-    assert_eq!(bench.status(), status::DISCONNECTED.value);
+    let fixture = SmbFixture::new();
+    fixture.map(SHARE, ALICE).unwrap();
+    fixture.node.reboot().unwrap();
+    assert_eq!(fixture.status(), status::DISCONNECTED.value);
     let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
-    assert_eq!(bench.map(SHARE, ALICE), conflict);
-    assert_eq!(bench.look(SHARE), Ok(()));
-    assert_eq!(bench.status(), status::OK.value);
-    assert_eq!(bench.map(SHARE, ALICE), conflict);
+    assert_eq!(fixture.map(SHARE, ALICE), conflict);
+    assert_eq!(fixture.look(SHARE), Ok(()));
+    assert_eq!(fixture.status(), status::OK.value);
+    assert_eq!(fixture.map(SHARE, ALICE), conflict);
 }
 
 #[test]
 fn another_mapping_does_not_outlive_a_restart() {
-    let bench = Bench::new();
+    let fixture = SmbFixture::new();
     let fleeting = mapping(SHARE, ALICE).with(create::PERSISTENT.name, Value::Bool(false));
-    bench.create(fleeting).unwrap();
-    bench.node.reboot().unwrap();
-    assert!(bench.mappings().is_empty());
-    assert_eq!(bench.map(SHARE, ALICE), Ok(()));
+    fixture.create(fleeting).unwrap();
+    fixture.node.reboot().unwrap();
+    assert!(fixture.mappings().is_empty());
+    assert_eq!(fixture.map(SHARE, ALICE), Ok(()));
 }
 
 #[test]
 fn every_mapping_outlives_the_process() {
-    let bench = Bench::new();
+    let fixture = SmbFixture::new();
     let fleeting = mapping(SHARE, ALICE).with(create::PERSISTENT.name, Value::Bool(false));
-    bench.create(fleeting).unwrap();
-    let bench = bench.reopened();
-    assert_eq!(bench.status(), status::OK.value);
-    assert_eq!(bench.look(SHARE), Ok(()));
+    fixture.create(fleeting).unwrap();
+    let fixture = fixture.reopened();
+    assert_eq!(fixture.status(), status::OK.value);
+    assert_eq!(fixture.look(SHARE), Ok(()));
 }

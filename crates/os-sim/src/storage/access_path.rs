@@ -5,10 +5,10 @@ use os::{Cause, Outcome, Root, VolumeId, WinPath};
 
 use super::{Found, Storage, failing};
 use crate::machine::{Machine, letter};
-use crate::provider::{Call, Done};
+use crate::provider::{Done, MethodCall};
 
 impl Storage {
-    pub(super) fn add_access_path(&self, call: &Call<'_>) -> Done<Outcome> {
+    pub(super) fn add_access_path(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         let volume = self.on(call, |machine, found| Ok(volume(machine, found)))?;
         let Some(volume) = volume else {
             return Ok(failing(codes::FAILED));
@@ -26,7 +26,7 @@ impl Storage {
         })
     }
 
-    pub(super) fn remove_access_path(&self, call: &Call<'_>) -> Done<Outcome> {
+    pub(super) fn remove_access_path(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         let path = call.text("AccessPath").unwrap_or_default();
         let Ok(path) = path.parse::<WinPath>() else {
             return Ok(failing(codes::BAD_ACCESS_PATH));
@@ -40,7 +40,12 @@ impl Storage {
         })
     }
 
-    fn assign(&self, call: &Call<'_>, wanted: Option<char>, volume: VolumeId) -> Done<Outcome> {
+    fn assign(
+        &self,
+        call: &MethodCall<'_>,
+        wanted: Option<char>,
+        volume: VolumeId,
+    ) -> Done<Outcome> {
         self.on(call, |machine, _| {
             let letter = wanted.or_else(|| machine.free_letter());
             let is_assigned = letter.is_some_and(|letter| machine.assign_letter(letter, volume));

@@ -9,10 +9,10 @@ use super::{Found, answering, failing, partition_object, pathless};
 use crate::machine::Machine;
 use crate::ondisk::gpt::{self, NewPartition};
 use crate::ondisk::{MIB, Table};
-use crate::provider::{Call, Done, whole};
+use crate::provider::{Done, MethodCall, whole};
 
 impl Machine {
-    pub(super) fn create(&mut self, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+    pub(super) fn create(&mut self, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
         if let Some(code) = self.refuse_creating(found)? {
             return Ok(failing(code));
         }
@@ -55,7 +55,11 @@ impl Machine {
     }
 
     /// The partition that the arguments ask for, or why there cannot be one.
-    fn planned(&self, found: &Found, call: &Call<'_>) -> Done<Result<NewPartition, ReturnCode>> {
+    fn planned(
+        &self,
+        found: &Found,
+        call: &MethodCall<'_>,
+    ) -> Done<Result<NewPartition, ReturnCode>> {
         let size = call.u64("Size");
         let is_whole = call.bool("UseMaximumSize") == Some(true);
         if is_whole == size.is_some() {
@@ -81,7 +85,7 @@ impl Machine {
     }
 
     /// Whether the letter that was asked for, if any, was to be had.
-    fn give_letter(&mut self, volume: VolumeId, call: &Call<'_>) -> bool {
+    fn give_letter(&mut self, volume: VolumeId, call: &MethodCall<'_>) -> bool {
         let wanted = call.u32("DriveLetter").and_then(char::from_u32);
         let letter = match wanted.filter(|letter| *letter != '\0') {
             Some(letter) => Some(letter.to_ascii_uppercase()),
@@ -125,7 +129,7 @@ impl Machine {
     }
 }
 
-fn kind(call: &Call<'_>) -> Option<Uuid> {
+fn kind(call: &MethodCall<'_>) -> Option<Uuid> {
     match call.text("GptType") {
         None => Some(PartitionEntry::BASIC_DATA),
         Some(text) => {

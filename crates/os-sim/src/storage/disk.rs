@@ -8,12 +8,12 @@ use super::{Found, Storage, failing, not_simulated};
 use crate::conditions::OfflineAttributes;
 use crate::machine::Machine;
 use crate::ondisk::{MIB, gpt, mbr};
-use crate::provider::{Call, Done};
+use crate::provider::{Done, MethodCall};
 
 const MBR: u64 = 1;
 
 impl Storage {
-    pub(super) fn invoke_disk(&self, call: &Call<'_>) -> Done<Outcome> {
+    pub(super) fn invoke_disk(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         match call.method.name {
             "Clear" => self.on(call, |machine, found| clear(machine, found, call)),
             "CreatePartition" => self.on(call, |machine, found| machine.create(found, call)),
@@ -41,7 +41,7 @@ impl Machine {
     }
 }
 
-fn initialize(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+fn initialize(machine: &mut Machine, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
     if let Some(code) = machine.gone(found) {
         return Ok(failing(code));
     }
@@ -62,7 +62,7 @@ fn initialize(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done<Out
     Ok(outcome)
 }
 
-fn write_table(machine: &Machine, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+fn write_table(machine: &Machine, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
     let area = machine.area(&found.disk)?;
     if call.u64("PartitionStyle") == Some(MBR) {
         let signature = Uuid::new_v4().as_fields().0;
@@ -81,7 +81,7 @@ fn write_table(machine: &Machine, found: &Found, call: &Call<'_>) -> Done<Outcom
     Ok(written(done))
 }
 
-fn clear(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+fn clear(machine: &mut Machine, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
     if let Some(code) = machine.gone(found) {
         return Ok(failing(code));
     }
@@ -97,7 +97,11 @@ fn clear(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done<Outcome>
     Ok(outcome)
 }
 
-fn refuse_clearing(machine: &Machine, found: &Found, call: &Call<'_>) -> Done<Option<ReturnCode>> {
+fn refuse_clearing(
+    machine: &Machine,
+    found: &Found,
+    call: &MethodCall<'_>,
+) -> Done<Option<ReturnCode>> {
     let table = &machine.disk(&found.disk)?.table;
     let kernel = machine.kernel(&found.disk)?;
     let mut partitions = table.partitions.iter();
@@ -156,7 +160,7 @@ fn refresh(machine: &mut Machine, found: &Found) -> Done<Outcome> {
     Ok(Outcome::of(0))
 }
 
-fn set_attributes(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+fn set_attributes(machine: &mut Machine, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
     if let Some(code) = machine.gone(found) {
         return Ok(failing(code));
     }

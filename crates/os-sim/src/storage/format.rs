@@ -13,7 +13,7 @@ use super::{Found, answering, failing, pathless, volume_object};
 use crate::folder;
 use crate::machine::{Home, Machine, letter, moment};
 use crate::ondisk::{FilesystemKind, Formatting, filesystem};
-use crate::provider::{Call, Done, whole};
+use crate::provider::{Done, MethodCall, whole};
 
 /// Above it NTFS does not compress
 /// (<https://learn.microsoft.com/windows-server/administration/windows-commands/format>).
@@ -25,7 +25,7 @@ const LONGEST_LABEL: usize = 32;
 
 /// What was there is unrecognisable first, then its files go, then the new filesystem is written: what stops
 /// on the way leaves a RAW volume, perhaps with one copy of a boot sector.
-pub(super) fn run(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+pub(super) fn run(machine: &mut Machine, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
     let (volume, home) = home(machine, found)?;
     let wanted = match possible(machine, volume, &home, call)? {
         Ok(wanted) => wanted,
@@ -58,7 +58,7 @@ pub(super) fn is_label(text: &str) -> bool {
     text.encode_utf16().count() <= LONGEST_LABEL
 }
 
-fn label(call: &Call<'_>) -> String {
+fn label(call: &MethodCall<'_>) -> String {
     let label = call.text(parameter::FILE_SYSTEM_LABEL.name);
     label.unwrap_or_default().to_owned()
 }
@@ -68,7 +68,7 @@ fn possible(
     machine: &Machine,
     volume: VolumeId,
     home: &Home,
-    call: &Call<'_>,
+    call: &MethodCall<'_>,
 ) -> Done<Result<Formatting, ReturnCode>> {
     let wanted = match wanted(call) {
         Ok(wanted) => wanted,
@@ -98,7 +98,7 @@ fn possible(
 }
 
 /// Whether a fault has it that the volume is too new, as long as it has no letter.
-fn is_unsettled(machine: &Machine, volume: VolumeId, home: &Home, call: &Call<'_>) -> bool {
+fn is_unsettled(machine: &Machine, volume: VolumeId, home: &Home, call: &MethodCall<'_>) -> bool {
     let Some(time) = call.unsettled else {
         return false;
     };
@@ -110,7 +110,7 @@ fn is_unsettled(machine: &Machine, volume: VolumeId, home: &Home, call: &Call<'_
 }
 
 /// What the arguments say, whatever the volume.
-fn wanted(call: &Call<'_>) -> Result<Formatting, ReturnCode> {
+fn wanted(call: &MethodCall<'_>) -> Result<Formatting, ReturnCode> {
     let name = call.text(parameter::FILE_SYSTEM.name).unwrap_or("NTFS");
     let kind = FilesystemKind::named(name).filter(|kind| kind.grows());
     let kind = kind.ok_or(codes::FILE_SYSTEM_NOT_SUPPORTED)?;
@@ -136,7 +136,7 @@ fn wanted(call: &Call<'_>) -> Result<Formatting, ReturnCode> {
 
 /// The page of the method wants some parameters left out for one filesystem or the other. Which code
 /// it answers otherwise is not documented.
-fn names_what_it_has_not(kind: FilesystemKind, call: &Call<'_>) -> bool {
+fn names_what_it_has_not(kind: FilesystemKind, call: &MethodCall<'_>) -> bool {
     let unsuited: &[_] = match kind {
         FilesystemKind::Refs => &[
             parameter::COMPRESS,

@@ -29,7 +29,7 @@ use self::cache::{CachedDisk, Shared};
 use self::objects::{DiskObject, PartitionObject, SettingObject, VolumeObject};
 use crate::files::FileTree;
 use crate::machine::Machine;
-use crate::provider::{Call, Done, Keyed, Namespace, Object};
+use crate::provider::{Done, Keyed, MethodCall, Namespace, Object};
 use crate::world::World;
 
 /// The storage management provider.
@@ -88,7 +88,7 @@ impl Namespace for Storage {
         })
     }
 
-    fn invoke(&self, call: &Call<'_>) -> Done<Outcome> {
+    fn invoke(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         match call.class.name {
             "MSFT_Disk" => self.invoke_disk(call),
             "MSFT_Partition" => self.invoke_partition(call),
@@ -110,14 +110,18 @@ impl Storage {
     }
 
     /// The machine and the object that the method is called on.
-    fn on<T>(&self, call: &Call<'_>, act: impl FnOnce(&mut Machine, &Found) -> Done<T>) -> Done<T> {
+    fn on<T>(
+        &self,
+        call: &MethodCall<'_>,
+        act: impl FnOnce(&mut Machine, &Found) -> Done<T>,
+    ) -> Done<T> {
         self.with(|machine| {
             let found = find(machine, call.object()?)?;
             act(machine, &found)
         })
     }
 
-    fn invoke_setting(&self, call: &Call<'_>) -> Done<Outcome> {
+    fn invoke_setting(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         match call.method.name {
             "UpdateHostStorageCache" => self.with(|machine| {
                 machine.rescan()?;
@@ -228,7 +232,7 @@ fn pathless() -> os::ObjectPath {
     os::ObjectPath(String::new())
 }
 
-fn not_simulated(call: &Call<'_>) -> Cause {
+fn not_simulated(call: &MethodCall<'_>) -> Cause {
     let (class, method) = (call.class.name, call.method.name);
     Cause::Malformed(format!("{class}.{method} is not simulated"))
 }

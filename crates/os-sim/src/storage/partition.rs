@@ -7,10 +7,10 @@ use super::disk::written;
 use super::{Found, Storage, failing, not_simulated};
 use crate::machine::Machine;
 use crate::ondisk::{Partition, gpt};
-use crate::provider::{Call, Done};
+use crate::provider::{Done, MethodCall};
 
 impl Storage {
-    pub(super) fn invoke_partition(&self, call: &Call<'_>) -> Done<Outcome> {
+    pub(super) fn invoke_partition(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         match call.method.name {
             "AddAccessPath" => self.add_access_path(call),
             "DeleteObject" => self.on(call, delete),

@@ -7,11 +7,11 @@ use super::disk::written;
 use super::{Found, failing};
 use crate::machine::Machine;
 use crate::ondisk::{Filesystem, MIB, Partition, Table, filesystem, gpt};
-use crate::provider::{Call, Done};
+use crate::provider::{Done, MethodCall};
 
 impl Machine {
     /// The partition first, then the filesystem in it.
-    pub(super) fn resize(&mut self, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+    pub(super) fn resize(&mut self, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
         let Some(partition) = self.partition(found).cloned() else {
             return Ok(failing(codes::FAILED));
         };

@@ -6,10 +6,10 @@ use os::{Hresult, Outcome, Value, VolumeId};
 use super::{Found, Storage, failing, format, not_simulated};
 use crate::machine::{Home, Machine};
 use crate::ondisk::FilesystemKind;
-use crate::provider::{Call, Done};
+use crate::provider::{Done, MethodCall};
 
 impl Storage {
-    pub(super) fn invoke_volume(&self, call: &Call<'_>) -> Done<Outcome> {
+    pub(super) fn invoke_volume(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         match call.method.name {
             "Flush" => self.on(call, flush),
             "Format" => self.on(call, |machine, found| format::run(machine, found, call)),
@@ -39,7 +39,7 @@ fn flush(machine: &mut Machine, found: &Found) -> Done<Outcome> {
 }
 
 /// Which code a volume without a filesystem answers is not documented.
-fn label(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+fn label(machine: &mut Machine, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
     let (volume, home) = home(machine, found)?;
     let filesystem = machine.filesystem(&home).ok().flatten();
     let label = call.text("FileSystemLabel").unwrap_or_default().to_owned();
@@ -54,7 +54,7 @@ fn label(machine: &mut Machine, found: &Found, call: &Call<'_>) -> Done<Outcome>
     Ok(Outcome::of(0))
 }
 
-fn cluster_sizes(machine: &Machine, found: &Found, call: &Call<'_>) -> Done<Outcome> {
+fn cluster_sizes(machine: &Machine, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
     let kind = call.text("FileSystem").and_then(FilesystemKind::named);
     let Some(kind) = kind else {
         return Ok(failing(codes::INVALID_PARAMETER));

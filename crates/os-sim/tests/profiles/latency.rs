@@ -8,10 +8,10 @@ use wincsi_os_sim::{Latency, NodeSpec};
 
 use crate::machine::Machine;
 
-type Call = (&'static str, fn(&Os));
+type SeamCall = (&'static str, fn(&Os));
 
 /// What was measured, and the operation that does its work. Whether it succeeds does not matter.
-const CALLS: [Call; 5] = [
+const CALLS: [SeamCall; 5] = [
     ("FormatVolume", |os| {
         invoke(&*os.storage, "MSFT_Volume", "Format")
     }),

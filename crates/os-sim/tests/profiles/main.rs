@@ -51,8 +51,8 @@ fn an_object_that_is_compared_with_nothing_is_told() {
     record.objects.push(third);
     let mut comparison = Comparison::default();
     scenes::compare(Profile::HyperV, &record, &mut comparison);
-    let told = ["hyper-v [MSFT_Disk third]: compared with nothing"];
-    assert_eq!(comparison.differences, told);
+    let expected = ["hyper-v [MSFT_Disk third]: compared with nothing"];
+    assert_eq!(comparison.differences, expected);
 }
 
 #[test]

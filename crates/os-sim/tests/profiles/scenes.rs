@@ -21,22 +21,22 @@ const UNNAMED: &str = "600224800000000000000000000000ff";
 
 /// Compares all that a record has.
 pub(crate) fn compare(profile: Profile, record: &Record, comparison: &mut Comparison) {
-    let scene = Scene {
+    let fixture = ProfileFixture {
         profile,
         record,
         comparison,
     };
-    scene.play();
+    fixture.play();
     comparison.finish(record);
 }
 
-struct Scene<'a> {
+struct ProfileFixture<'a> {
     profile: Profile,
     record: &'a Record,
     comparison: &'a mut Comparison,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> ProfileFixture<'a> {
     fn play(self) {
         match self.record.name {
             "azure-2019" => self.azure(),

@@ -1,13 +1,13 @@
 //! The behaviour suite against the simulated node.
 
-mod bench;
+mod simulator;
 
 use std::process::ExitCode;
 
 use os::Facility;
 use os_suite::{Fixture, Implementation, Program};
 
-use crate::bench::Bench;
+use crate::simulator::SimulatorFixture;
 
 fn main() -> ExitCode {
     let simulator = Implementation {
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
 }
 
 fn fixture() -> Result<Fixture, String> {
-    let bench = Bench::new().map_err(|error| error.to_string())?;
-    let os = bench.node.os();
-    Ok(Fixture::new(bench).with_os(&os))
+    let fixture = SimulatorFixture::new().map_err(|error| error.to_string())?;
+    let os = fixture.node.os();
+    Ok(Fixture::new(fixture).with_os(&os))
 }

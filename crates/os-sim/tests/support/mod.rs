@@ -2,5 +2,5 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-pub(crate) mod bench;
-pub(crate) mod scene;
+pub(crate) mod node_fixture;
+pub(crate) mod storage_fixture;

@@ -5,8 +5,8 @@ use os::{FileAttributes, Win32, WinPath};
 use super::FILES;
 use crate::case::declare;
 use crate::failure::{holds, refused, same};
-use crate::scene::{Scene, component};
-use crate::{Failure, Fixture};
+use crate::folder_fixture::{FolderFixture, component};
+use crate::{Fixture, SuiteFailure};
 
 declare!("files", FILES;
     a_directory_says_that_it_is_one,
@@ -30,82 +30,89 @@ declare!("files", FILES;
     what_is_missing_leads_nowhere,
 );
 
-fn a_directory_says_that_it_is_one(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    scene.directory("d")?;
-    let entry = scene.entry("d")?;
+fn a_directory_says_that_it_is_one(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    sandbox.directory("d")?;
+    let entry = sandbox.entry("d")?;
     holds("it is a directory", entry.is_directory())?;
     same("tag", &entry.tag, &None)?;
     same("size", &entry.size, &0)
 }
 
-fn a_file_says_how_long_it_is(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    scene.file("twelve bytes")?;
-    let entry = scene.entry("twelve bytes")?;
+fn a_file_says_how_long_it_is(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    sandbox.file("twelve bytes")?;
+    let entry = sandbox.entry("twelve bytes")?;
     holds("it is no directory", !entry.is_directory())?;
     same("tag", &entry.tag, &None)?;
     same("size", &entry.size, &12)
 }
 
-fn a_read_only_file_says_so_until_it_is_cleared(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let path = scene.file("f")?;
-    let is_read_only = || -> Result<bool, Failure> {
-        Ok(scene
+fn a_read_only_file_says_so_until_it_is_cleared(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let path = sandbox.file("f")?;
+    let is_read_only = || -> Result<bool, SuiteFailure> {
+        Ok(sandbox
             .entry("f")?
             .attributes
             .contains(FileAttributes::READ_ONLY))
     };
     holds("a new file is writable", !is_read_only()?)?;
-    scene.hand.set_read_only(&path)?;
+    sandbox.hand.set_read_only(&path)?;
     holds("it is read-only then", is_read_only()?)?;
-    scene.files.clear_read_only(&path)?;
+    sandbox.files.clear_read_only(&path)?;
     holds("it is writable again", !is_read_only()?)
 }
 
-fn a_missing_entry_is_file_not_found(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let missing = scene.at("missing");
-    refused("entry", scene.files.entry(&missing), Win32::FILE_NOT_FOUND)?;
+fn a_missing_entry_is_file_not_found(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let missing = sandbox.at("missing");
+    refused(
+        "entry",
+        sandbox.files.entry(&missing),
+        Win32::FILE_NOT_FOUND,
+    )?;
     refused(
         "reparse_data",
-        scene.files.reparse_data(&missing),
+        sandbox.files.reparse_data(&missing),
         Win32::FILE_NOT_FOUND,
     )?;
     refused(
         "remove_file",
-        scene.files.remove_file(&missing),
+        sandbox.files.remove_file(&missing),
         Win32::FILE_NOT_FOUND,
     )?;
     refused(
         "remove_directory",
-        scene.files.remove_directory(&missing),
+        sandbox.files.remove_directory(&missing),
         Win32::FILE_NOT_FOUND,
     )?;
-    refused("pin", scene.files.pin(&missing), Win32::FILE_NOT_FOUND)
+    refused("pin", sandbox.files.pin(&missing), Win32::FILE_NOT_FOUND)
 }
 
-fn a_missing_directory_above_is_path_not_found(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    everything_is_path_not_found(&scene, &scene.at(r"missing\entry"))
+fn a_missing_directory_above_is_path_not_found(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    everything_is_path_not_found(&sandbox, &sandbox.at(r"missing\entry"))
 }
 
-fn a_file_is_no_directory_to_go_through(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    scene.file("file")?;
-    everything_is_path_not_found(&scene, &scene.at(r"file\entry"))
+fn a_file_is_no_directory_to_go_through(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    sandbox.file("file")?;
+    everything_is_path_not_found(&sandbox, &sandbox.at(r"file\entry"))
 }
 
-fn a_drive_that_does_not_exist_is_path_not_found(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
+fn a_drive_that_does_not_exist_is_path_not_found(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
     let path = WinPath::parse_on_drive(r"\entry", 'Q')
-        .map_err(|error| Failure::Wrong(error.to_string()))?;
-    everything_is_path_not_found(&scene, &path)
+        .map_err(|error| SuiteFailure::Wrong(error.to_string()))?;
+    everything_is_path_not_found(&sandbox, &path)
 }
 
-fn everything_is_path_not_found(scene: &Scene<'_>, path: &WinPath) -> Result<(), Failure> {
-    let files = scene.files;
+fn everything_is_path_not_found(
+    sandbox: &FolderFixture<'_>,
+    path: &WinPath,
+) -> Result<(), SuiteFailure> {
+    let files = sandbox.files;
     refused("entry", files.entry(path), Win32::PATH_NOT_FOUND)?;
     refused(
         "leads_to_directory",
@@ -135,129 +142,133 @@ fn everything_is_path_not_found(scene: &Scene<'_>, path: &WinPath) -> Result<(),
     refused("pin", files.pin(path), Win32::PATH_NOT_FOUND)
 }
 
-fn a_listing_has_every_entry_and_no_dots(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let directory = scene.directory("d")?;
-    scene.directory(r"d\inner")?;
-    scene.file(r"d\file")?;
+fn a_listing_has_every_entry_and_no_dots(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let directory = sandbox.directory("d")?;
+    sandbox.directory(r"d\inner")?;
+    sandbox.file(r"d\file")?;
     same(
         "names",
-        &scene.names(&directory)?,
+        &sandbox.names(&directory)?,
         &vec!["file".to_owned(), "inner".to_owned()],
     )?;
-    for listed in scene.files.list(&directory)? {
+    for listed in sandbox.files.list(&directory)? {
         let path = directory.join(component(&listed.name.to_string_lossy()));
         same(
             "an entry as listed",
             &listed.entry,
-            &scene.files.entry(&path)?,
+            &sandbox.files.entry(&path)?,
         )?;
     }
     Ok(())
 }
 
-fn a_listing_stops_where_it_is_told_to(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let directory = scene.directory("d")?;
+fn a_listing_stops_where_it_is_told_to(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let directory = sandbox.directory("d")?;
     for name in [r"d\a", r"d\b", r"d\c"] {
-        scene.file(name)?;
+        sandbox.file(name)?;
     }
     for most in 0..5 {
-        let listed = scene.files.list_some(&directory, most)?;
+        let listed = sandbox.files.list_some(&directory, most)?;
         same("entries", &listed.len(), &most.min(3))?;
     }
-    let missing = scene.files.list_some(&scene.at("missing"), 1);
+    let missing = sandbox.files.list_some(&sandbox.at("missing"), 1);
     refused("list_some", missing, Win32::PATH_NOT_FOUND)
 }
 
-fn a_listing_of_an_empty_directory_is_empty(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let directory = scene.directory("d")?;
-    same("names", &scene.names(&directory)?, &vec![])
+fn a_listing_of_an_empty_directory_is_empty(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let directory = sandbox.directory("d")?;
+    same("names", &sandbox.names(&directory)?, &vec![])
 }
 
-fn a_listing_of_nothing_is_path_not_found(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let listed = scene.files.list(&scene.at("missing"));
+fn a_listing_of_nothing_is_path_not_found(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let listed = sandbox.files.list(&sandbox.at("missing"));
     refused("list", listed, Win32::PATH_NOT_FOUND)
 }
 
-fn a_listing_of_a_file_is_an_error(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let file = scene.file("f")?;
-    refused("list", scene.files.list(&file), Win32::DIRECTORY)
+fn a_listing_of_a_file_is_an_error(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let file = sandbox.file("f")?;
+    refused("list", sandbox.files.list(&file), Win32::DIRECTORY)
 }
 
-fn a_new_directory_is_empty_and_writable(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    scene.directory("d")?;
-    scene.directory(r"d\inner")?;
-    scene.file(r"d\inner\f")?;
+fn a_new_directory_is_empty_and_writable(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    sandbox.directory("d")?;
+    sandbox.directory(r"d\inner")?;
+    sandbox.file(r"d\inner\f")?;
     same(
         "content",
-        &scene.read(r"d\inner\f")?,
+        &sandbox.read(r"d\inner\f")?,
         &r"d\inner\f".to_owned(),
     )
 }
 
-fn a_directory_needs_its_parent(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let made = scene.files.create_directory(&scene.at(r"d\inner"));
+fn a_directory_needs_its_parent(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let made = sandbox.files.create_directory(&sandbox.at(r"d\inner"));
     refused("create_directory", made, Win32::PATH_NOT_FOUND)?;
     refused(
         "entry",
-        scene.files.entry(&scene.at("d")),
+        sandbox.files.entry(&sandbox.at("d")),
         Win32::FILE_NOT_FOUND,
     )
 }
 
-fn a_taken_name_is_taken_by_anything(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    scene.directory("directory")?;
-    scene.file("file")?;
+fn a_taken_name_is_taken_by_anything(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    sandbox.directory("directory")?;
+    sandbox.file("file")?;
     for name in ["directory", "file", "FILE"] {
-        let made = scene.files.create_directory(&scene.at(name));
+        let made = sandbox.files.create_directory(&sandbox.at(name));
         refused("create_directory", made, Win32::ALREADY_EXISTS)?;
     }
-    same("content", &scene.read("file")?, &"file".to_owned())
+    same("content", &sandbox.read("file")?, &"file".to_owned())
 }
 
-fn the_root_of_a_drive_is_a_directory(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let root = scene.hand.folder().prefix(0);
+fn the_root_of_a_drive_is_a_directory(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let root = sandbox.hand.folder().prefix(0);
     holds(
         "it is a directory",
-        scene.files.entry(&root)?.is_directory(),
+        sandbox.files.entry(&root)?.is_directory(),
     )?;
-    holds("it leads to one", scene.files.leads_to_directory(&root)?)?;
-    let listed = scene.files.list(&root)?;
+    holds("it leads to one", sandbox.files.leads_to_directory(&root)?)?;
+    let listed = sandbox.files.list(&root)?;
     holds("its listing is not empty", !listed.is_empty())
 }
 
-fn clearing_read_only_needs_an_entry_and_can_be_repeated(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let cleared = scene.files.clear_read_only(&scene.at("missing"));
+fn clearing_read_only_needs_an_entry_and_can_be_repeated(
+    fixture: &Fixture,
+) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let cleared = sandbox.files.clear_read_only(&sandbox.at("missing"));
     refused("clear_read_only", cleared, Win32::FILE_NOT_FOUND)?;
-    for path in [scene.file("f")?, scene.directory("d")?] {
-        scene.files.clear_read_only(&path)?;
-        scene.files.clear_read_only(&path)?;
+    for path in [sandbox.file("f")?, sandbox.directory("d")?] {
+        sandbox.files.clear_read_only(&path)?;
+        sandbox.files.clear_read_only(&path)?;
     }
     Ok(())
 }
 
-fn a_directory_leads_to_a_directory_and_a_file_does_not(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let directory = scene.directory("d")?;
-    let file = scene.file("f")?;
+fn a_directory_leads_to_a_directory_and_a_file_does_not(
+    fixture: &Fixture,
+) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let directory = sandbox.directory("d")?;
+    let file = sandbox.file("f")?;
     holds(
         "a directory does",
-        scene.files.leads_to_directory(&directory)?,
+        sandbox.files.leads_to_directory(&directory)?,
     )?;
-    holds("a file does not", !scene.files.leads_to_directory(&file)?)
+    holds("a file does not", !sandbox.files.leads_to_directory(&file)?)
 }
 
-fn what_is_missing_leads_nowhere(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let led = scene.files.leads_to_directory(&scene.at("missing"));
+fn what_is_missing_leads_nowhere(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let led = sandbox.files.leads_to_directory(&sandbox.at("missing"));
     refused("leads_to_directory", led, Win32::FILE_NOT_FOUND)
 }

@@ -5,8 +5,8 @@ use os::{Dacl, Win32, WinPath};
 use super::FILES;
 use crate::case::declare;
 use crate::failure::{holds, refused};
-use crate::scene::Scene;
-use crate::{Failure, Fixture};
+use crate::folder_fixture::FolderFixture;
+use crate::{Fixture, SuiteFailure};
 
 declare!("files", FILES;
     a_directory_has_an_access_control_list,
@@ -26,74 +26,76 @@ fn dacl(text: &str) -> Dacl {
 }
 
 /// Lets everybody in, and makes sure that it shows: a system that only says that it sets a list has set none.
-fn opened(scene: &Scene<'_>, path: &WinPath) -> Result<String, Failure> {
-    let before = scene.files.dacl(path)?;
-    scene.files.set_dacl(path, &dacl(EVERYBODY))?;
-    let now = scene.files.dacl(path)?;
+fn opened(sandbox: &FolderFixture<'_>, path: &WinPath) -> Result<String, SuiteFailure> {
+    let before = sandbox.files.dacl(path)?;
+    sandbox.files.set_dacl(path, &dacl(EVERYBODY))?;
+    let now = sandbox.files.dacl(path)?;
     holds("everybody has an entry", now.contains(";;;WD)"))?;
     holds("it is another list than before", now != before)?;
     Ok(now)
 }
 
-fn a_directory_has_an_access_control_list(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let found = scene.files.dacl(&scene.directory("d")?)?;
+fn a_directory_has_an_access_control_list(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let found = sandbox.files.dacl(&sandbox.directory("d")?)?;
     holds("it begins with D:", found.starts_with("D:"))?;
     holds("it has an entry", found.contains("(A;"))
 }
 
-fn a_list_that_is_set_is_told_with_its_rights(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let path = scene.directory("d")?;
-    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
-    let found = scene.files.dacl(&path)?;
+fn a_list_that_is_set_is_told_with_its_rights(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let path = sandbox.directory("d")?;
+    sandbox.files.set_dacl(&path, &dacl(EVERYBODY))?;
+    let found = sandbox.files.dacl(&path)?;
     holds("everybody may do everything", found.contains(";FA;;;WD)"))?;
     holds("so may the system", found.contains("(A;OICI;FA;;;SY)"))
 }
 
-fn a_list_that_keeps_others_out_names_nobody_else(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let path = scene.directory("d")?;
-    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
-    let found = scene.files.dacl(&path)?;
+fn a_list_that_keeps_others_out_names_nobody_else(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let path = sandbox.directory("d")?;
+    sandbox.files.set_dacl(&path, &dacl(EVERYBODY))?;
+    let found = sandbox.files.dacl(&path)?;
     holds("it is protected", found.starts_with("D:P"))?;
     holds("it has two entries", found.matches('(').count() == 2)
 }
 
-fn a_list_is_set_as_often_as_one_likes(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let path = scene.directory("d")?;
-    let once = opened(&scene, &path)?;
+fn a_list_is_set_as_often_as_one_likes(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let path = sandbox.directory("d")?;
+    let once = opened(&sandbox, &path)?;
     let other = dacl("D:P(A;OICI;FA;;;WD)(A;OICI;FR;;;BU)");
-    scene.files.set_dacl(&path, &other)?;
-    scene.files.set_dacl(&path, &dacl(EVERYBODY))?;
-    let again = scene.files.dacl(&path)?;
+    sandbox.files.set_dacl(&path, &other)?;
+    sandbox.files.set_dacl(&path, &dacl(EVERYBODY))?;
+    let again = sandbox.files.dacl(&path)?;
     holds("the last one counts", !again.contains(";;;BU)"))?;
     holds("again is as once", again == once)
 }
 
-fn only_a_plain_directory_takes_a_list(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let path = scene.file("f")?;
-    let set = scene.files.set_dacl(&path, &dacl(EVERYBODY));
+fn only_a_plain_directory_takes_a_list(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let path = sandbox.file("f")?;
+    let set = sandbox.files.set_dacl(&path, &dacl(EVERYBODY));
     refused("set_dacl", set, Win32::DIRECTORY)?;
-    refused("dacl", scene.files.dacl(&path), Win32::DIRECTORY)
+    refused("dacl", sandbox.files.dacl(&path), Win32::DIRECTORY)
 }
 
-fn nothing_takes_no_list(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let path = scene.at("missing");
-    let set = scene.files.set_dacl(&path, &dacl(EVERYBODY));
+fn nothing_takes_no_list(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let path = sandbox.at("missing");
+    let set = sandbox.files.set_dacl(&path, &dacl(EVERYBODY));
     refused("set_dacl", set, Win32::FILE_NOT_FOUND)?;
-    refused("dacl", scene.files.dacl(&path), Win32::FILE_NOT_FOUND)
+    refused("dacl", sandbox.files.dacl(&path), Win32::FILE_NOT_FOUND)
 }
 
-fn a_directory_with_a_list_is_found_empty_and_removed(fixture: &Fixture) -> Result<(), Failure> {
-    let scene = Scene::of(fixture)?;
-    let path = scene.directory("d")?;
-    opened(&scene, &path)?;
-    holds("it is empty", scene.files.list(&path)?.is_empty())?;
-    scene.files.remove_directory(&path)?;
-    let gone = scene.files.dacl(&path);
+fn a_directory_with_a_list_is_found_empty_and_removed(
+    fixture: &Fixture,
+) -> Result<(), SuiteFailure> {
+    let sandbox = FolderFixture::of(fixture)?;
+    let path = sandbox.directory("d")?;
+    opened(&sandbox, &path)?;
+    holds("it is empty", sandbox.files.list(&path)?.is_empty())?;
+    sandbox.files.remove_directory(&path)?;
+    let gone = sandbox.files.dacl(&path);
     refused("dacl", gone, Win32::FILE_NOT_FOUND)
 }

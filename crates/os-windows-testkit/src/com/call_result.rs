@@ -17,7 +17,7 @@ use windows::core::{BSTR, Error, HRESULT, Result, implement};
 use super::blanket::protected;
 use super::failure::{INVALID_OPERATION, failed, refused};
 use super::object::Object;
-use crate::call::{Call, Done};
+use crate::call::{Done, ProviderCall};
 use crate::held::Token;
 use crate::wmi::Shared;
 
@@ -33,14 +33,14 @@ pub(super) enum Product {
 #[implement(IWbemCallResult, IClientSecurity)]
 pub(super) struct CallResult {
     shared: Arc<Shared>,
-    call: Call<Product>,
+    call: ProviderCall<Product>,
     _token: Token,
 }
 
 protected!(CallResult_Impl, IWbemCallResult);
 
 impl CallResult {
-    pub(super) fn new(shared: &Arc<Shared>, call: Call<Product>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, call: ProviderCall<Product>) -> Self {
         Self {
             shared: Arc::clone(shared),
             call,

@@ -18,7 +18,7 @@ use windows::core::{HRESULT, Ref, Result, implement};
 use super::blanket::protected;
 use super::failure::{INVALID_OPERATION, failed, refused};
 use super::object::Object;
-use crate::call::{Call, Done};
+use crate::call::{Done, ProviderCall};
 use crate::held::Token;
 use crate::wmi::Shared;
 
@@ -26,7 +26,7 @@ use crate::wmi::Shared;
 #[implement(IEnumWbemClassObject, IClientSecurity)]
 pub(super) struct Enumerator {
     shared: Arc<Shared>,
-    call: Call<Vec<Instance>>,
+    call: ProviderCall<Vec<Instance>>,
     left: Mutex<Option<VecDeque<Instance>>>,
     _token: Token,
 }
@@ -34,7 +34,7 @@ pub(super) struct Enumerator {
 protected!(Enumerator_Impl, IEnumWbemClassObject);
 
 impl Enumerator {
-    pub(super) fn new(shared: &Arc<Shared>, call: Call<Vec<Instance>>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, call: ProviderCall<Vec<Instance>>) -> Self {
         Self {
             shared: Arc::clone(shared),
             call,

@@ -9,9 +9,9 @@ use windows::Win32::System::Com::{IErrorInfo, IErrorInfo_Impl, SetErrorInfo};
 use windows::core::{BSTR, Error, GUID, HRESULT, PCWSTR, Result, implement};
 
 use super::object::Object;
-use crate::Said;
-use crate::call::Failure;
-use crate::held::{Held, Token};
+use crate::ErrorInfo;
+use crate::call::ComFailure;
+use crate::held::{HeldCount, Token};
 
 /// What WMI's header calls these; `os` has the codes that it knows by their names.
 pub(super) const INVALID_OBJECT_PATH: Hresult = Hresult(0x8004_103A);
@@ -29,11 +29,11 @@ pub(super) fn not_served<T>() -> Result<T> {
 }
 
 /// Leaves on the thread what the failure says.
-pub(super) fn failed(failure: Failure, held: &Held) -> Error {
-    let info: Option<IErrorInfo> = match failure.said {
-        Said::Nothing => None,
-        Said::Description(text) => Some(Description::new(text, held).into()),
-        Said::Object(instance) => match Object::answer(*instance, held) {
+pub(super) fn failed(failure: ComFailure, held: &HeldCount) -> Error {
+    let info: Option<IErrorInfo> = match failure.error_info {
+        ErrorInfo::Nothing => None,
+        ErrorInfo::Description(text) => Some(Description::new(text, held).into()),
+        ErrorInfo::Object(instance) => match Object::answer(*instance, held) {
             Ok(object) => Some(object.into()),
             Err(error) => return error,
         },
@@ -60,7 +60,7 @@ struct Description {
 }
 
 impl Description {
-    fn new(text: String, held: &Held) -> Self {
+    fn new(text: String, held: &HeldCount) -> Self {
         let _held = held.take();
         Self { text, _held }
     }

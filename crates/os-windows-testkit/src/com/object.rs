@@ -19,7 +19,7 @@ use windows::core::{BSTR, GUID, IUnknown, OutRef, PCWSTR, Ref, Result, implement
 use super::failure::{INVALID_OPERATION, failed, not_served, refused, text};
 use super::shape::{Field, Shape};
 use super::variant;
-use crate::held::{Held, Token};
+use crate::held::{HeldCount, Token};
 use crate::provided;
 use crate::wmi::Shared;
 
@@ -36,7 +36,7 @@ pub(super) struct Object {
     values: Mutex<BTreeMap<&'static str, Value>>,
     /// How far the enumeration of its properties is.
     cursor: Mutex<Option<usize>>,
-    held: Held,
+    held: HeldCount,
     _token: Token,
 }
 
@@ -49,7 +49,7 @@ enum Genus {
 
 impl Object {
     /// What a provider answered with; it has what is in it and nothing else.
-    pub(super) fn answer(instance: Instance, held: &Held) -> Result<Self> {
+    pub(super) fn answer(instance: Instance, held: &HeldCount) -> Result<Self> {
         let provider_failed = || refused(Hresult::WBEM_E_PROVIDER_FAILURE);
         let class = schema::class(&instance.class).ok_or_else(provider_failed)?;
         let mut values = BTreeMap::new();
@@ -78,12 +78,12 @@ impl Object {
     pub(super) fn output(
         method: &'static Method,
         values: BTreeMap<&'static str, Value>,
-        held: &Held,
+        held: &HeldCount,
     ) -> Self {
         Self::new(Shape::Output(method), Genus::Instance, None, values, held)
     }
 
-    fn empty(shape: Shape, genus: Genus, held: &Held) -> Self {
+    fn empty(shape: Shape, genus: Genus, held: &HeldCount) -> Self {
         let nulls = shape.fields().into_iter();
         let nulls = nulls.map(|field| (field.name, Value::Null)).collect();
         Self::new(shape, genus, None, nulls, held)
@@ -94,7 +94,7 @@ impl Object {
         genus: Genus,
         path: Option<String>,
         values: BTreeMap<&'static str, Value>,
-        held: &Held,
+        held: &HeldCount,
     ) -> Self {
         Self {
             shape,

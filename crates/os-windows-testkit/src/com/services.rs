@@ -25,7 +25,7 @@ use super::failure::{
 };
 use super::shape::Shape;
 use super::variant;
-use crate::call::{Call, Done, Failure};
+use crate::call::{ComFailure, Done, ProviderCall};
 use crate::held::Token;
 use crate::object_path::{self, Which};
 use crate::provided::{self, Invocation};
@@ -57,7 +57,7 @@ impl Services {
         self.shared.crossed(&self.line, call, of);
     }
 
-    fn failed(&self, failure: Failure) -> windows::core::Error {
+    fn failed(&self, failure: ComFailure) -> windows::core::Error {
         failed(failure, &self.shared.held)
     }
 
@@ -67,7 +67,7 @@ impl Services {
         let is_located = flags.contains(WBEM_FLAG_ENSURE_LOCATABLE);
         let shared = Arc::clone(&self.shared);
         let trouble = self.shared.trouble(On::Query);
-        let call = Call::begin(&self.line, trouble, move || {
+        let call = ProviderCall::begin(&self.line, trouble, move || {
             let asked = asked?;
             let is_located = is_located || has_keys(&asked);
             let found = provided::find(&shared.os, asked)?;
@@ -92,7 +92,7 @@ impl Services {
         let trouble = self.shared.trouble(On::Definition);
         let named = self.named(path);
         let shared = Arc::clone(&self.shared);
-        let call = Call::begin(&self.line, trouble, move || match named? {
+        let call = ProviderCall::begin(&self.line, trouble, move || match named? {
             (class, Which::Class) => {
                 shared.hang(Hanging::Definition(class.name));
                 Ok(Product::Definition(class))
@@ -141,7 +141,7 @@ impl Services {
         let method = invocation.method;
         let shared = Arc::clone(&self.shared);
         let trouble = self.shared.trouble(On::Method);
-        let call = Call::begin(&self.line, trouble, move || {
+        let call = ProviderCall::begin(&self.line, trouble, move || {
             let output = invocation.run(&shared.os)?;
             Ok(Product::Output(method, output))
         })?;

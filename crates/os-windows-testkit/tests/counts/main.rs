@@ -2,18 +2,18 @@
 
 #![cfg(windows)]
 
-#[path = "../native/bench.rs"]
-mod bench;
 #[path = "../native/echo.rs"]
 mod echo;
+#[path = "../native/provider_fixture.rs"]
+mod provider_fixture;
 
 use os::schema::disk;
 use os::{Deadline, Instance};
 use os_windows::process_usage;
-use wincsi_os_windows_testkit::Place;
+use wincsi_os_windows_testkit::OutParameters;
 
-use crate::bench::{Bench, PATIENCE, gpt};
 use crate::echo::{Echo, Sample, object, path, set};
+use crate::provider_fixture::{ProviderFixture, TIMEOUT, gpt};
 
 /// Each a query or a method; of either, half. With them come and go 250,000 objects of COM's: enumerators
 /// and what they hand out, in-parameters, calls, out-parameters.
@@ -27,27 +27,27 @@ const NOISE: usize = 3 << 19;
 
 #[test]
 fn connections_objects_and_memory_are_as_many_after_a_hundred_thousand_calls() {
-    let (echo, bench) = Echo::with_bench(Place::Result);
+    let (echo, fixture) = Echo::with_bench(OutParameters::Result);
     set(&echo.found, vec![found()]);
     // What an allocator and a runtime keep for good, they have by then.
-    call(&bench, CALLS / 10);
+    call(&fixture, CALLS / 10);
     let before = resident();
-    call(&bench, CALLS);
+    call(&fixture, CALLS);
     assert!(
-        bench.wmi.wait_for_objects(KEPT, PATIENCE),
+        fixture.wmi.wait_for_objects(KEPT, TIMEOUT),
         "{}",
-        bench.wmi.objects()
+        fixture.wmi.objects()
     );
-    assert_eq!(bench.wmi.connections(), 1);
+    assert_eq!(fixture.wmi.connections(), 1);
     let after = resident();
     assert!(after < before + NOISE, "{before} {after}");
 }
 
-fn call(bench: &Bench, times: usize) {
+fn call(fixture: &ProviderFixture, times: usize) {
     let (path, initialize) = (path(&disk::CLASS), disk::INITIALIZE.name);
     for _ in 0..times / 2 {
-        assert_eq!(bench.disks().expect("a query").len(), 1);
-        let done = bench.call(&path, initialize, &gpt(), Deadline::NEVER);
+        assert_eq!(fixture.disks().expect("a query").len(), 1);
+        let done = fixture.call(&path, initialize, &gpt(), Deadline::NEVER);
         assert_eq!(done.expect("a method").code, 0);
     }
 }

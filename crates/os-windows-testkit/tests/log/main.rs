@@ -3,8 +3,8 @@
 
 #![cfg(windows)]
 
-#[path = "../native/bench.rs"]
-mod bench;
+#[path = "../native/provider_fixture.rs"]
+mod provider_fixture;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use os::schema::wmi_error;
 use os::{Hresult, Instance, ObjectPath, SystemText, Value};
-use wincsi_os_windows_testkit::{On, Said, Trouble};
+use wincsi_os_windows_testkit::{ErrorInfo, On, Trouble};
 
-use crate::bench::Bench;
+use crate::provider_fixture::ProviderFixture;
 
 #[test]
 fn what_the_system_says_is_logged_and_stands_beside_the_error() {
-    let bench = Bench::new();
+    let fixture = ProviderFixture::new();
     let text = "Zugriff verweigert";
     let message = (wmi_error::MESSAGE.name.to_owned(), Value::text(text));
     let object = Instance {
@@ -26,17 +26,17 @@ fn what_the_system_says_is_logged_and_stands_beside_the_error() {
         path: ObjectPath(String::new()),
         properties: BTreeMap::from([message]),
     };
-    for said in [
-        Said::Description(text.to_owned()),
-        Said::Object(Box::new(object)),
+    for system_text in [
+        ErrorInfo::Description(text.to_owned()),
+        ErrorInfo::Object(Box::new(object)),
     ] {
-        let trouble = Trouble::Fails(Hresult::WBEM_E_ACCESS_DENIED, said);
-        bench.wmi.befall(On::Method, trouble);
+        let trouble = Trouble::Fails(Hresult::WBEM_E_ACCESS_DENIED, system_text);
+        fixture.wmi.inject(On::Method, trouble);
         let log = Log::default();
-        let refreshed = log.of(|| bench.refresh());
+        let refreshed = log.of(|| fixture.refresh());
         let error = refreshed.expect_err("a failure");
         assert!(!error.to_string().contains(text), "{error}");
-        assert_eq!(error.said, SystemText::new(text));
+        assert_eq!(error.system_text, SystemText::new(text));
         assert!(log.text().contains(text), "{}", log.text());
     }
 }

@@ -6,23 +6,23 @@ use os::schema::smb_global_mapping::{self, create};
 use os::schema::{Build, Direction, Method, disk};
 use os::{Arguments, Cause, Deadline, Hresult, Provider, Target, Value};
 use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
-use wincsi_os_windows_testkit::Place;
+use wincsi_os_windows_testkit::OutParameters;
 
-use crate::bench::Bench;
 use crate::echo::Echo;
+use crate::provider_fixture::ProviderFixture;
 use crate::types::methods;
 
 const CLASS: &str = smb_global_mapping::CLASS.name;
 const CREATE: &str = smb_global_mapping::CREATE.name;
 
-fn bench(build: Build) -> Bench {
+fn fixture(build: Build) -> ProviderFixture {
     let spec = NodeSpec::default().build(build);
     let node = SimNode::in_memory(&spec, Inventory::of(0), ClockMode::Virtual).expect("a node");
-    Bench::over(node.os(), Place::Result, node)
+    ProviderFixture::over(node.os(), OutParameters::Result, node)
 }
 
-fn parameters(bench: &Bench) -> BTreeSet<String> {
-    let known = bench.native.parameters(CLASS, CREATE, Deadline::NEVER);
+fn parameters(fixture: &ProviderFixture) -> BTreeSet<String> {
+    let known = fixture.native.parameters(CLASS, CREATE, Deadline::NEVER);
     known.expect("a definition")
 }
 
@@ -34,9 +34,9 @@ fn inputs(method: &Method) -> BTreeSet<String> {
 
 #[test]
 fn the_definition_names_the_parameters_of_every_method() {
-    let (_, bench) = Echo::with_bench(Place::Result);
+    let (_, fixture) = Echo::with_bench(OutParameters::Result);
     for (class, method) in methods() {
-        let known = bench
+        let known = fixture
             .native
             .parameters(class.name, method.name, Deadline::NEVER);
         assert_eq!(known, Ok(inputs(method)), "{}.{}", class.name, method.name);
@@ -45,7 +45,7 @@ fn the_definition_names_the_parameters_of_every_method() {
 
 #[test]
 fn a_parameter_comes_with_the_build_that_brought_it() {
-    let has = |build, row: os::schema::Parameter| parameters(&bench(build)).contains(row.name);
+    let has = |build, row: os::schema::Parameter| parameters(&fixture(build)).contains(row.name);
     for (build, write_through, block_ntlm) in [
         (Build::SERVER_2016, false, false),
         (Build::SERVER_2022, true, false),
@@ -60,7 +60,7 @@ fn a_parameter_comes_with_the_build_that_brought_it() {
 /// "Not found" would be taken for a share that is not mapped.
 #[test]
 fn an_argument_that_the_build_does_not_know_is_no_missing_object() {
-    let bench = bench(Build::SERVER_2022);
+    let fixture = fixture(Build::SERVER_2022);
     let arguments = Arguments::none()
         .with(create::REMOTE_PATH.name, Value::text(r"\\files\share"))
         .with(create::BLOCK_NTLM.name, Value::Bool(true));
@@ -69,26 +69,26 @@ fn an_argument_that_the_build_does_not_know_is_no_missing_object() {
         done.expect_err("no such parameter").cause
     };
     let refused = Cause::Hresult(Hresult::WBEM_E_INVALID_METHOD_PARAMETERS);
-    assert_eq!(create(&bench.native), refused);
-    assert_eq!(create(&*bench.node.os().smb), refused);
+    assert_eq!(create(&fixture.native), refused);
+    assert_eq!(create(&*fixture.node.os().smb), refused);
 }
 
 #[test]
 fn a_definition_is_fetched_once_for_a_connection() {
-    let bench = bench(Build::SERVER_2022);
-    parameters(&bench);
-    let first = bench.times("IWbemServices.GetObject");
-    parameters(&bench);
-    assert_eq!((first, bench.times("IWbemServices.GetObject")), (1, 0));
+    let fixture = fixture(Build::SERVER_2022);
+    parameters(&fixture);
+    let first = fixture.times("IWbemServices.GetObject");
+    parameters(&fixture);
+    assert_eq!((first, fixture.times("IWbemServices.GetObject")), (1, 0));
 }
 
 #[test]
 fn what_the_class_table_does_not_have_is_not_asked_for() {
-    let bench = bench(Build::SERVER_2022);
+    let fixture = fixture(Build::SERVER_2022);
     for (class, method) in [(disk::CLASS.name, "Elsewhere"), ("Elsewhere", "Create")] {
-        let known = bench.native.parameters(class, method, Deadline::NEVER);
+        let known = fixture.native.parameters(class, method, Deadline::NEVER);
         let cause = known.expect_err("no row").cause;
         assert!(matches!(cause, Cause::Malformed(_)), "{cause}");
     }
-    assert_eq!(bench.wmi.connections(), 0);
+    assert_eq!(fixture.wmi.connections(), 0);
 }

@@ -12,7 +12,7 @@ use os::{Deadline, Os, Outcome, Provider, Win32};
 use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
 use os_windows::NativeProvider;
 use tempfile::TempDir;
-use wincsi_os_windows_testkit::{InProcessWmi, Place};
+use wincsi_os_windows_testkit::{InProcessWmi, OutParameters};
 use zeroize::Zeroizing;
 
 /// What an SMB server is known to refuse with, and what a driver branches on.
@@ -29,7 +29,7 @@ const REFUSALS: [(u32, Condition); 6] = [
 const GERMAN: &str = "Ein an das System angeschlossenes Ger\u{e4}t funktioniert nicht";
 
 /// The operations on a simulated node whose providers are asked through COM.
-struct Rig {
+struct NodeFixture {
     node: Node,
     sim: SimNode,
     _home: TempDir,
@@ -57,9 +57,9 @@ const PARTITION: Case = Case {
 
 #[test]
 fn the_error_object_of_a_mapping_is_a_condition() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     for (code, condition) in REFUSALS {
-        let error = rig.failing(&MAP, Effect::fail(Win32(code)));
+        let error = fixture.failing(&MAP, Effect::fail(Win32(code)));
         MAP.check(&error, condition, Code::Win32(Win32(code)));
         assert_eq!(error.system_text(), Some(GERMAN), "{error}");
     }
@@ -69,10 +69,10 @@ fn the_error_object_of_a_mapping_is_a_condition() {
 /// which the system could say more.
 #[test]
 fn the_return_value_of_a_mapping_is_the_same_condition() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     for (code, condition) in REFUSALS {
         for returned in [code, 0x8007_0000 | code] {
-            let error = rig.failing(&MAP, answer(returned));
+            let error = fixture.failing(&MAP, answer(returned));
             MAP.check(&error, condition, Code::Win32(Win32(code)));
             assert_eq!(error.system_text(), None, "{error}");
         }
@@ -81,12 +81,12 @@ fn the_return_value_of_a_mapping_is_the_same_condition() {
 
 #[test]
 fn the_status_of_a_storage_method_is_a_condition() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     for (code, condition) in [
         (Win32::ACCESS_DENIED, Condition::AccessDenied),
         (Win32::IO_DEVICE, Condition::DeviceFailed),
     ] {
-        let error = rig.failing(&PARTITION, Effect::fail(code));
+        let error = fixture.failing(&PARTITION, Effect::fail(code));
         PARTITION.check(&error, condition, Code::Win32(code));
         assert_eq!(error.system_text(), Some(GERMAN), "{error}");
     }
@@ -94,10 +94,10 @@ fn the_status_of_a_storage_method_is_a_condition() {
 
 #[test]
 fn the_return_value_of_a_storage_method_is_its_code() {
-    let rig = Rig::new();
+    let fixture = NodeFixture::new();
     let all = codes::ALL.iter().map(|row| row.code);
     for code in all.filter(|code| *code == 40003 || (41000..42000).contains(code)) {
-        let error = rig.failing(&PARTITION, answer(code));
+        let error = fixture.failing(&PARTITION, answer(code));
         PARTITION.check(&error, Condition::of_storage(code), Code::Returned(code));
         assert_eq!(error.system_text(), Some(GERMAN), "{error}");
         let text = error.to_string();
@@ -105,7 +105,7 @@ fn the_return_value_of_a_storage_method_is_its_code() {
     }
 }
 
-impl Rig {
+impl NodeFixture {
     fn new() -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let sim = demo::create(&home.path().join("node"), ClockMode::Virtual).expect("a node");
@@ -123,7 +123,9 @@ impl Rig {
 
     /// How it fails when the call beneath does once.
     fn failing(&self, case: &Case, effect: Effect) -> Error {
-        let rule = Rule::on(case.call, effect).times(1).saying(GERMAN);
+        let rule = Rule::on(case.call, effect)
+            .times(1)
+            .with_system_text(GERMAN);
         self.sim.faults().add(rule);
         (case.act)(&self.node).expect_err("a failure")
     }
@@ -131,8 +133,8 @@ impl Rig {
 
 impl Case {
     fn check(&self, error: &Error, condition: Condition, code: Code) {
-        let told = (error.condition(), error.code());
-        assert_eq!(told, (Some(condition), Some(code)), "{error}");
+        let reported = (error.condition(), error.code());
+        assert_eq!(reported, (Some(condition), Some(code)), "{error}");
         let text = error.to_string();
         assert!(text.starts_with(self.says), "{text}");
         assert!(!text.contains(GERMAN), "{text}");
@@ -141,7 +143,7 @@ impl Case {
 
 /// The same node, its providers behind COM objects.
 fn through_com(os: Os) -> Os {
-    let wmi = InProcessWmi::over(os.clone(), Place::Result);
+    let wmi = InProcessWmi::over(os.clone(), OutParameters::Result);
     let clock = Arc::clone(&os.clock);
     let native: Arc<dyn Provider> = Arc::new(NativeProvider::over(clock, Arc::new(wmi)));
     Os {

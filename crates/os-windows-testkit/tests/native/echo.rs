@@ -7,25 +7,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use os::schema::{self, CimType, Class, Direction};
 use os::{
-    Arguments, Condition, Deadline, Instance, ObjectPath, Outcome, Provider, Query, Result, Target,
+    Arguments, Deadline, Instance, ObjectPath, Outcome, Predicate, Provider, Query, Result, Target,
     Value,
 };
 use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
-use wincsi_os_windows_testkit::Place;
+use wincsi_os_windows_testkit::OutParameters;
 
-use crate::bench::Bench;
+use crate::provider_fixture::ProviderFixture;
 
 #[derive(Default)]
 pub(crate) struct Echo {
     pub(crate) arguments: Mutex<Arguments>,
-    pub(crate) conditions: Mutex<Vec<Condition>>,
+    pub(crate) conditions: Mutex<Vec<Predicate>>,
     pub(crate) found: Mutex<Vec<Instance>>,
     pub(crate) outcome: Mutex<Option<Outcome>>,
 }
 
 impl Echo {
     /// An echo, and a node whose providers it is.
-    pub(crate) fn with_bench(place: Place) -> (Arc<Self>, Bench) {
+    pub(crate) fn with_bench(place: OutParameters) -> (Arc<Self>, ProviderFixture) {
         let echo = Arc::new(Self::default());
         let spec = NodeSpec::default();
         let node = SimNode::in_memory(&spec, Inventory::of(0), ClockMode::Virtual).expect("a node");
@@ -33,7 +33,7 @@ impl Echo {
         os.iscsi = Arc::clone(&echo) as Arc<dyn Provider>;
         os.smb = Arc::clone(&echo) as Arc<dyn Provider>;
         os.storage = Arc::clone(&echo) as Arc<dyn Provider>;
-        (echo, Bench::over(os, place, node))
+        (echo, ProviderFixture::over(os, place, node))
     }
 }
 

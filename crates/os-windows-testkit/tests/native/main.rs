@@ -4,7 +4,6 @@
 
 #![cfg(windows)]
 
-mod bench;
 mod builds;
 mod conditions;
 mod counts;
@@ -12,5 +11,6 @@ mod deaths;
 mod echo;
 mod errors;
 mod hangs;
+mod provider_fixture;
 mod types;
 mod waits;

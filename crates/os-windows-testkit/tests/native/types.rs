@@ -5,12 +5,12 @@ use os::schema::{
     extended_status, partition,
 };
 use os::{
-    Arguments, Comparison, Condition, Deadline, Outcome, Provider, Query, Returned, Target, Value,
+    Arguments, Comparison, Deadline, Outcome, Predicate, Provider, Query, Returned, Target, Value,
 };
-use wincsi_os_windows_testkit::Place;
+use wincsi_os_windows_testkit::OutParameters;
 
-use crate::bench::Bench;
 use crate::echo::{Echo, Sample, Values, get, object, path, set};
+use crate::provider_fixture::ProviderFixture;
 
 /// Classes that a provider of ours answers for and that have objects.
 fn classes() -> impl Iterator<Item = &'static Class> {
@@ -26,13 +26,13 @@ pub(crate) fn methods() -> impl Iterator<Item = (&'static Class, &'static Method
 
 #[test]
 fn every_property_of_the_table_comes_as_the_provider_has_it() {
-    let (echo, bench) = Echo::with_bench(Place::Result);
+    let (echo, fixture) = Echo::with_bench(OutParameters::Result);
     for class in classes() {
         let select: Vec<_> = class.all_properties().map(|row| row.name).collect();
         for sample in Sample::ALL {
             let sent = vec![object(class, sample)];
             set(&echo.found, sent.clone());
-            let found = bench
+            let found = fixture
                 .native
                 .query(&Query::all(class.name, &select), Deadline::NEVER);
             assert_eq!(found, Ok(sent), "{} {sample:?}", class.name);
@@ -42,11 +42,11 @@ fn every_property_of_the_table_comes_as_the_provider_has_it() {
 
 #[test]
 fn every_property_of_an_associated_object_comes_as_the_provider_has_it() {
-    let (echo, bench) = Echo::with_bench(Place::Result);
+    let (echo, fixture) = Echo::with_bench(OutParameters::Result);
     for sample in Sample::ALL {
         let sent = vec![object(&partition::CLASS, sample)];
         set(&echo.found, sent.clone());
-        let found = bench.native.associators(
+        let found = fixture.native.associators(
             &path(&disk::CLASS),
             disk_to_partition::CLASS.name,
             partition::CLASS.name,
@@ -58,11 +58,11 @@ fn every_property_of_an_associated_object_comes_as_the_provider_has_it() {
 
 #[test]
 fn what_an_associated_object_does_not_have_is_left_out() {
-    let (echo, bench) = Echo::with_bench(Place::Result);
+    let (echo, fixture) = Echo::with_bench(OutParameters::Result);
     let mut sent = object(&partition::CLASS, Sample::High);
     sent.properties.remove(partition::SIZE.name);
     set(&echo.found, vec![sent.clone()]);
-    let found = bench.native.associators(
+    let found = fixture.native.associators(
         &path(&disk::CLASS),
         disk_to_partition::CLASS.name,
         partition::CLASS.name,
@@ -73,20 +73,20 @@ fn what_an_associated_object_does_not_have_is_left_out() {
 
 #[test]
 fn every_condition_reaches_the_provider_as_it_was_meant() {
-    let (echo, bench) = Echo::with_bench(Place::Result);
+    let (echo, fixture) = Echo::with_bench(OutParameters::Result);
     for class in classes() {
         // A `char16` has no literal, an array is not compared.
         let rows = class.all_properties().filter(|row| !row.array);
         for row in rows.filter(|row| row.cim.automation() != Automation::I2) {
             for sample in Sample::ALL {
-                let condition = Condition {
+                let condition = Predicate {
                     property: row.name,
                     comparison: Comparison::NotEqual,
                     value: sample.value(row.cim, false),
                 };
                 let mut query = Query::all(class.name, &[]);
                 query.conditions.push(condition.clone());
-                let found = bench.native.query(&query, Deadline::NEVER);
+                let found = fixture.native.query(&query, Deadline::NEVER);
                 assert_eq!(found, Ok(Vec::new()), "{condition:?}");
                 assert_eq!(get(&echo.conditions), [condition]);
             }
@@ -96,12 +96,12 @@ fn every_condition_reaches_the_provider_as_it_was_meant() {
 
 #[test]
 fn every_argument_of_the_table_arrives_as_it_was_sent() {
-    for place in [Place::Parameters, Place::Result] {
-        let (echo, bench) = Echo::with_bench(place);
+    for place in [OutParameters::Parameters, OutParameters::Result] {
+        let (echo, fixture) = Echo::with_bench(place);
         for (class, method) in methods() {
             for sample in [Sample::High, Sample::Low] {
                 let sent = arguments(method, sample);
-                let outcome = run(&bench, class, method, &sent);
+                let outcome = run(&fixture, class, method, &sent);
                 assert_eq!(outcome.code, 0);
                 let arrived = get(&echo.arguments);
                 assert!(arrived == sent, "{}.{} {sample:?}", class.name, method.name);
@@ -112,7 +112,7 @@ fn every_argument_of_the_table_arrives_as_it_was_sent() {
 
 #[test]
 fn an_argument_that_is_null_or_left_out_stays_null() {
-    let (echo, bench) = Echo::with_bench(Place::Result);
+    let (echo, fixture) = Echo::with_bench(OutParameters::Result);
     for (class, method) in methods() {
         let sent = arguments(method, Sample::High);
         let mut with_null = sent.clone();
@@ -123,7 +123,7 @@ fn an_argument_that_is_null_or_left_out_stays_null() {
         for row in optional {
             with_null.0.insert(row.name, Value::Null);
         }
-        run(&bench, class, method, &with_null);
+        run(&fixture, class, method, &with_null);
         let mut arrived = sent;
         arrived.0.retain(|name, _| !with_null.0[name].is_null());
         assert!(
@@ -137,26 +137,31 @@ fn an_argument_that_is_null_or_left_out_stays_null() {
 
 #[test]
 fn every_out_parameter_of_the_table_comes_back_embedded_objects_with_all_that_they_have() {
-    for place in [Place::Parameters, Place::Result] {
-        let (echo, bench) = Echo::with_bench(place);
+    for place in [OutParameters::Parameters, OutParameters::Result] {
+        let (echo, fixture) = Echo::with_bench(place);
         for (class, method) in methods() {
             for sample in Sample::ALL {
                 let sent = outcome(method, sample);
                 set(&echo.outcome, Some(sent.clone()));
-                let got = run(&bench, class, method, &arguments(method, Sample::High));
+                let got = run(&fixture, class, method, &arguments(method, Sample::High));
                 assert_eq!(got, sent, "{}.{} {sample:?}", class.name, method.name);
             }
         }
     }
 }
 
-fn run(bench: &Bench, class: &'static Class, method: &'static Method, with: &Arguments) -> Outcome {
+fn run(
+    fixture: &ProviderFixture,
+    class: &'static Class,
+    method: &'static Method,
+    with: &Arguments,
+) -> Outcome {
     let path = path(class);
     let target = match method.scope {
         Scope::Instance => Target::Instance(&path),
         Scope::Static(_) => Target::Class(class.name),
     };
-    let done = bench
+    let done = fixture
         .native
         .invoke(target, method.name, with, Deadline::NEVER);
     done.expect(method.name)

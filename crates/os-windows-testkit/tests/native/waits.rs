@@ -5,9 +5,9 @@ use std::thread;
 use os::schema::{disk, smb_global_mapping};
 use os::{Cause, Deadline, Provider, Query};
 use os_sim::{Effect, Rule};
-use wincsi_os_windows_testkit::{On, Place, Trouble};
+use wincsi_os_windows_testkit::{On, OutParameters, Trouble};
 
-use crate::bench::{A_MOMENT, Bench, PATIENCE, gpt};
+use crate::provider_fixture::{A_MOMENT, ProviderFixture, TIMEOUT, gpt};
 
 /// As the gate of the simulated node names it.
 const INITIALISE: &str = "MSFT_Disk.Initialize";
@@ -18,33 +18,36 @@ const MANY: usize = 12;
 
 #[test]
 fn an_answer_that_is_late_is_waited_for() {
-    let bench = Bench::new();
-    bench.wmi.befall(On::Query, Trouble::Late(5));
-    assert_eq!(bench.disks().expect("disks").len(), 2);
+    let fixture = ProviderFixture::new();
+    fixture.wmi.inject(On::Query, Trouble::Late(5));
+    assert_eq!(fixture.disks().expect("disks").len(), 2);
     // The one for the disk's path, then the method.
-    bench.wmi.befall(On::Query, Trouble::Late(1));
-    bench.wmi.befall(On::Method, Trouble::Late(7));
+    fixture.wmi.inject(On::Query, Trouble::Late(1));
+    fixture.wmi.inject(On::Method, Trouble::Late(7));
     assert_eq!(
-        bench.initialise(Deadline::NEVER).expect("an outcome").code,
+        fixture
+            .initialise(Deadline::NEVER)
+            .expect("an outcome")
+            .code,
         0
     );
-    assert!(bench.is_initialised());
+    assert!(fixture.is_initialised());
 }
 
 #[test]
 fn many_objects_come_in_several_batches() {
-    let bench = Bench::new();
+    let fixture = ProviderFixture::new();
     for disk in 2..50 {
         let spec = os_sim::DiskSpec::on(os_sim::Bus::Sas).lun(disk);
         let blank = os_sim::Content::blank(1 << 30);
-        let plugged = bench
+        let plugged = fixture
             .node
             .hardware()
             .attach_disk(&disk.to_string(), &spec, &blank);
         plugged.expect("a disk");
     }
-    bench.rescan();
-    let mut found = bench.disks().expect("disks");
+    fixture.rescan();
+    let mut found = fixture.disks().expect("disks");
     assert_eq!(found.len(), 50);
     found.sort_by_key(|disk| disk.path.clone());
     found.dedup_by_key(|disk| disk.path.clone());
@@ -53,62 +56,71 @@ fn many_objects_come_in_several_batches() {
 
 /// Asks until the deadline has befallen a call that hung in the provider: on a busy machine it may pass
 /// before the call is begun, which then never is.
-fn times_out<T: std::fmt::Debug>(bench: &Bench, ask: impl Fn(Deadline) -> os::Result<T>) {
+fn times_out<T: std::fmt::Debug>(
+    fixture: &ProviderFixture,
+    ask: impl Fn(Deadline) -> os::Result<T>,
+) {
     let mut moment = A_MOMENT;
     loop {
-        let error = ask(Deadline::within(&*bench.clock, moment)).expect_err("no end");
+        let error = ask(Deadline::within(&*fixture.clock, moment)).expect_err("no end");
         assert_eq!(error.cause, Cause::TimedOut);
-        if bench.node.faults().wait_until_hanging(1, moment) {
+        if fixture.node.faults().wait_until_hanging(1, moment) {
             return;
         }
         moment *= 2;
-        assert!(moment < PATIENCE, "it does not hang");
+        assert!(moment < TIMEOUT, "it does not hang");
     }
 }
 
 #[test]
 fn a_query_that_does_not_end_is_given_up_at_its_deadline() {
-    let bench = Bench::new();
-    let hang = bench.node.faults().add(Rule::on(QUERY, Effect::Hang));
+    let fixture = ProviderFixture::new();
+    let hang = fixture.node.faults().add(Rule::on(QUERY, Effect::Hang));
     let query = Query::all(disk::CLASS.name, &[]);
-    times_out(&bench, |deadline| bench.native.query(&query, deadline));
+    times_out(&fixture, |deadline| fixture.native.query(&query, deadline));
     // Its enumerator is let go, which is how WMI learns of it; the provider may go on.
-    let begun = bench.clock.now();
-    while !bench
+    let begun = fixture.clock.now();
+    while !fixture
         .wmi
-        .wait_for_objects(bench.wmi.connections(), A_MOMENT)
+        .wait_for_objects(fixture.wmi.connections(), A_MOMENT)
     {
         assert!(
-            begun.until(bench.clock.now()) < PATIENCE,
+            begun.until(fixture.clock.now()) < TIMEOUT,
             "it is still held"
         );
     }
-    bench.node.faults().remove(hang);
-    assert_eq!(bench.disks().expect("disks").len(), 2);
+    fixture.node.faults().remove(hang);
+    assert_eq!(fixture.disks().expect("disks").len(), 2);
 }
 
 #[test]
 fn a_method_whose_deadline_passes_goes_on_to_its_end() {
-    let bench = Bench::new();
-    let hang = bench.node.faults().add(Rule::on(INITIALISE, Effect::Hang));
-    let path = bench.disk().path;
-    times_out(&bench, |deadline| {
-        bench.call(&path, disk::INITIALIZE.name, &gpt(), deadline)
+    let fixture = ProviderFixture::new();
+    let hang = fixture
+        .node
+        .faults()
+        .add(Rule::on(INITIALISE, Effect::Hang));
+    let path = fixture.disk().path;
+    times_out(&fixture, |deadline| {
+        fixture.call(&path, disk::INITIALIZE.name, &gpt(), deadline)
     });
-    assert!(!bench.is_initialised());
-    bench.node.faults().remove(hang);
-    bench.wait_until_initialised();
+    assert!(!fixture.is_initialised());
+    fixture.node.faults().remove(hang);
+    fixture.wait_until_initialised();
 }
 
 #[test]
 fn a_method_without_a_deadline_is_waited_for_to_its_real_end() {
-    let bench = Bench::new();
-    let hang = bench.node.faults().add(Rule::on(INITIALISE, Effect::Hang));
+    let fixture = ProviderFixture::new();
+    let hang = fixture
+        .node
+        .faults()
+        .add(Rule::on(INITIALISE, Effect::Hang));
     thread::scope(|scope| {
-        let asked = scope.spawn(|| bench.initialise(Deadline::NEVER));
-        assert!(bench.node.faults().wait_until_hanging(1, PATIENCE));
+        let asked = scope.spawn(|| fixture.initialise(Deadline::NEVER));
+        assert!(fixture.node.faults().wait_until_hanging(1, TIMEOUT));
         assert!(!asked.is_finished());
-        bench.node.faults().remove(hang);
+        fixture.node.faults().remove(hang);
         let outcome = asked.join().expect("no panic").expect("an outcome");
         assert_eq!(outcome.code, 0);
     });
@@ -116,19 +128,19 @@ fn a_method_without_a_deadline_is_waited_for_to_its_real_end() {
 
 #[test]
 fn calls_that_do_not_end_delay_nobody_else() {
-    let bench = Bench::new();
+    let fixture = ProviderFixture::new();
     let rule = Rule::on(QUERY, Effect::Hang).in_facility(os::Facility::Smb);
-    let hang = bench.node.faults().add(rule);
+    let hang = fixture.node.faults().add(rule);
     let query = Query::all(smb_global_mapping::CLASS.name, &[]);
     thread::scope(|scope| {
-        let ask = || bench.native.query(&query, Deadline::NEVER);
+        let ask = || fixture.native.query(&query, Deadline::NEVER);
         let asked: Vec<_> = (0..MANY).map(|_| scope.spawn(ask)).collect();
-        assert!(bench.node.faults().wait_until_hanging(MANY, PATIENCE));
+        assert!(fixture.node.faults().wait_until_hanging(MANY, TIMEOUT));
         for _ in 0..10 {
-            assert_eq!(bench.disks().expect("disks").len(), 2);
+            assert_eq!(fixture.disks().expect("disks").len(), 2);
         }
         assert!(asked.iter().all(|asked| !asked.is_finished()));
-        bench.node.faults().remove(hang);
+        fixture.node.faults().remove(hang);
         for asked in asked {
             assert_eq!(asked.join().expect("no panic"), Ok(Vec::new()));
         }
@@ -138,10 +150,13 @@ fn calls_that_do_not_end_delay_nobody_else() {
 /// As over Wine's own WMI.
 #[test]
 fn a_method_that_is_called_synchronously_is_answered_as_well() {
-    let bench = Bench::answering(Place::Parameters);
+    let fixture = ProviderFixture::answering(OutParameters::Parameters);
     assert_eq!(
-        bench.initialise(Deadline::NEVER).expect("an outcome").code,
+        fixture
+            .initialise(Deadline::NEVER)
+            .expect("an outcome")
+            .code,
         0
     );
-    assert!(bench.is_initialised());
+    assert!(fixture.is_initialised());
 }

@@ -2,13 +2,13 @@
 
 use automation::{associators, path_of, select};
 use os::schema::{Property, disk, disk_to_partition, partition, smb_global_mapping};
-use os::{Condition, ObjectPath, Query, Value};
+use os::{ObjectPath, Predicate, Query, Value};
 use proptest::proptest;
 use wincsi_os_windows_testkit::object_path::{self, Key, Which};
 use wincsi_os_windows_testkit::{Asked, resolve, wql};
 
 /// The conditions of a query, written and read again.
-fn reread(query: &Query<'_>) -> Vec<Condition> {
+fn reread(query: &Query<'_>) -> Vec<Predicate> {
     let selection = select(query).expect("a query");
     let statement = wql::read(&selection.text).expect(&selection.text);
     let asked = resolve(&statement, selection.class.namespace).expect("rows");

@@ -5,7 +5,7 @@ use os::Hresult;
 use os::schema::Namespace;
 use os_sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use os_windows::Connect;
-use wincsi_os_windows_testkit::{InProcessWmi, Place};
+use wincsi_os_windows_testkit::{InProcessWmi, OutParameters};
 use windows::Win32::System::Variant::{VARIANT, VT_BSTR, VT_NULL};
 use windows::Win32::System::Wmi::{
     IEnumWbemClassObject, IWbemCallResult, IWbemClassObject, IWbemServices,
@@ -28,7 +28,7 @@ impl Client {
     fn new() -> Self {
         let spec = NodeSpec::default();
         let node = SimNode::in_memory(&spec, Inventory::of(0), ClockMode::Virtual).expect("a node");
-        let wmi = InProcessWmi::over(node.os(), Place::Result);
+        let wmi = InProcessWmi::over(node.os(), OutParameters::Result);
         Self {
             services: wmi.connect(Namespace::Storage).expect("a connection"),
             _node: node,

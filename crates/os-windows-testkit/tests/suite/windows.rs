@@ -4,10 +4,10 @@ use std::sync::Arc;
 use os::{Facility, Provider};
 use os_suite::{Fixture, Implementation, Program};
 use os_windows::NativeProvider;
-use wincsi_os_windows_testkit::{InProcessWmi, Place};
+use wincsi_os_windows_testkit::{InProcessWmi, OutParameters};
 
-#[path = "../../../os-sim/tests/suite/bench.rs"]
-mod bench;
+#[path = "../../../os-sim/tests/suite/simulator.rs"]
+mod simulator;
 
 /// The cases of the facilities that are providers, and no others: all else is the simulated node's own,
 /// whose suite runs elsewhere.
@@ -22,12 +22,12 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn fixture() -> Result<Fixture, String> {
-    let bench = bench::Bench::new().map_err(|error| error.to_string())?;
-    let os = bench.node.os();
-    let wmi = InProcessWmi::over(os.clone(), Place::Result);
+    let fixture = simulator::SimulatorFixture::new().map_err(|error| error.to_string())?;
+    let os = fixture.node.os();
+    let wmi = InProcessWmi::over(os.clone(), OutParameters::Result);
     let native: Arc<dyn Provider> =
         Arc::new(NativeProvider::over(Arc::clone(&os.clock), Arc::new(wmi)));
-    Ok(Fixture::new(bench)
+    Ok(Fixture::new(fixture)
         .with_os(&os)
         .with_iscsi(Arc::clone(&native))
         .with_smb(Arc::clone(&native))

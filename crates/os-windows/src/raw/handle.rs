@@ -9,10 +9,10 @@ use std::ptr;
 use os::{FileAttributes, ReparseTag, Win32};
 use windows_sys::Win32::Foundation::{GENERIC_READ, GENERIC_WRITE, INVALID_HANDLE_VALUE};
 use windows_sys::Win32::Storage::FileSystem::{
-    CreateFileW, FILE_ATTRIBUTE_TAG_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
-    FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
-    FILE_SHARE_WRITE, FILE_WRITE_ATTRIBUTES, FileAttributeTagInfo, FlushFileBuffers,
-    GetFileInformationByHandleEx, OPEN_EXISTING, READ_CONTROL, WRITE_DAC,
+    CreateFileW, DELETE, FILE_ATTRIBUTE_TAG_INFO, FILE_FLAG_BACKUP_SEMANTICS,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE,
+    FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_WRITE_ATTRIBUTES, FileAttributeTagInfo,
+    FlushFileBuffers, GetFileInformationByHandleEx, OPEN_EXISTING, READ_CONTROL, WRITE_DAC,
 };
 use windows_sys::Win32::System::IO::DeviceIoControl;
 
@@ -38,6 +38,8 @@ pub(crate) enum Purpose {
     LookAtTarget,
     /// To read who may do what with an entry. Hinders nobody.
     LookAtRights,
+    /// To remove an entry, or a link as an entry. Hinders nobody.
+    RemoveEntry,
     /// To read from a disk, or to ask what it tells only to those who may read.
     ReadDevice,
 }
@@ -53,6 +55,7 @@ impl Purpose {
             Self::LookAtEntry | Self::LookAtTarget => FILE_READ_ATTRIBUTES,
             Self::LookAtRights => FILE_READ_ATTRIBUTES | READ_CONTROL,
             Self::ReadDevice => GENERIC_READ,
+            Self::RemoveEntry => DELETE | FILE_READ_ATTRIBUTES,
         }
     }
 
@@ -64,7 +67,8 @@ impl Purpose {
             | Self::ChangeRights
             | Self::LookAtEntry
             | Self::LookAtRights
-            | Self::LookAtTarget => read_write | FILE_SHARE_DELETE,
+            | Self::LookAtTarget
+            | Self::RemoveEntry => read_write | FILE_SHARE_DELETE,
         }
     }
 
@@ -76,7 +80,8 @@ impl Purpose {
             | Self::ChangeRights
             | Self::HoldEntry
             | Self::LookAtEntry
-            | Self::LookAtRights => FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT,
+            | Self::LookAtRights
+            | Self::RemoveEntry => FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT,
             Self::LookAtTarget => FILE_FLAG_BACKUP_SEMANTICS,
         }
     }

@@ -1,12 +1,12 @@
 //! The questions to WMI. Each is a type of its own, with its reply and the stages that it can be
-//! in. Where the queue and the threads take any, it is a [`Request`] that waits or a [`Call`] under
+//! in. Where the queue and the threads take any, it is a [`Request`] that waits or a [`ActiveJob`] under
 //! way.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
-use automation::Fault;
+use automation::WmiError;
 use os::schema::Class;
 
 use super::com::Called;
@@ -20,7 +20,7 @@ pub(super) trait Job: Send + 'static {
     /// What WMI answers.
     type Reply: Send + 'static;
     /// How far it is, over one connection.
-    type Stage: 'static;
+    type State: 'static;
 
     /// Whose namespace it goes to.
     fn class(&self) -> &'static Class;
@@ -28,7 +28,7 @@ pub(super) trait Job: Send + 'static {
     fn begin(&self, over: &Connection) -> Stepped<Self>;
 
     /// Its next stage, or its reply, within this many milliseconds.
-    fn advance(&self, stage: Self::Stage, over: &Connection, wait: i32) -> Stepped<Self>;
+    fn advance(&self, state: Self::State, over: &Connection, wait: i32) -> Stepped<Self>;
 }
 
 /// What comes after a stage, which is gone: nothing can be asked of it again.
@@ -37,7 +37,7 @@ pub(super) enum Step<S, R> {
     Ended(R),
 }
 
-pub(super) type Stepped<J> = Result<Step<<J as Job>::Stage, <J as Job>::Reply>, Broken>;
+pub(super) type Stepped<J> = Result<Step<<J as Job>::State, <J as Job>::Reply>, Broken>;
 
 /// A job that somebody waits for, whatever its reply is.
 pub(super) trait Request: Send {
@@ -51,18 +51,18 @@ pub(super) trait Request: Send {
     fn begin(self: Box<Self>, connection: Rc<Connection>, session: &mut Session) -> Next;
 
     /// Answers it without WMI.
-    fn refuse(self: Box<Self>, fault: Fault);
+    fn refuse(self: Box<Self>, fault: WmiError);
 }
 
 /// A job under way, whatever its reply is. Dropping it lets go of what it holds of COM.
-pub(super) trait Call {
+pub(super) trait ActiveJob {
     /// What becomes of it within this many milliseconds.
     fn advance(self: Box<Self>, session: &mut Session, wait: i32) -> Next;
 }
 
 /// What becomes of a job.
 pub(super) enum Next {
-    GoesOn(Box<dyn Call>),
+    GoesOn(Box<dyn ActiveJob>),
     Over(End),
 }
 
@@ -125,9 +125,9 @@ impl<J: Job> Asked<J> {
 
     fn next(self, stepped: Stepped<J>, connection: Rc<Connection>, session: &mut Session) -> Next {
         match stepped {
-            Ok(Step::On(stage)) => Next::GoesOn(Box::new(UnderWay {
+            Ok(Step::On(state)) => Next::GoesOn(Box::new(UnderWay {
                 asked: self,
-                stage,
+                state,
                 connection,
             })),
             Ok(Step::Ended(reply)) => Next::Over(End::Answered(self.answer(Ok(reply)))),
@@ -170,7 +170,7 @@ impl<J: Job> Request for Asked<J> {
         self.next(stepped, connection, session)
     }
 
-    fn refuse(self: Box<Self>, fault: Fault) {
+    fn refuse(self: Box<Self>, fault: WmiError) {
         self.answer(Err(fault))();
     }
 }
@@ -178,21 +178,21 @@ impl<J: Job> Request for Asked<J> {
 /// A job that has begun, and what it goes over.
 struct UnderWay<J: Job> {
     asked: Asked<J>,
-    stage: J::Stage,
+    state: J::State,
     connection: Rc<Connection>,
 }
 
-impl<J: Job> Call for UnderWay<J> {
+impl<J: Job> ActiveJob for UnderWay<J> {
     fn advance(self: Box<Self>, session: &mut Session, wait: i32) -> Next {
         let Self {
             asked,
-            stage,
+            state,
             connection,
         } = *self;
         if asked.is_abandoned() {
             return Next::Over(End::Abandoned);
         }
-        let stepped = asked.job.advance(stage, &connection, wait);
+        let stepped = asked.job.advance(state, &connection, wait);
         asked.next(stepped, connection, session)
     }
 }

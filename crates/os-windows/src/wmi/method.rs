@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-use automation::{Fault, Odd, Row, Secrets};
+use automation::{Row, SchemaMismatch, Secrets, WmiError};
 use os::schema::{Class, Direction, Method, extended_status};
 use os::{Arguments, Cause, Hresult, Outcome, Returned, Value};
 use zeroize::Zeroize;
@@ -107,7 +107,7 @@ impl Signature {
 
 impl Job for Describe {
     type Reply = BTreeSet<String>;
-    type Stage = Definition;
+    type State = Definition;
 
     fn class(&self) -> &'static Class {
         self.0.class
@@ -117,8 +117,8 @@ impl Job for Describe {
         described(self.0.define(over)?)
     }
 
-    fn advance(&self, stage: Definition, over: &Connection, wait: i32) -> Stepped<Self> {
-        described(self.0.go_on(stage, over, wait)?)
+    fn advance(&self, state: Definition, over: &Connection, wait: i32) -> Stepped<Self> {
+        described(self.0.go_on(state, over, wait)?)
     }
 }
 
@@ -141,7 +141,7 @@ pub(super) enum Invoking {
 
 impl Job for Invoke {
     type Reply = Outcome;
-    type Stage = Invoking;
+    type State = Invoking;
 
     fn class(&self) -> &'static Class {
         self.signature.class
@@ -151,8 +151,8 @@ impl Job for Invoke {
         self.send_once_defined(self.signature.define(over)?, over)
     }
 
-    fn advance(&self, stage: Invoking, over: &Connection, wait: i32) -> Stepped<Self> {
-        match stage {
+    fn advance(&self, state: Invoking, over: &Connection, wait: i32) -> Stepped<Self> {
+        match state {
             Invoking::Unsent(definition) => {
                 let step = self.signature.go_on(definition, over, wait)?;
                 self.send_once_defined(step, over)
@@ -195,7 +195,7 @@ fn input(call: &Invoke, definition: Option<&ClassObject>) -> Called<Option<Class
     let method = call.signature.method;
     let Some(definition) = definition else {
         return match call.arguments.0.0.keys().next() {
-            Some(name) => Err(Odd::property(method.name, name).into()),
+            Some(name) => Err(SchemaMismatch::property(method.name, name).into()),
             None => Ok(None),
         };
     };
@@ -210,7 +210,7 @@ fn input(call: &Invoke, definition: Option<&ClassObject>) -> Called<Option<Class
 fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Called<()> {
     let parameter = method
         .parameter(name)
-        .ok_or_else(|| Odd::property(method.name, name))?;
+        .ok_or_else(|| SchemaMismatch::property(method.name, name))?;
     if value.is_null() {
         return Ok(());
     }
@@ -220,7 +220,7 @@ fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Calle
         array: parameter.array,
     };
     let put = input.put(row, parameter.name, value);
-    put.map_err(|fault| Fault {
+    put.map_err(|fault| WmiError {
         extended: Some(format!("argument {}", parameter.name)),
         origin: fault.origin,
         cause: match fault.cause {

@@ -1,10 +1,29 @@
+//! The threads that query one namespace of WMI.
+//!
+//! A namespace has at most three threads, in the multithreaded apartment; the node uses two namespaces. Each thread keeps
+//! one connection. After a code of RPC it drops the connection, unless WMI's own error object came with the code. If the
+//! code reports that the connection is gone, a query returns to the front of the queue, once, for a newer connection;
+//! a method returns only if it was never sent.
+//!
+//! A thread begins calls and polls all of them for their ends in turns of milliseconds. Only connecting blocks the thread,
+//! for up to two minutes. A thread connects while it has no calls under way, and another thread whose connection exists may
+//! take the request meanwhile: a call that hangs delays only its own callers. A class definition is fetched in the same
+//! way, within two minutes whatever the deadline, and kept with the connection.
+//!
+//! A thread counts as idle before it sends its reply, so that one caller needs one thread. If a call panics its thread, the
+//! callers of what the thread had under way get an error, and the pool starts a replacement.
+//!
+//! A caller waits until its deadline. Then a query is cancelled, and a method that waits for its definition is never sent.
+//! A method that was sent goes on without an observer, so `node` runs methods that change something under its lock and
+//! without a deadline.
+
 use std::rc::Rc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use automation::Fault;
+use automation::WmiError;
 use os::Cause;
 use os::schema::Namespace;
 
@@ -104,13 +123,13 @@ fn ensure_threads(shared: &Arc<Shared>, queue: &mut Queue) -> Called<()> {
     let shared = Arc::clone(shared);
     let started = thread::Builder::new()
         .name("wmi".to_owned())
-        .spawn(move || worker::work(&Place { shared, thread }));
+        .spawn(move || worker::work(&PoolSlot { shared, thread }));
     started.map_err(|_| Cause::Unavailable("a thread for WMI"))?;
-    queue.stand(thread, Standing::Idle(None));
+    queue.set_standing(thread, Standing::Idle(None));
     Ok(())
 }
 
-fn died() -> Fault {
+fn died() -> WmiError {
     Cause::Malformed("the thread that asked WMI ended".to_owned()).into()
 }
 
@@ -122,12 +141,12 @@ pub(super) enum Task {
 }
 
 /// A thread's place in the pool, which is free again when it ends, in whatever way.
-pub(super) struct Place {
+pub(super) struct PoolSlot {
     shared: Arc<Shared>,
     thread: ThreadNumber,
 }
 
-impl Place {
+impl PoolSlot {
     pub(super) fn session(&self) -> Session {
         Session::new(Arc::clone(&self.shared.connect), self.shared.namespace)
     }
@@ -160,21 +179,21 @@ impl Place {
     /// Has nothing under way any more.
     pub(super) fn become_idle(&self, own: Option<Generation>) {
         let standing = Standing::Idle(own);
-        self.shared.lock().stand(self.thread, standing);
+        self.shared.lock().set_standing(self.thread, standing);
     }
 
     /// It has no connection for this one, if it still waits, and is idle.
     pub(super) fn refused(&self) -> Option<Box<dyn Request>> {
         let mut queue = self.shared.lock();
         let claimed = queue.claimed(self.thread);
-        queue.stand(self.thread, Standing::Idle(None));
+        queue.set_standing(self.thread, Standing::Idle(None));
         claimed
     }
 
     /// All that others will not take, for a thread that can do nothing.
     pub(super) fn left_over(&self) -> Vec<Box<dyn Request>> {
         let mut queue = self.shared.lock();
-        queue.stand(self.thread, Standing::Busy);
+        queue.set_standing(self.thread, Standing::Busy);
         let mut left = Vec::new();
         while queue.is_short_of_threads() {
             left.extend(queue.first());
@@ -193,7 +212,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for PoolSlot {
     /// A thread that a call brought down leaves those who wait to the others, or to one more.
     fn drop(&mut self) {
         let mut queue = self.shared.lock();

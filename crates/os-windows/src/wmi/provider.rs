@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use automation::{Fault, Odd, Secrets};
+use automation::{SchemaMismatch, Secrets, WmiError};
 use os::schema::{self, Class, Direction, Method, Namespace, Scope};
 use os::{
     Arguments, Cause, Clock, Deadline, Error, Instance, ObjectPath, Outcome, Provider, Query,
@@ -75,7 +75,7 @@ impl NativeProvider {
         self.pools.of(namespace).waiting()
     }
 
-    fn ask<J: Job>(&self, job: J, deadline: Deadline) -> std::result::Result<J::Reply, Fault> {
+    fn ask<J: Job>(&self, job: J, deadline: Deadline) -> std::result::Result<J::Reply, WmiError> {
         let patience = deadline.left(&*self.clock).ok_or(Cause::TimedOut)?;
         self.pools.of(job.class().namespace).ask(job, patience)
     }
@@ -89,8 +89,8 @@ impl NativeProvider {
 
 impl Provider for NativeProvider {
     fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
-        let selection =
-            automation::select(query).map_err(|odd| error(QUERY, query.class, odd.into()))?;
+        let selection = automation::select(query)
+            .map_err(|mismatch| error(QUERY, query.class, mismatch.into()))?;
         self.find(Find::selected(selection), deadline)
     }
 
@@ -102,7 +102,7 @@ impl Provider for NativeProvider {
         deadline: Deadline,
     ) -> Result<Vec<Instance>> {
         let selection = automation::associators(of, association, result_class)
-            .map_err(|odd| error(QUERY, association, odd.into()))?;
+            .map_err(|mismatch| error(QUERY, association, mismatch.into()))?;
         self.find(Find::whole(selection), deadline)
     }
 
@@ -115,7 +115,7 @@ impl Provider for NativeProvider {
     ) -> Result<Outcome> {
         let object = format!("{method} of {target}");
         let call = call(target, method, arguments);
-        let call = call.map_err(|odd| error(METHOD, &object, odd.into()))?;
+        let call = call.map_err(|mismatch| error(METHOD, &object, mismatch.into()))?;
         let secrets = Secrets::of(call.signature.method, arguments);
         let failed = |fault| error_without(&secrets, METHOD, &object, fault);
         self.ask(call, deadline).map_err(failed)
@@ -129,9 +129,9 @@ impl Provider for NativeProvider {
     ) -> Result<BTreeSet<String>> {
         let failed = |fault| error(DEFINITION, &format!("{class}.{method}"), fault);
         let row = schema::class(class)
-            .ok_or_else(|| Odd::class(class))
+            .ok_or_else(|| SchemaMismatch::class(class))
             .and_then(|class| signature(class, method));
-        let signature = row.map_err(|odd| failed(odd.into()))?;
+        let signature = row.map_err(|mismatch| failed(mismatch.into()))?;
         self.ask(Describe(signature), deadline).map_err(failed)
     }
 }
@@ -140,7 +140,7 @@ const QUERY: &str = "IWbemServices.ExecQuery";
 const METHOD: &str = "IWbemServices.ExecMethod";
 const DEFINITION: &str = "IWbemServices.GetObject";
 
-fn error(operation: &'static str, object: &str, fault: Fault) -> Error {
+fn error(operation: &'static str, object: &str, fault: WmiError) -> Error {
     error_without(&Secrets::none(), operation, object, fault)
 }
 
@@ -149,14 +149,17 @@ fn error_without(
     secrets: &Secrets<'_>,
     operation: &'static str,
     object: &str,
-    fault: Fault,
+    fault: WmiError,
 ) -> Error {
-    let Some(said) = fault.extended.and_then(|said| secrets.keep(&said)) else {
+    let Some(system_text) = fault
+        .extended
+        .and_then(|system_text| secrets.keep(&system_text))
+    else {
         return failure::error(operation, object, fault.cause);
     };
     // Whoever gets the error may make another of it that has no text.
-    tracing::debug!(operation, object, cause = %fault.cause, %said, "WMI says more of a failure");
-    Error::new(operation, object, fault.cause).saying(Some(said))
+    tracing::debug!(operation, object, cause = %fault.cause, "said" = %system_text, "WMI says more of a failure");
+    Error::new(operation, object, fault.cause).with_system_text(Some(system_text))
 }
 
 /// The call, if the class table allows it.
@@ -164,7 +167,7 @@ fn call(
     target: Target<'_>,
     method: &str,
     arguments: &Arguments,
-) -> std::result::Result<Invoke, Odd> {
+) -> std::result::Result<Invoke, SchemaMismatch> {
     let signature = signature(class_of(target)?, method)?;
     check_scope(signature, target)?;
     check_arguments(signature.method, arguments)?;
@@ -179,35 +182,44 @@ fn call(
     })
 }
 
-fn signature(class: &'static Class, method: &str) -> std::result::Result<Signature, Odd> {
+fn signature(
+    class: &'static Class,
+    method: &str,
+) -> std::result::Result<Signature, SchemaMismatch> {
     let row = class.method(method);
-    let method = row.ok_or_else(|| Odd::property(class.name, method))?;
+    let method = row.ok_or_else(|| SchemaMismatch::property(class.name, method))?;
     Ok(Signature { class, method })
 }
 
-fn class_of(target: Target<'_>) -> std::result::Result<&'static Class, Odd> {
+fn class_of(target: Target<'_>) -> std::result::Result<&'static Class, SchemaMismatch> {
     match target {
-        Target::Class(name) => schema::class(name).ok_or_else(|| Odd::class(name)),
+        Target::Class(name) => schema::class(name).ok_or_else(|| SchemaMismatch::class(name)),
         Target::Instance(path) => automation::class_of(path),
     }
 }
 
-fn check_scope(signature: Signature, target: Target<'_>) -> std::result::Result<(), Odd> {
+fn check_scope(
+    signature: Signature,
+    target: Target<'_>,
+) -> std::result::Result<(), SchemaMismatch> {
     let Signature { class, method } = signature;
     match (method.scope, target) {
         (Scope::Instance, Target::Instance(_)) | (Scope::Static(_), Target::Class(_)) => Ok(()),
-        _ => Err(Odd::property(class.name, method.name)),
+        _ => Err(SchemaMismatch::property(class.name, method.name)),
     }
 }
 
 /// Each is declared, and none that is required is left out. Types are checked where they are
 /// converted.
-fn check_arguments(method: &Method, arguments: &Arguments) -> std::result::Result<(), Odd> {
+fn check_arguments(
+    method: &Method,
+    arguments: &Arguments,
+) -> std::result::Result<(), SchemaMismatch> {
     for name in arguments.0.keys() {
         method
             .parameter(name)
             .filter(|row| row.direction == Direction::In)
-            .ok_or_else(|| Odd::property(method.name, name))?;
+            .ok_or_else(|| SchemaMismatch::property(method.name, name))?;
     }
     for row in method.parameters {
         let is_needed = row.direction == Direction::In && !row.optional;
@@ -216,7 +228,10 @@ fn check_arguments(method: &Method, arguments: &Arguments) -> std::result::Resul
             .iter()
             .any(|(name, value)| name.eq_ignore_ascii_case(row.name) && !value.is_null());
         if is_needed && !is_given {
-            return Err(Odd::value(format!("{}.{}", method.name, row.name)));
+            return Err(SchemaMismatch::value(format!(
+                "{}.{}",
+                method.name, row.name
+            )));
         }
     }
     Ok(())

@@ -46,7 +46,7 @@ pub(super) struct Finding {
 
 impl Job for Find {
     type Reply = Vec<Instance>;
-    type Stage = Finding;
+    type State = Finding;
 
     fn class(&self) -> &'static Class {
         self.selection.class
@@ -60,14 +60,14 @@ impl Job for Find {
         }))
     }
 
-    fn advance(&self, mut stage: Finding, _: &Connection, wait: i32) -> Stepped<Self> {
-        let Finding { answers, found } = &mut stage;
+    fn advance(&self, mut state: Finding, _: &Connection, wait: i32) -> Stepped<Self> {
+        let Finding { answers, found } = &mut state;
         match answers.next(wait, found).map_err(Broken::harmless)? {
             Progress::Ended(()) => {
                 let instances = self.instances(found).map_err(Broken::harmless)?;
                 Ok(Step::Ended(instances))
             }
-            Progress::NotYet => Ok(Step::On(stage)),
+            Progress::NotYet => Ok(Step::On(state)),
         }
     }
 }

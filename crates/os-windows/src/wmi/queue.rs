@@ -99,7 +99,7 @@ impl Queue {
         self.started
     }
 
-    pub(super) fn stand(&mut self, thread: ThreadNumber, standing: Standing) {
+    pub(super) fn set_standing(&mut self, thread: ThreadNumber, standing: Standing) {
         self.threads.insert(thread, standing);
         self.unclaim(thread);
     }
@@ -123,7 +123,7 @@ impl Queue {
         own: Generation,
     ) -> Option<Box<dyn Request>> {
         let request = self.remove(|it| it.goes_over(own))?;
-        self.stand(thread, Standing::Busy);
+        self.set_standing(thread, Standing::Busy);
         Some(request)
     }
 
@@ -135,7 +135,7 @@ impl Queue {
     /// keeps no other thread from connecting.
     pub(super) fn duty(&mut self, thread: ThreadNumber) -> Option<Duty> {
         if self.unclaimed() > self.ready() {
-            self.stand(thread, Standing::Busy);
+            self.set_standing(thread, Standing::Busy);
             let mut waiting = self.waiting.iter_mut();
             if let Some(entry) = waiting.find(|it| it.connector.is_none()) {
                 entry.connector = Some(thread);
@@ -218,12 +218,12 @@ mod tests {
 
     fn queue(standings: &[Standing]) -> (Queue, Vec<ThreadNumber>) {
         let mut queue = Queue::default();
-        let stand = |standing: &Standing| {
+        let set_standing = |standing: &Standing| {
             let thread = queue.next_thread();
-            queue.stand(thread, *standing);
+            queue.set_standing(thread, *standing);
             thread
         };
-        let threads = standings.iter().map(stand).collect();
+        let threads = standings.iter().map(set_standing).collect();
         (queue, threads)
     }
 
@@ -266,7 +266,7 @@ mod tests {
         assert!(queue.spare(FIRST).is_some());
         queue.push(request());
         assert!(queue.is_short_of_threads());
-        queue.stand(threads[1], Standing::Idle(None));
+        queue.set_standing(threads[1], Standing::Idle(None));
         assert!(queue.duty(threads[1]).is_some());
         assert!(queue.claimed(threads[0]).is_none());
         assert!(queue.claimed(threads[1]).is_some());
@@ -282,7 +282,7 @@ mod tests {
         assert!(begun.is_some_and(|it| it.needs().is_none()));
         assert!(queue.spare(FIRST).is_none());
         assert!(queue.is_short_of_threads());
-        queue.stand(threads[0], Standing::Idle(Some(FIRST)));
+        queue.set_standing(threads[0], Standing::Idle(Some(FIRST)));
         assert!(queue.begin(threads[0], FIRST).is_none());
         let next = Duty::Connect(FIRST.next());
         assert_eq!(queue.duty(threads[0]), Some(next));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_gave_up_is_not_waited_for() {
+    fn a_caller_that_gave_up_is_not_waited_for() {
         let (mut queue, _) = queue(&[]);
         let (class, method) = (&disk::CLASS, &disk::REFRESH);
         let (asked, asker) = Asked::new(Describe(Signature { class, method }));

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use automation::Fault;
+use automation::WmiError;
 use os::schema::Namespace;
 
 use super::Connect;
@@ -68,7 +68,7 @@ impl Session {
 
     /// A connection that is gone is forgotten. Another call may have been told so before, and a new one
     /// may be in its place.
-    pub(super) fn heed(&mut self, fault: &Fault, of: &Rc<Connection>) {
+    pub(super) fn heed(&mut self, fault: &WmiError, of: &Rc<Connection>) {
         let is_open = self.open.as_ref().is_some_and(|it| Rc::ptr_eq(it, of));
         if fault.breaks_connection() && is_open {
             self.open = None;
@@ -102,25 +102,25 @@ impl Connection {
 
 /// A job that failed, as its connection sees it.
 pub(super) struct Broken {
-    pub(super) fault: Fault,
+    pub(super) fault: WmiError,
     /// The connection is gone, and nothing that changes anything can have left over it.
     pub(super) may_repeat: bool,
 }
 
 impl Broken {
-    pub(super) fn for_good(fault: Fault) -> Self {
+    pub(super) fn for_good(fault: WmiError) -> Self {
         let may_repeat = false;
         Self { fault, may_repeat }
     }
 
     /// It failed where nothing was to change.
-    pub(super) fn harmless(fault: Fault) -> Self {
+    pub(super) fn harmless(fault: WmiError) -> Self {
         let may_repeat = fault.is_lost();
         Self { fault, may_repeat }
     }
 
     /// It failed where a method was sent.
-    pub(super) fn sending(fault: Fault) -> Self {
+    pub(super) fn sending(fault: WmiError) -> Self {
         let may_repeat = fault.is_unsent();
         Self { fault, may_repeat }
     }

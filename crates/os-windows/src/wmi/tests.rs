@@ -15,7 +15,7 @@ use super::{Connect, NativeProvider};
 use crate::NativeClock;
 
 /// How long a test waits for what has to come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn ask(provider: &NativeProvider, class: &'static str, deadline: Deadline) -> Cause {
     let found = provider.query(&Query::all(class, &[]), deadline);
@@ -112,7 +112,7 @@ fn many_callers_of_a_namespace_that_hangs_share_a_few_threads() {
     thread::scope(|scope| {
         for _ in 0..4 * MOST_THREADS {
             scope.spawn(|| {
-                let limit = Deadline::within(&*clock, PATIENCE);
+                let limit = Deadline::within(&*clock, TIMEOUT);
                 // A deadline may pass before a thread was needed.
                 while provider.threads(Namespace::Storage) < MOST_THREADS {
                     let soon = Deadline::within(&*clock, Duration::from_millis(50));

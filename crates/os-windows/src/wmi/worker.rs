@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::com::Apartment;
-use super::job::{Call, End, Next, Request};
-use super::pool::{Place, Task};
+use super::job::{ActiveJob, End, Next, Request};
+use super::pool::{PoolSlot, Task};
 use super::queue::Duty;
 use super::session::{Connection, Generation, Session};
 
 /// Serves requests until there will be no more. It connects only while it has no calls under way, since
 /// nobody would ask them for their ends meanwhile.
-pub(super) fn work(place: &Place) {
+pub(super) fn work(place: &PoolSlot) {
     // Dropped last: all that came from COM has to be gone by then.
     let apartment = match Apartment::enter() {
         Ok(apartment) => apartment,
@@ -34,9 +34,9 @@ pub(super) fn work(place: &Place) {
 const TURN_MILLISECONDS: usize = 20;
 
 struct Worker<'a> {
-    place: &'a Place,
+    place: &'a PoolSlot,
     /// The calls under way. The first was asked for its end longest ago.
-    active: VecDeque<Box<dyn Call>>,
+    active: VecDeque<Box<dyn ActiveJob>>,
     session: Session,
 }
 

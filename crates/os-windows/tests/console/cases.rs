@@ -29,7 +29,7 @@ const LOGOFF: u32 = 5;
 const SHUTDOWN: u32 = 6;
 
 /// Bounds every wait: only a test that has failed already gets there.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The system would end the process if the handler returned, so it says nothing more.
 fn held(event: u32) -> Outcome {
@@ -128,7 +128,7 @@ impl Server {
 
     /// The next word; none once the process has ended.
     fn hear(&self) -> Result<Option<String>, Box<dyn Error>> {
-        match self.words.recv_timeout(PATIENCE) {
+        match self.words.recv_timeout(TIMEOUT) {
             Ok(word) => Ok(Some(word)),
             Err(mpsc::RecvTimeoutError::Disconnected) => Ok(None),
             Err(error) => Err(error.into()),

@@ -9,7 +9,7 @@ use windows_service::service::{
     ServiceControlAccept, ServiceExitCode, ServiceState, ServiceStatus,
 };
 
-use super::controller::Running;
+use super::controller::RunningService;
 use super::servant;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -40,7 +40,7 @@ pub(crate) const ALL: &[Case] = &[
 ];
 
 fn whole_life() -> Outcome {
-    let mut service = Running::in_mode("wait")?;
+    let mut service = RunningService::in_mode("wait")?;
     expect(
         &service.status()?,
         ServiceState::StartPending,
@@ -77,7 +77,7 @@ fn whole_life() -> Outcome {
 }
 
 fn stop_by_closure() -> Outcome {
-    let mut service = Running::in_mode("closure")?;
+    let mut service = RunningService::in_mode("closure")?;
     service.wire.say("go on")?;
     same(service.wire.hear()?, "running".to_owned())?;
     service.stop()?;
@@ -90,7 +90,7 @@ fn stop_by_closure() -> Outcome {
 /// Wine 8 lists no dependents, and stops a service whatever depends on it. When it learns this, this says so.
 fn needed_by_another() -> Outcome {
     let services = NativeServices::new();
-    let mut below = running("closure", Running::in_mode)?;
+    let mut below = running("closure", RunningService::in_mode)?;
     let mut above = running("wait", |mode| below.dependent(mode))?;
     let wanted = match is_wine() {
         true => (Vec::new(), None),
@@ -114,21 +114,21 @@ fn needed_by_another() -> Outcome {
 
 fn running(
     mode: &str,
-    start: impl FnOnce(&str) -> Result<Running, Box<dyn Error>>,
-) -> Result<Running, Box<dyn Error>> {
+    start: impl FnOnce(&str) -> Result<RunningService, Box<dyn Error>>,
+) -> Result<RunningService, Box<dyn Error>> {
     let mut service = start(mode)?;
     service.wire.say("go on")?;
     same(service.wire.hear()?, "running".to_owned())?;
     Ok(service)
 }
 
-fn end(service: &mut Running) -> Outcome {
+fn end(service: &mut RunningService) -> Outcome {
     service.stop()?;
     ended(service)
 }
 
 /// It has been told to stop.
-fn ended(service: &mut Running) -> Outcome {
+fn ended(service: &mut RunningService) -> Outcome {
     same(service.wire.hear()?, "stopping".to_owned())?;
     service.wire.say("go on")?;
     same(service.wire.hear()?, "ended well".to_owned())
@@ -143,7 +143,7 @@ fn no_stop_while_starting() -> Outcome {
     const CANNOT_ACCEPT_CTRL: i32 = 1061;
     const INVALID_SERVICE_CONTROL_OF_WINE: i32 = 1052;
     let refusals = [CANNOT_ACCEPT_CTRL, INVALID_SERVICE_CONTROL_OF_WINE];
-    let mut service = Running::in_mode("wait")?;
+    let mut service = RunningService::in_mode("wait")?;
     match service.stop() {
         Err(windows_service::Error::Winapi(error)) => {
             let code = error.raw_os_error();
@@ -168,7 +168,7 @@ fn panic() -> Outcome {
 }
 
 fn ends_badly(mode: &str, code: u8) -> Outcome {
-    let mut service = Running::in_mode(mode)?;
+    let mut service = RunningService::in_mode(mode)?;
     service.wire.say("go on")?;
     same(service.wire.hear()?, "ended badly".to_owned())?;
     let status = service.status()?;

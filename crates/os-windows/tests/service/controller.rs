@@ -14,15 +14,15 @@ use windows_service::service::{
 use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
 
 use super::servant;
-use super::wire::{PATIENCE, Wire};
+use super::wire::{TIMEOUT, Wire};
 
 /// A service that runs, as its own end of the wire and of the service control manager.
-pub(crate) struct Running {
+pub(crate) struct RunningService {
     pub(crate) wire: Wire,
     installed: Installed,
 }
 
-impl Running {
+impl RunningService {
     /// Installs this program as a service and starts it; it has said that it is starting.
     pub(crate) fn in_mode(mode: &str) -> Result<Self, Box<dyn Error>> {
         Self::depending_on(Vec::new(), mode)
@@ -103,7 +103,7 @@ impl Installed {
 impl Installed {
     /// While a system starts its own services, it locks its database; a fresh one does so for a while.
     fn start(&self) -> windows_service::Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             match self.service.start::<OsString>(&[]) {
                 Err(windows_service::Error::Winapi(error))
@@ -135,7 +135,7 @@ impl Drop for Installed {
 fn accept(listener: TcpListener) -> io::Result<Wire> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(listener.accept()));
-    let accepted = receiver.recv_timeout(PATIENCE);
+    let accepted = receiver.recv_timeout(TIMEOUT);
     let (stream, _) = accepted.map_err(io::Error::other)??;
     Wire::over(stream)
 }

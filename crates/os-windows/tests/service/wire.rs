@@ -6,14 +6,14 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// Bounds every wait: only a test that has failed already gets there.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One end of the connection.
 pub(crate) struct Wire(BufReader<TcpStream>);
 
 impl Wire {
     pub(crate) fn over(stream: TcpStream) -> io::Result<Self> {
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_nodelay(true)?;
         Ok(Self(BufReader::new(stream)))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use os::schema::disk;
 use os::{Deadline, DiskNumber, Facility, Provider, Query};
-use os_suite::{Case, Failure, Fixture};
+use os_suite::{Case, Fixture, SuiteFailure};
 use wincsi_os_windows::{NativeClock, NativeProvider};
 
 pub(crate) const CASES: &[Case] = &[
@@ -58,14 +58,14 @@ pub(crate) const CASES: &[Case] = &[
 
 const FIRST: DiskNumber = DiskNumber(0);
 
-fn first_sectors(fixture: &Fixture) -> Result<(), Failure> {
+fn first_sectors(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let mut sectors = [0; 4096];
     fixture.disks()?.read(FIRST, 0, &mut sectors)?;
     let signature = sectors.get(510..512) == Some(&[0x55, 0xAA]);
     holds("they end as a boot sector does", signature)
 }
 
-const fn case(name: &'static str, run: fn(&Fixture) -> Result<(), Failure>) -> Case {
+const fn case(name: &'static str, run: fn(&Fixture) -> Result<(), SuiteFailure>) -> Case {
     Case {
         name,
         needs: &[Facility::Disks],
@@ -73,9 +73,9 @@ const fn case(name: &'static str, run: fn(&Fixture) -> Result<(), Failure>) -> C
     }
 }
 
-fn holds(statement: &str, is_so: bool) -> Result<(), Failure> {
+fn holds(statement: &str, is_so: bool) -> Result<(), SuiteFailure> {
     if is_so {
         return Ok(());
     }
-    Err(Failure::Wrong(format!("not so: {statement}")))
+    Err(SuiteFailure::Wrong(format!("not so: {statement}")))
 }

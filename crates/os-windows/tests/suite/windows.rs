@@ -8,8 +8,8 @@ use wincsi_os_windows::{
     NativeFirmware, NativeServices, NativeVolumes,
 };
 
-#[path = "bench.rs"]
-mod bench;
+#[path = "native_folder.rs"]
+mod native_folder;
 #[path = "own.rs"]
 mod own;
 #[path = "wine.rs"]
@@ -46,8 +46,8 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn fixture() -> Result<Fixture, String> {
-    let bench = bench::Bench::new().map_err(|error| error.to_string())?;
-    Ok(Fixture::new(bench)
+    let fixture = native_folder::NativeFolderFixture::new().map_err(|error| error.to_string())?;
+    Ok(Fixture::new(fixture)
         .with_afunix(Arc::new(NativeAfUnix::new()))
         .with_boot(Arc::new(NativeBoot::new()))
         .with_clock(Arc::new(NativeClock::new()))

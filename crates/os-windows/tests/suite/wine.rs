@@ -244,6 +244,10 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         "files::a_symlink_is_followed_in_the_middle_of_a_path",
         NO_SYMLINKS,
     ),
+    row(
+        "files::a_symlink_is_removed_as_one_of_its_kind",
+        NO_SYMLINKS,
+    ),
     row("files::a_symlink_leads_to_what_its_target_is", NO_SYMLINKS),
     row(
         "files::a_symlink_may_start_at_the_root_of_its_drive",
@@ -323,7 +327,11 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         NO_REPARSE_POINTS,
     ),
     row(
-        "files::what_somebody_made_a_junction_becomes_no_link",
+        "files::a_placeholder_made_a_junction_becomes_no_link",
+        NO_REPARSE_POINTS,
+    ),
+    row(
+        "files::another_reparse_point_is_not_removed_as_a_symlink",
         NO_REPARSE_POINTS,
     ),
     row(

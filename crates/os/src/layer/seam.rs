@@ -135,6 +135,8 @@ operations! {
             = Change Call "RemoveDirectoryW" / "", Object::Path(path);
         fn remove_file(path: &WinPath) -> ()
             = Change Call "DeleteFileW" / "", Object::Path(path);
+        fn remove_symlink(path: &WinPath, kind: LinkKind) -> ()
+            = Change Handle "SetFileInformationByHandle" / "symlink", Object::Path(path);
         fn clear_read_only(path: &WinPath) -> ()
             = Change Call "SetFileAttributesW" / "", Object::Path(path);
         fn create_symlink(link: &WinPath, target: &str, kind: LinkKind) -> ()
@@ -149,6 +151,8 @@ operations! {
             = Open Handle "NtCreateFile" / "pin", Object::Name(name); opened by Pin::holding;
         fn remove(name: &Component) -> ()
             = Change Handle "SetFileInformationByHandle" / "", Object::Name(name);
+        fn remove_symlink(name: &Component, kind: LinkKind) -> ()
+            = Change Handle "SetFileInformationByHandle" / "symlink", Object::Name(name);
         fn create_directory(name: &Component) -> ()
             = Change Handle "NtCreateFile" / "create directory", Object::Name(name);
         fn reserve(name: &Component, kind: LinkKind) -> Box<dyn Placeholder>

@@ -23,8 +23,13 @@
 //! Every row says where it was read, see [`Source`]. Microsoft's class pages are "simplified from
 //! MOF": they leave out properties and parameters that later builds added, and print arrays as
 //! scalars. Where a page and the class definition of a real Windows disagree, the definition wins
-//! and the row cites it. Nothing here was read on a Windows of our own; see [`Source::Unverified`]
-//! for what no source settles.
+//! and the row cites it. Nothing here was read on a Windows of our own.
+//!
+//! Every class and method has a page of Microsoft's. What the pages leave out is in definitions that Microsoft
+//! generated, or in a public copy of the PowerShell modules that ship with Windows ([`Source::Module`]). Six constants
+//! are [`Source::Unverified`], each with the assumption and its reason: the return codes of the storage setting, of SMB
+//! global mappings and of the iSCSI classes, the keys of an SMB global mapping, its numbers of transports, and the
+//! meanings of an error object's types. `fidelity::EXPERIMENTS` has the experiment that settles each.
 
 //! # Rows that no operation asks for
 //! A row stays while something observes it, beside operations:

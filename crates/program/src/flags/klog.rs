@@ -45,7 +45,7 @@ impl<C: Configuration> Klog<C> {
             name: "log_backtrace_at",
             value: Value::Of("file:N"),
             default: "",
-            help: "Write a stack trace when this line logs: taken, and without effect here.",
+            help: "Write a stack trace when this line logs: accepted, without effect here.",
             apply: Apply::Nothing,
         },
         Flag {
@@ -88,7 +88,7 @@ impl<C: Configuration> Klog<C> {
             name: "one_output",
             value: Value::Bool,
             default: "false",
-            help: "With -log_dir: write a record to the file of its own severity alone.",
+            help: "With -log_dir: write a record only to the file of its own severity.",
             apply: Apply::Bool(|config, on| config.log().one_output = on),
         },
         Flag {
@@ -118,7 +118,7 @@ impl<C: Configuration> Klog<C> {
             name: "v",
             value: Value::Of("level"),
             default: "0",
-            help: "How talkative the log is: 2 logs requests, 5 their fields but secrets.",
+            help: "The verbosity of the log: 2 logs requests, 5 also their fields except secrets.",
             apply: Apply::Go(|config, text| {
                 level(text).map(|level| config.log().verbosity = level)
             }),

@@ -40,7 +40,7 @@ pub(super) fn run(
 /// pages anyway.
 fn is_misled(request: &Request, stream: &TcpStream) -> bool {
     let own = stream.local_addr();
-    own.is_ok_and(|own| own.ip().to_canonical().is_loopback()) && !request.names_no_stranger()
+    own.is_ok_and(|own| own.ip().to_canonical().is_loopback()) && !request.names_only_this_host()
 }
 
 /// An error when the connection was closed to make room for another.

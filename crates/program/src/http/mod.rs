@@ -152,7 +152,7 @@ fn announce(at: SocketAddr, pages: &str) {
 }
 
 fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
-    let mut told: Option<Instant> = None;
+    let mut last_logged: Option<Instant> = None;
     while !shared.listening.is_closing() {
         let accepted = listener.accept();
         if shared.listening.is_closing() {
@@ -161,9 +161,9 @@ fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
         let Err(error) = accepted.and_then(|(stream, _)| answer_aside(stream, shared)) else {
             continue;
         };
-        if told.is_none_or(|told| told.elapsed() >= TELLING) {
+        if last_logged.is_none_or(|last_logged| last_logged.elapsed() >= TELLING) {
             tracing::warn!("http: a client is turned away: {error}");
-            told = Some(Instant::now());
+            last_logged = Some(Instant::now());
         }
         thread::sleep(REST);
     }
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     fn start() -> HttpServer {
         at(&parsed(":0", BarePort::Loopback), &Arc::default())
@@ -241,7 +241,7 @@ mod tests {
     fn at(address: &BindAddress, site: &Arc<Hello>) -> HttpServer {
         let site = Arc::clone(site) as Arc<dyn Site>;
         // No connection ends by its age.
-        HttpServer::with_lives_of(10 * PATIENCE, address, site, "/hello")
+        HttpServer::with_lives_of(10 * TIMEOUT, address, site, "/hello")
     }
 
     fn address_of(server: &HttpServer) -> SocketAddr {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     fn eventually(is_so: impl Fn() -> bool) {
-        let patience = Instant::now() + PATIENCE;
+        let patience = Instant::now() + TIMEOUT;
         while !is_so() {
             assert!(Instant::now() < patience, "it never came to pass");
             thread::yield_now();
@@ -329,7 +329,7 @@ mod tests {
 
     /// Whether the server has closed it, which is waited for.
     fn is_closed(mut stream: &TcpStream) -> bool {
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("set");
         match stream.read(&mut [0]) {
             Ok(count) => count == 0,
             Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),

@@ -48,7 +48,7 @@ impl Request {
     /// Whether it is sent to an address or to `localhost`, or does not say to whom. A browser's page that has our
     /// address behind a name of its own (DNS rebinding) says that name.
     #[must_use]
-    pub fn names_no_stranger(&self) -> bool {
+    pub fn names_only_this_host(&self) -> bool {
         let Some(host) = self.host.as_deref() else {
             return true;
         };
@@ -114,7 +114,7 @@ mod tests {
         let is_ours = |host: &str| {
             let head = format!("GET / HTTP/1.1\r\nhOst: {host}\r\n\r\n");
             let request = Request::parse(head.as_bytes()).expect("it is well-formed");
-            request.names_no_stranger()
+            request.names_only_this_host()
         };
         for ours in [
             "127.0.0.1",
@@ -135,6 +135,6 @@ mod tests {
             assert!(!is_ours(other), "{other}");
         }
         let old = Request::parse(b"GET / HTTP/1.0\r\n\r\n").expect("it is well-formed");
-        assert!(old.names_no_stranger());
+        assert!(old.names_only_this_host());
     }
 }

@@ -157,7 +157,7 @@ mod tests {
 
     use super::{MOST, Refusal, Seat, Seats};
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Seats whose connections are all to one client that sends nothing.
     struct Crowd {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn eventually(is_so: impl Fn() -> bool) {
-        let patience = Instant::now() + PATIENCE;
+        let patience = Instant::now() + TIMEOUT;
         while !is_so() {
             assert!(Instant::now() < patience, "it never came to pass");
             thread::yield_now();
@@ -212,11 +212,9 @@ mod tests {
             // The others stay until there is an outcome.
             eventually(|| crowd.seats.lock().shed == 0);
         });
-        let taken = taken.recv_timeout(PATIENCE);
+        let taken = taken.recv_timeout(TIMEOUT);
         taken.expect("nobody waits for the thread of one that makes room");
-        outcome
-            .recv_timeout(PATIENCE)
-            .expect("it began, or did not")
+        outcome.recv_timeout(TIMEOUT).expect("it began, or did not")
     }
 
     #[test]

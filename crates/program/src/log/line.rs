@@ -6,7 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata};
 
 use super::{Options, Severity};
-use crate::text;
+use crate::escape;
 
 /// The form of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,20 +64,20 @@ impl Lines {
         for (name, value) in &record.fields {
             let _ = write!(body, " {name}={value}");
         }
-        line.push_str(&text::one_line(body.trim_start()));
+        line.push_str(&escape::one_line(body.trim_start()));
         line
     }
 
     fn json(&self, now: OffsetDateTime, metadata: &Metadata<'_>, record: Record) -> String {
         let mut object = Map::new();
         let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
-        put("time", text::rfc3339(now).into());
+        put("time", escape::rfc3339(now).into());
         put("severity", Severity::of(metadata).name().into());
         put("pid", self.process.into());
         put("caller", self.caller(metadata).into());
-        put("message", text::one_line(&record.message).into());
+        put("message", escape::one_line(&record.message).into());
         let field = |(name, value): (&'static str, String)| {
-            (name.to_owned(), Value::from(text::one_line(&value)))
+            (name.to_owned(), Value::from(escape::one_line(&value)))
         };
         let fields: Map<String, Value> = record.fields.into_iter().map(field).collect();
         if !fields.is_empty() {

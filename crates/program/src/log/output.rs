@@ -6,8 +6,8 @@ use std::{env, fs, io};
 use time::OffsetDateTime;
 
 use super::{Format, Options, Severity, standard_error};
+use crate::escape;
 use crate::rotate::{Limits, RotatingFile};
-use crate::text;
 
 /// How many records their file, or standard error, did not take since the process began.
 #[must_use]
@@ -170,7 +170,7 @@ fn file_header() -> String {
          Running on machine: {}\n\
          Binary: csi-proxy (wincsi) {} for {}/{}\n\
          Log line format: [IWEF]mmdd hh:mm:ss.uuuuuu threadid file:line] msg\n",
-        text::one_line(&host()),
+        escape::one_line(&host()),
         env!("CARGO_PKG_VERSION"),
         env::consts::OS,
         env::consts::ARCH,

@@ -15,7 +15,7 @@ pub(super) struct Dropped;
 pub(super) fn write(line: &[u8]) -> Result<(), Dropped> {
     QUEUE.write(line, || {
         let thread = thread::Builder::new().name(String::from("standard error"));
-        let writer = || QUEUE.drain(io::stderr(), tell);
+        let writer = || QUEUE.drain(io::stderr(), report_lost);
         thread.spawn(writer).map(drop)
     })
 }
@@ -37,7 +37,7 @@ static QUEUE: Queue = Queue::new(256 << 10);
 /// How long the last lines of a process may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-fn tell(lines: u64) {
+fn report_lost(lines: u64) {
     tracing::warn!(lines, "standard error was not read: lines are missing here");
 }
 
@@ -92,12 +92,12 @@ impl Queue {
     }
 
     /// Writes what comes, for ever. What the sink does not take is gone: there is no other place for it.
-    fn drain(&self, mut sink: impl Write, tell: impl Fn(u64)) {
+    fn drain(&self, mut sink: impl Write, report_lost: impl Fn(u64)) {
         loop {
             let (lines, dropped) = self.take();
             // First, so that it stands where the lines are missing.
             if dropped > 0 {
-                tell(dropped);
+                report_lost(dropped);
             }
             let _ = sink.write_all(&lines);
         }
@@ -152,7 +152,7 @@ mod tests {
 
     use super::{Dropped, Queue};
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
     fn lines_without_room_are_dropped_and_counted_until_the_writer_comes() {
@@ -217,7 +217,7 @@ mod tests {
             assert_eq!(queue.write(line, start), Ok(()));
             queue.flush();
             let line = line.to_vec();
-            assert_eq!(written.recv_timeout(PATIENCE), Ok(line));
+            assert_eq!(written.recv_timeout(TIMEOUT), Ok(line));
         }
     }
 }

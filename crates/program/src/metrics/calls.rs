@@ -6,8 +6,8 @@ use std::time::Duration;
 use transport::Code;
 
 use super::Count;
+use super::exposition::{Exposition, Kind};
 use super::histogram::Histogram;
-use super::text::{Exposition, Kind};
 
 /// csi-proxy's, in seconds.
 const BOUNDS: [f64; 14] = [

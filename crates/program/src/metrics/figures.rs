@@ -1,4 +1,4 @@
-use super::text::{Exposition, Kind};
+use super::exposition::{Exposition, Kind};
 
 /// What the system says of this process, under the names that Prometheus's client libraries use. What
 /// it does not say is left out.

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::text::Exposition;
+use super::exposition::Exposition;
 
 /// How many durations lie below each of `N` bounds, and their sum.
 pub(super) struct Histogram<const N: usize> {

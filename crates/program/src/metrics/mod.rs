@@ -5,21 +5,21 @@
 //! rendering allocates.
 
 mod calls;
+mod exposition;
 mod figures;
 mod histogram;
 mod operations;
 #[cfg_attr(windows, path = "process/windows.rs")]
 #[cfg_attr(not(windows), path = "process/elsewhere.rs")]
 mod process;
-mod text;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use transport::Usage;
 
 pub use self::calls::{CallSeries, Calls};
-pub use self::operations::Operations;
-pub use self::text::{Exposition, Kind};
+pub use self::exposition::{Exposition, Kind};
+pub use self::operations::OperationSeries;
 
 /// The content type of a page of figures.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -3,11 +3,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use os::Facility;
-use os_meter::{Ending, Meter, Operation};
+use os_meter::{Ending, Meter, MeteredOperation};
 
 use super::Count;
+use super::exposition::{Exposition, Kind};
 use super::histogram::Histogram;
-use super::text::{Exposition, Kind};
 
 /// In seconds: from a call that the kernel answers from memory to one that hangs.
 const BOUNDS: [f64; 11] = [
@@ -16,7 +16,7 @@ const BOUNDS: [f64; 11] = [
 
 /// The series of the operations of the system. There are as many as the program has names.
 #[derive(Default)]
-pub struct Operations(RwLock<BTreeMap<Key, Arc<Series>>>);
+pub struct OperationSeries(RwLock<BTreeMap<Key, Arc<Series>>>);
 
 type Key = (Facility, &'static str, &'static str);
 
@@ -28,12 +28,12 @@ struct Series {
     seconds: Histogram<11>,
 }
 
-impl Meter for Operations {
-    fn began(&self, operation: &Operation) {
+impl Meter for OperationSeries {
+    fn began(&self, operation: &MeteredOperation) {
         self.series(operation).began.add_one();
     }
 
-    fn ended(&self, operation: &Operation, took: Duration, ending: Ending) {
+    fn ended(&self, operation: &MeteredOperation, took: Duration, ending: Ending) {
         let series = self.series(operation);
         series.ended.add_one();
         if ending == Ending::Failed {
@@ -43,8 +43,8 @@ impl Meter for Operations {
     }
 }
 
-impl Operations {
-    fn series(&self, operation: &Operation) -> Arc<Series> {
+impl OperationSeries {
+    fn series(&self, operation: &MeteredOperation) -> Arc<Series> {
         let key = (operation.facility, operation.name, operation.subject);
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(series) = known.get(&key) {
@@ -83,7 +83,7 @@ impl Operations {
 }
 
 impl Series {
-    fn new(operation: &Operation) -> Self {
+    fn new(operation: &MeteredOperation) -> Self {
         let label = format!("{} {}", operation.name, operation.subject);
         Self {
             label: label.trim_end().to_owned(),

@@ -81,7 +81,7 @@ trait Surroundings {
 
 /// Why the server never ran.
 #[derive(Debug, thiserror::Error)]
-enum Failure<E: std::error::Error> {
+enum RunError<E: std::error::Error> {
     #[error("log file: {0}")]
     Log(io::Error),
     #[error("start failed: {0}")]
@@ -92,9 +92,9 @@ enum Failure<E: std::error::Error> {
 fn serve<P: Program>(
     program: &P,
     surroundings: &impl Surroundings,
-) -> Result<(), Failure<P::Error>> {
+) -> Result<(), RunError<P::Error>> {
     let settings = program.settings();
-    log::start(settings.log).map_err(Failure::Log)?;
+    log::start(settings.log).map_err(RunError::Log)?;
     let _at_the_end = LastLines;
     log_panics();
     tracing::info!("{} starts", P::VERSION);
@@ -102,7 +102,7 @@ fn serve<P: Program>(
     surroundings.still_starting();
     let server = program
         .start()
-        .map_err(Failure::Start)
+        .map_err(RunError::Start)
         .inspect_err(|failure| tracing::error!("{failure}"))?;
     tracing::info!("ready");
     surroundings.running();

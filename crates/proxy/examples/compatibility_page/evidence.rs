@@ -110,47 +110,50 @@ pub(crate) const ON_SIMULATED_FILES: &[(&str, &str)] = &[
     ("smb.NewSmbGlobalMapping", "with a local path"),
 ];
 
-/// The test of each text that drivers look for, in the order of `node::texts::ALL`.
+/// The test of each text that drivers look for, in the order of `node::driver_texts::ALL`.
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (
-        node::texts::PLAIN_DIRECTORY,
-        "texts::a_plain_directory_has_no_target",
-    ),
-    (node::texts::MISSING, "texts::a_missing_path_does_not_exist"),
-    (
-        node::texts::NOT_MOUNTED,
-        "texts::an_access_path_is_not_valid_where_nothing_is_mounted",
+        node::driver_texts::PLAIN_DIRECTORY,
+        "driver_texts::a_plain_directory_has_no_target",
     ),
     (
-        node::texts::NOT_MAPPED,
-        "texts::a_share_without_a_mapping_has_no_mapping_object",
+        node::driver_texts::MISSING,
+        "driver_texts::a_missing_path_does_not_exist",
     ),
     (
-        node::texts::NAME_TAKEN,
-        "texts::a_directory_in_the_place_of_a_link_is_a_resource_that_exists",
+        node::driver_texts::NOT_MOUNTED,
+        "driver_texts::an_access_path_is_not_valid_where_nothing_is_mounted",
     ),
     (
-        node::texts::FILE_NOT_FOUND,
-        "texts::a_directory_that_is_missing_is_a_file_that_cannot_be_found",
+        node::driver_texts::NOT_MAPPED,
+        "driver_texts::a_share_without_a_mapping_has_no_mapping_object",
     ),
     (
-        node::texts::NOT_ABSOLUTE,
-        "texts::a_path_without_a_drive_is_not_absolute",
+        node::driver_texts::NAME_TAKEN,
+        "driver_texts::a_directory_in_the_place_of_a_link_is_a_resource_that_exists",
     ),
     (
-        node::texts::PATH_IN_USE,
-        "texts::an_access_path_is_never_said_to_be_in_use",
+        node::driver_texts::FILE_NOT_FOUND,
+        "driver_texts::a_directory_that_is_missing_is_a_file_that_cannot_be_found",
     ),
     (
-        node::texts::EXTENT_TOO_SMALL,
-        "texts::a_volume_without_room_to_grow_is_grown",
+        node::driver_texts::NOT_ABSOLUTE,
+        "driver_texts::a_path_without_a_drive_is_not_absolute",
     ),
     (
-        node::texts::LOGGED_IN,
+        node::driver_texts::PATH_IN_USE,
+        "driver_texts::an_access_path_is_never_said_to_be_in_use",
+    ),
+    (
+        node::driver_texts::EXTENT_TOO_SMALL,
+        "driver_texts::a_volume_without_room_to_grow_is_grown",
+    ),
+    (
+        node::driver_texts::LOGGED_IN,
         "iscsi::a_session_without_a_connection_is_logged_in_and_a_refusal_is_not",
     ),
     (
-        node::texts::OBJECT_NOT_FOUND,
+        node::driver_texts::OBJECT_NOT_FOUND,
         "iscsi::what_is_unknown_is_object_not_found_and_what_is_out_of_reach_is_not",
     ),
 ];

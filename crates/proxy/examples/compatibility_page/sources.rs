@@ -75,7 +75,7 @@ fn collect(folder: &Path, files: &mut Vec<(String, String)>) {
     }
 }
 
-/// `tests/oversight/main.rs` is `oversight`, `tests/paths/links.rs` is `links`.
+/// `tests/middleware/main.rs` is `middleware`, `tests/paths/links.rs` is `links`.
 fn module(path: &str) -> &str {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let path = path.strip_suffix("/main").unwrap_or(path);

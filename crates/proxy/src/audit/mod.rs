@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use program::escape;
 use program::rotate::{Limits, RotatingFile};
-use program::text;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -108,7 +108,7 @@ impl Audit {
 
 fn line(record: &Record<'_>) -> io::Result<String> {
     let line = Line {
-        time: text::rfc3339(record.began),
+        time: escape::rfc3339(record.began),
         client_pid: record.client,
         group: record.group.name,
         version: record.group.version.to_string(),
@@ -116,8 +116,8 @@ fn line(record: &Record<'_>) -> io::Result<String> {
         operation: &record.operation,
         object: &record.object,
         outcome: record.outcome,
-        text: text::one_line(record.text),
-        remark: record.remark.as_deref().map(text::one_line),
+        text: escape::one_line(record.text),
+        remark: record.remark.as_deref().map(escape::one_line),
         duration_seconds: record.took.as_secs_f64(),
     };
     Ok(serde_json::to_string(&line)? + "\n")

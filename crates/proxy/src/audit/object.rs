@@ -1,6 +1,6 @@
 use std::mem;
 
-use program::text;
+use program::escape;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use prost::{DecodeError, Message as _};
 use prost_types::field_descriptor_proto::Type;
@@ -165,7 +165,7 @@ impl Field {
             Kind::Unsigned64 => Value::from(decode_varint(bytes)?),
             Kind::Text => {
                 let text = String::from_utf8_lossy(delimited(bytes)?);
-                Value::from(text::one_line(&text))
+                Value::from(escape::one_line(&text))
             }
             Kind::Message(shape) => {
                 let inner = delimited(bytes)?;
@@ -216,7 +216,7 @@ impl Kind {
 fn cut(value: &mut Value) {
     match value {
         Value::Object(object) => object.values_mut().for_each(cut),
-        Value::String(text) => *text = text::bounded(mem::take(text), SHOWN),
+        Value::String(text) => *text = escape::bounded(mem::take(text), SHOWN),
         _ => {}
     }
 }

@@ -174,13 +174,20 @@ const PREFACE: &str = "\
 
 <!-- Written by `cargo xtask docs` from the table in crates/proxy/src/flags. -->
 
-The syntax is that of Go's `flag` package: one dash or two, `-flag=value` or `-flag value`. A flag that
-is true or false takes its value by `=` alone (`-windows-service=false`); true is `1`, `t`, `T`, `true`,
-`TRUE`, `True`, false likewise. What is given twice overrides, but for `-working-dir`
-and `-volume-dir`, which add. `--`
-ends the flags. A command line that cannot be understood ends the program with code 2.
+This page lists every flag of `csi-proxy.exe` with its default, and says how to write a flag.
 
-Go's package stops at the first argument that is no flag, and csi-proxy then ignores all that follows.
-Here it is ignored with a warning (`-windows-service true -v=4` runs as a service, without `-v=4`); but where a flag of
-wincsi's follows, the line is refused, since that may be the one that limits what can be called.
+The syntax is that of Go's `flag` package:
+
+| rule | example |
+|---|---|
+| one dash or two, the value after `=` or as the next argument | `-v=2`, `--v=2`, `-v 2` |
+| a flag that is true or false takes its value only by `=` | `-windows-service=false` |
+| true is `1`, `t`, `T`, `true`, `TRUE`, `True`; false likewise | |
+| the last of several values holds; `-working-dir` and `-volume-dir` add up | |
+| `--` ends the flags | |
+| an invalid command line ends the program with code 2 | |
+
+Go's package stops at the first argument that is no flag, and csi-proxy of Kubernetes ignores all arguments after it.
+This program ignores them with a warning: `-windows-service true -v=4` runs as a service, without `-v=4`. If a flag of
+wincsi's is among them it rejects the command line, since that flag may limit what can be called.
 ";

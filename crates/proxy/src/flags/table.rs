@@ -39,21 +39,21 @@ const FLAGS: &[Flag<Config>] = &[
         name: "help",
         value: Value::Bool,
         default: "",
-        help: "Print how the program is used, and end; -h, too.",
+        help: "Print the usage, and end; so does -h.",
         apply: Apply::Instead(Instead::Help),
     },
     Flag {
         name: "kubelet-path",
         value: Value::Of("path"),
         default: r"C:\var\lib\kubelet",
-        help: "The kubelet's folder; always an allowed root. One without a drive is passed over with a warning, since no path of a client lies in it; in csi-proxy neither.",
+        help: "The kubelet's folder; always an allowed root. One without a drive is ignored with a warning: no path of a client lies in it, nor does one in csi-proxy.",
         apply: Apply::Text(|config, text| set(&mut config.kubelet_path, root(text)?)),
     },
     Flag {
         name: "working-dir",
         value: Value::Of("path"),
         default: "",
-        help: "A further allowed root; may be given several times. As with -kubelet-path, one without a drive is passed over, and an empty one is refused: in csi-proxy it allows every path.",
+        help: "A further allowed root; may be given several times. One without a drive is ignored, as with -kubelet-path. An empty one is rejected: in csi-proxy it allows every path.",
         apply: Apply::Text(working_dir),
     },
     Flag {
@@ -67,14 +67,14 @@ const FLAGS: &[Flag<Config>] = &[
         name: "require-privacy",
         value: Value::Bool,
         default: "true",
-        help: "Ask for encryption in new SMB global mappings.",
+        help: "Require encryption in new SMB global mappings.",
         apply: Apply::Bool(|config, on| config.require_privacy = on),
     },
     Flag {
         name: "metrics-bind-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /metrics, /healthz, /livez and /readyz on this TCP address; without a host, on every address of this machine. One that is taken is tried again until it is free. Empty is off.",
+        help: "Serve /metrics, /healthz, /livez and /readyz on this TCP address; without a host, on every address of this machine. If the address is taken, csi-proxy retries until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
             address(text, BarePort::EveryAddress).map(|address| config.metrics_address = address)
         }),
@@ -87,7 +87,7 @@ const OURS: &[Flag<Config>] = &[
         name: "audit-log",
         value: Value::Of("path"),
         default: "",
-        help: "Append a JSON line for each call that changes the node to this file.",
+        help: "Append a JSON line to this file for each call that changes the node.",
         apply: Apply::Text(|config, text| {
             set(&mut config.audit_log, optional(text).map(PathBuf::from))
         }),
@@ -103,35 +103,35 @@ const OURS: &[Flag<Config>] = &[
         name: "confine-paths",
         value: Value::Bool,
         default: "true",
-        help: "Keep the paths of every call that changes something, and of PathExists, within the allowed roots, links resolved, and those of look-ups (IsSymlink, the volume of a path) on this node's own drives. False is csi-proxy's reach: links on the way are followed wherever they lead, so that a process that may write in a folder there decides where a call acts.",
+        help: "Keep the paths of every call that changes something, and of PathExists, within the allowed roots, links resolved; keep the paths of look-ups (IsSymlink, the volume of a path) on this node's own drives. False is csi-proxy's reach: a call follows links on the way wherever they lead, so a process that may write in a folder there decides where the call acts.",
         apply: Apply::Bool(|config, on| config.reach = reach(on)),
     },
     Flag {
         name: "disk-guard",
         value: Value::Of("refuse|warn"),
         default: "refuse",
-        help: "What becomes of a change where Windows does not report where all page files and crash dumps are, so that any disk may hold one: a disk goes offline, a volume grows or is wiped. What is proved blank, and bringing a disk online, goes on in both cases; the other guards of a disk refuse in both.",
+        help: "Applies when Windows does not report where all page files and crash dumps are, so that any disk may hold one. refuse: no disk is taken offline, no volume grows or is wiped. warn: these go on with a warning. Overwriting what is proved blank and bringing a disk online go on in both modes; the other guards of a disk refuse in both.",
         apply: Apply::Text(disk_guard),
     },
     Flag {
         name: "drain-timeout",
         value: Value::Of("seconds"),
         default: "20",
-        help: "How long a stop waits for calls in flight.",
+        help: "The longest time that a stop waits for calls in flight.",
         apply: Apply::Text(|config, text| seconds(text).map(|time| config.drain_timeout = time)),
     },
     Flag {
         name: "format-guard",
         value: Value::Of("strict|signatures|off"),
         default: "signatures",
-        help: "What refuses a format and a new partition. strict: any non-zero byte, and another system's partition. signatures: what carries a known signature, but for a filesystem whose volume is mounted outside of the allowed roots only, holds nothing of theirs or of this program's, and is not in use. off: nothing, as in csi-proxy. The disks that Windows runs from are refused in any case.",
+        help: "Which content refuses a format and a new partition. strict: any non-zero byte, and another system's partition. signatures: a known signature, except a filesystem whose volume is mounted outside of the allowed roots only, holds nothing of theirs or of this program's, and is not in use. off: none, as in csi-proxy. Every mode refuses the disks that Windows runs from.",
         apply: Apply::Text(format_guard),
     },
     Flag {
         name: "healthz-bind-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /healthz, /livez and /readyz alone on this TCP address; without a host, on loopback alone. One that is taken is tried again until it is free. Empty is off.",
+        help: "Serve only /healthz, /livez and /readyz on this TCP address; without a host, on loopback only. If the address is taken, csi-proxy retries until it is free. Empty is off.",
         apply: Apply::Text(|config, text| {
             address(text, BarePort::Loopback).map(|address| config.healthz_address = address)
         }),
@@ -140,28 +140,28 @@ const OURS: &[Flag<Config>] = &[
         name: "listen",
         value: Value::Of("folder"),
         default: "csi-proxy",
-        help: "Where the sockets go on systems without named pipes.",
+        help: "The folder for the sockets on systems without named pipes.",
         apply: Apply::Text(|config, text| set(&mut config.listen, PathBuf::from(text))),
     },
     Flag {
         name: "log-file-backups",
         value: Value::Of("number"),
         default: "1",
-        help: "How many full files of the log, and of the audit log, are kept beside the current one.",
+        help: "The number of full files of the log, and of the audit log, that are kept beside the current one.",
         apply: Apply::Text(|config, text| backups(text).map(|count| config.log.backups = count)),
     },
     Flag {
         name: "log-format",
         value: Value::Of("text|json"),
         default: "text",
-        help: "Log lines in klog's text form, or as JSON objects.",
+        help: "Write log lines in klog's text form, or as JSON objects.",
         apply: Apply::Text(log_format),
     },
     Flag {
         name: "max-connection-idle",
         value: Value::Of("seconds"),
         default: "1800",
-        help: "End a connection on which no call has run for this long, so that its client loses no call and connects anew for its next one.",
+        help: "End a connection on which no call has run for this long. Its client loses no call, and reconnects for its next one.",
         apply: Apply::Text(|config, text| {
             seconds(text).map(|time| config.max_connection_idle = time)
         }),
@@ -170,7 +170,7 @@ const OURS: &[Flag<Config>] = &[
         name: "max-held-memory",
         value: Value::Of("MiB"),
         default: "64",
-        help: "What all clients together may make the server hold: requests that are not whole, wait or run, responses that are not taken, and what connections keep since they were larger. Over it, the client that holds the most is refused or closed. From 16 to 65536.",
+        help: "The most that all clients together may make the server hold: requests that are incomplete, wait or run, responses that no client has read, and the buffers that connections keep since they were larger. Beyond it, the server refuses a call of the client that holds the most, or closes its connection. From 16 to 65536.",
         apply: Apply::Text(|config, text| {
             held_memory(text).map(|bytes| config.max_held_bytes = bytes)
         }),
@@ -179,7 +179,7 @@ const OURS: &[Flag<Config>] = &[
         name: "pipe-security",
         value: Value::Of("SDDL"),
         default: transport::DEFAULT_SECURITY,
-        help: "Who may open the pipes, and whose they are: clients of wincsi call those of SYSTEM and Administrators only, so begin it with O:BA. GA, GW and every right with 0x4 let others serve them as well, and so receive what drivers send; 0x12019b lets them call alone: O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)(A;;0x12019b;;;LS).",
+        help: "Who may open the pipes, and who owns them. Clients of wincsi call only pipes that SYSTEM or Administrators own, so begin it with O:BA. GA, GW and every right with 0x4 let other accounts serve the pipes too, and so receive what drivers send; 0x12019b lets them only call: O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)(A;;0x12019b;;;LS).",
         apply: Apply::Text(|config, text| {
             set(&mut config.pipe_security, optional(text).map(str::to_owned))
         }),
@@ -188,7 +188,7 @@ const OURS: &[Flag<Config>] = &[
         name: "policy-file",
         value: Value::Of("path"),
         default: "",
-        help: "Which operations may be called; read anew when it changes. Without it all may.",
+        help: "The policy file: which operations may be called. csi-proxy reads it again when it changes. Without it all operations may be called.",
         apply: Apply::Text(|config, text| {
             set(&mut config.policy_file, optional(text).map(PathBuf::from))
         }),
@@ -197,7 +197,7 @@ const OURS: &[Flag<Config>] = &[
         name: "simulate",
         value: Value::Of("folder"),
         default: "",
-        help: "Serve a simulated node, not this machine; it lives in this folder, and is made when it is not there. Never for production.",
+        help: "Serve a simulated node, not this machine. The node lives in this folder; csi-proxy creates it if it is not there. Never for production.",
         apply: Apply::Text(|config, text| {
             set(&mut config.simulate, optional(text).map(PathBuf::from))
         }),
@@ -206,21 +206,21 @@ const OURS: &[Flag<Config>] = &[
         name: "native",
         value: Value::Of("facility,..."),
         default: "",
-        help: "Beside -simulate, on Windows: the facilities that are Windows's own all the same: afunix, clock, event-log, files, firmware, services, volumes. An error without -simulate, where all are.",
+        help: "Beside -simulate, on Windows: the facilities that Windows itself serves: afunix, clock, event-log, files, firmware, services, volumes. An error without -simulate, where Windows serves all.",
         apply: Apply::Text(native),
     },
     Flag {
         name: "state-dir",
         value: Value::Of("path"),
         default: r"C:\Program Files\wincsi",
-        help: "A folder on the node for notes of links that are being made, by which the next start removes what a death left of them. It is made for SYSTEM and Administrators alone; nobody else may be able to write in the folder above. Empty is off.",
+        help: "A folder on the node for notes of links that are being made: if csi-proxy dies meanwhile, the next start removes the leftovers by these notes. csi-proxy creates the folder for SYSTEM and Administrators only; let nobody else write in the folder above. Empty is off.",
         apply: Apply::Text(|config, text| set(&mut config.state_dir, path(text)?)),
     },
     Flag {
         name: "volume-dir",
         value: Value::Of("path"),
         default: "",
-        help: "A further folder in which MountVolume and UnmountVolume act, and no other call that changes something; may be given several times. For -format-guard it lies outside of the allowed roots.",
+        help: "A further folder in which MountVolume and UnmountVolume may act, but no other call that changes something; may be given several times. For -format-guard it lies outside of the allowed roots.",
         apply: Apply::Text(volume_dir),
     },
     Flag {

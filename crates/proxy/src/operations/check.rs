@@ -3,7 +3,7 @@
 use node::api::{Cause, Code, Condition};
 use os::{Deadline, Hresult, ServiceState, WinPath};
 
-use super::Operations;
+use super::PipeOperations;
 
 /// What a group's look found.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ const LATE_LINK: &str =
 
 type Result = std::result::Result<Checked, Cause>;
 
-impl Operations {
+impl PipeOperations {
     /// Looks at what the calls of a group go to, as they do, and changes nothing.
     pub(crate) fn check(&self, group: &str, deadline: Deadline) -> Result {
         let checked = match group {
@@ -56,8 +56,8 @@ impl Operations {
     }
 
     fn late_link(&self) -> os::Result<Option<WinPath>> {
-        match self.working_dirs.bounds() {
-            Some(bounds) => bounds.late_link(self.node.os()),
+        match self.working_dirs.allowed() {
+            Some(allowed) => allowed.late_link(self.node.os()),
             None => Ok(None),
         }
     }

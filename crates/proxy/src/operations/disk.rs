@@ -4,7 +4,7 @@ use formats::location::Location;
 use node::{DiskError, DiskIds};
 use os::{Deadline, DiskNumber};
 
-use super::Operations;
+use super::PipeOperations;
 
 /// Whether a disk's volumes are reachable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) enum DiskFailure {
 
 type Result<T> = std::result::Result<T, DiskFailure>;
 
-impl Operations {
+impl PipeOperations {
     pub(crate) fn disk_locations(
         &self,
         deadline: Deadline,
@@ -48,7 +48,7 @@ impl Operations {
         Ok(self.node.operations().disks().ids(deadline)?)
     }
 
-    /// The disk with this page 0x83 identifier, spelt as [`Operations::disk_ids`] does.
+    /// The disk with this page 0x83 identifier, spelt as [`PipeOperations::disk_ids`] does.
     pub(crate) fn disk_of_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber> {
         Ok(self.node.operations().disks().by_page83(page83, deadline)?)
     }

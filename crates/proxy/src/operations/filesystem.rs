@@ -1,7 +1,7 @@
 use node::FilesystemError;
 use os::Deadline;
 
-use super::Operations;
+use super::PipeOperations;
 use crate::paths::PathRule;
 
 /// Whether a removal takes one entry or everything below it.
@@ -35,9 +35,9 @@ pub(crate) enum FilesystemFailure {
 
 type Result<T> = std::result::Result<T, FilesystemFailure>;
 
-impl Operations {
+impl PipeOperations {
     pub(crate) fn path_exists(&self, path: &str, deadline: Deadline) -> Result<bool> {
-        let path = self.way(path)?;
+        let path = self.resolved_path(path)?;
         Ok(self
             .node
             .operations()
@@ -46,7 +46,7 @@ impl Operations {
     }
 
     pub(crate) fn mkdir(&self, path: &str, deadline: Deadline) -> Result<()> {
-        let path = self.way(path)?;
+        let path = self.resolved_path(path)?;
         Ok(self
             .node
             .operations()
@@ -75,8 +75,8 @@ impl Operations {
 
     /// The target, which is the link to create, is looked at first, as csi-proxy does.
     pub(crate) fn link(&self, source: &str, target: &str, deadline: Deadline) -> Result<()> {
-        let link = self.way(target)?;
-        let existing = self.way(source)?;
+        let link = self.resolved_path(target)?;
+        let existing = self.resolved_path(source)?;
         Ok(self
             .node
             .operations()

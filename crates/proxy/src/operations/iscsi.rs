@@ -2,7 +2,7 @@ use node::{Authentication, Chap, ChapSecret, IscsiError, Portal, TargetName};
 use os::Deadline;
 use zeroize::Zeroizing;
 
-use super::Operations;
+use super::PipeOperations;
 
 /// A portal as a client names it: nothing when the message has none.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ pub(crate) enum IscsiFailure {
 
 type Result<T> = std::result::Result<T, IscsiFailure>;
 
-impl Operations {
+impl PipeOperations {
     pub(crate) fn add_target_portal(
         &self,
         portal: PortalRequest<'_>,

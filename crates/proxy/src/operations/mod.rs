@@ -11,7 +11,7 @@ mod volume;
 
 use std::time::Instant;
 
-use node::{FormatGuard, LookupPath, Node, Way};
+use node::{FormatGuard, LookupPath, Node, ResolvedPath};
 use os::Deadline;
 
 use crate::paths::{PathRule, WorkingDirs};
@@ -25,12 +25,12 @@ pub(crate) use smb::{MappingRequest, SmbFailure};
 pub(crate) use volume::{Forwarded, VolumeFailure};
 
 /// The operations of one node as clients of the pipes may call them.
-pub struct Operations {
+pub struct PipeOperations {
     node: Node,
     working_dirs: WorkingDirs,
 }
 
-impl Operations {
+impl PipeOperations {
     /// The operations on `node`, with paths confined to the working folders, which are looked up
     /// now.
     #[must_use]
@@ -44,10 +44,10 @@ impl Operations {
     /// A kubelet whose `pods` lie on another drive is refused every call there: the start says how to
     /// let it in, since the first refusal comes with the first pod.
     fn warn_of_links_out(&self) {
-        let bounds = self.working_dirs.bounds();
-        for (link, target) in bounds
+        let allowed = self.working_dirs.allowed();
+        for (link, target) in allowed
             .iter()
-            .flat_map(|bounds| bounds.links_out(self.node.os()))
+            .flat_map(|allowed| allowed.links_out(self.node.os()))
         {
             tracing::warn!(
                 "{link} leads to {target}, out of the working directories: calls behind it are refused without -working-dir={target}"
@@ -68,26 +68,26 @@ impl Operations {
     /// Removes what links have left that were being made when this program died. Without confined paths there is
     /// none.
     pub(crate) fn clear_leftovers(&self) {
-        if let Some(bounds) = self.working_dirs.bounds() {
-            self.node.operations().filesystem().clear_noted(bounds);
+        if let Some(allowed) = self.working_dirs.allowed() {
+            self.node.operations().filesystem().clear_noted(allowed);
         }
     }
 
     /// Where a path leads to which csi-proxy's rules apply.
-    pub(crate) fn way(&self, path: &str) -> Result<Way, PathRule> {
+    pub(crate) fn resolved_path(&self, path: &str) -> Result<ResolvedPath, PathRule> {
         let admitted = self.working_dirs.admit(path)?;
         self.working_dirs.follow(self.node.os(), admitted)
     }
 
-    /// As [`Operations::way`], for what is to be removed.
-    pub(crate) fn way_to_removal(&self, path: &str) -> Result<Way, PathRule> {
+    /// As [`PipeOperations::resolved_path`], for what is to be removed.
+    pub(crate) fn way_to_removal(&self, path: &str) -> Result<ResolvedPath, PathRule> {
         let admitted = self.working_dirs.admit_removal(path)?;
         self.working_dirs.follow_removal(self.node.os(), admitted)
     }
 
     /// Where a path leads at which a volume is mounted or unmounted, in any of the forms that drivers
     /// send.
-    pub(crate) fn mount_point(&self, path: &str) -> Result<Way, PathRule> {
+    pub(crate) fn mount_point(&self, path: &str) -> Result<ResolvedPath, PathRule> {
         self.working_dirs.mount_point(self.node.os(), path)
     }
 

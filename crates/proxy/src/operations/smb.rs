@@ -1,8 +1,8 @@
-use node::{Credentials, MapRequest, RemotePath, SmbError, Way};
+use node::{Credentials, MapRequest, RemotePath, ResolvedPath, SmbError};
 use os::Deadline;
 use zeroize::Zeroizing;
 
-use super::Operations;
+use super::PipeOperations;
 use crate::paths::PathRule;
 
 /// A mapping that a client asks for. The password is taken out of its message, not copied.
@@ -22,7 +22,7 @@ pub(crate) enum SmbFailure {
     Rule(#[from] PathRule),
 }
 
-impl Operations {
+impl PipeOperations {
     /// Everything that the client sent is checked before anything is mapped.
     pub(crate) fn map_share(
         &self,
@@ -48,10 +48,10 @@ impl Operations {
         Ok(self.node.operations().smb().unmap(&remote, deadline)?)
     }
 
-    fn link_path(&self, local_path: &str) -> Result<Option<Way>, PathRule> {
+    fn link_path(&self, local_path: &str) -> Result<Option<ResolvedPath>, PathRule> {
         if local_path.is_empty() {
             return Ok(None);
         }
-        self.way(local_path).map(Some)
+        self.resolved_path(local_path).map(Some)
     }
 }

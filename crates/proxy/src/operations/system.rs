@@ -1,11 +1,11 @@
 use node::{Dependents, FirmwareError, ServiceError, ServiceName};
 use os::{Deadline, ServiceInfo};
 
-use super::Operations;
+use super::PipeOperations;
 
 type Result<T> = std::result::Result<T, ServiceError>;
 
-impl Operations {
+impl PipeOperations {
     pub(crate) fn bios_serial_number(
         &self,
         deadline: Deadline,

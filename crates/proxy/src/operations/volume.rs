@@ -1,9 +1,10 @@
 use node::{
-    DiskError, LookupPath, NewSize, ProviderError, Replaced, VisibilityError, VolumeError, Way,
+    DiskError, LookupPath, NewSize, ProviderError, Replaced, ResolvedPath, VisibilityError,
+    VolumeError,
 };
 use os::{Deadline, DiskNumber, ParseVolumeIdError, PartitionNumber, Space, VolumeId};
 
-use super::Operations;
+use super::PipeOperations;
 use super::disk_id::{self, ParseUint};
 use crate::audit;
 use crate::paths::PathRule;
@@ -62,7 +63,7 @@ pub(crate) struct Stats {
 
 type Result<T> = std::result::Result<T, VolumeFailure>;
 
-impl Operations {
+impl PipeOperations {
     /// The ids of a disk's volumes; partition 0 stands for all of them. A disk or partition that does
     /// not exist has none, as csi-proxy says; of one that exists, none is never said for want of
     /// knowing.
@@ -198,7 +199,7 @@ impl Operations {
         volume_id: &str,
         target: &str,
         [no_volume, no_target]: [&'static str; 2],
-    ) -> Result<(VolumeId, Way)> {
+    ) -> Result<(VolumeId, ResolvedPath)> {
         refuse_empty(volume_id, no_volume)?;
         refuse_empty(target, no_target)?;
         let folder = self.mount_point(target)?;

@@ -117,7 +117,7 @@ fn install(
 ) -> Result<Command, ArgumentError> {
     let mut arguments = flags;
     if serving(&arguments)?.log.names_files_in_vain() {
-        arguments = to_files_unless_said(arguments)?;
+        arguments = with_log_files_by_default(arguments)?;
     }
     if !serving(&arguments)?.windows_service {
         arguments.insert(0, String::from(AS_SERVICE));
@@ -136,7 +136,7 @@ fn install(
 
 /// A service has no standard error, so who names a file means it, but for those who say otherwise: of a
 /// flag that is given twice the last one counts.
-fn to_files_unless_said(flags: Vec<String>) -> Result<Vec<String>, ArgumentError> {
+fn with_log_files_by_default(flags: Vec<String>) -> Result<Vec<String>, ArgumentError> {
     let with = [vec![String::from(TO_FILES)], flags.clone()].concat();
     Ok(match serving(&with)?.log.to_stderr {
         true => flags,

@@ -9,7 +9,7 @@ use crate::sddl::{ADMINISTRATORS, Descriptor, GENERIC_ALL, GENERIC_WRITE, WRITE_
 
 /// What a descriptor is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Level {
     /// The program, or the folder that it is in.
     Install,
     /// A folder above that one.
@@ -23,7 +23,7 @@ const APPEND_OR_ADD_FOLDER: u32 = 0x4;
 const DELETE_CHILD: u32 = 0x40;
 const DELETE: u32 = 0x1_0000;
 
-impl Place {
+impl Level {
     /// The rights that others may not have.
     fn changing(self) -> u32 {
         let replacing = DELETE_CHILD | DELETE | WRITE_DAC | WRITE_OWNER | GENERIC_ALL;
@@ -54,7 +54,7 @@ const NAMES: [(&str, &str); 7] = [
 
 /// Who beside SYSTEM, Administrators and TrustedInstaller may change a place, by its descriptor: its owner, who may
 /// give itself any right, and holders of rights. Entries that refuse are not counted.
-pub(super) fn others_who_may_change(place: Place, sddl: &str) -> Vec<String> {
+pub(super) fn others_who_may_change(place: Level, sddl: &str) -> Vec<String> {
     let descriptor = Descriptor::parse(sddl);
     let Some(allowed) = descriptor.allowed else {
         return vec![name("WD")];
@@ -85,7 +85,7 @@ fn name(holder: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, others_who_may_change};
+    use super::{Level, others_who_may_change};
 
     /// As Windows has them: Program Files and a folder in it, C:\ of a server and of a client, and a folder right
     /// below each.
@@ -100,29 +100,29 @@ mod tests {
     #[test]
     fn who_may_change_what_a_service_runs_is_told_from_who_may_look() {
         for (place, sddl, others) in [
-            (Place::Install, IN_PROGRAM_FILES, ""),
-            (Place::Install, PROGRAM_FILES, ""),
-            (Place::Install, K_OF_A_SERVER, "Users"),
-            (Place::Install, K_OF_A_CLIENT, "Authenticated Users"),
-            (Place::Install, "O:BAD:(A;;FA;;;BA)(A;;FW;;;WD)", "Everyone"),
-            (Place::Install, "O:BAD:(A;;WD;;;LS)(A;;WO;;;NS)", "LS NS"),
-            (Place::Install, "O:BAD:(A;;SD;;;LS)(A;;DT;;;NS)", "LS NS"),
-            (Place::Install, "O:BAD:(A;;FA;;;BA)(D;;FA;;;BU)", ""),
-            (Place::Install, "O:BAD:(A;;FA;;;OW)(A;;FRFX;;;WD)", ""),
+            (Level::Install, IN_PROGRAM_FILES, ""),
+            (Level::Install, PROGRAM_FILES, ""),
+            (Level::Install, K_OF_A_SERVER, "Users"),
+            (Level::Install, K_OF_A_CLIENT, "Authenticated Users"),
+            (Level::Install, "O:BAD:(A;;FA;;;BA)(A;;FW;;;WD)", "Everyone"),
+            (Level::Install, "O:BAD:(A;;WD;;;LS)(A;;WO;;;NS)", "LS NS"),
+            (Level::Install, "O:BAD:(A;;SD;;;LS)(A;;DT;;;NS)", "LS NS"),
+            (Level::Install, "O:BAD:(A;;FA;;;BA)(D;;FA;;;BU)", ""),
+            (Level::Install, "O:BAD:(A;;FA;;;OW)(A;;FRFX;;;WD)", ""),
             (
-                Place::Install,
+                Level::Install,
                 "O:S-1-5-21-1-2-3-1001D:(A;;FA;;;BA)",
                 "S-1-5-21-1-2-3-1001",
             ),
-            (Place::Install, "O:BAD:NO_ACCESS_CONTROL", "Everyone"),
-            (Place::Install, "O:BA", "Everyone"),
-            (Place::Above, PROGRAM_FILES, ""),
-            (Place::Above, ROOT_OF_A_SERVER, ""),
-            (Place::Above, ROOT_OF_A_CLIENT, ""),
-            (Place::Above, K_OF_A_SERVER, ""),
-            (Place::Above, K_OF_A_CLIENT, "Authenticated Users"),
-            (Place::Above, "O:BAD:(A;;FA;;;BA)(A;;DT;;;BU)", "Users"),
-            (Place::Above, "O:LSD:(A;;FA;;;BA)", "LS"),
+            (Level::Install, "O:BAD:NO_ACCESS_CONTROL", "Everyone"),
+            (Level::Install, "O:BA", "Everyone"),
+            (Level::Above, PROGRAM_FILES, ""),
+            (Level::Above, ROOT_OF_A_SERVER, ""),
+            (Level::Above, ROOT_OF_A_CLIENT, ""),
+            (Level::Above, K_OF_A_SERVER, ""),
+            (Level::Above, K_OF_A_CLIENT, "Authenticated Users"),
+            (Level::Above, "O:BAD:(A;;FA;;;BA)(A;;DT;;;BU)", "Users"),
+            (Level::Above, "O:LSD:(A;;FA;;;BA)", "LS"),
         ] {
             let found = others_who_may_change(place, sddl).join(" ");
             assert_eq!(found, others, "{place:?} {sddl}");

@@ -7,11 +7,11 @@ use os_windows::installation::{
     self, Change, Definition, Effort, InstallationError, Removal, Report, RunState,
 };
 
-use super::rights::{self, Place};
+use super::rights::{self, Level};
 use super::{Command, Folder, ServiceName, Status, program};
 use crate::flags::Config;
 
-pub(super) fn perform(command: &Command) -> Result<Status, Failure> {
+pub(super) fn perform(command: &Command) -> Result<Status, CommandError> {
     match command {
         // Printed already.
         Command::Help => Ok(Status::Done),
@@ -30,7 +30,7 @@ pub(super) fn perform(command: &Command) -> Result<Status, Failure> {
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum CommandError {
     #[error("service {name} runs another program and is left alone: {command_line}")]
     Foreign {
         name: ServiceName,
@@ -56,7 +56,7 @@ pub(super) enum OpenPlace {
 }
 
 /// How long a start or a stop may take; a stop longer if the service says so.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// As csi-proxy's installation notes set it with `sc.exe failure`.
 const RESTART_DELAY: Duration = Duration::from_secs(10);
@@ -69,12 +69,12 @@ fn install(
     arguments: &[String],
     config: &Config,
     folder: Folder,
-) -> Result<Status, Failure> {
-    let executable = env::current_exe().map_err(Failure::Program)?;
+) -> Result<Status, CommandError> {
+    let executable = env::current_exe().map_err(CommandError::Program)?;
     refuse_foreign(name, &executable)?;
     for place in open_places(&executable) {
         match folder {
-            Folder::Administrators => return Err(Failure::Open(place)),
+            Folder::Administrators => return Err(CommandError::Open(place)),
             Folder::Any => eprintln!("warning: {place}"),
         }
     }
@@ -100,8 +100,8 @@ fn install(
 
 /// What others can change of the program, its folder and those above.
 fn open_places(executable: &Path) -> impl Iterator<Item = OpenPlace> {
-    let ours = [Place::Install; 2].into_iter();
-    let places = ours.chain(iter::repeat(Place::Above));
+    let ours = [Level::Install; 2].into_iter();
+    let places = ours.chain(iter::repeat(Level::Above));
     let paths = executable.ancestors().zip(places);
     paths.filter_map(|(path, place)| match installation::rights_of(path) {
         Err(error) => Some(OpenPlace::Unknown(error)),
@@ -124,9 +124,9 @@ fn definition(name: &ServiceName, executable: PathBuf, arguments: &[String]) -> 
     }
 }
 
-fn uninstall(name: &ServiceName) -> Result<Status, Failure> {
-    refuse_foreign(name, &env::current_exe().map_err(Failure::Program)?)?;
-    match installation::uninstall(name.as_str(), PATIENCE)? {
+fn uninstall(name: &ServiceName) -> Result<Status, CommandError> {
+    refuse_foreign(name, &env::current_exe().map_err(CommandError::Program)?)?;
+    match installation::uninstall(name.as_str(), TIMEOUT)? {
         Removal::Absent => println!("service {name} is not installed"),
         Removal::Marked => println!(
             "service {name} is stopped and marked for deletion: it goes when the last program that has it open, such as the services console, is closed"
@@ -136,23 +136,23 @@ fn uninstall(name: &ServiceName) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-fn start(name: &ServiceName) -> Result<Status, Failure> {
-    match installation::start(name.as_str(), PATIENCE)? {
+fn start(name: &ServiceName) -> Result<Status, CommandError> {
+    match installation::start(name.as_str(), TIMEOUT)? {
         Effort::AlreadySo => println!("service {name} runs already"),
         Effort::Done => println!("service {name} runs"),
     }
     Ok(Status::Done)
 }
 
-fn stop(name: &ServiceName) -> Result<Status, Failure> {
-    match installation::stop(name.as_str(), PATIENCE)? {
+fn stop(name: &ServiceName) -> Result<Status, CommandError> {
+    match installation::stop(name.as_str(), TIMEOUT)? {
         Effort::AlreadySo => println!("service {name} does not run"),
         Effort::Done => println!("service {name} is stopped"),
     }
     Ok(Status::Done)
 }
 
-fn status(name: &ServiceName) -> Result<Status, Failure> {
+fn status(name: &ServiceName) -> Result<Status, CommandError> {
     let Some(report) = installation::status(name.as_str())? else {
         println!("service {name} is not installed");
         return Ok(Status::Absent);
@@ -179,7 +179,7 @@ fn lines(name: &ServiceName, report: &Report) -> String {
 }
 
 /// A slip in `-name` must not replace or remove a service of somebody else.
-fn refuse_foreign(name: &ServiceName, executable: &Path) -> Result<(), Failure> {
+fn refuse_foreign(name: &ServiceName, executable: &Path) -> Result<(), CommandError> {
     let Some(report) = installation::status(name.as_str())? else {
         return Ok(());
     };
@@ -188,7 +188,7 @@ fn refuse_foreign(name: &ServiceName, executable: &Path) -> Result<(), Failure> 
     if program::is_csi_proxy(&command_line, &own) {
         return Ok(());
     }
-    Err(Failure::Foreign {
+    Err(CommandError::Foreign {
         name: name.clone(),
         command_line: command_line.into_owned(),
     })

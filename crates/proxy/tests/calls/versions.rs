@@ -117,14 +117,14 @@ fn every_version_says_where_disks_are() {
     let newest = proxy.answer::<disk::v1::rpc::ListDiskLocations>(&Default::default());
     let data = &newest.disk_locations[&DATA];
     assert_eq!(data.lun_id, "1");
-    let told = |one: &disk::v1::DiskLocation| {
+    let reported = |one: &disk::v1::DiskLocation| {
         let of = [&one.adapter, &one.bus, &one.target, &one.lun_id];
         of.map(String::clone)
     };
     let newest: BTreeMap<String, _> = newest
         .disk_locations
         .iter()
-        .map(|(disk, one)| (disk.to_string(), told(one)))
+        .map(|(disk, one)| (disk.to_string(), reported(one)))
         .collect();
     macro_rules! agree {
         ($($version:ident)*) => {$(
@@ -154,8 +154,8 @@ fn identifiers_of_old_are_exactly_page83_and_serial_number() {
     assert_eq!(newest.disk_ids[&DATA].serial_number, demo::DISK_SERIAL);
     let before = proxy.answer::<disk::v1beta3::rpc::ListDiskIds>(&Default::default());
     let before = &before.disk_ids[&DATA];
-    let told = (before.page83.as_str(), before.serial_number.as_str());
-    assert_eq!(told, (NAA, demo::DISK_SERIAL));
+    let reported = (before.page83.as_str(), before.serial_number.as_str());
+    assert_eq!(reported, (NAA, demo::DISK_SERIAL));
     let newest: BTreeMap<_, _> = newest
         .disk_ids
         .iter()

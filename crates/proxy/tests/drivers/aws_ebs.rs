@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use os_sim::{Content, Profile};
 
-use super::calls::{Answer, Api, Failure, Force, Lifeline, Pipes, State, Stats};
+use super::calls::{Answer, Api, Force, Lifeline, Pipes, State, Stats, StepFailure};
+use super::fixture::NodeFixture;
 use super::lives::{Driver, Form, Paths, lives_of};
-use super::stage::Stage;
 
 const NAME: &str = "aws-ebs";
 const VOLUME: &str = "vol-0123456789abcdef0";
@@ -15,23 +15,23 @@ const SERIAL: &str = "vol0123456789abcdef0_00000001.";
 const DISK: &str = "data";
 
 struct AwsEbs<'a> {
-    stage: &'a Stage,
+    fixture: &'a NodeFixture,
     pipes: Pipes,
     paths: Paths,
 }
 
 impl<'a> AwsEbs<'a> {
-    fn start(stage: &'a Stage, form: Form) -> Self {
+    fn start(fixture: &'a NodeFixture, form: Form) -> Self {
         Self {
-            stage,
-            pipes: Pipes::new(NAME, Api::V1, stage),
+            fixture,
+            pipes: Pipes::new(NAME, Api::V1, fixture),
             paths: Paths::new("ebs.csi.aws.com", "pvc-1", form),
         }
     }
 
     /// `FindDevicePath`.
     fn find_disk(&self) -> Answer<u32> {
-        let pipes = self.pipes.reopened(self.stage);
+        let pipes = self.pipes.reopened(self.fixture);
         let disks = pipes.list_disk_ids()?;
         let volume = VOLUME.replace('-', "");
         let mut found = disks
@@ -138,7 +138,7 @@ impl Driver for AwsEbs<'_> {
             "{:?}",
             self.paths
         );
-        Ok(Some(self.stage.free_space(&self.paths.staging)))
+        Ok(Some(self.fixture.free_space(&self.paths.staging)))
     }
 
     fn node_expand_volume(&self) -> Answer<Option<()>> {
@@ -150,23 +150,23 @@ impl Driver for AwsEbs<'_> {
         Ok(Some(()))
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        let volume = stage.mounted_at(&self.paths.staging).unwrap();
-        stage.volume_folder(volume)
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        let volume = fixture.mounted_at(&self.paths.staging).unwrap();
+        fixture.volume_folder(volume)
     }
 
-    fn grow(&self, stage: &Stage) {
-        stage.sim.hardware().grow_disk(DISK, 4 << 30).unwrap();
+    fn grow(&self, fixture: &NodeFixture) {
+        fixture.sim.hardware().grow_disk(DISK, 4 << 30).unwrap();
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
-        assert!(!stage.is_online(SERIAL), "the disk is offline");
+    fn check_unstaged(&self, fixture: &NodeFixture) {
+        assert!(!fixture.is_online(SERIAL), "the disk is offline");
     }
 }
 
 /// `(Get-Item -Path \S+).Target, output: , error: <nil>` or `because it does not exist`, as expressions:
 /// parentheses group, and a dot is any character.
-fn means_nothing_is_mounted(failure: &Failure) -> bool {
+fn means_nothing_is_mounted(failure: &StepFailure) -> bool {
     let text = &failure.text;
     let has_no_target = text.split("Get-Item -Path ").skip(1).any(|rest| {
         let end = rest.find("Target, output: , error: <nil>");
@@ -176,29 +176,29 @@ fn means_nothing_is_mounted(failure: &Failure) -> bool {
 }
 
 /// A node of EC2, where a new volume arrives online.
-fn stage() -> Stage {
-    let stage = Stage::on(Profile::Ebs);
+fn fixture() -> NodeFixture {
+    let fixture = NodeFixture::on(Profile::Ebs);
     let disk = Profile::Ebs.disk(1, VOLUME);
     let content = Content::blank(2 << 30);
-    let hardware = stage.sim.hardware();
+    let hardware = fixture.sim.hardware();
     hardware.attach_disk(DISK, &disk, &content).unwrap();
-    stage.wait_until_the_provider_noticed();
-    stage
+    fixture.wait_until_the_provider_noticed();
+    fixture
 }
 
-lives_of!(v1, stage(), |stage, form| AwsEbs::start(stage, form));
+lives_of!(v1, fixture(), |fixture, form| AwsEbs::start(fixture, form));
 
 /// Taken for "nothing is mounted", this would have the disk detached that the pod's volume is on.
 #[test]
 fn a_volume_that_vanished_is_not_taken_for_unstaged() -> Answer<()> {
-    let stage = stage();
-    let driver = AwsEbs::start(&stage, Form::Backslashes);
+    let fixture = fixture();
+    let driver = AwsEbs::start(&fixture, Form::Backslashes);
     driver.node_stage_volume()?;
-    stage.sim.hardware().detach_disk(DISK).unwrap();
+    fixture.sim.hardware().detach_disk(DISK).unwrap();
     let failure = driver
         .node_unstage_volume()
         .expect_err("the volume is gone");
     assert!(!means_nothing_is_mounted(&failure), "{failure:?}");
-    assert!(stage.is_there(&driver.paths.staging), "its folder stays");
+    assert!(fixture.is_there(&driver.paths.staging), "its folder stays");
     Ok(())
 }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use os_sim::{Content, DiskSpec, Profile};
 
 use super::calls::{Answer, Api, Force, Lifeline, OldVolume, Pipes, Stats};
+use super::fixture::NodeFixture;
 use super::lives::{Driver, Form, Paths, lives_of};
 use super::share_mounter::{Found, Mounter};
-use super::stage::Stage;
 
 const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta2);
 const LUN: u8 = 3;
@@ -18,23 +18,23 @@ const DISK: &str = "data";
 const NAA: &str = "60022480a1b2c3d4e5f60718293a4b5c";
 
 struct AzureDisk<'a> {
-    stage: &'a Stage,
+    fixture: &'a NodeFixture,
     pipes: Pipes,
     paths: Paths,
 }
 
 impl<'a> AzureDisk<'a> {
-    fn start(stage: &'a Stage, api: Api, form: Form) -> Self {
+    fn start(fixture: &'a NodeFixture, api: Api, form: Form) -> Self {
         Self {
-            stage,
-            pipes: Pipes::new("azuredisk", api, stage),
+            fixture,
+            pipes: Pipes::new("azuredisk", api, fixture),
             paths: Paths::new("disk.csi.azure.com", "pvc-1", form),
         }
     }
 
     fn mounter(&self) -> Mounter<'_> {
         Mounter {
-            stage: self.stage,
+            fixture: self.fixture,
             pipes: &self.pipes,
         }
     }
@@ -117,31 +117,31 @@ impl Driver for AzureDisk<'_> {
         }
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        let volume = stage.mounted_at(&self.paths.staging).unwrap();
-        stage.volume_folder(volume)
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        let volume = fixture.mounted_at(&self.paths.staging).unwrap();
+        fixture.volume_folder(volume)
     }
 
-    fn grow(&self, stage: &Stage) {
-        stage.sim.hardware().grow_disk(DISK, 4 << 30).unwrap();
+    fn grow(&self, fixture: &NodeFixture) {
+        fixture.sim.hardware().grow_disk(DISK, 4 << 30).unwrap();
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
+    fn check_unstaged(&self, fixture: &NodeFixture) {
         let page83 = page83();
-        assert!(stage.is_online(&page83), "the disk stays online");
-        for volume in stage.volumes_of(&page83) {
-            assert_eq!(stage.mounts_of(volume), Vec::<String>::new());
+        assert!(fixture.is_online(&page83), "the disk stays online");
+        for volume in fixture.volumes_of(&page83) {
+            assert_eq!(fixture.mounts_of(volume), Vec::<String>::new());
         }
     }
 }
 
 /// A node of Azure, whose temporary disk is one of the disks that it has.
-fn stage() -> Stage {
-    let stage = Stage::on(Profile::AzureScsi);
+fn fixture() -> NodeFixture {
+    let fixture = NodeFixture::on(Profile::AzureScsi);
     let content = Content::blank(2 << 30);
-    let hardware = stage.sim.hardware();
+    let hardware = fixture.sim.hardware();
     hardware.attach_disk(DISK, &disk(), &content).unwrap();
-    stage
+    fixture
 }
 
 fn disk() -> DiskSpec {
@@ -153,11 +153,11 @@ fn page83() -> String {
     disk().identifier[0].value.clone()
 }
 
-lives_of!(v1, stage(), |stage, form| AzureDisk::start(
-    stage,
+lives_of!(v1, fixture(), |fixture, form| AzureDisk::start(
+    fixture,
     Api::V1,
     form
 ));
-lives_of!(v1beta2, stage(), |stage, form| AzureDisk::start(
-    stage, FALLBACK, form
+lives_of!(v1beta2, fixture(), |fixture, form| AzureDisk::start(
+    fixture, FALLBACK, form
 ));

@@ -5,32 +5,32 @@ use std::path::PathBuf;
 use os_sim::SanPolicy;
 
 use super::calls::{Answer, Api, Force, Lifeline, OldVolume, Pipes};
+use super::fixture::NodeFixture;
 use super::lives::{Driver, Form, Paths, lives_of};
 use super::servers;
 use super::share_mounter::{Found, Mounter};
-use super::stage::Stage;
 
 /// The volume group is none of its own.
 const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta1);
 
 struct AzureFile<'a> {
-    stage: &'a Stage,
+    fixture: &'a NodeFixture,
     pipes: Pipes,
     paths: Paths,
 }
 
 impl<'a> AzureFile<'a> {
-    fn start(stage: &'a Stage, api: Api, form: Form) -> Self {
+    fn start(fixture: &'a NodeFixture, api: Api, form: Form) -> Self {
         Self {
-            stage,
-            pipes: Pipes::new("azurefile", api, stage),
+            fixture,
+            pipes: Pipes::new("azurefile", api, fixture),
             paths: Paths::new("file.csi.azure.com", "pvc-1", form),
         }
     }
 
     fn mounter(&self) -> Mounter<'_> {
         Mounter {
-            stage: self.stage,
+            fixture: self.fixture,
             pipes: &self.pipes,
         }
     }
@@ -78,30 +78,30 @@ impl Driver for AzureFile<'_> {
         self.pipes.rmdir(&self.paths.staging, Force::Yes)
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        stage
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        fixture
             .node_folder("smb")
             .join(servers::ACCOUNT)
             .join("share")
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
+    fn check_unstaged(&self, fixture: &NodeFixture) {
         let share = format!(r"\\{}\share", servers::ACCOUNT_HOST);
-        let mapped = servers::mapped(&stage.sim);
+        let mapped = servers::mapped(&fixture.sim);
         let count = mapped.iter().filter(|mapped| **mapped == share).count();
         assert_eq!(count, 1, "the mapping stays, once: {mapped:?}");
     }
 }
 
-fn stage() -> Stage {
-    Stage::new(SanPolicy::OnlineAll)
+fn fixture() -> NodeFixture {
+    NodeFixture::new(SanPolicy::OnlineAll)
 }
 
-lives_of!(v1, stage(), |stage, form| AzureFile::start(
-    stage,
+lives_of!(v1, fixture(), |fixture, form| AzureFile::start(
+    fixture,
     Api::V1,
     form
 ));
-lives_of!(v1beta1, stage(), |stage, form| AzureFile::start(
-    stage, FALLBACK, form
+lives_of!(v1beta1, fixture(), |fixture, form| AzureFile::start(
+    fixture, FALLBACK, form
 ));

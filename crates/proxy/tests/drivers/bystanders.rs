@@ -4,8 +4,8 @@
 use os::{Deadline, VolumeId};
 use os_sim::{Arrives, Bus, Content, DiskSpec, IdentifierKind};
 
+use super::fixture::{KUBELET, NodeFixture, path};
 use super::servers;
-use super::stage::{KUBELET, Stage, path};
 
 const SHARE: &str = r"\\fileserver\other";
 const USED: &str = "used-by-another";
@@ -18,31 +18,35 @@ pub(crate) struct Bystanders {
 }
 
 impl Bystanders {
-    pub(crate) fn on(stage: &Stage) -> Self {
-        attach(stage, USED, 9, Arrives::Online);
-        attach(stage, BLANK, 8, Arrives::ByPolicy);
-        servers::map(&stage.sim, SHARE);
-        let volume = format(stage);
+    pub(crate) fn on(fixture: &NodeFixture) -> Self {
+        attach(fixture, USED, 9, Arrives::Online);
+        attach(fixture, BLANK, 8, Arrives::ByPolicy);
+        servers::map(&fixture.sim, SHARE);
+        let volume = format(fixture);
         let staging = staging();
-        stage.make_directories(&staging);
-        let volumes = stage.sim.os().volumes;
+        fixture.make_directories(&staging);
+        let volumes = fixture.sim.os().volumes;
         volumes.set_mount_point(&path(&staging), volume).unwrap();
-        stage.pod_writes(&staging, FILE);
-        let mounts = stage.mounts_of(volume);
+        fixture.pod_writes(&staging, FILE);
+        let mounts = fixture.mounts_of(volume);
         assert_eq!(mounts.len(), 1, "{mounts:?}");
         Self { volume, mounts }
     }
 
-    pub(crate) fn check(&self, stage: &Stage) {
-        let kept = stage.pod_reads(&staging(), FILE);
+    pub(crate) fn check(&self, fixture: &NodeFixture) {
+        let kept = fixture.pod_reads(&staging(), FILE);
         assert_eq!(kept.as_deref(), Ok(FILE), "another volume's file");
-        assert_eq!(stage.mounts_of(self.volume), self.mounts, "another volume");
-        assert!(stage.is_online(USED), "another volume's disk");
+        assert_eq!(
+            fixture.mounts_of(self.volume),
+            self.mounts,
+            "another volume"
+        );
+        assert!(fixture.is_online(USED), "another volume's disk");
         let mut start = vec![0xff; 2 << 20];
-        let hardware = stage.sim.hardware();
+        let hardware = fixture.sim.hardware();
         hardware.read_disk(BLANK, 0, &mut start).unwrap();
         assert!(start == vec![0; start.len()], "another disk is blank");
-        let mapped = servers::mapped(&stage.sim);
+        let mapped = servers::mapped(&fixture.sim);
         assert!(mapped.iter().any(|share| share == SHARE), "{mapped:?}");
     }
 }
@@ -51,7 +55,7 @@ fn staging() -> String {
     format!(r"{KUBELET}\plugins\kubernetes.io\csi\another\globalmount")
 }
 
-fn attach(stage: &Stage, name: &str, lun: u8, arrives: Arrives) {
+fn attach(fixture: &NodeFixture, name: &str, lun: u8, arrives: Arrives) {
     let spec = DiskSpec::on(Bus::Sas)
         .serial(name)
         .lun(lun)
@@ -61,17 +65,17 @@ fn attach(stage: &Stage, name: &str, lun: u8, arrives: Arrives) {
         )
         .arriving(arrives);
     let content = Content::blank(1 << 30);
-    stage
+    fixture
         .sim
         .hardware()
         .attach_disk(name, &spec, &content)
         .unwrap();
 }
 
-fn format(stage: &Stage) -> VolumeId {
-    let node = stage.library();
+fn format(fixture: &NodeFixture) -> VolumeId {
+    let node = fixture.library();
     node.operations().disks().rescan(Deadline::NEVER).unwrap();
-    let disk = stage.disk(USED).unwrap();
+    let disk = fixture.disk(USED).unwrap();
     node.operations()
         .disks()
         .partition(disk, Deadline::NEVER)

@@ -9,10 +9,10 @@ use std::rc::Rc;
 use os_sim::SanPolicy;
 
 use super::calls::{Answer, Api, Force, Lifeline, OldVolume, Pipes};
+use super::fixture::NodeFixture;
 use super::lives::{Driver, Form, Paths, lives_of};
 use super::servers;
 use super::share_mounter::{Found, Mounter};
-use super::stage::Stage;
 
 const NAME: &str = "csi-driver-smb";
 /// The volume group is none of its own.
@@ -22,7 +22,7 @@ const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta1);
 type Counts = Rc<RefCell<BTreeSet<&'static str>>>;
 
 struct Smb<'a> {
-    stage: &'a Stage,
+    fixture: &'a NodeFixture,
     pipes: Pipes,
     paths: Paths,
     remote: &'static str,
@@ -31,10 +31,10 @@ struct Smb<'a> {
 }
 
 impl<'a> Smb<'a> {
-    fn start(stage: &'a Stage, api: Api, form: Form) -> Self {
+    fn start(fixture: &'a NodeFixture, api: Api, form: Form) -> Self {
         Self {
-            stage,
-            pipes: Pipes::new(NAME, api, stage),
+            fixture,
+            pipes: Pipes::new(NAME, api, fixture),
             paths: Paths::new("smb.csi.k8s.io", "pvc-1", form),
             remote: r"\\fileserver\share\pvc-1",
             volume: "pvc-1",
@@ -45,7 +45,7 @@ impl<'a> Smb<'a> {
     /// The same process with another volume of the same share.
     fn another(&self) -> Self {
         Self {
-            pipes: Pipes::new(NAME, Api::V1, self.stage),
+            pipes: Pipes::new(NAME, Api::V1, self.fixture),
             paths: Paths::new("smb.csi.k8s.io", "pvc-2", Form::Backslashes),
             remote: r"\\FileServer\share/pvc-2",
             volume: "pvc-2",
@@ -56,7 +56,7 @@ impl<'a> Smb<'a> {
 
     fn mounter(&self) -> Mounter<'_> {
         Mounter {
-            stage: self.stage,
+            fixture: self.fixture,
             pipes: &self.pipes,
         }
     }
@@ -103,7 +103,7 @@ impl Driver for Smb<'_> {
     }
 
     fn node_unstage_volume(&self) -> Answer<()> {
-        if let Some(remote) = self.stage.read_link(&self.paths.staging) {
+        if let Some(remote) = self.fixture.read_link(&self.paths.staging) {
             self.counts.borrow_mut().remove(self.volume);
             if self.counts.borrow().is_empty() {
                 self.pipes.remove_smb_global_mapping(&remote)?;
@@ -112,74 +112,80 @@ impl Driver for Smb<'_> {
         self.pipes.rmdir(&self.paths.staging, Force::Yes)
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        stage.node_folder("smb/fileserver/share").join(self.volume)
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        fixture
+            .node_folder("smb/fileserver/share")
+            .join(self.volume)
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
-        assert_eq!(shares(stage), 0, "the share is mapped no more");
+    fn check_unstaged(&self, fixture: &NodeFixture) {
+        assert_eq!(shares(fixture), 0, "the share is mapped no more");
     }
 }
 
-fn shares(stage: &Stage) -> usize {
-    let mapped = servers::mapped(&stage.sim);
+fn shares(fixture: &NodeFixture) -> usize {
+    let mapped = servers::mapped(&fixture.sim);
     mapped
         .iter()
         .filter(|share| *share == r"\\fileserver\share")
         .count()
 }
 
-fn stage() -> Stage {
-    Stage::new(SanPolicy::OfflineShared)
+fn fixture() -> NodeFixture {
+    NodeFixture::new(SanPolicy::OfflineShared)
 }
 
-lives_of!(v1, stage(), |stage, form| Smb::start(stage, Api::V1, form));
-lives_of!(v1beta1, stage(), |stage, form| Smb::start(
-    stage, FALLBACK, form
+lives_of!(v1, fixture(), |fixture, form| Smb::start(
+    fixture,
+    Api::V1,
+    form
+));
+lives_of!(v1beta1, fixture(), |fixture, form| Smb::start(
+    fixture, FALLBACK, form
 ));
 
 #[test]
 fn two_volumes_of_a_share_share_its_mapping() -> Answer<()> {
-    let stage = stage();
-    let one = Smb::start(&stage, Api::V1, Form::Backslashes);
+    let fixture = fixture();
+    let one = Smb::start(&fixture, Api::V1, Form::Backslashes);
     let two = one.another();
     for driver in [&one, &two] {
         driver.node_stage_volume()?;
         driver.node_publish_volume()?;
-        stage.pod_writes(&driver.paths.target, driver.volume);
+        fixture.pod_writes(&driver.paths.target, driver.volume);
     }
-    assert_eq!(shares(&stage), 1);
+    assert_eq!(shares(&fixture), 1);
     one.node_unpublish_volume()?;
     one.node_unstage_volume()?;
-    assert_eq!(shares(&stage), 1, "the other volume is in use");
-    let read = stage.pod_reads(&two.paths.target, "pvc-2");
+    assert_eq!(shares(&fixture), 1, "the other volume is in use");
+    let read = fixture.pod_reads(&two.paths.target, "pvc-2");
     assert_eq!(read.as_deref(), Ok("pvc-2"));
     two.node_unpublish_volume()?;
     two.node_unstage_volume()?;
-    two.check_unstaged(&stage);
+    two.check_unstaged(&fixture);
     Ok(())
 }
 
 /// The driver takes its other volume's mapping away then; staging that one again must bring it back.
 #[test]
 fn a_driver_that_lost_its_counts_stages_again() -> Answer<()> {
-    let stage = stage();
-    let before = Smb::start(&stage, Api::V1, Form::Backslashes);
+    let fixture = fixture();
+    let before = Smb::start(&fixture, Api::V1, Form::Backslashes);
     before.node_stage_volume()?;
     let two = before.another();
     two.node_stage_volume()?;
     two.node_publish_volume()?;
-    stage.pod_writes(&two.paths.target, "kept");
-    let one = Smb::start(&stage, Api::V1, Form::Backslashes);
+    fixture.pod_writes(&two.paths.target, "kept");
+    let one = Smb::start(&fixture, Api::V1, Form::Backslashes);
     let two = one.another();
     one.node_unstage_volume()?;
-    assert_eq!(shares(&stage), 0, "nobody was counted");
+    assert_eq!(shares(&fixture), 0, "nobody was counted");
     two.node_stage_volume()?;
     two.node_publish_volume()?;
-    let read = stage.pod_reads(&two.paths.target, "kept");
+    let read = fixture.pod_reads(&two.paths.target, "kept");
     assert_eq!(read.as_deref(), Ok("kept"));
     two.node_unpublish_volume()?;
     two.node_unstage_volume()?;
-    two.check_unstaged(&stage);
+    two.check_unstaged(&fixture);
     Ok(())
 }

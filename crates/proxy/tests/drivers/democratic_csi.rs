@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use super::calls::{Answer, Api, Force, Pipes};
+use super::fixture::NodeFixture;
 use super::lives::Driver;
-use super::stage::Stage;
 
 mod iscsi;
 mod smb;
@@ -18,8 +18,8 @@ struct Calls {
 }
 
 impl Calls {
-    fn start(stage: &Stage) -> Self {
-        let pipes = Pipes::new(NAME, Api::V1, stage);
+    fn start(fixture: &NodeFixture) -> Self {
+        let pipes = Pipes::new(NAME, Api::V1, fixture);
         Self { pipes }
     }
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use os_sim::{Bus, Content, DiskSpec, IdentifierKind, SanPolicy};
 
 use super::calls::{Answer, Api, DiskIds, Force, Lifeline, OldVolume, Pipes, State, Stats};
+use super::fixture::NodeFixture;
 use super::lives::{self, Driver, Form, Paths, lives_of};
-use super::stage::Stage;
 
 const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta1);
 const NAME: &str = "pvc-1";
@@ -23,17 +23,17 @@ enum Model {
 }
 
 struct GcePd<'a> {
-    stage: &'a Stage,
+    fixture: &'a NodeFixture,
     pipes: Pipes,
     paths: Paths,
     model: Model,
 }
 
 impl<'a> GcePd<'a> {
-    fn start(stage: &'a Stage, api: Api, model: Model, form: Form) -> Self {
+    fn start(fixture: &'a NodeFixture, api: Api, model: Model, form: Form) -> Self {
         Self {
-            stage,
-            pipes: Pipes::new("gce-pd", api, stage),
+            fixture,
+            pipes: Pipes::new("gce-pd", api, fixture),
             paths: Paths::new("pd.csi.storage.gke.io", NAME, form),
             model,
         }
@@ -97,7 +97,7 @@ impl Driver for GcePd<'_> {
         if self.pipes.path_exists(target)? {
             self.pipes.rmdir(target, Force::Yes)?;
         }
-        self.stage
+        self.fixture
             .make_directories(target.rsplit_once('\\').unwrap().0);
         self.pipes.create_symlink(&self.paths.staging, target)
     }
@@ -132,17 +132,17 @@ impl Driver for GcePd<'_> {
         Ok(Some(()))
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        let volume = stage.mounted_at(&self.paths.staging).unwrap();
-        stage.volume_folder(volume)
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        let volume = fixture.mounted_at(&self.paths.staging).unwrap();
+        fixture.volume_folder(volume)
     }
 
-    fn grow(&self, stage: &Stage) {
-        stage.sim.hardware().grow_disk(NAME, 4 << 30).unwrap();
+    fn grow(&self, fixture: &NodeFixture) {
+        fixture.sim.hardware().grow_disk(NAME, 4 << 30).unwrap();
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
-        assert!(!stage.is_online(SERIAL), "the disk is offline");
+    fn check_unstaged(&self, fixture: &NodeFixture) {
+        assert!(!fixture.is_online(SERIAL), "the disk is offline");
     }
 }
 
@@ -153,59 +153,57 @@ fn namespace(serial: &str) -> Option<u64> {
 }
 
 /// A node whose disks stay offline until somebody brings them online.
-fn stage(model: Model) -> Stage {
-    let stage = just_attached(model);
-    stage.wait_until_the_provider_noticed();
-    stage
+fn fixture(model: Model) -> NodeFixture {
+    let fixture = just_attached(model);
+    fixture.wait_until_the_provider_noticed();
+    fixture
 }
 
-fn just_attached(model: Model) -> Stage {
-    let stage = Stage::new(SanPolicy::OfflineAll);
+fn just_attached(model: Model) -> NodeFixture {
+    let fixture = NodeFixture::new(SanPolicy::OfflineAll);
     let page83 = format!("Google  PersistentDisk  {NAME}");
     let disk = match model {
         Model::Nvme => DiskSpec::on(Bus::Nvme),
         Model::Scsi => DiskSpec::on(Bus::Scsi).identified(IdentifierKind::Vendor, &page83),
     };
     let content = Content::blank(2 << 30);
-    let hardware = stage.sim.hardware();
+    let hardware = fixture.sim.hardware();
     let disk = disk.serial(SERIAL).lun(3);
     hardware.attach_disk(NAME, &disk, &content).unwrap();
-    stage
+    fixture
 }
 
-lives_of!(v1_nvme, stage(Model::Nvme), |stage, form| GcePd::start(
-    stage,
+lives_of!(v1_nvme, fixture(Model::Nvme), |fixture, form| GcePd::start(
+    fixture,
     Api::V1,
     Model::Nvme,
     form
 ));
-lives_of!(
-    v1beta1_scsi,
-    stage(Model::Scsi),
-    |stage, form| GcePd::start(stage, FALLBACK, Model::Scsi, form)
-);
+lives_of!(v1beta1_scsi, fixture(Model::Scsi), |fixture, form| {
+    GcePd::start(fixture, FALLBACK, Model::Scsi, form)
+});
 
 /// It never rescans: the kubelet repeats the call until the disk is there.
 #[test]
 fn v1_scsi_stages_a_disk_that_is_noticed_late() {
-    let stage = just_attached(Model::Scsi);
-    let driver = GcePd::start(&stage, Api::V1, Model::Scsi, Form::Drive);
-    stage.make_directories(&driver.paths.staging);
+    let fixture = just_attached(Model::Scsi);
+    let driver = GcePd::start(&fixture, Api::V1, Model::Scsi, Form::Drive);
+    fixture.make_directories(&driver.paths.staging);
     assert!(driver.node_stage_volume().is_err());
-    stage.wait_until_the_provider_noticed();
+    fixture.wait_until_the_provider_noticed();
     driver.node_stage_volume().unwrap();
 }
 
 #[test]
 fn v1_scsi_whole_life() -> Answer<()> {
-    let stage = stage(Model::Scsi);
-    let driver = GcePd::start(&stage, Api::V1, Model::Scsi, Form::Drive);
-    lives::whole(&stage, &driver)
+    let fixture = fixture(Model::Scsi);
+    let driver = GcePd::start(&fixture, Api::V1, Model::Scsi, Form::Drive);
+    lives::whole(&fixture, &driver)
 }
 
 #[test]
 fn v1beta1_nvme_whole_life() -> Answer<()> {
-    let stage = stage(Model::Nvme);
-    let driver = GcePd::start(&stage, FALLBACK, Model::Nvme, Form::Drive);
-    lives::whole(&stage, &driver)
+    let fixture = fixture(Model::Nvme);
+    let driver = GcePd::start(&fixture, FALLBACK, Model::Nvme, Form::Drive);
+    lives::whole(&fixture, &driver)
 }

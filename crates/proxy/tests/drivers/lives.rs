@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::calls::{Answer, Lifeline, Stats};
-use super::stage::Stage;
+use super::fixture::NodeFixture;
 
 /// One driver, as the kubelet calls it for one volume and one pod.
 pub(crate) trait Driver {
@@ -26,13 +26,13 @@ pub(crate) trait Driver {
     }
 
     /// Where the files of a staged volume lie outside of the node.
-    fn content(&self, stage: &Stage) -> PathBuf;
+    fn content(&self, fixture: &NodeFixture) -> PathBuf;
 
     /// Makes the disk below the volume 4 GiB long.
-    fn grow(&self, _stage: &Stage) {}
+    fn grow(&self, _stage: &NodeFixture) {}
 
     /// What the driver leaves behind once the volume is unstaged, beside its files.
-    fn check_unstaged(&self, stage: &Stage);
+    fn check_unstaged(&self, fixture: &NodeFixture);
 }
 
 /// The kubelet's two paths for a volume.
@@ -109,75 +109,75 @@ fn normalised(raw: &str) -> String {
 
 /// The whole life, each call made twice as the kubelet may, and then once more from the beginning:
 /// the volume's files are still there.
-pub(crate) fn whole<D: Driver>(stage: &Stage, driver: &D) -> Answer<()> {
-    stage_twice(stage, driver)?;
-    publish_twice(stage, driver)?;
+pub(crate) fn whole<D: Driver>(fixture: &NodeFixture, driver: &D) -> Answer<()> {
+    stage_twice(fixture, driver)?;
+    publish_twice(fixture, driver)?;
     let paths = driver.paths();
-    stage.pod_writes(&paths.target, "first");
-    check_file(stage, driver, "first");
-    stats_and_growth(stage, driver)?;
+    fixture.pod_writes(&paths.target, "first");
+    check_file(fixture, driver, "first");
+    stats_and_growth(fixture, driver)?;
     driver.node_publish_volume()?;
-    check_file(stage, driver, "first");
-    take_down_twice(stage, driver)?;
-    stage_twice(stage, driver)?;
-    publish_twice(stage, driver)?;
-    check_file(stage, driver, "first");
-    take_down_twice(stage, driver)
+    check_file(fixture, driver, "first");
+    take_down_twice(fixture, driver)?;
+    stage_twice(fixture, driver)?;
+    publish_twice(fixture, driver)?;
+    check_file(fixture, driver, "first");
+    take_down_twice(fixture, driver)
 }
 
 /// Something restarts after each call. `start` is the driver's start.
 pub(crate) fn interrupted<'a, D: Driver>(
-    stage: &'a Stage,
-    start: impl Fn(&'a Stage) -> D,
+    fixture: &'a NodeFixture,
+    start: impl Fn(&'a NodeFixture) -> D,
     between: Between,
 ) -> Answer<()> {
-    let mut driver = start(stage);
+    let mut driver = start(fixture);
     let restart = |driver: &mut D| match between {
-        Between::DriverRestarts => *driver = start(stage),
-        Between::ProxyRestarts => stage.restart_proxy(),
+        Between::DriverRestarts => *driver = start(fixture),
+        Between::ProxyRestarts => fixture.restart_proxy(),
     };
-    kubelet_stages(stage, &driver)?;
+    kubelet_stages(fixture, &driver)?;
     restart(&mut driver);
-    kubelet_stages(stage, &driver)?;
+    kubelet_stages(fixture, &driver)?;
     restart(&mut driver);
-    kubelet_publishes(stage, &driver)?;
-    stage.pod_writes(&driver.paths().target, "written");
+    kubelet_publishes(fixture, &driver)?;
+    fixture.pod_writes(&driver.paths().target, "written");
     restart(&mut driver);
     driver.node_publish_volume()?;
-    check_file(stage, &driver, "written");
+    check_file(fixture, &driver, "written");
     restart(&mut driver);
-    stats_and_growth(stage, &driver)?;
+    stats_and_growth(fixture, &driver)?;
     restart(&mut driver);
     driver.node_unpublish_volume()?;
     restart(&mut driver);
     driver.node_unstage_volume()?;
     restart(&mut driver);
-    check_down(stage, &driver);
+    check_down(fixture, &driver);
     driver.node_unstage_volume()?;
-    check_down(stage, &driver);
+    check_down(fixture, &driver);
     Ok(())
 }
 
 /// The node restarts while a pod uses the volume.
 pub(crate) fn rebooted<'a, D: Driver>(
-    stage: &'a Stage,
-    start: impl Fn(&'a Stage) -> D,
+    fixture: &'a NodeFixture,
+    start: impl Fn(&'a NodeFixture) -> D,
     after: AfterReboot,
 ) -> Answer<()> {
-    let driver = start(stage);
-    kubelet_stages(stage, &driver)?;
-    kubelet_publishes(stage, &driver)?;
-    stage.pod_writes(&driver.paths().target, "before");
-    let content = driver.content(stage).join("before");
-    stage.reboot();
-    let driver = start(stage);
+    let driver = start(fixture);
+    kubelet_stages(fixture, &driver)?;
+    kubelet_publishes(fixture, &driver)?;
+    fixture.pod_writes(&driver.paths().target, "before");
+    let content = driver.content(fixture).join("before");
+    fixture.reboot();
+    let driver = start(fixture);
     if after == AfterReboot::StageAgain {
-        kubelet_stages(stage, &driver)?;
-        kubelet_publishes(stage, &driver)?;
-        check_file(stage, &driver, "before");
-        stats_and_growth(stage, &driver)?;
+        kubelet_stages(fixture, &driver)?;
+        kubelet_publishes(fixture, &driver)?;
+        check_file(fixture, &driver, "before");
+        stats_and_growth(fixture, &driver)?;
     }
-    take_down_twice(stage, &driver)?;
+    take_down_twice(fixture, &driver)?;
     assert!(content.exists(), "{}", content.display());
     Ok(())
 }
@@ -185,29 +185,31 @@ pub(crate) fn rebooted<'a, D: Driver>(
 /// The driver is killed at each of its calls in turn, when the call is made and its answer is not there.
 /// The kubelet asks the next one again; after a volume that was half unstaged it asks for it once more.
 pub(crate) fn killed<'a, D: Driver>(
-    stage: &'a Stage,
-    start: impl Fn(&'a Stage) -> D,
+    fixture: &'a NodeFixture,
+    start: impl Fn(&'a NodeFixture) -> D,
 ) -> Answer<()> {
-    until_it_survives(&|| start(stage), |driver| kubelet_stages(stage, driver))?;
-    until_it_survives(&|| start(stage), |driver| kubelet_publishes(stage, driver))?;
-    let driver = start(stage);
-    stage.pod_writes(&driver.paths().target, "kept");
-    until_it_survives(&|| start(stage), Driver::node_unpublish_volume)?;
+    until_it_survives(&|| start(fixture), |driver| kubelet_stages(fixture, driver))?;
+    until_it_survives(&|| start(fixture), |driver| {
+        kubelet_publishes(fixture, driver)
+    })?;
+    let driver = start(fixture);
+    fixture.pod_writes(&driver.paths().target, "kept");
+    until_it_survives(&|| start(fixture), Driver::node_unpublish_volume)?;
     for number in 1.. {
-        let driver = start(stage);
+        let driver = start(fixture);
         driver.lifeline().ends_with_call(number);
         let answer = driver.node_unstage_volume();
         if !driver.lifeline().is_over() {
             answer?;
             break;
         }
-        let driver = start(stage);
-        kubelet_stages(stage, &driver)?;
-        kubelet_publishes(stage, &driver)?;
-        check_file(stage, &driver, "kept");
+        let driver = start(fixture);
+        kubelet_stages(fixture, &driver)?;
+        kubelet_publishes(fixture, &driver)?;
+        check_file(fixture, &driver, "kept");
         driver.node_unpublish_volume()?;
     }
-    check_down(stage, &driver);
+    check_down(fixture, &driver);
     Ok(())
 }
 
@@ -228,30 +230,30 @@ fn until_it_survives<D: Driver>(
     unreachable!("a driver makes fewer calls than there are numbers")
 }
 
-fn kubelet_stages(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+fn kubelet_stages(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
     let paths = driver.paths();
-    stage.make_directories(&paths.staging);
+    fixture.make_directories(&paths.staging);
     driver.node_stage_volume()?;
-    assert!(stage.is_there(&paths.staging), "{paths:?}");
+    assert!(fixture.is_there(&paths.staging), "{paths:?}");
     Ok(())
 }
 
-fn stage_twice(stage: &Stage, driver: &impl Driver) -> Answer<()> {
-    kubelet_stages(stage, driver)?;
-    let content = driver.content(stage);
-    kubelet_stages(stage, driver)?;
-    assert_eq!(driver.content(stage), content, "the same volume again");
+fn stage_twice(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
+    kubelet_stages(fixture, driver)?;
+    let content = driver.content(fixture);
+    kubelet_stages(fixture, driver)?;
+    assert_eq!(driver.content(fixture), content, "the same volume again");
     Ok(())
 }
 
 /// The kubelet makes the target's folder before it asks for the volume there.
-fn kubelet_publishes(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+fn kubelet_publishes(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
     let Paths {
         target, staging, ..
     } = driver.paths();
-    stage.make_directories(target);
+    fixture.make_directories(target);
     driver.node_publish_volume()?;
-    let source = stage.read_link(target).expect("the target is a link");
+    let source = fixture.read_link(target).expect("the target is a link");
     let (source, staging) = (source.to_lowercase(), staging.to_lowercase());
     assert_eq!(
         source.trim_end_matches('\\'),
@@ -261,27 +263,27 @@ fn kubelet_publishes(stage: &Stage, driver: &impl Driver) -> Answer<()> {
     Ok(())
 }
 
-fn publish_twice(stage: &Stage, driver: &impl Driver) -> Answer<()> {
-    kubelet_publishes(stage, driver)?;
-    kubelet_publishes(stage, driver)
+fn publish_twice(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
+    kubelet_publishes(fixture, driver)?;
+    kubelet_publishes(fixture, driver)
 }
 
 /// The pod sees its file, and it lies on the volume.
-fn check_file(stage: &Stage, driver: &impl Driver, name: &str) {
-    let seen = stage.pod_reads(&driver.paths().target, name);
+fn check_file(fixture: &NodeFixture, driver: &impl Driver, name: &str) {
+    let seen = fixture.pod_reads(&driver.paths().target, name);
     assert_eq!(seen.as_deref(), Ok(name), "{:?}", driver.paths());
-    let content = driver.content(stage).join(name);
+    let content = driver.content(fixture).join(name);
     let stored = std::fs::read_to_string(&content).ok();
     assert_eq!(stored.as_deref(), Some(name), "{}", content.display());
 }
 
-fn stats_and_growth(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+fn stats_and_growth(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
     let Some(before) = driver.node_get_volume_stats()? else {
         return Ok(());
     };
     assert!(before.total > 900 << 20, "{before:?}");
     assert!((0..before.total).contains(&before.used), "{before:?}");
-    driver.grow(stage);
+    driver.grow(fixture);
     if driver.node_expand_volume()?.is_some() {
         let after = driver.node_get_volume_stats()?.expect("it had some");
         assert!(after.total > 3900 << 20, "{before:?} became {after:?}");
@@ -293,41 +295,41 @@ fn stats_and_growth(stage: &Stage, driver: &impl Driver) -> Answer<()> {
     Ok(())
 }
 
-fn take_down_twice(stage: &Stage, driver: &impl Driver) -> Answer<()> {
+fn take_down_twice(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
     driver.node_unpublish_volume()?;
     driver.node_unpublish_volume()?;
     assert!(
-        !stage.is_there(&driver.paths().target),
+        !fixture.is_there(&driver.paths().target),
         "{:?}",
         driver.paths()
     );
     driver.node_unstage_volume()?;
-    check_down(stage, driver);
+    check_down(fixture, driver);
     driver.node_unstage_volume()?;
-    check_down(stage, driver);
+    check_down(fixture, driver);
     Ok(())
 }
 
-fn check_down(stage: &Stage, driver: &impl Driver) {
+fn check_down(fixture: &NodeFixture, driver: &impl Driver) {
     let paths = driver.paths();
-    assert!(!stage.is_there(&paths.target), "{paths:?}");
-    assert!(!stage.is_there(&paths.staging), "{paths:?}");
-    driver.check_unstaged(stage);
-    stage.check_bystanders();
+    assert!(!fixture.is_there(&paths.target), "{paths:?}");
+    assert!(!fixture.is_there(&paths.staging), "{paths:?}");
+    driver.check_unstaged(fixture);
+    fixture.check_bystanders();
 }
 
 /// The tests of a driver in one of its modes, `lives_of!(v1, stage(), |stage, form| ...)`: on a node
 /// like this, with a driver that starts like this. Each has its paths in another form.
 macro_rules! lives_of {
-    ($mode:ident, $node:expr, |$stage:ident, $form:ident| $start:expr) => {
+    ($mode:ident, $node:expr, |$fixture:ident, $form:ident| $start:expr) => {
         mod $mode {
             use super::*;
             use crate::lives;
 
             #[test]
             fn whole_life() -> Answer<()> {
-                let ($stage, $form) = (&$node, Form::Backslashes);
-                lives::whole($stage, &$start)
+                let ($fixture, $form) = (&$node, Form::Backslashes);
+                lives::whole($fixture, &$start)
             }
 
             /// On Windows each would take half a minute, and show of pipes what `whole_life` shows.
@@ -339,31 +341,31 @@ macro_rules! lives_of {
                 #[test]
                 fn the_driver_restarts_between_calls() -> Answer<()> {
                     let $form = Form::Drive;
-                    lives::interrupted(&$node, |$stage| $start, Between::DriverRestarts)
+                    lives::interrupted(&$node, |$fixture| $start, Between::DriverRestarts)
                 }
 
                 #[test]
                 fn csi_proxy_restarts_between_calls() -> Answer<()> {
                     let $form = Form::Slashes;
-                    lives::interrupted(&$node, |$stage| $start, Between::ProxyRestarts)
+                    lives::interrupted(&$node, |$fixture| $start, Between::ProxyRestarts)
                 }
 
                 #[test]
                 fn the_driver_is_killed_at_each_call() -> Answer<()> {
                     let $form = Form::Drive;
-                    lives::killed(&$node, |$stage| $start)
+                    lives::killed(&$node, |$fixture| $start)
                 }
 
                 #[test]
                 fn the_node_reboots_and_the_volume_is_staged_again() -> Answer<()> {
                     let $form = Form::Backslashes;
-                    lives::rebooted(&$node, |$stage| $start, AfterReboot::StageAgain)
+                    lives::rebooted(&$node, |$fixture| $start, AfterReboot::StageAgain)
                 }
 
                 #[test]
                 fn the_node_reboots_and_the_volume_is_unstaged() -> Answer<()> {
                     let $form = Form::Slashes;
-                    lives::rebooted(&$node, |$stage| $start, AfterReboot::Unstage)
+                    lives::rebooted(&$node, |$fixture| $start, AfterReboot::Unstage)
                 }
             }
         }

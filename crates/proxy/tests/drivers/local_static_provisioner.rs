@@ -6,7 +6,7 @@ use os::{Deadline, DiskNumber, VolumeId};
 use os_sim::{Arrives, Bus, Content, DiskSpec, SanPolicy};
 
 use super::calls::{Answer, Api, OldVolume, Pipes};
-use super::stage::{Stage, path};
+use super::fixture::{NodeFixture, path};
 
 const NAME: &str = "local-static-provisioner";
 const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta2);
@@ -15,7 +15,7 @@ const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta2);
 const FOLDER: &str = r"C:\mnt\disks";
 
 struct Provisioner<'a> {
-    stage: &'a Stage,
+    fixture: &'a NodeFixture,
     pipes: Pipes,
     /// The folder as it is configured: with a drive, or without.
     host_dir: &'static str,
@@ -29,17 +29,17 @@ struct Local {
 }
 
 impl<'a> Provisioner<'a> {
-    fn start(stage: &'a Stage, api: Api, host_dir: &'static str) -> Self {
+    fn start(fixture: &'a NodeFixture, api: Api, host_dir: &'static str) -> Self {
         Self {
-            stage,
-            pipes: Pipes::new(NAME, api, stage),
+            fixture,
+            pipes: Pipes::new(NAME, api, fixture),
             host_dir,
         }
     }
 
     /// The entries of the folder, which is mounted into its container, and what becomes of each.
     fn discover(&self) -> Vec<Answer<Local>> {
-        let tree = self.stage.sim.files();
+        let tree = self.fixture.sim.files();
         let found = os::Files::list(tree, &path(FOLDER)).unwrap();
         let names = found.into_iter().map(|entry| entry.name.into_string());
         let mut names: Vec<_> = names.map(Result::unwrap).collect();
@@ -70,29 +70,29 @@ impl<'a> Provisioner<'a> {
 }
 
 /// Local volumes as an administrator leaves them.
-fn stage() -> (Stage, [VolumeId; 2]) {
-    let stage = Stage::new(SanPolicy::OfflineShared);
+fn fixture() -> (NodeFixture, [VolumeId; 2]) {
+    let fixture = NodeFixture::new(SanPolicy::OfflineShared);
     let volumes = [
-        formatted(&stage, "local-a", 4),
-        formatted(&stage, "local-b", 5),
+        formatted(&fixture, "local-a", 4),
+        formatted(&fixture, "local-b", 5),
     ];
-    stage.make_directories(FOLDER);
-    mount(&stage, &format!(r"{FOLDER}\mounted"), volumes[0]);
-    mount(&stage, r"C:\volumes\b", volumes[1]);
-    link(&stage, "to-folder", r"C:\volumes\b");
-    link(&stage, "to-volume", &volumes[1].to_string());
-    (stage, volumes)
+    fixture.make_directories(FOLDER);
+    mount(&fixture, &format!(r"{FOLDER}\mounted"), volumes[0]);
+    mount(&fixture, r"C:\volumes\b", volumes[1]);
+    link(&fixture, "to-folder", r"C:\volumes\b");
+    link(&fixture, "to-volume", &volumes[1].to_string());
+    (fixture, volumes)
 }
 
-fn formatted(stage: &Stage, serial: &str, lun: u8) -> VolumeId {
+fn formatted(fixture: &NodeFixture, serial: &str, lun: u8) -> VolumeId {
     let spec = DiskSpec::on(Bus::Sas).serial(serial).lun(lun);
     let spec = spec.arriving(Arrives::Online);
-    let hardware = stage.sim.hardware();
+    let hardware = fixture.sim.hardware();
     let attached = hardware.attach_disk(serial, &spec, &Content::blank(1 << 30));
     attached.unwrap();
-    stage.wait_until_the_provider_noticed();
-    let disk: DiskNumber = stage.disk(serial).unwrap();
-    let node = stage.library();
+    fixture.wait_until_the_provider_noticed();
+    let disk: DiskNumber = fixture.disk(serial).unwrap();
+    let node = fixture.library();
     let operations = node.operations();
     operations.disks().partition(disk, Deadline::NEVER).unwrap();
     let volume = operations.volumes().sole_on_disk(disk, Deadline::NEVER);
@@ -104,24 +104,24 @@ fn formatted(stage: &Stage, serial: &str, lun: u8) -> VolumeId {
     volume
 }
 
-fn mount(stage: &Stage, folder: &str, volume: VolumeId) {
-    stage.make_directories(folder);
-    let volumes = stage.sim.os().volumes;
+fn mount(fixture: &NodeFixture, folder: &str, volume: VolumeId) {
+    fixture.make_directories(folder);
+    let volumes = fixture.sim.os().volumes;
     volumes.set_mount_point(&path(folder), volume).unwrap();
 }
 
-fn link(stage: &Stage, name: &str, target: &str) {
+fn link(fixture: &NodeFixture, name: &str, target: &str) {
     let link = path(&format!(r"{FOLDER}\{name}"));
     let kind = os::LinkKind::Directory;
-    os::Files::create_symlink(stage.sim.files(), &link, target, kind).unwrap();
+    os::Files::create_symlink(fixture.sim.files(), &link, target, kind).unwrap();
 }
 
 #[test]
 fn local_volumes_are_found_without_a_flag_for_their_folder() {
-    let (stage, _) = stage();
+    let (fixture, _) = fixture();
     for api in [Api::V1, FALLBACK] {
         for host_dir in [FOLDER, r"\mnt\disks", "c:/mnt/disks"] {
-            let provisioner = Provisioner::start(&stage, api, host_dir);
+            let provisioner = Provisioner::start(&fixture, api, host_dir);
             let found = provisioner.discover();
             let found: Vec<Local> = found.into_iter().collect::<Answer<_>>().unwrap();
             let paths: Vec<_> = found.iter().map(|local| &local.host_path).collect();
@@ -132,37 +132,37 @@ fn local_volumes_are_found_without_a_flag_for_their_folder() {
             assert!(found.iter().all(is_whole), "{found:?}");
         }
     }
-    stage.check_bystanders();
+    fixture.check_bystanders();
 }
 
 /// And neither reported nor wiped, whatever comes of it.
 #[test]
 fn what_is_no_volume_is_not_reported() {
-    let (stage, volumes) = stage();
-    stage.make_directories(&format!(r"{FOLDER}\plain"));
-    stage.pod_writes(FOLDER, "file");
-    link(&stage, "dangling", r"C:\volumes\none");
-    link(&stage, "to-plain", r"C:\Windows");
-    link(&stage, "to-share", r"\\fileserver\share");
+    let (fixture, volumes) = fixture();
+    fixture.make_directories(&format!(r"{FOLDER}\plain"));
+    fixture.pod_writes(FOLDER, "file");
+    link(&fixture, "dangling", r"C:\volumes\none");
+    link(&fixture, "to-plain", r"C:\Windows");
+    link(&fixture, "to-share", r"\\fileserver\share");
     let gone = os::Volumes::delete_mount_point;
-    gone(&*stage.sim.os().volumes, &path(r"C:\volumes\b")).unwrap();
-    let provisioner = Provisioner::start(&stage, Api::V1, FOLDER);
+    gone(&*fixture.sim.os().volumes, &path(r"C:\volumes\b")).unwrap();
+    let provisioner = Provisioner::start(&fixture, Api::V1, FOLDER);
     let found: Vec<_> = provisioner.discover().into_iter().flatten().collect();
     let paths: Vec<_> = found.iter().map(|local| local.host_path.as_str()).collect();
     assert_eq!(paths, [r"C:\mnt\disks\mounted", r"C:\mnt\disks\to-volume"]);
-    stage.sim.hardware().detach_disk("local-a").unwrap();
+    fixture.sim.hardware().detach_disk("local-a").unwrap();
     assert!(provisioner.look_at("mounted").is_err(), "{:?}", volumes[0]);
-    stage.check_bystanders();
+    fixture.check_bystanders();
 }
 
 /// Otherwise it stays Released for ever, or its next tenant reads the last one's files.
 #[test]
 fn a_released_volume_is_wiped_and_found_again() {
-    let (stage, volumes) = stage();
+    let (fixture, volumes) = fixture();
     for api in [Api::V1, FALLBACK] {
-        let provisioner = Provisioner::start(&stage, api, r"\mnt\disks");
+        let provisioner = Provisioner::start(&fixture, api, r"\mnt\disks");
         for (name, volume) in [("mounted", volumes[0]), ("to-folder", volumes[1])] {
-            let content = stage.volume_folder(volume).join("of-the-last-tenant");
+            let content = fixture.volume_folder(volume).join("of-the-last-tenant");
             std::fs::write(&content, "secret").unwrap();
             provisioner.wipe(name).unwrap();
             assert!(!content.exists(), "{api:?}, {name}");
@@ -170,18 +170,18 @@ fn a_released_volume_is_wiped_and_found_again() {
             assert!(found.bytes > 900 << 20, "{found:?}");
         }
     }
-    stage.check_bystanders();
+    fixture.check_bystanders();
 }
 
 /// A link in its folder to what a driver has staged for a pod.
 #[test]
 fn what_is_staged_for_a_pod_is_not_wiped() {
-    let (stage, _) = stage();
+    let (fixture, _) = fixture();
     let staged = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\another\globalmount";
-    assert!(stage.is_there(staged), "a bystander is mounted there");
-    link(&stage, "to-staged", staged);
-    let provisioner = Provisioner::start(&stage, Api::V1, FOLDER);
+    assert!(fixture.is_there(staged), "a bystander is mounted there");
+    link(&fixture, "to-staged", staged);
+    let provisioner = Provisioner::start(&fixture, Api::V1, FOLDER);
     let refused = provisioner.wipe("to-staged").unwrap_err();
     assert!(refused.text.contains("-format-guard"), "{refused:?}");
-    stage.check_bystanders();
+    fixture.check_bystanders();
 }

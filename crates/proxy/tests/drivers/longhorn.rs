@@ -11,14 +11,14 @@ use wire::iscsi::v1alpha2 as iscsi;
 use wire::volume::v2alpha1 as volume;
 
 use super::calls::{Answer, Api, Force, Lifeline, Pipes, State, Stats};
+use super::fixture::{NodeFixture, path};
 use super::lives::{Driver, Form, Paths, lives_of};
 use super::servers;
-use super::stage::{Stage, path};
 
 const NAME: &str = "longhorn";
 
 struct Longhorn<'a> {
-    stage: &'a Stage,
+    fixture: &'a NodeFixture,
     pipes: Pipes,
     paths: Paths,
     filesystem: &'static str,
@@ -43,10 +43,10 @@ impl Rpc for FormatVolume {
 }
 
 impl<'a> Longhorn<'a> {
-    fn start(stage: &'a Stage, form: Form) -> Self {
+    fn start(fixture: &'a NodeFixture, form: Form) -> Self {
         Self {
-            stage,
-            pipes: Pipes::new(NAME, Api::V1, stage),
+            fixture,
+            pipes: Pipes::new(NAME, Api::V1, fixture),
             paths: Paths::new("driver.longhorn.io", "pvc-1", form),
             filesystem: "ntfs",
         }
@@ -92,7 +92,7 @@ impl<'a> Longhorn<'a> {
             return Err(failure);
         }
         // The storage provider notices the disk by itself: the driver counts on it.
-        self.stage.wait_until_the_provider_noticed();
+        self.fixture.wait_until_the_provider_noticed();
         match self.disks()?.as_slice() {
             [disk] => Ok(disk.parse().unwrap()),
             disks => Err(self.pipes.failure("one disk", format!("{disks:?}"))),
@@ -236,7 +236,7 @@ impl Driver for Longhorn<'_> {
         let _ = self.pipes.call::<iscsi::rpc::DisconnectTarget>(&leave);
         if !self.pipes.lifeline.is_over() {
             let _ = self
-                .stage
+                .fixture
                 .sim
                 .files()
                 .remove_directory(&path(&self.paths.staging));
@@ -254,14 +254,18 @@ impl Driver for Longhorn<'_> {
         }))
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        let volume = stage.mounted_at(&self.paths.staging).unwrap();
-        stage.volume_folder(volume)
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        let volume = fixture.mounted_at(&self.paths.staging).unwrap();
+        fixture.volume_folder(volume)
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
+    fn check_unstaged(&self, fixture: &NodeFixture) {
         assert_eq!(self.disks().unwrap(), Vec::<String>::new(), "logged out");
-        assert_eq!(stage.disk(servers::ENGINE_SERIAL), None, "its disk is gone");
+        assert_eq!(
+            fixture.disk(servers::ENGINE_SERIAL),
+            None,
+            "its disk is gone"
+        );
     }
 }
 
@@ -272,27 +276,27 @@ fn portal() -> Option<iscsi::TargetPortal> {
     })
 }
 
-fn stage() -> Stage {
-    let stage = Stage::new(SanPolicy::OfflineShared);
-    servers::engine_around(&IscsiControl::at(stage.node_folder("")));
-    stage
+fn fixture() -> NodeFixture {
+    let fixture = NodeFixture::new(SanPolicy::OfflineShared);
+    servers::engine_around(&IscsiControl::at(fixture.node_folder("")));
+    fixture
 }
 
-lives_of!(v2alpha1, stage(), |stage, form| Longhorn::start(
-    stage, form
+lives_of!(v2alpha1, fixture(), |fixture, form| Longhorn::start(
+    fixture, form
 ));
 
 /// As with csi-proxy, which has no such field.
 #[test]
 fn the_filesystem_that_it_asks_for_is_ntfs_whatever_it_says() -> Answer<()> {
-    let stage = stage();
+    let fixture = fixture();
     let driver = Longhorn {
         filesystem: "refs",
-        ..Longhorn::start(&stage, Form::Drive)
+        ..Longhorn::start(&fixture, Form::Drive)
     };
     driver.node_stage_volume()?;
-    let volume = stage.mounted_at(&driver.paths.staging).unwrap();
-    let made = stage.sim.os().volumes.file_system(volume).unwrap();
+    let volume = fixture.mounted_at(&driver.paths.staging).unwrap();
+    let made = fixture.sim.os().volumes.file_system(volume).unwrap();
     assert_eq!(made.map(|made| made.name).as_deref(), Some("NTFS"));
     Ok(())
 }

@@ -20,10 +20,10 @@
 
 mod bystanders;
 mod calls;
+mod fixture;
 mod lives;
 mod servers;
 mod share_mounter;
-mod stage;
 
 mod aws_ebs;
 mod azuredisk;

@@ -3,14 +3,14 @@
 
 use os::Win32;
 
-use super::calls::{Answer, Failure, Force, Pipes};
-use super::stage::Stage;
+use super::calls::{Answer, Force, Pipes, StepFailure};
+use super::fixture::NodeFixture;
 
 /// What a local look at a dead share fails with, by which the drivers know one.
 const CORRUPTED: [u32; 10] = [53, 54, 59, 64, 65, 66, 67, 1219, 1326, 10064];
 
 pub(crate) struct Mounter<'a> {
-    pub(crate) stage: &'a Stage,
+    pub(crate) fixture: &'a NodeFixture,
     pub(crate) pipes: &'a Pipes,
 }
 
@@ -26,12 +26,12 @@ impl Mounter<'_> {
     /// nothing is mounted there is a directory afterwards, or what was in its way.
     pub(crate) fn ensure_mount_point(&self, path: &str) -> Answer<Found> {
         if self.is_link(path)? {
-            if self.stage.read_directory(path).is_ok() {
+            if self.fixture.read_directory(path).is_ok() {
                 return Ok(Found::Mounted);
             }
             self.pipes.rmdir(path, Force::Yes)?;
         }
-        self.stage.make_directories(path);
+        self.fixture.make_directories(path);
         Ok(Found::Nothing)
     }
 
@@ -63,8 +63,8 @@ impl Mounter<'_> {
         }
     }
 
-    fn is_corrupted(&self, path: &str, failure: Failure) -> Answer<bool> {
-        let look = self.stage.read_directory(path);
+    fn is_corrupted(&self, path: &str, failure: StepFailure) -> Answer<bool> {
+        let look = self.fixture.read_directory(path);
         let code = look.err().and_then(|error| error.win32());
         match code {
             Some(Win32(code)) if CORRUPTED.contains(&code) => Ok(true),

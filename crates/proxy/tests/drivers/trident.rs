@@ -7,26 +7,26 @@ use os::Files;
 use os_sim::SanPolicy;
 
 use super::calls::{Answer, Api, Force, Lifeline, Pipes};
+use super::fixture::{NodeFixture, path};
 use super::lives::{Driver, Form, Paths, lives_of};
 use super::servers;
-use super::stage::{Stage, path};
 
 const NAME: &str = "trident";
 const REMOTE: &str = "//fileserver/share";
 const TRACKING: &str = r"C:\var\lib\trident\tracking";
 
 struct Trident<'a> {
-    stage: &'a Stage,
+    fixture: &'a NodeFixture,
     pipes: Pipes,
     paths: Paths,
 }
 
 impl<'a> Trident<'a> {
-    fn start(stage: &'a Stage, form: Form) -> Self {
-        stage.make_directories(TRACKING);
+    fn start(fixture: &'a NodeFixture, form: Form) -> Self {
+        fixture.make_directories(TRACKING);
         Self {
-            stage,
-            pipes: Pipes::new(NAME, Api::V1, stage),
+            fixture,
+            pipes: Pipes::new(NAME, Api::V1, fixture),
             paths: Paths::new("csi.trident.netapp.io", "pvc-1", form),
         }
     }
@@ -67,7 +67,11 @@ impl Driver for Trident<'_> {
 
     fn node_stage_volume(&self) -> Answer<()> {
         self.mount_share()?;
-        let written = self.stage.sim.files().write_file(&Self::tracking(), b"{}");
+        let written = self
+            .fixture
+            .sim
+            .files()
+            .write_file(&Self::tracking(), b"{}");
         written.unwrap();
         Ok(())
     }
@@ -77,7 +81,7 @@ impl Driver for Trident<'_> {
         if self.is_link(target)? {
             return Ok(());
         }
-        self.stage.make_directories(target);
+        self.fixture.make_directories(target);
         self.pipes.rmdir(target, Force::Yes)?;
         self.pipes.create_symlink(staging, target)
     }
@@ -88,7 +92,7 @@ impl Driver for Trident<'_> {
 
     /// A volume that it does not remember is unstaged.
     fn node_unstage_volume(&self) -> Answer<()> {
-        let tree = self.stage.sim.files();
+        let tree = self.fixture.sim.files();
         if tree.entry(&Self::tracking()).is_err() {
             return Ok(());
         }
@@ -98,12 +102,12 @@ impl Driver for Trident<'_> {
         Ok(())
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        stage.node_folder("smb/fileserver/share")
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        fixture.node_folder("smb/fileserver/share")
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
-        let mapped = servers::mapped(&stage.sim);
+    fn check_unstaged(&self, fixture: &NodeFixture) {
+        let mapped = servers::mapped(&fixture.sim);
         assert!(!mapped.contains(&remote()), "{mapped:?}");
     }
 }
@@ -112,30 +116,30 @@ fn remote() -> String {
     REMOTE.replace('/', r"\")
 }
 
-fn stage() -> Stage {
-    Stage::new(SanPolicy::OfflineShared)
+fn fixture() -> NodeFixture {
+    NodeFixture::new(SanPolicy::OfflineShared)
 }
 
-lives_of!(v1, stage(), |stage, form| Trident::start(stage, form));
+lives_of!(v1, fixture(), |fixture, form| Trident::start(fixture, form));
 
 /// NodeGetVolumeStats. The driver logs the failure and reports that nothing is used.
 #[test]
 fn a_share_has_no_volume_and_is_not_asked_for_one() -> Answer<()> {
-    let stage = stage();
-    let driver = Trident::start(&stage, Form::Backslashes);
+    let fixture = fixture();
+    let driver = Trident::start(&fixture, Form::Backslashes);
     driver.node_stage_volume()?;
     driver.node_publish_volume()?;
-    let _ = stage.sim.take_trace();
+    let _ = fixture.sim.take_trace();
     let looked = driver.pipes.volume_of_target(&driver.paths.target);
     let failure = looked.expect_err("a share is no volume");
     assert!(
         failure.text.contains("on no drive or volume of this node"),
         "{failure:?}"
     );
-    let known = node::texts::ALL.iter().map(|known| known.words);
+    let known = node::driver_texts::ALL.iter().map(|known| known.words);
     let read = known.into_iter().find(|known| failure.text.contains(known));
     assert_eq!(read, None, "{failure:?}");
-    let seen = stage.sim.take_trace();
+    let seen = fixture.sim.take_trace();
     let packets = seen.iter().filter(|op| op.object.contains("fileserver"));
     assert_eq!(packets.count(), 0, "{seen:?}");
     Ok(())

@@ -11,9 +11,9 @@ use node::{Criterion, DiskQuery, FoundDisk, FoundVolume, NewSize, Page83};
 use os::{Deadline, Files, WinPath};
 use os_sim::{Content, NodeSpec, Profile};
 
-use super::calls::{Answer, Failure, Fate, KILLED, Lifeline, Stats};
+use super::calls::{Answer, Fate, KILLED, Lifeline, Stats, StepFailure};
+use super::fixture::{NodeFixture, path};
 use super::lives::{Driver, Form, Paths, lives_of};
-use super::stage::{Stage, path};
 
 const UUID: &str = "6000c29a1b2c3d4e5f60718293a4b5c6";
 const DISK: &str = "data";
@@ -32,7 +32,7 @@ enum Mode {
 }
 
 struct Vsphere<'a> {
-    stage: &'a Stage,
+    fixture: &'a NodeFixture,
     node: Arc<dyn NodeApi>,
     mode: Mode,
     lifeline: Lifeline,
@@ -40,13 +40,13 @@ struct Vsphere<'a> {
 }
 
 impl<'a> Vsphere<'a> {
-    fn start(stage: &'a Stage, mode: Mode, form: Form) -> Self {
+    fn start(fixture: &'a NodeFixture, mode: Mode, form: Form) -> Self {
         let node: Arc<dyn NodeApi> = match mode {
-            Mode::InProcess => Arc::new(stage.library()),
-            Mode::OverPipes => Arc::new(over_pipes(stage.sockets())),
+            Mode::InProcess => Arc::new(fixture.library()),
+            Mode::OverPipes => Arc::new(over_pipes(fixture.sockets())),
         };
         Self {
-            stage,
+            fixture,
             node,
             mode,
             lifeline: Lifeline::default(),
@@ -57,13 +57,13 @@ impl<'a> Vsphere<'a> {
     /// One call of the library.
     fn call<T>(&self, act: impl FnOnce(&dyn NodeApi, Deadline) -> api::Result<T>) -> Answer<T> {
         let fate = self.lifeline.spend();
-        let killed = || Err(Failure::new("vsphere", self.mode, "a call", KILLED));
+        let killed = || Err(StepFailure::new("vsphere", self.mode, "a call", KILLED));
         if fate == Fate::Dead {
             return killed();
         }
         let deadline = self.node.deadline(Duration::from_secs(60));
         let answer = act(&*self.node, deadline)
-            .map_err(|error| Failure::new("vsphere", self.mode, error.operation, &error));
+            .map_err(|error| StepFailure::new("vsphere", self.mode, error.operation, &error));
         if fate == Fate::Dying {
             return killed();
         }
@@ -86,9 +86,9 @@ impl<'a> Vsphere<'a> {
 
     /// Its own `IsLikelyNotMountPoint`, turned round, with the look into the folder.
     fn is_mounted(&self) -> bool {
-        let entry = self.stage.sim.files().entry(&self.staging());
+        let entry = self.fixture.sim.files().entry(&self.staging());
         let is_reparse_point = entry.is_ok_and(|entry| entry.tag.is_some());
-        is_reparse_point && self.stage.read_directory(&self.paths.staging).is_ok()
+        is_reparse_point && self.fixture.read_directory(&self.paths.staging).is_ok()
     }
 
     fn format_and_mount(&self, found: &FoundDisk) -> Answer<()> {
@@ -173,38 +173,38 @@ impl Driver for Vsphere<'_> {
         Ok(Some(()))
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        let volume = stage.mounted_at(&self.paths.staging).unwrap();
-        stage.volume_folder(volume)
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        let volume = fixture.mounted_at(&self.paths.staging).unwrap();
+        fixture.volume_folder(volume)
     }
 
-    fn grow(&self, stage: &Stage) {
-        stage.sim.hardware().grow_disk(DISK, 4 << 30).unwrap();
+    fn grow(&self, fixture: &NodeFixture) {
+        fixture.sim.hardware().grow_disk(DISK, 4 << 30).unwrap();
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
-        assert!(!stage.is_online(UUID), "the disk is offline");
+    fn check_unstaged(&self, fixture: &NodeFixture) {
+        assert!(!fixture.is_online(UUID), "the disk is offline");
     }
 }
 
 /// A node of vSphere, where a new disk arrives offline.
-fn stage() -> Stage {
-    let stage = Stage::on(Profile::Vsphere);
+fn fixture() -> NodeFixture {
+    let fixture = NodeFixture::on(Profile::Vsphere);
     let disk = Profile::Vsphere.disk(3, UUID);
     let content = Content::blank(2 << 30);
-    let hardware = stage.sim.hardware();
+    let hardware = fixture.sim.hardware();
     hardware.attach_disk(DISK, &disk, &content).unwrap();
-    stage.wait_until_the_provider_noticed();
-    stage
+    fixture.wait_until_the_provider_noticed();
+    fixture
 }
 
-lives_of!(in_process, stage(), |stage, form| Vsphere::start(
-    stage,
+lives_of!(in_process, fixture(), |fixture, form| Vsphere::start(
+    fixture,
     Mode::InProcess,
     form
 ));
-lives_of!(over_pipes, stage(), |stage, form| Vsphere::start(
-    stage,
+lives_of!(over_pipes, fixture(), |fixture, form| Vsphere::start(
+    fixture,
     Mode::OverPipes,
     form
 ));
@@ -212,9 +212,9 @@ lives_of!(over_pipes, stage(), |stage, form| Vsphere::start(
 /// NodeGetInfo: the node's UUID comes from there.
 #[test]
 fn in_both_modes_the_nodes_serial_number_is_known() -> Answer<()> {
-    let stage = stage();
+    let fixture = fixture();
     for mode in [Mode::InProcess, Mode::OverPipes] {
-        let driver = Vsphere::start(&stage, mode, Form::Backslashes);
+        let driver = Vsphere::start(&fixture, mode, Form::Backslashes);
         let serial = driver.call(|node, deadline| node.system().serial_number(deadline))?;
         let wanted = NodeSpec::default().profile(Profile::Vsphere).serial;
         assert_eq!(serial, wanted, "{mode:?}");

@@ -3,9 +3,9 @@
 use prost::encoding::WireType;
 use transport::Code;
 
+use crate::fixture::ServerFixture;
 use crate::messages::{Leaf, Request, key, number, text};
 use crate::pace;
-use crate::rig::Rig;
 
 /// The largest message that the server takes.
 const MOST: usize = 4 << 20;
@@ -36,24 +36,24 @@ const WIRE_TYPES: [WireType; 6] = [
 
 #[test]
 fn no_bytes_harm_anybody_whatever_method_they_are_sent_to() {
-    let rig = Rig::new();
+    let fixture = ServerFixture::new();
     let mut methods = 0;
     each_method(|group, method, request| {
         methods += 1;
-        for bytes in pace::some(odd(&rig, request).iter(), methods) {
-            if let Err(status) = rig.send(group, method, bytes) {
+        for bytes in pace::some(odd(&fixture, request).iter(), methods) {
+            if let Err(status) = fixture.send(group, method, bytes) {
                 let expected = [Code::Unknown, Code::Internal];
                 assert!(expected.contains(&status.code), "{}: {status}", method.path);
             }
         }
-        rig.assert_well(method.path);
+        fixture.assert_well(method.path);
     });
     assert_eq!(methods, 139);
 }
 
 #[test]
 fn four_mebibytes_of_junk_are_refused_by_every_method() {
-    let rig = Rig::new();
+    let fixture = ServerFixture::new();
     let full = vec![0xff; MOST];
     let over = vec![0; MOST + 1];
     let mut methods = 0;
@@ -62,28 +62,28 @@ fn four_mebibytes_of_junk_are_refused_by_every_method() {
         if !pace::has_turn(methods) {
             return;
         }
-        let status = rig.send(group, method, &full).expect_err("junk");
+        let status = fixture.send(group, method, &full).expect_err("junk");
         assert_eq!(status.code, Code::Internal, "{}: {status}", method.path);
-        let status = rig.send(group, method, &over).expect_err("too long");
+        let status = fixture.send(group, method, &over).expect_err("too long");
         assert_eq!(status.code, Code::ResourceExhausted, "{status}");
-        rig.assert_well(method.path);
+        fixture.assert_well(method.path);
     });
 }
 
 #[test]
 fn what_a_later_version_may_add_is_passed_over() {
-    let rig = Rig::new();
+    let fixture = ServerFixture::new();
     let mut methods = 0;
     each_method(|group, method, request| {
         methods += 1;
         if !pace::has_turn(methods) {
             return;
         }
-        let mut message = request.encode(&|leaf, field| rig.ordinary(leaf, field));
-        let plain = rig.send(group, method, &message);
+        let mut message = request.encode(&|leaf, field| fixture.ordinary(leaf, field));
+        let plain = fixture.send(group, method, &message);
         message.extend(number(1000, u64::MAX));
         message.extend(text(1001, b"new"));
-        let status = rig.send(group, method, &message);
+        let status = fixture.send(group, method, &message);
         let (plain, status) = (plain.err(), status.err());
         let is_refused = |status: Option<transport::Status>| {
             status.is_some_and(|status| status.code == Code::Internal)
@@ -100,8 +100,8 @@ fn each_method(mut each: impl FnMut(&wire::Group, &wire::Method, &Request)) {
     }
 }
 
-fn odd(rig: &Rig, request: &Request) -> Vec<Vec<u8>> {
-    let ordinary = |leaf: &Leaf, field| rig.ordinary(leaf, field);
+fn odd(fixture: &ServerFixture, request: &Request) -> Vec<Vec<u8>> {
+    let ordinary = |leaf: &Leaf, field| fixture.ordinary(leaf, field);
     let whole = request.encode(&ordinary);
     let mut bytes = junk();
     // A step that is no divisor of anything, so that each place has its turn in some method.

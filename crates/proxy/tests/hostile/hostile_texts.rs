@@ -6,9 +6,9 @@ use os::Facility;
 use os_sim::Op;
 use transport::Code;
 
+use crate::fixture::ServerFixture;
 use crate::messages::{Leaf, Request, text};
 use crate::pace;
-use crate::rig::Rig;
 
 const HOSTILE: &[&str] = &[
     // PowerShell and cmd.
@@ -88,12 +88,12 @@ const LONG: [usize; 3] = [261, 32_768, 1 << 20];
 
 #[test]
 fn no_text_reaches_further_than_its_field() {
-    let rig = Rig::new();
-    let before = (rig.surroundings(), rig.registered());
+    let fixture = ServerFixture::new();
+    let before = (fixture.surroundings(), fixture.registered());
     let mut fields = 0;
     each_text(|group, method, request, leaf| {
         fields += 1;
-        let ordinary = rig.ordinary_text(&leaf.name).to_owned();
+        let ordinary = fixture.ordinary_text(&leaf.name).to_owned();
         let long = LONG.map(|length| "x".repeat(length));
         let texts = HOSTILE.iter().copied();
         let texts = texts.chain(long.iter().map(String::as_str)).enumerate();
@@ -104,30 +104,36 @@ fn no_text_reaches_further_than_its_field() {
                 _ => format!("{ordinary}{hostile}"),
             };
             if sent != ordinary {
-                try_text(&rig, group, method, request, leaf, &sent);
+                try_text(&fixture, group, method, request, leaf, &sent);
             }
         }
-        rig.assert_well(&format!("{} {}", method.path, leaf.name));
+        fixture.assert_well(&format!("{} {}", method.path, leaf.name));
     });
     assert_eq!(fields, 150);
-    rig.unmap();
-    let after = (rig.surroundings(), rig.registered());
+    fixture.unmap();
+    let after = (fixture.surroundings(), fixture.registered());
     assert_eq!(before, after, "what nobody named is as it was");
 }
 
 #[test]
 fn what_is_no_text_is_refused_in_every_field() {
-    let rig = Rig::new();
+    let fixture = ServerFixture::new();
     each_text(|group, method, request, leaf| {
         for bytes in NO_TEXTS {
-            let ordinary = |leaf: &Leaf, field| rig.ordinary(leaf, field);
+            let ordinary = |leaf: &Leaf, field| fixture.ordinary(leaf, field);
             let message = request.with(leaf, |field| text(field, bytes), &ordinary);
-            let _ = rig.sim.take_trace();
-            let status = rig.send(group, method, &message).expect_err("no text");
+            let _ = fixture.sim.take_trace();
+            let status = fixture.send(group, method, &message).expect_err("no text");
             assert_eq!(status.code, Code::Internal, "{}: {status}", method.path);
-            assert_eq!(rig.sim.take_trace(), [], "{} {}", method.path, leaf.name);
+            assert_eq!(
+                fixture.sim.take_trace(),
+                [],
+                "{} {}",
+                method.path,
+                leaf.name
+            );
         }
-        rig.assert_well(method.path);
+        fixture.assert_well(method.path);
     });
 }
 
@@ -143,17 +149,17 @@ fn each_text(mut each: impl FnMut(&wire::Group, &wire::Method, &Request, &Leaf))
 }
 
 fn try_text(
-    rig: &Rig,
+    fixture: &ServerFixture,
     group: &wire::Group,
     method: &wire::Method,
     request: &Request,
     leaf: &Leaf,
     sent: &str,
 ) {
-    let ordinary = |leaf: &Leaf, field| rig.ordinary(leaf, field);
+    let ordinary = |leaf: &Leaf, field| fixture.ordinary(leaf, field);
     let message = request.with(leaf, |field| text(field, sent.as_bytes()), &ordinary);
-    let _ = rig.sim.take_trace();
-    let outcome = rig.send(group, method, &message);
+    let _ = fixture.sim.take_trace();
+    let outcome = fixture.send(group, method, &message);
     let short: String = sent.chars().take(80).collect();
     let what = format!("{} {} = {short:?}", method.path, leaf.name);
     if let Err(status) = outcome {
@@ -163,7 +169,7 @@ fn try_text(
             "{what}: a text without end"
         );
     }
-    for operation in rig.sim.take_trace() {
+    for operation in fixture.sim.take_trace() {
         assert!(is_one_statement(&operation), "{what}: {operation}");
     }
 }

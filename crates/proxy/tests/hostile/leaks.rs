@@ -3,9 +3,9 @@
 use os::{Cause, Win32};
 use os_sim::{Effect, Rule};
 
+use crate::fixture::ServerFixture;
 use crate::messages::Request;
 use crate::pace;
-use crate::rig::Rig;
 
 /// At how many operations of a call there is a fault, at most: what follows more than that many links does
 /// the same over and over.
@@ -31,20 +31,22 @@ const LIFE: [(&wire::Group, &str); 13] = [
 
 #[test]
 fn weakness_17_nothing_stays_open_wherever_a_call_fails() {
-    let rig = Rig::new();
+    let fixture = ServerFixture::new();
     let mut failed = 0;
     let cause = || Cause::Win32(Win32::IO_DEVICE);
     for effect in [Effect::Fail(cause()), Effect::FailAfter(cause())] {
         for (group, name) in LIFE {
             let method = group.method(name).expect("it is there");
-            failed += at_each_operation(&rig, (group, method), &effect);
+            failed += at_each_operation(&fixture, (group, method), &effect);
         }
-        let told = rig.tally.take();
-        let has_pins = told.iter().any(|(operation, _)| operation.subject == "pin");
+        let taken = fixture.tally.take();
+        let has_pins = taken
+            .iter()
+            .any(|(operation, _)| operation.subject == "pin");
         assert!(has_pins, "no call had anything open");
         for (turn, (group, method)) in methods().enumerate() {
             if pace::has_turn(turn) {
-                failed += at_each_operation(&rig, (group, method), &effect);
+                failed += at_each_operation(&fixture, (group, method), &effect);
             }
         }
     }
@@ -57,21 +59,21 @@ fn methods() -> impl Iterator<Item = (&'static wire::Group, &'static wire::Metho
 }
 
 /// Sends the request again and again until it meets no fault; at how many operations it met one.
-/// [`Rig::send`] looks at what is open.
+/// [`ServerFixture::send`] looks at what is open.
 fn at_each_operation(
-    rig: &Rig,
+    fixture: &ServerFixture,
     (group, method): (&wire::Group, &wire::Method),
     effect: &Effect,
 ) -> usize {
-    let message = Request::of(group, method).encode(&|leaf, field| rig.ordinary(leaf, field));
+    let message = Request::of(group, method).encode(&|leaf, field| fixture.ordinary(leaf, field));
     let meets = |nth: &u32| {
-        drop(rig.sim.take_trace());
+        drop(fixture.sim.take_trace());
         let rule = Rule::on("*", effect.clone()).from_nth(*nth).times(1);
-        let rule = rig.sim.faults().add(rule);
+        let rule = fixture.sim.faults().add(rule);
         // A call may do without what failed.
-        let _ = rig.send(group, method, &message);
-        rig.sim.faults().remove(rule);
-        rig.sim.take_trace().len() >= usize::try_from(*nth).expect("few")
+        let _ = fixture.send(group, method, &message);
+        fixture.sim.faults().remove(rule);
+        fixture.sim.take_trace().len() >= usize::try_from(*nth).expect("few")
     };
     (1..=MOST).take_while(meets).count()
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod bad_bytes;
+mod fixture;
 mod hostile_texts;
 mod leaks;
 mod messages;
@@ -10,4 +11,3 @@ mod ordinary;
 #[cfg_attr(windows, path = "pace/windows.rs")]
 #[cfg_attr(not(windows), path = "pace/elsewhere.rs")]
 mod pace;
-mod rig;

@@ -2,7 +2,7 @@
 
 use wire::iscsi::v1alpha2 as newest;
 
-use crate::stage::{ADDRESS, GUARDED, OPEN, PROOF, SECRET, Stage};
+use crate::fixture::{ADDRESS, GUARDED, InitiatorFixture, OPEN, PROOF, SECRET};
 
 const CHAP_RULE: &str = "a CHAP secret must have 12 to 16 bytes, and no NUL";
 
@@ -22,9 +22,9 @@ macro_rules! version {
                 })
             }
 
-            fn add(stage: &Stage) {
+            fn add(fixture: &InitiatorFixture) {
                 let target_portal = portal(ADDRESS, 0);
-                stage.answer::<rpc::AddTargetPortal>(&AddTargetPortalRequest { target_portal });
+                fixture.answer::<rpc::AddTargetPortal>(&AddTargetPortalRequest { target_portal });
             }
 
             fn login(iqn: &str, auth_type: i32, secret: &str) -> ConnectTargetRequest {
@@ -44,121 +44,129 @@ macro_rules! version {
                 }
             }
 
-            fn disks(stage: &Stage, iqn: &str) -> Vec<String> {
-                stage.answer::<disk::rpc::Rescan>(&disk::RescanRequest {});
+            fn disks(fixture: &InitiatorFixture, iqn: &str) -> Vec<String> {
+                fixture.answer::<disk::rpc::Rescan>(&disk::RescanRequest {});
                 let request = GetTargetDisksRequest {
                     target_portal: portal(ADDRESS, 3260),
                     iqn: iqn.to_owned(),
                 };
-                stage.answer::<rpc::GetTargetDisks>(&request).disk_ids
+                fixture.answer::<rpc::GetTargetDisks>(&request).disk_ids
             }
 
             #[test]
             fn a_portal_lives_from_add_to_remove() {
-                let stage = Stage::new();
+                let fixture = InitiatorFixture::new();
                 let listed = || {
-                    let list = stage.answer::<rpc::ListTargetPortals>(&ListTargetPortalsRequest {});
+                    let list =
+                        fixture.answer::<rpc::ListTargetPortals>(&ListTargetPortalsRequest {});
                     list.target_portals
                 };
                 assert_eq!(listed(), []);
-                add(&stage);
-                add(&stage);
+                add(&fixture);
+                add(&fixture);
                 assert_eq!(listed(), [portal(ADDRESS, 3260).unwrap()]);
                 let discovered =
-                    stage.answer::<rpc::DiscoverTargetPortal>(&DiscoverTargetPortalRequest {
+                    fixture.answer::<rpc::DiscoverTargetPortal>(&DiscoverTargetPortalRequest {
                         target_portal: portal(ADDRESS, 3260),
                     });
                 assert_eq!(discovered.iqns, [GUARDED, OPEN]);
                 let remove = RemoveTargetPortalRequest {
                     target_portal: portal(ADDRESS, 0),
                 };
-                stage.answer::<rpc::RemoveTargetPortal>(&remove);
+                fixture.answer::<rpc::RemoveTargetPortal>(&remove);
                 assert_eq!(listed(), []);
-                let again = stage.refusal::<rpc::RemoveTargetPortal>(&remove);
+                let again = fixture.refusal::<rpc::RemoveTargetPortal>(&remove);
                 assert!(again.ends_with(": not found"), "{again}");
                 let discover = DiscoverTargetPortalRequest {
                     target_portal: portal(ADDRESS, 3260),
                 };
-                let unknown = stage.refusal::<rpc::DiscoverTargetPortal>(&discover);
+                let unknown = fixture.refusal::<rpc::DiscoverTargetPortal>(&discover);
                 assert!(unknown.ends_with(": not found"), "{unknown}");
             }
 
             #[test]
             fn a_target_is_connected_and_its_disk_found_and_left() {
-                let stage = Stage::new();
-                add(&stage);
-                assert_eq!(disks(&stage, OPEN), Vec::<String>::new());
-                stage.answer::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
-                stage.answer::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
-                let found = disks(&stage, OPEN);
+                let fixture = InitiatorFixture::new();
+                add(&fixture);
+                assert_eq!(disks(&fixture, OPEN), Vec::<String>::new());
+                fixture.answer::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
+                fixture.answer::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
+                let found = disks(&fixture, OPEN);
                 assert_eq!(found.len(), 1, "{found:?}");
                 assert!(found[0].parse::<u32>().is_ok(), "{found:?}");
-                stage.answer::<rpc::DisconnectTarget>(&logout(OPEN));
-                stage.answer::<rpc::DisconnectTarget>(&logout(OPEN));
-                assert_eq!(disks(&stage, OPEN), Vec::<String>::new());
+                fixture.answer::<rpc::DisconnectTarget>(&logout(OPEN));
+                fixture.answer::<rpc::DisconnectTarget>(&logout(OPEN));
+                assert_eq!(disks(&fixture, OPEN), Vec::<String>::new());
             }
 
             #[test]
             fn chap_opens_what_asks_for_it() {
-                let stage = Stage::new();
-                add(&stage);
-                let wrong = stage.refusal::<rpc::ConnectTarget>(&login(GUARDED, 1, "wrong0123456"));
+                let fixture = InitiatorFixture::new();
+                add(&fixture);
+                let wrong =
+                    fixture.refusal::<rpc::ConnectTarget>(&login(GUARDED, 1, "wrong0123456"));
                 assert!(wrong.contains("authentication failed"), "{wrong}");
                 assert!(!wrong.contains("wrong0123456"), "{wrong}");
-                stage.answer::<rpc::ConnectTarget>(&login(GUARDED, 1, SECRET));
-                assert_eq!(disks(&stage, GUARDED).len(), 1);
+                fixture.answer::<rpc::ConnectTarget>(&login(GUARDED, 1, SECRET));
+                assert_eq!(disks(&fixture, GUARDED).len(), 1);
             }
 
             #[test]
             fn weakness_1_a_request_without_a_portal_is_an_error_for_its_caller_alone() {
-                let stage = Stage::new();
+                let fixture = InitiatorFixture::new();
                 let missing = "target portal is missing";
                 let add = AddTargetPortalRequest::default();
-                assert_eq!(stage.refusal::<rpc::AddTargetPortal>(&add), missing);
+                assert_eq!(fixture.refusal::<rpc::AddTargetPortal>(&add), missing);
                 let discover = DiscoverTargetPortalRequest::default();
                 assert_eq!(
-                    stage.refusal::<rpc::DiscoverTargetPortal>(&discover),
+                    fixture.refusal::<rpc::DiscoverTargetPortal>(&discover),
                     missing
                 );
                 let remove = RemoveTargetPortalRequest::default();
-                assert_eq!(stage.refusal::<rpc::RemoveTargetPortal>(&remove), missing);
+                assert_eq!(fixture.refusal::<rpc::RemoveTargetPortal>(&remove), missing);
                 let connect = ConnectTargetRequest::default();
-                assert_eq!(stage.refusal::<rpc::ConnectTarget>(&connect), missing);
+                assert_eq!(fixture.refusal::<rpc::ConnectTarget>(&connect), missing);
                 let disconnect = DisconnectTargetRequest::default();
-                assert_eq!(stage.refusal::<rpc::DisconnectTarget>(&disconnect), missing);
+                assert_eq!(
+                    fixture.refusal::<rpc::DisconnectTarget>(&disconnect),
+                    missing
+                );
                 let of = GetTargetDisksRequest::default();
-                assert_eq!(stage.refusal::<rpc::GetTargetDisks>(&of), missing);
-                stage.answer::<rpc::ListTargetPortals>(&ListTargetPortalsRequest {});
+                assert_eq!(fixture.refusal::<rpc::GetTargetDisks>(&of), missing);
+                fixture.answer::<rpc::ListTargetPortals>(&ListTargetPortalsRequest {});
             }
 
             #[test]
             fn weakness_25_a_port_beyond_sixteen_bits_is_refused() {
-                let stage = Stage::new();
-                add(&stage);
+                let fixture = InitiatorFixture::new();
+                add(&fixture);
                 let target_portal = portal(ADDRESS, 65_536 + 3260);
                 let text = "target port 68796 is not valid: ports have 16 bits";
                 let add = AddTargetPortalRequest {
                     target_portal: target_portal.clone(),
                 };
-                assert_eq!(stage.refusal::<rpc::AddTargetPortal>(&add), text);
+                assert_eq!(fixture.refusal::<rpc::AddTargetPortal>(&add), text);
                 let discover = DiscoverTargetPortalRequest {
                     target_portal: target_portal.clone(),
                 };
-                assert_eq!(stage.refusal::<rpc::DiscoverTargetPortal>(&discover), text);
+                assert_eq!(
+                    fixture.refusal::<rpc::DiscoverTargetPortal>(&discover),
+                    text
+                );
                 let remove = RemoveTargetPortalRequest {
                     target_portal: target_portal.clone(),
                 };
-                assert_eq!(stage.refusal::<rpc::RemoveTargetPortal>(&remove), text);
+                assert_eq!(fixture.refusal::<rpc::RemoveTargetPortal>(&remove), text);
                 let mut connect = login(OPEN, 0, "");
                 connect.target_portal = target_portal;
-                assert_eq!(stage.refusal::<rpc::ConnectTarget>(&connect), text);
+                assert_eq!(fixture.refusal::<rpc::ConnectTarget>(&connect), text);
             }
 
             #[test]
             fn bad_input_is_refused_before_anything_is_done() {
-                let stage = Stage::new();
-                add(&stage);
-                let refused = |request| stage.refusal::<rpc::ConnectTarget>(&request);
+                let fixture = InitiatorFixture::new();
+                add(&fixture);
+                let refused = |request| fixture.refusal::<rpc::ConnectTarget>(&request);
                 for auth_type in [3, -1, i32::MAX] {
                     assert_eq!(
                         refused(login(OPEN, auth_type, "")),
@@ -178,12 +186,12 @@ macro_rules! version {
                 let mut cut = login(GUARDED, 1, SECRET);
                 cut.chap_username = "no\0de".to_owned();
                 assert_eq!(refused(cut), "a CHAP user name must have no NUL");
-                assert_eq!(disks(&stage, OPEN), Vec::<String>::new());
+                assert_eq!(disks(&fixture, OPEN), Vec::<String>::new());
             }
 
             #[test]
             fn what_is_unknown_is_object_not_found_and_what_is_out_of_reach_is_not() {
-                let stage = Stage::new();
+                let fixture = InitiatorFixture::new();
                 let of = GetTargetDisksRequest {
                     target_portal: portal(ADDRESS, 3260),
                     iqn: "iqn.2026-01.com.example:none".to_owned(),
@@ -194,8 +202,8 @@ macro_rules! version {
                 };
                 let texts = || {
                     [
-                        stage.refusal::<rpc::GetTargetDisks>(&of),
-                        stage.refusal::<rpc::DisconnectTarget>(&leave),
+                        fixture.refusal::<rpc::GetTargetDisks>(&of),
+                        fixture.refusal::<rpc::DisconnectTarget>(&leave),
                     ]
                 };
                 let are_not_found = || {
@@ -204,13 +212,13 @@ macro_rules! version {
                     })
                 };
                 assert!(are_not_found(), "no portal: {:?}", texts());
-                add(&stage);
+                add(&fixture);
                 assert!(are_not_found(), "no target: {:?}", texts());
                 let stop = wire::system::v1alpha1::StopServiceRequest {
                     name: "MSiSCSI".to_owned(),
                     force: false,
                 };
-                stage.answer::<wire::system::v1alpha1::rpc::StopService>(&stop);
+                fixture.answer::<wire::system::v1alpha1::rpc::StopService>(&stop);
                 for text in texts() {
                     assert!(!text.contains("ObjectNotFound"), "{text}");
                     assert!(text.contains("service is not running"), "{text}");
@@ -220,15 +228,15 @@ macro_rules! version {
             #[test]
             fn a_session_without_a_connection_is_logged_in_and_a_refusal_is_not() {
                 const TEXT: &str = "The target has already been logged in via an iSCSI session";
-                let stage = Stage::new();
-                add(&stage);
-                let refused = stage.refusal::<rpc::ConnectTarget>(&login(GUARDED, 0, ""));
+                let fixture = InitiatorFixture::new();
+                add(&fixture);
+                let refused = fixture.refusal::<rpc::ConnectTarget>(&login(GUARDED, 0, ""));
                 assert!(!refused.contains(TEXT), "{refused}");
-                stage.answer::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
-                stage.servers().set_down("array", true).unwrap();
-                let lost = stage.refusal::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
+                fixture.answer::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
+                fixture.servers().set_down("array", true).unwrap();
+                let lost = fixture.refusal::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
                 assert!(lost.contains(TEXT), "{lost}");
-                let down = stage.refusal::<rpc::ConnectTarget>(&login(GUARDED, 1, SECRET));
+                let down = fixture.refusal::<rpc::ConnectTarget>(&login(GUARDED, 1, SECRET));
                 assert!(!down.contains(TEXT), "{down}");
             }
         }
@@ -240,7 +248,7 @@ version!(v1alpha2);
 
 #[test]
 fn the_mutual_secret_opens_what_proves_itself() {
-    let stage = Stage::new();
+    let fixture = InitiatorFixture::new();
     let target_portal = Some(newest::TargetPortal {
         target_address: ADDRESS.to_owned(),
         target_port: 0,
@@ -248,7 +256,7 @@ fn the_mutual_secret_opens_what_proves_itself() {
     let add = newest::AddTargetPortalRequest {
         target_portal: target_portal.clone(),
     };
-    stage.answer::<newest::rpc::AddTargetPortal>(&add);
+    fixture.answer::<newest::rpc::AddTargetPortal>(&add);
     let login = newest::ConnectTargetRequest {
         target_portal,
         iqn: GUARDED.to_owned(),
@@ -259,11 +267,11 @@ fn the_mutual_secret_opens_what_proves_itself() {
     let secret = |text: &str| newest::SetMutualChapSecretRequest {
         mutual_chap_secret: text.to_owned(),
     };
-    stage.refusal::<newest::rpc::ConnectTarget>(&login);
+    fixture.refusal::<newest::rpc::ConnectTarget>(&login);
     for text in ["", "short", "0123456789abcdefg"] {
-        let refused = stage.refusal::<newest::rpc::SetMutualChapSecret>(&secret(text));
+        let refused = fixture.refusal::<newest::rpc::SetMutualChapSecret>(&secret(text));
         assert_eq!(refused, CHAP_RULE);
     }
-    stage.answer::<newest::rpc::SetMutualChapSecret>(&secret(PROOF));
-    stage.answer::<newest::rpc::ConnectTarget>(&login);
+    fixture.answer::<newest::rpc::SetMutualChapSecret>(&secret(PROOF));
+    fixture.answer::<newest::rpc::ConnectTarget>(&login);
 }

@@ -2,6 +2,6 @@
 
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
+mod fixture;
 mod iscsi;
-mod stage;
 mod system;

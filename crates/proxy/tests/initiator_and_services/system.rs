@@ -3,11 +3,11 @@
 use os_sim::{NodeSpec, Start};
 use wire::system::v1alpha1::*;
 
-use crate::stage::{SERIAL, Stage, spec};
+use crate::fixture::{InitiatorFixture, SERIAL, spec};
 
-fn status(stage: &Stage, name: &str) -> ServiceStatus {
+fn status(fixture: &InitiatorFixture, name: &str) -> ServiceStatus {
     let name = name.to_owned();
-    let service = stage.answer::<rpc::GetService>(&GetServiceRequest { name });
+    let service = fixture.answer::<rpc::GetService>(&GetServiceRequest { name });
     service.status()
 }
 
@@ -23,9 +23,9 @@ fn stop(name: &str, force: bool) -> StopServiceRequest {
 
 #[test]
 fn weakness_37_the_serial_number_is_trimmed() {
-    let stage = Stage::new();
+    let fixture = InitiatorFixture::new();
     let request = GetBiosSerialNumberRequest {};
-    let answer = stage.answer::<rpc::GetBiosSerialNumber>(&request);
+    let answer = fixture.answer::<rpc::GetBiosSerialNumber>(&request);
     assert_eq!(answer.serial_number, SERIAL);
 }
 
@@ -35,8 +35,8 @@ fn a_blank_serial_number_is_an_error() {
         serial: "  ".to_owned(),
         ..spec()
     };
-    let stage = Stage::on(&spec);
-    let text = stage.refusal::<rpc::GetBiosSerialNumber>(&GetBiosSerialNumberRequest {});
+    let fixture = InitiatorFixture::on(&spec);
+    let text = fixture.refusal::<rpc::GetBiosSerialNumber>(&GetBiosSerialNumberRequest {});
     assert_eq!(
         text,
         "failed to get the BIOS serial number: the firmware gives none"
@@ -45,20 +45,20 @@ fn a_blank_serial_number_is_an_error() {
 
 #[test]
 fn a_service_is_reported_started_and_stopped() {
-    let stage = Stage::new();
+    let fixture = InitiatorFixture::new();
     let request = GetServiceRequest {
         name: "DEFRAGSVC".to_owned(),
     };
-    let service = stage.answer::<rpc::GetService>(&request);
+    let service = fixture.answer::<rpc::GetService>(&request);
     assert_eq!(service.display_name, "Optimize drives");
     assert_eq!(service.start_type(), StartType::Manual);
     assert_eq!(service.status(), ServiceStatus::Stopped);
-    stage.answer::<rpc::StopService>(&stop("defragsvc", false));
-    stage.answer::<rpc::StartService>(&start("defragsvc"));
-    stage.answer::<rpc::StartService>(&start("defragsvc"));
-    assert_eq!(status(&stage, "defragsvc"), ServiceStatus::Running);
-    stage.answer::<rpc::StopService>(&stop("defragsvc", false));
-    assert_eq!(status(&stage, "defragsvc"), ServiceStatus::Stopped);
+    fixture.answer::<rpc::StopService>(&stop("defragsvc", false));
+    fixture.answer::<rpc::StartService>(&start("defragsvc"));
+    fixture.answer::<rpc::StartService>(&start("defragsvc"));
+    assert_eq!(status(&fixture, "defragsvc"), ServiceStatus::Running);
+    fixture.answer::<rpc::StopService>(&stop("defragsvc", false));
+    assert_eq!(status(&fixture, "defragsvc"), ServiceStatus::Stopped);
 }
 
 #[test]
@@ -79,41 +79,44 @@ fn each_start_type_has_its_own_number() {
         service.start = start;
         spec.service.push(service);
     }
-    let stage = Stage::on(&spec);
+    let fixture = InitiatorFixture::on(&spec);
     for (at, (_, expected)) in starts.into_iter().enumerate() {
         let name = format!("s{at}");
-        let service = stage.answer::<rpc::GetService>(&GetServiceRequest { name });
+        let service = fixture.answer::<rpc::GetService>(&GetServiceRequest { name });
         assert_eq!(service.start_type(), expected);
     }
 }
 
 #[test]
 fn dependents_are_an_error_that_names_them_unless_forced() {
-    let stage = Stage::new();
-    let refused = stage.refusal::<rpc::StopService>(&stop("base", false));
+    let fixture = InitiatorFixture::new();
+    let refused = fixture.refusal::<rpc::StopService>(&stop("base", false));
     for name in ["left", "right", "top"] {
         assert!(refused.contains(name), "{refused}");
-        assert_eq!(status(&stage, name), ServiceStatus::Running);
+        assert_eq!(status(&fixture, name), ServiceStatus::Running);
     }
-    stage.answer::<rpc::StopService>(&stop("base", true));
+    fixture.answer::<rpc::StopService>(&stop("base", true));
     for name in ["base", "left", "right", "top"] {
-        assert_eq!(status(&stage, name), ServiceStatus::Stopped);
+        assert_eq!(status(&fixture, name), ServiceStatus::Stopped);
     }
-    assert_eq!(status(&stage, "RpcSs"), ServiceStatus::Running);
+    assert_eq!(status(&fixture, "RpcSs"), ServiceStatus::Running);
 }
 
 #[test]
 fn a_service_that_is_not_there_has_csi_proxys_text() {
-    let stage = Stage::new();
+    let fixture = InitiatorFixture::new();
     let text = "failed to get service no-such. error: failed to query service no-such: not found";
     let query = GetServiceRequest {
         name: "no-such".to_owned(),
     };
-    assert_eq!(stage.refusal::<rpc::GetService>(&query), text);
-    assert_eq!(stage.refusal::<rpc::StartService>(&start("no-such")), text);
+    assert_eq!(fixture.refusal::<rpc::GetService>(&query), text);
+    assert_eq!(
+        fixture.refusal::<rpc::StartService>(&start("no-such")),
+        text
+    );
     for force in [false, true] {
         assert_eq!(
-            stage.refusal::<rpc::StopService>(&stop("no-such", force)),
+            fixture.refusal::<rpc::StopService>(&stop("no-such", force)),
             text
         );
     }
@@ -121,21 +124,21 @@ fn a_service_that_is_not_there_has_csi_proxys_text() {
 
 #[test]
 fn names_that_no_service_has_are_refused() {
-    let stage = Stage::new();
+    let fixture = InitiatorFixture::new();
     let long = "s".repeat(257);
     for name in ["", "a/b", r"a\b", "a\0b", &long] {
         let query = GetServiceRequest {
             name: name.to_owned(),
         };
         for text in [
-            stage.refusal::<rpc::GetService>(&query),
-            stage.refusal::<rpc::StartService>(&start(name)),
-            stage.refusal::<rpc::StopService>(&stop(name, true)),
+            fixture.refusal::<rpc::GetService>(&query),
+            fixture.refusal::<rpc::StartService>(&start(name)),
+            fixture.refusal::<rpc::StopService>(&stop(name, true)),
         ] {
             assert!(text.starts_with("service name"), "{text}");
         }
     }
-    assert_eq!(status(&stage, "RpcSs"), ServiceStatus::Running);
+    assert_eq!(status(&fixture, "RpcSs"), ServiceStatus::Running);
 }
 
 #[test]
@@ -146,7 +149,7 @@ fn a_disabled_service_does_not_start_and_says_why() {
             service.start = Start::Disabled;
         }
     }
-    let stage = Stage::on(&spec);
-    let text = stage.refusal::<rpc::StartService>(&start("vds"));
+    let fixture = InitiatorFixture::on(&spec);
+    let text = fixture.refusal::<rpc::StartService>(&start("vds"));
     assert!(text.contains("is disabled"), "{text}");
 }

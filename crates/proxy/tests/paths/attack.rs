@@ -4,17 +4,17 @@ use formats::reparse::{Names, Reparse};
 use os::{Component, Files, LinkKind, WinPath};
 use os_sim::SimNode;
 
-use super::rig::{Hands, Rig, path};
+use super::fixture::{Hands, ServerFixture, path};
 
 pub(crate) const POD: &str = r"C:\var\lib\kubelet\pods\p";
 pub(crate) const LINK: &str = r"C:\var\lib\kubelet\pods\p\smb";
 pub(crate) const OUTSIDE: &str = r"C:\ProgramData\sentry";
 
-pub(crate) fn scene() -> Rig {
-    let rig = Rig::new();
-    rig.directory(POD);
-    rig.directory(OUTSIDE);
-    rig
+pub(crate) fn swapping() -> ServerFixture {
+    let fixture = ServerFixture::new();
+    fixture.directory(POD);
+    fixture.directory(OUTSIDE);
+    fixture
 }
 
 /// What somebody with leave to write in [`POD`] tries.
@@ -93,7 +93,7 @@ fn empty(sim: &SimNode) {
 }
 
 /// Releases what hangs, so that a scope whose own part panics can end: it waits for its threads.
-pub(crate) struct Released<'a>(pub(crate) &'a Rig);
+pub(crate) struct Released<'a>(pub(crate) &'a ServerFixture);
 
 impl Drop for Released<'_> {
     fn drop(&mut self) {

@@ -1,6 +1,6 @@
 //! What a path may be as a text, whoever follows it.
 
-use super::rig::{CALLS, Call, Hands, KUBELET, Rig, Stage};
+use super::fixture::{CALLS, Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
 
 /// Texts that must name nothing to anybody.
 const EVIL: &[&str] = &[
@@ -107,27 +107,33 @@ fn long() -> [String; 4] {
 
 #[test]
 fn no_evil_text_is_taken_by_any_call() {
-    let rig = Rig::new();
-    rig.directory(r"C:\var\lib\kubelet-evil");
-    rig.directory(r"C:\Windows\x");
+    let fixture = ServerFixture::new();
+    fixture.directory(r"C:\var\lib\kubelet-evil");
+    fixture.directory(r"C:\Windows\x");
     let before = (
-        rig.outside(),
-        rig.listing(&super::rig::path(KUBELET), &super::rig::path(KUBELET)),
+        fixture.outside(),
+        fixture.listing(
+            &super::fixture::path(KUBELET),
+            &super::fixture::path(KUBELET),
+        ),
     );
     let fixed = EVIL.iter().copied().map(str::to_owned);
     for path in fixed.chain(long()) {
         let is_local = LOCAL.contains(&path.as_str());
         for call in CALLS {
-            let refused = rig.call(call, &path);
+            let refused = fixture.call(call, &path);
             let may_look = is_local && call.is_lookup();
             assert!(may_look || refused.is_err(), "{call:?} takes {path:?}");
-            let offences = rig.offences.take_of(call);
+            let offences = fixture.offences.take_of(call);
             assert_eq!(offences, Vec::<String>::new(), "{path:?}");
         }
     }
     let after = (
-        rig.outside(),
-        rig.listing(&super::rig::path(KUBELET), &super::rig::path(KUBELET)),
+        fixture.outside(),
+        fixture.listing(
+            &super::fixture::path(KUBELET),
+            &super::fixture::path(KUBELET),
+        ),
     );
     assert_eq!(before, after);
 }
@@ -135,8 +141,11 @@ fn no_evil_text_is_taken_by_any_call() {
 /// azuredisk and gce-pd send such paths to the volume group.
 #[test]
 fn drivers_spellings_lead_to_one_place() {
-    let rig = Rig::new();
-    rig.mount(r"C:\var\lib\kubelet\plugins\pv1\globalmount", rig.volume);
+    let fixture = ServerFixture::new();
+    fixture.mount(
+        r"C:\var\lib\kubelet\plugins\pv1\globalmount",
+        fixture.volume,
+    );
     for spelling in [
         r"C:\var\lib\kubelet\plugins\pv1\globalmount",
         r"c:\VAR\lib\Kubelet\plugins\PV1\globalmount",
@@ -147,20 +156,28 @@ fn drivers_spellings_lead_to_one_place() {
         r"\\?\C:\var\lib\kubelet\plugins\pv1\globalmount",
     ] {
         assert_eq!(
-            rig.volume_of(spelling),
-            Ok(rig.volume.to_string()),
+            fixture.volume_of(spelling),
+            Ok(fixture.volume.to_string()),
             "{spelling}"
         );
-        assert_eq!(rig.is_link(spelling), Ok(true), "{spelling}");
-        assert_eq!(rig.call(Call::Unmount, spelling), Ok(()), "{spelling}");
-        assert_eq!(rig.is_link(spelling), Ok(false), "{spelling}");
-        assert_eq!(rig.call(Call::Mount, spelling), Ok(()), "{spelling}");
+        assert_eq!(fixture.is_link(spelling), Ok(true), "{spelling}");
+        assert_eq!(
+            fixture.call(PathCall::Unmount, spelling),
+            Ok(()),
+            "{spelling}"
+        );
+        assert_eq!(fixture.is_link(spelling), Ok(false), "{spelling}");
+        assert_eq!(
+            fixture.call(PathCall::Mount, spelling),
+            Ok(()),
+            "{spelling}"
+        );
     }
 }
 
 #[test]
 fn names_that_only_look_dangerous_are_names() {
-    let rig = Rig::new();
+    let fixture = ServerFixture::new();
     for name in [
         "$(calc)",
         "`calc`",
@@ -178,27 +195,28 @@ fn names_that_only_look_dangerous_are_names() {
         "\u{e9}\u{4e2d}",
     ] {
         let path = format!(r"{KUBELET}\pods\{name}");
-        assert_eq!(rig.call(Call::Mkdir, &path), Ok(()), "{name}");
-        assert!(rig.is_there(&path), "{name}");
-        assert_eq!(rig.exists(&path), Ok(true), "{name}");
-        assert_eq!(rig.call(Call::Rmdir, &path), Ok(()), "{name}");
-        assert!(!rig.is_there(&path), "{name}");
+        assert_eq!(fixture.call(PathCall::Mkdir, &path), Ok(()), "{name}");
+        assert!(fixture.is_there(&path), "{name}");
+        assert_eq!(fixture.exists(&path), Ok(true), "{name}");
+        assert_eq!(fixture.call(PathCall::Rmdir, &path), Ok(()), "{name}");
+        assert!(!fixture.is_there(&path), "{name}");
     }
 }
 
 #[test]
 fn a_path_of_260_bytes_is_the_longest_for_csi_proxys_calls_and_not_for_the_others() {
-    let stage = Stage::new();
-    let rig = stage.serve();
+    let unserved = NodeFixture::new();
+    let fixture = unserved.serve();
     let longest = format!(r"{KUBELET}\{}", "x".repeat(260 - KUBELET.len() - 1));
     assert_eq!(longest.len(), 260);
-    assert_eq!(rig.exists(&longest), Ok(false));
+    assert_eq!(fixture.exists(&longest), Ok(false));
     let longer = format!("{longest}y");
     assert!(
-        rig.exists(&longer)
+        fixture
+            .exists(&longer)
             .unwrap_err()
             .starts_with("path length 261")
     );
-    let missing = rig.volume_of(&longer).unwrap_err();
+    let missing = fixture.volume_of(&longer).unwrap_err();
     assert!(!missing.contains("path length"), "{missing}");
 }

@@ -14,11 +14,11 @@
     reason = "the attacks at random moments are in random_paths.rs"
 )]
 mod attack;
+mod fixture;
 mod forms;
 mod links;
 mod lookups;
-mod rig;
+mod refusals;
 mod roots;
 mod sentry;
 mod swaps;
-mod texts;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError};
 
-use super::rig::{CALLS, Call, Hands, KUBELET, Rig};
+use super::fixture::{CALLS, Hands, KUBELET, PathCall, ServerFixture};
 
 /// What a hand plants below the kubelet's folder.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ fn plant() -> impl Strategy<Value = Plant> {
 /// Something that happens: somebody plants, or somebody calls.
 #[derive(Debug, Clone)]
 enum Event {
-    Calls(Call, String),
+    Calls(PathCall, String),
     Plants(String, Plant),
 }
 
@@ -90,10 +90,10 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// What is in the way stays: a plant is a try, as a call is.
-fn put(rig: &Rig, at: &str, plant: &Plant) {
+fn put(fixture: &ServerFixture, at: &str, plant: &Plant) {
     use formats::reparse::{Names, Reparse};
     use os::{Files, LinkKind};
-    let (tree, path) = (rig.sim.files(), super::rig::path(at));
+    let (tree, path) = (fixture.sim.files(), super::fixture::path(at));
     let point = |content: Reparse| {
         let data = content.encode().unwrap();
         let _ = tree.create_reparse_point(&path, LinkKind::Directory, &data);
@@ -109,12 +109,18 @@ fn put(rig: &Rig, at: &str, plant: &Plant) {
         })),
         Plant::Lookalike(whose) => {
             let volume = match whose {
-                Whose::Data => rig.volume,
-                Whose::System => rig.system_volume(),
+                Whose::Data => fixture.volume,
+                Whose::System => fixture.system_volume(),
             };
             point(Reparse::MountPoint(Names::volume(volume.0)));
         }
-        Plant::Mount => drop(rig.sim.os().volumes.set_mount_point(&path, rig.volume)),
+        Plant::Mount => drop(
+            fixture
+                .sim
+                .os()
+                .volumes
+                .set_mount_point(&path, fixture.volume),
+        ),
         Plant::Stranger => point(Reparse::Other {
             tag: formats::reparse::Tag(0x8000_0123),
             owner: None,
@@ -125,16 +131,16 @@ fn put(rig: &Rig, at: &str, plant: &Plant) {
 }
 
 /// A hand writes only where it may: its plants must not be led out themselves.
-fn may_be_planted(rig: &Rig, at: &str) -> bool {
-    let path = super::rig::path(at);
+fn may_be_planted(fixture: &ServerFixture, at: &str) -> bool {
+    let path = super::fixture::path(at);
     let Some(directory) = path.parent() else {
         return false;
     };
-    let tree = rig.sim.files();
+    let tree = fixture.sim.files();
     let host = |path: &os::WinPath| tree.host_path(path).ok();
     let places = [
-        super::rig::path(KUBELET),
-        super::rig::path(&rig.volume.to_string()),
+        super::fixture::path(KUBELET),
+        super::fixture::path(&fixture.volume.to_string()),
     ];
     match host(&directory) {
         Some(there) => places
@@ -145,15 +151,15 @@ fn may_be_planted(rig: &Rig, at: &str) -> bool {
     }
 }
 
-fn happen(rig: &Rig, events: &[Event]) -> Result<(), TestCaseError> {
+fn happen(fixture: &ServerFixture, events: &[Event]) -> Result<(), TestCaseError> {
     for event in events {
         match event {
-            Event::Plants(at, plant) if may_be_planted(rig, at) => put(rig, at, plant),
+            Event::Plants(at, plant) if may_be_planted(fixture, at) => put(fixture, at, plant),
             Event::Plants(..) => {}
             Event::Calls(call, path) => {
-                let _ = rig.call(*call, path);
+                let _ = fixture.call(*call, path);
                 prop_assert_eq!(
-                    rig.offences.take_of(*call),
+                    fixture.offences.take_of(*call),
                     Vec::<String>::new(),
                     "{:?}",
                     event
@@ -173,13 +179,13 @@ proptest! {
 
     #[test]
     fn no_call_touches_anything_outside(events in prop::collection::vec(event(), 60..160)) {
-        let rig = Rig::new();
-        rig.directory(r"C:\outside\a\b\c");
-        rig.directory(r"C:\var\lib\kubelet-evil\a");
-        rig.file(r"C:\outside\a\file");
-        rig.file(r"C:\outside\b");
-        let before = rig.outside();
-        happen(&rig, &events)?;
-        prop_assert_eq!(rig.outside(), before);
+        let fixture = ServerFixture::new();
+        fixture.directory(r"C:\outside\a\b\c");
+        fixture.directory(r"C:\var\lib\kubelet-evil\a");
+        fixture.file(r"C:\outside\a\file");
+        fixture.file(r"C:\outside\b");
+        let before = fixture.outside();
+        happen(&fixture, &events)?;
+        prop_assert_eq!(fixture.outside(), before);
     }
 }

@@ -9,8 +9,8 @@ use os_sim::{Effect, Rule};
 use proptest::prelude::*;
 use proptest::test_runner;
 
-use super::attack::{Attack, LINK, POD, Released, scene};
-use super::rig::{Call, Hands, Rig, path};
+use super::attack::{Attack, LINK, POD, Released, swapping};
+use super::fixture::{Hands, PathCall, ServerFixture, path};
 
 /// What the cases came to, over all of them.
 static LINKS_MADE: AtomicUsize = AtomicUsize::new(0);
@@ -34,8 +34,8 @@ fn attacks() -> impl Strategy<Value = Vec<(u32, Attack)>> {
 }
 
 /// Makes the call, and attacks each time that it comes to such an operation.
-fn call_under(rig: &Rig, call: Call, attacks: &[(u32, Attack)]) {
-    let faults = rig.sim.faults();
+fn call_under(fixture: &ServerFixture, call: PathCall, attacks: &[(u32, Attack)]) {
+    let faults = fixture.sim.faults();
     let armed: Vec<_> = attacks
         .iter()
         .map(|(nth, attack)| {
@@ -44,15 +44,15 @@ fn call_under(rig: &Rig, call: Call, attacks: &[(u32, Attack)]) {
         })
         .collect();
     thread::scope(|scope| {
-        let _released = Released(rig);
-        let caller = scope.spawn(|| rig.call(call, LINK));
+        let _released = Released(fixture);
+        let caller = scope.spawn(|| fixture.call(call, LINK));
         for (rule, attack) in armed {
             let patience = Duration::from_millis(10);
             while !caller.is_finished() && !faults.wait_until_hanging(1, patience) {}
-            if has_placeholder(rig) {
+            if has_placeholder(fixture) {
                 ATTACKS_WHILE_MADE.fetch_add(1, Ordering::Relaxed);
             }
-            attack.run(&rig.sim);
+            attack.run(&fixture.sim);
             faults.remove(rule);
         }
         if caller.join().unwrap().is_ok() {
@@ -62,8 +62,8 @@ fn call_under(rig: &Rig, call: Call, attacks: &[(u32, Attack)]) {
 }
 
 /// Whether a link is being made: an entry keeps the folder from becoming a junction until the link has its name.
-fn has_placeholder(rig: &Rig) -> bool {
-    let found = rig.sim.files().list(&path(POD)).unwrap_or_default();
+fn has_placeholder(fixture: &ServerFixture) -> bool {
+    let found = fixture.sim.files().list(&path(POD)).unwrap_or_default();
     let mut names = found.iter().map(|found| found.name.to_string_lossy());
     names.any(|name| name.starts_with(".wincsi-link-"))
 }
@@ -76,13 +76,13 @@ proptest! {
     })]
 
     fn no_case_makes_a_link_outside(
-        call in prop::sample::select(vec![Call::MapShareAt, Call::SymlinkAt]),
+        call in prop::sample::select(vec![PathCall::MapShareAt, PathCall::SymlinkAt]),
         attacks in attacks(),
     ) {
-        let rig = scene();
-        let before = rig.outside();
-        call_under(&rig, call, &attacks);
-        prop_assert_eq!(rig.outside(), before);
+        let fixture = swapping();
+        let before = fixture.outside();
+        call_under(&fixture, call, &attacks);
+        prop_assert_eq!(fixture.outside(), before);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use wincsi_proxy::paths::Reach;
 
-use super::rig::{Call, Hands, KUBELET, Rig, Stage};
+use super::fixture::{Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
 
 const PLACE: &str = r"C:\data\kubelet";
 
@@ -11,157 +11,180 @@ fn at(name: &str) -> String {
 }
 
 /// The kubelet's folder is often a junction to another drive.
-fn with_junction() -> Rig {
-    let stage = Stage::new();
-    stage
+fn with_junction() -> ServerFixture {
+    let unserved = NodeFixture::new();
+    unserved
         .sim()
         .os()
         .files
-        .remove_directory(&super::rig::path(KUBELET))
+        .remove_directory(&super::fixture::path(KUBELET))
         .unwrap();
-    stage.directory(PLACE);
-    stage.junction(KUBELET, PLACE);
-    stage.serve_watching(&[PLACE])
+    unserved.directory(PLACE);
+    unserved.junction(KUBELET, PLACE);
+    unserved.serve_watching(&[PLACE])
 }
 
 #[test]
 fn a_folder_that_is_a_junction_counts_by_both_its_names() {
-    let rig = with_junction();
-    assert_eq!(rig.call(Call::Mkdir, &at(r"a\b")), Ok(()));
-    assert!(rig.is_there(&format!(r"{PLACE}\a\b")));
-    assert_eq!(rig.exists(&format!(r"{PLACE}\a\b")), Ok(true));
-    assert_eq!(rig.call(Call::Mount, &at(r"a\b")), Ok(()));
-    let volume = rig.volume.to_string();
-    assert_eq!(rig.volume_of(&format!(r"{PLACE}\a\b")), Ok(volume.clone()));
-    rig.symlink(&at("by-name"), &at("a"));
-    rig.symlink(&at("by-place"), &format!(r"{PLACE}\a"));
+    let fixture = with_junction();
+    assert_eq!(fixture.call(PathCall::Mkdir, &at(r"a\b")), Ok(()));
+    assert!(fixture.is_there(&format!(r"{PLACE}\a\b")));
+    assert_eq!(fixture.exists(&format!(r"{PLACE}\a\b")), Ok(true));
+    assert_eq!(fixture.call(PathCall::Mount, &at(r"a\b")), Ok(()));
+    let volume = fixture.volume.to_string();
+    assert_eq!(
+        fixture.volume_of(&format!(r"{PLACE}\a\b")),
+        Ok(volume.clone())
+    );
+    fixture.symlink(&at("by-name"), &at("a"));
+    fixture.symlink(&at("by-place"), &format!(r"{PLACE}\a"));
     for link in ["by-name", "by-place"] {
         assert_eq!(
-            rig.volume_of(&at(&format!(r"{link}\b"))),
+            fixture.volume_of(&at(&format!(r"{link}\b"))),
             Ok(volume.clone())
         );
     }
-    assert_eq!(rig.call(Call::Mkdir, &at(r"a\b\on-the-volume")), Ok(()));
+    assert_eq!(
+        fixture.call(PathCall::Mkdir, &at(r"a\b\on-the-volume")),
+        Ok(())
+    );
     for folder in [KUBELET, PLACE] {
-        let refused = rig.call(Call::RmdirForce, folder).unwrap_err();
+        let refused = fixture.call(PathCall::RmdirForce, folder).unwrap_err();
         assert!(refused.contains("is a working directory"), "{refused}");
     }
-    assert_eq!(rig.offences.take(), Vec::<String>::new());
+    assert_eq!(fixture.offences.take(), Vec::<String>::new());
 }
 
 #[test]
 fn a_folder_that_is_led_elsewhere_later_stays_where_it_was() {
-    let rig = with_junction();
-    rig.directory(r"C:\outside");
-    rig.sim
+    let fixture = with_junction();
+    fixture.directory(r"C:\outside");
+    fixture
+        .sim
         .os()
         .files
-        .remove_directory(&super::rig::path(KUBELET))
+        .remove_directory(&super::fixture::path(KUBELET))
         .unwrap();
-    rig.junction(KUBELET, r"C:\outside");
-    assert_eq!(rig.call(Call::Mkdir, &at("made")), Ok(()));
-    assert!(rig.is_there(&format!(r"{PLACE}\made")));
-    assert!(!rig.is_there(r"C:\outside\made"));
-    assert!(rig.exists(r"C:\outside\x").is_err());
+    fixture.junction(KUBELET, r"C:\outside");
+    assert_eq!(fixture.call(PathCall::Mkdir, &at("made")), Ok(()));
+    assert!(fixture.is_there(&format!(r"{PLACE}\made")));
+    assert!(!fixture.is_there(r"C:\outside\made"));
+    assert!(fixture.exists(r"C:\outside\x").is_err());
 }
 
 #[test]
 fn a_folder_that_became_a_link_is_not_entered() {
-    let rig = Rig::new();
-    rig.directory(r"C:\outside\x");
-    rig.sim
+    let fixture = ServerFixture::new();
+    fixture.directory(r"C:\outside\x");
+    fixture
+        .sim
         .os()
         .files
-        .remove_directory(&super::rig::path(KUBELET))
+        .remove_directory(&super::fixture::path(KUBELET))
         .unwrap();
-    rig.symlink(KUBELET, r"C:\outside");
-    for call in [Call::Mkdir, Call::Rmdir, Call::RmdirContents, Call::Mount] {
-        assert!(rig.call(call, &at("x")).is_err(), "{call:?}");
+    fixture.symlink(KUBELET, r"C:\outside");
+    for call in [
+        PathCall::Mkdir,
+        PathCall::Rmdir,
+        PathCall::RmdirContents,
+        PathCall::Mount,
+    ] {
+        assert!(fixture.call(call, &at("x")).is_err(), "{call:?}");
     }
-    assert!(rig.is_there(r"C:\outside\x"));
+    assert!(fixture.is_there(r"C:\outside\x"));
 }
 
 #[test]
 fn a_folder_on_a_mounted_volume_counts() {
-    let stage = Stage::new().roots(&[r"C:\mnt\work"]);
-    stage.mount(r"C:\mnt", stage.volume);
-    stage.directory(r"C:\mnt\work");
-    let volume = stage.volume;
-    let rig = stage.serve_watching(&[]);
-    assert_eq!(rig.call(Call::Mkdir, r"C:\mnt\work\a"), Ok(()));
-    assert!(rig.is_there(&format!(r"{volume}work\a")));
-    assert!(rig.call(Call::Mkdir, r"C:\mnt\other").is_err());
+    let unserved = NodeFixture::new().roots(&[r"C:\mnt\work"]);
+    unserved.mount(r"C:\mnt", unserved.volume);
+    unserved.directory(r"C:\mnt\work");
+    let volume = unserved.volume;
+    let fixture = unserved.serve_watching(&[]);
+    assert_eq!(fixture.call(PathCall::Mkdir, r"C:\mnt\work\a"), Ok(()));
+    assert!(fixture.is_there(&format!(r"{volume}work\a")));
+    assert!(fixture.call(PathCall::Mkdir, r"C:\mnt\other").is_err());
 }
 
 #[test]
 fn a_folder_that_does_not_exist_yet_is_taken_when_it_appears_as_a_directory() {
-    let rig = Stage::new()
+    let fixture = NodeFixture::new()
         .roots(&[r"C:\later\work"])
         .serve_watching(&[r"C:\later"]);
-    assert_eq!(rig.exists(r"C:\later\work\x"), Ok(false));
-    assert!(rig.call(Call::Rmdir, r"C:\later\work\x").is_err());
-    assert_eq!(rig.call(Call::RmdirForce, r"C:\later\work\x"), Ok(()));
-    assert_eq!(rig.call(Call::Mkdir, r"C:\later\work\x"), Ok(()));
-    assert!(rig.is_there(r"C:\later\work\x"));
+    assert_eq!(fixture.exists(r"C:\later\work\x"), Ok(false));
+    assert!(fixture.call(PathCall::Rmdir, r"C:\later\work\x").is_err());
+    assert_eq!(
+        fixture.call(PathCall::RmdirForce, r"C:\later\work\x"),
+        Ok(())
+    );
+    assert_eq!(fixture.call(PathCall::Mkdir, r"C:\later\work\x"), Ok(()));
+    assert!(fixture.is_there(r"C:\later\work\x"));
 }
 
 /// Anybody may create folders at the root of a drive.
 #[test]
 fn a_folder_that_does_not_exist_yet_is_not_taken_when_it_appears_as_a_link() {
     for junction in [r"C:\later", r"C:\later\work"] {
-        let rig = Stage::new().roots(&[r"C:\later\work"]).serve();
-        rig.directory(r"C:\outside\work\x");
-        rig.directory(r"C:\later");
+        let fixture = NodeFixture::new().roots(&[r"C:\later\work"]).serve();
+        fixture.directory(r"C:\outside\work\x");
+        fixture.directory(r"C:\later");
         let target = match junction {
             r"C:\later" => {
-                rig.sim
+                fixture
+                    .sim
                     .os()
                     .files
-                    .remove_directory(&super::rig::path(junction))
+                    .remove_directory(&super::fixture::path(junction))
                     .unwrap();
                 r"C:\outside"
             }
             _ => r"C:\outside\work",
         };
-        rig.junction(junction, target);
-        for call in Call::confined().filter(|call| *call != Call::SymlinkTo) {
-            let refused = rig.call(call, r"C:\later\work\x").expect_err(junction);
+        fixture.junction(junction, target);
+        for call in PathCall::confined().filter(|call| *call != PathCall::SymlinkTo) {
+            let refused = fixture.call(call, r"C:\later\work\x").expect_err(junction);
             assert!(
                 refused.contains("was not there when"),
                 "{call:?}: {refused}"
             );
         }
-        assert!(rig.is_there(r"C:\outside\work\x"));
+        assert!(fixture.is_there(r"C:\outside\work\x"));
     }
 }
 
 #[test]
 fn a_folder_within_another_may_be_a_link_to_elsewhere() {
     let inner = at("inner");
-    let stage = Stage::new().roots(&[KUBELET, &inner]);
-    stage.directory(r"C:\elsewhere");
-    stage.symlink(&inner, r"C:\elsewhere");
-    stage.symlink(&at("to-inner"), &inner);
-    let rig = stage.serve_watching(&[KUBELET, r"C:\elsewhere"]);
+    let unserved = NodeFixture::new().roots(&[KUBELET, &inner]);
+    unserved.directory(r"C:\elsewhere");
+    unserved.symlink(&inner, r"C:\elsewhere");
+    unserved.symlink(&at("to-inner"), &inner);
+    let fixture = unserved.serve_watching(&[KUBELET, r"C:\elsewhere"]);
     for (index, way) in [inner, at("to-inner")].iter().enumerate() {
-        assert_eq!(rig.call(Call::Mkdir, &format!(r"{way}\{index}")), Ok(()));
-        assert!(rig.is_there(&format!(r"C:\elsewhere\{index}")));
+        assert_eq!(
+            fixture.call(PathCall::Mkdir, &format!(r"{way}\{index}")),
+            Ok(())
+        );
+        assert!(fixture.is_there(&format!(r"C:\elsewhere\{index}")));
     }
-    assert_eq!(rig.offences.take(), Vec::<String>::new());
+    assert_eq!(fixture.offences.take(), Vec::<String>::new());
 }
 
 #[test]
 fn without_confinement_the_reach_is_csi_proxys() {
-    let rig = Stage::new().reaching(Reach::Anywhere).serve();
-    rig.directory(r"C:\outside\x");
-    rig.symlink(&at("link"), r"C:\outside");
-    assert_eq!(rig.exists(&at(r"link\x")), Ok(true));
-    assert_eq!(rig.call(Call::Mkdir, &at(r"link\made")), Ok(()));
-    assert!(rig.is_there(r"C:\outside\made"));
-    assert_eq!(rig.is_link(r"C:\outside\x"), Ok(false));
-    assert_eq!(rig.call(Call::Mount, r"C:\outside\made"), Ok(()));
-    assert_eq!(rig.volume_of("/outside/made"), Ok(rig.volume.to_string()));
-    let outside = rig.exists(r"C:\outside\x").unwrap_err();
+    let fixture = NodeFixture::new().reaching(Reach::Anywhere).serve();
+    fixture.directory(r"C:\outside\x");
+    fixture.symlink(&at("link"), r"C:\outside");
+    assert_eq!(fixture.exists(&at(r"link\x")), Ok(true));
+    assert_eq!(fixture.call(PathCall::Mkdir, &at(r"link\made")), Ok(()));
+    assert!(fixture.is_there(r"C:\outside\made"));
+    assert_eq!(fixture.is_link(r"C:\outside\x"), Ok(false));
+    assert_eq!(fixture.call(PathCall::Mount, r"C:\outside\made"), Ok(()));
+    assert_eq!(
+        fixture.volume_of("/outside/made"),
+        Ok(fixture.volume.to_string())
+    );
+    let outside = fixture.exists(r"C:\outside\x").unwrap_err();
     assert!(
         outside.contains("is not within the working directories"),
         "{outside}"

@@ -7,7 +7,7 @@ use os::layer::{Access, Layer, Object, Op, Part, Ran, Run};
 use os::{Facility, Os, Result, Root, Volumes, WinPath};
 use os_sim::{SimNode, demo};
 
-use super::rig::Call;
+use super::fixture::PathCall;
 
 /// What was asked outside the places that are watched.
 #[derive(Clone, Default)]
@@ -29,7 +29,7 @@ impl Offences {
     }
 
     /// Those that count against this call: a look-up may look at what is local.
-    pub(crate) fn take_of(&self, call: Call) -> Vec<String> {
+    pub(crate) fn take_of(&self, call: PathCall) -> Vec<String> {
         self.taken(|offence| !(call.is_lookup() && offence.is_local_look))
     }
 

@@ -9,64 +9,64 @@ use wincsi_proxy::flags::Config;
 use wincsi_proxy::paths::Reach;
 use wincsi_proxy::serve;
 
-use super::attack::{Attack, LINK, OUTSIDE, POD, Released, scene};
-use super::rig::{Call, Hands, Stage, path, turn};
+use super::attack::{Attack, LINK, OUTSIDE, POD, Released, swapping};
+use super::fixture::{Hands, NodeFixture, PathCall, path, turn};
 
 /// However long the server takes, the folder stays what it was.
 #[test]
 fn a_slow_server_gives_nobody_time_to_lead_a_link_out() {
-    let rig = scene();
-    let before = rig.outside();
+    let fixture = swapping();
+    let before = fixture.outside();
     let slow = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Hang);
-    let slow = rig.sim.faults().add(slow);
+    let slow = fixture.sim.faults().add(slow);
     thread::scope(|scope| {
-        let _released = Released(&rig);
-        let mapping = scope.spawn(|| rig.call(Call::MapShareAt, LINK));
+        let _released = Released(&fixture);
+        let mapping = scope.spawn(|| fixture.call(PathCall::MapShareAt, LINK));
         let patience = Duration::from_secs(60);
-        assert!(rig.sim.faults().wait_until_hanging(1, patience));
-        Attack::Junction.run(&rig.sim);
-        Attack::Link.run(&rig.sim);
-        rig.sim.faults().remove(slow);
+        assert!(fixture.sim.faults().wait_until_hanging(1, patience));
+        Attack::Junction.run(&fixture.sim);
+        Attack::Link.run(&fixture.sim);
+        fixture.sim.faults().remove(slow);
         assert_eq!(mapping.join().unwrap(), Ok(()));
     });
-    assert_eq!(rig.outside(), before);
-    assert_eq!(rig.is_link(LINK), Ok(true));
-    assert_eq!(rig.offences.take(), Vec::<String>::new());
+    assert_eq!(fixture.outside(), before);
+    assert_eq!(fixture.is_link(LINK), Ok(true));
+    assert_eq!(fixture.offences.take(), Vec::<String>::new());
 }
 
 /// As with csi-proxy. The attacker needs no race, since links are followed wherever they lead.
 #[test]
 fn without_confinement_a_folder_that_becomes_a_junction_leads_a_link_out() {
-    let stage = Stage::new().reaching(Reach::Anywhere);
-    stage.directory(POD);
-    stage.directory(OUTSIDE);
-    let rig = stage.serve();
-    Attack::Junction.run(&rig.sim);
-    assert_eq!(rig.call(Call::MapShareAt, LINK), Ok(()));
-    assert!(rig.is_there(&format!(r"{OUTSIDE}\smb")));
+    let unserved = NodeFixture::new().reaching(Reach::Anywhere);
+    unserved.directory(POD);
+    unserved.directory(OUTSIDE);
+    let fixture = unserved.serve();
+    Attack::Junction.run(&fixture.sim);
+    assert_eq!(fixture.call(PathCall::MapShareAt, LINK), Ok(()));
+    assert!(fixture.is_there(&format!(r"{OUTSIDE}\smb")));
 }
 
 /// The link was there before. Its folder is led to another that has an equal one.
 #[test]
 fn an_equal_link_elsewhere_is_not_taken_for_the_one_that_was_removed() {
-    let rig = scene();
-    rig.symlink(LINK, demo::SHARE);
-    rig.symlink(&format!(r"{OUTSIDE}\smb"), demo::SHARE);
-    let before = rig.outside();
+    let fixture = swapping();
+    fixture.symlink(LINK, demo::SHARE);
+    fixture.symlink(&format!(r"{OUTSIDE}\smb"), demo::SHARE);
+    let before = fixture.outside();
     let slow = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Hang);
-    let slow = rig.sim.faults().add(slow);
+    let slow = fixture.sim.faults().add(slow);
     thread::scope(|scope| {
-        let _released = Released(&rig);
-        let mapping = scope.spawn(|| rig.call(Call::MapShareAt, LINK));
+        let _released = Released(&fixture);
+        let mapping = scope.spawn(|| fixture.call(PathCall::MapShareAt, LINK));
         let patience = Duration::from_secs(60);
-        assert!(rig.sim.faults().wait_until_hanging(1, patience));
-        rig.sim.files().remove_directory(&path(LINK)).unwrap();
-        Attack::Junction.run(&rig.sim);
-        rig.sim.faults().remove(slow);
+        assert!(fixture.sim.faults().wait_until_hanging(1, patience));
+        fixture.sim.files().remove_directory(&path(LINK)).unwrap();
+        Attack::Junction.run(&fixture.sim);
+        fixture.sim.faults().remove(slow);
         let refused = mapping.join().unwrap().unwrap_err();
         assert!(refused.contains("reparse point"), "{refused}");
     });
-    assert_eq!(rig.outside(), before);
+    assert_eq!(fixture.outside(), before);
 }
 
 /// Nobody may ever ask for anything in the folder again, and kubelet cannot remove it.

@@ -11,7 +11,7 @@ use client::{Client, ClientError};
 use wire::disk::v1 as disk;
 use wire::filesystem::v1 as filesystem;
 
-use crate::exe::{PATIENCE, look_until};
+use crate::exe::{TIMEOUT, look_until};
 
 /// Whether the server in this folder answers on a pipe of the filesystem group.
 pub(crate) fn answers(folder: &Path) -> bool {
@@ -19,7 +19,7 @@ pub(crate) fn answers(folder: &Path) -> bool {
     let request = filesystem::PathExistsRequest {
         path: r"C:\var\lib\kubelet".to_owned(),
     };
-    let answer = client.call::<filesystem::rpc::PathExists>(&request, PATIENCE);
+    let answer = client.call::<filesystem::rpc::PathExists>(&request, TIMEOUT);
     answer.is_ok_and(|answer| answer.exists)
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn disks_answer(folder: &Path) -> bool {
     let client = Client::local(folder.join("sockets"));
     let request = disk::ListDiskIdsRequest {};
     client
-        .call::<disk::rpc::ListDiskIds>(&request, PATIENCE)
+        .call::<disk::rpc::ListDiskIds>(&request, TIMEOUT)
         .is_ok()
 }
 
@@ -44,25 +44,25 @@ pub(crate) fn page(log: &str, path: &str) -> String {
 }
 
 /// A call that hangs in the middle of its work until it is let go.
-pub(crate) struct Held {
+pub(crate) struct HangingCall {
     script: PathBuf,
     answer: Receiver<Result<disk::PartitionDiskResponse, ClientError>>,
 }
 
-impl Held {
+impl HangingCall {
     /// Has the server in this folder partition its data disk. When this returns, the disk is initialised and
     /// the call hangs.
     pub(crate) fn begin(folder: &Path) -> Self {
         let node = folder.join("node");
         let script = node.join("faults.toml");
         let client = Client::local(folder.join("sockets"));
-        let rescan = client.call::<disk::rpc::Rescan>(&disk::RescanRequest {}, PATIENCE);
+        let rescan = client.call::<disk::rpc::Rescan>(&disk::RescanRequest {}, TIMEOUT);
         rescan.expect("the data disk is found");
         fs::write(&script, HANG).expect("a script of faults");
         let (sender, answer) = mpsc::channel();
         thread::spawn(move || {
             let request = disk::PartitionDiskRequest { disk_number: 1 };
-            sender.send(client.call::<disk::rpc::PartitionDisk>(&request, PATIENCE))
+            sender.send(client.call::<disk::rpc::PartitionDisk>(&request, TIMEOUT))
         });
         let held = Self { script, answer };
         look_until(
@@ -84,7 +84,7 @@ impl Held {
     /// Lets it go, and answers what became of it.
     pub(crate) fn let_go(self) -> Result<disk::PartitionDiskResponse, ClientError> {
         fs::remove_file(&self.script).expect("the script is there");
-        self.answer.recv_timeout(PATIENCE).expect("the call ends")
+        self.answer.recv_timeout(TIMEOUT).expect("the call ends")
     }
 }
 

@@ -1,6 +1,6 @@
 //! The program is asked to end: by a signal; on Windows by a control event, raised as container runtimes do.
 
-use crate::call::{self, Held};
+use crate::call::{self, HangingCall};
 use crate::exe::{Server, turn};
 use crate::platform;
 
@@ -10,7 +10,7 @@ fn a_request_to_end_lets_the_call_in_flight_end_first() {
     for request in platform::REQUESTS {
         let mut server = Server::start();
         assert!(call::answers(server.folder.path()));
-        let held = Held::begin(server.folder.path());
+        let held = HangingCall::begin(server.folder.path());
         platform::ask_to_end(&server, request);
         server.wait_for("] stopping: ");
         held.assert_unanswered();
@@ -28,7 +28,7 @@ fn a_request_to_end_lets_the_call_in_flight_end_first() {
 fn a_call_that_does_not_end_is_left_when_the_drain_is_over() {
     let _turn = turn();
     let mut server = Server::with_flags(&["-drain-timeout=1"]);
-    let held = Held::begin(server.folder.path());
+    let held = HangingCall::begin(server.folder.path());
     platform::ask_to_end(&server, platform::REQUESTS[0]);
     assert_eq!(server.end().code(), Some(0), "{}", server.output());
     let output = server.output();
@@ -40,7 +40,7 @@ fn a_call_that_does_not_end_is_left_when_the_drain_is_over() {
 fn a_second_request_ends_the_process_at_once() {
     let _turn = turn();
     let mut server = Server::start();
-    let held = Held::begin(server.folder.path());
+    let held = HangingCall::begin(server.folder.path());
     platform::ask_to_end(&server, platform::REPEATABLE);
     server.wait_for("] stopping: ");
     platform::ask_to_end(&server, platform::REPEATABLE);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Bounds every wait: only a test that has failed already gets there.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// On Windows all servers of a machine have the same pipes, and under Wine a process takes for its own
 /// whatever service is being started: so there is one at a time.
@@ -162,9 +162,9 @@ pub(crate) fn serving(folder: &Path) -> Vec<String> {
     vec![flag("simulate", "node"), flag("listen", "sockets")]
 }
 
-/// Looks again and again, for at most [`PATIENCE`]: what is looked at lies in another process.
+/// Looks again and again, for at most [`TIMEOUT`]: what is looked at lies in another process.
 pub(crate) fn look_until(what: impl Fn() -> String, mut look: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !look() {
         assert!(Instant::now() < deadline, "waited in vain for {}", what());
         thread::park_timeout(PAUSE);

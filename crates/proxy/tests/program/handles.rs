@@ -10,7 +10,7 @@ use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;
 
-use crate::exe::{PATIENCE, Server, look_until, turn};
+use crate::exe::{Server, TIMEOUT, look_until, turn};
 use crate::messages::{Request, text};
 use crate::ordinary;
 
@@ -55,7 +55,7 @@ fn round(channels: &[Channel], volume_id: &str) -> Ends {
     for (group, channel) in wire::GROUPS.iter().zip(channels) {
         for method in group.methods {
             for request in requests(group, method, volume_id) {
-                match channel.call(method.path, &request, Instant::now() + PATIENCE) {
+                match channel.call(method.path, &request, Instant::now() + TIMEOUT) {
                     Ok(_) => ends.well += 1,
                     Err(CallError::Status(_)) => ends.failed += 1,
                     Err(error) => panic!("{}: {error}", method.path),
@@ -106,5 +106,5 @@ fn volume_on_the_data_disk(folder: &Path) -> String {
 }
 
 fn ask<R: Rpc>(client: &Client, request: &R::Request) -> R::Response {
-    client.call::<R>(request, PATIENCE).expect("it is done")
+    client.call::<R>(request, TIMEOUT).expect("it is done")
 }

@@ -9,8 +9,8 @@ use transport::{CallError, Channel, ChannelOptions, Code};
 use wire::Rpc as _;
 use wire::disk::v1 as disk;
 
-use crate::call::Held;
-use crate::exe::{PATIENCE, Server, turn};
+use crate::call::HangingCall;
+use crate::exe::{Server, TIMEOUT, turn};
 
 /// A little less than the largest request that there may be.
 const LARGE: usize = 4_000_000;
@@ -23,7 +23,7 @@ fn the_flag_says_how_much_the_clients_may_make_it_hold() {
     let _turn = turn();
     let server = Server::with_flags(&["-max-held-memory=16"]);
     let folder = server.folder.path();
-    let held = Held::begin(folder);
+    let held = HangingCall::begin(folder);
     let request = large();
     thread::scope(|scope| {
         let (sender, answers) = mpsc::channel();
@@ -32,7 +32,7 @@ fn the_flag_says_how_much_the_clients_may_make_it_hold() {
             scope.spawn(move || sender.send(partition(folder, request)));
         }
         // The others have to wait for the disk, so this is the first to be answered.
-        match answers.recv_timeout(PATIENCE).expect("one is refused") {
+        match answers.recv_timeout(TIMEOUT).expect("one is refused") {
             Err(CallError::Status(status)) => assert_eq!(status.code, Code::ResourceExhausted),
             other => panic!("{other:?}"),
         }
@@ -56,7 +56,7 @@ fn partition(folder: &Path, request: &[u8]) -> Result<Vec<u8>, CallError> {
     let endpoint = transport::Endpoint::local(&folder.join("sockets"), &disk::GROUP.pipe_name());
     let options = ChannelOptions::default();
     let channel = Channel::connect(endpoint.expect("a group's name"), options)?;
-    channel.call(path(), request, Instant::now() + PATIENCE)
+    channel.call(path(), request, Instant::now() + TIMEOUT)
 }
 
 fn path() -> &'static str {

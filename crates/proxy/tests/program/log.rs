@@ -8,7 +8,7 @@ use std::thread;
 use client::Client;
 use wire::volume::v1 as volume;
 
-use crate::exe::{PATIENCE, Server, look_until, turn};
+use crate::exe::{Server, TIMEOUT, look_until, turn};
 use crate::{call, platform};
 
 #[test]
@@ -36,7 +36,7 @@ fn verbosity_2_shows_who_connects_and_why_a_connection_ends() {
 #[test]
 fn looks_of_the_health_page_are_told_at_verbosity_5_alone() {
     let _turn = turn();
-    for (flag, is_told) in [("-v=4", false), ("-v=5", true)] {
+    for (flag, is_logged) in [("-v=4", false), ("-v=5", true)] {
         let server = Server::with_flags(&[flag, "-healthz-bind-address=127.0.0.1:0"]);
         wait_for_line(&server, &["http://"]);
         let health = call::page(&server.output(), "/healthz");
@@ -46,7 +46,7 @@ fn looks_of_the_health_page_are_told_at_verbosity_5_alone() {
         wait_for_line(&server, &["request method=/v1.Filesystem/PathExists"]);
         let own = format!("peer=process {}", server.process().id());
         let output = server.output();
-        assert_eq!(output.contains(&own), is_told, "{flag}: {output}");
+        assert_eq!(output.contains(&own), is_logged, "{flag}: {output}");
     }
 }
 
@@ -89,7 +89,7 @@ fn lines_that_nobody_read_are_counted_where_they_are_missing() {
     });
     let mut failures = 0;
     let lost: usize = loop {
-        let line = lines.recv_timeout(PATIENCE).expect("the loss is told");
+        let line = lines.recv_timeout(TIMEOUT).expect("the loss is told");
         failures += usize::from(line.contains("failed: "));
         if let Some((_, lines)) =
             line.split_once("standard error was not read: lines are missing here lines=")
@@ -99,7 +99,7 @@ fn lines_that_nobody_read_are_counted_where_they_are_missing() {
     };
     assert_eq!(failures + lost, MORE_THAN_THE_LOG_HOLDS);
     fail(server.folder.path());
-    let line = lines.recv_timeout(PATIENCE).expect("a line");
+    let line = lines.recv_timeout(TIMEOUT).expect("a line");
     assert!(line.contains("failed: "), "{line}");
 }
 
@@ -124,7 +124,7 @@ fn fail(folder: &Path) {
         volume_id: "no volume ".repeat(50),
     };
     let client = Client::local(folder.join("sockets"));
-    let answer = client.call::<volume::rpc::IsVolumeFormatted>(&request, PATIENCE);
+    let answer = client.call::<volume::rpc::IsVolumeFormatted>(&request, TIMEOUT);
     let error = answer.expect_err("there is none").to_string();
     assert!(error.contains("no volume no volume"), "{error}");
 }

@@ -62,7 +62,7 @@ fn verbosity_5_shows_the_fields_of_requests_and_4_their_methods_alone() {
     for (flag, is_shown) in [
         ("-v=4", false),
         ("-v=5", true),
-        ("-vmodule=oversight=5", true),
+        ("-vmodule=middleware=5", true),
     ] {
         let mut server = Server::with_flags(&[flag]);
         assert!(call::answers(server.folder.path()));

@@ -13,17 +13,17 @@ use os_sim::HardwareControl;
 use tempfile::TempDir;
 use transport::{CallError, Channel, ChannelOptions, Code};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::serve::{self, Running};
+use wincsi_proxy::serve::{self, RunningServer};
 use wire::Rpc;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// On Windows all servers of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A server on a new simulated node, in a folder of its own.
 pub(crate) struct Proxy {
-    _server: Running,
+    _server: RunningServer,
     _turn: MutexGuard<'static, ()>,
     folder: TempDir,
     client: Client,
@@ -100,7 +100,7 @@ impl Proxy {
     }
 
     pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, ClientError> {
-        self.client.call::<R>(request, PATIENCE)
+        self.client.call::<R>(request, TIMEOUT)
     }
 
     /// The status that a call failed with.
@@ -117,7 +117,7 @@ impl Proxy {
         let endpoint =
             transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
-        match channel.call(method, message, Instant::now() + PATIENCE) {
+        match channel.call(method, message, Instant::now() + TIMEOUT) {
             Err(CallError::Status(status)) => (status.code, status.message),
             other => panic!("{other:?}"),
         }

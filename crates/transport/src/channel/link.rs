@@ -64,7 +64,7 @@ impl Wake for Stir {
 }
 
 /// What a call waits for.
-enum Stage {
+enum CallState {
     Sending(ResponseFuture, h2::SendStream<Bytes>, Bytes),
     Head(ResponseFuture),
     Body(RecvStream, Assembly),
@@ -123,10 +123,10 @@ impl Line {
             return failed;
         }
         let timeout = deadline.saturating_duration_since(Instant::now());
-        let mut stage = self.begin(request(path, timeout, options.metadata), body);
+        let mut state = self.begin(request(path, timeout, options.metadata), body);
         loop {
-            stage = self.advance(stage, options, &mut context);
-            if let Stage::Done(exchange) = stage {
+            state = self.advance(state, options, &mut context);
+            if let CallState::Done(exchange) = state {
                 return exchange;
             }
             if let Err(failed) = self.step(deadline, &mut context) {
@@ -149,9 +149,9 @@ impl Line {
         }
     }
 
-    fn begin(&mut self, request: Result<Request<()>, String>, body: Bytes) -> Stage {
+    fn begin(&mut self, request: Result<Request<()>, String>, body: Bytes) -> CallState {
         let Http::Open(sender, _) = &mut self.http else {
-            return Stage::Done(Exchange::NotBegun("the connection has ended".to_owned()));
+            return CallState::Done(Exchange::NotBegun("the connection has ended".to_owned()));
         };
         let sent = request.and_then(|request| {
             sender
@@ -161,29 +161,29 @@ impl Line {
         match sent {
             Ok((response, mut stream)) => {
                 stream.reserve_capacity(body.len());
-                Stage::Sending(response, stream, body)
+                CallState::Sending(response, stream, body)
             }
-            Err(reason) => Stage::Done(Exchange::NotBegun(reason)),
+            Err(reason) => CallState::Done(Exchange::NotBegun(reason)),
         }
     }
 
     /// Moves the call on as far as it goes without waiting.
     fn advance(
         &mut self,
-        mut stage: Stage,
+        mut state: CallState,
         options: &ChannelOptions,
         context: &mut Context<'_>,
-    ) -> Stage {
+    ) -> CallState {
         loop {
-            let (next, moved) = match stage {
-                Stage::Sending(response, stream, body) => send(response, stream, body, context),
-                Stage::Head(response) => head(response, options.trailer, context),
-                Stage::Body(body, assembly) => receive(body, assembly, options, context),
-                Stage::Done(_) => return stage,
+            let (next, moved) = match state {
+                CallState::Sending(response, stream, body) => send(response, stream, body, context),
+                CallState::Head(response) => head(response, options.trailer, context),
+                CallState::Body(body, assembly) => receive(body, assembly, options, context),
+                CallState::Done(_) => return state,
             };
-            stage = next;
+            state = next;
             if !moved {
-                return stage;
+                return state;
             }
         }
     }
@@ -327,37 +327,37 @@ fn send(
     mut stream: h2::SendStream<Bytes>,
     mut body: Bytes,
     context: &mut Context<'_>,
-) -> (Stage, bool) {
+) -> (CallState, bool) {
     let room = stream.capacity().min(body.len());
     if room == 0 {
         return match stream.poll_capacity(context) {
-            Poll::Ready(Some(Ok(_))) => (Stage::Sending(response, stream, body), true),
-            Poll::Ready(_) => (Stage::Head(response), true),
-            Poll::Pending => (Stage::Sending(response, stream, body), false),
+            Poll::Ready(Some(Ok(_))) => (CallState::Sending(response, stream, body), true),
+            Poll::Ready(_) => (CallState::Head(response), true),
+            Poll::Pending => (CallState::Sending(response, stream, body), false),
         };
     }
     let chunk = body.split_to(room);
     let is_last = body.is_empty();
     if stream.send_data(chunk, is_last).is_err() || is_last {
-        return (Stage::Head(response), true);
+        return (CallState::Head(response), true);
     }
     stream.reserve_capacity(body.len());
-    (Stage::Sending(response, stream, body), true)
+    (CallState::Sending(response, stream, body), true)
 }
 
 fn head(
     mut response: ResponseFuture,
     trailer: Option<&'static str>,
     context: &mut Context<'_>,
-) -> (Stage, bool) {
+) -> (CallState, bool) {
     match Pin::new(&mut response).poll(context) {
-        Poll::Pending => (Stage::Head(response), false),
-        Poll::Ready(Err(error)) => (Stage::Done(failed(&error)), true),
+        Poll::Pending => (CallState::Head(response), false),
+        Poll::Ready(Err(error)) => (CallState::Done(failed(&error)), true),
         Poll::Ready(Ok(response)) => {
             let (head, body) = response.into_parts();
             let next = match grpc::read_status(&head.headers, trailer) {
-                Some(status) => Stage::Done(Exchange::Status(status)),
-                None => Stage::Body(body, Assembly::default()),
+                Some(status) => CallState::Done(Exchange::Status(status)),
+                None => CallState::Body(body, Assembly::default()),
             };
             (next, true)
         }
@@ -369,22 +369,24 @@ fn receive(
     mut assembly: Assembly,
     options: &ChannelOptions,
     context: &mut Context<'_>,
-) -> (Stage, bool) {
+) -> (CallState, bool) {
     match body.poll_data(context) {
-        Poll::Pending => (Stage::Body(body, assembly), false),
-        Poll::Ready(Some(Err(error))) => (Stage::Done(Exchange::Broken(error.to_string())), true),
+        Poll::Pending => (CallState::Body(body, assembly), false),
+        Poll::Ready(Some(Err(error))) => {
+            (CallState::Done(Exchange::Broken(error.to_string())), true)
+        }
         Poll::Ready(Some(Ok(data))) => {
             let _ = body.flow_control().release_capacity(data.len());
             match assembly.push(data, options.max_message_bytes) {
-                Ok(()) => (Stage::Body(body, assembly), true),
-                Err(status) => (Stage::Done(Exchange::Status(status)), true),
+                Ok(()) => (CallState::Body(body, assembly), true),
+                Err(status) => (CallState::Done(Exchange::Status(status)), true),
             }
         }
         Poll::Ready(None) => match body.poll_trailers(context) {
-            Poll::Pending => (Stage::Body(body, assembly), false),
+            Poll::Pending => (CallState::Body(body, assembly), false),
             Poll::Ready(trailers) => {
                 let answer = answer(trailers, assembly, options.trailer);
-                (Stage::Done(answer), true)
+                (CallState::Done(answer), true)
             }
         },
     }

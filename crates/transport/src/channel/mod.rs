@@ -25,7 +25,7 @@ pub struct Channel(Arc<Shared>);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChannelOptions {
-    /// How long opening a connection may take, a busy pipe included.
+    /// How long opening a connection may take, a busy pipe or a socket whose server has no room included.
     pub connect_timeout: Duration,
     /// The largest response message, in bytes.
     pub max_message_bytes: usize,
@@ -192,7 +192,7 @@ impl Shared {
     /// (`FILE_GENERIC_READ` has `READ_CONTROL`), so that only a pipe of a strange kind keeps it back.
     fn check_owner(&self, stream: &Stream) -> Result<(), CallError> {
         let endpoint = self.endpoint.clone();
-        match stream.server_owner() {
+        match stream.server_owner(&endpoint) {
             Ok(owner) if owner.is_trusted => Ok(()),
             Ok(ServerOwner { name: owner, .. }) => Err(CallError::ForeignOwner { endpoint, owner }),
             Err(error) => Err(CallError::Connect {

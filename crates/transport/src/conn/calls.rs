@@ -9,7 +9,7 @@ use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use http::StatusCode;
 
-use super::exchange::{self, Received, Receiving, Request, Running, Sending};
+use super::exchange::{self, Received, Receiving, Request, RunningCall, Sending};
 use super::later;
 use crate::{Code, MethodPath, ServerOptions, Status, grpc};
 
@@ -17,7 +17,7 @@ use crate::{Code, MethodPath, ServerOptions, Status, grpc};
 pub(super) struct Calls {
     receiving: Vec<Receiving>,
     whole: VecDeque<Request>,
-    running: Vec<Running>,
+    running: Vec<RunningCall>,
     sending: Vec<Sending>,
     /// Bytes of output that h2 has been given and the stream has not got yet.
     queued: usize,
@@ -140,7 +140,7 @@ impl Calls {
 
     /// Whether a client waits for a call that runs.
     pub(super) fn has_begun(&self) -> bool {
-        let waits = |running: &Running| running.has_begun && running.respond.is_some();
+        let waits = |running: &RunningCall| running.has_begun && running.respond.is_some();
         self.running.iter().any(waits)
     }
 
@@ -229,7 +229,7 @@ impl Calls {
     /// When [`Calls::expire`] has something to do next.
     pub(super) fn next_deadline(&self, stall: Duration) -> Option<Instant> {
         let receiving = self.receiving.iter().map(|receiving| receiving.deadline);
-        let waits = |running: &Running| running.respond.is_some().then_some(running.deadline);
+        let waits = |running: &RunningCall| running.respond.is_some().then_some(running.deadline);
         let running = self.running.iter().filter_map(waits);
         let sending = self
             .sending
@@ -291,7 +291,7 @@ impl Calls {
             return exchange::refuse(&mut respond, StatusCode::OK, &status);
         }
         let id = respond.stream_id().as_u32();
-        self.running.push(Running {
+        self.running.push(RunningCall {
             id,
             deadline,
             respond: Some(respond),

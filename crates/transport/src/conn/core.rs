@@ -16,7 +16,7 @@ use super::ending::{Ending, Load, Step, Why};
 use super::exchange::Request;
 use super::later;
 use super::limits::http2;
-use crate::mend::{MendError, Mender, Pings};
+use crate::authority::{AuthorityError, AuthorityRewriter, Pings};
 use crate::pool::Slice;
 use crate::port::Port;
 use crate::server::{Account, Binding, Budget, Shared};
@@ -70,7 +70,7 @@ pub(crate) enum CloseReason {
     #[error("a thread that drove it panicked")]
     Panic,
     #[error(transparent)]
-    Mend(#[from] MendError),
+    Authority(#[from] AuthorityError),
     #[error("HTTP/2: {0}")]
     Http(#[from] h2::Error),
     #[error("input or output failed: {0}")]
@@ -90,7 +90,7 @@ enum Http {
 pub(super) struct Core {
     stream: Stream,
     watch: Watch,
-    mender: Mender,
+    rewriter: AuthorityRewriter,
     port: Port,
     http: Http,
     calls: Calls,
@@ -130,7 +130,7 @@ impl Core {
             peer: stream.identity().peer(),
             stream,
             watch,
-            mender: Mender::new(pings),
+            rewriter: AuthorityRewriter::new(pings),
             port: Port::new(options.max_queued_output),
             http: Http::Silent,
             calls: Calls::default(),
@@ -246,7 +246,7 @@ impl Core {
         buffers.is_drained() && !buffers.at_end && !matches!(self.http, Http::Ended(_))
     }
 
-    /// Lets input through the mender, if h2 has taken what came before; false when there is none,
+    /// Lets input through the rewriter, if h2 has taken what came before; false when there is none,
     /// or when others come first: what is there then keeps the next wait from waiting.
     fn take_input(&mut self, slice: &Slice<'_>) -> Result<bool, CloseReason> {
         if !self.wants_input() || !self.may_read(slice) {
@@ -260,12 +260,12 @@ impl Core {
             Read::Data(data) => {
                 self.reads += 1;
                 buffers.input.reserve(data.len());
-                self.mender.push(data, &mut buffers.input)?;
-                self.calls.note_frames(self.mender.take_frames());
+                self.rewriter.push(data, &mut buffers.input)?;
+                self.calls.note_frames(self.rewriter.take_frames());
             }
         }
         drop(buffers);
-        if self.ping_due.is_none() && self.mender.holds_ping() {
+        if self.ping_due.is_none() && self.rewriter.holds_ping() {
             self.ping_due = Some(later(Instant::now(), self.shared.options.ping_delay));
         }
         if matches!(self.http, Http::Silent) {
@@ -286,7 +286,7 @@ impl Core {
             && let Poll::Ready(http) = handshake.as_mut().poll(context)
         {
             self.http = Http::Open(Box::new(http?));
-            self.tell_of_client();
+            self.log_client();
         }
         let options = &self.shared.options;
         loop {
@@ -313,7 +313,7 @@ impl Core {
     }
 
     /// This process's own clients look whether its endpoints answer, again and again.
-    fn tell_of_client(&self) {
+    fn log_client(&self) {
         let (endpoint, peer) = (&self.binding.endpoint, self.peer);
         match peer.is_this_process() {
             true => tracing::trace!(%endpoint, %peer, "client connected"),
@@ -363,7 +363,8 @@ impl Core {
     /// What waits here for more bytes, for a thread or for the client, and what buffers and h2's
     /// lists have kept since they were larger, in bytes.
     fn held(&self) -> usize {
-        let buffers = self.port.buffers().held() + self.mender.held() + self.mender.kept_by_h2();
+        let buffers =
+            self.port.buffers().held() + self.rewriter.held() + self.rewriter.kept_by_h2();
         buffers + self.calls.held() + self.stream.held()
     }
 
@@ -408,8 +409,8 @@ impl Core {
             return Err(CloseReason::Stalled);
         }
         if self.ping_due.is_some_and(|due| now >= due) {
-            self.mender.release_ping(&mut self.port.buffers().input);
-            let again = self.mender.holds_ping();
+            self.rewriter.release_ping(&mut self.port.buffers().input);
+            let again = self.rewriter.holds_ping();
             self.ping_due = again.then(|| later(now, self.shared.options.ping_delay));
         }
         self.calls
@@ -503,7 +504,7 @@ mod tests {
     use crate::sys::{self, Ready};
     use crate::{Call, Endpoint, ServerOptions, Service};
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
     /// What any system takes of a client though nobody reads, and more than the first few reads
     /// bring: they begin with 4 KiB.
     const FLOOD: usize = 96 << 10;
@@ -524,7 +525,7 @@ mod tests {
     fn connected(endpoint: &Endpoint) -> (Stream, Core) {
         let options = ServerOptions::default();
         let mut listeners = sys::listen(endpoint, &options).unwrap();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let client = Stream::connect(endpoint, end).unwrap();
         let stream = loop {
             let mut accepted = listeners.iter_mut().map(|it| it.accept().unwrap());

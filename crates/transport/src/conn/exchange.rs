@@ -47,7 +47,7 @@ pub(super) enum Received {
 
 /// A call that runs, or whose response waits for the client to make room.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningCall {
     pub(super) id: u32,
     pub(super) deadline: Instant,
     /// None once the client has been told that the deadline has passed.

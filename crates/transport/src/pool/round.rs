@@ -255,7 +255,7 @@ mod tests {
     use crate::sys::{Listener, Stream};
     use crate::{Call, Endpoint, Peer, ServerOptions, Service, Status};
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
     const CALLS: usize = 10;
     const BUSY: u32 = 1;
     const INNOCENT: u32 = 2;
@@ -305,7 +305,7 @@ mod tests {
         bytes
     }
 
-    struct Scene {
+    struct RoundFixture {
         endpoint: Endpoint,
         listeners: Vec<Listener>,
         order: Arc<Order>,
@@ -314,7 +314,7 @@ mod tests {
         clients: Vec<Stream>,
     }
 
-    impl Scene {
+    impl RoundFixture {
         fn new(endpoint: Endpoint) -> Self {
             let options = ServerOptions::default();
             let listeners = sys::listen(&endpoint, &options).unwrap();
@@ -332,7 +332,7 @@ mod tests {
 
         /// The server's side of a connection of `client` that has made all its calls.
         fn connection(&mut self, client: &Arc<Client>) -> Arc<Connection> {
-            let end = Instant::now() + PATIENCE;
+            let end = Instant::now() + TIMEOUT;
             let mut stream = Stream::connect(&self.endpoint, end).unwrap();
             stream.write(&mut requests()).unwrap();
             self.clients.push(stream);
@@ -357,20 +357,20 @@ mod tests {
     fn between_two_turns_of_a_process_another_has_one_slice_in_all() {
         let folder = tempfile::tempdir().unwrap();
         let name = format!("transport-test-{}-fair", std::process::id());
-        let mut scene = Scene::new(Endpoint::local(folder.path(), &name).unwrap());
+        let mut fixture = RoundFixture::new(Endpoint::local(folder.path(), &name).unwrap());
         let (busy, innocent) = (client(BUSY), client(INNOCENT));
         let worker = Arc::new(Worker::new().unwrap());
         worker.enter();
-        let pool = Arc::clone(&scene.shared.pool);
+        let pool = Arc::clone(&fixture.shared.pool);
         // So that each turn uses it up.
         let mut round = Round::new(&pool, &worker, Duration::ZERO);
         for owner in [vec![&busy; 20], vec![&innocent]].concat() {
-            let connection = scene.connection(owner);
+            let connection = fixture.connection(owner);
             round.add(&connection);
             round.postpone(&connection);
         }
-        let end = Instant::now() + PATIENCE;
-        let order = Arc::clone(&scene.order);
+        let end = Instant::now() + TIMEOUT;
+        let order = Arc::clone(&fixture.order);
         while order.0.lock().unwrap().len() < 21 * CALLS {
             assert!(
                 Instant::now() < end && round.go().is_ok(),
@@ -389,11 +389,11 @@ mod tests {
     fn in_the_queue_a_process_waits_for_one_connection_of_another() {
         let folder = tempfile::tempdir().unwrap();
         let name = format!("transport-test-{}-queue", std::process::id());
-        let mut scene = Scene::new(Endpoint::local(folder.path(), &name).unwrap());
+        let mut fixture = RoundFixture::new(Endpoint::local(folder.path(), &name).unwrap());
         let (busy, innocent) = (client(BUSY), client(INNOCENT));
         let mut queue = Queue::default();
         for owner in [&busy, &busy, &busy, &innocent] {
-            queue.push(Task::Serve(scene.connection(owner)));
+            queue.push(Task::Serve(fixture.connection(owner)));
         }
         let next = || match queue.pop()? {
             Task::Serve(connection) => connection.client().peer().pid,

@@ -140,7 +140,7 @@ mod tests {
     use crate::sys::{Accepts, Handles};
     use crate::{Call, Channel, ChannelOptions, Endpoint, Server, ServerOptions, Service, Status};
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
 
     struct Echo;
 
@@ -152,7 +152,7 @@ mod tests {
 
     fn echo(endpoint: &Endpoint) -> Vec<u8> {
         let channel = Channel::connect(endpoint.clone(), ChannelOptions::default()).unwrap();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         channel.call("/v1.Test/Echo", b"fine", deadline).unwrap()
     }
 
@@ -208,7 +208,7 @@ mod tests {
         let refuses = inject(&server, &failing);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| echo(&failing));
-            let end = Instant::now() + PATIENCE;
+            let end = Instant::now() + TIMEOUT;
             while server.usage().failed_accepts < 3 {
                 assert!(Instant::now() < end, "it is not tried again");
                 // Each is a client of its own, which has to be accepted.

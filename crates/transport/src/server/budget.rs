@@ -22,7 +22,7 @@ pub(crate) struct Budget {
 pub(crate) struct Account(AtomicUsize);
 
 /// Bytes that are counted until this is dropped.
-pub(crate) struct Held<'a> {
+pub(crate) struct Reservation<'a> {
     budget: &'a Budget,
     bytes: usize,
 }
@@ -52,9 +52,9 @@ impl Budget {
     }
 
     /// Counts a request that runs.
-    pub(crate) fn hold(&self, bytes: usize) -> Held<'_> {
+    pub(crate) fn hold(&self, bytes: usize) -> Reservation<'_> {
         self.used.fetch_add(bytes, AcqRel);
-        Held {
+        Reservation {
             budget: self,
             bytes,
         }
@@ -80,7 +80,7 @@ impl Account {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes, AcqRel);
     }

@@ -61,7 +61,7 @@ pub(crate) struct Whose<'a> {
 
 /// What a call has of the places.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum CallSlot {
     Common,
     Reserved,
     /// None, as it waits.
@@ -91,7 +91,7 @@ impl Calls {
     }
 
     /// Counts one more call, unless there are too many.
-    pub(crate) fn begin(&self, whose: Whose<'_>) -> Result<Place, Refusal> {
+    pub(crate) fn begin(&self, whose: Whose<'_>) -> Result<CallSlot, Refusal> {
         let share = self.limits.process;
         if !whose.client.begin_call(share) {
             return Err(Refusal::Share(share));
@@ -105,7 +105,7 @@ impl Calls {
     }
 
     /// A call has ended.
-    pub(crate) fn end(&self, whose: Whose<'_>, place: &Place) {
+    pub(crate) fn end(&self, whose: Whose<'_>, place: &CallSlot) {
         self.leave(whose, place);
         let before = self.alive.fetch_sub(1, Ordering::SeqCst);
         if before == 1 && self.awaited.load(Ordering::SeqCst) {
@@ -115,7 +115,7 @@ impl Calls {
     }
 
     /// A call waits from now on; false when too many do, and then it keeps its place.
-    pub(crate) fn begin_wait(&self, whose: Whose<'_>, place: &mut Place) -> bool {
+    pub(crate) fn begin_wait(&self, whose: Whose<'_>, place: &mut CallSlot) -> bool {
         if !whose.client.begin_wait(self.limits.process_waiting) {
             return false;
         }
@@ -124,34 +124,34 @@ impl Calls {
             return false;
         }
         self.leave(whose, place);
-        *place = Place::Waiting;
+        *place = CallSlot::Waiting;
         true
     }
 
     /// A call that waited goes on.
-    pub(crate) fn end_wait(&self, whose: Whose<'_>, place: &mut Place) {
+    pub(crate) fn end_wait(&self, whose: Whose<'_>, place: &mut CallSlot) {
         whose.client.resume_call();
         let resumed = self.place(whose.group).unwrap_or_else(|| {
             self.common.add();
-            Place::Common
+            CallSlot::Common
         });
         self.leave(whose, place);
         *place = resumed;
     }
 
-    fn place(&self, group: &Group) -> Option<Place> {
+    fn place(&self, group: &Group) -> Option<CallSlot> {
         if group.reserved.take(self.limits.reserved) {
-            return Some(Place::Reserved);
+            return Some(CallSlot::Reserved);
         }
         let has_room = self.common.take(self.limits.common);
-        has_room.then_some(Place::Common)
+        has_room.then_some(CallSlot::Common)
     }
 
-    fn leave(&self, whose: Whose<'_>, place: &Place) {
+    fn leave(&self, whose: Whose<'_>, place: &CallSlot) {
         match place {
-            Place::Common => self.common.give_back(),
-            Place::Reserved => whose.group.reserved.give_back(),
-            Place::Waiting => {
+            CallSlot::Common => self.common.give_back(),
+            CallSlot::Reserved => whose.group.reserved.give_back(),
+            CallSlot::Waiting => {
                 self.waiting.give_back();
                 return whose.client.end_wait();
             }
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use crate::Peer;
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
 
     const ROOM: usize = 2;
 
@@ -252,7 +252,7 @@ mod tests {
         let first = calls.begin(its).unwrap();
         let mut last = calls.begin(its).unwrap();
         assert!(calls.begin_wait(its, &mut last));
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         thread::scope(|scope| {
             let waiting = scope.spawn(|| calls.wait_none(deadline));
             while !calls.is_awaited() {

@@ -22,7 +22,7 @@ use crate::{Endpoint, ServerOptions, Service};
 
 pub(crate) use acceptor::Acceptor;
 pub(crate) use budget::{Account, Budget};
-pub(crate) use calls::{Calls, Place, Refusal, Whose};
+pub(crate) use calls::{CallSlot, Calls, Refusal, Whose};
 pub(crate) use client::Client;
 pub(crate) use shared::{Binding, Groups, Shared};
 
@@ -269,24 +269,24 @@ mod tests {
     use crate::pool::Pool;
     use crate::{Call, Channel, ChannelOptions, Status};
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
 
     /// Tells that a call has begun, and holds it until it may end.
-    struct Held {
+    struct HoldingService {
         begun: Sender<()>,
         end: Mutex<Receiver<()>>,
     }
 
-    impl Service for Held {
+    impl Service for HoldingService {
         fn call(&self, _: &Call) -> Result<Vec<u8>, Status> {
             self.begun.send(()).unwrap();
-            self.end.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+            self.end.lock().unwrap().recv_timeout(TIMEOUT).unwrap();
             Ok(Vec::new())
         }
     }
 
     fn eventually(what: &str, condition: impl Fn() -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !condition() {
             assert!(Instant::now() < end, "it never came to pass that {what}");
             thread::yield_now();
@@ -299,7 +299,7 @@ mod tests {
         let name = format!("transport-test-{}-nobody", std::process::id());
         let endpoint = Endpoint::local(folder.path(), &name).unwrap();
         let ((begun, begins), (may_end, end)) = (channel(), channel());
-        let service: Arc<dyn Service> = Arc::new(Held {
+        let service: Arc<dyn Service> = Arc::new(HoldingService {
             begun,
             end: Mutex::new(end),
         });
@@ -308,11 +308,11 @@ mod tests {
         let client = Channel::connect(endpoint, ChannelOptions::default()).unwrap();
         let deadline = Instant::now() + Duration::from_secs(1);
         assert!(client.call("/v1.Test/Held", b"", deadline).is_err());
-        begins.recv_timeout(PATIENCE).unwrap();
+        begins.recv_timeout(TIMEOUT).unwrap();
         drop(client);
         eventually("it is forgotten", || server.usage().connections == 0);
         thread::scope(|scope| {
-            let stopping = scope.spawn(|| server.shutdown(PATIENCE));
+            let stopping = scope.spawn(|| server.shutdown(TIMEOUT));
             eventually("it waits", || server.shared.calls.is_awaited());
             may_end.send(()).unwrap();
             assert_eq!(stopping.join().unwrap().abandoned_calls, 0);
@@ -346,18 +346,18 @@ mod tests {
         let crowd = Arc::new(Crowd::default());
         let service: Arc<dyn Service> = Arc::clone(&crowd) as _;
         let options = ServerOptions {
-            linger: PATIENCE,
+            linger: TIMEOUT,
             ..ServerOptions::default()
         };
         let server = Server::bind(vec![(endpoint.clone(), service)], options).unwrap();
-        let call = |channel: &Channel| channel.call(SLOW, b"", Instant::now() + PATIENCE).unwrap();
+        let call = |channel: &Channel| channel.call(SLOW, b"", Instant::now() + TIMEOUT).unwrap();
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| Channel::connect(endpoint.clone(), ChannelOptions::default()).unwrap())
             .inspect(|channel| drop(call(channel)))
             .collect();
         let pool = Arc::clone(&server.shared.pool);
         for channel in &clients {
-            (0..4).for_each(|_| pool.pace().note(SLOW, PATIENCE));
+            (0..4).for_each(|_| pool.pace().note(SLOW, TIMEOUT));
             crowd.pool.get_or_init(|| Arc::clone(&pool));
             call(channel);
         }
@@ -378,10 +378,10 @@ mod tests {
         let server = Server::bind(vec![(endpoint.clone(), service)], options).unwrap();
         let client = Channel::connect(endpoint, ChannelOptions::default()).unwrap();
         let pool = &server.shared.pool;
-        (0..4).for_each(|_| pool.pace().note(SLOW, PATIENCE));
+        (0..4).for_each(|_| pool.pace().note(SLOW, TIMEOUT));
         let taken_by_calls_of = |method: &str| {
             let before = pool.taken();
-            let call = || client.call(method, b"", Instant::now() + PATIENCE);
+            let call = || client.call(method, b"", Instant::now() + TIMEOUT);
             assert!((0..100).all(|_| call().is_err()));
             pool.taken() - before
         };

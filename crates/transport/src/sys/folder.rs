@@ -2,8 +2,16 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use thiserror::Error;
+
+/// How long a server waits for another one that starts in the same folder. That looks, binds and listens, which takes
+/// it no time at all: who has the folder for longer is no server that starts, and must not keep one from starting.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long it waits between two tries: the system tells nobody that a folder is free.
+pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
 /// What of `sun_path` a path may fill, in bytes: there is a NUL behind it.
 const MOST_BYTES: usize = 107;
@@ -21,6 +29,8 @@ pub(super) enum Unfit {
     ForeignFolder { folder: PathBuf, owner: String },
     #[error("its folder {} is open to others, and is left as it is because it holds more than sockets", .0.display())]
     SharedFolder(PathBuf),
+    #[error("its folder {} was replaced while the socket was made", .0.display())]
+    MovedFolder(PathBuf),
     #[error("the socket that is there already belongs to {0}")]
     ForeignSocket(String),
 }
@@ -30,9 +40,10 @@ impl From<Unfit> for io::Error {
         let kind = match unfit {
             Unfit::Length(_) | Unfit::Form => io::ErrorKind::InvalidInput,
             Unfit::NoFolder(_) => io::ErrorKind::NotADirectory,
-            Unfit::ForeignFolder { .. } | Unfit::SharedFolder(_) | Unfit::ForeignSocket(_) => {
-                io::ErrorKind::PermissionDenied
-            }
+            Unfit::ForeignFolder { .. }
+            | Unfit::SharedFolder(_)
+            | Unfit::MovedFolder(_)
+            | Unfit::ForeignSocket(_) => io::ErrorKind::PermissionDenied,
         };
         Self::new(kind, unfit)
     }
@@ -55,6 +66,12 @@ pub(super) fn of(path: &Path) -> &Path {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
+}
+
+/// Tells that a server goes on although somebody has its folder.
+pub(super) fn tell_of_holder(folder: &Path) {
+    let folder = folder.display();
+    tracing::warn!(%folder, "somebody keeps the folder of a socket locked; serving all the same");
 }
 
 #[cfg(test)]

@@ -9,6 +9,19 @@
 //! - [`Listener`]: accepts without blocking.
 //! - [`Watcher`] and [`Watch`]: call back once a stream or listener is ready or a time is over,
 //!   without a thread for each.
+//!
+//! # Endpoints
+//! An endpoint is a pipe, a Unix socket or a tcp port of the loopback interface. On Windows, Unix sockets and tcp have one
+//! code (`winsock`), with the buffers, events and endings of the pipes (`operation`). Wine has no Unix sockets, and
+//! executes all of that code but the address of a path and what a path needs (`socket_file`); these are cases of
+//! `windows-suite`.
+//!
+//! A server closes a folder of sockets that is its own before it makes one there, and changes nothing of another's
+//! (`ServerOptions::socket_folder`). It inspects old sockets without opening them, and removes one that nobody answers.
+//! From that inspection until it listens it holds the folder by a lock on the folder's own handle, without a file: other
+//! servers that start wait for it, since a socket that is bound and does not listen looks like an old one.
+//!
+//! The system reports no process for a client that comes by tcp, so that all of them are one client ([`Identity`]).
 
 mod folder;
 

@@ -32,7 +32,7 @@ use transport::{
 pub use os::{ROOT, allow_many_connections};
 
 /// Long enough for anything that is going to happen at all.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
@@ -175,13 +175,13 @@ pub fn connect(endpoint: &Endpoint) -> Channel {
 /// Calls and expects an answer.
 pub fn call(channel: &Channel, method: &str, message: &[u8]) -> Vec<u8> {
     channel
-        .call(method, message, Instant::now() + PATIENCE)
+        .call(method, message, Instant::now() + TIMEOUT)
         .unwrap()
 }
 
 /// Calls and expects a status.
 pub fn call_err(channel: &Channel, method: &str, message: &[u8]) -> Status {
-    match channel.call(method, message, Instant::now() + PATIENCE) {
+    match channel.call(method, message, Instant::now() + TIMEOUT) {
         Err(CallError::Status(status)) => status,
         other => panic!("a status, not {other:?}"),
     }
@@ -189,7 +189,7 @@ pub fn call_err(channel: &Channel, method: &str, message: &[u8]) -> Status {
 
 /// Waits until `condition` holds.
 pub fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while !condition() {
         assert!(Instant::now() < end, "it never came to pass that {what}");
         std::thread::yield_now();
@@ -213,7 +213,34 @@ pub fn read_to_close(stream: &mut RawStream) -> Vec<u8> {
 
 /// Writes until the server closes the connection.
 pub fn write_to_close(stream: &mut RawStream, bytes: &[u8]) {
-    while stream.write_all(bytes).is_ok() {}
+    while write_or_closed(stream, bytes).is_ok() {}
+}
+
+/// Writes all bytes, of which the server may take some only before it closes the connection.
+///
+/// Wine 8 leaves a blocking `send` waiting for ever if the peer resets the connection meanwhile, as 50 connections of a
+/// program of std alone show. So a `send` over tcp has a limit here: the next one reports the reset.
+pub fn write_or_closed(stream: &mut RawStream, bytes: &[u8]) -> io::Result<()> {
+    let RawStream::Tcp(tcp) = stream else {
+        return stream.write_all(bytes);
+    };
+    tcp.set_write_timeout(Some(Duration::from_millis(200)))?;
+    let mut left = bytes;
+    while !left.is_empty() {
+        match tcp.write(left) {
+            Ok(count) => left = &left[count..],
+            Err(error) if is_over_its_limit(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    tcp.set_write_timeout(None)
+}
+
+fn is_over_its_limit(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
+    )
 }
 
 /// Calls that wait for it are held back until it is opened.
@@ -263,7 +290,7 @@ impl Gate {
         let state = self.state.lock().unwrap();
         let (_state, timeout) = self
             .changed
-            .wait_timeout_while(state, PATIENCE, |state| !condition(state))
+            .wait_timeout_while(state, TIMEOUT, |state| !condition(state))
             .unwrap();
         assert!(!timeout.timed_out(), "it never came to pass that {what}");
     }

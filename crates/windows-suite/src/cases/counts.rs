@@ -4,7 +4,7 @@ use os::WinPath;
 
 use super::{Play, declare};
 use crate::failure::holds;
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 declare!("counts";
     a_thousand_calls_leave_no_handle_open,
@@ -16,22 +16,22 @@ const CALLS: u32 = 1_000;
 const NOISE: u64 = 50;
 
 /// Each round is five operations that open, ask and close: less than one handle each would show.
-fn a_thousand_calls_leave_no_handle_open(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
+fn a_thousand_calls_leave_no_handle_open(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (_, _, target) = play.mounted("target")?;
     for _ in 0..CALLS / 50 {
         ask(&play, &target)?;
     }
-    let before = stand.handles()?;
+    let before = fixture.handles()?;
     for _ in 0..CALLS / 5 {
         ask(&play, &target)?;
     }
-    let after = stand.handles()?;
+    let after = fixture.handles()?;
     let statement = format!("{after} handles are no more than {before} and {NOISE}");
     holds(&statement, after <= before + NOISE)
 }
 
-fn ask(play: &Play<'_>, target: &WinPath) -> Result<(), Failure> {
+fn ask(play: &Play<'_>, target: &WinPath) -> Result<(), CaseFailure> {
     let volumes = play.node.volumes();
     let volume = volumes.of_target(target, play.deadline())?;
     volumes.stats(volume, play.deadline())?;

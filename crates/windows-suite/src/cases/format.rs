@@ -7,7 +7,7 @@ use os::{Deadline, DiskNumber, Query, Root, Value, VolumeId, WinPath};
 
 use super::{GIB, Play, below, declare, image, write_image};
 use crate::failure::{holds, refused, same};
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 declare!("format";
     a_volume_gets_the_label_and_the_allocation_unit_that_are_asked_for,
@@ -25,22 +25,24 @@ const UNIT: u32 = 64 << 10;
 const LIST: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1301bf;;;BU)";
 
 fn a_volume_gets_the_label_and_the_allocation_unit_that_are_asked_for(
-    stand: &dyn Stand,
-) -> Result<(), Failure> {
-    let play = Play::on(stand);
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (_, found) = play.raw(GIB)?;
     let volume = found.id();
     let options = labelled(FileSystemType::Ntfs)?;
     same("format", &ensure(&play, &found, &options)?, &Formatted::Now)?;
-    is_as_asked(stand, volume, "NTFS")?;
+    is_as_asked(fixture, volume, "NTFS")?;
     let again = ensure(&play, &found, &options)?;
     same("format again", &again, &Formatted::Before)
 }
 
 /// Not every edition of Windows formats ReFS, and no page says from which length on: a refusal is the provider's,
 /// and leaves the volume as it was.
-fn a_volume_is_formatted_with_refs_or_stays_blank(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
+fn a_volume_is_formatted_with_refs_or_stays_blank(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (_, found) = play.raw(16 * GIB)?;
     let volume = found.id();
     let options = labelled(FileSystemType::Refs)?;
@@ -48,10 +50,10 @@ fn a_volume_is_formatted_with_refs_or_stays_blank(stand: &dyn Stand) -> Result<(
     match volumes.ensure_formatted(&found, &options, play.deadline()) {
         Ok(formatted) => {
             same("format", &formatted, &Formatted::Now)?;
-            is_as_asked(stand, volume, "ReFS")
+            is_as_asked(fixture, volume, "ReFS")
         }
         Err(error) => {
-            stand.note(&format!("no ReFS here: {error}"));
+            fixture.note(&format!("no ReFS here: {error}"));
             let is_refusal = matches!(error.cause, Cause::Failed { .. });
             holds("the system refused", is_refusal)?;
             let is_formatted = volumes.is_formatted(volume, play.deadline())?;
@@ -60,8 +62,10 @@ fn a_volume_is_formatted_with_refs_or_stays_blank(stand: &dyn Stand) -> Result<(
     }
 }
 
-fn a_volume_with_another_filesystem_is_refused(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
+fn a_volume_with_another_filesystem_is_refused(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (disk, _) = play.formatted()?;
     let volume = play.volume(disk)?;
     let options = FormatOptions::new(FileSystemType::Refs);
@@ -72,17 +76,19 @@ fn a_volume_with_another_filesystem_is_refused(stand: &dyn Stand) -> Result<(), 
 
 /// Read back by the volume's own path, before and after it is mounted. A mounted folder has a list of its own; a
 /// drive's root has the volume's, which is looked at on the suite's own.
-fn the_root_of_a_volume_gets_the_list_that_is_asked_for(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
+fn the_root_of_a_volume_gets_the_list_that_is_asked_for(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (_, found) = play.raw(GIB)?;
     let volume = found.id();
-    let dacl = LIST.parse().map_err(Failure::odd)?;
+    let dacl = LIST.parse().map_err(CaseFailure::unexpected)?;
     let options = labelled(FileSystemType::Ntfs)?.root_dacl(dacl);
     same("format", &ensure(&play, &found, &options)?, &Formatted::Now)?;
-    is_as_asked(stand, volume, "NTFS")?;
-    let files = &stand.node().os().files;
+    is_as_asked(fixture, volume, "NTFS")?;
+    let files = &fixture.node().os().files;
     let root = files.dacl(&WinPath::of_root(Root::Volume(volume)))?;
-    stand.note(&format!("the root's list: {root}"));
+    fixture.note(&format!("the root's list: {root}"));
     holds("the list is protected", root.starts_with("D:P"))?;
     for entry in [";SY)", ";BA)", "(A;OICI;0x1301bf;;;BU)"] {
         holds(&format!("the list has {entry}"), root.contains(entry))?;
@@ -92,8 +98,8 @@ fn the_root_of_a_volume_gets_the_list_that_is_asked_for(stand: &dyn Stand) -> Re
     volumes.mount(&found, &target, play.deadline())?;
     let mounted = files.dacl(&WinPath::of_root(Root::Volume(volume)))?;
     same("the list of a mounted volume", &mounted, &root)?;
-    let drive = files.dacl(&stand.folder().prefix(0))?;
-    let own = files.dacl(&WinPath::of_root(Root::Volume(stand.volume())))?;
+    let drive = files.dacl(&fixture.folder().prefix(0))?;
+    let own = files.dacl(&WinPath::of_root(Root::Volume(fixture.volume())))?;
     same("the list of a drive", &drive, &own)
 }
 
@@ -102,32 +108,32 @@ fn the_root_of_a_volume_gets_the_list_that_is_asked_for(stand: &dyn Stand) -> Re
 ///
 /// <https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces>
 fn a_list_that_a_root_gets_later_keeps_what_is_there_readable(
-    stand: &dyn Stand,
-) -> Result<(), Failure> {
-    let play = Play::on(stand);
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (_, volume, target) = play.mounted("target")?;
     let sub = below(&target, "sub")?;
     let filesystem = play.node.filesystem();
     filesystem.make_directory(&sub, play.deadline())?;
     let files = [below(&target, "kept")?, below(&sub, "kept")?];
     for file in &files {
-        stand.write_file(file, LABEL.as_bytes())?;
+        fixture.write_file(file, LABEL.as_bytes())?;
     }
-    let os = stand.node().os();
+    let os = fixture.node().os();
     let before = os.files.dacl(&sub)?;
     let root = WinPath::of_root(Root::Volume(volume));
     os.files
-        .set_dacl(&root, &LIST.parse().map_err(Failure::odd)?)?;
+        .set_dacl(&root, &LIST.parse().map_err(CaseFailure::unexpected)?)?;
     let list = os.files.dacl(&root)?;
     holds("the root's list is protected", list.starts_with("D:P"))?;
     let after = os.files.dacl(&sub)?;
-    stand.note(&format!(
+    fixture.note(&format!(
         "a subdirectory's list before its root's: {before}, after it: {after}"
     ));
     for file in &files {
         same(
             "content",
-            &stand.read_file(file)?,
+            &fixture.read_file(file)?,
             &LABEL.as_bytes().to_vec(),
         )?;
     }
@@ -136,19 +142,19 @@ fn a_list_that_a_root_gets_later_keeps_what_is_there_readable(
 
 /// A table of Linux's. No page says whether Windows makes a volume of its partition: without one there is
 /// nothing that could be formatted.
-fn a_partition_of_another_system_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
-    let disk = stand.plug(GIB)?;
-    write_image(stand, disk, 0, &image("mbr-sfdisk")?)?;
-    stand.overwrite(disk, FIRST_TYPE, &[LINUX])?;
-    stand.node().os().disks.update_properties(disk)?;
+fn a_partition_of_another_system_is_kept(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
+    let disk = fixture.plug(GIB)?;
+    write_image(fixture, disk, 0, &image("mbr-sfdisk")?)?;
+    fixture.overwrite(disk, FIRST_TYPE, &[LINUX])?;
+    fixture.node().os().disks.update_properties(disk)?;
     let disks = play.node.disks();
     disks.rescan(play.deadline())?;
     disks.bring_online(&play.found(disk)?, play.deadline())?;
     let volumes = play.node.volumes();
     match volumes.find_on(&play.found(disk)?, play.deadline()) {
         Err(error) if error.condition() == Some(Condition::NotFound) => {
-            stand.note("Windows makes no volume of a partition of Linux's");
+            fixture.note("Windows makes no volume of a partition of Linux's");
         }
         volume => {
             let options = FormatOptions::default();
@@ -156,39 +162,43 @@ fn a_partition_of_another_system_is_kept(stand: &dyn Stand) -> Result<(), Failur
             refused("format", formatted, Condition::NotBlank)?;
         }
     }
-    same("type", &first_type(stand, disk)?, &LINUX)
+    same("type", &first_type(fixture, disk)?, &LINUX)
 }
 
 /// Where a master boot record has the type of its first partition.
 const FIRST_TYPE: u64 = 450;
 const LINUX: u8 = 0x83;
 
-fn first_type(stand: &dyn Stand, disk: DiskNumber) -> Result<u8, Failure> {
+fn first_type(fixture: &dyn MachineFixture, disk: DiskNumber) -> Result<u8, CaseFailure> {
     let mut sectors = [0; 4096];
-    stand.node().os().disks.read(disk, 0, &mut sectors)?;
+    fixture.node().os().disks.read(disk, 0, &mut sectors)?;
     Ok(sectors[450])
 }
 
-fn labelled(file_system: FileSystemType) -> Result<FormatOptions, Failure> {
+fn labelled(file_system: FileSystemType) -> Result<FormatOptions, CaseFailure> {
     let options = FormatOptions::new(file_system).allocation_unit(UNIT);
     let options = options.and_then(|options| options.label(LABEL));
-    options.map_err(Failure::odd)
+    options.map_err(CaseFailure::unexpected)
 }
 
 fn ensure(
     play: &Play<'_>,
     volume: &FoundVolume,
     options: &FormatOptions,
-) -> Result<Formatted, Failure> {
+) -> Result<Formatted, CaseFailure> {
     let volumes = play.node.volumes();
     Ok(volumes.ensure_formatted(volume, options, play.deadline())?)
 }
 
 /// Name and label as the kernel has them, the allocation unit as the provider.
-fn is_as_asked(stand: &dyn Stand, volume: VolumeId, name: &str) -> Result<(), Failure> {
-    let os = stand.node().os();
+fn is_as_asked(
+    fixture: &dyn MachineFixture,
+    volume: VolumeId,
+    name: &str,
+) -> Result<(), CaseFailure> {
+    let os = fixture.node().os();
     let found = os.volumes.file_system(volume)?;
-    let found = found.ok_or_else(|| Failure::odd("the volume is RAW"))?;
+    let found = found.ok_or_else(|| CaseFailure::unexpected("the volume is RAW"))?;
     same("filesystem", &found.name.as_str(), &name)?;
     same("label", &found.label.as_str(), &LABEL)?;
     let select = [volume::ALLOCATION_UNIT_SIZE.name];
@@ -196,8 +206,14 @@ fn is_as_asked(stand: &dyn Stand, volume: VolumeId, name: &str) -> Result<(), Fa
         .with(volume::UNIQUE_ID.name, Value::text(volume.to_string()));
     let rows = os.storage.query(&query, Deadline::NEVER)?;
     let [row] = rows.as_slice() else {
-        return Err(Failure::odd(format!("no single object: {rows:?}")));
+        return Err(CaseFailure::unexpected(format!(
+            "no single object: {rows:?}"
+        )));
     };
     let unit = row.u32(volume::ALLOCATION_UNIT_SIZE.name);
-    same("allocation unit", &unit.map_err(Failure::odd)?, &UNIT)
+    same(
+        "allocation unit",
+        &unit.map_err(CaseFailure::unexpected)?,
+        &UNIT,
+    )
 }

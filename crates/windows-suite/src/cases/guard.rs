@@ -6,7 +6,7 @@ use os::{Deadline, DiskNumber, Query};
 
 use super::{GIB, Play, declare, image, write_image};
 use crate::failure::{holds, refused, same};
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 declare!("guard";
     an_ext4_filesystem_on_the_whole_disk_is_kept,
@@ -17,54 +17,67 @@ declare!("guard";
     the_disk_that_windows_starts_from_is_known_as_such,
 );
 
-fn an_ext4_filesystem_on_the_whole_disk_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
-    is_kept(stand, "ext4")
+fn an_ext4_filesystem_on_the_whole_disk_is_kept(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    is_kept(fixture, "ext4")
 }
 
-fn an_xfs_filesystem_on_the_whole_disk_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
-    is_kept(stand, "xfs")
+fn an_xfs_filesystem_on_the_whole_disk_is_kept(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    is_kept(fixture, "xfs")
 }
 
-fn a_luks_container_on_the_whole_disk_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
-    is_kept(stand, "luks2")
+fn a_luks_container_on_the_whole_disk_is_kept(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    is_kept(fixture, "luks2")
 }
 
 /// To Windows such a disk is raw: whoever initialised it would destroy what is on it
 /// (kubernetes/kubernetes#102737).
-fn is_kept(stand: &dyn Stand, name: &str) -> Result<(), Failure> {
-    let play = Play::on(stand);
-    let disk = stand.plug(GIB)?;
-    write_image(stand, disk, 0, &image(name)?.resized(GIB))?;
+fn is_kept(fixture: &dyn MachineFixture, name: &str) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
+    let disk = fixture.plug(GIB)?;
+    write_image(fixture, disk, 0, &image(name)?.resized(GIB))?;
     play.node.disks().rescan(play.deadline())?;
-    let before = beginning(stand, disk, 0)?;
+    let before = beginning(fixture, disk, 0)?;
     let found = play.found(disk)?;
     let partitioned = play.node.disks().partition(&found, play.deadline());
     refused("partition", partitioned, Condition::NotBlank)?;
-    holds("nothing was written", beginning(stand, disk, 0)? == before)
+    holds(
+        "nothing was written",
+        beginning(fixture, disk, 0)? == before,
+    )
 }
 
 /// The volume is RAW to Windows, so nothing but the bytes says that it is in use.
-fn a_filesystem_in_a_partition_is_kept(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
-    let disk = stand.plug(GIB)?;
+fn a_filesystem_in_a_partition_is_kept(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
+    let disk = fixture.plug(GIB)?;
     play.partition(disk)?;
     let volumes = play.node.volumes();
     let volume = play.volume(disk)?;
-    let extents = stand.node().os().volumes.extents(volume.id())?;
+    let extents = fixture.node().os().volumes.extents(volume.id())?;
     let [extent] = extents.as_slice() else {
-        return Err(Failure::odd(format!("no single extent: {extents:?}")));
+        return Err(CaseFailure::unexpected(format!(
+            "no single extent: {extents:?}"
+        )));
     };
     same("disk", &extent.disk, &disk)?;
-    write_image(stand, disk, extent.offset, &image("ext4")?)?;
-    let before = beginning(stand, disk, extent.offset)?;
+    write_image(fixture, disk, extent.offset, &image("ext4")?)?;
+    let before = beginning(fixture, disk, extent.offset)?;
     let formatted = volumes.format(&volume, play.deadline());
     refused("format", formatted, Condition::NotBlank)?;
-    let after = beginning(stand, disk, extent.offset)?;
+    let after = beginning(fixture, disk, extent.offset)?;
     holds("nothing was written", after == before)
 }
 
-fn a_formatted_volume_is_not_formatted_again(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
+fn a_formatted_volume_is_not_formatted_again(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (disk, _) = play.formatted()?;
     let volume = play.volume(disk)?;
     let again = play.node.volumes().format(&volume, play.deadline());
@@ -72,22 +85,32 @@ fn a_formatted_volume_is_not_formatted_again(stand: &dyn Stand) -> Result<(), Fa
 }
 
 /// The guard goes by these flags. They are looked at, and nothing is tried on such a disk.
-fn the_disk_that_windows_starts_from_is_known_as_such(stand: &dyn Stand) -> Result<(), Failure> {
+fn the_disk_that_windows_starts_from_is_known_as_such(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
     let select = [disk::NUMBER.name, disk::IS_BOOT.name, disk::IS_SYSTEM.name];
     let query = Query::all(disk::CLASS.name, &select);
-    let found = stand.node().os().storage.query(&query, Deadline::NEVER)?;
+    let found = fixture.node().os().storage.query(&query, Deadline::NEVER)?;
     let mut guarded = 0;
     for disk in found {
-        let is_boot = disk.bool(disk::IS_BOOT.name).map_err(Failure::odd)?;
-        let is_system = disk.bool(disk::IS_SYSTEM.name).map_err(Failure::odd)?;
+        let is_boot = disk
+            .bool(disk::IS_BOOT.name)
+            .map_err(CaseFailure::unexpected)?;
+        let is_system = disk
+            .bool(disk::IS_SYSTEM.name)
+            .map_err(CaseFailure::unexpected)?;
         guarded += usize::from(is_boot || is_system);
     }
     holds("a disk has one of the flags", guarded > 0)
 }
 
 /// The first mebibyte from an offset on.
-fn beginning(stand: &dyn Stand, disk: DiskNumber, offset: u64) -> Result<Vec<u8>, Failure> {
+fn beginning(
+    fixture: &dyn MachineFixture,
+    disk: DiskNumber,
+    offset: u64,
+) -> Result<Vec<u8>, CaseFailure> {
     let mut bytes = vec![0; 1 << 20];
-    stand.node().os().disks.read(disk, offset, &mut bytes)?;
+    fixture.node().os().disks.read(disk, offset, &mut bytes)?;
     Ok(bytes)
 }

@@ -9,7 +9,7 @@ use os::{Deadline, DiskNumber, Query, Value, WinPath};
 
 use super::{GIB, Play, below, declare};
 use crate::failure::{holds, same};
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 declare!("identity";
     a_disk_is_what_all_that_is_known_of_it_says,
@@ -21,21 +21,25 @@ const FILE: &str = "data.txt";
 const BEFORE: &[u8] = b"written before the copy";
 const AFTER: &[u8] = b"written to the original after the copy";
 
-fn a_disk_is_what_all_that_is_known_of_it_says(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
-    let one = stand.plug(GIB)?;
-    let other = stand.plug(2 * GIB)?;
+fn a_disk_is_what_all_that_is_known_of_it_says(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
+    let one = fixture.plug(GIB)?;
+    let other = fixture.plug(2 * GIB)?;
     for (disk, length) in [(one, GIB), (other, 2 * GIB)] {
         let found = of_length(&play, disk, length)?;
-        stand.note(&format!("{:?}", found.seen()));
+        fixture.note(&format!("{:?}", found.seen()));
         same("disk", &found.number(), &disk)?;
     }
     Ok(())
 }
 
-fn what_no_disk_is_is_an_error_with_all_that_was_seen(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
-    let disk = stand.plug(GIB)?;
+fn what_no_disk_is_is_an_error_with_all_that_was_seen(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
+    let disk = fixture.plug(GIB)?;
     let wanted = query(&play, disk, 2 * GIB)?;
     let found = play.node.disks().find(&wanted, play.deadline());
     let error = unidentified(found)?;
@@ -47,17 +51,17 @@ fn what_no_disk_is_is_an_error_with_all_that_was_seen(stand: &dyn Stand) -> Resu
 /// A snapshot that is restored on the node of its volume. No page says what Windows makes of two disks with one
 /// identifier; on the way it is told.
 fn a_copy_beside_its_original_is_another_volume_with_its_own_files(
-    stand: &dyn Stand,
-) -> Result<(), Failure> {
-    let play = Play::on(stand);
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let volumes = play.node.volumes();
     let (disk, volume, target) = play.mounted("original")?;
-    stand.write_file(&below(&target, FILE)?, BEFORE)?;
+    fixture.write_file(&below(&target, FILE)?, BEFORE)?;
     volumes.unmount(volume, &target, play.deadline())?;
-    let [disk, copy] = stand.copy(disk, 2 * GIB)?;
+    let [disk, copy] = fixture.copy(disk, 2 * GIB)?;
     play.node.disks().rescan(play.deadline())?;
-    stand.note(&format!("original: {}", state(stand, disk)?));
-    stand.note(&format!("copy: {}", state(stand, copy)?));
+    fixture.note(&format!("original: {}", state(fixture, disk)?));
+    fixture.note(&format!("copy: {}", state(fixture, copy)?));
     are_both_candidates(&play, disk, copy)?;
 
     let original = staged(&play, &of_length(&play, disk, GIB)?, &target)?;
@@ -65,22 +69,30 @@ fn a_copy_beside_its_original_is_another_volume_with_its_own_files(
     let cloned = staged(&play, &of_length(&play, copy, 2 * GIB)?, &elsewhere)?;
     holds("they are two volumes", original != cloned)?;
     let [ours, its] = [below(&target, FILE)?, below(&elsewhere, FILE)?];
-    stand.write_file(&ours, AFTER)?;
-    same("the copy's file", &stand.read_file(&its)?, &BEFORE.to_vec())?;
-    same("the file", &stand.read_file(&ours)?, &AFTER.to_vec())?;
+    fixture.write_file(&ours, AFTER)?;
+    same(
+        "the copy's file",
+        &fixture.read_file(&its)?,
+        &BEFORE.to_vec(),
+    )?;
+    same("the file", &fixture.read_file(&ours)?, &AFTER.to_vec())?;
     volumes.unmount(cloned, &elsewhere, play.deadline())?;
     volumes.unmount(original, &target, play.deadline())?;
     Ok(())
 }
 
 /// Where both have one identifier, that alone finds neither.
-fn are_both_candidates(play: &Play<'_>, disk: DiskNumber, copy: DiskNumber) -> Result<(), Failure> {
+fn are_both_candidates(
+    play: &Play<'_>,
+    disk: DiskNumber,
+    copy: DiskNumber,
+) -> Result<(), CaseFailure> {
     let [page83, other] = [page83(play, disk)?, page83(play, copy)?];
     if page83 != other {
-        play.stand.note("the copy has an identifier of its own");
+        play.fixture.note("the copy has an identifier of its own");
         return Ok(());
     }
-    let wanted = DiskQuery::all([Criterion::Page83(page83)]).map_err(Failure::odd)?;
+    let wanted = DiskQuery::all([Criterion::Page83(page83)]).map_err(CaseFailure::unexpected)?;
     let found = play.node.disks().find(&wanted, play.deadline());
     let error = unidentified(found)?;
     let candidates: BTreeSet<_> = error.candidates().map(|seen| seen.number).collect();
@@ -88,7 +100,11 @@ fn are_both_candidates(play: &Play<'_>, disk: DiskNumber, copy: DiskNumber) -> R
 }
 
 /// As a driver stages a disk that has a filesystem.
-fn staged(play: &Play<'_>, disk: &FoundDisk, target: &WinPath) -> Result<os::VolumeId, Failure> {
+fn staged(
+    play: &Play<'_>,
+    disk: &FoundDisk,
+    target: &WinPath,
+) -> Result<os::VolumeId, CaseFailure> {
     let (disks, volumes) = (play.node.disks(), play.node.volumes());
     disks.bring_online(disk, play.deadline())?;
     disks.partition(disk, play.deadline())?;
@@ -97,40 +113,42 @@ fn staged(play: &Play<'_>, disk: &FoundDisk, target: &WinPath) -> Result<os::Vol
     let is_formatted = volumes.is_formatted(volume, play.deadline())?;
     holds("its filesystem is known", is_formatted)?;
     volumes.mount(&found, target, play.deadline())?;
-    let content = play.stand.read_file(&below(target, FILE)?)?;
+    let content = play.fixture.read_file(&below(target, FILE)?)?;
     same("content", &content, &BEFORE.to_vec())?;
     Ok(volume)
 }
 
-fn of_length(play: &Play<'_>, disk: DiskNumber, length: u64) -> Result<FoundDisk, Failure> {
+fn of_length(play: &Play<'_>, disk: DiskNumber, length: u64) -> Result<FoundDisk, CaseFailure> {
     let wanted = query(play, disk, length)?;
     Ok(play.node.disks().find(&wanted, play.deadline())?)
 }
 
-fn query(play: &Play<'_>, disk: DiskNumber, length: u64) -> Result<DiskQuery, Failure> {
+fn query(play: &Play<'_>, disk: DiskNumber, length: u64) -> Result<DiskQuery, CaseFailure> {
     let known = [
         Criterion::Page83(page83(play, disk)?),
         Criterion::Size(length),
     ];
-    DiskQuery::all(known).map_err(Failure::odd)
+    DiskQuery::all(known).map_err(CaseFailure::unexpected)
 }
 
-fn page83(play: &Play<'_>, disk: DiskNumber) -> Result<Page83, Failure> {
+fn page83(play: &Play<'_>, disk: DiskNumber) -> Result<Page83, CaseFailure> {
     super::page83(play.node, disk, play.deadline())
 }
 
-fn unidentified(found: node::api::Result<FoundDisk>) -> Result<Box<node::NotIdentified>, Failure> {
+fn unidentified(
+    found: node::api::Result<FoundDisk>,
+) -> Result<Box<node::NotIdentified>, CaseFailure> {
     match found.map_err(|error| error.cause) {
         Err(Cause::NotIdentified(error)) => Ok(error),
-        other => Err(Failure::odd(format!("no such error: {other:?}"))),
+        other => Err(CaseFailure::unexpected(format!("no such error: {other:?}"))),
     }
 }
 
 /// What the provider says of the disk.
-fn state(stand: &dyn Stand, number: DiskNumber) -> Result<String, Failure> {
+fn state(fixture: &dyn MachineFixture, number: DiskNumber) -> Result<String, CaseFailure> {
     let select = [disk::IS_OFFLINE.name, disk::OFFLINE_REASON.name];
     let query =
         Query::all(disk::CLASS.name, &select).with(disk::NUMBER.name, Value::uint32(number.0));
-    let rows = stand.node().os().storage.query(&query, Deadline::NEVER)?;
+    let rows = fixture.node().os().storage.query(&query, Deadline::NEVER)?;
     Ok(format!("{rows:?}"))
 }

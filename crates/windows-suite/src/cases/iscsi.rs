@@ -5,7 +5,7 @@ use os::ServiceState;
 
 use super::{Play, declare};
 use crate::failure::holds;
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 declare!("initiator";
     a_portal_that_does_not_answer_is_an_error_and_is_not_kept,
@@ -27,9 +27,9 @@ pub(crate) struct Initiator<'a> {
 }
 
 impl<'a> Initiator<'a> {
-    pub(crate) fn started(stand: &'a dyn Stand) -> Result<Self, Failure> {
-        let play = Play::on(stand);
-        let service = ServiceName::parse(SERVICE).map_err(Failure::odd)?;
+    pub(crate) fn started(fixture: &'a dyn MachineFixture) -> Result<Self, CaseFailure> {
+        let play = Play::on(fixture);
+        let service = ServiceName::parse(SERVICE).map_err(CaseFailure::unexpected)?;
         let system = play.node.system();
         let found = system.service(&service, play.deadline())?;
         system.start_service(&service, play.deadline())?;
@@ -65,11 +65,11 @@ impl Drop for Initiator<'_> {
 }
 
 fn a_portal_that_does_not_answer_is_an_error_and_is_not_kept(
-    stand: &dyn Stand,
-) -> Result<(), Failure> {
-    let initiator = Initiator::started(stand)?;
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let initiator = Initiator::started(fixture)?;
     let play = &initiator.play;
-    let portal = Portal::parse(NOWHERE, PORT).map_err(Failure::odd)?;
+    let portal = Portal::parse(NOWHERE, PORT).map_err(CaseFailure::unexpected)?;
     let iscsi = play.node.iscsi();
     let added = iscsi.add_portal(&portal, play.deadline());
     holds("adding it fails", added.is_err())?;

@@ -5,7 +5,7 @@ use node::{NewSize, Resized};
 
 use super::{GIB, Play, below, declare};
 use crate::failure::{holds, same};
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 declare!("life";
     a_volume_lives_from_a_raw_disk_to_an_offline_one,
@@ -18,11 +18,13 @@ declare!("life";
 const FILE: &str = "hello.txt";
 const TEXT: &[u8] = b"written through the volume's folder";
 
-fn a_volume_lives_from_a_raw_disk_to_an_offline_one(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
+fn a_volume_lives_from_a_raw_disk_to_an_offline_one(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (disks, volumes) = (play.node.disks(), play.node.volumes());
     disks.rescan(play.deadline())?;
-    let disk = stand.plug(GIB)?;
+    let disk = fixture.plug(GIB)?;
     same("size", &disks.size(disk, play.deadline())?, &GIB)?;
     play.partition(disk)?;
     holds("it is online", disks.is_online(disk, play.deadline())?)?;
@@ -50,7 +52,7 @@ fn a_volume_lives_from_a_raw_disk_to_an_offline_one(stand: &dyn Stand) -> Result
     )?;
     let before = volumes.stats(volume, play.deadline())?;
     let file = below(&target, FILE)?;
-    stand.write_file(&file, &vec![7; 1 << 20])?;
+    fixture.write_file(&file, &vec![7; 1 << 20])?;
     let after = volumes.stats(volume, play.deadline())?;
     holds("the file takes space", after.free < before.free)?;
     same(
@@ -67,31 +69,31 @@ fn a_volume_lives_from_a_raw_disk_to_an_offline_one(stand: &dyn Stand) -> Result
     holds("it is offline", !disks.is_online(disk, play.deadline())?)
 }
 
-fn a_disk_is_found_by_its_identifier(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
-    let disk = stand.plug(GIB)?;
+fn a_disk_is_found_by_its_identifier(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
+    let disk = fixture.plug(GIB)?;
     let disks = play.node.disks();
     let ids = disks.ids(play.deadline())?;
     let page83 = ids.get(&disk).map(|ids| ids.page83.clone());
-    let page83 = page83.ok_or_else(|| Failure::odd("the new disk is not listed"))?;
+    let page83 = page83.ok_or_else(|| CaseFailure::unexpected("the new disk is not listed"))?;
     holds("it has an identifier", !page83.is_empty())?;
     same("disk", &disks.by_page83(&page83, play.deadline())?, &disk)
 }
 
 /// The file is read at the end, so that a wrong disk, partition or volume on the way shows.
 fn a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer(
-    stand: &dyn Stand,
-) -> Result<(), Failure> {
-    let play = Play::on(stand);
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (disks, volumes) = (play.node.disks(), play.node.volumes());
     let (disk, volume, target) = play.mounted("target")?;
     let file = below(&target, FILE)?;
-    stand.write_file(&file, TEXT)?;
+    fixture.write_file(&file, TEXT)?;
     let before = volumes.stats(volume, play.deadline())?;
     volumes.unmount(volume, &target, play.deadline())?;
     disks.take_offline(&play.found(disk)?, play.deadline())?;
 
-    let disk = stand.grow(disk, 3 * GIB)?;
+    let disk = fixture.grow(disk, 3 * GIB)?;
     disks.rescan(play.deadline())?;
     same("size", &disks.size(disk, play.deadline())?, &(3 * GIB))?;
     disks.bring_online(&play.found(disk)?, play.deadline())?;
@@ -105,15 +107,15 @@ fn a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer(
     let after = volumes.stats(volume, play.deadline())?;
     holds("the filesystem grew", after.total > before.total + GIB)?;
     volumes.mount(&found, &target, play.deadline())?;
-    same("content", &stand.read_file(&file)?, &TEXT.to_vec())
+    same("content", &fixture.read_file(&file)?, &TEXT.to_vec())
 }
 
-fn every_step_may_be_repeated(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
+fn every_step_may_be_repeated(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let (disks, volumes) = (play.node.disks(), play.node.volumes());
     let (disk, volume, target) = play.mounted("target")?;
     let file = below(&target, FILE)?;
-    stand.write_file(&file, TEXT)?;
+    fixture.write_file(&file, TEXT)?;
     disks.rescan(play.deadline())?;
     play.partition(disk)?;
     let found = play.found(disk)?;
@@ -124,7 +126,7 @@ fn every_step_may_be_repeated(stand: &dyn Stand) -> Result<(), Failure> {
         &volumes.find_on(&found, play.deadline())?.id(),
         &volume,
     )?;
-    same("content", &stand.read_file(&file)?, &TEXT.to_vec())?;
+    same("content", &fixture.read_file(&file)?, &TEXT.to_vec())?;
     volumes.unmount(volume, &target, play.deadline())?;
     disks.take_offline(&found, play.deadline())?;
     disks.take_offline(&found, play.deadline())?;
@@ -132,15 +134,17 @@ fn every_step_may_be_repeated(stand: &dyn Stand) -> Result<(), Failure> {
 }
 
 /// Whoever has something open would lose what it has not written.
-fn a_disk_stays_online_while_something_on_it_is_open(stand: &dyn Stand) -> Result<(), Failure> {
-    let play = Play::on(stand);
+fn a_disk_stays_online_while_something_on_it_is_open(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let play = Play::on(fixture);
     let disks = play.node.disks();
     let (disk, _, target) = play.mounted("target")?;
     let found = play.found(disk)?;
     let folder = below(&target, "open")?;
     let filesystem = play.node.filesystem();
     filesystem.make_directory(&folder, play.deadline())?;
-    let open = stand.node().os().files.pin(&folder)?;
+    let open = fixture.node().os().files.pin(&folder)?;
     let refused = disks.take_offline(&found, play.deadline());
     let condition = refused.err().and_then(|error| error.condition());
     same("condition", &condition, &Some(Condition::InUse))?;

@@ -20,7 +20,7 @@ use node::{Criterion, DiskQuery, FoundDisk, FoundVolume, Page83};
 use os::{Component, Deadline, DiskNumber, VolumeId, WinPath};
 
 use crate::failure::same;
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 pub(crate) use iscsi::{Initiator, NOWHERE};
 
@@ -30,7 +30,7 @@ pub struct Own {
     /// What it states, behind its group: `life::a_volume_lives_from_a_raw_disk_to_an_offline_one`.
     pub name: &'static str,
     /// Tries it.
-    pub run: fn(&dyn Stand) -> Result<(), Failure>,
+    pub run: fn(&dyn MachineFixture) -> Result<(), CaseFailure>,
 }
 
 /// All of them, by group.
@@ -69,33 +69,33 @@ use declare;
 const GIB: u64 = 1 << 30;
 
 /// More than any operation takes on a slow machine, and less than a case may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// One case under way: short names for what all of them do.
 pub(crate) struct Play<'a> {
-    pub(crate) stand: &'a dyn Stand,
+    pub(crate) fixture: &'a dyn MachineFixture,
     pub(crate) node: &'a dyn NodeApi,
 }
 
 impl<'a> Play<'a> {
-    pub(crate) fn on(stand: &'a dyn Stand) -> Self {
+    pub(crate) fn on(fixture: &'a dyn MachineFixture) -> Self {
         Self {
-            stand,
-            node: stand.node(),
+            fixture,
+            node: fixture.node(),
         }
     }
 
     pub(crate) fn deadline(&self) -> Deadline {
-        self.node.deadline(PATIENCE)
+        self.node.deadline(TIMEOUT)
     }
 
     /// A path below the case's folder.
-    fn at(&self, name: &str) -> Result<WinPath, Failure> {
-        below(self.stand.folder(), name)
+    fn at(&self, name: &str) -> Result<WinPath, CaseFailure> {
+        below(self.fixture.folder(), name)
     }
 
     /// A new directory below the case's folder.
-    pub(crate) fn directory(&self, name: &str) -> Result<WinPath, Failure> {
+    pub(crate) fn directory(&self, name: &str) -> Result<WinPath, CaseFailure> {
         let path = self.at(name)?;
         let filesystem = self.node.filesystem();
         filesystem.make_directory(&path, self.deadline())?;
@@ -103,37 +103,40 @@ impl<'a> Play<'a> {
     }
 
     /// A disk that was just plugged in.
-    fn found(&self, disk: DiskNumber) -> Result<FoundDisk, Failure> {
+    fn found(&self, disk: DiskNumber) -> Result<FoundDisk, CaseFailure> {
         found(self.node, disk, self.deadline())
     }
 
-    fn partition(&self, disk: DiskNumber) -> Result<(), Failure> {
+    fn partition(&self, disk: DiskNumber) -> Result<(), CaseFailure> {
         let found = self.found(disk)?;
         Ok(self.node.disks().partition(&found, self.deadline())?)
     }
 
     /// The one volume of a disk.
-    fn volume(&self, disk: DiskNumber) -> Result<FoundVolume, Failure> {
+    fn volume(&self, disk: DiskNumber) -> Result<FoundVolume, CaseFailure> {
         let found = self.found(disk)?;
         Ok(self.node.volumes().find_on(&found, self.deadline())?)
     }
 
     /// The volume of a new disk of so many bytes.
-    pub(crate) fn raw(&self, length: u64) -> Result<(DiskNumber, FoundVolume), Failure> {
-        let disk = self.stand.plug(length)?;
+    pub(crate) fn raw(&self, length: u64) -> Result<(DiskNumber, FoundVolume), CaseFailure> {
+        let disk = self.fixture.plug(length)?;
         self.partition(disk)?;
         Ok((disk, self.volume(disk)?))
     }
 
     /// The volume of a new disk of a gibibyte, formatted.
-    pub(crate) fn formatted(&self) -> Result<(DiskNumber, FoundVolume), Failure> {
+    pub(crate) fn formatted(&self) -> Result<(DiskNumber, FoundVolume), CaseFailure> {
         let (disk, volume) = self.raw(GIB)?;
         self.node.volumes().format(&volume, self.deadline())?;
         Ok((disk, volume))
     }
 
     /// The volume of a new disk, formatted, and the new folder that it is mounted at.
-    pub(crate) fn mounted(&self, name: &str) -> Result<(DiskNumber, VolumeId, WinPath), Failure> {
+    pub(crate) fn mounted(
+        &self,
+        name: &str,
+    ) -> Result<(DiskNumber, VolumeId, WinPath), CaseFailure> {
         let (disk, volume) = self.formatted()?;
         let folder = self.directory(name)?;
         let volumes = self.node.volumes();
@@ -147,44 +150,44 @@ pub(crate) fn found(
     node: &dyn NodeApi,
     disk: DiskNumber,
     deadline: Deadline,
-) -> Result<FoundDisk, Failure> {
+) -> Result<FoundDisk, CaseFailure> {
     let page83 = page83(node, disk, deadline)?;
-    let wanted = DiskQuery::all([Criterion::Page83(page83)]).map_err(Failure::odd)?;
+    let wanted = DiskQuery::all([Criterion::Page83(page83)]).map_err(CaseFailure::unexpected)?;
     let found = node.disks().find(&wanted, deadline)?;
     same("disk", &found.number(), &disk)?;
     Ok(found)
 }
 
-fn page83(node: &dyn NodeApi, disk: DiskNumber, deadline: Deadline) -> Result<Page83, Failure> {
+fn page83(node: &dyn NodeApi, disk: DiskNumber, deadline: Deadline) -> Result<Page83, CaseFailure> {
     let ids = node.disks().ids(deadline)?;
     let ids = ids.get(&disk);
-    let ids = ids.ok_or_else(|| Failure::odd(format!("disk {disk} is not listed")))?;
-    Page83::parse(&ids.page83).map_err(Failure::odd)
+    let ids = ids.ok_or_else(|| CaseFailure::unexpected(format!("disk {disk} is not listed")))?;
+    Page83::parse(&ids.page83).map_err(CaseFailure::unexpected)
 }
 
 /// The bytes of a medium that another system made.
-fn image(name: &str) -> Result<SparseImage, Failure> {
+fn image(name: &str) -> Result<SparseImage, CaseFailure> {
     let mut all = fixtures::all().into_iter();
     let found = all.find(|fixture| fixture.name == name);
-    let found = found.ok_or_else(|| Failure::odd(format!("no image of {name}")))?;
+    let found = found.ok_or_else(|| CaseFailure::unexpected(format!("no image of {name}")))?;
     Ok(found.image)
 }
 
 /// Writes them to a disk past the node.
 fn write_image(
-    stand: &dyn Stand,
+    fixture: &dyn MachineFixture,
     disk: DiskNumber,
     offset: u64,
     image: &SparseImage,
-) -> Result<(), Failure> {
+) -> Result<(), CaseFailure> {
     for (at, bytes) in image.runs() {
-        stand.overwrite(disk, offset + at, bytes)?;
+        fixture.overwrite(disk, offset + at, bytes)?;
     }
     Ok(())
 }
 
 /// A path below a folder.
-pub(crate) fn below(folder: &WinPath, name: &str) -> Result<WinPath, Failure> {
-    let name = Component::parse(name).map_err(Failure::odd)?;
+pub(crate) fn below(folder: &WinPath, name: &str) -> Result<WinPath, CaseFailure> {
+    let name = Component::parse(name).map_err(CaseFailure::unexpected)?;
     Ok(folder.join(name))
 }

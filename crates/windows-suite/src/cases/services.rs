@@ -5,7 +5,7 @@ use os::ServiceState;
 
 use super::{Play, declare};
 use crate::failure::{holds, same};
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 declare!("services";
     a_service_brings_up_what_it_needs,
@@ -21,12 +21,15 @@ struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    fn started(stand: &'a dyn Stand) -> Result<Self, Failure> {
-        let names = stand.chained_services();
-        let names = names.ok_or(Failure::Unequipped("services of which one needs another"))?;
-        let [base, dependent] = names.map(|name| ServiceName::parse(name).map_err(Failure::odd));
+    fn started(fixture: &'a dyn MachineFixture) -> Result<Self, CaseFailure> {
+        let names = fixture.chained_services();
+        let names = names.ok_or(CaseFailure::Unequipped(
+            "services of which one needs another",
+        ))?;
+        let [base, dependent] =
+            names.map(|name| ServiceName::parse(name).map_err(CaseFailure::unexpected));
         let chain = Self {
-            play: Play::on(stand),
+            play: Play::on(fixture),
             base: base?,
             dependent: dependent?,
         };
@@ -40,7 +43,7 @@ impl<'a> Chain<'a> {
         system.stop_service(&self.base, dependents, self.play.deadline())
     }
 
-    fn both_are(&self, wanted: ServiceState) -> Result<(), Failure> {
+    fn both_are(&self, wanted: ServiceState) -> Result<(), CaseFailure> {
         let system = self.play.node.system();
         for name in [&self.base, &self.dependent] {
             let found = system.service(name, self.play.deadline())?;
@@ -57,13 +60,15 @@ impl Drop for Chain<'_> {
     }
 }
 
-fn a_service_brings_up_what_it_needs(stand: &dyn Stand) -> Result<(), Failure> {
-    let chain = Chain::started(stand)?;
+fn a_service_brings_up_what_it_needs(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let chain = Chain::started(fixture)?;
     chain.both_are(ServiceState::Running)
 }
 
-fn a_service_that_another_needs_is_not_stopped_unasked(stand: &dyn Stand) -> Result<(), Failure> {
-    let chain = Chain::started(stand)?;
+fn a_service_that_another_needs_is_not_stopped_unasked(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let chain = Chain::started(fixture)?;
     let stopped = chain.stop_base(Dependents::Refuse);
     let why = stopped.err().map(|error| error.to_string());
     let names_it = why.is_some_and(|why| why.contains(chain.dependent.as_str()));
@@ -71,8 +76,10 @@ fn a_service_that_another_needs_is_not_stopped_unasked(stand: &dyn Stand) -> Res
     chain.both_are(ServiceState::Running)
 }
 
-fn a_service_is_stopped_after_those_that_need_it(stand: &dyn Stand) -> Result<(), Failure> {
-    let chain = Chain::started(stand)?;
+fn a_service_is_stopped_after_those_that_need_it(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let chain = Chain::started(fixture)?;
     chain.stop_base(Dependents::Stop)?;
     chain.both_are(ServiceState::Stopped)?;
     chain.stop_base(Dependents::Stop)?;

@@ -3,14 +3,14 @@
 use std::num::NonZeroU16;
 
 use node::api::Condition;
-use node::{Credentials, MapRequest, MappingOptions, RemotePath, Transport, Way};
+use node::{Credentials, MapRequest, MappingOptions, RemotePath, ResolvedPath, Transport};
 use os::schema::smb_global_mapping;
 use os::{Deadline, Instance, Query, Value, WinPath};
 use zeroize::Zeroizing;
 
 use super::{Play, below, declare};
 use crate::failure::{holds, refused, same};
-use crate::{Failure, Share, Stand};
+use crate::{CaseFailure, MachineFixture, Share};
 
 declare!("smb";
     a_share_is_mapped_linked_read_and_unmapped,
@@ -31,22 +31,22 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    fn on(stand: &'a dyn Stand) -> Result<Self, Failure> {
-        let share = stand.shared_file();
-        let share = share.ok_or(Failure::Unequipped("share to map"))?;
+    fn on(fixture: &'a dyn MachineFixture) -> Result<Self, CaseFailure> {
+        let share = fixture.shared_file();
+        let share = share.ok_or(CaseFailure::Unequipped("share to map"))?;
         Ok(Self {
-            play: Play::on(stand),
-            remote: RemotePath::parse(&share.share.path).map_err(Failure::odd)?,
+            play: Play::on(fixture),
+            remote: RemotePath::parse(&share.share.path).map_err(CaseFailure::unexpected)?,
             share,
         })
     }
 
     fn map(&self, link: Option<&WinPath>) -> node::api::Result<()> {
-        let way = link.map(Way::from);
+        let link_path = link.map(ResolvedPath::from);
         self.map_to(
             &self.remote,
             &self.share.share.password,
-            way.as_ref(),
+            link_path.as_ref(),
             none(),
         )
     }
@@ -63,7 +63,7 @@ impl<'a> Client<'a> {
         &self,
         remote: &RemotePath,
         password: &str,
-        link: Option<&Way>,
+        link: Option<&ResolvedPath>,
         options: MappingOptions,
     ) -> node::api::Result<()> {
         let password = Zeroizing::new(password.to_owned());
@@ -77,7 +77,7 @@ impl<'a> Client<'a> {
     }
 
     /// The provider's objects of this share's mapping.
-    fn rows(&self) -> Result<Vec<Instance>, Failure> {
+    fn rows(&self) -> Result<Vec<Instance>, CaseFailure> {
         let select = [
             smb_global_mapping::REQUIRE_INTEGRITY.name,
             smb_global_mapping::REQUIRE_PRIVACY.name,
@@ -85,7 +85,7 @@ impl<'a> Client<'a> {
         let path = Value::text(self.share.share.path.as_str());
         let query = Query::all(smb_global_mapping::CLASS.name, &select)
             .with(smb_global_mapping::REMOTE_PATH.name, path);
-        let smb = &self.play.stand.node().os().smb;
+        let smb = &self.play.fixture.node().os().smb;
         Ok(smb.query(&query, Deadline::NEVER)?)
     }
 
@@ -94,10 +94,10 @@ impl<'a> Client<'a> {
         smb.unmap(&self.remote, self.play.deadline())
     }
 
-    fn reads(&self, folder: &WinPath) -> Result<(), Failure> {
+    fn reads(&self, folder: &WinPath) -> Result<(), CaseFailure> {
         let content = self
             .play
-            .stand
+            .fixture
             .read_file(&below(folder, self.share.file)?)?;
         same("content", &content, &self.share.content.to_vec())
     }
@@ -110,8 +110,10 @@ impl Drop for Client<'_> {
     }
 }
 
-fn a_share_is_mapped_linked_read_and_unmapped(stand: &dyn Stand) -> Result<(), Failure> {
-    let client = Client::on(stand)?;
+fn a_share_is_mapped_linked_read_and_unmapped(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let client = Client::on(fixture)?;
     let play = &client.play;
     let link = play.at("share")?;
     client.map(Some(&link))?;
@@ -127,69 +129,75 @@ fn a_share_is_mapped_linked_read_and_unmapped(stand: &dyn Stand) -> Result<(), F
     refused("unmap", client.unmap(), Condition::NotMapped)
 }
 
-fn a_share_that_is_mapped_may_be_mapped_again(stand: &dyn Stand) -> Result<(), Failure> {
-    let client = Client::on(stand)?;
+fn a_share_that_is_mapped_may_be_mapped_again(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let client = Client::on(fixture)?;
     let link = client.play.at("share")?;
     client.map(Some(&link))?;
     client.map(Some(&link))?;
     client.reads(&link)
 }
 
-fn a_share_is_mapped_anew_after_it_was_unmapped(stand: &dyn Stand) -> Result<(), Failure> {
-    let client = Client::on(stand)?;
+fn a_share_is_mapped_anew_after_it_was_unmapped(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let client = Client::on(fixture)?;
     client.map(None)?;
     client.unmap()?;
     client.map(None)?;
     client.reads(client.remote.path())
 }
 
-fn a_share_that_is_not_mapped_is_told_so(stand: &dyn Stand) -> Result<(), Failure> {
-    let client = Client::on(stand)?;
+fn a_share_that_is_not_mapped_is_told_so(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let client = Client::on(fixture)?;
     refused("unmap", client.unmap(), Condition::NotMapped)
 }
 
-fn a_wrong_password_is_told_so(stand: &dyn Stand) -> Result<(), Failure> {
-    let client = Client::on(stand)?;
+fn a_wrong_password_is_told_so(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let client = Client::on(fixture)?;
     let mapped = client.map_as(&client.remote, "not the password");
     refused("map", mapped, Condition::LogonFailure)?;
     refused("unmap", client.unmap(), Condition::NotMapped)
 }
 
-fn a_share_that_is_not_there_is_told_so(stand: &dyn Stand) -> Result<(), Failure> {
-    let client = Client::on(stand)?;
+fn a_share_that_is_not_there_is_told_so(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let client = Client::on(fixture)?;
     let other = format!("{}-not-there", client.share.share.path);
-    let other = RemotePath::parse(&other).map_err(Failure::odd)?;
+    let other = RemotePath::parse(&other).map_err(CaseFailure::unexpected)?;
     let mapped = client.map_as(&other, &client.share.share.password);
     refused("map", mapped, Condition::ServerNotFound)
 }
 
-fn a_share_is_mapped_signed_and_encrypted(stand: &dyn Stand) -> Result<(), Failure> {
-    let client = Client::on(stand)?;
+fn a_share_is_mapped_signed_and_encrypted(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let client = Client::on(fixture)?;
     client.map_with(none().with_integrity(true).with_privacy(true))?;
     client.reads(client.remote.path())?;
     let rows = client.rows()?;
     let [row] = rows.as_slice() else {
-        return Err(Failure::odd(format!("no single mapping: {rows:?}")));
+        return Err(CaseFailure::unexpected(format!(
+            "no single mapping: {rows:?}"
+        )));
     };
     for name in [
         smb_global_mapping::REQUIRE_INTEGRITY.name,
         smb_global_mapping::REQUIRE_PRIVACY.name,
     ] {
-        let told = row.bool_or_null(name).map_err(Failure::odd)?;
-        same(name, &told, &Some(true))?;
+        let reported = row.bool_or_null(name).map_err(CaseFailure::unexpected)?;
+        same(name, &reported, &Some(true))?;
     }
     Ok(())
 }
 
 /// Which ones a build has is told; what an option does on a build that has it is not tried.
 fn an_option_that_this_build_lacks_is_refused_by_its_name(
-    stand: &dyn Stand,
-) -> Result<(), Failure> {
-    let client = Client::on(stand)?;
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let client = Client::on(fixture)?;
     let (class, method) = (&smb_global_mapping::CLASS, &smb_global_mapping::CREATE);
-    let smb = &stand.node().os().smb;
+    let smb = &fixture.node().os().smb;
     let known = smb.parameters(class.name, method.name, Deadline::NEVER)?;
-    stand.note(&format!("{}.{}: {known:?}", class.name, method.name));
+    fixture.note(&format!("{}.{}: {known:?}", class.name, method.name));
     for options in newer() {
         let asked: Vec<_> = options.names().collect();
         let has = |name: &&str| known.iter().any(|known| known.eq_ignore_ascii_case(name));

@@ -2,30 +2,34 @@
 
 use std::fmt::Display;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
-use std::{fs, io};
+use std::{fs, io, thread};
 
 use transport::{
     BindError, Call, Channel, ChannelOptions, Endpoint, Server, ServerOptions, Service, Status,
 };
 
-use super::{PATIENCE, declare};
+use super::{TIMEOUT, declare};
 use crate::failure::{holds, same};
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
+
+/// Servers that start at once.
+const STARTERS: usize = 4;
 
 declare!("sockets";
     a_socket_is_served_in_a_closed_folder_and_gone_with_its_server,
     what_a_server_that_died_has_left_is_replaced_and_nothing_else_is,
+    of_servers_that_start_at_once_one_serves_and_keeps_its_socket,
 );
 
 fn a_socket_is_served_in_a_closed_folder_and_gone_with_its_server(
-    stand: &dyn Stand,
-) -> Result<(), Failure> {
-    let folder = stand.socket_folder();
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let folder = fixture.socket_folder();
     let socket = folder.join("csi.sock");
     let server = serve(&socket).map_err(failed)?;
-    let is_closed = stand.is_closed_to_others(&folder)?;
+    let is_closed = fixture.is_closed_to_others(&folder)?;
     holds("nobody else may enter the folder", is_closed)?;
     // With the default options: the client takes this process for one that may serve.
     let caller = call(&socket)?;
@@ -37,24 +41,24 @@ fn a_socket_is_served_in_a_closed_folder_and_gone_with_its_server(
         &refusal(second),
         &Some(io::ErrorKind::AddrInUse),
     )?;
-    server.shutdown(PATIENCE);
+    server.shutdown(TIMEOUT);
     holds("the socket is gone", fs::symlink_metadata(&socket).is_err())?;
     fs::remove_dir(&folder).map_err(failed)
 }
 
 fn what_a_server_that_died_has_left_is_replaced_and_nothing_else_is(
-    stand: &dyn Stand,
-) -> Result<(), Failure> {
-    let folder = stand.socket_folder();
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let folder = fixture.socket_folder();
     let (socket, aside) = (folder.join("csi.sock"), folder.join("aside"));
     let server = serve(&socket).map_err(failed)?;
     // A server removes its socket, so one that died is played by hiding it.
     fs::rename(&socket, &aside).map_err(failed)?;
-    server.shutdown(PATIENCE);
+    server.shutdown(TIMEOUT);
     fs::rename(&aside, &socket).map_err(failed)?;
     let server = serve(&socket).map_err(failed)?;
     call(&socket)?;
-    server.shutdown(PATIENCE);
+    server.shutdown(TIMEOUT);
     fs::write(&socket, "of somebody").map_err(failed)?;
     let refused = refusal(serve(&socket).map(drop));
     same(
@@ -69,6 +73,46 @@ fn what_a_server_that_died_has_left_is_replaced_and_nothing_else_is(
     )?;
     fs::remove_file(&socket).map_err(failed)?;
     fs::remove_dir(&folder).map_err(failed)
+}
+
+/// What a server that died has left makes each of them think that the socket is nobody's.
+fn of_servers_that_start_at_once_one_serves_and_keeps_its_socket(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let folder = fixture.socket_folder();
+    let (socket, aside) = (folder.join("csi.sock"), folder.join("aside"));
+    for _ in 0..20 {
+        let (serving, refused): (Vec<_>, Vec<_>) = started_at_once(&socket)
+            .into_iter()
+            .partition(Result::is_ok);
+        same("servers of one socket", &serving.len(), &1)?;
+        for refused in refused {
+            let refused = refusal(refused.map(drop));
+            same("another", &refused, &Some(io::ErrorKind::AddrInUse))?;
+        }
+        call(&socket)?;
+        fs::rename(&socket, &aside).map_err(failed)?;
+        drop(serving);
+        fs::rename(&aside, &socket).map_err(failed)?;
+    }
+    fs::remove_file(&socket).map_err(failed)?;
+    fs::remove_dir(&folder).map_err(failed)
+}
+
+fn started_at_once(socket: &Path) -> Vec<Result<Server, BindError>> {
+    let barrier = Barrier::new(STARTERS);
+    let start = || {
+        barrier.wait();
+        serve(socket)
+    };
+    thread::scope(|scope| {
+        let starters: Vec<_> = (0..STARTERS).map(|_| scope.spawn(start)).collect();
+        let mut started = Vec::new();
+        for one in starters {
+            started.extend(one.join());
+        }
+        started
+    })
 }
 
 /// Answers who calls.
@@ -88,7 +132,7 @@ fn serve(socket: &Path) -> Result<Server, BindError> {
     Server::bind(services, ServerOptions::default())
 }
 
-fn call(socket: &Path) -> Result<String, Failure> {
+fn call(socket: &Path) -> Result<String, CaseFailure> {
     let deadline = Instant::now() + Duration::from_secs(30);
     let channel = Channel::connect(Endpoint::socket(socket), ChannelOptions::default());
     let answer = channel.and_then(|channel| channel.call("/v1.Suite/Caller", b"", deadline));
@@ -103,6 +147,6 @@ fn refusal(started: Result<(), BindError>) -> Option<io::ErrorKind> {
     }
 }
 
-fn failed(error: impl Display) -> Failure {
-    Failure::odd(error)
+fn failed(error: impl Display) -> CaseFailure {
+    CaseFailure::unexpected(error)
 }

@@ -5,7 +5,7 @@ use os::{Os, WinPath};
 
 use super::declare;
 use crate::failure::holds;
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 declare!("system";
     the_firmware_describes_one_system,
@@ -14,13 +14,17 @@ declare!("system";
     sockets_of_af_unix_can_be_made,
 );
 
-fn the_firmware_describes_one_system(stand: &dyn Stand) -> Result<(), Failure> {
-    let table = stand.node().os().firmware.smbios()?;
-    System::parse(&table).map(drop).map_err(Failure::odd)
+fn the_firmware_describes_one_system(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let table = fixture.node().os().firmware.smbios()?;
+    System::parse(&table)
+        .map(drop)
+        .map_err(CaseFailure::unexpected)
 }
 
-fn the_crash_dump_lies_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), Failure> {
-    let os = stand.node().os();
+fn the_crash_dump_lies_on_disks_that_are_known(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let os = fixture.node().os();
     match os.boot.paging()?.crash_dump {
         Some(file) => lies_on_known_disks(os, &file),
         None => Ok(()),
@@ -28,8 +32,10 @@ fn the_crash_dump_lies_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), 
 }
 
 /// The guard has to find the way from each page file to its disks.
-fn the_page_files_lie_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), Failure> {
-    let os = stand.node().os();
+fn the_page_files_lie_on_disks_that_are_known(
+    fixture: &dyn MachineFixture,
+) -> Result<(), CaseFailure> {
+    let os = fixture.node().os();
     let paging = os.boot.paging()?;
     for file in paging.page_files {
         lies_on_known_disks(os, &file)?;
@@ -37,7 +43,7 @@ fn the_page_files_lie_on_disks_that_are_known(stand: &dyn Stand) -> Result<(), F
     paging.unknown.map_or(Ok(()), |unknown| Err(unknown.into()))
 }
 
-fn lies_on_known_disks(os: &Os, file: &WinPath) -> Result<(), Failure> {
+fn lies_on_known_disks(os: &Os, file: &WinPath) -> Result<(), CaseFailure> {
     let known = os.disks.list()?;
     let volume = os.volumes.mounted_at(&file.prefix(0))?;
     let extents = os.volumes.extents(volume)?;
@@ -48,7 +54,7 @@ fn lies_on_known_disks(os: &Os, file: &WinPath) -> Result<(), Failure> {
 
 /// Windows has them since 10.0.17063 (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>), so
 /// every server that the suite is for.
-fn sockets_of_af_unix_can_be_made(stand: &dyn Stand) -> Result<(), Failure> {
-    let is_available = stand.node().os().afunix.is_available()?;
+fn sockets_of_af_unix_can_be_made(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
+    let is_available = fixture.node().os().afunix.is_available()?;
     holds("AF_UNIX is available", is_available)
 }

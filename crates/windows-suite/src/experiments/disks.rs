@@ -9,19 +9,19 @@ use os::schema::{Class, disk, partition};
 use os::{BusType, DiskNumber, Instance, PartitionStyle, Query};
 
 use super::storage::Disk;
-use super::{Sight, Sights, deadline, told};
-use crate::{Failure, Stand};
+use super::{Sight, Sights, deadline, outcome_text};
+use crate::{CaseFailure, MachineFixture};
 
 /// `PARTITION_STYLE_RAW` and no entry, as `DRIVE_LAYOUT_INFORMATION_EX` begins.
 const RAW_AND_EMPTY: [u8; 8] = [2, 0, 0, 0, 0, 0, 0, 0];
 
 /// The bytes, because what reads them may have mended them.
-pub(super) fn raw_layout(stand: &dyn Stand) -> Sights {
-    let disk = Disk::plugged(stand)?;
-    let layout = stand.node().os().disks.layout(disk.number)?;
+pub(super) fn raw_layout(fixture: &dyn MachineFixture) -> Sights {
+    let disk = Disk::plugged(fixture)?;
+    let layout = fixture.node().os().disks.layout(disk.number)?;
     let read = layout.style == PartitionStyle::Raw && layout.partitions.is_empty();
     let seen = format!("{:?}, {} used", layout.style, layout.partitions.len());
-    let sight = match stand.layout_bytes(disk.number) {
+    let sight = match fixture.layout_bytes(disk.number) {
         Ok(bytes) => {
             let is_as_assumed = read && bytes.starts_with(&RAW_AND_EMPTY);
             let seen = format!("{seen}; {} bytes: {}", bytes.len(), hex(&bytes));
@@ -32,8 +32,8 @@ pub(super) fn raw_layout(stand: &dyn Stand) -> Sights {
     Ok(vec![sight])
 }
 
-pub(super) fn page_files(stand: &dyn Stand) -> Sights {
-    let sight = match stand.node().os().boot.paging() {
+pub(super) fn page_files(fixture: &dyn MachineFixture) -> Sights {
+    let sight = match fixture.node().os().boot.paging() {
         Ok(paging) => {
             let dump = paging.crash_dump.map(|path| path.to_string());
             let files = paging.page_files.iter().map(ToString::to_string);
@@ -48,12 +48,12 @@ pub(super) fn page_files(stand: &dyn Stand) -> Sights {
 }
 
 /// Of every disk of the machine. Nothing is opened for reading or writing.
-pub(super) fn disk_paths(stand: &dyn Stand) -> Sights {
-    let os = stand.node().os();
+pub(super) fn disk_paths(fixture: &dyn MachineFixture) -> Sights {
+    let os = fixture.node().os();
     let select = &[disk::NUMBER.name, disk::PATH.name];
     let disks = os
         .storage
-        .query(&Query::all(disk::CLASS.name, select), deadline(stand))?;
+        .query(&Query::all(disk::CLASS.name, select), deadline(fixture))?;
     let mut is_as_assumed = true;
     let mut seen = String::new();
     for row in disks {
@@ -63,18 +63,22 @@ pub(super) fn disk_paths(stand: &dyn Stand) -> Sights {
         is_as_assumed &= number.is_some() && opened.as_ref().ok() == number.as_ref();
         let opens = opened
             .as_ref()
-            .map_or_else(|_| told(&opened), ToString::to_string);
+            .map_or_else(|_| outcome_text(&opened), ToString::to_string);
         let _ = write!(seen, "Number {number:?}, {path} opens {opens}; ");
     }
-    let numberless = numberless_partitions(stand)?;
+    let numberless = numberless_partitions(fixture)?;
     let _ = write!(seen, "{numberless} partitions without DiskNumber");
     Ok(vec![Sight::of(is_as_assumed && numberless == 0, seen)])
 }
 
-fn numberless_partitions(stand: &dyn Stand) -> Result<usize, Failure> {
+fn numberless_partitions(fixture: &dyn MachineFixture) -> Result<usize, CaseFailure> {
     let select = &[partition::DISK_NUMBER.name];
     let query = Query::all(partition::CLASS.name, select);
-    let rows = stand.node().os().storage.query(&query, deadline(stand))?;
+    let rows = fixture
+        .node()
+        .os()
+        .storage
+        .query(&query, deadline(fixture))?;
     let is_null = |row: &&Instance| {
         let number = row.value(partition::DISK_NUMBER.name);
         number.is_ok_and(os::Value::is_null)
@@ -83,24 +87,32 @@ fn numberless_partitions(stand: &dyn Stand) -> Result<usize, Failure> {
 }
 
 /// One observation for each disk of the machine, and for a new one.
-pub(super) fn disk_identity(stand: &dyn Stand) -> Sights {
-    let _new = Disk::plugged(stand)?;
-    let partitions = rows(stand, &partition::CLASS)?;
-    let disks = rows(stand, &disk::CLASS)?;
+pub(super) fn disk_identity(fixture: &dyn MachineFixture) -> Sights {
+    let _new = Disk::plugged(fixture)?;
+    let partitions = rows(fixture, &partition::CLASS)?;
+    let disks = rows(fixture, &disk::CLASS)?;
     disks
         .iter()
-        .map(|row| identity(stand, row, &partitions))
+        .map(|row| identity(fixture, row, &partitions))
         .collect()
 }
 
 /// All objects of a class, with all their properties.
-fn rows(stand: &dyn Stand, class: &'static Class) -> Result<Vec<Instance>, Failure> {
+fn rows(fixture: &dyn MachineFixture, class: &'static Class) -> Result<Vec<Instance>, CaseFailure> {
     let select: Vec<_> = class.all_properties().map(|row| row.name).collect();
     let query = Query::all(class.name, &select);
-    Ok(stand.node().os().storage.query(&query, deadline(stand))?)
+    Ok(fixture
+        .node()
+        .os()
+        .storage
+        .query(&query, deadline(fixture))?)
 }
 
-fn identity(stand: &dyn Stand, row: &Instance, partitions: &[Instance]) -> Result<Sight, Failure> {
+fn identity(
+    fixture: &dyn MachineFixture,
+    row: &Instance,
+    partitions: &[Instance],
+) -> Result<Sight, CaseFailure> {
     let properties = &row.properties;
     let Some(number) = row.u32_or_null(disk::NUMBER.name)?.map(DiskNumber) else {
         return Ok(Sight::of(
@@ -108,7 +120,7 @@ fn identity(stand: &dyn Stand, row: &Instance, partitions: &[Instance]) -> Resul
             format!("a disk without a Number: {properties:?}"),
         ));
     };
-    let disks = &stand.node().os().disks;
+    let disks = &fixture.node().os().disks;
     let page = disks.device_id_page(number);
     let parsed = page.as_ref().ok().map(|page| DeviceIdPage::parse(page));
     let location = row.text_or_null(disk::LOCATION.name)?.map(Location::parse);
@@ -117,7 +129,7 @@ fn identity(stand: &dyn Stand, row: &Instance, partitions: &[Instance]) -> Resul
     let is_as_assumed = matches!(parsed, Some(Ok(_)))
         && matches!(location, Some(Ok(_)))
         && (!is_nvme || !namespaces.is_empty());
-    let page = page.map_or_else(|error| told::<()>(&Err(error)), |page| hex(&page));
+    let page = page.map_or_else(|error| outcome_text::<()>(&Err(error)), |page| hex(&page));
     let address = disks.scsi_address(number);
     let descriptor = disks.descriptor(number);
     let of_it = partitions.iter().filter(|partition| {

@@ -4,60 +4,78 @@ use formats::reparse::{Reparse, Target};
 use os::{LinkKind, Win32};
 
 use super::handles::{self, churn};
-use super::{Sight, Sights, told};
+use super::{Sight, Sights, outcome_text};
 use crate::cases::{Play, below};
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 /// An ordinary folder; the one of a HostProcess container is named by `--calls-by-handle`.
-pub(super) fn calls_by_handle(stand: &dyn Stand) -> Sights {
-    let counts = churn(stand.node().os(), stand.folder(), handles::SHORT)?;
+pub(super) fn calls_by_handle(fixture: &dyn MachineFixture) -> Sights {
+    let counts = churn(fixture.node().os(), fixture.folder(), handles::SHORT)?;
     Ok(vec![counts.sight()])
 }
 
 /// The disk goes away below the folder, as one that a cloud detaches by force.
-pub(super) fn vanished_volume(stand: &dyn Stand) -> Sights {
-    let (disk, _, folder) = Play::on(stand).mounted("vanished")?;
-    stand.unplug(disk)?;
-    let os = stand.node().os();
+pub(super) fn vanished_volume(fixture: &dyn MachineFixture) -> Sights {
+    let (disk, _, folder) = Play::on(fixture).mounted("vanished")?;
+    fixture.unplug(disk)?;
+    let os = fixture.node().os();
     let deleted = os.volumes.delete_mount_point(&folder);
     let left = os.files.entry(&folder);
     let tag = left.as_ref().ok().and_then(|entry| entry.tag);
     let is_as_assumed = deleted.is_ok() && left.is_ok() && tag.is_none();
     let seen = format!(
         "DeleteVolumeMountPointW: {}; then the folder: {}, tag {tag:?}",
-        told(&deleted),
-        told(&left),
+        outcome_text(&deleted),
+        outcome_text(&left),
     );
     Ok(vec![Sight::of(is_as_assumed, seen)])
 }
 
-pub(super) fn mounted_folder(stand: &dyn Stand) -> Sights {
-    let (_, volume, folder) = Play::on(stand).mounted("mounted")?;
-    let data = stand.node().os().files.reparse_data(&folder)?;
-    let parsed = Reparse::parse(&data).map_err(Failure::odd)?;
+pub(super) fn mounted_folder(fixture: &dyn MachineFixture) -> Sights {
+    let (_, volume, folder) = Play::on(fixture).mounted("mounted")?;
+    let data = fixture.node().os().files.reparse_data(&folder)?;
+    let parsed = Reparse::parse(&data).map_err(CaseFailure::unexpected)?;
     let leads_to = match &parsed {
         Reparse::MountPoint(names) => Some(names.target()),
         _ => None,
     };
     let is_as_assumed = leads_to == Some(Target::Volume(volume.0));
     let file = below(&folder, "file")?;
-    let written = stand.write_file(&file, b"through the folder");
+    let written = fixture.write_file(&file, b"through the folder");
     let seen = format!(
         "volume {volume}: {parsed:?}; a file in it: {}",
-        told(&written)
+        outcome_text(&written)
     );
     Ok(vec![Sight::of(is_as_assumed, seen)])
 }
 
-/// What kubelet gives a container, where a link was made before what it leads to was there.
-pub(super) fn file_link(stand: &dyn Stand) -> Sights {
-    let (target, link) = (
-        below(stand.folder(), "real")?,
-        below(stand.folder(), "link")?,
+/// As Rmdir of a volume's folder removes it.
+pub(super) fn held_mounted_folder(fixture: &dyn MachineFixture) -> Sights {
+    let (_, _, folder) = Play::on(fixture).mounted("held")?;
+    let files = &fixture.node().os().files;
+    let (Some(above), Some(name)) = (folder.parent(), folder.name()) else {
+        return Err(CaseFailure::unexpected("a folder without a name"));
+    };
+    let removed = files.pin(&above)?.remove(name);
+    let left = files.entry(&folder);
+    let is_gone = matches!(&left, Err(error) if error.is_not_found());
+    let seen = format!(
+        "the removal: {}; then: {}",
+        outcome_text(&removed),
+        outcome_text(&left)
     );
-    let files = &stand.node().os().files;
+    Ok(vec![Sight::of(removed.is_ok() && is_gone, seen)])
+}
+
+/// What kubelet gives a container, where a link was made before what it leads to was there.
+pub(super) fn file_link(fixture: &dyn MachineFixture) -> Sights {
+    let (target, link) = (
+        below(fixture.folder(), "real")?,
+        below(fixture.folder(), "link")?,
+    );
+    let files = &fixture.node().os().files;
     files.create_directory(&target)?;
-    stand.write_file(&below(&target, "file")?, b"behind the link")?;
+    fixture.write_file(&below(&target, "file")?, b"behind the link")?;
     files.create_symlink(&link, &target.to_string(), LinkKind::File)?;
     let opened = files.leads_to_directory(&link);
     let passed = files.entry(&below(&link, "file")?);
@@ -66,8 +84,8 @@ pub(super) fn file_link(stand: &dyn Stand) -> Sights {
         && is_denied(passed.as_ref().err().and_then(os::Error::win32));
     let seen = format!(
         "the directory: {}; a file behind the link: {}",
-        told(&opened),
-        told(&passed)
+        outcome_text(&opened),
+        outcome_text(&passed)
     );
     Ok(vec![Sight::of(is_as_assumed, seen)])
 }

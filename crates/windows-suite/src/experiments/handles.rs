@@ -7,7 +7,7 @@ use std::{fmt, thread};
 use os::{Component, Deadline, Os, Win32, WinPath};
 
 use super::Sight;
-use crate::Failure;
+use crate::CaseFailure;
 
 /// How many threads, and how many directories each makes, until its time is over.
 #[derive(Debug, Clone, Copy)]
@@ -95,18 +95,18 @@ impl fmt::Display for Counts {
 ///
 /// # Errors
 /// A thread cannot be started.
-pub fn churn(os: &Os, folder: &WinPath, load: Load) -> Result<Counts, Failure> {
+pub fn churn(os: &Os, folder: &WinPath, load: Load) -> Result<Counts, CaseFailure> {
     let deadline = Deadline::within(&*os.clock, load.at_most);
     thread::scope(|scope| {
         let mut threads = Vec::new();
         for thread in 0..load.threads {
             let work = move || worked(os, folder, thread, load.rounds, deadline);
             let started = thread::Builder::new().spawn_scoped(scope, work);
-            threads.push(started.map_err(Failure::odd)?);
+            threads.push(started.map_err(CaseFailure::unexpected)?);
         }
         let mut counts = threads.into_iter().map(|thread| {
             let joined = thread.join();
-            joined.map_err(|_| Failure::odd("a thread panicked"))
+            joined.map_err(|_| CaseFailure::unexpected("a thread panicked"))
         });
         counts.try_fold(Counts::default(), |all, one| Ok(all.add(one?)))
     })

@@ -4,14 +4,14 @@ use os::schema::{iscsi_codes, iscsi_target_portal as portal};
 use os::{Arguments, Cause, Returned, Target, Value};
 
 use super::{Answer, Sight, Sights};
-use crate::Stand;
+use crate::MachineFixture;
 use crate::cases::{Initiator, NOWHERE};
 
 /// Win32 codes are below it, the initiator's own above.
 const WIN32_CODES: u32 = 0x1_0000;
 
-pub(super) fn refused_portal(stand: &dyn Stand) -> Sights {
-    let initiator = Initiator::started(stand)?;
+pub(super) fn refused_portal(fixture: &dyn MachineFixture) -> Sights {
+    let initiator = Initiator::started(fixture)?;
     let arguments = Arguments::none()
         .with(
             portal::new::TARGET_PORTAL_ADDRESS.name,
@@ -22,8 +22,8 @@ pub(super) fn refused_portal(stand: &dyn Stand) -> Sights {
             Value::uint16(3260),
         );
     let class = Target::Class(portal::CLASS.name);
-    let iscsi = &*stand.node().os().iscsi;
-    let answer = Answer::of(stand, iscsi, class, &portal::NEW, &arguments);
+    let iscsi = &*fixture.node().os().iscsi;
+    let answer = Answer::of(fixture, iscsi, class, &portal::NEW, &arguments);
     initiator.forget_nowhere();
     Ok(vec![Sight::of(is_known(&answer), format!("New {answer}"))])
 }

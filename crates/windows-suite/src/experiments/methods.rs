@@ -1,16 +1,16 @@
 //! What the storage provider's methods return.
 
 use os::schema::{Method, disk, partition, volume};
-use os::{Arguments, DiskAttributes, Instance, Value, WinPath};
+use os::{Arguments, DiskAccess, DiskAttributes, Instance, Value, WinPath};
 
 use super::storage::{Disk, all_of_it, gpt, ntfs};
-use super::{Answer, Sight, Sights};
+use super::{Answer, Sight, Sights, outcome_text};
 use crate::cases::Play;
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 /// The page of SetAttributes says that the disk has to be online for most attributes.
-pub(super) fn read_only_offline(stand: &dyn Stand) -> Sights {
-    let disk = Disk::initialised(stand)?;
+pub(super) fn read_only_offline(fixture: &dyn MachineFixture) -> Sights {
+    let disk = Disk::initialised(fixture)?;
     disk.call(&disk::SET_ATTRIBUTES, &read_only(true))?
         .required()?;
     disk.call(&disk::OFFLINE, &Arguments::none())?.required()?;
@@ -31,6 +31,25 @@ pub(super) fn read_only_offline(stand: &dyn Stand) -> Sights {
     Ok(vec![Sight::of(is_as_assumed, seen)])
 }
 
+/// As a disk is brought online for readers alone.
+pub(super) fn online_read_only(fixture: &dyn MachineFixture) -> Sights {
+    let disk = Disk::initialised(fixture)?;
+    disk.call(&disk::OFFLINE, &Arguments::none())?.required()?;
+    let disks = &fixture.node().os().disks;
+    let set = disks.set_access(disk.number, DiskAccess::ReadOnly);
+    let before = disk.state()?;
+    let online = disk.call(&disk::ONLINE, &Arguments::none())?;
+    let after = disk.state()?;
+    let is_as_assumed = set.is_ok() && before.read_only && after.read_only && !after.offline;
+    let seen = format!(
+        "set past the provider while offline: {}, then {}; Online {online}, then {}",
+        outcome_text(&set),
+        shown(before),
+        shown(after),
+    );
+    Ok(vec![Sight::of(is_as_assumed, seen)])
+}
+
 fn read_only(value: bool) -> Arguments {
     Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(value))
 }
@@ -41,8 +60,8 @@ fn shown(state: DiskAttributes) -> String {
 }
 
 /// Through our own code, which may read a null back: the script shows the null itself.
-pub(super) fn return_values(stand: &dyn Stand) -> Sights {
-    let disk = Disk::plugged(stand)?;
+pub(super) fn return_values(fixture: &dyn MachineFixture) -> Sights {
+    let disk = Disk::plugged(fixture)?;
     let mut answers = vec![
         ("UpdateHostStorageCache", disk.rescan()),
         ("Initialize", disk.call(&disk::INITIALIZE, &gpt())?),
@@ -61,11 +80,11 @@ pub(super) fn return_values(stand: &dyn Stand) -> Sights {
 }
 
 /// As a driver's disk goes offline: its volume is locked and dismounted, and stays locked until it is done.
-pub(super) fn offline_under_lock(stand: &dyn Stand) -> Sights {
-    let (number, found) = Play::on(stand).formatted()?;
+pub(super) fn offline_under_lock(fixture: &dyn MachineFixture) -> Sights {
+    let (number, found) = Play::on(fixture).formatted()?;
     let volume = found.id();
-    let disk = Disk::of(stand, number);
-    let lock = stand.node().os().volumes.lock(volume)?;
+    let disk = Disk::of(fixture, number);
+    let lock = fixture.node().os().volumes.lock(volume)?;
     lock.dismount()?;
     let offline = disk.call(&disk::OFFLINE, &Arguments::none())?;
     let after = disk.state()?;
@@ -78,10 +97,10 @@ pub(super) fn offline_under_lock(stand: &dyn Stand) -> Sights {
 const FORMATS: usize = 5;
 
 /// A volume is formatted as soon as it is there, which `Format` was seen to refuse now and then.
-pub(super) fn format_at_once(stand: &dyn Stand) -> Sights {
+pub(super) fn format_at_once(fixture: &dyn MachineFixture) -> Sights {
     let mut answers = Vec::new();
     for _ in 0..FORMATS {
-        let disk = Disk::initialised(stand)?;
+        let disk = Disk::initialised(fixture)?;
         disk.call(&disk::CREATE_PARTITION, &all_of_it())?
             .required()?;
         let (_, object) = disk.volume()?;
@@ -93,12 +112,12 @@ pub(super) fn format_at_once(stand: &dyn Stand) -> Sights {
 
 /// Each is refused for a reason that the pages name. Whether the last is refused at all is another question: there
 /// only that it answers by a code counts.
-pub(super) fn refused_methods(stand: &dyn Stand) -> Sights {
-    let paths = Paths::of(stand)?;
+pub(super) fn refused_methods(fixture: &dyn MachineFixture) -> Sights {
+    let paths = Paths::of(fixture)?;
     let (disk, partition) = (&paths.disk, &paths.partition);
     let size = Value::uint64(partition.u64(partition::SIZE.name)?);
     let same_size = Arguments::none().with(partition::resize::SIZE.name, size);
-    let play = Play::on(stand);
+    let play = Play::on(fixture);
     let [mounted, plain] = [play.directory("mounted")?, play.directory("plain")?];
     paths.add(&mounted).required()?;
     let answers = [
@@ -127,8 +146,8 @@ struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    fn of(stand: &'a dyn Stand) -> Result<Self, Failure> {
-        let disk = Disk::initialised(stand)?;
+    fn of(fixture: &'a dyn MachineFixture) -> Result<Self, CaseFailure> {
+        let disk = Disk::initialised(fixture)?;
         let created = disk.call(&disk::CREATE_PARTITION, &all_of_it())?;
         created.required()?;
         let (_, volume) = disk.volume()?;

@@ -20,8 +20,8 @@ use fidelity::Verdict;
 use os::schema::Method;
 use os::{Arguments, Deadline, Outcome, Provider, Returned, Target};
 
-use crate::cases::PATIENCE;
-use crate::{Failure, Stand};
+use crate::cases::TIMEOUT;
+use crate::{CaseFailure, MachineFixture};
 
 pub use handles::{Counts, Load, churn};
 
@@ -33,7 +33,7 @@ pub struct Trial {
     /// Its number.
     pub number: u8,
     /// Makes it.
-    pub run: fn(&dyn Stand) -> Result<Vec<Sight>, Failure>,
+    pub run: fn(&dyn MachineFixture) -> Result<Vec<Sight>, CaseFailure>,
 }
 
 /// What an experiment saw, and what that means for the assumption.
@@ -77,7 +77,7 @@ impl Sight {
     }
 }
 
-type Sights = Result<Vec<Sight>, Failure>;
+type Sights = Result<Vec<Sight>, CaseFailure>;
 
 /// All of them, by number, but for the one that stops a service: nothing is tried after one that hangs.
 pub fn all() -> impl Iterator<Item = &'static Trial> {
@@ -118,6 +118,8 @@ declare! {
     19 folders::mounted_folder,
     21 objects::all_properties,
     35 folders::file_link,
+    36 folders::held_mounted_folder,
+    37 methods::online_read_only,
     3 shares::lost_share,
 }
 
@@ -126,13 +128,13 @@ struct Answer(os::Result<Outcome>);
 
 impl Answer {
     fn of(
-        stand: &dyn Stand,
+        fixture: &dyn MachineFixture,
         provider: &dyn Provider,
         target: Target<'_>,
         method: &Method,
         arguments: &Arguments,
     ) -> Self {
-        Self(provider.invoke(target, method.name, arguments, deadline(stand)))
+        Self(provider.invoke(target, method.name, arguments, deadline(fixture)))
     }
 
     fn code(&self) -> Option<u32> {
@@ -147,10 +149,10 @@ impl Answer {
     }
 
     /// The method did it, or the experiment ends.
-    fn required(self) -> Result<(), Failure> {
+    fn required(self) -> Result<(), CaseFailure> {
         match self.is_success() {
             true => Ok(()),
-            false => Err(Failure::Wrong(self.to_string())),
+            false => Err(CaseFailure::Wrong(self.to_string())),
         }
     }
 }
@@ -159,7 +161,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Ok(outcome) => match &outcome.extended {
-                Some(said) => write!(f, "returned {} ({said})", outcome.code),
+                Some(system_text) => write!(f, "returned {} ({system_text})", outcome.code),
                 None => write!(f, "returned {}", outcome.code),
             },
             Err(error) => write!(f, "the call failed: {:?}: {error}", error.cause),
@@ -168,7 +170,7 @@ impl fmt::Display for Answer {
 }
 
 /// A failed call of the kernel with its number, or what was done.
-fn told<T>(done: &os::Result<T>) -> String {
+fn outcome_text<T>(done: &os::Result<T>) -> String {
     match done {
         Ok(_) => "success".to_owned(),
         Err(error) => match error.win32() {
@@ -178,8 +180,8 @@ fn told<T>(done: &os::Result<T>) -> String {
     }
 }
 
-fn deadline(stand: &dyn Stand) -> Deadline {
-    Deadline::within(&*stand.node().os().clock, PATIENCE)
+fn deadline(fixture: &dyn MachineFixture) -> Deadline {
+    Deadline::within(&*fixture.node().os().clock, TIMEOUT)
 }
 
 #[cfg(test)]

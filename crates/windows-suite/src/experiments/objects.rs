@@ -11,7 +11,7 @@ use os::{Arguments, Instance, Provider, Query, Target, Value};
 
 use super::disks::hex;
 use super::{Sight, Sights, deadline};
-use crate::Stand;
+use crate::MachineFixture;
 use crate::cases::Initiator;
 
 const OF_THE_INITIATOR: [&Class; 4] = [
@@ -22,47 +22,47 @@ const OF_THE_INITIATOR: [&Class; 4] = [
 ];
 
 /// One observation for each class. What nobody has set up here, a target say, is not set up for it.
-pub(super) fn all_properties(stand: &dyn Stand) -> Sights {
-    let os = stand.node().os();
+pub(super) fn all_properties(fixture: &dyn MachineFixture) -> Sights {
+    let os = fixture.node().os();
     let mut sights = vec![
-        objects(stand, &*os.storage, &volume::CLASS),
-        setting(stand),
-        firmware(stand),
+        objects(fixture, &*os.storage, &volume::CLASS),
+        setting(fixture),
+        firmware(fixture),
     ];
-    match Initiator::started(stand) {
+    match Initiator::started(fixture) {
         Ok(_running) => {
-            sights.extend(OF_THE_INITIATOR.map(|class| objects(stand, &*os.iscsi, class)))
+            sights.extend(OF_THE_INITIATOR.map(|class| objects(fixture, &*os.iscsi, class)))
         }
         Err(failure) => sights.push(Sight::not_possible(failure)),
     }
     Ok(sights)
 }
 
-fn objects(stand: &dyn Stand, provider: &dyn Provider, class: &'static Class) -> Sight {
+fn objects(fixture: &dyn MachineFixture, provider: &dyn Provider, class: &'static Class) -> Sight {
     let select: Vec<_> = class.all_properties().map(|row| row.name).collect();
     let query = Query::all(class.name, &select);
-    match provider.query(&query, deadline(stand)) {
-        Ok(rows) => told(class, &rows),
+    match provider.query(&query, deadline(fixture)) {
+        Ok(rows) => sight_of(class, &rows),
         Err(error) => failed(class, error),
     }
 }
 
 /// The class has no instance: its method hands one out.
-fn setting(stand: &dyn Stand) -> Sight {
+fn setting(fixture: &dyn MachineFixture) -> Sight {
     let (class, method) = (&storage_setting::CLASS, &storage_setting::GET);
     let (target, none) = (Target::Class(class.name), Arguments::none());
-    let storage = &stand.node().os().storage;
-    match storage.invoke(target, method.name, &none, deadline(stand)) {
+    let storage = &fixture.node().os().storage;
+    match storage.invoke(target, method.name, &none, deadline(fixture)) {
         Ok(outcome) => match outcome.out.get(storage_setting::get::STORAGE_SETTING.name) {
-            Some(Value::Object(setting)) => told(class, std::slice::from_ref(setting)),
+            Some(Value::Object(setting)) => sight_of(class, std::slice::from_ref(setting)),
             _ => failed(class, format_args!("returned {}", outcome.code)),
         },
         Err(error) => failed(class, error),
     }
 }
 
-fn firmware(stand: &dyn Stand) -> Sight {
-    match stand.node().os().firmware.smbios() {
+fn firmware(fixture: &dyn MachineFixture) -> Sight {
+    match fixture.node().os().firmware.smbios() {
         Ok(table) => {
             let system = System::parse(&table);
             let has_serial = system.as_ref().is_ok_and(|it| it.serial.is_some());
@@ -75,7 +75,7 @@ fn firmware(stand: &dyn Stand) -> Sight {
     }
 }
 
-fn told(class: &'static Class, rows: &[Instance]) -> Sight {
+fn sight_of(class: &'static Class, rows: &[Instance]) -> Sight {
     if rows.is_empty() {
         return Sight::not_possible(format!("there is no {}", class.name));
     }

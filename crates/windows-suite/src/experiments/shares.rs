@@ -10,8 +10,8 @@ use os::{
     Value, Win32, WinPath,
 };
 
-use super::{Answer, Sight, Sights, deadline, told};
-use crate::{Failure, Share, Stand};
+use super::{Answer, Sight, Sights, deadline, outcome_text};
+use crate::{CaseFailure, MachineFixture, Share};
 
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -21,8 +21,8 @@ const NOTICE: Duration = Duration::from_secs(60);
 /// Which Windows answers for a share that is mapped, since Server 2019 (Azure/aks-engine#327).
 const GENERIC_FAILURE: Hresult = Hresult(0x8004_1001);
 
-pub(super) fn map_twice(stand: &dyn Stand) -> Sights {
-    let client = Client::of(stand)?;
+pub(super) fn map_twice(fixture: &dyn MachineFixture) -> Sights {
+    let client = Client::of(fixture)?;
     client.create(&client.share.share.user).required()?;
     let again = client.create(&client.share.share.user);
     let rows = client.rows()?.len();
@@ -36,13 +36,13 @@ pub(super) fn map_twice(stand: &dyn Stand) -> Sights {
 }
 
 /// An object's path has its keys.
-pub(super) fn mapping_keys(stand: &dyn Stand) -> Sights {
-    let client = Client::of(stand)?;
+pub(super) fn mapping_keys(fixture: &dyn MachineFixture) -> Sights {
+    let client = Client::of(fixture)?;
     client.create(&client.share.share.user).required()?;
     let [row] = client
         .rows()?
         .try_into()
-        .map_err(|_| Failure::odd("not one mapping"))?;
+        .map_err(|_| CaseFailure::unexpected("not one mapping"))?;
     let keys = keys(&row.path);
     let is_as_assumed = keys == ["LocalPath", "RemotePath"];
     let seen = format!("keys {keys:?} of {}; {:?}", row.path, row.properties);
@@ -63,8 +63,8 @@ fn keys(path: &ObjectPath) -> Vec<&str> {
     keys
 }
 
-pub(super) fn refused_mappings(stand: &dyn Stand) -> Sights {
-    let client = Client::of(stand)?;
+pub(super) fn refused_mappings(fixture: &dyn MachineFixture) -> Sights {
+    let client = Client::of(fixture)?;
     let Share { share, .. } = &client.share;
     let absent = format!("{}-not-there", share.path);
     let absent = client.create_as(&absent, &share.user, &share.password);
@@ -81,19 +81,19 @@ fn fails_by(answer: &Answer, codes: &[Win32]) -> bool {
 }
 
 /// The server of the machine's own share is stopped and started again.
-pub(super) fn lost_share(stand: &dyn Stand) -> Sights {
-    let client = Client::of(stand)?;
+pub(super) fn lost_share(fixture: &dyn MachineFixture) -> Sights {
+    let client = Client::of(fixture)?;
     client.create(&client.share.share.user).required()?;
-    let away = match Away::taken(stand) {
+    let away = match Away::taken(fixture) {
         Ok(away) => away,
         Err(error) => return Ok(vec![Sight::not_possible(error)]),
     };
-    let look = told(&client.look());
+    let look = outcome_text(&client.look());
     let noticed = client.status_that(|status| status != status::OK.value)?;
     let beside = client.create(&client.share.share.user);
     let rows = client.rows()?.len();
     drop(away);
-    let back = told(&client.look());
+    let back = outcome_text(&client.look());
     let idle = client.status_that(|status| status == status::OK.value)?;
     client.remove_all()?;
     let renewed = client.create(&client.share.share.user);
@@ -110,12 +110,12 @@ pub(super) fn lost_share(stand: &dyn Stand) -> Sights {
 }
 
 /// The share's server is away as long as this lives.
-struct Away<'a>(&'a dyn Stand);
+struct Away<'a>(&'a dyn MachineFixture);
 
 impl<'a> Away<'a> {
-    fn taken(stand: &'a dyn Stand) -> os::Result<Self> {
-        let away = Self(stand);
-        stand.take_share_away()?;
+    fn taken(fixture: &'a dyn MachineFixture) -> os::Result<Self> {
+        let away = Self(fixture);
+        fixture.take_share_away()?;
         Ok(away)
     }
 }
@@ -129,18 +129,18 @@ impl Drop for Away<'_> {
 
 /// The share of a stand, by the provider's methods. Its mappings go when this is dropped.
 struct Client<'a> {
-    stand: &'a dyn Stand,
+    fixture: &'a dyn MachineFixture,
     smb: &'a dyn Provider,
     share: Share,
 }
 
 impl<'a> Client<'a> {
-    fn of(stand: &'a dyn Stand) -> Result<Self, Failure> {
-        let share = stand.shared_file();
+    fn of(fixture: &'a dyn MachineFixture) -> Result<Self, CaseFailure> {
+        let share = fixture.shared_file();
         Ok(Self {
-            stand,
-            smb: &*stand.node().os().smb,
-            share: share.ok_or(Failure::Unequipped("share to map"))?,
+            fixture,
+            smb: &*fixture.node().os().smb,
+            share: share.ok_or(CaseFailure::Unequipped("share to map"))?,
         })
     }
 
@@ -158,18 +158,18 @@ impl<'a> Client<'a> {
             .with(create::REQUIRE_PRIVACY.name, Value::Bool(true))
             .with(create::PERSISTENT.name, Value::Bool(false));
         let class = Target::Class(CLASS.name);
-        Answer::of(self.stand, self.smb, class, &CREATE, &arguments)
+        Answer::of(self.fixture, self.smb, class, &CREATE, &arguments)
     }
 
-    fn rows(&self) -> Result<Vec<Instance>, Failure> {
+    fn rows(&self) -> Result<Vec<Instance>, CaseFailure> {
         let select: Vec<_> = CLASS.all_properties().map(|row| row.name).collect();
         let path = Value::text(self.share.share.path.as_str());
         let query = Query::all(CLASS.name, &select).with(REMOTE_PATH.name, path);
-        Ok(self.smb.query(&query, deadline(self.stand))?)
+        Ok(self.smb.query(&query, deadline(self.fixture))?)
     }
 
     /// What all rows report, if it is one thing.
-    fn status(&self) -> Result<Option<u32>, Failure> {
+    fn status(&self) -> Result<Option<u32>, CaseFailure> {
         let rows = self.rows()?;
         let mut all = rows.iter().map(|row| row.u32_or_null(STATUS.name));
         let first = all.next().transpose()?.flatten();
@@ -177,8 +177,8 @@ impl<'a> Client<'a> {
     }
 
     /// The status once it is so; the last one when it does not come to that.
-    fn status_that(&self, is_so: impl Fn(u32) -> bool) -> Result<Option<u32>, Failure> {
-        let clock = &self.stand.node().os().clock;
+    fn status_that(&self, is_so: impl Fn(u32) -> bool) -> Result<Option<u32>, CaseFailure> {
+        let clock = &self.fixture.node().os().clock;
         let deadline = Deadline::within(&**clock, NOTICE);
         loop {
             let status = self.status()?;
@@ -192,14 +192,14 @@ impl<'a> Client<'a> {
     fn look(&self) -> os::Result<Entry> {
         let path: Result<WinPath, _> = self.share.share.path.parse();
         let path = path.map_err(|_| os::Error::new("parse", "the share", Win32::INVALID_NAME))?;
-        self.stand.node().os().files.entry(&path)
+        self.fixture.node().os().files.entry(&path)
     }
 
-    fn remove_all(&self) -> Result<(), Failure> {
+    fn remove_all(&self) -> Result<(), CaseFailure> {
         let force = Arguments::none().with(remove::FORCE.name, Value::Bool(true));
         for row in self.rows()? {
             let target = Target::Instance(&row.path);
-            Answer::of(self.stand, self.smb, target, &REMOVE, &force).required()?;
+            Answer::of(self.fixture, self.smb, target, &REMOVE, &force).required()?;
         }
         Ok(())
     }

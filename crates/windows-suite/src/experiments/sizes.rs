@@ -5,8 +5,8 @@ use os::schema::{disk, partition};
 use os::{Arguments, Value, Win32};
 
 use super::storage::{Disk, GIB, MIB};
-use super::{Sight, Sights, told};
-use crate::Stand;
+use super::{Sight, Sights, outcome_text};
+use crate::MachineFixture;
 use crate::cases::Play;
 
 /// Windows Server 2025 formats ReFS from some 2 GB on, others from less; this is enough for each.
@@ -15,15 +15,15 @@ const REFS: u64 = 16 * GIB;
 /// What ReFS takes of its partition as a whole, as two sizes of a record suggest.
 const STRETCH: u64 = 64 * MIB;
 
-pub(super) fn refs_sizes(stand: &dyn Stand) -> Sights {
-    let play = Play::on(stand);
+pub(super) fn refs_sizes(fixture: &dyn MachineFixture) -> Sights {
+    let play = Play::on(fixture);
     let (_, found) = play.raw(REFS)?;
     let api = play.node.volumes();
     let options = FormatOptions::new(FileSystemType::Refs);
     if let Err(error) = api.ensure_formatted(&found, &options, play.deadline()) {
         return Ok(vec![Sight::not_possible(format!("no ReFS here: {error}"))]);
     }
-    let volumes = &stand.node().os().volumes;
+    let volumes = &fixture.node().os().volumes;
     let extents = volumes.extents(found.id())?;
     let partition: u64 = extents.iter().map(|extent| extent.length).sum();
     let total = volumes.space(found.id())?.total;
@@ -41,21 +41,21 @@ pub(super) fn refs_sizes(stand: &dyn Stand) -> Sights {
         "partition {partition}, filesystem {total}, short by {}; resize to the maximum: {resized}; \
          FSCTL_EXTEND_VOLUME to {partition}: {}",
         partition.saturating_sub(total),
-        told(&extended),
+        outcome_text(&extended),
     );
     Ok(vec![Sight::of(is_as_assumed, seen)])
 }
 
 /// The disk of a cloud grows so while it is in use; whether a virtual disk of a file does is seen too.
-pub(super) fn stale_size(stand: &dyn Stand) -> Sights {
-    let (number, _) = Play::on(stand).formatted()?;
-    if let Err(error) = stand.grow_in_place(number, 2 * GIB) {
+pub(super) fn stale_size(fixture: &dyn MachineFixture) -> Sights {
+    let (number, _) = Play::on(fixture).formatted()?;
+    if let Err(error) = fixture.grow_in_place(number, 2 * GIB) {
         return Ok(vec![Sight::not_possible(format!(
             "it cannot grow in place: {error}"
         ))]);
     }
-    let disk = Disk::of(stand, number);
-    let kernel = &stand.node().os().disks;
+    let disk = Disk::of(fixture, number);
+    let kernel = &fixture.node().os().disks;
     let before = kernel.length(number);
     kernel.update_properties(number)?;
     let after = kernel.length(number);

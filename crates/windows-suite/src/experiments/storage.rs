@@ -6,7 +6,7 @@ use os::schema::{Method, disk, partition, partition_to_volume, storage_setting, 
 use os::{Arguments, DiskNumber, Instance, ObjectPath, Query, Target, Value, VolumeId};
 
 use super::{Answer, deadline};
-use crate::{Failure, Stand};
+use crate::{CaseFailure, MachineFixture};
 
 pub(super) const GIB: u64 = 1 << 30;
 pub(super) const MIB: u64 = 1 << 20;
@@ -15,30 +15,34 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// One disk.
 pub(super) struct Disk<'a> {
-    pub(super) stand: &'a dyn Stand,
+    pub(super) fixture: &'a dyn MachineFixture,
     pub(super) number: DiskNumber,
 }
 
 impl<'a> Disk<'a> {
-    pub(super) fn of(stand: &'a dyn Stand, number: DiskNumber) -> Self {
-        Self { stand, number }
+    pub(super) fn of(fixture: &'a dyn MachineFixture, number: DiskNumber) -> Self {
+        Self { fixture, number }
     }
 
     /// A new one of a gibibyte.
-    pub(super) fn plugged(stand: &'a dyn Stand) -> Result<Self, Failure> {
-        Ok(Self::of(stand, stand.plug(GIB)?))
+    pub(super) fn plugged(fixture: &'a dyn MachineFixture) -> Result<Self, CaseFailure> {
+        Ok(Self::of(fixture, fixture.plug(GIB)?))
     }
 
     /// A new one with a GPT, online.
-    pub(super) fn initialised(stand: &'a dyn Stand) -> Result<Self, Failure> {
-        let disk = Self::plugged(stand)?;
+    pub(super) fn initialised(fixture: &'a dyn MachineFixture) -> Result<Self, CaseFailure> {
+        let disk = Self::plugged(fixture)?;
         disk.call(&disk::INITIALIZE, &gpt())?.required()?;
         disk.call(&disk::ONLINE, &Arguments::none())?.required()?;
         Ok(disk)
     }
 
     /// Calls a method of the disk.
-    pub(super) fn call(&self, method: &Method, arguments: &Arguments) -> Result<Answer, Failure> {
+    pub(super) fn call(
+        &self,
+        method: &Method,
+        arguments: &Arguments,
+    ) -> Result<Answer, CaseFailure> {
         Ok(self.call_on(&self.object()?, method, arguments))
     }
 
@@ -49,9 +53,9 @@ impl<'a> Disk<'a> {
         method: &Method,
         arguments: &Arguments,
     ) -> Answer {
-        let storage = &*self.stand.node().os().storage;
+        let storage = &*self.fixture.node().os().storage;
         Answer::of(
-            self.stand,
+            self.fixture,
             storage,
             Target::Instance(object),
             method,
@@ -60,14 +64,14 @@ impl<'a> Disk<'a> {
     }
 
     pub(super) fn rescan(&self) -> Answer {
-        let storage = &*self.stand.node().os().storage;
+        let storage = &*self.fixture.node().os().storage;
         let class = Target::Class(storage_setting::CLASS.name);
         let method = &storage_setting::UPDATE_HOST_STORAGE_CACHE;
-        Answer::of(self.stand, storage, class, method, &Arguments::none())
+        Answer::of(self.fixture, storage, class, method, &Arguments::none())
     }
 
     /// Its one partition that is not reserved.
-    pub(super) fn partition(&self) -> Result<Instance, Failure> {
+    pub(super) fn partition(&self) -> Result<Instance, CaseFailure> {
         let select = &[partition::SIZE.name];
         let query = Query::all(partition::CLASS.name, select)
             .with(partition::DISK_NUMBER.name, Value::uint32(self.number.0))
@@ -79,9 +83,9 @@ impl<'a> Disk<'a> {
     }
 
     /// The volume of that partition, once it has appeared.
-    pub(super) fn volume(&self) -> Result<(VolumeId, ObjectPath), Failure> {
-        let os = self.stand.node().os();
-        let deadline = deadline(self.stand);
+    pub(super) fn volume(&self) -> Result<(VolumeId, ObjectPath), CaseFailure> {
+        let os = self.fixture.node().os();
+        let deadline = deadline(self.fixture);
         let partition = self.partition()?.path;
         let association = partition_to_volume::CLASS.name;
         let class = volume::CLASS.name;
@@ -91,30 +95,33 @@ impl<'a> Disk<'a> {
                 .associators(&partition, association, class, deadline)?;
             if let [found] = found.as_slice() {
                 let id = found.text(volume::UNIQUE_ID.name)?;
-                return Ok((id.parse().map_err(Failure::odd)?, found.path.clone()));
+                return Ok((
+                    id.parse().map_err(CaseFailure::unexpected)?,
+                    found.path.clone(),
+                ));
             }
             os.clock.sleep(PAUSE);
         }
-        Err(Failure::odd("the partition has no volume"))
+        Err(CaseFailure::unexpected("the partition has no volume"))
     }
 
     /// Offline or not, read-only or not, as the kernel has it.
-    pub(super) fn state(&self) -> Result<os::DiskAttributes, Failure> {
-        Ok(self.stand.node().os().disks.attributes(self.number)?)
+    pub(super) fn state(&self) -> Result<os::DiskAttributes, CaseFailure> {
+        Ok(self.fixture.node().os().disks.attributes(self.number)?)
     }
 
-    fn object(&self) -> Result<ObjectPath, Failure> {
+    fn object(&self) -> Result<ObjectPath, CaseFailure> {
         let number = Value::uint32(self.number.0);
         let query = Query::all(disk::CLASS.name, &[]).with(disk::NUMBER.name, number);
         Ok(self.only(&query)?.path)
     }
 
-    fn only(&self, query: &Query<'_>) -> Result<Instance, Failure> {
-        let storage = &self.stand.node().os().storage;
-        let mut found = storage.query(query, deadline(self.stand))?;
+    fn only(&self, query: &Query<'_>) -> Result<Instance, CaseFailure> {
+        let storage = &self.fixture.node().os().storage;
+        let mut found = storage.query(query, deadline(self.fixture))?;
         match (found.pop(), found.is_empty()) {
             (Some(only), true) => Ok(only),
-            _ => Err(Failure::odd(format!(
+            _ => Err(CaseFailure::unexpected(format!(
                 "not one {} of disk {}",
                 query.class, self.number
             ))),

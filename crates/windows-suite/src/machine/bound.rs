@@ -6,14 +6,14 @@ use std::time::Duration;
 use node::api::NodeApi;
 use node::{Node, Options};
 use os::{Component, Error, LinkKind, Result, VolumeId, Win32, WinPath};
-use os_suite::{Fixture, Workbench};
+use os_suite::{CaseControl, Fixture};
 use os_windows_testkit::real;
 
 use super::files;
 use crate::names;
 
 /// How long the removal of a case's folder may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs the cases of `os-suite` about files below a folder, one after the other, and takes away what they make: how
 /// many there are, and those that do not hold, with the reason.
@@ -62,7 +62,7 @@ impl Bound {
     }
 }
 
-impl Workbench for Bound {
+impl CaseControl for Bound {
     fn folder(&self) -> &WinPath {
         &self.folder
     }
@@ -96,6 +96,6 @@ impl Drop for Bound {
     fn drop(&mut self) {
         let node: &dyn NodeApi = &*self.node;
         let filesystem = node.filesystem();
-        let _ = filesystem.remove_tree(&self.folder, node.deadline(PATIENCE));
+        let _ = filesystem.remove_tree(&self.folder, node.deadline(TIMEOUT));
     }
 }

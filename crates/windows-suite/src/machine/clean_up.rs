@@ -97,7 +97,7 @@ fn unmap() -> Result<(), String> {
     let remote = RemotePath::parse(&share).map_err(|error| error.to_string())?;
     let node = Node::new(os_windows::node(names::EVENT_SOURCE), Options::default());
     let api: &dyn NodeApi = &node;
-    match api.smb().unmap(&remote, api.deadline(disks::PATIENCE)) {
+    match api.smb().unmap(&remote, api.deadline(disks::TIMEOUT)) {
         Err(error) if error.condition() == Some(Condition::NotMapped) => Ok(()),
         other => other.map_err(|error| error.to_string()),
     }

@@ -14,10 +14,10 @@ use os_windows::NativeClock;
 use os_windows_testkit::real::{AttachedDisk, VirtualDisks};
 
 use crate::cases;
-use crate::patience::once_let_go;
+use crate::let_go::once_let_go;
 
 /// How long both views of a node may take to know a disk.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A VHDX file of the suite's that is attached.
@@ -139,7 +139,7 @@ pub(super) fn overwrite(os: &Os, disk: DiskNumber, offset: u64, bytes: &[u8]) ->
 
 /// Makes both views look anew.
 pub(super) fn rescan(node: &Node) -> os::Result<()> {
-    let deadline = node.deadline(PATIENCE);
+    let deadline = node.deadline(TIMEOUT);
     let rescanned = node.operations().disks().rescan(deadline);
     rescanned.map_err(|error| Error::new("rescan", error, Win32::GEN_FAILURE))
 }
@@ -184,7 +184,7 @@ impl Window {
 
 /// The system answers once it has found the disk; no page says that it has when the file is attached.
 fn number_of(attached: &AttachedDisk, os: &Os) -> os::Result<DiskNumber> {
-    let deadline = Deadline::within(&*os.clock, PATIENCE);
+    let deadline = Deadline::within(&*os.clock, TIMEOUT);
     loop {
         match attached.number() {
             Err(_) if deadline.left(&*os.clock).is_some() => os.clock.sleep(PAUSE),
@@ -205,14 +205,14 @@ fn make_usable(node: &Node, number: DiskNumber) -> os::Result<()> {
     );
     let failed = |error: String| Error::new("bring online", error, Win32::GEN_FAILURE);
     let api: &dyn NodeApi = node;
-    let deadline = api.deadline(PATIENCE);
+    let deadline = api.deadline(TIMEOUT);
     let found = cases::found(api, number, deadline).map_err(|error| failed(error.to_string()))?;
     let online = api.disks().bring_online(&found, deadline);
     online.map_err(|error| failed(error.to_string()))
 }
 
 fn wait_until_known(os: &Os, number: DiskNumber) -> os::Result<()> {
-    let deadline = Deadline::within(&*os.clock, PATIENCE);
+    let deadline = Deadline::within(&*os.clock, TIMEOUT);
     while !is_known(os, number)? {
         if deadline.left(&*os.clock).is_none() {
             return Err(Error::new(

@@ -19,7 +19,7 @@ use crate::names;
 const SERVER: &str = "LanmanServer";
 
 /// How long it may take to stop or start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What the program is started with as a service.
 const ARGUMENT: &str = "--as-service";
@@ -65,7 +65,7 @@ pub(super) fn stop_server(node: &Node) -> os::Result<()> {
     let failed = |error: String| Error::new("StopService", error, Win32::GEN_FAILURE);
     let server = ServiceName::parse(SERVER).map_err(|error| failed(error.to_string()))?;
     let api: &dyn NodeApi = node;
-    let deadline = api.deadline(PATIENCE);
+    let deadline = api.deadline(TIMEOUT);
     let stopped = api
         .system()
         .stop_service(&server, Dependents::Refuse, deadline);
@@ -83,7 +83,7 @@ pub(super) fn start_server(node: &Node) -> os::Result<()> {
     let failed = |error: String| Error::new("StartService", error, Win32::GEN_FAILURE);
     let server = ServiceName::parse(SERVER).map_err(|error| failed(error.to_string()))?;
     let api: &dyn NodeApi = node;
-    let started = api.system().start_service(&server, api.deadline(PATIENCE));
+    let started = api.system().start_service(&server, api.deadline(TIMEOUT));
     started.map_err(|error| failed(error.to_string()))
 }
 

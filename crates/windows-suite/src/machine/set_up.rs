@@ -21,7 +21,7 @@ use crate::{Share, cases, inventory, names};
 const LENGTH: u64 = 4 << 30;
 
 /// More than formatting takes.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The folder of the suite's volume that is shared.
 const SHARED: &str = "shared";
@@ -154,7 +154,7 @@ pub(super) fn share_path() -> os::Result<String> {
 /// letter, because paths without one leave out what paths with one can do.
 fn volume_on(node: &Node, disk: os::DiskNumber) -> Result<(WinPath, VolumeId), String> {
     let api: &dyn NodeApi = node;
-    let deadline = api.deadline(PATIENCE);
+    let deadline = api.deadline(TIMEOUT);
     let found = cases::found(api, disk, deadline).map_err(text)?;
     api.disks().partition(&found, deadline).map_err(text)?;
     let volume = api.volumes().find_on(&found, deadline).map_err(text)?;

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 }
 
 /// How the program ended, and what it said.
-struct Said {
+struct ProgramRun {
     status: Option<i32>,
     output: String,
     errors: String,
@@ -39,7 +39,7 @@ struct Said {
 
 /// Runs the program with a folder of the test's own, so that no default is ever touched. It writes to files:
 /// what Wine starts beside it would keep a pipe open.
-fn suite(folder: &Path, arguments: &[&str]) -> io::Result<Said> {
+fn suite(folder: &Path, arguments: &[&str]) -> io::Result<ProgramRun> {
     let texts = tempfile::tempdir()?;
     let [output, errors] = ["output", "errors"].map(|name| texts.path().join(name));
     let mut command = Command::new(env!("CARGO_BIN_EXE_wincsi-windows-suite"));
@@ -48,7 +48,7 @@ fn suite(folder: &Path, arguments: &[&str]) -> io::Result<Said> {
     command.stdout(File::create(&output)?);
     command.stderr(File::create(&errors)?);
     let status = command.status()?.code();
-    Ok(Said {
+    Ok(ProgramRun {
         status,
         output: fs::read_to_string(output)?,
         errors: fs::read_to_string(errors)?,
@@ -59,10 +59,10 @@ fn it_does_nothing_without_leave() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let own = folder.path().join("suite");
     for arguments in [&[][..], &["life::"], &["--clean-up"], &["--keep"]] {
-        let said = suite(&own, arguments)?;
-        assert_eq!(said.status, Some(2), "{arguments:?}");
-        let names_it = said.errors.contains("--i-may-change-this-machine");
-        assert!(names_it, "{}", said.errors);
+        let ran = suite(&own, arguments)?;
+        assert_eq!(ran.status, Some(2), "{arguments:?}");
+        let names_it = ran.errors.contains("--i-may-change-this-machine");
+        assert!(names_it, "{}", ran.errors);
         assert!(!own.exists(), "{arguments:?}");
     }
     Ok(())
@@ -70,13 +70,13 @@ fn it_does_nothing_without_leave() -> Result<(), Failed> {
 
 fn its_list_has_every_case() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    let told = suite(folder.path(), &["--list"])?;
-    assert_eq!(told.status, Some(0));
+    let listed = suite(folder.path(), &["--list"])?;
+    assert_eq!(listed.status, Some(0));
     let seam = os_suite::cases().map(|case| case.name);
     let own = cases::all().map(|case| case.name);
     let seen = experiments::all().map(|trial| trial.name);
     for name in seam.chain(own).chain(seen) {
-        let is_listed = told
+        let is_listed = listed
             .output
             .lines()
             .any(|line| line.split(' ').next() == Some(name));
@@ -89,9 +89,9 @@ fn its_list_has_every_case() -> Result<(), Failed> {
 fn is_refused_because(why: &str) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let own = folder.path().join("suite");
-    let said = suite(&own, &["--i-may-change-this-machine"])?;
-    assert_eq!(said.status, Some(2));
-    assert!(said.errors.contains(why), "{}", said.errors);
+    let ran = suite(&own, &["--i-may-change-this-machine"])?;
+    assert_eq!(ran.status, Some(2));
+    assert!(ran.errors.contains(why), "{}", ran.errors);
     assert!(!own.exists());
     Ok(())
 }

@@ -56,20 +56,20 @@ fn a_clean_up_finds_what_a_killed_run_left_by_its_name_alone() -> Result<(), Fai
     }
     install(names::IDLE_SERVICE)?;
     let arguments = ["--clean-up", "--i-may-change-this-machine"];
-    let said = suite(folder.path(), &arguments)?;
-    let told = said.output;
-    assert!(!ours.exists(), "{told}");
-    assert!(foreign.exists(), "{told}");
-    assert!(!at(names::LOCK).exists(), "{told}");
-    assert!(!is_installed(names::IDLE_SERVICE)?, "{told}");
+    let ran = suite(folder.path(), &arguments)?;
+    let shown = ran.output;
+    assert!(!ours.exists(), "{shown}");
+    assert!(foreign.exists(), "{shown}");
+    assert!(!at(names::LOCK).exists(), "{shown}");
+    assert!(!is_installed(names::IDLE_SERVICE)?, "{shown}");
     // Wine has no provider of SMB mappings, and the program does not say that it has looked.
-    let remains = told.lines().filter(|line| !line.ends_with(" is gone"));
+    let remains = shown.lines().filter(|line| !line.ends_with(" is gone"));
     let remains: Vec<_> = remains.filter(|line| !line.is_empty()).collect();
     assert!(
         matches!(*remains, [line] if line.contains("mapping")),
-        "{told}"
+        "{shown}"
     );
-    assert_eq!(said.status, Some(1));
+    assert_eq!(ran.status, Some(1));
     Ok(())
 }
 
@@ -106,19 +106,19 @@ fn calls_by_handle_are_counted_and_recorded() -> Result<(), Failed> {
         &format!("--calls-by-handle={bound}"),
         &format!("--record={record}"),
     ];
-    let said = suite(&home.path().join("suite"), &arguments)?;
-    assert_eq!(said.status, Some(0), "{}", said.errors);
-    let told = fs::read_to_string(home.path().join("windows.txt"))?;
+    let ran = suite(&home.path().join("suite"), &arguments)?;
+    assert_eq!(ran.status, Some(0), "{}", ran.errors);
+    let shown = fs::read_to_string(home.path().join("windows.txt"))?;
     // Wine sets no reparse points, which the file cases show.
     let is_seen =
-        told.starts_with("seen: 4 | Wine ") && told.contains(", a test | contradicted | ");
-    assert!(is_seen, "{told}");
+        shown.starts_with("seen: 4 | Wine ") && shown.contains(", a test | contradicted | ");
+    assert!(is_seen, "{shown}");
     let name = "files::a_junction_is_followed: FSCTL_SET_REPARSE_POINT";
     assert!(
-        told.contains(name) && !told.contains("failed with"),
-        "{told}"
+        shown.contains(name) && !shown.contains("failed with"),
+        "{shown}"
     );
-    assert_eq!(told.lines().count(), 1, "{told}");
+    assert_eq!(shown.lines().count(), 1, "{shown}");
     assert_eq!(fs::read_dir(&folder)?.count(), 0);
     Ok(())
 }

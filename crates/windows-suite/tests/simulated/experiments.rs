@@ -30,7 +30,7 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
 type Scripted = (u8, &'static str, Rule);
 
 fn scripted() -> Vec<Scripted> {
-    [methods(), looks(), mappings()].concat()
+    [methods(), lookups(), vec![attributes()], mappings()].concat()
 }
 
 fn methods() -> Vec<Scripted> {
@@ -72,7 +72,7 @@ fn methods() -> Vec<Scripted> {
     rows.into()
 }
 
-fn looks() -> Vec<Scripted> {
+fn lookups() -> Vec<Scripted> {
     let query = "IOCTL_STORAGE_QUERY_PROPERTY";
     let number = "IOCTL_STORAGE_GET_DEVICE_NUMBER";
     let unmount = "DeleteVolumeMountPointW";
@@ -121,6 +121,14 @@ fn looks() -> Vec<Scripted> {
     rows.into()
 }
 
+fn attributes() -> Scripted {
+    (
+        37,
+        "a_disk_that_takes_no_attribute_past_the_provider",
+        failed("IOCTL_DISK_SET_DISK_ATTRIBUTES", Win32::ACCESS_DENIED),
+    )
+}
+
 fn mappings() -> Vec<Scripted> {
     let create = "MSFT_SmbGlobalMapping.Create";
     let conflict = failed(create, Win32::SESSION_CREDENTIAL_CONFLICT);
@@ -153,11 +161,11 @@ fn seen(number: u8, rules: &[Rule]) -> Result<Vec<Sight>, Failed> {
     let trial = all
         .find(|trial| trial.number == number)
         .ok_or("no such experiment")?;
-    let stand = Simulated::new()?;
+    let fixture = Simulated::new()?;
     for rule in rules {
-        stand.script(rule.clone());
+        fixture.script(rule.clone());
     }
-    Ok((trial.run)(&stand).map_err(|failure| failure.to_string())?)
+    Ok((trial.run)(&fixture).map_err(|failure| failure.to_string())?)
 }
 
 /// One contradiction is what an experiment is remembered for.

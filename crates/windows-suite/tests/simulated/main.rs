@@ -23,8 +23,8 @@ fn main() -> ExitCode {
     let own = cases::all().filter(|case| platform::has(case.name));
     let own = own.map(|case| {
         Trial::test(case.name, move || {
-            let stand = simulated::Simulated::new()?;
-            Ok((case.run)(&stand).map_err(|failure| failure.to_string())?)
+            let fixture = simulated::Simulated::new()?;
+            Ok((case.run)(&fixture).map_err(|failure| failure.to_string())?)
         })
     });
     let trials = own.chain(platform::experiments()).chain(runs::trials());

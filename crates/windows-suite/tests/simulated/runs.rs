@@ -10,8 +10,8 @@ use os::Win32;
 use wincsi_windows_suite::cases::Own;
 use wincsi_windows_suite::experiments::{Sight, Trial as Experiment};
 use wincsi_windows_suite::plan::Planned;
-use wincsi_windows_suite::run::{self, MakeStand, Run, Summary};
-use wincsi_windows_suite::{Failure, Stand, inventory};
+use wincsi_windows_suite::run::{self, MakeFixture, Run, Summary};
+use wincsi_windows_suite::{CaseFailure, MachineFixture, inventory};
 
 use super::simulated::Simulated;
 
@@ -53,33 +53,33 @@ const GOOD: Own = Own {
 };
 const BAD: Own = Own {
     name: "a::bad",
-    run: |_| Err(Failure::Wrong("two\nlines".to_owned())),
+    run: |_| Err(CaseFailure::Wrong("two\nlines".to_owned())),
 };
 const WILD: Own = Own {
     name: "a::wild",
     run: wild,
 };
 #[allow(clippy::panic, reason = "the case is about a panic")]
-fn wild(_: &dyn Stand) -> Result<(), Failure> {
+fn wild(_: &dyn MachineFixture) -> Result<(), CaseFailure> {
     panic!("as told");
 }
 
-fn simulated() -> MakeStand {
+fn simulated() -> MakeFixture {
     Arc::new(|| {
         let made = Simulated::new().map_err(|error| error.to_string())?;
-        Ok(Box::new(made) as Box<dyn Stand>)
+        Ok(Box::new(made) as Box<dyn MachineFixture>)
     })
 }
 
-fn ran(cases: &[Own], make: &MakeStand, limit: Duration) -> Result<(Summary, String), Failed> {
+fn ran(cases: &[Own], make: &MakeFixture, limit: Duration) -> Result<(Summary, String), Failed> {
     let plan: Vec<_> = cases.iter().map(Planned::of).collect();
-    let (summary, told, _) = ran_whole(&plan, make, limit)?;
-    Ok((summary, told))
+    let (summary, written, _) = ran_whole(&plan, make, limit)?;
+    Ok((summary, written))
 }
 
 fn ran_whole(
     plan: &[Planned],
-    make: &MakeStand,
+    make: &MakeFixture,
     limit: Duration,
 ) -> Result<(Summary, String, Record), Failed> {
     let mut out = Vec::new();
@@ -94,17 +94,17 @@ fn ran_whole(
 }
 
 fn fails_or_panics() -> Result<(), Failed> {
-    let (summary, told) = ran(&[BAD, WILD, GOOD], &simulated(), LONG)?;
+    let (summary, written) = ran(&[BAD, WILD, GOOD], &simulated(), LONG)?;
     assert_eq!((summary.passed, summary.failed, summary.not_run), (1, 2, 0));
     assert!(!summary.is_good() && !summary.is_hung);
-    let lines: Vec<_> = told.lines().collect();
-    assert_eq!(lines.len(), 4, "{told}");
+    let lines: Vec<_> = written.lines().collect();
+    assert_eq!(lines.len(), 4, "{written}");
     assert!(
         lines[0].starts_with("FAILED   a::bad (") && lines[0].ends_with(": two lines"),
-        "{told}"
+        "{written}"
     );
-    assert!(lines[1].ends_with("panicked: as told"), "{told}");
-    assert!(lines[2].starts_with("ok       a::good ("), "{told}");
+    assert!(lines[1].ends_with("panicked: as told"), "{written}");
+    assert!(lines[2].starts_with("ok       a::good ("), "{written}");
     let counts = "1 passed, 2 failed, 0 not run; assumptions: 0 settled, 0 contradicted";
     assert_eq!(lines[3], counts);
     Ok(())
@@ -112,28 +112,28 @@ fn fails_or_panics() -> Result<(), Failed> {
 
 /// Nothing is made that would have to be taken away again: its thread never ends.
 fn does_not_end() -> Result<(), Failed> {
-    let make: MakeStand = Arc::new(|| {
+    let make: MakeFixture = Arc::new(|| {
         loop {
             std::thread::park();
         }
     });
-    let (summary, told) = ran(&[GOOD, BAD], &make, Duration::from_millis(1))?;
+    let (summary, written) = ran(&[GOOD, BAD], &make, Duration::from_millis(1))?;
     assert!(summary.is_hung && !summary.is_good());
     assert_eq!((summary.passed, summary.failed, summary.not_run), (0, 1, 1));
     assert!(
-        told.contains("FAILED   a::good: did not end within"),
-        "{told}"
+        written.contains("FAILED   a::good: did not end within"),
+        "{written}"
     );
     let after = "not run  a::bad: a case before it did not end";
-    assert!(told.contains(after), "{told}");
+    assert!(written.contains(after), "{written}");
     Ok(())
 }
 
 fn without_a_stand() -> Result<(), Failed> {
-    let make: MakeStand = Arc::new(|| Err("no volume".to_owned()));
-    let (summary, told) = ran(&[GOOD], &make, LONG)?;
+    let make: MakeFixture = Arc::new(|| Err("no volume".to_owned()));
+    let (summary, written) = ran(&[GOOD], &make, LONG)?;
     assert_eq!(summary.failed, 1);
-    assert!(told.contains("no volume"), "{told}");
+    assert!(written.contains("no volume"), "{written}");
     Ok(())
 }
 
@@ -141,9 +141,9 @@ fn without_a_stand() -> Result<(), Failed> {
 fn recorded() -> Result<(), Failed> {
     let recorder = Recorder::default();
     let heard = recorder.clone();
-    let make: MakeStand = Arc::new(move || {
+    let make: MakeFixture = Arc::new(move || {
         let made = Simulated::watched(&heard).map_err(|error| error.to_string())?;
-        Ok(Box::new(made) as Box<dyn Stand>)
+        Ok(Box::new(made) as Box<dyn MachineFixture>)
     });
     let run = Run {
         make,
@@ -155,9 +155,9 @@ fn recorded() -> Result<(), Failed> {
     let (_, record) = run::run(&plan, &run, &mut Vec::new())?;
     let folder = tempfile::tempdir()?;
     fidelity::report(folder.path(), Cases::All, &record)?;
-    let told = fs::read_to_string(folder.path().join("windows.txt"))?;
-    assert!(told.contains("done: Disks::list\n"), "{told}");
-    assert!(told.contains("failed: Disks::read\n"), "{told}");
+    let written = fs::read_to_string(folder.path().join("windows.txt"))?;
+    assert!(written.contains("done: Disks::list\n"), "{written}");
+    assert!(written.contains("failed: Disks::read\n"), "{written}");
     Ok(())
 }
 
@@ -172,14 +172,14 @@ fn observed() -> Result<(), Failed> {
         Experiment {
             name: "a::unequipped",
             number: 3,
-            run: |_| Err(Failure::Unequipped("share to map")),
+            run: |_| Err(CaseFailure::Unequipped("share to map")),
         },
     ];
     let plan: Vec<_> = TRIALS.iter().map(Planned::experiment).collect();
-    let (summary, told, record) = ran_whole(&plan, &simulated(), LONG)?;
+    let (summary, written, record) = ran_whole(&plan, &simulated(), LONG)?;
     assert!(summary.is_good());
-    let lines: Vec<_> = told.lines().collect();
-    assert!(lines[0].starts_with("made     a::settled ("), "{told}");
+    let lines: Vec<_> = written.lines().collect();
+    assert!(lines[0].starts_with("made     a::settled ("), "{written}");
     let settled = format!("9 | {MACHINE} | settled | as assumed");
     let impossible =
         format!("3 | {MACHINE} | not possible here | this machine has no share to map");
@@ -187,26 +187,26 @@ fn observed() -> Result<(), Failed> {
     assert_eq!(lines[3], format!("seen     {impossible}"));
     let folder = tempfile::tempdir()?;
     fidelity::report(folder.path(), Cases::Chosen, &record)?;
-    let told = fs::read_to_string(folder.path().join("windows.txt"))?;
-    assert_eq!(told, format!("seen: {impossible}\nseen: {settled}\n"));
+    let written = fs::read_to_string(folder.path().join("windows.txt"))?;
+    assert_eq!(written, format!("seen: {impossible}\nseen: {settled}\n"));
     Ok(())
 }
 
 /// One answers, and one does not know the question.
 fn inventory_of_disks() -> Result<(), Failed> {
-    let stand = Simulated::new()?;
-    let [first, second] = [stand.plug(1 << 30)?, stand.plug(1 << 30)?];
-    stand.refuse("IOCTL_STORAGE_QUERY_PROPERTY", second, Win32::NOT_SUPPORTED);
-    let lines = inventory::lines(&*stand.node().os().disks)?;
+    let fixture = Simulated::new()?;
+    let [first, second] = [fixture.plug(1 << 30)?, fixture.plug(1 << 30)?];
+    fixture.refuse("IOCTL_STORAGE_QUERY_PROPERTY", second, Win32::NOT_SUPPORTED);
+    let lines = inventory::lines(&*fixture.node().os().disks)?;
     let of = |disk| {
         let begins = format!("disk {disk}: ");
         lines.iter().find(|line| line.starts_with(&begins))
     };
-    let told = of(first).ok_or("not told")?;
-    assert!(told.contains("no table; page 0x83: "), "{told}");
+    let written = of(first).ok_or("not told")?;
+    assert!(written.contains("no table; page 0x83: "), "{written}");
     assert!(
-        told.ends_with(" bytes; offline: true, read-only: true"),
-        "{told}"
+        written.ends_with(" bytes; offline: true, read-only: true"),
+        "{written}"
     );
     let refused = of(second).ok_or("not told")?;
     assert!(
@@ -218,15 +218,15 @@ fn inventory_of_disks() -> Result<(), Failed> {
 
 const LISTS: Own = Own {
     name: "a::lists",
-    run: |stand| Ok(stand.node().os().disks.list().map(drop)?),
+    run: |fixture| Ok(fixture.node().os().disks.list().map(drop)?),
 };
 const READS: Own = Own {
     name: "a::reads",
-    run: |stand| {
-        let disks = &stand.node().os().disks;
+    run: |fixture| {
+        let disks = &fixture.node().os().disks;
         for disk in disks.list()? {
             disks.read(disk, 0, &mut [0; 4096])?;
         }
-        Err(Failure::Wrong("as told".to_owned()))
+        Err(CaseFailure::Wrong("as told".to_owned()))
     },
 };

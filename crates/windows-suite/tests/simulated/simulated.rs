@@ -10,14 +10,14 @@ use fidelity::Recorder;
 use node::api::NodeApi;
 use node::{Node, Options};
 use os::{DiskNumber, Error, LinkKind, VolumeId, Win32, WinPath};
-use os_sim::smb::{Condition, ServerSpec, SmbControl};
+use os_sim::smb::{ServerHealth, ServerSpec, SmbControl};
 use os_sim::{
     Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, ServiceSpec,
     SimNode, Start,
 };
-use os_suite::Workbench;
+use os_suite::CaseControl;
 use tempfile::TempDir;
-use wincsi_windows_suite::{Share, Stand, names};
+use wincsi_windows_suite::{MachineFixture, Share, names};
 
 use super::platform;
 
@@ -110,7 +110,7 @@ impl Simulated {
         Ok(number)
     }
 
-    fn let_server(&self, condition: Condition) -> os::Result<()> {
+    fn let_server(&self, condition: ServerHealth) -> os::Result<()> {
         let done = SmbControl::at(self.host.path()).set_condition(SERVER, condition);
         done.map_err(|error| Error::new("set_condition", error, Win32::GEN_FAILURE))
     }
@@ -141,7 +141,7 @@ fn spec() -> NodeSpec {
     spec
 }
 
-impl Stand for Simulated {
+impl MachineFixture for Simulated {
     fn node(&self) -> &Node {
         &self.node
     }
@@ -205,11 +205,11 @@ impl Stand for Simulated {
     }
 
     fn take_share_away(&self) -> os::Result<()> {
-        self.let_server(Condition::Down)
+        self.let_server(ServerHealth::Down)
     }
 
     fn bring_share_back(&self) -> os::Result<()> {
-        self.let_server(Condition::Up)
+        self.let_server(ServerHealth::Up)
     }
 
     fn shared_file(&self) -> Option<Share> {
@@ -241,7 +241,7 @@ impl Stand for Simulated {
     }
 }
 
-impl Workbench for Simulated {
+impl CaseControl for Simulated {
     fn folder(&self) -> &WinPath {
         &self.folder
     }

@@ -14,6 +14,7 @@ mod imports;
 mod machine_paths;
 mod manifests;
 mod named_tests;
+mod names;
 mod platform_cfg;
 mod published;
 mod rooms;
@@ -62,6 +63,8 @@ const LINTS: &[Lint] = &[
     machine_paths::LINT,
     manifests::LINT,
     named_tests::LINT,
+    names::NAMES,
+    names::SENTENCES,
     platform_cfg::LINT,
     published::LINT,
     rooms::LINT,

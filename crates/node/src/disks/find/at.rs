@@ -4,7 +4,7 @@ use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
 use super::{DiskQuery, FoundDisk, observe};
 use crate::volumes::{disk_of, target};
-use crate::{DiskError, Node, VolumeError, Way};
+use crate::{DiskError, Node, ResolvedPath, VolumeError};
 
 /// The disk behind a mounted folder, by all that it tells of itself.
 ///
@@ -30,7 +30,7 @@ pub(in crate::disks) fn find(
 }
 
 fn behind(node: &Node, path: &WinPath) -> Result<(VolumeId, DiskNumber), DiskError> {
-    let volume = target::mounted(node.os(), &Way::from(path));
+    let volume = target::mounted(node.os(), &ResolvedPath::from(path));
     let volume = volume.map_err(|error| Box::new(VolumeError::from(error)))?;
     let disk = disk_of(node.os(), volume).map_err(Box::new)?;
     Ok((volume, disk))

@@ -23,7 +23,7 @@ use crate::blank::kind_of;
 use crate::disks::identity::serial;
 use crate::disks::lists;
 use crate::locks::Key;
-use crate::{DiskError, Guarded, Node, looks, storage};
+use crate::{DiskError, Guarded, Node, in_flight, storage};
 
 /// What it is called in errors.
 const FIND: &str = "find disk";
@@ -87,7 +87,7 @@ fn sole_unlisted(
     let mut unlisted = node.os().disks.list().map_err(crate::ProviderError::from)?;
     unlisted.retain(|number| none.disks.iter().all(|listed| listed.number != *number));
     let wanted = none.wanted.clone();
-    let asked = looks::each(node, FIND, deadline, unlisted, move |node, number| {
+    let asked = in_flight::each(node, FIND, deadline, unlisted, move |node, number| {
         let page = lists::page(node, *number)?;
         Ok::<_, os::Error>(wanted.is_named_by(&page.texts()).then_some(*number))
     })?;

@@ -7,6 +7,16 @@
 //!
 //! What comes of it is a [`FoundDisk`]. Whatever changes the disk then looks once more, under its lock: the
 //! number may have gone to another disk since.
+//!
+//! # How a disk is told
+//! - The disk must match all that is asked for. Zero or several matches are an error that names every disk that was seen.
+//!   So is one match beside a disk that does not answer and that nothing known excludes.
+//! - A LUN identifies a disk only together with its adapter, its iSCSI target or a name. An iSCSI target identifies one only
+//!   together with the LUN or a name; the initiator reports the disks behind a target, at both looks.
+//! - Without page 0x83, the provider's identifier can exclude a disk but never select one. The same holds for the
+//!   provider's serial number where the kernel reports none: another disk in the same slot has the same path.
+//! - A driver that lost its record builds the query from the disk behind its mounted folder ([`at`]).
+//! - A clone that the provider leaves out until it is writable is made so first ([`hidden`]).
 
 mod at;
 mod hidden;

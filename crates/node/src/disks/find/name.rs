@@ -68,7 +68,7 @@ impl SerialNumber {
     /// # Errors
     /// It is empty, blanks, one character over and over (zeros), or a known placeholder.
     pub fn parse(text: &str) -> Result<Self, TrivialName> {
-        telling(text).map(Self)
+        significant(text).map(Self)
     }
 
     pub(super) fn is(&self, own: &str) -> bool {
@@ -85,7 +85,7 @@ impl Page83 {
     /// # Errors
     /// As [`SerialNumber::parse`].
     pub fn parse(text: &str) -> Result<Self, TrivialName> {
-        telling(text).map(Self)
+        significant(text).map(Self)
     }
 
     pub(super) fn is(&self, own: &str) -> bool {
@@ -119,7 +119,7 @@ impl fmt::Display for Page83 {
 }
 
 /// The name without padding, unless it is trivial in any reading.
-fn telling(text: &str) -> Result<String, TrivialName> {
+fn significant(text: &str) -> Result<String, TrivialName> {
     let is_trivial = || TrivialName {
         name: text.to_owned(),
     };

@@ -12,9 +12,9 @@ use super::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
 use super::{hidden, name};
 use crate::disks::guard::{self, Reach};
 use crate::disks::identity;
-use crate::disks::lists::{self, Listed, ToldSerial};
+use crate::disks::lists::{self, Listed, SerialSource};
 use crate::provider::{ProviderError, sole};
-use crate::{DiskError, Node, TargetName, looks, own_rows, storage};
+use crate::{DiskError, Node, TargetName, in_flight, own_rows, storage};
 
 /// Finds the one disk that all of this is true of, among those that may be written. A read-only clone that the
 /// storage provider leaves out is made writable first, so that it is listed ([`hidden`]).
@@ -48,7 +48,7 @@ fn look(
     let behind = Behind::ask(node, wanted, deadline)?;
     let rows = lists::rows(node, &select(), deadline)?;
     let query = wanted.clone();
-    let seen = looks::each(
+    let seen = in_flight::each(
         node,
         "find disk",
         deadline,
@@ -111,8 +111,8 @@ pub(super) fn alone(
     if let Some(error) = silence {
         return Err(error);
     }
-    let serial = Listed::read(&row)?.told_serial(node, number);
-    if matches!(serial, ToldSerial::ProviderAlone(_)) {
+    let serial = Listed::read(&row)?.serial_by_source(node, number);
+    if matches!(serial, SerialSource::ProviderAlone(_)) {
         seen.serial = None;
     }
     Ok(seen)
@@ -163,7 +163,7 @@ fn observe(
 ) -> Result<(SeenDisk, Option<DiskError>), ProviderError> {
     let number = disk.number;
     let location = row.text_or_null(disk::LOCATION.name)?;
-    let serial = Listed::read(row)?.told_serial(node, number);
+    let serial = Listed::read(row)?.serial_by_source(node, number);
     let mut seen = SeenDisk {
         iscsi_targets: behind.targets(number),
         location: location.and_then(|text| Location::parse(text).ok()),
@@ -185,8 +185,8 @@ fn observe(
 
 /// Why a serial number that is asked for may be that of the disk that was in the slot before, of which the
 /// path is the same: it may rule the disk out, and never take it.
-fn unproved(serial: &ToldSerial, wanted: &DiskQuery) -> Option<String> {
-    let is_unproved = matches!(serial, ToldSerial::ProviderAlone(_)) && wanted.asks_for_serial();
+fn unproved(serial: &SerialSource, wanted: &DiskQuery) -> Option<String> {
+    let is_unproved = matches!(serial, SerialSource::ProviderAlone(_)) && wanted.asks_for_serial();
     is_unproved.then(|| "only the storage provider tells its serial number".to_owned())
 }
 
@@ -221,7 +221,7 @@ fn ask_kernel(
     node: &Node,
     disk: &storage::Disk,
     seen: &mut SeenDisk,
-    serial: &ToldSerial,
+    serial: &SerialSource,
     wanted: &DiskQuery,
 ) -> Result<(), DiskError> {
     let failed = DiskError::kernel(disk.number);
@@ -229,7 +229,7 @@ fn ask_kernel(
     let length = node.os().disks.length(disk.number).map_err(&failed);
     seen.identifiers = match (&page, serial) {
         (Ok(page), _) => page.texts(),
-        (Err(_), ToldSerial::KernelAlone(_)) => Vec::new(),
+        (Err(_), SerialSource::KernelAlone(_)) => Vec::new(),
         (Err(_), _) => listed_identifier(disk, wanted),
     };
     seen.size = length.as_ref().ok().copied();
@@ -255,15 +255,15 @@ fn ask_kernel(
 /// address is the namespace's number less one, as it is in the path.
 fn namespace(node: &Node, disk: &storage::Disk, serial: Option<&str>) -> Option<u32> {
     let placed = placed(disk);
-    let told = serial.and_then(name::namespace_behind);
+    let reported = serial.and_then(name::namespace_behind);
     let addressed = || {
         let address = node.os().disks.scsi_address(disk.number).ok()?;
         Some(u32::from(address.lun) + 1)
     };
     let settled = match placed.as_slice() {
-        [one] => told.or(Some(*one)),
+        [one] => reported.or(Some(*one)),
         [] => None,
-        _ => told.or_else(addressed),
+        _ => reported.or_else(addressed),
     };
     settled.filter(|namespace| placed.contains(namespace))
 }

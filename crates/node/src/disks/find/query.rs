@@ -244,7 +244,7 @@ impl DiskQuery {
         let has_target = self.iscsi_targets().next().is_some();
         let has_lun = has(|one| matches!(one, Criterion::Lun(_)));
         let has_unit = has(Criterion::is_unit);
-        if has(Criterion::is_name) || has_target && has_lun || has_unit && self.tells_controller() {
+        if has(Criterion::is_name) || has_target && has_lun || has_unit && self.has_controller() {
             return None;
         }
         Some(match (has_target, has_unit) {
@@ -254,7 +254,7 @@ impl DiskQuery {
         })
     }
 
-    fn tells_controller(&self) -> bool {
+    fn has_controller(&self) -> bool {
         let has = |kind: fn(&Criterion) -> bool| self.criteria.iter().any(kind);
         has(|one| matches!(one, Criterion::Adapter(_)))
             || has(|one| matches!(one, Criterion::Bus(_)))

@@ -17,13 +17,13 @@
 //! apart by nobody. But the same name in another spelling agrees ([`serial`]), as nothing says that
 //! the two are spelt alike.
 
-mod face;
+mod fingerprint;
 pub(super) mod serial;
 
 use os::{Deadline, DiskNumber};
 
 use super::DiskError;
-use crate::looks::Object;
+use crate::in_flight::Object;
 use crate::{Node, storage};
 
 /// The provider's disk of this number, which is the kernel's; looks once more after a rescan when it
@@ -56,9 +56,9 @@ pub(crate) fn require_same(node: &Node, disk: &storage::Disk) -> Result<(), Disk
     match &disk.device_path {
         Some(path) => match require_number(node, disk.number, path)? {
             Proof::ByPath => Ok(()),
-            Proof::None => face::require_same(node, disk),
+            Proof::None => fingerprint::require_same(node, disk),
         },
-        None => face::require_same(node, disk),
+        None => fingerprint::require_same(node, disk),
     }
 }
 
@@ -86,7 +86,9 @@ pub(super) fn require_number(
     path: &str,
 ) -> Result<Proof, DiskError> {
     let disk = Object::Disk(number);
-    let found = node.looks().at(&disk, || node.os().disks.number_of(path));
+    let found = node
+        .in_flight()
+        .at(&disk, || node.os().disks.number_of(path));
     let provider = match found {
         Ok(found) if found == number => return Ok(Proof::ByPath),
         Ok(found) => format!("disk {found} ({path})"),

@@ -4,79 +4,81 @@ use os::schema::iscsi_associations::target_to_target_portal;
 use os::schema::{iscsi_codes, iscsi_session, iscsi_target, iscsi_target_portal};
 use os::{Arguments, Deadline, Query, Target, Value};
 
-use super::{ADDRESS, Bench, GUARDED, OPEN, PROOF, SECRET, chap, failing, login};
+use super::{ADDRESS, GUARDED, InitiatorFixture, OPEN, PROOF, SECRET, chap, failing, login};
 use crate::NodeSpec;
 use crate::iscsi::{SERVICE, TargetSpec};
 
 #[test]
 fn a_portal_is_asked_for_its_targets_when_it_is_added_and_again_on_request_alone() {
-    let bench = Bench::discovered();
+    let fixture = InitiatorFixture::discovered();
     let targets = || {
         let association = target_to_target_portal::CLASS.name;
         let class = iscsi_target::CLASS.name;
-        bench.associated(&bench.portal(), association, class).len()
+        fixture
+            .associated(&fixture.portal(), association, class)
+            .len()
     };
     assert_eq!(targets(), 2);
     let late = TargetSpec::named("iqn.2026-01.com.example:late");
-    bench
+    fixture
         .servers
         .change_server("array", |server| server.target.push(late))
         .unwrap();
     assert_eq!(targets(), 2);
-    let portal = bench.portal();
+    let portal = fixture.portal();
     let none = Arguments::none();
-    bench
+    fixture
         .invoke(Target::Instance(&portal), "Update", &none)
         .unwrap();
     assert_eq!(targets(), 3);
-    bench
+    fixture
         .invoke(Target::Instance(&portal), "Remove", &none)
         .unwrap();
-    assert!(bench.target(OPEN).is_none());
+    assert!(fixture.target(OPEN).is_none());
     assert_eq!(
-        bench.invoke(Target::Instance(&portal), "Remove", &none),
+        fixture.invoke(Target::Instance(&portal), "Remove", &none),
         failing(iscsi_codes::PORTAL_NOT_FOUND)
     );
 }
 
 #[test]
 fn a_portal_that_does_not_answer_is_not_added_and_one_that_is_there_is_no_failure() {
-    let bench = Bench::new();
+    let fixture = InitiatorFixture::new();
     assert_eq!(
-        bench.add_portal("10.0.0.8"),
+        fixture.add_portal("10.0.0.8"),
         failing(iscsi_codes::CONNECTION_FAILED)
     );
-    bench.servers.set_down("array", true).unwrap();
+    fixture.servers.set_down("array", true).unwrap();
     assert_eq!(
-        bench.add_portal(ADDRESS),
+        fixture.add_portal(ADDRESS),
         failing(iscsi_codes::CONNECTION_FAILED)
     );
-    bench.servers.set_down("array", false).unwrap();
-    assert_eq!(bench.add_portal(ADDRESS), Ok(()));
-    assert_eq!(bench.add_portal(ADDRESS), Ok(()));
+    fixture.servers.set_down("array", false).unwrap();
+    assert_eq!(fixture.add_portal(ADDRESS), Ok(()));
+    assert_eq!(fixture.add_portal(ADDRESS), Ok(()));
     let select = ["TargetPortalAddress", "TargetPortalPortNumber"];
-    let portals = bench.query(&Query::all(iscsi_target_portal::CLASS.name, &select));
+    let portals = fixture.query(&Query::all(iscsi_target_portal::CLASS.name, &select));
     assert_eq!(portals.len(), 1);
     assert_eq!(portals[0].u32("TargetPortalPortNumber"), Ok(3260));
 }
 
 #[test]
 fn nothing_works_without_the_initiator_service() {
-    let bench = Bench::of(&NodeSpec::default());
+    let fixture = InitiatorFixture::of(&NodeSpec::default());
     let stopped = failing(iscsi_codes::SERVICE_NOT_RUNNING);
-    assert_eq!(bench.add_portal(ADDRESS), stopped);
-    let os = bench.os();
+    assert_eq!(fixture.add_portal(ADDRESS), stopped);
+    let os = fixture.os();
     os.services.start(SERVICE, Deadline::NEVER).unwrap();
-    assert_eq!(bench.add_portal(ADDRESS), stopped);
+    assert_eq!(fixture.add_portal(ADDRESS), stopped);
     os.clock.sleep(Duration::from_secs(1));
-    assert_eq!(bench.add_portal(ADDRESS), Ok(()));
+    assert_eq!(fixture.add_portal(ADDRESS), Ok(()));
 }
 
 #[test]
 fn a_login_that_cannot_be_is_refused_with_the_code_of_the_initiator() {
-    let bench = Bench::connected();
+    let fixture = InitiatorFixture::connected();
     let late = TargetSpec::named("iqn.2026-01.com.example:late");
-    bench
+    fixture
         .servers
         .change_server("array", |server| server.target.push(late))
         .unwrap();
@@ -91,14 +93,14 @@ fn a_login_that_cannot_be_is_refused_with_the_code_of_the_initiator() {
         (login(OPEN), iscsi_codes::TARGET_ALREADY_LOGGED_IN),
         (at("10.0.0.8"), iscsi_codes::CONNECTION_FAILED),
     ] {
-        assert_eq!(bench.connect(&login), failing(code), "{login:?}");
+        assert_eq!(fixture.connect(&login), failing(code), "{login:?}");
     }
-    assert_eq!(bench.disks(), 1);
+    assert_eq!(fixture.disks(), 1);
 }
 
 #[test]
 fn the_initiator_proves_itself_by_chap() {
-    let bench = Bench::discovered();
+    let fixture = InitiatorFixture::discovered();
     for (kind, user, secret, code) in [
         ("NONE", "", "", iscsi_codes::AUTHENTICATION_FAILURE),
         (
@@ -132,35 +134,35 @@ fn the_initiator_proves_itself_by_chap() {
             iscsi_codes::INVALID_LOGON_AUTH_TYPE,
         ),
     ] {
-        let connected = bench.connect(&chap(GUARDED, kind, user, secret));
+        let connected = fixture.connect(&chap(GUARDED, kind, user, secret));
         assert_eq!(connected, failing(code), "{kind} {user} {secret}");
     }
     let unasked = chap(OPEN, "ONEWAYCHAP", "node", SECRET);
     assert_eq!(
-        bench.connect(&unasked),
+        fixture.connect(&unasked),
         failing(iscsi_codes::AUTHENTICATION_FAILURE)
     );
     assert_eq!(
-        bench.connect(&chap(GUARDED, "ONEWAYCHAP", "node", SECRET)),
+        fixture.connect(&chap(GUARDED, "ONEWAYCHAP", "node", SECRET)),
         Ok(())
     );
-    let session = bench.sessions(GUARDED).pop().unwrap();
+    let session = fixture.sessions(GUARDED).pop().unwrap();
     assert_eq!(session.text("AuthenticationType"), Ok("ONEWAYCHAP"));
-    assert!(!format!("{:?}", bench.node.take_trace()).contains(SECRET));
+    assert!(!format!("{:?}", fixture.node.take_trace()).contains(SECRET));
 }
 
 #[test]
 fn the_target_proves_itself_by_mutual_chap() {
-    let bench = Bench::discovered();
+    let fixture = InitiatorFixture::discovered();
     let mutual = chap(GUARDED, "MUTUALCHAP", "node", SECRET);
     assert_eq!(
-        bench.connect(&mutual),
+        fixture.connect(&mutual),
         failing(iscsi_codes::TARGET_AUTH_INFO_UNAVAILABLE)
     );
     let set = |secret| {
         let secret = Arguments::none().with("ChapSecret", Value::text(secret));
         let class = Target::Class(iscsi_session::CLASS.name);
-        bench.invoke(class, "SetCHAPSecret", &secret)
+        fixture.invoke(class, "SetCHAPSecret", &secret)
     };
     assert_eq!(set("too short"), failing(iscsi_codes::SHORT_CHAP_SECRET));
     assert_eq!(
@@ -169,9 +171,9 @@ fn the_target_proves_itself_by_mutual_chap() {
     );
     set("another proof").unwrap();
     assert_eq!(
-        bench.connect(&mutual),
+        fixture.connect(&mutual),
         failing(iscsi_codes::AUTHENTICATION_FAILURE)
     );
     set(PROOF).unwrap();
-    assert_eq!(bench.connect(&mutual), Ok(()));
+    assert_eq!(fixture.connect(&mutual), Ok(()));
 }

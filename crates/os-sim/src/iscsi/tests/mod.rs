@@ -21,13 +21,13 @@ const PROOF: &str = "ba9876543210";
 const GIB: u64 = 1 << 30;
 
 /// A node whose initiator service starts by itself, and beside it an iSCSI server.
-struct Bench {
+struct InitiatorFixture {
     folder: TempDir,
     node: SimNode,
     servers: IscsiControl,
 }
 
-impl Bench {
+impl InitiatorFixture {
     fn new() -> Self {
         let mut spec = NodeSpec::default();
         for service in &mut spec.service {
@@ -63,16 +63,16 @@ impl Bench {
 
     /// With the portal added.
     fn discovered() -> Self {
-        let bench = Self::new();
-        bench.add_portal(ADDRESS).unwrap();
-        bench
+        let fixture = Self::new();
+        fixture.add_portal(ADDRESS).unwrap();
+        fixture
     }
 
     /// With a session of the open target.
     fn connected() -> Self {
-        let bench = Self::discovered();
-        bench.connect(&login(OPEN)).unwrap();
-        bench
+        let fixture = Self::discovered();
+        fixture.connect(&login(OPEN)).unwrap();
+        fixture
     }
 
     fn reopened(self) -> Self {

@@ -3,7 +3,7 @@
 // UNSAFETY: the error object is borrowed from the error that owns it, and asked by foreign functions.
 #![expect(unsafe_code)]
 
-use automation::Fault;
+use automation::WmiError;
 use os::Hresult;
 use windows::Win32::System::Com::{IErrorInfo, SetErrorInfo};
 use windows::Win32::System::Wmi::IWbemClassObject;
@@ -12,7 +12,7 @@ use windows::core::{Error, HRESULT, IUnknown, Interface};
 use super::ClassObject;
 
 /// The one way from COM's error to ours.
-pub(super) fn fault(error: Error) -> Fault {
+pub(super) fn fault(error: Error) -> WmiError {
     let code = Hresult(error.code().0.cast_unsigned());
     let raw = error.as_ptr();
     // SAFETY: the pointer is null or an interface that `error` owns, and `error` outlives its use.
@@ -22,7 +22,7 @@ pub(super) fn fault(error: Error) -> Fault {
         .and_then(|unknown| unknown.cast::<IWbemClassObject>().ok())
         .map(ClassObject::new)
         .and_then(|object| object.error().ok());
-    Fault::new(code, description, object.as_ref())
+    WmiError::new(code, description, object.as_ref())
 }
 
 /// Whether a call failed that ended with this code.
@@ -31,7 +31,7 @@ pub(super) fn is_failure(code: HRESULT) -> bool {
 }
 
 /// A code that came as data, with what the thread's error object says.
-pub(super) fn fault_of(code: HRESULT) -> Fault {
+pub(super) fn fault_of(code: HRESULT) -> WmiError {
     fault(Error::from(code))
 }
 

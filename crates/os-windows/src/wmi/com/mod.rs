@@ -1,4 +1,4 @@
-//! COM as safe values: each owns what it stands for, and a failed call is a [`Fault`] at once.
+//! COM as safe values: each owns what it stands for, and a failed call is a [`WmiError`] at once.
 //!
 //! None of them is `Send`: what a thread got from WMI stays on it.
 
@@ -12,7 +12,7 @@ pub(super) use apartment::Apartment;
 pub(super) use object::ClassObject;
 pub(super) use services::{Begun, CallResult, Enumerator, Progress, Services, connect_local};
 
-use automation::Fault;
+use automation::WmiError;
 
 /// The result of a call into COM.
-pub(super) type Called<T> = Result<T, Fault>;
+pub(super) type Called<T> = Result<T, WmiError>;

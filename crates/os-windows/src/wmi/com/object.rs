@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr;
 
-use automation::{Carried, Fault, Odd, Row, path_of};
+use automation::{Row, SchemaMismatch, Variant, WmiError, path_of};
 use os::schema::{self, Class, Property, wmi_error};
 use os::{Cause, Hresult, Instance, ObjectPath, Value};
 use windows::Win32::System::Wmi::{IWbemClassObject, WBEM_FLAG_NONSYSTEM_ONLY};
@@ -14,7 +14,7 @@ use windows::core::{IUnknown, Interface, PCWSTR};
 
 use super::Called;
 use super::failure::fault;
-use super::variant::Variant;
+use super::variant::OwnedVariant;
 use crate::wide::Wide;
 
 /// `IWbemClassObject`.
@@ -36,7 +36,7 @@ impl ClassObject {
     /// A property in automation's type (`Get`).
     pub(in crate::wmi) fn value(&self, name: &str) -> Called<Value> {
         let wide = Wide::new(name).map_err(Cause::Win32)?;
-        let mut variant = Variant::empty();
+        let mut variant = OwnedVariant::empty();
         let mut cim = 0;
         // SAFETY: the name ends in a NUL, the VARIANT is empty and the number ours; all outlive the
         // call.
@@ -50,8 +50,8 @@ impl ClassObject {
             )
         };
         got.map_err(fault)?;
-        let carried = variant.read()?;
-        carried.into_value(cim, &mut |object| object.embedded())
+        let converted = variant.read()?;
+        converted.into_value(cim, &mut |object| object.embedded())
     }
 
     /// The same, or `None` where the object has no such property.
@@ -121,8 +121,8 @@ impl ClassObject {
                 .GetNames(PCWSTR::null(), WBEM_FLAG_NONSYSTEM_ONLY, ptr::null())
         };
         // SAFETY: the call made the array for us: it is one of strings.
-        let names = unsafe { Variant::of_texts(array.map_err(fault)?) };
-        names.read()?.into_texts().map_err(Fault::from)
+        let names = unsafe { OwnedVariant::of_texts(array.map_err(fault)?) };
+        names.read()?.into_texts().map_err(WmiError::from)
     }
 
     /// An instance of this class definition, all null or default (`SpawnInstance`).
@@ -135,9 +135,9 @@ impl ClassObject {
     pub(in crate::wmi) fn put(&self, row: Row<'_>, name: &str, value: &Value) -> Called<()> {
         let wide = Wide::new(name).map_err(Cause::Win32)?;
         // No method of the table takes an object.
-        let no_object = &mut |_: &Instance| Err(Odd::value(name.to_owned()));
-        let carried: Carried<Self> = Carried::from_value(value, row, no_object)?;
-        let variant = Variant::new(&carried)?;
+        let no_object = &mut |_: &Instance| Err(SchemaMismatch::value(name.to_owned()));
+        let converted: Variant<Self> = Variant::from_value(value, row, no_object)?;
+        let variant = OwnedVariant::new(&converted)?;
         // SAFETY: name and VARIANT are whole and outlive the call, which copies the value.
         unsafe { self.0.Put(PCWSTR(wide.as_ptr()), 0, variant.as_ptr(), 0) }.map_err(fault)
     }

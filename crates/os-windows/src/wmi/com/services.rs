@@ -6,7 +6,7 @@
 
 use std::ptr;
 
-use automation::{Fault, Text};
+use automation::{Text, WmiError};
 use os::Cause;
 use os::schema::Namespace;
 use windows::Win32::Foundation::E_NOINTERFACE;
@@ -210,7 +210,7 @@ pub(in crate::wmi) enum Begun {
 }
 
 /// The method has been sent, so no code may say that it has not.
-fn begun_all_the_same(fault: Fault) -> Fault {
+fn begun_all_the_same(fault: WmiError) -> WmiError {
     malformed(&format!("no protection for a call: {}", fault.cause))
 }
 
@@ -296,7 +296,7 @@ impl CallResult {
 
     /// A call that is asked for its result fails with what it failed with, and leaves its error object
     /// on the thread.
-    fn failure(&self, status: HRESULT) -> Fault {
+    fn failure(&self, status: HRESULT) -> WmiError {
         match self.output(0) {
             Err(fault) => fault,
             Ok(_) => fault_of(status),
@@ -348,6 +348,6 @@ fn flags(flags: &[WBEM_GENERIC_FLAG_TYPE]) -> WBEM_GENERIC_FLAG_TYPE {
     WBEM_GENERIC_FLAG_TYPE(flags.iter().fold(0, |all, flag| all | flag.0))
 }
 
-fn malformed(text: &str) -> Fault {
+fn malformed(text: &str) -> WmiError {
     Cause::Malformed(text.to_owned()).into()
 }

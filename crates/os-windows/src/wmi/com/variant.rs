@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-use automation::{Carried, Odd, Scalar, Text};
+use automation::{Scalar, SchemaMismatch, Text, Variant};
 use os::schema::Automation;
 use os::{Cause, Win32};
 use windows::Win32::Foundation::{SysAllocStringLen, VARIANT_BOOL};
@@ -29,20 +29,20 @@ use super::{Called, ClassObject};
 /// A VARIANT. A string in it is wiped before it is freed: it may be a password. The crate's own
 /// conversions are not used, since they go through `propsys`, which also converts what we never asked
 /// for.
-pub(super) struct Variant(VARIANT);
+pub(super) struct OwnedVariant(VARIANT);
 
-impl Variant {
+impl OwnedVariant {
     /// An empty one, for a call to fill.
     pub(super) fn empty() -> Self {
         Self(VARIANT::default())
     }
 
     /// What goes out.
-    pub(super) fn new(carried: &Carried<ClassObject>) -> Called<Self> {
-        match carried {
-            Carried::Null => Ok(Self::tagged(VT_NULL, VARIANT_0_0_0 { lVal: 0 })),
-            Carried::One(scalar) => Self::scalar(scalar),
-            Carried::Many { of, elements } => {
+    pub(super) fn new(converted: &Variant<ClassObject>) -> Called<Self> {
+        match converted {
+            Variant::Null => Ok(Self::tagged(VT_NULL, VARIANT_0_0_0 { lVal: 0 })),
+            Variant::One(scalar) => Self::scalar(scalar),
+            Variant::Many { of, elements } => {
                 let kind = kind(*of);
                 let parray = filled(kind, elements)?;
                 let tag = VARENUM(VT_ARRAY.0 | kind.0);
@@ -61,15 +61,15 @@ impl Variant {
     }
 
     /// What came.
-    pub(super) fn read(&self) -> Called<Carried<ClassObject>> {
+    pub(super) fn read(&self) -> Called<Variant<ClassObject>> {
         let kind = self.kind();
         if kind == VT_EMPTY || kind == VT_NULL {
-            return Ok(Carried::Null);
+            return Ok(Variant::Null);
         }
         if kind.0 & VT_ARRAY.0 != 0 {
             return self.read_array();
         }
-        self.read_scalar().map(Carried::One)
+        self.read_scalar().map(Variant::One)
     }
 
     pub(super) fn as_ptr(&self) -> *const VARIANT {
@@ -138,11 +138,11 @@ impl Variant {
             VT_UI1 => Ok(Scalar::Ui1(unsafe { content.bVal })),
             // SAFETY: the tag says that this is the field.
             VT_UNKNOWN => object(unsafe { content.punkVal.as_ref() }),
-            VARENUM(other) => Err(odd(Odd::Kind(other))),
+            VARENUM(other) => Err(mismatch(SchemaMismatch::Kind(other))),
         }
     }
 
-    fn read_array(&self) -> Called<Carried<ClassObject>> {
+    fn read_array(&self) -> Called<Variant<ClassObject>> {
         // SAFETY: the tag says that the field is an array; it lives as long as this does.
         let array = unsafe { self.0.Anonymous.Anonymous.Anonymous.parray };
         let kind = VARENUM(self.kind().0 & !VT_ARRAY.0);
@@ -154,21 +154,21 @@ impl Variant {
             VT_I4 => (Automation::I4, List::i4),
             VT_UI1 => (Automation::Ui1, List::ui1),
             VT_UNKNOWN => (Automation::Unknown, List::unknown),
-            VARENUM(other) => return Err(odd(Odd::Kind(other))),
+            VARENUM(other) => return Err(mismatch(SchemaMismatch::Kind(other))),
         };
         let elements = array.indices().map(|index| read(&array, index));
         let elements = elements.collect::<Called<_>>()?;
-        Ok(Carried::Many { of, elements })
+        Ok(Variant::Many { of, elements })
     }
 }
 
-impl Drop for Variant {
+impl Drop for OwnedVariant {
     fn drop(&mut self) {
         self.wipe();
     }
 }
 
-impl Variant {
+impl OwnedVariant {
     fn wipe(&mut self) {
         if self.kind() == VT_BSTR {
             // SAFETY: the tag says that this is the field, and the string is this VARIANT's own.
@@ -203,7 +203,7 @@ fn wipe(string: &mut BSTR) {
 }
 
 fn object(unknown: Option<&IUnknown>) -> Called<Scalar<ClassObject>> {
-    let unknown = unknown.ok_or_else(|| odd(Odd::Kind(VT_UNKNOWN.0)))?;
+    let unknown = unknown.ok_or_else(|| mismatch(SchemaMismatch::Kind(VT_UNKNOWN.0)))?;
     let object = unknown.cast().map_err(fault)?;
     Ok(Scalar::Unknown(ClassObject::new(object)))
 }
@@ -222,18 +222,18 @@ fn kind(of: Automation) -> VARENUM {
 /// A new array, which belongs to the VARIANT that it goes into. One that was begun and could not be
 /// filled is destroyed by the VARIANT that holds it meanwhile.
 fn filled(kind: VARENUM, elements: &[Scalar<ClassObject>]) -> Called<*mut SAFEARRAY> {
-    let length = u32::try_from(elements.len()).map_err(|_| odd(Odd::NoList))?;
+    let length = u32::try_from(elements.len()).map_err(|_| mismatch(SchemaMismatch::NoList))?;
     // SAFETY: any type and length will do; failure is null.
     let array = unsafe { SafeArrayCreateVector(kind, 0, length) };
     if array.is_null() {
         return Err(out_of_memory());
     }
     let tag = VARENUM(VT_ARRAY.0 | kind.0);
-    let holder = Variant::tagged(tag, VARIANT_0_0_0 { parray: array });
+    let holder = OwnedVariant::tagged(tag, VARIANT_0_0_0 { parray: array });
     for (index, element) in (0_i32..).zip(elements) {
-        let element = Variant::scalar(element)?;
+        let element = OwnedVariant::scalar(element)?;
         if element.kind() != kind {
-            return Err(odd(Odd::NoList));
+            return Err(mismatch(SchemaMismatch::NoList));
         }
         // SAFETY: the array has this element, of the type that `content` has; the call copies it.
         let put = unsafe { SafeArrayPutElement(array, &raw const index, element.content()) };
@@ -243,7 +243,7 @@ fn filled(kind: VARENUM, elements: &[Scalar<ClassObject>]) -> Called<*mut SAFEAR
     Ok(array)
 }
 
-impl Variant {
+impl OwnedVariant {
     /// What `SafeArrayPutElement` takes: the string or the object itself, a pointer to all else.
     fn content(&self) -> *const c_void {
         // SAFETY: whatever a VARIANT holds, it begins here.
@@ -267,7 +267,7 @@ struct List {
 
 impl List {
     fn of(array: *const SAFEARRAY, kind: VARENUM) -> Called<Self> {
-        let no_list = || odd(Odd::NoList);
+        let no_list = || mismatch(SchemaMismatch::NoList);
         // SAFETY: null is checked first; otherwise the VARIANT's array is one.
         if array.is_null() || unsafe { SafeArrayGetDim(array) } != 1 {
             return Err(no_list());
@@ -325,23 +325,23 @@ impl List {
     }
 }
 
-fn odd(odd: Odd) -> automation::Fault {
-    odd.into()
+fn mismatch(mismatch: SchemaMismatch) -> automation::WmiError {
+    mismatch.into()
 }
 
-fn out_of_memory() -> automation::Fault {
+fn out_of_memory() -> automation::WmiError {
     Cause::Win32(Win32(14)).into()
 }
 
 #[cfg(test)]
 mod tests {
-    use automation::{Carried, Scalar, Text};
+    use automation::{Scalar, Text, Variant};
     use os::schema::Automation;
 
-    use super::Variant;
+    use super::OwnedVariant;
     use crate::wmi::com::ClassObject;
 
-    fn shown(carried: &Carried<ClassObject>) -> String {
+    fn shown(converted: &Variant<ClassObject>) -> String {
         let scalar = |scalar: &Scalar<ClassObject>| match scalar {
             Scalar::Bool(value) => format!("bool {value}"),
             Scalar::Bstr(text) => format!("bstr {:?}", text.units()),
@@ -350,20 +350,20 @@ mod tests {
             Scalar::Ui1(value) => format!("ui1 {value}"),
             Scalar::Unknown(_) => "unknown".to_owned(),
         };
-        match carried {
-            Carried::Null => "null".to_owned(),
-            Carried::One(one) => scalar(one),
-            Carried::Many { of, elements } => {
+        match converted {
+            Variant::Null => "null".to_owned(),
+            Variant::One(one) => scalar(one),
+            Variant::Many { of, elements } => {
                 let elements: Vec<_> = elements.iter().map(scalar).collect();
                 format!("{of:?} {elements:?}")
             }
         }
     }
 
-    fn survives(carried: &Carried<ClassObject>) {
-        let variant = Variant::new(carried).expect("a VARIANT");
+    fn survives(converted: &Variant<ClassObject>) {
+        let variant = OwnedVariant::new(converted).expect("a VARIANT");
         let read = variant.read().expect("what was put there");
-        assert_eq!(shown(&read), shown(carried));
+        assert_eq!(shown(&read), shown(converted));
     }
 
     fn bstr(text: &str) -> Scalar<ClassObject> {
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn scalars_survive_a_variant() {
-        survives(&Carried::Null);
+        survives(&Variant::Null);
         for one in [
             Scalar::Bool(true),
             Scalar::Bool(false),
@@ -384,13 +384,13 @@ mod tests {
             bstr("a\0b \u{1F4BE}"),
             Scalar::Bstr(Text::from_units(vec![0xD800])),
         ] {
-            survives(&Carried::One(one));
+            survives(&Variant::One(one));
         }
     }
 
     #[test]
     fn arrays_survive_a_variant() {
-        let many = |of, elements| survives(&Carried::Many { of, elements });
+        let many = |of, elements| survives(&Variant::Many { of, elements });
         many(
             Automation::Bool,
             vec![Scalar::Bool(true), Scalar::Bool(false)],
@@ -411,19 +411,19 @@ mod tests {
 
     #[test]
     fn a_string_in_a_variant_is_wiped_to_its_last_unit() {
-        let secret = Carried::One(bstr("a secret \u{1F4BE}"));
-        let mut variant = Variant::new(&secret).expect("a VARIANT");
+        let secret = Variant::One(bstr("a secret \u{1F4BE}"));
+        let mut variant = OwnedVariant::new(&secret).expect("a VARIANT");
         variant.wipe();
-        let left = Carried::One(Scalar::Bstr(Text::from_units(vec![0; 11])));
+        let left = Variant::One(Scalar::Bstr(Text::from_units(vec![0; 11])));
         assert_eq!(shown(&variant.read().expect("a string")), shown(&left));
     }
 
     #[test]
     fn an_array_holds_one_type() {
-        let mixed = Carried::Many {
+        let mixed = Variant::Many {
             of: Automation::I4,
             elements: vec![Scalar::I4(1), bstr("2")],
         };
-        assert!(Variant::new(&mixed).is_err());
+        assert!(OwnedVariant::new(&mixed).is_err());
     }
 }

@@ -15,12 +15,12 @@ macro_rules! wire_location {
     };
 }
 
-mod numbered;
-mod texts;
+mod from_v1beta3;
+mod until_v1beta2;
 
 use crate::registry::Registry;
 
 pub(super) fn register(registry: &mut Registry) {
-    texts::register(registry);
-    numbered::register(registry);
+    until_v1beta2::register(registry);
+    from_v1beta3::register(registry);
 }

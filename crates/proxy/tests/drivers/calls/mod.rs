@@ -18,9 +18,9 @@ pub(crate) use filesystem::Force;
 pub(crate) use lifeline::{Fate, Lifeline};
 pub(crate) use volume::Stats;
 
-use super::stage::Stage;
+use super::fixture::NodeFixture;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a driver that was killed says no more.
 pub(crate) const KILLED: &str = "the driver was killed";
@@ -50,17 +50,17 @@ pub(crate) struct Pipes {
 }
 
 /// What a step of a driver ends with.
-pub(crate) type Answer<T> = Result<T, Failure>;
+pub(crate) type Answer<T> = Result<T, StepFailure>;
 
 /// A step that failed.
-pub(crate) struct Failure {
+pub(crate) struct StepFailure {
     driver: &'static str,
     mode: String,
     call: String,
     pub(crate) text: String,
 }
 
-impl Failure {
+impl StepFailure {
     pub(crate) fn new(
         driver: &'static str,
         mode: impl fmt::Debug,
@@ -77,7 +77,7 @@ impl Failure {
 }
 
 /// Tests show it when they fail.
-impl fmt::Debug for Failure {
+impl fmt::Debug for StepFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             driver,
@@ -90,19 +90,19 @@ impl fmt::Debug for Failure {
 }
 
 impl Pipes {
-    pub(crate) fn new(driver: &'static str, api: Api, stage: &Stage) -> Self {
+    pub(crate) fn new(driver: &'static str, api: Api, fixture: &NodeFixture) -> Self {
         Self {
             driver,
             api,
-            client: stage.client(),
+            client: fixture.client(),
             lifeline: Lifeline::default(),
         }
     }
 
     /// New clients of the same process.
-    pub(crate) fn reopened(&self, stage: &Stage) -> Self {
+    pub(crate) fn reopened(&self, fixture: &NodeFixture) -> Self {
         Self {
-            client: stage.client(),
+            client: fixture.client(),
             lifeline: self.lifeline.clone(),
             ..*self
         }
@@ -123,7 +123,7 @@ impl Pipes {
 
     fn answer<R: Rpc>(&self, request: &R::Request) -> Answer<R::Response> {
         let fail = |text: String| self.failure(R::PATH, text);
-        match self.client.call::<R>(request, PATIENCE) {
+        match self.client.call::<R>(request, TIMEOUT) {
             Ok(answer) => Ok(answer),
             Err(error) => match error.cause {
                 ClientCause::Call(CallError::Status(status)) if status.code == Code::Unknown => {
@@ -135,8 +135,8 @@ impl Pipes {
     }
 
     /// A failure of the driver itself.
-    pub(crate) fn failure(&self, call: &str, text: impl fmt::Display) -> Failure {
-        Failure::new(self.driver, self.api, call, text)
+    pub(crate) fn failure(&self, call: &str, text: impl fmt::Display) -> StepFailure {
+        StepFailure::new(self.driver, self.api, call, text)
     }
 }
 

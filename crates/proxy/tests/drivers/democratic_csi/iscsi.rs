@@ -14,9 +14,9 @@ struct Iscsi {
 }
 
 impl Iscsi {
-    fn start(stage: &Stage, form: Form) -> Self {
+    fn start(fixture: &NodeFixture, form: Form) -> Self {
         Self {
-            calls: Calls::start(stage),
+            calls: Calls::start(fixture),
             paths: Paths::new("org.democratic-csi.iscsi", "pvc-1", form),
         }
     }
@@ -166,19 +166,23 @@ impl Driver for Iscsi {
         Ok(Some(()))
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        let volume = stage.mounted_at(&self.paths.staging).unwrap();
-        stage.volume_folder(volume)
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        let volume = fixture.mounted_at(&self.paths.staging).unwrap();
+        fixture.volume_folder(volume)
     }
 
-    fn grow(&self, stage: &Stage) {
-        let servers = IscsiControl::at(stage.node_folder(""));
+    fn grow(&self, fixture: &NodeFixture) {
+        let servers = IscsiControl::at(fixture.node_folder(""));
         servers.set_image(servers::TARGET_IMAGE, 4 << 30).unwrap();
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
+    fn check_unstaged(&self, fixture: &NodeFixture) {
         assert_eq!(self.disks().unwrap(), Vec::<u32>::new(), "logged out");
-        assert_eq!(stage.disk(servers::TARGET_SERIAL), None, "its disk is gone");
+        assert_eq!(
+            fixture.disk(servers::TARGET_SERIAL),
+            None,
+            "its disk is gone"
+        );
         let request = iscsi::ListTargetPortalsRequest {};
         let pipes = &self.calls.pipes;
         let listed = pipes.call::<iscsi::rpc::ListTargetPortals>(&request);
@@ -193,8 +197,10 @@ fn portal() -> Option<iscsi::TargetPortal> {
     })
 }
 
-fn stage() -> Stage {
-    Stage::new(SanPolicy::OfflineShared)
+fn fixture() -> NodeFixture {
+    NodeFixture::new(SanPolicy::OfflineShared)
 }
 
-lives_of!(v1alpha2, stage(), |stage, form| Iscsi::start(stage, form));
+lives_of!(v1alpha2, fixture(), |fixture, form| Iscsi::start(
+    fixture, form
+));

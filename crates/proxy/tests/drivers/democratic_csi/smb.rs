@@ -14,9 +14,9 @@ struct Smb {
 }
 
 impl Smb {
-    fn start(stage: &Stage, form: Form) -> Self {
+    fn start(fixture: &NodeFixture, form: Form) -> Self {
         Self {
-            calls: Calls::start(stage),
+            calls: Calls::start(fixture),
             paths: Paths::new("org.democratic-csi.smb", "pvc-1", form),
         }
     }
@@ -61,27 +61,27 @@ impl Driver for Smb {
         self.calls.rmdir(&self.paths.staging)
     }
 
-    fn content(&self, stage: &Stage) -> PathBuf {
-        stage.node_folder(r"smb/nas/share/pvc-1")
+    fn content(&self, fixture: &NodeFixture) -> PathBuf {
+        fixture.node_folder(r"smb/nas/share/pvc-1")
     }
 
-    fn check_unstaged(&self, stage: &Stage) {
-        let mapped = servers::mapped(&stage.sim);
+    fn check_unstaged(&self, fixture: &NodeFixture) {
+        let mapped = servers::mapped(&fixture.sim);
         assert!(!mapped.iter().any(|share| share == SHARE), "{mapped:?}");
     }
 }
 
-fn stage() -> Stage {
-    Stage::new(SanPolicy::OfflineShared)
+fn fixture() -> NodeFixture {
+    NodeFixture::new(SanPolicy::OfflineShared)
 }
 
-lives_of!(v1, stage(), |stage, form| Smb::start(stage, form));
+lives_of!(v1, fixture(), |fixture, form| Smb::start(fixture, form));
 
 /// It asks for paths as they came to it, and takes the text for "there is nothing".
 #[test]
 fn a_path_without_a_drive_is_taken_for_missing() -> Answer<()> {
-    let stage = stage();
-    let calls = Calls::start(&stage);
+    let fixture = fixture();
+    let calls = Calls::start(&fixture);
     assert!(!calls.path_exists(r"var\lib\kubelet")?);
     assert!(!calls.is_symlink(r"var\lib\kubelet")?);
     Ok(())

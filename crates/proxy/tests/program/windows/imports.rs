@@ -11,7 +11,7 @@ use object::{LittleEndian as LE, pe};
 ///
 /// user32.dll and gdi32.dll are not among them for a reason of their own: with these a program counts as one with
 /// windows, and its console handler is no longer told of a shutdown (says the documentation of
-/// SetConsoleCtrlHandler). COM's libraries bring them along all the same; ARCHITECTURE.md says what follows.
+/// SetConsoleCtrlHandler). COM's libraries bring them along all the same; `os_windows`'s module `console` says what follows.
 const LIBRARIES: &[&str] = &[
     "advapi32.dll",
     "bcryptprimitives.dll",

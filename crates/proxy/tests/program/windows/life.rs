@@ -8,8 +8,8 @@ use std::{fs, thread};
 
 use tempfile::TempDir;
 
-use crate::call::{self, Held};
-use crate::exe::{Ended, PATIENCE, exe, look_until, turn};
+use crate::call::{self, HangingCall};
+use crate::exe::{Ended, TIMEOUT, exe, look_until, turn};
 
 #[test]
 fn a_service_is_installed_runs_drains_and_is_removed() {
@@ -244,7 +244,7 @@ impl Service {
 
     /// Stops the service while a call hangs in it.
     fn drains_before_it_stops(&self) {
-        let held = Held::begin(self.folder());
+        let held = HangingCall::begin(self.folder());
         thread::scope(|scope| {
             let (sender, stopped) = mpsc::channel();
             scope.spawn(move || sender.send(self.run("stop")));
@@ -258,7 +258,7 @@ impl Service {
                 "the call hangs, so the service cannot have stopped"
             );
             held.let_go().expect("the call ends well");
-            let stop = stopped.recv_timeout(PATIENCE).expect("it stops");
+            let stop = stopped.recv_timeout(TIMEOUT).expect("it stops");
             assert_eq!(stop.code, Some(0), "{}", stop.output);
             assert!(stop.output.contains("is stopped"), "{}", stop.output);
         });

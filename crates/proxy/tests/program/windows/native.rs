@@ -18,7 +18,7 @@ use wire::volume::v1 as volume;
 
 use super::life::Service;
 use crate::call::page;
-use crate::exe::{PATIENCE, Server, exe, turn};
+use crate::exe::{Server, TIMEOUT, exe, turn};
 
 #[test]
 fn this_machine_is_served_on_every_pipe_and_both_pages_say_so() {
@@ -97,7 +97,7 @@ fn services_and_the_firmware_of_this_machine_answer() {
     assert!(missing.contains("no-such-service: not found"), "{missing}");
     // A machine that gives no serial number has firmware that was asked all the same.
     let serial = system::GetBiosSerialNumberRequest {};
-    match client.call::<system::rpc::GetBiosSerialNumber>(&serial, PATIENCE) {
+    match client.call::<system::rpc::GetBiosSerialNumber>(&serial, TIMEOUT) {
         Ok(answer) => assert!(!answer.serial_number.is_empty()),
         Err(error) => assert!(error.to_string().contains("the firmware gives none")),
     }
@@ -223,19 +223,19 @@ fn ask_nothing(group: &wire::Group) -> Status {
     let endpoint =
         transport::Endpoint::local(Path::new(""), &group.pipe_name()).expect("a group's name");
     let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
-    match channel.call("/wincsi.Test/Nothing", &[], Instant::now() + PATIENCE) {
+    match channel.call("/wincsi.Test/Nothing", &[], Instant::now() + TIMEOUT) {
         Err(CallError::Status(status)) => status,
         other => panic!("{group}: {other:?}"),
     }
 }
 
 fn done<R: Rpc>(client: &Client, request: &R::Request) -> R::Response {
-    client.call::<R>(request, PATIENCE).expect("it is done")
+    client.call::<R>(request, TIMEOUT).expect("it is done")
 }
 
 /// The text that a call fails with, which is csi-proxy's way to fail.
 fn refusal<R: Rpc>(client: &Client, request: &R::Request) -> String {
-    match client.call::<R>(request, PATIENCE).map(drop) {
+    match client.call::<R>(request, TIMEOUT).map(drop) {
         Err(ClientError {
             cause: ClientCause::Call(CallError::Status(status)),
             ..

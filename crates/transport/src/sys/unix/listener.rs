@@ -17,7 +17,7 @@ use rustix::net::{
 
 use super::super::folder::{self, Unfit};
 use super::super::{Accepts, Interest};
-use super::socket_file::{SocketFile, close_folder};
+use super::socket_file::{SocketFile, hold_folder};
 use super::{Family, Handles, Stream};
 use crate::endpoint::drive_path;
 use crate::{Endpoint, LoopbackAddress, ServerOptions, SocketFolder};
@@ -57,10 +57,7 @@ pub(super) fn address(path: &Path) -> io::Result<SocketAddrUnix> {
 impl Listener {
     fn at_path(path: &Path, folder: SocketFolder) -> io::Result<Self> {
         let address = address(path)?;
-        match folder {
-            SocketFolder::Own => close_folder(folder::of(path))?,
-            SocketFolder::Foreign => {}
-        }
+        let held = hold_folder(folder::of(path), folder)?;
         remove_stale(path, &address)?;
         let fd = socket(AddressFamily::UNIX)?;
         bind(&fd, &address)?;
@@ -68,11 +65,14 @@ impl Listener {
         chmod(path, Mode::RUSR | Mode::WUSR)?;
         let file = SocketFile::at(path)?;
         listen(&fd, BACKLOG)?;
-        Ok(Self {
+        let listener = Self {
             file,
             fd: Arc::new(fd),
             family: Family::Unix,
-        })
+        };
+        // Until it listens, another server that starts would take the socket for one that nobody serves.
+        held.check_place()?;
+        Ok(listener)
     }
 
     fn at_port(address: LoopbackAddress, buffer_bytes: u32) -> io::Result<Self> {
@@ -151,10 +151,59 @@ fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
 mod tests {
     use std::io::Read;
     use std::net::{SocketAddr, TcpStream};
-    use std::process;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::sync::Barrier;
     use std::time::{Duration, Instant};
+    use std::{fs, process, thread};
 
     use super::*;
+
+    const STARTERS: usize = 4;
+
+    /// Has several servers start at once, and looks which serve.
+    fn started_at_once(path: &Path) -> Vec<io::Result<Vec<super::super::super::Listener>>> {
+        let endpoint = Endpoint::socket(path);
+        let options = ServerOptions::default();
+        let barrier = Barrier::new(STARTERS);
+        let start = || {
+            barrier.wait();
+            listen_at(&endpoint, &options)
+        };
+        thread::scope(|scope| {
+            let starters: Vec<_> = (0..STARTERS).map(|_| scope.spawn(start)).collect();
+            let mut started = Vec::new();
+            for one in starters {
+                started.push(one.join().unwrap());
+            }
+            started
+        })
+    }
+
+    fn assert_one_serves(path: &Path) {
+        let mut serving = Vec::new();
+        for started in started_at_once(path) {
+            match started {
+                Ok(listeners) => serving.push(listeners),
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::AddrInUse, "{error}"),
+            }
+        }
+        assert_eq!(serving.len(), 1, "servers of one socket");
+        UnixStream::connect(path).unwrap();
+    }
+
+    #[test]
+    fn of_servers_that_start_at_once_one_serves_and_keeps_its_socket() {
+        for _ in 0..200 {
+            let home = tempfile::tempdir().unwrap();
+            let path = home.path().join("sockets").join("a.sock");
+            // None has been there yet.
+            assert_one_serves(&path);
+            // One that died has left its own.
+            drop(UnixListener::bind(&path).unwrap());
+            assert!(fs::symlink_metadata(&path).is_ok());
+            assert_one_serves(&path);
+        }
+    }
 
     #[test]
     fn a_port_is_had_again_although_a_connection_of_it_was_closed_here() {

@@ -1,16 +1,23 @@
 //! The file of a Unix socket, and the folder that it is in.
 
-use std::fs::{self, DirBuilder};
-use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
+use std::{fs, io, thread};
 
-use rustix::fs::{Dir, FileType, Mode, OFlags, fchmod, fstat, open};
+use rustix::fs::{
+    Dir, FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, mkdir, open, stat,
+};
 use rustix::io::Errno;
 use rustix::process::{Uid, geteuid};
 
-use super::super::folder::Unfit;
+use super::super::folder::{self, PAUSE, TIMEOUT, Unfit};
+use crate::SocketFolder;
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
 
 /// A socket as it was seen at a path.
 #[derive(Debug)]
@@ -52,27 +59,75 @@ impl SocketFile {
     }
 }
 
+/// The folder of a socket that is being made, until it is dropped.
+pub(super) struct HeldFolder {
+    path: PathBuf,
+    /// It has a lock, which keeps other servers that start from the folder.
+    fd: OwnedFd,
+}
+
+impl HeldFolder {
+    /// Makes sure that the socket was made in the folder that is held.
+    pub(super) fn check_place(&self) -> io::Result<()> {
+        let (held, now) = (fstat(&self.fd)?, stat(&self.path)?);
+        match (held.st_dev, held.st_ino) == (now.st_dev, now.st_ino) {
+            true => Ok(()),
+            false => Err(Unfit::MovedFolder(self.path.clone()).into()),
+        }
+    }
+}
+
+/// Has the folder that a socket is about to be made in, closed if it is the server's. Until the result is dropped, no
+/// other server that starts takes a socket there for one that nobody serves.
+pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<HeldFolder> {
+    let fd = match whose {
+        SocketFolder::Own => closed_folder(folder)?,
+        SocketFolder::Foreign => open(folder, FOLDER, Mode::empty())?,
+    };
+    lock(&fd, folder, Instant::now() + TIMEOUT)?;
+    let path = folder.to_owned();
+    Ok(HeldFolder { path, fd })
+}
+
 /// Makes sure that nobody but this process's user puts anything into the folder. One that holds sockets alone is
 /// closed to others altogether; in another, which others may only read, the sockets' own mode keeps them out.
-pub(super) fn close_folder(folder: &Path) -> io::Result<()> {
-    let make = || DirBuilder::new().mode(0o700).create(folder);
-    let fd = match opened(folder) {
-        Err(Errno::NOENT) => {
-            make()?;
-            opened(folder)
+fn closed_folder(folder: &Path) -> io::Result<OwnedFd> {
+    match made_or_opened(folder) {
+        Ok(fd) => {
+            close(&fd, folder)?;
+            Ok(fd)
         }
-        opened => opened,
-    };
-    match fd {
-        Ok(fd) => close(&fd, folder),
         Err(Errno::NOTDIR | Errno::LOOP) => Err(Unfit::NoFolder(folder.to_owned()).into()),
         Err(error) => Err(error.into()),
     }
 }
 
-fn opened(folder: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    open(folder, flags, Mode::empty())
+fn made_or_opened(folder: &Path) -> Result<OwnedFd, Errno> {
+    let opened = || open(folder, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+    match opened() {
+        Err(Errno::NOENT) => match mkdir(folder, Mode::RWXU) {
+            // Another server that starts has made it.
+            Ok(()) | Err(Errno::EXIST) => opened(),
+            Err(error) => Err(error),
+        },
+        opened => opened,
+    }
+}
+
+/// Waits until no other server that starts has the folder, at most until `deadline`. An account that may read it can
+/// lock it, so that a server goes on without the lock then.
+fn lock(fd: &OwnedFd, folder: &Path, deadline: Instant) -> io::Result<()> {
+    loop {
+        match flock(fd, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK) => {
+                folder::tell_of_holder(folder);
+                return Ok(());
+            }
+            Err(Errno::INTR) => {}
+            locked => return Ok(locked?),
+        }
+    }
 }
 
 fn close(fd: &OwnedFd, folder: &Path) -> io::Result<()> {
@@ -122,11 +177,11 @@ mod tests {
     fn a_folder_is_made_closed_and_one_of_sockets_alone_is_closed() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("sockets");
-        close_folder(&folder).unwrap();
+        closed_folder(&folder).unwrap();
         assert_eq!(mode(&folder), 0o700);
         open_to_all(&folder);
         let _left = UnixListener::bind(folder.join("left.sock")).unwrap();
-        close_folder(&folder).unwrap();
+        closed_folder(&folder).unwrap();
         assert_eq!(mode(&folder), 0o700);
     }
 
@@ -138,12 +193,12 @@ mod tests {
             |mode| fs::set_permissions(home.path(), fs::Permissions::from_mode(mode)).unwrap();
         for harmless in [0o700, 0o755] {
             set(harmless);
-            close_folder(home.path()).unwrap();
+            closed_folder(home.path()).unwrap();
             assert_eq!(mode(home.path()), harmless);
         }
         for shared in [0o775, 0o1777] {
             set(shared);
-            let refused = close_folder(home.path()).unwrap_err();
+            let refused = closed_folder(home.path()).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
             assert!(refused.to_string().contains("holds more than sockets"));
             assert_eq!(mode(home.path()), shared & 0o777);
@@ -157,9 +212,41 @@ mod tests {
         symlink(home.path(), &link).unwrap();
         fs::write(&file, "").unwrap();
         for path in [link, file] {
-            let refused = close_folder(&path).unwrap_err();
+            let refused = closed_folder(&path).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::NotADirectory, "{refused}");
         }
+    }
+
+    #[test]
+    fn a_folder_is_waited_for_until_its_holder_lets_go_or_for_a_while() {
+        let home = tempfile::tempdir().unwrap();
+        let hold = || hold_folder(home.path(), SocketFolder::Foreign);
+        let is_locked = || {
+            let fd = open(home.path(), FOLDER, Mode::empty()).unwrap();
+            flock(fd, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+        };
+        let first = hold().unwrap();
+        assert!(is_locked());
+        let fd = open(home.path(), FOLDER, Mode::empty()).unwrap();
+        lock(&fd, home.path(), Instant::now()).unwrap();
+        drop(first);
+        assert!(!is_locked());
+        let _second = hold().unwrap();
+        assert!(is_locked());
+    }
+
+    #[test]
+    fn a_folder_in_another_place_than_where_it_was_closed_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let [above, aside] = ["above", "aside"].map(|name| home.path().join(name));
+        let folder = above.join("sockets");
+        fs::create_dir(&above).unwrap();
+        let held = hold_folder(&folder, SocketFolder::Own).unwrap();
+        held.check_place().unwrap();
+        fs::rename(&above, &aside).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        let refused = held.check_place().unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
     }
 
     #[test]

@@ -2,15 +2,16 @@
 
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fmt, io, mem};
 
-use rustix::io::Errno;
-use rustix::net::sockopt::{set_tcp_nodelay, socket_peercred};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::sockopt::{Timeout, set_socket_timeout, set_tcp_nodelay, socket_peercred};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with,
+};
 use rustix::process::{Uid, geteuid};
 
 use super::super::{Identity, Interest, Read, ServerOwner, UserId, Written};
@@ -36,7 +37,7 @@ pub(crate) struct Stream {
 impl Stream {
     pub(crate) fn connect(endpoint: &Endpoint, deadline: Instant) -> io::Result<Self> {
         match endpoint {
-            Endpoint::Socket(path) => Self::new(at_path(path)?, Family::Unix),
+            Endpoint::Socket(path) => Self::new(at_path(path, deadline)?, Family::Unix),
             Endpoint::Tcp(address) => Self::new(at_port(*address, deadline)?, Family::Tcp),
             Endpoint::Pipe(_) => Err(io::ErrorKind::Unsupported.into()),
         }
@@ -86,9 +87,9 @@ impl Stream {
         Some(UserId::new(&credentials.uid.as_raw().to_ne_bytes()))
     }
 
-    /// Who listens at the other end: the peer of a client is the process that called `listen`
+    /// Who listens at the other end, wherever that is: the peer of a client is the process that called `listen`
     /// (<https://man7.org/linux/man-pages/man7/unix.7.html>).
-    pub(crate) fn server_owner(&self) -> io::Result<ServerOwner> {
+    pub(crate) fn server_owner(&self, _endpoint: &Endpoint) -> io::Result<ServerOwner> {
         if matches!(self.family, Family::Tcp) {
             return Ok(ServerOwner::unknown());
         }
@@ -196,18 +197,39 @@ impl Stream {
     }
 }
 
-fn at_path(path: &Path) -> io::Result<OwnedFd> {
-    address(path)?;
-    let socket = UnixStream::connect(path)?;
+/// While more clients wait for the server than it has room for, `connect` waits as long as the socket's sending may
+/// take (SO_SNDTIMEO of <https://man7.org/linux/man-pages/man7/socket.7.html>).
+fn at_path(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
+    let address = address(path)?;
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    loop {
+        set_socket_timeout(&socket, Timeout::Send, Some(left(deadline)))?;
+        match connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::INTR) if Instant::now() < deadline => {}
+            Err(Errno::AGAIN | Errno::INTR) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    ioctl_fionbio(&socket, true)?;
+    Ok(socket)
+}
+
+fn at_port(address: LoopbackAddress, deadline: Instant) -> io::Result<OwnedFd> {
+    let socket = TcpStream::connect_timeout(&address.get(), left(deadline))?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
 }
 
-fn at_port(address: LoopbackAddress, deadline: Instant) -> io::Result<OwnedFd> {
+/// The time until `deadline`; never none, which the system takes for as long as it likes.
+fn left(deadline: Instant) -> Duration {
     let left = deadline.saturating_duration_since(Instant::now());
-    let socket = TcpStream::connect_timeout(&address.get(), left.max(Duration::from_millis(1)))?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
+    left.max(Duration::from_millis(1))
 }
 
 /// The owner of a socket as a client of the user `own` judges it.
@@ -230,7 +252,81 @@ impl fmt::Debug for Stream {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread;
+
+    use rustix::net::{accept, bind, listen};
+    use tempfile::TempDir;
+
     use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(30);
+
+    /// A socket that listens and has no room for another client.
+    struct Full {
+        listener: OwnedFd,
+        endpoint: Endpoint,
+        _clients: Vec<OwnedFd>,
+        _home: TempDir,
+    }
+
+    impl Full {
+        fn new() -> Self {
+            let home = tempfile::tempdir().unwrap();
+            let path = home.path().join("full.sock");
+            let address = address(&path).unwrap();
+            let socket = || {
+                let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+                socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
+            };
+            let listener = socket();
+            bind(&listener, &address).unwrap();
+            listen(&listener, 0).unwrap();
+            let mut clients = Vec::new();
+            loop {
+                let client = socket();
+                match connect(&client, &address) {
+                    Ok(()) => clients.push(client),
+                    Err(error) => {
+                        assert_eq!(error, Errno::AGAIN);
+                        break;
+                    }
+                }
+            }
+            Self {
+                listener,
+                endpoint: Endpoint::socket(path),
+                _clients: clients,
+                _home: home,
+            }
+        }
+
+        /// Dials on a thread of its own, as one that does not end is what is looked for.
+        fn dial(&self, within: Duration) -> Receiver<io::Result<Stream>> {
+            let (sender, receiver) = channel();
+            let endpoint = self.endpoint.clone();
+            thread::spawn(move || {
+                let _ = sender.send(Stream::connect(&endpoint, Instant::now() + within));
+            });
+            receiver
+        }
+    }
+
+    #[test]
+    fn a_dial_keeps_its_deadline_where_the_server_takes_nobody() {
+        let full = Full::new();
+        let dialled = full.dial(Duration::from_millis(50));
+        let refused = dialled.recv_timeout(TIMEOUT).expect("an end").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut, "{refused}");
+    }
+
+    #[test]
+    fn a_dial_is_through_once_the_server_has_room() {
+        let full = Full::new();
+        let dialled = full.dial(TIMEOUT);
+        accept(&full.listener).unwrap();
+        dialled.recv_timeout(TIMEOUT).expect("an end").unwrap();
+    }
 
     #[test]
     fn root_and_the_clients_own_user_are_trusted_to_serve_and_no_other() {

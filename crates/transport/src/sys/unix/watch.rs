@@ -279,29 +279,29 @@ mod tests {
     use super::super::super::Ready;
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
     const READ: Interest = Interest {
         read: true,
         write: false,
     };
 
     /// Tells that it was told; panics when it is to.
-    struct Told {
+    struct Notified {
         sender: Mutex<Sender<&'static str>>,
         name: &'static str,
     }
 
-    impl Ready for Told {
+    impl Ready for Notified {
         fn ready(self: Arc<Self>) {
             self.sender.lock().unwrap().send(self.name).unwrap();
             assert_ne!(self.name, "panics");
         }
     }
 
-    fn told(name: &'static str) -> (Target, Receiver<&'static str>) {
+    fn notified(name: &'static str) -> (Target, Receiver<&'static str>) {
         let (sender, receiver) = channel();
         let sender = Mutex::new(sender);
-        (Arc::new(Told { sender, name }), receiver)
+        (Arc::new(Notified { sender, name }), receiver)
     }
 
     fn socket() -> (Handles, UnixStream) {
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn a_failed_wait_has_everybody_look_for_themselves() {
         let watcher = Watcher::new().unwrap();
-        let (target, _receiver) = told("armed");
+        let (target, _receiver) = notified("armed");
         let watch = watcher.watch(target).unwrap();
         let (handles, _theirs) = socket();
         watch.arm(&handles, READ, None).unwrap();
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn an_interrupted_wait_is_none() {
         let watcher = Watcher::new().unwrap();
-        let (target, _receiver) = told("armed");
+        let (target, _receiver) = notified("armed");
         let watch = watcher.watch(target).unwrap();
         let (handles, _theirs) = socket();
         watch.arm(&handles, READ, None).unwrap();
@@ -335,26 +335,26 @@ mod tests {
     fn the_thread_outlives_a_callback_that_panics() {
         let watcher = Watcher::new().unwrap();
         for name in ["panics", "after it"] {
-            let (target, receiver) = told(name);
+            let (target, receiver) = notified(name);
             let watch = watcher.watch(target).unwrap();
             let (handles, _theirs) = socket();
             watch
                 .arm(&handles, Interest::default(), Some(Duration::ZERO))
                 .unwrap();
-            assert_eq!(receiver.recv_timeout(PATIENCE), Ok(name));
+            assert_eq!(receiver.recv_timeout(TIMEOUT), Ok(name));
         }
     }
 
     #[test]
     fn a_time_is_kept_although_the_object_cannot_be_watched() {
         let watcher = Watcher::new().unwrap();
-        let (target, receiver) = told("in time");
+        let (target, receiver) = notified("in time");
         let watch = watcher.watch(target).unwrap();
         // epoll refuses files.
         let file = Handles(Arc::new(
             std::fs::File::open("/proc/self/exe").unwrap().into(),
         ));
         assert!(watch.arm(&file, READ, Some(Duration::ZERO)).is_err());
-        assert_eq!(receiver.recv_timeout(PATIENCE), Ok("in time"));
+        assert_eq!(receiver.recv_timeout(TIMEOUT), Ok("in time"));
     }
 }

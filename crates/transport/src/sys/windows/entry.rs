@@ -12,17 +12,25 @@ use std::path::Path;
 
 use windows_sys::Win32::Security::Authorization::SE_FILE_OBJECT;
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, CreateDirectoryW, FILE_ATTRIBUTE_DIRECTORY,
+    BY_HANDLE_FILE_INFORMATION, CreateDirectoryW, FILE_ADD_FILE, FILE_ATTRIBUTE_DIRECTORY,
     FILE_ATTRIBUTE_REPARSE_POINT, FILE_ATTRIBUTE_TAG_INFO, FILE_FLAG_BACKUP_SEMANTICS,
-    FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES, FileAttributeTagInfo,
-    GetFileInformationByHandle, GetFileInformationByHandleEx, READ_CONTROL, WRITE_DAC,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE,
+    FILE_SHARE_READ, FILE_SHARE_WRITE, FileAttributeTagInfo, GetFileInformationByHandle,
+    GetFileInformationByHandleEx, READ_CONTROL, WRITE_DAC,
 };
 use windows_sys::Win32::System::SystemServices::IO_REPARSE_TAG_AF_UNIX;
 
 use super::owner;
 use super::security::{self, SecurityDescriptor};
 
+/// The rights to look at an entry.
+const LOOK: u32 = FILE_READ_ATTRIBUTES | READ_CONTROL;
+
+/// A link or a socket's file is opened itself, and a folder is at all.
+const ITSELF: u32 = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
+
 /// An open entry.
+#[derive(Debug)]
 pub(super) struct Entry(OwnedHandle);
 
 /// What an entry is.
@@ -42,20 +50,31 @@ pub(super) struct EntryId {
 }
 
 impl Entry {
-    /// Opens what is at `path`, to look at it.
+    /// Opens what is at `path`, to look at it. Hinders nobody.
     pub(super) fn look(path: &Path) -> io::Result<Option<Self>> {
-        Self::open(path, FILE_READ_ATTRIBUTES | READ_CONTROL)
+        let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+        Self::open(path, LOOK, share, ITSELF)
     }
 
-    /// Opens what is at `path`, to look at it and to change who may reach it.
-    pub(super) fn to_secure(path: &Path) -> io::Result<Option<Self>> {
-        Self::open(path, FILE_READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC)
+    /// Opens what is at `path`, to look at it and to change who may reach it. It cannot be renamed or removed
+    /// meanwhile: only who may list or change an entry is asked what they share.
+    pub(super) fn pin(path: &Path) -> io::Result<Option<Self>> {
+        let access = LOOK | WRITE_DAC | FILE_LIST_DIRECTORY;
+        Self::open(path, access, FILE_SHARE_READ | FILE_SHARE_WRITE, ITSELF)
     }
 
-    fn open(path: &Path, access: u32) -> io::Result<Option<Self>> {
+    /// Opens the folder that `path` leads to, which one caller at a time can: each wants to add files, and lets
+    /// nobody else. That is asked of who opens the folder, and not of who adds a file by its path.
+    pub(super) fn lock(path: &Path) -> io::Result<Option<Self>> {
+        let (access, flags) = (FILE_ADD_FILE, FILE_FLAG_BACKUP_SEMANTICS);
+        Self::open(path, access, FILE_SHARE_READ, flags)
+    }
+
+    fn open(path: &Path, access: u32, share: u32, flags: u32) -> io::Result<Option<Self>> {
         let opened = OpenOptions::new()
             .access_mode(access)
-            .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS)
+            .share_mode(share)
+            .custom_flags(flags)
             .open(path);
         match opened {
             Ok(file) => Ok(Some(Self(File::into(file)))),
@@ -100,9 +119,14 @@ impl Entry {
         }
     }
 
+    /// Whose it is, as a SID.
+    pub(super) fn owner(&self) -> io::Result<String> {
+        owner::name_of(&self.0, SE_FILE_OBJECT)
+    }
+
     /// Whose it is, when that is neither this process's user nor one of those whom clients trust.
     pub(super) fn foreign_owner(&self) -> io::Result<Option<String>> {
-        let owner = owner::sid_of(&self.0, SE_FILE_OBJECT)?.unwrap_or_else(|| "nobody".to_owned());
+        let owner = self.owner()?;
         Ok((!owner::is_own(&owner)).then_some(owner))
     }
 

@@ -9,14 +9,14 @@ use windows_sys::Win32::Foundation::{
 
 use super::super::{Accepts, Interest};
 use super::end::End;
-use super::operation::{Operation, is};
+use super::operation::{OverlappedIo, is};
 use super::pipe::{self, FIRST_INSTANCE, INSTANCE};
 use super::security::SecurityDescriptor;
 use super::{Handles, Stream};
 use crate::{PipeName, ServerOptions};
 
 /// Clients that may come and go before an instance has begun to wait, one after the other.
-const PATIENCE: usize = 16;
+const TIMEOUT: usize = 16;
 
 /// Waits for one client after the other. An endpoint has several of these, so that a client finds
 /// a free instance while another is being taken.
@@ -38,7 +38,7 @@ struct Template {
 struct Instance {
     pipe: Arc<End>,
     handles: Handles,
-    connect: Operation,
+    connect: OverlappedIo,
     connected: bool,
 }
 
@@ -102,7 +102,7 @@ impl Template {
         let pipe = pipe::create(&self.name, flags, self.buffer_bytes, &self.security)?;
         let pipe = Arc::new(End::Pipe(pipe));
         let handles = Handles::new()?;
-        let connect = Operation::new(&pipe, &handles, handles.read());
+        let connect = OverlappedIo::new(&pipe, &handles, handles.read());
         let mut instance = Instance {
             pipe,
             handles,
@@ -117,7 +117,7 @@ impl Template {
 impl Instance {
     /// Begins to wait for a client.
     fn begin(&mut self) -> io::Result<()> {
-        for _ in 0..PATIENCE {
+        for _ in 0..TIMEOUT {
             match self.connect.connect() {
                 Ok(None) => return Ok(()),
                 Ok(Some(_)) => {

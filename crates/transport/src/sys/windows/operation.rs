@@ -26,7 +26,7 @@ use super::event::Event;
 use super::winsock::number;
 
 /// An operation on one end, at most one at a time.
-pub(super) struct Operation {
+pub(super) struct OverlappedIo {
     end: Arc<End>,
     /// Keeps the event alive.
     _handles: Handles,
@@ -38,9 +38,9 @@ pub(super) struct Operation {
 
 // SAFETY: the OVERLAPPED belongs to this value alone, and the kernel does not care which thread
 // asks for the result.
-unsafe impl Send for Operation {}
+unsafe impl Send for OverlappedIo {}
 
-impl Operation {
+impl OverlappedIo {
     /// An operation that will set `event`, one of those of `handles`.
     pub(super) fn new(end: &Arc<End>, handles: &Handles, event: &Event) -> Self {
         let overlapped = OVERLAPPED {
@@ -192,7 +192,7 @@ impl Operation {
     }
 }
 
-impl Drop for Operation {
+impl Drop for OverlappedIo {
     /// Ends the operation and waits until the kernel has let go of the buffer.
     fn drop(&mut self) {
         if self.pending {
@@ -206,7 +206,7 @@ impl Drop for Operation {
     }
 }
 
-impl fmt::Debug for Operation {
+impl fmt::Debug for OverlappedIo {
     /// Without the bytes: they may be a password's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operation")

@@ -11,12 +11,13 @@
 //! ([rights](https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights)).
 //!
 //! A connected socket has no owner. The system tells which process listens, and the owner that this process's token
-//! gives to what it makes is judged as a pipe's is.
+//! gives to what it makes is judged as a pipe's is; so is the owner of the socket's file.
 
 // UNSAFETY: the owner of an object is read, and its SID written as text, through Win32 alone.
 #![expect(unsafe_code)]
 
 use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::path::Path;
 use std::{io, process, ptr};
 
 use windows_sys::Win32::Foundation::{ERROR_SUCCESS, LocalFree};
@@ -26,18 +27,41 @@ use windows_sys::Win32::Security::Authorization::{
 use windows_sys::Win32::Security::{OWNER_SECURITY_INFORMATION, PSID};
 
 use super::super::ServerOwner;
+use super::entry::{Entry, Kind};
 use super::user;
 
 /// LocalSystem and Administrators.
 const TRUSTED: [&str; 2] = ["S-1-5-18", "S-1-5-32-544"];
 
 pub(super) fn of(pipe: &OwnedHandle) -> io::Result<ServerOwner> {
-    let name = sid_of(pipe, SE_KERNEL_OBJECT)?;
-    Ok(judged(name.unwrap_or_else(|| "nobody".to_owned())))
+    Ok(judged(name_of(pipe, SE_KERNEL_OBJECT)?))
+}
+
+/// Who serves the socket at `path`, by the process that listens and by the file. The system tells the process by its
+/// number alone, which another has once the process is gone; the file stays whose it was.
+pub(super) fn of_socket(path: &Path, pid: Option<u32>) -> io::Result<ServerOwner> {
+    Ok(of_both(of_process(pid)?, of_file(path)?))
+}
+
+/// The one that is not trusted, as long as there is one.
+fn of_both(process: ServerOwner, file: ServerOwner) -> ServerOwner {
+    match process.is_trusted {
+        true => file,
+        false => process,
+    }
+}
+
+/// The owner of a socket's file; a link in its place is not followed.
+fn of_file(path: &Path) -> io::Result<ServerOwner> {
+    let entry = Entry::look(path)?.ok_or(io::ErrorKind::NotFound)?;
+    match entry.kind()? {
+        Kind::Socket => Ok(judged(entry.owner()?)),
+        Kind::Folder | Kind::Other => Err(io::Error::other("there is no socket any more")),
+    }
 }
 
 /// The owner of what the process makes that listens on a socket.
-pub(super) fn of_process(pid: Option<u32>) -> io::Result<ServerOwner> {
+fn of_process(pid: Option<u32>) -> io::Result<ServerOwner> {
     let owner = pid.and_then(user::owner_given_by_process);
     let owner = owner.ok_or_else(|| io::Error::other("the system does not tell who listens"))?;
     Ok(judged(owner.sid_text()))
@@ -54,14 +78,18 @@ fn judged(name: String) -> ServerOwner {
     ServerOwner { name, is_trusted }
 }
 
-/// The owner of what a handle is on, as `S-1-...`; `None` when it has none. The handle needs `READ_CONTROL`.
-pub(super) fn sid_of(pipe: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<Option<String>> {
+/// The owner of what a handle is on, as `S-1-...`, or that it has none. The handle needs `READ_CONTROL`.
+pub(super) fn name_of(handle: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<String> {
+    Ok(sid_of(handle, kind)?.unwrap_or_else(|| "nobody".to_owned()))
+}
+
+fn sid_of(handle: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<Option<String>> {
     let mut owner: PSID = ptr::null_mut();
     let mut descriptor = ptr::null_mut();
     // SAFETY: the handle is open, and the pointers outlive the call; those of what is not asked for may be null.
     let status = unsafe {
         GetSecurityInfo(
-            pipe.as_raw_handle(),
+            handle.as_raw_handle(),
             kind,
             OWNER_SECURITY_INFORMATION,
             &raw mut owner,
@@ -114,7 +142,7 @@ mod tests {
         ServerOptions, Service, Status,
     };
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
 
     struct Echo;
 
@@ -146,7 +174,7 @@ mod tests {
             ..ChannelOptions::default()
         };
         let channel = Channel::connect(endpoint.clone(), options)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         channel.call("/v1.Test/Echo", b"fine", deadline)
     }
 
@@ -164,7 +192,7 @@ mod tests {
 
     /// What the other end has sent until it hung up.
     fn received(listeners: &mut [Listener]) -> Vec<u8> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let mut client = None;
         let mut bytes = Vec::new();
         loop {
@@ -198,6 +226,29 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert_eq!(received(&mut listeners), b"");
+    }
+
+    #[test]
+    fn a_socket_is_trusted_when_both_its_process_and_its_file_are() {
+        let [system, administrators] = TRUSTED.map(|sid| judged(sid.to_owned()));
+        let user = judged("S-1-5-21-1-2-3-1000".to_owned());
+        for (process, file, judged) in [
+            (&system, &administrators, &administrators),
+            (&administrators, &user, &user),
+            (&user, &administrators, &user),
+        ] {
+            assert_eq!(of_both(process.clone(), file.clone()), *judged);
+        }
+        assert!(system.is_trusted && administrators.is_trusted && !user.is_trusted);
+    }
+
+    #[test]
+    fn what_is_no_socket_says_nobodys_socket_is_there() {
+        let home = tempfile::tempdir().unwrap();
+        let own = Some(process::id());
+        let gone = of_socket(&home.path().join("gone"), own).unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::NotFound);
+        assert!(of_socket(home.path(), own).is_err());
     }
 
     #[test]

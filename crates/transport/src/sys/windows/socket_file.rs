@@ -5,11 +5,16 @@
 //! before the socket is made closes the socket. None of this has run on Windows.
 
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::time::Instant;
+use std::{fs, io, thread};
 
-use super::super::folder::Unfit;
+use windows_sys::Win32::Foundation::ERROR_SHARING_VIOLATION;
+
+use super::super::folder::{PAUSE, TIMEOUT, Unfit, tell_of_holder};
 use super::entry::{Entry, EntryId, Kind, make_folder};
+use super::operation::is;
 use super::security::SecurityDescriptor;
+use crate::SocketFolder;
 
 /// Who may enter a folder of sockets, and what is made in it: LocalSystem and Administrators.
 const FOLDER_SECURITY: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
@@ -55,16 +60,94 @@ impl SocketFile {
     }
 }
 
+/// The folder of a socket that is being made, until it is dropped.
+#[derive(Debug)]
+pub(super) struct HeldFolder {
+    path: PathBuf,
+    /// Keeps the folder in its place; of another's nothing is changed, not even for that time.
+    pin: Option<Entry>,
+    /// Keeps other servers that start from it.
+    _lock: Option<Entry>,
+}
+
+impl HeldFolder {
+    /// Makes sure that the socket was made in the folder that is held: the pin keeps the folder's name, and one above
+    /// it could be another.
+    pub(super) fn check_place(&self) -> io::Result<()> {
+        let Some(pin) = &self.pin else {
+            return Ok(());
+        };
+        let now = Entry::look(&self.path)?.map(|entry| entry.id());
+        match now.transpose()? == Some(pin.id()?) {
+            true => Ok(()),
+            false => Err(Unfit::MovedFolder(self.path.clone()).into()),
+        }
+    }
+}
+
+/// Has the folder that a socket is about to be made in, closed if it is the server's. Until the result is dropped, no
+/// other server that starts takes a socket there for one that nobody serves.
+pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<HeldFolder> {
+    let deadline = Instant::now() + TIMEOUT;
+    let pin = match whose {
+        SocketFolder::Own => Some(closed_folder(folder, deadline)?),
+        SocketFolder::Foreign => None,
+    };
+    Ok(HeldFolder {
+        path: folder.to_owned(),
+        pin,
+        _lock: locked(folder, deadline)?,
+    })
+}
+
+/// Waits until no other server that starts has the folder, at most until `deadline`. An account that may read it can
+/// keep others from locking it, so that a server goes on without the lock then.
+fn locked(folder: &Path, deadline: Instant) -> io::Result<Option<Entry>> {
+    match patiently(deadline, || Entry::lock(folder)) {
+        Err(error) if is(&error, ERROR_SHARING_VIOLATION) => {
+            tell_of_holder(folder);
+            Ok(None)
+        }
+        locked => locked,
+    }
+}
+
+/// Opens what others have open in a way that does not go together, once they have not, at most until `deadline`.
+fn patiently<T>(deadline: Instant, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match open() {
+            Err(error) if is(&error, ERROR_SHARING_VIOLATION) && Instant::now() < deadline => {
+                thread::sleep(PAUSE);
+            }
+            opened => return opened,
+        }
+    }
+}
+
 /// Makes sure that nobody but LocalSystem and Administrators enters the folder.
-pub(super) fn close_folder(folder: &Path) -> io::Result<()> {
+fn closed_folder(folder: &Path, deadline: Instant) -> io::Result<Entry> {
     let security = SecurityDescriptor::parse(FOLDER_SECURITY)?;
-    let entry = match Entry::to_secure(folder)? {
+    let pinned = || patiently(deadline, || Entry::pin(folder));
+    let entry = match pinned()? {
         Some(entry) => entry,
         None => {
-            make_folder(folder, &security)?;
-            Entry::to_secure(folder)?.ok_or(io::ErrorKind::NotFound)?
+            made(folder, &security)?;
+            pinned()?.ok_or(io::ErrorKind::NotFound)?
         }
     };
+    close(&entry, folder, &security)?;
+    Ok(entry)
+}
+
+/// Makes the folder, unless another server that starts has made it.
+fn made(folder: &Path, security: &SecurityDescriptor) -> io::Result<()> {
+    match make_folder(folder, security) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+fn close(entry: &Entry, folder: &Path, security: &SecurityDescriptor) -> io::Result<()> {
     if entry.kind()? != Kind::Folder {
         return Err(Unfit::NoFolder(folder.to_owned()).into());
     }
@@ -81,7 +164,7 @@ pub(super) fn close_folder(folder: &Path) -> io::Result<()> {
             return Err(Unfit::SharedFolder(folder.to_owned()).into());
         }
     }
-    entry.set_access_list(&security)
+    entry.set_access_list(security)
 }
 
 /// Whether an access list in SDDL lets in LocalSystem and Administrators alone, whatever stands above.
@@ -103,7 +186,7 @@ mod tests {
     const OPEN: &str = "D:P(A;OICI;FA;;;WD)";
 
     fn open_to_all(folder: &Path) -> String {
-        let entry = Entry::to_secure(folder).unwrap().unwrap();
+        let entry = Entry::pin(folder).unwrap().unwrap();
         let security = SecurityDescriptor::parse(OPEN).unwrap();
         entry.set_access_list(&security).unwrap();
         entry.access_list().unwrap()
@@ -117,12 +200,60 @@ mod tests {
     fn a_folder_is_made_closed_and_an_empty_one_is_closed() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("sockets");
-        close_folder(&folder).unwrap();
+        drop(hold_folder(&folder, SocketFolder::Own).unwrap());
         let made = list_of(&folder);
         assert_ne!(open_to_all(&folder), made);
-        close_folder(&folder).unwrap();
+        drop(hold_folder(&folder, SocketFolder::Own).unwrap());
         assert_eq!(list_of(&folder), made);
         println!("{made}");
+    }
+
+    #[test]
+    fn a_folder_keeps_its_name_while_a_socket_is_made_in_it() {
+        let home = tempfile::tempdir().unwrap();
+        let [folder, aside] = ["sockets", "aside"].map(|name| home.path().join(name));
+        let held = hold_folder(&folder, SocketFolder::Own).unwrap();
+        let refused = fs::rename(&folder, &aside).unwrap_err();
+        assert!(is(&refused, ERROR_SHARING_VIOLATION), "{refused}");
+        fs::write(folder.join("a.sock"), "as a socket is made").unwrap();
+        held.check_place().unwrap();
+        drop(held);
+        fs::rename(&folder, &aside).unwrap();
+    }
+
+    #[test]
+    fn a_folder_in_another_place_than_where_it_was_closed_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let [above, aside] = ["above", "aside"].map(|name| home.path().join(name));
+        let folder = above.join("sockets");
+        fs::create_dir(&above).unwrap();
+        let held = hold_folder(&folder, SocketFolder::Own).unwrap();
+        // Windows is said to refuse it already, and then nothing is left to be told; Wine does not.
+        if fs::rename(&above, &aside).is_ok() {
+            fs::create_dir_all(&folder).unwrap();
+            let refused = held.check_place().unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_waited_for_until_its_holder_lets_go_or_for_a_while() {
+        let home = tempfile::tempdir().unwrap();
+        let lock_now = || locked(home.path(), Instant::now()).unwrap();
+        let first = hold_folder(home.path(), SocketFolder::Foreign).unwrap();
+        assert!(lock_now().is_none(), "another server has it");
+        let waiting = home.path().to_owned();
+        let second = thread::spawn(move || locked(&waiting, Instant::now() + TIMEOUT * 6));
+        drop(first);
+        let second = second.join().unwrap().unwrap();
+        assert!(second.is_some() && lock_now().is_none());
+        fs::write(home.path().join("a.sock"), "as a socket is made").unwrap();
+        assert!(
+            fs::read_dir(home.path()).unwrap().count() == 1,
+            "others may list it"
+        );
+        drop(second);
+        assert!(lock_now().is_some());
     }
 
     #[test]
@@ -130,7 +261,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let open = open_to_all(home.path());
         fs::write(home.path().join("note"), "of somebody").unwrap();
-        let refused = close_folder(home.path()).unwrap_err();
+        let refused = hold_folder(home.path(), SocketFolder::Own).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
         assert!(refused.to_string().contains("holds more than sockets"));
         assert_eq!(list_of(home.path()), open);
@@ -142,7 +273,7 @@ mod tests {
         let file = home.path().join("file");
         assert!(SocketFile::at(&file).unwrap().is_none());
         fs::write(&file, "").unwrap();
-        let refused = close_folder(&file).unwrap_err();
+        let refused = hold_folder(&file, SocketFolder::Own).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::NotADirectory, "{refused}");
         let refused = SocketFile::at(&file).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use super::super::folder::{self, Unfit};
 use super::super::{Accepts, Interest};
 use super::end::{End, Family};
-use super::socket_file::{SocketFile, close_folder};
+use super::socket_file::{SocketFile, hold_folder};
 use super::winsock::{self, Address};
 use super::{Handles, Stream};
 use crate::{LoopbackAddress, SocketFolder};
 
 /// How long a socket that is there already has to answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Waits for one client after the other.
 #[derive(Debug)]
@@ -30,13 +30,13 @@ pub(super) struct SocketListener {
 impl SocketListener {
     pub(super) fn at_path(path: &Path, folder: SocketFolder) -> io::Result<Self> {
         let address = Address::unix(path)?;
-        match folder {
-            SocketFolder::Own => close_folder(folder::of(path))?,
-            SocketFolder::Foreign => {}
-        }
+        let held = hold_folder(folder::of(path), folder)?;
         remove_stale(path, &address)?;
         let socket = winsock::bound(&address)?;
-        Self::new(SocketFile::at(path)?, socket, Family::Unix)
+        let listener = Self::new(SocketFile::at(path)?, socket, Family::Unix)?;
+        // Until it listens, another server that starts would take the socket for one that nobody serves.
+        held.check_place()?;
+        Ok(listener)
     }
 
     pub(super) fn at_port(address: LoopbackAddress, buffer_bytes: u32) -> io::Result<Self> {
@@ -97,7 +97,7 @@ fn remove_stale(path: &Path, address: &Address) -> io::Result<()> {
     if let Some(owner) = file.foreign_owner() {
         return Err(Unfit::ForeignSocket(owner).into());
     }
-    match winsock::connected(address, Instant::now() + PATIENCE) {
+    match winsock::connected(address, Instant::now() + TIMEOUT) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => file.remove(),
         _ => Err(io::ErrorKind::AddrInUse.into()),
     }

@@ -12,7 +12,7 @@ use windows_sys::Win32::Networking::WinSock::{WSAECONNABORTED, WSAECONNRESET};
 
 use super::super::{Identity, Interest, Read, ServerOwner, UserId, Written};
 use super::end::{End, Family};
-use super::operation::{Operation, is};
+use super::operation::{OverlappedIo, is};
 use super::winsock::{self, Address};
 use super::{Handles, owner, pipe, user};
 use crate::Endpoint;
@@ -24,13 +24,13 @@ const LARGE_BUFFER: usize = 16 << 10;
 pub(crate) struct Stream {
     end: Arc<End>,
     handles: Handles,
-    read: Operation,
+    read: OverlappedIo,
     /// The read's buffer is to have less room from the next read on.
     is_roomy: bool,
     /// How the last read ended, until it is taken.
     arrived: Option<io::Result<usize>>,
     /// Made with the first write.
-    write: Option<Operation>,
+    write: Option<OverlappedIo>,
     sent: usize,
 }
 
@@ -45,7 +45,7 @@ impl Stream {
     }
 
     pub(super) fn new(end: Arc<End>, handles: Handles) -> Self {
-        let mut read = Operation::new(&end, &handles, handles.read());
+        let mut read = OverlappedIo::new(&end, &handles, handles.read());
         read.buffer().resize(SMALL_BUFFER, 0);
         Self {
             end,
@@ -75,12 +75,15 @@ impl Stream {
         user::of_process(self.identity().peer().pid?)
     }
 
-    /// Who owns the pipe, which is the owner of all its instances, or whose process listens.
-    pub(crate) fn server_owner(&self) -> io::Result<ServerOwner> {
-        match &*self.end {
-            End::Pipe(pipe) => owner::of(pipe),
-            End::Socket(socket, Family::Unix) => owner::of_process(winsock::peer_pid(socket)),
-            End::Socket(_, Family::Tcp) => Ok(ServerOwner::unknown()),
+    /// Who owns the pipe, which is the owner of all its instances, or whose the socket is and the process that listens.
+    /// `endpoint` is where it has connected to.
+    pub(crate) fn server_owner(&self, endpoint: &Endpoint) -> io::Result<ServerOwner> {
+        match (&*self.end, endpoint) {
+            (End::Pipe(pipe), _) => owner::of(pipe),
+            (End::Socket(socket, Family::Unix), Endpoint::Socket(path)) => {
+                owner::of_socket(path, winsock::peer_pid(socket))
+            }
+            (End::Socket(..), _) => Ok(ServerOwner::unknown()),
         }
     }
 
@@ -88,14 +91,14 @@ impl Stream {
     /// ready, the operations know.
     pub(crate) fn look(&mut self, ready: Interest) -> bool {
         let has_read = ready.read && self.read.is_done();
-        has_read || ready.write && self.write.as_ref().is_some_and(Operation::is_done)
+        has_read || ready.write && self.write.as_ref().is_some_and(OverlappedIo::is_done)
     }
 
     /// What a wait would have to wait for, given that there is room for input or not.
     pub(crate) fn interest(&self, wants_input: bool) -> Interest {
         Interest {
             read: wants_input && self.read.is_pending(),
-            write: self.write.as_ref().is_some_and(Operation::is_pending),
+            write: self.write.as_ref().is_some_and(OverlappedIo::is_pending),
         }
     }
 
@@ -143,7 +146,7 @@ impl Stream {
                     return Ok(Written::All);
                 }
                 let event = self.handles.write()?;
-                self.write = Some(Operation::new(&self.end, &self.handles, event));
+                self.write = Some(OverlappedIo::new(&self.end, &self.handles, event));
                 continue;
             };
             let written = if write.is_pending() {
@@ -175,7 +178,7 @@ impl Stream {
 
     /// The memory of its buffers beyond what each connection has, in bytes.
     pub(crate) fn held(&self) -> usize {
-        let kept = |operation: &Operation| operation.capacity().saturating_sub(SMALL_BUFFER);
+        let kept = |operation: &OverlappedIo| operation.capacity().saturating_sub(SMALL_BUFFER);
         let output = self.write.as_ref().map_or(0, kept);
         kept(&self.read) + output.max(self.unsent())
     }
@@ -233,14 +236,30 @@ fn is_gone(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::net::{SocketAddr, TcpStream};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::time::Duration;
 
     use super::super::listen;
     use super::*;
     use crate::ServerOptions;
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn a_dial_keeps_its_deadline_where_the_server_takes_nobody() {
+        let deaf = TcpListener::bind("127.91.17.5:0").unwrap();
+        let endpoint = Endpoint::tcp(deaf.local_addr().unwrap()).unwrap();
+        let dial = || Stream::connect(&endpoint, Instant::now() + Duration::from_millis(200));
+        // The system takes some of them before the server does.
+        let mut dialled = Vec::new();
+        let refused = loop {
+            match dial() {
+                Ok(stream) => dialled.push(stream),
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut, "{refused}");
+    }
 
     #[test]
     fn a_write_that_nobody_takes_keeps_no_read_and_ends_with_its_stream() {
@@ -248,7 +267,7 @@ mod tests {
         let endpoint = Endpoint::tcp(address).unwrap();
         let mut listeners = listen(&endpoint, &ServerOptions::default()).unwrap();
         let mut deaf = TcpStream::connect(address).unwrap();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let mut stream = loop {
             assert!(Instant::now() < end, "nobody came");
             if let Some(stream) = listeners[0].accept().unwrap() {
@@ -262,7 +281,7 @@ mod tests {
         assert!(stream.interest(true).write && stream.unsent() > 0);
         // What has been sent is still read, so that both go on at the same time.
         deaf.write_all(b"one byte").unwrap();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !stream.look(Interest::BOTH) {
             assert!(Instant::now() < end, "nothing comes");
         }

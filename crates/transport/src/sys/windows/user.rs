@@ -8,8 +8,8 @@
 //!
 //! A client that hands its end to another process and ends can have its number go to a process of
 //! another account before it is asked for. What it wins is that its connections count as that
-//! account's where connections run out. A server can do the same to a client that looks whose socket it has opened,
-//! if it can bind in a folder that the client takes for its server's.
+//! account's where connections run out. A server can do the same to a client that looks whose socket it has opened;
+//! what it wins is nothing, as the socket's file has an owner too, unless it can put a file of a trusted owner there.
 
 // UNSAFETY: tokens of other processes are opened and read through Win32 alone.
 #![expect(unsafe_code)]

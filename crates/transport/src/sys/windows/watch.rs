@@ -48,7 +48,7 @@ struct Armed {
 ///
 /// Not by a pointer: under Wine 8 a callback was seen to run after its wait had been set to nothing, its
 /// callbacks waited for and itself closed, as Microsoft's page has it. Its number is nobody's by then.
-static TOLD: Mutex<BTreeMap<usize, Target>> = Mutex::new(BTreeMap::new());
+static TARGETS: Mutex<BTreeMap<usize, Target>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 /// A wait of the system's thread pool.
@@ -118,7 +118,7 @@ impl fmt::Debug for Watch {
 impl Wait {
     fn new(target: &Target) -> io::Result<Self> {
         let number = NEXT.fetch_add(1, Relaxed);
-        told().insert(number, Target::clone(target));
+        targets().insert(number, Target::clone(target));
         let context = ptr::without_provenance_mut(number);
         // SAFETY: the callback takes its context for a number and follows no pointer.
         let wait = unsafe { CreateThreadpoolWait(Some(fired), context, ptr::null()) };
@@ -155,13 +155,13 @@ impl Drop for Wait {
     }
 }
 
-fn told() -> MutexGuard<'static, BTreeMap<usize, Target>> {
-    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+fn targets() -> MutexGuard<'static, BTreeMap<usize, Target>> {
+    TARGETS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Nobody is told by that number any more.
 fn forget(number: usize) {
-    let target = told().remove(&number);
+    let target = targets().remove(&number);
     // Not under the lock: what goes with it may have waits of its own.
     drop(target);
 }
@@ -174,13 +174,13 @@ unsafe extern "system" fn fired(
     _result: u32,
 ) {
     // A panic must not cross the system's frames.
-    if catch_unwind(AssertUnwindSafe(|| tell(number.addr()))).is_err() {
+    if catch_unwind(AssertUnwindSafe(|| notify(number.addr()))).is_err() {
         tracing::error!("a callback of the thread pool panicked");
     }
 }
 
-fn tell(number: usize) {
-    let target = told().get(&number).cloned();
+fn notify(number: usize) {
+    let target = targets().get(&number).cloned();
     if let Some(target) = target {
         target.ready();
     }
@@ -219,12 +219,12 @@ mod tests {
     use std::sync::atomic::Ordering::SeqCst;
 
     use super::super::super::{Ready, Target};
-    use super::{Wait, tell};
+    use super::{Wait, notify};
 
     #[derive(Default)]
-    struct Told(AtomicUsize);
+    struct Notified(AtomicUsize);
 
-    impl Ready for Told {
+    impl Ready for Notified {
         fn ready(self: Arc<Self>) {
             self.0.fetch_add(1, SeqCst);
         }
@@ -232,16 +232,16 @@ mod tests {
 
     #[test]
     fn a_callback_that_comes_after_its_wait_was_closed_tells_nobody() {
-        let told = Arc::new(Told::default());
-        let target: Target = told.clone();
+        let notified = Arc::new(Notified::default());
+        let target: Target = notified.clone();
         let wait = Wait::new(&target).unwrap();
         let number = wait.number;
-        tell(number);
-        assert_eq!(told.0.load(SeqCst), 1);
+        notify(number);
+        assert_eq!(notified.0.load(SeqCst), 1);
         drop(wait);
-        tell(number);
-        assert_eq!(told.0.load(SeqCst), 1);
+        notify(number);
+        assert_eq!(notified.0.load(SeqCst), 1);
         drop(target);
-        assert_eq!(Arc::strong_count(&told), 1, "it is kept by nobody");
+        assert_eq!(Arc::strong_count(&notified), 1, "it is kept by nobody");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Accepting needs no extension function: an event is set while clients wait
 //! ([WSAEventSelect](https://learn.microsoft.com/windows/win32/api/winsock2/nf-winsock2-wsaeventselect)), and plain
-//! `accept` takes one. AF_UNIX has no `ConnectEx`, so connecting is plain too.
+//! `accept` takes one. AF_UNIX has no `ConnectEx`, so connecting is plain too, and an event is set when it is over.
 
 // UNSAFETY: Winsock's functions take addresses and handles of ours, and give sockets that are ours to close.
 #![expect(unsafe_code)]
@@ -148,13 +148,22 @@ pub(super) fn next(
     event: &Event,
     family: Family,
 ) -> io::Result<Option<OwnedSocket>> {
+    next_with(listener, event, |socket| ready(socket, family))
+}
+
+fn next_with(
+    listener: &OwnedSocket,
+    event: &Event,
+    ready: impl Fn(&OwnedSocket) -> io::Result<()>,
+) -> io::Result<Option<OwnedSocket>> {
     network_events(listener, event)?;
     // SAFETY: the socket is open; the address of the client is not asked for.
     let accepted = unsafe { accept(number(listener), ptr::null_mut(), ptr::null_mut()) };
     match owned(accepted) {
         Ok(socket) => {
-            ready(&socket, family)?;
-            Ok(Some(socket))
+            // What is wrong with one client's socket ends that client alone.
+            let readied = ready(&socket);
+            Ok(readied.inspect_err(drop_client).ok().map(|()| socket))
         }
         // The second: a client that has left meanwhile.
         Err(error) if is(&error, WSAEWOULDBLOCK) || is(&error, WSAECONNRESET) => Ok(None),
@@ -162,15 +171,16 @@ pub(super) fn next(
     }
 }
 
-/// Connects, to a port until `deadline`. A socket's file is there and somebody listens, or the system says at
-/// once that it does not.
+fn drop_client(error: &io::Error) {
+    tracing::debug!(%error, "a client is dropped: its socket cannot be made ready");
+}
+
+/// Connects, until `deadline`: the server may take nobody while more clients wait than it has room for.
 pub(super) fn connected(address: &Address, deadline: Instant) -> io::Result<OwnedSocket> {
     let socket = made(address)?;
     let event = Event::manual_reset()?;
-    if address.family() == Family::Tcp {
-        // With this the call does not wait either.
-        select(&socket, Some(&event), FD_CONNECT)?;
-    }
+    // With this the call does not wait either.
+    select(&socket, Some(&event), FD_CONNECT)?;
     let (start, length) = address.raw();
     // SAFETY: the socket is open, and the address has as many bytes as is said and outlives the call.
     match checked(unsafe { connect(number(&socket), start, length) }) {
@@ -186,7 +196,7 @@ pub(super) fn peer_pid(socket: &OwnedSocket) -> Option<u32> {
     let (mut pid, mut count) = (0u32, 0);
     // SAFETY: the socket is open; the number has four bytes, and it and the count outlive the call, which is not
     // overlapped.
-    let told = unsafe {
+    let status = unsafe {
         WSAIoctl(
             number(socket),
             SIO_AF_UNIX_GETPEERPID,
@@ -199,7 +209,7 @@ pub(super) fn peer_pid(socket: &OwnedSocket) -> Option<u32> {
             None,
         )
     };
-    (told == 0 && count == 4 && pid != 0).then_some(pid)
+    (status == 0 && count == 4 && pid != 0).then_some(pid)
 }
 
 fn made(address: &Address) -> io::Result<OwnedSocket> {
@@ -313,4 +323,28 @@ fn last_error() -> io::Error {
 
 fn is(error: &io::Error, code: i32) -> bool {
     error.raw_os_error() == Some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn one_clients_socket_that_fails_is_not_the_listeners_failure() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let socket = OwnedSocket::from(listener);
+        let event = Event::auto_reset().unwrap();
+        listen_for(&socket, &event).unwrap();
+        let _clients = [(); 2].map(|()| TcpStream::connect(address).unwrap());
+        let broken = |_: &OwnedSocket| Err(io::Error::from_raw_os_error(WSAECONNRESET));
+        assert!(next_with(&socket, &event, broken).unwrap().is_none());
+        let mut events = WaitSet::new();
+        events.add(Some(&event));
+        let status = events.wait(Some(30_000)).unwrap();
+        assert!(status.is_some(), "the event tells of the second client");
+        assert!(next(&socket, &event, Family::Tcp).unwrap().is_some());
+    }
 }

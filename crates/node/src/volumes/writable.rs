@@ -1,0 +1,198 @@
+//! Where a volume lies, under the locks of both volume and disk.
+
+use std::collections::BTreeSet;
+
+use os::{Deadline, DiskNumber, DriveLayout, Extent, Os, PartitionEntry, PartitionStyle, VolumeId};
+
+use super::{NamedVolume, VolumeError};
+use crate::disks::guard::{self, Reach};
+use crate::disks::identity;
+use crate::locks::{Key, LockGuard};
+use crate::provider::ProviderError;
+use crate::{DiskError, Node, storage};
+
+/// The disks that hold parts of a volume.
+///
+/// # Errors
+/// The volume does not say.
+pub(crate) fn disks_of(os: &Os, volume: VolumeId) -> os::Result<BTreeSet<DiskNumber>> {
+    let extents = os.volumes.extents(volume)?;
+    Ok(extents.iter().map(|extent| extent.disk).collect())
+}
+
+/// The disk that holds all of a volume.
+///
+/// # Errors
+/// The volume does not say, or is on several.
+pub(crate) fn disk_of(os: &Os, volume: VolumeId) -> Result<DiskNumber, VolumeError> {
+    let extents = os.volumes.extents(volume);
+    let extents = extents.map_err(VolumeError::failed("look at", volume))?;
+    let disks: BTreeSet<_> = extents.iter().map(|extent| extent.disk).collect();
+    match disks.first() {
+        Some(disk) if disks.len() == 1 => Ok(*disk),
+        _ => Err(not_one_partition(volume, &extents)),
+    }
+}
+
+/// A volume that is one partition of one disk, which may be written.
+pub(super) struct WritableVolume {
+    pub(super) disk: storage::Disk,
+    pub(super) layout: DriveLayout,
+    pub(super) partition: PartitionEntry,
+    pub(super) extent: Extent,
+    _held: LockGuard,
+}
+
+impl WritableVolume {
+    /// Locks the volume, finds its disk, locks that too, and refuses one that is never written, or that is
+    /// not the one that was found.
+    pub(super) fn take(
+        node: &Node,
+        operation: &'static str,
+        named: NamedVolume<'_>,
+        reach: Reach,
+        deadline: Deadline,
+    ) -> Result<Self, VolumeError> {
+        let volume = named.id();
+        let mut held = node
+            .locks()
+            .take(operation, vec![Key::Volume(volume)], deadline)?;
+        let extent = sole_extent(node.os(), operation, volume)?;
+        held.add(Key::Disk(extent.disk), deadline)?;
+        let disk = identity::find(node, extent.disk, deadline)?;
+        named.require(node, extent.disk, deadline)?;
+        let layout = layout(node, extent.disk)?;
+        guard::refuse(node, &disk, &layout, reach, deadline)?;
+        let partition = partition_at(&layout, extent, volume)?;
+        Ok(Self {
+            disk,
+            layout,
+            partition,
+            extent,
+            _held: held,
+        })
+    }
+
+    /// Refuses a disk that is never written where a change reaches so far.
+    pub(super) fn require(
+        &self,
+        node: &Node,
+        reach: Reach,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        let refused = guard::refuse(node, &self.disk, &self.layout, reach, deadline);
+        refused.map_err(VolumeError::from)
+    }
+
+    /// Refuses a disk that a driver brought online for readers. csi-proxy's clients, who name volumes by id, are told
+    /// by Windows.
+    pub(super) fn refuse_read_only(
+        &self,
+        node: &Node,
+        named: NamedVolume<'_>,
+    ) -> Result<(), VolumeError> {
+        match named {
+            NamedVolume::Found(_) => Ok(guard::refuse_read_only(node, self.disk.number)?),
+            NamedVolume::Id(_) => Ok(()),
+        }
+    }
+
+    /// The provider's object of the partition, which must be the kernel's by offset and GUID.
+    pub(super) fn row(
+        &self,
+        node: &Node,
+        deadline: Deadline,
+    ) -> Result<storage::Partition, VolumeError> {
+        let disk = self.disk.number;
+        let rows = storage::Partition::list(node, &self.disk, deadline)?;
+        let mut rows = rows.into_iter();
+        let found = rows.find(|row| row.offset == self.partition.offset);
+        let what = format!("partition {} of disk {disk}", self.partition.number);
+        let row = found.ok_or_else(|| ProviderError::not_found(&what))?;
+        let is_same = match self.layout.style {
+            PartitionStyle::Gpt { .. } => row.guid == Some(self.partition.id),
+            _ => row.guid.is_none(),
+        };
+        if is_same {
+            return Ok(row);
+        }
+        Err(DiskError::ViewsDiffer {
+            disk,
+            kernel: format!("partition {}", self.partition.id),
+            provider: format!("partition {:?}", row.guid),
+        }
+        .into())
+    }
+
+    /// Reads the layout anew.
+    pub(super) fn look_again(&mut self, node: &Node, volume: VolumeId) -> Result<(), VolumeError> {
+        self.layout = layout(node, self.disk.number)?;
+        let extent = sole_extent(node.os(), "look at", volume)?;
+        if extent.disk != self.disk.number {
+            return Err(self.moved(volume, extent));
+        }
+        self.partition = partition_at(&self.layout, extent, volume)?;
+        self.extent = extent;
+        Ok(())
+    }
+
+    /// Refuses a volume that is not the one that was found, or not where it was any more; the latter by the
+    /// kernel alone. The provider's object of a volume is known by the volume's own name, which is the
+    /// kernel's too, so that it can mean no other; and the number of the disk is still that of the device
+    /// that the provider told of.
+    pub(super) fn require_unmoved(
+        &self,
+        node: &Node,
+        named: NamedVolume<'_>,
+        deadline: Deadline,
+    ) -> Result<(), VolumeError> {
+        let volume = named.id();
+        named.require(node, self.disk.number, deadline)?;
+        let extent = sole_extent(node.os(), "look at", volume)?;
+        if extent != self.extent {
+            return Err(self.moved(volume, extent));
+        }
+        Ok(identity::require_same(node, &self.disk)?)
+    }
+
+    fn moved(&self, volume: VolumeId, to: Extent) -> VolumeError {
+        let from = self.extent;
+        VolumeError::Moved { volume, from, to }
+    }
+}
+
+fn layout(node: &Node, disk: DiskNumber) -> Result<DriveLayout, DiskError> {
+    node.os()
+        .disks
+        .layout(disk)
+        .map_err(DiskError::kernel(disk))
+}
+
+fn sole_extent(os: &Os, operation: &'static str, volume: VolumeId) -> Result<Extent, VolumeError> {
+    let extents = os.volumes.extents(volume);
+    let extents = extents.map_err(VolumeError::failed(operation, volume))?;
+    match extents.as_slice() {
+        [one] => Ok(*one),
+        several => Err(not_one_partition(volume, several)),
+    }
+}
+
+fn partition_at(
+    layout: &DriveLayout,
+    extent: Extent,
+    volume: VolumeId,
+) -> Result<PartitionEntry, VolumeError> {
+    let mut partitions = layout.partitions.iter();
+    let found = partitions.find(|partition| partition.offset == extent.offset);
+    let found = found.ok_or_else(|| not_one_partition(volume, &[extent]));
+    found.cloned()
+}
+
+fn not_one_partition(volume: VolumeId, extents: &[Extent]) -> VolumeError {
+    let disks: BTreeSet<_> = extents.iter().map(|extent| extent.disk).collect();
+    VolumeError::NotOnePartition {
+        volume,
+        extents: extents.len(),
+        disks: disks.into_iter().collect(),
+    }
+}

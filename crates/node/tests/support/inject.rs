@@ -1,0 +1,262 @@
+//! Systems that say something else, or in which something else happens, at the worst moment.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use os::layer::forward::{ForwardBoot, ForwardDisks, ForwardProvider, ForwardVolumes};
+use os::layer::{Layer, Op, Ran, Run};
+use os::{
+    Boot, Deadline, DiskNumber, Disks, DriveLayout, Extent, Instance, Os, Paging, PartitionEntry,
+    PartitionNumber, Provider, Query, Result, VolumeId, Volumes, WinPath,
+};
+use uuid::Uuid;
+use wincsi_node::{Node, Options};
+
+use super::NodeFixture;
+
+/// An operation asks this after it looked at a disk, before it writes there.
+pub(crate) const PAGING: &str = "Boot::paging";
+
+/// The proof that a disk is blank begins so.
+pub(crate) const PROOF: &str = "Disks::sector_size";
+
+/// Operations over the rig's node, after `change` was made to what they see of it.
+pub(crate) fn node(fixture: &NodeFixture, change: impl FnOnce(&mut Os)) -> Node {
+    let mut os = fixture.os().clone();
+    change(&mut os);
+    Node::new(os, Options::default())
+}
+
+/// Puts a layer around the node by which `act` happens once: before the `nth` operation of this method of
+/// the seam.
+pub(crate) fn before(
+    os: &mut Os,
+    method: &'static str,
+    nth: u32,
+    act: impl Fn() + Send + Sync + 'static,
+) {
+    let is_it = move |op: &Op<'_>| op.method == method;
+    happening(os, Moment::Before, is_it, nth, act);
+}
+
+/// Likewise, after the first query of this class, run of this method of a provider, or operation of this method of
+/// the seam.
+pub(crate) fn after(os: &mut Os, subject: &'static str, act: impl Fn() + Send + Sync + 'static) {
+    let is_it = move |op: &Op<'_>| {
+        let is_of_provider = ["query", "invoke"].contains(&op.name) && op.subject == subject;
+        is_of_provider || op.method == subject
+    };
+    happening(os, Moment::After, is_it, 1, act);
+}
+
+fn happening(
+    os: &mut Os,
+    moment: Moment,
+    is_it: impl Fn(&Op<'_>) -> bool + Send + Sync + 'static,
+    nth: u32,
+    act: impl Fn() + Send + Sync + 'static,
+) {
+    let begun = AtomicU32::new(0);
+    let layer: Arc<dyn Layer> = Arc::new(Happening {
+        moment,
+        is_it,
+        nth,
+        act,
+        begun,
+    });
+    *os = os.clone().layered(&layer);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Before,
+    After,
+}
+
+struct Happening<P, F> {
+    moment: Moment,
+    is_it: P,
+    nth: u32,
+    act: F,
+    begun: AtomicU32,
+}
+
+impl<P, F> Layer for Happening<P, F>
+where
+    P: Fn(&Op<'_>) -> bool + Send + Sync,
+    F: Fn() + Send + Sync,
+{
+    fn around<'run>(&self, op: &Op<'_>, run: Run<'run>) -> Result<Ran<'run>> {
+        let is_now = (self.is_it)(op) && self.begun.fetch_add(1, Ordering::SeqCst) + 1 == self.nth;
+        if is_now && self.moment == Moment::Before {
+            (self.act)();
+        }
+        let ran = run.run();
+        if is_now && self.moment == Moment::After {
+            (self.act)();
+        }
+        ran
+    }
+}
+
+/// A provider whose answers to queries are rewritten.
+pub(crate) struct Rewritten {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) rewrite: fn(&mut Instance),
+}
+
+impl ForwardProvider for Rewritten {
+    fn to(&self) -> &dyn Provider {
+        &*self.provider
+    }
+
+    fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
+        let mut found = self.provider.query(query, deadline)?;
+        found.iter_mut().for_each(self.rewrite);
+        Ok(found)
+    }
+}
+
+/// A provider whose answers to queries lack some rows; associations have them.
+pub(crate) struct Without {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) left_out: fn(&Instance) -> bool,
+}
+
+impl ForwardProvider for Without {
+    fn to(&self) -> &dyn Provider {
+        &*self.provider
+    }
+
+    fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
+        let mut found = self.provider.query(query, deadline)?;
+        found.retain(|row| !(self.left_out)(row));
+        Ok(found)
+    }
+}
+
+/// Disks that each have one more partition of this type, as the kernel says.
+pub(crate) struct WithPartition {
+    pub(crate) disks: Arc<dyn Disks>,
+    pub(crate) kind: Uuid,
+}
+
+impl ForwardDisks for WithPartition {
+    fn to(&self) -> &dyn Disks {
+        &*self.disks
+    }
+
+    fn layout(&self, disk: DiskNumber) -> Result<DriveLayout> {
+        let mut layout = self.disks.layout(disk)?;
+        if let Some(last) = layout.partitions.last().cloned() {
+            layout.partitions.push(PartitionEntry {
+                number: PartitionNumber(last.number.0 + 1),
+                offset: last.offset + last.length,
+                length: 1 << 20,
+                kind: self.kind,
+                mbr_type: None,
+                id: self.kind,
+            });
+        }
+        Ok(layout)
+    }
+}
+
+/// Disks of which the kernel does not say that they are dynamic.
+pub(crate) struct AsBasic {
+    pub(crate) disks: Arc<dyn Disks>,
+}
+
+impl ForwardDisks for AsBasic {
+    fn to(&self) -> &dyn Disks {
+        &*self.disks
+    }
+
+    fn layout(&self, disk: DiskNumber) -> Result<DriveLayout> {
+        let mut layout = self.disks.layout(disk)?;
+        for partition in &mut layout.partitions {
+            partition.kind = PartitionEntry::BASIC_DATA;
+        }
+        Ok(layout)
+    }
+}
+
+/// A system whose page files, as it says, are what `say` makes of them.
+pub(crate) struct PagesTo<F> {
+    pub(crate) boot: Arc<dyn Boot>,
+    pub(crate) say: F,
+}
+
+impl<F: Fn(&mut Paging) + Send + Sync> ForwardBoot for PagesTo<F> {
+    fn to(&self) -> &dyn Boot {
+        &*self.boot
+    }
+
+    fn paging(&self) -> Result<Paging> {
+        let mut paging = self.boot.paging()?;
+        (self.say)(&mut paging);
+        Ok(paging)
+    }
+}
+
+/// Volumes whose extents are what `say` makes of them, given how often they were asked for before.
+pub(crate) struct Elsewhere<F> {
+    volumes: Arc<dyn Volumes>,
+    say: F,
+    asked: AtomicU32,
+}
+
+impl<F> Elsewhere<F>
+where
+    F: Fn(u32, Result<Vec<Extent>>) -> Result<Vec<Extent>> + Send + Sync,
+{
+    pub(crate) fn of(volumes: Arc<dyn Volumes>, say: F) -> Self {
+        let asked = AtomicU32::new(0);
+        Self {
+            volumes,
+            say,
+            asked,
+        }
+    }
+}
+
+impl<F> ForwardVolumes for Elsewhere<F>
+where
+    F: Fn(u32, Result<Vec<Extent>>) -> Result<Vec<Extent>> + Send + Sync,
+{
+    fn to(&self) -> &dyn Volumes {
+        &*self.volumes
+    }
+
+    fn extents(&self, volume: VolumeId) -> Result<Vec<Extent>> {
+        let before = self.asked.fetch_add(1, Ordering::SeqCst);
+        (self.say)(before, self.volumes.extents(volume))
+    }
+}
+
+/// Volumes whose paths begin as the mount manager would have it: with `named` where the simulator has `place`.
+pub(crate) struct Named {
+    pub(crate) volumes: Arc<dyn Volumes>,
+    pub(crate) place: WinPath,
+    pub(crate) named: WinPath,
+}
+
+impl ForwardVolumes for Named {
+    fn to(&self) -> &dyn Volumes {
+        &*self.volumes
+    }
+
+    fn access_paths(&self, volume: VolumeId) -> Result<Vec<WinPath>> {
+        let paths = self.volumes.access_paths(volume)?;
+        let named = |path: WinPath| match path.is_within(&self.place) {
+            true => {
+                let below = path.components().iter().skip(self.place.components().len());
+                below
+                    .cloned()
+                    .fold(self.named.clone(), |path, name| path.join(name))
+            }
+            false => path,
+        };
+        Ok(paths.into_iter().map(named).collect())
+    }
+}

@@ -1,0 +1,286 @@
+//! Calls that wait for something that hangs keep nobody else from anything.
+
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+use std::{fs, process, thread};
+
+use client::{Client, ClientCause, ClientError};
+use os_sim::demo::{SHARE, SMB_PASSWORD, SMB_USER};
+use os_sim::smb::{ServerSpec, SmbControl};
+use transport::{CallError, Code};
+use wire::Rpc;
+use wire::disk::v1 as disk;
+use wire::smb::v1 as smb;
+
+use crate::harness::{self, Proxy, mkdir};
+use crate::{scraped, with_pages};
+
+/// Only a test that has failed already gets there.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What one process asks for at once.
+const FLOOD: usize = 150;
+
+/// Of those, as many as may wait for one lock.
+const MAY_WAIT: usize = 128;
+
+/// How many mappings of distinct servers each of three processes asks for at once: in all more than any calls may
+/// run, and of one fewer than its share of them.
+const SERVERS: usize = 100;
+
+const HANGING_MAPPINGS: &str =
+    "[[fault]]\noperation = \"MSFT_SmbGlobalMapping.Create\"\neffect = \"hang\"\n";
+
+const HANGING_MAPPING: &str =
+    "[[fault]]\noperation = \"MSFT_SmbGlobalMapping.Create\"\ntimes = 1\neffect = \"hang\"\n";
+
+const HANGING_PARTITION: &str =
+    "[[fault]]\noperation = \"MSFT_Disk.CreatePartition\"\neffect = \"hang\"\n";
+
+type Answer<R> = Result<<R as Rpc>::Response, ClientError>;
+
+fn mapping(share: &str) -> smb::NewSmbGlobalMappingRequest {
+    smb::NewSmbGlobalMappingRequest {
+        remote_path: share.to_owned(),
+        local_path: String::new(),
+        username: SMB_USER.to_owned(),
+        password: SMB_PASSWORD.to_owned(),
+    }
+}
+
+/// Asks for the share as often as that at once, each over a connection of its own.
+fn flood(sockets: &Path, calls: usize) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+    map_at_once(sockets, (0..calls).map(|_| SHARE.to_owned()))
+}
+
+/// Asks for a share of each of so many servers at once, of which no other process asks for one.
+fn flood_servers(sockets: &Path) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+    let process = process::id();
+    map_at_once(
+        sockets,
+        (0..SERVERS).map(|server| format!(r"\\s{process}-{server}\share")),
+    )
+}
+
+fn map_at_once(
+    sockets: &Path,
+    shares: impl Iterator<Item = String>,
+) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+    let (sender, answers) = mpsc::channel();
+    for share in shares {
+        let (sender, client) = (sender.clone(), Client::local(sockets));
+        thread::spawn(move || {
+            let answer = client.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(&share), TIMEOUT);
+            sender.send(answer)
+        });
+    }
+    answers
+}
+
+/// The text of a call that was refused because too many wait.
+fn refusal(error: ClientError) -> String {
+    match error.cause {
+        ClientCause::Call(CallError::Status(status)) => {
+            assert_eq!(status.code, Code::ResourceExhausted, "{}", status.message);
+            status.message
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// How many calls went well; of the others, each was refused because too many wait.
+fn served(answers: Receiver<Answer<smb::rpc::NewSmbGlobalMapping>>) -> usize {
+    let (good, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+    for answer in refused {
+        let text = refusal(answer.expect_err("it was refused"));
+        let is_crowd = text.ends_with(" wait already") || text.ends_with(" run already");
+        assert!(is_crowd, "{text}");
+    }
+    good.len()
+}
+
+fn figure(proxy: &Proxy, name: &str) -> usize {
+    let page = scraped(proxy);
+    let line = page.text().lines().find_map(|line| line.strip_prefix(name));
+    let value = line.expect("the series").trim();
+    value.parse().expect("a number")
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < TIMEOUT, "it never came to pass: {what}");
+        thread::yield_now();
+    }
+}
+
+fn wait_until_wait(proxy: &Proxy, calls: usize) {
+    wait_until("calls wait", || {
+        figure(proxy, "wincsi_waiting_calls ") == calls
+    });
+}
+
+/// How many mappings were refused: for those that wait, or for those that run.
+fn refused(proxy: &Proxy) -> usize {
+    let series = "grpc_server_handled_total{grpc_code=\"ResourceExhausted\",grpc_method=\"NewSmbGlobalMapping\",grpc_service=\"v1.Smb\",grpc_type=\"unary\"}";
+    let page = scraped(proxy);
+    let found = page
+        .text()
+        .lines()
+        .find_map(|line| line.strip_prefix(series));
+    let waiting: usize = found.map_or(0, |count| count.trim().parse().expect("a number"));
+    waiting + figure(proxy, "wincsi_refused_calls_total ")
+}
+
+impl Proxy {
+    fn script(&self, faults: &str) {
+        let script = self.folder.path().join("node").join("faults.toml");
+        fs::write(script, faults).expect("a script of faults");
+    }
+
+    fn maps(&self, share: &str) {
+        let answer = self.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(share));
+        answer.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// The share is without a mapping then, until somebody asks for it again.
+#[test]
+fn a_mapping_that_is_removed_and_cannot_be_made_anew_is_counted() {
+    let proxy = Proxy::start(with_pages);
+    proxy.maps(SHARE);
+    let failed = || figure(&proxy, "wincsi_smb_renewals_failed_total ");
+    assert_eq!(failed(), 0);
+    let look = r#"operation = "GetFileAttributesExW"
+object = '\\fileserver\*'"#;
+    let refused = "effect = { fail = { win32 = 1326 } }";
+    proxy.script(&format!("[[fault]]\n{look}\n{refused}\n"));
+    let mut request = mapping(SHARE);
+    "another".clone_into(&mut request.password);
+    proxy.refusal::<smb::rpc::NewSmbGlobalMapping>(&request);
+    assert_eq!(failed(), 1);
+    proxy.maps(SHARE);
+    assert_eq!(failed(), 1);
+}
+
+/// A share whose mapping hangs, beside one of another server.
+fn with_hanging_share() -> Proxy {
+    let proxy = Proxy::start(with_pages);
+    let servers = SmbControl::at(proxy.folder.path().join("node"));
+    let other = ServerSpec::sharing("share", SMB_USER, SMB_PASSWORD);
+    servers.add_server("other", &other).expect("a server");
+    proxy.script(HANGING_MAPPING);
+    proxy
+}
+
+#[test]
+fn a_hundred_mappings_of_a_share_that_one_process_asks_for_at_once_succeed() {
+    let proxy = with_hanging_share();
+    let answers = flood(&proxy.sockets(), 100);
+    wait_until_wait(&proxy, 99);
+    assert_eq!(figure(&proxy, "wincsi_running_calls "), 1);
+    proxy.script("");
+    assert_eq!(served(answers), 100);
+}
+
+#[test]
+fn two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else() {
+    if let Some(sockets) = harness::sockets_of_another_process() {
+        served(flood(&sockets, FLOOD));
+        return;
+    }
+    let proxy = with_hanging_share();
+    let test =
+        "crowd::two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else";
+    let mut other = proxy.have_another_process_run(test);
+    let answers = flood(&proxy.sockets(), FLOOD);
+    wait_until("the rest is refused", || {
+        refused(&proxy) == 2 * FLOOD - 1 - MAY_WAIT
+    });
+    assert_eq!(figure(&proxy, "wincsi_waiting_calls "), MAY_WAIT);
+    for _ in 0..200 {
+        proxy
+            .call::<wire::filesystem::v1::rpc::Mkdir>(&mkdir(r"C:\var\lib\kubelet\a"))
+            .expect("made");
+        assert!(proxy.exists(r"C:\var\lib\kubelet\a"));
+    }
+    proxy.maps(r"\\other\share");
+    let error = proxy.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(SHARE));
+    let text = refusal(error.expect_err("there are too many for this one"));
+    let begins = r"map share SMB share \\fileserver\share: map share has had it for ";
+    assert!(text.starts_with(begins), "{text}");
+    let (status, body) = proxy.get(proxy.server.healthz_address(), "/readyz");
+    assert_eq!(status, 200, "{body}");
+    proxy.script("");
+    assert!(served(answers) <= 1 + MAY_WAIT);
+    assert!(other.wait().expect("it ends").success());
+}
+
+#[test]
+fn mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs() {
+    if let Some(sockets) = harness::sockets_of_another_process() {
+        assert_eq!(flood_servers(&sockets).into_iter().count(), SERVERS);
+        return;
+    }
+    let proxy = Proxy::start(with_pages);
+    proxy.script(HANGING_MAPPINGS);
+    let test = "crowd::mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs";
+    let others = [(); 2].map(|()| proxy.have_another_process_run(test));
+    let answers = flood_servers(&proxy.sockets());
+    wait_until("the rest is refused", || {
+        figure(&proxy, "wincsi_running_calls ") + refused(&proxy) == 3 * SERVERS
+    });
+    let error = proxy.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(SHARE));
+    let text = refusal(error.expect_err("the group has no place left"));
+    assert!(text.ends_with(" run already"), "{text}");
+    proxy
+        .call::<wire::filesystem::v1::rpc::Mkdir>(&mkdir(r"C:\var\lib\kubelet\a"))
+        .expect("made");
+    proxy
+        .call::<disk::rpc::ListDiskIds>(&disk::ListDiskIdsRequest {})
+        .expect("listed");
+    proxy.script("");
+    assert_eq!(answers.into_iter().count(), SERVERS);
+    for mut other in others {
+        assert!(other.wait().expect("it ends").success());
+    }
+}
+
+#[test]
+fn a_call_that_waits_past_its_deadline_does_nothing() {
+    let proxy = Proxy::start(with_pages);
+    let rescan = proxy.call::<disk::rpc::Rescan>(&disk::RescanRequest {});
+    rescan.expect("the data disk is found");
+    proxy.script(HANGING_PARTITION);
+    let (sender, answer) = mpsc::channel();
+    let first = Client::local(proxy.sockets());
+    thread::spawn(move || {
+        let request = disk::PartitionDiskRequest { disk_number: 1 };
+        sender.send(first.call::<disk::rpc::PartitionDisk>(&request, TIMEOUT))
+    });
+    wait_until("it hangs", || {
+        let page = scraped(&proxy);
+        let is_it = |line: &&str| line.contains("CreatePartition") && line.ends_with("} 1");
+        let mut running = page.text().lines().filter(is_it);
+        running.any(|line| line.starts_with("wincsi_os_operations_running"))
+    });
+    let offline = disk::SetDiskStateRequest {
+        disk_number: 1,
+        is_online: false,
+    };
+    let client = Client::local(proxy.sockets());
+    let soon = Duration::from_millis(200);
+    let late = client.call::<disk::rpc::SetDiskState>(&offline, soon);
+    late.expect_err("the disk is another's");
+    wait_until("it waits no more", || {
+        figure(&proxy, "wincsi_running_calls ") == 1 && figure(&proxy, "wincsi_waiting_calls ") == 0
+    });
+    proxy.script("");
+    let first = answer.recv_timeout(TIMEOUT).expect("an answer");
+    first.expect("it is partitioned");
+    let request = disk::GetDiskStateRequest { disk_number: 1 };
+    let state = proxy.call::<disk::rpc::GetDiskState>(&request);
+    assert!(state.expect("its state").is_online);
+    assert!(!scraped(&proxy).text().contains("Offline"));
+}

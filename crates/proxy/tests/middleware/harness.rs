@@ -1,0 +1,149 @@
+//! A server on a new simulated node, with the flags that a test wants.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use client::{Client, ClientCause, ClientError};
+use serde_json::Value;
+use tempfile::TempDir;
+use transport::{CallError, Channel, ChannelOptions, Code};
+use wincsi_proxy::flags::Config;
+use wincsi_proxy::serve::{self, RunningServer, StartError};
+use wire::Rpc;
+use wire::filesystem::v1 as filesystem;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Where the sockets are, for a test that is started as another process.
+const SOCKETS: &str = "WINCSI_TEST_SOCKETS";
+
+/// The sockets of the server to call, in a process that a test started to call it.
+pub(crate) fn sockets_of_another_process() -> Option<PathBuf> {
+    env::var_os(SOCKETS).map(PathBuf::from)
+}
+
+/// On Windows all servers of a machine have the same pipes, so there is one at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+pub(crate) struct Proxy {
+    pub(crate) server: RunningServer,
+    pub(crate) folder: TempDir,
+    client: Client,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Proxy {
+    pub(crate) fn start(change: impl FnOnce(&mut Config)) -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (folder, config) = configured(change);
+        let server = serve::start(&config).expect("a simulated node can be served");
+        Self {
+            server,
+            folder,
+            client: Client::local(&config.listen),
+            _turn: turn,
+        }
+    }
+
+    /// Why a server does not start.
+    pub(crate) fn start_error(change: impl FnOnce(&mut Config)) -> StartError {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_folder, config) = configured(change);
+        match serve::start(&config) {
+            Ok(_) => panic!("it started"),
+            Err(error) => error,
+        }
+    }
+
+    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, ClientError> {
+        self.client.call::<R>(request, TIMEOUT)
+    }
+
+    /// The status that a call failed with.
+    pub(crate) fn refusal<R: Rpc>(&self, request: &R::Request) -> (Code, String) {
+        let error = self.call::<R>(request).expect_err("the call must fail");
+        match error.cause {
+            ClientCause::Call(CallError::Status(status)) => (status.code, status.message),
+            other => panic!("{other}"),
+        }
+    }
+
+    /// Makes a call whose every field is empty, and waits for its answer, whatever it is.
+    pub(crate) fn call_empty(&self, group: &wire::Group, method: &str) {
+        let endpoint = transport::Endpoint::local(&self.sockets(), &group.pipe_name())
+            .expect("a group's name");
+        let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
+        match channel.call(method, &[], Instant::now() + TIMEOUT) {
+            Ok(_) | Err(CallError::Status(_)) => {}
+            Err(error) => panic!("{method}: {error}"),
+        }
+    }
+
+    pub(crate) fn sockets(&self) -> PathBuf {
+        self.folder.path().join("sockets")
+    }
+
+    /// Starts a test of this program as another process, where [`sockets_of_another_process`] returns this server's.
+    pub(crate) fn have_another_process_run(&self, test: &str) -> Child {
+        Command::new(env::current_exe().expect("this program"))
+            .args([test, "--exact"])
+            .env(SOCKETS, self.sockets())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts")
+    }
+
+    /// The folder that the simulated node lives in.
+    pub(crate) fn node(&self) -> PathBuf {
+        self.folder.path().join("node")
+    }
+
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        let request = filesystem::PathExistsRequest {
+            path: path.to_owned(),
+        };
+        let answer = self.call::<filesystem::rpc::PathExists>(&request);
+        answer.expect("the path is inside").exists
+    }
+
+    /// The status and body of a page.
+    pub(crate) fn get(&self, address: Option<SocketAddr>, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(address.expect("it is served")).expect("it listens");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).expect("a status");
+        (status.parse().expect("a number"), body.to_owned())
+    }
+
+    pub(crate) fn audit_lines(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.folder.path().join("audit.log")).expect("the log");
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("an object"))
+            .collect()
+    }
+}
+
+fn configured(change: impl FnOnce(&mut Config)) -> (TempDir, Config) {
+    let folder = TempDir::new().expect("a temporary folder");
+    let mut config = Config {
+        listen: folder.path().join("sockets"),
+        simulate: Some(folder.path().join("node")),
+        ..Config::default()
+    };
+    change(&mut config);
+    (folder, config)
+}
+
+pub(crate) fn mkdir(path: &str) -> filesystem::MkdirRequest {
+    filesystem::MkdirRequest {
+        path: path.to_owned(),
+    }
+}
