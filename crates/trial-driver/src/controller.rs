@@ -2,8 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use os_sim::{Arrives, Bus, Content, DiskSpec, HardwareControl, HardwareError, IdentifierKind};
+use driver::kubelet::Router;
 use transport::{Code, Status};
+use wincsi::sim::{
+    Arrives, Bus, Content, DiskSpec, HardwareControl, HardwareError, IdentifierKind,
+};
 use wire::csi::v1::controller::{
     ControllerExpandVolume, ControllerGetCapabilities, ControllerPublishVolume,
     ControllerUnpublishVolume, CreateVolume, DeleteVolume, ValidateVolumeCapabilities,
@@ -11,6 +14,7 @@ use wire::csi::v1::controller::{
 use wire::csi::v1::controller_service_capability::rpc::Type as Operation;
 use wire::csi::v1::controller_service_capability::{self as capability, Rpc};
 use wire::csi::v1::validate_volume_capabilities_response::Confirmed;
+use wire::csi::v1::volume_capability::AccessType;
 use wire::csi::v1::{
     CapacityRange, ControllerExpandVolumeRequest, ControllerExpandVolumeResponse,
     ControllerGetCapabilitiesResponse, ControllerPublishVolumeRequest,
@@ -20,7 +24,6 @@ use wire::csi::v1::{
     ValidateVolumeCapabilitiesResponse, Volume, VolumeCapability,
 };
 
-use crate::router::Router;
 use crate::volume::{PAGE83, VolumeName, check_given, named, not_found};
 
 /// How large a volume is when nobody says, in bytes.
@@ -263,9 +266,16 @@ fn check_capabilities(capabilities: &[VolumeCapability]) -> Result<(), Status> {
     if capabilities.is_empty() {
         return Err(invalid("no capability is given"));
     }
-    capabilities
-        .iter()
-        .try_for_each(crate::node::check_capability)
+    capabilities.iter().try_for_each(check_capability)
+}
+
+/// Refuses what is no directory on a formatted volume.
+fn check_capability(capability: &VolumeCapability) -> Result<(), Status> {
+    match &capability.access_type {
+        Some(AccessType::Mount(_)) => Ok(()),
+        Some(AccessType::Block(_)) => Err(invalid("Windows has no block volumes")),
+        None => Err(invalid("the capability has no access type")),
+    }
 }
 
 fn signed(length: u64) -> Result<i64, Status> {

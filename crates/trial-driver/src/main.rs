@@ -1,32 +1,32 @@
-//! The least CSI driver that csi-sanity and a real Kubernetes accept: `examples/driver` behind gRPC.
+//! wincsi's node plugin on a simulated node, with a controller that plugs disks in: for csi-sanity and the cluster.
 //!
-//! It plays on a simulated node alone, whose disks its controller makes, attaches and grows. So it shows that the
-//! library carries a driver, and the harnesses have something to drive before there is a real one. It keeps no
-//! records, and answers most failures with `Unavailable`: it is no driver to copy; `examples/driver` is.
+//! The Node service, the records and the registration are those of `wincsi node`. What is here makes, attaches and grows
+//! the simulated disks, which no node plugin does.
 
 mod controller;
-mod identity;
-mod node;
-mod registration;
-mod router;
 mod volume;
 
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use ::node::{Node, Options};
 use anyhow::Context as _;
 use clap::Parser;
-use example_driver::Driver;
-use os_sim::{ClockMode, HardwareControl, NodeSpec, SimNode};
+use driver::disk::DiskVolumes;
+use driver::kubelet::{Controlling, Identity, NodeInfo, NodeService, Registration, Router};
+use driver::record::Store;
+use program::log;
+use program::metrics::Calls;
 use transport::{Endpoint, Server, ServerOptions, Service};
+use wincsi::sim::{ClockMode, HardwareControl, NodeSpec, SimNode};
+use wincsi::{Node, Options};
+use wire::csi::v1::NodePublishVolumeResponse;
+use wire::csi::v1::node::NodePublishVolume;
 
 use crate::controller::Controller;
-use crate::identity::Identity;
-use crate::node::{NodeService, Publishing};
-use crate::registration::Registration;
-use crate::router::Router;
+
+/// The driver's name in Kubernetes.
+const NAME: &str = "trial.wincsi.example.com";
 
 /// A CSI driver for tests, on a simulated node.
 #[derive(Parser)]
@@ -40,13 +40,13 @@ struct Arguments {
     /// Where it serves kubelet's registration, in the same forms.
     #[arg(long)]
     registration: Option<Endpoint>,
-    /// The address of --endpoint as kubelet is to dial it; as given there unless this is said.
+    /// The address of --endpoint as kubelet is to dial it; as given there unless this is set.
     #[arg(long)]
     kubelet_endpoint: Option<String>,
     /// The node's name in Kubernetes.
     #[arg(long, default_value = "trial-node")]
     node_id: String,
-    /// Say that a volume is published, and do nothing: what a test of a harness has to find.
+    /// Report that a volume is published, and do nothing: what a test of a harness has to find.
     #[arg(long)]
     broken_publish: bool,
 }
@@ -56,6 +56,10 @@ const DRAIN: Duration = Duration::from_secs(4);
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
+    log::start(&log::Options {
+        verbosity: 4,
+        ..log::Options::default()
+    })?;
     println!(
         "SIMULATED NODE in {}: nothing here touches a real disk",
         arguments.node.display()
@@ -73,46 +77,47 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn serve(arguments: &Arguments) -> anyhow::Result<Server> {
-    let plugin = plugin(arguments)?;
+    let calls = Arc::<Calls>::default();
+    let plugin = plugin(arguments, &calls)?;
     let mut services = vec![(arguments.endpoint.clone(), service(plugin))];
     if let Some(endpoint) = &arguments.registration {
         let dialled = arguments.kubelet_endpoint.clone();
         let dialled = dialled.unwrap_or_else(|| arguments.endpoint.to_string());
-        let registration = Registration::of(dialled).router();
-        services.push((endpoint.clone(), service(registration)));
+        let mut router = Router::counting(&calls);
+        Registration::new(NAME, &dialled).register(&mut router);
+        services.push((endpoint.clone(), service(router)));
     }
     Ok(Server::bind(services, ServerOptions::default())?)
 }
 
-fn plugin(arguments: &Arguments) -> anyhow::Result<Router> {
-    let simulated = match SimNode::exists(&arguments.node) {
-        true => SimNode::open(&arguments.node, ClockMode::Real)?,
-        false => SimNode::create(
-            &arguments.node,
-            &NodeSpec::named(&arguments.node_id),
-            ClockMode::Real,
-        )?,
-    };
-    let node = Arc::new(Node::new(simulated.os(), Options::default()));
-    let records = r"C:\var\lib\kubelet\plugins\trial\shares".parse()?;
-    let publishing = match arguments.broken_publish {
-        true => Publishing::Broken,
-        false => Publishing::Works,
-    };
-    let hardware = HardwareControl::at(&arguments.node);
-    let controller = Controller::new(hardware.clone(), &arguments.node_id);
-    let service = NodeService {
-        driver: Driver::new(node.clone(), records),
-        node,
-        hardware,
+fn plugin(arguments: &Arguments, calls: &Arc<Calls>) -> anyhow::Result<Router> {
+    let node = Arc::new(Node::new(simulated(arguments)?.os(), Options::default()));
+    let store = Store::open(&arguments.node.join("records"))?;
+    let info = NodeInfo {
         id: arguments.node_id.clone(),
-        publishing,
+        ..NodeInfo::default()
     };
-    let mut router = Router::default();
-    Identity.register(&mut router);
-    controller.register(&mut router);
-    service.register(&mut router);
+    let identity = Identity {
+        name: NAME.to_owned(),
+        controlling: Controlling::Here,
+    };
+    let mut router = Router::counting(calls);
+    identity.register(&mut router);
+    NodeService::new(DiskVolumes::new(node, store), info).register(&mut router);
+    let hardware = HardwareControl::at(&arguments.node);
+    Controller::new(hardware, &arguments.node_id).register(&mut router);
+    if arguments.broken_publish {
+        router.on::<NodePublishVolume>(|_| Ok(NodePublishVolumeResponse {}));
+    }
     Ok(router)
+}
+
+fn simulated(arguments: &Arguments) -> anyhow::Result<SimNode> {
+    let (folder, name) = (&arguments.node, &arguments.node_id);
+    Ok(match SimNode::exists(folder) {
+        true => SimNode::open(folder, ClockMode::Real)?,
+        false => SimNode::create(folder, &NodeSpec::named(name), ClockMode::Real)?,
+    })
 }
 
 fn service(router: Router) -> Arc<dyn Service> {

@@ -2,7 +2,6 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use node::{Criterion, DiskQuery, Page83};
 use transport::{Code, Status};
 
 /// Where the id stands in publish contexts.
@@ -36,13 +35,6 @@ impl VolumeName {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// What is known of the volume's disk.
-    pub(crate) fn query(&self) -> Result<DiskQuery, Status> {
-        let internal = |text: String| Status::new(Code::Internal, text);
-        let page83 = Page83::parse(&self.0).map_err(|error| internal(error.to_string()))?;
-        DiskQuery::all([Criterion::Page83(page83)]).map_err(|error| internal(error.to_string()))
     }
 }
 

@@ -29,9 +29,9 @@ fn a_node_is_made_and_written_on_while_nobody_has_it_open() {
     let written = printed_path(&write(r"C:\Windows\a.txt"));
     assert_eq!(written, drive_c.join("Windows").join("a.txt"));
     let refused = write(r"C:\none\a.txt");
-    let said = String::from_utf8_lossy(&refused.stderr);
+    let stderr_text = String::from_utf8_lossy(&refused.stderr);
     assert!(
-        !refused.status.success() && said.contains(r"C:\none\a.txt"),
-        "{said}"
+        !refused.status.success() && stderr_text.contains(r"C:\none\a.txt"),
+        "{stderr_text}"
     );
 }

@@ -23,10 +23,9 @@ const RUN: Duration = Duration::from_secs(5 * 60);
 
 /// The services whose cases all have to run, but for those that are not run for these reasons: optional calls.
 const WHOLE: [&str; 2] = ["Identity Service", "Node Service"];
-const OPTIONAL: [&str; 3] = [
+const OPTIONAL: [&str; 2] = [
     "NodeGetStorageHealth not supported",
     "NodeGetVolumeHealth not supported",
-    "Service does not have single node multi writer capability",
 ];
 
 pub(super) fn linux(session: &Session) -> Result<Outcome> {
@@ -40,10 +39,10 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
         ..Outcome::default()
     };
     outcome.add(Outcome::steady("csi-sanity", || {
-        Stage::set(driver, tool)?.sanity(&test)
+        DriverFixture::set(driver, tool)?.sanity(&test)
     })?);
     outcome.add(Outcome::steady("kubelet's dials", || {
-        Stage::set(driver, tool)?.dials(&test)
+        DriverFixture::set(driver, tool)?.dials(&test)
     })?);
     Ok(outcome)
 }
@@ -59,13 +58,13 @@ fn build(session: &Session) -> Result<PathBuf> {
 }
 
 /// A driver that serves a node of its own.
-struct Stage {
+struct DriverFixture {
     driver: Background,
     dir: tempfile::TempDir,
     drive_c: PathBuf,
 }
 
-impl Stage {
+impl DriverFixture {
     fn set(driver: &Path, tool: &Path) -> Result<Self> {
         let dir = trial::private_dir()?;
         let drive_c = trial::make_node(tool, &dir.path().join("node"))?;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use os::{Error, Root, Win32, WinPath};
-use os_sim::files::{FileTree, Roots};
-use os_sim::{ClockMode, NodeSpec, SimNode};
+use os::{Error, Root};
+use wincsi::sim::files::{FileTree, Roots};
+use wincsi::sim::{ClockMode, NodeSpec, SimNode};
+use wincsi::{Win32, WinPath};
 
 /// Make a simulated node, or write a file on one as a pod does.
 #[derive(Parser)]

@@ -1,0 +1,223 @@
+//! Which gRPC code a failure has.
+//!
+//! After a final code kubelet may forget the volume and never call NodeUnstageVolume for it (measured with kubelet
+//! 1.36.3). So a failed call has a final code only if it left nothing behind; otherwise the code is `Unavailable`
+//! or `DeadlineExceeded`, and kubelet calls again.
+
+use transport::Code;
+use wincsi::{Cause, Condition, Error};
+
+/// An RPC that acts on the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rpc {
+    /// NodeExpandVolume.
+    Expand,
+    /// NodePublishVolume.
+    Publish,
+    /// NodeStageVolume.
+    Stage,
+    /// NodeGetVolumeStats.
+    Stats,
+    /// NodeUnpublishVolume.
+    Unpublish,
+    /// NodeUnstageVolume.
+    Unstage,
+}
+
+/// Whether a failed call left something of the volume on the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing: no record, no mounted folder, and the disk is as it was.
+    Nothing,
+    /// Something, or perhaps.
+    Something,
+}
+
+/// The code of a failure of the node.
+#[must_use]
+pub fn of(rpc: Rpc, error: &Error, left: Left) -> Code {
+    let code = match (&error.cause, error.condition()) {
+        (Cause::Deadline, _) => Code::DeadlineExceeded,
+        (_, Some(condition)) => of_condition(rpc, condition),
+        (Cause::InvalidArgument(_), _) => Code::InvalidArgument,
+        (Cause::Refused { .. }, _) => Code::PermissionDenied,
+        (Cause::Unsupported { .. } | Cause::Unimplemented { .. }, _) => Code::FailedPrecondition,
+        (Cause::Malformed(_), _) => Code::Internal,
+        _ => Code::Unavailable,
+    };
+    match left {
+        Left::Something if is_final(code) => Code::Unavailable,
+        _ => code,
+    }
+}
+
+/// Whether kubelet takes the call for over (`isFinalError` of its CSI plugin).
+#[must_use]
+pub fn is_final(code: Code) -> bool {
+    !matches!(
+        code,
+        Code::Aborted
+            | Code::Cancelled
+            | Code::DeadlineExceeded
+            | Code::ResourceExhausted
+            | Code::Unavailable
+    )
+}
+
+/// The table: what a condition means where nothing is left behind, for each RPC.
+const TABLE: &[(&[Condition], Meaning)] = {
+    use Condition as C;
+    &[
+        (
+            &[
+                C::Changed,
+                C::Crowded,
+                C::DanglingLink,
+                C::DeviceFailed,
+                C::InUse,
+                C::NotAnswering,
+                C::NotReady,
+                C::Offline,
+                C::OutOfDate,
+                C::OutOfReach,
+                C::ServerAway,
+                C::ServerNotFound,
+                C::ServiceStopped,
+                C::Uncertain,
+            ],
+            Meaning::Later,
+        ),
+        (&[C::NotFound], Meaning::Missing),
+        (&[C::NotAMountedFolder, C::NotMapped], Meaning::Unmounted),
+        (
+            &[
+                C::Ambiguous,
+                C::CredentialsConflict,
+                C::Guarded,
+                C::NoRoom,
+                C::NotBlank,
+                C::NotEmpty,
+                C::OnlineWritable,
+                C::OtherFileSystem,
+                C::OtherOptions,
+                C::ReadOnly,
+                C::TargetInUse,
+                C::UnknownOption,
+            ],
+            Meaning::Somebody,
+        ),
+        (&[C::AccessDenied], Meaning::Denied),
+        (&[C::LogonFailure], Meaning::Login),
+        (&[C::PathRefused], Meaning::Path),
+        (
+            &[C::AlreadyConnected, C::AlreadyExists, C::Other],
+            Meaning::Unexpected,
+        ),
+    ]
+};
+
+/// What a condition means to whoever called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// The same call may come through later.
+    Later,
+    /// The disk, the path or the server is not there.
+    Missing,
+    /// Nothing is mounted at the path.
+    Unmounted,
+    /// A person has to change something: the data, the capability, the storage.
+    Somebody,
+    /// The driver may not.
+    Denied,
+    /// The credentials are wrong.
+    Login,
+    /// The path is one that csi-proxy refuses.
+    Path,
+    /// None of these.
+    Unexpected,
+}
+
+/// In an expansion a final code ends kubelet's tries for the size (`InvalidArgument`, `OutOfRange`, `NotFound`) or
+/// means "not while in use" (`FailedPrecondition`); none of which a condition of the node shows.
+fn of_condition(rpc: Rpc, condition: Condition) -> Code {
+    match (rpc, meaning(condition)) {
+        (_, Meaning::Later) => Code::Unavailable,
+        (Rpc::Expand, Meaning::Denied | Meaning::Unexpected) => Code::Internal,
+        (Rpc::Expand, _) => Code::Unavailable,
+        (Rpc::Stats, Meaning::Missing | Meaning::Unmounted) => Code::NotFound,
+        (_, Meaning::Missing) => Code::NotFound,
+        (_, Meaning::Unmounted | Meaning::Somebody) => Code::FailedPrecondition,
+        (_, Meaning::Denied) => Code::PermissionDenied,
+        (_, Meaning::Login) => Code::Unauthenticated,
+        (_, Meaning::Path) => Code::InvalidArgument,
+        (_, Meaning::Unexpected) => Code::Internal,
+    }
+}
+
+/// A condition that the table does not have is of a newer library: nothing is known of it.
+fn meaning(condition: Condition) -> Meaning {
+    let mut rows = TABLE.iter();
+    let row = rows.find(|(conditions, _)| conditions.contains(&condition));
+    row.map_or(Meaning::Unexpected, |(_, meaning)| *meaning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RPCS: [Rpc; 6] = [
+        Rpc::Expand,
+        Rpc::Publish,
+        Rpc::Stage,
+        Rpc::Stats,
+        Rpc::Unpublish,
+        Rpc::Unstage,
+    ];
+
+    fn error(condition: Condition) -> Error {
+        let cause = Cause::Failed {
+            condition,
+            text: String::new(),
+            code: None,
+            system_text: None,
+        };
+        Error::new("test", "", cause)
+    }
+
+    #[test]
+    fn each_condition_is_in_the_table_once() {
+        for condition in Condition::ALL {
+            let rows = TABLE.iter();
+            let having = rows.filter(|(conditions, _)| conditions.contains(condition));
+            assert_eq!(having.count(), 1, "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_left_something_behind_has_no_final_code() {
+        for condition in Condition::ALL {
+            for rpc in RPCS {
+                let code = of(rpc, &error(*condition), Left::Something);
+                assert!(!is_final(code), "{rpc:?} {condition}: {code:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_may_come_right_by_itself_is_unavailable() {
+        let transient = Condition::ALL.iter().filter(|one| one.is_transient());
+        for condition in transient {
+            for rpc in RPCS {
+                let code = of(rpc, &error(*condition), Left::Nothing);
+                assert_eq!(code, Code::Unavailable, "{rpc:?} {condition}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_late_disk_does_not_end_an_expansion() {
+        let late = error(Condition::NotFound);
+        assert_eq!(of(Rpc::Expand, &late, Left::Nothing), Code::Unavailable);
+        assert_eq!(of(Rpc::Stage, &late, Left::Nothing), Code::NotFound);
+    }
+}

@@ -1,0 +1,179 @@
+use transport::Code;
+use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
+
+use super::{DiskVolumes, Shared};
+use crate::code::Rpc;
+use crate::record::{Record, Slot, State, Targets, VolumeHandle};
+
+/// A NodePublishVolume.
+#[derive(Clone, Debug)]
+pub struct Publish {
+    /// The volume.
+    pub volume: VolumeHandle,
+    /// Where it is staged.
+    pub staging: WinPath,
+    /// Where the pod finds it.
+    pub target: WinPath,
+    /// How many targets there may be.
+    pub targets: Targets,
+}
+
+/// Why a volume was not published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The volume is not staged at that path.
+    #[error("volume {volume} is not staged at {staging}")]
+    NotStaged {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The path that kubelet named.
+        staging: WinPath,
+    },
+    /// The volume may have one target, and has it.
+    #[error("volume {volume} is published at {target}, and may have one target only")]
+    PublishedElsewhere {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The target that it has.
+        target: WinPath,
+    },
+    /// Something else is at the target.
+    #[error("cannot publish volume {volume}: {error}")]
+    TargetTaken {
+        /// The volume.
+        volume: VolumeHandle,
+        /// What is there.
+        error: Box<Error>,
+    },
+    /// What may keep each call from its end.
+    #[error(transparent)]
+    Shared(#[from] Shared),
+}
+
+impl PublishError {
+    /// The code for kubelet.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NotStaged { .. } | Self::PublishedElsewhere { .. } => Code::FailedPrecondition,
+            Self::TargetTaken { .. } => Code::AlreadyExists,
+            Self::Shared(shared) => shared.code(Rpc::Publish),
+        }
+    }
+}
+
+impl DiskVolumes {
+    /// Publishes a staged volume: a directory link at the target leads to the staging path, which is proved to be this
+    /// volume's live mount, so that no pod writes to the node's own disk.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish(&self, request: &Publish) -> Result<(), PublishError> {
+        let (volume, target) = (&request.volume, &request.target);
+        let turn = self.running.at(volume, &target.folded());
+        let _turn = turn.map_err(Shared::from)?;
+        let slot = self.store.slot(volume).map_err(Shared::from)?;
+        let record = slot.get().map_err(Shared::from)?;
+        let record = record
+            .filter(|record| record.state == State::Staged && record.staging == request.staging)
+            .ok_or_else(|| request.not_staged())?;
+        request.check_targets(&record)?;
+        self.prove(&record, &slot, request)?;
+        let note = |record: &mut Record| {
+            if !record.published.contains(target) {
+                record.published.push(target.clone());
+            }
+        };
+        slot.change(note).map_err(Shared::from)?;
+        self.link(request)
+    }
+
+    /// Makes sure that the staging path is the volume's live mount, and makes it so where it was, as after a reboot.
+    fn prove(&self, record: &Record, slot: &Slot, request: &Publish) -> Result<(), PublishError> {
+        let live = |record: &Record| {
+            let found = self.live(record, &record.staging, self.deadline());
+            found.map(|found| found.is_some()).map_err(Shared::from)
+        };
+        if live(record)? {
+            return Ok(());
+        }
+        self.restage(record, slot)?;
+        let record = slot.get().map_err(Shared::from)?;
+        match record.as_ref().map(live).transpose()? {
+            Some(true) => Ok(()),
+            _ => Err(request.not_staged()),
+        }
+    }
+
+    fn link(&self, request: &Publish) -> Result<(), PublishError> {
+        let (target, deadline) = (&request.target, self.deadline());
+        let made = match self.make_link(request, deadline) {
+            Err(error) if error.is(Condition::AlreadyExists) => {
+                // Kubelet makes an empty folder there; anything else is refused and stays.
+                self.clear(target, deadline)
+                    .and_then(|()| self.make_link(request, deadline))
+            }
+            made => made,
+        };
+        made.map_err(|error| match error.condition() {
+            Some(Condition::AlreadyExists | Condition::NotEmpty) => request.taken(error),
+            _ => Shared::from(error).into(),
+        })
+    }
+
+    fn make_link(&self, request: &Publish, deadline: Deadline) -> Result<(), Error> {
+        let files = self.node.filesystem();
+        if let Some(parent) = request.target.parent() {
+            files.make_directory(&parent, deadline)?;
+        }
+        let (staging, target) = (&request.staging, &request.target);
+        match self.node.supports(Feature::DirectoryLinks) {
+            true => files.link_directory(staging, target, deadline),
+            false => files.create_symlink(staging, target, deadline),
+        }
+    }
+
+    /// Removes an empty directory.
+    fn clear(&self, target: &WinPath, deadline: Deadline) -> Result<(), Error> {
+        let files = self.node.filesystem();
+        match files.is_symlink(target, deadline) {
+            Ok(true) => Err(Error::new(
+                "publish at",
+                target,
+                Cause::InvalidArgument(String::from("another link is there")),
+            )),
+            Ok(false) => self.remove_entry(target, deadline),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Publish {
+    fn not_staged(&self) -> PublishError {
+        PublishError::NotStaged {
+            volume: self.volume.clone(),
+            staging: self.staging.clone(),
+        }
+    }
+
+    fn taken(&self, error: Error) -> PublishError {
+        let volume = self.volume.clone();
+        let error = Box::new(error);
+        PublishError::TargetTaken { volume, error }
+    }
+
+    fn check_targets(&self, record: &Record) -> Result<(), PublishError> {
+        let is_one = self.targets == Targets::One || record.wanted.targets == Targets::One;
+        let mut others = record
+            .published
+            .iter()
+            .filter(|target| **target != self.target);
+        match others.next() {
+            Some(target) if is_one => Err(PublishError::PublishedElsewhere {
+                volume: self.volume.clone(),
+                target: target.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The command line of `wincsi node`, from one table; each flag also comes from `WINCSI_<NAME>`.
+//!
+//! In a HostProcess container the runtime starts programs through `cmd /c`, as SYSTEM, so that what an operator sets must
+//! not travel as an argument: `-max-volumes` is `WINCSI_MAX_VOLUMES` there.
+
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use program::flags::{Configuration, Section};
+use program::http::BindAddress;
+use program::log;
+use transport::{Endpoint, EndpointError};
+
+pub use program::flags::{FlagError, Invocation, unicode};
+
+/// What the command line asks for.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How long a stop waits for calls in flight.
+    pub drain_timeout: Duration,
+    /// The driver's name.
+    pub driver_name: String,
+    /// Where CSI is served; `None` is below the kubelet's folder.
+    pub endpoint: Option<Endpoint>,
+    /// Who does the work.
+    pub host: Host,
+    /// Arguments behind the flags, which mean nothing.
+    pub ignored: Vec<String>,
+    /// Flags that were given and have no effect.
+    pub ineffective: Vec<&'static str>,
+    /// How kubelet dials `endpoint`; `None` is as it is served.
+    pub kubelet_endpoint: Option<String>,
+    /// The kubelet's folder.
+    pub kubelet_path: PathBuf,
+    /// Where the log goes, and how it looks.
+    pub log: log::Options,
+    /// How many volumes the node takes; zero leaves it to Kubernetes.
+    pub max_volumes: i64,
+    /// Where the pages are served.
+    pub metrics_address: Option<BindAddress>,
+    /// The node's id; empty is the UUID of its firmware.
+    pub node_id: String,
+    /// The folder of csi-proxy's sockets where there are no named pipes.
+    pub proxy_sockets: Option<PathBuf>,
+    /// Whether the driver registers itself with kubelet.
+    pub registration: Registering,
+    /// Where registration is served; `None` is below the kubelet's folder.
+    pub registration_endpoint: Option<Endpoint>,
+    /// The folder of the simulated node.
+    pub simulate: Option<PathBuf>,
+    /// The folder of the records; `None` is beside the socket of CSI.
+    pub state_dir: Option<PathBuf>,
+    /// Where the node is.
+    pub topology: BTreeMap<String, String>,
+}
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// This process, in a HostProcess container or on the machine itself.
+    Native,
+    /// csi-proxy, over its pipes.
+    Proxy,
+    /// A simulated node.
+    Simulated,
+}
+
+/// Whether the driver registers itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registering {
+    /// It does.
+    Itself,
+    /// A sidecar does.
+    Sidecar,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            drain_timeout: Duration::from_secs(4),
+            driver_name: crate::NAME.to_owned(),
+            endpoint: None,
+            host: Host::Native,
+            ignored: Vec::new(),
+            ineffective: Vec::new(),
+            kubelet_endpoint: None,
+            kubelet_path: PathBuf::from(r"C:\var\lib\kubelet"),
+            log: log::Options::default(),
+            max_volumes: 0,
+            metrics_address: None,
+            node_id: String::new(),
+            proxy_sockets: None,
+            registration: Registering::Itself,
+            registration_endpoint: None,
+            simulate: None,
+            state_dir: None,
+            topology: BTreeMap::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Where CSI is served.
+    #[must_use]
+    pub fn csi_endpoint(&self) -> Endpoint {
+        let below = || {
+            let folder = self.kubelet_path.join("plugins").join(&self.driver_name);
+            Endpoint::socket(folder.join("csi.sock"))
+        };
+        self.endpoint.clone().unwrap_or_else(below)
+    }
+
+    /// Where kubelet finds the driver.
+    #[must_use]
+    pub fn registry_endpoint(&self) -> Endpoint {
+        let below = || {
+            let socket = format!("{}-reg.sock", self.driver_name);
+            Endpoint::socket(self.kubelet_path.join("plugins_registry").join(socket))
+        };
+        self.registration_endpoint.clone().unwrap_or_else(below)
+    }
+
+    /// The folder of the records; `None` when nothing says where.
+    #[must_use]
+    pub fn records(&self) -> Option<PathBuf> {
+        let beside = || match self.csi_endpoint() {
+            Endpoint::Socket(path) => path.parent().map(|folder| folder.join("volumes")),
+            _ => None,
+        };
+        self.state_dir.clone().or_else(beside)
+    }
+}
+
+impl Configuration for Config {
+    const SECTIONS: &'static [Section<Self>] = table::SECTIONS;
+
+    fn log(&mut self) -> &mut log::Options {
+        &mut self.log
+    }
+
+    fn note_ineffective(&mut self, flag: &'static str) {
+        self.ineffective.push(flag);
+    }
+
+    fn note_ignored(&mut self, arguments: Vec<String>) {
+        self.ignored = arguments;
+    }
+
+    /// Every flag of this program may be the one that limits it.
+    fn may_be_ignored(_flag: &str) -> bool {
+        false
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        match (self.host, &self.simulate) {
+            (Host::Simulated, None) => Err("-host=sim needs -simulate=FOLDER"),
+            (Host::Native | Host::Proxy, Some(_)) => Err("-simulate needs -host=sim"),
+            _ if self.records().is_none() => Err("a tcp endpoint needs -state-dir"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads the command line of `wincsi node`, behind that word, and the environment, which the command line overrides.
+///
+/// # Errors
+/// As [`program::flags::parse`].
+pub fn parse(
+    arguments: &[String],
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Invocation<Config>, FlagError> {
+    let of_environment = program::flags::all::<Config>().filter_map(|flag| {
+        let value = variable(&variable_of(flag.name))?;
+        Some(format!("-{}={value}", flag.name))
+    });
+    program::flags::parse(of_environment.chain(arguments.iter().cloned()))
+}
+
+/// The variable of a flag: `-max-volumes` is `WINCSI_MAX_VOLUMES`.
+fn variable_of(flag: &str) -> String {
+    format!("WINCSI_{}", flag.to_uppercase().replace('-', "_"))
+}
+
+/// The usage of `wincsi node`.
+#[must_use]
+pub fn usage() -> String {
+    program::flags::usage::<Config>("wincsi node")
+}
+
+fn endpoint(text: &str) -> Result<Option<Endpoint>, &'static str> {
+    match program::flags::optional(text) {
+        None => Ok(None),
+        Some(text) => {
+            let parsed: Result<Endpoint, EndpointError> = text.parse();
+            parsed
+                .map(Some)
+                .map_err(|_| "it must be unix:PATH or tcp://127.0.0.1:PORT")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(arguments: &[&str], variables: &[(&str, &str)]) -> Config {
+        let arguments: Vec<_> = arguments.iter().map(|one| (*one).to_owned()).collect();
+        let variable = |name: &str| {
+            let mut all = variables.iter();
+            let found = all.find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        match parse(&arguments, variable).unwrap() {
+            Invocation::Serve(config) => *config,
+            _ => panic!("not served"),
+        }
+    }
+
+    #[test]
+    fn sockets_and_records_lie_below_the_kubelets_folder() {
+        let config = config(&["-drivername=d", "-kubelet-path=/k"], &[]);
+        assert_eq!(
+            config.csi_endpoint(),
+            Endpoint::socket("/k/plugins/d/csi.sock")
+        );
+        let registration = Endpoint::socket("/k/plugins_registry/d-reg.sock");
+        assert_eq!(config.registry_endpoint(), registration);
+        assert_eq!(
+            config.records(),
+            Some(PathBuf::from("/k/plugins/d/volumes"))
+        );
+    }
+
+    #[test]
+    fn a_variable_is_a_flag_whatever_a_shell_would_make_of_it() {
+        let hostile = "& calc | %PATH% ^ \" ; $(x)";
+        let config = config(
+            &["-max-volumes=3"],
+            &[("WINCSI_NODEID", hostile), ("WINCSI_MAX_VOLUMES", "2")],
+        );
+        assert_eq!((config.node_id.as_str(), config.max_volumes), (hostile, 3));
+    }
+
+    #[test]
+    fn topology_keys_add_up() {
+        let config = config(&["-topology=a=1", "-topology=b=2"], &[]);
+        let expected = [("a", "1"), ("b", "2")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        assert_eq!(config.topology, expected.into());
+    }
+
+    #[test]
+    fn what_means_nothing_together_is_refused() {
+        for arguments in [
+            &["-host=sim"][..],
+            &["-simulate=/tmp/x"],
+            &["-endpoint=tcp://127.0.0.1:7000"],
+            &["-topology=a"],
+            &["stray", "-max-volumes=3"],
+        ] {
+            let arguments: Vec<_> = arguments.iter().map(|one| (*one).to_owned()).collect();
+            assert!(parse(&arguments, |_| None).is_err(), "{arguments:?}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
+use program::http::{BarePort, BindAddress};
+
+use super::{Config, Host, Registering, endpoint};
+
+/// Every flag.
+pub(super) const SECTIONS: &[Section<Config>] = &[
+    Section {
+        title: "Flags",
+        about: "Where csi-driver-smb has a flag of the same meaning, it has the same name.",
+        flags: FLAGS,
+    },
+    Section {
+        title: "klog's flags",
+        about: "Names, values and defaults are klog's.",
+        flags: Klog::FLAGS,
+    },
+];
+
+const FLAGS: &[Flag<Config>] = &[
+    Flag {
+        name: "help",
+        value: Value::Bool,
+        default: "",
+        help: "Print how the program is used, and end; -h, too.",
+        apply: Apply::Instead(Instead::Help),
+    },
+    Flag {
+        name: "drain-timeout",
+        value: Value::Of("seconds"),
+        default: "4",
+        help: "How long a stop waits for calls in flight. A HostProcess container has five seconds.",
+        apply: Apply::Text(|config, text| seconds(text).map(|time| config.drain_timeout = time)),
+    },
+    Flag {
+        name: "drivername",
+        value: Value::Of("name"),
+        default: crate::NAME,
+        help: "The driver's name, as CSIDriver and StorageClass have it.",
+        apply: Apply::Text(|config, text| {
+            set(&mut config.driver_name, driver_name(text)?.to_owned())
+        }),
+    },
+    Flag {
+        name: "endpoint",
+        value: Value::Of("endpoint"),
+        default: "",
+        help: "Serve CSI here: unix:PATH, or tcp://127.0.0.1:PORT for tests. Empty is plugins\\NAME\\csi.sock below -kubelet-path.",
+        apply: Apply::Text(|config, text| set(&mut config.endpoint, endpoint(text)?)),
+    },
+    Flag {
+        name: "host",
+        value: Value::Of("native|proxy|sim"),
+        default: "native",
+        help: "Who does the work on the node. native: this process, which needs an administrator, as in a HostProcess container. proxy: csi-proxy, over its pipes. sim: a simulated node, for tests.",
+        apply: Apply::Text(|config, text| host(text).map(|host| config.host = host)),
+    },
+    Flag {
+        name: "kubelet-endpoint",
+        value: Value::Of("endpoint"),
+        default: "",
+        help: "How kubelet dials -endpoint, where it sees another path. Empty is -endpoint's.",
+        apply: Apply::Text(|config, text| {
+            set(
+                &mut config.kubelet_endpoint,
+                optional(text).map(str::to_owned),
+            )
+        }),
+    },
+    Flag {
+        name: "kubelet-path",
+        value: Value::Of("path"),
+        default: r"C:\var\lib\kubelet",
+        help: "The kubelet's folder.",
+        apply: Apply::Text(|config, text| set(&mut config.kubelet_path, PathBuf::from(text))),
+    },
+    Flag {
+        name: "max-volumes",
+        value: Value::Of("number"),
+        default: "0",
+        help: "How many volumes of this driver the scheduler puts on the node. 0 leaves it to Kubernetes.",
+        apply: Apply::Text(|config, text| volumes(text).map(|most| config.max_volumes = most)),
+    },
+    Flag {
+        name: "metrics-address",
+        value: Value::Of("address"),
+        default: "",
+        help: "Serve /metrics, /healthz and /readyz on this TCP address; without a host, on loopback alone. Empty is off.",
+        apply: Apply::Text(|config, text| {
+            address(text).map(|address| config.metrics_address = address)
+        }),
+    },
+    Flag {
+        name: "nodeid",
+        value: Value::Of("id"),
+        default: "",
+        help: "The node's id, for the controller. Empty is the UUID of the machine's firmware.",
+        apply: Apply::Text(|config, text| set(&mut config.node_id, text.to_owned())),
+    },
+    Flag {
+        name: "proxy-sockets",
+        value: Value::Of("path"),
+        default: "",
+        help: "With -host=proxy: the folder of csi-proxy's sockets, where there are no named pipes.",
+        apply: Apply::Text(|config, text| {
+            set(&mut config.proxy_sockets, optional(text).map(PathBuf::from))
+        }),
+    },
+    Flag {
+        name: "registration",
+        value: Value::Of("on|off"),
+        default: "on",
+        help: "Register with kubelet. off leaves it to the sidecar node-driver-registrar.",
+        apply: Apply::Text(|config, text| {
+            registering(text).map(|registration| config.registration = registration)
+        }),
+    },
+    Flag {
+        name: "registration-endpoint",
+        value: Value::Of("endpoint"),
+        default: "",
+        help: "Serve registration here. Empty is plugins_registry\\NAME-reg.sock below -kubelet-path.",
+        apply: Apply::Text(|config, text| set(&mut config.registration_endpoint, endpoint(text)?)),
+    },
+    Flag {
+        name: "simulate",
+        value: Value::Of("path"),
+        default: "",
+        help: "With -host=sim: the folder of the simulated node, which is made where it is missing.",
+        apply: Apply::Text(|config, text| {
+            set(&mut config.simulate, optional(text).map(PathBuf::from))
+        }),
+    },
+    Flag {
+        name: "state-dir",
+        value: Value::Of("path"),
+        default: "",
+        help: "The folder of the records of volumes. Empty is volumes beside the socket of -endpoint, whose folder is closed to all but administrators.",
+        apply: Apply::Text(|config, text| {
+            set(&mut config.state_dir, optional(text).map(PathBuf::from))
+        }),
+    },
+    Flag {
+        name: "topology",
+        value: Value::Of("key=value"),
+        default: "",
+        help: "Where the node is, for the scheduler; may be given several times.",
+        apply: Apply::Text(topology),
+    },
+    Flag {
+        name: "version",
+        value: Value::Bool,
+        default: "",
+        help: "Print the version, and end.",
+        apply: Apply::Instead(Instead::Version),
+    },
+];
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().map_err(|_| "it must be a number of seconds")?;
+    Ok(Duration::from_secs(seconds))
+}
+
+/// What becomes a file's name.
+fn driver_name(text: &str) -> Result<&str, &'static str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    match !text.is_empty() && text.len() <= 63 && text.bytes().all(is_plain) {
+        true => Ok(text),
+        false => Err("it must have 1 to 63 letters, digits, dots and hyphens"),
+    }
+}
+
+fn host(text: &str) -> Result<Host, &'static str> {
+    match text {
+        "native" => Ok(Host::Native),
+        "proxy" => Ok(Host::Proxy),
+        "sim" => Ok(Host::Simulated),
+        _ => Err("it must be native, proxy or sim"),
+    }
+}
+
+fn registering(text: &str) -> Result<Registering, &'static str> {
+    match text {
+        "on" => Ok(Registering::Itself),
+        "off" => Ok(Registering::Sidecar),
+        _ => Err("it must be on or off"),
+    }
+}
+
+fn volumes(text: &str) -> Result<i64, &'static str> {
+    let most = text.parse().ok().filter(|most| *most >= 0);
+    most.ok_or("it must be a number from 0 on")
+}
+
+fn address(text: &str) -> Result<Option<BindAddress>, &'static str> {
+    let parse = |text| BindAddress::parse(text, BarePort::Loopback);
+    optional(text).map(parse).transpose()
+}
+
+fn topology(config: &mut Config, text: &str) -> Result<(), &'static str> {
+    let (key, value) = text.split_once('=').ok_or("it must be KEY=VALUE")?;
+    config.topology.insert(key.to_owned(), value.to_owned());
+    Ok(())
+}

@@ -1,0 +1,209 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use transport::{Code, Status};
+use wire::csi::v1::node::{
+    NodeExpandVolume, NodeGetCapabilities, NodeGetInfo, NodeGetVolumeStats, NodePublishVolume,
+    NodeStageVolume, NodeUnpublishVolume, NodeUnstageVolume,
+};
+use wire::csi::v1::node_service_capability::rpc::Type as Capability;
+use wire::csi::v1::node_service_capability::{self as capability, Rpc};
+use wire::csi::v1::volume_usage::Unit;
+use wire::csi::v1::{
+    NodeExpandVolumeRequest, NodeExpandVolumeResponse, NodeGetCapabilitiesResponse,
+    NodeGetInfoResponse, NodeGetVolumeStatsRequest, NodeGetVolumeStatsResponse,
+    NodePublishVolumeRequest, NodePublishVolumeResponse, NodeServiceCapability,
+    NodeStageVolumeRequest, NodeStageVolumeResponse, NodeUnpublishVolumeRequest,
+    NodeUnpublishVolumeResponse, NodeUnstageVolumeRequest, NodeUnstageVolumeResponse, Topology,
+    VolumeUsage,
+};
+
+use super::{Attributes, Refusal, Router, request};
+use crate::disk::{DiskVolumes, Publish, Stage};
+use crate::record::Access;
+
+const CAPABILITIES: [Capability; 4] = [
+    Capability::StageUnstageVolume,
+    Capability::GetVolumeStats,
+    Capability::ExpandVolume,
+    Capability::SingleNodeMultiWriter,
+];
+
+/// What the driver reports of its node.
+#[derive(Clone, Debug, Default)]
+pub struct NodeInfo {
+    /// The node's id, for the controller.
+    pub id: String,
+    /// How many volumes the node takes; zero leaves it to Kubernetes.
+    pub max_volumes: i64,
+    /// Where the node is.
+    pub topology: BTreeMap<String, String>,
+}
+
+/// The Node service.
+pub struct NodeService {
+    disks: DiskVolumes,
+    info: NodeInfo,
+}
+
+impl NodeService {
+    /// The service of a node.
+    pub fn new(disks: DiskVolumes, info: NodeInfo) -> Self {
+        Self { disks, info }
+    }
+
+    /// Answers its RPCs.
+    pub fn register(self, router: &mut Router) {
+        let service = Arc::new(self);
+        service.on::<NodeGetCapabilities>(router, |_, _| Ok(capabilities()));
+        service.on::<NodeGetInfo>(router, |service, _| Ok(service.info()));
+        service.on::<NodeStageVolume>(router, Self::stage);
+        service.on::<NodeUnstageVolume>(router, Self::unstage);
+        service.on::<NodePublishVolume>(router, Self::publish);
+        service.on::<NodeUnpublishVolume>(router, Self::unpublish);
+        service.on::<NodeGetVolumeStats>(router, Self::stats);
+        service.on::<NodeExpandVolume>(router, Self::expand);
+    }
+
+    fn on<R: wire::Rpc>(
+        self: &Arc<Self>,
+        router: &mut Router,
+        answer: fn(&Self, R::Request) -> Result<R::Response, Status>,
+    ) {
+        let service = Arc::clone(self);
+        router.on::<R>(move |request| answer(&service, request));
+    }
+
+    fn info(&self) -> NodeGetInfoResponse {
+        let segments = self.info.topology.clone();
+        NodeGetInfoResponse {
+            node_id: self.info.id.clone(),
+            max_volumes_per_node: self.info.max_volumes,
+            accessible_topology: (!segments.is_empty()).then(|| Topology {
+                segments: segments.into_iter().collect(),
+            }),
+        }
+    }
+
+    fn stage(&self, request: NodeStageVolumeRequest) -> Result<NodeStageVolumeResponse, Status> {
+        let volume = request::volume(&request.volume_id)?;
+        request::given("staging path", &request.staging_target_path)?;
+        let wanted = request::wanted(request.volume_capability.as_ref())?;
+        let attributes = Attributes {
+            publish: &request.publish_context,
+            volume: &request.volume_context,
+        };
+        let stage = Stage {
+            volume,
+            disk: attributes.query().map_err(Refusal::from)?,
+            staging: request::path("staging path", &request.staging_target_path)?,
+            wanted,
+        };
+        let staged = self.disks.stage(&stage);
+        staged.map_err(|error| Status::new(error.code(), error.to_string()))?;
+        Ok(NodeStageVolumeResponse {})
+    }
+
+    fn unstage(
+        &self,
+        request: NodeUnstageVolumeRequest,
+    ) -> Result<NodeUnstageVolumeResponse, Status> {
+        let volume = request::volume(&request.volume_id)?;
+        let staging = request::path("staging path", &request.staging_target_path)?;
+        let unstaged = self.disks.unstage(&volume, &staging);
+        unstaged.map_err(|error| Status::new(error.code(), error.to_string()))?;
+        Ok(NodeUnstageVolumeResponse {})
+    }
+
+    fn publish(
+        &self,
+        request: NodePublishVolumeRequest,
+    ) -> Result<NodePublishVolumeResponse, Status> {
+        let volume = request::volume(&request.volume_id)?;
+        request::given("target path", &request.target_path)?;
+        let wanted = request::wanted(request.volume_capability.as_ref())?;
+        if request.staging_target_path.is_empty() {
+            let text = "the volume is not staged: the staging path is missing";
+            return Err(Status::new(Code::FailedPrecondition, text));
+        }
+        if request.readonly && wanted.access == Access::ReadWrite {
+            // Windows has no read-only link: pods of one volume share what its disk allows.
+            tracing::warn!("volume {volume}: readOnly of the pod is accepted and has no effect");
+        }
+        let publish = Publish {
+            volume,
+            staging: request::path("staging path", &request.staging_target_path)?,
+            target: request::path("target path", &request.target_path)?,
+            targets: wanted.targets,
+        };
+        let published = self.disks.publish(&publish);
+        published.map_err(|error| Status::new(error.code(), error.to_string()))?;
+        Ok(NodePublishVolumeResponse {})
+    }
+
+    fn unpublish(
+        &self,
+        request: NodeUnpublishVolumeRequest,
+    ) -> Result<NodeUnpublishVolumeResponse, Status> {
+        let volume = request::volume(&request.volume_id)?;
+        let target = request::path("target path", &request.target_path)?;
+        let unpublished = self.disks.unpublish(&volume, &target);
+        unpublished.map_err(|error| Status::new(error.code(), error.to_string()))?;
+        Ok(NodeUnpublishVolumeResponse {})
+    }
+
+    fn stats(
+        &self,
+        request: NodeGetVolumeStatsRequest,
+    ) -> Result<NodeGetVolumeStatsResponse, Status> {
+        let volume = request::volume(&request.volume_id)?;
+        let path = request::given("volume path", &request.volume_path)?;
+        let space = self
+            .disks
+            .stats(&volume, path)
+            .map_err(|error| Status::new(error.code(), error.to_string()))?;
+        let usage = VolumeUsage {
+            available: signed(space.available),
+            total: signed(space.total),
+            used: signed(space.total.saturating_sub(space.free)),
+            unit: Unit::Bytes.into(),
+        };
+        Ok(NodeGetVolumeStatsResponse {
+            usage: vec![usage],
+            ..Default::default()
+        })
+    }
+
+    fn expand(&self, request: NodeExpandVolumeRequest) -> Result<NodeExpandVolumeResponse, Status> {
+        let volume = request::volume(&request.volume_id)?;
+        let path = request::given("volume path", &request.volume_path)?;
+        let range = request.capacity_range.unwrap_or_default();
+        let wanted = u64::try_from(range.required_bytes).ok();
+        let size = self
+            .disks
+            .expand(&volume, path, wanted)
+            .map_err(|error| Status::new(error.code(), error.to_string()))?;
+        Ok(NodeExpandVolumeResponse {
+            capacity_bytes: signed(size),
+        })
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(Code::InvalidArgument, refusal.to_string())
+    }
+}
+
+fn capabilities() -> NodeGetCapabilitiesResponse {
+    let capability = |one: Capability| NodeServiceCapability {
+        r#type: Some(capability::Type::Rpc(Rpc { r#type: one.into() })),
+    };
+    NodeGetCapabilitiesResponse {
+        capabilities: CAPABILITIES.map(capability).into(),
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,23 @@
+//! wincsi, the CSI node plugin: volumes of Windows pods, with kubelet's registration and health built in.
+//!
+//! `wincsi node` serves CSI's Identity and Node services and kubelet's registration. Each operation on the node goes
+//! through the facade [`wincsi`], in this process, over csi-proxy's pipes, or on a simulated node: the crate knows no
+//! disk number, no WMI and no Win32.
+//!
+//! - [`kubelet`]: messages to requests, outcomes to messages and codes.
+//! - [`disk`]: the operations on volumes that are disks.
+//! - [`record`]: one record a volume, on this machine's disk, written before the act.
+//! - [`code`]: the table of conditions and gRPC codes.
+//! - [`in_flight`]: which calls run, so that none meets another for the same volume.
+
+pub mod code;
+pub mod disk;
+pub mod flags;
+pub mod host;
+pub mod in_flight;
+pub mod kubelet;
+pub mod record;
+pub mod serve;
+
+/// The driver's name in Kubernetes, unless `-drivername` has another.
+pub const NAME: &str = "wincsi.io";

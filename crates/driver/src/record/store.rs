@@ -1,0 +1,317 @@
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Record, TextError, VolumeHandle};
+
+/// Why a record was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("cannot {operation} {}: {source}", file.display())]
+    Io {
+        /// What was attempted.
+        operation: &'static str,
+        /// The file or folder.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is no record that this version reads. It stays as it is.
+    #[error("the record {} is not read: {reason}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: Arc<TextError>,
+    },
+}
+
+/// The records of all volumes, a file each.
+///
+/// A file that is no record of this version stays as it is: the calls for its volume fail, and only these.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    slots: Mutex<BTreeMap<VolumeHandle, Arc<Slot>>>,
+}
+
+/// The place of one volume's record. Calls for one volume change it in turn, those for others side by side.
+#[derive(Debug)]
+pub struct Slot {
+    file: PathBuf,
+    content: Mutex<Content>,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    None,
+    Record(Box<Record>),
+    Unreadable(Arc<TextError>),
+}
+
+impl Store {
+    /// The records in a folder, which is made where it is missing.
+    ///
+    /// # Errors
+    /// The folder or a file of it cannot be read.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(folder).map_err(failed("make", folder))?;
+        let mut slots = BTreeMap::new();
+        for entry in fs::read_dir(folder).map_err(failed("list", folder))? {
+            let file = entry.map_err(failed("list", folder))?.path();
+            if file.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let slot = Slot::read(file)?;
+            if let Some(volume) = slot.volume() {
+                slots.insert(volume, Arc::new(slot));
+            }
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            slots: Mutex::new(slots),
+        })
+    }
+
+    /// The place of a volume's record.
+    ///
+    /// # Errors
+    /// Its file is there and cannot be read.
+    pub fn slot(&self, volume: &VolumeHandle) -> Result<Arc<Slot>, StoreError> {
+        let mut slots = self.slots();
+        if let Some(slot) = slots.get(volume) {
+            return Ok(Arc::clone(slot));
+        }
+        let slot = Arc::new(Slot::read(self.folder.join(volume.file_name()))?);
+        slots.insert(volume.clone(), Arc::clone(&slot));
+        Ok(slot)
+    }
+
+    /// The volume's record, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn get(&self, volume: &VolumeHandle) -> Result<Option<Record>, StoreError> {
+        self.slot(volume)?.get()
+    }
+
+    /// All records that were read.
+    pub fn records(&self) -> Vec<Record> {
+        let slots: Vec<_> = self.slots().values().cloned().collect();
+        let records = slots.iter().filter_map(|slot| slot.get().ok().flatten());
+        records.collect()
+    }
+
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<VolumeHandle, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    fn read(file: PathBuf) -> Result<Self, StoreError> {
+        let content = match fs::read_to_string(&file) {
+            Ok(text) => Content::of(&file, &text),
+            Err(error) if error.kind() == ErrorKind::NotFound => Content::None,
+            Err(error) => return Err(failed("read", &file)(error)),
+        };
+        let content = Mutex::new(content);
+        Ok(Self { file, content })
+    }
+
+    /// The record, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn get(&self) -> Result<Option<Record>, StoreError> {
+        match &*self.content() {
+            Content::None => Ok(None),
+            Content::Record(record) => Ok(Some((**record).clone())),
+            Content::Unreadable(reason) => Err(self.unreadable(reason)),
+        }
+    }
+
+    /// Replaces the record. After a crash there is the old one or the new one, whole.
+    ///
+    /// # Errors
+    /// The system refuses, or there is one that cannot be read.
+    pub fn put(&self, record: &Record) -> Result<(), StoreError> {
+        let mut content = self.content();
+        self.write(&mut content, record)
+    }
+
+    /// Changes the record, if there is one, as one step among the calls for its volume.
+    ///
+    /// # Errors
+    /// As [`Slot::put`].
+    pub fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
+        let mut content = self.content();
+        let mut changed = match &*content {
+            Content::Record(record) => (**record).clone(),
+            _ => return Ok(()),
+        };
+        how(&mut changed);
+        self.write(&mut content, &changed)
+    }
+
+    /// Removes the record. One that is gone already is success.
+    ///
+    /// # Errors
+    /// The system refuses, or there is one that cannot be read.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        let mut content = self.content();
+        if let Content::Unreadable(reason) = &*content {
+            return Err(self.unreadable(reason));
+        }
+        match fs::remove_file(&self.file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(failed("remove", &self.file)(error))
+            }
+            _ => {
+                *content = Content::None;
+                Ok(())
+            }
+        }
+    }
+
+    fn write(&self, content: &mut Content, record: &Record) -> Result<(), StoreError> {
+        if let Content::Unreadable(reason) = content {
+            return Err(self.unreadable(reason));
+        }
+        let unwritable = |reason| self.unreadable(&Arc::new(reason));
+        let text = record.to_text().map_err(unwritable)?;
+        replace(&self.file, &text).map_err(failed("write", &self.file))?;
+        *content = Content::Record(Box::new(record.clone()));
+        Ok(())
+    }
+
+    fn volume(&self) -> Option<VolumeHandle> {
+        match &*self.content() {
+            Content::Record(record) => Some(record.volume.clone()),
+            _ => None,
+        }
+    }
+
+    fn unreadable(&self, reason: &Arc<TextError>) -> StoreError {
+        StoreError::Unreadable {
+            file: self.file.clone(),
+            reason: Arc::clone(reason),
+        }
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Content {
+    fn of(file: &Path, text: &str) -> Self {
+        match Record::from_text(text) {
+            Ok(record) => Self::Record(Box::new(record)),
+            Err(reason) => {
+                tracing::error!("the record {} is not read: {reason}", file.display());
+                Self::Unreadable(Arc::new(reason))
+            }
+        }
+    }
+}
+
+/// Writes a file beside and renames it, both as far as the disk.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let beside = file.with_extension("new");
+    let mut new = File::create(&beside)?;
+    new.write_all(text.as_bytes())?;
+    new.sync_all()?;
+    drop(new);
+    fs::rename(&beside, file)
+}
+
+fn failed(operation: &'static str, file: &Path) -> impl Fn(io::Error) -> StoreError + use<> {
+    let file = file.to_owned();
+    move |source| StoreError::Io {
+        operation,
+        file: file.clone(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use tempfile::TempDir;
+    use wincsi::disks::DiskQuery;
+
+    use super::*;
+    use crate::record::{Access, FileSystem, State, Targets, Wanted};
+
+    fn volume() -> VolumeHandle {
+        VolumeHandle::parse("server/share#1").unwrap()
+    }
+
+    fn record() -> Record {
+        Record {
+            volume: volume(),
+            state: State::Staging,
+            staging: r"C:\staging".parse().unwrap(),
+            disk: DiskQuery::from_record("v1 page83=600224801234567890abcdef00000001").unwrap(),
+            wanted: Wanted {
+                file_system: FileSystem::Ntfs,
+                access: Access::ReadWrite,
+                targets: Targets::Many,
+            },
+            mounted: None,
+            boot: None,
+            published: Vec::new(),
+        }
+    }
+
+    fn folder() -> TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    #[test]
+    fn a_record_outlives_its_process_and_goes_once() {
+        let folder = folder();
+        let store = Store::open(folder.path()).unwrap();
+        store.slot(&volume()).unwrap().put(&record()).unwrap();
+
+        let store = Store::open(folder.path()).unwrap();
+        assert_eq!(store.records(), [record()]);
+        let slot = store.slot(&volume()).unwrap();
+        slot.change(|record| record.state = State::Staged).unwrap();
+        let staged = slot.get().unwrap().map(|record| record.state);
+        assert_eq!(staged, Some(State::Staged));
+
+        slot.remove().unwrap();
+        slot.remove().unwrap();
+        assert_eq!(Store::open(folder.path()).unwrap().records(), []);
+    }
+
+    #[test]
+    fn a_record_of_a_later_version_fails_its_volumes_calls_alone_and_stays() {
+        let folder = folder();
+        let file = folder.path().join(volume().file_name());
+        fs::write(&file, r#"{"version": 7}"#).unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let slot = store.slot(&volume()).unwrap();
+        assert!(slot.get().is_err());
+        assert!(slot.put(&record()).is_err());
+        assert!(slot.remove().is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"version": 7}"#);
+        let other = VolumeHandle::parse("other").unwrap();
+        assert_eq!(store.get(&other).unwrap(), None);
+    }
+
+    #[test]
+    fn what_a_death_left_of_a_write_is_no_record() {
+        let folder = folder();
+        let file = folder.path().join(volume().file_name());
+        fs::write(file.with_extension("new"), "{").unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        assert_eq!(store.get(&volume()).unwrap(), None);
+        store.slot(&volume()).unwrap().put(&record()).unwrap();
+        assert_eq!(store.records(), [record()]);
+    }
+}
