@@ -54,7 +54,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let store = Store::open(&config.records().ok_or(StartError::NoRecords)?)?;
     let calls = Arc::<Calls>::default();
     let registration = Registration::new(&config.driver_name, &dialled(config));
-    let volumes = DiskVolumes::new(node, store);
+    let volumes = Arc::new(DiskVolumes::new(node, store));
     let mut services = vec![(config.csi_endpoint(), csi(config, volumes, info, &calls))];
     if config.registration == Registering::Itself {
         services.push((config.registry_endpoint(), registry(&registration, &calls)));
@@ -103,7 +103,7 @@ fn dialled(config: &Config) -> String {
 
 fn csi(
     config: &Config,
-    volumes: DiskVolumes,
+    volumes: Arc<DiskVolumes>,
     info: NodeInfo,
     calls: &Arc<Calls>,
 ) -> Arc<dyn Service> {

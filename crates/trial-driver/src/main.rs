@@ -103,7 +103,7 @@ fn plugin(arguments: &Arguments, calls: &Arc<Calls>) -> anyhow::Result<Router> {
     };
     let mut router = Router::counting(calls);
     identity.register(&mut router);
-    NodeService::new(DiskVolumes::new(node, store), info).register(&mut router);
+    NodeService::new(Arc::new(DiskVolumes::new(node, store)), info).register(&mut router);
     let hardware = HardwareControl::at(&arguments.node);
     Controller::new(hardware, &arguments.node_id).register(&mut router);
     if arguments.broken_publish {

@@ -6,6 +6,7 @@
 mod error;
 mod expand;
 mod publish;
+mod reconcile;
 mod stage;
 mod stats;
 
@@ -22,6 +23,7 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
 pub use self::error::{NodeError, Shared};
 pub use self::expand::ExpandError;
 pub use self::publish::{Publish, PublishError};
+pub use self::reconcile::Reconciliation;
 pub use self::stage::{Stage, StageError};
 pub use self::stats::StatsError;
 pub use self::unpublish::UnpublishError;

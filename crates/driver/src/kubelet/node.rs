@@ -42,13 +42,13 @@ pub struct NodeInfo {
 
 /// The Node service.
 pub struct NodeService {
-    disks: DiskVolumes,
+    disks: Arc<DiskVolumes>,
     info: NodeInfo,
 }
 
 impl NodeService {
     /// The service of a node.
-    pub fn new(disks: DiskVolumes, info: NodeInfo) -> Self {
+    pub fn new(disks: Arc<DiskVolumes>, info: NodeInfo) -> Self {
         Self { disks, info }
     }
 
