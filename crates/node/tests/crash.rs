@@ -90,7 +90,7 @@ fn take_a_disk_offline() {
 fn take_a_disk_offline_that_a_driver_has_done_with() {
     check(&Scenario {
         name: "take offline",
-        prepare: NodeFixture::with_mounted_volume,
+        prepare: || NodeFixture::with_mounted_volume().unmounted(),
         act: |fixture| {
             let wanted = with_text_error(SerialNumber::parse(DATA)).map(Criterion::Serial)?;
             let wanted = with_text_error(DiskQuery::all([wanted]))?;

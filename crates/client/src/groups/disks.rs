@@ -147,6 +147,11 @@ impl Disks for Node {
         switch(self, "online disk", disk, State::Online, deadline)
     }
 
+    fn is_read_only(&self, disk: DiskNumber, _deadline: Deadline) -> Result<bool> {
+        let cause = unsupported("whether a disk is read-only", Feature::ReadOnlyDisks);
+        Err(Error::new("look at disk", disk, cause))
+    }
+
     fn bring_online_read_only(&self, disk: &FoundDisk, _deadline: Deadline) -> Result<()> {
         let cause = unsupported("a disk for readers alone", Feature::ReadOnlyDisks);
         Err(Error::new("online disk read-only", disk.number(), cause))

@@ -229,6 +229,7 @@ impl Classified for DiskError {
             }
             Self::NoSuchPage83 { .. } => Condition::NotFound,
             Self::NotIdentified(error) => Condition::of_look_up(error),
+            Self::Mounted { .. } => Condition::InUse,
             Self::NotTheFound { .. } => Condition::Changed,
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::StaysOffline { .. } => Condition::Offline,

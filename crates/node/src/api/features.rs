@@ -40,7 +40,7 @@ macro_rules! features {
 features![
     BlankProof "blank-proof": "A format overwrites nothing but what is proved to be blank",
         "our proxy proves it, the Go one formats a volume with a filesystem that Windows does not know";
-    CheckedOffline "checked-offline": "`Disks::take_offline` refuses a disk while a volume of it is in use",
+    CheckedOffline "checked-offline": "`Disks::take_offline` refuses a disk while a volume of it is in use or mounted",
         "caches are written, and the disk goes offline though files are open";
     ConditionalUnmap "conditional-unmap": "`Smb::unmap_unless`", UNSUPPORTED;
     DeviceCriteria "device-criteria": "`Disks::find` by NVMe namespace, port, PCI device or function",
@@ -65,7 +65,7 @@ features![
         "`Smb::map`, `Iscsi::connect_with`, `Volumes::ensure_formatted` and `Volumes::resize` report what they did",
         "`Unreported`, but for a format that was made";
     PortalRefresh "portal-refresh": "`Iscsi::refresh`", UNSUPPORTED;
-    ReadOnlyDisks "read-only-disks": "`Disks::bring_online_read_only`", UNSUPPORTED;
+    ReadOnlyDisks "read-only-disks": "`Disks::bring_online_read_only` and `Disks::is_read_only`", UNSUPPORTED;
     SessionList "session-list": "`Iscsi::sessions`", UNSUPPORTED;
     SmallGrowth "small-growth": "`Volumes::resize` grows a volume by any number of MiB",
         "less than 100 MiB is no growth";

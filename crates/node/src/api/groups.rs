@@ -117,6 +117,13 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering).
     fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
 
+    /// Whether the disk has the read-only attribute.
+    ///
+    /// # Errors
+    /// As [`Disks::is_online`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::ReadOnlyDisks`](super::Feature::ReadOnlyDisks).
+    fn is_read_only(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
+
     /// Makes the disk writable and brings it online: what it needs to be staged. csi-proxy's pipes cannot
     /// tell whether a disk that is online is writable.
     ///
@@ -143,7 +150,7 @@ pub trait Disks: Sealed + Send + Sync {
 
     /// Takes a disk offline when nothing on it is in use any more: the last step of unstaging. Every volume on it
     /// is flushed, locked and dismounted before, and stays locked until the disk is offline; a disk that is
-    /// offline is left as it is. There is no way to force it, as whoever has a file open would lose what they have
+    /// offline is left as it is. A volume with an access path is in use. There is no way to force it, as whoever has a file open would lose what they have
     /// not written.
     ///
     /// See [`Feature::CheckedOffline`](super::Feature::CheckedOffline).

@@ -158,6 +158,12 @@ impl Disks for Node {
         })
     }
 
+    fn is_read_only(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool> {
+        run(self, "look at disk", disk, deadline, move |node| {
+            node.operations().disks().is_read_only(disk, deadline)
+        })
+    }
+
     fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
         let found = disk.clone();
         run(self, "offline disk", disk.number(), deadline, move |node| {

@@ -58,6 +58,14 @@ pub enum DiskError {
         /// The disk that has its number now.
         now: Box<SeenDisk>,
     },
+    /// A drive letter or a mounted folder leads to a volume of the disk, so it is not taken offline.
+    #[error("disk {disk} stays online: {volume} has an access path")]
+    Mounted {
+        /// The disk.
+        disk: DiskNumber,
+        /// The volume.
+        volume: VolumeId,
+    },
     /// The disk is online and writable, and this volume of it keeps it from being taken offline to be made read-only.
     /// Nothing was changed.
     #[error("disk {disk} is online and writable, and is not made read-only: {volume} {obstacle}")]

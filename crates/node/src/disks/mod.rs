@@ -168,6 +168,16 @@ impl<'a> Disks<'a> {
         Ok(!attributes.map_err(DiskError::kernel(disk))?.offline)
     }
 
+    /// Whether the disk has the read-only attribute.
+    ///
+    /// # Errors
+    /// There is no such disk.
+    pub fn is_read_only(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool, DiskError> {
+        self.node.check(deadline, "look at disk", &disk)?;
+        let attributes = self.node.os().disks.attributes(disk);
+        Ok(attributes.map_err(DiskError::kernel(disk))?.read_only)
+    }
+
     /// Brings the disk online and makes it writable, whichever of the two is missing. One of them alone is no
     /// success: the next call goes on. A disk that is both is left as it is.
     ///
@@ -243,13 +253,15 @@ impl<'a> Disks<'a> {
     /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>), and stays
     /// locked until the disk is offline, so that nothing is opened in between. A disk that is offline is left as it is.
     ///
+    /// A volume that has an access path, a drive letter or a mounted folder, is in use, whatever is open on it.
+    ///
     /// A volume on which somebody has something open is waited for, up to ten seconds. If it stays so, what is
     /// cached has been written, and nothing else was done: no volume is dismounted that is not locked, and
     /// there is no way to ask for it, as whoever has a file open would lose what they have not written.
     /// [`Disks::set_offline`] is what csi-proxy's call does, which asks nobody.
     ///
     /// # Errors
-    /// [`VolumeError::InUse`] in [`DiskError::Volume`]; [`DiskError::InUse`] where Windows refuses, whose volumes
+    /// [`DiskError::Mounted`]; [`VolumeError::InUse`] in [`DiskError::Volume`]; [`DiskError::InUse`] where Windows refuses, whose volumes
     /// are dismounted by then and mounted again when somebody opens one; it is not the disk that was found any more
     /// ([`DiskError::NotTheFound`]), it is one that is never written, what is cached cannot be written, its
     /// volumes cannot be told for certain, or Windows refuses.

@@ -68,9 +68,13 @@ impl Volumes<'_> {
         on_disk::all(self.node, self.found.number(), self.deadline)
     }
 
-    /// Writes what is cached for all volumes, then takes all from whoever might use them, then dismounts them:
+    /// Refuses while a volume is mounted, writes what is cached for all, then takes all from whoever might use them, then dismounts them:
     /// while one is in use, none is dismounted.
     fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
+        if let Some(volume) = self.mounted(volumes)? {
+            let disk = self.found.number();
+            return Err(DiskError::Mounted { disk, volume });
+        }
         for volume in volumes {
             self.check()?;
             flush::if_any(self.node.os(), *volume).map_err(Box::new)?;
@@ -78,6 +82,28 @@ impl Volumes<'_> {
         let all = self.take_all(volumes).map_err(Box::new)?;
         self.dismount(&all)?;
         Ok(all)
+    }
+
+    /// The first volume that a drive letter or a mounted folder leads to.
+    pub(super) fn mounted(&self, volumes: &[VolumeId]) -> Result<Option<VolumeId>, DiskError> {
+        for volume in volumes {
+            self.check()?;
+            if self.has_access_path(*volume)? {
+                return Ok(Some(*volume));
+            }
+        }
+        Ok(None)
+    }
+
+    fn has_access_path(&self, volume: VolumeId) -> Result<bool, DiskError> {
+        match self.node.os().volumes.access_paths(volume) {
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => {
+                let failed = VolumeError::failed("list the access paths of", volume);
+                Err(Box::new(failed(error)).into())
+            }
+            Ok(paths) => Ok(!paths.is_empty()),
+        }
     }
 
     pub(super) fn take_all(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, VolumeError> {

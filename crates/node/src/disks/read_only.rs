@@ -62,24 +62,9 @@ impl<'a> BringingReadOnly<'a> {
     }
 
     fn refuse_access_paths(&self, volumes: &[VolumeId]) -> Result<(), DiskError> {
-        for volume in volumes {
-            self.volumes.check()?;
-            if self.has_access_path(*volume)? {
-                return Err(self.in_the_way(*volume, Obstacle::AccessPath));
-            }
-        }
-        Ok(())
-    }
-
-    fn has_access_path(&self, volume: VolumeId) -> Result<bool, DiskError> {
-        let os = self.volumes.node.os();
-        match os.volumes.access_paths(volume) {
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => {
-                let failed = VolumeError::failed("list the access paths of", volume);
-                Err(Box::new(failed(error)).into())
-            }
-            Ok(paths) => Ok(!paths.is_empty()),
+        match self.volumes.mounted(volumes)? {
+            Some(volume) => Err(self.in_the_way(volume, Obstacle::AccessPath)),
+            None => Ok(()),
         }
     }
 

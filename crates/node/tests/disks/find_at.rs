@@ -143,6 +143,9 @@ fn a_disk_without_a_name_is_known_by_its_place() {
     let disk = find_at(&fixture, STAGING).unwrap();
     let beside = disk.seen().location.clone();
     assert_eq!(beside.and_then(|place| place.lun).as_deref(), Some("3"));
+    let (staging, soon) = (path(STAGING), fixture.soon());
+    let volume = fixture.volumes().of_target(&staging, soon).unwrap();
+    fixture.volumes().unmount(volume, &staging, soon).unwrap();
     fixture.disks().take_offline(&disk, fixture.soon()).unwrap();
 }
 

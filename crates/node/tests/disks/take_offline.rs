@@ -85,7 +85,7 @@ fn add_partition(os: &Os, number: DiskNumber) {
 
 #[test]
 fn a_volume_is_flushed_locked_and_dismounted_before_its_disk_goes() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     let done = steps(&fixture, || take_offline(&fixture, &disk).unwrap());
     assert_eq!(done, [FLUSH, LOCK, DISMOUNT, OFFLINE]);
@@ -97,10 +97,29 @@ fn a_volume_is_flushed_locked_and_dismounted_before_its_disk_goes() {
     assert_eq!(fixture.precious(), "precious");
 }
 
+#[test]
+fn a_volume_with_an_access_path_keeps_its_disk_online() {
+    let fixture = NodeFixture::with_mounted_volume();
+    let (disk, volume) = (found(&fixture), fixture.volume());
+    let number = fixture.disk();
+    let done = steps(&fixture, || {
+        let mounted = DiskError::Mounted {
+            disk: number,
+            volume,
+        };
+        assert_eq!(take_offline(&fixture, &disk), Err(mounted));
+    });
+    assert_eq!(done, [""; 0]);
+    let disks = NodeApi::disks(&fixture.node);
+    let refused = disks.take_offline(&disk, fixture.soon()).unwrap_err();
+    assert_eq!(refused.condition(), Some(Condition::InUse));
+    assert!(is_online(&fixture));
+}
+
 /// What is not written yet would be lost: so nothing is dismounted, and the disk stays.
 #[test]
 fn a_volume_that_is_in_use_keeps_its_disk_online() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let (disk, volume) = (found(&fixture), fixture.volume());
     let held = fixture.sim.hold(volume);
     let before = fixture.os().clock.now();
@@ -131,7 +150,7 @@ fn a_volume_that_is_in_use_keeps_its_disk_online() {
 
 #[test]
 fn what_is_closed_within_a_while_is_waited_for() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     let busy = Rule::on(LOCK, Effect::fail(Win32::ACCESS_DENIED)).times(3);
     fixture.sim.faults().add(busy);
@@ -141,7 +160,7 @@ fn what_is_closed_within_a_while_is_waited_for() {
 
 #[test]
 fn no_volume_of_a_disk_is_dismounted_while_one_is_in_use() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let volumes = [fixture.volume(), add_volume(&fixture)];
     let disk = found(&fixture);
     for held in volumes {
@@ -161,7 +180,7 @@ fn no_volume_of_a_disk_is_dismounted_while_one_is_in_use() {
 /// Its lock was not taken with those of the volumes that were seen first.
 #[test]
 fn a_volume_that_comes_while_the_locks_are_taken_is_dismounted_too() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     make_room(&fixture);
     let (disk, number, os) = (found(&fixture), fixture.disk(), fixture.os().clone());
     let node = inject::node(&fixture, |seen| {
@@ -182,7 +201,7 @@ fn a_volume_that_comes_while_the_locks_are_taken_is_dismounted_too() {
 
 #[test]
 fn a_disk_whose_cache_cannot_be_written_stays_online() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     let broken = Rule::on(FLUSH, Effect::fail(Win32::IO_DEVICE));
     fixture.sim.faults().add(broken);
@@ -195,7 +214,7 @@ fn a_disk_whose_cache_cannot_be_written_stays_online() {
 
 #[test]
 fn nothing_is_cached_for_a_read_only_volume_or_one_without_a_filesystem() {
-    let read_only = NodeFixture::with_mounted_volume();
+    let read_only = NodeFixture::with_mounted_volume().unmounted();
     read_only.make_read_only();
     let disk = found(&read_only);
     take_offline(&read_only, &disk).unwrap();
@@ -215,7 +234,7 @@ fn nothing_is_cached_for_a_read_only_volume_or_one_without_a_filesystem() {
 
 #[test]
 fn a_volume_that_does_not_say_where_it_is_may_be_on_the_disk() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     let silent = "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS";
     let fault = Rule::on(silent, Effect::fail(Win32::IO_DEVICE));
@@ -231,10 +250,10 @@ fn a_volume_that_does_not_say_where_it_is_may_be_on_the_disk() {
 /// It became one between the look-up and the call.
 #[test]
 fn a_disk_that_is_never_written_stays_online() {
-    let disk = found(&NodeFixture::with_mounted_volume());
+    let disk = found(&NodeFixture::with_mounted_volume().unmounted());
     let mut spec = NodeSpec::named("paging").san_policy(SanPolicy::OnlineAll);
     spec.page_files = vec![format!(r"{}\page.sys", crate::support::STAGING)];
-    let fixture = NodeFixture::with_mounted_volume_on(&spec);
+    let fixture = NodeFixture::with_mounted_volume_on(&spec).unmounted();
     let done = steps(&fixture, || {
         let expected = DiskError::Guarded {
             disk: fixture.disk(),
@@ -247,7 +266,7 @@ fn a_disk_that_is_never_written_stays_online() {
 
 #[test]
 fn a_disk_that_windows_says_is_offline_and_is_not_is_told() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let (disk, number) = (found(&fixture), fixture.disk());
     let empty_word = Effect::Answer(os::Outcome::of(0));
     fixture.sim.faults().add(Rule::on(OFFLINE, empty_word));
@@ -261,7 +280,7 @@ fn a_disk_that_windows_refuses_to_take_offline_stays_online_and_is_in_use() {
     let codes = [2, 4, 6, 40_001].map(|code| Effect::Answer(os::Outcome::of(code)));
     let failures = [5, 32, 170].map(|code| Effect::fail(Win32(code)));
     for refusal in codes.into_iter().chain(failures) {
-        let fixture = NodeFixture::with_mounted_volume();
+        let fixture = NodeFixture::with_mounted_volume().unmounted();
         let disk = found(&fixture);
         fixture.sim.faults().add(Rule::on(OFFLINE, refusal));
         let disks = NodeApi::disks(&fixture.node);
@@ -275,7 +294,7 @@ fn a_disk_that_windows_refuses_to_take_offline_stays_online_and_is_in_use() {
 
 #[test]
 fn a_refusal_that_names_another_reason_keeps_it() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     let critical = Effect::Answer(os::Outcome::of(41_009));
     fixture.sim.faults().add(Rule::on(OFFLINE, critical));
@@ -286,7 +305,7 @@ fn a_refusal_that_names_another_reason_keeps_it() {
 
 #[test]
 fn a_volume_is_locked_while_its_disk_goes_offline() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let (disk, volume, volumes) = (
         found(&fixture),
         fixture.volume(),
@@ -310,7 +329,7 @@ fn a_volume_is_locked_while_its_disk_goes_offline() {
 
 #[test]
 fn a_disk_that_was_pulled_out_is_not_found() {
-    let fixture = NodeFixture::with_mounted_volume();
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     fixture.sim.hardware().detach_disk(DATA).unwrap();
     let disks = NodeApi::disks(&fixture.node);

@@ -448,6 +448,17 @@ impl NodeFixture {
     }
 
     /// The file that [`NodeFixture::with_mounted_volume`] put on the volume, whatever is mounted where.
+    /// The same node once its volume is unmounted, as before its disk goes offline.
+    pub(crate) fn unmounted(self) -> Self {
+        let (volume, staging, soon) = (self.volume(), self.staging(), self.soon());
+        let operations = self.node.operations();
+        operations
+            .volumes()
+            .unmount(volume, &staging, soon)
+            .unwrap();
+        self
+    }
+
     pub(crate) fn precious(&self) -> String {
         self.read(&format!("{}data.txt", self.volume()))
     }
