@@ -5,6 +5,7 @@
 //! - [`flags`]: one table of a program's flags gives the parser, `-help` and the page in docs, with klog's flags and Go's
 //!   rules.
 //! - [`log`]: klog's lines or JSON. [`rotate`]: the file below it and below the audit log.
+//! - [`events`]: the event log.
 //! - [`http`]: pages, over a fixed number of connections with a fixed life.
 //! - [`metrics`]: the figures that any server of calls has.
 //! - [`retry`]: a thread that tries an address or endpoint again that another process has.
@@ -15,6 +16,7 @@
 //! ends the process.
 
 pub mod escape;
+pub mod events;
 pub mod flags;
 pub mod http;
 pub mod log;

@@ -1,0 +1,10 @@
+//! The event log of the machine, where it has one.
+
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(not(windows), path = "elsewhere.rs")]
+mod target;
+
+/// Reports a warning under this source. A machine that does not take it loses the event; the log has it too.
+pub fn report(source: &str, message: &str) {
+    target::report(source, message);
+}
